@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -16,21 +17,13 @@ import (
 
 // nextLife is a server that begins with what another left in the log and in its sessions'
 // files.
-func nextLife(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *Server) {
+func nextLife(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *pi.Server) {
 	t.Helper()
-	h, s := newStage(t, Options{Journal: log, SessionDir: dir, Dialects: []string{"coven"}})
+	h, s := newStage(t, pi.Options{Journal: log, SessionDir: dir, Dialects: []string{"coven"}})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return h, s
-}
-
-// onDisk brings what the session's file is to hold to the disk.
-func (s *Server) onDisk(key command.Key) {
-	s.engine.Lock()
-	path := s.sessions[key].file.Path()
-	s.engine.Unlock()
-	_, _ = s.store.Read(key.Scope, path) // which brings it there first
 }
 
 // withNames gives a command an id and a key, by its place in a list.
@@ -60,6 +53,7 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 		{`{"type":"follow_up","sessionId":"s","message":"lost"}`, command.DeliveryUnknown},
 		{`{"type":"abort","sessionId":"s"}`, "replayed"},
 	}
+	full := []core.Body{core.Usage{Input: 128_000}, core.Text{Text: "full"}, core.Done{}} // as the context window is
 	for name, tt := range map[string]struct {
 		dir      string
 		messages int
@@ -69,16 +63,16 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 			h, s := nextLife(t, log, tt.dir)
 			join(t, h, core.Card{ID: "a"}, echo)
 			join(t, h, core.Card{ID: "b"}, echo)
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			for i, cmd := range commands {
 				c.ok(withNames(i, cmd.command))
 			}
 			if tt.dir != "" {
-				s.onDisk(command.Key{Scope: "", ID: "s"})
+				settled(s)
 			}
 
 			h, s = nextLife(t, left(t, log), tt.dir) // nobody is back yet
-			c = dial(t, s, ConnOptions{})
+			c = dial(t, s, pi.ConnOptions{})
 			for i, cmd := range commands {
 				f := c.do(withNames(i, cmd.command))
 				switch {
@@ -94,19 +88,19 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 			if !has(state, `"sessionName":"mine"`, `"thinkingLevel":"medium"`, `"model":{"id":"a"`) {
 				t.Errorf("got %s, want the name, the level and the model that clients were told", state.Raw)
 			}
-			s.engine.Lock()
-			ss := s.sessions[command.Key{Scope: "", ID: "s"}]
-			if !ss.noRetry || !ss.noCompaction || len(ss.readers) != 1 {
-				t.Errorf("got noRetry %v, noCompaction %v and %d subscribers, want both and one", ss.noRetry, ss.noCompaction, len(ss.readers))
-			}
-			s.engine.Unlock()
 			if got := len(messagesOf(t, c, "s")); got != tt.messages {
 				t.Errorf("got %d messages, want %d", got, tt.messages)
 			}
-			join(t, h, core.Card{ID: "a"}, echo)
-			c.ok(`{"type":"prompt","sessionId":"s","message":"and now?"}`)
-			if got := c.transcript("s").Snapshots; got != "you said and now?" {
-				t.Errorf("got %q, want the answer told to the subscriber", got)
+			work, asked := faltering([]core.Body{busyNow}, full, full)
+			join(t, h, core.Card{ID: "a"}, work)
+			for range 3 { // the first fails, and two full ones would be compacted
+				c.ok(`{"type":"prompt","sessionId":"s","message":"and now?"}`)
+			}
+			if n := c.count("auto_compaction_start"); *asked != 3 || n != 0 {
+				t.Errorf("got %d tasks for 3 prompts and %d compactions, want no retry and no compaction", *asked, n)
+			}
+			if got := c.transcript("s").Snapshots; got != "fullfull" {
+				t.Errorf("got %q, want the answers told to the subscriber, each once", got)
 			}
 			// From now on these are outcomes of this life.
 			if f := c.ok(withNames(0, commands[0].command)); !f.Replayed {
@@ -121,7 +115,7 @@ func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T)
 	log, dir := &coretest.MemoryLog{}, t.TempDir()
 	h, s := nextLife(t, log, dir)
 	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	made := c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","agent":"a"}`)
 	id := stringIn(t, made.Data, "sessionId")
 	c.ok(`{"id":"2","idempotencyKey":"2","type":"prompt","sessionId":"` + id + `","message":"one"}`)
@@ -129,13 +123,12 @@ func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T)
 	c.ok(`{"id":"4","idempotencyKey":"4","type":"prompt","sessionId":"` + id + `","message":"two"}`)
 	c.ok(`{"id":"5","idempotencyKey":"5","type":"create_session","sessionId":"deleted","agent":"a"}`)
 	c.ok(`{"id":"6","idempotencyKey":"6","type":"prompt","sessionId":"deleted","message":"three"}`)
-	s.onDisk(command.Key{Scope: "", ID: id})
-	s.onDisk(command.Key{Scope: "", ID: "deleted"})
+	settled(s)
 	c.ok(`{"id":"7","idempotencyKey":"7","type":"delete_session","sessionId":"deleted"}`)
 
 	after := left(t, log)
 	_, s = nextLife(t, after, dir)
-	c = dial(t, s, ConnOptions{})
+	c = dial(t, s, pi.ConnOptions{})
 	if f := c.ok(`{"type":"switch_session","sessionId":"` + id + `"}`); *f.SessionVersion != 3 || !has(f, `"messageCount":2`) {
 		t.Errorf("got %s, want the session with its version and its latest conversation", f.Raw)
 	}
@@ -161,15 +154,15 @@ func TestASessionOfAnEarlierLifeIsGoneWithItsFileAndItsTime(t *testing.T) {
 		log, dir := &coretest.MemoryLog{}, t.TempDir()
 		h, s := nextLife(t, log, dir)
 		join(t, h, core.Card{ID: "a"}, echo)
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		const create = `{"id":"1","idempotencyKey":"1","type":"create_session","sessionId":"s","agent":"a"}`
 		c.ok(create)
 		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-		s.onDisk(command.Key{Scope: "", ID: "s"})
+		settled(s)
 		after := left(t, log)
 
 		_, s = nextLife(t, after, t.TempDir()) // in which the file is not
-		c = dial(t, s, ConnOptions{})
+		c = dial(t, s, pi.ConnOptions{})
 		c.fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
 		c.ok(create)
 		if said := messagesOf(t, c, "s"); len(said) != 0 {
@@ -178,7 +171,7 @@ func TestASessionOfAnEarlierLifeIsGoneWithItsFileAndItsTime(t *testing.T) {
 
 		time.Sleep(25 * time.Hour)
 		_, s = nextLife(t, after, dir)
-		dial(t, s, ConnOptions{}).fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
+		dial(t, s, pi.ConnOptions{}).fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
 		if files, err := filepath.Glob(filepath.Join(dir, "*", "*.jsonl")); err != nil || len(files) != 1 {
 			t.Errorf("got %q and %v, want the file to stay", files, err)
 		}
@@ -200,7 +193,7 @@ func TestASummaryIsNotAskedForAgainAfterARestart(t *testing.T) {
 	log, dir := &coretest.MemoryLog{}, t.TempDir()
 	h, s := nextLife(t, log, dir)
 	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","sessionId":"s","agent":"a"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
@@ -215,10 +208,10 @@ func TestASummaryIsNotAskedForAgainAfterARestart(t *testing.T) {
 	navigate := `{"id":"2","idempotencyKey":"2","type":"navigate_tree","sessionId":"s","targetId":"` + forkable.Messages[1].EntryID + `","options":{"summarize":true}}`
 	before := c.ok(navigate)
 	messages := len(messagesOf(t, c, "s"))
-	s.onDisk(command.Key{Scope: "", ID: "s"})
+	settled(s)
 
 	_, s = nextLife(t, left(t, log), dir) // in which nobody could be asked
-	c = dial(t, s, ConnOptions{})
+	c = dial(t, s, pi.ConnOptions{})
 	if again := c.ok(navigate); string(again.Data) != string(before.Data) || len(messagesOf(t, c, "s")) != messages {
 		t.Errorf("got %s and %d messages, want %s and %d", again.Data, len(messagesOf(t, c, "s")), before.Data, messages)
 	}

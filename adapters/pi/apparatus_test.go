@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
@@ -27,21 +28,38 @@ const patience = 30 * time.Second
 // unlimited are the rates of servers whose tests are of something else.
 var unlimited = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
 
-func newStage(t *testing.T, opts Options) (*hub.Hub, *Server) {
+func newStage(t *testing.T, opts pi.Options) (*hub.Hub, *pi.Server) {
 	t.Helper()
 	return stageWith(t, hub.Options{}, opts)
 }
 
-func stageWith(t *testing.T, hubOpts hub.Options, opts Options) (*hub.Hub, *Server) {
+func stageWith(t *testing.T, hubOpts hub.Options, opts pi.Options) (*hub.Hub, *pi.Server) {
 	t.Helper()
 	h := coretest.NewHub(t, hubOpts)
 	opts.RetryDelay = cmp.Or(opts.RetryDelay, time.Millisecond)
 	if opts.Rates == (command.Rates{}) {
 		opts.Rates = unlimited
 	}
-	s := NewServer(h, opts)
+	s := pi.NewServer(h, opts)
 	t.Cleanup(s.Close)
 	return h, s
+}
+
+// countsOf returns the numbers of a server's engine.
+func countsOf(s *pi.Server) command.Counts {
+	e := s.Parts().Engine
+	e.Lock()
+	defer e.Unlock()
+	return e.Counts()
+}
+
+// stall keeps so many workers of a queue busy until release is called, as a slow disk does.
+func stall(jobs *command.Jobs, workers int) (release func()) {
+	until := make(chan struct{})
+	for range workers {
+		jobs.Add(func(context.Context) { <-until })
+	}
+	return func() { close(until) }
 }
 
 // joined is an agent of no dialect. Its work is done by a function that sees every
@@ -125,13 +143,13 @@ type caller struct {
 	news   chan struct{}
 }
 
-func dial(t *testing.T, s *Server, o ConnOptions) *caller {
+func dial(t *testing.T, s *pi.Server, o pi.ConnOptions) *caller {
 	t.Helper()
 	hubs, clients := coretest.Pipe[[]byte, []byte](64)
 	return dialOver(t, s, o, hubs, clients)
 }
 
-func dialOver(t *testing.T, s *Server, o ConnOptions, hubs, clients link.Conn[[]byte, []byte]) *caller {
+func dialOver(t *testing.T, s *pi.Server, o pi.ConnOptions, hubs, clients link.Conn[[]byte, []byte]) *caller {
 	t.Helper()
 	c := &caller{t: t, served: make(chan link.Reason, 1), news: make(chan struct{}, 1)}
 	if !o.Principal.Authenticated {

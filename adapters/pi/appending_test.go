@@ -1,7 +1,6 @@
-package pi
+package pi_test
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
@@ -18,11 +18,11 @@ import (
 
 // spoken makes a session s in which one thing was said, and returns the place of its
 // file.
-func spoken(t *testing.T, opts Options) (*caller, *Server, string) {
+func spoken(t *testing.T, opts pi.Options) (*caller, *pi.Server, string) {
 	t.Helper()
 	h, s := newStage(t, opts)
 	join(t, h, core.Card{ID: "x"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	settled(s)
@@ -42,7 +42,7 @@ func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
+			c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir()})
 			victim := filepath.Join(conversation.Resolve(t.TempDir()), filepath.Base(path))
 			if err := os.WriteFile(victim, []byte("precious\n"), 0o600); err != nil {
 				t.Fatal(err)
@@ -66,7 +66,7 @@ func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
 }
 
 func TestAFileThatSomebodyRemovesIsMadeAnew(t *testing.T) {
-	c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
+	c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir()})
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
 	c.ok(`{"type":"prompt","sessionId":"t","message":"two"}`)
 	settled(s)
@@ -85,7 +85,7 @@ func TestAFileThatSomebodyRemovesIsMadeAnew(t *testing.T) {
 }
 
 func TestWhoLooksOnIsToldThatAFileCannotBeWritten(t *testing.T) {
-	c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
+	c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir()})
 	c.ok(`{"type":"switch_session","sessionId":"s"}`)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -127,9 +127,9 @@ func TestAServerThatEndsTriesAgainToWriteWhatIsLeft(t *testing.T) {
 			}
 			var log strings.Builder
 			h := coretest.NewHub(t, hub.Options{})
-			s := NewServer(h, Options{SessionDir: dir, Rates: unlimited, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			s := pi.NewServer(h, pi.Options{SessionDir: dir, Rates: unlimited, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			join(t, h, core.Card{ID: "x"}, echo)
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "x")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 			settled(s)
@@ -161,9 +161,9 @@ func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
 	if err := os.MkdirAll(cwd, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
 	join(t, h, core.Card{ID: "x"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	settled(s)
@@ -176,16 +176,11 @@ func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
 }
 
 func TestAFileThatIsSwitchedToTooLateIsNotSwitchedTo(t *testing.T) {
-	c, s, path := spoken(t, Options{SessionDir: t.TempDir(), PromptTimeout: 100 * time.Millisecond})
+	c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir(), PromptTimeout: 100 * time.Millisecond})
 	c.ok(`{"type":"create_session","sessionId":"t"}`)
-	release := make(chan struct{})
-	s.engine.Lock()
-	for range command.Workers {
-		s.jobs.Add(func(context.Context) { <-release }) // a disk that takes its time
-	}
-	s.engine.Unlock()
+	release := stall(s.Parts().Disk, command.Workers)
 	c.fails(`{"type":"switch_session_file","sessionId":"t","sessionPath":"`+path+`"}`, "Command 'switch_session_file' timed out after 100ms")
-	close(release)
+	release()
 	settled(s)
 	if got := len(messagesOf(t, c, "t")); got != 0 {
 		t.Errorf("got %d messages of another conversation, want none", got)

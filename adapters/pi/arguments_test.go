@@ -1,9 +1,10 @@
-package pi
+package pi_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -22,9 +23,9 @@ func TestWhateverAToolWasGivenTheFileOfTheSessionIsReadAgain(t *testing.T) {
 		"a key in two cases": `{"Path":"a","path":"b"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, Options{SessionDir: t.TempDir()})
+			h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
 			join(t, h, core.Card{ID: "x"}, answering(core.ToolCall{ID: "1", Name: "read", Input: input}, core.ToolResult{ID: "1", Output: "got"}, core.Text{Text: "done"}, core.Done{}))
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "x")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 			settled(s)

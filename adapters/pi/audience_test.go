@@ -1,6 +1,8 @@
-package pi
+package pi_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +12,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+const (
+	gatherTime  = 10 * time.Millisecond // how long lifecycle events of others wait, and
+	gatherBytes = 16 << 10              // up to how many bytes
+	itemBytes   = 64                    // that each counts for besides its frame
 )
 
 // phasesOf are the lifecycle events that a client was told, in order.
@@ -29,20 +39,20 @@ func phasesOf(c *caller) []string {
 
 func TestAClientIsToldOfTheCommandsThatItAsksFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{})
+		_, s := newStage(t, pi.Options{})
 		first := []string{"accepted 1", "started 1", "finished 1", "accepted 2", "started 2", "finished 2"}
 		clients := map[string]struct {
 			*caller
 			reads bool
 			want  []string
 		}{
-			"all":                  {dial(t, s, ConnOptions{}), false, append(first, "accepted 3", "started 3", "finished 3")},
-			"session":              {dial(t, s, ConnOptions{Lifecycle: LifecycleSession}), true, []string{"accepted 2", "started 2", "finished 2", "accepted 3", "started 3", "finished 3"}},
-			"session of no reader": {dial(t, s, ConnOptions{Lifecycle: LifecycleSession}), false, nil},
-			"own":                  {dial(t, s, ConnOptions{Lifecycle: LifecycleOwn}), true, nil},
-			"another principal's":  {dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}}), false, nil},
+			"all":                  {dial(t, s, pi.ConnOptions{}), false, append(first, "accepted 3", "started 3", "finished 3")},
+			"session":              {dial(t, s, pi.ConnOptions{Lifecycle: pi.LifecycleSession}), true, []string{"accepted 2", "started 2", "finished 2", "accepted 3", "started 3", "finished 3"}},
+			"session of no reader": {dial(t, s, pi.ConnOptions{Lifecycle: pi.LifecycleSession}), false, nil},
+			"own":                  {dial(t, s, pi.ConnOptions{Lifecycle: pi.LifecycleOwn}), true, nil},
+			"another principal's":  {dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}}), false, nil},
 		}
-		c := dial(t, s, ConnOptions{Lifecycle: LifecycleOwn})
+		c := dial(t, s, pi.ConnOptions{Lifecycle: pi.LifecycleOwn})
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
 		for name, o := range clients {
 			if o.reads {
@@ -51,7 +61,7 @@ func TestAClientIsToldOfTheCommandsThatItAsksFor(t *testing.T) {
 		}
 		c.ok(`{"id":"2","type":"set_session_name","sessionId":"s","name":"n"}`)
 		c.ok(`{"id":"3","type":"delete_session","sessionId":"s"}`)
-		time.Sleep(s.opts.GatherTime)
+		time.Sleep(gatherTime)
 		synctest.Wait()
 		for name, o := range clients {
 			var got []string
@@ -77,49 +87,53 @@ func TestAClientIsToldOfTheCommandsThatItAsksFor(t *testing.T) {
 }
 
 func TestAnAddressThatAsksForUnknownLifecycleEventsIsRefused(t *testing.T) {
-	if _, err := ParseLifecycle("mine"); err == nil || !strings.Contains(core.AsFault(err).Message, `"mine" is not known: ask for all, session or own`) {
+	if _, err := pi.ParseLifecycle("mine"); err == nil || !strings.Contains(core.AsFault(err).Message, `"mine" is not known: ask for all, session or own`) {
 		t.Errorf("got %v, want what to write", err)
 	}
 }
 
 func TestTheLifecycleEventsOfOthersAreEncodedOnce(t *testing.T) {
-	_, s := newStage(t, Options{})
-	var clients []*connection // whose outboxes nobody empties
-	for range 3 {
-		c := s.newConnection(ConnOptions{})
-		defer c.hub.Close(nil)
-		s.attach(c)
-		defer s.detach(c)
-		clients = append(clients, c)
-	}
-	cmd, err := command.Decode([]byte(`{"id":"1","type":"list_sessions"}`), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clients[0].submit(cmd)
-	phases := func(c *connection) (frames []*byte) {
-		for _, it := range c.out.take(nil) {
-			if strings.HasPrefix(string(it.frame), `{"type":"command_`) {
-				frames = append(frames, &it.frame[0])
+	synctest.Test(t, func(t *testing.T) {
+		_, s := newStage(t, pi.Options{})
+		var transports []*sentFrames
+		var clients []*caller
+		for range 3 {
+			hubs, ends := coretest.Pipe[[]byte, []byte](8)
+			transports = append(transports, &sentFrames{Conn: hubs})
+			clients = append(clients, dialOver(t, s, pi.ConnOptions{}, transports[len(transports)-1], ends))
+		}
+		clients[0].ok(`{"id":"1","type":"list_sessions"}`)
+		time.Sleep(gatherTime)
+		synctest.Wait()
+		want := transports[0].phases
+		if len(want) != 3 {
+			t.Fatalf("got %d lifecycle events, want 3", len(want))
+		}
+		for i, other := range transports[1:] {
+			if got := other.phases; !slices.Equal(got, want) {
+				t.Errorf("client %d: got frames at %v, want those of the first at %v", i+2, got, want)
 			}
 		}
-		return frames
+	})
+}
+
+// sentFrames is a transport that knows where the lifecycle events were that it was given.
+type sentFrames struct {
+	link.Conn[[]byte, []byte]
+	phases []*byte
+}
+
+func (c *sentFrames) Send(ctx context.Context, m []byte) error {
+	if bytes.HasPrefix(m, []byte(`{"type":"command_`)) {
+		c.phases = append(c.phases, &m[0])
 	}
-	want := phases(clients[0])
-	if len(want) != 3 {
-		t.Fatalf("got %d lifecycle events, want 3", len(want))
-	}
-	for i, c := range clients[1:] {
-		if got := phases(c); !slices.Equal(got, want) {
-			t.Errorf("client %d: got frames at %v, want those of the first at %v", i+2, got, want)
-		}
-	}
+	return c.Conn.Send(ctx, m)
 }
 
 func TestTheLifecycleEventsOfOthersAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{})
-		c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+		_, s := newStage(t, pi.Options{})
+		c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 		began := time.Now()
 		for i := range 5 {
 			c.ok(fmt.Sprintf(`{"id":"%d","type":"list_sessions"}`, i))
@@ -131,10 +145,10 @@ func TestTheLifecycleEventsOfOthersAreGathered(t *testing.T) {
 		if got := phasesOf(other); len(got) != 0 {
 			t.Errorf("got %d told to another at once, want them to wait", len(got))
 		}
-		time.Sleep(s.opts.GatherTime)
+		time.Sleep(gatherTime)
 		synctest.Wait()
 		if d := cmp.Diff(phasesOf(c), phasesOf(other)); d != "" {
-			t.Errorf("told to another after %v (-own +other):\n%s", s.opts.GatherTime, d)
+			t.Errorf("told to another after %v (-own +other):\n%s", gatherTime, d)
 		}
 		c.ok(`{"id":"last","type":"list_sessions"}`)
 		other.ok(`{"id":"mine","type":"list_sessions"}`)
@@ -149,8 +163,8 @@ func TestTheLifecycleEventsOfOthersAreGathered(t *testing.T) {
 
 func TestNotMoreLifecycleEventsAreGatheredThanTheirBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{GatherTime: time.Hour})
-		c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+		_, s := newStage(t, pi.Options{GatherTime: time.Hour})
+		c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 		sent := 0
 		for i := 0; sent < 4*gatherBytes; i++ {
 			c.ok(fmt.Sprintf(`{"id":"%d","type":"list_sessions"}`, i))

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
@@ -27,14 +28,14 @@ const (
 func TestAFullContextIsCompactedBehindTheRun(t *testing.T) {
 	for what, tt := range map[string]struct {
 		usage  int64
-		opts   Options
+		opts   pi.Options
 		before string
 		want   int
 	}{
 		"full":                {usage: 111_360, want: 1},
 		"not full yet":        {usage: 111_359},
-		"at half of it":       {usage: 64_000, opts: Options{CompactAt: 50}, want: 1},
-		"never":               {usage: 128_000, opts: Options{CompactAt: -1}},
+		"at half of it":       {usage: 64_000, opts: pi.Options{CompactAt: 50}, want: 1},
+		"never":               {usage: 128_000, opts: pi.Options{CompactAt: -1}},
 		"not in this session": {usage: 128_000, before: `{"type":"set_auto_compaction","sessionId":"s","enabled":false}`},
 		"but in this":         {usage: 128_000, before: `{"type":"set_auto_compaction","sessionId":"s","enabled":true}`, want: 1},
 	} {
@@ -68,7 +69,7 @@ func TestAContextOfWhichNobodyToldIsTakenToBeAsLargeAsItsWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSumming(inShort...)
 		long := strings.Repeat("so ", 30_000)
-		_, c := g.converse(t, Options{}, long, long) // 22,500 tokens each, and as many back
+		_, c := g.converse(t, pi.Options{}, long, long) // 22,500 tokens each, and as many back
 		synctest.Wait()
 		if got := c.count("auto_compaction_start"); got != 0 {
 			t.Errorf("got %d compactions of 90,000 tokens, want none", got)
@@ -80,7 +81,7 @@ func TestAContextOfWhichNobodyToldIsTakenToBeAsLargeAsItsWords(t *testing.T) {
 
 func TestThePromptIsAnsweredBeforeItsCompactionEndsAndTheNextGoesOnWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{})
+		h, s := newStage(t, pi.Options{})
 		held := make(chan *task.Task, 1)
 		asked := make(chan core.Request, 1)
 		n := 0
@@ -97,7 +98,7 @@ func TestThePromptIsAnsweredBeforeItsCompactionEndsAndTheNextGoesOnWithIt(t *tes
 				a.say(b.Task, core.Usage{Input: 120_000}, core.Text{Text: "yes"}, core.Done{})
 			}
 		})
-		c, late := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+		c, late := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 		c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
@@ -130,7 +131,7 @@ func TestACompactionOfAFullContextThatComesToNothingSaysSo(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newSumming(tt.summary...)
 			g.usage = 120_000
-			_, c := g.converse(t, Options{}, "one", "two")
+			_, c := g.converse(t, pi.Options{}, "one", "two")
 			g.next(t, true)
 			if tt.command != "" {
 				c.ok(tt.command)
@@ -149,7 +150,7 @@ func TestAnOpenCircuitKeepsAFullContextAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSumming(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
 		g.usage = 120_000
-		_, c := g.converse(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
+		_, c := g.converse(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
 		c.until("auto_compaction_end", "no idea")
 		c.fails(compactIt, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 	})
@@ -170,11 +171,11 @@ func tooMuch(g *summing, times int, first ...core.Body) func(*joined, hub.Batch)
 }
 
 // overflowing is a session in which the third prompt is too large so many times.
-func overflowing(t *testing.T, opts Options, g *summing, times int, first ...core.Body) (*hub.Hub, *caller) {
+func overflowing(t *testing.T, opts pi.Options, g *summing, times int, first ...core.Body) (*hub.Hub, *caller) {
 	t.Helper()
 	h, s := newStage(t, opts)
 	join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, tooMuch(g, times, first...))
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"` + strings.Repeat("one ", 20) + `"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
@@ -189,7 +190,7 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 		times   int
 		first   []core.Body
 		summary []core.Body
-		opts    Options
+		opts    pi.Options
 		asked   int // for the third answer
 		end     string
 		stop    string
@@ -202,7 +203,7 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 		"without a summary": {times: 1, summary: []core.Body{core.Done{}}, asked: 1, stop: render.StopError, stands: long,
 			end: fmt.Sprintf(endedAs, false) + `,"errorMessage":"Context overflow recovery failed: the agent gave no summary"}`},
 		"behind words":       {times: 1, first: []core.Body{core.Text{Text: "I"}}, asked: 1, stop: render.StopError, stands: long},
-		"never":              {times: 1, opts: Options{CompactAt: -1}, asked: 1, stop: render.StopError, stands: long},
+		"never":              {times: 1, opts: pi.Options{CompactAt: -1}, asked: 1, stop: render.StopError, stands: long},
 		"not with some left": {times: 0, asked: 1, stop: render.StopDone, stands: long},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -260,7 +261,7 @@ func TestARunThatWaitsForItsCompactionEndsWithTheSessionTheCommandAndTheHub(t *t
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newSumming()
-				h, c := overflowing(t, Options{}, g, 1)
+				h, c := overflowing(t, pi.Options{}, g, 1)
 				c.send(three)
 				g.next(t, true)
 				c.ok(`{"type":"steer","sessionId":"s","message":"queued"}`)
@@ -277,7 +278,7 @@ func TestARunThatWaitsForItsCompactionEndsWithTheSessionTheCommandAndTheHub(t *t
 func TestARunWhoseCompactionTakesTooLongIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSumming()
-		_, c := overflowing(t, Options{PromptTimeout: time.Minute}, g, 1)
+		_, c := overflowing(t, pi.Options{PromptTimeout: time.Minute}, g, 1)
 		f := c.patient(three)
 		if want := "Command 'prompt' timed out after 60000ms"; f.Error != want || !f.TimedOut {
 			t.Errorf("got %s, want %q and timedOut", f.Raw, want)

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -13,15 +13,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/shell"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// shellClient is a client with a session in a directory of its own, where programs
-// may be run.
-func shellClient(t *testing.T, opts Options) (*caller, *Server, string) {
+// shellClient is a client with a session in a directory of its own, where it may run
+// programs.
+type shellClient struct {
+	*caller
+	hub    *hub.Hub
+	server *pi.Server
+	dir    string
+}
+
+func newShell(t *testing.T, opts pi.Options) *shellClient {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -30,14 +39,14 @@ func shellClient(t *testing.T, opts Options) (*caller, *Server, string) {
 	opts.Bash, opts.Reaper = true, []string{self, playsReaper}
 	h, s := newStage(t, opts)
 	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.ok(string(wire.Encode(map[string]string{"type": "create_session", "sessionId": "s", "agent": "a", "cwd": dir})))
 	c.ok(`{"type":"switch_session","sessionId":"s"}`)
-	return c, s, dir
+	return &shellClient{c, h, s, dir}
 }
 
 // bashFrame is the command that runs a program.
@@ -50,6 +59,14 @@ func bashFrame(id, command string, more ...string) string {
 		m[name] = true
 	}
 	return string(wire.Encode(m))
+}
+
+// bashResult is the data of the response to bash.
+type bashResult struct {
+	ExitCode               int
+	Output                 string
+	Cancelled, Truncated   bool
+	TotalBytes, TotalLines int64
 }
 
 // runs runs a program and returns what came of it.
@@ -98,9 +115,9 @@ func dead(t *testing.T, pid int) {
 }
 
 func TestBashRunsInTheDirectoryOfTheSessionAndTellsWhatCameOfIt(t *testing.T) {
-	c, _, dir := shellClient(t, Options{})
+	c := newShell(t, pi.Options{})
 	got := c.runs("b", `echo out; echo err >&2; pwd; cat; exit 3`)
-	want := bashResult{ExitCode: 3, Output: "out\nerr\n" + dir + "\n", TotalBytes: int64(len("out\nerr\n" + dir + "\n")), TotalLines: 3}
+	want := bashResult{ExitCode: 3, Output: "out\nerr\n" + c.dir + "\n", TotalBytes: int64(len("out\nerr\n" + c.dir + "\n")), TotalLines: 3}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -113,12 +130,12 @@ func TestBashRunsInTheDirectoryOfTheSessionAndTellsWhatCameOfIt(t *testing.T) {
 }
 
 func TestTheAgentIsToldWhatWasRunWithTheNextPrompt(t *testing.T) {
-	c, _, _ := shellClient(t, Options{})
+	c := newShell(t, pi.Options{})
 	c.runs("b1", `echo one; exit 2`)
 	c.runs("b2", `echo two`, "excludeFromContext")
 	c.ok(ask)
 	c.ok(ask)
-	ms := messagesOf(t, c, "s")
+	ms := messagesOf(t, c.caller, "s")
 	var roles []string
 	for _, m := range ms {
 		roles = append(roles, m.Role)
@@ -147,28 +164,28 @@ func TestEverythingThatBashBeganDiesWithIt(t *testing.T) {
 	const away = `(setsid bash -c 'echo $$ > child; exec sleep 1000' &); while [ ! -s child ]; do sleep 0.01; done; echo $$ > shell; `
 	for _, tt := range []struct {
 		name, program string
-		opts          Options
+		opts          pi.Options
 		end           func(t *testing.T, c *caller)
 		want          string
 	}{
-		{"when it is aborted", both, Options{}, func(_ *testing.T, c *caller) {
+		{"when it is aborted", both, pi.Options{}, func(_ *testing.T, c *caller) {
 			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
 		}, `"success":true,"data":{"exitCode":0,"output":"","cancelled":true`},
-		{"when the session is deleted", both, Options{}, func(_ *testing.T, c *caller) {
+		{"when the session is deleted", both, pi.Options{}, func(_ *testing.T, c *caller) {
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
 		}, `"cancelled":true`},
-		{"when it takes too long", both, Options{PromptTimeout: time.Second}, func(*testing.T, *caller) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
-		{"when it has left the group and is aborted", away + `wait; sleep 1000`, Options{}, func(_ *testing.T, c *caller) {
+		{"when it takes too long", both, pi.Options{PromptTimeout: time.Second}, func(*testing.T, *caller) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
+		{"when it has left the group and is aborted", away + `wait; sleep 1000`, pi.Options{}, func(_ *testing.T, c *caller) {
 			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
 		}, `"cancelled":true`},
-		{"when it has left the group and the shell ends", away, Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
-		{"when the shell ends", `sleep 1000 & echo $! > child; echo $$ > shell`, Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
+		{"when it has left the group and the shell ends", away, pi.Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
+		{"when the shell ends", `sleep 1000 & echo $! > child; echo $$ > shell`, pi.Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, _, dir := shellClient(t, tt.opts)
+			c := newShell(t, tt.opts)
 			c.send(bashFrame("b", tt.program))
-			shell, child := pidIn(t, filepath.Join(dir, "shell")), pidIn(t, filepath.Join(dir, "child"))
-			tt.end(t, c)
+			shell, child := pidIn(t, filepath.Join(c.dir, "shell")), pidIn(t, filepath.Join(c.dir, "child"))
+			tt.end(t, c.caller)
 			c.until(`"id":"b","type":"response"`, tt.want)
 			dead(t, shell)
 			dead(t, child)
@@ -177,9 +194,9 @@ func TestEverythingThatBashBeganDiesWithIt(t *testing.T) {
 }
 
 func TestWhatBashRunsEndsWithTheClientWhereThatIsWanted(t *testing.T) {
-	c, _, dir := shellClient(t, Options{DropTasks: true})
+	c := newShell(t, pi.Options{DropTasks: true})
 	c.send(bashFrame("b", `echo $$ > shell; sleep 1000`))
-	pid := pidIn(t, filepath.Join(dir, "shell"))
+	pid := pidIn(t, filepath.Join(c.dir, "shell"))
 	c.leaves()
 	dead(t, pid)
 }
@@ -190,15 +207,15 @@ func TestAHubThatStopsLetsBashEndAndKillsItWhenThatTakesTooLong(t *testing.T) {
 		{"takes too long", `echo $$ > shell; sleep 1000`, `"cancelled":true`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, s, dir := shellClient(t, Options{})
+			c := newShell(t, pi.Options{})
 			c.send(bashFrame("b", tt.program))
-			pid := pidIn(t, filepath.Join(dir, "shell"))
-			if err := s.hub.Close(t.Context(), "test"); err != nil {
+			pid := pidIn(t, filepath.Join(c.dir, "shell"))
+			if err := c.hub.Close(t.Context(), "test"); err != nil {
 				t.Fatal(err)
 			}
 			c.until(`"server_shutdown"`)
 			c.fails(`{"type":"list_sessions"}`, "Server is shutting down")
-			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(c.dir, "go"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -206,7 +223,7 @@ func TestAHubThatStopsLetsBashEndAndKillsItWhenThatTakesTooLong(t *testing.T) {
 			if tt.name == "takes too long" {
 				cancel()
 			}
-			s.Drain(ctx)
+			c.server.Drain(ctx)
 			c.until(`"id":"b","type":"response"`, tt.want)
 			if r := <-c.served; r.Code != 1001 || r.Text != "Server shutting down" {
 				t.Errorf("close: got %+v, want 1001 Server shutting down", r)
@@ -219,22 +236,22 @@ func TestAHubThatStopsLetsBashEndAndKillsItWhenThatTakesTooLong(t *testing.T) {
 }
 
 func TestOneProgramRunsAtATimeInASessionAndControlOvertakesIt(t *testing.T) {
-	c, _, dir := shellClient(t, Options{QueuePrompts: true})
+	c := newShell(t, pi.Options{QueuePrompts: true})
 	c.send(bashFrame("b1", `echo $$ > shell; while [ ! -e go ]; do sleep 0.01; done; echo first > said`))
-	pidIn(t, filepath.Join(dir, "shell"))
+	pidIn(t, filepath.Join(c.dir, "shell"))
 	c.send(bashFrame("b2", `cat said`))
 	c.ok(`{"type":"get_state","sessionId":"s"}`)
 	if got := c.count(`"command_started"`, `"commandId":"b2"`); got != 0 {
 		t.Errorf("started events of the second: got %d while the first runs, want 0", got)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.until(`"id":"b2","type":"response"`, `"output":"first\n"`)
 }
 
 func TestEndlessOutputCostsBoundedMemoryAndABoundedStream(t *testing.T) {
-	c, _, _ := shellClient(t, Options{})
+	c := newShell(t, pi.Options{})
 	got := c.runs("b", `yes 0123456789abcdef | head -c 50000000; echo; echo the end`)
 	if !got.Truncated || !strings.HasSuffix(got.Output, "\nthe end\n") || len(got.Output) > shell.TailBytes {
 		t.Errorf("got truncated %v and %d bytes, want the end of it", got.Truncated, len(got.Output))
@@ -272,13 +289,13 @@ func TestBashThatCannotRunOpensItsCircuits(t *testing.T) {
 		{command.Breakers{BashSession: command.Breaker{Failures: 2}}, "Bash circuit breaker open for session s: Circuit open for bash_session:s (recovery in 30s)"},
 		{command.Breakers{BashAll: command.Breaker{Failures: 2}}, "Bash circuit breaker open globally: Circuit open for bash_global (recovery in 30s)"},
 	} {
-		c, _, dir := shellClient(t, Options{Breakers: tt.breakers})
+		c := newShell(t, pi.Options{Breakers: tt.breakers})
 		for range 3 {
 			if got := c.runs("", `exit 1`); got.ExitCode != 1 {
 				t.Errorf("got %+v, want exit code 1", got)
 			}
 		}
-		if err := os.Remove(dir); err != nil {
+		if err := os.Remove(c.dir); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {

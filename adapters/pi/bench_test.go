@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -30,7 +31,7 @@ func drain(ctx context.Context, conn link.Conn[[]byte, []byte], responses chan<-
 // stage is a client of raw frames on a hub with one agent.
 func stage(b *testing.B, how render.Snapshots, inFlight int) (send func(string), responses chan struct{}) {
 	h := hub.New(hub.Options{})
-	s := NewServer(h, Options{Rates: unlimited})
+	s := pi.NewServer(h, pi.Options{Rates: unlimited})
 	chunk := strings.Repeat("x", 64)
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
 	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.JoinOptions{}); err != nil {
@@ -55,7 +56,7 @@ func stage(b *testing.B, how render.Snapshots, inFlight int) (send func(string),
 	ours, theirs := coretest.Pipe[[]byte, []byte](256)
 	ctx, cancel := context.WithCancel(context.Background())
 	responses = make(chan struct{}, inFlight)
-	wg.Go(func() { s.Serve(ctx, ours, ConnOptions{Snapshots: how}) })
+	wg.Go(func() { s.Serve(ctx, ours, pi.ConnOptions{Snapshots: how}) })
 	wg.Go(func() { drain(ctx, theirs, responses) })
 	b.Cleanup(func() {
 		cancel()

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -16,7 +17,7 @@ import (
 func hadWith(t *testing.T, provider, id string) (bring func(string) *joined, c *caller, path string) {
 	t.Helper()
 	dir := conversation.Resolve(t.TempDir())
-	h, s := newStage(t, Options{SessionDir: dir, Dialects: []string{"coven", "parallax"}})
+	h, s := newStage(t, pi.Options{SessionDir: dir, Dialects: []string{"coven", "parallax"}})
 	join(t, h, core.Card{ID: "anybody"}, echo)
 	lines := []string{
 		`{"type":"session","version":3,"id":"x","timestamp":"2026-11-21T07:20:13.119Z","cwd":"/"}`,
@@ -29,7 +30,7 @@ func hadWith(t *testing.T, provider, id string) (bring func(string) *joined, c *
 	bring = func(dialect string) *joined {
 		return join(t, h, core.Card{ID: core.AgentID(id), Dialect: dialect}, echo)
 	}
-	return bring, dial(t, s, ConnOptions{}), path
+	return bring, dial(t, s, pi.ConnOptions{}), path
 }
 
 func TestAConversationStaysBoundToItsAgentWhileThatIsAway(t *testing.T) {
@@ -87,11 +88,11 @@ func TestASessionRemembersItsAgentBeforeThatHasAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := conversation.Resolve(t.TempDir())
-			h, s := newStage(t, Options{SessionDir: dir, Dialects: []string{"coven"}})
+			h, s := newStage(t, pi.Options{SessionDir: dir, Dialects: []string{"coven"}})
 			if tt.here {
 				join(t, h, core.Card{ID: "shout"}, echo)
 			}
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "shout")
 			for _, how := range []string{"create_session", "new_session"} {
 				if how == "new_session" {
@@ -105,9 +106,9 @@ func TestASessionRemembersItsAgentBeforeThatHasAnswered(t *testing.T) {
 			settled(s)
 			path := fileOf(c, "s")
 
-			h, s = newStage(t, Options{SessionDir: dir, Dialects: []string{"coven"}})
+			h, s = newStage(t, pi.Options{SessionDir: dir, Dialects: []string{"coven"}})
 			join(t, h, core.Card{ID: "anybody"}, echo)
-			c = dial(t, s, ConnOptions{})
+			c = dial(t, s, pi.ConnOptions{})
 			c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"s"}`)
 			if f := c.do(`{"type":"prompt","sessionId":"s","message":"hi"}`); f.Success {
 				t.Error("after a restart: got somebody else asked, want the agent waited for")

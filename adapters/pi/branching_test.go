@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
@@ -39,9 +40,9 @@ func shownIn(nodes []conversation.TreeNode) []string {
 }
 
 func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
-	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
 	join(t, h, core.Card{ID: "x"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
@@ -70,10 +71,10 @@ func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
 
 // asking brings a session to a place that can be left with a summary, which an agent
 // gives as the bodies say. It returns the command that asks for it.
-func asking(t *testing.T, work func(*joined, hub.Batch)) (*Server, *caller, string) {
-	h, s := newStage(t, Options{})
+func asking(t *testing.T, work func(*joined, hub.Batch)) (*pi.Server, *caller, string) {
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "x"}, work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
@@ -131,9 +132,9 @@ func TestASessionThatIsDeletedNeedsItsSummaryNoMore(t *testing.T) {
 }
 
 func TestNobodyIsAskedForASummaryWithoutAnAgent(t *testing.T) {
-	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
 	a := join(t, h, core.Card{ID: "x"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	_, nodes := treeOf(c, "s")
@@ -144,10 +145,10 @@ func TestNobodyIsAskedForASummaryWithoutAnAgent(t *testing.T) {
 }
 
 func TestWhoAnswersFromHereOnIsWritten(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "x"}, echo)
 	join(t, h, core.Card{ID: "y"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"y"}`)
 	c.ok(`{"type":"cycle_model","sessionId":"s"}`)

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -21,7 +22,7 @@ func faulty(code core.Code) func(*joined, hub.Batch) {
 
 func TestAnAgentThatKeepsFailingIsNotAskedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{})
+		h, s := newStage(t, pi.Options{})
 		var well atomic.Bool
 		join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
 			if well.Load() {
@@ -30,7 +31,7 @@ func TestAnAgentThatKeepsFailingIsNotAskedForAWhile(t *testing.T) {
 			}
 			faulty(core.CodeInternal)(a, b)
 		})
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		for range 5 {
 			c.ok(ask) // the failure is in the message
@@ -85,9 +86,9 @@ func TestOnlyRealFailuresOpenACircuit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, s := newStage(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 2, Window: time.Hour}}})
+				h, s := newStage(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 2, Window: time.Hour}}})
 				join(t, h, core.Card{ID: "a"}, tt.work)
-				c := dial(t, s, ConnOptions{})
+				c := dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
 				c.patient(ask)
 				c.patient(ask)
@@ -102,9 +103,9 @@ func TestOnlyRealFailuresOpenACircuit(t *testing.T) {
 func TestFailuresThatAreOldOpenNoCircuitAndNoneDoesWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for failures, pause := range map[int]time.Duration{2: time.Minute, -1: 0} {
-			h, s := newStage(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: failures}}})
+			h, s := newStage(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: failures}}})
 			join(t, h, core.Card{ID: "a"}, faulty(core.CodeInternal))
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "a")
 			for range 6 {
 				c.ok(ask)
@@ -115,10 +116,10 @@ func TestFailuresThatAreOldOpenNoCircuitAndNoneDoesWithoutALimit(t *testing.T) {
 }
 
 func TestOneAgentThatFailsDoesNotStopAnother(t *testing.T) {
-	h, s := newStage(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}})
+	h, s := newStage(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}})
 	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
 	join(t, h, core.Card{ID: "good"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "bad")
 	c.open("t", "good")
 	c.ok(ask)

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -14,9 +15,9 @@ import (
 // does it for whoever uses it.
 func TestTheClientsEndKeepsToWhatClientsMust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{})
+		h, s := newStage(t, pi.Options{})
 		join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
-		ann := ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
+		ann := pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
 		one, two := dial(t, s, ann), dial(t, s, ann)
 		seen := map[string]bool{}
 		create := map[string]any{"type": "create_session", "sessionId": "s", "agent": "mute", "idempotencyKey": "k"}

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"encoding/base64"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -107,11 +108,11 @@ var ways = []struct {
 }
 
 func TestWhatAUserSaysReachesTheAgentAndTheSessionWhole(t *testing.T) {
-	h, s := newStage(t, Options{CompactAt: -1}) // long words would have the agent asked for a summary
+	h, s := newStage(t, pi.Options{CompactAt: -1}) // long words would have the agent asked for a summary
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
 	rapid.Check(t, func(rt *rapid.T) {
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		defer c.Close()
 		c.open("s", "a")
 		same := func(what string, want, got any) {

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -19,15 +20,15 @@ import (
 // how long the neighbour waits.
 func BenchmarkNeighbourOfACompaction(b *testing.B) {
 	fails := core.Failed{Fault: core.NewFault(core.CodeInvalid, "send how many chunks you want")}
-	b.Run("succeeds", func(b *testing.B) { benchNeighbour(b, Options{}, core.Done{}) })
-	b.Run("fails", func(b *testing.B) { benchNeighbour(b, Options{}, fails) })
-	b.Run("off", func(b *testing.B) { benchNeighbour(b, Options{CompactAt: -1}, fails) })
+	b.Run("succeeds", func(b *testing.B) { benchNeighbour(b, pi.Options{}, core.Done{}) })
+	b.Run("fails", func(b *testing.B) { benchNeighbour(b, pi.Options{}, fails) })
+	b.Run("off", func(b *testing.B) { benchNeighbour(b, pi.Options{CompactAt: -1}, fails) })
 }
 
-func benchNeighbour(b *testing.B, opts Options, summary core.Body) {
+func benchNeighbour(b *testing.B, opts pi.Options, summary core.Body) {
 	h := hub.New(hub.Options{})
 	opts.Rates = unlimited
-	s := NewServer(h, opts)
+	s := pi.NewServer(h, opts)
 	chunk := strings.Repeat("x", 64)
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
 	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.JoinOptions{}); err != nil {
@@ -59,7 +60,7 @@ func benchNeighbour(b *testing.B, opts Options, summary core.Body) {
 	client := func() (func(string), chan struct{}) {
 		ours, theirs := coretest.Pipe[[]byte, []byte](256)
 		responses := make(chan struct{}, 16)
-		wg.Go(func() { s.Serve(ctx, ours, ConnOptions{Snapshots: render.SnapshotsNone}) })
+		wg.Go(func() { s.Serve(ctx, ours, pi.ConnOptions{Snapshots: render.SnapshotsNone}) })
 		wg.Go(func() { drain(ctx, theirs, responses) })
 		return func(frame string) {
 			if err := theirs.Send(ctx, []byte(frame)); err != nil {

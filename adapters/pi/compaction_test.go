@@ -1,7 +1,8 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -46,7 +48,11 @@ func (g *summing) work(a *joined, b hub.Batch) {
 	a.say(b.Task, core.Text{Text: "you said " + r.Content}, core.Done{})
 }
 
-func asksForSummary(r core.Request) bool { return strings.HasPrefix(r.Content, compactionQuestion) }
+const cancelledCompaction = "Compaction cancelled"
+
+func asksForSummary(r core.Request) bool {
+	return strings.HasPrefix(r.Content, "Sum up the conversation before this message. From now on the summary stands for it")
+}
 
 // next returns what was asked next: for a summary, or not.
 func (g *summing) next(t *testing.T, summary bool) core.Request {
@@ -65,11 +71,11 @@ func (g *summing) next(t *testing.T, summary bool) core.Request {
 }
 
 // converse is a session in which these were said.
-func (g *summing) converse(t *testing.T, opts Options, turns ...string) (*Server, *caller) {
+func (g *summing) converse(t *testing.T, opts pi.Options, turns ...string) (*pi.Server, *caller) {
 	t.Helper()
 	h, s := newStage(t, opts)
 	join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, g.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	for _, text := range turns {
 		c.ok(string(wire.Encode(map[string]string{"type": "prompt", "sessionId": "s", "message": text})))
@@ -99,14 +105,18 @@ func wordsOf(turns []core.Turn) []string {
 func TestACompactionLetsASummaryStandForWhatWasSaidFirst(t *testing.T) {
 	g := newSumming(inShort...)
 	g.usage = 100_000
-	_, c := g.converse(t, Options{}, "one", "two", "three")
+	_, c := g.converse(t, pi.Options{}, "one", "two", "three")
 	f := c.ok(`{"id":"c","type":"compact","sessionId":"s","customInstructions":"mind the gap"}`)
-	var got compactionResult
+	type result struct {
+		Summary, FirstKeptEntryID string
+		TokensBefore              int64
+	}
+	var got result
 	if err := json.Unmarshal(f.Data, &got); err != nil {
 		t.Fatal(err)
 	}
 	_, nodes := treeOf(c, "s")
-	if want := (compactionResult{"in short", nodes[5].EntryID, 100_000}); got != want {
+	if want := (result{"in short", nodes[5].EntryID, 100_000}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	prompted, asked := g.next(t, false), g.next(t, true)
@@ -132,7 +142,7 @@ func TestACompactionLetsASummaryStandForWhatWasSaidFirst(t *testing.T) {
 func TestWhatIsKeptIsAtMostHalfOfWhatAnAgentIsTold(t *testing.T) {
 	g := newSumming(inShort...)
 	long := strings.Repeat("so ", 3000) // 2,250 tokens, and its answer as many
-	_, c := g.converse(t, Options{}, long, long, long)
+	_, c := g.converse(t, pi.Options{}, long, long, long)
 	c.ok(compactIt)
 	if d := cmp.Diff([]string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}, rolesOf(t, c)); d != "" {
 		t.Errorf("what stands (-want +got):\n%s", d)
@@ -146,7 +156,7 @@ func TestThereMustBeSomethingToCompact(t *testing.T) {
 		"No model selected":                      nil,
 	} {
 		g := newSumming(inShort...)
-		_, c := g.converse(t, Options{}, turns...)
+		_, c := g.converse(t, pi.Options{}, turns...)
 		switch want {
 		case "No model selected":
 			c.open("t", "")
@@ -161,9 +171,9 @@ func TestThereMustBeSomethingToCompact(t *testing.T) {
 }
 
 func TestNothingIsCompactedWhereAgentsAreToldNothing(t *testing.T) {
-	h, s := stageWith(t, hub.Options{Limits: hub.Limits{HistoryBytes: -1}}, Options{})
+	h, s := stageWith(t, hub.Options{Limits: hub.Limits{HistoryBytes: -1}}, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	if f := c.do(compactIt); f.Success || !strings.Contains(f.Error, "limits.history_bytes") {
 		t.Errorf("got %s, want a failure that names the setting", f.Raw)
@@ -178,7 +188,7 @@ func TestACompactionThatComesToNothingChangesNothing(t *testing.T) {
 	} {
 		g := newSumming(summary...)
 		g.usage = 100_000
-		_, c := g.converse(t, Options{}, "one", "two")
+		_, c := g.converse(t, pi.Options{}, "one", "two")
 		leaf, nodes := treeOf(c, "s")
 		c.fails(compactIt, want)
 		if after, now := treeOf(c, "s"); after != leaf || len(now) != len(nodes) {
@@ -201,11 +211,11 @@ func TestACompactionIsCancelledByWhoeverWantsThat(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newSumming() // says nothing
 				g.usage = 100_000
-				_, c := g.converse(t, Options{}, "one", "two")
+				_, c := g.converse(t, pi.Options{}, "one", "two")
 				c.send(compactIt)
 				g.next(t, true)
 				c.ok(command)
-				c.until(`"response"`, `"id":"c"`, `"success":false`, `"error":"`+compactionCancelled+`"`)
+				c.until(`"response"`, `"id":"c"`, `"success":false`, `"error":"`+cancelledCompaction+`"`)
 			})
 		})
 	}
@@ -213,7 +223,7 @@ func TestACompactionIsCancelledByWhoeverWantsThat(t *testing.T) {
 
 func TestThereIsNothingToAbortWithoutACompaction(t *testing.T) {
 	g := newSumming(inShort...)
-	_, c := g.converse(t, Options{}, "one")
+	_, c := g.converse(t, pi.Options{}, "one")
 	if f := c.ok(`{"type":"abort_compaction","sessionId":"s"}`); f.SessionVersion == nil || *f.SessionVersion != 2 {
 		t.Errorf("got %s, want success and the next version", f.Raw)
 	}
@@ -223,7 +233,7 @@ func TestACompactionThatTakesTooLongIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSumming()
 		g.usage = 100_000
-		_, c := g.converse(t, Options{PromptTimeout: time.Minute}, "one", "two")
+		_, c := g.converse(t, pi.Options{PromptTimeout: time.Minute}, "one", "two")
 		f := c.patient(compactIt)
 		if want := "Command 'compact' timed out after 60000ms"; f.Error != want || !f.TimedOut {
 			t.Errorf("got %s, want %q and timedOut", f.Raw, want)
@@ -238,29 +248,29 @@ func TestAClientThatLeavesTakesItsCompactionWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSumming()
 		g.usage = 100_000
-		s, c := g.converse(t, Options{DropTasks: true}, "one", "two")
-		other := dial(t, s, ConnOptions{})
+		s, c := g.converse(t, pi.Options{DropTasks: true}, "one", "two")
+		other := dial(t, s, pi.ConnOptions{})
 		c.send(compactIt)
 		g.next(t, true)
 		c.Close()
-		other.until("command_finished", `"commandId":"c"`, compactionCancelled)
+		other.until("command_finished", `"commandId":"c"`, cancelledCompaction)
 	})
 }
 
 func TestAnAgentWhoseCircuitIsOpenIsNotAskedForASummary(t *testing.T) {
 	g := newSumming(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
 	g.usage = 100_000
-	_, c := g.converse(t, Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
+	_, c := g.converse(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
 	c.fails(compactIt, "no idea")
 	c.fails(`{"type":"compact","sessionId":"s"}`, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 }
 
 func TestWhatDoesNotFitIntoTheQuestionIsSaid(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	g := newSumming(inShort...)
 	card := core.Card{ID: "a", Metadata: map[string]json.RawMessage{"context_window": json.RawMessage("20000")}}
 	join(t, h, card, g.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"set_auto_compaction","sessionId":"s","enabled":false}`)
 	for range 5 {
@@ -269,7 +279,7 @@ func TestWhatDoesNotFitIntoTheQuestionIsSaid(t *testing.T) {
 	c.ok(compactIt)
 	asked := g.next(t, true)
 	if !strings.Contains(asked.Content, "The first 5 messages do not fit here") || len(asked.History) != 3 {
-		t.Errorf("got %d turns and %q, want 3 and the word that 5 are left out", len(asked.History), asked.Content[len(compactionQuestion):])
+		t.Errorf("got %d turns and %q, want 3 and the word that 5 are left out", len(asked.History), asked.Content)
 	}
 	if f := c.ok(`{"type":"get_context_usage","sessionId":"s"}`); !has(f, `"contextWindow":20000`) {
 		t.Errorf("got %s, want the window that the agent told of", f.Raw)
@@ -279,7 +289,7 @@ func TestWhatDoesNotFitIntoTheQuestionIsSaid(t *testing.T) {
 func TestACompactionIsInTheFileOfItsSession(t *testing.T) {
 	g := newSumming(inShort...)
 	g.usage = 100_000
-	s, c := g.converse(t, Options{SessionDir: t.TempDir()}, "one", "two")
+	s, c := g.converse(t, pi.Options{SessionDir: t.TempDir()}, "one", "two")
 	c.ok(compactIt)
 	settled(s)
 	c.ok(`{"type":"load_session","sessionPath":"` + fileOf(c, "s") + `","sessionId":"t"}`)
@@ -294,16 +304,20 @@ func TestACompactionIsInTheFileOfItsSession(t *testing.T) {
 }
 
 func TestTheContextWindowIsWhatTheCardTells(t *testing.T) {
+	h, s := newStage(t, pi.Options{})
+	c := dial(t, s, pi.ConnOptions{})
 	for metadata, want := range map[string]int{
-		`{}`: contextWindow, `{"context_window":1000000}`: 1_000_000, `{"contextWindow":2e5}`: 200_000,
-		`{"context_window":"many"}`: contextWindow, `{"context_window":0}`: contextWindow, `{"context_window":1e300}`: contextWindow,
+		`{}`: 128_000, `{"context_window":1000000}`: 1_000_000, `{"contextWindow":2e5}`: 200_000,
+		`{"context_window":"many"}`: 128_000, `{"context_window":0}`: 128_000, `{"context_window":1e300}`: 128_000,
 	} {
-		var card core.Card
+		card := core.Card{ID: core.AgentID(core.NewID())}
 		if err := json.Unmarshal([]byte(metadata), &card.Metadata); err != nil {
 			t.Fatal(err)
 		}
-		if got := windowOf(card); got != want {
-			t.Errorf("%s: got %d, want %d", metadata, got, want)
+		join(t, h, card, echo)
+		c.ok(`{"type":"create_session","sessionId":"` + string(card.ID) + `","agent":"` + string(card.ID) + `"}`)
+		if f := c.ok(`{"type":"get_context_usage","sessionId":"` + string(card.ID) + `"}`); !has(f, fmt.Sprintf(`"contextWindow":%d,`, want)) {
+			t.Errorf("%s: got %s, want %d", metadata, f.Data, want)
 		}
 	}
 }

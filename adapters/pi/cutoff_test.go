@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -37,7 +38,7 @@ func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &stalling{Journal: journal.NewMemory(journal.Retention{})}
 				h := hub.New(hub.Options{Journal: disk})
-				s := NewServer(h, Options{Rates: unlimited, CompactAt: -1})
+				s := pi.NewServer(h, pi.Options{Rates: unlimited, CompactAt: -1})
 				t.Cleanup(s.Close)
 				says := answersOf(100_000, inShort...)
 				join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
@@ -46,7 +47,7 @@ func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
 					}
 					says(a, b)
 				})
-				c := dial(t, s, ConnOptions{})
+				c := dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
 				c.ok(promptIt)
 				c.ok(promptIt)

@@ -1,10 +1,11 @@
-package pi
+package pi_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
@@ -13,20 +14,21 @@ import (
 // come to an end, and what it came to changes nothing.
 func TestWorkThatTakesTooLongIsAbortedAndItsLateOutcomeChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{PromptTimeout: 10 * time.Second})
+		_, s := newStage(t, pi.Options{PromptTimeout: 10 * time.Second})
 		aborted := time.Time{}
-		s.handlers["bash"] = func(s *Server, x *request) command.Outcome {
+		engine := s.Parts().Engine
+		s.Handle("bash", func(x *command.Execution) command.Outcome {
 			x.OnAbort(func() {
 				aborted = time.Now()
 				time.AfterFunc(5*time.Second, func() { // it takes its time
-					s.engine.Lock()
-					defer s.engine.Unlock()
+					engine.Lock()
+					defer engine.Unlock()
 					x.Finish(command.Outcome{Data: wire.Encode("late"), After: func() { t.Error("got what follows a success, want none") }})
 				})
 			})
 			return command.Outcome{Pending: true}
-		}
-		c := dial(t, s, ConnOptions{})
+		})
+		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"type":"create_session","sessionId":"s"}`)
 		began := time.Now()
 		const bash = `{"id":"b","type":"bash","sessionId":"s","command":"sleep"}`

@@ -1,16 +1,16 @@
-package pi
+package pi_test
 
 import (
 	"context"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -30,10 +30,10 @@ func (c *caller) events(session string) []string {
 }
 
 func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	early, late, never := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	early, late, never := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	early.open("s", "a")
 	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	first := <-w.tasks
@@ -71,9 +71,9 @@ func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
 }
 
 func TestAConnectionMayHaveDeltasWithoutSnapshots(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, answering(core.Text{Text: "one "}, core.Text{Text: "two"}, core.Done{}))
-	c := dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
+	c := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
 	c.open("s", "a")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
 	for _, e := range c.events("s") {
@@ -87,93 +87,18 @@ func TestAConnectionMayHaveDeltasWithoutSnapshots(t *testing.T) {
 	}
 }
 
-// stuck is a transport whose peer reads nothing any more from a certain frame on.
-type stuck struct {
-	link.Conn[[]byte, []byte]
-	after string
-	held  bool
-	free  chan struct{}
-	once  sync.Once
-}
-
-// release lets the peer read again.
-func (c *stuck) release() { c.once.Do(func() { close(c.free) }) }
-
-func (c *stuck) Close(r link.Reason) error {
-	c.release()
-	return c.Conn.Close(r)
-}
-
-func (c *stuck) Send(ctx context.Context, m []byte) error {
-	if c.held = c.held || strings.Contains(string(m), c.after); c.held {
-		select {
-		case <-c.free:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return c.Conn.Send(ctx, m)
-}
-
-func TestASlowClientSlowsNobodyElse(t *testing.T) {
-	h, s := newStage(t, Options{Link: link.Options{QueueBytes: 16 << 10}})
-	chunk := strings.Repeat("x", 1000)
-	join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
-		if assigned(b) {
-			for range 500 {
-				a.say(b.Task, core.Text{Text: chunk})
-			}
-			a.say(b.Task, core.Done{})
-		}
-	})
-	hubs, clients := coretest.Pipe[[]byte, []byte](8)
-	wall := &stuck{Conn: hubs, after: `"agent_start"`, free: make(chan struct{})}
-	slow := dialOver(t, s, ConnOptions{Snapshots: render.SnapshotsNone}, wall, clients)
-	fast := dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
-	fast.open("s", "a")
-	slow.ok(`{"type":"switch_session","sessionId":"s"}`)
-	slow.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
-	fast.until(`"command_finished"`, `"commandId":"p"`)
-	if got := fast.transcript("s").Deltas.Len(); got != 500_000 {
-		t.Errorf("the fast client got %d bytes, want all", got)
-	}
-	wall.release()
-	slow.until(`"response"`, `"id":"p"`)
-	if got := slow.transcript("s").Deltas.Len(); got != 500_000 {
-		t.Errorf("the slow client got %d bytes in the end, want all", got)
-	}
-}
-
-func TestAClientThatReadsNothingIsClosedAsSlow(t *testing.T) {
-	h, s := newStage(t, Options{BacklogBytes: 64 << 10, Link: link.Options{QueueBytes: 4 << 10, WriteTimeout: time.Hour}})
-	join(t, h, core.Card{ID: "a"}, echo)
-	hubs, clients := coretest.Pipe[[]byte, []byte](8)
-	wall := &stuck{Conn: hubs, after: `"switch_session"`, free: make(chan struct{})}
-	slow := dialOver(t, s, ConnOptions{}, wall, clients)
-	fast := dial(t, s, ConnOptions{})
-	fast.open("s", "a")
-	slow.send(`{"id":"w","type":"switch_session","sessionId":"s"}`)
-	fast.until("command_finished", `"commandId":"w"`)
-	key := strings.Repeat("k", 256)
-	for range 100 {
-		// Every client hears every lifecycle event, with all that identifies the command.
-		fast.ok(`{"type":"set_session_name","sessionId":"s","name":"n","idempotencyKey":"` + key + `"}`)
-	}
-	slow.closedAs(tooSlow)
-}
-
 func TestARunOutlivesTheClientThatBeganIt(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	c := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann"}})
+	c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann"}})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	first := <-w.tasks
 	c.ok(`{"type":"follow_up","sessionId":"s","message":"two"}`)
 	c.Close()
 	c.served <- <-c.served
-	again := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob"}})
+	again := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob"}})
 	a.say(first, core.Done{})
 	second := <-w.tasks
 	if got := second.From(); got.ID != "ann" || got.Operator {
@@ -191,12 +116,12 @@ func TestARunOutlivesTheClientThatBeganIt(t *testing.T) {
 }
 
 func TestTheEndOfInputLetsWhatRunsBeAnswered(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
 	hubs, clients := coretest.Pipe[[]byte, []byte](64)
 	half := &halfOpen{Conn: hubs, eof: make(chan struct{})}
-	c := dialOver(t, s, ConnOptions{Transport: Stdio}, half, clients)
+	c := dialOver(t, s, pi.ConnOptions{Transport: pi.Stdio}, half, clients)
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	task := <-w.tasks
@@ -243,10 +168,10 @@ func (c *halfOpen) Receive(ctx context.Context) ([]byte, error) {
 
 func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{})
+		h, s := newStage(t, pi.Options{})
 		w := holding()
 		a := join(t, h, core.Card{ID: "a"}, w.work)
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 		task := <-w.tasks
@@ -261,7 +186,7 @@ func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
 		if c.count(`"commandId":"x"`) != 0 {
 			t.Error("a refused command has a lifecycle")
 		}
-		late := dial(t, s, ConnOptions{})
+		late := dial(t, s, pi.ConnOptions{})
 		late.until("server_shutdown")
 		if got := <-late.served; got.Code != 1001 || got.Text != "Server shutting down" {
 			t.Errorf("who comes while it stops: got %+v, want it turned away:\n%s", got, late.log())
@@ -288,10 +213,10 @@ func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
 
 func TestARunThatTheDrainCutsShortIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{})
+		h, s := newStage(t, pi.Options{})
 		w := holding()
 		join(t, h, core.Card{ID: "a"}, w.work)
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 		<-w.tasks
@@ -309,12 +234,12 @@ func TestARunThatTheDrainCutsShortIsAnswered(t *testing.T) {
 }
 
 func TestWhoComesAfterTheHubHasStoppedIsToldAndClosed(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	if err := h.Close(t.Context(), "over"); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	<-c.Done()
 	c.until("server_shutdown")
 	if got := (<-c.served); got.Cause != link.ShuttingDown {
@@ -325,10 +250,10 @@ func TestWhoComesAfterTheHubHasStoppedIsToldAndClosed(t *testing.T) {
 }
 
 func TestDeletingASessionEndsItsRunAndItsEvents(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	task := <-w.tasks
@@ -352,7 +277,7 @@ func TestDeletingASessionEndsItsRunAndItsEvents(t *testing.T) {
 
 // The whole path: agent, hub, server, link, client.
 func TestABurstOfChunksArrivesWholeAndWithinItsMeasure(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	chunks := chunked(5000, 64)
 	join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
 		if assigned(b) {
@@ -364,7 +289,7 @@ func TestABurstOfChunksArrivesWholeAndWithinItsMeasure(t *testing.T) {
 	})
 	text := strings.Join(chunks, "")
 	for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
-		c := dial(t, s, ConnOptions{Snapshots: how})
+		c := dial(t, s, pi.ConnOptions{Snapshots: how})
 		session := []string{"", "all", "none"}[how]
 		c.open(session, "a")
 		before := len(c.seen())
@@ -381,33 +306,6 @@ func TestABurstOfChunksArrivesWholeAndWithinItsMeasure(t *testing.T) {
 		tr := c.transcript(session)
 		if tr.Deltas.String() != text || tr.Snapshots != text {
 			t.Errorf("%s: got %d bytes by deltas and %d by snapshots, want %d", session, tr.Deltas.Len(), len(tr.Snapshots), len(text))
-		}
-	}
-}
-
-func TestTheHubHasItsTurnHoweverMuchIsBroadcast(t *testing.T) {
-	_, s := newStage(t, Options{})
-	hubs, _ := coretest.Pipe[[]byte, []byte](0)
-	c := s.newConnection(ConnOptions{})
-	defer c.hub.Close(nil)
-	c.link = link.New(hubs, link.Options{})
-	ss := &session{server: s}
-	c.reading[ss] = struct{}{}
-	const most = 10
-	told := 0
-	var more *step // each comes while the one before it is delivered
-	more = &step{run: &run{session: ss}, answer: func(*render.View) {
-		if told++; told < most {
-			c.push(item{step: more})
-		}
-	}}
-	c.push(item{step: more})
-	for want := 1; want <= most; want++ {
-		if !c.deliver(t.Context()) || told != want {
-			t.Fatalf("call %d: got %d delivered, want one a call", want, told)
-		}
-		if want < most && len(c.out.ready) == 0 {
-			t.Fatalf("call %d: got nobody told that more waits", want)
 		}
 	}
 }

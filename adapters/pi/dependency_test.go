@@ -1,10 +1,11 @@
-package pi
+package pi_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -41,10 +42,10 @@ func TestACommandFailsAtOnceThatDependsOnOneWhichWaitsForItself(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, s := newStage(t, Options{})
+				h, s := newStage(t, pi.Options{})
 				w := holding()
 				a := join(t, h, core.Card{ID: "a"}, w.work)
-				c := dial(t, s, ConnOptions{})
+				c := dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
 				c.ok(`{"type":"create_session","sessionId":"t"}`)
 				c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
@@ -70,10 +71,10 @@ func TestACommandFailsAtOnceThatDependsOnOneWhichWaitsForItself(t *testing.T) {
 }
 
 func TestWhatAClientHasAskedInTurnIsDoneThoughItLeaves(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	host, c := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	host, c := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"id":"t","type":"create_session","sessionId":"t"}`)
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
@@ -87,10 +88,10 @@ func TestWhatAClientHasAskedInTurnIsDoneThoughItLeaves(t *testing.T) {
 
 func TestWhatWaitedInVainIsForgottenByWhatItWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{CommandTimeout: 20 * time.Second})
+		h, s := newStage(t, pi.Options{CommandTimeout: 20 * time.Second})
 		w := holding()
 		a := join(t, h, core.Card{ID: "a"}, w.work)
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.ok(`{"type":"create_session","sessionId":"t"}`)
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
@@ -103,11 +104,9 @@ func TestWhatWaitedInVainIsForgottenByWhatItWaitedFor(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", tt.command, f.Error, tt.want)
 			}
 		}
-		s.engine.Lock()
-		if n := s.engine.Counts().Dependents; n != 0 {
+		if n := countsOf(s).Dependents; n != 0 {
 			t.Errorf("got %d that wait for another, want none", n)
 		}
-		s.engine.Unlock()
 		a.say(task, core.Done{})
 		c.until(`{"id":"p","type":"response"`)
 	})

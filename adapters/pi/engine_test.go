@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
@@ -20,13 +21,14 @@ import (
 
 // toiling has commands of a type do what their field plan says: take so many
 // microseconds, and fail or not.
-func toiling(s *Server, kinds ...string) {
+func toiling(s *pi.Server, kinds ...string) {
+	engine := s.Parts().Engine
 	for _, kind := range kinds {
-		s.handlers[kind] = toil
+		s.Handle(kind, func(x *command.Execution) command.Outcome { return toil(engine, x) })
 	}
 }
 
-func toil(s *Server, x *request) command.Outcome {
+func toil(engine *command.Engine, x *command.Execution) command.Outcome {
 	plan, _ := x.Text("plan")
 	var takes int
 	var fails bool
@@ -39,8 +41,8 @@ func toil(s *Server, x *request) command.Outcome {
 		return o
 	}
 	time.AfterFunc(time.Duration(takes)*time.Microsecond, func() {
-		s.engine.Lock()
-		defer s.engine.Unlock()
+		engine.Lock()
+		defer engine.Unlock()
 		x.Finish(o)
 	})
 	return command.Outcome{Pending: true}
@@ -198,7 +200,7 @@ var outcomes = []string{
 }
 
 func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came map[string]int) {
-	_, s := newStage(t, Options{
+	_, s := newStage(t, pi.Options{
 		GatherTime: -1, PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most,
 	})
 	toiling(s, "bash", "export_html", "get_tree", "list_session_files")
@@ -210,7 +212,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 		came["skipped"]++
 		rt.Skip("two things happen at once")
 	}
-	var as ConnOptions
+	var as pi.ConnOptions
 	if m.principal {
 		as.Principal = core.Principal{ID: "ann", Authenticated: true}
 	}
@@ -280,11 +282,9 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 			c.Close()
 		}
 	}
-	s.engine.Lock()
-	if n := s.engine.Counts(); n.InFlight != 0 || n.Lanes != 0 || n.InFlightBytes != 0 {
+	if n := countsOf(s); n.InFlight != 0 || n.Lanes != 0 || n.InFlightBytes != 0 {
 		rt.Errorf("in the end: got %+v, want nothing in flight", n)
 	}
-	s.engine.Unlock()
 	host.Close()
 }
 

@@ -25,6 +25,11 @@ func (s *Server) Left() map[string]int {
 		"sessions": len(s.sessions), "runs": len(s.runs), "threads": len(s.threads), "files": files, "jobs": s.jobs.Len(),
 		"commands": n.InFlight, "bytes of frames": n.InFlightBytes, "lanes": n.Lanes, "dependents": n.Dependents,
 	}
+	for _, ss := range s.sessions {
+		if ss.busy() || ss.compacting != nil {
+			left["busy sessions"]++
+		}
+	}
 	for _, c := range s.clients {
 		c.mu.Lock()
 		left["subscriptions"] += len(c.reading) + len(c.views) + c.Pending

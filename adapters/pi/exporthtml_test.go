@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"os"
@@ -7,13 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
+// noPlace is why no page is written outside of the directories that are allowed.
+const noPlace = "outputPath must be under an allowed directory for this server (its working directory or that of its sessions)"
+
 func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
 	dir, cwd := t.TempDir(), conversation.Resolve(t.TempDir())
-	h, s := newStage(t, Options{SessionDir: dir, ExportDirs: []string{cwd}})
+	h, s := newStage(t, pi.Options{SessionDir: dir, ExportDirs: []string{cwd}})
 	const evil = `</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>"'&`
 	join(t, h, core.Card{ID: "x"}, answering(
 		core.Thinking{Text: "thinking " + evil}, core.Text{Text: "calling"}, core.ToolCall{ID: "1", Name: "read " + evil, Input: `{"path":"<script>"}`},
@@ -21,7 +25,7 @@ func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
 		core.File{Name: "dot.png", MediaType: "image/png", Data: []byte("png")},
 		core.File{Name: "dot.svg", MediaType: "image/svg+xml; x=\"", Data: []byte("<svg onload=alert(3)>")}, core.Done{},
 	))
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
 	c.fails(`{"type":"export_html","sessionId":"s"}`, "Nothing to export yet - start a conversation first")
 	c.ok(`{"type":"set_session_name","sessionId":"s","name":"</title><script>alert(4)</script>"}`)
@@ -56,10 +60,10 @@ func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
 
 func TestAPageGoesNowhereElse(t *testing.T) {
 	dir, cwd, other := conversation.Resolve(t.TempDir()), conversation.Resolve(t.TempDir()), conversation.Resolve(t.TempDir())
-	h, s := newStage(t, Options{SessionDir: dir, ExportDirs: []string{cwd}})
+	h, s := newStage(t, pi.Options{SessionDir: dir, ExportDirs: []string{cwd}})
 	join(t, h, core.Card{ID: "x"}, echo)
 	as := func(who core.Principal) *caller {
-		c := dial(t, s, ConnOptions{Principal: who})
+		c := dial(t, s, pi.ConnOptions{Principal: who})
 		c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + other + `"}`)
 		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 		return c
@@ -76,11 +80,11 @@ func TestAPageGoesNowhereElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(other, "page.html"): errExportPlace.Error(),
-		"page.html":                       errExportPlace.Error(), // below the session's directory, which is not allowed
+		filepath.Join(other, "page.html"): noPlace,
+		"page.html":                       noPlace, // below the session's directory, which is not allowed
 		link:                              "Failed to export session: " + conversation.Resolve(cwd) + "/link.html cannot be written (path escapes from parent)",
-		cwd + "/../page.html":             errExportPlace.Error(),
-		filepath.Join(cwd, "page.txt"):    errExportName.Error(),
+		cwd + "/../page.html":             noPlace,
+		filepath.Join(cwd, "page.txt"):    "outputPath must point to a .html file",
 		ours:                              "Failed to export session: " + conversation.ErrTaken.Error(),
 	} {
 		c.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+path+`"}`, want)
@@ -92,6 +96,6 @@ func TestAPageGoesNowhereElse(t *testing.T) {
 		t.Errorf("got %v and %v, want nothing outside", there, err)
 	}
 	ann := as(core.Principal{ID: "ann", Authenticated: true})
-	ann.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+filepath.Join(cwd, "ann.html")+`"}`, errExportPlace.Error())
+	ann.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+filepath.Join(cwd, "ann.html")+`"}`, noPlace)
 	ann.ok(`{"type":"export_html","sessionId":"s"}`)
 }

@@ -1,10 +1,11 @@
-package pi
+package pi_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -15,10 +16,10 @@ import (
 // middle of what it missed, and the run goes on meanwhile.
 func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 	const chunks = 3000 // before it comes, and as many again while it is stuck
-	h, s := newStage(t, Options{Link: link.Options{QueueBytes: 512}})
+	h, s := newStage(t, pi.Options{Link: link.Options{QueueBytes: 512}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	early := dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
+	early := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
 	early.open("s", "a")
 	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"go"}`)
 	task := <-w.tasks
@@ -35,7 +36,7 @@ func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 
 	hubs, clients := coretest.Pipe[[]byte, []byte](1)
 	wall := &stuck{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
-	late := dialOver(t, s, ConnOptions{Snapshots: render.SnapshotsNone}, wall, clients)
+	late := dialOver(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone}, wall, clients)
 	late.ok(`{"type":"switch_session","sessionId":"s"}`)
 	late.until("message_start") // the replay has begun
 	speak(chunks)

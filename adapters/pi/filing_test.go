@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 	"github.com/dragoman-hub/dragoman/core"
@@ -18,7 +19,7 @@ import (
 // fileOf is the session's file as get_state has it.
 func fileOf(c *caller, session string) string {
 	c.t.Helper()
-	var info sessionInfo
+	var info struct{ SessionFile string }
 	if err := json.Unmarshal(c.ok(`{"type":"get_state","sessionId":"`+session+`"}`).Data, &info); err != nil {
 		c.t.Fatal(err)
 	}
@@ -26,13 +27,14 @@ func fileOf(c *caller, session string) string {
 }
 
 // settled waits until everything is on the disk.
-func settled(s *Server) {
+func settled(s *pi.Server) {
 	done := make(chan struct{})
+	parts := s.Parts()
 	for {
-		if _, busy := s.store.Counts(); s.jobs.Len() == 0 && busy == 0 {
+		if _, busy := parts.Store.Counts(); parts.Disk.Len() == 0 && busy == 0 {
 			return
 		}
-		s.jobs.Add(func(context.Context) { done <- struct{}{} })
+		parts.Disk.Add(func(context.Context) { done <- struct{}{} })
 		<-done
 	}
 }
@@ -64,9 +66,9 @@ func kindsIn(f sessionfile.File) string {
 
 func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
-	h, s := newStage(t, Options{SessionDir: dir})
+	h, s := newStage(t, pi.Options{SessionDir: dir})
 	join(t, h, core.Card{ID: "x"}, answering(core.ToolCall{ID: "1", Name: "read", Input: `{"a":1}`}, core.ToolResult{ID: "1", Output: "got"}, core.Text{Text: "done"}, core.Done{}))
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
 	path := fileOf(c, "s")
 	want := regexp.QuoteMeta(filepath.Join(conversation.Resolve(dir), "--"+strings.ReplaceAll(cwd[1:], "/", "-")+"--")) + `/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_[0-9a-f-]{36}\.jsonl$`
@@ -101,7 +103,7 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	if got := len(readFile(t, path).Entries); got != 11 {
 		t.Errorf("got %d entries after two prompts, want 11", got)
 	}
-	if held, _ := s.store.Counts(); held != 0 {
+	if held := s.Left()["files"]; held != 0 {
 		t.Errorf("got %d files held without a session, want none", held)
 	}
 }
@@ -111,9 +113,9 @@ func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
 	if err := os.WriteFile(filepath.Dir(dir), nil, 0o600); err != nil { // a file where a directory should be
 		t.Fatal(err)
 	}
-	h, s := newStage(t, Options{SessionDir: dir})
+	h, s := newStage(t, pi.Options{SessionDir: dir})
 	join(t, h, core.Card{ID: "x"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	settled(s)
@@ -135,9 +137,9 @@ func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
 
 func TestASessionThatIsLoadedTwiceIsWrittenByOne(t *testing.T) {
 	dir := t.TempDir()
-	h, s := newStage(t, Options{SessionDir: dir})
+	h, s := newStage(t, pi.Options{SessionDir: dir})
 	join(t, h, core.Card{ID: "x"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	settled(s)
@@ -164,7 +166,7 @@ func TestALoadedConversationIsToldToItsAgent(t *testing.T) {
 	for name, features := range map[string]core.Features{"one that forgets": 0, "one that remembers": core.FeatureSessions} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			h, s := newStage(t, Options{SessionDir: dir})
+			h, s := newStage(t, pi.Options{SessionDir: dir})
 			told := make(chan string, 8)
 			join(t, h, core.Card{ID: "x", Features: features}, func(a *joined, b hub.Batch) {
 				if assigned(b) {
@@ -176,7 +178,7 @@ func TestALoadedConversationIsToldToItsAgent(t *testing.T) {
 					a.say(b.Task, core.Text{Text: "heard"}, core.Done{})
 				}
 			})
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "x")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 			<-told
@@ -200,10 +202,10 @@ func TestALoadedConversationIsToldToItsAgent(t *testing.T) {
 
 func TestWhatIsStoredIsItsOwnersAlone(t *testing.T) {
 	dir := t.TempDir()
-	h, s := newStage(t, Options{SessionDir: dir, SessionRoots: []string{dir}})
+	h, s := newStage(t, pi.Options{SessionDir: dir, SessionRoots: []string{dir}})
 	join(t, h, core.Card{ID: "x"}, echo)
 	as := func(id string) *caller {
-		return dial(t, s, ConnOptions{Principal: core.Principal{ID: id, Authenticated: id != ""}})
+		return dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: id, Authenticated: id != ""}})
 	}
 	ann, bob, anybody := as("ann"), as("bob"), as("")
 	ann.open("s", "x")
@@ -224,8 +226,8 @@ func TestWhatIsStoredIsItsOwnersAlone(t *testing.T) {
 
 func TestAFileThatIsTooLargeIsNotLoaded(t *testing.T) {
 	dir := t.TempDir()
-	_, s := newStage(t, Options{SessionDir: dir, MaxFileBytes: 100})
-	c := dial(t, s, ConnOptions{})
+	_, s := newStage(t, pi.Options{SessionDir: dir, MaxFileBytes: 100})
+	c := dial(t, s, pi.ConnOptions{})
 	path := filepath.Join(conversation.Resolve(dir), "x.jsonl")
 	if err := os.WriteFile(path, []byte(`{"type":"session","version":3,"cwd":"/"}`+strings.Repeat("\n", 100)), 0o600); err != nil {
 		t.Fatal(err)
@@ -237,9 +239,9 @@ func TestAFileThatIsTooLargeIsNotLoaded(t *testing.T) {
 }
 
 func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
-	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
 	join(t, h, core.Card{ID: "x"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	for range 100 {
 		c.open("s", "x")
 		c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
@@ -248,10 +250,7 @@ func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
 		c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	}
 	settled(s)
-	held, _ := s.store.Counts()
-	s.engine.Lock()
-	defer s.engine.Unlock()
-	for what, n := range map[string]int{"sessions": len(s.sessions), "files": held, "runs": len(s.runs), "lanes": s.engine.Counts().Lanes, "jobs": s.jobs.Len()} {
+	for what, n := range s.Left() {
 		if n != 0 {
 			t.Errorf("got %d %s, want none", n, what)
 		}

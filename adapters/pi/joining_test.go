@@ -1,16 +1,17 @@
-package pi
+package pi_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestASessionThatJoinsAThreadBeginsWithWhatWasSaidThere(t *testing.T) {
-	h, s := newStage(t, Options{SessionDir: t.TempDir(), QueuePrompts: true})
+	h, s := newStage(t, pi.Options{SessionDir: t.TempDir(), QueuePrompts: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
 	who := anybody(t, h, "rest")
@@ -19,7 +20,7 @@ func TestASessionThatJoinsAThreadBeginsWithWhatWasSaidThere(t *testing.T) {
 	a.say(one, core.Text{Text: " 1"}, core.Done{})
 	two := who.ask("../kitchen", "a", "two")
 	<-w.tasks
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s","thread":"../kitchen"}`)
 	if got := roles(t, c, "s"); !strings.HasPrefix(got, "user:one assistant:begun 1") {
 		t.Errorf("messages: got %s, want what was said before", got)
@@ -52,17 +53,17 @@ func TestASessionThatJoinsAThreadBeginsWithWhatWasSaidThere(t *testing.T) {
 }
 
 func TestWhoMayNotReadAThreadCannotJoinIt(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, answering(core.Done{Text: "x"}))
 	anybody(t, h, "bob").ask("bobs", "a", "mine")
 	anybody(t, h, "ann").ask("anns", "a", "mine")
-	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
-	boss := dial(t, s, ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
+	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	boss := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
 	create := func(id, thread string) string {
 		return fmt.Sprintf(`{"type":"create_session","sessionId":%q,"thread":%q}`, id, thread)
 	}
 	ann.fails(create("s", "bobs"), "Thread bobs belongs to somebody else")
-	ann.fails(`{"type":"get_state","sessionId":"s"}`, notFound("s"))
+	ann.fails(`{"type":"get_state","sessionId":"s"}`, "Session s not found")
 	ann.ok(create("s", "anns"))
 	ann.fails(create("t", "anns"), "Thread anns is that of session s already: switch to that")
 	boss.ok(create("s", "anns"))
@@ -84,11 +85,11 @@ func TestWhoMayNotReadAThreadCannotJoinIt(t *testing.T) {
 }
 
 func TestAnOperatorSeesTheRunsOfASessionWhoseThreadHeJoined(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
-	boss := dial(t, s, ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
+	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	boss := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
 	ann.open("s", "a")
 	boss.ok(`{"type":"create_session","sessionId":"look","thread":"` + string(threadOf(ann, "s")) + `"}`)
 	boss.ok(`{"type":"switch_session","sessionId":"look"}`)
@@ -114,11 +115,11 @@ func TestAnOperatorSeesTheRunsOfASessionWhoseThreadHeJoined(t *testing.T) {
 // The session is shared by all connections of its principal, who steer its runs; but
 // what is asked there is asked by who asks, with no more rights than that.
 func TestAPromptIsAskedWithTheRightsOfWhoAsks(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
-	boss := dial(t, s, ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
+	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	boss := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
 	for _, c := range []*caller{ann, boss} {
 		c.ok(`{"type":"create_session","sessionId":"s","agent":"a","thread":"news"}`)
 	}
@@ -129,8 +130,8 @@ func TestAPromptIsAskedWithTheRightsOfWhoAsks(t *testing.T) {
 		from core.Principal
 		told int
 	}{
-		{ann, core.Principal{ID: "ann", Dialect: Name, Authenticated: true}, 0},
-		{boss, core.Principal{ID: "boss", Dialect: Name, Authenticated: true, Operator: true}, 4},
+		{ann, core.Principal{ID: "ann", Dialect: pi.Name, Authenticated: true}, 0},
+		{boss, core.Principal{ID: "boss", Dialect: pi.Name, Authenticated: true, Operator: true}, 4},
 	} {
 		id := fmt.Sprint("p", i)
 		c.send(fmt.Sprintf(`{"id":%q,"type":"prompt","sessionId":"s","message":"and?"}`, id))

@@ -1,8 +1,9 @@
-package pi
+package pi_test
 
 import (
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -13,10 +14,10 @@ func (c *caller) leaves() {
 }
 
 func TestWhatAClientAskedEndsWithItWhereThatIsWanted(t *testing.T) {
-	h, s := newStage(t, Options{QueuePrompts: true, DropTasks: true, Bash: true})
+	h, s := newStage(t, pi.Options{QueuePrompts: true, DropTasks: true, Bash: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
-	stays, goes := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	stays, goes := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	stays.open("shared", "a")
 	goes.open("own", "a")
 	stays.send(`{"id":"p1","type":"prompt","sessionId":"shared","message":"one"}`)

@@ -1,25 +1,27 @@
-package pi
+package pi_test
 
 import (
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 )
 
 func TestAKeyInAnotherCaseIsRefusedBeforeAdmission(t *testing.T) {
-	_, s := newStage(t, Options{})
+	_, s := newStage(t, pi.Options{})
 	for _, tt := range []struct {
-		transport   Transport
+		transport   pi.Transport
 		frame, want string
 	}{
 		{
-			WebSocket, `{"id":"x","type":"create_session","SessionId":"s"}`,
+			pi.WebSocket, `{"id":"x","type":"create_session","SessionId":"s"}`,
 			`{"id":"x","type":"response","command":"create_session","success":false,"error":"Validation failed: SessionId: Unknown key, did you mean 'sessionId'?"}`,
 		},
 		{
-			Stdio, `{"id":"x","Type":"list_sessions"}`,
+			pi.Stdio, `{"id":"x","Type":"list_sessions"}`,
 			`{"type":"response","command":"unknown","success":false,"error":"Invalid JSON: Type: Unknown key, did you mean 'type'?"}`,
 		},
 	} {
-		c := dial(t, s, ConnOptions{Transport: tt.transport})
+		c := dial(t, s, pi.ConnOptions{Transport: tt.transport})
 		c.send(tt.frame)
 		if f := c.until(`"type":"response"`); string(f.Raw) != tt.want {
 			t.Errorf("%s:\n got %s\nwant %s", tt.frame, f.Raw, tt.want)

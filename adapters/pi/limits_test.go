@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"strings"
@@ -6,15 +6,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestMoreCommandsInFlightThanThereMayBeAreRefused(t *testing.T) {
-	h, s := newStage(t, Options{MaxInFlight: 1, QueuePrompts: true})
+	h, s := newStage(t, pi.Options{MaxInFlight: 1, QueuePrompts: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hello"}`)
 	task := <-w.tasks
@@ -28,10 +29,10 @@ func TestMoreCommandsInFlightThanThereMayBeAreRefused(t *testing.T) {
 }
 
 func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
-	h, s := newStage(t, Options{InFlightBytes: 1_000_000, QueuePrompts: true})
+	h, s := newStage(t, pi.Options{InFlightBytes: 1_000_000, QueuePrompts: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	large := func(id string) string {
 		return `{"id":"` + id + `","type":"prompt","sessionId":"s","message":"hello","unknown":"` + strings.Repeat("x", 600_000) + `"}`
@@ -50,19 +51,17 @@ func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
 	c.until(`"response"`, `"id":"1"`, `"success":true`)
 	a.say(<-w.tasks, core.Done{})
 	c.until(`"response"`, `"id":"2"`, `"success":true`)
-	s.engine.Lock()
-	defer s.engine.Unlock()
-	if n := s.engine.Counts().InFlightBytes; n != 0 {
+	if n := countsOf(s).InFlightBytes; n != 0 {
 		t.Errorf("in the end: got %d bytes in flight, want 0", n)
 	}
 }
 
 func TestASessionEndsWithItsTimeButNotInTheMiddleOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{SessionLifetime: time.Hour, PromptTimeout: 3 * time.Hour})
+		h, s := newStage(t, pi.Options{SessionLifetime: time.Hour, PromptTimeout: 3 * time.Hour})
 		w := holding()
 		a := join(t, h, core.Card{ID: "a"}, w.work)
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("idle", "a")
 		c.open("busy", "a")
 		time.Sleep(59 * time.Minute)
@@ -78,16 +77,16 @@ func TestASessionEndsWithItsTimeButNotInTheMiddleOfARun(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		c.until(`{"type":"session_deleted","data":{"sessionId":"busy"}}`)
-		if got := len(s.sessions); got != 0 {
-			t.Errorf("sessions: got %d, want 0", got)
+		if got := sessionsOf(t, c); got != "" {
+			t.Errorf("sessions: got %q, want none", got)
 		}
 	})
 }
 
 func TestASessionLivesForEverWhereNoTimeIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{SessionLifetime: -1})
-		c := dial(t, s, ConnOptions{})
+		_, s := newStage(t, pi.Options{SessionLifetime: -1})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "")
 		time.Sleep(1000 * time.Hour)
 		c.ok(`{"type":"get_state","sessionId":"s"}`)

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -26,9 +27,9 @@ func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, s := newStage(t, Options{SessionDir: dir})
+	h, s := newStage(t, pi.Options{SessionDir: dir})
 	join(t, h, core.Card{ID: "fake-1", Dialect: "fake"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	if f := c.ok(`{"type":"list_stored_sessions"}`); !has(f, `"sessionId":"real","sessionName":"files"`, `"cwd":"/home/user/project"`, `"createdAt":"2026-11-21T07:20:13.119Z"`, `"messageCount":5`) {
 		t.Errorf("listed: got %s", f.Data)
 	}
@@ -76,9 +77,9 @@ func TestAnAgentThatIsNotHereIsNotBound(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "real.json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, s := newStage(t, Options{SessionDir: dir})
+	h, s := newStage(t, pi.Options{SessionDir: dir})
 	join(t, h, core.Card{ID: "fake-1", Dialect: "coven"}, echo) // the same id, of another dialect
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	if f := c.ok(`{"type":"load_session","sessionPath":"` + filepath.Join(dir, "real.json") + `"}`); has(f, `"model"`) || !has(f, `"sessionId":"real"`) {
 		t.Errorf("got %s, want no model", f.Data)
 	}
@@ -86,8 +87,8 @@ func TestAnAgentThatIsNotHereIsNotBound(t *testing.T) {
 }
 
 func TestOnlyAResponseTellsOfASessionThatWasLoaded(t *testing.T) {
-	c, s, path := spoken(t, Options{SessionDir: t.TempDir()})
-	other := dial(t, s, ConnOptions{})
+	c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir()})
+	other := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
 	c.ok(`{"type":"create_session","sessionId":"u"}`)
 	for _, who := range []*caller{c, other} {
@@ -99,7 +100,7 @@ func TestOnlyAResponseTellsOfASessionThatWasLoaded(t *testing.T) {
 }
 
 func TestASessionThatBeginsAnewKeepsItsAgentAndItsThinkingLevel(t *testing.T) {
-	c, s, _ := spoken(t, Options{SessionDir: t.TempDir()})
+	c, s, _ := spoken(t, pi.Options{SessionDir: t.TempDir()})
 	c.ok(`{"type":"set_thinking_level","sessionId":"s","level":"high"}`)
 	c.ok(`{"type":"new_session","sessionId":"s"}`)
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"thinkingLevel":"high"`, `"model":{"id":"x"`, `"messageCount":0`) {

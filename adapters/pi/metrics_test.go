@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
@@ -10,12 +10,35 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
+
+// metrics are what get_metrics tells, as far as tests look.
+type metrics struct {
+	CommandsRejected map[string]int64
+	Stores           struct {
+		Replay      struct{ InFlightRejections int64 }
+		ExtensionUI struct{ PendingCount, MaxPendingRequests, RejectedCount int }
+	}
+	Metrics struct {
+		Counters     map[string]int64
+		RecentEvents []recentEvent
+	}
+}
+
+type recentEvent struct {
+	Name, Type string
+	Tags       map[string]string
+	Timestamp  int64 // in milliseconds
+}
+
+// maxRecent is how many of the latest events get_metrics tells.
+const maxRecent = 100
 
 func metricsOf(c *caller) metrics {
 	c.t.Helper()
@@ -28,8 +51,8 @@ func metricsOf(c *caller) metrics {
 
 func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{SessionLifetime: time.Hour})
-		c := dial(t, s, ConnOptions{})
+		_, s := newStage(t, pi.Options{SessionLifetime: time.Hour})
+		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`) // nothing is made again
 		c.ok(`{"type":"create_session","sessionId":"t"}`)
@@ -58,18 +81,18 @@ func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 }
 
 func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
-	h, s := newStage(t, Options{
+	h, s := newStage(t, pi.Options{
 		MaxMessageBytes: 300, MaxSessions: 1, MaxConnections: 2, MaxPending: 2, MaxInFlight: 2,
 		Rates: command.Rates{Client: 17, Session: 3, Server: -1, Answers: 1}, Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}},
 	})
 	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
 	w := holding()
 	mute := join(t, h, core.Card{ID: "mute"}, w.work)
-	c := dial(t, s, ConnOptions{})
-	busy := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	c := dial(t, s, pi.ConnOptions{})
+	busy := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
-	go func() { s.Serve(t.Context(), hubs, ConnOptions{}) }()
+	go func() { s.Serve(t.Context(), hubs, pi.ConnOptions{}) }()
 	if _, err := client.Connect(t.Context(), clients, nil); err == nil {
 		t.Error("a connection too many: got no error, want one")
 	}
@@ -92,7 +115,7 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	busy.fails(`{"type":"list_sessions"}`, "Too many pending commands for this connection (max 2)")
 	c.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
 	busy.Close()
-	ann := dial(t, s, ConnOptions{Transport: Stdio, Principal: core.Principal{ID: "ann", Authenticated: true}})
+	ann := dial(t, s, pi.ConnOptions{Transport: pi.Stdio, Principal: core.Principal{ID: "ann", Authenticated: true}})
 	ann.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
 	mute.say(<-w.tasks, core.Done{}) // so that the numbers can be asked for
 	ann.until("command_finished", `"q"`)
@@ -125,14 +148,14 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 }
 
 func TestQuestionsBeyondTheLimitOfTheHubAreInTheMetrics(t *testing.T) {
-	h, s := stageWith(t, hub.Options{Limits: hub.Limits{Questions: 1}}, Options{})
+	h, s := stageWith(t, hub.Options{Limits: hub.Limits{Questions: 1}}, pi.Options{})
 	fault := make(chan *core.Fault, 2)
 	a := join(t, h, core.Card{ID: "a", Capabilities: []string{"ui"}}, func(_ *joined, b hub.Batch) {
 		if b.Tool != nil {
 			fault <- b.Tool.Fault
 		}
 	})
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"health_check"}`) // the session is heard behind the response, before anything else is done
 	for _, id := range []string{"1", "2"} {

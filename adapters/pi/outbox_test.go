@@ -1,16 +1,13 @@
 package pi
 
 import (
-	"fmt"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"pgregory.net/rapid"
 
-	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -80,72 +77,8 @@ func TestOnlyTheStepsOfARunThatIsOverCount(t *testing.T) {
 	})
 }
 
-// closedAs waits for the end of a connection and holds it to the reason.
-func (c *caller) closedAs(want link.Reason) {
-	c.t.Helper()
-	select {
-	case got := <-c.served:
-		c.served <- got
-		if got.Cause != want.Cause || want.Text != "" && got != want {
-			c.t.Errorf("the end of the connection: got %+v, want %+v", got, want)
-		}
-	case <-time.After(patience):
-		c.t.Error("the connection is open yet, want it closed")
-	}
-}
-
-var tooSlow = link.Reason{Cause: link.Slow, Text: "Server overloaded - backpressure critical", Code: 1011}
-
-func TestAClientMayJoinARunThatIsLargerThanItsBound(t *testing.T) {
-	h, s := newStage(t, Options{BacklogBytes: 64 << 10})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
-	early, late := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
-	early.open("s", "a")
-	long := strings.Repeat("x", 1000) // and each turn is asked with those before it
-	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"` + long + `"}`)
-	task := <-w.tasks
-	const turns = 20
-	for i := range turns {
-		early.ok(fmt.Sprintf(`{"type":"follow_up","sessionId":"s","message":"%s%d"}`, long, i))
-		a.say(task, core.Done{})
-		task = <-w.tasks
-	}
-	late.ok(`{"type":"switch_session","sessionId":"s"}`)
-	late.until("message_end", fmt.Sprint(long, turns-1)) // from here on it is told no more slowly than the others
-	a.say(task, core.Done{})
-	late.until("command_finished", `"commandId":"p"`, `"success":true`)
-	if n := late.count(`"turn_end"`); n != turns+1 {
-		t.Errorf("got %d turns told, want all %d", n, turns+1)
-	}
-}
-
-func TestAClientThatReadsNothingOfARunIsClosedAsSlowAndComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{})
-		w := holding()
-		a := join(t, h, core.Card{ID: "a"}, w.work)
-		hubs, clients := coretest.Pipe[[]byte, []byte](8)
-		wall := &stuck{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
-		slow := dialOver(t, s, ConnOptions{}, wall, clients)
-		slow.open("s", "a")
-		slow.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
-		task := <-w.tasks
-		synctest.Wait()
-		time.Sleep(link.DefaultWriteTimeout)
-		slow.closedAs(link.Reason{Cause: link.Slow})
-		again := dial(t, s, ConnOptions{})
-		again.ok(`{"type":"switch_session","sessionId":"s"}`)
-		a.say(task, core.Text{Text: " and ended"}, core.Done{})
-		again.until("command_finished", `"commandId":"p"`, `"success":true`)
-		if got := again.transcript("s"); got.Snapshots != "begun and ended" || got.Deltas.String() != "begun and ended" {
-			t.Errorf("who came back: got %q and %q, want the whole run", got.Snapshots, got.Deltas.String())
-		}
-	})
-}
-
 func TestTheRoomOfABurstIsGivenBackOnceItWasSent(t *testing.T) {
-	_, s := newStage(t, Options{})
+	s := bareServer(t, coretest.NewHub(t, hub.Options{}), Options{})
 	hubs, _ := coretest.Pipe[[]byte, []byte](1)
 	c := s.newConnection(ConnOptions{})
 	defer c.hub.Close(nil)
@@ -157,6 +90,33 @@ func TestTheRoomOfABurstIsGivenBackOnceItWasSent(t *testing.T) {
 		}
 		if !c.deliver(t.Context()) || rooms() > 2*spareItems {
 			t.Errorf("behind %d frames: got room for %d more, want it for %d at most", burst, rooms(), 2*spareItems)
+		}
+	}
+}
+
+func TestTheHubHasItsTurnHoweverMuchIsBroadcast(t *testing.T) {
+	s := bareServer(t, coretest.NewHub(t, hub.Options{}), Options{})
+	hubs, _ := coretest.Pipe[[]byte, []byte](0)
+	c := s.newConnection(ConnOptions{})
+	defer c.hub.Close(nil)
+	c.link = link.New(hubs, link.Options{})
+	ss := &session{server: s}
+	c.reading[ss] = struct{}{}
+	const most = 10
+	told := 0
+	var more *step // each comes while the one before it is delivered
+	more = &step{run: &run{session: ss}, answer: func(*render.View) {
+		if told++; told < most {
+			c.push(item{step: more})
+		}
+	}}
+	c.push(item{step: more})
+	for want := 1; want <= most; want++ {
+		if !c.deliver(t.Context()) || told != want {
+			t.Fatalf("call %d: got %d delivered, want one a call", want, told)
+		}
+		if want < most && len(c.out.ready) == 0 {
+			t.Fatalf("call %d: got nobody told that more waits", want)
 		}
 	}
 }

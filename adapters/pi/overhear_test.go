@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
@@ -53,10 +54,10 @@ func textOf(c *caller, line, name string) string {
 }
 
 func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	c, late := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	c, late := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.open("t", "a") // hears nothing of it
 	thread := threadOf(c, "s")
@@ -97,10 +98,10 @@ func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
 }
 
 func TestRunsOfOthersAndOnesOwnAreToldOneAfterTheOther(t *testing.T) {
-	h, s := newStage(t, Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{QueuePrompts: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
 	who.ask(thread, "a", "one")
@@ -128,10 +129,10 @@ func TestRunsOfOthersAndOnesOwnAreToldOneAfterTheOther(t *testing.T) {
 }
 
 func TestARunOfSomebodyElseIsSteeredAbortedAndFollowedLikeOnesOwn(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureCancellation | core.FeatureApprovals}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
 
@@ -176,10 +177,10 @@ func TestARunOfSomebodyElseIsSteeredAbortedAndFollowedLikeOnesOwn(t *testing.T) 
 }
 
 func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
-	h, s := newStage(t, Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{QueuePrompts: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
 	c.ok(`{"type":"new_session","sessionId":"s"}`)
@@ -200,7 +201,7 @@ func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"never"}`)
 	c.until(`command_accepted`, `"p"`)
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)
-	if f := c.until(`"response"`, `"p"`); f.Error != notFound("s") {
+	if f := c.until(`"response"`, `"p"`); f.Error != "Session s not found" {
 		t.Errorf("the prompt that waited: got %s", f.Raw)
 	}
 	a.say(task, core.Done{})
@@ -208,10 +209,9 @@ func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
 	if got := task.Answer().Fault; got != nil {
 		t.Errorf("the task of the other one: got %v, want done", got)
 	}
-	s.engine.Lock()
-	defer s.engine.Unlock()
-	if n := len(s.threads) + len(s.runs) + s.engine.Counts().Lanes; n != 0 {
-		t.Errorf("got %d things left, want none", n)
+	left := s.Left()
+	if n := left["threads"] + left["runs"] + left["lanes"]; n != 0 {
+		t.Errorf("got %v left, want no threads, runs or lanes", left)
 	}
 }
 
@@ -242,23 +242,24 @@ func (*held) ended(t *testing.T, h *hub.Hub, task *task.Task) <-chan struct{} {
 }
 
 func TestASessionTellsThatItCannotShowEveryTurnOfOthers(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 1000}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
+	const others = 100 // may wait in a session
 	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"mine"}`)
 	mine := <-w.tasks
-	for i := range maxOthers + 1 {
+	for i := range others + 1 {
 		who.ask(thread, "a", fmt.Sprint(i))
 		a.say(<-w.tasks, core.Done{})
 	}
 	c.until("notify", "is not shown here: 100 others wait to be")
 	a.say(mine, core.Done{})
-	c.until(`"agent_end"`, fmt.Sprintf(`"text":"%d"`, maxOthers-1))
-	if got := len(messagesOf(t, c, "s")); got != 2*(maxOthers+1) {
-		t.Errorf("messages: got %d, want %d", got, 2*(maxOthers+1))
+	c.until(`"agent_end"`, fmt.Sprintf(`"text":"%d"`, others-1))
+	if got := len(messagesOf(t, c, "s")); got != 2*(others+1) {
+		t.Errorf("messages: got %d, want %d", got, 2*(others+1))
 	}
 	if got := h.Counters()["pi.heard.overrun"]; got != 1 {
 		t.Errorf("pi.heard.overrun: got %d, want 1", got)
@@ -267,10 +268,10 @@ func TestASessionTellsThatItCannotShowEveryTurnOfOthers(t *testing.T) {
 
 func TestTheEndOfTheHubLetsNothingWaitBehindARunOfSomebodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{QueuePrompts: true})
+		h, s := newStage(t, pi.Options{QueuePrompts: true})
 		w := holding()
 		join(t, h, core.Card{ID: "a"}, w.work)
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		anybody(t, h, "rest").ask(threadOf(c, "s"), "a", "one")
 		<-w.tasks
@@ -288,9 +289,9 @@ func TestAConversationWithOthersIsNotCompactedByItself(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		g := newSumming(inShort...)
 		g.usage = 120_000
-		h, s := newStage(t, Options{CompactAt: 50})
+		h, s := newStage(t, pi.Options{CompactAt: 50})
 		join(t, h, core.Card{ID: "a"}, g.work)
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		thread := threadOf(c, "s")
 		if shared {

@@ -1,19 +1,20 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestAClientThatComesBackInMidRunIsToldAtOnceThatItsSessionExists(t *testing.T) {
 	dir := t.TempDir()
-	h, s := newStage(t, Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{QueuePrompts: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	first, again := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	first, again := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	first.open("s", "a")
 	first.send(`{"id":"p1","type":"prompt","sessionId":"s","message":"one"}`)
 	task := <-w.tasks
@@ -32,10 +33,10 @@ func TestAClientThatComesBackInMidRunIsToldAtOnceThatItsSessionExists(t *testing
 }
 
 func TestASessionThatIsAboutToBeDeletedIsMadeAnewInItsTurn(t *testing.T) {
-	h, s := newStage(t, Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{QueuePrompts: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 2, Features: core.FeatureCancellation}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	for _, session := range []string{"s", "t"} {
 		c.open(session, "a")
 		c.send(`{"id":"in ` + session + `","type":"prompt","sessionId":"` + session + `","message":"go on"}`)
@@ -71,10 +72,10 @@ func TestASessionThatIsAboutToBeDeletedIsMadeAnewInItsTurn(t *testing.T) {
 
 func TestWhatWasMeantForASessionThatIsGoneLeavesTheNextOfItsNameAlone(t *testing.T) {
 	dir := conversation.Resolve(t.TempDir())
-	h, s := newStage(t, Options{QueuePrompts: true, SessionDir: dir})
+	h, s := newStage(t, pi.Options{QueuePrompts: true, SessionDir: dir})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, w.work)
-	goes, stays := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	goes, stays := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	goes.open("s", "a")
 	goes.open("t", "a")
 	goes.send(`{"id":"filed","type":"prompt","sessionId":"s","message":"for the file"}`)

@@ -1,28 +1,16 @@
-package pi
+package pi_test
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
-
-// stuckDisk holds up everything that waits for a disk until the test lets it go.
-func stuckDisk(t *testing.T, s *Server) (letGo func()) {
-	t.Helper()
-	gate := make(chan struct{})
-	s.engine.Lock()
-	defer s.engine.Unlock()
-	for range command.Workers {
-		s.jobs.Add(func(context.Context) { <-gate })
-	}
-	return func() { close(gate) }
-}
 
 // Lanes are first in, first out (section 7.3): what only overtakes what runs does not
 // overtake the making of its session.
@@ -48,7 +36,7 @@ func TestAClientThatDoesNotWaitForItsSessionFindsIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, Options{QueuePrompts: true})
+			h, s := newStage(t, pi.Options{QueuePrompts: true})
 			join(t, h, core.Card{ID: "x", Features: core.FeatureCancellation}, func(a *joined, b hub.Batch) {
 				for _, e := range b.Events {
 					if e.Body.Kind() == core.KindCancelRequested {
@@ -56,8 +44,8 @@ func TestAClientThatDoesNotWaitForItsSessionFindsIt(t *testing.T) {
 					}
 				}
 			})
-			c := dial(t, s, ConnOptions{})
-			letGo := stuckDisk(t, s)
+			c := dial(t, s, pi.ConnOptions{})
+			release := stall(s.Parts().Disk, command.Workers)
 			c.send(`{"id":"0","type":"create_session","sessionId":"s","agent":"x","cwd":"/"}`)
 			for _, f := range tt.frames {
 				c.send(f)
@@ -65,7 +53,7 @@ func TestAClientThatDoesNotWaitForItsSessionFindsIt(t *testing.T) {
 			// Other sessions, and the server itself, do not wait.
 			c.ok(`{"id":"l","type":"list_sessions"}`)
 			c.fails(`{"id":"o","type":"get_state","sessionId":"other"}`, "Session other not found")
-			letGo()
+			release()
 			for i := range tt.frames {
 				c.until(`"type":"response"`, fmt.Sprintf(`"id":"%d"`, i+1))
 			}

@@ -1,17 +1,18 @@
-package pi
+package pi_test
 
 import (
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 func TestAQuestionIsAnsweredInItsSessionAlone(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	a := join(t, h, core.Card{ID: "a", Capabilities: []string{"ui"}}, func(*joined, hub.Batch) {})
-	c := dial(t, s, ConnOptions{})
-	ann, bob := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}), dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
+	c := dial(t, s, pi.ConnOptions{})
+	ann, bob := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}), dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
 	for _, who := range []*caller{ann, bob} {
 		who.open("s", "a")
 		who.open("t", "")

@@ -1,23 +1,24 @@
-package pi
+package pi_test
 
 import (
 	"encoding/base64"
 	"fmt"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestWhatWaitsToBeSaidIsBounded(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	image := base64.StdEncoding.EncodeToString(make([]byte, 5<<20))
 	say := func(kind string) string {
 		return `{"type":"` + kind + `","sessionId":"s","message":"look","images":[{"data":"` + image + `","mimeType":"image/png"}]}`
 	}
-	full := fmt.Sprintf("Too much waits to be said in session s (max %d bytes)", maxQueued)
+	full := fmt.Sprintf("Too much waits to be said in session s (max %d bytes)", 32<<20)
 	for i := range 6 {
 		c.ok(say([]string{"steer", "follow_up"}[i%2]))
 	}

@@ -1,14 +1,17 @@
-package pi
+package pi_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
-	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -64,7 +67,7 @@ func moody(a *joined, b hub.Batch) {
 func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning(t *testing.T) {
 	dir := t.TempDir()
 	never := command.Breaker{Failures: -1}
-	h, s := newStage(t, Options{
+	h, s := newStage(t, pi.Options{
 		QueuePrompts: true, Bash: true, SessionDir: dir, ExportDirs: []string{dir}, CompactAt: 1, PromptTimeout: 200 * time.Millisecond,
 		MaxPending: 1000, Breakers: command.Breakers{Agent: never, BashSession: never, BashAll: never},
 	})
@@ -72,7 +75,7 @@ func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning
 	join(t, h, core.Card{ID: "a", MaxConcurrent: 100, Features: features}, moody)
 	join(t, h, core.Card{ID: "b", MaxConcurrent: 100}, moody)
 	const commands = 120
-	clients := []*caller{dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})}
+	clients := []*caller{dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})}
 	for i := range commands {
 		for _, c := range clients {
 			what := whatever[rand.IntN(len(whatever))]
@@ -93,19 +96,19 @@ func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning
 		clients[0].do(`{"type":"set_session_name","sessionId":"` + id + `","name":"last"}`)
 	}
 	settled(s)
-	s.engine.Lock()
-	defer s.engine.Unlock()
-	if n := s.engine.Counts(); n.InFlight != 0 || n.Lanes != 0 || len(s.runs) != 0 {
-		t.Errorf("got %d commands, %d lanes and %d tasks that go on, want none", n.InFlight, n.Lanes, len(s.runs))
-	}
-	for key, ss := range s.sessions {
-		if ss.busy() || ss.compacting != nil {
-			t.Errorf("session %s: got it busy, want it idle", key.ID)
+	for _, what := range []string{"commands", "lanes", "runs", "busy sessions"} {
+		if n := s.Left()[what]; n != 0 {
+			t.Errorf("got %d %s, want none", n, what)
 		}
-		if ss.file.OnDisk() {
-			if got, want := len(conversation.FromFile(readFile(t, ss.file.Path())).Nodes), len(ss.tree.Nodes); got != want {
-				t.Errorf("session %s: got %d entries in its file, want %d", key.ID, got, want)
-			}
+	}
+	for id := range strings.FieldsSeq(sessionsOf(t, clients[0])) {
+		data, err := os.ReadFile(fileOf(clients[0], id))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // nothing was said there
+		}
+		_, nodes := treeOf(clients[0], id)
+		if got, want := bytes.Count(data, []byte("\n"))-1, len(nodes); err != nil || got != want {
+			t.Errorf("session %s: got %d entries in its file and %v, want %d", id, got, err, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"strconv"
@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -17,8 +18,8 @@ func (c *caller) lifecycles(id string) int {
 
 func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{Rates: command.Rates{Session: 3, Server: 2, Answers: 1}})
-		c := dial(t, s, ConnOptions{})
+		_, s := newStage(t, pi.Options{Rates: command.Rates{Session: 3, Server: 2, Answers: 1}})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "") // one server command, and one that is for its target
 		c.ok(`{"type":"list_sessions"}`)
 		c.fails(`{"id":"x","type":"health_check"}`, "Rate limit exceeded (2 commands/minute)")
@@ -44,8 +45,8 @@ func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *te
 
 func TestAllCommandsOfAClientHaveARateAndAnswersHaveOneMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{Rates: command.Rates{Client: 6, Answers: 1}})
-		c := dial(t, s, ConnOptions{})
+		_, s := newStage(t, pi.Options{Rates: command.Rates{Client: 6, Answers: 1}})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "")
 		const answer = `{"type":"extension_ui_response","sessionId":"s","requestId":"r","response":{"method":"cancelled"}}`
 		c.fails(answer, "No pending UI request with id r")
@@ -58,18 +59,18 @@ func TestAllCommandsOfAClientHaveARateAndAnswersHaveOneMore(t *testing.T) {
 }
 
 func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
-	_, s := newStage(t, Options{Rates: command.Rates{Client: 1}})
-	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
-	bob := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
-	again := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	_, s := newStage(t, pi.Options{Rates: command.Rates{Client: 1}})
+	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	bob := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
+	again := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	ann.ok(`{"type":"list_sessions"}`)
 	again.fails(`{"type":"list_sessions"}`, "Global rate limit exceeded (1 commands/minute)")
 	bob.ok(`{"type":"list_sessions"}`)
 }
 
 func TestAConnectionOfAnOpenHubCannotUseUpTheRateOfAnother(t *testing.T) {
-	_, s := newStage(t, Options{Rates: command.Rates{Client: 250}})
-	greedy, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	_, s := newStage(t, pi.Options{Rates: command.Rates{Client: 250}})
+	greedy, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	greedy.ok(`{"type":"create_session","sessionId":"s"}`)
 	for range 99 {
 		greedy.ok(`{"type":"list_sessions"}`)
@@ -94,9 +95,9 @@ func TestAConnectionOfAnOpenHubCannotUseUpTheRateOfAnother(t *testing.T) {
 
 func TestTheWholeHubHasARateWhereOneIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{Rates: command.Rates{All: 2}})
-		ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
-		bob := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
+		_, s := newStage(t, pi.Options{Rates: command.Rates{All: 2}})
+		ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+		bob := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
 		ann.ok(`{"type":"list_sessions"}`)
 		bob.ok(`{"type":"list_sessions"}`)
 		bob.fails(`{"type":"list_sessions"}`, "Global rate limit exceeded (2 commands/minute)")

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -18,9 +19,9 @@ import (
 )
 
 // restarted is a server that begins with what another left in the log.
-func restarted(t *testing.T, log core.RecordLog) (*hub.Hub, *Server) {
+func restarted(t *testing.T, log core.RecordLog) (*hub.Hub, *pi.Server) {
 	t.Helper()
-	h, s := newStage(t, Options{Journal: log})
+	h, s := newStage(t, pi.Options{Journal: log})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -38,16 +39,16 @@ func left(t *testing.T, log core.RecordLog) core.RecordLog {
 	return after
 }
 
-var ann = ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
+var ann = pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
 
 func TestWhatCameOfACommandIsReplayedAfterARestart(t *testing.T) {
 	for name, tt := range map[string]struct {
-		options  ConnOptions
+		options  pi.ConnOptions
 		identity string
 		want     bool
 	}{
-		"an id and a key, on an open hub":      {ConnOptions{}, `"id":"1","idempotencyKey":"k",`, true},
-		"an id alone, on an open hub":          {ConnOptions{}, `"id":"1",`, false},
+		"an id and a key, on an open hub":      {pi.ConnOptions{}, `"id":"1","idempotencyKey":"k",`, true},
+		"an id alone, on an open hub":          {pi.ConnOptions{}, `"id":"1",`, false},
 		"an id of a principal":                 {ann, `"id":"1",`, true},
 		"a key of a principal":                 {ann, `"idempotencyKey":"k",`, true},
 		"an id and a key, both of a principal": {ann, `"id":"1","idempotencyKey":"k",`, true},
@@ -83,19 +84,19 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 	log := &coretest.MemoryLog{}
 	h, s := restarted(t, log)
 	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "mute")
 	const prompt = `{"id":"p","idempotencyKey":"k","type":"prompt","sessionId":"s","message":"x"}`
 	c.send(prompt)
 	c.until("command_started", `"p"`)
 	c.send(`{"id":"q","idempotencyKey":"l","type":"set_session_name","sessionId":"s","name":"x"}`)
 	c.until("command_accepted", `"q"`)
-	s.engine.Journal().Flush()
+	s.Parts().Engine.Journal().Flush()
 
 	after := left(t, log)
 	for life := range 2 {
 		_, s = restarted(t, after)
-		c = dial(t, s, ConnOptions{})
+		c = dial(t, s, pi.ConnOptions{})
 		c.send(prompt)
 		if f := c.until(`"response"`, `"id":"p"`); f.Error != command.Interrupted || !has(f, `"replayed":true`) {
 			t.Errorf("life %d: got %s, want a replay of the failure", life, f.Raw)
@@ -117,7 +118,7 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 		if !slices.Equal(told.InFlight, want) || told.Failures != len(want) || told.State != "ready" || !told.Initialized {
 			t.Errorf("life %d: got %+v, want %+v cut off", life, told, want)
 		}
-		s.engine.Journal().Flush()
+		s.Parts().Engine.Journal().Flush()
 	}
 }
 
@@ -127,7 +128,7 @@ func TestARestartTellsEveryPrincipalOfItsOwnCommandsOnly(t *testing.T) {
 	dial(t, s, ann).ok(`{"id":"secret","type":"create_session","sessionId":"s"}`)
 	_, s = restarted(t, left(t, log))
 	for name, want := range map[string]int{"ann": 1, "bob": 0} {
-		c := dial(t, s, ConnOptions{Principal: core.Principal{ID: name, Authenticated: true}})
+		c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: name, Authenticated: true}})
 		if f := c.ok(`{"type":"get_startup_recovery"}`); strings.Count(string(f.Data), "secret") != want {
 			t.Errorf("%s: got %s, want the id %d times", name, f.Data, want)
 		}
@@ -167,8 +168,8 @@ func (v *valve) Append(ctx context.Context, records ...[]byte) error {
 
 func TestNobodyIsToldWhatTheJournalDoesNotHave(t *testing.T) {
 	v := newValve()
-	_, s := newStage(t, Options{Journal: v})
-	c := dial(t, s, ConnOptions{})
+	_, s := newStage(t, pi.Options{Journal: v})
+	c := dial(t, s, pi.ConnOptions{})
 	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	expect := func(want ...string) {
 		t.Helper()
@@ -192,8 +193,8 @@ func TestNobodyIsToldWhatTheJournalDoesNotHave(t *testing.T) {
 
 func TestAJournalThatFailsStopsNobody(t *testing.T) {
 	v := newValve()
-	h, s := newStage(t, Options{Journal: v})
-	c := dial(t, s, ConnOptions{})
+	h, s := newStage(t, pi.Options{Journal: v})
+	c := dial(t, s, pi.ConnOptions{})
 	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	for range 2 {
 		<-v.writes
@@ -210,7 +211,7 @@ func TestAJournalThatFailsStopsNobody(t *testing.T) {
 func TestTheHistoryOfCommandsIsToldNewestFirst(t *testing.T) {
 	log := &coretest.MemoryLog{}
 	_, s := restarted(t, log)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
 	c.fails(`{"id":"2","type":"set_session_name","sessionId":"s","name":"x","ifSessionVersion":7,"dependsOn":["1"]}`, "Session version mismatch: expected 7, got 0")
 	type told struct {
@@ -265,8 +266,8 @@ func TestTheHistoryOfCommandsIsToldNewestFirst(t *testing.T) {
 }
 
 func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
-	_, s := newStage(t, Options{})
-	c := dial(t, s, ConnOptions{})
+	_, s := newStage(t, pi.Options{})
+	c := dial(t, s, pi.ConnOptions{})
 	for _, kind := range []string{"get_command_history", "get_startup_recovery"} {
 		if f := c.ok(`{"type":"` + kind + `"}`); !strings.Contains(string(f.Data), `"enabled":false,"initialized":false,"initState":"disabled"`) {
 			t.Errorf("%s: got %s, want it disabled", kind, f.Data)
@@ -276,25 +277,25 @@ func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
 
 func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	_, s := newStage(t, Options{Journal: log, JournalPath: "/srv/hub"})
+	_, s := newStage(t, pi.Options{Journal: log, JournalPath: "/srv/hub"})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	dial(t, s, ann).ok(`{"id":"secret","type":"create_session","sessionId":"s"}`)
-	_, again := newStage(t, Options{Journal: left(t, log), JournalPath: "/srv/hub"})
+	_, again := newStage(t, pi.Options{Journal: left(t, log), JournalPath: "/srv/hub"})
 	if err := again.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, without := newStage(t, Options{})
+	_, without := newStage(t, pi.Options{})
 	for name, tt := range map[string]struct {
-		s    *Server
-		o    ConnOptions
+		s    *pi.Server
+		o    pi.ConnOptions
 		want string
 	}{
 		"who has a past":      {again, ann, `"enabled":true,"initialized":true,"initState":"ready","journalPath":"[redacted]"`},
-		"who has none":        {again, ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}}, `"recoveredOutcomes":0,`},
-		"a client over lines": {again, ConnOptions{Transport: Stdio}, `"recoveredOutcomes":0,`},
-		"without a journal":   {without, ConnOptions{}, `"enabled":false,"initialized":false,"initState":"disabled","journalPath":"[redacted]"`},
+		"who has none":        {again, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}}, `"recoveredOutcomes":0,`},
+		"a client over lines": {again, pi.ConnOptions{Transport: pi.Stdio}, `"recoveredOutcomes":0,`},
+		"without a journal":   {without, pi.ConnOptions{}, `"enabled":false,"initialized":false,"initState":"disabled","journalPath":"[redacted]"`},
 	} {
 		c := dial(t, tt.s, tt.o)
 		c.until("startup_recovery_summary")
@@ -305,16 +306,16 @@ func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T)
 }
 
 func TestOperatorsAloneAreToldWhereTheJournalIs(t *testing.T) {
-	_, s := newStage(t, Options{Journal: &coretest.MemoryLog{}, JournalPath: "/srv/hub"})
+	_, s := newStage(t, pi.Options{Journal: &coretest.MemoryLog{}, JournalPath: "/srv/hub"})
 	for name, tt := range map[string]struct {
 		o    core.Principal
 		want string
 	}{
-		"a principal":               {core.Principal{ID: "ann", Authenticated: true}, redacted},
+		"a principal":               {core.Principal{ID: "ann", Authenticated: true}, "[redacted]"},
 		"an operator":               {core.Principal{ID: "root", Authenticated: true, Operator: true}, "/srv/hub"},
 		"whoever is on an open hub": {core.Principal{}, "/srv/hub"},
 	} {
-		c := dial(t, s, ConnOptions{Principal: tt.o})
+		c := dial(t, s, pi.ConnOptions{Principal: tt.o})
 		for _, kind := range []string{"get_startup_recovery", "get_command_history", "get_metrics"} {
 			if f := c.ok(`{"type":"` + kind + `"}`); !has(f, `"journalPath":"`+tt.want+`"`) {
 				t.Errorf("%s, %s: got %s, want the path %s", name, kind, f.Data, tt.want)
@@ -329,13 +330,13 @@ func TestOperatorsAloneAreToldWhereTheJournalIs(t *testing.T) {
 func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) {
 	log := &coretest.MemoryLog{}
 	_, s := restarted(t, log)
-	dial(t, s, ConnOptions{}).ok(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
+	dial(t, s, pi.ConnOptions{}).ok(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	if err := log.Append(t.Context(), []byte(`{"v":2,"more":1}`), []byte(`{`), []byte(`{"v":1}`), nil); err != nil {
 		t.Fatal(err)
 	}
 	_, s = restarted(t, left(t, log))
 	var told command.Recovery
-	if err := json.Unmarshal(dial(t, s, ConnOptions{}).ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
+	if err := json.Unmarshal(dial(t, s, pi.ConnOptions{}).ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
 		t.Fatal(err)
 	}
 	if told.Scanned != 7 || told.Unsupported != 1 || told.Malformed != 3 || told.Outcomes != 1 || told.Failures != 0 {
@@ -346,10 +347,10 @@ func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) 
 func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &coretest.MemoryLog{}
-		h, s := newStage(t, Options{Journal: log})
+		h, s := newStage(t, pi.Options{Journal: log})
 		w := holding()
 		join(t, h, core.Card{ID: "x"}, w.work)
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"type":"create_session","sessionId":"s","agent":"x"}`)
 		c.send(`{"id":"p","idempotencyKey":"k","type":"prompt","sessionId":"s","message":"long"}`)
 		<-w.tasks
@@ -368,17 +369,17 @@ func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testin
 // The journal is closed behind the server: until then it takes what ends with that.
 func TestWhatEndsWithTheServerIsInTheJournal(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	c, s, dir := shellClient(t, Options{Journal: log})
+	c := newShell(t, pi.Options{Journal: log})
 	run := `{"id":"b","idempotencyKey":"k","type":"bash","sessionId":"s","command":"echo $$ > shell; sleep 1000"}`
 	c.send(run)
-	pidIn(t, filepath.Join(dir, "shell"))
-	if err := s.hub.Close(t.Context(), "now"); err != nil {
+	pidIn(t, filepath.Join(c.dir, "shell"))
+	if err := c.hub.Close(t.Context(), "now"); err != nil {
 		t.Fatal(err)
 	}
 	c.leaves()
-	s.Close()
+	c.server.Close()
 	_, again := restarted(t, log)
-	c = dial(t, again, ConnOptions{})
+	c.caller = dial(t, again, pi.ConnOptions{})
 	c.send(run)
 	if f := c.until(`"response"`, `"id":"b"`); !has(f, `"cancelled":true`, `"replayed":true`) {
 		t.Errorf("got %s, want what came of it", f.Raw)

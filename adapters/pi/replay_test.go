@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -22,12 +23,12 @@ func named(id, name string) string {
 }
 
 func TestTheOldestOutcomesAreForgotten(t *testing.T) {
-	for what, o := range map[string]Options{
+	for what, o := range map[string]pi.Options{
 		"beyond so many of them": {MaxOutcomes: 3}, "beyond so many bytes": {OutcomeBytes: 3 * (command.OutcomeOverhead + 150)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, s := newStage(t, o)
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			c.ok(`{"type":"create_session","sessionId":"s"}`)
 			for i := range 6 {
 				if id := fmt.Sprint(i); c.repeats(named(id, id)) {
@@ -46,8 +47,8 @@ func TestTheOldestOutcomesAreForgotten(t *testing.T) {
 
 func TestAKeyIsRememberedForItsTimeHoweverManyIDsCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{MaxOutcomes: 1, KeyTTL: time.Minute})
-		c := dial(t, s, ConnOptions{})
+		_, s := newStage(t, pi.Options{MaxOutcomes: 1, KeyTTL: time.Minute})
+		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"type":"create_session","sessionId":"s"}`)
 		const keyed = `{"type":"set_session_name","sessionId":"s","name":"x","idempotencyKey":"k"}`
 		c.ok(keyed)
@@ -66,10 +67,10 @@ func TestAKeyIsRememberedForItsTimeHoweverManyIDsCome(t *testing.T) {
 }
 
 func TestTheIDsOfAConnectionEndWithIt(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	host, c := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	host, c := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	host.ok(`{"type":"create_session","sessionId":"s","agent":"a","idempotencyKey":"host"}`)
 	for i := range 5 {
 		c.ok(named(fmt.Sprint(i), "x"))
@@ -80,31 +81,29 @@ func TestTheIDsOfAConnectionEndWithIt(t *testing.T) {
 	a.say(task, core.Done{})
 	host.until("command_finished", `"p"`)
 	host.leaves()
-	s.engine.Lock()
-	defer s.engine.Unlock()
-	if n := s.engine.Counts(); n.Outcomes != 1 || n.Keys != 1 || n.Namespaces != 1 {
+	if n := countsOf(s); n.Outcomes != 1 || n.Keys != 1 || n.Namespaces != 1 {
 		t.Errorf("got %+v, want what has an id and a key alone", n)
 	}
 }
 
 func TestAnIDWithItsKeyIsReplayedOverAnotherConnectionBeyondTheTimeOfTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{})
+		_, s := newStage(t, pi.Options{})
 		const create = `{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.ok(create)
 		c.leaves()
 		time.Sleep(time.Hour)
-		if !dial(t, s, ConnOptions{}).repeats(create) {
+		if !dial(t, s, pi.ConnOptions{}).repeats(create) {
 			t.Error("got it done again, want a replay")
 		}
 	})
 }
 
 func TestAReplayedSwitchSubscribesTheConnectionThatAsked(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, echo)
-	one, two := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	one, two := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	one.ok(`{"type":"create_session","sessionId":"s","agent":"a"}`)
 	const subscribe = `{"id":"w","idempotencyKey":"k","type":"switch_session","sessionId":"s"}`
 	one.ok(subscribe)
@@ -119,28 +118,26 @@ func TestAReplayedSwitchSubscribesTheConnectionThatAsked(t *testing.T) {
 }
 
 func TestTooManyCommandsInFlightAreRefused(t *testing.T) {
-	h, s := newStage(t, Options{MaxInFlight: 1})
+	h, s := newStage(t, pi.Options{MaxInFlight: 1})
 	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "mute")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	c.until("command_started", `"p"`)
 	c.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	c.until("command_accepted", `"p"`)
-	s.engine.Lock()
-	defer s.engine.Unlock()
-	if n := s.engine.Counts(); n.InFlight != 1 || n.Overflown != 1 {
+	if n := countsOf(s); n.InFlight != 1 || n.Overflown != 1 {
 		t.Errorf("got %+v, want one in flight and one refused", n)
 	}
 }
 
 func TestAPrincipalThatComesBackIsToldWhatCameOfItsCommands(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
 	as := func(id string) *caller {
-		return dial(t, s, ConnOptions{Principal: core.Principal{ID: id, Authenticated: true}})
+		return dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: id, Authenticated: true}})
 	}
 	ann, bob := as("ann"), as("bob")
 	for _, c := range []*caller{ann, bob} { // each counts from 1
@@ -171,10 +168,10 @@ func TestAPrincipalThatComesBackIsToldWhatCameOfItsCommands(t *testing.T) {
 }
 
 func TestTheDuplicatesThatWaitAreBounded(t *testing.T) {
-	h, s := newStage(t, Options{MaxInFlight: 3})
+	h, s := newStage(t, pi.Options{MaxInFlight: 3})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	as := ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
+	as := pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
 	host := dial(t, s, as)
 	host.open("s", "a")
 	const asked = `{"id":"p","type":"prompt","sessionId":"s","message":"x"}`

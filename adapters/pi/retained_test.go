@@ -1,14 +1,17 @@
-package pi
+package pi_test
 
 import (
+	"context"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"weak"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // Fields share the memory of their frame: whoever keeps one keeps them all.
@@ -24,27 +27,24 @@ func TestACommandThatGoesOnDoesNotKeepItsFrame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := holding()
-			c, s, dir := shellClient(t, Options{})
-			join(t, s.hub, core.Card{ID: "x"}, w.work)
+			shell := newShell(t, pi.Options{})
+			join(t, shell.hub, core.Card{ID: "x"}, w.work)
+			hubs, clients := coretest.Pipe[[]byte, []byte](8)
+			received := &receipts{Conn: hubs}
+			c := dialOver(t, shell.server, pi.ConnOptions{}, received, clients)
 			c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"x"}`)
-			s.engine.Lock()
-			on := s.clients[0]
-			s.engine.Unlock()
-			submit := func() weak.Pointer[byte] {
-				frame := []byte(tt.frame)
-				cmd, err := command.Decode(frame, 10<<20)
-				if err != nil {
-					t.Fatal(err)
-				}
-				on.submit(cmd)
-				return weak.Make(&frame[0])
-			}
-			frames := []weak.Pointer[byte]{submit()}
-			tt.begun(w, dir)
+			received.all = nil
+			c.send(tt.frame)
+			tt.begun(w, shell.dir)
 			if strings.Contains(tt.frame, "idempotencyKey") {
-				frames = append(frames, submit())
+				c.send(tt.frame)
 			}
+			c.ok(`{"type":"list_sessions"}`) // its frame takes the place of the one before
+			frames := received.all[:len(received.all)-1]
 			runtime.GC()
+			if len(frames) == 0 {
+				t.Error("got no frames received, want those that were sent")
+			}
 			for i, f := range frames {
 				if f.Value() != nil {
 					t.Errorf("frame %d: got it kept while the command goes on, want it gone", i+1)
@@ -52,4 +52,18 @@ func TestACommandThatGoesOnDoesNotKeepItsFrame(t *testing.T) {
 			}
 		})
 	}
+}
+
+// receipts is a transport that knows which frames it has handed over.
+type receipts struct {
+	link.Conn[[]byte, []byte]
+	all []weak.Pointer[byte]
+}
+
+func (r *receipts) Receive(ctx context.Context) ([]byte, error) {
+	m, err := r.Conn.Receive(ctx)
+	if err == nil {
+		r.all = append(r.all, weak.Make(&m[0]))
+	}
+	return m, err
 }

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -37,7 +38,7 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 	fails := []core.Body{core.Text{Text: "I"}, busyNow}
 	for what, tt := range map[string]struct {
 		said   [][]core.Body
-		opts   Options
+		opts   pi.Options
 		before string // a command
 		asked  int
 		took   time.Duration
@@ -46,7 +47,7 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 	}{
 		"twice":                 {said: [][]core.Body{fails, fails}, asked: 3, took: 6 * time.Second, stop: render.StopDone, told: `"success":true,"attempt":2`},
 		"too often":             {said: [][]core.Body{fails, fails, fails, fails}, asked: 4, took: 14 * time.Second, stop: render.StopError, told: `"success":false,"attempt":3,"finalError":"busy"`},
-		"never":                 {said: [][]core.Body{fails}, opts: Options{Retries: -1}, asked: 1, stop: render.StopError},
+		"never":                 {said: [][]core.Body{fails}, opts: pi.Options{Retries: -1}, asked: 1, stop: render.StopError},
 		"not in this session":   {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":false}`, asked: 1, stop: render.StopError},
 		"in this session again": {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":true}`, asked: 2, took: 2 * time.Second, stop: render.StopDone, told: `"success":true,"attempt":1`},
 		"for good":              {said: [][]core.Body{{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}}}, asked: 1, stop: render.StopError},
@@ -54,7 +55,7 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 		"as broken, retryable":  {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeInternal, Message: "broke", Retryable: true}}}}, asked: 1, stop: render.StopError},
 		"as not retryable":      {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "closed for today"}}}}, asked: 1, stop: render.StopError},
 		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, busyNow}}, asked: 1, stop: render.StopError},
-		"with no time left":     {said: [][]core.Body{fails}, opts: Options{PromptTimeout: time.Second}, asked: 1, stop: render.StopError},
+		"with no time left":     {said: [][]core.Body{fails}, opts: pi.Options{PromptTimeout: time.Second}, asked: 1, stop: render.StopError},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 				h, s := newStage(t, tt.opts)
 				work, asked := faltering(tt.said...)
 				join(t, h, core.Card{ID: "a"}, work)
-				c := dial(t, s, ConnOptions{})
+				c := dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
 				if tt.before != "" {
 					c.ok(tt.before)
@@ -101,8 +102,13 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 func TestOnlyWhatMayPassIsAskedAgainOfTheSameAgent(t *testing.T) {
 	worth := []core.Code{core.CodeOverloaded, core.CodeUnreachable, core.CodeRateLimited, core.CodeTimeout}
 	for _, code := range core.Codes() {
-		f := &core.Fault{Code: code, Message: "no", Retryable: true}
-		if got, want := passes(f), slices.Contains(worth, code); got != want {
+		h, s := newStage(t, pi.Options{})
+		work, asked := faltering([]core.Body{core.Failed{Fault: &core.Fault{Code: code, Message: "no", Retryable: true}}})
+		join(t, h, core.Card{ID: "a"}, work)
+		c := dial(t, s, pi.ConnOptions{})
+		c.open("s", "a")
+		c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
+		if got, want := *asked > 1, slices.Contains(worth, code); got != want {
 			t.Errorf("%s, retryable: got asked again %v, want %v", code, got, want)
 		}
 	}
@@ -110,14 +116,14 @@ func TestOnlyWhatMayPassIsAskedAgainOfTheSameAgent(t *testing.T) {
 
 func TestARetryAsksAlsoWhatWasPushedIntoTheAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{RetryDelay: time.Second})
+		h, s := newStage(t, pi.Options{RetryDelay: time.Second})
 		tasks := make(chan *task.Task, 3)
 		a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, func(a *joined, b hub.Batch) {
 			if assigned(b) {
 				tasks <- b.Task
 			}
 		})
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 		first := <-tasks
@@ -148,10 +154,10 @@ func TestARunThatWaitsForItsRetryEndsWithTheSessionTheClientAndTheHub(t *testing
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, s := newStage(t, Options{RetryDelay: time.Hour, PromptTimeout: 5 * time.Hour, DropTasks: true})
+				h, s := newStage(t, pi.Options{RetryDelay: time.Hour, PromptTimeout: 5 * time.Hour, DropTasks: true})
 				work, asked := faltering([]core.Body{busyNow})
 				join(t, h, core.Card{ID: "a"}, work)
-				c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+				c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
 				other.ok(`{"type":"switch_session","sessionId":"s"}`)
 				c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`)
@@ -172,9 +178,9 @@ func TestARunThatWaitsForItsRetryEndsWithTheSessionTheClientAndTheHub(t *testing
 
 func TestAnAgentThatComesBackInTimeIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, Options{RetryDelay: 2 * time.Second})
+		h, s := newStage(t, pi.Options{RetryDelay: 2 * time.Second})
 		gone := join(t, h, core.Card{ID: "a"}, func(*joined, hub.Batch) {})
-		c := dial(t, s, ConnOptions{})
+		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`)
 		synctest.Wait()

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -24,10 +25,10 @@ var needed = map[string]string{
 // Every command of a session, sent by somebody else: the operator too has sessions of
 // his own. No command without a session tells that hers is there, or what is in it.
 func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
-	h, s := newStage(t, Options{SessionDir: t.TempDir()})
+	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureApprovals | core.FeatureInjection}, w.work)
-	ann := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
+	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	ann.open("s", "a")
 	ann.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hers"}`)
 	task := <-w.tasks
@@ -41,7 +42,7 @@ func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 	}
 	fill := strings.NewReplacer("FILE", file, "ASKED", asked)
 	for _, name := range []string{"bob", "root"} {
-		c := dial(t, s, ConnOptions{Principal: core.Principal{ID: name, Authenticated: true, Operator: name == "root"}})
+		c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: name, Authenticated: true, Operator: name == "root"}})
 		for _, frame := range []string{`{"type":"list_sessions"}`, `{"type":"list_stored_sessions"}`, `{"type":"get_command_history"}`} {
 			if got := c.ok(frame); has(got, `"s"`) || has(got, file) || has(got, "hers") {
 				t.Errorf("%s, %s: got %s, want nothing of hers", name, frame, got.Data)
@@ -55,8 +56,8 @@ func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 			if members := needed[kind]; members != "" {
 				frame += "," + fill.Replace(members)
 			}
-			if got := c.do(frame + "}"); got.Error != notFound("s") {
-				t.Errorf("%s, %s: got %q, want %q", name, kind, got.Error, notFound("s"))
+			if got := c.do(frame + "}"); got.Error != "Session s not found" {
+				t.Errorf("%s, %s: got %q, want %q", name, kind, got.Error, "Session s not found")
 			}
 		}
 		if got := c.do(`{"type":"load_session","sessionPath":"` + file + `"}`); got.Error == "" {

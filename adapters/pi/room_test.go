@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -19,7 +19,7 @@ import (
 func sessionsOf(t *testing.T, c *caller) string {
 	t.Helper()
 	var data struct {
-		Sessions []sessionInfo `json:"sessions"`
+		Sessions []struct{ SessionID string }
 	}
 	if err := json.Unmarshal(c.ok(`{"type":"list_sessions"}`).Data, &data); err != nil {
 		t.Fatal(err)
@@ -32,10 +32,10 @@ func sessionsOf(t *testing.T, c *caller) string {
 }
 
 func TestAClientThatHasAllItsSessionsTakesNoneFromAnother(t *testing.T) {
-	for name, other := range map[string]ConnOptions{"on an open hub": {}, "of another principal": ann} {
+	for name, other := range map[string]pi.ConnOptions{"on an open hub": {}, "of another principal": ann} {
 		t.Run(name, func(t *testing.T) {
-			_, s := newStage(t, Options{MaxSessions: 3})
-			greedy, c := dial(t, s, ConnOptions{}), dial(t, s, other)
+			_, s := newStage(t, pi.Options{MaxSessions: 3})
+			greedy, c := dial(t, s, pi.ConnOptions{}), dial(t, s, other)
 			for i := range 3 {
 				greedy.open("greedy-"+strconv.Itoa(i), "")
 			}
@@ -52,8 +52,8 @@ func TestAClientThatHasAllItsSessionsTakesNoneFromAnother(t *testing.T) {
 }
 
 func TestAllSessionsTogetherHaveALimit(t *testing.T) {
-	_, s := newStage(t, Options{MaxSessions: 3, AllSessions: 4})
-	a, b := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{})
+	_, s := newStage(t, pi.Options{MaxSessions: 3, AllSessions: 4})
+	a, b := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	for i := range 3 {
 		a.open("a"+strconv.Itoa(i), "")
 	}
@@ -69,13 +69,13 @@ func TestAllSessionsTogetherHaveALimit(t *testing.T) {
 func TestAScriptMakesThreeHundredSessionsOneAfterAnother(t *testing.T) {
 	for name, oneConnection := range map[string]bool{"over one connection": true, "over a connection each": false} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, Options{SessionDir: t.TempDir()})
+			h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
 			join(t, h, core.Card{ID: "a"}, echo)
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			script := c
 			for i := range 300 {
 				if !oneConnection {
-					script = dial(t, s, ConnOptions{})
+					script = dial(t, s, pi.ConnOptions{})
 				}
 				id := fmt.Sprintf("s%03d", i)
 				script.ok(`{"type":"create_session","sessionId":"` + id + `","agent":"a"}`)
@@ -143,14 +143,14 @@ func TestOnlyIdleSessionsThatCanComeBackMakeRoom(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts := Options{MaxSessions: 2, QueuePrompts: true}
+			opts := pi.Options{MaxSessions: 2, QueuePrompts: true}
 			if tt.dir {
 				opts.SessionDir = t.TempDir()
 			}
 			h, s := newStage(t, opts)
 			w := holding()
 			join(t, h, core.Card{ID: "a"}, w.work)
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			c.ok(`{"type":"create_session","sessionId":"old","agent":"a"}`)
 			tt.keep(c, w)
 			c.ok(`{"type":"create_session","sessionId":"new"}`)
@@ -161,8 +161,8 @@ func TestOnlyIdleSessionsThatCanComeBackMakeRoom(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, Options{MaxSessions: 2})
-		c := dial(t, s, ConnOptions{})
+		_, s := newStage(t, pi.Options{MaxSessions: 2})
+		c := dial(t, s, pi.ConnOptions{})
 		for _, command := range []string{
 			`{"type":"create_session","sessionId":"first"}`, `{"type":"create_session","sessionId":"second"}`,
 			`{"type":"get_state","sessionId":"first"}`, `{"type":"create_session","sessionId":"third"}`,
@@ -179,15 +179,18 @@ func TestOnlyIdleSessionsThatCanComeBackMakeRoom(t *testing.T) {
 func TestASessionThatMadeRoomComesBackWithTheNextCommandThatNamesIt(t *testing.T) {
 	for name, dir := range map[string]string{"from its file": t.TempDir(), "of which nothing was said": ""} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, Options{MaxSessions: 1, SessionDir: dir})
+			h, s := newStage(t, pi.Options{MaxSessions: 1, SessionDir: dir})
 			join(t, h, core.Card{ID: "a"}, echo)
-			c := dial(t, s, ConnOptions{})
-			c.ok(`{"type":"create_session","sessionId":"s","agent":"capability:x"}`)
-			c.ok(`{"type":"set_session_name","sessionId":"s","name":"mine"}`)
-			c.ok(`{"type":"set_auto_retry","sessionId":"s","enabled":false}`)
-			if dir != "" {
-				c.ok(`{"type":"prompt","sessionId":"s","message":"/help"}`)
+			c := dial(t, s, pi.ConnOptions{})
+			begin := func(id string) {
+				c.ok(`{"type":"create_session","sessionId":"` + id + `","agent":"capability:x"}`)
+				c.ok(`{"type":"set_session_name","sessionId":"` + id + `","name":"mine"}`)
+				c.ok(`{"type":"set_auto_retry","sessionId":"` + id + `","enabled":false}`)
+				if dir != "" {
+					c.ok(`{"type":"prompt","sessionId":"` + id + `","message":"/help"}`)
+				}
 			}
+			begin("s")
 			before := c.ok(`{"type":"get_state","sessionId":"s"}`)
 			c.ok(`{"type":"create_session","sessionId":"t"}`)
 			after := c.ok(`{"type":"get_state","sessionId":"s"}`)
@@ -197,23 +200,24 @@ func TestASessionThatMadeRoomComesBackWithTheNextCommandThatNamesIt(t *testing.T
 			if got, want := sessionsOf(t, c), "s"; got != want {
 				t.Errorf("got the sessions %q, want %q: the other made room", got, want)
 			}
-			s.engine.Lock()
-			ss := s.sessions[command.Key{Scope: "", ID: "s"}]
-			if !ss.noRetry || ss.agent != core.ToCapability("x") {
-				t.Errorf("got noRetry %v and agent %q, want what was set", ss.noRetry, ss.agent)
-			}
-			s.engine.Unlock()
-
 			c.ok(`{"type":"create_session","sessionId":"t2"}`)
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
 			c.fails(`{"type":"get_state","sessionId":"s"}`, "Session s not found")
+
+			begin("u")
+			c.ok(`{"type":"create_session","sessionId":"t3"}`)
+			work, asked := faltering([]core.Body{busyNow})
+			join(t, h, core.Card{ID: "b", Capabilities: []string{"x"}}, work)
+			if c.ok(`{"type":"prompt","sessionId":"u","message":"hello"}`); *asked != 1 {
+				t.Errorf("got the agent with capability x asked %d times, want once: it is the session's, which does not retry", *asked)
+			}
 		})
 	}
 }
 
 func TestASessionIsToldOnceItHasMadeRoomAndIsMadeUnderItsName(t *testing.T) {
-	_, s := newStage(t, Options{MaxSessions: 1})
-	c := dial(t, s, ConnOptions{})
+	_, s := newStage(t, pi.Options{MaxSessions: 1})
+	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s"}`)
 	c.ok(`{"type":"set_session_name","sessionId":"s","name":"mine"}`)
 	c.ok(`{"type":"create_session","sessionId":"t"}`)

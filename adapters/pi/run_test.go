@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -37,11 +38,14 @@ func (w *held) work(a *joined, b hub.Batch) {
 	}
 }
 
+// busy is what a prompt is told while another runs.
+const busy = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
+
 func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p1","type":"prompt","sessionId":"s","message":"one"}`)
 	first := <-w.tasks
@@ -75,10 +79,10 @@ func ofTheRun(t *client.Transcript) []string {
 }
 
 func TestASecondPromptWaitsItsTurnWhereThatIsWanted(t *testing.T) {
-	h, s := newStage(t, Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{QueuePrompts: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p1","type":"prompt","sessionId":"s","message":"one"}`)
 	c.send(`{"id":"p2","type":"prompt","sessionId":"s","message":"two"}`)
@@ -105,11 +109,11 @@ func TestASecondPromptWaitsItsTurnWhereThatIsWanted(t *testing.T) {
 }
 
 func TestALaneRunsOneCommandAtATimeAndControlOvertakesIt(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Name: "Ann"}, w.work)
 	join(t, h, core.Card{ID: "b"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	task := <-w.tasks
@@ -128,16 +132,16 @@ func TestALaneRunsOneCommandAtATimeAndControlOvertakesIt(t *testing.T) {
 }
 
 func TestAbortEndsTheRunAsAborted(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
-	c := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann"}})
+	c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann"}})
 	c.open("s", "a")
 	c.ok(`{"type":"abort","sessionId":"s"}`) // nothing runs: nothing happens
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	task := <-w.tasks
 	c.ok(`{"type":"follow_up","sessionId":"s","message":"later"}`)
-	other := dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob"}}) // whoever shares the session may
+	other := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob"}}) // whoever shares the session may
 	other.ok(`{"id":"x","type":"abort","sessionId":"s"}`)
 	if got, want := <-w.heard, (core.CancelRequested{By: "bob"}); got != want {
 		t.Errorf("the agent was told %+v, want %+v", got, want)
@@ -162,10 +166,10 @@ func TestAbortEndsTheRunAsAborted(t *testing.T) {
 }
 
 func TestSteerReachesAnAgentThatTakesItAndWaitsForOneThatDoesNot(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, w.work)
-	c := dial(t, s, ConnOptions{Principal: core.Principal{ID: "ann"}})
+	c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann"}})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	task := <-w.tasks
@@ -201,9 +205,9 @@ func roles(t *testing.T, c *caller, session string) string {
 }
 
 func TestWhatIsSaidToAnIdleSessionGoesWithTheNextPrompt(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"steer","sessionId":"s","message":"in verse"}`)
 	c.ok(`{"type":"follow_up","sessionId":"s","message":"and again"}`)
@@ -215,9 +219,9 @@ func TestWhatIsSaidToAnIdleSessionGoesWithTheNextPrompt(t *testing.T) {
 }
 
 func TestAFailureOfTheAgentIsNoFailureOfTheCommand(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, answering(core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")}))
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
 	tr := c.transcript("s")
@@ -232,10 +236,10 @@ func TestAFailureOfTheAgentIsNoFailureOfTheCommand(t *testing.T) {
 }
 
 func TestAnAgentCutOffMidAnswerFailsTheRun(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	<-w.tasks
@@ -248,10 +252,10 @@ func TestAnAgentCutOffMidAnswerFailsTheRun(t *testing.T) {
 }
 
 func TestATurnThatTheHubRefusesEndsTheRunInAnError(t *testing.T) {
-	h, s := stageWith(t, hub.Options{Limits: hub.Limits{RequestBytes: 2000}}, Options{})
+	h, s := stageWith(t, hub.Options{Limits: hub.Limits{RequestBytes: 2000}}, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	task := <-w.tasks
@@ -277,10 +281,10 @@ func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
 		{1500 * time.Millisecond, 1500 * time.Millisecond, "Command 'prompt' timed out after 1500ms"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h, s := newStage(t, Options{PromptTimeout: tt.set})
+			h, s := newStage(t, pi.Options{PromptTimeout: tt.set})
 			join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, func(*joined, hub.Batch) {})
 			join(t, h, core.Card{ID: "b"}, answering(core.Failed{Fault: core.NewFault(core.CodeTimeout, "the model timed out")}))
-			c := dial(t, s, ConnOptions{})
+			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "a")
 			begun := time.Now()
 			f := c.patient(`{"type":"prompt","sessionId":"s","message":"x"}`)
@@ -298,10 +302,10 @@ func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
 }
 
 func TestImagesOfAPromptAreAttachments(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureFiles}, w.work)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"what is it","images":[{"type":"image","data":"AQI=","mimeType":"image/png"}]}`)
 	task := <-w.tasks
@@ -318,10 +322,10 @@ func TestImagesOfAPromptAreAttachments(t *testing.T) {
 }
 
 func TestAnApprovalIsAnsweredOnceAndByAnybodyOfTheSession(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureApprovals}, w.work)
-	c, other := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{Principal: core.Principal{ID: "bob"}})
+	c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob"}})
 	c.open("dotted.name", "a")
 	c.open("t", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"dotted.name","message":"x"}`)
@@ -355,12 +359,12 @@ func TestAnApprovalIsAnsweredOnceAndByAnybodyOfTheSession(t *testing.T) {
 }
 
 func TestARetryIsToldToTheClient(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	failing := answering(core.Failed{Fault: core.NewFault(core.CodeUnreachable, "down")})
 	join(t, h, core.Card{ID: "a", Capabilities: []string{"x"}}, failing)
 	join(t, h, core.Card{ID: "b", Capabilities: []string{"x"}}, failing)
 	join(t, h, core.Card{ID: "c", Capabilities: []string{"x"}}, failing)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "capability:x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
 	kinds := c.transcript("s").Kinds

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
@@ -9,26 +9,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestASessionIsCreatedListedAndDeleted(t *testing.T) {
-	_, s := newStage(t, Options{})
-	c := dial(t, s, ConnOptions{})
+	_, s := newStage(t, pi.Options{})
+	c := dial(t, s, pi.ConnOptions{})
 	f := c.ok(`{"type":"create_session","sessionId":"s1"}`)
 	var got struct {
-		SessionID   string      `json:"sessionId"`
-		SessionInfo sessionInfo `json:"sessionInfo"`
+		SessionID   string
+		SessionInfo map[string]any
 	}
 	if err := json.Unmarshal(f.Data, &got); err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`).MatchString(got.SessionInfo.CreatedAt) {
-		t.Errorf("createdAt: got %q", got.SessionInfo.CreatedAt)
+	if at, _ := got.SessionInfo["createdAt"].(string); !regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`).MatchString(at) {
+		t.Errorf("createdAt: got %q", at)
 	}
-	got.SessionInfo.CreatedAt = ""
-	if diff := cmp.Diff(sessionInfo{SessionID: "s1", ThinkingLevel: "off"}, got.SessionInfo); diff != "" || *f.SessionVersion != 0 {
+	delete(got.SessionInfo, "createdAt")
+	want := map[string]any{"sessionId": "s1", "thinkingLevel": "off", "isStreaming": false, "messageCount": 0.}
+	if diff := cmp.Diff(want, got.SessionInfo); diff != "" || *f.SessionVersion != 0 {
 		t.Errorf("version %d, info (-want +got):\n%s", *f.SessionVersion, diff)
 	}
 	created := c.until(`"type":"session_created"`)
@@ -44,7 +46,7 @@ func TestASessionIsCreatedListedAndDeleted(t *testing.T) {
 	if err := json.Unmarshal(f.Data, &got); err != nil || !regexp.MustCompile(`^session-[0-9a-z]+-[0-9a-f]{8}$`).MatchString(got.SessionID) || f.SessionVersion == nil {
 		t.Errorf("a session without an id: got %s and version %v", f.Data, f.SessionVersion)
 	}
-	var list struct{ Sessions []sessionInfo }
+	var list struct{ Sessions []map[string]any }
 	if err := json.Unmarshal(c.ok(`{"type":"list_sessions"}`).Data, &list); err != nil || len(list.Sessions) != 2 {
 		t.Errorf("list_sessions: got %+v and %v, want two", list, err)
 	}
@@ -60,8 +62,8 @@ func TestASessionIsCreatedListedAndDeleted(t *testing.T) {
 }
 
 func TestTheWorkingDirectoryIsCheckedAsPiServerDoes(t *testing.T) {
-	_, s := newStage(t, Options{})
-	c := dial(t, s, ConnOptions{})
+	_, s := newStage(t, pi.Options{})
+	c := dial(t, s, pi.ConnOptions{})
 	dir := t.TempDir()
 	for _, tt := range []struct{ cwd, want string }{
 		{"relative", "CWD must be an absolute path"},
@@ -75,9 +77,9 @@ func TestTheWorkingDirectoryIsCheckedAsPiServerDoes(t *testing.T) {
 }
 
 func TestASessionIsBoundToItsAgent(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "x", Name: "Xerxes", Dialect: "parallax", Capabilities: []string{"war"}, Tools: []string{"spear"}}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("any", "")
 	if f := c.ok(`{"type":"get_state","sessionId":"any"}`); has(f, `"model"`) {
 		t.Errorf("an unbound session has a model: %s", f.Data)
@@ -118,8 +120,8 @@ func TestASessionIsBoundToItsAgent(t *testing.T) {
 }
 
 func TestTheModelsAreTheAgents(t *testing.T) {
-	h, s := newStage(t, Options{})
-	c := dial(t, s, ConnOptions{})
+	h, s := newStage(t, pi.Options{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "")
 	if f := c.ok(`{"type":"cycle_model","sessionId":"s"}`); string(f.Data) != "null" {
 		t.Errorf("cycle_model without agents: got %s, want null", f.Data)
@@ -146,9 +148,9 @@ func TestTheModelsAreTheAgents(t *testing.T) {
 }
 
 func TestTheVersionCountsWhatChangedTheSession(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, echo)
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	for i, tt := range []struct {
 		command string
 		want    int
@@ -175,11 +177,11 @@ func TestTheVersionCountsWhatChangedTheSession(t *testing.T) {
 }
 
 func TestTheStatisticsAddUp(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	join(t, h, core.Card{ID: "a"}, answering(
 		core.ToolCall{ID: "1", Name: "t"}, core.ToolResult{ID: "1", Output: "o"},
 		core.Text{Text: "fine"}, core.Usage{Input: 10, Output: 5, CacheRead: 2, CacheWrite: 1, Thinking: 4}, core.Done{}))
-	c := dial(t, s, ConnOptions{})
+	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	if f := c.ok(`{"type":"get_last_assistant_text","sessionId":"s"}`); string(f.Data) != `{"text":null}` {
 		t.Errorf("before any: got %s", f.Data)
@@ -188,12 +190,15 @@ func TestTheStatisticsAddUp(t *testing.T) {
 		t.Errorf("before any: got %s", f.Data)
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
-	var got stats
+	var got map[string]any
 	if err := json.Unmarshal(c.ok(`{"type":"get_session_stats","sessionId":"s"}`).Data, &got); err != nil {
 		t.Fatal(err)
 	}
-	got.SessionID = ""
-	want := stats{UserMessages: 1, AssistantMessages: 2, ToolCalls: 1, ToolResults: 1, TotalMessages: 4, Tokens: tokens{10, 9, 2, 1, 22}}
+	delete(got, "sessionId")
+	want := map[string]any{
+		"userMessages": 1., "assistantMessages": 2., "toolCalls": 1., "toolResults": 1., "totalMessages": 4., "cost": 0.,
+		"tokens": map[string]any{"input": 10., "output": 9., "cacheRead": 2., "cacheWrite": 1., "total": 22.},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stats (-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package pi
+package pi_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -23,10 +24,10 @@ func endings(c *caller, session string) []string {
 }
 
 func TestAClientThatJoinsInTheMiddleOfARunEndsWithTheSameMessages(t *testing.T) {
-	h, s := newStage(t, Options{})
+	h, s := newStage(t, pi.Options{})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
-	first, second := dial(t, s, ConnOptions{}), dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
+	first, second := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
 	first.open("s", "a")
 	first.send(`{"id":"1","type":"prompt","sessionId":"s","message":"go"}`)
 	task := <-w.tasks
@@ -106,11 +107,11 @@ func TestWhoeverSubscribesWheneverIsToldTheSameFrames(t *testing.T) {
 		steps := len(slices.Concat(script...))
 		joins := []int{rapid.IntRange(0, steps-1).Draw(rt, "one comes"), rapid.IntRange(0, steps-1).Draw(rt, "another comes")}
 
-		h, s := newStage(t, Options{})
+		h, s := newStage(t, pi.Options{})
 		w := holding()
 		a := join(t, h, core.Card{ID: "a", Features: core.FeatureFiles | core.FeatureToolStates}, w.work)
-		early := dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone})
-		late := []*caller{dial(t, s, ConnOptions{Snapshots: render.SnapshotsNone}), dial(t, s, ConnOptions{})}
+		early := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
+		late := []*caller{dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone}), dial(t, s, pi.ConnOptions{})}
 		early.open("s", "a")
 		early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"0"}`)
 		task := <-w.tasks

@@ -1,9 +1,13 @@
-package pi
+package pi_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+)
 
 func TestTheTranslationIsComplete(t *testing.T) {
-	if err := Translation.Check(); err != nil {
+	if err := pi.Translation.Check(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,246 @@
+package pi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// TestTenThousandSessionsLeaveNothingBehind measures what 10,000 sessions that are
+// made, prompted and deleted add to the heap. What a server or a hub remembers within
+// a bound (outcomes, history, ended tasks, threads) is full before.
+func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
+	const warm, many, most = 1_000, 10_000, 4 << 20
+	h := hub.New(hub.Options{ // without the checker of promises, which forgets nothing
+		Limits:  hub.Limits{FinishedTasks: 100, FinishedBytes: 1 << 20, Threads: 100},
+		Journal: journal.NewMemory(journal.Retention{Bytes: 1 << 20}),
+	})
+	t.Cleanup(func() {
+		if err := h.Close(context.Background(), "the test is over"); err != nil {
+			t.Error(err)
+		}
+	})
+	s := bareServer(t, h, Options{MaxOutcomes: 100})
+	answerAll(t, h, "a", func(core.Request) string { return "hello" })
+	end := plainClient(t, s)
+	var sessions []weak.Pointer[session]
+	cycle := func(n int) {
+		for i := range n {
+			id := fmt.Sprint("session-", i)
+			end.send(`{"type":"create_session","sessionId":"`+id+`","agent":"a"}`, `{"type":"switch_session","sessionId":"`+id+`"}`,
+				`{"type":"prompt","sessionId":"`+id+`","message":"hello"}`)
+			end.until(`"command":"prompt","success":true`)
+			if i%100 == 0 {
+				s.engine.Lock()
+				sessions = append(sessions, weak.Make(s.sessions[command.Key{Scope: "", ID: id}]))
+				s.engine.Unlock()
+			}
+			end.send(`{"type":"delete_session","sessionId":"` + id + `"}`)
+			end.until(`"session_deleted"`)
+		}
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	cycle(warm)
+	before := heap()
+	cycle(many)
+	after := heap()
+	t.Logf("heap after %d sessions: %d KiB, after %d more: %d KiB", warm, before>>10, many, after>>10)
+	if after > before+most {
+		t.Errorf("%d sessions have left %d bytes behind, want at most %d", many, after-before, most)
+	}
+	kept := 0
+	for _, w := range sessions {
+		if w.Value() != nil {
+			kept++
+		}
+	}
+	// The hub remembers the latest tasks, and a history of commands the latest of those.
+	if kept > 5 {
+		t.Errorf("got %d of %d sessions in memory still, want at most the latest", kept, len(sessions))
+	}
+	for what, n := range s.Left() {
+		if n != 0 {
+			t.Errorf("got %d %s left, want none", n, what)
+		}
+	}
+}
+
+// underLock returns how many bytes do allocates while the server's lock is held.
+func underLock(s *Server, do func()) uint64 {
+	var before, after runtime.MemStats
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// What is decoded or copied is allocated.
+func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
+	h := coretest.NewHub(t, hub.Options{})
+	s := bareServer(t, h, Options{CompactAt: -1})
+	answerAll(t, h, "a", func(r core.Request) string {
+		if strings.HasPrefix(r.Content, compactionQuestion) {
+			return "in short"
+		}
+		return strings.Repeat("long ", 40_000)
+	})
+	c := plainClient(t, s)
+	c.send(`{"type":"create_session","sessionId":"s","agent":"a"}`)
+	for range 4 {
+		c.send(`{"type":"prompt","sessionId":"s","message":"more"}`)
+		c.until(`"command":"prompt","success":true`)
+	}
+	const most = 64 << 10
+	begun, until, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.summaries.Add(func(context.Context) { close(begun); <-until })
+	<-begun
+	defer func() { close(until); <-over }()
+	x := &request{client: s.clients[0], on: s.sessions[command.Key{Scope: "", ID: "s"}]}
+	began := underLock(s, func() {
+		if !x.on.contextFull() {
+			t.Error("got room in the context, want it full")
+		}
+		divided, problem := s.cutFor(x.on.tree.Leaf, true)
+		if problem != "" {
+			t.Fatal(problem)
+		}
+		c := &compaction{Cut: divided, x: x}
+		if err := c.start(x.on.summaryBudget(), "", time.Now().Add(time.Minute), func(string, *core.Fault) { close(over) }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if began > most {
+		t.Errorf("got %d bytes allocated to begin a compaction of 800,000, want %d at most", began, most)
+	}
+	ended := underLock(s, func() {
+		divided, _ := s.cutFor(x.on.tree.Leaf, true)
+		(&compaction{Cut: divided, x: x}).apply("in short")
+	})
+	if ended > most {
+		t.Errorf("got %d bytes allocated to end a compaction of 800,000, want %d at most", ended, most)
+	}
+}
+
+func TestTheDialectsOfAgentsThatHaveLeftAreNotKeptForEver(t *testing.T) {
+	h := coretest.NewHub(t, hub.Options{})
+	s := bareServer(t, h, Options{})
+	answerAll(t, h, "here", func(core.Request) string { return "" })
+	for i := range 3 * maxDialects {
+		s.dialects.note(core.AgentID(fmt.Sprint("agent-", i)), "acp")
+	}
+	if kept := s.dialects.known.Len(); kept > maxDialects {
+		t.Errorf("got %d agents, want at most %d", kept, maxDialects)
+	}
+	if got := s.dialects.of(core.AgentID(fmt.Sprint("agent-", 3*maxDialects-1))); got != "acp" {
+		t.Errorf("the last who left: got %q, want acp", got)
+	}
+	if got := s.dialects.of("here"); got != "coven" {
+		t.Errorf("who is here: got %q, want coven", got)
+	}
+}
+
+// bareServer is a server without limits of its own on how many commands may begin.
+func bareServer(t *testing.T, h *hub.Hub, opts Options) *Server {
+	t.Helper()
+	opts.Rates = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
+	s := NewServer(h, opts)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// answerAll joins an agent that answers every request with a text.
+func answerAll(t *testing.T, h *hub.Hub, id core.AgentID, answer func(core.Request) string) {
+	t.Helper()
+	a := h.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}, Dialect: "coven"})
+	if err := a.Join(core.Card{ID: id, Dialect: "coven"}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var working sync.WaitGroup
+	working.Go(func() {
+		for {
+			b, err := a.Next(context.Background())
+			if err != nil {
+				return
+			}
+			for _, e := range b.Events {
+				if e.Body.Kind() != core.KindAssigned {
+					continue
+				}
+				for _, body := range []core.Body{core.Text{Text: answer(b.Task.Request())}, core.Done{}} {
+					if err := a.Report(b.Task.ID(), body, nil); err != nil {
+						t.Errorf("reporting %s: %v", body.Kind(), err)
+					}
+				}
+			}
+		}
+	})
+	t.Cleanup(func() {
+		a.Close(nil)
+		working.Wait()
+	})
+}
+
+// plain is a client that looks at the text of frames alone: it costs little.
+type plain struct {
+	t    *testing.T
+	conn link.Conn[[]byte, []byte]
+}
+
+func plainClient(t *testing.T, s *Server) plain {
+	t.Helper()
+	hubs, clients := coretest.Pipe[[]byte, []byte](64)
+	served := make(chan link.Reason, 1)
+	go func() { served <- s.Serve(context.Background(), hubs, ConnOptions{Snapshots: render.SnapshotsNone}) }()
+	t.Cleanup(func() {
+		clients.Close(link.Reason{Cause: link.Normal})
+		<-served
+	})
+	return plain{t, clients}
+}
+
+func (p plain) send(frames ...string) {
+	p.t.Helper()
+	for _, f := range frames {
+		if err := p.conn.Send(context.Background(), []byte(f)); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// until reads up to the frame that has the text.
+func (p plain) until(text string) {
+	p.t.Helper()
+	for {
+		f, err := p.conn.Receive(context.Background())
+		switch {
+		case err != nil:
+			p.t.Fatal(err)
+		case bytes.Contains(f, []byte(`"success":false`)):
+			p.t.Fatalf("got %s", f)
+		case bytes.Contains(f, []byte(text)):
+			return
+		}
+	}
+}

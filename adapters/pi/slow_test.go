@@ -1,0 +1,157 @@
+package pi_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// stuck is a transport whose peer reads nothing any more from a certain frame on.
+type stuck struct {
+	link.Conn[[]byte, []byte]
+	after string
+	held  bool
+	free  chan struct{}
+	once  sync.Once
+}
+
+// release lets the peer read again.
+func (c *stuck) release() { c.once.Do(func() { close(c.free) }) }
+
+func (c *stuck) Close(r link.Reason) error {
+	c.release()
+	return c.Conn.Close(r)
+}
+
+func (c *stuck) Send(ctx context.Context, m []byte) error {
+	if c.held = c.held || strings.Contains(string(m), c.after); c.held {
+		select {
+		case <-c.free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return c.Conn.Send(ctx, m)
+}
+
+func TestASlowClientSlowsNobodyElse(t *testing.T) {
+	h, s := newStage(t, pi.Options{Link: link.Options{QueueBytes: 16 << 10}})
+	chunk := strings.Repeat("x", 1000)
+	join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+		if assigned(b) {
+			for range 500 {
+				a.say(b.Task, core.Text{Text: chunk})
+			}
+			a.say(b.Task, core.Done{})
+		}
+	})
+	hubs, clients := coretest.Pipe[[]byte, []byte](8)
+	wall := &stuck{Conn: hubs, after: `"agent_start"`, free: make(chan struct{})}
+	slow := dialOver(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone}, wall, clients)
+	fast := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
+	fast.open("s", "a")
+	slow.ok(`{"type":"switch_session","sessionId":"s"}`)
+	slow.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
+	fast.until(`"command_finished"`, `"commandId":"p"`)
+	if got := fast.transcript("s").Deltas.Len(); got != 500_000 {
+		t.Errorf("the fast client got %d bytes, want all", got)
+	}
+	wall.release()
+	slow.until(`"response"`, `"id":"p"`)
+	if got := slow.transcript("s").Deltas.Len(); got != 500_000 {
+		t.Errorf("the slow client got %d bytes in the end, want all", got)
+	}
+}
+
+func TestAClientThatReadsNothingIsClosedAsSlow(t *testing.T) {
+	h, s := newStage(t, pi.Options{BacklogBytes: 64 << 10, Link: link.Options{QueueBytes: 4 << 10, WriteTimeout: time.Hour}})
+	join(t, h, core.Card{ID: "a"}, echo)
+	hubs, clients := coretest.Pipe[[]byte, []byte](8)
+	wall := &stuck{Conn: hubs, after: `"switch_session"`, free: make(chan struct{})}
+	slow := dialOver(t, s, pi.ConnOptions{}, wall, clients)
+	fast := dial(t, s, pi.ConnOptions{})
+	fast.open("s", "a")
+	slow.send(`{"id":"w","type":"switch_session","sessionId":"s"}`)
+	fast.until("command_finished", `"commandId":"w"`)
+	key := strings.Repeat("k", 256)
+	for range 100 {
+		// Every client hears every lifecycle event, with all that identifies the command.
+		fast.ok(`{"type":"set_session_name","sessionId":"s","name":"n","idempotencyKey":"` + key + `"}`)
+	}
+	slow.closedAs(tooSlow)
+}
+
+// closedAs waits for the end of a connection and holds it to the reason.
+func (c *caller) closedAs(want link.Reason) {
+	c.t.Helper()
+	select {
+	case got := <-c.served:
+		c.served <- got
+		if got.Cause != want.Cause || want.Text != "" && got != want {
+			c.t.Errorf("the end of the connection: got %+v, want %+v", got, want)
+		}
+	case <-time.After(patience):
+		c.t.Error("the connection is open yet, want it closed")
+	}
+}
+
+var tooSlow = link.Reason{Cause: link.Slow, Text: "Server overloaded - backpressure critical", Code: 1011}
+
+func TestAClientMayJoinARunThatIsLargerThanItsBound(t *testing.T) {
+	h, s := newStage(t, pi.Options{BacklogBytes: 64 << 10})
+	w := holding()
+	a := join(t, h, core.Card{ID: "a"}, w.work)
+	early, late := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
+	early.open("s", "a")
+	long := strings.Repeat("x", 1000) // and each turn is asked with those before it
+	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"` + long + `"}`)
+	task := <-w.tasks
+	const turns = 20
+	for i := range turns {
+		early.ok(fmt.Sprintf(`{"type":"follow_up","sessionId":"s","message":"%s%d"}`, long, i))
+		a.say(task, core.Done{})
+		task = <-w.tasks
+	}
+	late.ok(`{"type":"switch_session","sessionId":"s"}`)
+	late.until("message_end", fmt.Sprint(long, turns-1)) // from here on it is told no more slowly than the others
+	a.say(task, core.Done{})
+	late.until("command_finished", `"commandId":"p"`, `"success":true`)
+	if n := late.count(`"turn_end"`); n != turns+1 {
+		t.Errorf("got %d turns told, want all %d", n, turns+1)
+	}
+}
+
+func TestAClientThatReadsNothingOfARunIsClosedAsSlowAndComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newStage(t, pi.Options{})
+		w := holding()
+		a := join(t, h, core.Card{ID: "a"}, w.work)
+		hubs, clients := coretest.Pipe[[]byte, []byte](8)
+		wall := &stuck{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
+		slow := dialOver(t, s, pi.ConnOptions{}, wall, clients)
+		slow.open("s", "a")
+		slow.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
+		task := <-w.tasks
+		synctest.Wait()
+		time.Sleep(link.DefaultWriteTimeout)
+		slow.closedAs(link.Reason{Cause: link.Slow})
+		again := dial(t, s, pi.ConnOptions{})
+		again.ok(`{"type":"switch_session","sessionId":"s"}`)
+		a.say(task, core.Text{Text: " and ended"}, core.Done{})
+		again.until("command_finished", `"commandId":"p"`, `"success":true`)
+		if got := again.transcript("s"); got.Snapshots != "begun and ended" || got.Deltas.String() != "begun and ended" {
+			t.Errorf("who came back: got %q and %q, want the whole run", got.Snapshots, got.Deltas.String())
+		}
+	})
+}
