@@ -3,6 +3,8 @@ package pi
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
@@ -23,6 +25,16 @@ func (ss *session) restart(t *conversation.Tree) {
 	ss.beginTree(t)
 	ss.newThread(core.ThreadID(t.Header.ID), ss.tree.Messages())
 	ss.queue = queue{}
+}
+
+// load gives the session a conversation from a file, and the agent with which it was had
+// last.
+func (ss *session) load(from conversation.Stored) {
+	s := ss.server
+	ss.file.Release()
+	ss.tree, ss.file = from.Tree, s.store.Open(from)
+	ss.bindToLast()
+	ss.newThread(core.ThreadID(core.NewID()), ss.tree.Messages()) // others may have loaded it as well
 }
 
 // newConversation begins anew in the same session, with the agent and the thinking level
@@ -97,4 +109,106 @@ func getTree(s *Server, x *request) command.Outcome {
 		}
 		return command.Outcome{Data: wire.Encode(shown)}
 	})
+}
+
+// move is a move to another place in the tree.
+type move struct {
+	target *conversation.Node
+	// leaf is where the conversation goes on; nil is before all.
+	leaf *conversation.Node
+	// text is what the user said at the target, to be said otherwise.
+	text  *string
+	label string
+}
+
+// navigate moves to another entry. What is left can be summed up, so that the agent
+// knows of it.
+func navigate(s *Server, x *request) command.Outcome {
+	t := x.on.tree
+	id, _ := x.Text("targetId")
+	to := t.Find(id)
+	if to == nil {
+		return command.Failed("Entry " + id + " not found")
+	}
+	if to == t.Leaf {
+		return notCancelled()
+	}
+	options, _ := x.Object("options")
+	label, _ := options.Text("label")
+	j := move{target: to, leaf: to, label: label}
+	if to.IsUserMessage() || to.Type == sessionfile.TypeCustomMessage {
+		text := to.ContextMessage().Text()
+		j.leaf, j.text = to.Parent, &text
+	}
+	if x.IsRedo() && options.Is("summarize", "true") {
+		return command.Outcome{Data: x.PriorData()} // the summary is in the conversation, behind the move
+	}
+	left := t.AbandonedFor(to)
+	if !options.Is("summarize", "true") || len(left) == 0 {
+		return j.apply(x.on, "")
+	}
+	if x.on.agent.IsZero() {
+		return command.Failed("No model available for summarization")
+	}
+	question := summaryQuestion(options)
+	prepare := func() ([]core.Turn, string) { return conversation.Turns(left, s.hub.Limits().HistoryBytes), question }
+	err := x.requestSummary(prepare, time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
+		switch {
+		case f != nil && f.Code == core.CodeCancelled:
+			x.Finish(command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})})
+		case x.on.deleted:
+			x.Finish(command.Failed(notFound(x.Session)))
+		case f != nil && f.Code == core.CodeUnknownAgent:
+			x.Finish(command.Failed("No model available for summarization"))
+		case f != nil:
+			x.Finish(command.Failed(f.Message))
+		case strings.TrimSpace(summary) == "":
+			x.Finish(command.Failed("the agent gave no summary"))
+		default:
+			x.Finish(j.apply(x.on, summary))
+		}
+	})
+	if err != nil {
+		return command.Failed(core.AsFault(err).Message)
+	}
+	return command.Outcome{Pending: true}
+}
+
+// summaryQuestion asks for a summary of what goes along with it, as the options of
+// navigate_tree want it.
+func summaryQuestion(options command.Command) string {
+	const ask = "Sum up the conversation before this message, so that somebody who has not read it can go on from the summary: what was wanted, " +
+		"what was found out and decided, what was done and to which files, and what is still open. Answer with the summary alone."
+	custom, _ := options.Text("customInstructions")
+	switch {
+	case custom == "":
+		return ask
+	case options.Is("replaceInstructions", "true"):
+		return custom
+	}
+	return ask + "\n\n" + custom
+}
+
+// apply goes on where the move leads, with the summary of what was left if there
+// is one.
+func (j move) apply(ss *session, summary string) command.Outcome {
+	t := ss.tree
+	t.Move(j.leaf)
+	marked := j.target
+	if summary != "" {
+		from := "root"
+		if j.leaf != nil {
+			from = j.leaf.ID()
+		}
+		marked = ss.add(sessionfile.BranchSummary{FromID: from, Summary: summary})
+	}
+	if j.label != "" {
+		ss.add(sessionfile.Label{TargetID: marked.ID(), Label: j.label})
+	}
+	ss.newThread(core.ThreadID(core.NewID()), ss.tree.Messages())
+	data := map[string]any{"cancelled": false}
+	if j.text != nil {
+		data["editorText"] = *j.text
+	}
+	return command.Outcome{Data: wire.Encode(data)}
 }

@@ -121,7 +121,7 @@ func getMetrics(s *Server, x *request) command.Outcome {
 	m := metrics{
 		SessionCount: len(s.sessions), ConnectionCount: s.sockets, TotalCommandsExecuted: counts.Executed,
 		CommandsRejected: s.engine.Rejections(), ZombieSessionsDetected: s.zombies(), ZombieSessionsCleaned: s.expired,
-		CircuitBreakers: s.agents.Report(), BashCircuitBreaker: s.bashMetrics(),
+		CircuitBreakers: s.circuits.Report(), BashCircuitBreaker: s.bashMetrics(),
 	}
 	m.RateLimitUsage.GlobalCount = s.engine.RateOf(&x.client.Client)
 	m.RateLimitUsage.GlobalLimit = max(0, limits.Rates.Client)
@@ -231,7 +231,7 @@ func healthCheck(s *Server, x *request) command.Outcome {
 		issues = append(issues, fmt.Sprintf("%d zombie sessions detected", n))
 	}
 	healthy := len(issues) == 0
-	agents, b := slices.ContainsFunc(s.agents.Report(), func(r command.CircuitReport) bool { return r.State == "open" }), s.bashMetrics()
+	agents, b := slices.ContainsFunc(s.circuits.Report(), func(r command.CircuitReport) bool { return r.State == "open" }), s.bashMetrics()
 	if agents {
 		issues = append(issues, "One or more LLM provider circuits are open")
 	}

@@ -105,7 +105,7 @@ func (ss *session) ask(said []queued, deadline time.Time) (*task.Task, error) {
 	if req.To.IsZero() {
 		req.To = core.ToAny()
 	}
-	call, err := s.agents.Allow(req.To)
+	call, err := s.circuits.Allow(req.To)
 	if err != nil {
 		s.engine.Reject(command.BreakerOpen)
 		return nil, err
@@ -119,10 +119,10 @@ func (ss *session) ask(said []queued, deadline time.Time) (*task.Task, error) {
 	req.Context = thinkingContext(ss.tree.Level)
 	task, err := s.openTask(req, hub.OpenOptions{For: requester(said[0].from), Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
 	if err != nil {
-		s.agents.Bind(call, "")
+		s.circuits.Bind(call, "")
 		return nil, err
 	}
-	s.agents.Bind(call, task.ID())
+	s.circuits.Bind(call, task.ID())
 	ss.untold = untoldBash{}
 	if with := s.threads[ss.thread]; with != nil && len(with.sessions) > 1 {
 		with.tellOthers(ss, task)
@@ -186,7 +186,7 @@ func (st *step) follow(events []core.Event) {
 		_ = e.Deliver(&st.record) // a view returns no error
 		st.gather()
 		if !st.foreign {
-			s.agents.Observe(st.task.ID(), e)
+			s.circuits.Observe(st.task.ID(), e)
 		}
 		switch b := e.Body.(type) {
 		case core.Assigned:

@@ -198,7 +198,11 @@ type Server struct {
 	threads   map[core.ThreadID]*sharedThread
 	connected uint64 // connections so far
 
-	governance
+	circuits     *command.AgentCircuits
+	bash         *command.Circuit // of all sessions together
+	bashTimeouts int64            // bash commands that took too long
+	expired      int64            // sessions deleted at the end of their lifetime
+	recent       []recentEvent    // of the server, told by get_metrics
 }
 
 // NewServer returns the pi-server of a hub. It reads the hub until that is closed
@@ -210,7 +214,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		root:     h.Connect(hub.Part("pi-server", Name)),
 		sessions: map[command.Key]*session{}, parked: map[command.Key]*parked{},
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
-		governance: newGovernance(opts),
+		circuits: command.NewAgentCircuits(opts.Breakers.Agent), bash: command.NewCircuit("bash_global", opts.Breakers.BashAll),
 	}
 	s.rendering, s.store, s.engine = s.newRendering(), s.newStore(), command.New(engineHost{s}, opts.engine())
 	ctx, stop := context.WithCancel(context.Background())
@@ -239,6 +243,23 @@ func (s *Server) Close() {
 	defer s.engine.Unlock()
 	if s.gathered != nil {
 		s.gathered.Stop()
+	}
+}
+
+// Drain waits until every command has its response, so that the connections can
+// end; call it once the hub is closed. When ctx ends before, it stops what still
+// runs beside the hub, which is then answered as such, and does not wait for that.
+func (s *Server) Drain(ctx context.Context) {
+	select {
+	case <-s.engine.Idle():
+		return
+	case <-ctx.Done():
+	}
+	s.quit()
+	s.engine.Lock()
+	defer s.engine.Unlock()
+	for _, ss := range s.sessions {
+		ss.bash.kill()
 	}
 }
 

@@ -22,64 +22,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// session is a conversation bound to an agent. It is touched in turns of the engine alone,
-// and so is all that hangs on it: runs, steps, queues, subscribers.
-type session struct {
-	server   *Server
-	key      command.Key
-	envelope render.Envelope // of its events
-	thread   core.ThreadID
-	viewer   core.Principal    // whose the session is
-	owner    command.Namespace // against whose limit it counts
-	created  time.Time
-	version  int
-	deleted  bool
-	// until is the number of the first command that is for another session of the name,
-	// once this one was deleted.
-	until uint64
-	binding
-	tree *conversation.Tree
-	file *conversation.File // of the tree; nil when it is kept in memory alone
-	run  *run               // nil when idle
-	// noRetry says that what failed is not asked again.
-	noRetry     bool
-	summarizing *summaryRequest
-	// compacting is what that is asked for, and noCompaction says that it is only when
-	// a client wants it.
-	compacting   *compaction
-	noCompaction bool
-	pause        pause // of what is compacted by itself
-	// history is what was said before the thread began, and informed who of those that
-	// remember a thread have heard it.
-	history  []core.Turn
-	informed map[core.AgentID]bool
-
-	queue   queue
-	readers subscribers
-	dialogs dialogs
-	upkeep
-	membership
-}
-
-// sessionInfo is SessionInfo (facts, section 4.1).
-type sessionInfo struct {
-	SessionID     string `json:"sessionId"`
-	SessionName   string `json:"sessionName,omitempty"`
-	SessionFile   string `json:"sessionFile,omitempty"`
-	Model         *model `json:"model,omitempty"`
-	ThinkingLevel string `json:"thinkingLevel"`
-	IsStreaming   bool   `json:"isStreaming"`
-	MessageCount  int    `json:"messageCount"`
-	CreatedAt     string `json:"createdAt"`
-}
-
-func (ss *session) info() sessionInfo {
-	return sessionInfo{
-		SessionID: ss.key.ID, SessionName: ss.tree.Name, SessionFile: ss.file.Path(), Model: ss.currentModel(), ThinkingLevel: ss.tree.ThinkingLevel(),
-		IsStreaming: ss.run != nil, MessageCount: len(ss.tree.Context), CreatedAt: ss.created.UTC().Format(sessionfile.Time),
-	}
-}
-
 func notFound(id string) string { return "Session " + id + " not found" }
 
 func exists(id string) string { return "Session " + id + " already exists" }
@@ -157,22 +99,6 @@ func (x *request) checkSession(id string) string {
 	return s.makeRoom(ownerOf(x.client))
 }
 
-// newSession makes a session of who sent x that has no conversation yet.
-func newSession(x *request, id string) *session {
-	scope := x.client.Scope
-	return &session{
-		server: x.client.server, binding: binding{hub: x.client.server.hub}, key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
-		owner: ownerOf(x.client), viewer: x.client.principal,
-	}
-}
-
-// register lets the session be found.
-func (s *Server) register(ss *session) {
-	s.sessions[ss.key] = ss
-	delete(s.parked, ss.key)
-	ss.startLifetime()
-}
-
 // created says that x has made the session, and tells everybody. That one was loaded is
 // no event (facts, section 2.1).
 func (x *request) created(ss *session) command.Outcome {
@@ -194,6 +120,44 @@ func (x *request) opened(ss *session) command.Outcome {
 // newSessionID makes the id of a session that its client did not name.
 func newSessionID() string {
 	return fmt.Sprintf("session-%s-%08x", strconv.FormatInt(time.Now().UnixMilli(), 36), rand.Uint32())
+}
+
+// loadSession brings a conversation back from its file (section 20.2). Nobody else is
+// told of the session (facts, section 2.1).
+func loadSession(s *Server, x *request) command.Outcome {
+	if ss := x.find(); ss != nil {
+		return x.haveAlready(ss)
+	}
+	path, _ := x.Text("sessionPath")
+	return x.Work(s.jobs, func(context.Context) command.Outcome {
+		from, problem := s.store.Read(x.client.Scope, path)
+		if problem != "" {
+			return command.Failed(problem)
+		}
+		s.engine.Lock()
+		defer s.engine.Unlock()
+		id := x.Session
+		if id == "" {
+			id = s.idOf(x.client.Scope, from)
+		}
+		if problem := x.checkSession(id); problem != "" {
+			return command.Failed(problem)
+		}
+		ss := newSession(x, id)
+		s.register(ss)
+		ss.load(from)
+		return x.opened(ss)
+	})
+}
+
+// idOf is the id of a session that is loaded without one: that under which it is
+// listed, else, when that is taken, a new one.
+func (s *Server) idOf(scope string, from conversation.Stored) string {
+	id := conversation.StoredID(from.At.Path(), from.Tree.Header)
+	if _, taken := s.sessions[command.Key{Scope: scope, ID: id}]; taken || !sessionIDs.MatchString(id) || command.Units(id) > command.MaxID {
+		return newSessionID()
+	}
+	return id
 }
 
 func deleteSession(s *Server, x *request) command.Outcome {

@@ -13,8 +13,8 @@ import (
 // summaryRequest is a question to the agent of a session beside its conversation: for a
 // summary.
 type summaryRequest struct {
-	agents *command.AgentCircuits
-	task   *task.Task // nil until it is opened
+	circuits *command.AgentCircuits
+	task     *task.Task // nil until it is opened
 	// stopped ends the question once its task is opened, for those who no longer want
 	// it; nil while it is wanted.
 	stopped func()
@@ -31,12 +31,12 @@ type summaryRequest struct {
 func (x *request) requestSummary(prepare func() (about []core.Turn, question string), deadline time.Time, ended func(text string, f *core.Fault)) error {
 	s := x.client.server
 	ss := x.on
-	call, err := s.agents.Allow(ss.agent)
+	call, err := s.circuits.Allow(ss.agent)
 	if err != nil {
 		s.engine.Reject(command.BreakerOpen)
 		return err
 	}
-	a := &summaryRequest{agents: s.agents}
+	a := &summaryRequest{circuits: s.circuits}
 	a.ended = func(text string, f *core.Fault) {
 		ss.summarizing = nil
 		ended(text, f)
@@ -51,12 +51,12 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 		s.engine.Lock()
 		defer s.engine.Unlock()
 		if err != nil {
-			s.agents.Bind(call, "")
+			s.circuits.Bind(call, "")
 			a.ended("", core.AsFault(err))
 			return
 		}
 		a.task = task
-		s.agents.Bind(call, task.ID())
+		s.circuits.Bind(call, task.ID())
 		_ = s.root.Watch(task, core.Cursor{}, a) // the beginning is a cursor of every task
 		switch {
 		case s.engine.Stopped(): // nothing more is heard
@@ -71,7 +71,7 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 // follow takes in what has come of a question.
 func (a *summaryRequest) follow(events []core.Event) {
 	for _, e := range events {
-		a.agents.Observe(a.task.ID(), e)
+		a.circuits.Observe(a.task.ID(), e)
 		if e.Body.Kind().Ends() {
 			a.over()
 			return
