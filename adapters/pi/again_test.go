@@ -19,7 +19,7 @@ import (
 // files.
 func nextLife(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *pi.Server) {
 	t.Helper()
-	h, s := newStage(t, pi.Options{Journal: log, SessionDir: dir, Dialects: []string{"coven"}})
+	h, s := newStage(t, pi.Options{Commands: command.Options{Journal: log}, SessionDir: dir, Dialects: []string{"coven"}})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}

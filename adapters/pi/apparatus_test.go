@@ -37,8 +37,8 @@ func stageWith(t *testing.T, hubOpts hub.Options, opts pi.Options) (*hub.Hub, *p
 	t.Helper()
 	h := coretest.NewHub(t, hubOpts)
 	opts.RetryDelay = cmp.Or(opts.RetryDelay, time.Millisecond)
-	if opts.Rates == (command.Rates{}) {
-		opts.Rates = unlimited
+	if opts.Commands.Rates == (command.Rates{}) {
+		opts.Commands.Rates = unlimited
 	}
 	s := pi.NewServer(h, opts)
 	t.Cleanup(s.Close)

@@ -127,7 +127,7 @@ func TestAServerThatEndsTriesAgainToWriteWhatIsLeft(t *testing.T) {
 			}
 			var log strings.Builder
 			h := coretest.NewHub(t, hub.Options{})
-			s := pi.NewServer(h, pi.Options{SessionDir: dir, Rates: unlimited, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			s := pi.NewServer(h, pi.Options{Commands: command.Options{Rates: unlimited}, SessionDir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			join(t, h, core.Card{ID: "x"}, echo)
 			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "x")
@@ -176,7 +176,7 @@ func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
 }
 
 func TestAFileThatIsSwitchedToTooLateIsNotSwitchedTo(t *testing.T) {
-	c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir(), PromptTimeout: 100 * time.Millisecond})
+	c, s, path := spoken(t, pi.Options{Commands: command.Options{PromptTimeout: 100 * time.Millisecond}, SessionDir: t.TempDir()})
 	c.ok(`{"type":"create_session","sessionId":"t"}`)
 	release := stall(s.Parts().Disk, command.Workers)
 	c.fails(`{"type":"switch_session_file","sessionId":"t","sessionPath":"`+path+`"}`, "Command 'switch_session_file' timed out after 100ms")

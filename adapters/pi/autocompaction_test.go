@@ -278,7 +278,7 @@ func TestARunThatWaitsForItsCompactionEndsWithTheSessionTheCommandAndTheHub(t *t
 func TestARunWhoseCompactionTakesTooLongIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSumming()
-		_, c := overflowing(t, pi.Options{PromptTimeout: time.Minute}, g, 1)
+		_, c := overflowing(t, pi.Options{Commands: command.Options{PromptTimeout: time.Minute}}, g, 1)
 		f := c.patient(three)
 		if want := "Command 'prompt' timed out after 60000ms"; f.Error != want || !f.TimedOut {
 			t.Errorf("got %s, want %q and timedOut", f.Raw, want)

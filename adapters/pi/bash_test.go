@@ -174,7 +174,7 @@ func TestEverythingThatBashBeganDiesWithIt(t *testing.T) {
 		{"when the session is deleted", both, pi.Options{}, func(_ *testing.T, c *caller) {
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
 		}, `"cancelled":true`},
-		{"when it takes too long", both, pi.Options{PromptTimeout: time.Second}, func(*testing.T, *caller) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
+		{"when it takes too long", both, pi.Options{Commands: command.Options{PromptTimeout: time.Second}}, func(*testing.T, *caller) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
 		{"when it has left the group and is aborted", away + `wait; sleep 1000`, pi.Options{}, func(_ *testing.T, c *caller) {
 			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
 		}, `"cancelled":true`},
@@ -236,7 +236,7 @@ func TestAHubThatStopsLetsBashEndAndKillsItWhenThatTakesTooLong(t *testing.T) {
 }
 
 func TestOneProgramRunsAtATimeInASessionAndControlOvertakesIt(t *testing.T) {
-	c := newShell(t, pi.Options{QueuePrompts: true})
+	c := newShell(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 	c.send(bashFrame("b1", `echo $$ > shell; while [ ! -e go ]; do sleep 0.01; done; echo first > said`))
 	pidIn(t, filepath.Join(c.dir, "shell"))
 	c.send(bashFrame("b2", `cat said`))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -31,7 +32,7 @@ func drain(ctx context.Context, conn link.Conn[[]byte, []byte], responses chan<-
 // stage is a client of raw frames on a hub with one agent.
 func stage(b *testing.B, how render.Snapshots, inFlight int) (send func(string), responses chan struct{}) {
 	h := hub.New(hub.Options{})
-	s := pi.NewServer(h, pi.Options{Rates: unlimited})
+	s := pi.NewServer(h, pi.Options{Commands: command.Options{Rates: unlimited}})
 	chunk := strings.Repeat("x", 64)
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "coven"})
 	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 64}, hub.JoinOptions{}); err != nil {

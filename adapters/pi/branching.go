@@ -152,7 +152,7 @@ func navigate(s *Server, x *request) command.Outcome {
 	}
 	question := summaryQuestion(options)
 	prepare := func() ([]core.Turn, string) { return conversation.Turns(left, s.hub.Limits().HistoryBytes), question }
-	err := x.requestSummary(prepare, time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
+	err := x.requestSummary(prepare, time.Now().Add(s.opts.Commands.PromptTimeout), func(summary string, f *core.Fault) {
 		switch {
 		case f != nil && f.Code == core.CodeCancelled:
 			x.Finish(command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})})

@@ -119,13 +119,13 @@ func compact(s *Server, x *request) command.Outcome {
 	}
 	custom, _ := x.Text("customInstructions")
 	c := &compaction{Cut: divided, x: x}
-	deadline := x.Admitted().Add(s.opts.PromptTimeout)
+	deadline := x.Admitted().Add(s.opts.Commands.PromptTimeout)
 	err := c.start(x.on.summaryBudget(), custom, deadline, func(summary string, f *core.Fault) {
 		switch {
 		case f == nil:
 			x.Finish(command.Outcome{Data: c.apply(summary)})
 		case ranOutAt(deadline, f):
-			x.Finish(command.Outcome{Err: command.TimedOut(x.Kind, s.opts.PromptTimeout), TimedOut: true})
+			x.Finish(command.Outcome{Err: command.TimedOut(x.Kind, s.opts.Commands.PromptTimeout), TimedOut: true})
 		default:
 			x.Finish(command.Failed(f.Message))
 		}
@@ -188,7 +188,7 @@ func (r *run) compactAfter() bool {
 	end := func(result json.RawMessage, f *core.Fault) {
 		ss.readers.tell(ss.envelope.CompactionEnd(c.reason, result, f))
 	}
-	err := c.start(ss.summaryBudget(), "", time.Now().Add(s.opts.PromptTimeout), func(summary string, f *core.Fault) {
+	err := c.start(ss.summaryBudget(), "", time.Now().Add(s.opts.Commands.PromptTimeout), func(summary string, f *core.Fault) {
 		var result json.RawMessage
 		switch {
 		case f == nil:
@@ -302,7 +302,7 @@ func (st *step) retryCompacted(c *compaction, deadline time.Time, summary string
 	r.closeRun()
 	o := command.Outcome{}
 	if ranOutAt(deadline, f) {
-		o = command.Outcome{Err: command.TimedOut(r.prompt.Kind, s.opts.PromptTimeout), TimedOut: true}
+		o = command.Outcome{Err: command.TimedOut(r.prompt.Kind, s.opts.Commands.PromptTimeout), TimedOut: true}
 	}
 	r.prompt.Finish(o)
 }

@@ -27,7 +27,7 @@ func BenchmarkNeighbourOfACompaction(b *testing.B) {
 
 func benchNeighbour(b *testing.B, opts pi.Options, summary core.Body) {
 	h := hub.New(hub.Options{})
-	opts.Rates = unlimited
+	opts.Commands.Rates = unlimited
 	s := pi.NewServer(h, opts)
 	chunk := strings.Repeat("x", 64)
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "coven"})

@@ -233,7 +233,7 @@ func TestACompactionThatTakesTooLongIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSumming()
 		g.usage = 100_000
-		_, c := g.converse(t, pi.Options{PromptTimeout: time.Minute}, "one", "two")
+		_, c := g.converse(t, pi.Options{Commands: command.Options{PromptTimeout: time.Minute}}, "one", "two")
 		f := c.patient(compactIt)
 		if want := "Command 'compact' timed out after 60000ms"; f.Error != want || !f.TimedOut {
 			t.Errorf("got %s, want %q and timedOut", f.Raw, want)

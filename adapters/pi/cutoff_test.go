@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -30,7 +31,7 @@ func (s *stalling) Append(ctx context.Context, records ...journal.Record) error 
 // The end of a task is told only once it is recorded: a hub that stops while its journal
 // takes nothing never tells it.
 func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
-	for name, command := range map[string]string{
+	for name, line := range map[string]string{
 		"a prompt":     `{"id":"x","type":"prompt","sessionId":"s","message":"one more"}`,
 		"a compaction": `{"id":"x","type":"compact","sessionId":"s"}`,
 	} {
@@ -38,7 +39,7 @@ func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := &stalling{Journal: journal.NewMemory(journal.Retention{})}
 				h := hub.New(hub.Options{Journal: disk})
-				s := pi.NewServer(h, pi.Options{Rates: unlimited, CompactAt: -1})
+				s := pi.NewServer(h, pi.Options{Commands: command.Options{Rates: unlimited}, CompactAt: -1})
 				t.Cleanup(s.Close)
 				says := answersOf(100_000, inShort...)
 				join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
@@ -52,7 +53,7 @@ func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
 				c.ok(promptIt)
 				c.ok(promptIt)
 				disk.stuck.Store(true)
-				c.send(command)
+				c.send(line)
 				<-time.After(2 * time.Second)
 				if err := h.Close(t.Context(), "over"); err == nil {
 					t.Fatal("closing: got no error, want that of the journal")

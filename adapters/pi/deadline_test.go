@@ -14,7 +14,7 @@ import (
 // come to an end, and what it came to changes nothing.
 func TestWorkThatTakesTooLongIsAbortedAndItsLateOutcomeChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{PromptTimeout: 10 * time.Second})
+		_, s := newStage(t, pi.Options{Commands: command.Options{PromptTimeout: 10 * time.Second}})
 		aborted := time.Time{}
 		engine := s.Parts().Engine
 		s.Handle("bash", func(x *command.Execution) command.Outcome {

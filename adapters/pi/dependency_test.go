@@ -88,7 +88,7 @@ func TestWhatAClientHasAskedInTurnIsDoneThoughItLeaves(t *testing.T) {
 
 func TestWhatWaitedInVainIsForgottenByWhatItWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{CommandTimeout: 20 * time.Second})
+		h, s := newStage(t, pi.Options{Commands: command.Options{CommandTimeout: 20 * time.Second}})
 		w := holding()
 		a := join(t, h, core.Card{ID: "a"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})

@@ -201,7 +201,8 @@ var outcomes = []string{
 
 func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came map[string]int) {
 	_, s := newStage(t, pi.Options{
-		GatherTime: -1, PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most,
+		Commands:   command.Options{PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most},
+		GatherTime: -1,
 	})
 	toiling(s, "bash", "export_html", "get_tree", "list_session_files")
 	for _, i := range all {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestASessionThatJoinsAThreadBeginsWithWhatWasSaidThere(t *testing.T) {
-	h, s := newStage(t, pi.Options{SessionDir: t.TempDir(), QueuePrompts: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}, SessionDir: t.TempDir()})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
 	who := anybody(t, h, "rest")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -14,7 +15,7 @@ func (c *caller) leaves() {
 }
 
 func TestWhatAClientAskedEndsWithItWhereThatIsWanted(t *testing.T) {
-	h, s := newStage(t, pi.Options{QueuePrompts: true, DropTasks: true, Bash: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}, DropTasks: true, Bash: true})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
 	stays, goes := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})

@@ -12,7 +12,7 @@ import (
 )
 
 func TestMoreCommandsInFlightThanThereMayBeAreRefused(t *testing.T) {
-	h, s := newStage(t, pi.Options{MaxInFlight: 1, QueuePrompts: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{MaxInFlight: 1, QueuePrompts: true}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
 	c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
@@ -29,7 +29,7 @@ func TestMoreCommandsInFlightThanThereMayBeAreRefused(t *testing.T) {
 }
 
 func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
-	h, s := newStage(t, pi.Options{InFlightBytes: 1_000_000, QueuePrompts: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{InFlightBytes: 1_000_000, QueuePrompts: true}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
@@ -58,7 +58,7 @@ func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
 
 func TestASessionEndsWithItsTimeButNotInTheMiddleOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{SessionLifetime: time.Hour, PromptTimeout: 3 * time.Hour})
+		h, s := newStage(t, pi.Options{Commands: command.Options{PromptTimeout: 3 * time.Hour}, SessionLifetime: time.Hour})
 		w := holding()
 		a := join(t, h, core.Card{ID: "a"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})

@@ -34,7 +34,7 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := bareServer(t, h, Options{MaxOutcomes: 100})
+	s := bareServer(t, h, Options{Commands: command.Options{MaxOutcomes: 100}})
 	answerAll(t, h, "a", func(core.Request) string { return "hello" })
 	end := plainClient(t, s)
 	var sessions []weak.Pointer[session]
@@ -164,7 +164,7 @@ func TestTheDialectsOfAgentsThatHaveLeftAreNotKeptForEver(t *testing.T) {
 // bareServer is a server without limits of its own on how many commands may begin.
 func bareServer(t *testing.T, h *hub.Hub, opts Options) *Server {
 	t.Helper()
-	opts.Rates = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
+	opts.Commands.Rates = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
 	s := NewServer(h, opts)
 	t.Cleanup(s.Close)
 	return s

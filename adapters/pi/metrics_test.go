@@ -82,8 +82,8 @@ func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 
 func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	h, s := newStage(t, pi.Options{
-		MaxMessageBytes: 300, MaxSessions: 1, MaxConnections: 2, MaxPending: 2, MaxInFlight: 2,
-		Rates: command.Rates{Client: 17, Session: 3, Server: -1, Answers: 1}, Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}},
+		Commands:        command.Options{MaxPending: 2, MaxInFlight: 2, Rates: command.Rates{Client: 17, Session: 3, Server: -1, Answers: 1}},
+		MaxMessageBytes: 300, MaxSessions: 1, MaxConnections: 2, Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}},
 	})
 	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
 	w := holding()

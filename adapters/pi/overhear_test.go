@@ -98,7 +98,7 @@ func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
 }
 
 func TestRunsOfOthersAndOnesOwnAreToldOneAfterTheOther(t *testing.T) {
-	h, s := newStage(t, pi.Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
@@ -177,7 +177,7 @@ func TestARunOfSomebodyElseIsSteeredAbortedAndFollowedLikeOnesOwn(t *testing.T) 
 }
 
 func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
-	h, s := newStage(t, pi.Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
@@ -268,7 +268,7 @@ func TestASessionTellsThatItCannotShowEveryTurnOfOthers(t *testing.T) {
 
 func TestTheEndOfTheHubLetsNothingWaitBehindARunOfSomebodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{QueuePrompts: true})
+		h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 		w := holding()
 		join(t, h, core.Card{ID: "a"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestAClientThatComesBackInMidRunIsToldAtOnceThatItsSessionExists(t *testing.T) {
 	dir := t.TempDir()
-	h, s := newStage(t, pi.Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
 	first, again := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
@@ -33,7 +34,7 @@ func TestAClientThatComesBackInMidRunIsToldAtOnceThatItsSessionExists(t *testing
 }
 
 func TestASessionThatIsAboutToBeDeletedIsMadeAnewInItsTurn(t *testing.T) {
-	h, s := newStage(t, pi.Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 2, Features: core.FeatureCancellation}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
@@ -72,7 +73,7 @@ func TestASessionThatIsAboutToBeDeletedIsMadeAnewInItsTurn(t *testing.T) {
 
 func TestWhatWasMeantForASessionThatIsGoneLeavesTheNextOfItsNameAlone(t *testing.T) {
 	dir := conversation.Resolve(t.TempDir())
-	h, s := newStage(t, pi.Options{QueuePrompts: true, SessionDir: dir})
+	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}, SessionDir: dir})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, w.work)
 	goes, stays := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})

@@ -36,7 +36,7 @@ func TestAClientThatDoesNotWaitForItsSessionFindsIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, pi.Options{QueuePrompts: true})
+			h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 			join(t, h, core.Card{ID: "x", Features: core.FeatureCancellation}, func(a *joined, b hub.Batch) {
 				for _, e := range b.Events {
 					if e.Body.Kind() == core.KindCancelRequested {

@@ -55,7 +55,7 @@ func prompt(s *Server, x *request) command.Outcome {
 		return x.answerSlash(first, c.run(s, ss, argument))
 	}
 	all := append([]queued{first}, ss.queue.steering...)
-	task, err := ss.ask(all, x.Admitted().Add(s.opts.PromptTimeout))
+	task, err := ss.ask(all, x.Admitted().Add(s.opts.Commands.PromptTimeout))
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}

@@ -68,8 +68,8 @@ func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning
 	dir := t.TempDir()
 	never := command.Breaker{Failures: -1}
 	h, s := newStage(t, pi.Options{
-		QueuePrompts: true, Bash: true, SessionDir: dir, ExportDirs: []string{dir}, CompactAt: 1, PromptTimeout: 200 * time.Millisecond,
-		MaxPending: 1000, Breakers: command.Breakers{Agent: never, BashSession: never, BashAll: never},
+		Commands: command.Options{QueuePrompts: true, PromptTimeout: 200 * time.Millisecond, MaxPending: 1000},
+		Bash:     true, SessionDir: dir, ExportDirs: []string{dir}, CompactAt: 1, Breakers: command.Breakers{Agent: never, BashSession: never, BashAll: never},
 	})
 	features := core.FeatureCancellation | core.FeatureInjection
 	join(t, h, core.Card{ID: "a", MaxConcurrent: 100, Features: features}, moody)

@@ -21,7 +21,7 @@ import (
 // restarted is a server that begins with what another left in the log.
 func restarted(t *testing.T, log core.RecordLog) (*hub.Hub, *pi.Server) {
 	t.Helper()
-	h, s := newStage(t, pi.Options{Journal: log})
+	h, s := newStage(t, pi.Options{Commands: command.Options{Journal: log}})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func (v *valve) Append(ctx context.Context, records ...[]byte) error {
 
 func TestNobodyIsToldWhatTheJournalDoesNotHave(t *testing.T) {
 	v := newValve()
-	_, s := newStage(t, pi.Options{Journal: v})
+	_, s := newStage(t, pi.Options{Commands: command.Options{Journal: v}})
 	c := dial(t, s, pi.ConnOptions{})
 	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	expect := func(want ...string) {
@@ -193,7 +193,7 @@ func TestNobodyIsToldWhatTheJournalDoesNotHave(t *testing.T) {
 
 func TestAJournalThatFailsStopsNobody(t *testing.T) {
 	v := newValve()
-	h, s := newStage(t, pi.Options{Journal: v})
+	h, s := newStage(t, pi.Options{Commands: command.Options{Journal: v}})
 	c := dial(t, s, pi.ConnOptions{})
 	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	for range 2 {
@@ -277,12 +277,12 @@ func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
 
 func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	_, s := newStage(t, pi.Options{Journal: log, JournalPath: "/srv/hub"})
+	_, s := newStage(t, pi.Options{Commands: command.Options{Journal: log, JournalPath: "/srv/hub"}})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	dial(t, s, ann).ok(`{"id":"secret","type":"create_session","sessionId":"s"}`)
-	_, again := newStage(t, pi.Options{Journal: left(t, log), JournalPath: "/srv/hub"})
+	_, again := newStage(t, pi.Options{Commands: command.Options{Journal: left(t, log), JournalPath: "/srv/hub"}})
 	if err := again.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T)
 }
 
 func TestOperatorsAloneAreToldWhereTheJournalIs(t *testing.T) {
-	_, s := newStage(t, pi.Options{Journal: &coretest.MemoryLog{}, JournalPath: "/srv/hub"})
+	_, s := newStage(t, pi.Options{Commands: command.Options{Journal: &coretest.MemoryLog{}, JournalPath: "/srv/hub"}})
 	for name, tt := range map[string]struct {
 		o    core.Principal
 		want string
@@ -347,7 +347,7 @@ func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) 
 func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &coretest.MemoryLog{}
-		h, s := newStage(t, pi.Options{Journal: log})
+		h, s := newStage(t, pi.Options{Commands: command.Options{Journal: log}})
 		w := holding()
 		join(t, h, core.Card{ID: "x"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})
@@ -369,7 +369,7 @@ func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testin
 // The journal is closed behind the server: until then it takes what ends with that.
 func TestWhatEndsWithTheServerIsInTheJournal(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	c := newShell(t, pi.Options{Journal: log})
+	c := newShell(t, pi.Options{Commands: command.Options{Journal: log}})
 	run := `{"id":"b","idempotencyKey":"k","type":"bash","sessionId":"s","command":"echo $$ > shell; sleep 1000"}`
 	c.send(run)
 	pidIn(t, filepath.Join(c.dir, "shell"))

@@ -23,11 +23,11 @@ func named(id, name string) string {
 }
 
 func TestTheOldestOutcomesAreForgotten(t *testing.T) {
-	for what, o := range map[string]pi.Options{
+	for what, o := range map[string]command.Options{
 		"beyond so many of them": {MaxOutcomes: 3}, "beyond so many bytes": {OutcomeBytes: 3 * (command.OutcomeOverhead + 150)},
 	} {
 		t.Run(what, func(t *testing.T) {
-			_, s := newStage(t, o)
+			_, s := newStage(t, pi.Options{Commands: o})
 			c := dial(t, s, pi.ConnOptions{})
 			c.ok(`{"type":"create_session","sessionId":"s"}`)
 			for i := range 6 {
@@ -47,7 +47,7 @@ func TestTheOldestOutcomesAreForgotten(t *testing.T) {
 
 func TestAKeyIsRememberedForItsTimeHoweverManyIDsCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{MaxOutcomes: 1, KeyTTL: time.Minute})
+		_, s := newStage(t, pi.Options{Commands: command.Options{MaxOutcomes: 1, KeyTTL: time.Minute}})
 		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"type":"create_session","sessionId":"s"}`)
 		const keyed = `{"type":"set_session_name","sessionId":"s","name":"x","idempotencyKey":"k"}`
@@ -118,7 +118,7 @@ func TestAReplayedSwitchSubscribesTheConnectionThatAsked(t *testing.T) {
 }
 
 func TestTooManyCommandsInFlightAreRefused(t *testing.T) {
-	h, s := newStage(t, pi.Options{MaxInFlight: 1})
+	h, s := newStage(t, pi.Options{Commands: command.Options{MaxInFlight: 1}})
 	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "mute")
@@ -168,7 +168,7 @@ func TestAPrincipalThatComesBackIsToldWhatCameOfItsCommands(t *testing.T) {
 }
 
 func TestTheDuplicatesThatWaitAreBounded(t *testing.T) {
-	h, s := newStage(t, pi.Options{MaxInFlight: 3})
+	h, s := newStage(t, pi.Options{Commands: command.Options{MaxInFlight: 3}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
 	as := pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
@@ -55,7 +56,7 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 		"as broken, retryable":  {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeInternal, Message: "broke", Retryable: true}}}}, asked: 1, stop: render.StopError},
 		"as not retryable":      {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "closed for today"}}}}, asked: 1, stop: render.StopError},
 		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, busyNow}}, asked: 1, stop: render.StopError},
-		"with no time left":     {said: [][]core.Body{fails}, opts: pi.Options{PromptTimeout: time.Second}, asked: 1, stop: render.StopError},
+		"with no time left":     {said: [][]core.Body{fails}, opts: pi.Options{Commands: command.Options{PromptTimeout: time.Second}}, asked: 1, stop: render.StopError},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestARunThatWaitsForItsRetryEndsWithTheSessionTheClientAndTheHub(t *testing
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, s := newStage(t, pi.Options{RetryDelay: time.Hour, PromptTimeout: 5 * time.Hour, DropTasks: true})
+				h, s := newStage(t, pi.Options{Commands: command.Options{PromptTimeout: 5 * time.Hour}, RetryDelay: time.Hour, DropTasks: true})
 				work, asked := faltering([]core.Body{busyNow})
 				join(t, h, core.Card{ID: "a"}, work)
 				c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})

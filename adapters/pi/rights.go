@@ -7,7 +7,7 @@ import (
 
 // actAs returns a session of the hub that speaks for the principal. The caller closes it.
 func (s *Server) actAs(p core.Principal) *hub.Session {
-	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.PromptTimeout})
+	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout})
 }
 
 // requester is who a task is asked for: the client, which is an operator of an open hub
@@ -25,5 +25,5 @@ func (s *Server) journalPath(c *connection) string {
 	if !c.principal.Operator {
 		return redacted
 	}
-	return s.opts.JournalPath
+	return s.opts.Commands.JournalPath
 }

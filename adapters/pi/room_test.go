@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -143,7 +144,7 @@ func TestOnlyIdleSessionsThatCanComeBackMakeRoom(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts := pi.Options{MaxSessions: 2, QueuePrompts: true}
+			opts := pi.Options{Commands: command.Options{QueuePrompts: true}, MaxSessions: 2}
 			if tt.dir {
 				opts.SessionDir = t.TempDir()
 			}

@@ -224,7 +224,7 @@ func (st *step) ranOut(e core.Event, b core.Failed) command.Outcome {
 	if b.Fault == nil || b.Fault.Code != core.CodeTimeout || e.At.Before(deadline) {
 		return command.Outcome{}
 	}
-	return command.Outcome{Err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.PromptTimeout.Milliseconds()), TimedOut: true}
+	return command.Outcome{Err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.Commands.PromptTimeout.Milliseconds()), TimedOut: true}
 }
 
 // end ends a step: with the next of what was queued, or, at the latest where there
@@ -243,7 +243,7 @@ func (st *step) end(o command.Outcome, problem string) {
 			break
 		}
 		ss.readers.tellBehind(r.last(), ss.queue.frame(ss.envelope))
-		task, err := ss.ask([]queued{q}, time.Now().Add(s.opts.PromptTimeout))
+		task, err := ss.ask([]queued{q}, time.Now().Add(s.opts.Commands.PromptTimeout))
 		if err == nil {
 			r.begin([]queued{q}, task, nil)
 			return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/client"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -79,7 +80,7 @@ func ofTheRun(t *client.Transcript) []string {
 }
 
 func TestASecondPromptWaitsItsTurnWhereThatIsWanted(t *testing.T) {
-	h, s := newStage(t, pi.Options{QueuePrompts: true})
+	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 	w := holding()
 	a := join(t, h, core.Card{ID: "a"}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
@@ -281,7 +282,7 @@ func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
 		{1500 * time.Millisecond, 1500 * time.Millisecond, "Command 'prompt' timed out after 1500ms"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h, s := newStage(t, pi.Options{PromptTimeout: tt.set})
+			h, s := newStage(t, pi.Options{Commands: command.Options{PromptTimeout: tt.set}})
 			join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, func(*joined, hub.Batch) {})
 			join(t, h, core.Card{ID: "b"}, answering(core.Failed{Fault: core.NewFault(core.CodeTimeout, "the model timed out")}))
 			c := dial(t, s, pi.ConnOptions{})

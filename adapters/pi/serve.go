@@ -77,7 +77,7 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 	if c.principal.Authenticated {
 		c.Scope = c.principal.ID
 	}
-	c.hub = s.hub.Connect(hub.Identity{Principal: c.principal, Dialect: Name, Deadline: s.opts.PromptTimeout})
+	c.hub = s.hub.Connect(hub.Identity{Principal: c.principal, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout})
 	select {
 	case <-s.done:
 		c.late = true

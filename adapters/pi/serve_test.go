@@ -181,7 +181,7 @@ func TestBashThatIsNotAllowedSaysSo(t *testing.T) {
 }
 
 func TestTooManyPendingCommandsAreRefused(t *testing.T) {
-	h, s := newStage(t, pi.Options{MaxPending: 2})
+	h, s := newStage(t, pi.Options{Commands: command.Options{MaxPending: 2}})
 	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
 	for _, tt := range []struct {
 		transport pi.Transport

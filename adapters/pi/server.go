@@ -27,11 +27,10 @@ const ProtocolVersion = "1.0.0"
 type Options struct {
 	// Version is told as serverVersion; default "dev".
 	Version string
+	// Commands are the options of the engine of commands. Its Log is that of the server.
+	Commands command.Options
 	// MaxMessageBytes bounds one frame of a client; default 10 MiB.
 	MaxMessageBytes int
-	// MaxPending is how many commands of one connection may wait for their response;
-	// default 100.
-	MaxPending int
 	// MaxSessions bounds the live sessions of a client, which is a principal, or on an open
 	// hub a connection, and AllSessions those of all; default 100 and 10,000. Beyond it
 	// idle sessions without a subscriber are parked.
@@ -42,16 +41,6 @@ type Options struct {
 	// told things, the events of runs apart, which wait in the hub; default 32 MiB.
 	// Beyond it the client is closed.
 	BacklogBytes int
-	// QueuePrompts lets a prompt that comes while another runs wait its turn. Without
-	// it such a prompt fails at once, unless its streamingBehavior says what to do.
-	QueuePrompts bool
-	// PromptTimeout is how long a prompt may take from its admission, the time in which
-	// it waits for its turn included; each steer or follow_up that becomes a turn of its
-	// own has as long again. Then the agent is told to stop and the command fails with
-	// timedOut. Default 300 s.
-	PromptTimeout time.Duration
-	// Rates bound how many commands begin within a minute.
-	Rates command.Rates
 	// SessionLifetime is how long a session lives from its creation; one that is at
 	// work then lives until it is idle. Default 24 h, negative for ever.
 	SessionLifetime time.Duration
@@ -63,36 +52,6 @@ type Options struct {
 	// Reaper is a command line that runs the one behind it as reaper.Run does, so that
 	// nothing outlives its bash. Without it what leaves the process group does.
 	Reaper []string
-	// CommandTimeout is how long a command may take that only looks, or stops
-	// something; default 30 s. What changes settings or makes sessions may take as
-	// long as it needs.
-	CommandTimeout time.Duration
-	// DependencyTimeout is how long a command waits for each other that it depends on;
-	// default 30 s.
-	DependencyTimeout time.Duration
-	// MaxInFlight bounds the commands that are under way, of all connections; default
-	// 10,000.
-	MaxInFlight int
-	// InFlightBytes bounds the frames of those that still need them; default 256 MiB.
-	// Frames of its MaxInFlight-th part are admitted beyond it, and one alone of any size.
-	InFlightBytes int
-	// MaxOutcomes is how many outcomes are remembered by id, for each principal (for
-	// each connection on an open hub); default 2000.
-	MaxOutcomes int
-	// OutcomeBytes bounds all outcomes that are remembered; default 64 MiB. Beyond it
-	// the oldest are forgotten.
-	OutcomeBytes int
-	// KeyTTL is how long an idempotencyKey is remembered after its command; default
-	// 600 s.
-	KeyTTL time.Duration
-	// Journal keeps what came of commands beyond the process, and makes their history;
-	// nil keeps nothing. The server does not close it.
-	Journal core.RecordLog
-	// JournalPath says where the journal is, to operators alone; "" is nowhere.
-	JournalPath string
-	// UnkeptBytes bounds what waits for the journal; default 32 MiB. Beyond it the
-	// journal misses commands, which is counted.
-	UnkeptBytes int
 	// Retries is how often what failed in a way that may pass is asked again, unless the
 	// session has set_auto_retry off, and RetryDelay how long before the first time; each
 	// further delay is twice as long. Default 3, negative for never, and 2 s.
@@ -139,7 +98,6 @@ func (o Options) withDefaults() Options {
 	o.BacklogBytes = cmp.Or(o.BacklogBytes, 32<<20)
 	o.Breakers = o.Breakers.WithDefaults()
 	o.SessionLifetime = cmp.Or(o.SessionLifetime, 24*time.Hour)
-	o.PromptTimeout = cmp.Or(o.PromptTimeout, 300*time.Second)
 	o.Retries = cmp.Or(o.Retries, 3)
 	o.RetryDelay = cmp.Or(o.RetryDelay, 2*time.Second)
 	o.CompactAt = cmp.Or(o.CompactAt, 87)
@@ -155,16 +113,8 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Commands.Log = o.Log
 	return o
-}
-
-// engine are the options of the engine.
-func (o Options) engine() command.Options {
-	return command.Options{
-		MaxPending: o.MaxPending, QueuePrompts: o.QueuePrompts, PromptTimeout: o.PromptTimeout, CommandTimeout: o.CommandTimeout,
-		DependencyTimeout: o.DependencyTimeout, MaxInFlight: o.MaxInFlight, InFlightBytes: o.InFlightBytes, MaxOutcomes: o.MaxOutcomes,
-		OutcomeBytes: o.OutcomeBytes, KeyTTL: o.KeyTTL, Rates: o.Rates, Journal: o.Journal, JournalPath: o.JournalPath, JournalQueueBytes: o.UnkeptBytes, Log: o.Log,
-	}
 }
 
 // Server holds the pi sessions of one hub; all pi connections share it. It is safe
@@ -216,7 +166,8 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
 		circuits: command.NewAgentCircuits(opts.Breakers.Agent), bash: command.NewCircuit("bash_global", opts.Breakers.BashAll),
 	}
-	s.rendering, s.store, s.engine = s.newRendering(), s.newStore(), command.New(engineHost{s}, opts.engine())
+	s.rendering, s.store, s.engine = s.newRendering(), s.newStore(), command.New(engineHost{s}, opts.Commands)
+	s.opts.Commands = s.engine.Options() // with its defaults
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
 	for range command.Workers {

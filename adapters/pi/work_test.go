@@ -13,7 +13,7 @@ import (
 // A disk that hangs lets commands pile up that nobody waits for any more.
 func TestWhatTookTooLongBeforeItsTurnAtTheDiskIsNotDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{SessionDir: t.TempDir(), CommandTimeout: time.Second, PromptTimeout: time.Second})
+		h, s := newStage(t, pi.Options{Commands: command.Options{CommandTimeout: time.Second, PromptTimeout: time.Second}, SessionDir: t.TempDir()})
 		join(t, h, core.Card{ID: "x"}, echo)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "x")

@@ -99,7 +99,7 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 		}
 		if p.pi == nil {
 			opts := p.piOpts
-			opts.Version, opts.QueuePrompts, opts.Link = "1.0.0", true, testLink
+			opts.Version, opts.Commands.QueuePrompts, opts.Link = "1.0.0", true, testLink
 			opts.GatherTime = -1 // a conversation has no clock: changes are sent at once
 			if p.disk != "" {
 				opts.Dir, opts.SessionDir = p.disk+"/home/user/project", p.disk+"/home/user/.pi/agent/sessions"

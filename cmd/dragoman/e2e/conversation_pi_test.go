@@ -12,13 +12,13 @@ func piSetting(o *pi.Options, name string, number int) bool {
 	case "pi bash":
 		o.Bash = number > 0
 	case "pi commands a minute":
-		o.Rates.Client = number
+		o.Commands.Rates.Client = number
 	case "pi commands a minute for a session":
-		o.Rates.Session = number
+		o.Commands.Rates.Session = number
 	case "pi server commands a minute":
-		o.Rates.Server = number
+		o.Commands.Rates.Server = number
 	case "pi answers a minute":
-		o.Rates.Answers = number
+		o.Commands.Rates.Answers = number
 	case "pi failures of an agent":
 		o.Breakers.Agent.Failures = number
 	case "pi retries":

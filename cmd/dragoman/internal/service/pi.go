@@ -35,8 +35,8 @@ type piState struct {
 func (s *Service) openPi(ctx context.Context) (err error) {
 	c := s.config
 	s.pi.server = pi.NewServer(s.hub, piOptions(c.Pi, pi.Options{
-		Version: Version, QueuePrompts: true, DrainTimeout: c.StopTimeout, Link: webSocketLink(c.WebSocket), Log: s.log,
-		Journal: s.piJournal, JournalPath: journalPath(c), Reaper: reaperCommand(), Dialects: agentDialects(),
+		Commands: command.Options{QueuePrompts: true, Journal: s.piJournal, JournalPath: journalPath(c)},
+		Version:  Version, DrainTimeout: c.StopTimeout, Link: webSocketLink(c.WebSocket), Log: s.log, Reaper: reaperCommand(), Dialects: agentDialects(),
 	}))
 	if s.pi.snapshots, err = render.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)
@@ -136,17 +136,18 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 
 // piOptions adds the settings of pi-server to the options of a server.
 func piOptions(c config.Pi, o pi.Options) pi.Options {
-	o.PromptTimeout, o.DropTasks = c.PromptTimeout, !c.KeepTasks
+	q := &o.Commands
+	q.MaxPending, q.MaxInFlight, q.InFlightBytes = c.Pending, c.InFlight, c.InFlightBytes
+	q.PromptTimeout, q.CommandTimeout, q.DependencyTimeout = c.PromptTimeout, c.CommandTimeout, c.DependencyTimeout
+	q.MaxOutcomes, q.OutcomeBytes, q.KeyTTL = c.Outcomes, c.OutcomeBytes, c.KeyTTL
 	o.MaxMessageBytes, o.MaxSessions, o.AllSessions, o.MaxConnections = c.MessageBytes, c.Sessions, c.SessionsAll, c.Connections
-	o.MaxPending, o.MaxInFlight, o.InFlightBytes, o.SessionLifetime = c.Pending, c.InFlight, c.InFlightBytes, orNever(c.SessionLifetime)
-	o.CommandTimeout, o.DependencyTimeout = c.CommandTimeout, c.DependencyTimeout
-	o.MaxOutcomes, o.OutcomeBytes, o.KeyTTL = c.Outcomes, c.OutcomeBytes, c.KeyTTL
+	o.SessionLifetime, o.DropTasks = orNever(c.SessionLifetime), !c.KeepTasks
 	o.Retries, o.RetryDelay, o.Bash = orNever(c.Retries), c.RetryDelay, c.Bash
 	o.CompactAt = orNever(c.CompactAt)
 	o.SessionDir, o.SessionRoots, o.ExportDirs = c.SessionDirectory(), c.SessionRootDirectories(), c.ExportDirectories()
 	o.MaxFileBytes = c.SessionBytes
 	r, b := c.Rates, c.Breakers
-	o.Rates = command.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
+	q.Rates = command.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
 	breaker := func(failures int, window time.Duration) command.Breaker {
 		return command.Breaker{Failures: orNever(failures), Window: window, Open: b.Open, Trials: b.Trials}
 	}
