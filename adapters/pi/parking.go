@@ -24,8 +24,8 @@ type parked struct {
 	noRetry, noCompaction bool
 }
 
-// maxParked bounds how many sessions are parked: beyond it the oldest is forgotten, and
-// only its file is left, as when its lifetime is over.
+// maxParked bounds how many sessions are parked: beyond it the one parked the longest ago
+// is forgotten, and only its file is left, as when its lifetime is over.
 const maxParked = 10_000
 
 // canPark reports whether the idle session can come back as it is.
@@ -69,21 +69,7 @@ func (ss *session) park() {
 	s.count("sessions.parked")
 	ss.unload(s.engine.NextNumber())
 	ss.sayDeleted()
-	s.keepParked(ss.key, p)
-}
-
-// keepParked remembers a parked session, and forgets the oldest of too many.
-func (s *Server) keepParked(key command.Key, p *parked) {
-	s.parked[key] = p
-	if len(s.parked) <= maxParked {
-		return
-	}
-	for other, q := range s.parked {
-		if q.made.Before(p.made) {
-			key, p = other, q
-		}
-	}
-	delete(s.parked, key)
+	s.parked.Put(ss.key, p)
 }
 
 // parkedFor returns the parked session that a command brings back, or nil.
@@ -92,9 +78,9 @@ func (s *Server) parkedFor(x *request) *parked {
 		return nil
 	}
 	key := command.Key{Scope: x.client.Scope, ID: x.Session}
-	p := s.parked[key]
+	p, _ := s.parked.Get(key)
 	if p != nil && s.opts.SessionLifetime > 0 && time.Since(p.made) >= s.opts.SessionLifetime {
-		delete(s.parked, key)
+		s.parked.Remove(key)
 		return nil
 	}
 	return p
@@ -114,15 +100,16 @@ func (x *request) bringBack(p *parked) command.Outcome {
 		from, problem := s.store.Read(key.Scope, p.path)
 		s.engine.Lock()
 		defer s.engine.Unlock()
+		now, _ := s.parked.Get(key)
 		switch {
 		case x.Settled(): // it took too long, and its client was told so
 			return command.Outcome{}
-		case s.parked[key] != p: // somebody else was faster
+		case now != p: // another command was faster
 		case problem != "":
 			if problem != conversation.NotASession { // which it is not before anything was said
 				s.opts.Log.Warn("a session cannot be brought back", "session", key.ID, "path", p.path, "error", problem)
 			}
-			delete(s.parked, key)
+			s.parked.Remove(key)
 		default:
 			if problem := x.unpark(key, p, from); problem != "" {
 				return command.Failed(problem)

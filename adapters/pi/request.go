@@ -47,7 +47,10 @@ func (s engineHost) Find(key command.Key) command.Session {
 	return nil
 }
 
-func (s engineHost) IsParked(key command.Key) bool { return s.parked[key] != nil }
+func (s engineHost) IsParked(key command.Key) bool {
+	_, parked := s.parked.Get(key)
+	return parked
+}
 
 // Perform does what a command asks for, once its session is in memory.
 func (s engineHost) Perform(x *command.Execution) command.Outcome { return requestOf(x).do() }
@@ -101,12 +104,12 @@ func (s engineHost) Replayed(x *command.Execution) {
 // Recovered takes in which session an earlier process had: it is parked since.
 func (s engineHost) Recovered(was command.Success) {
 	if was.File != "" {
-		s.keepParked(was.Key, &parked{path: was.File, made: was.At})
+		s.parked.Put(was.Key, &parked{path: was.File, made: was.At})
 	}
 	if was.Kind == "delete_session" {
-		delete(s.parked, was.Key)
+		s.parked.Remove(was.Key)
 	}
-	if p := s.parked[was.Key]; p != nil && was.Version != nil {
+	if p, ok := s.parked.Get(was.Key); ok && was.Version != nil {
 		p.version = *was.Version
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
 // Name is the dialect.
@@ -139,7 +140,7 @@ type Server struct {
 	lists     *command.Jobs // of the files there, one at a time
 	summaries *command.Jobs // questions that are being prepared
 	sessions  map[command.Key]*session
-	parked    map[command.Key]*parked
+	parked    *lru.Cache[command.Key, *parked]
 	clients   []*connection
 	gathered  *time.Timer             // has clients sent what is pushed for later; nil before the first
 	gathering bool                    // gathered is set
@@ -162,7 +163,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	s := &Server{
 		hub: h, dialects: newDialects(h), handlers: handlers(), opts: opts, done: make(chan struct{}),
 		root:     h.Connect(hub.Part("pi-server", Name)),
-		sessions: map[command.Key]*session{}, parked: map[command.Key]*parked{},
+		sessions: map[command.Key]*session{}, parked: lru.New(lru.Options[command.Key, *parked]{Count: maxParked}),
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
 		circuits: command.NewAgentCircuits(opts.Breakers.Agent), bash: command.NewCircuit("bash_global", opts.Breakers.BashAll),
 	}

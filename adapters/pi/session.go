@@ -71,7 +71,7 @@ func newSession(x *request, id string) *session {
 // register lets the session be found.
 func (s *Server) register(ss *session) {
 	s.sessions[ss.key] = ss
-	delete(s.parked, ss.key)
+	s.parked.Remove(ss.key)
 	ss.startLifetime()
 }
 

@@ -163,11 +163,11 @@ func (s *Server) idOf(scope string, from conversation.Stored) string {
 func deleteSession(s *Server, x *request) command.Outcome {
 	ss := x.find()
 	deleted := wire.Encode(map[string]bool{"deleted": true})
-	if key := (command.Key{Scope: x.client.Scope, ID: x.Session}); ss == nil && (s.parked[key] != nil || x.IsRedo()) {
-		delete(s.parked, key) // everybody has been told already
-		return command.Outcome{Data: deleted}
-	}
 	if ss == nil {
+		_, parked := s.parked.Remove(command.Key{Scope: x.client.Scope, ID: x.Session})
+		if parked || x.IsRedo() {
+			return command.Outcome{Data: deleted} // everybody has been told already
+		}
 		return command.Failed(notFound(x.Session))
 	}
 	if ss.run != nil && !ss.run.last().foreign {
