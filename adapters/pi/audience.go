@@ -8,24 +8,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Lifecycle says of whose commands a connection is told command_accepted,
-// command_started and command_finished. It is always told of its own, and never of
+// Lifecycle selects the commands of others for which a connection gets command_accepted,
+// command_started and command_finished. It always gets those of its own commands, and never
 // those of another principal. The zero Lifecycle is LifecycleAll.
 type Lifecycle uint8
 
 // The lifecycle events that a connection may ask for.
 const (
 	_ Lifecycle = iota
-	// LifecycleAll is told of all commands, as the specification has it (section 6.2).
+	// LifecycleAll selects all commands, as the specification has it (section 6.2).
 	LifecycleAll
-	// LifecycleSession is told of commands for the sessions that it has subscribed to.
+	// LifecycleSession selects the commands for sessions that the client has subscribed to.
 	LifecycleSession
-	// LifecycleOwn is told of its own commands alone.
+	// LifecycleOwn selects none.
 	LifecycleOwn
 )
 
-// ParseLifecycle reads what a client asks for with ?lifecycle= in its address: all,
-// session, own, or nothing. It returns an invalid Fault for anything else.
+// ParseLifecycle reads the parameter ?lifecycle= of a client's URL: all, session, own, or
+// nothing. It returns an invalid Fault for anything else.
 func ParseLifecycle(text string) (Lifecycle, error) {
 	switch text {
 	case "", "all":
@@ -38,12 +38,12 @@ func ParseLifecycle(text string) (Lifecycle, error) {
 	return 0, core.NewFault(core.CodeInvalid, "lifecycle=%q is not known: ask for all, session or own", text)
 }
 
-// gatherBytes is from how many bytes on lifecycle events of others' commands wait no
-// longer for [Options.GatherTime].
+// gatherBytes bounds the lifecycle events of others' commands that wait for
+// [Options.GatherTime]: beyond it they are sent at once.
 const gatherBytes = 16 << 10
 
-// hears reports whether the connection is told of a command of another one.
-func (c *connection) hears(x *request) bool {
+// observes reports whether the connection gets the lifecycle events of another's command.
+func (c *connection) observes(x *request) bool {
 	if c.Scope != x.client.Scope {
 		return false
 	}
@@ -51,51 +51,51 @@ func (c *connection) hears(x *request) bool {
 	case LifecycleOwn:
 		return false
 	case LifecycleSession:
-		return slices.Contains(x.readers, c)
+		return slices.Contains(x.subscribers, c)
 	default:
 		return true
 	}
 }
 
-// Announce tells a lifecycle event of a command: its own client at once, the others
-// soon. All of them are sent the same frame.
+// Announce sends a lifecycle event of a command: to its own client at once, to others in a
+// batch. All of them get the same frame.
 func (s engineHost) Announce(command *command.Execution, frame []byte) {
 	x := requestOf(command)
 	for _, c := range s.clients {
 		switch {
-		case c == x.client || s.opts.GatherTime < 0 && c.hears(x):
+		case c == x.client || s.opts.GatherTime < 0 && c.observes(x):
 			c.push(item{frame: frame})
-		case c.hears(x):
+		case c.observes(x):
 			c.pushLater(item{frame: frame})
-			s.sendSoon()
+			s.scheduleFlush()
 		}
 	}
 }
 
-// sendSoon has what waits in outboxes sent soon.
-func (s *Server) sendSoon() {
+// scheduleFlush sends what waits in outboxes after GatherTime.
+func (s *Server) scheduleFlush() {
 	switch {
-	case s.gathering:
+	case s.flushPending:
 		return
-	case s.gathered == nil:
-		s.gathered = time.AfterFunc(s.opts.GatherTime, s.sendGathered)
+	case s.flushTimer == nil:
+		s.flushTimer = time.AfterFunc(s.opts.GatherTime, s.flushGathered)
 	default:
-		s.gathered.Reset(s.opts.GatherTime)
+		s.flushTimer.Reset(s.opts.GatherTime)
 	}
-	s.gathering = true
+	s.flushPending = true
 }
 
-// sendGathered has every client sent what was gathered for it.
-func (s *Server) sendGathered() {
+// flushGathered sends every client what waits in its outbox.
+func (s *Server) flushGathered() {
 	s.engine.Lock()
 	defer s.engine.Unlock()
-	s.gathering = false
+	s.flushPending = false
 	for _, c := range s.clients {
 		c.out.wake()
 	}
 }
 
-// broadcast tells every client of the scope.
+// broadcast sends a frame to every client of the scope.
 func (s *Server) broadcast(scope string, frame []byte) {
 	for _, c := range s.clients {
 		if c.Scope == scope {

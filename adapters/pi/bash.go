@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-// bashOff is what clients are told where bash is not allowed.
+// bashOff is the error of bash where it is not allowed.
 const bashOff = "bash is not allowed on this server: whoever runs it allows it to all of its pi clients with the setting pi.bash (pi: {bash: true}, or DRAGOMAN_PI_BASH=true)"
 
 // bashRun is one bash command under way in a session.
@@ -21,10 +21,10 @@ type bashRun struct {
 	calls [2]command.Call // of the circuit of the session and of the one for all sessions
 }
 
-// bash runs a command in the directory of the session (section 17.2). A session runs one
-// at a time, since its lane does.
+// bash runs a command in the directory of the session (section 17.2), one at a time in each
+// session.
 func bash(s *Server, x *request) command.Outcome {
-	ss := x.on
+	ss := x.target
 	if !s.opts.Bash {
 		return command.Failed(bashOff)
 	}
@@ -55,7 +55,7 @@ func bash(s *Server, x *request) command.Outcome {
 	return command.Outcome{Pending: true}
 }
 
-// admitBash asks both circuits for admission. It returns why one refuses, or "".
+// admitBash asks both circuits. It returns why one refuses, or "".
 func (ss *session) admitBash() (calls [2]command.Call, problem string) {
 	s := ss.server
 	if ss.circuit == nil {
@@ -73,20 +73,18 @@ func (ss *session) admitBash() (calls [2]command.Call, problem string) {
 	return [2]command.Call{own, all}, ""
 }
 
-// send sends the subscribers of a session what a command has printed, in an event
-// bash_output. The reference does not have it; clients ignore events that they do not know
-// (section 14).
+// send sends output of the command to the subscribers of the session.
 func (run *bashRun) send(piece string, skipped int64) {
-	x, ss := run.x, run.x.on
+	x, ss := run.x, run.x.target
 	frame := ss.envelope.BashOutput(x.Name(), piece, skipped)
 	ss.server.engine.Lock()
 	defer ss.server.engine.Unlock()
-	ss.readers.tell(frame)
+	ss.subscribers.send(frame)
 }
 
-// end settles the command and records what it printed.
+// end settles the command and records its output.
 func (run *bashRun) end(ctx context.Context, printed shell.Printed, code int, err error) {
-	ss := run.x.on
+	ss := run.x.target
 	ss.bash = nil
 	timedOut := run.x.Expired()
 	cancelled := ctx.Err() != nil
@@ -129,7 +127,7 @@ type bashResult struct {
 }
 
 // recordBash adds the command and its output to the conversation, and to the next prompt
-// unless the client has excluded it.
+// unless the client excludes it.
 func (ss *session) recordBash(x *request, r bashResult) {
 	if ss.deleted {
 		return
@@ -138,11 +136,11 @@ func (ss *session) recordBash(x *request, r bashResult) {
 	excluded := x.Is("excludeFromContext", "true")
 	ss.file.Append(ss.tree.AppendMessage(conversation.BashMessage(line, r.Output, r.ExitCode, r.Cancelled, r.Truncated, excluded, time.Now().UnixMilli())))
 	if !excluded {
-		ss.untold.add(bashText(line, r))
+		ss.unreported.add(bashText(line, r))
 	}
 }
 
-// bashText is what the agent is told of a command.
+// bashText is the text of a command in the next prompt.
 func bashText(command string, r bashResult) string {
 	text := "Ran `" + command + "`\n"
 	if r.Output == "" {
@@ -162,29 +160,29 @@ func bashText(command string, r bashResult) string {
 	return text
 }
 
-// untoldBash are the bash commands that the agent has not been told of yet: at most
-// maxUntold bytes of them. The oldest are left out first, and counted.
-type untoldBash struct {
+// unreportedBash has the texts of the bash commands that the next prompt reports: at most
+// maxUnreported bytes. The oldest are left out first, and counted.
+type unreportedBash struct {
 	texts   []string
 	bytes   int
 	leftOut int
 }
 
-// maxUntold bounds the commands in a prompt, but for a single one that is larger.
-const maxUntold = 256 << 10
+// maxUnreported bounds the commands in a prompt. A single one may be larger.
+const maxUnreported = 256 << 10
 
-func (u *untoldBash) add(text string) {
+func (u *unreportedBash) add(text string) {
 	u.texts = append(u.texts, text)
 	u.bytes += len(text)
-	for u.bytes > maxUntold && len(u.texts) > 1 {
+	for u.bytes > maxUnreported && len(u.texts) > 1 {
 		u.bytes -= len(u.texts[0])
 		u.texts = u.texts[1:]
 		u.leftOut++
 	}
 }
 
-// paragraphs returns the texts that precede the words of the next prompt.
-func (u *untoldBash) paragraphs() []string {
+// paragraphs returns the texts that precede the next prompt.
+func (u *unreportedBash) paragraphs() []string {
 	if u.leftOut == 0 {
 		return u.texts
 	}
@@ -193,7 +191,7 @@ func (u *untoldBash) paragraphs() []string {
 
 // abortBash kills the command that runs in the session, if one does.
 func abortBash(_ *Server, x *request) command.Outcome {
-	x.on.bash.kill()
+	x.target.bash.kill()
 	return command.Outcome{}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// recordAgent has a conversation that begins say with which agent it is had, as the real
-// program does (facts, section 7.3).
+// recordAgent records the agent of the session in a new conversation, as pi does (facts,
+// section 7.3).
 func (ss *session) recordAgent(t *conversation.Tree) {
 	s := ss.server
 	if id := ss.agent.Agent(); id != "" {
@@ -21,9 +21,9 @@ func (ss *session) recordAgent(t *conversation.Tree) {
 	}
 }
 
-// modelChange is the entry that says that an agent is talked with from there on.
+// modelChange returns the entry that names the agent of what follows.
 func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
-	provider := conversation.API // of one that was never here
+	provider := conversation.API // if the agent was never here
 	if a, ok := s.hub.Agent(id); ok {
 		provider, id = a.Dialect, a.ID
 	} else if known := s.dialects.of(id); known != "" {
@@ -32,9 +32,9 @@ func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
 	return sessionfile.ModelChange{Provider: provider, ModelID: string(id)}
 }
 
-// bindToLast binds a session to the agent with which the conversation of its file was had
-// last: one that is here, or one of this hub that is away, since nobody else is to be told
-// what was said to it. Models that the real program talked with itself bind nobody.
+// bindToLast binds a session to the last agent of the conversation in its file, also to one
+// that is away: no other agent may see the conversation without the user's choice. The models
+// of pi itself are not agents and bind nothing.
 func (ss *session) bindToLast() {
 	s := ss.server
 	provider, id := ss.tree.Agent()
@@ -53,9 +53,8 @@ func (ss *session) bindToLast() {
 	}
 }
 
-// openTask opens a task for the agent of a session. known says that the agent was here
-// and may come back, so that an agent that is away can be asked again. It returns the
-// Fault of the hub when it takes no task. It needs no lock.
+// openTask opens a task for the agent of a session, and returns the Fault of the hub if it
+// refuses. known says that the agent was here and may come back. It needs no lock.
 func (s *Server) openTask(req core.Request, o hub.OpenOptions, known bool) (*task.Task, error) {
 	task, err := s.root.Open(req, o)
 	if err != nil && known && core.AsFault(err).Code == core.CodeUnknownAgent {
@@ -64,52 +63,52 @@ func (s *Server) openTask(req core.Request, o hub.OpenOptions, known bool) (*tas
 	return task, err
 }
 
-// answeredBy binds the session to the agent that has taken its task: it has been told
-// what the session's thread does not have.
-func (ss *session) answeredBy(id core.AgentID) {
+// bindToAssigned binds the session to the agent that has taken its task, and so has the
+// history before the thread.
+func (ss *session) bindToAssigned(id core.AgentID) {
 	s := ss.server
 	changed := ss.agent.Agent() != id
-	if ss.agent = core.ToAgent(id); ss.informed == nil {
-		ss.informed = map[core.AgentID]bool{}
+	if ss.agent = core.ToAgent(id); ss.informedAgents == nil {
+		ss.informedAgents = map[core.AgentID]bool{}
 	}
-	ss.informed[id] = true
+	ss.informedAgents[id] = true
 	if ss.currentModel(); changed {
 		ss.watchQuestions()
-		ss.add(s.modelChange(id))
+		ss.addEntry(s.modelChange(id))
 	}
 }
 
-// historyToTell is what the agent of a session is to know of the conversation beside its
-// thread: what was said before that began. One that remembers threads is told once.
-func (ss *session) historyToTell() []core.Turn {
+// priorHistory returns the conversation before the session's thread, for its agent. An agent
+// that remembers threads gets it once.
+func (ss *session) priorHistory() []core.Turn {
 	s := ss.server
 	if len(ss.history) == 0 {
 		return nil
 	}
 	id := ss.agent.Agent()
-	if a, ok := s.hub.Agent(id); ok && a.Features.Has(core.FeatureSessions) && ss.informed[id] {
+	if a, ok := s.hub.Agent(id); ok && a.Features.Has(core.FeatureSessions) && ss.informedAgents[id] {
 		return nil
 	}
 	return ss.history
 }
 
-// newThread goes on in a thread with a part of the conversation as what was said before:
-// the thread until now has things in it that are no part of that, or lacks some.
+// newThread continues in another thread, with context as the history before it: the thread
+// until now does not have the same messages.
 func (ss *session) newThread(thread core.ThreadID, context []conversation.Message) {
 	if ss.thread != thread {
 		ss.leaveThread()
 		ss.thread, ss.shared = thread, false
 	}
 	ss.followThread()
-	ss.history, ss.informed = conversation.Turns(context, ss.server.hub.Limits().HistoryBytes), nil
-	ss.untold = untoldBash{} // it stands in the conversation
+	ss.history, ss.informedAgents = conversation.Turns(context, ss.server.hub.Limits().HistoryBytes), nil
+	ss.unreported = unreportedBash{} // the conversation has it
 	ss.watchQuestions()
 }
 
-// maxDialects is of how many agents the dialect is known when they have left.
+// maxDialects bounds the agents that have left and whose dialect is remembered.
 const maxDialects = 4096
 
-// dialects are those of the agents of the hub, also of some that have left. They are safe
+// dialects knows the dialects of the hub's agents, also of some that have left. It is safe
 // for concurrent use.
 type dialects struct {
 	hub *hub.Hub
@@ -131,7 +130,7 @@ func (d *dialects) note(id core.AgentID, name string) {
 	}
 }
 
-// of names the dialect of an agent; "" of one that was never here.
+// of returns the dialect of an agent, or "" if it was never here.
 func (d *dialects) of(id core.AgentID) string {
 	if a, ok := d.hub.Agent(id); ok {
 		d.note(id, a.Dialect)

@@ -13,22 +13,20 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// notCancelled is what commands say that give a session another conversation: nobody here
-// cancels one.
+// notCancelled is the outcome of commands that give a session another conversation. In pi an
+// extension may cancel them.
 func notCancelled() command.Outcome {
 	return command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": false})}
 }
 
-// restart gives the session a conversation that its thread does not have. What was
-// queued for the one before is dropped.
+// restart gives the session another conversation and thread, and drops queued messages.
 func (ss *session) restart(t *conversation.Tree) {
 	ss.beginTree(t)
 	ss.newThread(core.ThreadID(t.Header.ID), ss.tree.Messages())
 	ss.queue = queue{}
 }
 
-// load gives the session a conversation from a file, and the agent with which it was had
-// last.
+// load gives the session the conversation of a file, and its last agent.
 func (ss *session) load(from conversation.Stored) {
 	s := ss.server
 	ss.file.Release()
@@ -37,14 +35,14 @@ func (ss *session) load(from conversation.Stored) {
 	ss.newThread(core.ThreadID(core.NewID()), ss.tree.Messages()) // others may have loaded it as well
 }
 
-// newConversation begins anew in the same session, with the agent and the thinking level
-// that it has.
+// newConversation begins another conversation in the same session, with the same agent and
+// thinking level.
 func newConversation(s *Server, x *request) command.Outcome {
 	parent, _ := x.Text("parentSession")
 	if command.Units(parent) > command.MaxPath {
 		return command.Failed(fmt.Sprintf("parentSession too long (max %d chars)", command.MaxPath))
 	}
-	ss := x.on
+	ss := x.target
 	t := ss.tree.Successor(ss.key.ID, parent)
 	ss.recordAgent(t)
 	if level := ss.tree.Level; level != "" {
@@ -54,10 +52,10 @@ func newConversation(s *Server, x *request) command.Outcome {
 	return notCancelled()
 }
 
-// switchFile lets the session go on with the conversation of a file.
+// switchFile continues the session with the conversation of a file.
 func switchFile(s *Server, x *request) command.Outcome {
 	path, _ := x.Text("sessionPath")
-	ss := x.on
+	ss := x.target
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
 		from, problem := s.store.Read(x.client.Scope, path)
 		if problem != "" {
@@ -68,7 +66,7 @@ func switchFile(s *Server, x *request) command.Outcome {
 		if ss.deleted {
 			return command.Failed(notFound(ss.key.ID))
 		}
-		if x.Settled() { // it took too long, and its client was told so
+		if x.Settled() { // it has timed out
 			return command.Outcome{}
 		}
 		ss.load(from)
@@ -77,19 +75,19 @@ func switchFile(s *Server, x *request) command.Outcome {
 	})
 }
 
-// forkMessages lists what the user has said, on all branches.
+// forkMessages lists the messages of the user on all branches.
 func forkMessages(s *Server, x *request) command.Outcome {
-	t := x.on.tree.Snapshot()
+	t := x.target.tree.Snapshot()
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
 		return command.Outcome{Data: wire.Encode(map[string]any{"messages": t.ForkPoints()})}
 	})
 }
 
-// fork goes on in a file of its own, as if the message of the user had not been said
-// yet; the client may say something else.
+// fork continues in a file of its own before a message of the user, which the client may
+// change and send again.
 func fork(s *Server, x *request) command.Outcome {
 	id, _ := x.Text("entryId")
-	ss := x.on
+	ss := x.target
 	at := ss.tree.Find(id)
 	if at == nil || !at.IsUserMessage() {
 		return command.Failed("Invalid entry ID for forking")
@@ -99,9 +97,9 @@ func fork(s *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": t.Header.ID, "text": at.ContextMessage().Text(), "cancelled": false})}
 }
 
-// getTree tells all branches. That takes a while and runs beside the lock.
+// getTree returns all branches. It is a job, since it reads the whole conversation.
 func getTree(s *Server, x *request) command.Outcome {
-	t := x.on.tree.Snapshot()
+	t := x.target.tree.Snapshot()
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
 		shown, err := t.Outline()
 		if err != nil {
@@ -111,20 +109,19 @@ func getTree(s *Server, x *request) command.Outcome {
 	})
 }
 
-// move is a move to another place in the tree.
+// move is a move to another entry of the tree.
 type move struct {
 	target *conversation.Node
-	// leaf is where the conversation goes on; nil is before all.
+	// leaf is the entry that the conversation continues after; nil is the beginning.
 	leaf *conversation.Node
-	// text is what the user said at the target, to be said otherwise.
+	// text is the user's message at the target, for the client to edit.
 	text  *string
 	label string
 }
 
-// navigate moves to another entry. What is left can be summed up, so that the agent
-// knows of it.
+// navigate moves to another entry. The branch that is left can be summarized for the agent.
 func navigate(s *Server, x *request) command.Outcome {
-	t := x.on.tree
+	t := x.target.tree
 	id, _ := x.Text("targetId")
 	to := t.Find(id)
 	if to == nil {
@@ -135,19 +132,19 @@ func navigate(s *Server, x *request) command.Outcome {
 	}
 	options, _ := x.Object("options")
 	label, _ := options.Text("label")
-	j := move{target: to, leaf: to, label: label}
+	m := move{target: to, leaf: to, label: label}
 	if to.IsUserMessage() || to.Type == sessionfile.TypeCustomMessage {
 		text := to.ContextMessage().Text()
-		j.leaf, j.text = to.Parent, &text
+		m.leaf, m.text = to.Parent, &text
 	}
 	if x.IsRedo() && options.Is("summarize", "true") {
-		return command.Outcome{Data: x.PriorData()} // the summary is in the conversation, behind the move
+		return command.Outcome{Data: x.PriorData()} // the summary is in the conversation already
 	}
 	left := t.AbandonedFor(to)
 	if !options.Is("summarize", "true") || len(left) == 0 {
-		return j.apply(x.on, "")
+		return m.apply(x.target, "")
 	}
-	if x.on.agent.IsZero() {
+	if x.target.agent.IsZero() {
 		return command.Failed("No model available for summarization")
 	}
 	question := summaryQuestion(options)
@@ -156,7 +153,7 @@ func navigate(s *Server, x *request) command.Outcome {
 		switch {
 		case f != nil && f.Code == core.CodeCancelled:
 			x.Finish(command.Outcome{Data: wire.Encode(map[string]bool{"cancelled": true, "aborted": true})})
-		case x.on.deleted:
+		case x.target.deleted:
 			x.Finish(command.Failed(notFound(x.Session)))
 		case f != nil && f.Code == core.CodeUnknownAgent:
 			x.Finish(command.Failed("No model available for summarization"))
@@ -165,7 +162,7 @@ func navigate(s *Server, x *request) command.Outcome {
 		case strings.TrimSpace(summary) == "":
 			x.Finish(command.Failed("the agent gave no summary"))
 		default:
-			x.Finish(j.apply(x.on, summary))
+			x.Finish(m.apply(x.target, summary))
 		}
 	})
 	if err != nil {
@@ -174,8 +171,8 @@ func navigate(s *Server, x *request) command.Outcome {
 	return command.Outcome{Pending: true}
 }
 
-// summaryQuestion asks for a summary of what goes along with it, as the options of
-// navigate_tree want it.
+// summaryQuestion asks for a summary of the conversation before it, with the options of
+// navigate_tree.
 func summaryQuestion(options command.Command) string {
 	const ask = "Sum up the conversation before this message, so that somebody who has not read it can go on from the summary: what was wanted, " +
 		"what was found out and decided, what was done and to which files, and what is still open. Answer with the summary alone."
@@ -189,26 +186,25 @@ func summaryQuestion(options command.Command) string {
 	return ask + "\n\n" + custom
 }
 
-// apply goes on where the move leads, with the summary of what was left if there
-// is one.
-func (j move) apply(ss *session, summary string) command.Outcome {
+// apply moves, and adds the summary of the branch that was left if there is one.
+func (m move) apply(ss *session, summary string) command.Outcome {
 	t := ss.tree
-	t.Move(j.leaf)
-	marked := j.target
+	t.Move(m.leaf)
+	marked := m.target
 	if summary != "" {
 		from := "root"
-		if j.leaf != nil {
-			from = j.leaf.ID()
+		if m.leaf != nil {
+			from = m.leaf.ID()
 		}
-		marked = ss.add(sessionfile.BranchSummary{FromID: from, Summary: summary})
+		marked = ss.addEntry(sessionfile.BranchSummary{FromID: from, Summary: summary})
 	}
-	if j.label != "" {
-		ss.add(sessionfile.Label{TargetID: marked.ID(), Label: j.label})
+	if m.label != "" {
+		ss.addEntry(sessionfile.Label{TargetID: marked.ID(), Label: m.label})
 	}
 	ss.newThread(core.ThreadID(core.NewID()), ss.tree.Messages())
 	data := map[string]any{"cancelled": false}
-	if j.text != nil {
-		data["editorText"] = *j.text
+	if m.text != nil {
+		data["editorText"] = *m.text
 	}
 	return command.Outcome{Data: wire.Encode(data)}
 }

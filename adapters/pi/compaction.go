@@ -15,10 +15,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// compactionCancelled is what comes of a compaction that somebody does not want.
+// compactionCancelled is the error of a compaction that was cancelled.
 const compactionCancelled = "Compaction cancelled"
 
-// compactionQuestion asks for the summary of a conversation that goes on with it.
+// compactionQuestion asks for a summary that replaces the conversation before it.
 const compactionQuestion = "Sum up the conversation before this message. From now on the summary stands for it: whoever goes on, you or another agent, " +
 	"will not have read what it leaves out. Keep everything that is needed to go on:\n\n" +
 	"- the goal, and what is wanted or ruled out;\n" +
@@ -27,25 +27,25 @@ const compactionQuestion = "Sum up the conversation before this message. From no
 	"- names exactly as they stand: people, agents, files, commands, ids, addresses, numbers, errors.\n\n" +
 	"Where the conversation begins with a summary, keep of that what still holds. Do not go on with the conversation and use no tools: answer with the summary alone."
 
-// compaction is one under way in a session: the bound agent is asked for a summary of
-// what was said first. Nothing changes until that is there.
+// compaction is a compaction under way: the agent of the session is asked for a summary of
+// the first part of the conversation. Nothing changes until the summary is there.
 type compaction struct {
 	*conversation.Cut
 	x      *request          // in whose name
 	reason render.Compaction // of an automatic one, else ""
 }
 
-// summaryBytes bounds what an agent is told for a summary of it: most agents take
-// messages of a megabyte, of which JSON may need as much again.
+// summaryBytes bounds the conversation that an agent is sent to summarize: most agents take
+// messages of a megabyte, and JSON may double the size of a text.
 const summaryBytes = 512 << 10
 
-// start asks the agent of the session for a summary of what goes, as much as fits
-// into so many bytes. ended is called once, in a turn of the engine, with a summary that is
-// fit to stand for it, or with the reason why there is none; a session that is gone
-// meanwhile has none. It returns the Fault of an open circuit, for which nobody is asked.
+// start asks the agent of the session to summarize what the compaction removes, up to that
+// many bytes. ended is called once, in a turn of the engine, with a summary that can replace
+// it or the reason why there is none. The error is the Fault of an open circuit; then the
+// agent is not asked.
 func (c *compaction) start(bytes int, custom string, deadline time.Time, ended func(string, *core.Fault)) error {
-	s := c.x.on.server
-	ss := c.x.on
+	s := c.x.target.server
+	ss := c.x.target
 	prepare := func() ([]core.Turn, string) {
 		question := compactionQuestion
 		told, left := c.Removed(bytes)
@@ -79,8 +79,8 @@ func (c *compaction) start(bytes int, custom string, deadline time.Time, ended f
 	return err
 }
 
-// cutFor divides the conversation that ends at leaf. It returns why it cannot be
-// compacted, or "".
+// cutFor divides the conversation that ends at leaf into what is removed and what is kept.
+// It returns why the conversation cannot be compacted, or "".
 func (s *Server) cutFor(leaf *conversation.Node, smaller bool) (*conversation.Cut, string) {
 	told := s.hub.Limits().HistoryBytes
 	if told <= 0 {
@@ -89,42 +89,41 @@ func (s *Server) cutFor(leaf *conversation.Node, smaller bool) (*conversation.Cu
 	return conversation.CutAt(leaf, told, smaller)
 }
 
-// compactionResult is what a compaction has come to (facts, section 5).
+// compactionResult is the data of a compaction (facts, section 5).
 type compactionResult struct {
 	Summary          string `json:"summary"`
 	FirstKeptEntryID string `json:"firstKeptEntryId"`
 	TokensBefore     int64  `json:"tokensBefore"`
 }
 
-// apply lets the summary stand for what goes: the conversation has a new thread,
-// with the summary and what is kept.
+// apply replaces what is removed by the summary, and continues in a new thread.
 func (c *compaction) apply(summary string) json.RawMessage {
 	result := compactionResult{summary, c.First().ID(), c.Tokens}
-	c.x.on.add(sessionfile.Compaction{
+	c.x.target.addEntry(sessionfile.Compaction{
 		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
 	})
-	c.x.on.newThread(core.ThreadID(core.NewID()), c.x.on.tree.Messages())
-	c.x.on.pause = pause{}
+	c.x.target.newThread(core.ThreadID(core.NewID()), c.x.target.tree.Messages())
+	c.x.target.pause = pause{}
 	return wire.Encode(result)
 }
 
-// compact has the conversation compacted because a client wants it.
+// compact compacts the conversation on request.
 func compact(s *Server, x *request) command.Outcome {
-	if x.on.agent.IsZero() {
+	if x.target.agent.IsZero() {
 		return command.Failed("No model selected")
 	}
-	divided, problem := s.cutFor(x.on.tree.Leaf, false)
+	divided, problem := s.cutFor(x.target.tree.Leaf, false)
 	if problem != "" {
 		return command.Failed(problem)
 	}
 	custom, _ := x.Text("customInstructions")
 	c := &compaction{Cut: divided, x: x}
 	deadline := x.Admitted().Add(s.opts.Commands.PromptTimeout)
-	err := c.start(x.on.summaryBudget(), custom, deadline, func(summary string, f *core.Fault) {
+	err := c.start(x.target.summaryBudget(), custom, deadline, func(summary string, f *core.Fault) {
 		switch {
 		case f == nil:
 			x.Finish(command.Outcome{Data: c.apply(summary)})
-		case ranOutAt(deadline, f):
+		case endedAtDeadline(deadline, f):
 			x.Finish(command.Outcome{Err: command.TimedOut(x.Kind, s.opts.Commands.PromptTimeout), TimedOut: true})
 		default:
 			x.Finish(command.Failed(f.Message))
@@ -133,50 +132,51 @@ func compact(s *Server, x *request) command.Outcome {
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
-	x.DisableTimeout() // by the deadline of the question, which the hub keeps
+	x.DisableTimeout() // the task has the deadline
 	x.KeepOnly()
 	return command.Outcome{Pending: true}
 }
 
-// ranOutAt tells the hub's end of a task at its deadline from an agent's own timeout.
-func ranOutAt(deadline time.Time, f *core.Fault) bool {
+// endedAtDeadline reports whether the hub ended a task at its deadline, rather than an agent by
+// a timeout of its own.
+func endedAtDeadline(deadline time.Time, f *core.Fault) bool {
 	return f.Code == core.CodeTimeout && !time.Now().Before(deadline)
 }
 
 // abortCompaction stops the compaction under way, if there is one.
 func abortCompaction(s *Server, x *request) command.Outcome {
-	if x.on.compacting != nil {
-		x.stopSummary(x.on, "")
+	if x.target.compacting != nil {
+		x.stopSummary(x.target, "")
 	}
 	return command.Outcome{}
 }
 
 func setAutoCompaction(_ *Server, x *request) command.Outcome {
-	x.on.noCompaction = x.Is("enabled", "false")
+	x.target.noCompaction = x.Is("enabled", "false")
 	return command.Outcome{}
 }
 
-// mayAutoCompact reports whether the session's conversation may be compacted by itself.
+// mayAutoCompact reports whether the conversation may be compacted automatically.
 func (ss *session) mayAutoCompact() bool {
 	s := ss.server
 	return s.opts.CompactAt > 0 && !ss.noCompaction && !ss.shared && !ss.deleted && !s.engine.Draining()
 }
 
-// contextFull reports whether the conversation has reached its share of the agent's context
-// window: by what the agent said, else by what it takes about.
+// contextFull reports whether the conversation has reached Options.CompactAt percent of the
+// agent's context window, by the usage that the agent reported or else by an estimate.
 func (ss *session) contextFull() bool {
 	s := ss.server
 	limit := int64(ss.window()) * int64(s.opts.CompactAt) / 100
 	return ss.tree.ReachesTokens(limit)
 }
 
-// compactAfter compacts the conversation behind a run that was done, when it is full.
-// It reports whether it does: then the prompt is answered, and the lane of the session
-// goes on once the compaction has ended, so that the next prompt goes on with it.
+// compactAfter compacts a full conversation after a run, and reports whether it does. Then
+// the prompt is answered at once, but its turn in the lane lasts until the compaction has
+// ended, so that the next prompt uses the result.
 func (r *run) compactAfter() bool {
 	s := r.session.server
 	ss := r.session
-	if !ss.mayAutoCompact() || !ss.contextFull() || ss.pause.holds(ss.agent.Agent(), time.Now()) {
+	if !ss.mayAutoCompact() || !ss.contextFull() || ss.pause.active(ss.agent.Agent(), time.Now()) {
 		return false
 	}
 	divided, problem := s.cutFor(ss.tree.Leaf, true)
@@ -184,9 +184,9 @@ func (r *run) compactAfter() bool {
 		return false
 	}
 	c := &compaction{Cut: divided, x: r.prompt, reason: render.CompactionThreshold}
-	ss.readers.tellBehind(r.last(), ss.envelope.CompactionStart(c.reason))
+	ss.subscribers.sendAfter(r.last(), ss.envelope.CompactionStart(c.reason))
 	end := func(result json.RawMessage, f *core.Fault) {
-		ss.readers.tell(ss.envelope.CompactionEnd(c.reason, result, f))
+		ss.subscribers.send(ss.envelope.CompactionEnd(c.reason, result, f))
 	}
 	err := c.start(ss.summaryBudget(), "", time.Now().Add(s.opts.Commands.PromptTimeout), func(summary string, f *core.Fault) {
 		var result json.RawMessage
@@ -194,13 +194,13 @@ func (r *run) compactAfter() bool {
 		case f == nil:
 			result = c.apply(summary)
 		case f.Code != core.CodeCancelled:
-			ss.pause.longer(ss.agent.Agent(), time.Now())
+			ss.pause.extend(ss.agent.Agent(), time.Now())
 		}
 		end(result, f)
-		r.prompt.Finish(command.Outcome{}) // which was answered: its lane goes on
+		r.prompt.Finish(command.Outcome{}) // it was answered already: this ends its turn
 	})
 	if err != nil {
-		ss.pause.longer(ss.agent.Agent(), time.Now())
+		ss.pause.extend(ss.agent.Agent(), time.Now())
 		end(nil, core.AsFault(err))
 		return false
 	}
@@ -208,27 +208,27 @@ func (r *run) compactAfter() bool {
 	return true
 }
 
-// pause keeps a full conversation that its agent could not sum up from being tried again
-// behind each answer.
+// pause delays the next automatic compaction after one failed, so that a full conversation
+// is not compacted again after each answer.
 type pause struct {
 	agent core.AgentID // that failed
 	until time.Time
 	last  time.Duration
 }
 
-// The bounds of a pause: each is twice as long as the one before.
+// The bounds of a pause. Each is twice as long as the one before.
 const (
 	shortestPause = time.Minute
 	longestPause  = time.Hour
 )
 
-// holds reports whether the agent is not asked for a summary yet.
-func (p pause) holds(agent core.AgentID, now time.Time) bool {
+// active reports whether the agent is not to be asked yet.
+func (p pause) active(agent core.AgentID, now time.Time) bool {
 	return p.agent == agent && now.Before(p.until)
 }
 
-// longer begins a pause behind one more failure of the agent.
-func (p *pause) longer(agent core.AgentID, now time.Time) {
+// extend begins a pause after another failure of the agent.
+func (p *pause) extend(agent core.AgentID, now time.Time) {
 	if p.agent != agent {
 		*p = pause{agent: agent}
 	}
@@ -236,15 +236,15 @@ func (p *pause) longer(agent core.AgentID, now time.Time) {
 	p.until = now.Add(p.last)
 }
 
-// compactAndRetry compacts the conversation when it was too large for the agent, and then
-// has the step asked again, once in a run. It reports whether it does: then the run
-// goes on. An agent that has said something, or used a tool, has taken the conversation;
-// what was too large then is its answer.
+// compactAndRetry compacts a conversation that was too large for the agent and then makes
+// another attempt of the step, once in a run. It reports whether it does: then the run goes
+// on. If the agent has sent output or called a tool, it has accepted the conversation, and
+// its answer was too large.
 func (st *step) compactAndRetry(f *core.Fault) bool {
 	s := st.run.session.server
 	r := st.run
 	ss := r.session
-	if f == nil || f.Code != core.CodeTooLarge || r.retrying.compacted || r.aborted || !ss.mayAutoCompact() || hasSaid(st) {
+	if f == nil || f.Code != core.CodeTooLarge || r.retrying.compacted || r.aborted || !ss.mayAutoCompact() || hasOutput(st) {
 		return false
 	}
 	divided, problem := s.cutFor(st.leaf, true)
@@ -264,20 +264,20 @@ func (st *step) compactAndRetry(f *core.Fault) bool {
 		return false
 	}
 	r.retrying.compacted = true
-	r.tellBetween(ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.CompactionStart(c.reason))
+	r.sendBetween(ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.CompactionStart(c.reason))
 	return true
 }
 
-// hasSaid reports whether the agent has said or done anything in the step.
-func hasSaid(st *step) bool {
+// hasOutput reports whether the agent has sent anything in the step.
+func hasOutput(st *step) bool {
 	return slices.ContainsFunc(st.task.Events(), func(e core.Event) bool {
 		k := e.Body.Kind()
 		return k == core.KindText || k == core.KindToolCall || k == core.KindFile
 	})
 }
 
-// retryCompacted asks the step again behind the compaction, or ends the run as it
-// failed. What the agent is told ends before what it is asked.
+// retryCompacted makes another attempt of the step after the compaction, or ends the run if
+// that failed. The history of the new thread ends before the messages of the step.
 func (st *step) retryCompacted(c *compaction, deadline time.Time, summary string, f *core.Fault) {
 	s := st.run.session.server
 	r := st.run
@@ -293,15 +293,15 @@ func (st *step) retryCompacted(c *compaction, deadline time.Time, summary string
 		}
 		ss.newThread(ss.thread, conversation.Messages(before))
 	}
-	r.tellBetween(ss.envelope.CompactionEnd(c.reason, result, f))
+	r.sendBetween(ss.envelope.CompactionEnd(c.reason, result, f))
 	if f == nil {
-		r.askAgain(st, deadline)
+		r.repeatStep(st, deadline)
 		return
 	}
 	r.endRetries(f.Message)
 	r.closeRun()
 	o := command.Outcome{}
-	if ranOutAt(deadline, f) {
+	if endedAtDeadline(deadline, f) {
 		o = command.Outcome{Err: command.TimedOut(r.prompt.Kind, s.opts.Commands.PromptTimeout), TimedOut: true}
 	}
 	r.prompt.Finish(o)

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// connection is one client.
+// connection is the connection of one client.
 type connection struct {
 	command.Client
 	server    *Server
@@ -22,29 +22,29 @@ type connection struct {
 	link      *link.Link[[]byte, []byte]
 	hub       *hub.Session // reads the tasks of the sessions that it subscribed to
 	out       outbox
-	late      bool // it came when the hub was stopping: it is told so, and ends
+	late      bool // it began while the hub was stopping: it is told so, and ends
 
-	// The pump's own: what it took from the outbox and has not delivered, room for what
-	// it takes next, the frames of all views that it sends next, and whether no more
-	// events come, so that nothing waits for them.
+	// Used by the pump only: the items that it took from the outbox and has not delivered,
+	// a buffer for the next ones, the frames of all views that it sends next, and whether no
+	// more events come, so that nothing waits for them.
 	turn, spare []item
 	frames      render.Frames
 	hubGone     bool
 
-	reading map[*session]struct{} // in turns of the engine
+	subscriptions map[*session]struct{} // accessed in turns of the engine
 
 	mu        sync.Mutex
 	views     map[*step]*render.View
-	spareView *render.View // that has told its task, for the next
+	spareView *render.View // of a task that has ended, to be used again
 }
 
-// push puts an item into the outbox; a client that lets it run over is closed.
-func (c *connection) push(it item) { c.pushed(c.out.push(it)) }
+// push adds an item to the outbox. A client whose outbox is full is closed.
+func (c *connection) push(it item) { c.closeIfSlow(c.out.push(it)) }
 
-// pushLater is push of an item that may wait for others: see [Server.sendSoon].
-func (c *connection) pushLater(it item) { c.pushed(c.out.pushLater(it)) }
+// pushLater is push for an item that may wait for others: see [Server.scheduleFlush].
+func (c *connection) pushLater(it item) { c.closeIfSlow(c.out.pushLater(it)) }
 
-func (c *connection) pushed(ok bool) {
+func (c *connection) closeIfSlow(ok bool) {
 	if !ok {
 		c.link.Close(link.Reason{Cause: link.Slow, Text: "Server overloaded - backpressure critical", Code: 1011})
 	}
@@ -53,18 +53,18 @@ func (c *connection) pushed(ok bool) {
 // Send sends a frame.
 func (c *connection) Send(frame []byte) { c.push(item{frame: frame}) }
 
-// Close closes the connection behind all that it is sent.
+// Close closes the connection once everything before it has been sent.
 func (c *connection) Close() {
 	c.push(item{last: &link.Reason{Cause: link.Normal, Text: "end of input"}})
 }
 
-// subscribe adds the client to the readers of a session.
+// subscribe adds the client to the subscribers of a session.
 func (c *connection) subscribe(ss *session) {
-	if _, ok := c.reading[ss]; ok || ss.deleted {
+	if _, ok := c.subscriptions[ss]; ok || ss.deleted {
 		return
 	}
-	ss.readers = append(ss.readers, c)
-	c.reading[ss] = struct{}{}
+	ss.subscribers = append(ss.subscribers, c)
+	c.subscriptions[ss] = struct{}{}
 	if ss.run != nil {
 		for _, st := range ss.run.steps {
 			c.push(item{step: st})
@@ -76,16 +76,16 @@ func (c *connection) subscribe(ss *session) {
 	if !ss.queue.empty() {
 		c.push(item{frame: ss.queue.frame(ss.envelope)})
 	}
-	c.askAgain(ss)
+	c.resendQuestions(ss)
 	ss.watchQuestions()
 }
 
-// unsubscribe is for a session that is deleted: its run is told no further.
+// unsubscribe removes the client from a session that is deleted: it gets no more of its run.
 func (c *connection) unsubscribe(ss *session) {
-	ss.readers = without(ss.readers, c)
-	delete(c.reading, ss)
+	ss.subscribers = without(ss.subscribers, c)
+	delete(c.subscriptions, ss)
 	if ss.run != nil {
-		c.out.over(ss.run)
+		c.out.runEnded(ss.run)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,35 +95,36 @@ func (c *connection) unsubscribe(ss *session) {
 			c.hub.Unwatch(st.task)
 		}
 	}
-	command.Signal(c.out.ready) // what waited for their end
+	command.Signal(c.out.ready) // items waited for the end of these steps
 }
 
-// subscribers are the connections that see a session. They are replaced, never changed.
+// subscribers are the connections that get the events of a session. The slice is replaced,
+// never changed.
 type subscribers []*connection
 
-// tell sends a frame to all subscribers.
-func (all subscribers) tell(frame []byte) {
+// send sends a frame to all subscribers.
+func (all subscribers) send(frame []byte) {
 	for _, c := range all {
 		c.push(item{frame: frame})
 	}
 }
 
-// tellStep has all subscribers told a step.
-func (all subscribers) tellStep(st *step) {
+// sendStep sends a step to all subscribers.
+func (all subscribers) sendStep(st *step) {
 	for _, c := range all {
 		c.push(item{step: st})
 	}
 }
 
-// tellBehind sends a frame to all subscribers, to each once it has been told the step.
-func (all subscribers) tellBehind(st *step, frame []byte) {
+// sendAfter sends a frame to all subscribers, to each once it has all of the step.
+func (all subscribers) sendAfter(st *step, frame []byte) {
 	for _, c := range all {
 		c.push(item{fence: st})
 		c.push(item{frame: frame})
 	}
 }
 
-// without returns the connections but for one.
+// without returns the connections except one.
 func without[S ~[]*connection](all S, c *connection) S {
 	return slices.DeleteFunc(slices.Clone(all), func(other *connection) bool { return other == c })
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// deliver sends what is in the outbox, in order, as far as nothing has to be told
-// before. What comes in after it has looked waits for the next call, so that the hub
-// has its turn however much is broadcast. It reports false once the connection is to end.
+// deliver sends the items of the outbox in order, up to one that must wait for the end of a
+// step. Items that are added meanwhile wait for the next call, so that broadcasts cannot
+// starve the hub's events. It reports false once the connection is to end.
 func (c *connection) deliver(ctx context.Context) bool {
-	for looked := false; ; {
+	for taken := false; ; {
 		if len(c.turn) == 0 {
-			if looked {
+			if taken {
 				return true
 			}
-			looked = true
+			taken = true
 			if c.turn = c.out.take(c.spare); len(c.turn) == 0 {
 				return true
 			}
@@ -30,7 +30,7 @@ func (c *connection) deliver(ctx context.Context) bool {
 			}
 		}
 		it := c.turn[0]
-		if c.held(it) {
+		if c.blocked(it) {
 			return true
 		}
 		c.turn[0] = item{}
@@ -41,19 +41,19 @@ func (c *connection) deliver(ctx context.Context) bool {
 	}
 }
 
-// held reports whether a step has to be told to its end before it is the item's turn.
-func (c *connection) held(it item) bool {
-	behind := it.fence
+// blocked reports whether the item must wait for the end of a step.
+func (c *connection) blocked(it item) bool {
+	after := it.fence
 	if it.step != nil {
-		behind = it.step.before
+		after = it.step.before
 	}
-	if behind == nil || c.hubGone {
+	if after == nil || c.hubGone {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, telling := c.views[behind]
-	return telling
+	_, unfinished := c.views[after]
+	return unfinished
 }
 
 func (c *connection) deliverOne(ctx context.Context, it item) bool {
@@ -61,10 +61,10 @@ func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	if it.frame != nil {
 		err = c.link.Send(ctx, it.frame, len(it.frame))
 	}
-	c.out.sent(it) // what a run has to tell from here on waits in the hub
+	c.out.sent(it) // the events of a step wait in the hub
 	switch {
 	case it.step != nil:
-		return c.tellStep(ctx, it.step)
+		return c.sendStep(ctx, it.step)
 	case it.last != nil:
 		c.link.Close(*it.last)
 		return false
@@ -72,10 +72,10 @@ func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	return err == nil
 }
 
-// tellStep begins to tell a step: its opening now, the events of its task as the pump
-// reads them.
-func (c *connection) tellStep(ctx context.Context, st *step) bool {
-	if !c.reads(st.run.session) {
+// sendStep begins to send a step: its opening now, the events of its task as the pump reads
+// them.
+func (c *connection) sendStep(ctx context.Context, st *step) bool {
+	if !c.isSubscribed(st.run.session) {
 		return true
 	}
 	if !c.send(ctx, st.opening) {
@@ -84,14 +84,14 @@ func (c *connection) tellStep(ctx context.Context, st *step) bool {
 	s := c.server
 	if st.task == nil {
 		var v render.View
-		v.Begin(st.run.session.rendered(""), &c.frames, c.snapshots)
+		v.Begin(st.run.session.renderTask(""), &c.frames, c.snapshots)
 		st.answer(&v)
 		v.Flush()
 		return c.frames.Send(ctx, c.link)
 	}
 	s.engine.Lock()
 	defer s.engine.Unlock()
-	if _, reads := c.reading[st.run.session]; !reads {
+	if _, reads := c.subscriptions[st.run.session]; !reads {
 		return true
 	}
 	c.mu.Lock()
@@ -99,17 +99,17 @@ func (c *connection) tellStep(ctx context.Context, st *step) bool {
 	if c.spareView = nil; v == nil {
 		v = &render.View{}
 	}
-	v.Begin(st.run.session.rendered(st.task.ID()), &c.frames, c.snapshots)
+	v.Begin(st.run.session.renderTask(st.task.ID()), &c.frames, c.snapshots)
 	c.views[st] = v
 	c.mu.Unlock()
 	_ = c.hub.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	return true
 }
 
-func (c *connection) reads(ss *session) bool {
+func (c *connection) isSubscribed(ss *session) bool {
 	c.server.engine.Lock()
 	defer c.server.engine.Unlock()
-	_, ok := c.reading[ss]
+	_, ok := c.subscriptions[ss]
 	return ok
 }
 
@@ -122,11 +122,11 @@ func (c *connection) send(ctx context.Context, frames [][]byte) bool {
 	return true
 }
 
-// unauthenticated is why the hub ends a session whose principal is nobody any more.
+// unauthenticated is why the hub ends a session whose principal is no longer valid.
 var unauthenticated = &core.Fault{Code: core.CodeUnauthenticated}
 
-// pump sends the client what is in its outbox and what the hub has for it, until the
-// link closes or the hub stops.
+// pump sends the client its outbox and the events that the hub has for it, until the link
+// closes or the hub stops.
 func (c *connection) pump(ctx context.Context) {
 	c.link.Hold()
 	defer c.link.Flush()
@@ -136,7 +136,6 @@ func (c *connection) pump(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, unauthenticated):
-			// Whoever is nobody any more is told nothing more, but why.
 			c.link.Close(link.Reason{Cause: link.Unauthorized, Text: core.AsFault(err).Message, Code: 1008})
 			return
 		case err != nil:
@@ -177,10 +176,10 @@ func (c *connection) pump(ctx context.Context) {
 	}
 }
 
-// next returns the next news of the hub, or nothing where there may be more in the outbox.
-// Before it waits it has everything written.
+// next returns the next batch of the hub, or an empty one when there may be more in the
+// outbox. It flushes the link before it blocks.
 func (c *connection) next(ctx context.Context) (hub.Batch, error) {
-	b, err := c.hub.NextOr(ctx, always)
+	b, err := c.hub.NextOr(ctx, closedChannel)
 	if err != nil || b.Tag != nil || b.Draining != "" {
 		return b, err
 	}
@@ -195,14 +194,14 @@ func (c *connection) next(ctx context.Context) (hub.Batch, error) {
 	return b, err
 }
 
-// always can be received from.
-var always = func() chan struct{} {
+// closedChannel never blocks a receive.
+var closedChannel = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// drain tells the client that the hub is stopping. What runs may still end.
+// drain tells the client that the hub is stopping. Runs may still end.
 func (c *connection) drain() {
 	s := c.server
 	s.engine.Lock()
@@ -213,10 +212,10 @@ func (c *connection) drain() {
 	}))})
 }
 
-// stopped ends a connection because the server is stopping.
+// stopped is the item that ends a connection because the server is stopping.
 var stopped = item{last: &link.Reason{Cause: link.ShuttingDown, Text: "Server shutting down", Code: 1001}}
 
-// leave ends the connection behind everything that the server still has for it.
+// leave ends the connection once everything that the server has for it was sent.
 func (c *connection) leave(ctx context.Context) {
 	c.hubGone = true
 	idle := c.server.engine.Idle()

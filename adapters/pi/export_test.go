@@ -32,7 +32,7 @@ func (s *Server) Left() map[string]int {
 	}
 	for _, c := range s.clients {
 		c.mu.Lock()
-		left["subscriptions"] += len(c.reading) + len(c.views) + c.Pending
+		left["subscriptions"] += len(c.subscriptions) + len(c.views) + c.Pending
 		c.mu.Unlock()
 	}
 	return left

@@ -21,25 +21,25 @@ import (
 func (s *Server) newStore() *conversation.Store {
 	return conversation.NewStore(conversation.StoreOptions{
 		Dir: s.opts.SessionDir, Roots: s.opts.SessionRoots, ExportDirs: s.opts.ExportDirs, MaxBytes: s.opts.MaxFileBytes,
-		Log: s.opts.Log, Count: s.count, Schedule: func(do func(context.Context)) { s.jobs.Add(do) }, Trees: s.treesOf, Broken: s.sayBroken,
+		Log: s.opts.Log, Count: s.count, Schedule: func(do func(context.Context)) { s.jobs.Add(do) }, Trees: s.treesOf, Broken: s.notifyBroken,
 	})
 }
 
-// beginTree gives the session a new conversation, and that a file.
+// beginTree gives the session a new conversation, with a file.
 func (ss *session) beginTree(t *conversation.Tree) {
 	s := ss.server
 	ss.file.Release()
 	ss.tree, ss.file = t, s.store.Begin(ss.key.Scope, t)
 }
 
-// add adds an entry to the session's conversation and its file.
-func (ss *session) add(b sessionfile.Body) *conversation.Node {
+// addEntry adds an entry to the session's conversation and its file.
+func (ss *session) addEntry(b sessionfile.Body) *conversation.Node {
 	n := ss.tree.AppendEntry(b)
 	ss.file.Append(n)
 	return n
 }
 
-// treesOf calls use with the conversations that a file has.
+// treesOf calls use with the conversations of a file.
 func (s *Server) treesOf(f *conversation.File, use func([]*conversation.Tree)) {
 	s.engine.Lock()
 	defer s.engine.Unlock()
@@ -52,9 +52,9 @@ func (s *Server) treesOf(f *conversation.File, use func([]*conversation.Tree)) {
 	use(trees)
 }
 
-// sayBroken tells those who subscribed to its sessions that a file cannot be written, or
-// can again.
-func (s *Server) sayBroken(f *conversation.File, err error) {
+// notifyBroken tells the subscribers of its sessions that a file cannot be written, or can be
+// written again.
+func (s *Server) notifyBroken(f *conversation.File, err error) {
 	kind, text := render.NoticeInfo, "This conversation is written to its file again."
 	if err != nil {
 		kind, text = render.NoticeError, "This conversation cannot be written to its file ("+conversation.PlainError(err).Error()+"). It is kept in memory, and tried again with what is said next."
@@ -63,13 +63,13 @@ func (s *Server) sayBroken(f *conversation.File, err error) {
 	defer s.engine.Unlock()
 	for _, ss := range s.sessions {
 		if ss.file == f {
-			ss.readers.tell(ss.envelope.Notice(time.Now(), kind, text))
+			ss.subscribers.send(ss.envelope.Notice(time.Now(), kind, text))
 		}
 	}
 }
 
-// listStored lists the live sessions that have a file, or will have one, and the
-// files of all others (section 20.1).
+// listStored lists the live sessions that have or will have a file, and the other files
+// (section 20.1).
 func listStored(s *Server, x *request) command.Outcome {
 	scope := x.client.Scope
 	live := map[string]conversation.StoredInfo{}
@@ -103,10 +103,10 @@ type sessionFile struct {
 	ModifiedAt string `json:"modifiedAt"`
 }
 
-// listFiles lists the session files that belong to the directory of the session,
-// those that were written last first (facts, section 3.5).
+// listFiles lists the session files of the session's directory, the latest first (facts,
+// section 3.5).
 func listFiles(s *Server, x *request) command.Outcome {
-	scope, cwd := x.client.Scope, x.on.tree.Header.Cwd
+	scope, cwd := x.client.Scope, x.target.tree.Header.Cwd
 	return x.Work(s.lists, func(ctx context.Context) command.Outcome {
 		files := []sessionFile{}
 		for _, f := range s.store.List(ctx, scope) {
@@ -125,17 +125,17 @@ func listFiles(s *Server, x *request) command.Outcome {
 
 // exportHTML writes the conversation to a file, as one page of HTML.
 func exportHTML(s *Server, x *request) command.Outcome {
-	ss := x.on
+	ss := x.target
 	if len(ss.tree.Context) == 0 {
 		return command.Failed("Nothing to export yet - start a conversation first")
 	}
-	asked, _ := x.Text("outputPath")
+	requested, _ := x.Text("outputPath")
 	title, path, nodes, header := ss.tree.Name, ss.file.Path(), ss.tree.Path(), ss.tree.Header
 	if title == "" {
 		title = ss.key.ID
 	}
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
-		to, err := exportPath(s.store, x.client.Scope, asked, header.Cwd, path, ss.key.ID)
+		to, err := exportPath(s.store, x.client.Scope, requested, header.Cwd, path, ss.key.ID)
 		if err != nil {
 			return command.Failed(err.Error())
 		}
@@ -158,15 +158,15 @@ var (
 	errExportPlace = errors.New("outputPath must be under an allowed directory for this server (its working directory or that of its sessions)")
 )
 
-// exportPath returns where the page goes. A path that was asked for is relative to the
-// session's directory; without one the page goes there if that is allowed, else beside the
+// exportPath returns where the page is written. A requested path is relative to the session's
+// directory. Without one the page is written there if that is allowed, else beside the
 // session's file. It reads the disk.
-func exportPath(store *conversation.Store, scope, asked, cwd, file, id string) (conversation.Place, error) {
-	if asked != "" {
-		if !filepath.IsAbs(asked) {
-			asked = filepath.Join(cwd, asked)
+func exportPath(store *conversation.Store, scope, requested, cwd, file, id string) (conversation.Place, error) {
+	if requested != "" {
+		if !filepath.IsAbs(requested) {
+			requested = filepath.Join(cwd, requested)
 		}
-		return exportTo(store, scope, asked)
+		return exportTo(store, scope, requested)
 	}
 	name := id
 	if file != "" {

@@ -117,17 +117,17 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 	s.summaries.Add(func(context.Context) { close(begun); <-until })
 	<-begun
 	defer func() { close(until); <-over }()
-	x := &request{client: s.clients[0], on: s.sessions[command.Key{Scope: "", ID: "s"}]}
+	x := &request{client: s.clients[0], target: s.sessions[command.Key{Scope: "", ID: "s"}]}
 	began := underLock(s, func() {
-		if !x.on.contextFull() {
+		if !x.target.contextFull() {
 			t.Error("got room in the context, want it full")
 		}
-		divided, problem := s.cutFor(x.on.tree.Leaf, true)
+		divided, problem := s.cutFor(x.target.tree.Leaf, true)
 		if problem != "" {
 			t.Fatal(problem)
 		}
 		c := &compaction{Cut: divided, x: x}
-		if err := c.start(x.on.summaryBudget(), "", time.Now().Add(time.Minute), func(string, *core.Fault) { close(over) }); err != nil {
+		if err := c.start(x.target.summaryBudget(), "", time.Now().Add(time.Minute), func(string, *core.Fault) { close(over) }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -135,7 +135,7 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 		t.Errorf("got %d bytes allocated to begin a compaction of 800,000, want %d at most", began, most)
 	}
 	ended := underLock(s, func() {
-		divided, _ := s.cutFor(x.on.tree.Leaf, true)
+		divided, _ := s.cutFor(x.target.tree.Leaf, true)
 		(&compaction{Cut: divided, x: x}).apply("in short")
 	})
 	if ended > most {

@@ -10,9 +10,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-// metrics are what get_metrics tells, in the shape of the reference (facts, section
-// 4.4). What this server does not have (locks, an authentication that takes time)
-// is zero there, which is true.
+// metrics is the data of get_metrics, in the shape of the reference (facts, section 4.4).
+// What this server does not have, such as locks, is zero.
 type metrics struct {
 	SessionCount           int              `json:"sessionCount"`
 	ConnectionCount        int              `json:"connectionCount"`
@@ -32,13 +31,13 @@ type metrics struct {
 	Metrics            struct {
 		Counters map[string]int64 `json:"counters"`
 		Gauges   map[string]int64 `json:"gauges"`
-		// Histograms has none: nobody knows the shape that the reference gives them.
+		// Histograms is empty: the shape that the reference gives them is not known.
 		Histograms   struct{}      `json:"histograms"`
 		RecentEvents []recentEvent `json:"recentEvents"`
 	} `json:"metrics"`
 }
 
-// stores are what a server remembers.
+// stores are the numbers of what a server keeps in memory.
 type stores struct {
 	Replay struct {
 		InFlightCount        int   `json:"inFlightCount"`
@@ -71,7 +70,7 @@ type stores struct {
 	Journal journalMetrics `json:"journal"`
 }
 
-// journalMetrics are those of a journal of commands.
+// journalMetrics are the numbers of the journal of commands.
 type journalMetrics struct {
 	Enabled             bool   `json:"enabled"`
 	Initialized         bool   `json:"initialized"`
@@ -102,7 +101,7 @@ type journalMetrics struct {
 	} `json:"compaction"`
 }
 
-// bashMetrics are those of the circuits of bash. Enabled says that bash is allowed.
+// bashMetrics are the numbers of the circuits of bash. Enabled says that bash is allowed.
 type bashMetrics struct {
 	Enabled            bool   `json:"enabled"`
 	GlobalState        string `json:"globalState"`
@@ -114,8 +113,8 @@ type bashMetrics struct {
 	TotalRejected      int64  `json:"totalRejected"`
 }
 
-// getMetrics tells the numbers of the server (section 21.3): of the whole of it, but
-// for the rate, which is that of the client.
+// getMetrics returns the numbers of the server (section 21.3). The rate is that of the
+// client.
 func getMetrics(s *Server, x *request) command.Outcome {
 	counts, limits := s.engine.Counts(), s.engine.Options()
 	m := metrics{
@@ -149,29 +148,33 @@ func getMetrics(s *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(m)}
 }
 
-// sessionsInUse counts the sessions of a client that make no room for others.
+// sessionsInUse counts the sessions of a client that are not parked for others.
 func (s *Server) sessionsInUse(by command.Namespace) int {
 	n := 0
 	for _, ss := range s.sessions {
-		if ss.owner == by && (ss.busy() || len(ss.readers) > 0) {
+		if ss.owner == by && (ss.busy() || len(ss.subscribers) > 0) {
 			n++
 		}
 	}
 	return n
 }
 
-// zombies counts the sessions that nobody seems to remember.
+// zombieAfter is how long after its last command an idle session counts as a zombie
+// (facts, section 4.5).
+const zombieAfter = 5 * time.Minute
+
+// zombies counts the idle sessions that have had no command for a while.
 func (s *Server) zombies() int {
 	n := 0
 	for _, ss := range s.sessions {
-		if !ss.busy() && time.Since(ss.touched) > zombieAfter {
+		if !ss.busy() && time.Since(ss.lastUsed) > zombieAfter {
 			n++
 		}
 	}
 	return n
 }
 
-// journalMetrics are those of the journal of commands, as c is told them.
+// journalMetrics returns the numbers of the journal that c may know.
 func (s *Server) journalMetrics(c *connection) journalMetrics {
 	n := s.engine.Journal().Counts()
 	m := journalMetrics{
@@ -179,11 +182,11 @@ func (s *Server) journalMetrics(c *connection) journalMetrics {
 		EntriesWritten: n.Written, WriteErrors: n.Unwritten, EntriesScanned: int64(n.Scanned), MalformedEntries: int64(n.Malformed),
 		UnsupportedVersionEntries: int64(n.Unsupported), RecoveredOutcomes: int64(n.Outcomes), RecoveredInFlightFailures: int64(n.Interrupted),
 	}
-	m.Retention.Enabled = m.Enabled // the journal lets go of what is too old or too much
+	m.Retention.Enabled = m.Enabled // a journal is bounded in age and bytes
 	return m
 }
 
-// openDialogs counts the questions and approvals that wait for a person of ours.
+// openDialogs counts the questions and approvals that wait for the user of a client.
 func (s *Server) openDialogs() int {
 	n := 0
 	for _, ss := range s.sessions {
@@ -216,8 +219,8 @@ func (s *Server) bashMetrics() bashMetrics {
 	return m
 }
 
-// healthCheck tells how near the limits are and what is out of order (section 21.2;
-// facts, section 4.5).
+// healthCheck reports limits that are nearly reached, zombie sessions and open circuits
+// (section 21.2; facts, section 4.5).
 func healthCheck(s *Server, x *request) command.Outcome {
 	issues := []string{}
 	nearly := func(what string, n, limit int) {
@@ -244,8 +247,8 @@ func healthCheck(s *Server, x *request) command.Outcome {
 	})}
 }
 
-// recentEvent is an event of the server that was told, in the shape of the reference
-// (facts, section 4.4).
+// recentEvent is an event that the server has sent, in the shape of the reference (facts,
+// section 4.4).
 type recentEvent struct {
 	Name      string            `json:"name"`
 	Type      string            `json:"type"`
@@ -253,12 +256,12 @@ type recentEvent struct {
 	Timestamp int64             `json:"timestamp"` // in milliseconds
 }
 
-// maxRecent is how many of them get_metrics tells, the latest last.
+// maxRecent is the number of recent events in get_metrics, the latest last.
 const maxRecent = 100
 
-// happened notes that an event of the server was told. What it was about is not
-// kept: get_metrics is for everybody.
-func (s *Server) happened(event string) {
+// recordEvent notes that an event of the server was sent. Its subject is not kept, since
+// every client may call get_metrics.
+func (s *Server) recordEvent(event string) {
 	if len(s.recent) == maxRecent {
 		s.recent = slices.Delete(s.recent, 0, 1)
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// model is an agent as pi clients pick one (facts, section 4.3): provider is its
-// dialect, id its id.
+// model describes an agent to pi clients (facts, section 4.3): provider is its dialect.
 type model struct {
 	ID            core.AgentID `json:"id"`
 	Name          string       `json:"name"`
@@ -35,13 +34,13 @@ type cost struct {
 	CacheWrite int `json:"cacheWrite"`
 }
 
-// What pi takes for granted of a model that does not say (facts, section 9.5).
+// What pi assumes of a model that does not say (facts, section 9.5).
 const (
 	contextWindow = 128_000
 	maxTokens     = 16_384
 )
 
-// inputs are what agents take: the first all of them.
+// inputs are the kinds of input. All agents take the first.
 var inputs = [...]string{"text", "image"}
 
 func modelOf(a hub.AgentStatus) model {
@@ -55,15 +54,15 @@ func modelOf(a hub.AgentStatus) model {
 	return m
 }
 
-// binding is the agent that a session talks with.
+// binding is the agent that a session is bound to.
 type binding struct {
 	hub *hub.Hub
-	// agent is who is asked: zero until the first prompt has found somebody.
+	// agent is zero until the first prompt has found an agent.
 	agent core.Address
 	model *model // of the agent, as it was last seen
 }
 
-// currentModel looks the agent up; one that has left keeps its model.
+// currentModel returns the model of the agent: the last one known, if it has left.
 func (b *binding) currentModel() *model {
 	id := b.agent.Agent()
 	if a, ok := b.hub.Agent(id); ok && id != "" {
@@ -77,13 +76,12 @@ func (b *binding) currentModel() *model {
 	return b.model
 }
 
-// hasTalkedWith reports whether the address names the agent that the session has talked
-// with.
-func (b *binding) hasTalkedWith(to core.Address) bool {
+// knowsAgent reports whether the address names the agent of a known model.
+func (b *binding) knowsAgent(to core.Address) bool {
 	return b.model != nil && b.model.ID == to.Agent()
 }
 
-// window is the context window of the agent, in tokens.
+// window returns the context window of the agent, in tokens.
 func (b *binding) window() int {
 	if m := b.currentModel(); m != nil {
 		return m.ContextWindow
@@ -91,8 +89,8 @@ func (b *binding) window() int {
 	return contextWindow
 }
 
-// summaryBudget is how many bytes of the conversation the agent can be told for a summary:
-// about what its context window has room for.
+// summaryBudget is how many bytes of the conversation the agent can be sent to summarize:
+// about what fits its context window.
 func (b *binding) summaryBudget() int {
 	return min(summaryBytes, b.window()*conversation.BytesPerToken*3/4)
 }
@@ -113,7 +111,7 @@ func getModels(s *Server, _ *request) command.Outcome {
 // setModel binds the session to an agent.
 func setModel(s *Server, x *request) command.Outcome {
 	if m, was := x.modelBefore(); was {
-		return command.Outcome{Data: wire.Encode(map[string]any{"model": x.on.bind(m)})}
+		return command.Outcome{Data: wire.Encode(map[string]any{"model": x.target.bind(m)})}
 	}
 	provider, _ := x.Text("provider")
 	id, _ := x.Text("modelId")
@@ -121,11 +119,11 @@ func setModel(s *Server, x *request) command.Outcome {
 	if !ok || a.Dialect != provider {
 		return command.Failed("Model not found: " + provider + "/" + id)
 	}
-	return command.Outcome{Data: wire.Encode(map[string]any{"model": x.on.bind(new(modelOf(a)))})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"model": x.target.bind(new(modelOf(a)))})}
 }
 
-// modelBefore is the agent that x bound the session to before it is done again: that may
-// not be back yet.
+// modelBefore returns the agent that x bound the session to before a restart, if x is done
+// again: the agent may not be back yet.
 func (x *request) modelBefore() (*model, bool) {
 	var before struct{ Model *model }
 	was := x.DecodePrior(&before) && before.Model != nil
@@ -135,14 +133,14 @@ func (x *request) modelBefore() (*model, bool) {
 func (ss *session) bind(m *model) *model {
 	ss.agent, ss.model = core.ToAgent(m.ID), m
 	ss.watchQuestions()
-	ss.add(sessionfile.ModelChange{Provider: m.Provider, ModelID: string(m.ID)})
+	ss.addEntry(sessionfile.ModelChange{Provider: m.Provider, ModelID: string(m.ID)})
 	return m
 }
 
 // cycleModel moves the session to the next agent, or the one before.
 func cycleModel(s *Server, x *request) command.Outcome {
 	if m, was := x.modelBefore(); was {
-		return cycled(x, x.on.bind(m))
+		return cycled(x, x.target.bind(m))
 	}
 	list := s.models()
 	if len(list) <= 1 {
@@ -152,18 +150,18 @@ func cycleModel(s *Server, x *request) command.Outcome {
 	if x.Is("direction", `"backward"`) {
 		by = -1
 	}
-	at := slices.IndexFunc(list, func(m *model) bool { return m.ID == x.on.agent.Agent() })
+	at := slices.IndexFunc(list, func(m *model) bool { return m.ID == x.target.agent.Agent() })
 	if at < 0 && by < 0 {
 		at = 0
 	}
-	return cycled(x, x.on.bind(list[(at+by+len(list))%len(list)]))
+	return cycled(x, x.target.bind(list[(at+by+len(list))%len(list)]))
 }
 
 func cycled(x *request, m *model) command.Outcome {
-	return command.Outcome{Data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.on.tree.ThinkingLevel(), "isScoped": false})}
+	return command.Outcome{Data: wire.Encode(map[string]any{"model": m, "thinkingLevel": x.target.tree.ThinkingLevel(), "isScoped": false})}
 }
 
-// windowOf is the context window that an agent tells of, or else pi's default.
+// windowOf returns the context window in the metadata of an agent, or else pi's default.
 func windowOf(c core.Card) int {
 	const most = 1 << 30
 	for _, name := range []string{"context_window", "contextWindow"} {
@@ -179,12 +177,11 @@ func windowOf(c core.Card) int {
 	return contextWindow
 }
 
-// The thinking levels, in the order in which they are cycled. Clients set none and
-// are shown off (facts, section 3.5).
-const (
-	thinkingNone = "none"
-)
+// thinkingNone is what clients set for the level that they are shown as off (facts, section
+// 3.5).
+const thinkingNone = "none"
 
+// thinkingLevels are in the order in which they are cycled.
 var thinkingLevels = []string{conversation.ThinkingOff, "low", "medium", "high", "xhigh"}
 
 func setThinking(s *Server, x *request) command.Outcome {
@@ -192,33 +189,33 @@ func setThinking(s *Server, x *request) command.Outcome {
 	if level == thinkingNone {
 		level = conversation.ThinkingOff
 	}
-	x.on.setThinkingLevel(level)
+	x.target.setThinkingLevel(level)
 	return command.Outcome{}
 }
 
-// cycleThinking moves to the next level, and from the last to the first. No agent is
-// without levels: what it makes of one is its own affair.
+// cycleThinking moves to the next level, and from the last to the first. Every agent has
+// levels, and may ignore them.
 func cycleThinking(s *Server, x *request) command.Outcome {
-	at := slices.Index(thinkingLevels, x.on.tree.ThinkingLevel())
+	at := slices.Index(thinkingLevels, x.target.tree.ThinkingLevel())
 	level := thinkingLevels[(at+1)%len(thinkingLevels)]
 	var before struct{ Level string }
 	if x.DecodePrior(&before) {
 		level = before.Level
 	}
-	x.on.setThinkingLevel(level)
+	x.target.setThinkingLevel(level)
 	return command.Outcome{Data: wire.Encode(map[string]string{"level": level})}
 }
 
-// setThinkingLevel sets the level and tells the subscribers when it is another.
+// setThinkingLevel sets the level and tells the subscribers of a change.
 func (ss *session) setThinkingLevel(level string) {
 	if ss.tree.Level == level {
 		return
 	}
-	ss.add(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
-	ss.readers.tell(ss.envelope.ThinkingLevel(level))
+	ss.addEntry(sessionfile.ThinkingLevelChange{ThinkingLevel: level})
+	ss.subscribers.send(ss.envelope.ThinkingLevel(level))
 }
 
-// thinkingContext lets the agent know the level, once somebody has set one.
+// thinkingContext returns the context that tells an agent the level, or nil before one is set.
 func thinkingContext(level string) json.RawMessage {
 	if level == "" {
 		return nil

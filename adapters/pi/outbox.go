@@ -8,48 +8,45 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// item is one thing that a client is to be sent, in its turn: exactly one field is
-// set.
+// item is one entry of an outbox. Exactly one of frame, step, fence and last is set.
 type item struct {
 	frame []byte
-	// step is to be told from its beginning; keeps is how many bytes it has in memory.
-	step  *step
-	keeps int
-	// fence holds back what follows until the step has been told.
+	// step is sent from its beginning; retained is how many bytes it holds in memory.
+	step     *step
+	retained int
+	// fence holds back the items after it until the client has all of the step.
 	fence *step
 	// last closes the connection.
 	last *link.Reason
 }
 
-// itemBytes is about what an item costs beside what it has to tell.
+// itemBytes is about what an item costs besides its frame.
 const itemBytes = 64
 
-// size is what an item counts for while it waits, beside what a step keeps.
+// size is what an item counts for while it waits, besides what its step retains.
 func (it item) size() int { return itemBytes + len(it.frame) }
 
-// outbox is what a client is to be sent, in order. Whoever has something for a
-// client puts it here and goes on.
+// outbox holds what a client is to be sent, in order. Adding an item never blocks.
 type outbox struct {
 	mu    sync.Mutex
 	items []item
-	bytes int // of items here, and of frames on their way into the link
-	// gathered is how many bytes came since the last look for which nobody was woken.
-	gathered int
-	// live is what the steps keep that wait here, by their run. As long as that goes on
-	// it keeps them itself, and whoever comes late may be told all of it; then they count.
+	bytes int // of the items here, and of frames that the link has not taken
+	// unsignalled is how many bytes were added for later since the last take.
+	unsignalled int
+	// live is what the steps that wait here retain, by their run. It counts once the run is
+	// over: until then the run holds the steps itself, for late subscribers.
 	live map[*run]int
-	// limit is in bytes: beyond a part of it the client's own commands wait, beyond
-	// all of it the client is too slow.
+	// limit is in bytes. Beyond a part of it the client's own commands wait; beyond all of
+	// it the client is closed as too slow.
 	limit int
 	ready chan struct{}
 	room  chan struct{}
 }
 
 const (
-	// patienceShare is the part of its limit beyond which an outbox makes its own client
-	// wait.
-	patienceShare = 16
-	// spareItems is for how many items an outbox keeps room that it does not need.
+	// throttleShare divides the limit: beyond that part the client's own commands wait.
+	throttleShare = 16
+	// spareItems bounds the buffer that is kept for the next items.
 	spareItems = 1024
 )
 
@@ -57,22 +54,22 @@ func newOutbox(limit int) outbox {
 	return outbox{limit: limit, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// push adds an item. It reports false when the client is too slow to be sent more.
+// push adds an item. It reports false when the outbox was full.
 func (o *outbox) push(it item) bool {
 	ok := o.add(it, false)
 	command.Signal(o.ready)
 	return ok
 }
 
-// pushLater is push of an item that may wait for [outbox.wake], or for the next push.
+// pushLater is push for an item that may wait for [outbox.wake], or for the next push.
 func (o *outbox) pushLater(it item) bool {
 	return o.add(it, true)
 }
 
-// wake has what was pushed for later sent.
+// wake has the items sent that were pushed for later.
 func (o *outbox) wake() {
 	o.mu.Lock()
-	waits := o.gathered > 0
+	waits := o.unsignalled > 0
 	o.mu.Unlock()
 	if waits {
 		command.Signal(o.ready)
@@ -81,21 +78,21 @@ func (o *outbox) wake() {
 
 func (o *outbox) add(it item, later bool) bool {
 	if it.step != nil {
-		it.keeps = it.step.size()
+		it.retained = it.step.size()
 	}
 	o.mu.Lock()
 	if it.step != nil {
 		if o.live == nil {
 			o.live = map[*run]int{}
 		}
-		o.live[it.step.run] += it.keeps
+		o.live[it.step.run] += it.retained
 	}
 	o.items = append(o.items, it)
 	full := o.bytes > o.limit
 	o.bytes += it.size()
 	if later {
-		before := o.gathered
-		if o.gathered += it.size(); before < gatherBytes && o.gathered >= gatherBytes {
+		before := o.unsignalled
+		if o.unsignalled += it.size(); before < gatherBytes && o.unsignalled >= gatherBytes {
 			command.Signal(o.ready)
 		}
 	}
@@ -103,8 +100,8 @@ func (o *outbox) add(it item, later bool) bool {
 	return !full
 }
 
-// take returns all the items there are, and keeps the memory of spare for the next; or
-// nothing, and leaves spare alone.
+// take removes and returns all items, and uses the memory of spare for the next ones. When
+// there are none it leaves spare alone.
 func (o *outbox) take(spare []item) []item {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,31 +109,30 @@ func (o *outbox) take(spare []item) []item {
 	if len(items) == 0 {
 		return nil
 	}
-	o.gathered = 0
+	o.unsignalled = 0
 	o.items = spare[:0]
 	return items
 }
 
-// over notes that a run has ended: it is for the client alone now that its steps are
-// kept.
-func (o *outbox) over(r *run) {
+// runEnded notes that a run has ended: from now on its steps are held for this client only,
+// so they count.
+func (o *outbox) runEnded(r *run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.bytes += o.live[r]
 	delete(o.live, r)
 }
 
-// sent notes that an item waits here no longer: the link has taken its frame, or it is
-// its turn.
+// sent notes that an item no longer waits: the link has taken its frame, or its step begins.
 func (o *outbox) sent(it item) {
 	o.mu.Lock()
-	before, enough := o.bytes, o.limit/patienceShare
+	before, enough := o.bytes, o.limit/throttleShare
 	o.bytes -= it.size()
 	if it.step != nil {
 		r := it.step.run
 		if _, lives := o.live[r]; !lives {
-			o.bytes -= it.keeps
-		} else if o.live[r] -= it.keeps; o.live[r] == 0 {
+			o.bytes -= it.retained
+		} else if o.live[r] -= it.retained; o.live[r] == 0 {
 			delete(o.live, r)
 		}
 	}
@@ -147,12 +143,12 @@ func (o *outbox) sent(it item) {
 	}
 }
 
-// wait returns once the outbox is not full. One goroutine calls it. It returns the
-// context's error.
+// wait blocks while the outbox is full enough to throttle the client. It returns the
+// context's error. Only one goroutine may call it.
 func (o *outbox) wait(ctx context.Context) error {
 	for {
 		o.mu.Lock()
-		full := o.bytes > o.limit/patienceShare
+		full := o.bytes > o.limit/throttleShare
 		o.mu.Unlock()
 		if !full {
 			return nil

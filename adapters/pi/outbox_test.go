@@ -29,7 +29,7 @@ func TestWhateverWaitsForAClientCounts(t *testing.T) {
 		n := 1
 		for it := tt.item(); o.push(it) && n <= tt.most+1; it = tt.item() {
 			if n++; it.step != nil {
-				o.over(it.step.run)
+				o.runEnded(it.step.run)
 			}
 		}
 		if n > tt.most+1 {
@@ -58,7 +58,7 @@ func TestOnlyTheStepsOfARunThatIsOverCount(t *testing.T) {
 				o.push(item{step: &step{run: r, opening: [][]byte{make([]byte, rapid.IntRange(0, 50).Draw(t, "bytes"))}}})
 				waiting = append(waiting, o.items[len(o.items)-1])
 			case what == 3:
-				o.over(r)
+				o.runEnded(r)
 				over[r] = true
 			case len(waiting) > 0:
 				o.sent(waiting[0])
@@ -67,7 +67,7 @@ func TestOnlyTheStepsOfARunThatIsOverCount(t *testing.T) {
 			want := 0
 			for _, it := range waiting {
 				if want += it.size(); over[it.step.run] {
-					want += it.keeps
+					want += it.retained
 				}
 			}
 			if o.bytes != want {
@@ -101,7 +101,7 @@ func TestTheHubHasItsTurnHoweverMuchIsBroadcast(t *testing.T) {
 	defer c.hub.Close(nil)
 	c.link = link.New(hubs, link.Options{})
 	ss := &session{server: s}
-	c.reading[ss] = struct{}{}
+	c.subscriptions[ss] = struct{}{}
 	const most = 10
 	told := 0
 	var more *step // each comes while the one before it is delivered

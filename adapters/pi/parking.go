@@ -11,14 +11,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// parked is a session that is out of memory while its conversation is in a file: it made
-// room for another, or the process that had it ended. The next command that names it
-// brings it back.
+// parked is a session that is not in memory: it made room for another, or belongs to an
+// earlier process. The next command that names it loads it from its file.
 type parked struct {
 	path string             // of the file
-	tree *conversation.Tree // in place of the file, of a session in which nothing was said
+	tree *conversation.Tree // instead of a file, of a session without messages
 	made time.Time
-	// What the file does not have.
+	// The state that is not in the file.
 	version               int
 	agent                 core.Address
 	noRetry, noCompaction bool
@@ -28,20 +27,20 @@ type parked struct {
 // is forgotten, and only its file is left, as when its lifetime is over.
 const maxParked = 10_000
 
-// canPark reports whether the idle session can come back as it is.
+// canPark reports whether the session is idle and can be restored as it is.
 func (ss *session) canPark() bool {
 	s := ss.server
 	nodes := ss.tree.Nodes
 	switch {
-	case ss.busy(), len(ss.readers) > 0, s.engine.HasLane(ss.key), !ss.queue.empty():
+	case ss.busy(), len(ss.subscribers) > 0, s.engine.HasLane(ss.key), !ss.queue.empty():
 		return false
-	case ss.shared || ss.othersWaiting > 0: // it would leave the thread that others talk in
+	case ss.shared || ss.sharedWaiting > 0: // it would leave the thread of others
 		return false
 	case ss.isEmpty():
 		return true
 	case ss.file == nil || ss.file.Broken():
 		return false
-	case len(nodes) > 0 && ss.tree.Leaf != nodes[len(nodes)-1]: // a file goes on at its end
+	case len(nodes) > 0 && ss.tree.Leaf != nodes[len(nodes)-1]: // a loaded conversation continues at the end of its file
 		return false
 	}
 	var size int64
@@ -51,12 +50,12 @@ func (ss *session) canPark() bool {
 	return size < s.opts.MaxFileBytes
 }
 
-// isEmpty reports whether nothing was said in the session, so that it has no file yet.
+// isEmpty reports whether the session has no messages, and so no file yet.
 func (ss *session) isEmpty() bool {
 	return len(ss.tree.Context) == 0 && !ss.file.Exists()
 }
 
-// park takes an idle session out of memory.
+// park removes an idle session from memory.
 func (ss *session) park() {
 	s := ss.server
 	p := &parked{made: ss.created, version: ss.version, agent: ss.agent, noRetry: ss.noRetry, noCompaction: ss.noCompaction}
@@ -64,15 +63,15 @@ func (ss *session) park() {
 		p.tree = ss.tree
 	} else {
 		p.path = ss.file.Path()
-		ss.file.ForceCreate() // also where nobody has answered yet
+		ss.file.ForceCreate() // even if no agent has answered yet
 	}
 	s.count("sessions.parked")
 	ss.unload(s.engine.NextNumber())
-	ss.sayDeleted()
+	ss.announceDeleted()
 	s.parked.Put(ss.key, p)
 }
 
-// parkedFor returns the parked session that a command brings back, or nil.
+// parkedFor returns the parked session that a command restores, or nil.
 func (s *Server) parkedFor(x *request) *parked {
 	if !x.Spec.Session && x.Kind != "switch_session" && (!x.IsRedo() || !x.CreatesSession()) {
 		return nil
@@ -86,7 +85,7 @@ func (s *Server) parkedFor(x *request) *parked {
 	return p
 }
 
-// bringBack performs a command once the session that it names is back.
+// bringBack restores the session that a command names, and then executes the command.
 func (x *request) bringBack(p *parked) command.Outcome {
 	s := x.client.server
 	key := command.Key{Scope: x.client.Scope, ID: x.Session}
@@ -102,11 +101,11 @@ func (x *request) bringBack(p *parked) command.Outcome {
 		defer s.engine.Unlock()
 		now, _ := s.parked.Get(key)
 		switch {
-		case x.Settled(): // it took too long, and its client was told so
+		case x.Settled(): // it has timed out
 			return command.Outcome{}
 		case now != p: // another command was faster
 		case problem != "":
-			if problem != conversation.NotASession { // which it is not before anything was said
+			if problem != conversation.NotASession { // a file without messages is none
 				s.opts.Log.Warn("a session cannot be brought back", "session", key.ID, "path", p.path, "error", problem)
 			}
 			s.parked.Remove(key)
@@ -119,8 +118,7 @@ func (x *request) bringBack(p *parked) command.Outcome {
 	})
 }
 
-// unpark brings a session back, with what its file holds where it has one. It returns why
-// it cannot, or "".
+// unpark restores a session, from its file where it has one. It returns why it cannot, or "".
 func (x *request) unpark(key command.Key, p *parked, from conversation.Stored) string {
 	s := x.client.server
 	if problem := s.makeRoom(ownerOf(x.client)); problem != "" {
@@ -144,8 +142,8 @@ func (x *request) unpark(key command.Key, p *parked, from conversation.Stored) s
 	return ""
 }
 
-// ownerOf is the client whose limit a session of c counts against: c, or nobody where that
-// is a connection which has ended.
+// ownerOf returns whose limit the sessions of c count against: c's, or the zero Namespace if
+// c is a connection that has ended.
 func ownerOf(c *connection) command.Namespace {
 	if c.Namespace.Conn != 0 && !c.Attached {
 		return command.Namespace{}
@@ -153,8 +151,8 @@ func ownerOf(c *connection) command.Namespace {
 	return c.Namespace
 }
 
-// makeRoom parks idle sessions until one more of the owner can live. It returns why none
-// can, or "".
+// makeRoom parks idle sessions until there is room for one more of the owner. It returns why
+// there is none, or "".
 func (s *Server) makeRoom(of command.Namespace) string {
 	own := func(ss *session) bool { return ss.owner == of }
 	if n := s.parkIdle(s.opts.MaxSessions-1, own); n >= s.opts.MaxSessions {
@@ -174,8 +172,8 @@ func (s *Server) limitReached(most int) string {
 	return fmt.Sprintf("Session limit reached (%d sessions)", most)
 }
 
-// parkIdle parks sessions of a kind, the one idle longest first, until at most so many live. It
-// returns how many do.
+// parkIdle parks idle sessions of a kind, the least recently used first, until at most that
+// many remain. It returns how many remain.
 func (s *Server) parkIdle(most int, kind func(*session) bool) int {
 	var all []*session
 	for _, ss := range s.sessions {
@@ -186,7 +184,7 @@ func (s *Server) parkIdle(most int, kind func(*session) bool) int {
 	if len(all) <= most {
 		return len(all)
 	}
-	slices.SortFunc(all, func(a, b *session) int { return a.touched.Compare(b.touched) })
+	slices.SortFunc(all, func(a, b *session) int { return a.lastUsed.Compare(b.lastUsed) })
 	wanted := s.engine.SessionsInFlight()
 	n := len(all)
 	for _, ss := range all {
@@ -198,9 +196,9 @@ func (s *Server) parkIdle(most int, kind func(*session) bool) int {
 	return n
 }
 
-// disown has the sessions of a connection that ended count as nobody's, of which there
-// may be as many as of a client.
-func (s *Server) disown(c *connection) {
+// orphanSessions makes the sessions of a connection that has ended count as nobody's. Together
+// they have the limit of one client.
+func (s *Server) orphanSessions(c *connection) {
 	if c.Namespace.Conn == 0 {
 		return
 	}

@@ -9,25 +9,25 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// The commands that only look.
+// The commands that only read the state of a session.
 
-// getState tells, beside what the reference does, the thread by which others can join
-// the conversation.
+// getState returns, besides the members of the reference, the thread of the conversation,
+// with which others can join it.
 func getState(s *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(struct {
 		sessionInfo
 		Thread core.ThreadID `json:"thread"`
-	}{x.on.info(), x.on.thread})}
+	}{x.target.info(), x.target.thread})}
 }
 
 func getMessages(_ *Server, x *request) command.Outcome {
-	all := x.on.tree.Messages()
+	all := x.target.tree.Messages()
 	b := append(make([]byte, 0, conversation.JSONSize(all)+16), `{"messages":`...)
 	return command.Outcome{Data: append(conversation.AppendMessages(b, all), '}')}
 }
 
 func getLastText(_ *Server, x *request) command.Outcome {
-	for _, m := range slices.Backward(x.on.tree.Messages()) {
+	for _, m := range slices.Backward(x.target.tree.Messages()) {
 		if m.Role == conversation.RoleAssistant {
 			return command.Outcome{Data: wire.Encode(map[string]any{"text": m.Text()})}
 		}
@@ -57,8 +57,8 @@ type tokens struct {
 }
 
 func getStats(_ *Server, x *request) command.Outcome {
-	all := x.on.tree.Messages()
-	st := stats{SessionFile: x.on.file.Path(), SessionID: x.on.thread, TotalMessages: len(all)}
+	all := x.target.tree.Messages()
+	st := stats{SessionFile: x.target.file.Path(), SessionID: x.target.thread, TotalMessages: len(all)}
 	var u core.Usage
 	for _, m := range all {
 		switch m.Role {
@@ -77,11 +77,11 @@ func getStats(_ *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(st)}
 }
 
-// getContext tells what the last answer said of the context that it had.
+// getContext returns the usage of the context window that the last answer reported.
 func getContext(s *Server, x *request) command.Outcome {
-	window := x.on.window()
+	window := x.target.window()
 	usage := map[string]any{"tokens": nil, "contextWindow": window, "percent": nil}
-	if n := conversation.ReportedTokens(x.on.tree.Leaf); n > 0 {
+	if n := conversation.ReportedTokens(x.target.tree.Leaf); n > 0 {
 		usage["tokens"], usage["percent"] = n, float64(n)*100/float64(window)
 	}
 	return command.Outcome{Data: wire.Encode(usage)}
@@ -92,12 +92,12 @@ type tool struct {
 	Description string `json:"description"`
 }
 
-// getTools lists the tools that the bound agent declares and those that it is
-// offered: the hub's, and those of packs.
+// getTools lists the tools that the agent declares, and those that the hub and its packs
+// offer to it.
 func getTools(s *Server, x *request) command.Outcome {
 	tools := []tool{}
 	var can []string
-	if a, ok := s.hub.Agent(x.on.agent.Agent()); ok {
+	if a, ok := s.hub.Agent(x.target.agent.Agent()); ok {
 		for _, name := range a.Tools {
 			tools = append(tools, tool{Name: name, Description: "a tool of " + a.Name})
 		}
@@ -116,10 +116,10 @@ type skill struct {
 	Source      string `json:"source"`
 }
 
-// getSkills lists what the bound agent can do: its capabilities and domains.
+// getSkills lists the capabilities and domains of the agent.
 func getSkills(s *Server, x *request) command.Outcome {
 	skills := []skill{}
-	if a, ok := s.hub.Agent(x.on.agent.Agent()); ok {
+	if a, ok := s.hub.Agent(x.target.agent.Agent()); ok {
 		for _, c := range a.Capabilities {
 			skills = append(skills, skill{Name: c, Description: "a capability of " + a.Name, Source: "path"})
 		}

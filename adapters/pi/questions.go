@@ -8,25 +8,25 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-// dialogs are the questions that are put to the subscribers of a session, and the
-// latest that were settled there.
+// dialogs are the open questions that the subscribers of a session are asked, and the ids
+// of those settled last.
 type dialogs struct {
 	open    map[string]question.Question
 	settled []string
 }
 
-// maxSettled is how many settled questions a session tells from those that never
-// were.
+// maxSettled bounds the settled questions whose ids a session remembers.
 const maxSettled = 64
 
-// watchQuestions has the questions of a session's conversation put to it while it has
-// subscribers, and those that are open then once more when the first one comes.
+// watchQuestions updates which questions the session is asked: those of its conversation
+// while it has subscribers, with the open ones again when the first subscriber comes.
 func (ss *session) watchQuestions() {
 	s := ss.server
-	if len(ss.readers) == 0 {
+	if len(ss.subscribers) == 0 {
 		s.root.UnwatchQuestions(ss)
 		clear(ss.dialogs.open)
 		return
@@ -34,19 +34,19 @@ func (ss *session) watchQuestions() {
 	s.root.WatchQuestions(question.View{Tag: ss, Thread: ss.thread, Agent: ss.agent.Agent(), For: ss.viewer})
 }
 
-// questionChanged takes in a question, or how it ended. Who answered is told to all, that
-// nobody did to none (facts, section 7.1).
+// questionChanged handles a new question, or the outcome of one. Subscribers are told who
+// answered; that nobody did is not sent (facts, section 7.1).
 func (ss *session) questionChanged(q question.Question, given *question.Outcome) {
 	_, known := ss.dialogs.open[q.ID]
 	switch {
-	case len(ss.readers) == 0 || known == (given == nil):
+	case len(ss.subscribers) == 0 || known == (given == nil):
 		return
 	case given == nil:
 		if ss.dialogs.open == nil {
 			ss.dialogs.open = map[string]question.Question{}
 		}
 		ss.dialogs.open[q.ID] = q
-		ss.readers.tell(ss.envelope.Dialog(q, q.Until.Sub(q.Since)))
+		ss.subscribers.send(ss.envelope.Dialog(q, q.Until.Sub(q.Since)))
 		return
 	}
 	delete(ss.dialogs.open, q.ID)
@@ -55,12 +55,12 @@ func (ss *session) questionChanged(q question.Question, given *question.Outcome)
 	}
 	ss.dialogs.settled = append(ss.dialogs.settled, q.ID)
 	if given.By.ID != "" {
-		ss.readers.tell(ss.envelope.Notice(time.Now(), render.NoticeInfo, q.Text+" answered by "+given.By.ID+": "+given.String()))
+		ss.subscribers.send(ss.envelope.Notice(time.Now(), render.NoticeInfo, q.Text+" answered by "+given.By.ID+": "+given.String()))
 	}
 }
 
-// askAgain puts what is open to a client that has come late.
-func (c *connection) askAgain(ss *session) {
+// resendQuestions sends the open questions to a client that subscribes late.
+func (c *connection) resendQuestions(ss *session) {
 	open := slices.SortedFunc(maps.Values(ss.dialogs.open), func(a, b question.Question) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
@@ -69,12 +69,56 @@ func (c *connection) askAgain(ss *session) {
 	}
 }
 
+// answer handles the response to an approval or a question (section 18.2). The first
+// response to an approval counts.
+func answer(s *Server, x *request) command.Outcome {
+	id, _ := x.Text("requestId")
+	task, seq, isApproval := render.ParseRequestID(id)
+	if !isApproval {
+		return x.reply(id)
+	}
+	here := s.runs[task]
+	i := slices.IndexFunc(here, func(st *step) bool { return st.run.session.key.Scope == x.client.Scope })
+	if i < 0 {
+		return command.Failed("No pending UI request with id " + id)
+	}
+	asked, ok := approvalAt(here[i].task.Events(), seq)
+	switch {
+	case !ok:
+		return command.Failed("No pending UI request with id " + id)
+	case here[i].run.session != x.target:
+		return command.Failed("Session ID mismatch for request " + id)
+	}
+	r, _ := x.Object("response")
+	d := core.ApprovalDecided{ID: asked.ID, Approved: r.Is("method", `"confirm"`) && r.Is("confirmed", "true")}
+	if r.Is("method", `"cancelled"`) {
+		d.Reason = "dismissed"
+	}
+	as := s.actAs(x.client.principal)
+	defer as.Close(nil)
+	if as.Decide(task, d) != nil {
+		return command.Failed("Request " + id + " already settled")
+	}
+	return command.Outcome{}
+}
+
+// approvalAt returns the approval request with sequence number seq.
+func approvalAt(events []core.Event, seq uint64) (core.ApprovalRequested, bool) {
+	for _, e := range events {
+		if e.Seq == seq {
+			a, ok := e.Body.(core.ApprovalRequested)
+			return a, ok
+		}
+	}
+	return core.ApprovalRequested{}, false
+}
+
 // reply answers a question (section 18.2).
 func (x *request) reply(id string) command.Outcome {
 	s := x.client.server
-	q, here := x.on.dialogs.open[id]
+	q, here := x.target.dialogs.open[id]
 	if !here {
-		if slices.Contains(x.on.dialogs.settled, id) {
+		if slices.Contains(x.target.dialogs.settled, id) {
 			return command.Failed("Request " + id + " already settled")
 		}
 		for key, ss := range s.sessions {
@@ -92,7 +136,7 @@ func (x *request) reply(id string) command.Outcome {
 	answer := render.DialogAnswer(q, method, value)
 	answer.Question = id
 	if _, err := as.AnswerQuestion(answer); err != nil {
-		return command.Failed("Request " + id + " already settled") // any reply that is made here fits
+		return command.Failed("Request " + id + " already settled") // no other error: the answer fits the question
 	}
 	return command.Outcome{}
 }

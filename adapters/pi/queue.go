@@ -7,24 +7,25 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// maxQueued bounds in bytes what waits to be said in a session.
+// maxQueued bounds the messages that wait in a session, in bytes.
 const maxQueued = 32 << 20
 
-// queue is what waits to be said in a session.
-type queue struct{ steering, following []queued } // next, and after that
+// queue holds the messages that wait in a session: steering ones for the next turn,
+// following ones for the turns after that.
+type queue struct{ steering, following []userMessage }
 
-// queued is a user's message that waits for its turn.
-type queued struct {
+// userMessage is a message of a user, and who sent it.
+type userMessage struct {
 	text   string
 	images []core.File
 	from   core.Principal
 }
 
-// empty reports whether nothing waits.
+// empty reports whether no message waits.
 func (q *queue) empty() bool { return len(q.steering)+len(q.following) == 0 }
 
-// fits reports whether a message of that size can be queued.
-func (q *queue) fits(next queued) bool {
+// fits reports whether there is room for another message.
+func (q *queue) fits(next userMessage) bool {
 	waiting := next.size()
 	for _, other := range slices.Concat(q.steering, q.following) {
 		waiting += other.size()
@@ -32,19 +33,19 @@ func (q *queue) fits(next queued) bool {
 	return waiting <= maxQueued
 }
 
-// next takes what is to be said next.
-func (q *queue) next() (queued, bool) {
-	for _, line := range []*[]queued{&q.steering, &q.following} {
+// next removes and returns the first message.
+func (q *queue) next() (userMessage, bool) {
+	for _, line := range []*[]userMessage{&q.steering, &q.following} {
 		if len(*line) > 0 {
 			first := (*line)[0]
 			*line = (*line)[1:]
 			return first, true
 		}
 	}
-	return queued{}, false
+	return userMessage{}, false
 }
 
-func (q queued) size() int {
+func (q userMessage) size() int {
 	n := len(q.text)
 	for _, f := range q.images {
 		n += len(f.Data)
@@ -52,16 +53,16 @@ func (q queued) size() int {
 	return n
 }
 
-// queueChanged tells the subscribers of a session what waits to be said there: that
-// a steer becomes a turn of its own is seen by it.
-func (ss *session) queueChanged() { ss.readers.tell(ss.queue.frame(ss.envelope)) }
+// queueChanged tells the subscribers of a session which messages wait. It shows them that a
+// steer becomes a turn of its own.
+func (ss *session) queueChanged() { ss.subscribers.send(ss.queue.frame(ss.envelope)) }
 
-// frame returns the frame that tells what waits.
+// frame returns the event that tells which messages wait.
 func (q *queue) frame(in render.Envelope) []byte {
 	return in.Queue(texts(q.steering), texts(q.following))
 }
 
-func texts(all []queued) []string {
+func texts(all []userMessage) []string {
 	list := make([]string, len(all))
 	for i, q := range all {
 		list[i] = q.text

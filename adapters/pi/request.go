@@ -7,13 +7,13 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-// request is a command of a connection, and the session that it is for once it runs.
+// request is a command of a connection, with its target session once it runs.
 type request struct {
 	command.Execution
-	on     *session
+	target *session
 	client *connection
-	// readers are who had subscribed to the session that it names when it was admitted.
-	readers []*connection
+	// subscribers are those of the session that it names, as of its admission.
+	subscribers []*connection
 }
 
 // submit takes a command from the connection.
@@ -25,19 +25,19 @@ func (c *connection) submit(cmd command.Command) {
 
 func requestOf(x *command.Execution) *request { return x.Owner.(*request) }
 
-// forSession says for which session the command is.
+// forSession sets the session that the command is for.
 func (x *request) forSession(ss *session) {
-	x.on = ss
+	x.target = ss
 	x.SetSession(ss)
 }
 
-// find returns the session that the command is for now, or nil.
+// find returns the session that the command names, or nil.
 func (x *request) find() *session {
 	ss, _ := x.Find().(*session)
 	return ss
 }
 
-// engineHost is the server as the engine knows it.
+// engineHost implements [command.Host].
 type engineHost struct{ *Server }
 
 func (s engineHost) Find(key command.Key) command.Session {
@@ -52,7 +52,7 @@ func (s engineHost) IsParked(key command.Key) bool {
 	return parked
 }
 
-// Perform does what a command asks for, once its session is in memory.
+// Perform executes a command. A parked session that it names is loaded first.
 func (s engineHost) Perform(x *command.Execution) command.Outcome { return requestOf(x).do() }
 
 func (x *request) do() command.Outcome {
@@ -72,7 +72,7 @@ func (x *request) do() command.Outcome {
 			return command.Failed(notFound(x.Session))
 		}
 		x.forSession(ss)
-		ss.touched = x.Admitted()
+		ss.lastUsed = x.Admitted()
 	}
 	return s.handlers[x.Kind](s, x)
 }
@@ -84,15 +84,16 @@ func (x *request) checkVersion(ss *session) string {
 	return x.CheckVersion(ss, ss.version)
 }
 
-// Admitted notes who has subscribed to the session that the command is for: they are told
-// of all its phases.
+// Admitted notes the subscribers of the session that the command names: they get all of
+// its lifecycle events.
 func (s engineHost) Admitted(x *command.Execution, named command.Session) {
 	if ss, ok := named.(*session); ok {
-		requestOf(x).readers = ss.readers
+		requestOf(x).subscribers = ss.subscribers
 	}
 }
 
-// Replayed subscribes a connection that is told once more that it has: it may be another.
+// Replayed subscribes a connection to which a switch_session is replayed: it may not be the
+// connection that was subscribed.
 func (s engineHost) Replayed(x *command.Execution) {
 	if r := requestOf(x); x.Kind == "switch_session" {
 		if ss := r.find(); ss != nil {
@@ -101,7 +102,7 @@ func (s engineHost) Replayed(x *command.Execution) {
 	}
 }
 
-// Recovered takes in which session an earlier process had: it is parked since.
+// Recovered parks a session of an earlier process.
 func (s engineHost) Recovered(was command.Success) {
 	if was.File != "" {
 		s.parked.Put(was.Key, &parked{path: was.File, made: was.At})
@@ -114,11 +115,13 @@ func (s engineHost) Recovered(was command.Success) {
 	}
 }
 
-// What the engine knows of a session.
+// The methods of [command.Session].
 
 func (ss *session) Running() bool { return ss.run != nil }
 
-func (ss *session) Deleted() (until uint64, gone bool) { return ss.until, ss.deleted }
+func (ss *session) Deleted() (successorFrom uint64, deleted bool) {
+	return ss.successorFrom, ss.deleted
+}
 
 func (ss *session) Succeeded(mutates bool) (version int, ok bool) {
 	if ss.deleted {
@@ -137,27 +140,27 @@ func (ss *session) Location() (id, path string) {
 	return ss.key.ID, ss.file.Path()
 }
 
-// getHistory tells what happened to the last commands.
+// getHistory returns the outcomes of the latest commands.
 func getHistory(s *Server, x *request) command.Outcome {
 	return s.engine.Journal().History(&x.Execution, s.journalPath(x.client))
 }
 
-// getRecovery tells what the start found of the client's commands.
+// getRecovery returns what the server recovered of the client's commands at its start.
 func getRecovery(s *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(s.engine.Journal().Recovered(x.client.Scope, s.journalPath(x.client), true))}
 }
 
-// Recover reads from the journal what came of earlier commands, so that they are replayed
-// and not done again. Call it once, before any connection is served; it does nothing
-// without a journal. It returns the journal's error.
+// Recover reads the outcomes of earlier commands from the journal, so that they are
+// replayed and not executed again. Call it once, before any connection is served. It
+// returns the journal's error, and does nothing without a journal.
 func (s *Server) Recover(ctx context.Context) error { return s.engine.Journal().Recover(ctx) }
 
 func (s engineHost) Count(what string) { s.Server.count(what) }
 
-// handler does what a command asks for, in a turn of the engine.
+// handler executes a command in a turn of the engine.
 type handler func(*Server, *request) command.Outcome
 
-// handlers returns what each type of command does.
+// handlers returns the handler of each type of command.
 func handlers() map[string]handler {
 	return map[string]handler{
 		"list_sessions":           listSessions,

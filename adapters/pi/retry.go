@@ -10,29 +10,28 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// retrying is what a run knows of its own retries (facts, section 5, Run grammar):
-// what failed in a way that may pass (see passes) is asked again, of the same agent, behind a
-// delay. The hub's own retries, with another match, come before and are none of
-// these.
+// retrying is the state of the retries of a run (facts, section 5, Run grammar): after a
+// failure that may pass the same agent is asked again, after a delay. The hub's own retries,
+// with other agents, come before.
 type retrying struct {
-	attempt int // the retry under way, or 0
-	// timer is set while the next attempt is waited for.
+	attempt int // the number of the retry under way, or 0
+	// timer is set while the run waits for the next attempt.
 	timer *time.Timer
-	// since is where the messages of the attempt begin.
+	// since is the index of the first message of the attempt.
 	since int
-	// compacted says that the conversation has been compacted for it.
+	// compacted says that the conversation was compacted for this run.
 	compacted bool
 }
 
-// retry has a step that failed asked again, if that can help. It reports whether it
-// does: then the run goes on. A failure behind a tool call is final, since asking
-// again would use the tool twice.
+// retry schedules another attempt of a step that failed, if that can help, and reports
+// whether it does: then the run goes on. A failure after a tool call is final, since another
+// attempt would use the tool twice.
 func (st *step) retry(f *core.Fault) bool {
 	s := st.run.session.server
 	r := st.run
 	ss := r.session
 	n := r.retrying.attempt + 1
-	if !passes(f) || r.aborted || ss.deleted || ss.noRetry || s.engine.Draining() || n > s.opts.Retries || calledTools(st) {
+	if !mayPass(f) || r.aborted || ss.deleted || ss.noRetry || s.engine.Draining() || n > s.opts.Retries || calledTools(st) {
 		return false
 	}
 	delay := s.opts.RetryDelay << (n - 1)
@@ -41,21 +40,20 @@ func (st *step) retry(f *core.Fault) bool {
 		return false
 	}
 	r.retrying.attempt = n
-	r.tellBetween(ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.RetryStart(n, s.opts.Retries, delay, render.FaultMessage(f)))
+	r.sendBetween(ss.envelope.AgentEnd(r.messages[r.retrying.since:]), ss.envelope.RetryStart(n, s.opts.Retries, delay, render.FaultMessage(f)))
 	r.retrying.timer = time.AfterFunc(delay, func() {
 		s.engine.Lock()
 		defer s.engine.Unlock()
 		if r.retrying.timer != nil && r.retrying.attempt == n {
-			r.askAgain(st, deadline)
+			r.repeatStep(st, deadline)
 		}
 	})
 	return true
 }
 
-// passes reports whether the agent that failed may succeed when it is asked again: what is
-// retryable for another reason is for another agent, whom the hub has asked already where
-// the address allows it.
-func passes(f *core.Fault) bool {
+// mayPass reports whether the same agent may succeed when it is asked again. Other retryable
+// faults are for another agent, which the hub has asked already if the address allows it.
+func mayPass(f *core.Fault) bool {
 	if f == nil || !f.Retryable {
 		return false
 	}
@@ -66,34 +64,34 @@ func passes(f *core.Fault) bool {
 	return false
 }
 
-// calledTools reports whether the agent has used tools in the step.
+// calledTools reports whether the agent has called tools in the step.
 func calledTools(st *step) bool {
 	return slices.ContainsFunc(st.task.Events(), func(e core.Event) bool { return e.Body.Kind() == core.KindToolCall })
 }
 
-// askAgain asks once more what the step did, with what was pushed into it.
-func (r *run) askAgain(st *step, deadline time.Time) {
-	said := st.said
+// repeatStep makes another attempt of the step, with the messages injected into it.
+func (r *run) repeatStep(st *step, deadline time.Time) {
+	input := st.input
 	for _, e := range st.task.Events() {
 		if in, ok := e.Body.(core.Injected); ok && !refused(st.task.Events(), in.ID) {
-			said = append(slices.Clip(said), queued{text: in.Content, from: said[0].from})
+			input = append(slices.Clip(input), userMessage{text: in.Content, from: input[0].from})
 		}
 	}
-	task, err := r.session.ask(said, deadline)
+	task, err := r.session.ask(input, deadline)
 	if err != nil {
 		r.giveUp(core.AsFault(err).Message)
 		return
 	}
 	r.retrying.timer = nil
-	// What the agent said in the attempt is gone with it, but for a branch of the tree.
-	pushed := slices.DeleteFunc(slices.Clone(r.messages[st.from:]), func(m conversation.Message) bool { return m.Role != conversation.RoleUser })
+	// The answer of the failed attempt stays in the tree only, as a branch.
+	injected := slices.DeleteFunc(slices.Clone(r.messages[st.from:]), func(m conversation.Message) bool { return m.Role != conversation.RoleUser })
 	r.messages = r.messages[:st.from]
 	r.session.tree.Move(st.leaf)
-	for _, m := range pushed {
-		r.say(m)
+	for _, m := range injected {
+		r.addMessage(m)
 	}
 	r.retrying.since = len(r.messages)
-	r.begin(nil, task, nil).said = said
+	r.begin(nil, task, nil).input = input
 }
 
 func refused(events []core.Event, injection string) bool {
@@ -103,7 +101,7 @@ func refused(events []core.Event, injection string) bool {
 	})
 }
 
-// giveUp ends a run that waits for its next attempt, or has come to it in vain.
+// giveUp ends a run whose next attempt is not made.
 func (r *run) giveUp(why string) {
 	if r.retrying.timer != nil {
 		r.retrying.timer.Stop()
@@ -111,10 +109,10 @@ func (r *run) giveUp(why string) {
 	}
 	r.endRetries(why)
 	r.closeRun()
-	r.over(command.Outcome{})
+	r.finish(command.Outcome{})
 }
 
-// stopRetrying ends the runs that wait for their next attempt: the hub is stopping.
+// stopRetrying ends the runs that wait for their next attempt, because the hub is stopping.
 func (s *Server) stopRetrying() {
 	for _, ss := range s.sessions {
 		if r := ss.run; r != nil && r.retrying.timer != nil {
@@ -123,32 +121,31 @@ func (s *Server) stopRetrying() {
 	}
 }
 
-// endRetries tells how the retries of a run ended: with success, or why without.
+// endRetries tells clients how the retries of a run ended: a success if problem is "".
 func (r *run) endRetries(problem string) {
 	n := r.retrying.attempt
 	if n == 0 {
 		return
 	}
 	r.retrying.attempt = 0
-	r.tellBetween(r.session.envelope.RetryEnd(n, problem))
+	r.sendBetween(r.session.envelope.RetryEnd(n, problem))
 }
 
-// tellBetween tells clients something between two tasks of a run, also those that come
-// later.
-func (r *run) tellBetween(frames ...[]byte) {
+// sendBetween sends frames between two tasks of a run, also to later subscribers.
+func (r *run) sendBetween(frames ...[]byte) {
 	st := &step{run: r, before: r.last(), opening: frames, answer: func(*render.View) {}}
 	r.steps = append(r.steps, st)
-	r.session.readers.tellStep(st)
+	r.session.subscribers.sendStep(st)
 }
 
 func setAutoRetry(_ *Server, x *request) command.Outcome {
-	x.on.noRetry = x.Is("enabled", "false")
+	x.target.noRetry = x.Is("enabled", "false")
 	return command.Outcome{}
 }
 
-// abortRetry ends the run that waits for its next attempt, if one does.
+// abortRetry ends a run that waits for its next attempt.
 func abortRetry(s *Server, x *request) command.Outcome {
-	if r := x.on.run; r != nil && r.retrying.timer != nil {
+	if r := x.target.run; r != nil && r.retrying.timer != nil {
 		r.giveUp(render.RetryCancelled)
 	}
 	return command.Outcome{}

@@ -16,22 +16,22 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// run is one prompt under way with everything that was queued behind it: a series
-// of steps, each a task of the hub.
+// run is a prompt under way and the messages queued after it: a series of steps, each a
+// task of the hub.
 type run struct {
 	session *session
-	prompt  *request // nil of one that began with what somebody else has asked
-	// steps are in order; the last is under way.
+	prompt  *request // nil of a run that shows the task of somebody else
+	// steps are in order. The last is under way.
 	steps    []*step
 	messages []conversation.Message // of the run so far
 	aborted  bool
 	retrying retrying
 
-	few runRoom
+	inline runStorage
 }
 
-// runRoom is the memory of a run with one question and one answer, as most are.
-type runRoom struct {
+// runStorage is the memory of a run of one question and one answer, which most are.
+type runStorage struct {
 	step     step
 	steps    [1]*step
 	messages [2]conversation.Message
@@ -40,44 +40,44 @@ type runRoom struct {
 // newRun returns a run that has not begun.
 func newRun(ss *session, prompt *request) *run {
 	r := &run{session: ss, prompt: prompt}
-	r.steps, r.messages = r.few.steps[:0], r.few.messages[:0]
+	r.steps, r.messages = r.inline.steps[:0], r.inline.messages[:0]
 	return r
 }
 
-// newStep returns a step to fill in, which open adds to the run.
+// newStep returns an empty step. [step.open] adds it to the run.
 func (r *run) newStep() *step {
 	if len(r.steps) == 0 {
-		return &r.few.step
+		return &r.inline.step
 	}
 	return &step{}
 }
 
 func (r *run) last() *step { return r.steps[len(r.steps)-1] }
 
-// step is one turn of the user and the task that answers it.
+// step is one turn of the user, and the task that answers it.
 type step struct {
 	run *run
-	// before is the step before this one, or nil: it is told first.
+	// before is the step before this one, or nil. Clients get it first.
 	before *step
-	said   []queued
-	// opening is what clients are told before the task's own events.
+	input  []userMessage
+	// opening has the frames that clients get before the events of the task.
 	opening [][]byte
-	task    *task.Task         // nil of a step that the hub refused, or answers itself
-	foreign bool               // somebody else has opened the task
-	seen    uint64             // the sequence number of the task that was followed last
-	answer  func(*render.View) // tells such a step
-	// record puts the messages together for the session.
+	task    *task.Task         // nil if the hub refused it, or answers itself
+	foreign bool               // somebody else opened the task
+	seen    uint64             // the last sequence number of the task that was handled
+	answer  func(*render.View) // renders a step without a task
+	// record makes the messages of the session.
 	record render.View
-	// from is where what answers it begins in the messages of the run, and leaf what
-	// that follows in the conversation.
+	// from is the index of the answer in the messages of the run, and leaf the entry of the
+	// conversation that it follows.
 	from int
 	leaf *conversation.Node
-	// steered is what was pushed into the task here, by the id of its injection.
-	steered map[string]queued
+	// steered are the messages injected into the task, by the id of the injection.
+	steered map[string]userMessage
 }
 
-// size is how many bytes a step keeps in memory that waits to be told: its opening and
-// what its task was asked. What came of it is counted with the agent_end behind it.
+// size is how many bytes a waiting step holds in memory: its opening and the request of its
+// task. The answer is counted with the agent_end that follows.
 func (st *step) size() int {
 	n := 0
 	for _, frame := range st.opening {
@@ -89,19 +89,19 @@ func (st *step) size() int {
 	return n
 }
 
-// pushed notes that the agent is told what the user says while it works.
-func (st *step) pushed(injection string, q queued) {
+// addInjected notes that a message of the user was injected into the task.
+func (st *step) addInjected(injection string, q userMessage) {
 	if st.steered == nil {
-		st.steered = map[string]queued{}
+		st.steered = map[string]userMessage{}
 	}
 	st.steered[injection] = q
 }
 
-// ask opens a task for what the user says. It returns the Fault of the hub when it
-// takes no task.
-func (ss *session) ask(said []queued, deadline time.Time) (*task.Task, error) {
+// ask opens a task for messages of the user. It returns the Fault of the hub, or of an open
+// circuit.
+func (ss *session) ask(input []userMessage, deadline time.Time) (*task.Task, error) {
 	s := ss.server
-	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Thread: ss.thread, History: ss.historyToTell(), Deadline: deadline}
+	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Thread: ss.thread, History: ss.priorHistory(), Deadline: deadline}
 	if req.To.IsZero() {
 		req.To = core.ToAny()
 	}
@@ -110,70 +110,69 @@ func (ss *session) ask(said []queued, deadline time.Time) (*task.Task, error) {
 		s.engine.Reject(command.BreakerOpen)
 		return nil, err
 	}
-	texts := ss.untold.paragraphs()
-	for _, q := range said {
+	texts := ss.unreported.paragraphs()
+	for _, q := range input {
 		texts = append(texts, q.text)
 		req.Attachments = append(req.Attachments, q.images...)
 	}
 	req.Content = strings.Join(texts, "\n\n")
 	req.Context = thinkingContext(ss.tree.Level)
-	task, err := s.openTask(req, hub.OpenOptions{For: requester(said[0].from), Keep: true, Unwatched: true}, ss.hasTalkedWith(req.To))
+	task, err := s.openTask(req, hub.OpenOptions{For: requester(input[0].from), Keep: true, Unwatched: true}, ss.knowsAgent(req.To))
 	if err != nil {
 		s.circuits.Bind(call, "")
 		return nil, err
 	}
 	s.circuits.Bind(call, task.ID())
-	ss.untold = untoldBash{}
+	ss.unreported = unreportedBash{}
 	if with := s.threads[ss.thread]; with != nil && len(with.sessions) > 1 {
-		with.tellOthers(ss, task)
+		with.shareTask(ss, task)
 	}
 	return task, nil
 }
 
-// begin adds a step to the run. task is nil when the hub refused it, or answers
-// itself: then answer tells it to a view.
-func (r *run) begin(said []queued, task *task.Task, answer func(*render.View)) *step {
+// begin adds a step to the run. Without a task, answer renders the answer.
+func (r *run) begin(input []userMessage, task *task.Task, answer func(*render.View)) *step {
 	now := time.Now().UnixMilli()
 	before := len(r.messages)
-	for _, q := range said {
-		r.say(conversation.UserMessage(q.text, q.images, now))
+	for _, q := range input {
+		r.addMessage(conversation.UserMessage(q.text, q.images, now))
 	}
 	st := r.newStep()
-	st.run, st.said, st.task, st.answer = r, said, task, answer
+	st.run, st.input, st.task, st.answer = r, input, task, answer
 	st.open(r.messages[before:])
 	return st
 }
 
-// open adds a step to its run; words are the messages that it begins with, which have
-// been said: none of a step that asks again.
-func (st *step) open(words []conversation.Message) {
+// open adds a step to its run. asked are the messages that it begins with, which the run
+// already has: none for a step that is a retry.
+func (st *step) open(asked []conversation.Message) {
 	s := st.run.session.server
 	r := st.run
 	if len(r.steps) > 0 {
 		st.before = r.last()
 	}
-	runBegins := len(r.steps) == 0 || len(words) == 0 // asked again
-	st.opening = r.session.envelope.Opening(words, runBegins)
+	runBegins := len(r.steps) == 0 || len(asked) == 0 // a retry begins the run again
+	st.opening = r.session.envelope.Opening(asked, runBegins)
 	st.from, st.leaf = len(r.messages), r.session.tree.Leaf
 	r.steps = append(r.steps, st)
 	if st.task == nil {
-		st.record.Begin(r.session.rendered(""), nil, 0)
+		st.record.Begin(r.session.renderTask(""), nil, 0)
 		st.answer(&st.record)
 	} else {
 		id := st.task.ID()
-		rendered := r.session.rendered(id)
-		beside := s.runs[id]
-		if len(beside) == 0 {
-			rendered.Count = s.rendering.Count // here alone: once for all views of the task
+		rendered := r.session.renderTask(id)
+		others := s.runs[id]
+		if len(others) == 0 {
+			rendered.Count = s.rendering.Count // only here: once for all views of the task
 		}
 		st.record.Begin(rendered, nil, 0)
-		s.runs[id] = append(beside, st)
+		s.runs[id] = append(others, st)
 		_ = s.root.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task
 	}
-	r.session.readers.tellStep(st)
+	r.session.subscribers.sendStep(st)
 }
 
-// follow takes in the events of a step's task.
+// follow handles the events of the step's task.
 func (st *step) follow(events []core.Event) {
 	s := st.run.session.server
 	ss := st.run.session
@@ -184,17 +183,17 @@ func (st *step) follow(events []core.Event) {
 		}
 		st.seen = e.End()
 		_ = e.Deliver(&st.record) // a view returns no error
-		st.gather()
+		st.takeMessages()
 		if !st.foreign {
 			s.circuits.Observe(st.task.ID(), e)
 		}
 		switch b := e.Body.(type) {
 		case core.Assigned:
 			if !st.foreign || ss.agent.IsZero() {
-				ss.answeredBy(b.Agent)
+				ss.bindToAssigned(b.Agent)
 			}
 		case core.SessionLost:
-			delete(ss.informed, st.record.Agent())
+			delete(ss.informedAgents, st.record.Agent())
 		case core.InjectionAnswered:
 			if q, here := st.steered[b.ID]; here && !b.Accepted {
 				ss.queue.steering = append(ss.queue.steering, q)
@@ -207,7 +206,7 @@ func (st *step) follow(events []core.Event) {
 		case core.Failed:
 			o := command.Outcome{}
 			if !st.foreign {
-				o = st.ranOut(e, b)
+				o = st.timedOut(e, b)
 			}
 			if o.Err != "" || st.foreign || !st.compactAndRetry(b.Fault) && !st.retry(b.Fault) {
 				st.end(o, render.FaultMessage(b.Fault))
@@ -216,9 +215,9 @@ func (st *step) follow(events []core.Event) {
 	}
 }
 
-// ranOut tells a prompt that the hub ended at its deadline from one whose agent
-// failed: only the former is a failure of the command (facts, section 3.5).
-func (st *step) ranOut(e core.Event, b core.Failed) command.Outcome {
+// timedOut returns the outcome of a prompt whose task failed: a failure of the command
+// only if the hub ended the task at its deadline (facts, section 3.5).
+func (st *step) timedOut(e core.Event, b core.Failed) command.Outcome {
 	s := st.run.session.server
 	deadline := st.task.Request().Deadline
 	if b.Fault == nil || b.Fault.Code != core.CodeTimeout || e.At.Before(deadline) {
@@ -227,8 +226,8 @@ func (st *step) ranOut(e core.Event, b core.Failed) command.Outcome {
 	return command.Outcome{Err: fmt.Sprintf("Command 'prompt' timed out after %dms", s.opts.Commands.PromptTimeout.Milliseconds()), TimedOut: true}
 }
 
-// end ends a step: with the next of what was queued, or, at the latest where there
-// was a problem, with the run.
+// end ends a step. The run goes on with the next queued message; without one, or with a
+// problem, it ends.
 func (st *step) end(o command.Outcome, problem string) {
 	s := st.run.session.server
 	r := st.run
@@ -242,48 +241,48 @@ func (st *step) end(o command.Outcome, problem string) {
 		if !ok {
 			break
 		}
-		ss.readers.tellBehind(r.last(), ss.queue.frame(ss.envelope))
-		task, err := ss.ask([]queued{q}, time.Now().Add(s.opts.Commands.PromptTimeout))
+		ss.subscribers.sendAfter(r.last(), ss.queue.frame(ss.envelope))
+		task, err := ss.ask([]userMessage{q}, time.Now().Add(s.opts.Commands.PromptTimeout))
 		if err == nil {
-			r.begin([]queued{q}, task, nil)
+			r.begin([]userMessage{q}, task, nil)
 			return
 		}
 		at, fault := time.Now(), core.AsFault(err)
-		r.begin([]queued{q}, nil, func(v *render.View) {
+		r.begin([]userMessage{q}, nil, func(v *render.View) {
 			_ = v.Failed(core.Event{At: at}, core.Failed{Fault: fault}) // a view returns no error
-		}).gather()
+		}).takeMessages()
 		more = false
 	}
 	r.endRun()
 	r.endRetries(problem)
 	r.closeRun()
 	if problem != "" || !r.compactAfter() {
-		r.over(o)
+		r.finish(o)
 	}
 }
 
-// cutOff ends a step of whose task the hub tells no more.
+// cutOff ends a step whose task has no more events because the hub stopped.
 func (st *step) cutOff() {
-	_ = st.record.Failed(core.Event{At: time.Now()}, core.Failed{Fault: cutOff}) // a view returns no error
-	st.gather()
-	st.end(command.Outcome{}, render.FaultMessage(cutOff))
+	_ = st.record.Failed(core.Event{At: time.Now()}, core.Failed{Fault: errCutOff}) // a view returns no error
+	st.takeMessages()
+	st.end(command.Outcome{}, render.FaultMessage(errCutOff))
 }
 
-// say adds a message to the run and to the conversation of its session.
-func (r *run) say(m conversation.Message) {
+// addMessage adds a message to the run and to the conversation of its session.
+func (r *run) addMessage(m conversation.Message) {
 	r.messages = append(r.messages, m)
 	r.session.file.Append(r.session.tree.AppendMessage(m))
 }
 
-// gather takes over the messages that have ended in a step.
-func (st *step) gather() {
+// takeMessages adds the completed messages of the step to its run.
+func (st *step) takeMessages() {
 	for _, m := range st.record.TakeMessages() {
-		st.run.say(m)
+		st.run.addMessage(m)
 	}
 }
 
-// over lets the lane go on behind a run.
-func (r *run) over(o command.Outcome) {
+// finish ends the turn of the run in its lane.
+func (r *run) finish(o command.Outcome) {
 	s := r.session.server
 	if r.prompt != nil {
 		r.prompt.Finish(o)
@@ -292,19 +291,19 @@ func (r *run) over(o command.Outcome) {
 	s.engine.EndTurn(r.session.key)
 }
 
-// endRun tells that a run has ended, to each client once it has been told the rest.
+// endRun sends agent_end to each client once it has all of the run.
 func (r *run) endRun() {
-	r.session.readers.tellBehind(r.last(), r.session.envelope.AgentEnd(r.messages[r.retrying.since:]))
+	r.session.subscribers.sendAfter(r.last(), r.session.envelope.AgentEnd(r.messages[r.retrying.since:]))
 }
 
-// closeRun leaves the session idle. What is sent behind it stands behind a fence at
-// those clients that are still being told the run.
+// closeRun leaves the session idle. For a client that has not received all of the run, what
+// is sent next waits behind a fence.
 func (r *run) closeRun() {
 	s := r.session.server
 	ss := r.session
 	ss.run = nil
-	for _, c := range ss.readers {
-		c.out.over(r)
+	for _, c := range ss.subscribers {
+		c.out.runEnded(r)
 	}
 	for _, st := range r.steps {
 		if st.task == nil {

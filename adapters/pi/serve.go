@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// Transport is what carries a connection: the specification words a few things by
-// it. The zero Transport is WebSocket.
+// Transport is what carries a connection. A few texts of the specification depend on it.
+// The zero Transport is WebSocket.
 type Transport string
 
 // The transports (section 3).
@@ -26,9 +26,9 @@ const (
 	Stdio     Transport = "stdio"
 )
 
-// ConnOptions say who is on a connection and how it wants to be told things.
+// ConnOptions describe a connection.
 type ConnOptions struct {
-	// Principal is who sends. Without an id it gets one of its own. On an open hub, where
+	// Principal is the client. Without an id it gets a generated one. On an open hub, where
 	// clients share their sessions, it is an operator.
 	Principal core.Principal
 	Transport Transport
@@ -36,8 +36,8 @@ type ConnOptions struct {
 	Lifecycle Lifecycle
 }
 
-// Serve holds a connection until it ends and returns why. When it returns the
-// connection is down and nothing runs for it any more, except its prompts.
+// Serve serves a connection until it ends, and returns the reason. When it returns, only
+// the prompts of the connection may still run.
 func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o ConnOptions) link.Reason {
 	c := s.newConnection(o)
 	opts := s.opts.Link
@@ -46,7 +46,7 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 	}
 	c.link = link.New(conn, opts)
 	if full := s.attach(c); full != nil {
-		c.link.Close(*full) // nothing was queued: the connection goes down at once
+		c.link.Close(*full) // nothing is queued, so it closes at once
 	}
 	log := s.opts.Log.With("principal", c.principal.ID, "transport", string(c.transport))
 	log.Info("pi client connected")
@@ -69,7 +69,7 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 func (s *Server) newConnection(o ConnOptions) *connection {
 	c := &connection{
 		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), snapshots: o.Snapshots, lifecycle: o.Lifecycle, out: newOutbox(s.opts.BacklogBytes),
-		reading: map[*session]struct{}{}, views: map[*step]*render.View{},
+		subscriptions: map[*session]struct{}{}, views: map[*step]*render.View{},
 	}
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
 	c.principal.Dialect = cmp.Or(c.principal.Dialect, Name)
@@ -86,8 +86,8 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 	return c
 }
 
-// attach lets the client hear what is broadcast, server_ready and what the start found first. It returns why
-// there is no room for it.
+// attach adds the connection to those that get broadcasts, and sends it server_ready and
+// what the server recovered at its start. It returns the reason why there is no room.
 func (s *Server) attach(c *connection) *link.Reason {
 	s.engine.Lock()
 	defer s.engine.Unlock()
@@ -104,7 +104,7 @@ func (s *Server) attach(c *connection) *link.Reason {
 		"serverVersion": s.opts.Version, "protocolVersion": ProtocolVersion, "transports": []Transport{WebSocket, Stdio},
 	}))})
 	c.push(item{frame: render.ServerEvent("startup_recovery_summary", wire.Encode(s.engine.Journal().Recovered(c.Scope, redacted, false)))})
-	s.happened("server_ready")
+	s.recordEvent("server_ready")
 	s.clients, c.Attached = append(s.clients, c), true
 	s.connected++
 	if c.Namespace = (command.Namespace{Principal: c.Scope}); c.Scope == "" {
@@ -124,11 +124,11 @@ func (s *Server) detach(c *connection) {
 	if c.transport == WebSocket {
 		s.sockets--
 	}
-	for ss := range c.reading {
-		ss.readers = without(ss.readers, c)
+	for ss := range c.subscriptions {
+		ss.subscribers = without(ss.subscribers, c)
 		ss.watchQuestions()
 	}
-	s.disown(c)
+	s.orphanSessions(c)
 	if !s.opts.DropTasks {
 		return
 	}
@@ -145,8 +145,8 @@ func (s *Server) detach(c *connection) {
 	}
 }
 
-// receive takes one frame from the client. While its outbox is full the client has
-// to wait: it sends faster than it reads.
+// receive handles one frame. It blocks while the outbox is full, so that a client cannot
+// send faster than it reads.
 func (c *connection) receive(ctx context.Context, frame []byte) error {
 	if err := c.out.wait(ctx); err != nil {
 		return nil // the link is closed and knows why
@@ -178,7 +178,7 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// rejected answers a frame that the transport did not take.
+// rejected answers a frame that the transport did not accept.
 func (c *connection) rejected(_ context.Context, r *link.Reject) error {
 	if r.Cause == link.TooLarge && r.Size > 0 {
 		c.refuseSize(r.Size, r.Limit)
@@ -193,7 +193,7 @@ func (c *connection) refuseSize(size, limit int) {
 	c.push(item{frame: command.Refusal(fmt.Sprintf("Message size %d exceeds limit %d", size, limit))})
 }
 
-// carrier is how the specification's reference calls what a client came over.
+// carrier is the reference's word for the transport in its errors.
 func (t Transport) carrier() string {
 	if t == Stdio {
 		return "transport"

@@ -21,72 +21,69 @@ import (
 // Name is the dialect.
 const Name = "pi"
 
-// ProtocolVersion is the version of the protocol that is spoken (section 2.1).
+// ProtocolVersion is the version of the protocol (section 2.1).
 const ProtocolVersion = "1.0.0"
 
 // Options make a Server. A zero field takes its default.
 type Options struct {
-	// Version is told as serverVersion; default "dev".
+	// Version is sent as serverVersion; default "dev".
 	Version string
 	// Commands are the options of the engine of commands. Its Log is that of the server.
 	Commands command.Options
 	// MaxMessageBytes bounds one frame of a client; default 10 MiB.
 	MaxMessageBytes int
-	// MaxSessions bounds the live sessions of a client, which is a principal, or on an open
-	// hub a connection, and AllSessions those of all; default 100 and 10,000. Beyond it
-	// idle sessions without a subscriber are parked.
+	// MaxSessions bounds the sessions of a client in memory, which is a principal, or on an
+	// open hub a connection, and AllSessions those of all clients; default 100 and 10,000.
+	// Beyond them idle sessions without a subscriber are parked.
 	MaxSessions, AllSessions int
 	// MaxConnections bounds the WebSocket connections; default 1000.
 	MaxConnections int
-	// BacklogBytes bounds what waits for a client that reads more slowly than it is
-	// told things, the events of runs apart, which wait in the hub; default 32 MiB.
-	// Beyond it the client is closed.
+	// BacklogBytes bounds what waits for a slow client, except the events of runs, which wait
+	// in the hub; default 32 MiB. Beyond it the connection is closed.
 	BacklogBytes int
-	// SessionLifetime is how long a session lives from its creation; one that is at
-	// work then lives until it is idle. Default 24 h, negative for ever.
+	// SessionLifetime is how long a session lives from its creation; a busy one lives until
+	// it is idle. Default 24 h, negative for no limit.
 	SessionLifetime time.Duration
-	// Breakers say when agents that fail and bash are not asked for a while.
+	// Breakers configure the circuit breakers of agents and of bash.
 	Breakers command.Breakers
-	// Bash lets every client run programs, as the user of the hub and for as long as
-	// PromptTimeout.
+	// Bash lets every client run programs as the user of the hub, for at most the prompt
+	// timeout.
 	Bash bool
-	// Reaper is a command line that runs the one behind it as reaper.Run does, so that
-	// nothing outlives its bash. Without it what leaves the process group does.
+	// Reaper is a command line that runs the arguments after it as reaper.Run does, so that
+	// no process outlives its bash. Without it one that leaves the process group does.
 	Reaper []string
-	// Retries is how often what failed in a way that may pass is asked again, unless the
-	// session has set_auto_retry off, and RetryDelay how long before the first time; each
-	// further delay is twice as long. Default 3, negative for never, and 2 s.
+	// Retries bounds the retries after a failure that may pass, unless the session has
+	// set_auto_retry off; default 3, negative for none. RetryDelay is the delay before the
+	// first, which doubles with each further one; default 2 s.
 	Retries    int
 	RetryDelay time.Duration
-	// CompactAt is at which percentage of its agent's context window a conversation is
-	// compacted, unless the session has set_auto_compaction off; default 87, negative
-	// for never.
+	// CompactAt is the percentage of its agent's context window at which a conversation is
+	// compacted, unless the session has set_auto_compaction off; default 87, negative for
+	// never.
 	CompactAt int
-	// Dialects are those of the agents of the hub: a conversation in a file that was had
-	// with one of them stays bound to its agent, whether or not that is here.
+	// Dialects are the dialects of the hub's agents. The conversation of a file stays bound
+	// to an agent of these, even if it is away.
 	Dialects []string
-	// DropTasks stops a prompt when the client that sent it leaves. Without it prompts
-	// run on.
+	// DropTasks stops a prompt when the client that sent it leaves.
 	DropTasks bool
-	// GatherTime is how long lifecycle events of others' commands wait for more, so that
-	// each of them does not wake every client; default 10 ms, negative for not at all.
+	// GatherTime is how long the lifecycle events of others' commands are batched, so that
+	// not each of them wakes every client; default 10 ms, negative for not at all.
 	GatherTime time.Duration
-	// DrainTimeout is told to clients with server_shutdown; default 30 s.
+	// DrainTimeout is sent to clients with server_shutdown; default 30 s.
 	DrainTimeout time.Duration
-	// Dir is the working directory of sessions that name none; default that of the
-	// process.
+	// Dir is the working directory of sessions that name none; default that of the process.
 	Dir string
-	// SessionDir is where conversations are written to; "" keeps them in memory alone.
+	// SessionDir is where conversations are written to; "" keeps them in memory only.
 	SessionDir string
-	// SessionRoots are directories below which files are listed and loaded beside it.
+	// SessionRoots are further directories below which files are listed and loaded.
 	SessionRoots []string
-	// ExportDirs are directories below which pages may be exported beside SessionDir.
+	// ExportDirs are further directories below which pages may be exported.
 	ExportDirs []string
 	// MaxFileBytes bounds a session file that is loaded; default 64 MiB.
 	MaxFileBytes int64
 	// Link bounds the connections.
 	Link link.Options
-	// Log gets what operators should know; nil discards it.
+	// Log is for operators; nil discards it.
 	Log *slog.Logger
 }
 
@@ -118,8 +115,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server holds the pi sessions of one hub; all pi connections share it. It is safe
-// for concurrent use.
+// Server holds the pi sessions of one hub, which all pi connections share. It is safe for
+// concurrent use.
 type Server struct {
 	hub      *hub.Hub
 	handlers map[string]handler
@@ -127,27 +124,27 @@ type Server struct {
 	engine   *command.Engine
 	dialects *dialects
 
-	rendering render.Task // what the views of all tasks have in common
+	rendering render.Task // common to the views of all tasks
 
-	root *hub.Session  // watches every run, for the sessions' own sake
-	done chan struct{} // closed when the root has read everything
+	root *hub.Session  // reads the tasks of all runs, for the sessions
+	done chan struct{} // closed when root has no more events
 
 	store *conversation.Store // of session files
 
-	quit      context.CancelFunc // ends the work beside the lock
-	working   sync.WaitGroup
-	jobs      *command.Jobs // at the disk
-	lists     *command.Jobs // of the files there, one at a time
-	summaries *command.Jobs // questions that are being prepared
-	sessions  map[command.Key]*session
-	parked    *lru.Cache[command.Key, *parked]
-	clients   []*connection
-	gathered  *time.Timer             // has clients sent what is pushed for later; nil before the first
-	gathering bool                    // gathered is set
-	sockets   int                     // clients over WebSocket
-	runs      map[core.TaskID][]*step // more than one where sessions share a thread
-	threads   map[core.ThreadID]*sharedThread
-	connected uint64 // connections so far
+	quit         context.CancelFunc // ends the workers
+	working      sync.WaitGroup
+	jobs         *command.Jobs // that use the disk
+	lists        *command.Jobs // lists of files, one at a time
+	summaries    *command.Jobs // the preparation of summaries
+	sessions     map[command.Key]*session
+	parked       *lru.Cache[command.Key, *parked]
+	clients      []*connection
+	flushTimer   *time.Timer             // calls flushGathered; nil before its first use
+	flushPending bool                    // flushTimer is set
+	sockets      int                     // clients over WebSocket
+	runs         map[core.TaskID][]*step // more than one where sessions share a thread
+	threads      map[core.ThreadID]*sharedThread
+	connected    uint64 // connections so far
 
 	circuits     *command.AgentCircuits
 	bash         *command.Circuit // of all sessions together
@@ -167,7 +164,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
 		circuits: command.NewAgentCircuits(opts.Breakers.Agent), bash: command.NewCircuit("bash_global", opts.Breakers.BashAll),
 	}
-	s.rendering, s.store, s.engine = s.newRendering(), s.newStore(), command.New(engineHost{s}, opts.Commands)
+	s.rendering, s.store, s.engine = s.newRenderTask(), s.newStore(), command.New(engineHost{s}, opts.Commands)
 	s.opts.Commands = s.engine.Options() // with its defaults
 	ctx, stop := context.WithCancel(context.Background())
 	s.quit = stop
@@ -180,27 +177,26 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	return s
 }
 
-// Close ends the server: what it still knows of running prompts is lost to it, not
-// to the hub. It waits until the server has let go of the hub; call it once the hub
-// is closed and the connections have ended.
+// Close ends the server and waits for its goroutines. Call it once the hub is closed and the
+// connections have ended.
 func (s *Server) Close() {
 	s.root.Close(nil)
 	<-s.done
 	s.quit()
 	s.closeSessions()
 	s.working.Wait()
-	s.engine.Close() // behind that work: what is answered in a hurry is kept too
+	s.engine.Close() // after the workers, whose outcomes the journal keeps too
 	s.store.FlushAll()
 	s.engine.Lock()
 	defer s.engine.Unlock()
-	if s.gathered != nil {
-		s.gathered.Stop()
+	if s.flushTimer != nil {
+		s.flushTimer.Stop()
 	}
 }
 
-// Drain waits until every command has its response, so that the connections can
-// end; call it once the hub is closed. When ctx ends before, it stops what still
-// runs beside the hub, which is then answered as such, and does not wait for that.
+// Drain waits until every command has its response, so that the connections can end. Call it
+// once the hub is closed. When ctx ends first, it stops the programs and the workers and
+// returns; their commands are answered as cancelled.
 func (s *Server) Drain(ctx context.Context) {
 	select {
 	case <-s.engine.Idle():
@@ -215,8 +211,8 @@ func (s *Server) Drain(ctx context.Context) {
 	}
 }
 
-// record follows every run, so that the sessions know how they end whether or not
-// a client looks on.
+// record reads the tasks of every run, so that sessions are up to date with or without a
+// subscriber.
 func (s *Server) record() {
 	defer close(s.done)
 	for {
@@ -226,16 +222,16 @@ func (s *Server) record() {
 		case err != nil:
 			s.engine.Stop()
 			for _, ss := range s.sessions {
-				ss.stopFollowing() // there is nothing more to be heard
+				ss.stopFollowing()
 				if a := ss.summarizing; a != nil && a.task != nil {
-					a.over()
+					a.finish()
 				}
 				if r := ss.run; r != nil && ss.summarizing == nil && r.last().task != nil {
 					r.last().cutOff()
 				}
 			}
 			s.engine.Unlock()
-			s.engine.Journal().Flush() // clients are told what came of their commands before they are left
+			s.engine.Journal().Flush() // clients get their responses before the connections end
 			return
 		case b.Draining != "":
 			s.engine.Drain()
@@ -249,17 +245,17 @@ func (s *Server) record() {
 	}
 }
 
-// read takes in what has come of a task.
+// read handles events of a task.
 func (s *Server) read(b hub.Batch) {
 	switch tag := b.Tag.(type) {
 	case *summaryRequest:
 		tag.follow(b.Events)
 	case *sharedThread:
-		tag.opened(b.Task)
+		tag.taskOpened(b.Task)
 	case *step:
 		steps := s.runs[b.Task.ID()]
 		if len(steps) > 1 {
-			steps = slices.Clone(steps) // one that ends leaves them
+			steps = slices.Clone(steps) // a step that ends is removed from them
 		}
 		for _, st := range steps {
 			if b.Gap != nil && b.Gap.To > st.seen {
@@ -270,19 +266,19 @@ func (s *Server) read(b hub.Batch) {
 	}
 }
 
-// newRendering is what the views of all tasks have in common; it counts.
-func (s *Server) newRendering() render.Task {
+// newRenderTask returns what the views of all tasks have in common.
+func (s *Server) newRenderTask() render.Task {
 	limits := s.hub.Limits()
 	return render.Task{Provider: s.dialects.of, ApprovalTimeout: limits.ApprovalTimeout, MaxAttempts: max(0, limits.Retries), Count: s.count}
 }
 
-// rendered is what a view of a task of the session has to know. It does not count.
-func (ss *session) rendered(task core.TaskID) render.Task {
+// renderTask returns what a view of a task of the session needs. It does not count.
+func (ss *session) renderTask(task core.TaskID) render.Task {
 	s := ss.server
 	t := s.rendering
 	t.Envelope, t.ID, t.Count = ss.envelope, task, nil
 	return t
 }
 
-// count returns a function that counts what becomes of kinds in this dialect.
+// count counts an event of this dialect by its name.
 func (s *Server) count(what string) { s.hub.Count(Name + "." + what) }

@@ -11,55 +11,50 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// session is a conversation bound to an agent. It is touched in turns of the engine alone,
-// and so is all that hangs on it: runs, steps, queues, subscribers.
+// session is a conversation bound to an agent. It, its runs, steps, queue and subscribers
+// are accessed only in turns of the engine.
 type session struct {
 	server   *Server
 	key      command.Key
 	envelope render.Envelope // of its events
 	thread   core.ThreadID
-	viewer   core.Principal    // whose the session is
-	owner    command.Namespace // against whose limit it counts
+	viewer   core.Principal    // its owner, with the owner's rights to read
+	owner    command.Namespace // whose limit it counts against
 	created  time.Time
 	version  int
 	deleted  bool
-	// until is the number of the first command that is for another session of the name,
-	// once this one was deleted.
-	until uint64
+	// successorFrom is set when the session is deleted: commands from this number on are for
+	// another session of that name.
+	successorFrom uint64
 	binding
 	tree *conversation.Tree
-	file *conversation.File // of the tree; nil when it is kept in memory alone
+	file *conversation.File // of the tree; nil when it is kept in memory only
 	run  *run               // nil when idle
-	// noRetry says that what failed is not asked again.
-	noRetry     bool
+	// noRetry turns automatic retries off, noCompaction automatic compactions.
+	noRetry, noCompaction bool
+	// summarizing is the summary that the agent is asked for, compacting the compaction that
+	// it is for, if it is for one.
 	summarizing *summaryRequest
-	// compacting is what that is asked for, and noCompaction says that it is only when
-	// a client wants it.
-	compacting   *compaction
-	noCompaction bool
-	pause        pause // of what is compacted by itself
-	// history is what was said before the thread began, and informed who of those that
-	// remember a thread have heard it.
-	history  []core.Turn
-	informed map[core.AgentID]bool
+	compacting  *compaction
+	pause       pause // of automatic compactions
+	// history is the conversation before the thread began. informedAgents are the agents that
+	// remember threads and have been sent it.
+	history        []core.Turn
+	informedAgents map[core.AgentID]bool
 
-	queue   queue
-	readers subscribers
-	dialogs dialogs
-	upkeep
+	queue       queue
+	subscribers subscribers
+	dialogs     dialogs
 	membership
+
+	lastUsed    time.Time        // when its last command was admitted
+	expiryTimer *time.Timer      // nil without a limit
+	bash        *bashRun         // nil when none runs
+	circuit     *command.Circuit // of its bash; nil before the first
+	unreported  unreportedBash
 }
 
-// upkeep is what governance knows of a session.
-type upkeep struct {
-	touched time.Time        // by the last command for it
-	expiry  *time.Timer      // nil of one that lives for ever
-	bash    *bashRun         // nil when none runs
-	circuit *command.Circuit // of its bash; nil before the first
-	untold  untoldBash
-}
-
-// newSession makes a session of who sent x that has no conversation yet.
+// newSession returns a session without a conversation, owned by the client that sent x.
 func newSession(x *request, id string) *session {
 	scope := x.client.Scope
 	return &session{
@@ -68,11 +63,14 @@ func newSession(x *request, id string) *session {
 	}
 }
 
-// register lets the session be found.
+// register adds the session to the server and starts its lifetime.
 func (s *Server) register(ss *session) {
 	s.sessions[ss.key] = ss
 	s.parked.Remove(ss.key)
-	ss.startLifetime()
+	ss.lastUsed = time.Now()
+	if s.opts.SessionLifetime > 0 {
+		ss.expiryTimer = time.AfterFunc(s.opts.SessionLifetime, ss.expire)
+	}
 }
 
 // sessionInfo is SessionInfo (facts, section 4.1).
@@ -94,73 +92,58 @@ func (ss *session) info() sessionInfo {
 	}
 }
 
-// zombieAfter is how long after its last command an idle session counts as
-// forgotten (facts, section 4.5).
-const zombieAfter = 5 * time.Minute
-
-// startLifetime begins the lifetime of a session that was just made. [Server.unload]
-// ends it.
-func (ss *session) startLifetime() {
-	s := ss.server
-	ss.touched = time.Now()
-	if s.opts.SessionLifetime > 0 {
-		ss.expiry = time.AfterFunc(s.opts.SessionLifetime, func() { ss.retire() })
-	}
-}
-
-// retire deletes a session whose time is over. One that is at work gets as long as
-// that takes.
-func (ss *session) retire() {
+// expire deletes a session at the end of its lifetime, a busy one once it is idle.
+func (ss *session) expire() {
 	s := ss.server
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	switch {
 	case ss.deleted || s.engine.Stopped():
 	case ss.busy():
-		ss.expiry.Reset(time.Minute)
+		ss.expiryTimer.Reset(time.Minute)
 	default:
 		s.expired++
 		s.count("sessions.expired")
 		ss.unload(s.engine.NextNumber())
-		ss.sayDeleted()
+		ss.announceDeleted()
 	}
 }
 
-// busy reports whether something runs in the session.
+// busy reports whether a run, a program or a summary is under way in the session.
 func (ss *session) busy() bool { return ss.run != nil || ss.bash != nil || ss.summarizing != nil }
 
-// unload takes a session out of the server. What runs in it was stopped before; commands
-// from number until on are for another session of its name.
-func (ss *session) unload(until uint64) {
+// unload removes a session from the server. The caller has stopped what runs in it.
+// Commands from number successorFrom on are for another session of its name.
+func (ss *session) unload(successorFrom uint64) {
 	s := ss.server
-	ss.deleted, ss.until = true, until
+	ss.deleted, ss.successorFrom = true, successorFrom
 	delete(s.sessions, ss.key)
 	ss.file.Release()
 	ss.leaveThread()
-	if ss.expiry != nil {
-		ss.expiry.Stop()
+	if ss.expiryTimer != nil {
+		ss.expiryTimer.Stop()
 	}
-	for _, c := range ss.readers {
+	for _, c := range ss.subscribers {
 		c.unsubscribe(ss)
 	}
 	ss.watchQuestions()
 }
 
-// closeSessions ends what the sessions of a server that ends still have running.
+// closeSessions stops the programs and the timers of all sessions.
 func (s *Server) closeSessions() {
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	for _, ss := range s.sessions {
 		ss.bash.kill()
-		if ss.expiry != nil {
-			ss.expiry.Stop()
+		if ss.expiryTimer != nil {
+			ss.expiryTimer.Stop()
 		}
 	}
 }
 
-// sayDeleted tells everybody whom it concerns that a session is no more.
-func (ss *session) sayDeleted() {
+// announceDeleted tells the clients of its scope that the session was deleted.
+func (ss *session) announceDeleted() {
 	s := ss.server
-	s.happened("session_deleted")
+	s.recordEvent("session_deleted")
 	s.broadcast(ss.key.Scope, render.ServerEvent("session_deleted", wire.Encode(map[string]string{"sessionId": ss.key.ID})))
 }

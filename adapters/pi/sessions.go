@@ -30,7 +30,7 @@ var sessionIDs = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 func createSession(s *Server, x *request) command.Outcome {
 	if ss := x.find(); ss != nil {
-		return x.haveAlready(ss)
+		return x.existing(ss)
 	}
 	cwd, named := x.Text("cwd")
 	if !named {
@@ -44,7 +44,7 @@ func createSession(s *Server, x *request) command.Outcome {
 	})
 }
 
-// create makes a session in a directory, unless there is a problem with that.
+// create makes a session in a directory. A problem with the directory fails the command.
 func (x *request) create(cwd, problem string) command.Outcome {
 	s := x.client.server
 	id := x.Session
@@ -73,19 +73,19 @@ func (x *request) create(cwd, problem string) command.Outcome {
 	t := conversation.New(string(ss.thread), id, cwd, "")
 	ss.recordAgent(t)
 	ss.beginTree(t)
-	return x.created(ss)
+	return x.sessionCreated(ss)
 }
 
-// haveAlready is what comes of making a session that exists: it is what a command wants that
-// made it before the start and is done again.
-func (x *request) haveAlready(ss *session) command.Outcome {
+// existing is the outcome of making a session that exists: a failure, unless x made it
+// before a restart and is done again.
+func (x *request) existing(ss *session) command.Outcome {
 	if !x.IsRedo() {
 		return command.Failed(exists(x.Session))
 	}
-	return x.opened(ss)
+	return x.sessionOpened(ss)
 }
 
-// checkSession returns why x cannot make a session of the id, or "".
+// checkSession returns why x cannot make a session with the id, or "".
 func (x *request) checkSession(id string) string {
 	s := x.client.server
 	switch {
@@ -99,34 +99,33 @@ func (x *request) checkSession(id string) string {
 	return s.makeRoom(ownerOf(x.client))
 }
 
-// created says that x has made the session, and tells everybody. That one was loaded is
-// no event (facts, section 2.1).
-func (x *request) created(ss *session) command.Outcome {
+// sessionCreated is the outcome of making a session, which is announced to all clients of
+// its scope. Loading one is not announced (facts, section 2.1).
+func (x *request) sessionCreated(ss *session) command.Outcome {
 	s := x.client.server
-	o := x.opened(ss)
+	o := x.sessionOpened(ss)
 	o.After = func() {
-		s.happened("session_created")
+		s.recordEvent("session_created")
 		s.broadcast(ss.key.Scope, render.ServerEvent("session_created", o.Data))
 	}
 	return o
 }
 
-// opened says that x has a session now.
-func (x *request) opened(ss *session) command.Outcome {
+// sessionOpened is the outcome of a command that made or loaded a session.
+func (x *request) sessionOpened(ss *session) command.Outcome {
 	x.forSession(ss)
 	return command.Outcome{Data: wire.Encode(map[string]any{"sessionId": ss.key.ID, "sessionInfo": ss.info()})}
 }
 
-// newSessionID makes the id of a session that its client did not name.
+// newSessionID returns the id of a session that its client did not name.
 func newSessionID() string {
 	return fmt.Sprintf("session-%s-%08x", strconv.FormatInt(time.Now().UnixMilli(), 36), rand.Uint32())
 }
 
-// loadSession brings a conversation back from its file (section 20.2). Nobody else is
-// told of the session (facts, section 2.1).
+// loadSession makes a session of the conversation in a file (section 20.2).
 func loadSession(s *Server, x *request) command.Outcome {
 	if ss := x.find(); ss != nil {
-		return x.haveAlready(ss)
+		return x.existing(ss)
 	}
 	path, _ := x.Text("sessionPath")
 	return x.Work(s.jobs, func(context.Context) command.Outcome {
@@ -138,7 +137,7 @@ func loadSession(s *Server, x *request) command.Outcome {
 		defer s.engine.Unlock()
 		id := x.Session
 		if id == "" {
-			id = s.idOf(x.client.Scope, from)
+			id = s.freeID(x.client.Scope, from)
 		}
 		if problem := x.checkSession(id); problem != "" {
 			return command.Failed(problem)
@@ -146,13 +145,13 @@ func loadSession(s *Server, x *request) command.Outcome {
 		ss := newSession(x, id)
 		s.register(ss)
 		ss.load(from)
-		return x.opened(ss)
+		return x.sessionOpened(ss)
 	})
 }
 
-// idOf is the id of a session that is loaded without one: that under which it is
-// listed, else, when that is taken, a new one.
-func (s *Server) idOf(scope string, from conversation.Stored) string {
+// freeID returns the id of a session that is loaded without one: the id that it is listed
+// with, or a new one when that is taken.
+func (s *Server) freeID(scope string, from conversation.Stored) string {
 	id := conversation.StoredID(from.At.Path(), from.Tree.Header)
 	if _, taken := s.sessions[command.Key{Scope: scope, ID: id}]; taken || !sessionIDs.MatchString(id) || command.Units(id) > command.MaxID {
 		return newSessionID()
@@ -166,7 +165,7 @@ func deleteSession(s *Server, x *request) command.Outcome {
 	if ss == nil {
 		_, parked := s.parked.Remove(command.Key{Scope: x.client.Scope, ID: x.Session})
 		if parked || x.IsRedo() {
-			return command.Outcome{Data: deleted} // everybody has been told already
+			return command.Outcome{Data: deleted} // announced when it was parked
 		}
 		return command.Failed(notFound(x.Session))
 	}
@@ -177,13 +176,12 @@ func deleteSession(s *Server, x *request) command.Outcome {
 	ss.bash.kill()
 	ss.unload(x.Number())
 	return command.Outcome{Data: deleted, After: func() {
-		ss.sayDeleted()
+		ss.announceDeleted()
 		ss.stopFollowing()
 	}}
 }
 
-// switchSession subscribes the connection; a run that is under way is told from its
-// beginning.
+// switchSession subscribes the connection. A run under way is sent from its beginning.
 func switchSession(s *Server, x *request) command.Outcome {
 	ss := x.find()
 	if ss == nil {
@@ -206,13 +204,12 @@ func listSessions(s *Server, x *request) command.Outcome {
 
 func setName(s *Server, x *request) command.Outcome {
 	name, _ := x.Text("name")
-	x.on.add(sessionfile.Info{Name: strings.TrimSpace(name)})
+	x.target.addEntry(sessionfile.Info{Name: strings.TrimSpace(name)})
 	return command.Outcome{}
 }
 
-// checkDirectory returns why a session cannot have the working directory, or "".
-// The directory is checked as pi-server does; agents run where they run. It reads the
-// disk.
+// checkDirectory returns why a session cannot have the working directory, or "". The
+// rules are those of pi-server; agents do not run there. It reads the disk.
 func checkDirectory(cwd string) string {
 	switch {
 	case strings.Contains(cwd, "\x00") || strings.HasPrefix(cwd, "~"):

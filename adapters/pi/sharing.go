@@ -14,38 +14,38 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// sharedThread are the sessions that have a thread: as a rule one, and besides it those of
-// operators, who may read everybody's.
+// sharedThread has the sessions of a thread: as a rule one, and those of operators, who may
+// read every thread.
 type sharedThread struct {
 	server   *Server
 	sessions map[*session]struct{}
 }
 
-// othersTurn is a turn in the lane of a session: what somebody else has asked in its
-// thread. It is told as a run like any other, when the lane has come to it.
-type othersTurn struct {
+// sharedTurn is a turn in the lane of a session that shows a task of its thread which somebody
+// else opened. Clients see it as a run like any other.
+type sharedTurn struct {
 	server  *Server
 	session *session
-	thread  core.ThreadID // which the session may have left by then
+	thread  core.ThreadID // the session may have left it meanwhile
 	task    *task.Task
 }
 
-// maxOthers is how many turns of others may wait for a session to tell them.
-const maxOthers = 100
+// maxSharedWaiting is how many shared turns may wait in the lane of a session.
+const maxSharedWaiting = 100
 
-// followThread lets the session hear what others ask in its thread.
+// followThread subscribes the session to the tasks that others open in its thread.
 func (ss *session) followThread() {
 	s := ss.server
 	with := s.threads[ss.thread]
 	if with == nil {
 		with = &sharedThread{s, map[*session]struct{}{}}
 		s.threads[ss.thread] = with
-		_ = s.root.Follow(ss.thread, with) // a part of the program may
+		_ = s.root.Follow(ss.thread, with) // a part of the program may follow every thread
 	}
 	with.sessions[ss] = struct{}{}
 }
 
-// leaveThread ends that.
+// leaveThread undoes followThread.
 func (ss *session) leaveThread() {
 	s := ss.server
 	with := s.threads[ss.thread]
@@ -59,58 +59,57 @@ func (ss *session) leaveThread() {
 	}
 }
 
-// opened takes in that somebody else has opened a task in a thread.
-func (with *sharedThread) opened(task *task.Task) {
-	with.server.root.Unwatch(task) // until it is told
-	with.tellOthers(nil, task)
+// taskOpened handles a task that somebody else opened in the thread.
+func (with *sharedThread) taskOpened(task *task.Task) {
+	with.server.root.Unwatch(task) // until its turn begins
+	with.shareTask(nil, task)
 }
 
-// tellOthers lets all sessions of a thread tell a task, but for the one that has opened it.
-func (with *sharedThread) tellOthers(own *session, task *task.Task) {
+// shareTask shows a task in all sessions of the thread except the one that opened it.
+func (with *sharedThread) shareTask(own *session, task *task.Task) {
 	for ss := range with.sessions {
 		switch {
 		case ss == own || !ss.server.hub.MayRead(ss.viewer, task):
 		case ss.joining:
-			ss.early = append(ss.early, task)
+			ss.openedEarly = append(ss.openedEarly, task)
 		default:
-			ss.queueOthers(task)
+			ss.queueShared(task)
 		}
 	}
 }
 
-// queueOthers puts a task of somebody else into the lane of the session.
-func (ss *session) queueOthers(task *task.Task) {
+// queueShared adds a task of somebody else to the lane of the session.
+func (ss *session) queueShared(task *task.Task) {
 	s := ss.server
-	if ss.othersWaiting >= maxOthers {
+	if ss.sharedWaiting >= maxSharedWaiting {
 		s.count("heard.overrun")
-		ss.readers.tell(ss.envelope.Notice(time.Now(), render.NoticeWarning,
-			"task "+string(task.ID())+" of "+task.From().ID+" is not shown here: "+strconv.Itoa(maxOthers)+" others wait to be"))
+		ss.subscribers.send(ss.envelope.Notice(time.Now(), render.NoticeWarning,
+			"task "+string(task.ID())+" of "+task.From().ID+" is not shown here: "+strconv.Itoa(maxSharedWaiting)+" others wait to be"))
 		return
 	}
-	ss.othersWaiting++
-	s.engine.EnqueueTurn(ss.key, &othersTurn{s, ss, ss.thread, task})
+	ss.sharedWaiting++
+	s.engine.EnqueueTurn(ss.key, &sharedTurn{s, ss, ss.thread, task})
 }
 
-// Begin begins to tell a turn of somebody else. It reports false of one that the
-// session is not concerned with any more.
-func (h *othersTurn) Begin() bool {
+// Begin shows the task. It reports false if the session has left the thread, or ended.
+func (h *sharedTurn) Begin() bool {
 	s, ss := h.server, h.session
-	ss.othersWaiting--
+	ss.sharedWaiting--
 	if ss.deleted || s.engine.Stopped() || ss.thread != h.thread {
 		return false
 	}
 	ss.shared = true
 	ss.run = newRun(ss, nil)
-	words := askedWith(h.task)
-	for _, m := range words {
-		ss.run.say(m)
+	asked := requestMessages(h.task)
+	for _, m := range asked {
+		ss.run.addMessage(m)
 	}
-	(&step{run: ss.run, task: h.task, foreign: true}).open(words)
+	(&step{run: ss.run, task: h.task, foreign: true}).open(asked)
 	return true
 }
 
-// stopFollowing ends the telling of a run that is somebody else's, if that is what runs
-// in the session; the run goes on without it.
+// stopFollowing ends a run that shows the task of somebody else, if that is what runs in the
+// session. The task goes on.
 func (ss *session) stopFollowing() {
 	s := ss.server
 	r := ss.run
@@ -122,12 +121,12 @@ func (ss *session) stopFollowing() {
 	if len(s.runs[task.ID()]) == 0 {
 		s.root.Unwatch(task)
 	}
-	r.over(command.Outcome{})
+	r.finish(command.Outcome{})
 }
 
-// askedWith are the messages that a task was asked with, as if its sender had said them
-// here; the additional member from says who that is.
-func askedWith(task *task.Task) []conversation.Message {
+// requestMessages returns the messages of a task's request as if its sender were a user of
+// the session. The additional member from names the sender.
+func requestMessages(task *task.Task) []conversation.Message {
 	req := task.Request()
 	at := time.Now()
 	if e := task.Events(); len(e) > 0 && e[0].Seq == 1 {
@@ -159,22 +158,21 @@ func askedWith(task *task.Task) []conversation.Message {
 	return append([]conversation.Message{conversation.WithSender(conversation.UserMessage(text, images, at.UnixMilli()), task.From().ID)}, files...)
 }
 
-// maxTurns is how many of the latest turns of a thread a session begins with that
-// joins it.
+// maxTurns is how many of the latest turns of a thread a session gets that joins it.
 const maxTurns = 50
 
-// membership is how a session stands to what others ask in its thread.
+// membership is the state of a session in a thread that it shares.
 type membership struct {
-	joining       bool         // it does not know yet what was said there before
-	early         []*task.Task // opened since it began to join
-	othersWaiting int          // turns of others in its lane
-	// shared says that others have taken part in the conversation, or may have. It is
-	// not compacted by itself: that would leave their thread.
+	joining       bool         // its earlier turns are still being read
+	openedEarly   []*task.Task // tasks opened meanwhile
+	sharedWaiting int          // shared turns in its lane
+	// shared says that others may have taken part in the conversation. Then it is not
+	// compacted automatically, which would leave their thread.
 	shared bool
 }
 
-// joinThread makes a session whose thread others may have talked in already: it
-// begins with the latest of that, and goes on with what runs.
+// joinThread makes a session of an existing thread. It begins with the latest turns of the
+// thread, and shows the tasks that are under way.
 func (x *request) joinThread(ss *session, cwd string) command.Outcome {
 	s := x.client.server
 	if with := s.threads[ss.thread]; with != nil {
@@ -194,7 +192,7 @@ func (x *request) joinThread(ss *session, cwd string) command.Outcome {
 		if err != nil {
 			problem = core.AsFault(err).Message
 		}
-		// What is kept without its beginning does not say whose it is.
+		// A task whose beginning is no longer kept does not name its requester.
 		turns = slices.DeleteFunc(turns, func(t *task.Task) bool { return t.From().ID == "" })
 		if slices.ContainsFunc(turns, func(t *task.Task) bool { return !s.hub.MayRead(ss.viewer, t) }) {
 			problem = "Thread " + string(ss.thread) + " belongs to somebody else"
@@ -205,19 +203,19 @@ func (x *request) joinThread(ss *session, cwd string) command.Outcome {
 		}
 		s.register(ss)
 		ss.beginTree(conversation.New(core.NewID(), ss.key.ID, cwd, ""))
-		ss.joinAt(turns)
-		return x.created(ss)
+		ss.finishJoining(turns)
+		return x.sessionCreated(ss)
 	})
 }
 
-// joinAt gives a session what was said in its thread, and lets it hear the rest.
-func (ss *session) joinAt(turns []*task.Task) {
+// finishJoining adds the turns of its thread to a session, and shows those under way.
+func (ss *session) finishJoining(turns []*task.Task) {
 	s := ss.server
 	ss.joining = false
-	early := ss.early
-	ss.early = nil
+	early := ss.openedEarly
+	ss.openedEarly = nil
 	if len(turns) > 0 {
-		last := turns[len(turns)-1].ID() // ids of tasks are in the order in which they were opened
+		last := turns[len(turns)-1].ID() // ids of tasks are in the order of their opening
 		early = slices.DeleteFunc(early, func(t *task.Task) bool { return t.ID() <= last })
 	}
 	ss.chooseAgent(turns)
@@ -228,7 +226,7 @@ func (ss *session) joinAt(turns []*task.Task) {
 		running = len(turns)
 	}
 	for _, t := range slices.Backward(turns[:running]) {
-		told := messagesOfTask(t, ss.rendered(t.ID()))
+		told := messagesOfTask(t, ss.renderTask(t.ID()))
 		if room -= int64(conversation.JSONSize(told)); room < 0 {
 			break
 		}
@@ -238,15 +236,15 @@ func (ss *session) joinAt(turns []*task.Task) {
 		ss.file.Append(ss.tree.AppendMessage(m))
 	}
 	if id := ss.agent.Agent(); id != "" {
-		ss.add(s.modelChange(id))
+		ss.addEntry(s.modelChange(id))
 	}
 	for _, t := range slices.Concat(turns[running:], early) {
-		ss.queueOthers(t)
+		ss.queueShared(t)
 	}
 }
 
-// chooseAgent binds a session that names no agent to the agent whose name
-// the thread has, or else to the one that answered there last.
+// chooseAgent binds a session that names no agent to the agent that the thread is named
+// after, or else to the one that answered there last.
 func (ss *session) chooseAgent(turns []*task.Task) {
 	s := ss.server
 	if !ss.agent.IsZero() {
@@ -271,5 +269,5 @@ func messagesOfTask(t *task.Task, rendered render.Task) []conversation.Message {
 	for _, e := range t.Events() {
 		_ = e.Deliver(&v) // a view returns no error
 	}
-	return append(askedWith(t), v.TakeMessages()...)
+	return append(requestMessages(t), v.TakeMessages()...)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// slashCommand is something that the hub itself does when a prompt says so.
+// slashCommand is a prompt that the hub answers itself.
 type slashCommand struct {
 	name, description string
-	// run returns what the hub answers.
+	// run returns the answer.
 	run func(s *Server, ss *session, argument string) string
 }
 
-// slashCommands are all there are. What begins with another name is for the agent.
+// slashCommands returns all slash commands. A prompt with another name is for the agent.
 func slashCommands() []slashCommand {
 	return []slashCommand{
 		{"agents", "List the agents that can be talked with", slashAgents},
@@ -42,32 +42,33 @@ func slash(message string) (c slashCommand, argument string, ok bool) {
 	return all[i], strings.TrimSpace(argument), true
 }
 
-// notQueued refuses to queue what the hub does itself (facts, section 3.5).
-func notQueued(message string) (problem string) {
+// checkQueueable returns why a message cannot be queued, or "": a slash command cannot (facts,
+// section 3.5).
+func checkQueueable(message string) (problem string) {
 	if c, _, ok := slash(message); ok {
 		return `Extension command "/` + c.name + `" cannot be queued. Use prompt() or execute the command when not streaming.`
 	}
 	return ""
 }
 
-// answerSlash lets the hub answer a prompt, in a run without a task.
-func (x *request) answerSlash(said queued, text string) command.Outcome {
-	ss := x.on
+// answerSlash answers a prompt in a run without a task.
+func (x *request) answerSlash(message userMessage, text string) command.Outcome {
+	ss := x.target
 	r := newRun(ss, x)
 	ss.run = r
 	at := time.Now()
-	st := r.begin([]queued{said}, nil, func(v *render.View) {
+	st := r.begin([]userMessage{message}, nil, func(v *render.View) {
 		v.SpeakAs(hubName, conversation.API)
 		e := core.Event{At: at}
 		_, _ = v.Text(e, core.Text{Text: text}), v.Done(e, core.Done{}) // a view returns no error
 	})
-	st.gather()
+	st.takeMessages()
 	r.endRun()
 	r.closeRun()
 	return command.Outcome{}
 }
 
-// hubName is the model of what the hub answers itself.
+// hubName is the model of the hub's own answers.
 const hubName = "hub"
 
 func slashHelp(*Server, *session, string) string {
@@ -130,7 +131,7 @@ func slashUsage(_ *Server, ss *session, _ string) string {
 		u.Input+u.Output+u.Thinking+u.CacheRead+u.CacheWrite, u.Input, u.Output+u.Thinking, u.CacheRead, u.CacheWrite)
 }
 
-// getCommands lists what the hub does itself (facts, section 4.7).
+// getCommands lists the slash commands (facts, section 4.7).
 func getCommands(*Server, *request) command.Outcome {
 	type listed struct {
 		Name        string `json:"name"`

@@ -10,27 +10,25 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// summaryRequest is a question to the agent of a session beside its conversation: for a
-// summary.
+// summaryRequest asks the agent of a session for a summary, outside the conversation.
 type summaryRequest struct {
 	circuits *command.AgentCircuits
 	task     *task.Task // nil until it is opened
-	// stopped ends the question once its task is opened, for those who no longer want
-	// it; nil while it is wanted.
+	// stopped cancels the task once it is opened; nil unless the summary is no longer wanted.
 	stopped func()
-	// ended is called once, in a turn of the engine, when the agent has answered or will
-	// not: then with the reason.
+	// ended is called once, in a turn of the engine, with the summary or the reason why there
+	// is none.
 	ended func(text string, f *core.Fault)
 }
 
-// requestSummary asks the agent of the session in the name of who sent x. prepare returns
-// what the agent is to look at and the question; it runs beside the engine, since it
-// reads a whole conversation. A session has one such question at a time;
-// [Server.stopAside] ends it early. It returns the Fault of the agent's circuit when
-// that is open; whatever else goes wrong is told to ended.
+// requestSummary asks the agent of the session in the name of the client that sent x.
+// prepare returns the turns to summarize and the question; it runs outside the engine, since
+// it reads a whole conversation. A session has one summary under way at a time, which
+// [request.stopSummary] cancels. The error is the Fault of an open circuit; ended gets any
+// other.
 func (x *request) requestSummary(prepare func() (about []core.Turn, question string), deadline time.Time, ended func(text string, f *core.Fault)) error {
 	s := x.client.server
-	ss := x.on
+	ss := x.target
 	call, err := s.circuits.Allow(ss.agent)
 	if err != nil {
 		s.engine.Reject(command.BreakerOpen)
@@ -44,7 +42,7 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 	ss.summarizing = a
 	req := core.Request{Intent: core.IntentAsk, To: ss.agent, Deadline: deadline}
 	how := hub.OpenOptions{For: requester(x.client.principal), Keep: true, Unwatched: true}
-	known := ss.hasTalkedWith(ss.agent)
+	known := ss.knowsAgent(ss.agent)
 	s.summaries.Add(func(context.Context) {
 		req.History, req.Content = prepare()
 		task, err := s.openTask(req, how, known)
@@ -59,8 +57,8 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 		s.circuits.Bind(call, task.ID())
 		_ = s.root.Watch(task, core.Cursor{}, a) // the beginning is a cursor of every task
 		switch {
-		case s.engine.Stopped(): // nothing more is heard
-			a.over()
+		case s.engine.Stopped(): // there will be no events
+			a.finish()
 		case a.stopped != nil:
 			a.stopped()
 		}
@@ -68,32 +66,32 @@ func (x *request) requestSummary(prepare func() (about []core.Turn, question str
 	return nil
 }
 
-// follow takes in what has come of a question.
+// follow handles the events of the task.
 func (a *summaryRequest) follow(events []core.Event) {
 	for _, e := range events {
 		a.circuits.Observe(a.task.ID(), e)
 		if e.Body.Kind().Ends() {
-			a.over()
+			a.finish()
 			return
 		}
 	}
 }
 
-// over ends a question whose task has ended, or of which the hub tells no more.
-func (a *summaryRequest) over() {
+// finish ends a request whose task has ended, or has no more events because the hub stopped.
+func (a *summaryRequest) finish() {
 	answer := a.task.Answer()
 	if answer.End == 0 {
-		answer.Fault = cutOff
+		answer.Fault = errCutOff
 	}
 	a.ended(answer.Text, answer.Fault)
 }
 
-// cutOff is why nothing comes of what is asked: the end of its task is told only once it
-// is recorded.
-var cutOff = core.NewFault(core.CodeUnreachable, "the hub stopped before the end of the answer was recorded")
+// errCutOff is the Fault of a task without an end: the hub tells the end only once it is
+// recorded.
+var errCutOff = core.NewFault(core.CodeUnreachable, "the hub stopped before the end of the answer was recorded")
 
-// stopSummary ends the question of a session, if there is one, in the name of who sent
-// x.
+// stopSummary cancels the summary under way in a session, if there is one, in the name of
+// the client that sent x.
 func (x *request) stopSummary(ss *session, why string) {
 	s := x.client.server
 	a := ss.summarizing
@@ -104,7 +102,7 @@ func (x *request) stopSummary(ss *session, why string) {
 	stop := func() {
 		as := s.actAs(who)
 		defer as.Close(nil)
-		_ = as.Cancel(a.task.ID(), why) // a conflict: it has ended by itself
+		_ = as.Cancel(a.task.ID(), why) // on a conflict the task has ended already
 	}
 	if a.task == nil {
 		a.stopped = stop
