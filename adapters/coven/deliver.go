@@ -12,8 +12,8 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// deliver tells the agent what the hub has for it. Its error says that the link is
-// closed. It runs in the pump.
+// deliver sends one batch to the agent, in the delivery goroutine. Its error means that
+// the link is closed.
 func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 	switch {
 	case b.Draining != "":
@@ -21,27 +21,27 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 		s.draining = b.Draining
 		s.mu.Unlock()
 	case b.Tool != nil:
-		if err := s.toolResult(ctx, b.Tool); err != nil {
+		if err := s.sendToolResult(ctx, b.Tool); err != nil {
 			return err
 		}
 	case b.Task != nil && b.Role == task.Agent:
-		if s.comesTooLate(b) {
+		if s.endedUnsent(b) {
 			s.report(b.Task.ID(), core.Cancelled{Reason: "it ended before the agent was given it"}, nil)
 			break
 		}
-		s.saying = said{ctx, s, b.Task}
+		s.sink = taskSink{ctx, s, b.Task}
 		for _, e := range b.Events {
-			if err := e.DeliverToAgent(&s.saying); err != nil {
+			if err := e.DeliverToAgent(&s.sink); err != nil {
 				return err
 			}
 		}
 	}
-	return s.settle(ctx)
+	return s.shutdownIfIdle(ctx)
 }
 
-// comesTooLate reports whether a task is given to the agent that has ended by now: it
-// is never given. That it does not work on it the hub has still to be told.
-func (s *session) comesTooLate(b hub.Batch) bool {
+// endedUnsent reports whether a task that the batch assigns to the agent has ended already.
+// It is not sent, but the hub still waits for its end.
+func (s *session) endedUnsent(b hub.Batch) bool {
 	n := len(b.Events)
 	return n > 0 && b.Events[n-1].Body.Kind().Ends() && slices.ContainsFunc(b.Events, func(e core.Event) bool {
 		a, ok := e.Body.(core.Assigned)
@@ -49,9 +49,9 @@ func (s *session) comesTooLate(b hub.Batch) bool {
 	})
 }
 
-// tell sends one message about a task. One that is too large ends the task, or
-// answers the injection, and leaves the agent alone.
-func (s *session) tell(ctx context.Context, task core.TaskID, m *pb.ServerMessage, sent func()) error {
+// sendTask sends a message about a task. One that is too large fails the task, or answers
+// the injection, and is not sent.
+func (s *session) sendTask(ctx context.Context, task core.TaskID, m *pb.ServerMessage, sent func()) error {
 	err := s.send(ctx, m, sent)
 	if err == nil {
 		return nil
@@ -76,47 +76,46 @@ func (s *session) tell(ctx context.Context, task core.TaskID, m *pb.ServerMessag
 	return nil
 }
 
-// said tells the agent that works on a task the events of one batch. What the agent
-// said itself does not come back to it.
-type said struct {
-	ctx     context.Context //nolint:containedctx // it is the pump's, for as long as the batch takes
+// taskSink sends the events of one batch to the agent that works on the task.
+type taskSink struct {
+	ctx     context.Context //nolint:containedctx // it is that of deliver, for one batch
 	session *session
 	task    *task.Task
 }
 
-var _ core.AgentSink = (*said)(nil)
+var _ core.AgentSink = (*taskSink)(nil)
 
-func (t *said) tell(m *pb.ServerMessage) error { return t.session.tell(t.ctx, t.task.ID(), m, nil) }
+func (t *taskSink) send(m *pb.ServerMessage) error { return t.session.sendTask(t.ctx, t.task.ID(), m, nil) }
 
-// Assigned gives the task to the agent.
-func (t *said) Assigned(_ core.Event, b core.Assigned) error {
+// Assigned sends the request.
+func (t *taskSink) Assigned(_ core.Event, b core.Assigned) error {
 	s, id := t.session, t.task.ID()
 	if b.Agent != s.card.ID {
 		return nil
 	}
 	prompt, m, folded := wire.PromptOf(id, t.task.From(), t.task.Request())
 	if prompt.GetContent() == "" && len(prompt.GetAttachments()) == 0 {
-		// A frame of another dialect's own kind: nothing of it has a place here.
+		// A frame of a kind that only another dialect knows: nothing of it fits.
 		s.hub.Count(Name + ".refused.foreign")
-		s.report(id, core.Failed{Fault: core.NewFault(core.CodeUnknownKind, "a Coven agent takes words, data and files, and the request has none")}, nil)
+		s.report(id, core.Failed{Fault: core.NewFault(core.CodeUnknownKind, "a Coven agent takes text, data and files, and the request has none")}, nil)
 		return nil
 	}
 	if folded {
 		s.hub.Count(Name + ".folded.opened")
 	}
 	s.mu.Lock()
-	s.work[id] = &work{}
+	s.requests[id] = &request{}
 	s.mu.Unlock()
-	return s.tell(t.ctx, id, m, func() { s.peer.Delivered(id) })
+	return s.sendTask(t.ctx, id, m, func() { s.peer.Delivered(id) })
 }
 
-// ApprovalDecided tells the decision.
-func (t *said) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
-	return t.tell(&pb.ServerMessage{Payload: &pb.ServerMessage_ToolApproval{ToolApproval: wire.ApprovalOf(b)}})
+// ApprovalDecided sends the decision.
+func (t *taskSink) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
+	return t.send(&pb.ServerMessage{Payload: &pb.ServerMessage_ToolApproval{ToolApproval: wire.ApprovalOf(b)}})
 }
 
-// Injected pushes context to an agent that declared injection.
-func (t *said) Injected(_ core.Event, b core.Injected) error {
+// Injected sends context to an agent that declared injection.
+func (t *taskSink) Injected(_ core.Event, b core.Injected) error {
 	s := t.session
 	if !s.card.Features.Has(core.FeatureInjection) {
 		s.hub.Count(Name + ".refused.injected")
@@ -125,7 +124,7 @@ func (t *said) Injected(_ core.Event, b core.Injected) error {
 	}
 	id := wire.ValidUTF8(b.ID)
 	s.mu.Lock()
-	// InjectionAck names no request: ids of two tasks must not be mixed up.
+	// InjectionAck names no request: no two pending injections may have the same id.
 	if _, used := s.injections[id]; used || id == "" {
 		id = core.NewID()
 	}
@@ -136,33 +135,32 @@ func (t *said) Injected(_ core.Event, b core.Injected) error {
 	s.mu.Unlock()
 	in := wire.InjectOf(b)
 	in.InjectionId = id
-	return t.tell(&pb.ServerMessage{Payload: &pb.ServerMessage_InjectContext{InjectContext: in}})
+	return t.send(&pb.ServerMessage{Payload: &pb.ServerMessage_InjectContext{InjectContext: in}})
 }
 
-// CancelRequested asks an agent that declared cancellation to stop.
-func (t *said) CancelRequested(_ core.Event, b core.CancelRequested) error {
+// CancelRequested sends the cancellation to an agent that declared it.
+func (t *taskSink) CancelRequested(_ core.Event, b core.CancelRequested) error {
 	if !t.session.card.Features.Has(core.FeatureCancellation) {
 		t.session.hub.Count(Name + ".refused.cancel_requested")
 		return nil
 	}
-	t.session.cancelling(t.task.ID(), b.Reason)
-	return t.tell(&pb.ServerMessage{Payload: &pb.ServerMessage_CancelRequest{CancelRequest: wire.CancelOf(t.task.ID(), b)}})
+	t.session.setCancelReason(t.task.ID(), b.Reason)
+	return t.send(&pb.ServerMessage{Payload: &pb.ServerMessage_CancelRequest{CancelRequest: wire.CancelOf(t.task.ID(), b)}})
 }
 
-// ended forgets the task.
-func (t *said) ended() error {
+func (t *taskSink) ended() error {
 	t.session.forget(t.task.ID())
 	return nil
 }
 
 // Done implements core.AgentSink.
-func (t *said) Done(core.Event, core.Done) error { return t.ended() }
+func (t *taskSink) Done(core.Event, core.Done) error { return t.ended() }
 
 // Failed implements core.AgentSink.
-func (t *said) Failed(core.Event, core.Failed) error { return t.ended() }
+func (t *taskSink) Failed(core.Event, core.Failed) error { return t.ended() }
 
 // Cancelled implements core.AgentSink.
-func (t *said) Cancelled(core.Event, core.Cancelled) error { return t.ended() }
+func (t *taskSink) Cancelled(core.Event, core.Cancelled) error { return t.ended() }
 
 func shutdownOf(reason string) *pb.ServerMessage {
 	return &pb.ServerMessage{Payload: &pb.ServerMessage_Shutdown{Shutdown: &pb.Shutdown{Reason: wire.ValidUTF8(reason)}}}

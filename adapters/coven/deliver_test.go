@@ -38,8 +38,8 @@ func TestATaskThatEndedBeforeItsAgentHeardOfItIsNotGivenAndTakesNoSlot(t *testin
 	if err := s.deliver(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if queued := s.link.Queued(); queued != 0 || len(s.work) != 0 {
-		t.Errorf("got %d bytes for the agent and %d tasks that it has, want none", queued, len(s.work))
+	if queued := s.link.Queued(); queued != 0 || len(s.requests) != 0 {
+		t.Errorf("got %d bytes for the agent and %d tasks that it has, want none", queued, len(s.requests))
 	}
 	if a, _ := h.Agent("a"); a.Load.Active != 0 {
 		t.Errorf("got %d active tasks, want 0: the hub waits for the agent to end this one", a.Load.Active)

@@ -23,13 +23,13 @@ const (
 	textIDRequired    = "agent_id is required"
 )
 
-// register takes the first message. Its error ends the stream.
+// register handles the first message. Its error ends the stream.
 func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
 	p, ok := m.GetPayload().(*pb.AgentMessage_Register)
 	if !ok {
 		return wire.Reason(codes.InvalidArgument, textRegisterFirst)
 	}
-	s.onTime()
+	s.stopRegisterTimer()
 	if p.Register.GetAgentId() == "" {
 		return wire.Reason(codes.InvalidArgument, textIDRequired)
 	}
@@ -45,11 +45,11 @@ func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
 		principal.ID = string(card.ID)
 	}
 	peer := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
-	// Coven has no notice: one comes as a request whose answer is dropped.
+	// Coven has no notices: one is sent as a request whose answer is dropped.
 	if err := peer.Join(card, hub.JoinOptions{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent}); err != nil {
 		f := core.AsFault(err)
 		peer.Close(f)
-		return s.turnAway(ctx, card.ID, ext, f)
+		return s.reject(ctx, card.ID, ext, f)
 	}
 	s.peer, s.card, s.ext = peer, card, ext
 	if s.opts.MCPToken != nil && s.opts.MCPEndpoint != "" {
@@ -59,23 +59,23 @@ func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
 	if err := s.send(ctx, s.welcome(principal, instance), nil); err != nil {
 		return fmt.Errorf("send Welcome: %w", err)
 	}
-	s.onJoined()
+	s.startDelivery()
 	return nil
 }
 
-// turnAway ends the stream of an agent that may not join.
-func (s *session) turnAway(ctx context.Context, id core.AgentID, ext wire.Extensions, f *core.Fault) error {
+// reject ends the stream of an agent that may not join.
+func (s *session) reject(ctx context.Context, id core.AgentID, ext wire.Extensions, f *core.Fault) error {
 	text := f.Message
 	if f.Code == core.CodeConflict {
 		text = fmt.Sprintf("agent %s already registered", id)
 	}
-	s.log.Warn("agent turned away", "agent", presentable(id), "code", f.Code, "why", f.Message)
-	if !ext.RegistrationError || f.Code == core.CodeUnreachable { // which passes
+	s.log.Warn("agent rejected", "agent", cleanID(id), "code", f.Code, "why", f.Message)
+	if !ext.RegistrationError || f.Code == core.CodeUnreachable { // unreachable is temporary
 		return wire.Reason(wire.StatusOf(f.Code), text)
 	}
 	refusal := &pb.RegistrationError{Reason: text}
-	if f.Code == core.CodeConflict || f.Code == core.CodeInvalid { // another id would do
-		refusal.SuggestedId = string(s.freeID(id))
+	if f.Code == core.CodeConflict || f.Code == core.CodeInvalid { // another id would be accepted
+		refusal.SuggestedId = string(s.suggestID(id))
 	}
 	if err := s.send(ctx, &pb.ServerMessage{Payload: &pb.ServerMessage_RegistrationError{RegistrationError: refusal}}, nil); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *session) turnAway(ctx context.Context, id core.AgentID, ext wire.Extens
 	return &link.Reason{Cause: link.Normal, Text: text}
 }
 
-// welcome is the answer to a registration (specification, section Welcome).
+// welcome returns the answer to a registration (specification, section Welcome).
 func (s *session) welcome(p core.Principal, instance string) *pb.ServerMessage {
 	w := &pb.Welcome{
 		ServerId:    cmp.Or(s.opts.ServerID, s.hub.ID()),
@@ -102,13 +102,13 @@ func (s *session) welcome(p core.Principal, instance string) *pb.ServerMessage {
 	return &pb.ServerMessage{Payload: &pb.ServerMessage_Welcome{Welcome: w}}
 }
 
-// instanceLetters is the length of an instance id.
-const instanceLetters = 8
+// instanceIDLength is the length of an instance id.
+const instanceIDLength = 8
 
-// instanceID is a short code that a person can type: eight letters and digits, none
-// of which looks like another.
+// instanceID returns a random code that a person can type: letters and digits that do not
+// look alike.
 func instanceID() string {
-	const letters = "23456789abcdefghjkmnpqrstuvwxyz!" // 31 and one to be drawn again
+	const letters = "23456789abcdefghjkmnpqrstuvwxyz!" // 31, and ! which is drawn again
 	var b [32]byte
 	for {
 		var id strings.Builder
@@ -117,7 +117,7 @@ func instanceID() string {
 			if c := letters[r%32]; c != '!' {
 				id.WriteByte(c)
 			}
-			if id.Len() == instanceLetters {
+			if id.Len() == instanceIDLength {
 				return id.String()
 			}
 		}

@@ -17,16 +17,15 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// PackConn is the connection of a pack: the hub sends, and the pack answers beside
-// it, by [PackService.ToolResult].
+// PackConn is the connection of a pack: the hub sends calls, and the pack answers by
+// [PackService.ToolResult].
 type PackConn = link.Conn[*struct{}, *pb.ExecuteToolRequest]
 
-// ServePack holds the registration of one pack to its end and returns why it ended:
-// its Code and Text are the gRPC status. accept is called once the pack is admitted,
-// so that one that is not hears its status at once; it makes the connection and sends
-// the headers. When ServePack returns, whoever waits for the pack has been answered,
-// its tools are gone and nothing runs any more. Of the options the Principal,
-// MaxMessageBytes, Link and Logger count.
+// ServePack holds the registration of one pack to its end and returns why it ended: Code
+// and Text of the reason are the gRPC status. It calls accept, which makes the connection
+// and sends the headers, once the pack is admitted: a pack that is not gets its status at
+// once. When ServePack returns, pending calls are answered, the tools are gone and no
+// goroutine is left. Of the options it uses Principal, MaxMessageBytes, Link and Logger.
 func ServePack(ctx context.Context, h *hub.Hub, m *pb.PackManifest, accept func() (PackConn, error), opts Options) link.Reason {
 	p := &packSession{hub: h, opts: opts.withDefaults(), id: m.GetPackId()}
 	p.log = p.opts.Logger.With("pack", p.id)
@@ -56,7 +55,7 @@ type packSession struct {
 
 func (p *packSession) serve(ctx context.Context, m *pb.PackManifest, accept func() (PackConn, error)) link.Reason {
 	if err := p.peer.Provide(p.id, wire.ToolsOf(m)); err != nil {
-		p.log.Warn("pack turned away", "why", err)
+		p.log.Warn("pack rejected", "why", err)
 		return *packReason(core.AsFault(err))
 	}
 	conn, err := accept()
@@ -74,7 +73,7 @@ func (p *packSession) serve(ctx context.Context, m *pb.PackManifest, accept func
 	return reason
 }
 
-// pump sends what the pack is to do. It ends with the link, or ends it.
+// pump sends calls to the pack until the link is closed, or closes it.
 func (p *packSession) pump(ctx context.Context) {
 	for {
 		b, err := p.peer.Next(ctx)
@@ -84,16 +83,16 @@ func (p *packSession) pump(ctx context.Context) {
 			}
 			return
 		}
-		// A hub that stops lets packs work to the end: the agents may need them.
+		// While the hub is stopping, packs go on: agents may need their tools.
 		if b.Execute != nil {
 			if err := p.execute(ctx, b.Execute); err != nil {
-				return // the link is closed and knows why
+				return // the link is closed
 			}
 		}
 	}
 }
 
-// execute tells the pack what to do.
+// execute sends a call to the pack.
 func (p *packSession) execute(ctx context.Context, e *pack.Execution) error {
 	m := &pb.ExecuteToolRequest{ToolName: e.Tool, InputJson: wire.ValidUTF8(string(e.Input)), RequestId: e.ID}
 	size := proto.Size(m)

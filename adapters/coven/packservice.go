@@ -21,9 +21,8 @@ type PackService struct {
 	accept func(*pb.PackManifest, pb.PackService_RegisterServer) error
 }
 
-// NewPackService returns a service that hands each registration to accept, which
-// turns it into a connection for [ServePack] and returns the status that the stream
-// ends with. What packs answer goes to the hub.
+// NewPackService returns a service that passes each registration to accept, which turns it
+// into a connection for [ServePack] and returns the status of the stream.
 func NewPackService(h *hub.Hub, accept func(*pb.PackManifest, pb.PackService_RegisterServer) error) *PackService {
 	return &PackService{hub: h, accept: accept}
 }
@@ -33,14 +32,14 @@ func (s *PackService) Register(m *pb.PackManifest, stream pb.PackService_Registe
 	return s.accept(m, stream)
 }
 
-// MaxResultBytes is how large a ToolResult may be for the hub to read whose it is.
-// One above 4 MiB is refused all the same, as who called is told at once; of a
-// larger one the hub never learns, and the call takes its time.
+// MaxResultBytes is the largest ToolResult that the transport has to accept. One above
+// 4 MiB is refused, but the hub can tell the caller at once; of one that the transport
+// refuses it never learns, and the call times out.
 const MaxResultBytes = 4 * wire.DefaultMaxMessageBytes
 
-// ToolResult implements PackService. It is answered with OK whatever becomes of a
-// result that fits into a message: existing packs end when it is not. The id of a call is a secret between the
-// hub and the pack; who knows it may answer.
+// ToolResult implements PackService. It returns OK for every result that fits into a
+// message: existing packs exit on an error. The id of a call is a secret between the hub
+// and the pack, and whoever has it may answer.
 func (s *PackService) ToolResult(_ context.Context, m *pb.ExecuteToolResponse) (*emptypb.Empty, error) {
 	pack := s.hub.Provider(m.GetRequestId())
 	if pack == nil {
@@ -48,18 +47,18 @@ func (s *PackService) ToolResult(_ context.Context, m *pb.ExecuteToolResponse) (
 		return &emptypb.Empty{}, nil
 	}
 	if size := proto.Size(m); size > wire.DefaultMaxMessageBytes {
-		// No agent could be told it. The caller is not to wait for what comes instead.
+		// It fits into no message to an agent. The caller gets an error now.
 		s.hub.Count(Name + ".refused.too_large")
 		f := core.NewFault(core.CodeTooLarge, "the result has %d bytes, a message may have %d: ask for less", size, wire.DefaultMaxMessageBytes)
 		_ = pack.AnswerTool(m.GetRequestId(), nil, f)
 		return nil, grpcstatus.Error(codes.ResourceExhausted, f.Message)
 	}
 	output, fault := s.resultOf(m)
-	_ = pack.AnswerTool(m.GetRequestId(), output, fault) // the hub has told the caller, or counted that nobody waits
+	_ = pack.AnswerTool(m.GetRequestId(), output, fault) // an error means that nobody waits: the hub counts it
 	return &emptypb.Empty{}, nil
 }
 
-// resultOf is what a pack answers: its output, or why there is none.
+// resultOf returns the output of a call, or its fault.
 func (s *PackService) resultOf(m *pb.ExecuteToolResponse) ([]byte, *core.Fault) {
 	switch r := m.GetResult().(type) {
 	case *pb.ExecuteToolResponse_OutputJson:
@@ -71,5 +70,5 @@ func (s *PackService) resultOf(m *pb.ExecuteToolResponse) ([]byte, *core.Fault) 
 	return nil, core.NewFault(core.CodeInternal, "Empty result from pack")
 }
 
-// maxErrorBytes is how much of a pack's error is passed on.
+// maxErrorBytes is the most of a pack's error that is passed on.
 const maxErrorBytes = 64 << 10

@@ -12,25 +12,24 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// receive takes the agent's messages in order. It runs in the reader loop and
-// waits for nothing but room in the agent's own queue.
+// receive handles the agent's messages in order. It runs in the reader loop and blocks
+// only for room in the agent's own queue.
 func (s *session) receive(ctx context.Context, m *pb.AgentMessage) error {
 	if s.peer == nil {
-		// A goroutine keeps the stack that it once needed. Registering needs more
-		// than anything after it, so that another does it: an idle agent is to be
-		// small.
+		// Registering needs more stack than anything later, and a goroutine keeps its
+		// stack: another goroutine registers, to keep idle agents small.
 		registered := make(chan error, 1)
 		go func() { registered <- s.register(ctx, m) }()
 		return <-registered
 	}
-	s.seen()
+	s.noteSeen()
 	if wire.IgnoresFields(m) {
 		s.hub.Count(Name + ".ignored.unknown_fields")
 	}
 	switch p := m.GetPayload().(type) {
 	case *pb.AgentMessage_Response:
 		s.response(p.Response)
-		return s.settle(ctx)
+		return s.shutdownIfIdle(ctx)
 	case *pb.AgentMessage_Heartbeat:
 	case *pb.AgentMessage_InjectionAck:
 		s.injectionAck(p.InjectionAck)
@@ -48,15 +47,16 @@ func (s *session) receive(ctx context.Context, m *pb.AgentMessage) error {
 	return nil
 }
 
-// seen notes a sign of life, once a second: the roster is everybody's.
-func (s *session) seen() {
+// noteSeen reports a sign of life to the hub, at most once a second: all sessions share
+// the roster.
+func (s *session) noteSeen() {
 	if now := time.Now(); now.Sub(s.lastSeen) >= time.Second {
 		s.lastSeen = now
 		s.peer.Seen()
 	}
 }
 
-// response takes what the agent says of a request.
+// response handles an event of a request.
 func (s *session) response(m *pb.MessageResponse) {
 	body, foreign, err := wire.EventOf(m)
 	if err != nil {
@@ -72,87 +72,85 @@ func (s *session) response(m *pb.MessageResponse) {
 	}
 	task := core.TaskID(m.GetRequestId())
 	if c, ok := body.(core.Cancelled); ok && c.Reason == "" {
-		// It was to echo the reason (Fold enhancements, section 4).
-		body = core.Cancelled{Reason: s.whyCancelled(task)}
+		// It should have echoed the reason (Fold enhancements, section 4).
+		body = core.Cancelled{Reason: s.cancelReason(task)}
 	}
-	if s.heard(task, body.Kind()) {
+	if s.noteEvent(task, body.Kind()) {
 		s.report(task, core.Accepted{}, nil)
 	}
 	if !s.report(task, body, foreign) {
 		return
 	}
 	if lost, ok := body.(core.SessionLost); ok {
-		s.expectMore(task, lost)
+		s.startOrphanTimer(task, lost)
 	}
 }
 
-// report tells the hub and reports whether it took it. What comes late or is of
-// somebody else's task the hub has counted.
+// report reports an event to the hub, and whether the hub accepted it. The hub counts
+// events that come late or belong to another agent's task.
 func (s *session) report(task core.TaskID, body core.Body, foreign *core.Foreign) bool {
 	if err := s.peer.Report(task, body, foreign); err != nil {
-		s.log.Debug("ignored what an agent said", "agent", s.card.ID, "task", task, "kind", body.Kind(), "why", err)
+		s.log.Debug("ignored an event of an agent", "agent", s.card.ID, "task", task, "kind", body.Kind(), "why", err)
 		return false
 	}
 	return true
 }
 
-// heard notes a sign of life of a task, and forgets the task if it ends. It
-// reports whether this is the first of a task that the agent so accepts.
-func (s *session) heard(task core.TaskID, k core.Kind) (accepts bool) {
+// noteEvent stops the orphan timer of a task, and forgets the task if the event ends it.
+// It reports whether the event is the first one and means that the agent accepts the task.
+func (s *session) noteEvent(task core.TaskID, k core.Kind) (accepts bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.work[task]
-	if w == nil {
+	r := s.requests[task]
+	if r == nil {
 		return false
 	}
-	w.orphaned.Stop()
-	w.orphaned = nil
-	accepts, w.accepted = !w.accepted && k != core.KindFailed && k != core.KindCancelled, true
+	r.orphanTimer.Stop()
+	r.orphanTimer = nil
+	accepts, r.accepted = !r.accepted && k != core.KindFailed && k != core.KindCancelled, true
 	if k.Ends() {
 		s.forgetLocked(task)
 	}
 	return accepts
 }
 
-// cancelling keeps the reason for which a task is to be cancelled.
-func (s *session) cancelling(task core.TaskID, reason string) {
+func (s *session) setCancelReason(task core.TaskID, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.work[task]; w != nil {
-		w.cancel = reason
+	if r := s.requests[task]; r != nil {
+		r.cancelReason = reason
 	}
 }
 
-// whyCancelled is that reason, or "".
-func (s *session) whyCancelled(task core.TaskID) string {
+func (s *session) cancelReason(task core.TaskID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := s.work[task]; w != nil {
-		return w.cancel
+	if r := s.requests[task]; r != nil {
+		return r.cancelReason
 	}
 	return ""
 }
 
-// forget notes that the agent has nothing more to do with a task.
+// forget removes a task that the agent no longer works on.
 func (s *session) forget(task core.TaskID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetLocked(task)
 }
 
-// expectMore ends a task whose session was lost unless the agent says something
-// more of it soon: some agents never do, and the request would hang.
-func (s *session) expectMore(task core.TaskID, lost core.SessionLost) {
+// startOrphanTimer fails a task whose session was lost unless another event comes within
+// OrphanGrace: some agents never send one, and the request would hang.
+func (s *session) startOrphanTimer(task core.TaskID, lost core.SessionLost) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.work[task]
-	if w == nil || w.orphaned != nil {
+	r := s.requests[task]
+	if r == nil || r.orphanTimer != nil {
 		return
 	}
 	var grace *timer.Timer
 	grace = timer.After(&s.timers, s.opts.OrphanGrace, func() {
 		s.mu.Lock()
-		stale := s.work[task] != w || w.orphaned != grace
+		stale := s.requests[task] != r || r.orphanTimer != grace
 		if !stale {
 			s.forgetLocked(task)
 		}
@@ -160,13 +158,13 @@ func (s *session) expectMore(task core.TaskID, lost core.SessionLost) {
 		if stale {
 			return
 		}
-		why := core.NewFault(core.CodeUnreachable, "the agent lost its session: %s", cmp.Or(lost.Reason, "it did not say why"))
-		s.report(task, core.Failed{Fault: why}, nil)
+		f := core.NewFault(core.CodeUnreachable, "the agent lost its session: %s", cmp.Or(lost.Reason, "it did not say why"))
+		s.report(task, core.Failed{Fault: f}, nil)
 	})
-	w.orphaned = grace
+	r.orphanTimer = grace
 }
 
-// injectionAck takes the answer to an InjectContext.
+// injectionAck handles the answer to an InjectContext.
 func (s *session) injectionAck(m *pb.InjectionAck) {
 	s.mu.Lock()
 	in, ok := s.injections[m.GetInjectionId()]
@@ -176,17 +174,17 @@ func (s *session) injectionAck(m *pb.InjectionAck) {
 		s.refuse("injection_ack", "injection", m.GetInjectionId())
 		return
 	}
-	answered := wire.AnsweredOf(m)
-	answered.ID = in.id
-	s.report(in.task, answered, nil)
+	answer := wire.AnsweredOf(m)
+	answer.ID = in.id
+	s.report(in.task, answer, nil)
 }
 
-// forgetLocked forgets a task that the agent is done with.
+// forgetLocked is forget for callers that hold s.mu.
 func (s *session) forgetLocked(task core.TaskID) {
-	if w := s.work[task]; w != nil {
-		w.orphaned.Stop()
-		w.orphaned = nil
-		delete(s.work, task)
+	if r := s.requests[task]; r != nil {
+		r.orphanTimer.Stop()
+		r.orphanTimer = nil
+		delete(s.requests, task)
 	}
 	for id, in := range s.injections {
 		if in.task == task {
@@ -195,11 +193,11 @@ func (s *session) forgetLocked(task core.TaskID) {
 	}
 }
 
-// forgetAll forgets every task, when the connection is down.
+// forgetAll removes every task, once the connection is closed.
 func (s *session) forgetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for task := range s.work {
+	for task := range s.requests {
 		s.forgetLocked(task)
 	}
 }

@@ -8,9 +8,8 @@ type Service struct {
 	accept func(pb.CovenControl_AgentStreamServer) error
 }
 
-// NewService returns a service that hands each stream to accept, which turns it
-// into a connection for [Serve] and returns the status that the stream ends with.
-// accept is called by the goroutine of each stream, and the stream ends when it
+// NewService returns a service that passes each stream to accept, which turns it into a
+// connection for [Serve] and returns the status of the stream. The stream ends when accept
 // returns.
 func NewService(accept func(pb.CovenControl_AgentStreamServer) error) *Service {
 	return &Service{accept: accept}

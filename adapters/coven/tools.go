@@ -11,9 +11,8 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// executeTool starts a tool of the hub or of a pack for the agent. It never waits for the tool:
-// its result comes by the pump, so that the agent's other messages go on being
-// read. Its error says that the link is closed.
+// executeTool starts a tool of the hub or of a pack for the agent and does not wait for it:
+// the delivery goroutine sends the result. Its error means that the link is closed.
 func (s *session) executeTool(ctx context.Context, m *pb.ExecutePackTool) error {
 	call := m.GetRequestId()
 	if refusal := s.admitTool(m); refusal != "" {
@@ -22,13 +21,13 @@ func (s *session) executeTool(ctx context.Context, m *pb.ExecutePackTool) error 
 	}
 	input := m.GetInputJson()
 	if input == "" {
-		input = "{}" // proto3 does not tell an empty text from an unset one
+		input = "{}" // proto3 has one value for empty and unset
 	}
 	s.peer.CallTool(call, m.GetToolName(), []byte(input))
 	return nil
 }
 
-// admitTool notes a call, or says why there is none.
+// admitTool records a call, or returns why it is refused.
 func (s *session) admitTool(m *pb.ExecutePackTool) (refusal string) {
 	call := m.GetRequestId()
 	if call == "" {
@@ -57,16 +56,16 @@ func (s *session) admitTool(m *pb.ExecutePackTool) (refusal string) {
 	return ""
 }
 
-// toolResult tells the agent what a tool came to.
-func (s *session) toolResult(ctx context.Context, o *tool.Result) error {
+// sendToolResult sends the result of a call.
+func (s *session) sendToolResult(ctx context.Context, r *tool.Result) error {
 	s.mu.Lock()
-	delete(s.calls, o.Call)
+	delete(s.calls, r.Call)
 	s.mu.Unlock()
 	m := &pb.ServerMessage{Payload: &pb.ServerMessage_PackToolResult{PackToolResult: &pb.PackToolResult{
-		RequestId: o.Call, Result: &pb.PackToolResult_OutputJson{OutputJson: wire.ValidUTF8(string(o.Output))},
+		RequestId: r.Call, Result: &pb.PackToolResult_OutputJson{OutputJson: wire.ValidUTF8(string(r.Output))},
 	}}}
-	if o.Fault != nil {
-		m = toolFailure(o.Call, wire.ToolFailure(o))
+	if r.Fault != nil {
+		m = toolFailure(r.Call, wire.ToolFailure(r))
 	}
 	err := s.send(ctx, m, nil)
 	var big *errTooLarge
@@ -74,11 +73,11 @@ func (s *session) toolResult(ctx context.Context, o *tool.Result) error {
 		return err
 	}
 	s.hub.Count(Name + ".refused.too_large")
-	f := o.Fault // what was said before it does not fit
+	f := r.Fault // without the output, which does not fit
 	if f == nil {
 		f = core.NewFault(core.CodeTooLarge, "the result has %d bytes, a message may have %d: ask for less", big.size, big.limit)
 	}
-	return s.send(ctx, toolFailure(o.Call, wire.FaultText(f)), nil)
+	return s.send(ctx, toolFailure(r.Call, wire.FaultText(f)), nil)
 }
 
 func toolFailure(call, text string) *pb.ServerMessage {

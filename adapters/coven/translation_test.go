@@ -56,7 +56,7 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 				if body == nil {
 					t.Fatalf("%s: got no specimen, want one", k)
 				}
-				if err := (core.Event{Body: body}).DeliverToAgent(&said{t.Context(), s, task}); err != nil {
+				if err := (core.Event{Body: body}).DeliverToAgent(&taskSink{t.Context(), s, task}); err != nil {
 					t.Fatal(err)
 				}
 				want := ""
