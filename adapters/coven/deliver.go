@@ -85,7 +85,9 @@ type taskSink struct {
 
 var _ core.AgentSink = (*taskSink)(nil)
 
-func (t *taskSink) send(m *pb.ServerMessage) error { return t.session.sendTask(t.ctx, t.task.ID(), m, nil) }
+func (t *taskSink) send(m *pb.ServerMessage) error {
+	return t.session.sendTask(t.ctx, t.task.ID(), m, nil)
+}
 
 // Assigned sends the request.
 func (t *taskSink) Assigned(_ core.Event, b core.Assigned) error {

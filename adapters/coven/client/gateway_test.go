@@ -16,20 +16,21 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// gateway is a server of which the test plays every message, for an agent's end
-// that has no hub of ours before it.
+// gateway is a server whose every message the test sends, in place of this hub.
 type gateway struct {
 	t    *testing.T
 	conn link.Conn[*pb.AgentMessage, *pb.ServerMessage]
 	end  chan error
 }
 
-// employ lets an agent work for a gateway, in a bubble.
-func employ(t *testing.T, handle core.Handler, opts ...client.WorkOption) *gateway {
+// connect connects an agent to a gateway, in a bubble.
+func connect(t *testing.T, handle core.Handler) *gateway {
 	t.Helper()
 	server, agent := coretest.ProtoPipe[pb.AgentMessage, pb.ServerMessage](64)
 	g := &gateway{t: t, conn: server, end: make(chan error, 1)}
-	go func() { g.end <- client.Work(context.Background(), agent, core.Card{ID: "a"}, handle, opts...) }()
+	go func() {
+		g.end <- client.Work(context.Background(), agent, core.Card{ID: "a"}, handle, client.WorkOptions{})
+	}()
 	if got := g.receive().GetRegister().GetAgentId(); got != "a" {
 		t.Fatalf("registered as %q, want %q", got, "a")
 	}
@@ -72,7 +73,7 @@ func silent(context.Context, core.Request, func(core.Body) error) error { return
 
 func TestAnAgentThatIsAnsweredWithSomethingElseThanWelcomeLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := employ(t, silent)
+		g := connect(t, silent)
 		g.prompt("early")
 		var r *link.Reason
 		if err := <-g.end; !errors.As(err, &r) || r.Cause != link.Protocol {
@@ -81,12 +82,12 @@ func TestAnAgentThatIsAnsweredWithSomethingElseThanWelcomeLeaves(t *testing.T) {
 	})
 }
 
-func TestAStatusThatTurnsTheAgentAwayIsAFault(t *testing.T) {
+func TestAStatusThatRejectsTheAgentIsAFault(t *testing.T) {
 	for code, want := range map[codes.Code]core.Code{
 		codes.AlreadyExists: core.CodeConflict, codes.InvalidArgument: core.CodeInvalid, codes.Unauthenticated: core.CodeUnauthenticated,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := employ(t, silent)
+			g := connect(t, silent)
 			if err := g.hangUp(link.Reason{Cause: link.Protocol, Code: int(code), Text: "no"}); !errors.Is(err, &core.Fault{Code: want}) {
 				t.Errorf("status %v: got %v, want a Fault %s", code, err, want)
 			}
@@ -94,10 +95,10 @@ func TestAStatusThatTurnsTheAgentAwayIsAFault(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsLostIsReportedAsSuch(t *testing.T) {
+func TestALostConnectionIsReportedAsSuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cut := make(chan error, 1)
-		g := employ(t, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+		g := connect(t, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
 			_, err := client.CallTool(ctx, "agents_list", nil)
 			cut <- err
@@ -111,14 +112,14 @@ func TestAConnectionThatIsLostIsReportedAsSuch(t *testing.T) {
 			t.Errorf("got %v, want the reason of the loss", err)
 		}
 		if err := <-cut; err == nil {
-			t.Error("a tool called behind the loss: got no error")
+			t.Error("a tool called after the loss: got no error")
 		}
 	})
 }
 
-func TestAGatewayThatEndsTheStreamInGoodOrderIsNoError(t *testing.T) {
+func TestAGatewayThatEndsTheStreamNormallyIsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := employ(t, silent)
+		g := connect(t, silent)
 		g.welcome()
 		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
 			t.Errorf("got %v, want nil", err)
@@ -128,14 +129,14 @@ func TestAGatewayThatEndsTheStreamInGoodOrderIsNoError(t *testing.T) {
 
 func TestASilentAgentSendsHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := employ(t, silent)
+		g := connect(t, silent)
 		g.welcome()
 		start := time.Now()
 		if got := g.receive().GetHeartbeat(); got == nil || got.GetTimestampMs() != time.Now().UnixMilli() {
 			t.Errorf("got %v, want a Heartbeat with the time", got)
 		}
-		if got := time.Since(start); got > 2*client.DefaultHeartbeat {
-			t.Errorf("the first heartbeat came after %v, want it within %v", got, 2*client.DefaultHeartbeat)
+		if got := time.Since(start); got > 2*client.HeartbeatInterval {
+			t.Errorf("the first heartbeat came after %v, want it within %v", got, 2*client.HeartbeatInterval)
 		}
 		g.receive()
 		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
@@ -144,20 +145,20 @@ func TestASilentAgentSendsHeartbeats(t *testing.T) {
 	})
 }
 
-func TestAGatewayThatKeepsToNoLimitIsToldSo(t *testing.T) {
+func TestAGatewayThatExceedsTheLimitIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		g := employ(t, func(context.Context, core.Request, func(core.Body) error) error {
+		g := connect(t, func(context.Context, core.Request, func(core.Body) error) error {
 			<-release
 			return nil
-		}, client.WithHeartbeat(0))
+		})
 		g.welcome()
 		const more = 100
 		for i := range more {
 			g.prompt(string(rune('A' + i)))
-			synctest.Wait() // the first has begun before the others come
+			synctest.Wait() // the first has started before the others come
 		}
-		g.prompt("A") // again: whatever were said would end the first
+		g.prompt("A") // again: any answer would end the first
 		synctest.Wait()
 		refused := 0
 		go func() { synctest.Wait(); close(release) }()
@@ -179,16 +180,16 @@ func TestAGatewayThatKeepsToNoLimitIsToldSo(t *testing.T) {
 	})
 }
 
-func TestARequestCancelledBeforeItBeganIsAnsweredAsCancelled(t *testing.T) {
+func TestARequestCancelledBeforeItStartedIsAnsweredAsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		g := employ(t, func(_ context.Context, r core.Request, _ func(core.Body) error) error {
+		g := connect(t, func(_ context.Context, r core.Request, _ func(core.Body) error) error {
 			if r.Content != "first" {
-				t.Errorf("%q was begun, want it cancelled before", r.Content)
+				t.Errorf("%q was started, want it cancelled before", r.Content)
 			}
 			<-release
 			return nil
-		}, client.WithHeartbeat(0))
+		})
 		g.welcome()
 		g.prompt("first")
 		g.prompt("second")
@@ -208,9 +209,9 @@ func TestARequestCancelledBeforeItBeganIsAnsweredAsCancelled(t *testing.T) {
 	})
 }
 
-func TestWhatTheGatewaySaysOutOfTurnChangesNothing(t *testing.T) {
+func TestUnexpectedMessagesOfTheGatewayAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := employ(t, silent, client.WithHeartbeat(0))
+		g := connect(t, silent)
 		g.welcome()
 		g.welcome()
 		g.send(&pb.ServerMessage{})
@@ -227,7 +228,7 @@ func TestWhatTheGatewaySaysOutOfTurnChangesNothing(t *testing.T) {
 		}
 		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_Shutdown{Shutdown: &pb.Shutdown{Reason: "bye"}}})
 		if err := <-g.end; err != nil {
-			t.Errorf("got %v, want nil behind a Shutdown", err)
+			t.Errorf("got %v, want nil after a Shutdown", err)
 		}
 	})
 }
@@ -235,11 +236,11 @@ func TestWhatTheGatewaySaysOutOfTurnChangesNothing(t *testing.T) {
 func TestAnEmptyResultOfAToolIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := make(chan error, 1)
-		g := employ(t, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
+		g := connect(t, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			_, err := client.CallTool(ctx, "t", nil)
 			got <- err
 			return nil
-		}, client.WithHeartbeat(0))
+		})
 		g.welcome()
 		g.prompt("r")
 		call := g.receive().GetExecutePackTool()

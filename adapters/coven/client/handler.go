@@ -9,7 +9,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// jobKey is where a handler's context keeps its job.
+// jobKey is the key of the job in a handler's context.
 type jobKey struct{}
 
 func jobOf(ctx context.Context) (*job, error) {
@@ -20,20 +20,10 @@ func jobOf(ctx context.Context) (*job, error) {
 	return j, nil
 }
 
-// Sender returns who asked for what the handler with this context answers, as the
-// hub named it; "" outside of a handler.
-func Sender(ctx context.Context) string {
-	j, err := jobOf(ctx)
-	if err != nil {
-		return ""
-	}
-	return j.message.GetSender()
-}
-
-// CallTool calls one of the hub's tools for the handler with this context, such as
-// agent_ask, and waits for its result. It returns the Fault that the tool ended
-// with, and beside it what an agent that was asked had said before; the cause of
-// ctx; or the reason for which the connection ended. Several may run at once.
+// CallTool calls one of the hub's tools, such as agent_ask, for the handler with this
+// context and waits for the result. It returns the Fault of the tool, together with the
+// output that an agent gave before it failed; the cause of ctx; or the reason for which the
+// connection ended. Several calls may run at once.
 func CallTool(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
 	j, err := jobOf(ctx)
 	if err != nil {
@@ -59,8 +49,8 @@ func CallTool(ctx context.Context, name string, input json.RawMessage) (json.Raw
 		case *pb.PackToolResult_OutputJson:
 			return json.RawMessage(r.OutputJson), nil
 		case *pb.PackToolResult_Error:
-			f, beside := wire.ToolFailureOf(r.Error)
-			return beside, f
+			f, output := wire.ToolFailureOf(r.Error)
+			return output, f
 		}
 		return nil, core.NewFault(core.CodeInternal, "the result of %s is empty", name)
 	case <-ctx.Done():
@@ -71,40 +61,40 @@ func CallTool(ctx context.Context, name string, input json.RawMessage) (json.Raw
 	}
 }
 
-// expectDecision makes sure that a decision finds who waits for it, however soon
-// it comes.
+// expectDecision registers a request for approval before it is sent, so that no decision
+// comes too early.
 func (w *worker) expectDecision(j *job, tool string) {
 	decision := make(chan core.ApprovalDecided, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if j.asked[tool] != nil {
+	if j.decisions[tool] != nil {
 		return
 	}
-	if j.asked == nil {
-		j.asked = make(map[string]chan core.ApprovalDecided)
+	if j.decisions == nil {
+		j.decisions = make(map[string]chan core.ApprovalDecided)
 	}
-	j.asked[tool] = decision
+	j.decisions[tool] = decision
 	w.approvals[tool] = append(w.approvals[tool], decision)
 }
 
-// AwaitApproval waits for the decision on a tool call for which the handler with
-// this context has said [core.ApprovalRequested]. It returns an invalid Fault when
-// it has not, the cause of ctx, or the reason for which the connection ended.
+// AwaitApproval waits for the decision on a tool call for which the handler with this
+// context has reported [core.ApprovalRequested]. It returns an invalid Fault when it has
+// not, the cause of ctx, or the reason for which the connection ended.
 func AwaitApproval(ctx context.Context, tool string) (core.ApprovalDecided, error) {
 	j, err := jobOf(ctx)
 	if err != nil {
 		return core.ApprovalDecided{}, err
 	}
 	j.worker.mu.Lock()
-	decision := j.asked[tool]
+	decision := j.decisions[tool]
 	j.worker.mu.Unlock()
 	if decision == nil {
-		return core.ApprovalDecided{}, core.NewFault(core.CodeInvalid, "nobody was asked to approve %q: say ApprovalRequested first", tool)
+		return core.ApprovalDecided{}, core.NewFault(core.CodeInvalid, "no approval of %q was requested: report ApprovalRequested first", tool)
 	}
 	select {
 	case d := <-decision:
 		j.worker.mu.Lock()
-		delete(j.asked, tool)
+		delete(j.decisions, tool)
 		j.worker.mu.Unlock()
 		return d, nil
 	case <-ctx.Done():

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
@@ -10,15 +11,16 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// job is one request at the agent's end. Its handler's context leads to it.
+// job is one request that a handler answers.
 type job struct {
 	worker  *worker
 	message *pb.SendMessage
 
-	mu     sync.Mutex
-	ended  bool                                 // its end was said
-	texted bool                                 // a piece of text was said
-	asked  map[string]chan core.ApprovalDecided // guarded by worker.mu; made when one is needed
+	mu      sync.Mutex
+	ended   bool // its end was sent
+	hasText bool // text was sent
+
+	decisions map[string]chan core.ApprovalDecided // by tool id; guarded by worker.mu, made when needed
 }
 
 func (j *job) id() string { return j.message.GetRequestId() }
@@ -32,7 +34,7 @@ func cancelled(ctx context.Context) *core.Fault {
 	return nil
 }
 
-// run lets the handler answer one request and makes sure that it ends.
+// run runs the handler of one request and sends the end if the handler has not.
 func (w *worker) run(ctx context.Context, _ string, j *job) {
 	ctx = context.WithValue(ctx, jobKey{}, j)
 	var err error
@@ -40,7 +42,7 @@ func (w *worker) run(ctx context.Context, _ string, j *job) {
 	if begun {
 		r := wire.RequestOf(j.message)
 		r.To = core.ToAgent(w.card.ID)
-		err = w.handle(ctx, r, func(b core.Body) error { return w.say(ctx, j, b) })
+		err = w.handle(ctx, r, func(b core.Body) error { return w.report(ctx, j, b) })
 	}
 	var end core.Body = core.Done{}
 	switch why := cancelled(ctx); {
@@ -50,16 +52,16 @@ func (w *worker) run(ctx context.Context, _ string, j *job) {
 		end = core.Failed{Fault: core.AsFault(err)}
 	}
 	// When the connection is lost the hub has ended the task already.
-	_ = w.say(ctx, j, end)
+	_ = w.report(ctx, j, end)
 	w.forget(j)
 }
 
-// forget makes room for the next request, or leaves if there will be none.
+// forget releases the slot of a request, and leaves if it was the last one.
 func (w *worker) forget(j *job) {
 	w.tasks.Release(j.id())
 	w.mu.Lock()
-	for id, mine := range j.asked {
-		w.approvals[id] = without(w.approvals[id], mine)
+	for id, own := range j.decisions {
+		w.approvals[id] = slices.DeleteFunc(w.approvals[id], func(c chan core.ApprovalDecided) bool { return c == own })
 		if len(w.approvals[id]) == 0 {
 			delete(w.approvals, id)
 		}
@@ -71,30 +73,20 @@ func (w *worker) forget(j *job) {
 	}
 }
 
-func without(all []chan core.ApprovalDecided, one chan core.ApprovalDecided) []chan core.ApprovalDecided {
-	var rest []chan core.ApprovalDecided
-	for _, c := range all {
-		if c != one {
-			rest = append(rest, c)
-		}
-	}
-	return rest
-}
-
-// say tells the hub one thing about a job. It returns a conflict Fault behind the
-// end, an unsupported one for what agents do not say, a too_large one for what
+// report reports an event of a job to the hub. It returns a conflict Fault after the end,
+// an unsupported one for a kind that agents do not report, a too_large one for a body that
 // does not fit, the cause of ctx, or the reason for which the connection ended.
-func (w *worker) say(ctx context.Context, j *job, b core.Body) error {
+func (w *worker) report(ctx context.Context, j *job, b core.Body) error {
 	ends := b.Kind().Ends()
 	j.mu.Lock()
-	over, texted := j.ended, j.texted
-	j.ended = over || ends
-	if piece, ok := b.(core.Text); ok && piece.Text != "" {
-		j.texted = true
+	ended, hasText := j.ended, j.hasText
+	j.ended = ended || ends
+	if text, ok := b.(core.Text); ok && text.Text != "" {
+		j.hasText = true
 	}
 	j.mu.Unlock()
 	switch {
-	case over:
+	case ended:
 		return core.NewFault(core.CodeConflict, "the request has ended: %s comes too late", b.Kind())
 	case ctx.Err() != nil && !ends:
 		return context.Cause(ctx)
@@ -105,33 +97,32 @@ func (w *worker) say(ctx context.Context, j *job, b core.Body) error {
 	if ends {
 		ctx = context.WithoutCancel(ctx) // the end of a cancelled request is still due
 	}
-	return w.tell(ctx, j.id(), b, texted)
+	return w.sendBody(ctx, j.id(), b, hasText)
 }
 
-// tell sends the messages that a body is told by. It waits for room in the queue
-// until ctx ends or the link is closed.
-func (w *worker) tell(ctx context.Context, request string, b core.Body, texted bool) error {
+// sendBody sends the messages for a body. It blocks for room in the queue until ctx ends or
+// the link is closed.
+func (w *worker) sendBody(ctx context.Context, request string, b core.Body, hasText bool) error {
 	if a, ok := b.(core.InjectionAnswered); ok {
 		return w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: wire.AckOf(a)}})
 	}
-	if native(b, w.maxBytes) {
-		return w.respond(ctx, request, b)
+	if native(b) {
+		return w.sendResponse(ctx, request, b)
 	}
-	for _, part := range adapt(b, texted, w.maxBytes) {
-		if err := w.respond(ctx, request, part); err != nil {
+	for _, part := range adapt(b, hasText) {
+		if err := w.sendResponse(ctx, request, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// respond sends one response.
-func (w *worker) respond(ctx context.Context, request string, b core.Body) error {
+func (w *worker) sendResponse(ctx context.Context, request string, b core.Body) error {
 	m, err := wire.ResponseOf(request, b, nil)
 	if err != nil {
 		return err
 	}
-	// In one piece of memory, since there are many.
+	// One allocation: there are many responses.
 	whole := &struct {
 		pb.AgentMessage
 		payload pb.AgentMessage_Response

@@ -18,7 +18,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// stream is the messages one behind the other, each behind its length.
+// stream encodes messages, each after its length.
 func stream(t testing.TB, messages ...*pb.ServerMessage) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -30,7 +30,7 @@ func stream(t testing.TB, messages ...*pb.ServerMessage) []byte {
 	return b.Bytes()
 }
 
-// FuzzWhateverAHubSendsAnAgentEndsInGoodOrder plays a hub to an agent that asks for
+// FuzzWhateverAHubSendsAnAgentEndsInGoodOrder sends anything to an agent that asks for
 // approval and for tools: its Work returns, with a reason, once the hub hangs up.
 func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
 	welcome := &pb.ServerMessage{Payload: &pb.ServerMessage_Welcome{Welcome: &pb.Welcome{AgentId: "a"}}}
@@ -59,11 +59,11 @@ func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
 			worked := make(chan error, 1)
 			go func() {
 				worked <- client.Work(context.Background(), agent, core.Card{ID: "a", MaxConcurrent: 2}, demanding,
-					client.WithInjections(func(in core.Injected) (bool, string) { return in.Content != "", in.Source }))
+					client.WorkOptions{Injected: func(in core.Injected) (bool, string) { return in.Content != "", in.Source }})
 			}()
-			heard := make(chan struct{})
+			received := make(chan struct{})
 			go func() {
-				defer close(heard)
+				defer close(received)
 				for {
 					if _, err := server.Receive(context.Background()); err != nil {
 						return
@@ -79,7 +79,7 @@ func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
 			<-time.After(time.Minute)
 			server.Close(link.Reason{Cause: link.Normal})
 			err := <-worked
-			<-heard
+			<-received
 			var fault *core.Fault
 			var reason *link.Reason
 			if err != nil && !errors.As(err, &fault) && !errors.As(err, &reason) {
@@ -89,7 +89,7 @@ func FuzzWhateverAHubSendsAnAgentEndsInGoodOrder(f *testing.F) {
 	})
 }
 
-// demanding wants approval and a tool for everything it is asked.
+// demanding asks for an approval and a tool for every request.
 func demanding(ctx context.Context, r core.Request, say func(core.Body) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -149,7 +149,7 @@ func (p *player) startAgent(st *step, m []string) error {
 	case "coven":
 		far, near := covenPipe()
 		end = protoEnd[*wire.AgentMessage, *wire.ServerMessage]{far, func() *wire.ServerMessage { return new(wire.ServerMessage) }}
-		work = func() error { return covenclient.Work(p.ctx, near, card, shout) }
+		work = func() error { return covenclient.Work(p.ctx, near, card, shout, covenclient.WorkOptions{}) }
 	case "parallax":
 		far, near := coretest.Pipe[[]byte, []byte](0)
 		end = jsonEnd{far}

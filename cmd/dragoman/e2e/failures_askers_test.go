@@ -123,7 +123,7 @@ func serveCovenPipe(t *testing.T, h *hub.Hub) link.Conn[*wire.ServerMessage, *wi
 
 func joinCovenInMemory(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler) {
 	conn := serveCovenPipe(t, h)
-	runForTest(t, func(ctx context.Context) { _ = covenclient.Work(ctx, conn, card, handle, covenclient.WithHeartbeat(0)) }, func() {})
+	runForTest(t, func(ctx context.Context) { _ = covenclient.Work(ctx, conn, card, handle, covenclient.WorkOptions{}) }, func() {})
 }
 
 // members are the fields of a request in a JSON form with the hub's own names.

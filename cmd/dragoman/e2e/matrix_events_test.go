@@ -215,10 +215,10 @@ func (h *testHub) handleEvents(ctx context.Context, in instruction, say func(cor
 func (h *testHub) join(ctx context.Context, dialect string, to client.Hub, card core.Card) error {
 	switch dialect {
 	case coven.Name:
-		return client.JoinCovenWith(ctx, to, card, h.handle, covenclient.WithInjections(func(in core.Injected) (bool, string) {
+		return client.JoinCovenWith(ctx, to, card, h.handle, covenclient.WorkOptions{Injected: func(in core.Injected) (bool, string) {
 			h.injected(in.Content)
 			return true, ""
-		}))
+		}})
 	case acp.Dialect:
 		return client.JoinACPWith(ctx, to, card, h.handle, acpclient.WorkOptions{Notice: h.noticed, Link: client.LinkOptions, Log: h.log})
 	}

@@ -122,6 +122,6 @@ func joinCovenSharing(share int) client.JoinFunc {
 			return err
 		}
 		defer conn.Close(link.Reason{Cause: link.Normal})
-		return covenclient.Work(ctx, conn, card, handle, covenclient.WithJoined(func(*wire.Welcome) { in(client.AskByTool) }))
+		return covenclient.Work(ctx, conn, card, handle, covenclient.WorkOptions{Joined: func(*wire.Welcome) { in(client.AskByTool) }})
 	}
 }

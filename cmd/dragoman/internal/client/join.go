@@ -58,11 +58,11 @@ type JoinFunc func(ctx context.Context, to Hub, card core.Card, handle core.Hand
 
 // JoinCoven is the JoinFunc of Coven.
 func JoinCoven(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), _ *slog.Logger) error {
-	return JoinCovenWith(ctx, to, card, handle, covenclient.WithJoined(func(*wire.Welcome) { joined(AskByTool) }))
+	return JoinCovenWith(ctx, to, card, handle, covenclient.WorkOptions{Joined: func(*wire.Welcome) { joined(AskByTool) }})
 }
 
 // JoinCovenWith joins by Coven with more options.
-func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts ...covenclient.WorkOption) error {
+func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts covenclient.WorkOptions) error {
 	at, err := to.grpcAddr(ctx)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Hand
 	if err != nil {
 		return unreachable(at, "--grpc-addr", err)
 	}
-	err = covenclient.Work(ctx, conn, card, handle, opts...)
+	err = covenclient.Work(ctx, conn, card, handle, opts)
 	var refused *core.Fault
 	if errors.As(err, &refused) && refused.Code == core.CodeUnauthenticated {
 		return tokenNeeded(to.Token)
