@@ -155,13 +155,10 @@ func (t *taskSink) ended() error {
 	return nil
 }
 
-// Done implements core.AgentSink.
 func (t *taskSink) Done(core.Event, core.Done) error { return t.ended() }
 
-// Failed implements core.AgentSink.
 func (t *taskSink) Failed(core.Event, core.Failed) error { return t.ended() }
 
-// Cancelled implements core.AgentSink.
 func (t *taskSink) Cancelled(core.Event, core.Cancelled) error { return t.ended() }
 
 func shutdownOf(reason string) *pb.ServerMessage {

@@ -1,12 +1,12 @@
 package coven
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"google.golang.org/grpc/codes"
 
@@ -86,7 +86,7 @@ func (s *session) reject(ctx context.Context, id core.AgentID, ext wire.Extensio
 // welcome returns the answer to a registration (specification, section Welcome).
 func (s *session) welcome(p core.Principal, instance string) *pb.ServerMessage {
 	w := &pb.Welcome{
-		ServerId:    cmp.Or(s.opts.ServerID, s.hub.ID()),
+		ServerId:    s.hub.ID(),
 		AgentId:     string(s.card.ID),
 		InstanceId:  instance,
 		PrincipalId: p.ID,
@@ -108,18 +108,15 @@ const instanceIDLength = 8
 // instanceID returns a random code that a person can type: letters and digits that do not
 // look alike.
 func instanceID() string {
-	const letters = "23456789abcdefghjkmnpqrstuvwxyz!" // 31, and ! which is drawn again
-	var b [32]byte
 	for {
-		var id strings.Builder
-		_, _ = rand.Read(b[:]) // never fails
-		for _, r := range b {
-			if c := letters[r%32]; c != '!' {
-				id.WriteByte(c)
+		id := strings.Map(func(r rune) rune {
+			if strings.ContainsRune("ILO", r) {
+				return -1
 			}
-			if id.Len() == instanceIDLength {
-				return id.String()
-			}
+			return unicode.ToLower(r)
+		}, rand.Text()) // 26 letters and digits from 2 to 7
+		if len(id) >= instanceIDLength {
+			return id[:instanceIDLength]
 		}
 	}
 }

@@ -14,8 +14,6 @@ import (
 // Options are the settings of the hub's end. The zero value of each field means the
 // default named beside it.
 type Options struct {
-	// ServerID names the hub in Welcome: the hub's own id.
-	ServerID string
 	// Principal is the authenticated principal of the connection. One without an id
 	// gets the agent id, as on an open hub.
 	Principal core.Principal

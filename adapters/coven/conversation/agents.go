@@ -1,13 +1,43 @@
 package conversation
 
 import (
-	"google.golang.org/protobuf/encoding/protowire"
+	"context"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
+
+// ListAgents implements the service. It lists the agents of every dialect by id, without
+// their metadata where that does not fit into a message.
+func (s *Service) ListAgents(ctx context.Context, r *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
+	if _, err := s.opts.Principal(ctx); err != nil {
+		return nil, err
+	}
+	all := &pb.ListAgentsResponse{}
+	for _, a := range s.hub.Agents() {
+		m := agentInfo(a)
+		if r.Workspace == nil || slices.Contains(m.GetMetadata().GetWorkspaces(), r.GetWorkspace()) {
+			all.Agents = append(all.Agents, m)
+		}
+	}
+	if proto.Size(all) <= s.opts.MaxMessageBytes {
+		return all, nil
+	}
+	for _, m := range all.GetAgents() {
+		m.Metadata = nil
+	}
+	if proto.Size(all) > s.opts.MaxMessageBytes {
+		return nil, grpcstatus.Errorf(codes.ResourceExhausted, "the list of agents does not fit into %d bytes: ask for one workspace", s.opts.MaxMessageBytes)
+	}
+	s.count("agents.without_metadata")
+	return all, nil
+}
 
 // agentInfo describes an agent to clients. The backend of an agent of another dialect is
 // that dialect.
@@ -22,9 +52,4 @@ func agentInfo(a hub.AgentStatus) *pb.AgentInfo {
 	}
 	m.Metadata, m.Backend, m.WorkingDir = metadata, metadata.GetBackend(), metadata.GetWorkingDirectory()
 	return m
-}
-
-// infoSize returns the size of an agent in a list.
-func infoSize(m *pb.AgentInfo) int {
-	return protowire.SizeTag(1) + protowire.SizeBytes(proto.Size(m))
 }

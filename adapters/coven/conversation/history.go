@@ -15,15 +15,10 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// The directions and types of an Event that existing clients know.
+// The directions of an Event that existing clients know.
 const (
 	inbound  = "inbound_to_agent"
 	outbound = "outbound_from_agent"
-
-	typeMessage    = "message"
-	typeToolCall   = "tool_call"
-	typeToolResult = "tool_result"
-	typeError      = "error"
 )
 
 // entry is an Event of the history with its place in the conversation.
@@ -116,7 +111,7 @@ func (h *historySink) Opened(e core.Event, b core.Opened) error {
 		}
 		text += "\n\nAttached: " + strings.Join(names, ", ")
 	}
-	m := h.add(e, inbound, b.From.ID, typeMessage, text)
+	m := h.add(e, inbound, b.From.ID, "message", text)
 	m.ActorPrincipalId = proto.String(wire.ValidUTF8(b.From.ID))
 	return nil
 }
@@ -140,14 +135,12 @@ func (h *historySink) Text(_ core.Event, b core.Text) error {
 	return nil
 }
 
-// ToolCall implements core.Sink.
 func (h *historySink) ToolCall(e core.Event, b core.ToolCall) error {
-	return h.addOutbound(e, typeToolCall, "tool:"+b.Name+" input:"+b.Input)
+	return h.addOutbound(e, "tool_call", "tool:"+b.Name+" input:"+b.Input)
 }
 
-// ToolResult implements core.Sink.
 func (h *historySink) ToolResult(e core.Event, b core.ToolResult) error {
-	return h.addOutbound(e, typeToolResult, b.Output)
+	return h.addOutbound(e, "tool_result", b.Output)
 }
 
 // File adds the name of the file, with its bytes where they fit into a message.
@@ -166,7 +159,7 @@ func (h *historySink) Done(e core.Event, b core.Done) error {
 	if text == "" {
 		return nil
 	}
-	return h.addOutbound(e, typeMessage, text)
+	return h.addOutbound(e, "message", text)
 }
 
 // answer returns the whole answer as text: what was streamed, else the text of Done, and
@@ -199,10 +192,10 @@ func cancelText(b core.Cancelled) string { return "cancelled: " + cmp.Or(b.Reaso
 // end, the failure gets the next one, which no event ever has.
 func (h *historySink) addFailure(e core.Event, text string) error {
 	if h.text.Len() > 0 {
-		_ = h.addOutbound(e, typeMessage, h.text.String())
+		_ = h.addOutbound(e, "message", h.text.String())
 		e.Seq, e.Merged = e.End()+1, nil
 	}
-	return h.addOutbound(e, typeError, text)
+	return h.addOutbound(e, "error", text)
 }
 
 // faultText returns a fault as text, an agent's own without a code.
@@ -216,7 +209,6 @@ func faultText(f *core.Fault) string {
 	return wire.FaultText(f)
 }
 
-// ApprovalDecided implements core.Sink.
 func (h *historySink) ApprovalDecided(e core.Event, b core.ApprovalDecided) error {
 	text := "tool:" + b.ID + " denied"
 	if b.Approved {
@@ -225,12 +217,10 @@ func (h *historySink) ApprovalDecided(e core.Event, b core.ApprovalDecided) erro
 	return h.addInbound(e, b.By, "tool_approval", withReason(text, b.Reason))
 }
 
-// Injected implements core.Sink.
 func (h *historySink) Injected(e core.Event, b core.Injected) error {
 	return h.addInbound(e, b.Source, "injection", b.Content)
 }
 
-// InjectionAnswered implements core.Sink.
 func (h *historySink) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
 	text := "rejected"
 	if b.Accepted {
@@ -246,23 +236,19 @@ func withReason(text, reason string) string {
 	return text + ": " + reason
 }
 
-// CancelRequested implements core.Sink.
 func (h *historySink) CancelRequested(e core.Event, b core.CancelRequested) error {
 	return h.addInbound(e, b.By, "cancel", b.Reason)
 }
 
-// Retrying implements core.Sink.
 func (h *historySink) Retrying(e core.Event, b core.Retrying) error {
 	h.add(e, outbound, string(b.Agent), "retrying", faultText(b.Fault))
 	return nil
 }
 
-// SessionStarted implements core.Sink.
 func (h *historySink) SessionStarted(e core.Event, b core.SessionStarted) error {
 	return h.addOutbound(e, "session_init", b.Session)
 }
 
-// SessionLost implements core.Sink.
 func (h *historySink) SessionLost(e core.Event, b core.SessionLost) error {
 	return h.addOutbound(e, "session_orphaned", b.Reason)
 }

@@ -88,7 +88,6 @@ func (l *liveSink) emitText(e core.Event, text string) {
 	}
 }
 
-// Thinking implements core.Sink.
 func (l *liveSink) Thinking(e core.Event, b core.Thinking) error {
 	l.emit(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_Thinking{Thinking: &pb.ThinkingChunk{Content: wire.ValidUTF8(b.Text)}}})
 	return nil
@@ -126,19 +125,14 @@ func (l *liveSink) emitResponse(e core.Event) error {
 	return nil
 }
 
-// ToolCall implements core.Sink.
 func (l *liveSink) ToolCall(e core.Event, _ core.ToolCall) error { return l.emitResponse(e) }
 
-// ToolResult implements core.Sink.
 func (l *liveSink) ToolResult(e core.Event, _ core.ToolResult) error { return l.emitResponse(e) }
 
-// ToolState implements core.Sink.
 func (l *liveSink) ToolState(e core.Event, _ core.ToolState) error { return l.emitResponse(e) }
 
-// Usage implements core.Sink.
 func (l *liveSink) Usage(e core.Event, _ core.Usage) error { return l.emitResponse(e) }
 
-// ApprovalRequested implements core.Sink.
 func (l *liveSink) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	l.emit(e, &pb.ClientStreamEvent{Payload: &pb.ClientStreamEvent_ToolApproval{ToolApproval: &pb.ClientToolApprovalRequest{
 		AgentId: wire.ValidUTF8(string(l.agent)), RequestId: string(l.task.ID()),
@@ -172,13 +166,11 @@ func (l *liveSink) streamed() string {
 	return core.Fold(events).Text
 }
 
-// Failed implements core.Sink.
 func (l *liveSink) Failed(e core.Event, b core.Failed) error {
 	l.emitError(e, faultText(b.Fault), b.Fault != nil && b.Fault.Retryable)
 	return nil
 }
 
-// Cancelled implements core.Sink.
 func (l *liveSink) Cancelled(e core.Event, b core.Cancelled) error {
 	l.emitError(e, cancelText(b), false)
 	return nil

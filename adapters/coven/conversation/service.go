@@ -108,35 +108,6 @@ func (s *Service) GetMe(ctx context.Context, _ *emptypb.Empty) (*pb.MeResponse, 
 
 const statusApproved = "approved"
 
-// ListAgents implements the service. It lists the agents of every dialect by id, without
-// their metadata where that does not fit into a message.
-func (s *Service) ListAgents(ctx context.Context, r *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
-	if _, err := s.opts.Principal(ctx); err != nil {
-		return nil, err
-	}
-	all := &pb.ListAgentsResponse{}
-	full, short := 0, 0
-	for _, a := range s.hub.Agents() {
-		m := agentInfo(a)
-		if r.Workspace != nil && !slices.Contains(m.GetMetadata().GetWorkspaces(), r.GetWorkspace()) {
-			continue
-		}
-		all.Agents = append(all.Agents, m)
-		full += infoSize(m)
-		short += infoSize(&pb.AgentInfo{Id: m.GetId(), Name: m.GetName(), Backend: m.GetBackend(), WorkingDir: m.GetWorkingDir(), Connected: true})
-	}
-	switch {
-	case short > s.opts.MaxMessageBytes:
-		return nil, grpcstatus.Errorf(codes.ResourceExhausted, "the list of agents does not fit into %d bytes: ask for one workspace", s.opts.MaxMessageBytes)
-	case full > s.opts.MaxMessageBytes:
-		s.count("agents.without_metadata")
-		for _, m := range all.GetAgents() {
-			m.Metadata = nil
-		}
-	}
-	return all, nil
-}
-
 // RegisterAgent implements the service. An open hub trusts the id that an agent claims,
 // so nothing is stored.
 func (s *Service) RegisterAgent(ctx context.Context, r *pb.RegisterAgentRequest) (*pb.RegisterAgentResponse, error) {

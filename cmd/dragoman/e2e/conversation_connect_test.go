@@ -58,7 +58,7 @@ var testLink = client.LinkOptions
 func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, func() link.Reason, error) {
 	if dialect == "coven" {
 		server, client := covenPipe()
-		opts := coven.Options{ServerID: p.hub.ID(), MCPEndpoint: "http://127.0.0.1:8080/mcp", MCPToken: p.mcp.Issue}
+		opts := coven.Options{MCPEndpoint: "http://127.0.0.1:8080/mcp", MCPToken: p.mcp.Issue}
 		return protoEnd[*wire.ServerMessage, *wire.AgentMessage]{client, func() *wire.AgentMessage { return new(wire.AgentMessage) }},
 			func() link.Reason { return coven.Serve(p.ctx, p.hub, server, &opts) }, nil
 	}

@@ -34,7 +34,7 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 func (s *Service) covenOptions(ctx context.Context) *coven.Options {
 	c := s.config.Coven
 	return &coven.Options{
-		ServerID: s.hub.ID(), DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
+		DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
 		RegisterTimeout: c.RegisterTimeout, MaxToolCalls: c.ToolCalls, Secrets: s.covenSecrets.of, Principal: principalOf(ctx, core.Principal{}),
 		MCPEndpoint: s.mcpEndpoint(ctx), MCPToken: s.mcp.server.Issue,
 	}
