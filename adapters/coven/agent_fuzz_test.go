@@ -17,8 +17,8 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// everyMessage returns every message that an agent can send, with every event that a
-// response can have, and something in every field. Text is the id of the request.
+// everyMessage returns every message that an agent can send, with every event of a response
+// and every field set. Strings are the id of the request.
 func everyMessage(request string) []*pb.AgentMessage {
 	var all []*pb.AgentMessage
 	payloads := new(pb.AgentMessage).ProtoReflect().Descriptor().Oneofs().ByName("payload").Fields()
@@ -37,7 +37,7 @@ func everyMessage(request string) []*pb.AgentMessage {
 	return all
 }
 
-// populate puts something into every field, and the given choice into a oneof.
+// populate sets every field, and the given choice of a oneof.
 func populate(m protoreflect.Message, text string, choice int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -79,32 +79,31 @@ func TestEveryMessageOfAnAgentIsAmongTheSeeds(t *testing.T) {
 	}
 }
 
-// FuzzWhateverAnAgentSaysTheHubGoesOn plays an agent that has a request, which it
-// knows as "r", and says anything. The request ends all the same, the agent's
-// neighbour is not disturbed, and every promise holds.
-func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
+// FuzzAnAgentMaySendAnything sends anything as an agent that has a request, "r" in the
+// input. The request ends, another agent is not disturbed, and every promise holds.
+func FuzzAnAgentMaySendAnything(f *testing.F) {
 	var all []*pb.AgentMessage
 	for _, m := range everyMessage("r") {
-		f.Add(said(f, m))
-		f.Add(said(f, m, m))
+		f.Add(encode(f, m))
+		f.Add(encode(f, m, m))
 		all = append(all, m)
 	}
-	f.Add(said(f, all...))
-	f.Add(said(f, &pb.AgentMessage{}, &pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: &pb.MessageResponse{RequestId: "r"}}}))
-	call := &pb.ExecutePackTool{RequestId: "c", ToolName: "agent_ask", InputJson: `{"to":"neighbour","content":"hello"}`}
-	f.Add(said(f, &pb.AgentMessage{Payload: &pb.AgentMessage_ExecutePackTool{ExecutePackTool: call}}))
+	f.Add(encode(f, all...))
+	f.Add(encode(f, &pb.AgentMessage{}, &pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: &pb.MessageResponse{RequestId: "r"}}}))
+	call := &pb.ExecutePackTool{RequestId: "c", ToolName: "agent_ask", InputJson: `{"to":"other","content":"hello"}`}
+	f.Add(encode(f, &pb.AgentMessage{Payload: &pb.AgentMessage_ExecutePackTool{ExecutePackTool: call}}))
 	f.Add([]byte{0xff})
 
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 			a, _ := join(t, h, coven.Options{}, "a", "cancellation", "injection")
-			hire(t, h, core.Card{ID: "neighbour", MaxConcurrent: 4}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
+			hire(t, h, core.Card{ID: "other", MaxConcurrent: 4}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				return say(core.Text{Text: r.Content})
 			})
 			q := ask(t, h)
 			asked := q.question("a", "go on")
 			request := a.prompt().GetRequestId()
-			var heard chan struct{}
+			var drained chan struct{}
 			for r := bytes.NewReader(raw); ; {
 				m := new(pb.AgentMessage)
 				if protodelim.UnmarshalFrom(r, m) != nil {
@@ -113,10 +112,10 @@ func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
 				if m.GetResponse().GetRequestId() == "r" {
 					m.GetResponse().RequestId = request
 				}
-				if heard == nil {
-					heard = make(chan struct{})
-					go func() { // it takes whatever it is told
-						defer close(heard)
+				if drained == nil {
+					drained = make(chan struct{})
+					go func() { // the agent reads everything
+						defer close(drained)
 						for {
 							if _, err := a.conn.Receive(context.Background()); err != nil {
 								return
@@ -128,26 +127,26 @@ func FuzzWhateverAnAgentSaysTheHubGoesOn(f *testing.F) {
 					break // the hub has ended the stream
 				}
 			}
-			next := q.question("neighbour", "are you well?")
+			next := q.question("other", "are you well?")
 			after(time.Second)
 			synctest.Wait()
 			if got := next.Answer(); got.End != core.KindDone || got.Text != "are you well?" {
-				t.Errorf("the neighbour: got %+v, want its answer", got)
+				t.Errorf("the other agent: got %+v, want its answer", got)
 			}
 			a.hangUp()
-			if heard != nil {
-				<-heard
+			if drained != nil {
+				<-drained
 			}
 			synctest.Wait()
 			if got := asked.State(); got != task.Ended {
-				t.Errorf("the request: got it %s, want it ended with its agent", got)
+				t.Errorf("the request: got it %s, want it ended with the connection", got)
 			}
 		})
 	})
 }
 
-// said is what an agent said, each message behind its length.
-func said(f *testing.F, messages ...*pb.AgentMessage) []byte {
+// encode encodes messages, each after its length.
+func encode(f *testing.F, messages ...*pb.AgentMessage) []byte {
 	f.Helper()
 	var b bytes.Buffer
 	for _, m := range messages {

@@ -9,7 +9,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func TestATaskThatEndedBeforeItsAgentHeardOfItIsNotGivenAndTakesNoSlot(t *testing.T) {
+func TestATaskThatEndedBeforeItWasSentTakesNoSlot(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
 	peer, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
 	defer asker.Close(nil)

@@ -12,11 +12,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// The receipt says delivered once the agent's transport took the request, and not
-// while it is queued: an agent that stops reading, and then goes, was given nothing.
+// A receipt is delivered once the agent's transport took the request, not while it is
+// queued: an agent that stops reading and then disconnects has received nothing.
 func TestSuccessReceiptMessageLost(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
-		server, client := wired(0) // nothing is taken before the agent reads
+		server, client := wired(0) // the agent has to read each message
 		a := &agent{t: t, conn: client, end: make(chan link.Reason, 1)}
 		go func() { a.end <- coven.Serve(context.Background(), h, server, &coven.Options{}) }()
 		a.register("a", "max_concurrent=2")
@@ -24,11 +24,11 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 			t.Fatal("got no Welcome, want one")
 		}
 		r := ask(t, h)
-		taken, lost := r.question("a", "read this"), r.question("a", "and this")
+		delivered, lost := r.question("a", "read this"), r.question("a", "and this")
 		stages := func(when string, want1, want2 core.Stage) {
 			t.Helper()
 			synctest.Wait()
-			if got1, got2 := taken.Receipt().Stage, lost.Receipt().Stage; got1 != want1 || got2 != want2 {
+			if got1, got2 := delivered.Receipt().Stage, lost.Receipt().Stage; got1 != want1 || got2 != want2 {
 				t.Errorf("%s: got the receipts %s and %s, want %s and %s", when, got1, got2, want1, want2)
 			}
 		}
@@ -38,15 +38,15 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 		a.text(request, "I have")
 		stages("and answered", core.StageAcknowledged, core.StageAccepted)
 		a.hangUp()
-		stages("the agent is gone", core.StageAcknowledged, core.StageAccepted)
+		stages("the agent has left", core.StageAcknowledged, core.StageAccepted)
 		if f := lost.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
 			t.Errorf("what was never read: got %v, want it failed as unreachable", f)
 		}
 	})
 }
 
-// An approval over the wire is linked by the id of the tool call: held, decided,
-// executed. An agent that was refused has nothing to go on.
+// The id of the tool call links the request for approval, the decision and the execution.
+// Without approval there is no execution.
 func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 	for name, approved := range map[string]bool{"approved": true, "refused": false} {
 		t.Run(name, func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// An agent says 50,000 things to somebody who reads nothing for five seconds. The
-// others are asked and answered meanwhile, and call tools, in no time at all; then
-// everything is there, in order.
-func TestAFloodAtSomebodyWhoDoesNotReadLosesNothingAndHoldsUpNobody(t *testing.T) {
+// An agent sends 50,000 chunks to a requester that reads nothing for five seconds.
+// Meanwhile others are asked, answer and call tools without delay. Then every chunk is
+// there, in order.
+func TestAFloodForASlowReaderLosesNothingAndDelaysNobody(t *testing.T) {
 	const chunks, questions = 50_000, 100
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		flooder, _ := join(t, h, coven.Options{}, "flooder", "max_concurrent=2")
@@ -37,7 +37,7 @@ func TestAFloodAtSomebodyWhoDoesNotReadLosesNothingAndHoldsUpNobody(t *testing.T
 				}
 			}
 			other.until(next, core.KindDone)
-			// The flooding agent itself is not held up either: it is asked and calls tools.
+			// The flooding agent itself is not delayed either.
 			mine := other.question("flooder", "how much is left?")
 			flooder.done(flooder.prompt().GetRequestId(), "a lot")
 			other.until(mine, core.KindDone)
@@ -48,7 +48,7 @@ func TestAFloodAtSomebodyWhoDoesNotReadLosesNothingAndHoldsUpNobody(t *testing.T
 		}
 		flooder.done(id, "")
 		if took := time.Since(start); took != 0 {
-			t.Errorf("it took %v, want no wait for who does not read", took)
+			t.Errorf("it took %v, want no wait for the slow reader", took)
 		}
 		after(5 * time.Second)
 		var got strings.Builder

@@ -10,35 +10,35 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestAnAgentHasItsTokenForAsLongAsItsConnectionLasts(t *testing.T) {
+func TestTheTokenOfAnAgentIsRevokedWhenItsConnectionEnds(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		var mu sync.Mutex
-		var said []string
-		say := func(what string) {
+		var log []string
+		record := func(what string) {
 			mu.Lock()
 			defer mu.Unlock()
-			said = append(said, what)
+			log = append(log, what)
 		}
 		opts := coven.Options{
 			MCPEndpoint: "http://127.0.0.1:8080/mcp",
 			MCPToken: func(s *hub.Session) (string, func()) {
-				say("issued to " + s.Identity().Principal.ID)
+				record("issued to " + s.Identity().Principal.ID)
 				return "the token", func() {
 					if len(h.Agents()) == 0 {
-						say("too late: the agent has gone")
+						record("too late: the agent has left")
 					}
-					say("revoked")
+					record("revoked")
 				}
 			},
 		}
 		a, w := join(t, h, opts, "a")
 		if w.GetMcpToken() != "the token" {
-			t.Errorf("got the token %q, want the one that was made", w.GetMcpToken())
+			t.Errorf("got the token %q, want the one that was issued", w.GetMcpToken())
 		}
 		a.hangUp()
 		synctest.Wait()
-		if want := []string{"issued to a", "revoked"}; !slices.Equal(said, want) {
-			t.Errorf("got %q, want %q", said, want)
+		if want := []string{"issued to a", "revoked"}; !slices.Equal(log, want) {
+			t.Errorf("got %q, want %q", log, want)
 		}
 		opts.MCPEndpoint = ""
 		b, w := join(t, h, opts, "b")

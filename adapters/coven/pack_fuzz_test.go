@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// FuzzManifest registers whatever a pack may send. What is admitted can be shown to
-// agents and called; nothing of it stays.
+// FuzzManifest registers any manifest. The tools of one that is admitted can be listed and
+// called, and are gone with the pack.
 func FuzzManifest(f *testing.F) {
 	for _, m := range []*pb.PackManifest{
 		{},
@@ -58,13 +58,13 @@ func FuzzManifest(f *testing.F) {
 				}
 				s.CallTool("c", tool.Name, input)
 			}
-			return nil, errors.New("that was all")
+			return nil, errors.New("no connection")
 		}, coven.Options{})
 		if !admitted && reason.Code == 0 {
-			t.Errorf("got %v, want a status for what is not admitted", &reason)
+			t.Errorf("got %v, want a status for a manifest that is not admitted", &reason)
 		}
 		if got := len(s.Tools()); got != len(h.Tools()) {
-			t.Errorf("got %d tools, want the hub's own once the pack has gone", got)
+			t.Errorf("got %d tools, want the hub's own once the pack has left", got)
 		}
 	})
 }

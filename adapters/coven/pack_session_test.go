@@ -17,7 +17,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// pack is a pack of which the test plays every message.
+// pack is a pack whose every message the test sends.
 type pack struct {
 	t       *testing.T
 	conn    *coretest.End[*pb.ExecuteToolRequest, *struct{}]
@@ -37,12 +37,12 @@ func connectPack(t *testing.T, h *hub.Hub, opts coven.Options, id string, tools 
 	go func() {
 		p.end <- coven.ServePack(context.Background(), h, m, func() (coven.PackConn, error) { return server, nil }, opts)
 	}()
-	synctest.Wait() // it is admitted, or turned away
+	synctest.Wait() // it is admitted, or rejected
 	t.Cleanup(func() { client.Close(link.Reason{Cause: link.Normal}) })
 	return p
 }
 
-// call waits for what the pack is to do.
+// call waits for the next call.
 func (p *pack) call() *pb.ExecuteToolRequest {
 	p.t.Helper()
 	m, err := p.conn.Receive(context.Background())
@@ -64,7 +64,7 @@ func (p *pack) hangUp() link.Reason {
 	return <-p.end
 }
 
-func TestACallThatIsTooLargeForThePackIsAnsweredWithoutIt(t *testing.T) {
+func TestACallThatIsTooLargeForThePackFailsWithoutBeingSent(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		p := connectPack(t, h, coven.Options{MaxMessageBytes: 1000}, "p", "x")
 		a, _ := join(t, h, coven.Options{}, "a")
@@ -82,16 +82,16 @@ func TestACallThatIsTooLargeForThePackIsAnsweredWithoutIt(t *testing.T) {
 	})
 }
 
-func TestWhatAPackSaysOfAFailureReachesTheAgentAsItIs(t *testing.T) {
+func TestTheErrorOfAPackReachesTheAgentUnchanged(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		p := connectPack(t, h, coven.Options{}, "p", "x")
 		a, _ := join(t, h, coven.Options{}, "a")
 		long := strings.Repeat("é", 64<<10)
-		for said, want := range map[string]string{
+		for sent, want := range map[string]string{
 			"execution failed: timeout: no": "execution failed: timeout: no", "": "", long: long[:64<<10],
 		} {
 			a.call("c", "x", "")
-			p.answer(&pb.ExecuteToolResponse{RequestId: p.call().GetRequestId(), Result: &pb.ExecuteToolResponse_Error{Error: said}})
+			p.answer(&pb.ExecuteToolResponse{RequestId: p.call().GetRequestId(), Result: &pb.ExecuteToolResponse_Error{Error: sent}})
 			if got := a.result().GetError(); got != want {
 				t.Errorf("got %.100q, want %.100q", got, want)
 			}
@@ -124,7 +124,7 @@ func TestAPackThatReadsNothingLosesItsConnection(t *testing.T) {
 	})
 }
 
-func TestPacksWorkToTheEndOfAHubThatStops(t *testing.T) {
+func TestPacksAnswerCallsWhileTheHubIsStopping(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		p := connectPack(t, h, coven.Options{}, "p", "x")
 		a, _ := join(t, h, coven.Options{}, "a")
@@ -138,20 +138,20 @@ func TestPacksWorkToTheEndOfAHubThatStops(t *testing.T) {
 		synctest.Wait()
 		p.answer(&pb.ExecuteToolResponse{RequestId: call.GetRequestId(), Result: &pb.ExecuteToolResponse_OutputJson{OutputJson: "1"}})
 		if got := a.result().GetOutputJson(); got != "1" {
-			t.Errorf("got %q, want the output: packs work to the end", got)
+			t.Errorf("got %q, want the output of the pack", got)
 		}
 		a.done(id, "done")
 		if err := <-closed; err != nil {
 			t.Error(err)
 		}
 		if r := <-p.end; r.Code != int(codes.Unavailable) {
-			t.Errorf("got %v, want the pack sent away as unavailable", &r)
+			t.Errorf("got %v, want the pack's stream ended as UNAVAILABLE", &r)
 		}
 		a.hangUp()
 	})
 }
 
-func TestAPackWhoseClientHasGoneAlreadyLeavesNothingBehind(t *testing.T) {
+func TestAPackThatLeftBeforeItWasAcceptedLeavesNoTools(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		m := &pb.PackManifest{PackId: "p", Tools: []*pb.ToolDefinition{{Name: "x"}}}
 		gone := errors.New("gone")

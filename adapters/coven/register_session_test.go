@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -38,7 +39,7 @@ func TestTheFirstMessageMustBeRegisterAgent(t *testing.T) {
 	}
 }
 
-func TestAnAgentWithoutAnIDIsTurnedAway(t *testing.T) {
+func TestAnAgentWithoutAnIDIsRejected(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a := connect(t, h, coven.Options{})
 		a.register("")
@@ -48,7 +49,7 @@ func TestAnAgentWithoutAnIDIsTurnedAway(t *testing.T) {
 	})
 }
 
-func TestAnAgentWhoseIDCannotBeOneIsToldWhatToChange(t *testing.T) {
+func TestAnInvalidAgentIDIsRejectedWithAReason(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a := connect(t, h, coven.Options{})
 		a.register("capability:chat")
@@ -86,10 +87,10 @@ func TestARegisteredStreamMayBeSilent(t *testing.T) {
 	})
 }
 
-func TestAStreamThatEndsBeforeItRegistersEndsInGoodOrder(t *testing.T) {
+func TestAStreamThatEndsBeforeItRegistersEndsNormally(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a := connect(t, h, coven.Options{})
-		a.conn.Close(a.closing())
+		a.conn.Close(link.Reason{Cause: link.Normal})
 		if r := a.expectEnd(); r.Code != 0 {
 			t.Errorf("got status %d %q, want OK", r.Code, r.Text)
 		}
@@ -115,7 +116,7 @@ func TestTheIDOfAConnectedAgentIsRefusedByStatus(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatAskedForItIsToldAFreeID(t *testing.T) {
+func TestAnAgentThatDeclaredRegistrationErrorGetsAFreeID(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		first, _ := join(t, h, coven.Options{}, "twin")
 		next, _ := join(t, h, coven.Options{}, "twin-1")
@@ -125,17 +126,17 @@ func TestAnAgentThatAskedForItIsToldAFreeID(t *testing.T) {
 			RegistrationError: &pb.RegistrationError{Reason: "agent twin already registered", SuggestedId: "twin-2"},
 		}})
 		if r := second.expectEnd(); r.Code != 0 {
-			t.Errorf("got status %d %q, want OK behind the RegistrationError", r.Code, r.Text)
+			t.Errorf("got status %d %q, want OK after the RegistrationError", r.Code, r.Text)
 		}
 		if _, err := second.conn.Receive(context.Background()); !errors.Is(err, io.EOF) {
-			t.Errorf("behind the RegistrationError: got %v, want EOF", err)
+			t.Errorf("after the RegistrationError: got %v, want EOF", err)
 		}
 		first.hangUp()
 		next.hangUp()
 	})
 }
 
-func TestWelcomeTellsTheAgentWhereItIs(t *testing.T) {
+func TestWelcomeHasEveryField(t *testing.T) {
 	bubble(t, hub.Options{ID: "the-hub"}, func(t *testing.T, h *hub.Hub) {
 		a, w := join(t, h, coven.Options{
 			Principal: core.Principal{ID: "p-1", Authenticated: true}, MCPEndpoint: "http://127.0.0.1:8080/mcp",
@@ -170,14 +171,13 @@ func TestWelcomeTellsTheAgentWhereItIs(t *testing.T) {
 	})
 }
 
-func TestWelcomeComesBeforeARequestThatWaitsForTheAgent(t *testing.T) {
-	// The request is opened by an observer of the hub the moment the agent has
-	// joined: as early as anything can be.
+func TestWelcomeComesBeforeTheFirstRequest(t *testing.T) {
+	// An observer of the hub opens the request the moment the agent has joined.
 	synctest.Test(t, func(t *testing.T) {
-		early := &earlyBird{joined: make(chan core.AgentID, 1)}
-		h := newHub(t, hub.Options{Observer: early})
+		observer := &joinObserver{joined: make(chan core.AgentID, 1)}
+		h := newHub(t, hub.Options{Observer: observer})
 		go func() {
-			id := <-early.joined
+			id := <-observer.joined
 			s := h.Connect(hub.Identity{Principal: core.Principal{ID: "early"}})
 			_, _ = s.Open(core.Request{To: core.ToAgent(id), Content: "quick"}, hub.OpenOptions{Keep: true})
 			s.Close(nil)
@@ -208,7 +208,7 @@ func TestASecondRegistrationIsIgnoredAndCounted(t *testing.T) {
 	})
 }
 
-func TestAMessageThatSaysNothingIsRefusedAndNotTakenForAnEmptyOne(t *testing.T) {
+func TestAMessageWithoutAPayloadOrEventIsRefused(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -230,7 +230,7 @@ func TestAMessageThatSaysNothingIsRefusedAndNotTakenForAnEmptyOne(t *testing.T) 
 	})
 }
 
-func TestAnAgentThatDeclaresItRunsSeveralRequestsAtOnce(t *testing.T) {
+func TestAnAgentThatDeclaresMaxConcurrentGetsSeveralRequests(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a", "max_concurrent=2")
 		q := ask(t, h)
@@ -257,7 +257,7 @@ func TestAnAgentThatDeclaresItRunsSeveralRequestsAtOnce(t *testing.T) {
 	})
 }
 
-func TestAnInstanceIDCanBeReadOutLoud(t *testing.T) {
+func TestAnInstanceIDHasNoLettersThatLookAlike(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		seen := make(map[string]bool)
 		for range 1000 {

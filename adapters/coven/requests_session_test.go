@@ -17,7 +17,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func TestARequestReachesTheAgentAndItsAnswerTheAsker(t *testing.T) {
+func TestARequestReachesTheAgentAndItsAnswerTheRequester(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a", "token_usage", "tool_states")
 		q := ask(t, h)
@@ -67,7 +67,7 @@ func TestARequestReachesTheAgentAndItsAnswerTheAsker(t *testing.T) {
 	})
 }
 
-func TestAChunkIsNeverDroppedHoweverFastTheAgentTalks(t *testing.T) {
+func TestNoChunkIsDroppedHoweverFastTheAgentSends(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -88,7 +88,7 @@ func TestAChunkIsNeverDroppedHoweverFastTheAgentTalks(t *testing.T) {
 	})
 }
 
-func TestTheErrorThatIsFollowedByDoneEndsTheTaskOnce(t *testing.T) {
+func TestAnErrorFollowedByDoneEndsTheTaskOnce(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -100,7 +100,7 @@ func TestTheErrorThatIsFollowedByDoneEndsTheTaskOnce(t *testing.T) {
 		a.done(id, "Error: Request timed out after 300 seconds")
 		e := q.until(task, core.KindFailed)
 		if f := e.Body.(core.Failed).Fault; f.Code != core.CodeInternal || f.Message != "Request timed out after 300 seconds" {
-			t.Errorf("fault: got %v, want the agent's own words", f)
+			t.Errorf("fault: got %v, want the agent's own text", f)
 		}
 		synctest.Wait()
 		if got, want := kinds(task), "opened assigned accepted text failed"; got != want {
@@ -114,7 +114,7 @@ func TestTheErrorThatIsFollowedByDoneEndsTheTaskOnce(t *testing.T) {
 	})
 }
 
-func TestTheCodeOfAnErrorIsReadOnlyFromAnAgentThatDeclaredCodes(t *testing.T) {
+func TestErrorCodesAreReadOnlyFromAgentsThatDeclaredFaultCodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		features []string
 		want     core.Fault
@@ -138,7 +138,7 @@ func TestTheCodeOfAnErrorIsReadOnlyFromAnAgentThatDeclaredCodes(t *testing.T) {
 	}
 }
 
-func TestAReportOnSomebodyElsesRequestIsRefused(t *testing.T) {
+func TestAReportOnAnotherAgentsRequestIsRefused(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		b, _ := join(t, h, coven.Options{}, "b")
@@ -162,7 +162,7 @@ func TestAReportOnSomebodyElsesRequestIsRefused(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatIsCutOffFailsItsRequestAtOnce(t *testing.T) {
+func TestALostConnectionFailsTheRequestAtOnce(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -176,7 +176,7 @@ func TestAnAgentThatIsCutOffFailsItsRequestAtOnce(t *testing.T) {
 	})
 }
 
-func TestASessionThatIsLostWithoutAnotherWordEndsTheRequest(t *testing.T) {
+func TestALostSessionWithoutFurtherEventsFailsTheRequest(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -195,7 +195,7 @@ func TestASessionThatIsLostWithoutAnotherWordEndsTheRequest(t *testing.T) {
 	})
 }
 
-func TestALostSessionThatIsFollowedBySomethingGoesOn(t *testing.T) {
+func TestALostSessionWithFurtherEventsContinues(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -203,7 +203,7 @@ func TestALostSessionThatIsFollowedBySomethingGoesOn(t *testing.T) {
 		id := a.prompt().GetRequestId()
 		a.respond(orphaned(id))
 		after(1900 * time.Millisecond)
-		a.respond(orphaned(id)) // the grace begins anew
+		a.respond(orphaned(id)) // the grace starts again
 		after(1900 * time.Millisecond)
 		a.text(id, "back")
 		after(time.Minute)
@@ -216,7 +216,7 @@ func TestALostSessionThatIsFollowedBySomethingGoesOn(t *testing.T) {
 	})
 }
 
-func TestAnAgentMayLeaveWhileALostSessionIsGivenGrace(t *testing.T) {
+func TestAnAgentMayLeaveDuringTheGraceOfALostSession(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -232,7 +232,7 @@ func orphaned(request string) *pb.MessageResponse {
 	return &pb.MessageResponse{RequestId: request, Event: &pb.MessageResponse_SessionOrphaned{SessionOrphaned: &pb.SessionOrphaned{Reason: "Session expired"}}}
 }
 
-func TestAnUnknownEventReachesWhoeverReadsTheTask(t *testing.T) {
+func TestAnUnknownEventReachesTheReadersOfTheTask(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -259,7 +259,7 @@ func TestAnUnknownEventReachesWhoeverReadsTheTask(t *testing.T) {
 	})
 }
 
-func TestAPromptThatIsTooLargeIsRefusedAndTheAgentSurvives(t *testing.T) {
+func TestARequestThatIsTooLargeFailsAndTheAgentStaysConnected(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -268,14 +268,14 @@ func TestAPromptThatIsTooLargeIsRefusedAndTheAgentSurvives(t *testing.T) {
 		if f.Code != core.CodeTooLarge || !strings.Contains(f.Message, "4194304") {
 			t.Errorf("fault: got %v, want too_large that names the limit", f)
 		}
-		small := q.question("a", "still there?")
+		small := q.question("a", "are you there?")
 		a.done(a.prompt().GetRequestId(), "yes")
 		q.until(small, core.KindDone)
 		a.hangUp()
 	})
 }
 
-func TestAFrameOfAnotherDialectsOwnIsRefused(t *testing.T) {
+func TestARequestOfAKindOfAnotherDialectIsRefused(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)

@@ -8,7 +8,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func TestTheServiceEndsAStreamAsAcceptSays(t *testing.T) {
+func TestTheServiceEndsAStreamWithTheErrorOfAccept(t *testing.T) {
 	want := errors.New("the end")
 	var s pb.CovenControlServer = coven.NewService(func(pb.CovenControl_AgentStreamServer) error { return want })
 	if got := s.AgentStream(nil); !errors.Is(got, want) {
@@ -16,7 +16,7 @@ func TestTheServiceEndsAStreamAsAcceptSays(t *testing.T) {
 	}
 }
 
-func TestTheTranslationSaysWhatBecomesOfEveryKind(t *testing.T) {
+func TestTheTranslationCoversEveryKind(t *testing.T) {
 	if err := coven.Translation.Check(); err != nil {
 		t.Error(err)
 	}

@@ -79,8 +79,8 @@ func TestARequestThatEndedBeforeItWasSentIsNotSent(t *testing.T) {
 		large := func(content string) *task.Task {
 			return q.open(core.Request{To: core.ToAgent("a"), Content: content, Attachments: []core.File{{Data: make([]byte, 2<<20)}}})
 		}
-		// The agent reads nothing: the first is being written, the second waits for
-		// room, and the third stays with the hub.
+		// The agent reads nothing: the first request is being written, the second waits for
+		// room in the queue, and the third is still in the hub.
 		one, two := large("1"), large("2")
 		synctest.Wait()
 		three := q.question("a", "3")
@@ -105,7 +105,7 @@ func TestARequestThatEndedBeforeItWasSentIsNotSent(t *testing.T) {
 	})
 }
 
-func TestContextIsInjectedAndItsAnswerComesBack(t *testing.T) {
+func TestAnInjectionReachesTheAgentAndItsAnswerTheRequester(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a", "injection", "max_concurrent=2")
 		q := ask(t, h)
@@ -113,7 +113,7 @@ func TestContextIsInjectedAndItsAnswerComesBack(t *testing.T) {
 		a.prompt()
 		a.prompt()
 		in := core.Injected{ID: "inj1", Content: "Budget is 80% consumed.", Priority: core.InjectionImmediate, Source: "system"}
-		for _, task := range []*task.Task{one, two} { // the same id, twice
+		for _, task := range []*task.Task{one, two} { // with the same id
 			if err := q.s.Inject(task.ID(), in); err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestContextIsInjectedAndItsAnswerComesBack(t *testing.T) {
 		}
 		second := a.receive().GetInjectContext()
 		if second.GetInjectionId() == "inj1" {
-			t.Error("both injections have one id: an acknowledgement could not be told apart")
+			t.Error("both injections have the same id, so that an ack names neither")
 		}
 		a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: &pb.InjectionAck{
 			InjectionId: second.GetInjectionId(), Accepted: false, Reason: proto.String("too long"),
@@ -151,7 +151,7 @@ func TestContextIsInjectedAndItsAnswerComesBack(t *testing.T) {
 	})
 }
 
-func TestAnApprovalIsAskedForAndDecided(t *testing.T) {
+func TestAnApprovalIsRequestedAndDecided(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -175,7 +175,7 @@ func TestAnApprovalIsAskedForAndDecided(t *testing.T) {
 		a.expect(decision("t1", false, false))
 		request("t2")
 		start := time.Now()
-		a.expect(decision("t2", false, false)) // by the hub: nobody decided
+		a.expect(decision("t2", false, false)) // by the hub, after the timeout
 		if got := time.Since(start); got != 300*time.Second {
 			t.Errorf("the hub denied after %v, want 300s", got)
 		}
@@ -199,7 +199,7 @@ func TestANoticeIsARequestWhoseAnswerIsDropped(t *testing.T) {
 		a.text(p.GetRequestId(), "Thanks!")
 		a.done(p.GetRequestId(), "Thanks!")
 		if got := a.prompt().GetContent(); got != "x" {
-			t.Errorf("behind the notice: got %q, want %q", got, "x")
+			t.Errorf("after the notice: got %q, want %q", got, "x")
 		}
 		a.done(string(next.ID()), "")
 		q.until(next, core.KindDone)
@@ -210,7 +210,7 @@ func TestANoticeIsARequestWhoseAnswerIsDropped(t *testing.T) {
 	})
 }
 
-func TestAHubThatStopsLetsTheAgentFinishAndThenSendsShutdown(t *testing.T) {
+func TestAStoppingHubSendsShutdownOnceTheAgentHasFinished(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		idle, _ := join(t, h, coven.Options{}, "idle")
@@ -241,7 +241,7 @@ func TestAHubThatStopsLetsTheAgentFinishAndThenSendsShutdown(t *testing.T) {
 	})
 }
 
-func TestAHubThatStopsSendsShutdownOnlyBehindTheLastRequestThatWaits(t *testing.T) {
+func TestAStoppingHubSendsShutdownAfterTheLastQueuedRequest(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)
@@ -256,7 +256,7 @@ func TestAHubThatStopsSendsShutdownOnlyBehindTheLastRequestThatWaits(t *testing.
 		a.done(a.prompt().GetRequestId(), "")
 		a.done(a.prompt().GetRequestId(), "")
 		if a.receive().GetShutdown() == nil {
-			t.Error("got no Shutdown behind the last request")
+			t.Error("got no Shutdown after the last request")
 		}
 		if err := <-closed; err != nil {
 			t.Errorf("close: got %v, want no error", err)
@@ -265,7 +265,7 @@ func TestAHubThatStopsSendsShutdownOnlyBehindTheLastRequestThatWaits(t *testing.
 	})
 }
 
-func TestAnAgentThatDoesNotFinishInTimeIsSentShutdownAllTheSame(t *testing.T) {
+func TestAnAgentThatDoesNotFinishInTimeIsSentShutdown(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		q := ask(t, h)

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// odd ids are those that nobody may have, and those that leave no room for an ending.
+// odd draws ids, among them invalid ones and those that leave no room for a suffix.
 var odd = rapid.OneOf(
 	rapid.SampledFrom([]string{
 		"*", "hub", "capability:chat", "domain:", "\x00", "\u202e", " ", "-1", " a", "a\nb", "twin",
@@ -21,14 +21,14 @@ var odd = rapid.OneOf(
 	rapid.String().Filter(func(s string) bool { return s != "" }),
 )
 
-func TestASuggestedIDIsOneThatTheAgentCanHave(t *testing.T) {
+func TestASuggestedIDIsAccepted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		id := odd.Draw(rt, "id")
-		taken := rapid.SliceOfN(odd, 0, 3).Draw(rt, "ids that others want")
+		taken := rapid.SliceOfN(odd, 0, 3).Draw(rt, "ids of others")
 		synctest.Test(t, func(t *testing.T) {
 			h := newHub(t, hub.Options{})
 			var here []*agent
-			// enter joins under the id, or else under what is suggested in its place.
+			// enter joins with the id, or else with the suggested one.
 			enter := func(id string) {
 				for range 2 {
 					a := connect(t, h, coven.Options{})
@@ -40,14 +40,14 @@ func TestASuggestedIDIsOneThatTheAgentCanHave(t *testing.T) {
 					}
 					a.expectEnd()
 					if id = m.GetRegistrationError().GetSuggestedId(); id == "" {
-						t.Fatalf("got %v, want an id that is free", m)
+						t.Fatalf("got %v, want a free id", m)
 					}
 				}
-				t.Fatalf("the id %q that was suggested was refused", id)
+				t.Fatalf("the suggested id %q was refused", id)
 			}
 			for _, other := range append(taken, id) {
 				enter(other)
-				enter(other) // now it is taken for sure
+				enter(other) // now it is taken
 			}
 			for _, a := range here {
 				a.hangUp()
@@ -56,7 +56,7 @@ func TestASuggestedIDIsOneThatTheAgentCanHave(t *testing.T) {
 	})
 }
 
-func TestWhoHasNoFreeNumberLeftIsSuggestedAnEndingOfItsOwn(t *testing.T) {
+func TestASuggestedIDGetsARandomSuffixWhenNoNumberIsFree(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		var here []*agent
 		for range 101 {
@@ -74,7 +74,7 @@ func TestWhoHasNoFreeNumberLeftIsSuggestedAnEndingOfItsOwn(t *testing.T) {
 			}
 		}
 		if got := len(h.Agents()); got != 101 {
-			t.Errorf("got %d agents, want 101 that asked for one id", got)
+			t.Errorf("got %d agents, want all 101", got)
 		}
 		for _, a := range here {
 			a.hangUp()

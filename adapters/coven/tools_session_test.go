@@ -74,7 +74,7 @@ func TestWhileAToolRunsTheAgentsOtherMessagesAreRead(t *testing.T) {
 	})
 }
 
-func TestACallThatCannotBeIsAnsweredWithTheReason(t *testing.T) {
+func TestAnInvalidCallIsAnsweredWithTheReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		id, tool, input string
 		want            string // the beginning of the error
@@ -86,8 +86,8 @@ func TestACallThatCannotBeIsAnsweredWithTheReason(t *testing.T) {
 		"too deep":        {"c", "agents_list", strings.Repeat("[", 100) + strings.Repeat("]", 100), "invalid input: "},
 		"unknown member":  {"c", "agents_list", `{"color":"red"}`, "invalid: "},
 		"unknown agent":   {"c", "agent_ask", `{"to":"nobody","content":"x"}`, "unknown_agent: "},
-		"oneself":         {"c", "agent_ask", `{"to":"a","content":"x"}`, "loop: "},
-		"somebody else's": {"c", "agent_cancel", `{"task_id":"0190b5c0-0000-7000-8000-000000000000"}`, "unknown_task: "},
+		"itself":          {"c", "agent_ask", `{"to":"a","content":"x"}`, "loop: "},
+		"another agent's": {"c", "agent_cancel", `{"task_id":"0190b5c0-0000-7000-8000-000000000000"}`, "unknown_task: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
@@ -129,7 +129,7 @@ func TestARequestIDInUseIsRefusedAndFreeAgainOnceAnswered(t *testing.T) {
 	})
 }
 
-func TestAnAgentMayHaveSoManyToolsRunningAndNoMore(t *testing.T) {
+func TestTheRunningToolsOfAnAgentAreLimited(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{MaxToolCalls: 2}, "a")
 		b, _ := join(t, h, coven.Options{DefaultMaxConcurrent: 8}, "b")
@@ -148,7 +148,7 @@ func TestAnAgentMayHaveSoManyToolsRunningAndNoMore(t *testing.T) {
 	})
 }
 
-func TestAResultThatIsTooLargeIsRefusedWithTheReason(t *testing.T) {
+func TestAResultThatIsTooLargeBecomesAnError(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{MaxMessageBytes: 8 << 10}, "a")
 		b, _ := join(t, h, coven.Options{}, "b")
@@ -162,7 +162,7 @@ func TestAResultThatIsTooLargeIsRefusedWithTheReason(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatLeavesWhileAToolRunsTakesNothingWithIt(t *testing.T) {
+func TestALostConnectionCancelsWhatItsToolsAsked(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		b, _ := join(t, h, coven.Options{}, "b", "cancellation")
@@ -170,7 +170,7 @@ func TestAnAgentThatLeavesWhileAToolRunsTakesNothingWithIt(t *testing.T) {
 		p := b.prompt()
 		a.hangUp()
 		if got := b.receive().GetCancelRequest(); got.GetRequestId() != p.GetRequestId() {
-			t.Errorf("got %v, want the question of the agent that left to be cancelled", got)
+			t.Errorf("got %v, want the task of the agent that left cancelled", got)
 		}
 		b.respond(&pb.MessageResponse{RequestId: p.GetRequestId(), Event: &pb.MessageResponse_Cancelled{Cancelled: &pb.Cancelled{}}})
 		synctest.Wait()
@@ -178,7 +178,7 @@ func TestAnAgentThatLeavesWhileAToolRunsTakesNothingWithIt(t *testing.T) {
 	})
 }
 
-func TestWhatAnAgentSaidBeforeItFailedStandsBelowTheErrorOfTheTool(t *testing.T) {
+func TestTheErrorOfAToolIncludesTheOutputBeforeTheFailure(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{MaxMessageBytes: 8 << 10}, "a")
 		b, _ := join(t, h, coven.Options{}, "b")
@@ -195,7 +195,7 @@ func TestWhatAnAgentSaidBeforeItFailedStandsBelowTheErrorOfTheTool(t *testing.T)
 		b.text(p.GetRequestId(), strings.Repeat("x", 8<<10))
 		b.fail(p.GetRequestId(), "broken")
 		if got := a.result().GetError(); got != "internal: broken" {
-			t.Errorf("too much was said: got %q, want the error alone", got)
+			t.Errorf("output too large: got %q, want the error alone", got)
 		}
 		if got := h.Counters()["coven.refused.too_large"]; got != 1 {
 			t.Errorf("counted: got %d, want 1", got)
@@ -205,7 +205,7 @@ func TestWhatAnAgentSaidBeforeItFailedStandsBelowTheErrorOfTheTool(t *testing.T)
 	})
 }
 
-func TestTheAgentsEndTellsWhatWasSaidBeforeAToolFailed(t *testing.T) {
+func TestCallToolReturnsTheOutputBeforeTheFailure(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		hire(t, h, core.Card{ID: "b"}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 			if r.Content == "speak" {
@@ -215,21 +215,21 @@ func TestTheAgentsEndTellsWhatWasSaidBeforeAToolFailed(t *testing.T) {
 			}
 			return core.NewFault(core.CodeBudget, "spent:\n\n{\"left\":0}")
 		})
-		said := map[string]string{}
+		outputs := map[string]string{}
 		hire(t, h, core.Card{ID: "a"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			for _, content := range []string{"speak", "fail"} {
-				beside, err := covenclient.CallTool(ctx, "agent_ask", json.RawMessage(`{"to":"b","content":"`+content+`"}`))
+				output, err := covenclient.CallTool(ctx, "agent_ask", json.RawMessage(`{"to":"b","content":"`+content+`"}`))
 				if f := core.AsFault(err); f == nil || f.Code != core.CodeBudget || f.Message != "spent:\n\n{\"left\":0}" {
 					t.Errorf("%s: got %v, want the fault of b", content, err)
 				}
-				said[content] = string(beside)
+				outputs[content] = string(output)
 			}
 			return nil
 		})
 		q := ask(t, h)
 		q.until(q.question("a", "x"), core.KindDone)
-		if !strings.Contains(said["speak"], `"text":"half"`) || said["fail"] != "" {
-			t.Errorf("got %v beside the faults, want what was said", said)
+		if !strings.Contains(outputs["speak"], `"text":"half"`) || outputs["fail"] != "" {
+			t.Errorf("got outputs %v, want that of speak alone", outputs)
 		}
 	})
 }

@@ -11,10 +11,10 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// specimens are one event of every kind, or for a kind that is not said to agents the
-// one that stands for it: a request with data, for which Coven has no field, is folded
-// into its Assigned, and a request that is a frame of another dialect is refused there.
-var specimens = map[core.Kind]core.Body{
+// samples has one event of every kind. Opened and foreign reach an agent as Assigned: a
+// request with data, for which Coven has no field, is folded, and one that is a frame of
+// another dialect is refused.
+var samples = map[core.Kind]core.Body{
 	core.KindOpened: core.Assigned{Agent: "a", Attempt: 1}, core.KindAssigned: core.Assigned{Agent: "other", Attempt: 1},
 	core.KindAccepted: core.Accepted{}, core.KindSessionStarted: core.SessionStarted{}, core.KindSessionLost: core.SessionLost{},
 	core.KindThinking: core.Thinking{}, core.KindText: core.Text{}, core.KindToolCall: core.ToolCall{}, core.KindToolState: core.ToolState{},
@@ -24,9 +24,9 @@ var specimens = map[core.Kind]core.Body{
 	core.KindDone: core.Done{}, core.KindFailed: core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")}, core.KindCancelled: core.Cancelled{},
 }
 
-// No kind that a Coven agent says is folded or refused: what it says beside those
-// has no kind, and is counted as coven.refused.*.
-func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
+// No kind that a Coven agent reports is folded or refused: messages without a kind are
+// counted as coven.refused.*.
+func TestFoldedAndRefusedEventsAreCounted(t *testing.T) {
 	for _, k := range core.Kinds() {
 		if how := Translation.FromAgent[k].How; how == core.Folded || how == core.Refused {
 			t.Errorf("%s from an agent: got %s, and nothing counts it", k, how)
@@ -42,7 +42,7 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 					t.Fatal(err)
 				}
 				request := core.Request{To: core.ToAgent("a"), Content: "go", Data: json.RawMessage(`[1]`)}
-				if k == core.KindForeign { // an agent meets it as a request alone
+				if k == core.KindForeign { // agents get foreign frames only as requests
 					request.Content, request.Data, request.Foreign = "", nil, &core.Foreign{Dialect: "other", JSON: json.RawMessage(`{}`)}
 				}
 				task, err := asker.Open(request, hub.OpenOptions{})
@@ -52,9 +52,9 @@ func TestWhatAnAgentCannotBeToldAsItIsIsCounted(t *testing.T) {
 				conn, _ := coretest.Pipe[*pb.AgentMessage, *pb.ServerMessage](1)
 				s := newSession(h, conn, &Options{})
 				s.peer, s.card = peer, card
-				body := specimens[k]
+				body := samples[k]
 				if body == nil {
-					t.Fatalf("%s: got no specimen, want one", k)
+					t.Fatalf("%s: got no sample, want one", k)
 				}
 				if err := (core.Event{Body: body}).DeliverToAgent(&taskSink{t.Context(), s, task}); err != nil {
 					t.Fatal(err)

@@ -71,7 +71,7 @@ func (g *gateway) hangUp(r link.Reason) error {
 
 func silent(context.Context, core.Request, func(core.Body) error) error { return nil }
 
-func TestAnAgentThatIsAnsweredWithSomethingElseThanWelcomeLeaves(t *testing.T) {
+func TestAFirstMessageOtherThanWelcomeBreaksTheProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := connect(t, silent)
 		g.prompt("early")

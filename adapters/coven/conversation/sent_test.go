@@ -17,7 +17,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func TestAMessageIsKnownForItsTimeAndToItsSenderAlone(t *testing.T) {
+func TestAMessageIsRememberedForItsTimeAndBySender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := coretest.NewHub(t, hub.Options{})
 		joinAgent(t, h, "guide")

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestAMessageIsUnreadUntilItsAnswerIsSentOrItIsOld(t *testing.T) {
+func TestAMessageIsUnreadUntilItsAnswerIsSentOrItExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUnread(time.Minute)
 		u.add("1")

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestEveryFaultHasAStatusAndATextThatComesBack(t *testing.T) {
+func TestFaultsSurviveARoundTripAndHaveAStatus(t *testing.T) {
 	for _, code := range core.Codes() {
 		if wire.StatusOf(code) == codes.OK {
 			t.Errorf("%s has no gRPC status", code)

@@ -20,7 +20,7 @@ func seed(f *testing.F, m proto.Message) {
 	f.Add(b)
 }
 
-func FuzzWhatAnAgentSendsIsKeptOrRefused(f *testing.F) {
+func FuzzAgentMessage(f *testing.F) {
 	seed(f, &pb.AgentMessage{Payload: &pb.AgentMessage_Register{Register: &pb.RegisterAgent{
 		AgentId: "a", Capabilities: []string{"chat"}, ProtocolFeatures: []string{"token_usage", "max_concurrent=8", "domain=x.y", "=", "max_concurrent=-1"},
 		Metadata: &pb.AgentMetadata{Os: "linux", Git: &pb.GitInfo{Branch: "main", Ahead: 1}, Workspaces: []string{"dev"}},
@@ -33,7 +33,7 @@ func FuzzWhatAnAgentSendsIsKeptOrRefused(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m := new(pb.AgentMessage)
 		if proto.Unmarshal(raw, m) != nil {
-			return // the transport has refused it
+			return // the transport refuses it
 		}
 		if r := m.GetRegister(); r != nil {
 			card, _, err := wire.CardOf(r)
@@ -54,7 +54,7 @@ func FuzzWhatAnAgentSendsIsKeptOrRefused(f *testing.F) {
 		body, foreign, err := wire.EventOf(r)
 		if err != nil {
 			if body != nil || foreign != nil {
-				t.Errorf("refused with %v and yet got %#v", err, body)
+				t.Errorf("got error %v with %#v, want the error alone", err, body)
 			}
 			return
 		}
@@ -72,7 +72,7 @@ func FuzzWhatAnAgentSendsIsKeptOrRefused(f *testing.F) {
 	})
 }
 
-func FuzzAnyRequestMakesAMessageThatEncodes(f *testing.F) {
+func FuzzRequest(f *testing.F) {
 	f.Add("hello", []byte(`{"a":1}`), "thread", "sender", "```")
 	f.Add("", []byte("``````"), "\xff", "", "\xc3\x28")
 	f.Fuzz(func(t *testing.T, content string, data []byte, thread, sender, turn string) {
@@ -86,7 +86,7 @@ func FuzzAnyRequestMakesAMessageThatEncodes(f *testing.F) {
 			t.Fatalf("encode: got error %v, want none", err)
 		}
 		if !folded {
-			t.Error("the history was not counted as folded")
+			t.Error("folded: got false for a request with history, want true")
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func TestARequestOfWordsAloneIsSentWordForWord(t *testing.T) {
+func TestARequestOfTextAndFilesIsSentVerbatim(t *testing.T) {
 	got, _, folded := wire.PromptOf("task-1", core.Principal{ID: "alice"}, core.Request{
 		Thread: "th", Content: "  What now?\n", Attachments: []core.File{{Name: "a.txt", MediaType: "text/plain", Data: []byte("x")}},
 	})
@@ -28,14 +28,14 @@ func TestARequestOfWordsAloneIsSentWordForWord(t *testing.T) {
 	}
 }
 
-func TestARequestWithoutAThreadHasOneOfItsOwn(t *testing.T) {
+func TestARequestWithoutAThreadGetsItsOwn(t *testing.T) {
 	got, _, _ := wire.PromptOf("task-1", core.Principal{}, core.Request{Content: "x"})
 	if got.GetThreadId() != "task-1" {
 		t.Errorf("thread: got %q, want %q", got.GetThreadId(), "task-1")
 	}
 }
 
-func TestWhatCovenHasNoFieldForStandsBelowTheContent(t *testing.T) {
+func TestPartsWithoutAFieldAreFoldedIntoTheContent(t *testing.T) {
 	got, _, folded := wire.PromptOf("t", core.Principal{}, core.Request{
 		Content: "Who is free on Friday?", Data: json.RawMessage(`{"week":12}`), Context: json.RawMessage(`{"city":"Graz"}`),
 		History: []core.Turn{{Role: core.RoleUser, Text: "hi"}, {Role: core.RoleAssistant, Agent: "b", Text: "hello"}},
@@ -66,7 +66,7 @@ func TestANoticeSaysThatNoAnswerIsExpected(t *testing.T) {
 	}
 }
 
-func TestAFenceIsLongerThanAnyWithinIt(t *testing.T) {
+func TestAFenceIsLongerThanAnyInTheData(t *testing.T) {
 	got := wire.Fenced("Data", []byte("\"a ```` b\""))
 	want := "Data:\n`````json\n\"a ```` b\"\n`````"
 	if got != want {

@@ -59,13 +59,13 @@ func TestTheRegistrationOfTheSpecificationBecomesItsCard(t *testing.T) {
 	}
 }
 
-// sameJSON compares values: protojson varies its blanks on purpose.
+// sameJSON compares values: protojson varies its spaces on purpose.
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && cmp.Equal(x, y)
 }
 
-func TestAnAgentThatSaysNothingOfItselfHasACard(t *testing.T) {
+func TestARegistrationWithoutDetailsBecomesACard(t *testing.T) {
 	got, _, err := wire.CardOf(&pb.RegisterAgent{AgentId: "a"})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestAnAgentThatSaysNothingOfItselfHasACard(t *testing.T) {
 	}
 }
 
-func TestUnknownProtocolFeaturesAreHarmless(t *testing.T) {
+func TestUnknownProtocolFeaturesAreIgnored(t *testing.T) {
 	got, ext, err := wire.CardOf(&pb.RegisterAgent{AgentId: "a", ProtocolFeatures: []string{
 		"pack_tools", "", "=", "max_concurrent", "max_concurrent=", "max_concurrent=x", "max_concurrent=0", "max_concurrent=-3", "domain=", "token_usage=", "Token_Usage",
 	}})
@@ -84,11 +84,11 @@ func TestUnknownProtocolFeaturesAreHarmless(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Features != always || got.MaxConcurrent != 0 || got.Domains != nil || ext != (wire.Extensions{}) {
-		t.Errorf("got %+v, %+v; want nothing of it to have changed the card", got, ext)
+		t.Errorf("got %+v, %+v; want the card unchanged by them", got, ext)
 	}
 }
 
-func TestACardComesBackFromItsRegistration(t *testing.T) {
+func TestACardSurvivesARoundTrip(t *testing.T) {
 	card := core.Card{
 		ID: "a", Name: "A", Dialect: "coven", Capabilities: []string{"chat"}, Domains: []string{"x.y", "z"}, Model: "m=1", MaxConcurrent: 8,
 		Features: always | core.FeatureUsage,
@@ -111,7 +111,7 @@ func TestACardComesBackFromItsRegistration(t *testing.T) {
 	}
 }
 
-func TestMetadataThatCovenHasNoFieldForIsLeftOut(t *testing.T) {
+func TestMetadataWithoutAFieldIsLeftOut(t *testing.T) {
 	r, err := wire.RegisterOf(core.Card{ID: "a", Metadata: map[string]json.RawMessage{"os": json.RawMessage(`"linux"`), "colour": json.RawMessage(`"red"`)}})
 	if err != nil {
 		t.Fatal(err)

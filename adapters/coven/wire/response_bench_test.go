@@ -7,7 +7,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func BenchmarkEventOfAChunkOfText(b *testing.B) {
+func BenchmarkEventOf(b *testing.B) {
 	m := &pb.MessageResponse{RequestId: "0190b5c0-0000-7000-8000-000000000000", Event: &pb.MessageResponse_Text{Text: "sixty-four bytes of an answer, more or less, as models send them"}}
 	b.ReportAllocs()
 	for b.Loop() {

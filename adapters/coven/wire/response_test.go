@@ -16,7 +16,7 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-func TestEveryEventOfTheSpecificationBecomesTheEventThatSaysTheSame(t *testing.T) {
+func TestEveryEventOfTheSpecificationSurvivesARoundTrip(t *testing.T) {
 	for name, c := range map[string]struct {
 		event *pb.MessageResponse
 		want  core.Body
@@ -96,11 +96,11 @@ func TestTheErrorOfAnAgentIsTheMessageOfAnInternalFault(t *testing.T) {
 		t.Fatalf("got %#v, %v, %v; want a core.Failed alone", body, foreign, err)
 	}
 	if f := failed.Fault; f.Code != core.CodeInternal || f.Message != "the model is down" || f.Retryable {
-		t.Errorf("fault: got %+v, want internal with the agent's own words, not retryable", f)
+		t.Errorf("fault: got %+v, want internal with the agent's own text, not retryable", f)
 	}
 }
 
-func TestAResponseWithoutAnEventIsRefusedAndNotTakenForAnEmptyOne(t *testing.T) {
+func TestAResponseWithoutAnEventIsRefused(t *testing.T) {
 	body, foreign, err := wire.EventOf(&pb.MessageResponse{RequestId: "r"})
 	if body != nil || foreign != nil || !errors.Is(err, wire.ErrNoEvent) {
 		t.Errorf("got %#v, %v, %v; want ErrNoEvent alone", body, foreign, err)
@@ -136,7 +136,7 @@ func TestAnUnknownWireEventStaysUnknownAndIsKeptByteForByte(t *testing.T) {
 	}
 }
 
-func TestAToolStateWithoutANameIsForeign(t *testing.T) {
+func TestAnUnknownToolStateIsForeign(t *testing.T) {
 	for _, state := range []pb.ToolState{0, 9, -1} {
 		m := &pb.MessageResponse{Event: &pb.MessageResponse_ToolState{ToolState: &pb.ToolStateUpdate{Id: "t", State: state}}}
 		body, foreign, err := wire.EventOf(m)
@@ -146,14 +146,14 @@ func TestAToolStateWithoutANameIsForeign(t *testing.T) {
 	}
 }
 
-func TestUsageThatWouldMakeTotalsShrinkIsRefused(t *testing.T) {
+func TestNegativeUsageIsRefused(t *testing.T) {
 	_, _, err := wire.EventOf(&pb.MessageResponse{Event: &pb.MessageResponse_Usage{Usage: &pb.TokenUsage{InputTokens: 5, OutputTokens: -1}}})
 	if !errors.Is(err, wire.ErrNegativeUsage) {
 		t.Errorf("got error %v, want ErrNegativeUsage", err)
 	}
 }
 
-func TestCountsThatDoNotFitAreTheMostThatDoes(t *testing.T) {
+func TestCountsThatDoNotFitAreClipped(t *testing.T) {
 	m, err := wire.ResponseOf("r", core.Usage{Input: math.MaxInt64, Output: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestCountsThatDoNotFitAreTheMostThatDoes(t *testing.T) {
 	}
 }
 
-func TestBodiesThatAgentsDoNotSayHaveNoResponse(t *testing.T) {
+func TestBodiesThatAgentsDoNotReportHaveNoResponse(t *testing.T) {
 	for _, b := range []core.Body{core.Opened{}, core.Assigned{}, core.Accepted{}, core.ApprovalDecided{}, core.Injected{}, core.Retrying{}, core.CancelRequested{}, core.ForeignFrame{}} {
 		if m, err := wire.ResponseOf("r", b, nil); !errors.Is(err, &core.Fault{Code: core.CodeUnsupported}) {
 			t.Errorf("%s: got %v, %v; want an unsupported Fault", b.Kind(), m, err)
@@ -171,11 +171,11 @@ func TestBodiesThatAgentsDoNotSayHaveNoResponse(t *testing.T) {
 	}
 }
 
-// drawText draws text as agents send it: any UTF-8.
+// drawText draws any UTF-8 text.
 func drawText(t *rapid.T, label string) string { return rapid.String().Draw(t, label) }
 
-// drawResponse draws any response that has an event, some with unknown fields at
-// the top or within.
+// drawResponse draws any response with an event, some with unknown fields in it or in the
+// event.
 func drawResponse(t *rapid.T) *pb.MessageResponse {
 	m := &pb.MessageResponse{RequestId: drawText(t, "request")}
 	var part proto.Message
@@ -227,13 +227,13 @@ func drawResponse(t *rapid.T) *pb.MessageResponse {
 	if rapid.Bool().Draw(t, "unknown field") {
 		m.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 7))
 	}
-	if part != nil && rapid.Bool().Draw(t, "unknown field within") {
+	if part != nil && rapid.Bool().Draw(t, "unknown field in the event") {
 		part.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 98, protowire.VarintType), 8))
 	}
 	return m
 }
 
-func TestAnyResponseComesBackAsItWent(t *testing.T) {
+func TestResponsesSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawResponse(t)
 		body, foreign, err := wire.EventOf(m)
@@ -250,7 +250,7 @@ func TestAnyResponseComesBackAsItWent(t *testing.T) {
 	})
 }
 
-func TestWhatKeepsAResponseSharesNoMemoryWithIt(t *testing.T) {
+func TestEventOfLeavesTheResponseUnchanged(t *testing.T) {
 	m := &pb.MessageResponse{RequestId: "r", Event: &pb.MessageResponse_Error{}}
 	_, foreign, err := wire.EventOf(m)
 	if err != nil || foreign == nil {

@@ -14,18 +14,18 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// drawSaid draws text of at least one character.
-func drawSaid(t *rapid.T, label string) string { return rapid.StringN(1, -1, -1).Draw(t, label) }
+// drawNonEmpty draws text of at least one character.
+func drawNonEmpty(t *rapid.T, label string) string { return rapid.StringN(1, -1, -1).Draw(t, label) }
 
-// drawMaybe draws a text or none.
-func drawMaybe(t *rapid.T, label string) *string {
+// drawOptional draws a text or nil.
+func drawOptional(t *rapid.T, label string) *string {
 	if !rapid.Bool().Draw(t, "has "+label) {
 		return nil
 	}
-	return proto.String(drawSaid(t, label))
+	return proto.String(drawNonEmpty(t, label))
 }
 
-// sent is the message as it comes out of the pb.
+// sent encodes and decodes a message.
 func sent[M proto.Message](t *rapid.T, m M) M {
 	t.Helper()
 	b, err := proto.Marshal(m)
@@ -46,10 +46,10 @@ func sameMessage(t *rapid.T, want, got proto.Message) {
 	}
 }
 
-func TestAnyRequestOfWordsAndFilesComesBackAsItWent(t *testing.T) {
+func TestRequestsOfTextAndFilesSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &pb.SendMessage{
-			RequestId: drawSaid(t, "request"), ThreadId: drawSaid(t, "thread"), Sender: drawText(t, "sender"), Content: drawText(t, "content"),
+			RequestId: drawNonEmpty(t, "request"), ThreadId: drawNonEmpty(t, "thread"), Sender: drawText(t, "sender"), Content: drawText(t, "content"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "attachments") {
 			m.Attachments = append(m.Attachments, &pb.FileAttachment{
@@ -69,10 +69,10 @@ func TestAnyRequestOfWordsAndFilesComesBackAsItWent(t *testing.T) {
 	})
 }
 
-func TestAnyInjectionComesBackAsItWent(t *testing.T) {
+func TestInjectionsSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &pb.InjectContext{
-			InjectionId: drawText(t, "id"), Content: drawText(t, "content"), Source: drawMaybe(t, "source"),
+			InjectionId: drawText(t, "id"), Content: drawText(t, "content"), Source: drawOptional(t, "source"),
 			Priority: pb.InjectionPriority(rapid.Int32Range(1, 3).Draw(t, "priority")),
 		}
 		in := wire.InjectionOf(sent(t, m))
@@ -85,7 +85,7 @@ func TestAnyInjectionComesBackAsItWent(t *testing.T) {
 
 func TestAnInjectionWithoutAPriorityIsNormal(t *testing.T) {
 	if got := wire.InjectOf(core.Injected{}).Priority; got != pb.InjectionPriority_INJECTION_PRIORITY_NORMAL {
-		t.Errorf("told: got %v, want normal", got)
+		t.Errorf("encoded: got %v, want normal", got)
 	}
 	for _, p := range []pb.InjectionPriority{0, 7, -1} {
 		if got := wire.InjectionOf(&pb.InjectContext{Priority: p}).Priority; got != 0 {
@@ -94,50 +94,50 @@ func TestAnInjectionWithoutAPriorityIsNormal(t *testing.T) {
 	}
 }
 
-func TestAnyAnswerToAnInjectionComesBackAsItWent(t *testing.T) {
+func TestInjectionAcksSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &pb.InjectionAck{InjectionId: drawText(t, "id"), Accepted: rapid.Bool().Draw(t, "accepted"), Reason: drawMaybe(t, "reason")}
+		m := &pb.InjectionAck{InjectionId: drawText(t, "id"), Accepted: rapid.Bool().Draw(t, "accepted"), Reason: drawOptional(t, "reason")}
 		sameMessage(t, m, wire.AckOf(wire.AnsweredOf(sent(t, m))))
 	})
 }
 
-func TestAnyDecisionComesBackAsItWent(t *testing.T) {
+func TestDecisionsSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &pb.ToolApprovalResponse{Id: drawText(t, "id"), Approved: rapid.Bool().Draw(t, "approved"), ApproveAll: rapid.Bool().Draw(t, "all")}
 		sameMessage(t, m, wire.ApprovalOf(wire.DecisionOf(sent(t, m))))
 	})
 }
 
-func TestAnyRegistrationComesBackAsItWent(t *testing.T) {
+func TestRegistrationsSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flags := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
 			wire.FeatureUsage, wire.FeatureToolStates, wire.FeatureInjection, wire.FeatureCancellation, wire.FeatureRegistrationError, wire.FeatureFaultCodes, "from_the_future",
 		}), 0, -1, rapid.ID).Draw(t, "features")
 		m := &pb.RegisterAgent{
-			AgentId: drawSaid(t, "id"), Name: drawSaid(t, "name"), Capabilities: rapid.SliceOf(rapid.String()).Draw(t, "capabilities"),
+			AgentId: drawNonEmpty(t, "id"), Name: drawNonEmpty(t, "name"), Capabilities: rapid.SliceOf(rapid.String()).Draw(t, "capabilities"),
 			ProtocolFeatures: append([]string(nil), flags...),
 		}
 		if n := rapid.IntRange(0, 4096).Draw(t, "at once"); n > 0 {
 			m.ProtocolFeatures = append(m.ProtocolFeatures, fmt.Sprint("max_concurrent=", n))
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "domains") {
-			m.ProtocolFeatures = append(m.ProtocolFeatures, "domain="+drawSaid(t, "domain"))
+			m.ProtocolFeatures = append(m.ProtocolFeatures, "domain="+drawNonEmpty(t, "domain"))
 		}
 		if model := drawText(t, "model"); model != "" {
 			m.ProtocolFeatures = append(m.ProtocolFeatures, "model="+model)
 		}
-		surroundings := &pb.AgentMetadata{
+		metadata := &pb.AgentMetadata{
 			WorkingDirectory: drawText(t, "directory"), Hostname: drawText(t, "host"), Os: drawText(t, "os"), Backend: drawText(t, "backend"),
 			Workspaces: rapid.SliceOf(rapid.String()).Draw(t, "workspaces"),
 		}
 		if rapid.Bool().Draw(t, "has git") {
-			surroundings.Git = &pb.GitInfo{
+			metadata.Git = &pb.GitInfo{
 				Branch: drawText(t, "branch"), Commit: drawText(t, "commit"), Remote: drawText(t, "remote"), Dirty: rapid.Bool().Draw(t, "dirty"),
 				Ahead: rapid.Int32().Draw(t, "ahead"), Behind: rapid.Int32().Draw(t, "behind"),
 			}
 		}
-		if proto.Size(surroundings) > 0 {
-			m.Metadata = surroundings
+		if proto.Size(metadata) > 0 {
+			m.Metadata = metadata
 		}
 		card, _, err := wire.CardOf(sent(t, m))
 		if err != nil {

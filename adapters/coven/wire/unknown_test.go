@@ -18,7 +18,7 @@ func newer[M proto.Message](m M, text string) M {
 	return m
 }
 
-func TestFieldsOfARegistrationThatNobodyKnowsArePassedOnAsTheyCame(t *testing.T) {
+func TestUnknownFieldsOfARegistrationSurviveARoundTrip(t *testing.T) {
 	git := newer(&pb.GitInfo{Branch: "main"}, "in git")
 	metadata := newer(&pb.AgentMetadata{Os: "linux", Git: git}, "in metadata")
 	card, _, err := wire.CardOf(newer(&pb.RegisterAgent{AgentId: "a", Metadata: metadata}, "in register"))
@@ -42,7 +42,7 @@ func TestFieldsOfARegistrationThatNobodyKnowsArePassedOnAsTheyCame(t *testing.T)
 	}
 }
 
-func TestKeptFieldsThatAreNoneDoNoHarm(t *testing.T) {
+func TestInvalidKeptFieldsAreIgnored(t *testing.T) {
 	for _, kept := range []string{`7`, `{"metadata":"!"}`, `{"metadata":"/w=="}`, `{"git":"/w=="}`} {
 		card, _, err := wire.CardOf(&pb.RegisterAgent{AgentId: "a", Metadata: &pb.AgentMetadata{Os: "linux"}})
 		if err != nil {
@@ -55,7 +55,7 @@ func TestKeptFieldsThatAreNoneDoNoHarm(t *testing.T) {
 	}
 }
 
-func TestFieldsThatTheHubWouldHaveToActOnAreCounted(t *testing.T) {
+func TestIgnoredFieldsAreThoseTheHubWouldActOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		m    *pb.AgentMessage
 		want bool

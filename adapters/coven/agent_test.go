@@ -25,15 +25,14 @@ func wired(messages int) (link.Conn[*pb.AgentMessage, *pb.ServerMessage], link.C
 	return coretest.ProtoPipe[pb.AgentMessage, pb.ServerMessage](messages)
 }
 
-// agent is an agent of which the test plays every message.
+// agent is an agent whose every message the test sends.
 type agent struct {
 	t    *testing.T
 	conn link.Conn[*pb.ServerMessage, *pb.AgentMessage]
 	end  chan link.Reason
 }
 
-// connect opens a stream to the hub. The test must end it: by hangUp, or by what
-// makes the hub end it.
+// connect opens a stream to the hub. The test ends it by hangUp, or makes the hub end it.
 func connect(t *testing.T, h *hub.Hub, opts coven.Options) *agent {
 	t.Helper()
 	server, client := wired(64)
@@ -128,18 +127,18 @@ func (a *agent) expectEnd() link.Reason {
 	return <-a.end
 }
 
-// hangUp ends the stream in good order and waits until the hub has noticed.
+// hangUp ends the stream normally and waits until the hub has noticed.
 func (a *agent) hangUp() {
 	a.t.Helper()
 	a.conn.Close(link.Reason{Cause: link.Normal})
 	<-a.end
 }
 
-// asker is somebody who asks, in no dialect.
+// asker is a requester without a dialect.
 type asker struct {
-	t    *testing.T
-	s    *hub.Session
-	news map[*task.Task][]core.Event // read and not yet looked at
+	t      *testing.T
+	s      *hub.Session
+	events map[*task.Task][]core.Event // read and not yet returned
 }
 
 func ask(t *testing.T, h *hub.Hub) *asker {
@@ -157,7 +156,7 @@ func (a *asker) open(req core.Request) *task.Task {
 	return task
 }
 
-// question asks an agent in words.
+// question asks an agent a question.
 func (a *asker) question(agent, content string) *task.Task {
 	a.t.Helper()
 	return a.open(core.Request{To: core.ToAgent(core.AgentID(agent)), Content: content})
@@ -167,9 +166,9 @@ func (a *asker) question(agent, content string) *task.Task {
 func (a *asker) until(task *task.Task, kind core.Kind) core.Event {
 	a.t.Helper()
 	for {
-		for len(a.news[task]) > 0 {
-			e := a.news[task][0]
-			a.news[task] = a.news[task][1:]
+		for len(a.events[task]) > 0 {
+			e := a.events[task][0]
+			a.events[task] = a.events[task][1:]
 			switch {
 			case e.Body.Kind() == kind:
 				return e
@@ -181,11 +180,11 @@ func (a *asker) until(task *task.Task, kind core.Kind) core.Event {
 		if err != nil {
 			a.t.Fatalf("waiting for %s: got error %v", kind, err)
 		}
-		a.news[b.Task] = append(a.news[b.Task], b.Events...)
+		a.events[b.Task] = append(a.events[b.Task], b.Events...)
 	}
 }
 
-// kinds are the kinds of what happened, as one line.
+// kinds lists the kinds of a task's events.
 func kinds(task *task.Task) string {
 	var ks []string
 	for _, e := range task.Events() {
@@ -207,13 +206,10 @@ func after(d time.Duration) { <-time.After(d) }
 
 func newHub(t testing.TB, opts hub.Options) *hub.Hub { return coretest.NewHub(t, opts) }
 
-// closing is how an agent that is done closes its half.
-func (a *agent) closing() link.Reason { return link.Reason{Cause: link.Normal} }
+// joinObserver reports every agent that joins.
+type joinObserver struct{ joined chan core.AgentID }
 
-// earlyBird hears first who has joined.
-type earlyBird struct{ joined chan core.AgentID }
-
-func (e *earlyBird) Joined(c core.Card)               { e.joined <- c.ID }
-func (e *earlyBird) Left(core.AgentID)                {}
-func (e *earlyBird) Appended(core.TaskID, core.Event) {}
-func (e *earlyBird) Recorded(core.TaskID, uint64)     {}
+func (e *joinObserver) Joined(c core.Card)               { e.joined <- c.ID }
+func (e *joinObserver) Left(core.AgentID)                {}
+func (e *joinObserver) Appended(core.TaskID, core.Event) {}
+func (e *joinObserver) Recorded(core.TaskID, uint64)     {}

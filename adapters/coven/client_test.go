@@ -46,12 +46,12 @@ func hireWith(t *testing.T, h *hub.Hub, card core.Card, handle core.Handler, opt
 	select {
 	case <-joined:
 	case err := <-worked:
-		t.Fatalf("work: got %v before it had joined", err)
+		t.Fatalf("work: got %v before the agent joined", err)
 	}
 	return quit
 }
 
-func TestTheAgentsEndSaysAllThatAHandlerSays(t *testing.T) {
+func TestEveryEventOfAHandlerReachesTheTask(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		var asked core.Request
 		hire(t, h, core.Card{ID: "a", Name: "A", Capabilities: []string{"chat"}, Domains: []string{"x.y"}, Model: "m"},
@@ -79,26 +79,25 @@ func TestTheAgentsEndSaysAllThatAHandlerSays(t *testing.T) {
 			t.Errorf("answer: got %q, want %q", got, "one two")
 		}
 		wantAsked := core.Request{
-			Intent: core.IntentAsk, To: core.ToAgent("a"), Thread: "th", Content: "go\n\nDomain: x.y.z",
+			Intent: core.IntentAsk, To: core.ToAgent("a"), Thread: "th", Content: "go",
 			Attachments: []core.File{{Name: "in", MediaType: "a/b", Data: []byte{1}}},
 		}
-		wantAsked.Content = "go"
 		if diff := cmp.Diff(wantAsked, asked, cmp.AllowUnexported(core.Address{})); diff != "" {
 			t.Errorf("request (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestHowAHandlerEndsIsHowTheTaskEnds(t *testing.T) {
+func TestTheEndOfAHandlerEndsTheTask(t *testing.T) {
 	for name, c := range map[string]struct {
 		handle core.Handler
 		want   core.Answer
 	}{
-		"it returns nothing": {
+		"returns nil": {
 			func(context.Context, core.Request, func(core.Body) error) error { return nil },
 			core.Answer{End: core.KindDone},
 		},
-		"it says done": {
+		"reports done": {
 			func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 				return say(core.Done{Text: "all"})
 			},
@@ -114,11 +113,11 @@ func TestHowAHandlerEndsIsHowTheTaskEnds(t *testing.T) {
 			func(context.Context, core.Request, func(core.Body) error) error { return errors.New("secret detail") },
 			core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeInternal, core.InternalMessage)},
 		},
-		"it says failed without a fault": {
+		"reports failed without a fault": {
 			func(_ context.Context, _ core.Request, say func(core.Body) error) error { return say(core.Failed{}) },
 			core.Answer{End: core.KindFailed, Fault: core.NewFault(core.CodeInternal, "the agent failed and did not say why")},
 		},
-		"it says cancelled": {
+		"reports cancelled": {
 			func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 				return say(core.Cancelled{Reason: "no"})
 			},
@@ -161,7 +160,7 @@ func TestHowAHandlerEndsIsHowTheTaskEnds(t *testing.T) {
 	}
 }
 
-func TestWhatDoneSaysOfItselfIsAStatusLine(t *testing.T) {
+func TestTheNumbersOfDoneBecomeAStatusLine(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		hire(t, h, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 			return say(core.Done{Text: "short", Truncated: true, TokensUsed: 12})
@@ -178,7 +177,7 @@ func TestWhatDoneSaysOfItselfIsAStatusLine(t *testing.T) {
 
 func TestTextOfAnySizeArrivesWhole(t *testing.T) {
 	whole := strings.Repeat("aä€😀", 500_000)
-	for name, body := range map[string]core.Body{"in one piece of text": core.Text{Text: whole}, "in done": core.Done{Text: whole}} {
+	for name, body := range map[string]core.Body{"in text": core.Text{Text: whole}, "in done": core.Done{Text: whole}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 				hire(t, h, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
@@ -195,7 +194,7 @@ func TestTextOfAnySizeArrivesWhole(t *testing.T) {
 	}
 }
 
-func TestAFileThatDoesNotFitIsRefusedToTheHandlerAndNothingElseIsLost(t *testing.T) {
+func TestAFileThatDoesNotFitIsRefusedToTheHandler(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		hire(t, h, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 			if err := say(core.File{Name: "f", Data: make([]byte, 5<<20)}); !isFault(err, core.CodeTooLarge) {
@@ -215,7 +214,7 @@ func TestAFileThatDoesNotFitIsRefusedToTheHandlerAndNothingElseIsLost(t *testing
 	})
 }
 
-func TestBytesThatAreNoTextDoNotEndTheConnection(t *testing.T) {
+func TestInvalidUTF8DoesNotEndTheConnection(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		hire(t, h, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 			return say(core.Text{Text: "caf\xe9"})
@@ -240,7 +239,7 @@ func TestACancelEndsTheContextOfTheHandler(t *testing.T) {
 			}
 			<-ctx.Done()
 			if err := say(core.Text{Text: "late"}); !isFault(err, core.CodeCancelled) {
-				t.Errorf("say after the cancel: got %v, want a cancelled Fault", err)
+				t.Errorf("report after the cancel: got %v, want a cancelled Fault", err)
 			}
 			return context.Cause(ctx)
 		})
@@ -261,11 +260,11 @@ func TestACancelEndsTheContextOfTheHandler(t *testing.T) {
 	})
 }
 
-func TestAsManyHandlersRunAsTheCardSays(t *testing.T) {
+func TestAsManyHandlersRunAsTheCardDeclares(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		release := make(chan struct{})
 		hire(t, h, core.Card{ID: "a", MaxConcurrent: 3}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
-			if err := say(core.Text{Text: "begun"}); err != nil {
+			if err := say(core.Text{Text: "started"}); err != nil {
 				return err
 			}
 			<-release
@@ -277,14 +276,14 @@ func TestAsManyHandlersRunAsTheCardSays(t *testing.T) {
 			tasks = append(tasks, q.question("a", "x"))
 		}
 		synctest.Wait()
-		begun := 0
+		started := 0
 		for _, task := range tasks {
-			if task.Answer().Text == "begun" {
-				begun++
+			if task.Answer().Text == "started" {
+				started++
 			}
 		}
-		if begun != 3 {
-			t.Errorf("running: got %d, want 3", begun)
+		if started != 3 {
+			t.Errorf("running: got %d, want 3", started)
 		}
 		close(release)
 		synctest.Wait()
@@ -315,7 +314,7 @@ func TestAHandlerAsksOtherAgentsWithTheToolsOfTheHub(t *testing.T) {
 				return err
 			}
 			if _, err := covenclient.CallTool(ctx, "agent_ask", json.RawMessage(`{"to":"a","content":"echo"}`)); !isFault(err, core.CodeLoop) {
-				t.Errorf("asking oneself: got %v, want a loop Fault", err)
+				t.Errorf("asking itself: got %v, want a loop Fault", err)
 			}
 			return say(core.Done{Text: "b says " + out.Text})
 		})
@@ -328,7 +327,7 @@ func TestAHandlerAsksOtherAgentsWithTheToolsOfTheHub(t *testing.T) {
 	})
 }
 
-func TestOutsideOfAHandlerThereAreNoTools(t *testing.T) {
+func TestToolsAndApprovalsNeedTheContextOfAHandler(t *testing.T) {
 	if _, err := covenclient.CallTool(context.Background(), "agents_list", nil); !isFault(err, core.CodeInvalid) {
 		t.Errorf("CallTool: got %v, want an invalid Fault", err)
 	}
@@ -337,7 +336,7 @@ func TestOutsideOfAHandlerThereAreNoTools(t *testing.T) {
 	}
 }
 
-func TestAHandlerWaitsForTheApprovalItAskedFor(t *testing.T) {
+func TestAHandlerWaitsForTheApprovalItRequested(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		hire(t, h, core.Card{ID: "a"}, func(ctx context.Context, _ core.Request, say func(core.Body) error) error {
 			if err := say(core.ApprovalRequested{ID: "t", Name: "rm", Input: "{}"}); err != nil {
@@ -348,7 +347,7 @@ func TestAHandlerWaitsForTheApprovalItAskedFor(t *testing.T) {
 				return err
 			}
 			if !d.Approved || !d.All {
-				t.Errorf("got %+v, want it approved with all that follow", d)
+				t.Errorf("got %+v, want it approved, with all later ones", d)
 			}
 			return nil
 		})
@@ -362,11 +361,11 @@ func TestAHandlerWaitsForTheApprovalItAskedFor(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatTakesInjectionsIsGivenThem(t *testing.T) {
+func TestAnAgentThatDeclaresInjectionGetsInjections(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		taken, answered := make(chan core.Injected, 1), make(chan struct{})
 		hireWith(t, h, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
-			if err := say(core.Text{Text: "begun"}); err != nil {
+			if err := say(core.Text{Text: "started"}); err != nil {
 				return err
 			}
 			in := <-taken
@@ -390,7 +389,7 @@ func TestAnAgentThatTakesInjectionsIsGivenThem(t *testing.T) {
 	})
 }
 
-func TestAnIDThatIsTakenIsAConflict(t *testing.T) {
+func TestATakenIDIsAConflict(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		idle := func(context.Context, core.Request, func(core.Body) error) error { return nil }
 		hire(t, h, core.Card{ID: "a"}, idle)
@@ -399,13 +398,13 @@ func TestAnIDThatIsTakenIsAConflict(t *testing.T) {
 		go func() { coven.Serve(context.Background(), h, server, &coven.Options{}); close(served) }()
 		err := covenclient.Work(context.Background(), client, core.Card{ID: "a"}, idle, covenclient.WorkOptions{})
 		if !isFault(err, core.CodeConflict) || !strings.Contains(err.Error(), "a-1 is free") {
-			t.Errorf("got %v, want a conflict Fault that names a free id", err)
+			t.Errorf("got %v, want a conflict Fault with a free id", err)
 		}
 		<-served
 	})
 }
 
-func TestAnAgentWhoseContextEndsLeavesAndSaysWhy(t *testing.T) {
+func TestWorkReturnsTheCauseOfItsContext(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		quit := hire(t, h, core.Card{ID: "a"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
@@ -448,7 +447,7 @@ func TestAnAgentFinishesItsWorkWhenTheHubStops(t *testing.T) {
 			t.Errorf("answer: got %q, want %q", got, "finished")
 		}
 		if err := <-worked; err != nil {
-			t.Errorf("work: got %v, want nil behind a Shutdown", err)
+			t.Errorf("work: got %v, want nil after a Shutdown", err)
 		}
 		<-served
 	})
