@@ -27,8 +27,6 @@ type AgentID string
 // ThreadID names a conversation.
 type ThreadID string
 
-func init() { uuid.EnableRandPool() } // one allocation less for each id
-
 // NewID returns a fresh UUID of version 7 as text.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
