@@ -1,3 +1,3 @@
-// Package agent runs what a hub gives an agent: at most so many tasks at once, each
-// cancelled by its id. It is the loop behind the agent's end of every dialect.
+// Package agent runs the tasks that an agent gets from a hub: a bounded number at once, each
+// cancelled by its id. The agent's end of every dialect uses it.
 package agent

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// Verdict says what became of a task that was added.
+// Verdict says whether Add accepted a task.
 type Verdict uint8
 
 // The verdicts.
 const (
 	_     Verdict = iota
-	Taken         // it is worked on, or waits for a worker
-	Again         // the id is that of a task at hand: it was not added
-	Full          // as many tasks are at hand as may be: it was not added
+	Taken         // it runs or waits for a worker
+	Again         // a pending task has the id: it was not added
+	Full          // too many tasks are pending: it was not added
 )
 
-// Tasks are the tasks at hand of one connection: those that are worked on and those
-// that wait. It is safe for concurrent use.
+// Tasks are the pending tasks of one connection: those that run and those that wait for a
+// worker. It is safe for concurrent use.
 type Tasks[T any] struct {
 	ctx     context.Context //nolint:containedctx // the parent of every task's context, as long as the connection lives
 	work    func(ctx context.Context, id string, task T)
@@ -29,7 +29,7 @@ type Tasks[T any] struct {
 	byID map[string]*entry[T]
 }
 
-// entry is one task at hand.
+// entry is a pending task.
 type entry[T any] struct {
 	id     string
 	task   T
@@ -37,10 +37,10 @@ type entry[T any] struct {
 	cancel context.CancelCauseFunc
 }
 
-// Run starts workers that hand tasks to work, one at a time each, in the order in which
-// they were added. At most most tasks are at hand. A task's context descends from ctx and
-// ends when it is cancelled; work is called for one that was cancelled before it began,
-// too. Close ends the workers.
+// Run starts workers that call work with one task at a time each, in the order in which
+// they were added. At most most tasks are pending. The context of a task descends from ctx
+// and ends when the task is cancelled; work is also called for a task that was cancelled
+// before it started. Close ends the workers.
 func Run[T any](ctx context.Context, workers, most int, work func(ctx context.Context, id string, task T)) *Tasks[T] {
 	t := &Tasks[T]{ctx: ctx, work: work, most: most, queue: make(chan *entry[T], most), byID: map[string]*entry[T]{}}
 	for range workers {
@@ -55,13 +55,13 @@ func Run[T any](ctx context.Context, workers, most int, work func(ctx context.Co
 	return t
 }
 
-// Close waits until every task at hand is done. Nothing may be added any more.
+// Close waits until every pending task is done. Nothing may be added any more.
 func (t *Tasks[T]) Close() {
 	close(t.queue)
 	t.workers.Wait()
 }
 
-// Add hands a task to a worker. It never waits.
+// Add queues a task for a worker. It never waits.
 func (t *Tasks[T]) Add(id string, task T) Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,11 +74,11 @@ func (t *Tasks[T]) Add(id string, task T) Verdict {
 	e := &entry[T]{id: id, task: task}
 	e.ctx, e.cancel = context.WithCancelCause(t.ctx)
 	t.byID[id] = e
-	t.queue <- e // it has room for all that may be at hand
+	t.queue <- e // it has room for all pending tasks
 	return Taken
 }
 
-// Find returns the task at hand of an id.
+// Find returns the pending task with an id.
 func (t *Tasks[T]) Find(id string) (task T, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,9 +88,9 @@ func (t *Tasks[T]) Find(id string) (task T, found bool) {
 	return task, false
 }
 
-// Cancel ends the context of a task at hand because of why, and reports whether there is
-// one. note, unless it is nil, is told the task before, while none is released: it must
-// return soon and must not call back.
+// Cancel cancels the context of a pending task with the cause why, and reports whether
+// there is one. note, unless it is nil, is called with the task before, while none is
+// released: it must return soon and must not call back.
 func (t *Tasks[T]) Cancel(id string, why error, note func(T)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,8 +105,8 @@ func (t *Tasks[T]) Cancel(id string, why error, note func(T)) bool {
 	return true
 }
 
-// Release lets go of a task before its work returns: it is found no more, its id is free
-// and there is room for another.
+// Release removes a task before its work returns: it is no longer found, and its id and its
+// place are free.
 func (t *Tasks[T]) Release(id string) {
 	t.mu.Lock()
 	e := t.byID[id]
@@ -119,12 +119,12 @@ func (t *Tasks[T]) Release(id string) {
 func (t *Tasks[T]) release(e *entry[T]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.byID[e.id] == e { // and not another that came since
+	if t.byID[e.id] == e { // and not a later task with the id
 		delete(t.byID, e.id)
 	}
 }
 
-// Len returns how many tasks are at hand.
+// Len returns how many tasks are pending.
 func (t *Tasks[T]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -134,7 +134,7 @@ func New(opts Options) *Hub {
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.mayRead, Observer: asked})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
-	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayHear: h.mayHear})
+	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
 	h.stop = h.start()
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,

@@ -89,9 +89,9 @@ func (h *Hub) publish(t *job) bool {
 	return h.topics.Publish(n)
 }
 
-// mayHear reports whether an agent, or a subscriber that is none, may get what the
+// mayReceive reports whether an agent, or a subscriber that is none, may get what the
 // principal publishes: the principal must be allowed to ask it.
-func (h *Hub) mayHear(from core.Principal, id core.AgentID) bool {
+func (h *Hub) mayReceive(from core.Principal, id core.AgentID) bool {
 	return h.authorizer.AllowAgent(from, id) == nil
 }
 

@@ -9,28 +9,28 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// Call is one call of a tool by a peer.
+// Call is a call of a tool by a peer.
 type Call struct {
 	Caller Peer
-	// ID is the caller's own: its result carries it.
+	// ID is chosen by the caller, and returned with the result.
 	ID string
-	// Tool names the tool, Input is what it is called with; none is an empty object.
+	// Tool is the name of the tool, Input its input; none means an empty object.
 	Tool  string
 	Input json.RawMessage
-	// From is who calls, and Agent which agent that is; "" for none. Capabilities are
-	// those that it has declared.
+	// From is who calls, and Agent the id of that agent; "" for none. Capabilities are
+	// those that it declared.
 	From         core.Principal
 	Agent        core.AgentID
 	Capabilities []string
-	// Keep lets the call go on when its caller leaves before the pack has taken it.
+	// Keep lets the call continue when its caller leaves before the pack has taken it.
 	Keep bool
 }
 
-// Execution is a call of a tool as the pack that provides it sees it.
+// Execution is a call of a tool as its pack sees it.
 type Execution struct {
-	// ID is what the pack answers to: see [Registry.Answer]. Nobody else knows it.
+	// ID is what the pack answers to: see [Registry.Answer]. No other peer knows it.
 	ID string
-	// Tool is its name, Input what it is called with: JSON that fits its schema.
+	// Tool is the name of the tool, Input its input: JSON that fits its schema.
 	Tool  string
 	Input json.RawMessage
 	// Deadline is when the call times out.
@@ -40,8 +40,8 @@ type Execution struct {
 	Agent core.AgentID
 }
 
-// pending is a call until it is answered and its pack has taken it: a call that its pack
-// does not take counts for as long as it is kept.
+// pending is a call until it is answered and its pack has taken it. One that its pack does
+// not take counts against the limits meanwhile.
 type pending struct {
 	Execution
 	pack    *pack
@@ -51,7 +51,7 @@ type pending struct {
 	settled bool // the caller was answered, or has left
 }
 
-// timedOut is a call that was answered as timed out, to which the pack may still answer.
+// timedOut is a call that was answered with a timeout, which the pack may still answer.
 type timedOut struct {
 	provider Peer
 	pack     string
@@ -60,13 +60,13 @@ type timedOut struct {
 	late     Late
 }
 
-// lateCalls bounds how many calls that timed out are remembered.
+// lateCalls is how many calls that timed out are remembered.
 const lateCalls = 256
 
-// Call gives a call to the pack that provides the tool. What it comes to, a refusal
-// included, goes to the caller. It is refused as unsupported when there is no such tool, as
-// not_authorized when the caller lacks a capability, as invalid when the input does not fit
-// the schema, as overloaded beyond the limits, and with what Stop was given.
+// Call gives a call to the pack that offers the tool. The result, or a refusal, goes to the
+// caller: unsupported when there is no such tool, not_authorized when the caller lacks a
+// capability, invalid when the input does not fit the schema, overloaded beyond the limits,
+// and the reason of Stop.
 func (r *Registry) Call(c Call) {
 	if pack, err := r.give(c); err != nil {
 		f := core.AsFault(err)
@@ -75,7 +75,8 @@ func (r *Registry) Call(c Call) {
 	}
 }
 
-// give passes a call to its pack, or returns why not, and whose tool it is.
+// give passes a call to its pack. It returns the id of the pack, and why it refuses the
+// call.
 func (r *Registry) give(c Call) (pack string, err error) {
 	r.mu.Lock()
 	t := r.tools[c.Tool]
@@ -103,7 +104,7 @@ func (r *Registry) give(c Call) (pack string, err error) {
 	return t.pack.id, r.enqueue(t, &pending{Execution: e, pack: t.pack, call: c})
 }
 
-// enqueue lets a call wait for its pack.
+// enqueue adds a call to those that wait for its pack.
 func (r *Registry) enqueue(t *provided, c *pending) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +128,7 @@ func (r *Registry) enqueue(t *provided, c *pending) error {
 }
 
 // Take confirms that the pack starts an execution. It reports false for one that nobody
-// waits for any more, which the pack must not be given.
+// waits for any more, which the pack must not get.
 func (r *Registry) Take(e *Execution) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +143,7 @@ func (r *Registry) Take(e *Execution) bool {
 	return !c.settled
 }
 
-// expire answers a call in place of a pack that did not answer in time.
+// expire ends a call that its pack did not answer in time.
 func (r *Registry) expire(c *pending, after time.Duration) {
 	late := c.call.Caller.Late(c.call.ID)
 	r.mu.Lock()
@@ -161,7 +162,7 @@ func (r *Registry) expire(c *pending, after time.Duration) {
 	}
 }
 
-// settle answers the caller. Callers hold mu.
+// settle returns the result to the caller. Callers hold mu.
 func (r *Registry) settle(c *pending, output json.RawMessage, fault *core.Fault) {
 	c.call.Caller.Returned(&tool.Result{Call: c.call.ID, Pack: c.pack.id, Output: output, Fault: fault})
 	r.drop(c)
@@ -176,18 +177,17 @@ func (r *Registry) drop(c *pending) {
 	}
 }
 
-// free gives the place of a call back. Callers hold mu.
+// free releases what a call counts against the limits. Callers hold mu.
 func (r *Registry) free(c *pending) {
 	c.pack.calls--
 	c.pack.bytes -= len(c.Input)
 	delete(r.calls, c.ID)
 }
 
-// Answer answers an execution that the peer was given: with the output, which is JSON, or a
-// Fault. It returns a conflict Fault when nobody waits for it, a not_authorized Fault when
-// another peer was given it, and an invalid Fault when the output is not JSON, which the
-// caller is told too. An answer that comes too late succeeds where it is still of use: see
-// [Late].
+// Answer answers an execution of the peer with its output, which is JSON, or a Fault. It
+// returns a conflict Fault when nobody waits for it, a not_authorized Fault when it belongs
+// to another peer, and an invalid Fault when the output is not JSON, which the caller gets
+// too. A late answer succeeds where it is still of use: see [Late].
 func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, fault *core.Fault) error {
 	bad := fault == nil && !json.Valid(output)
 	if bad {

@@ -15,14 +15,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// The bounds of one tool's definition.
+// The limits on the definition of one tool.
 const (
 	maxToolName  = 128 // bytes, as MCP has it
 	maxToolBytes = 64 << 10
 )
 
-// read checks what a peer says of a pack, and returns the tools and how many bytes their
-// definitions have.
+// read checks the definition of a pack, and returns the tools and the size of their
+// definitions.
 func (r *Registry) read(id string, tools []tool.Definition) (read []*provided, size int, err error) {
 	switch {
 	case strings.TrimSpace(id) != id || id == "" || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
@@ -85,8 +85,8 @@ func notOfToolNames(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
 }
 
-// objectSchema returns the schema with the type object stated: tools take nothing else, and
-// MCP requires it.
+// objectSchema returns the schema with the type object: tools accept nothing else, and MCP
+// requires it.
 func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		return json.RawMessage(`{"type":"object"}`), nil

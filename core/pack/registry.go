@@ -12,53 +12,52 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// Limits bound what packs offer and what waits for them.
+// Limits bound packs and calls.
 type Limits struct {
 	// Packs is how many packs may be connected, and Tools how many tools each may
 	// provide.
 	Packs, Tools int
-	// Calls is how many calls may wait for one pack, and CallBytes how many bytes their
-	// inputs may have together.
+	// Calls is how many calls may wait for one pack, and CallBytes bounds the sum of their
+	// inputs.
 	Calls, CallBytes int
-	// Timeout is how long a call may take where the tool does not say, and MaxTimeout the
-	// longest time that a tool may say.
+	// Timeout is how long a call may take by default, and MaxTimeout bounds the timeouts of
+	// tools.
 	Timeout, MaxTimeout time.Duration
 }
 
 // Options make a Registry.
 type Options struct {
 	Limits Limits
-	// Reserved reports whether no pack may have a tool of that name.
+	// Reserved reports whether packs may not use a name for a tool.
 	Reserved func(name string) bool
-	// Schema reads the JSON Schema of a tool and returns what checks an input against it,
-	// with errors of one line that name the field. nil leaves the inputs to the packs.
+	// Schema compiles the JSON Schema of a tool into a function that checks an input, with
+	// errors of one line that name the field. nil leaves the inputs to the packs.
 	Schema func(schema []byte) (check func(input []byte) error, err error)
 	// Count adds one to a named counter. It must not call the Registry.
 	Count func(name string)
 }
 
-// Peer is a connection that provides a pack, calls tools, or watches which tools there are.
+// Peer is a connection that provides a pack, calls tools, or watches the list of tools.
 // Values are compared with ==. Its methods return at once and do not call the Registry.
 type Peer interface {
-	// Execute gives the pack that the peer provides a call. The pack may start once
-	// [Registry.Take] has confirmed it.
+	// Execute gives the peer a call for its pack. The pack may start once [Registry.Take]
+	// has confirmed it.
 	Execute(*Execution)
-	// Returned tells the peer what a call of its own came to.
+	// Returned gives the peer the result of one of its calls.
 	Returned(*tool.Result)
-	// ToolsChanged tells a peer that watches that there are other tools now.
+	// ToolsChanged tells a peer that watches that the list of tools has changed.
 	ToolsChanged()
-	// Late returns who takes an answer to a call of the peer that comes too late; nil
-	// drops it. It is called without the lock of the Registry, when the call is about to
-	// time out.
+	// Late returns what takes a late answer to a call of the peer; nil drops the answer. It
+	// is called without the lock of the Registry, when the call is about to time out.
 	Late(call string) Late
 }
 
 // Late takes the answer to a call that has timed out. It is called without the lock of the
 // Registry.
 type Late interface {
-	// TimedOut tells that the caller was told of the timeout.
+	// TimedOut tells that the caller got the timeout.
 	TimedOut()
-	// Answer is given the answer, and reports whether it was of any use.
+	// Answer takes the answer, and reports whether it was of use.
 	Answer(toolName string, r *tool.Result) bool
 }
 
@@ -76,12 +75,12 @@ type Registry struct {
 	stopped  *core.Fault
 }
 
-// pack is what one peer provides.
+// pack is the pack of one peer.
 type pack struct {
 	id   string
 	peer Peer
 	size int // of the definitions
-	// calls and bytes are of the calls that it has not answered, or not taken yet.
+	// calls and bytes count the calls that it has not answered or not taken yet.
 	calls, bytes int
 }
 
@@ -100,16 +99,15 @@ func NewRegistry(opts Options) *Registry {
 	}
 }
 
-// maxTotalBytes bounds the definitions of all tools together: every agent is told of them
-// in one message.
+// maxTotalBytes bounds the definitions of all tools: every agent gets them in one message.
 const maxTotalBytes = 2 << 20
 
 // Provide offers the tools of a pack through the peer until that leaves, in place of those
-// that it provided before. Without a Timeout a tool has that of the limits, without an
-// InputSchema it takes any object. Provide returns a conflict Fault when the pack is
-// connected elsewhere, when the peer provides another, or when the name of a tool is taken;
-// an invalid Fault for a name or a schema that cannot be one; a too_large or overloaded
-// Fault beyond the limits; and what Stop was given. Then nothing has changed.
+// that it offered before. A tool without a Timeout has that of the limits; one without an
+// InputSchema takes any object. Provide returns a conflict Fault when the pack is connected
+// elsewhere, when the peer provides another pack, or when the name of a tool is taken; an
+// invalid Fault for a bad name or schema; a too_large or overloaded Fault beyond the
+// limits; and the reason of Stop. Then nothing has changed.
 func (r *Registry) Provide(p Peer, id string, tools []tool.Definition) error {
 	read, size, err := r.read(id, tools)
 	if err != nil {
@@ -135,8 +133,8 @@ func (r *Registry) Provide(p Peer, id string, tools []tool.Definition) error {
 	return nil
 }
 
-// admit returns why a pack may not have the tools in place of what it was, which is nil for
-// a new one. Callers hold mu.
+// admit returns why a pack may not offer the tools. was is its present state, nil for a new
+// pack. Callers hold mu.
 func (r *Registry) admit(was *pack, id string, tools []*provided, size int) error {
 	if r.stopped != nil {
 		return r.stopped
@@ -167,20 +165,19 @@ func (r *Registry) admit(was *pack, id string, tools []*provided, size int) erro
 	return nil
 }
 
-// withdraw takes the tools of a pack away. Callers hold mu.
+// withdraw removes the tools of a pack. Callers hold mu.
 func (r *Registry) withdraw(p *pack) {
 	maps.DeleteFunc(r.tools, func(_ string, t *provided) bool { return t.pack == p })
 }
 
-// changed tells who watches. Callers hold mu.
+// changed tells the peers that watch. Callers hold mu.
 func (r *Registry) changed() {
 	for p := range r.watchers {
 		p.ToolsChanged()
 	}
 }
 
-// Watch has the peer told whenever packs come, go or change after this call, until it
-// leaves.
+// Watch tells the peer whenever packs come, go or change, until it leaves.
 func (r *Registry) Watch(p Peer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,9 +198,9 @@ func (r *Registry) Tools(capabilities []string) []tool.Definition {
 	return out
 }
 
-// Leave forgets a peer, and returns the id of the pack that it provided; "" for none. Calls
-// that wait for that pack are answered as unreachable, for the reason. What the peer called
-// goes on only if a pack has taken it or if it was to be kept.
+// Leave removes a peer, and returns the id of the pack that it provided; "" for none. Calls
+// that wait for that pack are answered as unreachable, with the reason. The calls of the
+// peer continue only if a pack has taken them or if they are to be kept.
 func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,7 +226,7 @@ func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 	return left.id
 }
 
-// Stop answers every call that waits with the reason, and refuses new ones and new packs.
+// Stop answers every waiting call with the reason, and refuses new calls and packs.
 func (r *Registry) Stop(reason *core.Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,23 +15,23 @@ type Options struct {
 	// Limit is how many questions may be open at once, and how many settled ones are
 	// remembered.
 	Limit int
-	// MayRead reports whether somebody may read what the owner asked for. It must not
+	// MayRead reports whether the reader may read what the owner asked for. It must not
 	// call the Book.
 	MayRead func(reader, owner core.Principal) bool
-	// Observer sees every question; nil for none.
+	// Observer is told of every question; nil for none.
 	Observer Observer
 }
 
-// Observer sees the life of questions. Its methods are called with the lock of the Book
-// held: they must return at once and not call the Book.
+// Observer watches questions. Its methods are called with the lock of the Book held: they
+// must return at once and must not call the Book.
 type Observer interface {
-	// Asked tells of a question that was put to somebody.
+	// Asked tells of a question that was shown to somebody.
 	Asked(Question)
 	// Settled tells of its end, exactly once.
 	Settled(id string)
 }
 
-// Book holds the open questions and the views that they are put to. It is safe for
+// Book holds the open questions and the views that they are shown to. It is safe for
 // concurrent use.
 type Book struct {
 	opts Options
@@ -40,7 +40,7 @@ type Book struct {
 	open    map[string]*pending
 	byTask  map[core.TaskID][]*pending
 	views   map[Peer]map[any]View
-	settled *lru.Cache[string, struct{}] // the latest that are not open any more
+	settled *lru.Cache[string, struct{}] // the latest settled ones
 	stopped *core.Fault
 }
 
@@ -52,51 +52,51 @@ func NewBook(opts Options) *Book {
 	}
 }
 
-// Request is a question with who asks it and why.
+// Request is a question, its asker and its tasks.
 type Request struct {
 	// Question is what is asked. Put sets its Tasks.
 	Question Question
 	// Asker is told of the outcome, with Ref.
 	Asker Peer
 	Ref   string
-	// Tasks are those that it is asked for; none where the asker works on nothing.
+	// Tasks are those that it is asked for; none if the asker has none.
 	Tasks []Task
 }
 
 // Task is a task that a question is asked for.
 type Task struct {
 	ID core.TaskID
-	// Sources are the thread of the task and of those above it.
+	// Sources are the threads of the task and of its causes.
 	Sources []Source
 	// Working reports whether the asker still works on the task. It is called without
 	// the lock of the Book.
 	Working func() bool
 }
 
-// Source is a thread, and who asked there.
+// Source is a thread, and the principal that asked in it.
 type Source struct {
 	Thread core.ThreadID
 	From   core.Principal
 }
 
-// pending is a question until it is settled. Book.mu guards it.
+// pending is an open question. Book.mu guards it.
 type pending struct {
 	Question
 	asker   Peer
 	ref     string
 	sources []Source
 	bound   map[core.TaskID]struct{} // the tasks that have not ended
-	// toAgentViews says that no view showed its threads, so that it was put to the
-	// views of any conversation with the agent.
+	// toAgentViews is set when no view showed its threads: it is shown to all views of
+	// conversations with the agent.
 	toAgentViews bool
 	shown        map[place]struct{}
 	timer        *time.Timer
 }
 
-// Put opens a question, of whose outcome the asker is told. Otherwise it returns a Fault:
-// unsupported where there is no view to put it to, overloaded at the limit, cancelled
-// where all of its tasks have ended, and what Stop was given. The caller checks afterwards
-// that the asker has not left: see the package documentation.
+// Put opens a question and tells the asker of the outcome later. It returns an unsupported
+// Fault where no view can show the question, an overloaded Fault at the limit, a cancelled
+// Fault where all of its tasks have ended, and the reason of Stop. The caller checks
+// afterwards that the asker has not left: see the package documentation.
 func (b *Book) Put(r Request) error {
 	q := &pending{Question: r.Question, asker: r.Asker, ref: r.Ref, bound: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
 	q.Tasks = []core.TaskID{}
@@ -127,7 +127,7 @@ func (b *Book) Put(r Request) error {
 	return nil
 }
 
-// admit shows a question to the views that it is put to. Callers hold mu.
+// admit shows a question to its views. Callers hold mu.
 func (b *Book) admit(q *pending, forTasks bool) error {
 	switch {
 	case b.stopped != nil:
@@ -162,7 +162,7 @@ func (b *Book) bind(q *pending, tasks []Task) {
 	}
 }
 
-// unbind makes a question outlive a task. Callers hold mu.
+// unbind separates a question from a task. Callers hold mu.
 func (b *Book) unbind(q *pending, id core.TaskID) {
 	delete(q.bound, id)
 	left := slices.DeleteFunc(b.byTask[id], func(o *pending) bool { return o == q })
@@ -171,15 +171,15 @@ func (b *Book) unbind(q *pending, id core.TaskID) {
 	}
 }
 
-// unbindAll forgets a question at all its tasks. Callers hold mu.
+// unbindAll separates a question from all its tasks. Callers hold mu.
 func (b *Book) unbindAll(q *pending) {
 	for id := range q.bound {
 		b.unbind(q, id)
 	}
 }
 
-// TaskEnded settles the questions that were asked for the task and for no other that
-// goes on. It is called when a task has ended, or was taken from its agent.
+// TaskEnded settles the questions that were asked for the task and for no other running
+// one. It is called when a task has ended or was taken from its agent.
 func (b *Book) TaskEnded(id core.TaskID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -192,7 +192,7 @@ func (b *Book) TaskEnded(id core.TaskID) {
 	}
 }
 
-// Leave ends the views of a peer, and the questions that it put.
+// Leave removes the views of a peer, and settles the questions that it asked.
 func (b *Book) Leave(p Peer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,7 +204,7 @@ func (b *Book) Leave(p Peer) {
 	}
 }
 
-// Stop settles every question, telling the askers the reason, and refuses new ones for
+// Stop settles every question, tells the askers the reason, and refuses new questions with
 // it.
 func (b *Book) Stop(reason *core.Fault) {
 	b.mu.Lock()
@@ -223,8 +223,8 @@ func (b *Book) timeout(id string) {
 	}
 }
 
-// settle ends a question, if it is open: it tells the asker, and every view that the
-// question was put to. Callers hold mu.
+// settle settles a question, if it is open: it tells the asker, and every view that shows
+// the question. Callers hold mu.
 func (b *Book) settle(q *pending, o Outcome, fault *core.Fault) {
 	if b.open[q.ID] != q {
 		return
@@ -242,12 +242,12 @@ func (b *Book) settle(q *pending, o Outcome, fault *core.Fault) {
 	}
 }
 
-// selected returns the open questions that want selects, or all, the longest waiting
-// first. Callers hold mu.
-func (b *Book) selected(want func(*pending) bool) []*pending {
+// selected returns the open questions that match, or all, the longest waiting first.
+// Callers hold mu.
+func (b *Book) selected(match func(*pending) bool) []*pending {
 	var all []*pending
 	for _, q := range b.open {
-		if want == nil || want(q) {
+		if match == nil || match(q) {
 			all = append(all, q)
 		}
 	}
@@ -255,8 +255,8 @@ func (b *Book) selected(want func(*pending) bool) []*pending {
 	return all
 }
 
-// mayAnswer reports whether somebody may read and answer a question: whoever may read a
-// task that it was asked for, or was shown it, and operators. Callers hold mu.
+// mayAnswer reports whether a principal may read and answer a question: it may read a task
+// that the question was asked for, was shown it, or is an operator. Callers hold mu.
 func (b *Book) mayAnswer(p core.Principal, q *pending) bool {
 	for _, src := range q.sources {
 		if b.opts.MayRead(p, src.From) {
@@ -271,7 +271,7 @@ func (b *Book) mayAnswer(p core.Principal, q *pending) bool {
 	return p.Operator
 }
 
-// List returns the open questions that somebody may answer, the longest waiting first.
+// List returns the open questions that the principal may answer, the longest waiting first.
 func (b *Book) List(p core.Principal) []Question {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,14 +16,13 @@ type Question struct {
 	// ID names it: letters, digits and dashes.
 	ID    string       `json:"id"`
 	Agent core.AgentID `json:"agent"`
-	// Tasks are those that the agent works on, if any. The question ends with the
-	// last of them.
+	// Tasks are those that the agent works on, if any. The question ends with the last one.
 	Tasks []core.TaskID `json:"tasks"`
-	// Text is what is asked, Header a word or two about what it concerns.
+	// Text is the question, Header a word or two about its subject.
 	Text   string `json:"question"`
 	Header string `json:"header,omitempty"`
 	// Options are the choices: one may be selected, or with Several any number. Without
-	// options the answer is a text.
+	// options the answer is text.
 	Options []Option `json:"options,omitempty"`
 	Several bool     `json:"multi_select,omitempty"`
 	// Since is when it was asked, Until when it times out.
@@ -37,7 +36,7 @@ type Option struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Outcome is how a question ended, in the form in which its asker is told.
+// Outcome is how a question ended, as its asker gets it.
 type Outcome struct {
 	Answered bool     `json:"answered"`
 	Selected []string `json:"selected,omitempty"`
@@ -56,8 +55,7 @@ const (
 	reasonLeft      = "left"
 )
 
-// String returns what was selected and the text of the answer, or the reason why there
-// is none.
+// String returns the selected labels and the text of the answer, or why there is none.
 func (o Outcome) String() string {
 	parts := slices.Clone(o.Selected)
 	if o.Text != "" {
@@ -70,7 +68,7 @@ func (o Outcome) String() string {
 }
 
 // Check returns an invalid Fault for a question that nobody could answer. Its message
-// begins with the name of the JSON member.
+// starts with the name of the JSON member.
 func (q Question) Check() error {
 	switch {
 	case q.Text == "":

@@ -6,26 +6,25 @@ import "github.com/dragoman-hub/dragoman/core"
 // with ==. Its methods are called with the lock of the Book held: they must neither
 // block nor call the Book.
 type Peer interface {
-	// Show tells of a question that is put to one of the peer's views, or of its end.
+	// Show tells of a question that one of the peer's views shows, or of its end.
 	Show(Update)
-	// Settled tells the asker how the question ended that it put under the reference: by
-	// an outcome, or by a Fault because the Book was stopped.
+	// Settled tells the asker how the question with the reference ended: by an outcome, or
+	// by a Fault because the Book was stopped.
 	Settled(ref string, o Outcome, fault *core.Fault)
 }
 
-// View is a conversation that a peer shows to somebody: questions asked in it are put
-// there.
+// View is a conversation that a peer shows to somebody, with the questions asked in it.
 type View struct {
 	// Tag distinguishes the views of a peer, and comes with each question.
 	Tag any
-	// Thread is the conversation, Agent the agent that it is with as far as that is
-	// known, and For who sees it.
+	// Thread is the conversation, Agent its agent as far as that is known, and For who sees
+	// it.
 	Thread core.ThreadID
 	Agent  core.AgentID
 	For    core.Principal
 }
 
-// Update is a question that is put to a view, or the news of how it ended.
+// Update is a question that a view is to show, or how it ended.
 type Update struct {
 	Question Question
 	// Tag is that of the view.
@@ -34,16 +33,15 @@ type Update struct {
 	Outcome *Outcome
 }
 
-// place identifies a view among all of a Book.
+// place identifies a view in a Book.
 type place struct {
 	peer Peer
 	tag  any
 }
 
-// Watch puts the questions that are asked in the view's conversation to the peer, first
-// those that are open, until Unwatch or Leave. It replaces the peer's view with the same
-// tag. The caller checks afterwards that the peer has not left: see the package
-// documentation.
+// Watch shows the peer the questions of the view's conversation, those that are open first,
+// until Unwatch or Leave. It replaces the peer's view with the same tag. The caller checks
+// afterwards that the peer has not left: see the package documentation.
 func (b *Book) Watch(p Peer, v View) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,15 +55,14 @@ func (b *Book) Watch(p Peer, v View) {
 	}
 }
 
-// Unwatch ends what Watch began under the tag: open questions are not settled there any
-// more, and are put to it again by another Watch.
+// Unwatch removes a view. Open questions are shown again by another Watch.
 func (b *Book) Unwatch(p Peer, tag any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unwatch(place{p, tag})
 }
 
-// unwatch ends a view. Callers hold mu.
+// unwatch removes a view. Callers hold mu.
 func (b *Book) unwatch(at place) {
 	delete(b.views[at.peer], at.tag)
 	if len(b.views[at.peer]) == 0 {
@@ -76,8 +73,8 @@ func (b *Book) unwatch(at place) {
 	}
 }
 
-// isFor reports whether a question is put to the view: because it was asked in the view's
-// thread, or if no view has that because it was asked by the agent of the view.
+// isFor reports whether the view shows the question: it was asked in the view's thread, or,
+// if no view has that thread, by the view's agent.
 func (q *pending) isFor(v View, mayRead func(reader, owner core.Principal) bool) bool {
 	ofAgent := q.toAgentViews && q.Agent == v.Agent
 	for _, src := range q.sources {
@@ -88,7 +85,7 @@ func (q *pending) isFor(v View, mayRead func(reader, owner core.Principal) bool)
 	return ofAgent && len(q.sources) == 0
 }
 
-// show puts the question to a view, once.
+// show shows the question to a view, once.
 func (q *pending) show(at place) {
 	if _, before := q.shown[at]; before {
 		return

@@ -1,4 +1,4 @@
-// Package tool says what a tool is, who may call it and what a call comes to.
+// Package tool defines what a tool is, who may call it, and the result of a call.
 //
 // The tools of the hub, of packs and of people share it. It has no state.
 package tool

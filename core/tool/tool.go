@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Definition describes a tool: one of the hub's own or of a pack.
+// Definition describes a tool of the hub or of a pack.
 type Definition struct {
 	Name        string
 	Description string
@@ -30,12 +30,12 @@ func (d Definition) CheckCaller(capabilities []string) error {
 	return nil
 }
 
-// Result is what a call came to: Output, or a Fault. It has both where an agent that was
-// asked said something before it failed: Output is then what agent_result returns.
+// Result is the result of a call: Output, or a Fault. It has both when an agent that was
+// asked failed after some text: Output is then what agent_result returns.
 type Result struct {
-	// Call is the id that the caller gave.
+	// Call is the id that the caller chose.
 	Call string
-	// Pack is the pack whose tool it is; "" for one of the hub's own.
+	// Pack is the pack of the tool; "" for the hub's own.
 	Pack   string
 	Output json.RawMessage
 	Fault  *core.Fault

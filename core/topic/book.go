@@ -12,29 +12,29 @@ import (
 // Options make a Book.
 type Options struct {
 	// Keep is how long a notice is kept, and a subscription without a connection; Bytes
-	// is how many bytes of notices are kept at most.
+	// bounds the notices that are kept.
 	Keep  time.Duration
 	Bytes int
-	// MayHear reports whether a subscriber may hear what somebody publishes. It must not
-	// call the Book.
-	MayHear func(publisher core.Principal, subscriber core.AgentID) bool
+	// MayReceive reports whether a subscriber may receive what the publisher publishes. It
+	// must not call the Book.
+	MayReceive func(publisher core.Principal, subscriber core.AgentID) bool
 }
 
-// Task is a notice as its publisher and its addressee know it.
+// Task is a notice as its publisher and its addressee see it.
 type Task interface {
-	// IsDone reports whether the addressee was given the notice. It is called without
-	// the lock of the Book.
+	// IsDone reports whether the notice reached its addressee. It is called without the
+	// lock of the Book.
 	IsDone() bool
 }
 
-// Notice is something that is published.
+// Notice is a published notice.
 type Notice struct {
 	Topic string
-	// From is who publishes, By the connection that does; it does not hear itself.
+	// From is who publishes, By the connection that does; it does not receive its own
+	// notice.
 	From core.Principal
 	By   Subscriber
-	// To is the connection that the notice was given to as the one addressed; nil for a
-	// notice to subscribers alone.
+	// To is the connection of the addressee; nil for a notice to subscribers alone.
 	To Subscriber
 	// Size is about how many bytes it takes in memory.
 	Size int
@@ -49,20 +49,19 @@ type entry struct {
 	at time.Time
 }
 
-// Delivery is what a subscriber is given: a notice or a gap.
+// Delivery is what a subscriber receives: a notice or a gap.
 type Delivery struct {
 	Task Task
-	// Position is to be given to Ack.
+	// Position is passed to Ack.
 	Position Position
-	// Gap says that as many notices are gone, of which some may have been for the
-	// subscriber.
+	// Gap says how many notices are gone, some of which may have been for the subscriber.
 	Gap *Gap
 }
 
 // Gap is a part of the log that is gone: the numbers from From to To.
 type Gap struct{ From, To uint64 }
 
-// Position identifies a notice that was given to a subscriber.
+// Position identifies a notice that a subscriber received.
 type Position struct {
 	sub    *subscription
 	number uint64
@@ -104,30 +103,30 @@ func (b *Book) trim(now time.Time) {
 	}
 }
 
-// Publish gives a notice to whoever subscribes to its topic and may hear of it, and
-// reports whether there is anybody, here or away. For an addressee that resumes it is
-// kept either way: its connection may lose it.
-func (b *Book) Publish(n Notice) (heard bool) {
+// Publish adds a notice to the log, and reports whether it has subscribers that may receive
+// it, connected or away. For an addressee that resumes it is kept either way: its
+// connection may lose it.
+func (b *Book) Publish(n Notice) (wanted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	b.trim(now)
 	var wake []*connection
-	var passed []*subscription // those that have read everything, and do not hear this
+	var passed []*subscription // they have read everything, and do not want this one
 	for c := range b.reading {
 		switch {
-		case c.sub.wants(n.Topic) && b.mayHear(n, c):
+		case c.sub.wants(n.Topic) && b.mayReceive(n, c):
 			wake = append(wake, c)
 		case c.sub.read == b.last():
 			passed = append(passed, c.sub)
 		}
 	}
-	heard = len(wake) > 0 || b.awaited(n)
+	wanted = len(wake) > 0 || b.awaited(n)
 	e := entry{Notice: n, at: now}
 	if c := b.connections[n.To]; c != nil {
 		e.to = c.resumes
 	}
-	if !heard && e.to == (Identity{}) {
+	if !wanted && e.to == (Identity{}) {
 		return false
 	}
 	b.log.Push(e)
@@ -138,27 +137,27 @@ func (b *Book) Publish(n Notice) (heard bool) {
 	for _, c := range wake {
 		c.peer.Wake()
 	}
-	return heard
+	return wanted
 }
 
-// awaited reports whether a subscription without a connection wants a notice. Callers
-// hold mu.
+// awaited reports whether a subscription without a connection wants a notice. Callers hold
+// mu.
 func (b *Book) awaited(n Notice) bool {
 	for who, sub := range b.away.All() {
-		if sub.wants(n.Topic) && b.opts.MayHear(n.From, who.Agent) {
+		if sub.wants(n.Topic) && b.opts.MayReceive(n.From, who.Agent) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayHear reports whether a connection may hear of a notice. Callers hold mu.
-func (b *Book) mayHear(n Notice, c *connection) bool {
-	return c.peer != n.By && b.opts.MayHear(n.From, c.who.Agent)
+// mayReceive reports whether a connection may receive a notice. Callers hold mu.
+func (b *Book) mayReceive(n Notice, c *connection) bool {
+	return c.peer != n.By && b.opts.MayReceive(n.From, c.who.Agent)
 }
 
-// Next returns what the subscriber is to be given next, and wakes it if there may be
-// more. It reports false when there is nothing. One goroutine calls it for a subscriber.
+// Next returns what the subscriber receives next, and wakes it if there may be more. It
+// reports false when there is nothing. One goroutine calls it for a subscriber.
 func (b *Book) Next(s Subscriber) (Delivery, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,7 +185,7 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 		resend := false
 		if toItself && number <= sub.resendTo {
 			b.mu.Unlock()
-			resend = e.Task.IsDone() // else its publisher was told that it was not delivered
+			resend = e.Task.IsDone() // else its publisher knows that it was not delivered
 			b.mu.Lock()
 			if b.connections[s] != c || c.sub != sub || sub.read+1 != number || number < b.first {
 				continue
@@ -194,9 +193,9 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 		}
 		sub.read = number
 		if toItself && number > sub.resendTo {
-			continue // it is given to it as the one addressed
+			continue // it gets this one as the addressee
 		}
-		if resend || number > sub.since && sub.wants(e.Topic) && b.mayHear(e.Notice, c) {
+		if resend || number > sub.since && sub.wants(e.Topic) && b.mayReceive(e.Notice, c) {
 			sub.give(number)
 			s.Wake()
 			return Delivery{Task: e.Task, Position: Position{sub, number}}, true
@@ -204,8 +203,8 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 	}
 }
 
-// Ack notes that the transport of the subscriber accepted a notice. It does nothing for a
-// notice that was given before the subscription was merged with another: that comes
+// Ack records that the transport of the subscriber accepted a notice. It does nothing for a
+// notice that was delivered before the subscription was merged with another: that comes
 // again.
 func (b *Book) Ack(s Subscriber, p Position) {
 	b.mu.Lock()

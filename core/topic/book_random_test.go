@@ -116,7 +116,7 @@ func play(g *stage, steps []step) (lost []string) {
 // TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing is for the race detector: many
 // connections of one subscriber take turns while notices are published.
 func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
-	b := topic.NewBook(topic.Options{Keep: time.Hour, Bytes: 1 << 20, MayHear: func(core.Principal, core.AgentID) bool { return true }})
+	b := topic.NewBook(topic.Options{Keep: time.Hour, Bytes: 1 << 20, MayReceive: func(core.Principal, core.AgentID) bool { return true }})
 	var mu sync.Mutex
 	heard := map[string]bool{}
 	read := func(p *peer) {

@@ -45,7 +45,7 @@ func onStage(t *testing.T, opts topic.Options, test func(*stage)) {
 		if opts.Bytes == 0 {
 			opts.Bytes = 1 << 20
 		}
-		opts.MayHear = func(_ core.Principal, id core.AgentID) bool { return id != "foe" }
+		opts.MayReceive = func(_ core.Principal, id core.AgentID) bool { return id != "foe" }
 		test(&stage{t, topic.NewBook(opts), &peer{name: "teller"}})
 	})
 }

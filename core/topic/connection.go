@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// The bounds of subscriptions: patterns of one connection, and identities without a
-// connection whose subscription is kept.
+// The limits on the patterns of one connection, and on subscriptions that are kept without
+// a connection.
 const (
 	maxPatterns = 64
 	maxAway     = 4096
@@ -34,13 +34,12 @@ type connection struct {
 	peer Subscriber
 	who  Identity
 	// resumes is the identity whose subscription it continues, and whose redeliveries it
-	// gets; zero before Resume.
+	// receives; zero before Resume.
 	resumes Identity
-	sub     *subscription // nil while there is nothing for it to read
+	sub     *subscription // nil while it has nothing to read
 }
 
-// known returns the connection of a subscriber, which it makes where there is none.
-// Callers hold mu.
+// known returns the connection of a subscriber, a new one if necessary. Callers hold mu.
 func (b *Book) known(s Subscriber, who Identity) *connection {
 	c := b.connections[s]
 	if c == nil {
@@ -51,7 +50,7 @@ func (b *Book) known(s Subscriber, who Identity) *connection {
 	return c
 }
 
-// setSubscription gives a connection something to read, or nothing. Callers hold mu.
+// setSubscription sets what a connection reads, or nothing. Callers hold mu.
 func (b *Book) setSubscription(c *connection, sub *subscription) {
 	if c.sub = sub; sub == nil {
 		delete(b.reading, c)
@@ -60,9 +59,8 @@ func (b *Book) setSubscription(c *connection, sub *subscription) {
 	}
 }
 
-// Subscribe gives the subscriber, from now on, every notice of the topics that the
-// patterns stand for. It returns an invalid Fault for what is no pattern, and an
-// overloaded one for too many.
+// Subscribe adds patterns of topics to the subscription of the subscriber, from now on. It
+// returns an invalid Fault for a bad pattern, and an overloaded Fault for too many.
 func (b *Book) Subscribe(s Subscriber, who Identity, patterns []string) error {
 	if len(patterns) == 0 {
 		return core.NewFault(core.CodeInvalid, "no topics: say which, such as family.*")
@@ -99,8 +97,8 @@ func (b *Book) Subscribe(s Subscriber, who Identity, patterns []string) error {
 	return nil
 }
 
-// Unsubscribe undoes Subscribe for the patterns as they were given there, or for all of
-// them when there are none. It reports whether there was anything to undo.
+// Unsubscribe removes patterns, written as in Subscribe, or all of them when there are
+// none. It reports whether there were any.
 func (b *Book) Unsubscribe(s Subscriber, patterns []string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,8 +115,8 @@ func (b *Book) Unsubscribe(s Subscriber, patterns []string) bool {
 	return changed
 }
 
-// Identify notes that a subscriber is known as somebody else: its connection has become
-// that of an agent. What it resumed stays.
+// Identify changes the identity of a subscriber: its connection has become that of an
+// agent. What it resumed stays.
 func (b *Book) Identify(s Subscriber, who Identity) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,9 +126,8 @@ func (b *Book) Identify(s Subscriber, who Identity) {
 }
 
 // Resume makes the subscriber continue the subscription of an earlier connection of the
-// same identity, be that gone already or gone later, and gives it once more the notices
-// that were addressed to that identity and may not have arrived. A second Resume does
-// nothing.
+// same identity, whether that has detached or will, and delivers again the notices that
+// were addressed to that identity and may not have arrived. A second Resume does nothing.
 func (b *Book) Resume(s Subscriber, who Identity) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,8 +142,8 @@ func (b *Book) Resume(s Subscriber, who Identity) {
 	}
 }
 
-// Detach forgets a connection that has ended. Its subscription goes to another
-// connection that resumed the identity, or is kept for one that will.
+// Detach removes a connection that has ended. Its subscription goes to another connection
+// that resumed the identity, or is kept for one that will.
 func (b *Book) Detach(s Subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,14 +173,13 @@ func (b *Book) Detach(s Subscriber) {
 	b.away.Put(who, sub)
 }
 
-// remainder returns what is left of the subscription of a connection that has ended: it
-// goes on behind what has arrived for certain. It returns nil if there is nothing left.
-// Callers hold mu.
+// remainder returns what is left of the subscription of a connection that has ended, from
+// after what has certainly arrived; nil if nothing is left. Callers hold mu.
 func (b *Book) remainder(c *connection, sub *subscription, now time.Time) *subscription {
 	if sub != nil && sub.isIdle(now) {
 		sub = nil
 	}
-	resends := false // whether notices that were addressed to it are given again
+	resends := false // whether notices that were addressed to it come again
 	entries := b.log.Items()
 	recent := len(entries)
 	for recent > 0 && now.Sub(entries[recent-1].at) < redeliverWindow {
@@ -213,7 +209,7 @@ func (b *Book) remainder(c *connection, sub *subscription, now time.Time) *subsc
 // adopt makes a connection continue a subscription beside its own. Callers hold mu.
 func (b *Book) adopt(c *connection, sub *subscription) {
 	if own := c.sub; own != nil {
-		merged := *own // a copy: an Ack of what was given as of the old place does not count for the new one
+		merged := *own // a copy: an Ack for the old position does not count for the new one
 		merged.unacked = slices.Clone(own.unacked)
 		merged.merge(sub)
 		sub = &merged

@@ -9,9 +9,8 @@ import (
 // maxPatternBytes bounds a pattern of topics.
 const maxPatternBytes = 256
 
-// CheckPattern reports why a text is no pattern of topics, as an invalid
-// Fault: words with dots between, where * stands for one word and > at the end for
-// one or more.
+// CheckPattern returns an invalid Fault unless the text is a pattern of topics: words with
+// dots between, where * stands for one word and > at the end for one or more.
 func CheckPattern(pattern string) error {
 	if len(pattern) > maxPatternBytes {
 		return core.NewFault(core.CodeInvalid, "the topic has %d bytes: use at most %d", len(pattern), maxPatternBytes)
@@ -30,7 +29,7 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// Match reports whether a topic is one of those that the pattern stands for.
+// Match reports whether the pattern matches the topic.
 func Match(pattern, topic string) bool {
 	for {
 		want, wants, more := strings.Cut(pattern, ".")
@@ -39,7 +38,7 @@ func Match(pattern, topic string) bool {
 		case want == ">" && !more:
 			return topic != ""
 		case want != "*" && want != have, more != goesOn:
-			// What stands for everything that follows needs something to follow.
+			// > needs at least one word.
 			return false
 		case !more:
 			return true

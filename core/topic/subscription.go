@@ -13,19 +13,18 @@ const redeliverWindow = time.Minute
 // ackResolution is how precisely the time of an acceptance is kept.
 const ackResolution = time.Second
 
-// subscription is a place in the log, and what is wanted there. Book.mu guards it.
+// subscription is a position in the log, and the patterns wanted there. Book.mu guards it.
 type subscription struct {
 	patterns []string
 	// since is the number after which notices match the patterns.
 	since uint64
-	// read is the number of the last notice that was considered, sent that of the last
-	// one that was given to the subscriber, accepted that of the last one that its
-	// transport took.
+	// read is the number of the last notice that was considered, sent of the last one that
+	// was delivered, accepted of the last one that the transport accepted.
 	read, sent, accepted uint64
 	// resendTo is the number up to which notices that were addressed to the subscriber
-	// itself are given to it again.
+	// itself are delivered again.
 	resendTo uint64
-	// unacked is what the transport accepted recently.
+	// unacked is what the transport accepted recently, and may have lost.
 	unacked []acceptance
 }
 
@@ -35,41 +34,40 @@ type acceptance struct {
 	at    time.Time
 }
 
-// arrived reports whether all that was accepted then has arrived for certain.
+// arrived reports whether all that was accepted then has certainly arrived.
 func (a acceptance) arrived(now time.Time) bool {
 	return now.Sub(a.at) >= redeliverWindow+ackResolution
 }
 
-// newSubscription begins behind the notice of a number.
+// newSubscription starts after the notice with the number.
 func newSubscription(last uint64) *subscription {
 	return &subscription{since: last, read: last, sent: last, accepted: last}
 }
 
-// wants reports whether the subscriber asked for the topic.
+// wants reports whether a pattern matches the topic.
 func (s *subscription) wants(topic string) bool {
 	return slices.ContainsFunc(s.patterns, func(p string) bool { return Match(p, topic) })
 }
 
-// isIdle reports whether the subscription has nothing left to give.
+// isIdle reports whether the subscription will deliver nothing more.
 func (s *subscription) isIdle(now time.Time) bool {
 	return len(s.patterns) == 0 && s.arrivedUpTo(now) >= s.resendTo
 }
 
-// give notes that the notice of a number, which was considered last, is given to the
-// subscriber.
+// give records that the last notice considered, with the number, is delivered.
 func (s *subscription) give(number uint64) {
 	if s.accepted >= s.sent {
-		s.accepted = number - 1 // what was not given since then cannot be lost
+		s.accepted = number - 1 // what was not delivered since then cannot be lost
 	}
 	s.sent = number
 }
 
-// ack notes that the transport accepted the notice of a number. Acks come in the order in
-// which the notices were given.
+// ack records that the transport accepted the notice with the number. Acks come in the
+// order of delivery.
 func (s *subscription) ack(number uint64, now time.Time) {
 	if n := len(s.unacked); n > 0 && now.Sub(s.unacked[n-1].at) < ackResolution {
 		latest := &s.unacked[n-1]
-		latest.after = min(latest.after, number-1) // the place may have moved back since
+		latest.after = min(latest.after, number-1) // the position may have moved back since
 	} else {
 		s.unacked = slices.DeleteFunc(s.unacked, func(a acceptance) bool { return a.arrived(now) })
 		s.unacked = append(s.unacked, acceptance{number - 1, now})
@@ -77,7 +75,7 @@ func (s *subscription) ack(number uint64, now time.Time) {
 	s.accepted = max(s.accepted, number)
 }
 
-// handled returns the number up to which all that was given was accepted.
+// handled returns the number up to which everything that was delivered was accepted.
 func (s *subscription) handled() uint64 {
 	if s.accepted < s.sent {
 		return s.accepted
@@ -85,7 +83,8 @@ func (s *subscription) handled() uint64 {
 	return s.read
 }
 
-// arrivedUpTo returns the number up to which all that was given has arrived for certain.
+// arrivedUpTo returns the number up to which everything that was delivered has certainly
+// arrived.
 func (s *subscription) arrivedUpTo(now time.Time) uint64 {
 	certain := s.handled()
 	for _, a := range s.unacked {
@@ -96,15 +95,15 @@ func (s *subscription) arrivedUpTo(now time.Time) uint64 {
 	return certain
 }
 
-// rewind moves the place to the number behind which a new connection goes on, which has
-// accepted nothing yet.
+// rewind moves the position to the number after which a new connection, which has accepted
+// nothing yet, continues.
 func (s *subscription) rewind(read uint64) {
 	s.read, s.sent, s.accepted, s.unacked = read, read, read, nil
 }
 
-// merge adds the subscription of another connection of the same identity, as far as
-// there is room for its patterns. What only one of the two was given comes to both, and
-// so does what was given and not accepted: an Ack of it would not count any more.
+// merge adds the subscription of another connection of the same identity, as far as there
+// is room for its patterns. What only one of the two received comes again, and so does what
+// was delivered and not accepted: an Ack for it would no longer count.
 func (s *subscription) merge(o *subscription) {
 	for _, p := range o.patterns {
 		if len(s.patterns) < maxPatterns && !slices.Contains(s.patterns, p) {
