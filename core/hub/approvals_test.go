@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestWhatWaitsForAPersonIsListedUntilItIsDecided(t *testing.T) {
+func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
 		first, second := g.ask(asker, "a"), g.ask(asker, "a")
@@ -49,7 +49,7 @@ func TestWhatWaitsForAPersonIsListedUntilItIsDecided(t *testing.T) {
 	})
 }
 
-func TestALateDecisionIsToldWhatWasDecidedAndByWhom(t *testing.T) {
+func TestALateDecisionLearnsWhatWasDecidedAndByWhom(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -71,7 +71,7 @@ func TestALateDecisionIsToldWhatWasDecidedAndByWhom(t *testing.T) {
 	})
 }
 
-func TestWhatTheHubDeniesItSaysOfTheToolAsWell(t *testing.T) {
+func TestADenialByTheHubIsAToolEventToo(t *testing.T) {
 	withHub(t, hub.Limits{ApprovalTimeout: time.Minute}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -91,7 +91,7 @@ func TestWhatTheHubDeniesItSaysOfTheToolAsWell(t *testing.T) {
 	})
 }
 
-func TestWhatAPersonDeniesIsTheAgentsToSay(t *testing.T) {
+func TestTheAgentReportsADeniedToolItself(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -105,7 +105,7 @@ func TestWhatAPersonDeniesIsTheAgentsToSay(t *testing.T) {
 	})
 }
 
-func TestAnApprovalOfAllIsOneOfWhatWaitsAlready(t *testing.T) {
+func TestAnApprovalOfAllIncludesPendingOnes(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, other := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r"), g.connect("o")
 		task, elsewhere := g.ask(asker, "a"), g.ask(other, "a")
@@ -137,7 +137,7 @@ func TestAnApprovalOfAllIsOneOfWhatWaitsAlready(t *testing.T) {
 	})
 }
 
-func TestAToolThatIsAskedForAgainIsDecidedAgain(t *testing.T) {
+func TestAnApprovalThatIsRequestedAgainWaitsAgain(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -157,7 +157,7 @@ func TestAToolThatIsAskedForAgainIsDecidedAgain(t *testing.T) {
 
 // An agent that has a patience of its own goes on without a decision: nobody is asked
 // for one any more, and the hub says nothing of the tool behind what the agent said.
-func TestWhatItsAgentWentOnWithWaitsForNobody(t *testing.T) {
+func TestAnApprovalThatTheAgentWentOnWithoutIsNoLongerPending(t *testing.T) {
 	for what, next := range map[string]core.Body{
 		"it runs": core.ToolState{ID: "t", State: core.ToolRunning}, "it was denied": core.ToolState{ID: "t", State: core.ToolDenied},
 		"it has a result": core.ToolResult{ID: "t", Output: "Tool execution denied by user", IsError: true},

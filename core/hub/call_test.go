@@ -31,7 +31,7 @@ func (g *testHub) call(ctx context.Context, s *hub.Session, name, input string) 
 	return done
 }
 
-func TestACallAnswersWhoWaitsForItAndNobodyElse(t *testing.T) {
+func TestACallReturnsItsResultOnlyToItsCaller(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		done := g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`)
@@ -49,7 +49,7 @@ func TestACallAnswersWhoWaitsForItAndNobodyElse(t *testing.T) {
 	})
 }
 
-func TestACallIsMadeBecauseOfWhatItsSessionWorksOn(t *testing.T) {
+func TestACallIsCausedByTheTaskOfItsSession(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob, carl := g.agent("ann", able), g.agent("bob", able), g.agent("carl", able)
 		asked := g.ask(ann, "bob")
@@ -74,7 +74,7 @@ func TestACallIsMadeBecauseOfWhatItsSessionWorksOn(t *testing.T) {
 	})
 }
 
-func TestACallThatIsGivenUpCancelsWhatItAsked(t *testing.T) {
+func TestAnAbandonedCallCancelsWhatItAsked(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		why := errors.New("enough")
@@ -92,7 +92,7 @@ func TestACallThatIsGivenUpCancelsWhatItAsked(t *testing.T) {
 	})
 }
 
-func TestWhatACallDelegatesRunsOn(t *testing.T) {
+func TestATaskThatACallDelegatesContinues(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		<-g.call(g.t.Context(), ann, "agent_delegate", `{"to":"bob","content":"build it"}`)
@@ -125,7 +125,7 @@ func TestACallEndsWithItsSession(t *testing.T) {
 	})
 }
 
-func TestCallsWaitForNobodyWhoReadsTheSession(t *testing.T) {
+func TestACallWaitsForNoReaderOfItsSession(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able, func(c *core.Card) { c.MaxConcurrent = 100 })
 		var all []<-chan called

@@ -9,7 +9,7 @@ import (
 )
 
 // The race detector shows whether the two are apart.
-func TestASessionMayBeExpelledWhileItBranches(t *testing.T) {
+func TestASessionMayBeExpelledWhileItMakesChildren(t *testing.T) {
 	g := &testHub{t, hub.New(hub.Options{})}
 	t.Cleanup(func() {
 		if err := g.hub.Close(t.Context(), "over"); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestHoweverNewsComesAnAttendedSessionIsServedAllOfItAndOneAtATime(t *testing.T) {
+func TestAConsumerGetsAllBatchesOneAtATime(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
 	rapid.Check(t, func(rt *rapid.T) {
 		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})

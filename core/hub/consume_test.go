@@ -47,7 +47,7 @@ func (g *testHub) attend(ctx context.Context, s *hub.Session, stop func(hub.Batc
 	return a
 }
 
-func TestAnAttendedSessionIsServedAllNewsInOrderAndKeepsNoGoroutineWhenThereIsNone(t *testing.T) {
+func TestAConsumerGetsAllNewsInOrderAndHasNoGoroutineWhenIdle(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -69,7 +69,7 @@ func TestAnAttendedSessionIsServedAllNewsInOrderAndKeepsNoGoroutineWhenThereIsNo
 	})
 }
 
-func TestTheGoroutineOfASessionWithMuchNewsStaysUntilThereIsNoneForHalfAMinute(t *testing.T) {
+func TestABusyConsumerKeepsItsGoroutineForHalfAMinute(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -100,7 +100,7 @@ func TestTheGoroutineOfASessionWithMuchNewsStaysUntilThereIsNoneForHalfAMinute(t
 	})
 }
 
-func TestAnAttendedSessionIsToldItsEndOnceAndNothingAfter(t *testing.T) {
+func TestAConsumerGetsTheEndOnceAndNothingAfter(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		asker := g.connect("r")
 		news := g.attend(context.Background(), asker, nil)
@@ -113,7 +113,7 @@ func TestAnAttendedSessionIsToldItsEndOnceAndNothingAfter(t *testing.T) {
 	})
 }
 
-func TestASessionIsAttendedNoLongerThanWanted(t *testing.T) {
+func TestConsumingEndsWhenAsked(t *testing.T) {
 	for name, end := range map[string]func(*consumed, context.CancelFunc){
 		"left":                  func(a *consumed, _ context.CancelFunc) { a.leave() },
 		"at the end of context": func(_ *consumed, cancel context.CancelFunc) { cancel() },
@@ -157,7 +157,7 @@ func TestASessionIsAttendedNoLongerThanWanted(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesASessionDoesNotWaitForNewsAndIsServedNoMore(t *testing.T) {
+func TestStoppingAConsumerDoesNotWaitForNews(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -179,7 +179,7 @@ func TestWhoLeavesASessionDoesNotWaitForNewsAndIsServedNoMore(t *testing.T) {
 	})
 }
 
-func TestASessionThatWasLeftIsAttendedAnewFromWhereThatStopped(t *testing.T) {
+func TestASessionIsConsumedAgainFromWhereConsumingStopped(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestATaskIsDueWhenItsAgentHasHadItsTimeHoweverOftenItIsTriedAgain(t *testing.T) {
+func TestATaskIsDueWhenItsAgentHasUsedItsTimeDespiteRetries(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seconds := func(what string) time.Duration {
 			return time.Duration(rapid.IntRange(0, 30).Draw(rt, what)) * time.Second

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestHowLongATaskTakesIsEstimatedByTheLatestOnesAndByWhatWaitsBeforeIt(t *testing.T) {
+func TestAnEstimateUsesTheLatestTasksAndTheQueue(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		done := func(task *task.Task, after time.Duration) {

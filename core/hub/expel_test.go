@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestWhoIsKnownNoLongerIsSentAwayAndCannotBeginAnew(t *testing.T) {
+func TestAnExpelledPrincipalCannotConnectAgain(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		alice, bob, nobody := g.as("alice"), g.as("bob"), g.connect("local")
 		for _, s := range []*hub.Session{alice, bob, nobody} {

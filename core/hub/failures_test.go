@@ -105,7 +105,7 @@ func TestAgentsThatAnswerInsteadOfStoppingKeepTheOrderOfTheirEnd(t *testing.T) {
 
 // A request that the hub turns down, for whatever reason, is a task with an end, and
 // the journal has it. Only what cannot be meant at all has no place there: see
-// TestARequestThatCannotBeMeantIsRefusedBeforeAnything.
+// TestAnInvalidRequestIsRefusedBeforeAnythingElse.
 func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 	for _, tt := range []struct {
 		name string

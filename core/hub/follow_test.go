@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestWhoFollowsAThreadIsShownWhatOthersOpenThere(t *testing.T) {
+func TestAFollowerIsShownTheTasksThatOthersOpen(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, follower := g.agent("a", able), g.connect("r"), g.connect("r")
 		follower.Follow("talk", "mine")
@@ -31,7 +31,7 @@ func TestWhoFollowsAThreadIsShownWhatOthersOpenThere(t *testing.T) {
 	})
 }
 
-func TestWhoFollowsAThreadReadsItsOwnTasksOnce(t *testing.T) {
+func TestAFollowerReadsItsOwnTasksOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		asker.Follow("talk", "mine")
@@ -45,7 +45,7 @@ func TestWhoFollowsAThreadReadsItsOwnTasksOnce(t *testing.T) {
 	})
 }
 
-func TestAThreadOfSomebodyElseShowsNothingToWhoFollowsIt(t *testing.T) {
+func TestFollowingAThreadOfSomebodyElseShowsNothing(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent := g.agent("a", able)
 		owner := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "owner", Authenticated: true}})

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestAHubHasANameOfItsOwnUnlessItWasGivenOne(t *testing.T) {
+func TestAHubGeneratesAnIDUnlessItHasOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := coretest.NewHub(t, hub.Options{}), coretest.NewHub(t, hub.Options{})
 		if one.ID() == "" || one.ID() == other.ID() {
@@ -52,7 +52,7 @@ func TestEveryLimitHasADefaultAndIsSettable(t *testing.T) {
 	})
 }
 
-func TestADeadlineComesFromTheRequestElseFromTheDialectElseFromTheHub(t *testing.T) {
+func TestADeadlineDefaultsToThatOfTheDialectAndThenOfTheHub(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Hour, MaxDeadline: 24 * time.Hour}, func(g *testHub) {
 		g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 9 })
 		asker, quick := g.connect("r"), g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "quick", Deadline: time.Minute})
@@ -75,7 +75,7 @@ func TestADeadlineComesFromTheRequestElseFromTheDialectElseFromTheHub(t *testing
 	})
 }
 
-func TestATaskSaysWhoAskedAndWhereItStands(t *testing.T) {
+func TestATaskTellsItsRequesterAndState(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -96,7 +96,7 @@ func TestATaskSaysWhoAskedAndWhereItStands(t *testing.T) {
 	})
 }
 
-func TestASignOfLifeIsNoted(t *testing.T) {
+func TestASignOfLifeIsRecorded(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent := g.agent("a", able)
 		g.sleep(time.Minute)
@@ -111,7 +111,7 @@ func TestASignOfLifeIsNoted(t *testing.T) {
 	})
 }
 
-func TestAnAgentSaysOnlyWhatAgentsSay(t *testing.T) {
+func TestAnAgentReportsOnlyEventsOfAgents(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -136,7 +136,7 @@ func TestAnAgentSaysOnlyWhatAgentsSay(t *testing.T) {
 	})
 }
 
-func TestWhoIsToldThatTheTimeIsUpIsToldItToTheMillisecond(t *testing.T) {
+func TestATimeoutIsReportedToTheMillisecond(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: 1234567 * time.Microsecond}, func(g *testHub) {
 		g.agent("a", able)
 		task := g.ask(g.connect("r"), "a")
@@ -147,7 +147,7 @@ func TestWhoIsToldThatTheTimeIsUpIsToldItToTheMillisecond(t *testing.T) {
 	})
 }
 
-func TestWhatAnAgentSaysAfterTheDeadlineIsCounted(t *testing.T) {
+func TestReportsAfterTheDeadlineAreCounted(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Second}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -162,7 +162,7 @@ func TestWhatAnAgentSaysAfterTheDeadlineIsCounted(t *testing.T) {
 	})
 }
 
-func TestAnOperatorReadsAGapWhereTheBeginningIsGone(t *testing.T) {
+func TestAnOperatorReadsAGapWhereTheFirstEventsAreGone(t *testing.T) {
 	forgotten(t, 2, func(g *testHub, _ *hub.Session, id core.TaskID) {
 		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "o", Operator: true}})
 		defer operator.Close(nil)
@@ -200,7 +200,7 @@ func (deaf) Read(context.Context, core.TaskID, uint64, int) ([]core.Event, error
 }
 func (deaf) Heads(context.Context, func(journal.Head) bool) error { return errDeaf }
 
-func TestAJournalThatCannotBeReadIsAnErrorAndNotAnUnknownTask(t *testing.T) {
+func TestAnUnreadableJournalIsAnErrorAndNotAnUnknownTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := coretest.NewHub(t, hub.Options{Journal: deaf{journal.NewMemory(journal.Retention{})}})
 		if err := h.Recover(t.Context()); !errors.Is(err, errDeaf) {
@@ -212,7 +212,7 @@ func TestAJournalThatCannotBeReadIsAnErrorAndNotAnUnknownTask(t *testing.T) {
 	})
 }
 
-func TestAJournalThatNeverTakesWhatIsLeftIsToldOfAtTheEnd(t *testing.T) {
+func TestAJournalThatNeverRecordsIsReportedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
+func TestABadAgentIDIsRefused(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		s := g.connect("a")
 		for _, id := range []core.AgentID{"", "*", "hub", "capability:x", "domain:x", "a\nb", " a", core.AgentID(strings.Repeat("x", 513))} {
@@ -30,7 +30,7 @@ func TestAnIDThatCannotBeAnAgentsIsRefused(t *testing.T) {
 	})
 }
 
-func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
+func TestAStoppingHubAcceptsNoAgents(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		here, late, standby, asker := g.agent("a", able), g.connect("late"), g.connect("standby"), g.connect("r")
 		if err := standby.Join(core.Card{ID: "p"}, hub.JoinOptions{OnlyByID: true}); err != nil {
@@ -54,7 +54,7 @@ func TestAHubThatIsStoppingTakesNobodyIn(t *testing.T) {
 	})
 }
 
-func TestAnIDStaysWithWhoHasIt(t *testing.T) {
+func TestAnIDStaysWithItsAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second, asker := g.agent("a", able), g.connect("x"), g.connect("r")
 		g.wantFault("the id of another", second.Join(core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeConflict)
@@ -72,7 +72,7 @@ func TestAnIDStaysWithWhoHasIt(t *testing.T) {
 	})
 }
 
-func TestACardIsReplacedByItsOwnerOnly(t *testing.T) {
+func TestOnlyTheOwnerReplacesACard(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, guest := g.agent("a", able), g.connect("r")
 		g.wantFault("another id", a.Update(core.Card{ID: "b"}), core.CodeConflict)
@@ -88,7 +88,7 @@ func TestACardIsReplacedByItsOwnerOnly(t *testing.T) {
 	})
 }
 
-func TestWhatAnAgentNoLongerDeclaresIsNoLongerSentToIt(t *testing.T) {
+func TestAnAgentGetsOnlyWhatItStillDeclares(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -103,7 +103,7 @@ func TestWhatAnAgentNoLongerDeclaresIsNoLongerSentToIt(t *testing.T) {
 	})
 }
 
-func TestWhoIsHereIsToldWithPrincipalAndLoad(t *testing.T) {
+func TestAgentsAreListedWithPrincipalAndLoad(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("b", able)
 		g.agent("a", able, func(c *core.Card) { c.Name = "Anna" })
@@ -138,7 +138,7 @@ func TestASessionThatIsClosedTwiceEndsOnceForTheFirstReason(t *testing.T) {
 	})
 }
 
-func TestWhyAnAgentLeftIsToldToOthersWithoutItsDetailWhichIsLogged(t *testing.T) {
+func TestTheReasonWhyAnAgentLeftIsShownWithoutItsHiddenCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})}

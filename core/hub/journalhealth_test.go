@@ -40,7 +40,7 @@ func (l *lines) with(text string) (found []string) {
 	return found
 }
 
-func TestAJournalThatRefusesIsToldOfOnceAndAgainWhenItIsBack(t *testing.T) {
+func TestAFailingJournalIsLoggedOnceAndAgainWhenItRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		var log lines
@@ -81,7 +81,7 @@ type ill struct {
 
 func (i *ill) Health() error { return i.why }
 
-func TestAJournalThatKnowsThatItCannotRecordIsToldOfBeforeAnythingIsRecorded(t *testing.T) {
+func TestAJournalThatCannotRecordIsReportedBeforeTheFirstRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &ill{Memory: journal.NewMemory(journal.Retention{})}
 		var log lines
@@ -102,7 +102,7 @@ func TestAJournalThatKnowsThatItCannotRecordIsToldOfBeforeAnythingIsRecorded(t *
 	})
 }
 
-func TestAStopSaysHowManyTasksAreNotRecordedAndDoesNotWaitLong(t *testing.T) {
+func TestAStopReportsUnrecordedTasksAndDoesNotWaitLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		opts := hub.Options{Journal: j}

@@ -40,7 +40,7 @@ func TestAToolThatIsOpenWhenTheDeadlinePassesHasTimedOut(t *testing.T) {
 	})
 }
 
-func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
+func TestALateToolResultIsInjected(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		slow := packTool("weather")
 		slow.Timeout = 2 * time.Second
@@ -100,7 +100,7 @@ func TestAToolThatFinishesLateIsContextForItsAgent(t *testing.T) {
 	})
 }
 
-func TestAToolThatFinishesLateIsLeftOutWhereTheAgentTakesNoContext(t *testing.T) {
+func TestALateToolResultIsDroppedWhereTheAgentAcceptsNoInjections(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		slow := packTool("weather")
 		slow.Timeout = time.Second
@@ -117,7 +117,7 @@ func TestAToolThatFinishesLateIsLeftOutWhereTheAgentTakesNoContext(t *testing.T)
 
 // An agent that works on one task calls a tool that the task does not show, as agents
 // do whose calls have ids of their own: it can only be of that.
-func TestALateAnswerOfACallThatIsNotShownGoesToTheOnlyTask(t *testing.T) {
+func TestALateAnswerToACallWithoutEventsGoesToTheOnlyTask(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		slow := packTool("weather")
 		slow.Timeout = time.Second

@@ -154,7 +154,7 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 
 // A list costs what its page has and no more than it may look at, however many tasks
 // there are.
-func TestAPageLooksAtSoManyTasksAtMost(t *testing.T) {
+func TestAPageReadsABoundedNumberOfTasks(t *testing.T) {
 	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		a, ann, bob := g.agent("a", able), g.connect("ann"), g.connect("bob")
 		oldest := g.ask(bob, "a")

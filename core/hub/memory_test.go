@@ -16,7 +16,7 @@ import (
 
 // What has ended and been recorded is the journal's to remember: no session that
 // asked, answered or looked on keeps it in memory for as long as it stays.
-func TestATaskThatEveryoneReadToItsEndIsLetGo(t *testing.T) {
+func TestATaskThatWasReadToItsEndIsReleased(t *testing.T) {
 	t.Run("asked by a session", func(t *testing.T) {
 		letGo(t, func(s *hub.Session) *hub.Session { return s })
 	})
@@ -79,7 +79,7 @@ func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
 	}
 }
 
-func TestOnlyAnOperatorAsksInTheNameOfAnother(t *testing.T) {
+func TestOnlyAnOperatorAsksForAnotherPrincipal(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		req := core.Request{To: core.ToAgent("a"), Content: "go"}
@@ -101,7 +101,7 @@ func TestOnlyAnOperatorAsksInTheNameOfAnother(t *testing.T) {
 
 // A client that gives up agent_result leaves nothing behind, however long it wanted to wait,
 // and neither does one that was answered.
-func TestASessionThatWaitedForAResultIsLetGo(t *testing.T) {
+func TestASessionThatWaitedForAResultIsReleased(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")

@@ -62,7 +62,7 @@ func skilled(capabilities ...string) func(*core.Card) {
 	return func(c *core.Card) { c.Capabilities = capabilities }
 }
 
-func TestACallOfAPacksToolReachesThePackAndItsAnswerTheCaller(t *testing.T) {
+func TestACallReachesThePackAndItsAnswerTheCaller(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("sky", packTool("weather"))
 		a.CallTool("c1", "weather", []byte(`{"city":"Bonn"}`))
@@ -88,7 +88,7 @@ func TestACallOfAPacksToolReachesThePackAndItsAnswerTheCaller(t *testing.T) {
 	})
 }
 
-func TestAToolIsForThoseWhoHaveAllItsCapabilities(t *testing.T) {
+func TestAToolNeedsAllItsCapabilities(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.pack("box", packTool("open"), packTool("mail_send", "mail"), packTool("admin_kick", "mail", "admin"))
 		for capabilities, want := range map[string]string{"": "open", "mail": "mail_send open", "admin": "open", "admin,mail": "admin_kick mail_send open"} {
@@ -116,7 +116,7 @@ func TestAToolIsForThoseWhoHaveAllItsCapabilities(t *testing.T) {
 	})
 }
 
-func TestACallThatIsNotAnsweredInTimeEndsWithoutThePack(t *testing.T) {
+func TestACallThatIsNotAnsweredInTimeTimesOut(t *testing.T) {
 	withHub(t, hub.Limits{PackCalls: 2}, func(g *testHub) {
 		slow, patient := packTool("slow"), packTool("patient")
 		slow.Timeout, patient.Timeout = 2*time.Second, time.Hour
@@ -149,7 +149,7 @@ func TestACallThatIsNotAnsweredInTimeEndsWithoutThePack(t *testing.T) {
 	})
 }
 
-func TestAPackThatVanishesAnswersAllThatWaitsAtOnce(t *testing.T) {
+func TestCallsOfALostPackAreAnsweredAtOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, p := g.agent("a", able), g.agent("b", able), g.pack("p", packTool("x"))
 		a.CallTool("told", "x", nil)
@@ -173,7 +173,7 @@ func TestAPackThatVanishesAnswersAllThatWaitsAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatACallerThatLeftAskedIsNotGiven(t *testing.T) {
+func TestThePackDoesNotGetTheCallOfACallerThatLeft(t *testing.T) {
 	withHub(t, hub.Limits{PackCalls: 2}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		a.CallTool("told", "x", nil)
@@ -193,7 +193,7 @@ func TestWhatACallerThatLeftAskedIsNotGiven(t *testing.T) {
 	})
 }
 
-func TestSoManyCallsWaitForAPackAndNoMore(t *testing.T) {
+func TestTheCallsThatWaitForAPackAreBounded(t *testing.T) {
 	withHub(t, hub.Limits{PackCalls: 3, RequestBytes: 1000}, func(g *testHub) {
 		a, p, q := g.agent("a", able), g.pack("p", packTool("x")), g.pack("q", packTool("y"))
 		for i := range 4 {
@@ -221,7 +221,7 @@ func TestSoManyCallsWaitForAPackAndNoMore(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeAPackIsRefusedWithTheReason(t *testing.T) {
+func TestABadPackIsRefusedWithTheReason(t *testing.T) {
 	bad := func(change func(*tool.Definition)) []tool.Definition {
 		x := packTool("x")
 		change(&x)
@@ -289,7 +289,7 @@ func TestTheDefinitionsOfAllToolsAreBounded(t *testing.T) {
 	})
 }
 
-func TestAPackMayChangeWhatItProvides(t *testing.T) {
+func TestAPackMayChangeItsTools(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"), packTool("y"))
 		a.WatchTools()
@@ -321,7 +321,7 @@ func TestAPackMayChangeWhatItProvides(t *testing.T) {
 	})
 }
 
-func TestNobodyAnswersForAnotherPack(t *testing.T) {
+func TestAPackAnswersOnlyItsOwnCalls(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p, q := g.agent("a", able), g.pack("p", packTool("x")), g.pack("q")
 		a.CallTool("c1", "x", nil)
@@ -341,7 +341,7 @@ func TestNobodyAnswersForAnotherPack(t *testing.T) {
 	})
 }
 
-func TestAHubThatStopsAnswersWhatPacksDoNot(t *testing.T) {
+func TestAStoppingHubAnswersTheCallsOfPacks(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		a.CallTool("c1", "x", nil)
@@ -380,7 +380,7 @@ func onPackStage(t *testing.T, limits hub.Limits, test func(*testHub)) {
 	})
 }
 
-func TestAnInputIsHeldAgainstTheSchemaBeforeThePackSeesIt(t *testing.T) {
+func TestAnInputIsCheckedBeforeThePackGetsIt(t *testing.T) {
 	onPackStage(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		for input, want := range map[string]string{

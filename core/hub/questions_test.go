@@ -49,7 +49,7 @@ func (g *testHub) askedNothing(what string, s *hub.Session) {
 
 const whichDay = `{"question":"Which day?","options":[{"label":"Monday"},{"label":"Friday"}]}`
 
-func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *testing.T) {
+func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada := g.asker("a"), g.connect("ada")
 		to, _ := core.ParseAddress("a")
@@ -106,7 +106,7 @@ func TestAQuestionIsPutToWhoLooksAtTheConversationAndTheFirstAnswerCounts(t *tes
 	})
 }
 
-func TestAQuestionThatNobodyCanBeShownIsAnsweredAtOnce(t *testing.T) {
+func TestAQuestionWithoutViewersIsAnsweredAtOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.asker("a")
 		g.looker("bob", "trip", "b")
@@ -117,7 +117,7 @@ func TestAQuestionThatNobodyCanBeShownIsAnsweredAtOnce(t *testing.T) {
 	})
 }
 
-func TestWithoutAnybodyAtItsThreadAQuestionGoesToWhoTalksWithTheAgent(t *testing.T) {
+func TestAQuestionWithoutViewersOfItsThreadGoesToThoseOfItsAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada := g.asker("a"), g.connect("ada")
 		with := g.looker("ada", "chat", "a")
@@ -140,7 +140,7 @@ func TestWithoutAnybodyAtItsThreadAQuestionGoesToWhoTalksWithTheAgent(t *testing
 	})
 }
 
-func TestAnAgentThatWorksForAnotherAsksThePeopleOfTheFirst(t *testing.T) {
+func TestAQuestionOfASubtaskGoesToThePeopleOfItsCause(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second, ada := g.agent("first", able), g.asker("second"), g.connect("ada")
 		to, _ := core.ParseAddress("first")
@@ -237,7 +237,7 @@ func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
 	})
 }
 
-func TestAQuestionWithoutOptionsIsAnsweredInWords(t *testing.T) {
+func TestAQuestionWithoutOptionsIsAnsweredWithText(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada := g.asker("a"), g.looker("ada", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(`{"question":"Which day?"}`))
@@ -266,7 +266,7 @@ func TestAQuestionEndsWithTheHub(t *testing.T) {
 	})
 }
 
-func TestWhoHasLeftAsksAndWatchesNothing(t *testing.T) {
+func TestAClosedSessionOpensAndWatchesNothing(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, gone, ada := g.asker("a"), g.asker("gone"), g.looker("ada", "trip", "gone")
 		for _, s := range []*hub.Session{gone, ada} {

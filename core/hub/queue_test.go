@@ -60,7 +60,7 @@ func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
 	})
 }
 
-func TestWhoIsFreeTakesTheMostUrgentOfWhatWaitsForOthers(t *testing.T) {
+func TestAFreeAgentTakesTheMostUrgentQueuedTask(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		able := func(id string) *hub.Session {
 			return g.agent(id, able, func(c *core.Card) { c.Capabilities = []string{"x"} })
@@ -85,7 +85,7 @@ func TestWhoIsFreeTakesTheMostUrgentOfWhatWaitsForOthers(t *testing.T) {
 	})
 }
 
-func TestACardWithMoreRoomTakesInWhatWaits(t *testing.T) {
+func TestACardWithMoreSlotsStartsQueuedTasks(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, second, third, fourth := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
@@ -108,7 +108,7 @@ func TestACardWithMoreRoomTakesInWhatWaits(t *testing.T) {
 	})
 }
 
-func TestAnOverloadedAgentIsPassedOverUntilItSaysOtherwise(t *testing.T) {
+func TestAnOverloadedAgentIsSkippedUntilItReportsOtherwise(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		a.SetLoad(core.LoadOverloaded)
@@ -125,7 +125,7 @@ func TestAnOverloadedAgentIsPassedOverUntilItSaysOtherwise(t *testing.T) {
 	})
 }
 
-func TestADrainingAgentFinishesWhatItHasAndTakesNothingNew(t *testing.T) {
+func TestADrainingAgentFinishesItsTasksAndGetsNoMore(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		has := g.ask(asker, "a")
@@ -155,7 +155,7 @@ func TestABusyAgentStillTakesWorkUpToItsLimit(t *testing.T) {
 	})
 }
 
-func TestWhatWaitsForALostAgentGoesToAnotherWhereTheAddressLeavesItOpen(t *testing.T) {
+func TestAQueuedTaskOfALostAgentGoesToAnotherWhereItsAddressAllows(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, asker := g.agent("a", able, x), g.connect("r")
@@ -178,7 +178,7 @@ func TestWhatWaitsForALostAgentGoesToAnotherWhereTheAddressLeavesItOpen(t *testi
 	})
 }
 
-func TestWhatWaitsEndsAtItsDeadlineAndLeavesTheQueue(t *testing.T) {
+func TestAQueuedTaskEndsAtItsDeadline(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		running := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(time.Hour)})
@@ -194,7 +194,7 @@ func TestWhatWaitsEndsAtItsDeadlineAndLeavesTheQueue(t *testing.T) {
 	})
 }
 
-func TestAQueueHasRoomAgainOnceSomethingLeftIt(t *testing.T) {
+func TestAQueueHasRoomAgainOnceATaskLeavesIt(t *testing.T) {
 	withHub(t, hub.Limits{QueueLength: 1}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, second := g.ask(asker, "a"), g.ask(asker, "a")
@@ -216,7 +216,7 @@ func TestAQueueHasRoomAgainOnceSomethingLeftIt(t *testing.T) {
 	})
 }
 
-func TestATaskThatWaitsForABusyAgentGoesToAnotherThatBecomesFree(t *testing.T) {
+func TestAQueuedTaskGoesToAnotherAgentThatBecomesFree(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, asker := g.agent("a", able, x), g.connect("r")

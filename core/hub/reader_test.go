@@ -66,7 +66,7 @@ func TestTheTasksOfASessionTakeTurns(t *testing.T) {
 	})
 }
 
-func TestTasksOfOneAgentThatRunAtOnceAreKeptApart(t *testing.T) {
+func TestConcurrentTasksOfOneAgentAreSeparate(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able, two), g.connect("r")
 		one, other := g.ask(asker, "a"), g.ask(asker, "a")
@@ -95,7 +95,7 @@ func TestTasksOfOneAgentThatRunAtOnceAreKeptApart(t *testing.T) {
 	})
 }
 
-func TestAnAgentIsToldToStopHoweverMuchItHasSaid(t *testing.T) {
+func TestACancelReachesAnAgentBehindManyEvents(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -137,7 +137,7 @@ func TestASessionMayAskAndAnswerAtOnce(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatLeavesTakesWhatItAskedWithIt(t *testing.T) {
+func TestWhatALeavingAgentAskedIsCancelled(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		outer, inner := g.ask(asker, "a"), g.ask(a, "b")
@@ -153,7 +153,7 @@ func TestAnAgentThatLeavesTakesWhatItAskedWithIt(t *testing.T) {
 	})
 }
 
-func TestAViewerThatTurnsAwayReadsNoMore(t *testing.T) {
+func TestAViewerThatUnwatchesReadsNoMore(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, viewer := g.agent("a", able), g.connect("r"), g.connect("r")
 		asked := g.ask(asker, "a")
@@ -179,7 +179,7 @@ func TestAViewerThatTurnsAwayReadsNoMore(t *testing.T) {
 	})
 }
 
-func TestWhoWatchesAllSeesWhatRunsAndWhatIsNew(t *testing.T) {
+func TestWatchingAllShowsRunningAndNewTasks(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, operator := g.agent("a", able, two), g.connect("r"), g.operator("o")
 		ended := g.ask(asker, "a")
@@ -266,7 +266,7 @@ func TestNextWakesUpForWhatIsNew(t *testing.T) {
 	})
 }
 
-func TestASecondCloseOfAHubDoesNothing(t *testing.T) {
+func TestClosingAHubAgainDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{})}
 		g.agent("a", able)
@@ -292,7 +292,7 @@ func TestASecondCloseOfAHubDoesNothing(t *testing.T) {
 	})
 }
 
-func TestWhoAwaitsTheEndIsWokenForNothingElse(t *testing.T) {
+func TestAwaitingTheEndWakesForNothingElse(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", 0), g.connect("asker")
 		for name, early := range map[string]bool{"before it": false, "behind it": true} {

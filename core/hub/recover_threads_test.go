@@ -37,7 +37,7 @@ func (j *searched) Stories(ctx context.Context, tasks []core.TaskID, yield func(
 }
 
 // A journal may have to go through much to say that it has nothing of a task.
-func TestAStartLooksForNoTaskThatIsNotInTheJournal(t *testing.T) {
+func TestAStartReadsOnlyTasksThatAreInTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := &searched{Memory: journal.NewMemory(journal.Retention{})}
 		before := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept})}

@@ -16,9 +16,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Each test here guards against a defect that the engine had, and is named for it.
+// Each test here guards against a defect that the hub had.
 
-func TestAConnectionThatEndedSpeaksForTheAgentThatCameAfterIt(t *testing.T) {
+func TestAnEndedConnectionDoesNotSpeakForItsSuccessor(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		old := g.agent("a", able)
 		old.Close(nil)
@@ -40,7 +40,7 @@ func TestAConnectionThatEndedSpeaksForTheAgentThatCameAfterIt(t *testing.T) {
 	})
 }
 
-func TestATaskThatEndsWhileItsAgentLeavesFreesASlotOfTheNextAgent(t *testing.T) {
+func TestATaskThatEndsWhileItsAgentLeavesFreesNoSlotOfTheNextAgent(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{Limits: hub.Limits{FinishedTasks: 10}})
 	asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer asker.Close(nil)
@@ -70,7 +70,7 @@ func TestATaskThatEndsWhileItsAgentLeavesFreesASlotOfTheNextAgent(t *testing.T) 
 	agent.Close(nil)
 }
 
-func TestAReceiptKeepsWhatTheAgentBeforeProved(t *testing.T) {
+func TestAReceiptKeepsItsStageAcrossRetries(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		task := g.ask(asker, "*")
@@ -87,7 +87,7 @@ func TestAReceiptKeepsWhatTheAgentBeforeProved(t *testing.T) {
 	})
 }
 
-func TestATryWithAnAgentWithoutAMemoryLacksTheConversation(t *testing.T) {
+func TestARetryWithAnAgentWithoutAMemoryHasTheHistory(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, asker := g.agent("a", able|core.FeatureSessions, x), g.connect("r")
@@ -102,7 +102,7 @@ func TestATryWithAnAgentWithoutAMemoryLacksTheConversation(t *testing.T) {
 	})
 }
 
-func TestWhatTheRequesterTellsOfEarlierStandsBehindWhatTheHubKnows(t *testing.T) {
+func TestTheHistoryOfTheRequesterComesBeforeThatOfTheThread(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		g.talk(asker, a, "a", "t", "one?", "1")
@@ -148,7 +148,7 @@ func forgotten(t *testing.T, lost uint64, test func(g *testHub, asker *hub.Sessi
 	})
 }
 
-func TestARequesterIsToldThatItsOwnTaskBelongsToSomebodyElse(t *testing.T) {
+func TestARequesterReadsAGapOrLearnsThatItsTaskIsGone(t *testing.T) {
 	forgotten(t, 1, func(g *testHub, asker *hub.Session, id core.TaskID) {
 		task, err := g.hub.Task(g.t.Context(), asker.Identity().Principal, id)
 		if err != nil {
@@ -166,7 +166,7 @@ func TestARequesterIsToldThatItsOwnTaskBelongsToSomebodyElse(t *testing.T) {
 	})
 }
 
-func TestATaskOfWhichNothingIsKeptBreaksTheHub(t *testing.T) {
+func TestATaskWithoutRecordsIsUnknown(t *testing.T) {
 	forgotten(t, 100, func(g *testHub, asker *hub.Session, id core.TaskID) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -180,7 +180,7 @@ func TestATaskOfWhichNothingIsKeptBreaksTheHub(t *testing.T) {
 	})
 }
 
-func TestAHubThatIsClosedWithoutAReasonGoesOn(t *testing.T) {
+func TestAHubClosesWithoutAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := coretest.NewHub(t, hub.Options{})
 		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}})
@@ -237,7 +237,7 @@ func TestACauseIsWhatTheRequesterClaims(t *testing.T) {
 	})
 }
 
-func TestWhoLooksTwiceReadsTwice(t *testing.T) {
+func TestWatchingAgainStartsOver(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, viewer := g.agent("a", able, two), g.operator("r"), g.operator("r")
 		task := g.ask(asker, "a")
@@ -250,7 +250,7 @@ func TestWhoLooksTwiceReadsTwice(t *testing.T) {
 	})
 }
 
-func TestWhatHasNoJSONFormStopsTheJournal(t *testing.T) {
+func TestAnEventWithoutAJSONFormStopsTheJournal(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able|core.FeatureNotices), g.connect("r")
 		broken := json.RawMessage(`{"n":`)
@@ -305,7 +305,7 @@ func TestWhatHasNoJSONFormStopsTheJournal(t *testing.T) {
 	})
 }
 
-func TestADeadlineFarAwayClosesTheConnectionOfAnAgent(t *testing.T) {
+func TestACancelBeforeAFarDeadlineDoesNotDisconnectTheAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", 0)
 		asker := g.connect("r")
@@ -323,7 +323,7 @@ func TestADeadlineFarAwayClosesTheConnectionOfAnAgent(t *testing.T) {
 	})
 }
 
-func TestALongTimeoutOfAToolIsOverAtOnce(t *testing.T) {
+func TestALongTimeoutOfAToolDoesNotEndAtOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello","timeout_seconds":1e10}`))

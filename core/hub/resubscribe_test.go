@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestWhatASubscriberMissedComesAgainWhenTheConnectionOnWhichItCameIsLost(t *testing.T) {
+func TestRedeliveredNoticesComeAgainWhenTheirConnectionIsLost(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
 		back := func() {
@@ -38,7 +38,7 @@ func TestWhatASubscriberMissedComesAgainWhenTheConnectionOnWhichItCameIsLost(t *
 	})
 }
 
-func TestANoticeForAnAgentComesAgainAsOftenAsItMayHaveBeenLost(t *testing.T) {
+func TestANoticeForAnAgentComesAgainAfterEveryPossibleLoss(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.connect("teller")
 		agent := g.standby("agent")
@@ -70,7 +70,7 @@ func TestANoticeForAnAgentComesAgainAsOftenAsItMayHaveBeenLost(t *testing.T) {
 	})
 }
 
-func TestWhatWasOnItsWayToASubscriberThatTakesMoreOverIsNotTakenForWhatComesThen(t *testing.T) {
+func TestAnAckOfBeforeAMergeDoesNotCountForLaterNotices(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, one, two := g.connect("teller"), g.connect("hearer"), g.connect("hearer")
 		for s, topic := range map[*hub.Session]string{one: "a", two: "b"} {
@@ -93,7 +93,7 @@ func TestWhatWasOnItsWayToASubscriberThatTakesMoreOverIsNotTakenForWhatComesThen
 	})
 }
 
-func TestWhatWasToldBeforeAnAgentSubscribedIsNotHeardBecauseItsConnectionWasLost(t *testing.T) {
+func TestALostConnectionDeliversNoNoticesFromBeforeTheSubscription(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.connect("teller")
 		g.subscribes("other", ">")
@@ -120,7 +120,7 @@ func TestWhatWasToldBeforeAnAgentSubscribedIsNotHeardBecauseItsConnectionWasLost
 	})
 }
 
-func TestASubscriberThatMissedNothingIsToldOfNoGap(t *testing.T) {
+func TestASubscriberThatMissedNothingGetsNoGap(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		withHub(t, hub.Limits{NoticeBytes: 50_000}, func(g *testHub) {
 			teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
@@ -141,7 +141,7 @@ func TestASubscriberThatMissedNothingIsToldOfNoGap(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatEndsWhileItResubscribesKeepsNothing(t *testing.T) {
+func TestAConnectionThatEndsWhileItResubscribesLeavesNothing(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, first := g.connect("teller"), g.subscribes("hearer", "n.*")
 		first.Close(nil)
@@ -172,7 +172,7 @@ type hearer struct {
 	took  map[string]time.Time
 }
 
-func TestHoweverASubscriberLosesItsConnectionsItHearsOfEverything(t *testing.T) {
+func TestASubscriberGetsEverythingHoweverItLosesItsConnections(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		withHub(t, hub.Limits{KeepNotices: 24 * time.Hour}, func(g *testHub) {
 			teller := g.connect("teller")

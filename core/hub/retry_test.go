@@ -20,7 +20,7 @@ func (g *testHub) failing(names ...string) map[core.AgentID]*hub.Session {
 	return out
 }
 
-func TestATaskIsTriedAgainAtMostTwice(t *testing.T) {
+func TestATaskIsRetriedAtMostTwice(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agents, asker := g.failing("a", "b", "c", "d"), g.connect("r")
 		task := g.ask(asker, "*")
@@ -47,7 +47,7 @@ func TestATaskIsTriedAgainAtMostTwice(t *testing.T) {
 	})
 }
 
-func TestHowOftenATaskIsTriedAgainIsSettable(t *testing.T) {
+func TestTheNumberOfRetriesIsSettable(t *testing.T) {
 	for retries, want := range map[int][]string{
 		-1: {"opened", "assigned", "failed"},
 		1:  {"opened", "assigned", "retrying", "assigned", "failed"},
@@ -63,7 +63,7 @@ func TestHowOftenATaskIsTriedAgainIsSettable(t *testing.T) {
 	}
 }
 
-func TestWithNobodyLeftToTryTheTaskFailsWithTheFirstReason(t *testing.T) {
+func TestATaskWithoutAnotherAgentFailsWithTheFirstReason(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "*")
@@ -75,7 +75,7 @@ func TestWithNobodyLeftToTryTheTaskFailsWithTheFirstReason(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotTriedAgain(t *testing.T) {
+func TestFailuresThatAreNotRetried(t *testing.T) {
 	final := core.Failed{Fault: core.NewFault(core.CodeInvalid, "I cannot read this")}
 	for name, c := range map[string]struct {
 		to      string
@@ -119,7 +119,7 @@ func said(body core.Body) func(*testHub, *hub.Session, *hub.Session, *task.Task)
 	return func(g *testHub, _, agent *hub.Session, task *task.Task) { g.report(agent, task, body) }
 }
 
-func TestWhatWasUsedBeforeATryCountsAndDoesNotHinderIt(t *testing.T) {
+func TestUsageBeforeARetryCountsAndDoesNotPreventIt(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		task := g.ask(asker, "*")

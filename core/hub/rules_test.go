@@ -37,7 +37,7 @@ func TestAPrincipalAsksOnlyTheAgentsItMay(t *testing.T) {
 	})
 }
 
-func TestATryGoesOnlyToAnAgentThatMayBeAsked(t *testing.T) {
+func TestARetryGoesOnlyToAnAgentThatMayBeAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Ask: map[string][]core.AgentID{"r": {"a"}}}})}
 		a, asker := g.agent("a", able), g.connect("r")
@@ -48,7 +48,7 @@ func TestATryGoesOnlyToAnAgentThatMayBeAsked(t *testing.T) {
 	})
 }
 
-func TestHowManyHopsAChainMayHaveIsSettable(t *testing.T) {
+func TestTheNumberOfHopsIsLimitedAsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Hops: 1}})}
 		a, b := g.agent("a", able), g.agent("b", able)
@@ -82,7 +82,7 @@ func TestAnOperatorSteersEveryTask(t *testing.T) {
 	})
 }
 
-func TestARequestThatCannotBeMeantIsRefusedBeforeAnything(t *testing.T) {
+func TestAnInvalidRequestIsRefusedBeforeAnythingElse(t *testing.T) {
 	withHub(t, hub.Limits{RequestBytes: 4096}, func(g *testHub) {
 		a, asker := g.agent("a", able|core.FeatureNotices), g.connect("r")
 		to := core.ToAgent("a")

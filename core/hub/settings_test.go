@@ -56,7 +56,7 @@ func TestAnOperatorLimitsHowManyTasksAnAgentRuns(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatSaysNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
+func TestAnAgentThatDeclaresNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		for id, opts := range map[string]hub.JoinOptions{"one": {}, "two": {Concurrent: 2}} {
 			a := g.connect(id)

@@ -132,7 +132,7 @@ func TestTheJournalKeepsUpAndNoEndWaits(t *testing.T) {
 }
 
 // A journal that goes on is less far behind, though it does not have the end yet.
-func TestAnEndThatOneIsToldIsToldToAllWhoWaitForIt(t *testing.T) {
+func TestAnEndThatOneReaderGetsReachesAll(t *testing.T) {
 	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *testHub, _ *slow) {
 		agent, asker, caller := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 3 }), g.connect("asker"), g.agent("caller", able)
 		g.ask(asker, "a") // the journal writes it until 1.002 s
@@ -154,7 +154,7 @@ func TestAnEndThatOneIsToldIsToldToAllWhoWaitForIt(t *testing.T) {
 	})
 }
 
-func TestWhoComesToWatchAllIsToldOfTheEndsThatWait(t *testing.T) {
+func TestWatchingAllIncludesEndsThatWaitForTheJournal(t *testing.T) {
 	onSlowDisk(t, 20*time.Millisecond, -1, func(g *testHub, _ *slow) {
 		agent, asker, late := g.agent("a", 0), g.connect("asker"), g.operator("late")
 		task := g.ask(asker, "a")

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestWhetherAnAgentThatIgnoresACancelIsDisconnectedCanBeSet(t *testing.T) {
+func TestDisconnectingAnAgentThatIgnoresACancelIsSettable(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		does  hub.Disconnect
@@ -49,7 +49,7 @@ func TestWhetherAnAgentThatIgnoresACancelIsDisconnectedCanBeSet(t *testing.T) {
 	}
 }
 
-func TestTheAnswersToAnOverdueAgentHaveNames(t *testing.T) {
+func TestTheChoicesForAnOverdueAgentHaveNames(t *testing.T) {
 	for _, want := range []hub.Disconnect{hub.DisconnectSingle, hub.DisconnectAlways, hub.DisconnectNever} {
 		var got hub.Disconnect
 		if err := got.UnmarshalText([]byte(want.String())); err != nil || got != want {

@@ -16,7 +16,7 @@ import (
 
 // An agent that cannot be told to stop works on when its task was cancelled, and says
 // what that cost: it counts, over restarts too, once, and nothing follows the end.
-func TestWhatIsSpentOnACancelledTaskCounts(t *testing.T) {
+func TestTheUsageOfACancelledTaskCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, kept := &coretest.MemoryUsage{}, journal.NewMemory(journal.Retention{})
 		opts := daily(usage.ByRequester, "asker", 100)

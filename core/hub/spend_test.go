@@ -92,7 +92,7 @@ func TestNoUsageEventBringsASumToOverflowOrBelowNothing(t *testing.T) {
 	})
 }
 
-func TestWhoHasUsedItsBudgetIsRefusedAsABudget(t *testing.T) {
+func TestARequesterWithoutTokensIsRefused(t *testing.T) {
 	for by, key := range map[usage.By]string{usage.ByAgent: "a", usage.ByRequester: "asker", usage.ByThread: "th"} {
 		t.Run(string(by), func(t *testing.T) {
 			onBudget(t, daily(by, key, 100), func(g *testHub) {
@@ -132,7 +132,7 @@ func TestWhoHasUsedItsBudgetIsRefusedAsABudget(t *testing.T) {
 	}
 }
 
-func TestABudgetBeginsAnewAtMidnight(t *testing.T) {
+func TestABudgetStartsOverAtMidnight(t *testing.T) {
 	onBudget(t, daily(usage.ByAgent, "a", 100), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
@@ -158,7 +158,7 @@ func TestABudgetBeginsAnewAtMidnight(t *testing.T) {
 	})
 }
 
-func TestATaskForWhoeverMayHaveItGoesToOneWithTokensLeft(t *testing.T) {
+func TestATaskForAnyAgentGoesToOneWithTokensLeft(t *testing.T) {
 	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		g.report(a, g.ask(asker, "*"), core.Usage{Output: 10}, core.Done{})
@@ -173,7 +173,7 @@ func TestATaskForWhoeverMayHaveItGoesToOneWithTokensLeft(t *testing.T) {
 	})
 }
 
-func TestATaskThatIsAcceptedRunsAlthoughTheBudgetIsUsedMeanwhile(t *testing.T) {
+func TestAnAcceptedTaskRunsAlthoughTheBudgetIsUsedUp(t *testing.T) {
 	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		first, queued := g.ask(asker, "a"), g.ask(asker, "a")
@@ -185,7 +185,7 @@ func TestATaskThatIsAcceptedRunsAlthoughTheBudgetIsUsedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAnAgentIsWarnedOnceInEachTaskWhereItTakesInjections(t *testing.T) {
+func TestAnAgentIsWarnedOfABudgetOncePerTask(t *testing.T) {
 	opts := daily(usage.ByAgent, usage.Everybody, 100)
 	onBudget(t, opts, func(g *testHub) {
 		takes := g.agent("takes", core.FeatureInjection, func(c *core.Card) { c.MaxConcurrent = 2 })
@@ -243,7 +243,7 @@ func TestAWarningComesAgainOnAnotherDay(t *testing.T) {
 	})
 }
 
-func TestWhatWasSpentBeforeARetryCountsForWhoSpentIt(t *testing.T) {
+func TestUsageBeforeARetryCountsForItsAgent(t *testing.T) {
 	store := &coretest.MemoryUsage{}
 	onBudget(t, hub.Options{UsageStore: store}, func(g *testHub) {
 		a, b, asker := g.agent("a", 0), g.agent("b", 0), g.connect("asker")
@@ -276,7 +276,7 @@ func TestWhatWasSpentBeforeARetryCountsForWhoSpentIt(t *testing.T) {
 
 // A hub that starts anew has the usage and the budgets of the one before, however
 // often: what tasks say in the journal is not counted again.
-func TestWhatWasSpentIsCountedOnceAfterEveryStart(t *testing.T) {
+func TestUsageCountsOnceAfterEveryStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, kept := &coretest.MemoryUsage{}, journal.NewMemory(journal.Retention{})
 		opts := daily(usage.ByRequester, "asker", 100)
@@ -332,7 +332,7 @@ func (s *stubborn) Append(ctx context.Context, all ...usage.Record) error {
 	return errors.New("the disk is slow")
 }
 
-func TestWhatAStoreRefusedIsTriedAgainAndCountsOnce(t *testing.T) {
+func TestAUsageRecordThatTheStoreRefusedIsRetriedAndCountsOnce(t *testing.T) {
 	store := &stubborn{MemoryUsage: &coretest.MemoryUsage{}, left: 3}
 	onBudget(t, hub.Options{UsageStore: store}, func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")

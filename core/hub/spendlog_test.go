@@ -31,7 +31,7 @@ func (l *logbook) read() string {
 	return l.text.String()
 }
 
-func TestTheLogTellsABudgetThatIsSpentFromOneThatIsNearlySo(t *testing.T) {
+func TestTheLogDistinguishesSpentFromNearlySpentBudgets(t *testing.T) {
 	opts, log := daily(usage.ByAgent, "a", 100), &logbook{}
 	opts.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	onBudget(t, opts, func(g *testHub) {

@@ -57,7 +57,7 @@ func TestAnAgentThatLeavesKeepsItsIDUntilItsTasksHaveEnded(t *testing.T) {
 
 // The race detector shows whether the two are apart: leaving takes long enough, because a
 // session that closes looks through the calls that wait for packs.
-func TestAnAgentMayLeaveWhileAnotherTakesItsID(t *testing.T) {
+func TestAnAgentMayLeaveWhileAnotherConnectionTakesItsID(t *testing.T) {
 	const waiting = 2000
 	g := &testHub{t, hub.New(hub.Options{Limits: hub.Limits{PackCalls: waiting}})}
 	t.Cleanup(func() {

@@ -36,7 +36,7 @@ func (g *testHub) wantAgents(when string, want ...core.AgentID) {
 	}
 }
 
-func TestWhoIsFoundOnlyByIDIsAnAgentOnceItIsGivenSomethingByThat(t *testing.T) {
+func TestAStandbyBecomesAnAgentWithItsFirstTask(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		quiet, asker := g.standby("quiet"), g.connect("r")
 		everywhere := []core.Address{core.ToAny(), core.ToCapability("x"), core.ToDomain("work")}
@@ -65,7 +65,7 @@ func TestWhoIsFoundOnlyByIDIsAnAgentOnceItIsGivenSomethingByThat(t *testing.T) {
 	})
 }
 
-func TestWhoIsFoundOnlyByIDTakesNoTaskThatWaitsForSomebodyElse(t *testing.T) {
+func TestAStandbyTakesNoTaskThatWaitsForAnotherAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		busy, quiet, asker := g.agent("busy", able), g.standby("quiet"), g.connect("r")
 		first, waiting := g.ask(asker, "*"), g.ask(asker, "*")
@@ -103,7 +103,7 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 	})
 }
 
-func TestAnIDGoesBeforeAnAlias(t *testing.T) {
+func TestAnIDHasPrecedenceOverAnAlias(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		other := g.agent(string(roster.Alias("a")), able)
@@ -129,7 +129,7 @@ func TestAnAliasOutlivesAnotherAgentWhoseIDItIs(t *testing.T) {
 	})
 }
 
-func TestNobodyAsksItself(t *testing.T) {
+func TestAnAgentDoesNotAskItself(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second := g.standby("quiet"), g.standby("quiet")
 		for _, s := range []*hub.Session{first, second} {
@@ -140,7 +140,7 @@ func TestNobodyAsksItself(t *testing.T) {
 	})
 }
 
-func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
+func TestAStandbyMayJoinAsAnOrdinaryAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		asker := g.connect("r")
 		card := core.Card{ID: "quiet", Dialect: "test", Features: able, Capabilities: []string{"x"}, MaxConcurrent: 2}
@@ -174,7 +174,7 @@ func TestWhoWasFoundOnlyByIDBecomesAnAgentLikeAnyOther(t *testing.T) {
 	})
 }
 
-func TestAnIDThatIsOnlyCalledGivesWayToWhoJoinsUnlessItHasWork(t *testing.T) {
+func TestAnIDOfAStandbyGoesToAnAgentThatJoinsUnlessItHasWork(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		quiet, asker, loud := g.standby("kit"), g.connect("r"), g.connect("kit2")
 		task := g.ask(asker, "kit")
@@ -192,7 +192,7 @@ func TestAnIDThatIsOnlyCalledGivesWayToWhoJoinsUnlessItHasWork(t *testing.T) {
 	})
 }
 
-func TestOfSeveralOfOneIDTheLatestIsCalledThenTheOneBefore(t *testing.T) {
+func TestOfSeveralStandbysWithOneIDTheLatestIsAddressed(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second, asker := g.standby("kit"), g.standby("kit"), g.connect("r")
 		g.report(second, g.ask(asker, "kit"), core.Done{})
@@ -204,7 +204,7 @@ func TestOfSeveralOfOneIDTheLatestIsCalledThenTheOneBefore(t *testing.T) {
 	})
 }
 
-func TestARequestThatIsNotAllowedMakesNobodyAnAgent(t *testing.T) {
+func TestARefusedRequestMakesNoSessionAnAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {}}}
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
@@ -215,7 +215,7 @@ func TestARequestThatIsNotAllowedMakesNobodyAnAgent(t *testing.T) {
 	})
 }
 
-func TestTheToolsReachWhoIsFoundOnlyByID(t *testing.T) {
+func TestTheToolsReachAStandbyByItsID(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		quiet, asker := g.standby("quiet"), g.agent("a", able)
 		asker.CallTool("1", "agents_list", nil)
@@ -239,7 +239,7 @@ func TestTheToolsReachWhoIsFoundOnlyByID(t *testing.T) {
 	})
 }
 
-func TestWhoIsCalledByItsIDKeepsItFromOtherPrincipals(t *testing.T) {
+func TestAStandbyKeepsItsIDFromOtherPrincipals(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		first, second string // principals; "" is nobody authenticated

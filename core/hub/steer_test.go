@@ -80,7 +80,7 @@ func TestAnAgentOfManyTasksGetsItsSlotBackAfterTwoGraces(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatCannotBeToldToStopKeepsItsSlotUntilItEnds(t *testing.T) {
+func TestAnAgentThatCannotBeCancelledKeepsItsSlotUntilItEnds(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", 0), g.connect("r")
 		asked, waits := g.ask(asker, "a"), g.ask(asker, "a")
@@ -171,7 +171,7 @@ func TestAnInjectionReachesTheAgentAndItsAnswerComesBack(t *testing.T) {
 	})
 }
 
-func TestAnInjectionIsRefusedWhereTheAgentTakesNone(t *testing.T) {
+func TestAnInjectionIsRefusedWhereTheAgentAcceptsNone(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", core.FeatureCancellation)
 		asker := g.connect("r")
@@ -229,7 +229,7 @@ func TestAnApprovalOfAllHoldsForTheRestOfTheTask(t *testing.T) {
 	})
 }
 
-func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
+func TestANoticeIsDoneOnceTheTransportAcceptedIt(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, deaf, asker := g.agent("a", core.FeatureNotices), g.agent("deaf", 0), g.connect("r")
 		busy := g.ask(asker, "a")
@@ -275,7 +275,7 @@ func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
 
 // Context stays with the task: what is pushed into one is bounded as what is asked, and
 // as what its agent says.
-func TestContextThatATaskHasNoRoomForIsRefused(t *testing.T) {
+func TestAnInjectionThatATaskHasNoRoomForIsRefused(t *testing.T) {
 	withHub(t, hub.Limits{RequestBytes: 300, TaskBytes: 1000}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")

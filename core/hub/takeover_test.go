@@ -20,7 +20,7 @@ func (g *testHub) as(principal string) *hub.Session {
 	return s
 }
 
-func TestWhoOfTwoConnectionsHasAnIDFollowsFromWhoTheyAre(t *testing.T) {
+func TestWhichOfTwoConnectionsHasAnIDDependsOnTheirPrincipals(t *testing.T) {
 	answers := func(context.Context) error { return nil }
 	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestWhoOfTwoConnectionsHasAnIDFollowsFromWhoTheyAre(t *testing.T) {
 	}
 }
 
-func TestTheTasksOfWhoeverIsReplacedGoElsewhere(t *testing.T) {
+func TestTheTasksOfAReplacedConnectionGoElsewhere(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, asker := g.as("alice"), g.connect("r")
 		able := core.Card{ID: "a", Capabilities: []string{"x"}}
@@ -97,7 +97,7 @@ func TestTheTasksOfWhoeverIsReplacedGoElsewhere(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
+func TestWaitingForAnIDEndsWithItsContext(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second := g.connect("one"), g.connect("two")
 		var gaveUp error
@@ -127,7 +127,7 @@ func TestWhoWaitsForAnIDMayLeave(t *testing.T) {
 	})
 }
 
-func TestWhoIsAnAgentAlreadyTakesNoSecondID(t *testing.T) {
+func TestAnAgentTakesNoSecondID(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", 0)
 		g.wantFault("a second id", a.Take(g.t.Context(), core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeConflict)
@@ -135,7 +135,7 @@ func TestWhoIsAnAgentAlreadyTakesNoSecondID(t *testing.T) {
 	})
 }
 
-func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
+func TestANewerConnectionGetsTasksThatTheOlderOneHadNotStarted(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		able := core.Card{ID: "a", Capabilities: []string{"sums"}, MaxConcurrent: 2}
 		first, second, asker := g.as("alice"), g.as("alice"), g.connect("asker")
@@ -175,7 +175,7 @@ func TestANewerConnectionGetsTheTasksThatTheOlderOneHadNotBegun(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatFailedATaskIsNotGivenItOverANewConnection(t *testing.T) {
+func TestAnAgentThatFailedATaskDoesNotGetItOverANewConnection(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		able := core.Card{ID: "a", Capabilities: []string{"sums"}}
 		first, second, busy, asker := g.as("alice"), g.as("alice"), g.connect("b"), g.connect("asker")

@@ -67,7 +67,7 @@ func TestFinalAnswerOvertakesChunks(t *testing.T) {
 	})
 }
 
-func TestWhatComesAfterTheEndIsCountedAndNotDelivered(t *testing.T) {
+func TestReportsAfterTheEndAreCountedAndNotDelivered(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -89,7 +89,7 @@ func TestAReportOnSomebodyElsesTaskIsRefused(t *testing.T) {
 	})
 }
 
-func TestAnAgentNeverRunsMoreThanItSaid(t *testing.T) {
+func TestAnAgentNeverRunsMoreTasksThanItDeclared(t *testing.T) {
 	withHub(t, hub.Limits{QueueLength: 2}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, second, third := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
@@ -119,7 +119,7 @@ func TestAnUrgentTaskGoesAheadInTheQueue(t *testing.T) {
 	})
 }
 
-func TestWorkGoesToWhoeverHasTheLeastOfIt(t *testing.T) {
+func TestTasksGoToTheLeastLoadedAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		big := func(c *core.Card) { c.MaxConcurrent = 4 }
 		g.agent("big", able, big)
@@ -151,7 +151,7 @@ func TestTheLongestDeclaredDomainAnswers(t *testing.T) {
 	})
 }
 
-func TestAnUnknownAgentIsRefusedWithTheNearestNames(t *testing.T) {
+func TestAnUnknownAgentIsRefusedWithSimilarIDs(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("shout", able)
 		asker := g.connect("r")
@@ -206,7 +206,7 @@ func TestAFailureAfterOutputIsNotRetried(t *testing.T) {
 	})
 }
 
-func TestATaskOfALostAgentIsTriedElsewhereWhereTheAddressLeavesItOpen(t *testing.T) {
+func TestATaskOfALostAgentIsRetriedWhereItsAddressAllows(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		asked, waits := g.ask(asker, "*"), g.ask(asker, "a")

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestAnAgentIsToldOfAThreadWhatTheOneWhoAsksMayRead(t *testing.T) {
+func TestAnAgentGetsTheTurnsThatTheRequesterMayRead(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent := g.agent("a", able)
 		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "root", Authenticated: true, Operator: true}, Dialect: "test"})

@@ -26,7 +26,7 @@ func turns(all []core.Turn) string {
 	return strings.Join(out, " | ")
 }
 
-func TestAnAgentWithoutAMemoryIsToldTheConversationSoFar(t *testing.T) {
+func TestAnAgentWithoutAMemoryGetsTheHistory(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		first := g.talk(asker, a, "a", "t", "one?", "1")
@@ -50,7 +50,7 @@ func TestAnAgentWithoutAMemoryIsToldTheConversationSoFar(t *testing.T) {
 	})
 }
 
-func TestAnAgentWithSessionsOfItsOwnIsNotToldTheConversation(t *testing.T) {
+func TestAnAgentWithSessionsGetsNoHistory(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able|core.FeatureSessions), g.connect("r")
 		g.talk(asker, a, "a", "t", "one?", "1")
@@ -80,7 +80,7 @@ func TestTheHistoryOfARequestIsBounded(t *testing.T) {
 	})
 }
 
-func TestATaskWithoutAThreadBeginsOneOfItsOwn(t *testing.T) {
+func TestATaskWithoutAThreadStartsOne(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		one, other := g.talk(asker, a, "a", "", "one?", "1"), g.talk(asker, a, "a", "", "two?", "2")
@@ -99,7 +99,7 @@ func TestATaskWithoutAThreadBeginsOneOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestAThreadHasWhatWasAnsweredAndNothingElse(t *testing.T) {
+func TestAThreadHasOnlyAnsweredTurns(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able|core.FeatureNotices), g.connect("r")
 		inT := core.Request{To: core.ToAgent("a"), Thread: "t"}
@@ -129,7 +129,7 @@ func (f atTheEnd) Appended(_ core.TaskID, e core.Event) {
 
 // Whoever hears that a task is done may ask on in the same moment: the turn stands in
 // the thread by then.
-func TestAnAnswerStandsInItsThreadOnceItsEndIsHeard(t *testing.T) {
+func TestAnAnswerIsInItsThreadOnceItsEndIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g *testHub
 		heard := ""

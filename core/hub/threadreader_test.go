@@ -66,7 +66,7 @@ func (g *testHub) wantLines(what string, got []string, want ...string) {
 	}
 }
 
-func TestAThreadIsReadTurnByTurnAndThenAsItGoesOn(t *testing.T) {
+func TestAThreadIsReadTaskByTaskAndThenLive(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 9 }), g.connect("r")
 		g.talk(asker, a, "a", "t", "one", "1")
@@ -89,7 +89,7 @@ func TestAThreadIsReadTurnByTurnAndThenAsItGoesOn(t *testing.T) {
 	})
 }
 
-func TestAThreadIsReadExactlyFromWhereverItWasLeft(t *testing.T) {
+func TestAThreadIsReadFromAnyPlace(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		turns := rapid.IntRange(1, 5).Draw(rt, "turns")
 		pieces := rapid.IntRange(0, 4).Draw(rt, "pieces")
@@ -140,7 +140,7 @@ func merged(words []string) []string {
 	return out
 }
 
-func TestAThreadThatBeganAsATaskOnItsOwnIsReadFromIt(t *testing.T) {
+func TestAThreadThatBeganAsASingleTaskIsReadFromIt(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		first := g.ask(asker, "a")
@@ -152,7 +152,7 @@ func TestAThreadThatBeganAsATaskOnItsOwnIsReadFromIt(t *testing.T) {
 	})
 }
 
-func TestOfAThreadEverybodyReadsWhatTheyMay(t *testing.T) {
+func TestAThreadShowsEachReaderWhatItMayRead(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada, bob := g.agent("a", able), g.connect("ada"), g.connect("bob")
 		g.talk(ada, a, "a", "t", "hers", "1")
@@ -177,7 +177,7 @@ func TestAPlaceThatItsTaskDoesNotHaveIsRefused(t *testing.T) {
 	})
 }
 
-func TestAPlaceThatIsNoLongerKeptIsAGapAndThenTheRest(t *testing.T) {
+func TestAPlaceThatIsNoLongerKeptIsAGapFollowedByTheRest(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		elsewhere := g.talk(asker, a, "a", "another", "else", "no")
@@ -187,7 +187,7 @@ func TestAPlaceThatIsNoLongerKeptIsAGapAndThenTheRest(t *testing.T) {
 	})
 }
 
-func TestAThreadIsFoundAgainInTheJournal(t *testing.T) {
+func TestAThreadIsRestoredFromTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := journal.NewMemory(journal.Retention{})
 		before := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept})}
@@ -224,7 +224,7 @@ func TestAThreadIsFoundAgainInTheJournal(t *testing.T) {
 	})
 }
 
-func TestAReaderOfAThreadIsToldThatTheHubStops(t *testing.T) {
+func TestAReaderOfAThreadLearnsThatTheHubStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, hub.New(hub.Options{})}
 		g.agent("a", able)

@@ -57,7 +57,7 @@ func TestEveryToolRefusesWhatItCannotRead(t *testing.T) {
 	})
 }
 
-func TestAToolThatCannotDoWhatIsAskedSaysWhy(t *testing.T) {
+func TestAToolThatFailsSaysWhy(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		foreign := g.ask(asker, "b")
@@ -84,7 +84,7 @@ func TestAToolThatCannotDoWhatIsAskedSaysWhy(t *testing.T) {
 	})
 }
 
-func TestTheAskToolTellsOfFailureDeadlineAndLoss(t *testing.T) {
+func TestTheAskToolReportsFailureDeadlineAndLoss(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello"}`))
@@ -107,7 +107,7 @@ func TestTheAskToolTellsOfFailureDeadlineAndLoss(t *testing.T) {
 	})
 }
 
-func TestTheResultToolTellsOfWhatEndedAtOnce(t *testing.T) {
+func TestTheResultToolReturnsAnEndedTaskAtOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it","context":{"k":1}}`)
@@ -129,7 +129,7 @@ func TestTheResultToolTellsOfWhatEndedAtOnce(t *testing.T) {
 	})
 }
 
-func TestATaskThatEndsWhenTheWaitIsOverIsToldOnce(t *testing.T) {
+func TestATaskThatEndsWithTheWaitIsReportedOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)

@@ -74,7 +74,7 @@ func (hanging) Read(ctx context.Context, _ core.TaskID, _ uint64, _ int) ([]core
 	return nil, context.Cause(ctx)
 }
 
-func TestAJournalThatHangsHoldsUpNoCallOfATool(t *testing.T) {
+func TestAHangingJournalDelaysNoCallOfATool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: hanging{journal.NewMemory(journal.Retention{})}})}
 		a := g.agent("a", able)
@@ -100,7 +100,7 @@ func TestAJournalThatHangsHoldsUpNoCallOfATool(t *testing.T) {
 	})
 }
 
-func TestWhoHasLeftKeepsNobodyAtTheJournal(t *testing.T) {
+func TestLookupsOfClosedSessionsAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: hanging{journal.NewMemory(journal.Retention{})}})}
 		a, b := g.agent("a", able), g.agent("b", able)
@@ -134,7 +134,7 @@ func TestACallOfAToolWhileTheHubStopsRacesWithNothing(t *testing.T) {
 	}
 }
 
-func TestTheAskToolTellsWhatWasSaidBeforeAFailure(t *testing.T) {
+func TestTheAskToolReturnsTheTextBeforeAFailure(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		ask := func(said ...core.Body) *tool.Result {

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-func TestARuleOfATypeIsToldWithoutTheCodeThatGoesBesideIt(t *testing.T) {
+func TestADecodingErrorShowsAFaultWithoutItsCode(t *testing.T) {
 	var v struct {
 		To core.Address `json:"to"`
 	}

@@ -42,7 +42,7 @@ type asked struct {
 	Error   *core.Fault     `json:"error"`
 }
 
-func TestTheListToolTellsWhoIsHere(t *testing.T) {
+func TestTheListToolReturnsConnectedAgents(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		g.agent("b", able, func(c *core.Card) { c.Capabilities, c.Domains = []string{"x"}, []string{"work"} })
@@ -56,7 +56,7 @@ func TestTheListToolTellsWhoIsHere(t *testing.T) {
 	})
 }
 
-func TestTheListToolTellsAPageAndHowManyMore(t *testing.T) {
+func TestTheListToolReturnsAPageAndHowManyMore(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		for i := range 150 {
@@ -101,7 +101,7 @@ func TestTheAskToolAnswersOnceTheOtherAgentIsDone(t *testing.T) {
 	})
 }
 
-func TestADelegatedTaskIsToldLater(t *testing.T) {
+func TestTheResultOfADelegatedTaskIsReadLater(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
@@ -123,7 +123,7 @@ func TestADelegatedTaskIsToldLater(t *testing.T) {
 	})
 }
 
-func TestTheNotifyAndCancelToolsSayWhatCameOfIt(t *testing.T) {
+func TestTheNotifyAndCancelToolsReturnTheOutcome(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", core.FeatureNotices)
 		a.CallTool("c1", "agent_notify", []byte(`{"to":"b","topic":"tea","data":{"ready":true}}`))

@@ -61,7 +61,7 @@ func (g *testHub) hears(s *hub.Session, taken bool, want ...string) {
 	}
 }
 
-func TestANoticeForTheHubReachesEverybodyWhoSubscribesToItsTopic(t *testing.T) {
+func TestANoticeForTheHubReachesAllSubscribers(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.subscribes("teller", ">")
 		one, rest, other := g.subscribes("one", "hans.*"), g.subscribes("rest", "hans.>", "hans.*"), g.subscribes("other", "kit.>")
@@ -96,7 +96,7 @@ func TestANoticeForAnAgentReachesSubscribersTooUnlessItIsPrivate(t *testing.T) {
 	})
 }
 
-func TestNobodyTellsInTheNameOfTheHub(t *testing.T) {
+func TestTopicsOfTheHubAreRefused(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, teller := g.agent("a", core.FeatureNotices), g.connect("teller")
 		for _, topic := range []string{"dragoman.context", "dragoman.shutdown", "dragoman."} {
@@ -109,7 +109,7 @@ func TestNobodyTellsInTheNameOfTheHub(t *testing.T) {
 	})
 }
 
-func TestANoticeThatNobodyHearsIsRefusedAtOnce(t *testing.T) {
+func TestANoticeWithoutSubscribersIsRefused(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.connect("teller")
 		_, err := g.tells(teller, "hans.location", core.ToHub())
@@ -127,7 +127,7 @@ func TestANoticeThatNobodyHearsIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhoMayNotBeAskedIsNotTold(t *testing.T) {
+func TestAPrincipalNotifiesOnlySubscribersThatItMayAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"teller": {"friend"}}}
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
@@ -144,7 +144,7 @@ func TestWhoMayNotBeAskedIsNotTold(t *testing.T) {
 	})
 }
 
-func TestASubscriberThatComesBackHearsWhatItMissedAndWhatMayNotHaveArrived(t *testing.T) {
+func TestAReturningSubscriberGetsWhatItMissedAndWhatMayBeLost(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
 		g.mustTell(teller, "n.1")
@@ -171,7 +171,7 @@ func TestASubscriberThatComesBackHearsWhatItMissedAndWhatMayNotHaveArrived(t *te
 	})
 }
 
-func TestASubscriberThatIsBackBeforeItsLostConnectionIsMissedHearsAllOfIt(t *testing.T) {
+func TestASubscriberThatReturnsBeforeItsOldConnectionEndsGetsEverything(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, lost := g.connect("teller"), g.connect("hearer")
 		lost.Resubscribe()
@@ -199,7 +199,7 @@ func TestASubscriberThatIsBackBeforeItsLostConnectionIsMissedHearsAllOfIt(t *tes
 	})
 }
 
-func TestWhatTwoConnectionsOfASubscriberLeaveIsKeptTogether(t *testing.T) {
+func TestTheSubscriptionsOfTwoConnectionsAreMerged(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, one, two := g.connect("teller"), g.subscribes("hearer", "a"), g.subscribes("hearer", "b")
 		one.Close(nil)
@@ -211,7 +211,7 @@ func TestWhatTwoConnectionsOfASubscriberLeaveIsKeptTogether(t *testing.T) {
 	})
 }
 
-func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T) {
+func TestANoticeForAnAgentComesAgainIfItMayBeLost(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller := g.connect("teller")
 		agent := g.standby("agent")
@@ -254,7 +254,7 @@ func TestANoticeForAnAgentComesAgainWhenItsConnectionMayHaveLostIt(t *testing.T)
 	})
 }
 
-func TestWhatWasToldBeforeASubscriptionIsNotHeard(t *testing.T) {
+func TestNoticesBeforeASubscriptionAreNotDelivered(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		teller, first := g.connect("teller"), g.subscribes("first", ">")
 		g.mustTell(teller, "a")
@@ -268,7 +268,7 @@ func TestWhatWasToldBeforeASubscriptionIsNotHeard(t *testing.T) {
 	})
 }
 
-func TestASlowSubscriberIsToldWhatIsGone(t *testing.T) {
+func TestASlowSubscriberGetsAGap(t *testing.T) {
 	withHub(t, hub.Limits{NoticeBytes: 16 << 10}, func(g *testHub) {
 		teller, hearer := g.connect("teller"), g.subscribes("hearer", ">")
 		for i := range 20 {
@@ -284,7 +284,7 @@ func TestASlowSubscriberIsToldWhatIsGone(t *testing.T) {
 	})
 }
 
-func TestThoseWhoTellEachOtherBackByTopicsComeToAnEnd(t *testing.T) {
+func TestPeersThatAnswerEachOtherByTopicsStop(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.subscribes("a", "from.b"), g.subscribes("b", "from.a")
 		g.mustTell(a, "from.a")

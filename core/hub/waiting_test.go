@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestTheHubKnowsInWhichQueuesOthersMayLook(t *testing.T) {
+func TestTheHubKnowsWhichQueuesHaveMovableTasks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := New(Options{Limits: Limits{QueueLength: 4}})
 		now, stop := context.WithCancel(t.Context())

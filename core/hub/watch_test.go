@@ -40,7 +40,7 @@ func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
 	})
 }
 
-func TestATaskKeepsNothingOfThoseWhoReadIt(t *testing.T) {
+func TestATaskReleasesItsReaders(t *testing.T) {
 	type page [1 << 10]byte
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
@@ -193,7 +193,7 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 	})
 }
 
-func TestAJournalThatRefusesSlowsNoTaskAndGetsEverythingLater(t *testing.T) {
+func TestAFailingJournalDelaysNoTaskAndGetsEverythingLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)
@@ -227,7 +227,7 @@ func TestAJournalThatRefusesSlowsNoTaskAndGetsEverythingLater(t *testing.T) {
 	})
 }
 
-func TestAJournalThatRefusesFillsTheMemory(t *testing.T) {
+func TestWithAFailingJournalMemoryFillsAndRequestsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)
@@ -282,7 +282,7 @@ func TestAnAnswerBeyondTheLimitOfATaskEndsIt(t *testing.T) {
 	})
 }
 
-func TestAStoppingHubTellsEverybodyAndLetsWhatRunsFinish(t *testing.T) {
+func TestAStoppingHubTellsEverySessionAndLetsTasksFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{})}
 		agent, asker := g.agent("a", able), g.connect("r")

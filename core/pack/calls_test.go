@@ -39,7 +39,7 @@ func TestACallIsExecutedAndItsAnswerReturned(t *testing.T) {
 	})
 }
 
-func TestACallThatCannotBeGivenIsRefused(t *testing.T) {
+func TestACallWithoutAPackOrRightIsRefused(t *testing.T) {
 	r, caller := newRegistry(nil), &peer{}
 	p := &peer{}
 	if err := r.Provide(p, "p", []tool.Definition{{Name: "x"}, {Name: "mail", Requires: []string{"mail"}}}); err != nil {
@@ -65,7 +65,7 @@ func TestACallThatCannotBeGivenIsRefused(t *testing.T) {
 	r.Stop(core.NewFault(core.CodeUnreachable, "over"))
 }
 
-func TestACallThatItsPackDoesNotTakeCountsUntilItDoes(t *testing.T) {
+func TestACallCountsUntilItsPackTakesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, caller := newRegistry(nil), &peer{}
 		p := r.provide(t, "p", "x")
@@ -114,7 +114,7 @@ func TestAPackThatLeavesAnswersItsCallers(t *testing.T) {
 	wantFault(t, "an answer", r.Answer(p, e.ID, []byte(`1`), nil), core.CodeConflict)
 }
 
-func TestACallerThatLeavesIsForgottenUnlessItsCallIsKept(t *testing.T) {
+func TestACallOfACallerThatLeavesIsDroppedUnlessKept(t *testing.T) {
 	for name, c := range map[string]struct{ taken, keep, want bool }{
 		"a call that waits":              {want: false},
 		"a call that is kept":            {keep: true, want: true},
@@ -136,7 +136,7 @@ func TestACallerThatLeavesIsForgottenUnlessItsCallIsKept(t *testing.T) {
 	}
 }
 
-func TestALateAnswerGoesToWhoCanUseIt(t *testing.T) {
+func TestALateAnswerGoesToTheLateOfItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, caller := newRegistry(nil), &peer{}
 		caller.late = &late{peer: caller}

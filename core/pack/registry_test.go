@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-func TestToolsAreListedByNameForThoseWhoMayCallThem(t *testing.T) {
+func TestToolsAreListedByNameForTheirCallers(t *testing.T) {
 	r := newRegistry(nil)
 	err := r.Provide(&peer{}, "p", []tool.Definition{{Name: "z", Description: "last"}, {Name: "a", Requires: []string{"admin"}}})
 	if err != nil {
@@ -30,7 +30,7 @@ func TestToolsAreListedByNameForThoseWhoMayCallThem(t *testing.T) {
 	}
 }
 
-func TestAPackThatCannotBeAdmittedChangesNothing(t *testing.T) {
+func TestARefusedPackChangesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		id    string
 		tools []tool.Definition
@@ -78,7 +78,7 @@ func TestTheNumberOfPacksIsBounded(t *testing.T) {
 	r.provide(t, "c")
 }
 
-func TestWatchersAreToldOfEveryChangeUntilTheyLeave(t *testing.T) {
+func TestWatchersLearnOfEveryChangeUntilTheyLeave(t *testing.T) {
 	r, watcher := newRegistry(nil), &peer{}
 	r.Watch(watcher)
 	p := r.provide(t, "p", "x", "y")
@@ -98,7 +98,7 @@ func TestWatchersAreToldOfEveryChangeUntilTheyLeave(t *testing.T) {
 	watcher.wants(t, "a watcher that has left")
 }
 
-func TestARegistryThatHasStoppedTakesNothingIn(t *testing.T) {
+func TestAStoppedRegistryRefusesCallsAndPacks(t *testing.T) {
 	r, caller := newRegistry(nil), &peer{}
 	r.provide(t, "p", "x")
 	r.call(caller, "1", "x", `{}`)

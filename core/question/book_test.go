@@ -126,7 +126,7 @@ func TestAQuestionGoesToTheViewsOfItsThreadAndElseToThoseOfItsAgent(t *testing.T
 	wantOpen(t, b, "q2")
 }
 
-func TestAQuestionThatIsAskedForNoTaskGoesToEveryViewOfItsAgent(t *testing.T) {
+func TestAQuestionWithoutATaskGoesToEveryViewOfItsAgent(t *testing.T) {
 	b, asker, adas, bobs := newBook(10), &peer{}, &peer{}, &peer{}
 	wantFault(t, "without a view", b.Put(ask("q1", asker)), core.CodeUnsupported)
 	b.Watch(adas, question.View{Agent: "a", For: ada})
@@ -230,7 +230,7 @@ func TestAPeerThatLeavesEndsItsQuestionsAndViews(t *testing.T) {
 	view.wants(t, "the other view", "v: q1?", "v: q2?", "v: q1: left")
 }
 
-func TestABookThatIsStoppedSettlesAllAndRefusesMore(t *testing.T) {
+func TestAStoppedBookSettlesEverythingAndRefusesMore(t *testing.T) {
 	b, asker, view := newBook(10), &peer{}, &peer{}
 	b.Watch(view, question.View{Tag: "v", Agent: "a", For: ada})
 	mustPut(t, b, ask("q1", asker))
@@ -246,7 +246,7 @@ type observer struct{ settled map[string]int }
 func (o *observer) Asked(q question.Question) { o.settled[q.ID] = 0 }
 func (o *observer) Settled(id string)         { o.settled[id]++ }
 
-func TestWhoeverEndsAQuestionFirstItIsSettledOnce(t *testing.T) {
+func TestAQuestionIsSettledOnceWhateverEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &observer{map[string]int{}}
 		b := question.NewBook(question.Options{Limit: 1000, MayRead: func(core.Principal, core.Principal) bool { return true }, Observer: seen})

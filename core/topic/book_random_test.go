@@ -28,7 +28,7 @@ type step struct {
 	n    int
 }
 
-func TestHoweverASubscriberLosesItsConnectionsEveryNoticeArrives(t *testing.T) {
+func TestEveryNoticeArrivesHoweverConnectionsAreLost(t *testing.T) {
 	steps := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
 		return step{
 			rapid.SampledFrom([]string{"tell", "tell it", "sleep", "connect", "lose", "lose", "stick"}).Draw(rt, "what"),

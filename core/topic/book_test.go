@@ -107,7 +107,7 @@ func (g *stage) hears(p *peer, acks bool, want ...string) {
 	}
 }
 
-func TestANoticeIsGivenToWhoeverSubscribesAndMayHear(t *testing.T) {
+func TestANoticeReachesSubscribersThatMayReceiveIt(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		if err := g.Subscribe(g.teller, agent("teller"), []string{">"}); err != nil {
 			t.Fatal(err)
@@ -135,7 +135,7 @@ func TestANoticeIsGivenToWhoeverSubscribesAndMayHear(t *testing.T) {
 	})
 }
 
-func TestWhoBecomesAnotherAgentHearsWhatThatMayHear(t *testing.T) {
+func TestASubscriberWithANewIdentityReceivesWhatThatMayReceive(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		p := &peer{name: "p"}
 		g.Identify(p, agent("nobody knows it yet"))
@@ -172,7 +172,7 @@ func TestPatternsAreCheckedAndBounded(t *testing.T) {
 	})
 }
 
-func TestASubscriberThatIsSlowIsToldTheGapOfWhatIsGone(t *testing.T) {
+func TestASlowSubscriberGetsAGap(t *testing.T) {
 	onStage(t, topic.Options{Bytes: 3}, func(g *stage) {
 		p := g.subscribed("p", "a.*")
 		g.tell("a.1", "a.2", "a.3", "a.4", "a.5", "a.6")
@@ -184,7 +184,7 @@ func TestASubscriberThatIsSlowIsToldTheGapOfWhatIsGone(t *testing.T) {
 	})
 }
 
-func TestANewConnectionGoesOnWhereWhatTheOldOneAcceptedHasArrived(t *testing.T) {
+func TestANewConnectionContinuesAfterWhatHasArrived(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		p := g.subscribed("p", "a.*")
 		g.tell("a.1")
@@ -214,7 +214,7 @@ func TestANewConnectionGoesOnWhereWhatTheOldOneAcceptedHasArrived(t *testing.T) 
 	})
 }
 
-func TestASubscriptionGoesToAConnectionThatIsThereAlready(t *testing.T) {
+func TestASubscriptionGoesToAConnectionThatHasResumed(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		one, two := g.subscribed("p", "a"), g.subscribed("p", "b")
 		g.tell("a", "b")
@@ -229,7 +229,7 @@ func TestASubscriptionGoesToAConnectionThatIsThereAlready(t *testing.T) {
 	})
 }
 
-func TestWhatWasGivenAndNotAcceptedIsNotForgottenWhenAnotherConnectionLeavesSomething(t *testing.T) {
+func TestUnacceptedNoticesSurviveAMerge(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		p := g.subscribed("p", "n")
 		g.tell("n")
@@ -247,7 +247,7 @@ func TestWhatWasGivenAndNotAcceptedIsNotForgottenWhenAnotherConnectionLeavesSome
 	})
 }
 
-func TestWhatIsAcceptedAgainInTheSameSecondMayBeLostAgain(t *testing.T) {
+func TestARedeliveryAcceptedInTheSameSecondMayBeLostAgain(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		old := g.subscribed("p", "n")
 		g.tell("n")
@@ -267,7 +267,7 @@ func TestWhatIsAcceptedAgainInTheSameSecondMayBeLostAgain(t *testing.T) {
 	})
 }
 
-func TestANoticeIsGivenAgainToItsAddresseeIfItWasDelivered(t *testing.T) {
+func TestANoticeIsRedeliveredToItsAddresseeIfItWasDelivered(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		p := g.resumed("p")
 		g.tellTo(p, "delivered long ago", yes)
@@ -291,7 +291,7 @@ func TestANoticeIsGivenAgainToItsAddresseeIfItWasDelivered(t *testing.T) {
 	})
 }
 
-func TestAConnectionThatEndsWhileItsNextNoticeIsLookedForGetsNothing(t *testing.T) {
+func TestAConnectionThatEndsDuringNextGetsNothing(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		p := g.resumed("p")
 		var look func() bool
@@ -328,7 +328,7 @@ func TestAConnectionThatHasDetachedLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestTheSubscriptionsOfThoseWhoAreAwayAreBounded(t *testing.T) {
+func TestSubscriptionsWithoutAConnectionAreBounded(t *testing.T) {
 	onStage(t, topic.Options{}, func(g *stage) {
 		const most = 4096
 		for i := range most + 1 {

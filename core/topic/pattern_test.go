@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/topic"
 )
 
-func TestAPatternStandsForTheTopicsThatItsWordsAllow(t *testing.T) {
+func TestAPatternMatchesTopics(t *testing.T) {
 	for pattern, topics := range map[string]map[string]bool{
 		"hans.location": {"hans.location": true, "hans": false, "hans.location.gym": false, "Hans.location": false, "": false},
 		"hans.*":        {"hans.location": true, "hans.mood": true, "hans": false, "hans.location.gym": false},
@@ -29,7 +29,7 @@ func TestAPatternStandsForTheTopicsThatItsWordsAllow(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPatternIsRefusedInWordsThatSayWhatToChange(t *testing.T) {
+func TestABadPatternIsRefusedWithWhatToChange(t *testing.T) {
 	for pattern, about := range map[string]string{
 		"": "empty word", "a..b": "empty word", ".": "empty word", "a.": "empty word",
 		">.a": "at the end", "a*.b": "one whole word", "a.b>": "one whole word",
