@@ -205,7 +205,7 @@ func TestAHubClosesWithoutAReason(t *testing.T) {
 	})
 }
 
-func TestAConnectionToAClosedHubWaitsForEver(t *testing.T) {
+func TestAConnectionToAClosedHubEndsAtOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		if err := g.hub.Close(g.t.Context(), "maintenance"); err != nil {
 			t.Fatal(err)
@@ -237,7 +237,7 @@ func TestACauseIsWhatTheRequesterClaims(t *testing.T) {
 	})
 }
 
-func TestWatchingAgainStartsOver(t *testing.T) {
+func TestWatchingAllTwiceReadsOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, viewer := g.agent("a", able, two), g.operator("r"), g.operator("r")
 		task := g.ask(asker, "a")

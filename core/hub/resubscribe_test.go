@@ -15,32 +15,32 @@ import (
 
 func TestRedeliveredNoticesComeAgainWhenTheirConnectionIsLost(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
+		publisher, subscriber := g.connect("publisher"), g.subscribe("subscriber", "n.*")
 		back := func() {
 			t.Helper()
-			hearer.Close(nil)
-			hearer = g.connect("hearer")
-			hearer.Resubscribe()
+			subscriber.Close(nil)
+			subscriber = g.connect("subscriber")
+			subscriber.Resubscribe()
 		}
-		hearer.Close(nil)
-		g.mustTell(teller, "n.1", "n.2")
+		subscriber.Close(nil)
+		g.mustPublish(publisher, "n.1", "n.2")
 		g.sleep(5 * time.Minute)
 		back()
-		g.hears(hearer, true, "n.1", "n.2")
+		g.wantNotices(subscriber, true, "n.1", "n.2")
 		g.sleep(30 * time.Second)
-		g.mustTell(teller, "n.3")
-		g.hears(hearer, true, "n.3")
+		g.mustPublish(publisher, "n.3")
+		g.wantNotices(subscriber, true, "n.3")
 		back()
-		g.hears(hearer, true, "n.1", "n.2", "n.3")
+		g.wantNotices(subscriber, true, "n.1", "n.2", "n.3")
 		g.sleep(2 * time.Minute)
 		back()
-		g.hears(hearer, true)
+		g.wantNotices(subscriber, true)
 	})
 }
 
 func TestANoticeForAnAgentComesAgainAfterEveryPossibleLoss(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		teller := g.connect("teller")
+		publisher := g.connect("publisher")
 		agent := g.standby("agent")
 		agent.Resubscribe()
 		back := func() {
@@ -49,7 +49,7 @@ func TestANoticeForAnAgentComesAgainAfterEveryPossibleLoss(t *testing.T) {
 			agent = g.standby("agent")
 			agent.Resubscribe()
 		}
-		task, err := g.tells(teller, "n.1", core.ToAgent("agent"))
+		task, err := g.publish(publisher, "n.1", core.ToAgent("agent"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,50 +58,50 @@ func TestANoticeForAnAgentComesAgainAfterEveryPossibleLoss(t *testing.T) {
 		for range 3 {
 			g.sleep(45 * time.Second)
 			back()
-			g.hears(agent, true, "n.1")
+			g.wantNotices(agent, true, "n.1")
 		}
 		back()
 		g.sleep(5 * time.Minute) // it reads nothing meanwhile
 		back()
-		g.hears(agent, true, "n.1")
+		g.wantNotices(agent, true, "n.1")
 		g.sleep(2 * time.Minute)
 		back()
-		g.hears(agent, true)
+		g.wantNotices(agent, true)
 	})
 }
 
 func TestAnAckOfBeforeAMergeDoesNotCountForLaterNotices(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		teller, one, two := g.connect("teller"), g.connect("hearer"), g.connect("hearer")
+		publisher, one, two := g.connect("publisher"), g.connect("subscriber"), g.connect("subscriber")
 		for s, topic := range map[*hub.Session]string{one: "a", two: "b"} {
 			s.Resubscribe()
 			if err := s.Subscribe([]string{topic}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		g.mustTell(teller, "a", "b")
+		g.mustPublish(publisher, "a", "b")
 		onItsWay := g.batches(two)
 		g.sleep(2 * time.Minute)
 		one.Close(nil)
-		g.hears(two, false, "a", "b")
+		g.wantNotices(two, false, "a", "b")
 		two.NoticeDelivered(onItsWay[0].Task, onItsWay[0].Tag)
 		g.sleep(2 * time.Minute)
 		two.Close(nil)
-		back := g.connect("hearer")
+		back := g.connect("subscriber")
 		back.Resubscribe()
-		g.hears(back, true, "a", "b")
+		g.wantNotices(back, true, "a", "b")
 	})
 }
 
 func TestALostConnectionDeliversNoNoticesFromBeforeTheSubscription(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		teller := g.connect("teller")
-		g.subscribes("other", ">")
+		publisher := g.connect("publisher")
+		g.subscribe("other", ">")
 		agent, also := g.standby("agent"), g.standby("agent")
 		agent.Resubscribe()
 		also.Resubscribe()
-		g.mustTell(teller, "n.1")
-		task, err := g.tells(teller, "own", core.ToAgent("agent"))
+		g.mustPublish(publisher, "n.1")
+		task, err := g.publish(publisher, "own", core.ToAgent("agent"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,57 +115,57 @@ func TestALostConnectionDeliversNoNoticesFromBeforeTheSubscription(t *testing.T)
 			t.Fatal(err)
 		}
 		lost.Close(nil)
-		g.mustTell(teller, "n.2")
-		g.hears(kept, true, "own", "n.2")
+		g.mustPublish(publisher, "n.2")
+		g.wantNotices(kept, true, "own", "n.2")
 	})
 }
 
 func TestASubscriberThatMissedNothingGetsNoGap(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		withHub(t, hub.Limits{NoticeBytes: 50_000}, func(g *testHub) {
-			teller, hearer := g.connect("teller"), g.subscribes("hearer", "n.*")
-			g.subscribes("other", ">")
-			g.mustTell(teller, "n.1")
-			g.hears(hearer, true, "n.1")
+			publisher, subscriber := g.connect("publisher"), g.subscribe("subscriber", "n.*")
+			g.subscribe("other", ">")
+			g.mustPublish(publisher, "n.1")
+			g.wantNotices(subscriber, true, "n.1")
 			g.sleep(2 * time.Minute)
 			for range 100 { // more than is kept
-				g.mustTell(teller, "m")
+				g.mustPublish(publisher, "m")
 			}
-			g.mustTell(teller, "n.2")
-			g.hears(hearer, taken, "n.2")
-			hearer.Close(nil)
-			hearer = g.connect("hearer")
-			hearer.Resubscribe()
-			g.hears(hearer, true, "n.2")
+			g.mustPublish(publisher, "n.2")
+			g.wantNotices(subscriber, taken, "n.2")
+			subscriber.Close(nil)
+			subscriber = g.connect("subscriber")
+			subscriber.Resubscribe()
+			g.wantNotices(subscriber, true, "n.2")
 		})
 	}
 }
 
 func TestAConnectionThatEndsWhileItResubscribesLeavesNothing(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		teller, first := g.connect("teller"), g.subscribes("hearer", "n.*")
+		publisher, first := g.connect("publisher"), g.subscribe("subscriber", "n.*")
 		first.Close(nil)
 		for i := range 100 {
-			passing := g.connect("hearer")
+			passing := g.connect("subscriber")
 			var life sync.WaitGroup
 			life.Go(passing.Resubscribe)
 			life.Go(func() { passing.Close(nil) })
 			life.Wait()
-			back := g.connect("hearer")
+			back := g.connect("subscriber")
 			back.Resubscribe()
 			name := fmt.Sprint("n.", i)
-			g.mustTell(teller, name)
+			g.mustPublish(publisher, name)
 			g.sleep(2 * time.Minute)
-			g.hears(back, true, name)
+			g.wantNotices(back, true, name)
 			g.sleep(2 * time.Minute)
 			back.Close(nil)
 		}
 	})
 }
 
-// hearer is a connection of a subscriber, whose transport takes what it is given, but
-// while it is stuck; when it is lost, so is what that took within the last minute.
-type hearer struct {
+// lossyConnection is a connection of a subscriber. Its transport accepts every notice, except
+// while it is stuck; what it accepted within the last minute is lost with it.
+type lossyConnection struct {
 	*hub.Session
 	stuck bool
 	given []hub.Batch
@@ -175,11 +175,11 @@ type hearer struct {
 func TestASubscriberGetsEverythingHoweverItLosesItsConnections(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		withHub(t, hub.Limits{KeepNotices: 24 * time.Hour}, func(g *testHub) {
-			teller := g.connect("teller")
-			defer teller.Close(nil)
-			var here []*hearer
-			var told []string
-			heard := map[string]bool{}
+			publisher := g.connect("publisher")
+			defer publisher.Close(nil)
+			var here []*lossyConnection
+			var published []string
+			arrived := map[string]bool{}
 			read := func() {
 				for _, c := range here {
 					c.given = append(c.given, g.batches(c.Session)...)
@@ -192,7 +192,7 @@ func TestASubscriberGetsEverythingHoweverItLosesItsConnections(t *testing.T) {
 				}
 			}
 			connect := func() {
-				c := &hearer{Session: g.connect("hearer"), took: map[string]time.Time{}}
+				c := &lossyConnection{Session: g.connect("subscriber"), took: map[string]time.Time{}}
 				c.Resubscribe()
 				here = append(here, c)
 			}
@@ -201,7 +201,7 @@ func TestASubscriberGetsEverythingHoweverItLosesItsConnections(t *testing.T) {
 				here = append(here[:i:i], here[i+1:]...)
 				c.Close(nil)
 				for topic, at := range c.took {
-					heard[topic] = heard[topic] || time.Since(at) >= time.Minute
+					arrived[topic] = arrived[topic] || time.Since(at) >= time.Minute
 				}
 			}
 			connect()
@@ -209,10 +209,10 @@ func TestASubscriberGetsEverythingHoweverItLosesItsConnections(t *testing.T) {
 				g.t.Fatal(err)
 			}
 			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-				switch step := rapid.SampledFrom([]string{"tell", "tell", "sleep", "connect", "lose", "lose", "stick"}).Draw(rt, "step"); {
-				case step == "tell":
-					told = append(told, fmt.Sprint("n.", len(told)))
-					g.mustTell(teller, told[len(told)-1])
+				switch step := rapid.SampledFrom([]string{"publish", "publish", "sleep", "connect", "lose", "lose", "stick"}).Draw(rt, "step"); {
+				case step == "publish":
+					published = append(published, fmt.Sprint("n.", len(published)))
+					g.mustPublish(publisher, published[len(published)-1])
 				case step == "sleep":
 					g.sleep(time.Duration(rapid.IntRange(1, 90).Draw(rt, "seconds")) * time.Second)
 				case step == "connect" && len(here) < 3:
@@ -231,9 +231,9 @@ func TestASubscriberGetsEverythingHoweverItLosesItsConnections(t *testing.T) {
 			}
 			connect()
 			read()
-			for _, topic := range told {
-				if _, took := here[0].took[topic]; !took && !heard[topic] {
-					rt.Errorf("%s: got it never heard for certain, want it told until it is", topic)
+			for _, topic := range published {
+				if _, took := here[0].took[topic]; !took && !arrived[topic] {
+					rt.Errorf("%s: did not arrive for certain, want it redelivered until it does", topic)
 				}
 			}
 			here[0].Close(nil)

@@ -24,7 +24,7 @@ func TestACallIsExecutedAndItsAnswerReturned(t *testing.T) {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
 		if !r.Take(e) || r.Provider(e.ID) != pack.Peer(p) {
-			t.Error("got nobody who waits for it, want the caller")
+			t.Error("got nobody waiting, want the caller")
 		}
 		if err := r.Answer(p, e.ID, []byte(`7`), nil); err != nil {
 			t.Error(err)
@@ -32,7 +32,7 @@ func TestACallIsExecutedAndItsAnswerReturned(t *testing.T) {
 		caller.wants(t, "the caller", `1 of "p": 7`)
 		wantFault(t, "answering once more", r.Answer(p, e.ID, []byte(`8`), nil), core.CodeConflict)
 		if got := r.Provider(e.ID); got != nil {
-			t.Errorf("got %v to answer it, want nobody", got)
+			t.Errorf("got %v as its provider, want none", got)
 		}
 		time.Sleep(time.Minute)
 		caller.wants(t, "the caller")
@@ -148,7 +148,7 @@ func TestALateAnswerGoesToTheLateOfItsCaller(t *testing.T) {
 		synctest.Wait()
 		caller.wants(t, "the caller", `1 of "p": fault timeout`, "timed out")
 		if r.Provider(e.ID) != pack.Peer(p) {
-			t.Error("got nobody who may answer late, want the pack")
+			t.Error("got no provider, want the pack")
 		}
 		wantFault(t, "another pack", r.Answer(q, e.ID, []byte(`1`), nil), core.CodeConflict)
 		wantFault(t, "no JSON", r.Answer(p, e.ID, []byte(`sunny`), nil), core.CodeConflict)

@@ -14,16 +14,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-// peer notes what it is told, in a line each.
+// peer records each call, as a line.
 type peer struct {
-	mu   sync.Mutex
-	told []string
+	mu    sync.Mutex
+	calls []string
 }
 
 func (p *peer) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told = append(p.told, fmt.Sprintf(format, args...))
+	p.calls = append(p.calls, fmt.Sprintf(format, args...))
 }
 
 func (p *peer) Show(u question.Update) {
@@ -42,15 +42,15 @@ func (p *peer) Settled(ref string, o question.Outcome, fault *core.Fault) {
 	}
 }
 
-// wants checks what the peer was told since the last look.
+// wants checks the calls of the peer since the last check, and forgets them.
 func (p *peer) wants(t *testing.T, who string, want ...string) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if diff := cmp.Diff(want, p.told); diff != "" {
-		t.Errorf("%s was told (-want +got):\n%s", who, diff)
+	if diff := cmp.Diff(want, p.calls); diff != "" {
+		t.Errorf("calls of %s (-want +got):\n%s", who, diff)
 	}
-	p.told = nil
+	p.calls = nil
 }
 
 var ada, bob = core.Principal{ID: "ada"}, core.Principal{ID: "bob"}

@@ -12,17 +12,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/topic"
 )
 
-// line is a connection of a subscriber. Its transport accepts what it is given, except
+// lossyConnection is a connection of a subscriber. Its transport accepts everything, except
 // while it is stuck; what it accepted within the last minute is lost with it.
-type line struct {
+type lossyConnection struct {
 	*peer
 	stuck    bool
 	given    []topic.Delivery
 	accepted map[string]time.Time
 }
 
-// step is what happens next, to the connection of an index modulo their number; or how
-// many seconds pass.
+// step is one event: to the connection with index n modulo their number, or n seconds pass.
 type step struct {
 	what string
 	n    int
@@ -31,25 +30,24 @@ type step struct {
 func TestEveryNoticeArrivesHoweverConnectionsAreLost(t *testing.T) {
 	steps := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
 		return step{
-			rapid.SampledFrom([]string{"tell", "tell it", "sleep", "connect", "lose", "lose", "stick"}).Draw(rt, "what"),
+			rapid.SampledFrom([]string{"publish", "publish to it", "sleep", "connect", "lose", "lose", "stick"}).Draw(rt, "what"),
 			rapid.IntRange(1, 90).Draw(rt, "n"),
 		}
 	}), 1, 40)
 	rapid.Check(t, func(rt *rapid.T) {
 		todo := steps.Draw(rt, "steps")
 		var lost []string
-		onStage(t, topic.Options{Keep: 24 * time.Hour}, func(g *stage) { lost = play(g, todo) })
+		withBook(t, topic.Options{Keep: 24 * time.Hour}, func(g *testBook) { lost = play(g, todo) })
 		if len(lost) > 0 {
-			rt.Errorf("lost: got %v, want each notice given until it has arrived", lost)
+			rt.Errorf("lost: got %v, want each notice redelivered until it has arrived", lost)
 		}
 	})
 }
 
-// play returns the notices that neither arrived for certain nor were given to the last
-// connection.
-func play(g *stage, steps []step) (lost []string) {
-	var here []*line
-	var told []string
+// play returns the notices that neither arrived for certain nor reached the last connection.
+func play(g *testBook, steps []step) (lost []string) {
+	var here []*lossyConnection
+	var published []string
 	arrived := map[string]bool{}
 	read := func() {
 		for _, c := range here {
@@ -63,7 +61,7 @@ func play(g *stage, steps []step) (lost []string) {
 		}
 	}
 	connect := func() {
-		here = append(here, &line{peer: g.resumed("p"), accepted: map[string]time.Time{}})
+		here = append(here, &lossyConnection{peer: g.resumed("p"), accepted: map[string]time.Time{}})
 	}
 	lose := func(i int) {
 		c := here[i]
@@ -79,18 +77,18 @@ func play(g *stage, steps []step) (lost []string) {
 	}
 	for _, s := range steps {
 		switch i := s.n % max(1, len(here)); {
-		case s.what == "tell":
-			told = append(told, fmt.Sprint("n.", len(told)))
-			g.tell(told[len(told)-1])
+		case s.what == "publish":
+			published = append(published, fmt.Sprint("n.", len(published)))
+			g.publish(published[len(published)-1])
 		case s.what == "sleep":
 			time.Sleep(time.Duration(s.n) * time.Second)
 		case s.what == "connect" && len(here) < 3:
 			connect()
 		case len(here) == 0:
-		case s.what == "tell it":
-			told = append(told, fmt.Sprint("own.", len(told)))
-			here[i].accepted[told[len(told)-1]] = time.Now()
-			g.tellTo(here[i].peer, told[len(told)-1], yes)
+		case s.what == "publish to it":
+			published = append(published, fmt.Sprint("own.", len(published)))
+			here[i].accepted[published[len(published)-1]] = time.Now()
+			g.publishTo(here[i].peer, published[len(published)-1], yes)
 		case s.what == "lose":
 			lose(i)
 		case s.what == "stick":
@@ -104,7 +102,7 @@ func play(g *stage, steps []step) (lost []string) {
 	}
 	connect()
 	read()
-	for _, name := range told {
+	for _, name := range published {
 		if _, accepted := here[0].accepted[name]; !accepted && !arrived[name] {
 			lost = append(lost, name)
 		}
@@ -118,12 +116,12 @@ func play(g *stage, steps []step) (lost []string) {
 func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
 	b := topic.NewBook(topic.Options{Keep: time.Hour, Bytes: 1 << 20, MayReceive: func(core.Principal, core.AgentID) bool { return true }})
 	var mu sync.Mutex
-	heard := map[string]bool{}
+	received := map[string]bool{}
 	read := func(p *peer) {
 		for d, ok := b.Next(p); ok; d, ok = b.Next(p) {
 			b.Ack(p, d.Position)
 			mu.Lock()
-			heard[d.Task.(*notice).name] = true
+			received[d.Task.(*notice).name] = true
 			mu.Unlock()
 		}
 	}
@@ -140,7 +138,7 @@ func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
 			for k := range each {
 				name := fmt.Sprintf("n.%d-%d", i, k)
 				if !b.Publish(topic.Notice{Topic: name, Size: 1, Task: &notice{name, yes}}) {
-					t.Errorf("%s: got nobody who hears it, want the subscriber", name)
+					t.Errorf("%s: got no subscriber, want one", name)
 				}
 			}
 		})
@@ -163,7 +161,7 @@ func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
 	last := &peer{name: "last"}
 	b.Resume(last, who)
 	read(last)
-	if len(heard) != publishers*each {
-		t.Errorf("heard: got %d notices, want %d", len(heard), publishers*each)
+	if len(received) != publishers*each {
+		t.Errorf("received: got %d notices, want %d", len(received), publishers*each)
 	}
 }

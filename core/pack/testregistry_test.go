@@ -16,10 +16,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// peer notes what it is told, in a line each, and keeps what it is to execute.
+// peer records each call, as a line, and keeps what it is to execute.
 type peer struct {
 	mu    sync.Mutex
-	told  []string
+	calls []string
 	queue []*pack.Execution
 	late  *late
 }
@@ -27,7 +27,7 @@ type peer struct {
 func (p *peer) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told = append(p.told, fmt.Sprintf(format, args...))
+	p.calls = append(p.calls, fmt.Sprintf(format, args...))
 }
 
 func (p *peer) Execute(e *pack.Execution) {
@@ -54,15 +54,15 @@ func (p *peer) Late(string) pack.Late {
 	return p.late
 }
 
-// wants checks what the peer was told since the last look.
+// wants checks the calls of the peer since the last check, and forgets them.
 func (p *peer) wants(t *testing.T, who string, want ...string) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if diff := cmp.Diff(want, p.told); diff != "" {
-		t.Errorf("%s was told (-want +got):\n%s", who, diff)
+	if diff := cmp.Diff(want, p.calls); diff != "" {
+		t.Errorf("calls of %s (-want +got):\n%s", who, diff)
 	}
-	p.told = nil
+	p.calls = nil
 }
 
 // next returns the execution that the peer was given first.
