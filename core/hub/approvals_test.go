@@ -155,8 +155,8 @@ func TestAnApprovalThatIsRequestedAgainWaitsAgain(t *testing.T) {
 	})
 }
 
-// An agent that has a patience of its own goes on without a decision: nobody is asked
-// for one any more, and the hub says nothing of the tool behind what the agent said.
+// An agent with a timeout of its own may continue without a decision: then the approval is
+// no longer pending, and the hub adds nothing about the tool.
 func TestAnApprovalThatTheAgentWentOnWithoutIsNoLongerPending(t *testing.T) {
 	for what, next := range map[string]core.Body{
 		"it runs": core.ToolState{ID: "t", State: core.ToolRunning}, "it was denied": core.ToolState{ID: "t", State: core.ToolDenied},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,4 +143,28 @@ func TestACallWaitsForNoReaderOfItsSession(t *testing.T) {
 		}
 		g.sleep(time.Second)
 	})
+}
+
+// The race detector shows whether the two are apart.
+func TestASessionMayBeExpelledWhileItMakesChildren(t *testing.T) {
+	g := &testHub{t, hub.New(hub.Options{})}
+	t.Cleanup(func() {
+		if err := g.hub.Close(t.Context(), "over"); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 300 {
+		g.hub.Expel(func(core.Principal) bool { return true })
+		parent := g.as("alice")
+		var expelling sync.WaitGroup
+		expelling.Go(func() {
+			for range 3 {
+				g.hub.Expel(func(core.Principal) bool { return false })
+			}
+		})
+		for range 3 {
+			parent.Child().Close(nil)
+		}
+		expelling.Wait()
+	}
 }

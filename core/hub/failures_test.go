@@ -182,7 +182,7 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 						seen = append(seen, b.Events...)
 					}
 				}
-				g.wantKinds("an operator who looks on saw", seen, "opened", "failed")
+				g.wantKinds("an operator who watches all read", seen, "opened", "failed")
 			})
 		})
 	}
@@ -210,7 +210,7 @@ func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 				if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: approved, By: "somebody else"}); err != nil {
 					t.Fatal(err)
 				}
-				// An agent does as it is told: it goes by what it reads.
+				// The agent acts on what it reads.
 				for _, e := range g.events(agent) {
 					d, ok := e.Body.(core.ApprovalDecided)
 					switch {

@@ -45,7 +45,7 @@ func TestAStoppingHubAcceptsNoAgents(t *testing.T) {
 		g.wantFault("one that stood by", standby.Join(core.Card{ID: "p"}, hub.JoinOptions{}), core.CodeUnreachable)
 		g.wantFault("one that takes an id", late.Take(context.Background(), core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeUnreachable)
 		if err := here.Update(core.Card{ID: "a", Name: "still here"}); err != nil {
-			t.Errorf("one that is here: got %v, want its card replaced", err)
+			t.Errorf("a connected agent: got %v, want its card replaced", err)
 		}
 		g.report(here, task, core.Done{})
 		if err := <-closed; err != nil {
@@ -147,7 +147,7 @@ func TestTheReasonWhyAnAgentLeftIsShownWithoutItsHiddenCause(t *testing.T) {
 		cut := fmt.Errorf("read tcp 127.0.0.1:49152: %w", io.ErrUnexpectedEOF)
 		agent.Close(core.NewFault(core.CodeUnreachable, "its connection was lost").Because(fmt.Errorf("peer gone: %w", cut)))
 		if got, want := task.Answer().Fault.Message, "agent a left: its connection was lost"; got != want {
-			t.Errorf("the requester was told %q, want %q", got, want)
+			t.Errorf("the requester got %q, want %q", got, want)
 		}
 		if want := `agent=a reason="its connection was lost"`; !strings.Contains(log.String(), want) {
 			t.Errorf("got the log %q, want %s in it", log.String(), want)
@@ -173,6 +173,27 @@ func TestASessionThatHasEndedCanDoNothing(t *testing.T) {
 		agent.SetLoad(core.LoadIdle)
 		if got := g.hub.Agents(); len(got) != 0 {
 			t.Errorf("got %d agents, want none", len(got))
+		}
+	})
+}
+
+func TestAnExpelledPrincipalCannotConnectAgain(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		alice, bob, nobody := g.as("alice"), g.as("bob"), g.connect("local")
+		for _, s := range []*hub.Session{alice, bob, nobody} {
+			if err := s.Join(core.Card{ID: core.AgentID(s.Identity().Principal.ID)}, hub.JoinOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.hub.Expel(func(p core.Principal) bool { return p.ID != "bob" })
+		g.wantAgents("without bob", "alice", "local")
+		// One who was let in just before, and begins his session only now.
+		for _, s := range []*hub.Session{bob, g.as("bob")} {
+			_, err := s.Next(t.Context())
+			g.wantFault("bob", err, core.CodeUnauthenticated)
+		}
+		if err := g.as("alice").Join(core.Card{ID: "second"}, hub.JoinOptions{}); err != nil {
+			t.Errorf("alice again: got %v, want no error", err)
 		}
 	})
 }

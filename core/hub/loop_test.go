@@ -117,8 +117,8 @@ func TestAgentsMayNotifyEachOtherButNotForEver(t *testing.T) {
 			return from.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(core.AgentID(to)), Notice: &core.Notice{Topic: "thanks"}}, hub.OpenOptions{})
 		}
 		from, to, names := a, b, []string{"b", "a"}
-		told := 0
-		for ; told < 20; told++ {
+		passed := 0
+		for ; passed < 20; passed++ {
 			notice, err := tell(from, names[0])
 			if err != nil {
 				g.wantFault("at last", err, core.CodeLoop)
@@ -127,8 +127,8 @@ func TestAgentsMayNotifyEachOtherButNotForEver(t *testing.T) {
 			to.Delivered(notice.ID())
 			from, to, names[0], names[1] = to, from, names[1], names[0]
 		}
-		if told < 2 || told > 10 {
-			t.Errorf("got %d notices through, want an answer to be possible and an end to come", told)
+		if passed < 2 || passed > 10 {
+			t.Errorf("got %d notices through, want an answer to be possible and an end to come", passed)
 		}
 		if _, err := tell(a, "a"); err == nil {
 			t.Error("telling oneself: got no error, want one")

@@ -150,7 +150,7 @@ func (g *testHub) wantReleased(sessions []weak.Pointer[hub.Session]) {
 }
 
 // closing is a tracer that calls a function when a command has been executed, before its
-// caller goes on.
+// caller continues.
 type closing struct{ after func(core.Call) }
 
 func (c *closing) Begin(call core.Call) (core.Trace, func(error)) {

@@ -55,7 +55,7 @@ func TestEveryCallIsAnsweredOnceWhateverThePacksDo(t *testing.T) {
 	stop()
 	playing.Wait()
 	if b, err := watcher.Next(t.Context()); err != nil || !b.ToolsChanged {
-		t.Errorf("got %+v and %v, want it told that the tools changed", b, err)
+		t.Errorf("got %+v and %v, want ToolsChanged", b, err)
 	}
 	if got := watcher.Tools(); len(got) != len(h.Tools()) {
 		t.Errorf("got %d tools, want the hub's own once all packs have gone", len(got))

@@ -152,11 +152,11 @@ func TestACallThatIsNotAnsweredInTimeTimesOut(t *testing.T) {
 func TestCallsOfALostPackAreAnsweredAtOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, p := g.agent("a", able), g.agent("b", able), g.pack("p", packTool("x"))
-		a.CallTool("told", "x", nil)
+		a.CallTool("answered", "x", nil)
 		g.execution(p)
 		b.CallTool("waits", "x", nil)
 		p.Close(core.NewFault(core.CodeUnreachable, "its connection was lost"))
-		for call, s := range map[string]*hub.Session{"told": a, "waits": b} {
+		for call, s := range map[string]*hub.Session{"answered": a, "waits": b} {
 			o := g.tool(s)
 			if o.Call != call || o.Fault == nil || o.Fault.Code != core.CodeUnreachable || !strings.Contains(o.Fault.Message, "its connection was lost") {
 				t.Errorf("got %+v, want %s answered as unreachable", o, call)
@@ -176,7 +176,7 @@ func TestCallsOfALostPackAreAnsweredAtOnce(t *testing.T) {
 func TestThePackDoesNotGetTheCallOfACallerThatLeft(t *testing.T) {
 	withHub(t, hub.Limits{PackCalls: 2}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))
-		a.CallTool("told", "x", nil)
+		a.CallTool("answered", "x", nil)
 		e := g.execution(p)
 		a.CallTool("waits", "x", nil)
 		a.Close(nil)
@@ -298,7 +298,7 @@ func TestAPackMayChangeItsTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b, ok := g.batch(a); !ok || !b.ToolsChanged {
-			t.Errorf("got %+v, want it told that the tools changed", b)
+			t.Errorf("got %+v, want ToolsChanged", b)
 		}
 		if got := names(a.Tools()); got != ownTools+" y z" {
 			t.Errorf("got %s, want what it provides now", got)
@@ -313,7 +313,7 @@ func TestAPackMayChangeItsTools(t *testing.T) {
 		p.Close(nil)
 		g.pack("q")
 		if b, ok := g.batch(a); !ok || !b.ToolsChanged {
-			t.Errorf("got %+v, want it told once that they changed", b)
+			t.Errorf("got %+v, want ToolsChanged once", b)
 		}
 		if b, ok := g.batch(a); ok {
 			t.Errorf("got %+v, want nothing more", b)
@@ -333,7 +333,7 @@ func TestAPackAnswersOnlyItsOwnCalls(t *testing.T) {
 		g.wantFault("nobody's", q.AnswerTool("no-such", []byte("1"), nil), core.CodeConflict)
 		g.wantFault("no JSON", p.AnswerTool(e.ID, []byte("sunny"), nil), core.CodeInvalid)
 		if o := g.tool(a); o.Fault == nil || !strings.Contains(o.Fault.Message, "not JSON") {
-			t.Errorf("got %+v, want the caller told that it was no JSON", o)
+			t.Errorf("got %+v, want the fault at the caller", o)
 		}
 		if got := g.hub.Provider(e.ID); got != nil {
 			t.Errorf("who is to answer: got %v, want nobody", got)
@@ -350,7 +350,7 @@ func TestAStoppingHubAnswersTheCallsOfPacks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b, ok := g.batch(a); !ok || b.Draining == "" {
-			t.Errorf("got %+v, want it told that the hub stops", b)
+			t.Errorf("got %+v, want the fault of a stopping hub", b)
 		}
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnreachable {
 			t.Errorf("got %+v, want the call answered as unreachable", o)

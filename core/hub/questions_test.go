@@ -100,7 +100,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 			t.Errorf("got %+v, want Friday", out)
 		}
 		if end := g.asking(here).Outcome; end == nil || end.By.ID != "ada" || end.Selected[0] != "Friday" {
-			t.Errorf("the other: got %+v, want it told", end)
+			t.Errorf("the other: got %+v, want the outcome", end)
 		}
 		g.report(a, task, core.Done{})
 	})
@@ -184,7 +184,7 @@ func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 					t.Errorf("got %v open, want nothing", all)
 				}
 				if end := g.asking(here); end.Outcome == nil || end.Outcome.Answered {
-					t.Errorf("got %+v, want it told that nobody answers any more", end)
+					t.Errorf("got %+v, want the outcome", end)
 				}
 				if tt.reason != "" {
 					if out := outputOf[question.Outcome](g, g.tool(a)); out.Answered || out.Reason != tt.reason {

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// wantState fails unless each task stands where it should.
+// wantState fails unless each task has the state.
 func (g *testHub) wantState(what string, want task.State, tasks ...*task.Task) {
 	g.t.Helper()
 	for i, task := range tasks {
@@ -234,7 +234,7 @@ func TestAQueuedTaskGoesToAnotherAgentThatBecomesFree(t *testing.T) {
 	})
 }
 
-// blocking is an observer that stops at the first event of a kind until the test goes on.
+// blocking is an observer that stops at the first event of a kind until the test continues.
 type blocking struct {
 	kind             core.Kind
 	once             sync.Once

@@ -258,7 +258,7 @@ func TestNextWakesUpForWhatIsNew(t *testing.T) {
 			}
 		}
 		if seen.Seq < 10 {
-			t.Errorf("got up to %d, want to have been woken for every word", seen.Seq)
+			t.Errorf("got up to %d, want it woken for every text", seen.Seq)
 		}
 		go asker.Close(nil)
 		for range got {

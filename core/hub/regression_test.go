@@ -212,7 +212,7 @@ func TestAConnectionToAClosedHubEndsAtOnce(t *testing.T) {
 		}
 		late := g.connect("r")
 		if b, _ := g.batch(late); b.Draining != "maintenance" {
-			t.Errorf("got %+v, want to be told of the maintenance", b)
+			t.Errorf("got %+v, want the maintenance", b)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()

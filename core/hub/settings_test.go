@@ -33,7 +33,7 @@ func TestAnOperatorLimitsHowManyTasksAnAgentRuns(t *testing.T) {
 			}
 		}
 		if b, ok := g.batch(a); !ok || b.SettingsChanged == nil || b.SettingsChanged.MaxConcurrent != 1 || b.SettingsChanged.Concurrent != 1 || b.SettingsChanged.Reason != "why" {
-			t.Errorf("the agent is told %+v, want the last settings alone", b.SettingsChanged)
+			t.Errorf("the agent got %+v, want the last settings alone", b.SettingsChanged)
 		}
 		if b, ok := g.batch(a); ok {
 			t.Errorf("got %+v too, want nothing more", b)
@@ -122,7 +122,7 @@ func TestSettingsOfAnAgentOverrideThoseOfItsDialect(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 		if batch, ok := g.batch(b); !ok || batch.SettingsChanged == nil || batch.SettingsChanged.Heartbeat != time.Minute || batch.SettingsChanged.Reason != "all of you" {
-			t.Errorf("b is told %+v, want a minute", batch.SettingsChanged)
+			t.Errorf("b got %+v, want a minute", batch.SettingsChanged)
 		}
 		g.hub.SetDialectSettings("test", hub.AgentSettings{Heartbeat: time.Minute}, "again")
 		if batch, ok := g.batch(b); ok {
@@ -151,7 +151,7 @@ func TestSettingsThatCannotBeStoredAreInForceAndTheOperatorIsTold(t *testing.T) 
 	}
 	_, err := h.Configure(operator, atOnce("a", 3, ""))
 	if f := core.AsFault(err); !errors.Is(err, full) || f.Code != core.CodeInternal || !strings.Contains(f.Message, "in force") {
-		t.Errorf("got %v, want it told that they end with the hub", err)
+		t.Errorf("got %v, want an error that they end with the hub", err)
 	}
 	if a, _ := h.Agent("a"); a.MaxConcurrent != 3 || len(kept) != 1 || kept[0]["a"].MaxConcurrent != 3 {
 		t.Errorf("got %d at once and %v to keep, want 3", a.MaxConcurrent, kept)

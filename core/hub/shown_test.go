@@ -52,7 +52,7 @@ func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
 		caller.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"go"}`))
 		g.given(agent)
 		g.report(agent, second, core.Text{Text: "late"}, core.Done{})
-		g.report(agent, g.given(agent), core.Done{Text: "told"})
+		g.report(agent, g.given(agent), core.Done{Text: "shown"})
 		g.wantKinds("beyond the limit", g.events(asker), "opened", "assigned", "text")
 		if got := second.State(); got != task.Running {
 			t.Errorf("beyond the limit: got the task %s, want running", got)
@@ -61,7 +61,7 @@ func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
 			t.Errorf("beyond the limit: got the answer %q with the end %s, want the text alone", got.Text, got.End)
 		}
 		if got := first.State(); got != task.Ended {
-			t.Errorf("an end that was told: got the task %s, want ended", got)
+			t.Errorf("an end that was shown: got the task %s, want ended", got)
 		}
 		if b, ok := g.batch(caller); ok {
 			t.Errorf("beyond the limit: got %+v for the tool, want nothing", b)
@@ -107,15 +107,15 @@ func TestNoEndIsToldThatTheJournalNeverTook(t *testing.T) {
 		if err := h.Close(t.Context(), "over"); err == nil {
 			t.Error("closing: got no error, want that of the journal")
 		}
-		var told []core.Event
+		var shown []core.Event
 		for {
 			b, err := asker.Next(t.Context())
 			if err != nil {
 				break
 			}
-			told = append(told, b.Events...)
+			shown = append(shown, b.Events...)
 		}
-		g.wantKinds("told", told, "opened", "assigned", "text")
+		g.wantKinds("shown", shown, "opened", "assigned", "text")
 	})
 }
 
@@ -125,13 +125,13 @@ func TestTheJournalKeepsUpAndNoEndWaits(t *testing.T) {
 		for range 20 {
 			task := g.ask(asker, "a")
 			g.report(agent, task, core.Done{Text: "x"})
-			g.wantKinds("told", g.events(asker), "opened", "assigned", "done")
+			g.wantKinds("shown", g.events(asker), "opened", "assigned", "done")
 			g.sleep(10 * time.Millisecond)
 		}
 	})
 }
 
-// A journal that goes on is less far behind, though it does not have the end yet.
+// A journal that continues is less far behind, although it does not have the end yet.
 func TestAnEndThatOneReaderGetsReachesAll(t *testing.T) {
 	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *testHub, _ *slow) {
 		agent, asker, caller := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 3 }), g.connect("asker"), g.agent("caller", able)
@@ -143,7 +143,7 @@ func TestAnEndThatOneReaderGetsReachesAll(t *testing.T) {
 		caller.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"go"}`))
 		g.given(agent)
 		g.report(agent, asked, core.Done{Text: "x"})
-		g.report(agent, g.given(agent), core.Done{Text: "told"})
+		g.report(agent, g.given(agent), core.Done{Text: "shown"})
 		g.wantKinds("beyond the limit", g.events(asker), "opened", "assigned")
 
 		g.sleep(150 * time.Millisecond) // the journal writes what is that old

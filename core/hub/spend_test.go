@@ -206,17 +206,17 @@ func TestAnAgentIsWarnedOfABudgetOncePerTask(t *testing.T) {
 		if got := injections(three); len(got) != 0 {
 			t.Errorf("who takes no injections: got %q, want nothing", got)
 		}
-		told := 0
+		warned := 0
 		for _, e := range g.events(takes) {
 			if in, ok := e.Body.(core.Injected); ok {
-				told++
+				warned++
 				if in.Priority != core.InjectionImmediate || in.Source != "system" || in.ID == "" {
 					t.Errorf("got %+v, want it at once, from the system", in)
 				}
 			}
 		}
-		if told != 2 {
-			t.Errorf("got %d warnings said to the agent, want one in each task", told)
+		if warned != 2 {
+			t.Errorf("got %d warnings to the agent, want one in each task", warned)
 		}
 		for _, e := range g.events(deaf) {
 			if e.Body.Kind() == core.KindInjected {
@@ -274,7 +274,7 @@ func TestUsageBeforeARetryCountsForItsAgent(t *testing.T) {
 	})
 }
 
-// A hub that starts anew has the usage and the budgets of the one before, however
+// A restarted hub has the usage and the budgets of the one before, however
 // often: what tasks say in the journal is not counted again.
 func TestUsageCountsOnceAfterEveryStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -261,7 +261,7 @@ func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
 		notice := g.open(asker, core.Request{Intent: core.IntentNotify, To: core.ToAgent("p"), Notice: &core.Notice{Topic: "thanks"}})
 		polite.Delivered(notice.ID())
 		g.wantFault("its reply", polite.Report(notice.ID(), core.Text{Text: "you are welcome"}, nil), core.CodeConflict)
-		g.wantKinds("who told it reads", g.events(asker), "opened", "assigned", "done")
+		g.wantKinds("the publisher read", g.events(asker), "opened", "assigned", "done")
 		next := g.ask(asker, "p")
 		if got := next.State(); got != task.Queued {
 			t.Errorf("while it still replies: got %s, want queued", got)

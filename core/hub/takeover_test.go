@@ -67,7 +67,7 @@ func TestWhichOfTwoConnectionsHasAnIDDependsOnTheirPrincipals(t *testing.T) {
 					t.Fatalf("got %v and %q, want the newer one in", err, a.Name)
 				}
 				if _, err := first.Next(g.t.Context()); err == nil || core.AsFault(err).Code != core.CodeConflict || !strings.Contains(err.Error(), "newer connection") {
-					t.Errorf("the older one is told %v, want that a newer connection took its place", err)
+					t.Errorf("the older one got %v, want that a newer connection took its place", err)
 				}
 			})
 		})

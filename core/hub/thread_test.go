@@ -106,9 +106,9 @@ func TestAThreadHasOnlyAnsweredTurns(t *testing.T) {
 		failed, cancelled := g.open(asker, inT), g.open(asker, inT)
 		g.report(a, failed, core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")})
 		g.report(a, cancelled, core.Cancelled{})
-		told := inT
-		told.Intent, told.Notice = core.IntentNotify, &core.Notice{Topic: "tea"}
-		a.Delivered(g.open(asker, told).ID())
+		notice := inT
+		notice.Intent, notice.Notice = core.IntentNotify, &core.Notice{Topic: "tea"}
+		a.Delivered(g.open(asker, notice).ID())
 		if got := g.hub.Turns("t"); got != nil {
 			t.Errorf("got %q, want nothing", turns(got))
 		}
@@ -127,7 +127,7 @@ func (f atTheEnd) Appended(_ core.TaskID, e core.Event) {
 	}
 }
 
-// Whoever hears that a task is done may ask on in the same moment: the turn stands in
+// Whoever reads that a task is done may ask again at once: the turn is in
 // the thread by then.
 func TestAnAnswerIsInItsThreadOnceItsEndIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

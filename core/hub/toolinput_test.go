@@ -197,3 +197,13 @@ func FuzzToolInput(f *testing.F) {
 		})
 	})
 }
+
+func TestADecodingErrorShowsAFaultWithoutItsCode(t *testing.T) {
+	var v struct {
+		To core.Address `json:"to"`
+	}
+	const want = `to: address "domain:": a part of the domain is empty; write domain:family.calendar`
+	if err := strictjson.Decode([]byte(`{"to":"domain:"}`), strictjson.Limits{}, &v); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

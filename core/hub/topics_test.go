@@ -290,12 +290,12 @@ func TestPeersThatAnswerEachOtherByTopicsStop(t *testing.T) {
 		g.mustPublish(a, "from.a")
 		turns := 0
 		for ; turns < 50; turns++ {
-			who, hears, tells := b, "from.a", "from.b"
+			who, receives, publishes := b, "from.a", "from.b"
 			if turns%2 == 1 {
-				who, hears, tells = a, "from.b", "from.a"
+				who, receives, publishes = a, "from.b", "from.a"
 			}
-			g.wantNotices(who, true, hears)
-			if _, err := g.publish(who, tells, core.ToHub()); err != nil {
+			g.wantNotices(who, true, receives)
+			if _, err := g.publish(who, publishes, core.ToHub()); err != nil {
 				g.wantFault("in the end", err, core.CodeLoop)
 				break
 			}

@@ -253,7 +253,7 @@ func TestWithAFailingJournalMemoryFillsAndRequestsAreRefused(t *testing.T) {
 	})
 }
 
-// moody is a journal that refuses until it is told not to.
+// moody is a journal that fails while it is set to.
 type moody struct {
 	*journal.Memory
 	refuse atomic.Bool
@@ -296,7 +296,7 @@ func TestAStoppingHubTellsEverySessionAndLetsTasksFinish(t *testing.T) {
 		}()
 		synctest.Wait()
 		if b, ok := g.batch(asker); !ok || b.Draining != "maintenance" {
-			t.Errorf("got %+v, want to be told of the maintenance", b)
+			t.Errorf("got %+v, want the maintenance", b)
 		}
 		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "one more"}, hub.OpenOptions{})
 		g.wantFault("a request to a stopping hub", err, core.CodeUnreachable)
