@@ -17,21 +17,16 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// Error texts that existing agents match (specification, section RegisterAgent).
-const (
-	textRegisterFirst = "first message must be RegisterAgent"
-	textIDRequired    = "agent_id is required"
-)
-
-// register handles the first message. Its error ends the stream.
+// register handles the first message. Its error ends the stream, with the texts that
+// existing agents match (specification, section RegisterAgent).
 func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
 	p, ok := m.GetPayload().(*pb.AgentMessage_Register)
 	if !ok {
-		return wire.Reason(codes.InvalidArgument, textRegisterFirst)
+		return wire.Reason(codes.InvalidArgument, "first message must be RegisterAgent")
 	}
 	s.stopRegisterTimer()
 	if p.Register.GetAgentId() == "" {
-		return wire.Reason(codes.InvalidArgument, textIDRequired)
+		return wire.Reason(codes.InvalidArgument, "agent_id is required")
 	}
 	card, ext, err := wire.CardOf(p.Register)
 	if err != nil {

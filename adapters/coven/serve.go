@@ -17,6 +17,24 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
+// Service is the gRPC service coven.CovenControl.
+type Service struct {
+	pb.UnimplementedCovenControlServer
+	accept func(pb.CovenControl_AgentStreamServer) error
+}
+
+// NewService returns a service that passes each stream to accept, which turns it into a
+// connection for [Serve] and returns the status of the stream. The stream ends when accept
+// returns.
+func NewService(accept func(pb.CovenControl_AgentStreamServer) error) *Service {
+	return &Service{accept: accept}
+}
+
+// AgentStream implements CovenControl.
+func (s *Service) AgentStream(stream pb.CovenControl_AgentStreamServer) error {
+	return s.accept(stream)
+}
+
 // Serve holds the connection of one agent from RegisterAgent to the end and returns why it
 // ended. Code and Text of the reason are the gRPC status of the stream, where the
 // specification names one. When Serve returns, the connection is closed, the agent has
@@ -114,24 +132,15 @@ type injection struct {
 // to be called again. It runs in the delivery goroutine.
 func (s *session) handleBatch(ctx context.Context, b hub.Batch, end error) bool {
 	if end != nil {
-		s.leave(ctx, end)
+		f := core.AsFault(end)
+		if ctx.Err() == nil && s.shutdown(ctx, f.Message) == nil {
+			s.link.Close(*wire.ReasonOf(f))
+		}
 		return false
 	}
 	s.link.Hold()
 	defer s.link.Flush()
 	return s.peer.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) }) == nil // an error means that the link is closed
-}
-
-// leave closes the connection after the hub has ended the session.
-func (s *session) leave(ctx context.Context, why error) {
-	if ctx.Err() != nil {
-		return
-	}
-	f := core.AsFault(why)
-	if err := s.shutdown(ctx, f.Message); err != nil {
-		return
-	}
-	s.link.Close(*wire.ReasonOf(f))
 }
 
 // shutdownIfIdle sends Shutdown once the hub is stopping and the agent has nothing left to

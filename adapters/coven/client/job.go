@@ -103,9 +103,6 @@ func (w *worker) report(ctx context.Context, j *job, b core.Body) error {
 // sendBody sends the messages for a body. It blocks for room in the queue until ctx ends or
 // the link is closed.
 func (w *worker) sendBody(ctx context.Context, request string, b core.Body, hasText bool) error {
-	if a, ok := b.(core.InjectionAnswered); ok {
-		return w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: wire.AckOf(a)}})
-	}
 	if native(b) {
 		return w.sendResponse(ctx, request, b)
 	}

@@ -53,7 +53,11 @@ func Work(ctx context.Context, conn link.Conn[*pb.ServerMessage, *pb.AgentMessag
 		calls:     make(map[string]chan *pb.PackToolResult),
 		approvals: make(map[string][]chan core.ApprovalDecided),
 	}
-	register, err := w.registration()
+	features := []string{wire.FeatureUsage, wire.FeatureToolStates, wire.FeatureCancellation, wire.FeatureRegistrationError, wire.FeatureFaultCodes}
+	if opts.Injected != nil {
+		features = append(features, wire.FeatureInjection)
+	}
+	register, err := wire.RegisterOf(card, features...)
 	if err == nil && proto.Size(register) > maxMessageBytes {
 		err = core.NewFault(core.CodeTooLarge, "the card has %d bytes, the hub accepts %d", proto.Size(register), maxMessageBytes)
 	}
@@ -99,14 +103,6 @@ type worker struct {
 	calls     map[string]chan *pb.PackToolResult
 	approvals map[string][]chan core.ApprovalDecided // by tool id, in the order of the requests
 	leaving   bool                                   // Shutdown was received
-}
-
-func (w *worker) registration() (*pb.RegisterAgent, error) {
-	features := []string{wire.FeatureUsage, wire.FeatureToolStates, wire.FeatureCancellation, wire.FeatureRegistrationError, wire.FeatureFaultCodes}
-	if w.opts.Injected != nil {
-		features = append(features, wire.FeatureInjection)
-	}
-	return wire.RegisterOf(w.card, features...)
 }
 
 // send queues a message. It returns a too_large Fault for one that would end the stream,
