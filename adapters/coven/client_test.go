@@ -327,30 +327,24 @@ func TestAHandlerAsksOtherAgentsWithTheToolsOfTheHub(t *testing.T) {
 	})
 }
 
-func TestToolsAndApprovalsNeedTheContextOfAHandler(t *testing.T) {
+func TestToolsNeedTheContextOfAHandler(t *testing.T) {
 	if _, err := covenclient.CallTool(context.Background(), "agents_list", nil); !isFault(err, core.CodeInvalid) {
 		t.Errorf("CallTool: got %v, want an invalid Fault", err)
 	}
-	if _, err := covenclient.AwaitApproval(context.Background(), "t"); !isFault(err, core.CodeInvalid) {
-		t.Errorf("AwaitApproval: got %v, want an invalid Fault", err)
-	}
 }
 
-func TestAHandlerWaitsForTheApprovalItRequested(t *testing.T) {
+func TestAnAgentGetsTheDecisionThatItsHandlerRequested(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
-		hire(t, h, core.Card{ID: "a"}, func(ctx context.Context, _ core.Request, say func(core.Body) error) error {
+		decided := make(chan core.ApprovalDecided, 1)
+		hireWith(t, h, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 			if err := say(core.ApprovalRequested{ID: "t", Name: "rm", Input: "{}"}); err != nil {
 				return err
 			}
-			d, err := covenclient.AwaitApproval(ctx, "t")
-			if err != nil {
-				return err
-			}
-			if !d.Approved || !d.All {
+			if d := <-decided; d.ID != "t" || !d.Approved || !d.All {
 				t.Errorf("got %+v, want it approved, with all later ones", d)
 			}
 			return nil
-		})
+		}, covenclient.WorkOptions{Decided: func(d core.ApprovalDecided) { decided <- d }})
 		q := ask(t, h)
 		task := q.question("a", "x")
 		q.until(task, core.KindApprovalRequested)

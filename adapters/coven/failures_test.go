@@ -52,23 +52,21 @@ func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 				executed := 0
-				hire(t, h, core.Card{ID: "a"}, func(ctx context.Context, _ core.Request, say func(core.Body) error) error {
+				decided := make(chan core.ApprovalDecided, 1)
+				hireWith(t, h, core.Card{ID: "a"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 					if err := say(core.ToolCall{ID: "t1", Name: "rm", Input: `{"all":true}`}); err != nil {
 						return err
 					}
 					if err := say(core.ApprovalRequested{ID: "t1", Name: "rm", Input: `{"all":true}`}); err != nil {
 						return err
 					}
-					d, err := covenclient.AwaitApproval(ctx, "t1")
-					if err != nil {
-						return err
-					}
+					d := <-decided
 					if !d.Approved {
 						return say(core.ToolState{ID: d.ID, State: core.ToolDenied})
 					}
 					executed++
 					return say(core.ToolResult{ID: d.ID, Output: "removed"})
-				})
+				}, covenclient.WorkOptions{Decided: func(d core.ApprovalDecided) { decided <- d }})
 				r := ask(t, h)
 				task := r.question("a", "clean up")
 				r.until(task, core.KindApprovalRequested)

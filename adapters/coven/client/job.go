@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
@@ -19,8 +18,6 @@ type job struct {
 	mu      sync.Mutex
 	ended   bool // its end was sent
 	hasText bool // text was sent
-
-	decisions map[string]chan core.ApprovalDecided // by tool id; guarded by worker.mu, made when needed
 }
 
 func (j *job) id() string { return j.message.GetRequestId() }
@@ -53,22 +50,8 @@ func (w *worker) run(ctx context.Context, _ string, j *job) {
 	}
 	// When the connection is lost the hub has ended the task already.
 	_ = w.report(ctx, j, end)
-	w.forget(j)
-}
-
-// forget releases the slot of a request, and leaves if it was the last one.
-func (w *worker) forget(j *job) {
 	w.tasks.Release(j.id())
-	w.mu.Lock()
-	for id, own := range j.decisions {
-		w.approvals[id] = slices.DeleteFunc(w.approvals[id], func(c chan core.ApprovalDecided) bool { return c == own })
-		if len(w.approvals[id]) == 0 {
-			delete(w.approvals, id)
-		}
-	}
-	leaving := w.leaving
-	w.mu.Unlock()
-	if leaving {
+	if w.leaving.Load() {
 		w.leave()
 	}
 }
@@ -90,9 +73,6 @@ func (w *worker) report(ctx context.Context, j *job, b core.Body) error {
 		return core.NewFault(core.CodeConflict, "the request has ended: %s comes too late", b.Kind())
 	case ctx.Err() != nil && !ends:
 		return context.Cause(ctx)
-	}
-	if a, ok := b.(core.ApprovalRequested); ok {
-		w.expectDecision(j, a.ID)
 	}
 	if ends {
 		ctx = context.WithoutCancel(ctx) // the end of a cancelled request is still due

@@ -35,12 +35,15 @@ type WorkOptions struct {
 	// Injected is called with injected context and returns whether it was accepted and, if
 	// not, why. Nil for an agent that does not declare injection.
 	Injected func(core.Injected) (accepted bool, reason string)
+	// Decided is called with the decision on a tool call for which a handler has reported
+	// [core.ApprovalRequested]. Nil for none.
+	Decided func(core.ApprovalDecided)
 }
 
 // Work is the agent's end of the dialect: it registers with the card and runs handle for
 // each request, up to card.MaxConcurrent at once, until the connection ends. The context of
 // a handler ends when its request is cancelled and when the connection is lost; [CallTool]
-// and [AwaitApproval] take that context.
+// takes that context.
 //
 // It returns nil when the hub sent Shutdown or ended the stream normally, a Fault when the
 // hub rejected the agent (conflict: the id is taken), the cause of ctx when that ended, and
@@ -50,8 +53,7 @@ func Work(ctx context.Context, conn link.Conn[*pb.ServerMessage, *pb.AgentMessag
 	card.MaxConcurrent = max(card.MaxConcurrent, 1)
 	w := &worker{
 		card: card, handle: handle, opts: opts,
-		calls:     make(map[string]chan *pb.PackToolResult),
-		approvals: make(map[string][]chan core.ApprovalDecided),
+		calls: make(map[string]chan *pb.PackToolResult),
 	}
 	features := []string{wire.FeatureUsage, wire.FeatureToolStates, wire.FeatureCancellation, wire.FeatureRegistrationError, wire.FeatureFaultCodes}
 	if opts.Injected != nil {
@@ -99,10 +101,10 @@ type worker struct {
 	joined   bool
 	rejected *core.Fault
 
-	mu        sync.Mutex
-	calls     map[string]chan *pb.PackToolResult
-	approvals map[string][]chan core.ApprovalDecided // by tool id, in the order of the requests
-	leaving   bool                                   // Shutdown was received
+	leaving atomic.Bool // Shutdown was received
+
+	mu    sync.Mutex
+	calls map[string]chan *pb.PackToolResult // by request id
 }
 
 // send queues a message. It returns a too_large Fault for one that would end the stream,
@@ -151,7 +153,9 @@ func (w *worker) receive(ctx context.Context, m *pb.ServerMessage) error {
 	case *pb.ServerMessage_InjectContext:
 		return w.inject(ctx, p.InjectContext)
 	case *pb.ServerMessage_ToolApproval:
-		w.decide(p.ToolApproval)
+		if w.opts.Decided != nil {
+			w.opts.Decided(wire.DecisionOf(p.ToolApproval))
+		}
 	case *pb.ServerMessage_PackToolResult:
 		w.mu.Lock()
 		answer := w.calls[p.PackToolResult.GetRequestId()]
@@ -209,25 +213,9 @@ func (w *worker) inject(ctx context.Context, m *pb.InjectContext) error {
 	return w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: wire.AckOf(answer)}})
 }
 
-// decide passes a decision to the handler that asked for it first.
-func (w *worker) decide(m *pb.ToolApprovalResponse) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	waiting := w.approvals[m.GetId()]
-	if len(waiting) == 0 {
-		return
-	}
-	waiting[0] <- wire.DecisionOf(m)
-	if w.approvals[m.GetId()] = waiting[1:]; len(waiting) == 1 {
-		delete(w.approvals, m.GetId())
-	}
-}
-
 // leave closes the connection once no request is left (specification, section Shutdown).
 func (w *worker) leave() {
-	w.mu.Lock()
-	w.leaving = true
-	w.mu.Unlock()
+	w.leaving.Store(true)
 	if w.tasks.Len() == 0 {
 		w.link.Close(link.Reason{Cause: link.Normal, Text: "shutdown"})
 	}
@@ -238,7 +226,7 @@ func (w *worker) outcome(ctx context.Context, r link.Reason) error {
 	switch {
 	case w.rejected != nil:
 		return w.rejected
-	case w.leaving:
+	case w.leaving.Load():
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -30,8 +30,7 @@ func stream(t testing.TB, messages ...*pb.ServerMessage) []byte {
 	return b.Bytes()
 }
 
-// FuzzAHubMaySendAnything sends anything to an agent that asks for
-// approval and for tools: its Work returns, with a reason, once the hub hangs up.
+// FuzzAHubMaySendAnything sends anything to an agent that asks for approvals and tools: its Work returns, with a reason, once the hub hangs up.
 func FuzzAHubMaySendAnything(f *testing.F) {
 	welcome := &pb.ServerMessage{Payload: &pb.ServerMessage_Welcome{Welcome: &pb.Welcome{AgentId: "a"}}}
 	request := func(id string) *pb.ServerMessage {
@@ -57,9 +56,17 @@ func FuzzAHubMaySendAnything(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			server, agent := coretest.ProtoPipe[pb.AgentMessage, pb.ServerMessage](4)
 			worked := make(chan error, 1)
+			decided := make(demanding, 1)
 			go func() {
-				worked <- client.Work(context.Background(), agent, core.Card{ID: "a", MaxConcurrent: 2}, demanding,
-					client.WorkOptions{Injected: func(in core.Injected) (bool, string) { return in.Content != "", in.Source }})
+				worked <- client.Work(context.Background(), agent, core.Card{ID: "a", MaxConcurrent: 2}, decided.handle, client.WorkOptions{
+					Injected: func(in core.Injected) (bool, string) { return in.Content != "", in.Source },
+					Decided: func(d core.ApprovalDecided) {
+						select {
+						case decided <- d:
+						default: // nobody waits
+						}
+					},
+				})
 			}()
 			received := make(chan struct{})
 			go func() {
@@ -89,15 +96,20 @@ func FuzzAHubMaySendAnything(f *testing.F) {
 	})
 }
 
-// demanding asks for an approval and a tool for every request.
-func demanding(ctx context.Context, r core.Request, say func(core.Body) error) error {
+// demanding is the decisions for a handler that asks for an approval and a tool for every
+// request.
+type demanding chan core.ApprovalDecided
+
+func (c demanding) handle(ctx context.Context, r core.Request, say func(core.Body) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := say(core.ApprovalRequested{ID: "tool", Name: "n"}); err != nil {
 		return err
 	}
-	if _, err := client.AwaitApproval(ctx, "tool"); err != nil {
-		return err
+	select {
+	case <-c:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	if _, err := client.CallTool(ctx, "agents_list", nil); err != nil {
 		return err

@@ -189,11 +189,11 @@ func (h *testHub) handleEvents(ctx context.Context, in instruction, say func(cor
 		if err != nil {
 			return several(core.ToolResult{ID: in.key, Output: core.AsFault(err).Message, IsError: true}, core.Text{Text: noLeave})
 		}
-		d, err := covenclient.AwaitApproval(ctx, in.key)
+		approved, err := h.wait(ctx, in.key+" decided")
 		switch {
 		case err != nil:
-			return err
-		case !d.Approved:
+			return context.Cause(ctx)
+		case approved != true:
 			return core.NewFault(core.CodeNotAuthorized, "the tool was denied")
 		}
 		return several(core.ToolResult{ID: in.key, Output: "gone"}, core.Text{Text: leaveGiven})
@@ -215,10 +215,13 @@ func (h *testHub) handleEvents(ctx context.Context, in instruction, say func(cor
 func (h *testHub) join(ctx context.Context, dialect string, to client.Hub, card core.Card) error {
 	switch dialect {
 	case coven.Name:
-		return client.JoinCovenWith(ctx, to, card, h.handle, covenclient.WorkOptions{Injected: func(in core.Injected) (bool, string) {
-			h.injected(in.Content)
-			return true, ""
-		}})
+		return client.JoinCovenWith(ctx, to, card, h.handle, covenclient.WorkOptions{
+			Injected: func(in core.Injected) (bool, string) {
+				h.injected(in.Content)
+				return true, ""
+			},
+			Decided: func(d core.ApprovalDecided) { h.signal(d.ID+" decided", d.Approved) },
+		})
 	case acp.Dialect:
 		return client.JoinACPWith(ctx, to, card, h.handle, acpclient.WorkOptions{Notice: h.noticed, Link: client.LinkOptions, Log: h.log})
 	}
