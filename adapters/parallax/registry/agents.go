@@ -18,13 +18,13 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 )
 
-// agentOf is an agent of whatever dialect as the registry shows it. It is asked through
-// the hub, which its endpoint says.
+// agentOf returns the registration of an agent of any dialect. Its endpoint is no address,
+// since the agent is asked through the hub.
 func agentOf(a hub.AgentStatus) *pb.AgentRegistration {
 	m := &pb.AgentRegistration_Metadata{Labels: map[string]string{}}
 	for name, raw := range a.Metadata {
 		text := string(raw)
-		_ = json.Unmarshal(raw, &text) // what is no text is told as its JSON
+		_ = json.Unmarshal(raw, &text) // any other value stays JSON
 		switch name {
 		case "version":
 			m.Version = text
@@ -65,14 +65,14 @@ func (r *Registry) GetAgent(_ context.Context, in *pb.GetAgentRequest) (*pb.Agen
 	return agentOf(a), nil
 }
 
-// mostListed is how many agents one answer has at most.
-const mostListed = 1000
+// maxListed is the maximum number of agents in one response.
+const maxListed = 1000
 
-// ListAgents implements [pb.RegistryServer]. The token by which a list goes on is the
-// id of the agent that it stopped at.
+// ListAgents implements [pb.RegistryServer]. The continuation token is the id of the last
+// agent in a response.
 func (r *Registry) ListAgents(_ context.Context, in *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
 	out := &pb.ListAgentsResponse{}
-	limit := mostListed
+	limit := maxListed
 	if n := int(in.GetLimit()); n > 0 {
 		limit = min(n, limit)
 	}
@@ -93,8 +93,8 @@ func (r *Registry) ListAgents(_ context.Context, in *pb.ListAgentsRequest) (*pb.
 	return out, nil
 }
 
-// watchEvery is how often the registry looks who is here, as that of Parallax does.
-const watchEvery = 2 * time.Second
+// watchInterval is the time between two polls of Watch, as in Parallax.
+const watchInterval = 2 * time.Second
 
 // Watch implements [pb.RegistryServer]. It ends with the hub.
 func (r *Registry) Watch(in *pb.WatchRequest, out grpc.ServerStreamingServer[pb.WatchEvent]) error {
@@ -122,9 +122,9 @@ func (r *Registry) Watch(in *pb.WatchRequest, out grpc.ServerStreamingServer[pb.
 	}
 }
 
-// pause waits until it is time to look again. It returns why there is nothing more to see.
+// pause waits for the next poll. The error is the status that ends the stream.
 func pause(ctx context.Context, watcher *hub.Session) error {
-	until, cancel := context.WithTimeout(ctx, watchEvery)
+	until, cancel := context.WithTimeout(ctx, watchInterval)
 	defer cancel()
 	for {
 		_, err := watcher.Next(until)
@@ -139,23 +139,23 @@ func pause(ctx context.Context, watcher *hub.Session) error {
 	}
 }
 
-// changes are what became of those who were here, by id.
+// changes returns the events between two polls, which map ids to agents.
 func changes(before, now map[string]*pb.AgentRegistration) (all []*pb.WatchEvent) {
 	at := timestamppb.Now()
-	say := func(kind pb.WatchEvent_EventType, a *pb.AgentRegistration) {
+	add := func(kind pb.WatchEvent_EventType, a *pb.AgentRegistration) {
 		all = append(all, &pb.WatchEvent{Type: kind, Agent: a, Timestamp: at})
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if now[id] == nil {
-			say(pb.WatchEvent_DELETED, before[id])
+			add(pb.WatchEvent_DELETED, before[id])
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(now)) {
 		switch was := before[id]; {
 		case was == nil:
-			say(pb.WatchEvent_ADDED, now[id])
+			add(pb.WatchEvent_ADDED, now[id])
 		case !proto.Equal(was, now[id]):
-			say(pb.WatchEvent_MODIFIED, now[id])
+			add(pb.WatchEvent_MODIFIED, now[id])
 		}
 	}
 	return all

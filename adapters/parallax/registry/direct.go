@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -21,69 +22,68 @@ import (
 	"github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
-// The bounds of one agent: how many calls run at once, and how many messages of it wait
-// to be read.
+// The bounds of one agent: its concurrent calls, and its messages that wait to be read.
 const (
-	mostCalls = 64
-	mostHeard = mostCalls + 2
+	maxCalls    = 64
+	maxIncoming = maxCalls + 2
 )
 
-// direct is a stream of the gateway that calls an agent which is a server itself.
-type direct struct {
+// directStream is a stream of the gateway for an agent that is a gRPC server itself
+// (direct mode of Parallax): a task becomes a call of the agent, and its response an
+// answer.
+type directStream struct {
 	agent confidence.ConfidenceAgentClient
-	base  context.Context //nolint:containedctx // the calls live as long as the stream, not as what began it
+	base  context.Context //nolint:containedctx // calls end with the stream, not with the call that began it
 	stop  context.CancelFunc
 
-	heard chan *gateway.AgentToControlPlane // what the agent says
-	work  chan job                          // for a caller that is free
-	acked chan *gateway.ServerAck           // the answer to the hello
-	group sync.WaitGroup                    // of callers
+	incoming chan *gateway.AgentToControlPlane // messages of the agent
+	calls    chan call                         // for an idle caller
+	acked    chan *gateway.ServerAck           // the answer to the hello
+	group    sync.WaitGroup                    // of callers
 
 	mu      sync.Mutex
 	callers int
 	running map[string]context.CancelFunc // by task
 }
 
-// job is a message for a caller. life is that of the call for a task: it may be cancelled
-// before there is a caller for it.
-type job struct {
+// call is a message for a caller. ctx is that of a task, which may be cancelled before
+// there is a caller for it.
+type call struct {
 	message *gateway.ControlPlaneToAgent
-	life    context.Context //nolint:containedctx // it is the life of the call, which ends with it
+	ctx     context.Context //nolint:containedctx // it ends with the call
 }
 
-// newDirect makes a stream on which the hello has been said. It lives until its Close.
-func newDirect(agent confidence.ConfidenceAgentClient, hello *gateway.AgentHello) *direct {
-	d := &direct{
-		agent: agent, heard: make(chan *gateway.AgentToControlPlane, mostHeard), work: make(chan job),
+// newDirectStream returns a stream on which the agent has sent hello. It lives until
+// Close.
+func newDirectStream(agent confidence.ConfidenceAgentClient, hello *gateway.AgentHello) *directStream {
+	d := &directStream{
+		agent: agent, incoming: make(chan *gateway.AgentToControlPlane, maxIncoming), calls: make(chan call),
 		acked: make(chan *gateway.ServerAck, 1), running: map[string]context.CancelFunc{},
 	}
 	d.base, d.stop = context.WithCancel(context.Background())
-	d.heard <- &gateway.AgentToControlPlane{RequestId: "hello-" + hello.AgentId, Payload: &gateway.AgentToControlPlane_Hello{Hello: hello}}
+	d.incoming <- &gateway.AgentToControlPlane{RequestId: "hello-" + hello.AgentId, Payload: &gateway.AgentToControlPlane_Hello{Hello: hello}}
 	return d
 }
 
-// lives notes that the agent has given a sign of life. One that waits to be read says it
-// as well.
-func (d *direct) lives() {
+// heartbeat adds a heartbeat of the agent, unless other messages wait, which show as well
+// that it is alive.
+func (d *directStream) heartbeat() {
 	beat := &gateway.AgentToControlPlane{Payload: &gateway.AgentToControlPlane_Heartbeat{Heartbeat: &gateway.AgentHeartbeat{Status: "healthy"}}}
 	select {
-	case d.heard <- beat:
+	case d.incoming <- beat:
 	default:
 	}
 }
 
-// leave ends the stream as an agent does that leaves in good order.
-func (d *direct) leave() { d.stop() }
-
 // Receive implements [link.Conn].
-func (d *direct) Receive(ctx context.Context) (*gateway.AgentToControlPlane, error) {
+func (d *directStream) Receive(ctx context.Context) (*gateway.AgentToControlPlane, error) {
 	select {
-	case m := <-d.heard:
+	case m := <-d.incoming:
 		return m, nil
 	default:
 	}
 	select {
-	case m := <-d.heard:
+	case m := <-d.incoming:
 		return m, nil
 	case <-d.base.Done():
 		return nil, io.EOF
@@ -93,12 +93,12 @@ func (d *direct) Receive(ctx context.Context) (*gateway.AgentToControlPlane, err
 }
 
 // Send implements [link.Conn].
-func (d *direct) Send(ctx context.Context, m *gateway.ControlPlaneToAgent) error {
+func (d *directStream) Send(ctx context.Context, m *gateway.ControlPlaneToAgent) error {
 	switch p := m.GetPayload().(type) {
 	case *gateway.ControlPlaneToAgent_Ack:
 		select {
 		case d.acked <- p.Ack:
-		default: // there is one
+		default: // the first counts
 		}
 		return nil
 	case *gateway.ControlPlaneToAgent_CancelTask:
@@ -109,37 +109,37 @@ func (d *direct) Send(ctx context.Context, m *gateway.ControlPlaneToAgent) error
 		}
 		return nil
 	case *gateway.ControlPlaneToAgent_TaskRequest:
-		life, cancel := context.WithCancel(d.base)
+		taskCtx, cancel := context.WithCancel(d.base)
 		d.mu.Lock()
 		d.running[p.TaskRequest.GetTaskId()] = cancel
 		d.mu.Unlock()
-		err := d.hand(ctx, job{m, life})
+		err := d.enqueue(ctx, call{m, taskCtx})
 		if err != nil {
-			d.forget(p.TaskRequest)
+			d.endTask(p.TaskRequest)
 		}
 		return err
 	case *gateway.ControlPlaneToAgent_Ping:
-		return d.hand(ctx, job{message: m})
+		return d.enqueue(ctx, call{message: m})
 	}
-	return nil // threads, of which the hub starts none
+	return nil // the hub starts no threads
 }
 
-// hand gives a message to a caller: one that is free, else a new one, else the first
-// that will be.
-func (d *direct) hand(ctx context.Context, j job) error {
+// enqueue passes a call to an idle caller, else to a new one, else to the first that
+// becomes idle.
+func (d *directStream) enqueue(ctx context.Context, c call) error {
 	select {
-	case d.work <- j:
+	case d.calls <- c:
 		return nil
 	default:
 	}
 	d.mu.Lock()
-	if d.base.Err() == nil && d.callers < mostCalls {
+	if d.base.Err() == nil && d.callers < maxCalls {
 		d.callers++
-		d.group.Go(d.call)
+		d.group.Go(d.callAgent)
 	}
 	d.mu.Unlock()
 	select {
-	case d.work <- j:
+	case d.calls <- c:
 		return nil
 	case <-d.base.Done():
 		return net.ErrClosed
@@ -148,36 +148,31 @@ func (d *direct) hand(ctx context.Context, j job) error {
 	}
 }
 
-// call makes one call after the other until the stream ends.
-func (d *direct) call() {
+// callAgent makes calls until the stream ends.
+func (d *directStream) callAgent() {
 	for {
 		select {
 		case <-d.base.Done():
 			return
-		case j := <-d.work:
-			if t := j.message.GetTaskRequest(); t != nil {
-				d.say(d.analyze(j.life, j.message.GetRequestId(), t))
-				d.forget(t)
-			} else if d.healthy() {
-				d.lives()
+		case c := <-d.calls:
+			t := c.message.GetTaskRequest()
+			if t == nil {
+				if d.healthy() {
+					d.heartbeat()
+				}
+				continue
 			}
+			select {
+			case d.incoming <- d.analyze(c.ctx, c.message.GetRequestId(), t):
+			case <-d.base.Done():
+			}
+			d.endTask(t)
 		}
 	}
 }
 
-func (d *direct) say(m *gateway.AgentToControlPlane) {
-	select {
-	case d.heard <- m:
-	case <-d.base.Done():
-	}
-}
-
-// patience is how much longer than a task has a call may take: the end of its time is the
-// hub's to tell.
-const patience = time.Second
-
-// forget ends the call for a task.
-func (d *direct) forget(t *gateway.TaskRequest) {
+// endTask cancels the call of a task.
+func (d *directStream) endTask(t *gateway.TaskRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if cancel := d.running[t.GetTaskId()]; cancel != nil {
@@ -186,11 +181,15 @@ func (d *direct) forget(t *gateway.TaskRequest) {
 	}
 }
 
-// analyze has the agent answer a task.
-func (d *direct) analyze(ctx context.Context, request string, t *gateway.TaskRequest) *gateway.AgentToControlPlane {
+// callGrace is how much longer than the timeout of its task a call may take, so that the
+// hub reports the timeout.
+const callGrace = time.Second
+
+// analyze calls the agent with a task, and returns its answer.
+func (d *directStream) analyze(ctx context.Context, request string, t *gateway.TaskRequest) *gateway.AgentToControlPlane {
 	if t.GetTimeoutMs() > 0 {
 		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, time.Duration(t.GetTimeoutMs())*time.Millisecond+patience)
+		ctx, done = context.WithTimeout(ctx, time.Duration(t.GetTimeoutMs())*time.Millisecond+callGrace)
 		defer done()
 	}
 	r, err := d.agent.Analyze(ctx, &confidence.AgentRequest{
@@ -211,61 +210,50 @@ func (d *direct) analyze(ctx context.Context, request string, t *gateway.TaskReq
 	return m
 }
 
-// metadataOf is what a result says beside: what the agent is not sure of has no field of
-// its own in an answer of the gateway.
+// metadataOf returns the metadata of a result, with its uncertainties, for which a result
+// of the gateway has no field.
 func metadataOf(r *confidence.ConfidenceResult) map[string]string {
-	if len(r.GetUncertainties()) == 0 {
-		return r.GetMetadata()
-	}
-	all := maps.Clone(r.GetMetadata())
-	if all == nil {
-		all = map[string]string{}
-	}
-	if _, own := all["uncertainties"]; !own {
-		list, _ := json.Marshal(r.GetUncertainties()) // texts always encode
+	all := map[string]string{}
+	if len(r.GetUncertainties()) > 0 {
+		list, _ := json.Marshal(r.GetUncertainties()) // strings always encode
 		all["uncertainties"] = string(list)
 	}
+	maps.Copy(all, r.GetMetadata())
 	return all
 }
 
-// probeTime bounds a question whether the agent is well.
-const probeTime = 5 * time.Second
+// probeTimeout bounds a health check.
+const probeTimeout = 5 * time.Second
 
-// healthy asks the agent whether it is there.
-func (d *direct) healthy() bool {
-	ctx, done := context.WithTimeout(d.base, probeTime)
+func (d *directStream) healthy() bool {
+	ctx, done := context.WithTimeout(d.base, probeTimeout)
 	defer done()
 	_, err := d.agent.HealthCheck(ctx, &emptypb.Empty{})
 	return err == nil || status.Code(err) == codes.Unimplemented
 }
 
-// faults are the codes of a call that have another meaning than that the agent failed.
-var faults = map[codes.Code]core.Code{
+// faultCodes maps gRPC codes to those of a Fault. The others mean that the agent failed.
+var faultCodes = map[codes.Code]core.Code{
 	codes.Unavailable: core.CodeUnreachable, codes.DeadlineExceeded: core.CodeTimeout, codes.Canceled: core.CodeCancelled,
 	codes.ResourceExhausted: core.CodeOverloaded, codes.InvalidArgument: core.CodeInvalid, codes.Unimplemented: core.CodeUnsupported,
 	codes.PermissionDenied: core.CodeNotAuthorized, codes.Unauthenticated: core.CodeNotAuthorized,
 }
 
-// faultOf says why a call came to nothing.
 func faultOf(err error) *core.Fault {
 	s := status.Convert(err)
-	if code, known := faults[s.Code()]; known {
-		return core.NewFault(code, "%s", s.Message())
-	}
-	return core.NewFault(core.CodeInternal, "%s", s.Message())
+	return core.NewFault(cmp.Or(faultCodes[s.Code()], core.CodeInternal), "%s", s.Message())
 }
 
-// Close implements [link.Conn]: it ends the calls. Those who make them are waited for by
-// [direct.ended].
-func (d *direct) Close(link.Reason) error {
+// Close implements [link.Conn]. It ends the calls; [directStream.wait] waits for them.
+func (d *directStream) Close(link.Reason) error {
 	d.stop()
 	return nil
 }
 
-// ended returns once nothing of the stream runs any more.
-func (d *direct) ended() {
+// wait ends the stream and returns once no call runs.
+func (d *directStream) wait() {
 	d.stop()
 	d.group.Wait()
 }
 
-var _ parallax.GatewayConn = (*direct)(nil)
+var _ parallax.GatewayConn = (*directStream)(nil)

@@ -18,18 +18,19 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 )
 
-// DefaultLease is how long a lease lasts without being renewed, unless its agent says.
+// DefaultLease is the duration of a lease unless its agent sets one.
 const DefaultLease = time.Minute
 
-// Options make a Registry. All are needed but the last.
+// Options configure a Registry. All are required.
 type Options struct {
-	// Principal is who makes a call (promise P7).
+	// Principal returns the principal of a call (promise P7).
 	Principal func(context.Context) core.Principal
-	// Connect returns a client of the agent at an endpoint, which is closed when the
-	// agent has left. The error is a Fault that says why it is not called there.
+	// Connect returns a client of the agent at an endpoint; the Registry closes it. The
+	// error is a Fault that says why the hub does not call that endpoint.
 	Connect func(ctx context.Context, endpoint string) (confidence.ConfidenceAgentClient, io.Closer, error)
-	// Serve holds the stream of an agent that registered by the call of ctx until it
-	// ends, and then calls ended. It returns at once, and does not obey ctx.
+	// Serve starts to serve the stream of an agent that registered with the call of ctx,
+	// and calls ended when the stream has ended. It returns at once. The end of ctx does
+	// not end the stream.
 	Serve func(ctx context.Context, stream parallax.GatewayConn, ended func())
 }
 
@@ -40,12 +41,12 @@ type Registry struct {
 	opts Options
 
 	mu     sync.Mutex
-	leases map[string]lease // by their ids
+	leases map[string]lease // by id
 }
 
-// lease is an agent that registered.
+// lease is the registration of an agent.
 type lease struct {
-	stream    *direct
+	stream    *directStream
 	endpoint  string
 	principal core.Principal
 }
@@ -55,8 +56,8 @@ func New(h *hub.Hub, opts Options) *Registry {
 	return &Registry{hub: h, opts: opts, leases: map[string]lease{}}
 }
 
-// leaseOf names the lease of an agent as Parallax does.
-func leaseOf(agent string) string { return "lease-" + agent }
+// leaseID returns the id of an agent's lease, in the form of Parallax.
+func leaseID(agent string) string { return "lease-" + agent }
 
 // Register implements [pb.RegistryServer].
 func (r *Registry) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.RegisterResponse, error) {
@@ -72,38 +73,38 @@ func (r *Registry) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.Re
 		return nil, status.Error(codes.InvalidArgument, "agent.endpoint: "+core.AsFault(err).Message)
 	}
 	ttl := cmp.Or(max(0, a.GetTtl().AsDuration()), DefaultLease)
-	d := newDirect(agent, helloOf(a, ttl))
+	d := newDirectStream(agent, helloOf(a, ttl))
 	l := lease{d, a.GetEndpoint(), r.opts.Principal(ctx)}
-	id := leaseOf(a.GetId())
+	id := leaseID(a.GetId())
 	if old, here := r.lease(id, l.principal); here && old.endpoint == l.endpoint {
-		old.stream.leave() // it has registered again
+		old.stream.stop() // the agent registers again
 	}
-	over := make(chan struct{})
+	ended := make(chan struct{})
 	r.opts.Serve(ctx, d, func() {
-		d.ended()
-		_ = conn.Close() // it has served its purpose
-		r.drop(id, d)
-		close(over)
+		d.wait()
+		_ = conn.Close() // no call runs
+		r.remove(id, d)
+		close(ended)
 	})
 	select {
 	case ack := <-d.acked:
 		if !ack.GetAccepted() {
-			d.leave()
+			d.stop()
 			return nil, status.Error(codes.AlreadyExists, ack.GetMessage())
 		}
-		r.keep(id, l)
-		d.lives() // from here on its silence counts
+		r.add(id, l)
+		d.heartbeat() // the first, which starts the watchdog
 		return &pb.RegisterResponse{Success: true, Message: "Registered", LeaseId: id}, nil
-	case <-over:
+	case <-ended:
 		return nil, status.Error(codes.Unavailable, "the agent could not be taken in: register again")
 	case <-ctx.Done():
-		d.leave()
+		d.stop()
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 }
 
-// helloOf is a registration as the first word on a stream. The hub judges an agent by
-// its silence after two and three intervals: the third is the end of its lease.
+// helloOf returns the hello of a registration. The hub closes an agent after three silent
+// intervals, which are one lease.
 func helloOf(a *pb.AgentRegistration, ttl time.Duration) *gateway.AgentHello {
 	h := &gateway.AgentHello{
 		AgentId: a.GetId(), AgentName: a.GetName(), Capabilities: a.GetCapabilities(), Metadata: map[string]string{},
@@ -121,8 +122,8 @@ func helloOf(a *pb.AgentRegistration, ttl time.Duration) *gateway.AgentHello {
 	return h
 }
 
-// keep notes a lease, unless its stream has ended meanwhile.
-func (r *Registry) keep(id string, l lease) {
+// add adds a lease, unless its stream has ended meanwhile.
+func (r *Registry) add(id string, l lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.stream.base.Err() == nil {
@@ -130,8 +131,8 @@ func (r *Registry) keep(id string, l lease) {
 	}
 }
 
-// drop forgets the lease of a stream that has ended.
-func (r *Registry) drop(id string, d *direct) {
+// remove removes the lease of a stream that has ended.
+func (r *Registry) remove(id string, d *directStream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leases[id].stream == d {
@@ -139,8 +140,8 @@ func (r *Registry) drop(id string, d *direct) {
 	}
 }
 
-// lease returns a lease of a principal that has not ended: nobody lengthens or ends that
-// of another.
+// lease returns a lease of a principal that has not ended. Another principal's lease cannot
+// be renewed or ended.
 func (r *Registry) lease(id string, p core.Principal) (lease, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,16 +155,16 @@ func (r *Registry) Renew(ctx context.Context, in *pb.RenewRequest) (*pb.Register
 	if !here {
 		return nil, status.Errorf(codes.NotFound, "no lease %q of yours is here: register the agent again", in.GetLeaseId())
 	}
-	l.stream.lives()
+	l.stream.heartbeat()
 	return &pb.RegisterResponse{Success: true, Message: "Renewed", LeaseId: in.GetLeaseId()}, nil
 }
 
 // Unregister implements [pb.RegistryServer].
 func (r *Registry) Unregister(ctx context.Context, in *pb.AgentRegistration) (*pb.RegisterResponse, error) {
-	l, here := r.lease(leaseOf(in.GetId()), r.opts.Principal(ctx))
+	l, here := r.lease(leaseID(in.GetId()), r.opts.Principal(ctx))
 	if !here {
 		return nil, status.Errorf(codes.NotFound, "no agent %q of yours has registered here", in.GetId())
 	}
-	l.stream.leave()
-	return &pb.RegisterResponse{Success: true, Message: "Unregistered", LeaseId: leaseOf(in.GetId())}, nil
+	l.stream.stop()
+	return &pb.RegisterResponse{Success: true, Message: "Unregistered", LeaseId: leaseID(in.GetId())}, nil
 }
