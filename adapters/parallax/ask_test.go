@@ -32,8 +32,8 @@ func TestAWorkerAsksOthersFromWithinATask(t *testing.T) {
 			}
 			return say(core.Text{Text: "it says " + got.Text})
 		}, parallaxclient.WorkOptions{Registered: func(a *parallaxclient.Agent) { agent = a }})
-		if agent.ID() != "front" {
-			t.Errorf("id: got %s, want front", agent.ID())
+		if _, here := s.hub.Agent("front"); !here {
+			t.Error("front: got nobody, want it registered under the id of its card")
 		}
 		a := s.asker()
 		if got := a.answer(a.ask("front", "hello")); got.Text != "it says HELLO" {

@@ -10,31 +10,28 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Agent is an agent that works on the hub, seen from inside. It is safe for
+// Agent asks other agents on behalf of the agent that [Work] registered. It is safe for
 // concurrent use.
 type Agent struct{ worker *worker }
 
-// ID is who the hub took it in as.
-func (a *Agent) ID() core.AgentID { return a.worker.id }
-
-// ask is something that the agent asked of others, at the agent's end. What is
-// heard waits in memory until the asker takes it, so that a slow asker holds up
-// neither the other askers nor a cancel.
+// ask is a task_request. Events wait in memory until the caller of Ask takes them, so that
+// a slow caller delays neither other requests nor a cancel.
 type ask struct {
-	mu       sync.Mutex
-	heard    []core.Body
-	streamed bool          // text came as progress
-	news     chan struct{} // holds one token while there is something
+	streamed bool          // text came as progress; owned by the reader loop
+	news     chan struct{} // holds one token while there are events
+
+	mu     sync.Mutex
+	events []core.Body
 }
 
-// Ask asks another agent (extension task_request) and returns its answer. hear,
-// unless it is nil, is told everything on the way, in order, and the end. Within
-// a handler, with its context, the hub learns which task the question is for.
+// Ask asks another agent (extension task_request) and returns its answer. Unless it is
+// nil, onEvent is called with each event in order, including the end. In a handler, with
+// its context, the hub learns for which task the agent asks.
 //
-// The error is a Fault: why the request was refused or failed, cancelled or
-// timeout when ctx ended, which also cancels the request, or unreachable when the
-// connection ended. The answer is then as far as it went.
-func (a *Agent) Ask(ctx context.Context, r core.Request, hear func(core.Body)) (core.Answer, error) {
+// The error is a Fault: that of the hub or the agent, cancelled or timeout if ctx ended,
+// which also cancels the request, or unreachable if the connection ended. The answer is
+// then incomplete.
+func (a *Agent) Ask(ctx context.Context, r core.Request, onEvent func(core.Body)) (core.Answer, error) {
 	w := a.worker
 	if !w.extensions[wire.ExtensionRequest] {
 		return core.Answer{}, core.NewFault(core.CodeUnsupported, "the agent did not declare task_request")
@@ -62,37 +59,36 @@ func (a *Agent) Ask(ctx context.Context, r core.Request, hear func(core.Body)) (
 		return core.Answer{}, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes, the limit is %d", len(frame), w.opts.MaxMessageBytes)
 	}
 	if err := w.link.Send(ctx, frame, len(frame)); err != nil {
-		return core.Answer{}, gone(err)
+		return core.Answer{}, disconnected(err)
 	}
-	return w.listen(ctx, p.RequestID, q, hear)
+	return w.collect(ctx, p.RequestID, q, onEvent)
 }
 
-// listen puts the answer together.
-func (w *worker) listen(ctx context.Context, request string, q *ask, hear func(core.Body)) (core.Answer, error) {
+// collect returns the answer of a request.
+func (w *worker) collect(ctx context.Context, request string, q *ask, onEvent func(core.Body)) (core.Answer, error) {
 	var events []core.Event
 	for {
 		select {
 		case <-q.news:
 		case <-w.link.Done():
-			return core.Fold(events), gone(nil)
+			return core.Fold(events), disconnected(nil)
 		case <-ctx.Done():
 			f := core.AsFault(context.Cause(ctx))
 			if f.Code == core.CodeInternal {
 				f = core.NewFault(core.CodeCancelled, "the task that asked was cancelled")
 			}
-			cancel := wire.TaskCancel{RequestID: request, Reason: f.Message}
-			// The hub cancels by itself what an agent that left had asked.
-			_ = w.send(context.WithoutCancel(ctx), wire.TypeTaskCancel, cancel)
+			// If it is lost with the connection, the hub cancels the request itself.
+			_ = w.send(context.WithoutCancel(ctx), wire.TypeTaskCancel, "", wire.TaskCancel{RequestID: request, Reason: f.Message})
 			return core.Fold(events), f
 		}
 		q.mu.Lock()
-		heard := q.heard
-		q.heard = nil
+		bodies := q.events
+		q.events = nil
 		q.mu.Unlock()
-		for _, b := range heard {
+		for _, b := range bodies {
 			events = append(events, core.Event{Seq: uint64(len(events)) + 1, At: time.Now(), Body: b})
-			if hear != nil {
-				hear(b)
+			if onEvent != nil {
+				onEvent(b)
 			}
 			if b.Kind().Ends() {
 				answer := core.Fold(events)
@@ -105,15 +101,15 @@ func (w *worker) listen(ctx context.Context, request string, q *ask, hear func(c
 	}
 }
 
-// requestOf is the task_request for r.
+// requestOf returns the task_request for r.
 func requestOf(ctx context.Context, r core.Request) (wire.TaskRequest, error) {
 	t, err := wire.TaskOf(r)
 	if err != nil {
 		return wire.TaskRequest{}, err
 	}
 	p := wire.TaskRequest{Task: t, To: r.To.String(), ParentTaskID: string(r.Cause)}
-	if j, working := ctx.Value(jobKey{}).(*job); working && p.ParentTaskID == "" {
-		p.ParentTaskID = j.about.TaskID
+	if j, inHandler := ctx.Value(jobKey{}).(*job); inHandler && p.ParentTaskID == "" {
+		p.ParentTaskID = j.ref.TaskID
 	}
 	deadline, bounded := ctx.Deadline()
 	if !r.Deadline.IsZero() && (!bounded || r.Deadline.Before(deadline)) {
@@ -125,26 +121,21 @@ func requestOf(ctx context.Context, r core.Request) (wire.TaskRequest, error) {
 	return p, nil
 }
 
-// hear hands on what the hub says of something that was asked.
-func (w *worker) hear(request string, bodies ...core.Body) {
-	w.hearing(request, func(q *ask) []core.Body {
-		for _, b := range bodies {
-			q.streamed = q.streamed || b.Kind() == core.KindText
-		}
-		return bodies
-	})
-}
-
-// hearing adds to what was heard, under the lock of the ask.
-func (w *worker) hearing(request string, what func(*ask) []core.Body) {
+// deliver passes events to the caller of Ask, unless that has returned. bodies gets
+// whether text came as progress, and whether usage did, which is always so.
+func (w *worker) deliver(request string, bodies func(streamed, counted bool) []core.Body) {
 	w.mu.Lock()
 	q := w.asks[request]
 	w.mu.Unlock()
 	if q == nil {
-		return // the asker has left
+		return
+	}
+	all := bodies(q.streamed, true)
+	for _, b := range all {
+		q.streamed = q.streamed || b.Kind() == core.KindText
 	}
 	q.mu.Lock()
-	q.heard = append(q.heard, what(q)...)
+	q.events = append(q.events, all...)
 	q.mu.Unlock()
 	select {
 	case q.news <- struct{}{}:
@@ -152,15 +143,12 @@ func (w *worker) hearing(request string, what func(*ask) []core.Body) {
 	}
 }
 
-func gone(err error) *core.Fault {
+func disconnected(err error) *core.Fault {
 	return core.NewFault(core.CodeUnreachable, "the connection to the hub has ended").Because(err)
 }
 
-func (w *worker) send(ctx context.Context, kind string, payload any) error {
-	return w.reply(ctx, kind, "", payload)
-}
-
-func (w *worker) reply(ctx context.Context, kind, id string, payload any) error {
+// send sends a message. An empty id gets one of the agent.
+func (w *worker) send(ctx context.Context, kind, id string, payload any) error {
 	frame, err := w.frame(kind, id, payload)
 	if err != nil {
 		return err

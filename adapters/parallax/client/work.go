@@ -16,67 +16,64 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// WorkOptions are how an agent works. The zero WorkOptions are an agent with all
-// extensions that beats as the hub asks it to.
+// WorkOptions configure an agent. The zero WorkOptions are an agent with all extensions
+// and the heartbeat interval of the hub.
 type WorkOptions struct {
-	// Plain leaves the extensions out: the agent speaks as the protocol's page
-	// does, and answers each task in one message.
+	// Plain declares no extensions: the agent speaks as on the protocol's page, and
+	// answers each task with one message.
 	Plain bool
-	// HeartbeatInterval is how often it sends a heartbeat; zero does as the hub
-	// says, negative sends none.
+	// HeartbeatInterval is the time between heartbeats; zero means that of the hub,
+	// negative sends none.
 	HeartbeatInterval time.Duration
-	// Secret signs what it says; what the hub says must be signed with it then. Empty
+	// Secret signs the agent's messages, and the hub must sign its own with it. Empty
 	// signs and checks nothing.
 	Secret []byte
-	// MaxMessageBytes bounds a message that it sends; zero means
+	// MaxMessageBytes bounds a message of the agent; zero means
 	// wire.DefaultMaxMessageBytes.
 	MaxMessageBytes int
-	// Registered is called once the hub has taken the agent in, from the reader
-	// loop: it must return soon.
+	// Registered is called once the hub has accepted the agent. The reader loop calls it:
+	// it must return soon.
 	Registered func(*Agent)
-	// Link are the bounds of the connection.
+	// Link bounds the connection.
 	Link link.Options
-	// Log gets what operators should know; nil discards it.
+	// Log gets messages for operators; nil discards them.
 	Log *slog.Logger
 }
 
-// Work is the agent's end of one connection: it registers as card, hands up to
-// card.MaxConcurrent tasks at once to handle, and returns when the connection has
-// ended and every handler has returned. The contexts of the handlers end when
-// their task is cancelled or the connection ends.
+// Work runs the agent's end of one connection. It registers card, passes up to
+// card.MaxConcurrent tasks at once to handle, and returns when the connection has ended
+// and every handler has returned. The context of a handler ends when its task is
+// cancelled or the connection ends.
 //
-// It returns nil when ctx ended, after it has said so to the hub; a Fault when
-// the hub refused the agent; else the *link.Reason for which the connection
-// ended.
+// When ctx ends, Work disconnects and returns nil. Else it returns a Fault if the hub
+// refused the agent, or the *link.Reason for the end of the connection.
 func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
 	opts.MaxMessageBytes = cmp.Or(opts.MaxMessageBytes, wire.DefaultMaxMessageBytes)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	card.MaxConcurrent = max(1, card.MaxConcurrent)
-	// Handlers outlive neither the connection nor, while it is told goodbye, ctx.
-	base, stop := context.WithCancel(context.WithoutCancel(ctx))
+	base, stop := context.WithCancel(context.WithoutCancel(ctx)) // handlers end when the connection does
 	defer stop()
 	w := &worker{
 		link: link.New(conn, opts.Link), card: card, handle: handle, opts: opts,
 		registered: make(chan struct{}), asks: map[string]*ask{},
 	}
-	w.agent = &Agent{worker: w}
 	if err := w.register(ctx); err != nil {
 		_ = conn.Close(link.Reason{Cause: link.Normal}) // it was never used
 		return err
 	}
 
 	w.tasks = agent.Run(base, card.MaxConcurrent, 2*card.MaxConcurrent, func(ctx context.Context, _ string, j *job) { w.run(base, ctx, j) })
-	var beating sync.WaitGroup
-	beating.Go(func() {
-		w.beat(ctx)
+	var heartbeats sync.WaitGroup
+	heartbeats.Go(func() {
+		w.sendHeartbeats(ctx)
 		stop()
 	})
 	reason := w.link.Run(context.WithoutCancel(ctx), w.receive, nil)
 	stop()
 	w.tasks.Close()
-	beating.Wait()
+	heartbeats.Wait()
 	switch {
 	case w.refused != nil:
 		return w.refused
@@ -86,17 +83,17 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	return &reason
 }
 
-// worker is the state of an agent's end of a connection.
+// worker is the state of the agent's end of a connection.
 type worker struct {
 	link   *link.Link[[]byte, []byte]
 	card   core.Card
 	handle core.Handler
 	opts   WorkOptions
-	agent  *Agent
 	ids    atomic.Uint64
 	tasks  *agent.Tasks[*job] // by id
 
-	// Of the reader loop, until registered is closed or Run has returned.
+	// Owned by the reader loop. Others may read them once registered is closed or Run
+	// has returned.
 	registered chan struct{}
 	refused    *core.Fault
 	id         core.AgentID
@@ -116,8 +113,8 @@ func (w *worker) register(ctx context.Context) error {
 		metadata = wire.Members{}
 	}
 	for name, value := range map[string]string{"name": w.card.Name, "model": w.card.Model} {
-		if raw, err := wire.Marshal(value); err == nil && value != "" {
-			metadata[name] = raw
+		if value != "" {
+			metadata[name] = wire.Quoted(value)
 		}
 	}
 	p := wire.Register{
@@ -130,18 +127,18 @@ func (w *worker) register(ctx context.Context) error {
 	if !w.opts.Plain {
 		p.Config.Extensions = []string{wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest}
 	}
-	return w.reply(ctx, wire.TypeRegister, registerID, p)
+	return w.send(ctx, wire.TypeRegister, registerID, p)
 }
 
-// receive takes one frame from the hub. An agent survives what it does not
+// receive handles one frame from the hub. It logs and skips one that it does not
 // understand.
 func (w *worker) receive(ctx context.Context, frame []byte) error {
 	m, err := wire.Decode(frame)
-	if err == nil && !w.trusts(m) {
+	if err == nil && !w.verified(m) {
 		err = core.NewFault(core.CodeUnauthenticated, "the signature is missing or wrong")
 	}
 	if err == nil {
-		err = w.take(ctx, m)
+		err = w.dispatch(ctx, m)
 	}
 	if f := (*core.Fault)(nil); errors.As(err, &f) {
 		w.opts.Log.Warn("frame of the hub not understood", "type", m.Type, "id", m.ID, "error", f)
@@ -150,9 +147,9 @@ func (w *worker) receive(ctx context.Context, frame []byte) error {
 	return err
 }
 
-// trusts reports whether a message is the hub's. A hub that refuses a register may not
-// know by what to sign that.
-func (w *worker) trusts(m wire.Message) bool {
+// verified reports whether a message is the hub's. A hub that refuses a register may not
+// know the secret.
+func (w *worker) verified(m wire.Message) bool {
 	if len(w.opts.Secret) == 0 {
 		return true
 	}
@@ -166,60 +163,51 @@ func (w *worker) trusts(m wire.Message) bool {
 	return wire.Verify(m.Frame, m.Signature, w.opts.Secret)
 }
 
-func (w *worker) take(ctx context.Context, m wire.Message) error {
+func (w *worker) dispatch(ctx context.Context, m wire.Message) error {
 	switch m.Type {
 	case wire.TypeRegistered:
-		return of(m, w.takeRegistered)
+		return handle(m, w.onRegistered)
 	case wire.TypeTask:
-		p, err := wire.ReadPayload[wire.Task](m)
-		if err != nil {
-			return err
-		}
-		return w.takeTask(ctx, m, p)
+		return handle(m, func(p wire.Task) error { return w.onTask(ctx, m, p) })
 	case wire.TypeTaskCancelled:
-		return of(m, w.takeCancelled)
+		return handle(m, w.onCancelled)
 	case wire.TypeConfigUpdate:
-		return of(m, func(p wire.ConfigUpdate) error { w.setInterval(p.Config.HeartbeatInterval); return nil })
+		return handle(m, func(p wire.ConfigUpdate) error { w.setInterval(p.Config.HeartbeatInterval); return nil })
 	case wire.TypeError:
-		return of(m, func(p wire.Refusal) error { return w.takeError(m, p) })
+		return handle(m, func(p wire.Refusal) error { return w.onError(m, p) })
 	case wire.TypeTaskAccepted:
-		return of(m, func(p wire.TaskAccepted) error {
-			w.hear(p.RequestID, core.Accepted{Estimate: wire.Milliseconds(p.EstimatedMs)})
+		return handle(m, func(p wire.TaskAccepted) error {
+			accepted := core.Accepted{Estimate: wire.Milliseconds(p.EstimatedMs)}
+			w.deliver(p.RequestID, func(bool, bool) []core.Body { return []core.Body{accepted} })
 			return nil
 		})
 	case wire.TypeTaskProgress:
-		return of(m, func(p wire.Progress) error {
+		return handle(m, func(p wire.Progress) error {
 			bodies, err := p.Bodies()
-			w.hear(p.RequestID, bodies...)
+			w.deliver(p.RequestID, func(bool, bool) []core.Body { return bodies })
 			return err
 		})
 	case wire.TypeTaskResult:
-		return of(m, func(p wire.TaskResult) error {
-			w.hearing(p.RequestID, func(q *ask) []core.Body { return p.Bodies(q.streamed, true) })
-			return nil
-		})
+		return handle(m, func(p wire.TaskResult) error { w.deliver(p.RequestID, p.Bodies); return nil })
 	case wire.TypeTaskError:
-		return of(m, func(p wire.TaskError) error {
-			w.hearing(p.RequestID, func(q *ask) []core.Body { return p.Bodies(q.streamed, true) })
-			return nil
-		})
+		return handle(m, func(p wire.TaskError) error { w.deliver(p.RequestID, p.Bodies); return nil })
 	}
-	return nil // heartbeat_ack, disconnect: the end of the connection says the rest
+	return nil // heartbeat_ack and disconnect, after which the connection ends
 }
 
-// of reads the payload of m and hands it on.
-func of[P any](m wire.Message, do func(P) error) error {
+// handle decodes the payload of m for its handler.
+func handle[P any](m wire.Message, handler func(P) error) error {
 	p, err := wire.ReadPayload[P](m)
 	if err != nil {
 		return err
 	}
-	return do(p)
+	return handler(p)
 }
 
-func (w *worker) takeRegistered(p wire.Registered) error {
+func (w *worker) onRegistered(p wire.Registered) error {
 	select {
 	case <-w.registered:
-		return nil // a repetition
+		return nil // a duplicate
 	default:
 	}
 	w.id = core.AgentID(p.AgentID)
@@ -230,15 +218,14 @@ func (w *worker) takeRegistered(p wire.Registered) error {
 	w.setInterval(p.Config.HeartbeatInterval)
 	close(w.registered)
 	if w.opts.Registered != nil {
-		w.opts.Registered(w.agent)
+		w.opts.Registered(&Agent{worker: w})
 	}
 	return nil
 }
 
-func (w *worker) takeError(m wire.Message, p wire.Refusal) error {
-	f := wire.TaskError{Error: wire.ErrorDetail{Code: p.Code, Message: p.Message}}.Fault()
+func (w *worker) onError(m wire.Message, p wire.Refusal) error {
 	if m.ID == registerID || p.Fatal {
-		w.refused = f
+		w.refused = wire.TaskError{Error: wire.ErrorDetail{Code: p.Code, Message: p.Message}}.Fault()
 		return link.Because(link.Protocol, "the hub refused the agent: %s", p.Message)
 	}
 	w.opts.Log.Warn("the hub refused a message", "id", m.ID, "code", p.Code, "message", p.Message)
@@ -254,14 +241,15 @@ func (w *worker) setInterval(c wire.Count) {
 	}
 }
 
-// beat sends heartbeats until the connection ends, and says goodbye when ctx does.
-func (w *worker) beat(ctx context.Context) {
+// sendHeartbeats sends heartbeats until the connection ends. It disconnects when ctx ends,
+// or the hub does not answer the register.
+func (w *worker) sendHeartbeats(ctx context.Context) {
 	select {
 	case <-w.registered:
 	case <-w.link.Done():
 		return
 	case <-ctx.Done():
-		w.leave(ctx)
+		w.disconnect(ctx)
 		return
 	case <-time.After(wire.DefaultRegisterTimeout):
 		w.link.Close(*link.Because(link.Unresponsive, "no answer to register within %v: is this a Parallax hub?", wire.DefaultRegisterTimeout))
@@ -279,23 +267,23 @@ func (w *worker) beat(ctx context.Context) {
 			if active == w.card.MaxConcurrent {
 				status = "busy"
 			}
-			if w.send(context.WithoutCancel(ctx), wire.TypeHeartbeat, wire.Heartbeat{Status: status, ActiveTasks: wire.Count(active)}) != nil {
+			if w.send(context.WithoutCancel(ctx), wire.TypeHeartbeat, "", wire.Heartbeat{Status: status, ActiveTasks: wire.Count(active)}) != nil {
 				return // the connection has ended
 			}
 		case <-w.link.Done():
 			return
 		case <-ctx.Done():
-			w.leave(ctx)
+			w.disconnect(ctx)
 			return
 		}
 	}
 }
 
-// leave tells the hub goodbye and ends the connection.
-func (w *worker) leave(ctx context.Context) {
-	const patience = time.Second
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+// disconnect ends the connection after a disconnect message.
+func (w *worker) disconnect(ctx context.Context) {
+	const timeout = time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	_ = w.send(ctx, wire.TypeDisconnect, wire.Disconnect{Reason: "shutdown", Graceful: true}) // a hub that takes nothing needs no goodbye
+	_ = w.send(ctx, wire.TypeDisconnect, "", wire.Disconnect{Reason: "shutdown", Graceful: true}) // optional for the hub
 	w.link.Close(link.Reason{Cause: link.Normal, Text: "the agent was stopped"})
 }
