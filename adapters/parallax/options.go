@@ -42,8 +42,6 @@ type Options struct {
 	Secret           func(core.AgentID) []byte
 	RequireSignature bool
 
-	// RegisterTimeout is the time within which the agent must register.
-	RegisterTimeout time.Duration
 	// HeartbeatInterval is sent in registered. Once an agent has sent a heartbeat, it gets
 	// nothing new after two intervals of silence and is closed after three.
 	HeartbeatInterval time.Duration
@@ -66,7 +64,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.RegisterTimeout = cmp.Or(o.RegisterTimeout, wire.DefaultRegisterTimeout)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, wire.DefaultHeartbeatInterval)
 	o.TaskTimeout = cmp.Or(o.TaskTimeout, DefaultTaskTimeout)
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessageBytes)

@@ -121,8 +121,8 @@ func TestWhoeverDoesNotRegisterInTimeIsClosed(t *testing.T) {
 		if _, r := p.refused(wire.CodeRegisterTimeout); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
-		if r := p.closed(); r.Code != 4408 || time.Since(start) != wire.DefaultRegisterTimeout {
-			t.Errorf("closed: got %+v after %v, want code %d after %v", r, time.Since(start), 4408, wire.DefaultRegisterTimeout)
+		if r := p.closed(); r.Code != 4408 || time.Since(start) != wire.RegisterTimeout {
+			t.Errorf("closed: got %+v after %v, want code %d after %v", r, time.Since(start), 4408, wire.RegisterTimeout)
 		}
 	})
 }

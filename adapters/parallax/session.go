@@ -87,7 +87,7 @@ type session struct {
 // pump sends what happens on the hub to the agent until the connection or the agent's
 // hub session ends.
 func (s *session) pump(ctx context.Context) {
-	timer := time.NewTimer(s.opts.RegisterTimeout)
+	timer := time.NewTimer(wire.RegisterTimeout)
 	defer timer.Stop()
 	var err error
 	select {
@@ -97,7 +97,7 @@ func (s *session) pump(ctx context.Context) {
 	case <-s.link.Done():
 		return
 	case <-timer.C:
-		err = s.fail(ctx, "", wire.CodeRegisterTimeout, "no register within "+s.opts.RegisterTimeout.String()+": send it right after connecting", link.Reason{Cause: link.Protocol, Code: closeRegisterTimeout})
+		err = s.fail(ctx, "", wire.CodeRegisterTimeout, "no register within "+wire.RegisterTimeout.String()+": send it right after connecting", link.Reason{Cause: link.Protocol, Code: closeRegisterTimeout})
 	}
 	timer.Stop()
 	for err == nil {

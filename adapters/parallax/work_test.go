@@ -311,14 +311,14 @@ func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
 			worked <- parallaxclient.Work(t.Context(), mine, core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 				<-ctx.Done()
 				return ctx.Err()
-			}, parallaxclient.WorkOptions{Plain: true, HeartbeatInterval: -1})
+			}, parallaxclient.WorkOptions{Plain: true})
 		}()
 		hub := &peer{stage: &stage{T: t}, conn: hubEnd}
 		hub.hear(wire.TypeRegister)
-		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"w","config":{"heartbeatInterval":1}}}`)
+		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"w","config":{"heartbeatInterval":3600000}}}`)
 		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"other"}}`)
 		hub.say("\x00 not a frame")
-		hub.say(`{"type":"config_update","id":"c","payload":{"config":{"heartbeatInterval":5000,"maxConcurrentTasks":3}}}`)
+		hub.say(`{"type":"config_update","id":"c","payload":{"config":{"heartbeatInterval":7200000,"maxConcurrentTasks":3}}}`)
 		hub.say(`{"type":"error","id":"m","payload":{"code":"INVALID_MESSAGE","message":"no","fatal":false}}`)
 		for _, id := range []string{"1", "1", "2", "3"} {
 			hub.say(`{"type":"task","id":"t","payload":{"taskId":"` + id + `","input":{"content":"go"}}}`)

@@ -55,8 +55,8 @@ func (a *Agent) Ask(ctx context.Context, r core.Request, onEvent func(core.Body)
 		return core.Answer{}, core.AsFault(err)
 	}
 	frame = wire.Restore(frame, r.Foreign)
-	if len(frame) > w.opts.MaxMessageBytes {
-		return core.Answer{}, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes, the limit is %d", len(frame), w.opts.MaxMessageBytes)
+	if len(frame) > wire.DefaultMaxMessageBytes {
+		return core.Answer{}, core.NewFault(core.CodeTooLarge, "the request makes a message of %d bytes, the limit is %d", len(frame), wire.DefaultMaxMessageBytes)
 	}
 	if err := w.link.Send(ctx, frame, len(frame)); err != nil {
 		return core.Answer{}, disconnected(err)

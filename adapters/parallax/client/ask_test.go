@@ -16,7 +16,7 @@ func TestAskReturnsThePartialResultOfAFailure(t *testing.T) {
 		agentEnd, hubEnd := coretest.Pipe[[]byte, []byte](4)
 		registered, worked := make(chan *client.Agent, 1), make(chan error, 1)
 		go func() {
-			worked <- client.Work(t.Context(), agentEnd, core.Card{ID: "a"}, nil, client.WorkOptions{HeartbeatInterval: -1, Registered: func(a *client.Agent) { registered <- a }})
+			worked <- client.Work(t.Context(), agentEnd, core.Card{ID: "a"}, nil, client.WorkOptions{Registered: func(a *client.Agent) { registered <- a }})
 		}()
 		send := func(frame string) {
 			if err := hubEnd.Send(t.Context(), []byte(frame)); err != nil {

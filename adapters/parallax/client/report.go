@@ -90,8 +90,8 @@ func (w *worker) sendItem(ctx context.Context, j *job, i wire.Item) error {
 	if err != nil {
 		return err
 	}
-	if len(frame) > w.opts.MaxMessageBytes {
-		return core.NewFault(core.CodeTooLarge, "%s makes a message of %d bytes, the limit is %d", i.Name(), len(frame), w.opts.MaxMessageBytes)
+	if len(frame) > wire.DefaultMaxMessageBytes {
+		return core.NewFault(core.CodeTooLarge, "%s makes a message of %d bytes, the limit is %d", i.Name(), len(frame), wire.DefaultMaxMessageBytes)
 	}
 	if err := w.link.Send(ctx, frame, len(frame)); err != nil {
 		return err
@@ -153,12 +153,12 @@ func (w *worker) sendResult(ctx context.Context, j *job, b core.Done) error {
 	}
 	m.TokensUsed, m.Truncated = cmp.Or(wire.Count(b.TokensUsed), m.TokensUsed), b.Truncated
 	p.Duration, p.Metadata = max(1, wire.MillisecondsOf(time.Since(j.start))), m
-	frame, _, err := wire.Fit(w.opts.MaxMessageBytes, &p.Metadata, func() ([]byte, error) { return w.frame(wire.TypeTaskResult, "", p) })
+	frame, _, err := wire.Fit(wire.DefaultMaxMessageBytes, &p.Metadata, func() ([]byte, error) { return w.frame(wire.TypeTaskResult, "", p) })
 	if err != nil {
 		return err
 	}
-	if len(frame) > w.opts.MaxMessageBytes {
-		return w.sendError(ctx, j, core.NewFault(core.CodeTooLarge, "the answer makes a message of %d bytes, the limit is %d", len(frame), w.opts.MaxMessageBytes))
+	if len(frame) > wire.DefaultMaxMessageBytes {
+		return w.sendError(ctx, j, core.NewFault(core.CodeTooLarge, "the answer makes a message of %d bytes, the limit is %d", len(frame), wire.DefaultMaxMessageBytes))
 	}
 	return w.link.Send(ctx, frame, len(frame))
 }
@@ -171,7 +171,7 @@ func (w *worker) sendError(ctx context.Context, j *job, f *core.Fault) error {
 			return err
 		}
 	}
-	frame, _, err := p.Fit(w.opts.MaxMessageBytes, func() ([]byte, error) { return w.frame(wire.TypeTaskError, "", p) })
+	frame, _, err := p.Fit(wire.DefaultMaxMessageBytes, func() ([]byte, error) { return w.frame(wire.TypeTaskError, "", p) })
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,21 +15,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// WorkOptions configure an agent. The zero WorkOptions are an agent with all extensions
-// and the heartbeat interval of the hub.
+// WorkOptions configure an agent. The zero WorkOptions are an agent with all extensions.
 type WorkOptions struct {
 	// Plain declares no extensions: the agent speaks as on the protocol's page, and
 	// answers each task with one message.
 	Plain bool
-	// HeartbeatInterval is the time between heartbeats; zero means that of the hub,
-	// negative sends none.
-	HeartbeatInterval time.Duration
 	// Secret signs the agent's messages, and the hub must sign its own with it. Empty
 	// signs and checks nothing.
 	Secret []byte
-	// MaxMessageBytes bounds a message of the agent; zero means
-	// wire.DefaultMaxMessageBytes.
-	MaxMessageBytes int
 	// Registered is called once the hub has accepted the agent. The reader loop calls it:
 	// it must return soon.
 	Registered func(*Agent)
@@ -48,7 +40,6 @@ type WorkOptions struct {
 // When ctx ends, Work disconnects and returns nil. Else it returns a Fault if the hub
 // refused the agent, or the *link.Reason for the end of the connection.
 func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
-	opts.MaxMessageBytes = cmp.Or(opts.MaxMessageBytes, wire.DefaultMaxMessageBytes)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -233,10 +224,7 @@ func (w *worker) onError(m wire.Message, p wire.Refusal) error {
 }
 
 func (w *worker) setInterval(c wire.Count) {
-	switch {
-	case w.opts.HeartbeatInterval != 0:
-		w.interval.Store(int64(max(0, w.opts.HeartbeatInterval)))
-	case c > 0:
+	if c > 0 {
 		w.interval.Store(int64(wire.Milliseconds(c)))
 	}
 }
@@ -251,8 +239,8 @@ func (w *worker) sendHeartbeats(ctx context.Context) {
 	case <-ctx.Done():
 		w.disconnect(ctx)
 		return
-	case <-time.After(wire.DefaultRegisterTimeout):
-		w.link.Close(*link.Because(link.Unresponsive, "no answer to register within %v: is this a Parallax hub?", wire.DefaultRegisterTimeout))
+	case <-time.After(wire.RegisterTimeout):
+		w.link.Close(*link.Because(link.Unresponsive, "no answer to register within %v: is this a Parallax hub?", wire.RegisterTimeout))
 		return
 	}
 	var due <-chan time.Time

@@ -30,9 +30,11 @@ type Message struct {
 // Content returns the parsed payload.
 func (m Message) Content() strictjson.Value { return m.parsed.Of(m.Payload) }
 
+// RegisterTimeout is how long the hub waits for register, and the agent for registered.
+const RegisterTimeout = 10 * time.Second
+
 // The defaults of both ends.
 const (
-	DefaultRegisterTimeout   = 10 * time.Second
 	DefaultHeartbeatInterval = 10 * time.Second
 	DefaultMaxMessageBytes   = 1_000_000
 )
