@@ -12,17 +12,17 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// The receipt says delivered once the agent's transport took the task, and not
-// while it is queued: an agent that stops reading, and then goes, was given nothing.
+// The receipt is delivered once the agent's transport has taken the task, and not while
+// the task is queued: an agent that stops reading and disconnects got nothing.
 func TestSuccessReceiptMessageLost(t *testing.T) {
-	onStage(t, func(s *stage) {
-		agent, conn := coretest.Pipe[[]byte, []byte](0) // nothing is taken before the agent reads
+	withHub(t, func(s *setup) {
+		agent, conn := coretest.Pipe[[]byte, []byte](0) // writes wait for the agent to read
 		ended := make(chan link.Reason, 1)
 		go func() { ended <- parallax.Serve(context.Background(), s.hub, conn, parallax.Options{AgentID: "a"}) }()
 		p := &peer{s, agent, ended}
-		p.say(`{"type":"register","id":"r1","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2,"extensions":["task_accepted"]}}}`)
-		p.hear("registered")
-		r := s.asker()
+		p.send(`{"type":"register","id":"r1","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2,"extensions":["task_accepted"]}}}`)
+		p.receive("registered")
+		r := s.requester()
 		taken, lost := r.ask("a", "read this"), r.ask("a", "and this")
 		stages := func(when string, want1, want2 core.Stage) {
 			t.Helper()
@@ -32,10 +32,10 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 			}
 		}
 		stages("nothing is read", core.StageAccepted, core.StageAccepted)
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
 		stages("one is read", core.StageDelivered, core.StageAccepted)
-		p.say(`{"type":"task_accepted","id":"a1","payload":{"taskId":"` + given.TaskID + `","executionId":"` + given.ExecutionID + `"}}`)
-		stages("and taken on", core.StageAcknowledged, core.StageAccepted)
+		p.send(`{"type":"task_accepted","id":"a1","payload":{"taskId":"` + given.TaskID + `","executionId":"` + given.ExecutionID + `"}}`)
+		stages("and accepted", core.StageAcknowledged, core.StageAccepted)
 		_ = agent.Close(link.Reason{Cause: link.PeerGone})
 		<-ended
 		stages("the agent is gone", core.StageAcknowledged, core.StageAccepted)

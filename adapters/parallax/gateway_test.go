@@ -17,8 +17,8 @@ import (
 
 type gatewayEnd = coretest.End[*pb.ControlPlaneToAgent, *pb.AgentToControlPlane]
 
-// gateway is an agent of the gateway that is in.
-func (s *stage) gateway(opts parallax.Options) *gatewayEnd {
+// gateway returns the stream of an agent of the gateway that has registered.
+func (s *setup) gateway(opts parallax.Options) *gatewayEnd {
 	s.Helper()
 	agent, conn := coretest.Pipe[*pb.AgentToControlPlane, *pb.ControlPlaneToAgent](4)
 	ended := make(chan link.Reason, 1)
@@ -40,11 +40,11 @@ func (s *stage) gateway(opts parallax.Options) *gatewayEnd {
 	return conn
 }
 
-func TestATaskIsMeasuredInTheFormThatTheGatewayGivesIt(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestTheGatewayLimitsTheSizeOfItsOwnMessages(t *testing.T) {
+	withHub(t, func(s *setup) {
 		conn := s.gateway(parallax.Options{MaxMessageBytes: 1500})
-		a := s.asker()
-		// A number has two bytes as JSON and eleven as protobuf.
+		a := s.requester()
+		// A number takes two bytes as JSON and eleven as protobuf.
 		task := a.open(core.Request{To: core.ToAgent("edge"), Content: "sum", Data: json.RawMessage(`{"n":[` + strings.TrimSuffix(strings.Repeat("1,", 200), ",") + `]}`)})
 		synctest.Wait()
 		if got := task.Answer().Fault; got == nil || got.Code != core.CodeTooLarge {
@@ -57,7 +57,7 @@ func TestATaskIsMeasuredInTheFormThatTheGatewayGivesIt(t *testing.T) {
 		}
 		n := m.GetTaskRequest().GetData().GetFields()["n"].GetListValue().GetValues()
 		if len(n) != 3 || n[0].GetNumberValue() != 1 || n[1].GetNumberValue() != 2.5 || n[2].GetStringValue() != "9007199254740993" {
-			s.Errorf("got %v, want numbers, and the digits of one that a double does not hold", n)
+			s.Errorf("got %v, want two numbers and the digits of the third", n)
 		}
 		if err := conn.Send(s.Context(), &pb.AgentToControlPlane{Payload: &pb.AgentToControlPlane_TaskResult{
 			TaskResult: &pb.TaskResult{TaskId: string(task.ID()), ValueJson: "12", Confidence: 0.5, Reasoning: "it adds up"},
@@ -72,24 +72,24 @@ func TestATaskIsMeasuredInTheFormThatTheGatewayGivesIt(t *testing.T) {
 			}
 		}
 		if string(answer.Data) != "12" || thought != "it adds up" {
-			s.Errorf("got %s after thinking %q, want 12 and its reasons", answer.Data, thought)
+			s.Errorf("got %s after thinking %q, want 12 and the reasoning", answer.Data, thought)
 		}
 	})
 }
 
-func TestAnAnswerOfAnotherStreamOfTheGatewayDoesNotCount(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnAnswerFromAnotherConnectionIsRefused(t *testing.T) {
+	withHub(t, func(s *setup) {
 		conn := s.gateway(parallax.Options{})
 		thief := s.registered(parallax.Options{}, `{"agentId":"thief","capabilities":["analysis"]}`)
-		a := s.asker()
+		a := s.requester()
 		task := a.open(core.Request{To: core.ToAgent("edge"), Content: "sum"})
 		if _, err := conn.Receive(s.Context()); err != nil {
 			s.Fatal(err)
 		}
-		thief.say(`{"type":"task_result","id":"1","payload":{"taskId":"` + string(task.ID()) + `","result":"stolen"}}`)
-		thief.refused(wire.CodeTaskNotHeld)
+		thief.send(`{"type":"task_result","id":"1","payload":{"taskId":"` + string(task.ID()) + `","result":"stolen"}}`)
+		thief.expectError(wire.CodeTaskNotHeld)
 		if end := task.Answer().End; end != 0 {
-			s.Errorf("got the task ended as %s, want it left to who has it", end)
+			s.Errorf("got the task ended as %s, want it running", end)
 		}
 	})
 }

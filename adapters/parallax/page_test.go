@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// tableOfPage returns the rows of the table of our page that has a head.
+// tableOfPage returns the rows of the table with a head in docs/dialects/parallax.md.
 func tableOfPage(t *testing.T, head string) (rows [][]string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/dialects/parallax.md")
@@ -44,33 +44,36 @@ func quotedIn(cell string) (all []string) {
 	return all
 }
 
-func TestThePageHasEveryErrorAndWhichAreFatal(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	codec, err := filepath.Glob("wire/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files = append(files, codec...)
-	var code strings.Builder
-	for _, f := range files {
-		text, err := os.ReadFile(f)
+// source returns the Go source of the session and of the codec.
+func source(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, pattern := range []string{"*.go", "wire/*.go"} {
+		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasSuffix(f, "_test.go") {
-			code.Write(text)
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(f, "_test.go") {
+				all.Write(text)
+			}
 		}
 	}
-	named := map[string]string{}
-	for _, m := range regexp.MustCompile(`(\w+)\s+= "([A-Z_]+)"\n`).FindAllStringSubmatch(code.String(), -1) {
+	return all.String()
+}
+
+func TestThePageListsEveryError(t *testing.T) {
+	code, named := source(t), map[string]string{}
+	for _, m := range regexp.MustCompile(`(\w+)\s+= "([A-Z_]+)"\n`).FindAllStringSubmatch(code, -1) {
 		named[m[1]] = m[2]
 	}
-	// What is told in the words of a Fault or by a verdict on a signature is not by name.
+	// These codes are not literals in a call: they come from a Fault or checkSignature.
 	want := map[string]string{wire.CodeOf(core.NewFault(core.CodeTimeout, "")): "yes", wire.CodeInvalidSignature: "of `register`", wire.CodeSignatureRequired: "of `register`"}
-	for _, m := range regexp.MustCompile(`s\.(refuse|fail)\(ctx, [^,]+, wire\.(Code\w+|Replaced),`).FindAllStringSubmatch(code.String(), -1) {
+	for _, m := range regexp.MustCompile(`s\.(refuse|fail)\(ctx, [^,]+, wire\.(Code\w+|Replaced),`).FindAllStringSubmatch(code, -1) {
 		want[named[m[2]]] = map[string]string{"refuse": "no", "fail": "yes"}[m[1]]
 	}
 	got := map[string]string{}
@@ -81,5 +84,38 @@ func TestThePageHasEveryErrorAndWhichAreFatal(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("errors (-code +page):\n%s", diff)
+	}
+}
+
+func TestThePageListsEveryCode(t *testing.T) {
+	want, wantSent := map[string]core.Code{}, map[core.Code]string{}
+	for _, m := range regexp.MustCompile(`"([A-Z_]{4,})"`).FindAllStringSubmatch(source(t), -1) {
+		code := wire.TaskError{Error: wire.ErrorDetail{Code: m[1]}}.Fault().Code
+		if code != core.CodeInternal || m[1] == wire.CodeProcessing || m[1] == "INTERNAL_ERROR" {
+			want[m[1]] = code
+		}
+	}
+	for _, code := range core.Codes() {
+		wantSent[code] = wire.CodeOf(core.NewFault(code, ""))
+	}
+	got, sent := map[string]core.Code{}, map[core.Code]string{}
+	for _, row := range tableOfPage(t, "| code of the agent | at the hub |") {
+		own, neutral := quotedIn(row[0]), quotedIn(row[1])
+		if strings.Contains(row[1], "ends as cancelled") {
+			neutral = []string{string(core.CodeCancelled)}
+		}
+		for i, code := range own {
+			n := neutral[min(i, len(neutral)-1)]
+			got[code] = core.Code(n)
+			if i == 0 || len(neutral) > 1 {
+				sent[core.Code(n)] = code
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("codes at the hub (-code +page):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantSent, sent); diff != "" {
+		t.Errorf("codes of the hub (-code +page):\n%s", diff)
 	}
 }

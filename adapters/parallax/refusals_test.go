@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestWhoIsRefusedAgainAndAgainWaitsLongerAndAtMostHalfOfItsPatience(t *testing.T) {
+func TestRepeatedRefusalsAreDelayedLongerUpToALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Refusals
 		for i, want := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second} {
@@ -17,21 +17,21 @@ func TestWhoIsRefusedAgainAndAgainWaitsLongerAndAtMostHalfOfItsPatience(t *testi
 				t.Fatal(err)
 			}
 			if got := time.Since(began); got != want {
-				t.Errorf("after %d refusals: held up for %s, want %s", i, got, want)
+				t.Errorf("after %d refusals: delayed %s, want %s", i, got, want)
 			}
 			r.add("a")
 		}
 		if got := r.delay("b"); got != 0 {
-			t.Errorf("another: held up for %s, want no time", got)
+			t.Errorf("another key: delayed %s, want no delay", got)
 		}
 		time.Sleep(refusalAge)
 		if got := r.delay("a"); got != 0 {
-			t.Errorf("long after: held up for %s, want no time", got)
+			t.Errorf("later: delayed %s, want no delay", got)
 		}
 	})
 }
 
-func TestHoldingUpEndsWithItsContext(t *testing.T) {
+func TestADelayEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Refusals
 		r.add("a")
@@ -43,7 +43,7 @@ func TestHoldingUpEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestOfManyRefusalsTheOldestIsForgotten(t *testing.T) {
+func TestTheOldestRefusalIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Refusals
 		for i := range maxRefused + 1 {
@@ -51,12 +51,12 @@ func TestOfManyRefusalsTheOldestIsForgotten(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if r.counts.Len() != maxRefused || r.delay("0") != 0 || r.delay("1") == 0 {
-			t.Errorf("got %d remembered, the first for %s, the second for %s; want %d, and the first forgotten", r.counts.Len(), r.delay("0"), r.delay("1"), maxRefused)
+			t.Errorf("got %d remembered, the first for %s, the second for %s; want %d without the first", r.counts.Len(), r.delay("0"), r.delay("1"), maxRefused)
 		}
 		var none *Refusals
 		none.add("a")
 		if none.delay("a") != 0 {
-			t.Error("nil remembers, want nobody remembered")
+			t.Error("a nil Refusals delays, want no delay")
 		}
 	})
 }

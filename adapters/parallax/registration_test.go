@@ -15,10 +15,10 @@ import (
 )
 
 func TestAnAgentRegistersAsThePageShows(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.connect(parallax.Options{AgentID: "agent_abc123", ConnectionID: "conn_1"})
-		p.say(string(samplesOfPage(t)["register"]))
-		m := p.hear(wire.TypeRegistered)
+		p.send(string(pageSamples(t)["register"]))
+		m := p.receive(wire.TypeRegistered)
 		if m.ID != "msg_001" {
 			t.Errorf("id: got %q, want that of the register", m.ID)
 		}
@@ -26,12 +26,12 @@ func TestAnAgentRegistersAsThePageShows(t *testing.T) {
 			AgentID: "agent_abc123", ConnectionID: "conn_1", Capabilities: []string{"classification", "analysis"},
 			Config: wire.RegisteredConfig{HeartbeatInterval: 10000, TaskTimeout: 30000, MaxConcurrentTasks: 5},
 		}
-		if diff := cmp.Diff(want, inside[wire.Registered](p, m)); diff != "" {
-			t.Errorf("registered otherwise (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, decode[wire.Registered](p, m)); diff != "" {
+			t.Errorf("registered differs (-want +got):\n%s", diff)
 		}
 		a, here := s.hub.Agent("agent_abc123")
 		if !here || a.Name != "my-agent" || a.Model != "gpt-4" || a.Dialect != "parallax" || a.MaxConcurrent != 5 || string(a.Metadata["version"]) != `"1.0.0"` {
-			t.Errorf("card: got %+v, want what the register said", a.Card)
+			t.Errorf("card: got %+v, want that of the register", a.Card)
 		}
 		if !a.Features.Has(core.FeatureCancellation) || a.Features.Has(core.FeatureStreaming) || a.Features.Has(core.FeatureInjection) || a.Features.Has(core.FeatureNotices) {
 			t.Errorf("features: got %v, want cancellation, and neither streaming, injection nor notices", a.Features.Names())
@@ -43,37 +43,37 @@ func TestAnAgentRegistersAsThePageShows(t *testing.T) {
 }
 
 func TestAnAgentWithoutAnIDGetsOne(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.connect(parallax.Options{Capabilities: []string{"from-header"}})
-		p.say(`{"type":"register","id":"1","payload":{"capabilities":[]}}`)
-		got := inside[wire.Registered](p, p.hear(wire.TypeRegistered))
+		p.send(`{"type":"register","id":"1","payload":{"capabilities":[]}}`)
+		got := decode[wire.Registered](p, p.receive(wire.TypeRegistered))
 		if !strings.HasPrefix(got.AgentID, "agent_") || !cmp.Equal(got.Capabilities, []string{"from-header"}) || got.Config.MaxConcurrentTasks != 1 {
 			t.Errorf("got %+v, want a made id, the capabilities of the header, and one task at a time", got)
 		}
 		if _, here := s.hub.Agent(core.AgentID(got.AgentID)); !here {
-			t.Errorf("agent %s: got nobody, want it here", got.AgentID)
+			t.Errorf("agent %s: got none, want it registered", got.AgentID)
 		}
 	})
 }
 
 func TestHeaderAndPayloadThatDisagreeOnTheIDAreRefused(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.connect(parallax.Options{AgentID: "one"})
-		p.say(`{"type":"register","id":"r","payload":{"agentId":"two","capabilities":[]}}`)
-		m, r := p.refused(wire.CodeInvalidMessage)
+		p.send(`{"type":"register","id":"r","payload":{"agentId":"two","capabilities":[]}}`)
+		m, r := p.expectError(wire.CodeInvalidMessage)
 		if m.ID != "r" || r.Fatal {
 			t.Errorf("got id %q and %+v, want the register's id and not fatal", m.ID, r)
 		}
-		p.say(`{"type":"register","id":"r","payload":{"agentId":"one","capabilities":[]}}`)
-		p.hear(wire.TypeRegistered)
+		p.send(`{"type":"register","id":"r","payload":{"agentId":"one","capabilities":[]}}`)
+		p.receive(wire.TypeRegistered)
 	})
 }
 
 func TestAnAuthenticatedAgentIsItsPrincipalUnlessItNamesItself(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.connect(parallax.Options{Principal: core.Principal{ID: "alice", Authenticated: true}})
-		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
-		if got := inside[wire.Registered](p, p.hear(wire.TypeRegistered)).AgentID; got != "alice" {
+		p.send(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
+		if got := decode[wire.Registered](p, p.receive(wire.TypeRegistered)).AgentID; got != "alice" {
 			t.Errorf("id: got %s, want alice", got)
 		}
 		if a, _ := s.hub.Agent("alice"); !a.Principal.Authenticated || a.Principal.Dialect != "parallax" {
@@ -82,93 +82,93 @@ func TestAnAuthenticatedAgentIsItsPrincipalUnlessItNamesItself(t *testing.T) {
 	})
 }
 
-func TestATakenIDIsRefusedForGood(t *testing.T) {
-	onStage(t, func(s *stage) {
-		s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`).listen()
+func TestATakenIDIsRefused(t *testing.T) {
+	withHub(t, func(s *setup) {
+		s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`).discard()
 		p := s.connect(parallax.Options{AgentID: "a"})
-		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
-		if _, r := p.refused(wire.CodeDuplicateName); !r.Fatal {
+		p.send(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
+		if _, r := p.expectError(wire.CodeDuplicateName); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
-		if r := p.closed(); r.Code != 4409 {
+		if r := p.waitClosed(); r.Code != 4409 {
 			t.Errorf("closed: got %+v, want code %d", r, 4409)
 		}
 		if _, here := s.hub.Agent("a"); !here {
-			t.Error("the owner of the id: got nobody, want it still here")
+			t.Error("the owner of the id: got none, want it registered")
 		}
 	})
 }
 
 func TestASecondRegisterChangesTheCard(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
-		p.say(`{"type":"register","id":"again","payload":{"capabilities":["y"],"config":{"maxConcurrentTasks":2}}}`)
-		if m := p.hear(wire.TypeRegistered); m.ID != "again" {
+		p.send(`{"type":"register","id":"again","payload":{"capabilities":["y"],"config":{"maxConcurrentTasks":2}}}`)
+		if m := p.receive(wire.TypeRegistered); m.ID != "again" {
 			t.Errorf("id: got %q, want again", m.ID)
 		}
 		if a, _ := s.hub.Agent("a"); !cmp.Equal(a.Capabilities, []string{"y"}) || a.MaxConcurrent != 2 {
 			t.Errorf("card: got %+v, want the second one", a.Card)
 		}
-		p.say(`{"type":"register","id":"other","payload":{"agentId":"b","capabilities":[]}}`)
-		p.refused(wire.CodeInvalidMessage)
+		p.send(`{"type":"register","id":"other","payload":{"agentId":"b","capabilities":[]}}`)
+		p.expectError(wire.CodeInvalidMessage)
 	})
 }
 
-func TestWhoeverDoesNotRegisterInTimeIsClosed(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAConnectionWithoutRegisterIsClosed(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.connect(parallax.Options{})
 		start := time.Now()
-		if _, r := p.refused(wire.CodeRegisterTimeout); !r.Fatal {
+		if _, r := p.expectError(wire.CodeRegisterTimeout); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
-		if r := p.closed(); r.Code != 4408 || time.Since(start) != wire.RegisterTimeout {
+		if r := p.waitClosed(); r.Code != 4408 || time.Since(start) != wire.RegisterTimeout {
 			t.Errorf("closed: got %+v after %v, want code %d after %v", r, time.Since(start), 4408, wire.RegisterTimeout)
 		}
 	})
 }
 
-func TestWhatComesBeforeTheRegisterIsRefused(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestMessagesBeforeRegisterAreRefused(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.connect(parallax.Options{})
-		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
-		if m, r := p.refused(wire.CodeNotRegistered); m.ID != "h" || r.Fatal {
+		p.send(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
+		if m, r := p.expectError(wire.CodeNotRegistered); m.ID != "h" || r.Fatal {
 			t.Errorf("got id %q and %+v, want that of the heartbeat and not fatal", m.ID, r)
 		}
-		p.say(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
-		p.hear(wire.TypeRegistered)
+		p.send(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)
+		p.receive(wire.TypeRegistered)
 	})
 }
 
-func TestABadFrameDisturbsNothingElse(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnInvalidFrameLeavesTheConnectionOpen(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		for _, frame := range []string{"\x00\xff", `{"type":"heartbeat","id":"x","payload":{"a":1,"a":2}}`, `{"type":"foo","id":"x","payload":{}}`, `{"type":"registered","id":"x","payload":{"agentId":"b"}}`} {
-			p.say(frame)
-			if _, r := p.refused(wire.CodeInvalidMessage); r.Fatal {
+			p.send(frame)
+			if _, r := p.expectError(wire.CodeInvalidMessage); r.Fatal {
 				t.Errorf("%q: got %+v, want it not fatal", frame, r)
 			}
 		}
-		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
-		if m := p.hear(wire.TypeHeartbeatAck); m.ID != "h" {
+		p.send(`{"type":"heartbeat","id":"h","payload":{}}`)
+		if m := p.receive(wire.TypeHeartbeatAck); m.ID != "h" {
 			t.Errorf("ack: got id %q, want h", m.ID)
 		}
 	})
 }
 
-func TestAMessageOverTheLimitIsRefusedAndTheConnectionLives(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestATooLargeMessageLeavesTheConnectionOpen(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a", MaxMessageBytes: 1000}, `{"capabilities":[]}`)
-		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 1000) + `"}}`)
-		if _, r := p.refused(wire.CodeMessageTooLarge); !strings.Contains(r.Message, "limit is 1000") {
+		p.send(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 1000) + `"}}`)
+		if _, r := p.expectError(wire.CodeMessageTooLarge); !strings.Contains(r.Message, "limit is 1000") {
 			t.Errorf("got %q, want one that tells the limit", r.Message)
 		}
-		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
-		p.hear(wire.TypeHeartbeatAck)
+		p.send(`{"type":"heartbeat","id":"h","payload":{}}`)
+		p.receive(wire.TypeHeartbeatAck)
 	})
 }
 
-func TestAFloodIsPacedAndNothingOfItIsLost(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAFloodIsThrottledWithoutLoss(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		start := time.Now()
 		go func() {
@@ -176,7 +176,7 @@ func TestAFloodIsPacedAndNothingOfItIsLost(t *testing.T) {
 				_ = p.conn.Send(s.Context(), []byte(`{"type":"heartbeat","id":"h","payload":{}}`))
 			}
 		}()
-		acks, told := 0, 0
+		acks, warned := 0, 0
 		for acks < 350 {
 			frame, err := p.conn.Receive(s.Context())
 			if err != nil {
@@ -186,8 +186,8 @@ func TestAFloodIsPacedAndNothingOfItIsLost(t *testing.T) {
 			case wire.TypeHeartbeatAck:
 				acks++
 			case wire.TypeError:
-				if r := inside[wire.Refusal](p, m); r.Code == wire.CodeRateLimited && !r.Fatal {
-					told++
+				if r := decode[wire.Refusal](p, m); r.Code == wire.CodeRateLimited && !r.Fatal {
+					warned++
 				}
 			}
 		}
@@ -195,29 +195,29 @@ func TestAFloodIsPacedAndNothingOfItIsLost(t *testing.T) {
 		if took := time.Since(start).Round(time.Millisecond); took != 2510*time.Millisecond {
 			t.Errorf("350 messages: took %v, want 2.51s", took)
 		}
-		if told != 1 {
-			t.Errorf("told of it: got %d times, want once", told)
+		if warned != 1 {
+			t.Errorf("warnings: got %d, want one", warned)
 		}
 	})
 }
 
-func TestAnAgentThatNeverBeatsLives(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnAgentWithoutHeartbeatsStaysConnected(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		time.Sleep(time.Hour)
-		p.quiet()
+		p.expectNothing()
 		if _, here := s.hub.Agent("a"); !here {
-			t.Error("got nobody, want the agent")
+			t.Error("got no agent, want it registered")
 		}
 	})
 }
 
-func TestAnAgentThatBeatAndFellSilentIsAvoidedAndThenClosed(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnAgentWhoseHeartbeatsStopGetsNoTasksAndIsClosed(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		beat := func() {
-			p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
-			if ack := inside[wire.HeartbeatAck](p, p.hear(wire.TypeHeartbeatAck)); ack.NextHeartbeat != 10000 {
+			p.send(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":0}}`)
+			if ack := decode[wire.HeartbeatAck](p, p.receive(wire.TypeHeartbeatAck)); ack.NextHeartbeat != 10000 {
 				t.Errorf("next heartbeat: got %d, want 10000", ack.NextHeartbeat)
 			}
 		}
@@ -243,19 +243,19 @@ func TestAnAgentThatBeatAndFellSilentIsAvoidedAndThenClosed(t *testing.T) {
 			t.Errorf("closed: got %+v, want unresponsive with code %d", r, 4410)
 		}
 		if _, here := s.hub.Agent("a"); here {
-			t.Error("got the agent, want nobody")
+			t.Error("got the agent, want none")
 		}
 	})
 }
 
-func TestAnyMessageCountsAsASignOfLife(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnyMessageResetsTheWatchdog(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
-		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
-		p.hear(wire.TypeHeartbeatAck)
+		p.send(`{"type":"heartbeat","id":"h","payload":{}}`)
+		p.receive(wire.TypeHeartbeatAck)
 		for range 5 {
 			time.Sleep(19 * time.Second)
-			p.say(`{"type":"status_update","id":"u","payload":{"status":"busy"}}`)
+			p.send(`{"type":"status_update","id":"u","payload":{"status":"busy"}}`)
 		}
 		synctest.Wait()
 		if a, here := s.hub.Agent("a"); !here || a.Load.State != core.LoadBusy {
@@ -264,25 +264,25 @@ func TestAnyMessageCountsAsASignOfLife(t *testing.T) {
 	})
 }
 
-func TestAStatusUpdateStopsTasksAndLetsThemGoOn(t *testing.T) {
+func TestAStatusUpdateStopsAndResumesTasks(t *testing.T) {
 	for name, back := range map[string]string{
 		"by a number":           `{"maxTasks":3}`,
 		"by a status of health": `{"status":"healthy"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withHub(t, func(s *setup) {
 				p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
-				p.say(`{"type":"status_update","id":"u","payload":{"status":"busy","maxTasks":0,"reason":"At capacity"}}`)
+				p.send(`{"type":"status_update","id":"u","payload":{"status":"busy","maxTasks":0,"reason":"At capacity"}}`)
 				synctest.Wait()
 				// A heartbeat between does not lift it.
-				p.say(`{"type":"heartbeat","id":"h","payload":{"status":"healthy"}}`)
-				p.hear(wire.TypeHeartbeatAck)
-				a := s.asker()
+				p.send(`{"type":"heartbeat","id":"h","payload":{"status":"healthy"}}`)
+				p.receive(wire.TypeHeartbeatAck)
+				a := s.requester()
 				task := a.ask("a", "hello")
-				p.quiet()
-				p.say(`{"type":"status_update","id":"u","payload":` + back + `}`)
-				given := inside[taskPayload](p, p.hear(wire.TypeTask))
-				p.say(fill(`{"type":"task_result","id":"x","payload":{"taskId":"TASK","result":"hi"}}`, given))
+				p.expectNothing()
+				p.send(`{"type":"status_update","id":"u","payload":` + back + `}`)
+				given := decode[taskPayload](p, p.receive(wire.TypeTask))
+				p.send(withIDs(`{"type":"task_result","id":"x","payload":{"taskId":"TASK","result":"hi"}}`, given))
 				if got := a.answer(task); got.Text != "hi" {
 					t.Errorf("answer: got %+v, want hi", got)
 				}
@@ -294,44 +294,44 @@ func TestAStatusUpdateStopsTasksAndLetsThemGoOn(t *testing.T) {
 type taskPayload = wire.Task
 
 func TestAStatusUpdateReplacesTheCapabilities(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
-		p.say(string(samplesOfPage(t)["status_update"]))
+		p.send(string(pageSamples(t)["status_update"]))
 		synctest.Wait()
 		a, _ := s.hub.Agent("a")
 		if !cmp.Equal(a.Capabilities, []string{"classification"}) || a.Load.State != core.LoadBusy {
 			t.Errorf("got %v, %v, want classification alone and busy", a.Capabilities, a.Load.State)
 		}
-		p.say(`{"type":"status_update","id":"u","payload":{"status":"purple"}}`)
+		p.send(`{"type":"status_update","id":"u","payload":{"status":"purple"}}`)
 		synctest.Wait()
 		if a, _ := s.hub.Agent("a"); a.Load.State != core.LoadBusy {
 			t.Errorf("an unknown status: got %v, want it to change nothing", a.Load.State)
 		}
-		s.counted("parallax.ignored.status", 1)
+		s.expectCount("parallax.ignored.status", 1)
 	})
 }
 
 func TestADisconnectEndsTheConnection(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
-		p.say(string(samplesOfPage(t)["disconnect"]))
-		if r := p.closed(); r.Cause != link.Normal || !strings.Contains(r.Text, "shutdown") {
+		p.send(string(pageSamples(t)["disconnect"]))
+		if r := p.waitClosed(); r.Cause != link.Normal || !strings.Contains(r.Text, "shutdown") {
 			t.Errorf("closed: got %+v, want normal, with the agent's reason", r)
 		}
 		if _, here := s.hub.Agent("a"); here {
-			t.Error("got the agent, want nobody")
+			t.Error("got the agent, want none")
 		}
 	})
 }
 
-func TestAHubThatStopsSaysSo(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAStoppingHubDisconnectsItsAgents(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		go func() { _ = s.hub.Close(s.Context(), "maintenance") }()
-		if d := inside[wire.Disconnect](p, p.hear(wire.TypeDisconnect)); d.Reason != "maintenance" || !d.Graceful {
+		if d := decode[wire.Disconnect](p, p.receive(wire.TypeDisconnect)); d.Reason != "maintenance" || !d.Graceful {
 			t.Errorf("got %+v, want maintenance, graceful", d)
 		}
-		if r := p.closed(); r.Cause != link.ShuttingDown || r.Code != 1001 {
+		if r := p.waitClosed(); r.Cause != link.ShuttingDown || r.Code != 1001 {
 			t.Errorf("closed: got %+v, want shutting down with code 1001", r)
 		}
 	})

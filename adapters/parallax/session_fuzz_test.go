@@ -11,33 +11,32 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 )
 
-// FuzzSession holds that whatever an agent sends, one frame a line, its
-// connection lives on and nothing else is disturbed, unless it says that it leaves.
-// The promises of the hub are checked behind every run.
+// FuzzSession checks that no frame of an agent, one a line, closes its connection, except
+// a disconnect. The promises of the hub are checked after each run.
 func FuzzSession(f *testing.F) {
-	for _, frame := range samplesOfPage(f) {
+	for _, frame := range pageSamples(f) {
 		f.Add(oneLine(f, frame))
 	}
 	f.Add([]byte(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":{"content":"c","files":[{"name":"a","data":"aGk="}]}}}`))
 	f.Add([]byte(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":2,"text":"x"}}` + "\n" + `{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X"}}}`))
 	f.Add([]byte(`{"type":"task_request","id":"m","payload":{"to":"*","input":"x"}}` + "\n" + `{"type":"task_cancel","id":"m","payload":{"requestId":"m"}}`))
 	f.Fuzz(func(t *testing.T, lines []byte) {
-		onStage(t, func(s *stage) {
+		withHub(t, func(s *setup) {
 			p := s.registered(parallax.Options{AgentID: "a", MaxMessagesPerSecond: -1}, full)
-			a := s.asker()
+			a := s.requester()
 			a.ask("a", "go")
-			given := inside[wire.Task](p, p.hear(wire.TypeTask))
+			given := decode[wire.Task](p, p.receive(wire.TypeTask))
 			for line := range bytes.Lines(lines) {
-				frame := fill(string(bytes.TrimSpace(line)), given)
+				frame := withIDs(string(bytes.TrimSpace(line)), given)
 				if m, err := wire.Decode([]byte(frame)); err == nil && m.Type == wire.TypeDisconnect {
 					continue
 				}
-				p.say(frame)
+				p.send(frame)
 				p.drain()
 			}
-			p.say(`{"type":"heartbeat","id":"still here","payload":{}}`)
+			p.send(`{"type":"heartbeat","id":"last","payload":{}}`)
 			for {
-				if m := next(p); m.Type == wire.TypeHeartbeatAck && m.ID == "still here" {
+				if m := next(p); m.Type == wire.TypeHeartbeatAck && m.ID == "last" {
 					return
 				}
 			}
@@ -45,7 +44,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// drain reads what has been sent so far.
+// drain reads the messages sent so far.
 func (p *peer) drain() {
 	for {
 		synctest.Wait()

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// specimens are one event of every kind that is not between the hub and itself.
-var specimens = []core.Body{
+// samples has one event of each kind.
+var samples = []core.Body{
 	core.Assigned{Agent: "other", Attempt: 1}, core.Accepted{}, core.SessionStarted{Session: "s"}, core.SessionLost{Reason: "gone"}, core.Thinking{Text: "hm"},
 	core.Text{Text: "hello"}, core.ToolCall{ID: "c", Name: "n"}, core.ToolState{ID: "c", State: core.ToolRunning}, core.ToolResult{ID: "c"},
 	core.ApprovalRequested{ID: "c", Name: "n"}, core.ApprovalDecided{ID: "c"}, core.Injected{ID: "i"}, core.InjectionAnswered{ID: "i"},
@@ -22,16 +22,16 @@ var specimens = []core.Body{
 	core.Done{}, core.Failed{Fault: core.NewFault(core.CodeInternal, "broke")}, core.Cancelled{Reason: "enough"}, core.Opened{},
 }
 
-func TestThereIsASpecimenOfEveryKind(t *testing.T) {
+func TestThereIsASampleOfEveryKind(t *testing.T) {
 	for _, k := range core.Kinds() {
-		if !slices.ContainsFunc(specimens, func(b core.Body) bool { return b.Kind() == k }) {
-			t.Errorf("%s: got no specimen, want one", k)
+		if !slices.ContainsFunc(samples, func(b core.Body) bool { return b.Kind() == k }) {
+			t.Errorf("%s: got no sample, want one", k)
 		}
 	}
 }
 
-// withTask plays with a task that an agent of no dialect works on, and ends it.
-func withTask(t *testing.T, play func(h *hub.Hub, task *task.Task)) {
+// withTask runs a test with a task of an agent of no dialect, and ends the task.
+func withTask(t *testing.T, test func(h *hub.Hub, task *task.Task)) {
 	t.Helper()
 	h := coretest.NewHub(t, hub.Options{})
 	agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
@@ -44,15 +44,14 @@ func withTask(t *testing.T, play func(h *hub.Hub, task *task.Task)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	play(h, task)
+	test(h, task)
 	if err := agent.Report(task.ID(), core.Done{}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// wantCounted holds that the kind was counted as often as its declaration says
-// that there is something to count.
-func wantCounted(t *testing.T, h *hub.Hub, how core.Handling, b core.Body, folds bool) {
+// expectCounted checks that an event was counted as its disposition requires.
+func expectCounted(t *testing.T, h *hub.Hub, how core.Handling, b core.Body, folds bool) {
 	t.Helper()
 	k := b.Kind().String()
 	want := map[string]int64{}
@@ -69,8 +68,8 @@ func wantCounted(t *testing.T, h *hub.Hub, how core.Handling, b core.Body, folds
 	}
 }
 
-func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
-	for _, b := range specimens {
+func TestEventsThatAnAgentCannotGetAreCounted(t *testing.T) {
+	for _, b := range samples {
 		t.Run(b.Kind().String(), func(t *testing.T) {
 			withTask(t, func(h *hub.Hub, task *task.Task) {
 				s := &session{hub: h, id: "a", opts: Options{}.withDefaults(), tasks: newTasks()}
@@ -78,15 +77,15 @@ func TestWhatAnAgentCannotBeToldIsCounted(t *testing.T) {
 				if err := (core.Event{Body: b}).DeliverToAgent(&agentSink{s: s, task: task}); err != nil {
 					t.Fatal(err)
 				}
-				wantCounted(t, h, Translation.ToAgent[b.Kind()].How, b, false)
+				expectCounted(t, h, Translation.ToAgent[b.Kind()].How, b, false)
 			})
 		})
 	}
 }
 
-func TestWhatARequesterIsToldInAnotherFormIsCounted(t *testing.T) {
+func TestEventsThatARequesterGetsFoldedAreCounted(t *testing.T) {
 	for name, extended := range map[string]bool{"with extensions": true, "without": false} {
-		for _, b := range specimens {
+		for _, b := range samples {
 			t.Run(name+"/"+b.Kind().String(), func(t *testing.T) {
 				withTask(t, func(h *hub.Hub, task *task.Task) {
 					s := &session{hub: h, opts: Options{}.withDefaults(), extensions: map[string]bool{wire.ExtensionProgress: extended, wire.ExtensionAccepted: extended}}
@@ -94,14 +93,14 @@ func TestWhatARequesterIsToldInAnotherFormIsCounted(t *testing.T) {
 						t.Fatal(err)
 					}
 					how, k := Translation.ToRequester[b.Kind()].How, b.Kind()
-					wantCounted(t, h, how, b, !extended && !k.Ends() && k != core.KindText && k != core.KindFile)
+					expectCounted(t, h, how, b, !extended && !k.Ends() && k != core.KindText && k != core.KindFile)
 				})
 			})
 		}
 	}
 }
 
-func TestALongLifeRemembersOnlyTheLatestTasks(t *testing.T) {
+func TestOnlyTheLatestEndedTasksAreRemembered(t *testing.T) {
 	h := newTasks()
 	for i := range 3 * maxEnded {
 		id := core.TaskID(fmt.Sprint(i))

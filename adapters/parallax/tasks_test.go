@@ -19,16 +19,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestATaskIsGivenAsThePageShows(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestATaskHasTheFormOfThePage(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
-		a := s.asker()
+		a := s.requester()
 		asked := a.open(core.Request{
 			To: core.ToCapability("analysis", "classification"), Content: "Document text to classify", Data: json.RawMessage(`{"options":{"categories":["technology"]}}`),
 			Attachments: []core.File{{Name: "a.txt", MediaType: "text/plain", Data: []byte("hi")}}, History: []core.Turn{{Role: core.RoleUser, Text: "before"}},
 			Context: json.RawMessage(`{"k":1}`), Priority: core.PriorityUrgent, MaxTokens: 50, Domain: "d", Deadline: time.Now().Add(1500 * time.Millisecond),
 		})
-		got := inside[wire.Task](p, p.hear(wire.TypeTask))
+		got := decode[wire.Task](p, p.receive(wire.TypeTask))
 		want := wire.Task{
 			TaskRef:     wire.TaskRef{TaskID: string(asked.ID()), ExecutionID: string(asked.ID()) + ".1"},
 			PatternName: "dragoman.ask", PatternVersion: "1.0.0", Capability: "analysis", Timeout: 1500, Priority: "high",
@@ -36,13 +36,13 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 			Context: wire.TaskContext{TotalSteps: 1, Intent: "ask", Thread: string(asked.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
 		}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(wire.Task{})); diff != "" {
-			t.Errorf("task otherwise (-want +got):\n%s", diff)
+			t.Errorf("task differs (-want +got):\n%s", diff)
 		}
-		synctest.Wait() // that it was written is noted behind the write
+		synctest.Wait() // the receipt follows the write
 		if r := asked.Receipt(); r.Stage != core.StageDelivered || r.Agent != "a" {
 			t.Errorf("receipt: got %+v, want delivered to a", r)
 		}
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","status":"completed","result":{"category":"technology","confidence":0.92},"duration":1500,"metadata":{"tokensUsed":150,"region":"eu"}}}`, got))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","status":"completed","result":{"category":"technology","confidence":0.92},"duration":1500,"metadata":{"tokensUsed":150,"region":"eu"}}}`, got))
 		events := a.events(asked)
 		if want := "opened assigned accepted usage done"; kinds(events) != want {
 			t.Errorf("events: got %s, want %s", kinds(events), want)
@@ -57,18 +57,18 @@ func TestATaskIsGivenAsThePageShows(t *testing.T) {
 	})
 }
 
-func TestAnAnswerInOneMessageIsWhole(t *testing.T) {
+func TestALongAnswerArrivesWhole(t *testing.T) {
 	text := strings.Repeat("0123456789", 90_000)
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("a", text)
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
 		var r core.Request
 		if err := wire.ReadInput(given.Input, &r); err != nil || r.Content != text {
 			t.Errorf("content: got %d bytes and %v, want %d", len(r.Content), err, len(text))
 		}
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":`+js(t, map[string]any{"content": text, "files": []any{map[string]any{"name": "f", "data": "aGk="}}})+`}}`, given))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":`+toJSON(t, map[string]any{"content": text, "files": []any{map[string]any{"name": "f", "data": "aGk="}}})+`}}`, given))
 		events := a.events(asked)
 		if want := "opened assigned accepted text file done"; kinds(events) != want {
 			t.Errorf("events: got %s, want %s", kinds(events), want)
@@ -80,16 +80,16 @@ func TestAnAnswerInOneMessageIsWhole(t *testing.T) {
 }
 
 func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("a", "go")
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
-		p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","error":{"code":"PROCESSING_ERROR","message":"Failed to process input","details":{"reason":"Content too long"}},"retryable":true}}`, given))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","error":{"code":"PROCESSING_ERROR","message":"Failed to process input","details":{"reason":"Content too long"}},"retryable":true}}`, given))
 		events := a.events(asked)
 		want := &core.Fault{Code: core.CodeInternal, Message: "Failed to process input", Retryable: true, Peer: "PROCESSING_ERROR"}
 		if diff := cmp.Diff(want, core.Fold(events).Fault, cmpopts.IgnoreUnexported(core.Fault{})); diff != "" {
-			t.Errorf("fault otherwise (-want +got):\n%s", diff)
+			t.Errorf("fault differs (-want +got):\n%s", diff)
 		}
 		if f := events[len(events)-1].Foreign; f == nil || string(f.JSON) != `{"payload":{"error":{"details":{"reason":"Content too long"}}}}` {
 			t.Errorf("foreign: got %+v, want the details", f)
@@ -97,24 +97,24 @@ func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
 	})
 }
 
-func TestARejectedTaskGoesToAnotherAgentUnderANewExecution(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestARejectedTaskIsReassignedAsANewExecution(t *testing.T) {
+	withHub(t, func(s *setup) {
 		one := s.registered(parallax.Options{AgentID: "one"}, `{"capabilities":["x"]}`)
-		a := s.asker()
+		a := s.requester()
 		asked := a.open(core.Request{To: core.ToCapability("x"), Content: "go"})
-		first := inside[wire.Task](one, one.hear(wire.TypeTask))
+		first := decode[wire.Task](one, one.receive(wire.TypeTask))
 		two := s.registered(parallax.Options{AgentID: "two"}, `{"capabilities":["x"]}`)
-		one.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"Cannot handle this task type"},"retryable":true}}`, first))
-		second := inside[wire.Task](two, two.hear(wire.TypeTask))
+		one.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"Cannot handle this task type"},"retryable":true}}`, first))
+		second := decode[wire.Task](two, two.receive(wire.TypeTask))
 		if second.TaskID != first.TaskID || second.ExecutionID == first.ExecutionID {
-			t.Errorf("got %+v behind %+v, want the same task in another execution", second.TaskRef, first.TaskRef)
+			t.Errorf("got %+v after %+v, want the same task in another execution", second.TaskRef, first.TaskRef)
 		}
-		// The first has no say any more.
-		one.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, first))
-		one.quiet()
-		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"`+first.ExecutionID+`","result":"wrong"}}`, second))
-		two.refused(wire.CodeTaskNotHeld)
-		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"right"}}`, second))
+		// Reports of the first agent are ignored.
+		one.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, first))
+		one.expectNothing()
+		two.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"`+first.ExecutionID+`","result":"wrong"}}`, second))
+		two.expectError(wire.CodeTaskNotHeld)
+		two.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"right"}}`, second))
 		events := a.events(asked)
 		if want := "opened assigned retrying assigned accepted text done"; kinds(events) != want {
 			t.Errorf("events: got %s, want %s", kinds(events), want)
@@ -122,17 +122,17 @@ func TestARejectedTaskGoesToAnotherAgentUnderANewExecution(t *testing.T) {
 		if got := core.Fold(events); got.Text != "right" || got.Agent != "two" {
 			t.Errorf("answer: got %+v, want right, by two", got)
 		}
-		s.counted("parallax.ignored.late", 1)
+		s.expectCount("parallax.ignored.late", 1)
 	})
 }
 
-func TestAReportOnATaskOfAnotherIsRefusedAndCounted(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAReportOnTheTaskOfAnotherAgentIsRefused(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		thief := s.registered(parallax.Options{AgentID: "b"}, streaming)
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("a", "go")
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
 		for _, frame := range []string{
 			`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"mine"}}`,
 			`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X"}}}`,
@@ -140,13 +140,13 @@ func TestAReportOnATaskOfAnotherIsRefusedAndCounted(t *testing.T) {
 			`{"type":"task_accepted","id":"m","payload":{"taskId":"TASK"}}`,
 			`{"type":"task_result","id":"m","payload":{"taskId":"nobody's"}}`,
 		} {
-			thief.say(fill(frame, given))
-			if m, r := thief.refused(wire.CodeTaskNotHeld); m.ID != "m" || r.Fatal {
+			thief.send(withIDs(frame, given))
+			if m, r := thief.expectError(wire.CodeTaskNotHeld); m.ID != "m" || r.Fatal {
 				t.Errorf("%s: got id %q and %+v, want its id and not fatal", frame, m.ID, r)
 			}
 		}
-		s.counted("parallax.error.TASK_NOT_HELD", 5)
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"true"}}`, given))
+		s.expectCount("parallax.error.TASK_NOT_HELD", 5)
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"true"}}`, given))
 		if got := a.answer(asked); got.Text != "true" {
 			t.Errorf("answer: got %q, want true", got.Text)
 		}
@@ -158,150 +158,150 @@ func TestACancelReachesTheAgentWithItsReason(t *testing.T) {
 		say  string
 		want core.Kind
 	}{
-		"and it stops":          {`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"as told"}}}`, core.KindCancelled},
-		"and says so otherwise": {`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"cancelled","result":"as told"}}`, core.KindCancelled},
-		"and it was faster":     {`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, core.KindDone},
+		"which it obeys":               {`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"as told"}}}`, core.KindCancelled},
+		"which it obeys with a result": {`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"cancelled","result":"as told"}}`, core.KindCancelled},
+		"after it was done":            {`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, core.KindDone},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withHub(t, func(s *setup) {
 				p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
-				a := s.asker()
+				a := s.requester()
 				asked := a.ask("a", "go")
-				given := inside[wire.Task](p, p.hear(wire.TypeTask))
+				given := decode[wire.Task](p, p.receive(wire.TypeTask))
 				if err := a.session.Cancel(asked.ID(), "changed my mind"); err != nil {
 					t.Fatal(err)
 				}
-				got := inside[wire.TaskCancelled](p, p.hear(wire.TypeTaskCancelled))
+				got := decode[wire.TaskCancelled](p, p.receive(wire.TypeTaskCancelled))
 				if want := (wire.TaskCancelled{TaskRef: given.TaskRef, Reason: "changed my mind"}); got != want {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
-				p.say(fill(c.say, given))
+				p.send(withIDs(c.say, given))
 				if got := a.answer(asked); got.End != c.want {
 					t.Errorf("end: got %v, want %v", got.End, c.want)
 				}
-				p.quiet()
+				p.expectNothing()
 			})
 		})
 	}
 }
 
-func TestADeadlineIsToldAsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestADeadlineIsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
-		a := s.asker()
+		a := s.requester()
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
-		if got := inside[wire.TaskCancelled](p, p.hear(wire.TypeTaskCancelled)); got.Reason != "execution_timeout" {
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		if got := decode[wire.TaskCancelled](p, p.receive(wire.TypeTaskCancelled)); got.Reason != "execution_timeout" {
 			t.Errorf("reason: got %q, want execution_timeout", got.Reason)
 		}
 		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeTimeout {
 			t.Errorf("answer: got %+v, want a timeout", got)
 		}
 		next := a.ask("a", "again")
-		p.quiet() // one at a time, and the first has not ended there
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
-		again := inside[wire.Task](p, p.hear(wire.TypeTask))
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"in time"}}`, again))
+		p.expectNothing() // the agent still works on the first
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+		again := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"in time"}}`, again))
 		if got := a.answer(next); got.Text != "in time" {
 			t.Errorf("answer: got %+v, want in time", got)
 		}
 	})
 }
 
-func TestATaskTakesNoLongerThanTheAgentSaysThatItMay(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestTheTaskTimeoutOfAnAgentIsEnforced(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"],"config":{"taskTimeout":2000}}`)
-		a := s.asker()
+		a := s.requester()
 		far := time.Now().Add(time.Hour)
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: far})
 		began := time.Now()
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
 		if given.Timeout != 2000 {
-			t.Errorf("got a timeout of %d told, want 2000", given.Timeout)
+			t.Errorf("got timeout %d in the task, want 2000", given.Timeout)
 		}
-		if got := inside[wire.TaskCancelled](p, p.hear(wire.TypeTaskCancelled)); got.Reason != "execution_timeout" {
+		if got := decode[wire.TaskCancelled](p, p.receive(wire.TypeTaskCancelled)); got.Reason != "execution_timeout" {
 			t.Errorf("reason: got %q, want execution_timeout", got.Reason)
 		}
 		got := a.answer(asked)
 		if took := time.Since(began); took != 2*time.Second || got.Fault == nil || got.Fault.Code != core.CodeTimeout || !strings.Contains(got.Fault.Message, "2s") {
 			t.Errorf("got %+v after %s, want a timeout that names the agent's 2s", got.Fault, took)
 		}
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
 
-		// A nearer deadline counts as ever.
+		// An earlier deadline takes precedence.
 		asked = a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(time.Second)})
-		given = inside[wire.Task](p, p.hear(wire.TypeTask))
+		given = decode[wire.Task](p, p.receive(wire.TypeTask))
 		if given.Timeout != 1000 {
-			t.Errorf("got a timeout of %d told, want 1000", given.Timeout)
+			t.Errorf("got timeout %d in the task, want 1000", given.Timeout)
 		}
-		p.hear(wire.TypeTaskCancelled)
+		p.receive(wire.TypeTaskCancelled)
 		a.answer(asked)
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
 
-		// Whoever gets the task next has its own time, from then on.
+		// The next agent has a timeout of its own, from its assignment.
 		asked = a.open(core.Request{To: core.ToCapability("x"), Content: "go", Deadline: far})
-		given = inside[wire.Task](p, p.hear(wire.TypeTask))
+		given = decode[wire.Task](p, p.receive(wire.TypeTask))
 		patient := s.registered(parallax.Options{AgentID: "patient"}, `{"capabilities":["x"]}`)
-		p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"no"}}}`, given))
-		given = inside[wire.Task](patient, patient.hear(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"no"}}}`, given))
+		given = decode[wire.Task](patient, patient.receive(wire.TypeTask))
 		time.Sleep(time.Minute)
 		if want := wire.Count(time.Until(far).Milliseconds() + 60_000); given.Timeout != want {
-			t.Errorf("got a timeout of %d told, want %d until the deadline", given.Timeout, want)
+			t.Errorf("got timeout %d in the task, want %d until the deadline", given.Timeout, want)
 		}
-		patient.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, given))
+		patient.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, given))
 		if got := a.answer(asked); got.Text != "done" {
 			t.Errorf("got %+v, want it done", got)
 		}
 	})
 }
 
-func TestAnAgentThatNeverEndsItsTaskIsClosed(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnAgentThatDoesNotEndItsOnlyTaskIsClosed(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
-		a := s.asker()
+		a := s.requester()
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
-		p.hear(wire.TypeTask)
-		p.hear(wire.TypeTaskCancelled)
+		p.receive(wire.TypeTask)
+		p.receive(wire.TypeTaskCancelled)
 		a.answer(asked)
-		if _, r := p.refused("TIMEOUT"); !r.Fatal {
+		if _, r := p.expectError("TIMEOUT"); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
-		if r := p.closed(); r.Code != 4410 {
+		if r := p.waitClosed(); r.Code != 4410 {
 			t.Errorf("closed: got %+v, want code %d", r, 4410)
 		}
 	})
 }
 
-func TestAnAgentThatIsCutOffFailsItsTasks(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestALostConnectionFailsTheTasksOfTheAgent(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("a", "go")
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
-		p.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
 		synctest.Wait()
 		_ = p.conn.Close(link.Reason{Cause: link.PeerGone})
 		got := a.answer(asked)
 		if got.End != core.KindFailed || got.Fault.Code != core.CodeUnreachable || !got.Fault.Retryable || got.Text != "half" {
-			t.Errorf("answer: got %+v, want it failed as unreachable behind half", got)
+			t.Errorf("answer: got %+v, want half, then unreachable", got)
 		}
-		synctest.Wait() // its id is free once its tasks have ended
+		synctest.Wait() // its tasks end before its id is free
 		if _, here := s.hub.Agent("a"); here {
-			t.Error("got the agent, want nobody")
+			t.Error("got the agent, want none")
 		}
 	})
 }
 
-func TestEarlierTurnsThatDoNotFitAreLeftOutAndCounted(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestEarlierTurnsThatDoNotFitAreOmitted(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a", MaxMessageBytes: 4000}, `{"capabilities":[]}`)
-		a := s.asker()
+		a := s.requester()
 		var history []core.Turn
 		for i := range 8 {
 			history = append(history, core.Turn{Role: core.RoleUser, Text: fmt.Sprintf("%d %s", i, strings.Repeat("x", 900))})
 		}
 		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", History: history})
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
 		var r core.Request
 		if err := wire.ReadInput(given.Input, &r); err != nil {
 			t.Fatal(err)
@@ -309,106 +309,106 @@ func TestEarlierTurnsThatDoNotFitAreLeftOutAndCounted(t *testing.T) {
 		if len(r.History) != 2 || !strings.HasPrefix(r.History[1].Text, "7 ") || given.Context.HistoryOmitted != 6 {
 			t.Errorf("got %d turns and %d omitted, want the last 2 and 6", len(r.History), given.Context.HistoryOmitted)
 		}
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
 		a.answer(asked)
 	})
 }
 
-func TestARequestThatDoesNotFitIsRefusedAndTheAgentLives(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestATooLargeRequestFailsWithoutDisturbingTheAgent(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
-		a := s.asker()
+		a := s.requester()
 		if got := a.answer(a.ask("a", strings.Repeat("x", 1_000_000))); got.Fault == nil || got.Fault.Code != core.CodeTooLarge {
 			t.Errorf("answer: got %+v, want too_large", got.Fault)
 		}
 		asked := a.ask("a", "small")
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"fine"}}`, given))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"fine"}}`, given))
 		if got := a.answer(asked); got.Text != "fine" {
 			t.Errorf("answer: got %+v, want fine", got)
 		}
 	})
 }
 
-func TestNoticesReachOnlyWhoWantsThem(t *testing.T) {
-	onStage(t, func(s *stage) {
-		a := s.asker()
+func TestNoticesReachOnlyAgentsWithTheCapability(t *testing.T) {
+	withHub(t, func(s *setup) {
+		a := s.requester()
 		notice := func(to core.AgentID) (*task.Task, error) {
 			return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent(to), Notice: &core.Notice{Topic: "user.left", Data: json.RawMessage(`{"hours":2}`)}}, hub.OpenOptions{})
 		}
-		s.registered(parallax.Options{AgentID: "deaf"}, `{"capabilities":[]}`)
-		if _, err := notice("deaf"); core.AsFault(err).Code != core.CodeUnsupported {
+		s.registered(parallax.Options{AgentID: "without"}, `{"capabilities":[]}`)
+		if _, err := notice("without"); core.AsFault(err).Code != core.CodeUnsupported {
 			t.Errorf("to an agent without notify: got %v, want unsupported", err)
 		}
-		p := s.registered(parallax.Options{AgentID: "keen"}, `{"capabilities":["x","notify"]}`)
-		told, err := notice("keen")
+		p := s.registered(parallax.Options{AgentID: "with"}, `{"capabilities":["x","notify"]}`)
+		delivered, err := notice("with")
 		if err != nil {
 			t.Fatal(err)
 		}
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
 		if given.Capability != "notify" || given.PatternName != "dragoman.notify" || string(given.Input) != `{"content":"","notice":{"topic":"user.left","data":{"hours":2}}}` {
 			t.Errorf("got %+v with %s, want a notice", given, given.Input)
 		}
-		if got := a.answer(told); got.End != core.KindDone {
+		if got := a.answer(delivered); got.End != core.KindDone {
 			t.Errorf("notice: got %+v, want it done once it was delivered", got)
 		}
-		p.quiet()
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
-		p.quiet()
+		p.expectNothing()
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		p.expectNothing()
 	})
 }
 
-func TestAnAgentChangesItsMindAboutNotices(t *testing.T) {
-	const wants, wantsNone = `{"capabilities":["x","notify"]}`, `{"capabilities":["x"]}`
+func TestAnAgentAddsAndRemovesTheCapabilityForNotices(t *testing.T) {
+	const with, without = `{"capabilities":["x","notify"]}`, `{"capabilities":["x"]}`
 	for _, kind := range []string{wire.TypeStatusUpdate, wire.TypeRegister} {
 		t.Run(kind, func(t *testing.T) {
-			onStage(t, func(s *stage) {
-				a := s.asker()
+			withHub(t, func(s *setup) {
+				a := s.requester()
 				notice := func() (*task.Task, error) {
 					return a.session.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "tea"}}, hub.OpenOptions{})
 				}
-				p := s.registered(parallax.Options{AgentID: "a"}, wantsNone)
+				p := s.registered(parallax.Options{AgentID: "a"}, without)
 				change := func(payload string) {
-					p.say(`{"type":"` + kind + `","id":"u","payload":` + payload + `}`)
+					p.send(`{"type":"` + kind + `","id":"u","payload":` + payload + `}`)
 					if kind == wire.TypeRegister {
-						p.hear(wire.TypeRegistered)
+						p.receive(wire.TypeRegistered)
 					}
 					synctest.Wait()
 				}
-				change(wants)
+				change(with)
 				if _, err := notice(); err != nil {
-					t.Fatalf("it wants them by now: got %v, want no error", err)
+					t.Fatalf("with the capability: got %v, want no error", err)
 				}
-				given := inside[wire.Task](p, p.hear(wire.TypeTask))
-				waits, err := notice() // until the agent has room
+				given := decode[wire.Task](p, p.receive(wire.TypeTask))
+				waits, err := notice() // it waits until the agent has room
 				if err != nil {
 					t.Fatal(err)
 				}
-				change(wantsNone)
-				p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+				change(without)
+				p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
 				if f := a.answer(waits).Fault; f == nil || f.Code != core.CodeUnsupported {
-					t.Errorf("one that waited: got %v, want unsupported", f)
+					t.Errorf("a waiting notice: got %v, want unsupported", f)
 				}
 				if _, err := notice(); core.AsFault(err).Code != core.CodeUnsupported {
-					t.Errorf("it wants none any more: got %v, want unsupported", err)
+					t.Errorf("without the capability: got %v, want unsupported", err)
 				}
-				p.quiet()
+				p.expectNothing()
 			})
 		})
 	}
 }
 
-func TestContextCannotBePushedToAnAgent(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestContextCannotBeInjected(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("a", "go")
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
 		if err := a.session.Inject(asked.ID(), core.Injected{Content: "look"}); core.AsFault(err).Code != core.CodeUnsupported {
 			t.Errorf("inject: got %v, want unsupported", err)
 		}
-		p.quiet()
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		p.expectNothing()
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
 		a.answer(asked)
 	})
 }

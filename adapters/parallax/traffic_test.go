@@ -15,20 +15,20 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// countsOf are what was counted, by direction and type.
+// countsOf returns the counts by direction and type.
 func countsOf(t *parallax.Traffic) map[string]int64 {
 	all := map[string]int64{}
 	t.Each(func(direction, kind string, messages int64, _ time.Duration) { all[direction+" "+kind] = messages })
 	return all
 }
 
-func TestEveryMessageIsCountedOnceHoweverOftenItWasWritten(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestEveryMessageIsCountedOnce(t *testing.T) {
+	withHub(t, func(s *setup) {
 		traffic := parallax.NewTraffic()
 		p := s.registered(parallax.Options{AgentID: "a", MaxMessageBytes: 2000, Traffic: traffic}, `{"capabilities":[],"config":{"maxConcurrentTasks":2,"extensions":["task_request","task_progress"]}}`)
 		asker := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 		defer asker.Close(nil)
-		// Its history does not fit, and is cut until it does.
+		// Some turns of the history are omitted, so the frame is encoded more than once.
 		var history []core.Turn
 		for i := range 8 {
 			history = append(history, core.Turn{Role: core.RoleUser, Text: fmt.Sprint(i, strings.Repeat("x", 500))})
@@ -36,17 +36,17 @@ func TestEveryMessageIsCountedOnceHoweverOftenItWasWritten(t *testing.T) {
 		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "hello", History: history}, hub.OpenOptions{Unwatched: true}); err != nil {
 			t.Fatal(err)
 		}
-		p.hear(wire.TypeTask)
-		// This fits without any and is not sent at all.
+		p.receive(wire.TypeTask)
+		// This one does not fit at all and is not sent.
 		if _, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: strings.Repeat("x", 3000)}, hub.OpenOptions{Unwatched: true}); err != nil {
 			t.Fatal(err)
 		}
-		p.say(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 3000) + `"}}`)
-		p.refused(wire.CodeMessageTooLarge)
-		p.say(`no JSON`)
-		p.refused(wire.CodeInvalidMessage)
-		p.say(`{"type":"heartbeat","id":"h","payload":{}}`)
-		p.hear(wire.TypeHeartbeatAck)
+		p.send(`{"type":"heartbeat","id":"h","payload":{"status":"` + strings.Repeat("x", 3000) + `"}}`)
+		p.expectError(wire.CodeMessageTooLarge)
+		p.send(`no JSON`)
+		p.expectError(wire.CodeInvalidMessage)
+		p.send(`{"type":"heartbeat","id":"h","payload":{}}`)
+		p.receive(wire.TypeHeartbeatAck)
 		synctest.Wait()
 		want := map[string]int64{
 			"received register": 1, "received heartbeat": 1, "received unknown": 2,

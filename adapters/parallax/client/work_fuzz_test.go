@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// FuzzWork plays a hub, one frame a line, to an agent that asks others: whatever is
-// sent, its Work returns, with a reason, once the hub hangs up.
+// FuzzWork sends frames of a hub, one a line, to an agent that asks others, and checks that
+// Work returns with a reason once the hub disconnects.
 func FuzzWork(f *testing.F) {
 	const registered = `{"type":"registered","id":"register","payload":{"agentId":"a","capabilities":[],"config":{"heartbeatInterval":10000,"taskTimeout":30000,"extensions":["task_accepted","task_progress","task_request"]}}}` + "\n"
 	for _, frame := range coretest.ReadFiles(f, "../../../schemas/parallax/samples/*.json") {

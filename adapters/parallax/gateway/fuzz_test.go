@@ -15,8 +15,8 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 )
 
-// FuzzDecode holds that no message of an agent brings the codec down, and that an
-// end always ends its task: what is wrong with it must not keep the task waiting.
+// FuzzDecode checks that no message of an agent makes the codec panic, and that a result or
+// an error, however invalid, ends its task.
 func FuzzDecode(f *testing.F) {
 	for _, m := range []*pb.AgentToControlPlane{
 		{RequestId: "hello-a", Payload: &pb.AgentToControlPlane_Hello{Hello: &pb.AgentHello{
@@ -45,7 +45,7 @@ func FuzzDecode(f *testing.F) {
 		frame, ignored := gateway.Decode(&m)
 		if frame == nil {
 			if ignored == "" {
-				t.Fatalf("%v: left out without a word", &m)
+				t.Fatalf("%v: left out, got no name to count", &m)
 			}
 			return
 		}
@@ -55,7 +55,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		got, err := wire.Decode(frame)
 		if err != nil {
-			t.Fatalf("%v: got %s, which says: %v", &m, frame, err)
+			t.Fatalf("%v: got %s: %v", &m, frame, err)
 		}
 		if got.Type == wire.TypeTaskError {
 			_, err = wire.ReadPayload[wire.TaskError](got)
@@ -63,13 +63,13 @@ func FuzzDecode(f *testing.F) {
 			_, err = wire.ReadPayload[wire.TaskResult](got)
 		}
 		if err != nil {
-			t.Fatalf("%v: got %s, which says: %v", &m, frame, err)
+			t.Fatalf("%v: got %s: %v", &m, frame, err)
 		}
 	})
 }
 
-// FuzzEncode holds that whatever a request has in it is told to an agent of the
-// gateway as it is, or refused.
+// FuzzEncode checks that each request is encoded unchanged for an agent of the gateway or
+// refused.
 func FuzzEncode(f *testing.F) {
 	f.Add(`{"city":"Cairo","n":[1,2.5,-0,1e3],"deep":{"a":null,"b":true}}`, "hello")
 	f.Add(`{"big":9007199254740993,"huge":1e999,"long":123456789012345678901234567890}`, "")
@@ -90,7 +90,7 @@ func FuzzEncode(f *testing.F) {
 		m, _, err := gateway.Encode(frame)
 		if err != nil {
 			if f := core.AsFault(err); f.Code == core.CodeInternal {
-				t.Fatalf("%s: got %v, want it told or refused with a reason", frame, err)
+				t.Fatalf("%s: got %v, want it encoded or refused with a reason", frame, err)
 			}
 			return
 		}
@@ -103,7 +103,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// hidesContent reports whether the data has a member that the content stands beside.
+// hidesContent reports whether the data has a member named content.
 func hidesContent(data string) bool {
 	var ms wire.Members
 	return json.Unmarshal([]byte(data), &ms) == nil && ms["content"] != nil

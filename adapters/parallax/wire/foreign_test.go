@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 )
 
-func TestWhatStandsBesideThePayloadIsKeptAsItWas(t *testing.T) {
+func TestUnknownMembersAreKeptVerbatim(t *testing.T) {
 	m, err := wire.Decode([]byte(`{"type":"heartbeat","kind":"x","big":12345678901234567890,"payload":{}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -16,6 +16,6 @@ func TestWhatStandsBesideThePayloadIsKeptAsItWas(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := m.Foreign(nil).JSON; string(got) != `{"big":12345678901234567890,"kind":"x"}` {
-		t.Errorf("got %s, want what stands around the payload", got)
+		t.Errorf("got %s, want the members around the payload", got)
 	}
 }

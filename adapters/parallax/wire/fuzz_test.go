@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// FuzzDecode holds that no frame brings the codec down, and that what it lets
-// pass can be told again.
+// FuzzDecode checks that no frame makes the codec panic, and that a valid one can be
+// encoded again.
 func FuzzDecode(f *testing.F) {
 	for _, frame := range samples(f) {
 		f.Add(frame)
@@ -35,12 +35,12 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		retell(t, m, value)
+		roundTrip(t, m, value)
 	})
 }
 
-// retell turns a payload into what the hub makes of it, and back.
-func retell(t *testing.T, m wire.Message, value any) {
+// roundTrip decodes a payload into requests or events and encodes them again.
+func roundTrip(t *testing.T, m wire.Message, value any) {
 	var again any
 	var beside *core.Foreign
 	switch p := value.(type) {
@@ -90,6 +90,6 @@ func retell(t *testing.T, m wire.Message, value any) {
 		t.Fatalf("encode: %v", err)
 	}
 	if _, err := wire.Decode(wire.Restore(frame, beside)); err != nil {
-		t.Fatalf("told again as %s: %v", frame, err)
+		t.Fatalf("encoded again as %s: %v", frame, err)
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 )
 
-// samples are the messages of the protocol's page, and those of the extensions.
+// samples returns the messages of the page and of the extensions.
 func samples(t testing.TB) map[string][]byte {
 	t.Helper()
 	return coretest.ReadFiles(t, "../../../schemas/parallax/samples/*.json")
 }
 
-// payloads reads a payload of each type into its struct.
+// payloads decodes the payload of each type.
 var payloads = map[string]func(wire.Message) (any, error){
 	wire.TypeRegister:      func(m wire.Message) (any, error) { return wire.ReadPayload[wire.Register](m) },
 	wire.TypeTaskResult:    func(m wire.Message) (any, error) { return wire.ReadPayload[wire.TaskResult](m) },
@@ -40,7 +40,7 @@ var payloads = map[string]func(wire.Message) (any, error){
 	wire.TypeTaskCancel:    func(m wire.Message) (any, error) { return wire.ReadPayload[wire.TaskCancel](m) },
 }
 
-func TestEverySampleOfThePagePassesThroughTheCodec(t *testing.T) {
+func TestSamplesSurviveARoundTrip(t *testing.T) {
 	seen := map[string]bool{}
 	for name, frame := range samples(t) {
 		t.Run(name, func(t *testing.T) {
@@ -58,8 +58,7 @@ func TestEverySampleOfThePagePassesThroughTheCodec(t *testing.T) {
 					t.Errorf("timestamp: got %v, want ISO 8601", err)
 				}
 			}
-			// What the structs know of a sample is written as it was read; what
-			// they do not know must be what the session keeps beside them.
+			// Known members are encoded as they were decoded; the others are restored.
 			own, err := wire.Encode(m.Type, m.ID, time.Now(), value)
 			if err != nil {
 				t.Fatalf("encode: %v", err)
@@ -73,7 +72,7 @@ func TestEverySampleOfThePagePassesThroughTheCodec(t *testing.T) {
 				t.Fatalf("decode again: %v", err)
 			}
 			if diff := cmp.Diff(tree(t, m.Payload), within(tree(t, m.Payload), tree(t, sum.Payload))); diff != "" {
-				t.Errorf("payload otherwise than it was read (-want +got):\n%s", diff)
+				t.Errorf("payload differs after a round trip (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -84,7 +83,7 @@ func TestEverySampleOfThePagePassesThroughTheCodec(t *testing.T) {
 	}
 }
 
-// tree is JSON as Go values.
+// tree decodes JSON into values of any type.
 func tree(t testing.TB, raw []byte) any {
 	t.Helper()
 	var v any
@@ -94,7 +93,7 @@ func tree(t testing.TB, raw []byte) any {
 	return v
 }
 
-// within keeps of got what want has members for.
+// within returns the members of got that want has too.
 func within(want, got any) any {
 	w, ok1 := want.(map[string]any)
 	g, ok2 := got.(map[string]any)
@@ -110,27 +109,27 @@ func within(want, got any) any {
 	return kept
 }
 
-func TestABadFrameIsRefusedWithWhatToChange(t *testing.T) {
+func TestInvalidFramesAreRefusedWithAReason(t *testing.T) {
 	deep := `{"type":"task_result","id":"m1","payload":{"taskId":"t","result":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`
 	for name, c := range map[string]struct{ frame, id, want string }{
-		"nothing":                    {``, "", "nothing to read"},
-		"binary":                     {"\x00\xff\xfe\x01", "", "byte"},
-		"cut off":                    {`{"type":"heartbeat","id":"m1","payl`, "m1", "end"},
-		"no object":                  {`[1,2]`, "", "want an object"},
-		"no type":                    {`{"id":"m1","payload":{}}`, "m1", "type: missing; send one of register"},
-		"unknown type, as the page":  {`{"type":"foo","id":"m1","payload":{}}`, "m1", "Unknown message type: foo"},
-		"a type of another type":     {`{"type":7,"id":"m1","payload":{}}`, "m1", "type: want a string"},
-		"duplicate key":              {`{"type":"heartbeat","id":"m1","payload":{"status":"a","status":"b"}}`, "m1", `duplicate key "status"`},
-		"duplicate id":               {`{"type":"heartbeat","id":"m1","id":"m2","payload":{}}`, "", `duplicate key "id"`},
-		"key in another case":        {`{"Type":"heartbeat","id":"m1","payload":{}}`, "m1", `did you mean "type"`},
-		"nested too deeply":          {deep, "m1", "nested"},
-		"payload missing":            {`{"type":"task_error","id":"m1"}`, "m1", "payload: missing"},
-		"payload of the wrong type":  {`{"type":"register","id":"m1","payload":"x"}`, "m1", "payload: want an object"},
-		"member of the wrong type":   {`{"type":"register","id":"m1","payload":{"capabilities":"x"}}`, "m1", "payload.capabilities: want an array of strings"},
-		"required member missing":    {`{"type":"task_error","id":"m1","payload":{"taskId":"t"}}`, "m1", "payload.error: missing"},
-		"number out of its range":    {`{"type":"status_update","id":"m1","payload":{"maxTasks":-1}}`, "m1", "payload.maxTasks: want at least 0"},
-		"a key with a NUL":           {`{"type":"heartbeat","id":"m1","payload":{"a\u0000":1}}`, "m1", "NUL"},
-		"garbage behind the message": {`{"type":"heartbeat","id":"m1","payload":{}} x`, "m1", "byte"},
+		"nothing":                        {``, "", "nothing to read"},
+		"binary":                         {"\x00\xff\xfe\x01", "", "byte"},
+		"cut off":                        {`{"type":"heartbeat","id":"m1","payl`, "m1", "end"},
+		"no object":                      {`[1,2]`, "", "want an object"},
+		"no type":                        {`{"id":"m1","payload":{}}`, "m1", "type: missing; send one of register"},
+		"unknown type, text of the page": {`{"type":"foo","id":"m1","payload":{}}`, "m1", "Unknown message type: foo"},
+		"a type that is no string":       {`{"type":7,"id":"m1","payload":{}}`, "m1", "type: want a string"},
+		"duplicate key":                  {`{"type":"heartbeat","id":"m1","payload":{"status":"a","status":"b"}}`, "m1", `duplicate key "status"`},
+		"duplicate id":                   {`{"type":"heartbeat","id":"m1","id":"m2","payload":{}}`, "", `duplicate key "id"`},
+		"key in another case":            {`{"Type":"heartbeat","id":"m1","payload":{}}`, "m1", `did you mean "type"`},
+		"nested too deeply":              {deep, "m1", "nested"},
+		"payload missing":                {`{"type":"task_error","id":"m1"}`, "m1", "payload: missing"},
+		"payload of the wrong type":      {`{"type":"register","id":"m1","payload":"x"}`, "m1", "payload: want an object"},
+		"member of the wrong type":       {`{"type":"register","id":"m1","payload":{"capabilities":"x"}}`, "m1", "payload.capabilities: want an array of strings"},
+		"required member missing":        {`{"type":"task_error","id":"m1","payload":{"taskId":"t"}}`, "m1", "payload.error: missing"},
+		"number out of its range":        {`{"type":"status_update","id":"m1","payload":{"maxTasks":-1}}`, "m1", "payload.maxTasks: want at least 0"},
+		"a key with a NUL":               {`{"type":"heartbeat","id":"m1","payload":{"a\u0000":1}}`, "m1", "NUL"},
+		"garbage after the message":      {`{"type":"heartbeat","id":"m1","payload":{}} x`, "m1", "byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := wire.Decode([]byte(c.frame))
@@ -148,7 +147,7 @@ func TestABadFrameIsRefusedWithWhatToChange(t *testing.T) {
 	}
 }
 
-func TestWholeNumbersAreReadHoweverTheyAreWritten(t *testing.T) {
+func TestCountsAreReadInEveryForm(t *testing.T) {
 	for text, want := range map[string]wire.Count{"30000": 30000, "30000.0": 30000, "3e4": 30000, "1500.5": 1501, "null": 0, "1e300": 1 << 53} {
 		var got wire.Count
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
@@ -171,7 +170,7 @@ func TestTextIsNotEscapedForHTML(t *testing.T) {
 	}
 }
 
-func TestEveryCodeOfAFaultTravelsThereAndBack(t *testing.T) {
+func TestEveryFaultCodeSurvivesARoundTrip(t *testing.T) {
 	for _, code := range core.Codes() {
 		f := core.NewFault(code, "because")
 		e := wire.TaskErrorOf(wire.TaskRef{TaskID: "t"}, f, nil)
@@ -184,7 +183,7 @@ func TestEveryCodeOfAFaultTravelsThereAndBack(t *testing.T) {
 	}
 }
 
-func TestACodeOfTheAgentsOwnIsSeenAgainByItsDialectAlone(t *testing.T) {
+func TestAnAgentsOwnCodeReachesOnlyItsDialect(t *testing.T) {
 	for code, want := range map[string]core.Code{"PROCESSING_ERROR": core.CodeInternal, "REJECTED": core.CodeUnsupported, "OUT_OF_CHEESE": core.CodeInternal, "TIMEOUT": core.CodeTimeout} {
 		in := wire.TaskError{Error: wire.ErrorDetail{code, "no"}, Retryable: new(true)}
 		f := in.Fault()

@@ -22,32 +22,32 @@ func TestAResultIsReadAsTextDataAndFiles(t *testing.T) {
 		result string
 		want   core.Answer
 	}{
-		"nothing":                         {``, core.Answer{}},
-		"null":                            {`null`, core.Answer{}},
-		"a string is the text":            {`"hello"`, core.Answer{Text: "hello"}},
-		"a number is data":                {`7`, core.Answer{Data: []byte(`7`)}},
-		"an array is data":                {`[1,"x"]`, core.Answer{Data: []byte(`[1,"x"]`)}},
-		"an object is data":               {`{"category":"technology"}`, core.Answer{Data: []byte(`{"category":"technology"}`)}},
-		"with its text":                   {`{"summary":"s","text":"t"}`, core.Answer{Text: "t", Data: []byte(`{"summary":"s","text":"t"}`)}},
-		"whose text is no text":           {`{"content":[1],"answer":"a"}`, core.Answer{Text: "a", Data: []byte(`{"content":[1],"answer":"a"}`)}},
-		"with files":                      {`{"n":1,"files":[{"name":"a.png","mediaType":"image/png","data":"aGk="}]}`, core.Answer{Data: []byte(`{"n":1}`), Files: photo}},
-		"with files that are none":        {`{"files":["a.png"]}`, core.Answer{Data: []byte(`{"files":["a.png"]}`)}},
-		"with files that say more":        {`{"files":[{"name":"a","data":"","size":2}]}`, core.Answer{Data: []byte(`{"files":[{"name":"a","data":"","size":2}]}`)}},
-		"exactly content and data":        {`{"content":"c","data":{"n":1}}`, core.Answer{Text: "c", Data: []byte(`{"n":1}`)}},
-		"exactly content and files":       {`{"content":"c","files":[{"name":"a.png","mediaType":"image/png","data":"aGk="}]}`, core.Answer{Text: "c", Files: photo}},
-		"content alone is text and data":  {`{"content":"c"}`, core.Answer{Text: "c", Data: []byte(`{"content":"c"}`)}},
-		"content, data and another thing": {`{"content":"c","data":1,"x":2}`, core.Answer{Text: "c", Data: []byte(`{"content":"c","data":1,"x":2}`)}},
+		"nothing":                          {``, core.Answer{}},
+		"null":                             {`null`, core.Answer{}},
+		"a string is the text":             {`"hello"`, core.Answer{Text: "hello"}},
+		"a number is data":                 {`7`, core.Answer{Data: []byte(`7`)}},
+		"an array is data":                 {`[1,"x"]`, core.Answer{Data: []byte(`[1,"x"]`)}},
+		"an object is data":                {`{"category":"technology"}`, core.Answer{Data: []byte(`{"category":"technology"}`)}},
+		"with its text":                    {`{"summary":"s","text":"t"}`, core.Answer{Text: "t", Data: []byte(`{"summary":"s","text":"t"}`)}},
+		"whose content is no string":       {`{"content":[1],"answer":"a"}`, core.Answer{Text: "a", Data: []byte(`{"content":[1],"answer":"a"}`)}},
+		"with files":                       {`{"n":1,"files":[{"name":"a.png","mediaType":"image/png","data":"aGk="}]}`, core.Answer{Data: []byte(`{"n":1}`), Files: photo}},
+		"with files of another form":       {`{"files":["a.png"]}`, core.Answer{Data: []byte(`{"files":["a.png"]}`)}},
+		"with files with unknown members":  {`{"files":[{"name":"a","data":"","size":2}]}`, core.Answer{Data: []byte(`{"files":[{"name":"a","data":"","size":2}]}`)}},
+		"exactly content and data":         {`{"content":"c","data":{"n":1}}`, core.Answer{Text: "c", Data: []byte(`{"n":1}`)}},
+		"exactly content and files":        {`{"content":"c","files":[{"name":"a.png","mediaType":"image/png","data":"aGk="}]}`, core.Answer{Text: "c", Files: photo}},
+		"content alone is text and data":   {`{"content":"c"}`, core.Answer{Text: "c", Data: []byte(`{"content":"c"}`)}},
+		"content, data and another member": {`{"content":"c","data":1,"x":2}`, core.Answer{Text: "c", Data: []byte(`{"content":"c","data":1,"x":2}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := partsOf(wire.TaskResult{Result: []byte(c.result)})
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("read otherwise (-want +got):\n%s", diff)
+				t.Errorf("the answer differs (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestTheSimplestFormOfAnAnswerIsSent(t *testing.T) {
+func TestAnswersAreSentInTheSimplestForm(t *testing.T) {
 	file := []core.File{{Name: "a", Data: []byte("hi")}}
 	for want, a := range map[string]core.Answer{
 		`null`:                                   {},
@@ -75,13 +75,13 @@ func TestTheSimplestFormOfAnAnswerIsSent(t *testing.T) {
 	}
 }
 
-func TestTheSumOfTokensCountsAsOutputUnlessTheUsageCameBefore(t *testing.T) {
+func TestTokensUsedCountAsOutputWithoutUsage(t *testing.T) {
 	r := wire.TaskResult{Result: []byte(`"x"`), Metadata: wire.ResultMetadata{TokensUsed: 150}}
 	if got := core.Fold(eventsOf(r.Bodies(false, false))); got.Usage != (core.Usage{Output: 150}) || got.TokensUsed != 150 {
 		t.Errorf("alone: got %+v and %d, want 150 of output", got.Usage, got.TokensUsed)
 	}
 	if got := core.Fold(eventsOf(r.Bodies(false, true))); got.Usage != (core.Usage{}) || got.TokensUsed != 150 {
-		t.Errorf("counted before: got %+v and %d, want no usage and the sum", got.Usage, got.TokensUsed)
+		t.Errorf("after usage: got %+v and %d, want no usage and the sum", got.Usage, got.TokensUsed)
 	}
 }
 

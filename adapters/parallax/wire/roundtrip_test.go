@@ -21,12 +21,12 @@ var (
 	files = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) core.File {
 		return core.File{Name: word.Draw(t, "file"), MediaType: words.Draw(t, "type"), Data: blobs.Draw(t, "bytes")}
 	}), 0, 3)
-	// Names that mean something are among the keys, so that data looks like it.
+	// Some keys are known members, so that data looks like them.
 	keys    = rapid.OneOf(word, rapid.SampledFrom([]string{"content", "data", "files", "text", "answer", "summary", "history", "attachments", "context", "notice"}))
 	numbers = rapid.Int64Range(0, 1<<40)
 )
 
-// values are JSON values, written as marshal writes them.
+// values generates JSON values, as Marshal writes them.
 func values(depth int) *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage {
 		raw, err := wire.Marshal(value(t, depth))
@@ -65,8 +65,7 @@ func value(t *rapid.T, depth int) any {
 	return object
 }
 
-// through sends a payload, and what was said beside it, over the wire and reads it
-// on the other side.
+// through encodes a payload with unknown members, and decodes it again.
 func through[P any](t *rapid.T, kind string, payload any, beside *core.Foreign) (P, wire.Message) {
 	frame, err := wire.Encode(kind, "m1", time.Now(), payload)
 	if err != nil {
@@ -84,7 +83,7 @@ func through[P any](t *rapid.T, kind string, payload any, beside *core.Foreign) 
 	return p, m
 }
 
-func TestAnAnswerIsTheSameBehindTheWire(t *testing.T) {
+func TestAnswersSurviveARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := core.Answer{Text: words.Draw(t, "text"), Files: files.Draw(t, "files")}
 		if rapid.Bool().Draw(t, "structured") {
@@ -107,10 +106,10 @@ func TestAnAnswerIsTheSameBehindTheWire(t *testing.T) {
 			}
 		}
 		if len(want.Files) > 0 && want.Text == "" {
-			got.Text = "" // likewise, beside files
+			got.Text = "" // the same with files
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("%s read otherwise (-want +got):\n%s", m.Payload, diff)
+			t.Fatalf("%s is read differently (-want +got):\n%s", m.Payload, diff)
 		}
 		if !back.Metadata.Truncated || back.Metadata.TokensUsed != 7 {
 			t.Fatalf("metadata: got %+v, want truncated and 7 tokens", back.Metadata)
@@ -118,7 +117,7 @@ func TestAnAnswerIsTheSameBehindTheWire(t *testing.T) {
 	})
 }
 
-func TestATaskResultIsTheSameFrameBehindTheEventsItBecomes(t *testing.T) {
+func TestTaskResultsSurviveARoundTripThroughEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		result, err := wire.EncodeResult(partsOf(wire.TaskResult{Result: values(3).Draw(t, "result")})) // its simplest form
 		if err != nil {
@@ -143,7 +142,7 @@ func TestATaskResultIsTheSameFrameBehindTheEventsItBecomes(t *testing.T) {
 	})
 }
 
-// around draws members that stand beside a payload and mean nothing to the hub.
+// around generates unknown members around a payload.
 func around(t *rapid.T) *core.Foreign {
 	ms := wire.Members{}
 	for range rapid.IntRange(0, 2).Draw(t, "members around") {
@@ -156,14 +155,14 @@ func around(t *rapid.T) *core.Foreign {
 	return &core.Foreign{Dialect: wire.Dialect, JSON: raw}
 }
 
-// sameFrame holds that two messages say the same, around the payload and in it.
+// sameFrame checks that two messages have the same payload and unknown members.
 func sameFrame(t *rapid.T, want, got wire.Message) {
 	t.Helper()
 	if diff := cmp.Diff(anyOf(t, want.Payload), anyOf(t, got.Payload)); diff != "" {
-		t.Fatalf("another payload (-want +got):\n%s", diff)
+		t.Fatalf("the payload differs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want.Foreign(nil), got.Foreign(nil)); diff != "" {
-		t.Fatalf("otherwise around the payload (-want +got):\n%s", diff)
+		t.Fatalf("members around the payload differ (-want +got):\n%s", diff)
 	}
 }
 
@@ -175,7 +174,7 @@ func anyOf(t *rapid.T, raw []byte) any {
 	return v
 }
 
-func TestATaskErrorIsTheSameFrameBehindTheEventItBecomes(t *testing.T) {
+func TestTaskErrorsSurviveARoundTripThroughEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		own := rapid.SampledFrom([]string{"PROCESSING_ERROR", "REJECTED", "TIMEOUT", "CANCELLED", "NO_AGENTS", "MY_OWN", "LOOP"})
 		e := map[string]any{"code": own.Draw(t, "code"), "message": word.Draw(t, "message")}
@@ -205,8 +204,8 @@ func TestATaskErrorIsTheSameFrameBehindTheEventItBecomes(t *testing.T) {
 	})
 }
 
-// sayings are what an agent can say on the way.
-func sayings(t *rapid.T) core.Body {
+// progressEvent generates an event that an agent may send as progress.
+func progressEvent(t *rapid.T) core.Body {
 	id := word.Draw(t, "id")
 	switch rapid.IntRange(1, 9).Draw(t, "kind") {
 	case 1:
@@ -214,7 +213,7 @@ func sayings(t *rapid.T) core.Body {
 	case 2:
 		return core.Thinking{Text: words.Draw(t, "thinking")}
 	case 3:
-		// Blanks around the tokens of JSON are not kept: it travels as JSON.
+		// White space around JSON is not kept.
 		input := rapid.OneOf(rapid.Map(words, strings.TrimSpace), rapid.Map(values(2), func(v json.RawMessage) string { return string(v) }), rapid.Just(`{"a":1,"a":2}`)).Draw(t, "input")
 		return core.ToolCall{ID: id, Name: word.Draw(t, "name"), Input: input}
 	case 4:
@@ -231,9 +230,9 @@ func sayings(t *rapid.T) core.Body {
 	return core.SessionLost{Reason: id}
 }
 
-func TestProgressIsTheSameEventBehindTheWireAndTheSameFrameBehindTheEvent(t *testing.T) {
+func TestProgressSurvivesARoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := sayings(t)
+		want := progressEvent(t)
 		i, ok := wire.ItemOf(want)
 		if !ok {
 			t.Fatalf("%s has no item, want one", want.Kind())
@@ -245,7 +244,7 @@ func TestProgressIsTheSameEventBehindTheWireAndTheSameFrameBehindTheEvent(t *tes
 			t.Fatalf("%s: got %v and %v, want one event", m.Payload, got, err)
 		}
 		if diff := cmp.Diff(want, got[0], cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("%s read otherwise (-want +got):\n%s", m.Payload, diff)
+			t.Fatalf("%s is read differently (-want +got):\n%s", m.Payload, diff)
 		}
 		again, _ := wire.ItemOf(got[0])
 		_, back := through[wire.Progress](t, wire.TypeTaskProgress, wire.Progress{TaskRef: p.TaskRef, Seq: p.Seq, Item: again}, m.Foreign(p.Unknown))
@@ -253,7 +252,7 @@ func TestProgressIsTheSameEventBehindTheWireAndTheSameFrameBehindTheEvent(t *tes
 	})
 }
 
-func TestARequestIsTheSameBehindTheWire(t *testing.T) {
+func TestRequestsSurviveARoundTrip(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
 		want := core.Request{
@@ -285,7 +284,7 @@ func TestARequestIsTheSameBehindTheWire(t *testing.T) {
 			t.Fatalf("%s: %v", m.Payload, err)
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b core.Address) bool { return a == b })); diff != "" {
-			t.Fatalf("%s read otherwise (-want +got):\n%s", m.Payload, diff)
+			t.Fatalf("%s is read differently (-want +got):\n%s", m.Payload, diff)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// vector is a message and what its signature is, for those who write an agent.
+// vector is a message and its signature, for authors of agents.
 type vector struct{ TaskRef, Secret, Message, Canonical, Signature string }
 
 func vectors(t testing.TB) []vector {
@@ -28,7 +28,7 @@ func vectors(t testing.TB) []vector {
 	return all
 }
 
-func TestSignaturesAreThoseOfTheVectors(t *testing.T) {
+func TestSignaturesMatchTheVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.TaskRef, func(t *testing.T) {
 			text, err := canonical([]byte(v.Message), "signature")
@@ -39,13 +39,13 @@ func TestSignaturesAreThoseOfTheVectors(t *testing.T) {
 				t.Errorf("signature: got %s and %v, want %s", got, err, v.Signature)
 			}
 			if !Verify([]byte(v.Message), v.Signature, []byte(v.Secret)) || Verify([]byte(v.Message), v.Signature, []byte("another")) {
-				t.Error("want the signature taken under its secret and under no other")
+				t.Error("want the signature valid with its secret and no other")
 			}
 		})
 	}
 }
 
-func TestWhatIsSignedIsGenuineUntilItIsChanged(t *testing.T) {
+func TestASignatureIsValidUntilTheMessageChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		frame, err := Encode("task_result", "1", time.Time{}, map[string]any{"taskId": "t", "result": text, "n": rapid.Float64().Draw(t, "n")})
@@ -58,23 +58,23 @@ func TestWhatIsSignedIsGenuineUntilItIsChanged(t *testing.T) {
 		}
 		m, err := Decode(signed)
 		if err != nil || !Verify(m.Frame, m.Signature, []byte("k")) {
-			t.Fatalf("got %v of %s, want it genuine", err, signed)
+			t.Fatalf("got %v of %s, want it verified", err, signed)
 		}
 		forged := strings.Replace(string(signed), `"taskId":"t"`, `"taskId":"u"`, 1)
 		if Verify([]byte(forged), m.Signature, []byte("k")) {
-			t.Fatalf("got %s taken, want it refused", forged)
+			t.Fatalf("got %s verified, want it refused", forged)
 		}
 	})
 }
 
-func TestTheCanonicalFormIsItsOwn(t *testing.T) {
+func TestCanonicalFormIsIdempotent(t *testing.T) {
 	for _, v := range vectors(t) {
 		if again, err := canonical([]byte(v.Canonical), "signature"); err != nil || string(again) != v.Canonical {
 			t.Errorf("got %s and %v, want %s again", again, err, v.Canonical)
 		}
 	}
 	if _, err := canonical([]byte(`{"n":1e999}`), ""); err == nil {
-		t.Error("a number beyond a double: got no error, want one")
+		t.Error("a number too large for a double: got no error, want one")
 	}
 }
 

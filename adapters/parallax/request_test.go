@@ -19,12 +19,12 @@ const (
 	asksAlone = `{"capabilities":[],"config":{"extensions":["task_request"]}}`
 )
 
-func TestAnAgentAsksAnotherAndHearsTheWholeStream(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnAgentThatAsksGetsTheWholeStream(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":{"content":"hello","n":1},"timeout":5000,"priority":"critical","trace":7}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":{"content":"hello","n":1},"timeout":5000,"priority":"critical","trace":7}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
 		if given.Context.Requester != "asks" || given.Priority != "high" || given.Timeout != 5000 {
 			t.Errorf("task: got %+v, want it from asks, high, with 5 s", given)
 		}
@@ -32,15 +32,15 @@ func TestAnAgentAsksAnotherAndHearsTheWholeStream(t *testing.T) {
 			`"seq":1,"thinking":"hm"`, `"seq":2,"toolCall":{"id":"c","name":"n","input":{"a":[1]}}`, `"seq":3,"text":"hello"`, `"seq":4,"text":"!","confidence":1`,
 			`"seq":5,"mood":"good"`, `"seq":6,"file":{"name":"f","data":"aGk="}`,
 		} {
-			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","executionId":"EXEC",`+said+`}}`, given))
+			works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","executionId":"EXEC",`+said+`}}`, given))
 		}
-		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":{"k":1},"duration":3,"metadata":{"tokensUsed":9,"region":"eu"}}}`, given))
+		works.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":{"k":1},"duration":3,"metadata":{"tokensUsed":9,"region":"eu"}}}`, given))
 
 		var got []string
 		for kind := ""; kind != wire.TypeTaskResult; {
 			m := next(asks)
 			kind = m.Type
-			got = append(got, kind+" "+strings.ReplaceAll(js(t, treeOf(t, m.Payload)), given.TaskID, "TASK"))
+			got = append(got, kind+" "+strings.ReplaceAll(toJSON(t, fromJSON(t, m.Payload)), given.TaskID, "TASK"))
 		}
 		head := `"executionId":"TASK.1",`
 		tail := `"requestId":"q1",`
@@ -56,7 +56,7 @@ func TestAnAgentAsksAnotherAndHearsTheWholeStream(t *testing.T) {
 			`task_result {"duration":3,` + head + `"metadata":{"region":"eu","tokensUsed":9},` + tail + `"result":{"k":1},"status":"completed","taskId":"TASK"}`,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("heard otherwise (-want +got):\n%s", diff)
+			t.Errorf("messages differ (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -75,18 +75,18 @@ func next(p *peer) wire.Message {
 	return m
 }
 
-func TestAnAgentWithoutProgressHearsTheAnswerInOneMessage(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnAgentWithoutProgressGetsTheAnswerInOneMessage(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"hello"}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"hello"}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
 		for _, said := range []string{`"thinking":"hm"`, `"text":"he"`, `"text":"llo"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`} {
-			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
+			works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
 		}
-		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":{"k":1}}}`, given))
-		m := asks.hear(wire.TypeTaskResult)
-		got := strings.ReplaceAll(js(t, treeOf(t, m.Payload)), given.TaskID, "TASK")
+		works.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":{"k":1}}}`, given))
+		m := asks.receive(wire.TypeTaskResult)
+		got := strings.ReplaceAll(toJSON(t, fromJSON(t, m.Payload)), given.TaskID, "TASK")
 		want := `{"executionId":"TASK.1","metadata":{"progress":[{"thinking":"hm"},{"usage":{"input":1,"output":2}}],"tokensUsed":3},"requestId":"q1","result":{"content":"hello","data":{"k":1},"files":[{"data":"aGk=","name":"f"}]},"status":"completed","taskId":"TASK"}`
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -94,33 +94,33 @@ func TestAnAgentWithoutProgressHearsTheAnswerInOneMessage(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatDoesNotFitIsRefusedWithWhatToDo(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestATooLargeAnswerIsRefusedWithAdvice(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
 		for range 3 {
-			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
+			works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
 		}
-		works.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
-		e := inside[wire.TaskError](asks, asks.hear(wire.TypeTaskError))
+		works.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		e := decode[wire.TaskError](asks, asks.receive(wire.TypeTaskError))
 		if e.Error.Code != "TOO_LARGE" || !strings.Contains(e.Error.Message, "task_progress") || e.RequestID != "q1" {
 			t.Errorf("got %+v, want TOO_LARGE that names task_progress", e)
 		}
 	})
 }
 
-func TestALongTextReachesAnAgentInPiecesThatFit(t *testing.T) {
+func TestLongTextIsSentInPieces(t *testing.T) {
 	text := strings.Repeat("\x01世", 300_000) // six bytes for one, escaped
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other"}})
 		defer other.Close(nil)
 		if err := other.Join(core.Card{ID: "other", Dialect: "other"}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"other","input":"hello"}}`)
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"other","input":"hello"}}`)
 		b, err := other.Next(s.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestALongTextReachesAnAgentInPiecesThatFit(t *testing.T) {
 			if m.Type == wire.TypeTaskResult {
 				break
 			}
-			p := inside[struct {
+			p := decode[struct {
 				Text    string
 				Omitted wire.Omitted `json:"omitted"`
 			}](asks, wire.Message{Payload: []byte(strings.Replace(string(m.Payload), `"text":`, `"Text":`, 1))})
@@ -146,12 +146,12 @@ func TestALongTextReachesAnAgentInPiecesThatFit(t *testing.T) {
 		if got.String() != text {
 			t.Errorf("got %d bytes, want %d", got.Len(), len(text))
 		}
-		s.counted("parallax.refused.progress", 1)
+		s.expectCount("parallax.refused.progress", 1)
 	})
 }
 
-func TestARequestThatCannotBeIsAnsweredAtOnce(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnInvalidRequestFailsAtOnce(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, full)
 		for payload, code := range map[string]string{
 			`{"to":"nobody","input":"x"}`:                     "NOT_FOUND",
@@ -161,93 +161,93 @@ func TestARequestThatCannotBeIsAnsweredAtOnce(t *testing.T) {
 			`{"to":"a","input":"x"}`:                          "LOOP",
 			`{"to":"*","input":"x","parentTaskId":"foreign"}`: "FORBIDDEN",
 		} {
-			p.say(`{"type":"task_request","id":"q","payload":` + payload + `}`)
-			e := inside[wire.TaskError](p, p.hear(wire.TypeTaskError))
+			p.send(`{"type":"task_request","id":"q","payload":` + payload + `}`)
+			e := decode[wire.TaskError](p, p.receive(wire.TypeTaskError))
 			if e.Error.Code != code || e.RequestID != "q" || e.Error.Message == "" {
 				t.Errorf("%s: got %+v, want %s for q", payload, e, code)
 			}
 		}
 		for _, payload := range []string{`{"input":"x"}`, `{"to":"capability:","input":"x"}`, `{"to":"*","input":"x","context":{"intent":"purple"}}`} {
-			p.say(`{"type":"task_request","id":"q","payload":` + payload + `}`)
-			p.refused(wire.CodeInvalidMessage)
+			p.send(`{"type":"task_request","id":"q","payload":` + payload + `}`)
+			p.expectError(wire.CodeInvalidMessage)
 		}
-		p.say(`{"type":"task_cancel","id":"q","payload":{"requestId":"q"}}`)
-		p.refused(wire.CodeTaskNotHeld)
+		p.send(`{"type":"task_cancel","id":"q","payload":{"requestId":"q"}}`)
+		p.expectError(wire.CodeTaskNotHeld)
 	})
 }
 
-func TestAnAgentTakesBackWhatItAsked(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAnAgentCancelsItsRequest(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"again"}}`)
-		asks.refused(wire.CodeInvalidMessage)
-		asks.say(`{"type":"task_cancel","id":"m","payload":{"requestId":"q1","reason":"never mind"}}`)
-		if c := inside[wire.TaskCancelled](works, works.hear(wire.TypeTaskCancelled)); c.Reason != "never mind" {
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"again"}}`)
+		asks.expectError(wire.CodeInvalidMessage)
+		asks.send(`{"type":"task_cancel","id":"m","payload":{"requestId":"q1","reason":"never mind"}}`)
+		if c := decode[wire.TaskCancelled](works, works.receive(wire.TypeTaskCancelled)); c.Reason != "never mind" {
 			t.Errorf("cancelled: got %+v, want never mind", c)
 		}
-		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"fine"}}}`, given))
-		if e := inside[wire.TaskError](asks, asks.hear(wire.TypeTaskError)); e.Error.Code != "CANCELLED" || e.Error.Message != "fine" {
+		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"fine"}}}`, given))
+		if e := decode[wire.TaskError](asks, asks.receive(wire.TypeTaskError)); e.Error.Code != "CANCELLED" || e.Error.Message != "fine" {
 			t.Errorf("got %+v, want CANCELLED, fine", e)
 		}
 		// The id is free again.
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		works.hear(wire.TypeTask)
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		works.receive(wire.TypeTask)
 	})
 }
 
-func TestWhatAnAgentAskedIsCancelledWhenItLeaves(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestARequestIsCancelledWhenItsAgentDisconnects(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
 		_ = asks.conn.Close(link.Reason{Cause: link.PeerGone})
-		works.hear(wire.TypeTaskCancelled)
-		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
-		works.quiet()
+		works.receive(wire.TypeTaskCancelled)
+		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
+		works.expectNothing()
 	})
 }
 
-func TestAnAgentThatAsksBackIsALoop(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAskingBackIsALoop(t *testing.T) {
+	withHub(t, func(s *setup) {
 		one := s.registered(parallax.Options{AgentID: "one"}, full)
 		two := s.registered(parallax.Options{AgentID: "two"}, full)
-		one.say(`{"type":"task_request","id":"q1","payload":{"to":"two","input":"ping"}}`)
-		given := inside[wire.Task](two, two.hear(wire.TypeTask))
-		two.say(fill(`{"type":"task_request","id":"q2","payload":{"to":"one","parentTaskId":"TASK","input":"pong"}}`, given))
-		if e := inside[wire.TaskError](two, two.hear(wire.TypeTaskError)); e.Error.Code != "LOOP" {
+		one.send(`{"type":"task_request","id":"q1","payload":{"to":"two","input":"ping"}}`)
+		given := decode[wire.Task](two, two.receive(wire.TypeTask))
+		two.send(withIDs(`{"type":"task_request","id":"q2","payload":{"to":"one","parentTaskId":"TASK","input":"pong"}}`, given))
+		if e := decode[wire.TaskError](two, two.receive(wire.TypeTaskError)); e.Error.Code != "LOOP" {
 			t.Errorf("got %+v, want LOOP", e)
 		}
-		two.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"alone then"}}`, given))
+		two.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"alone then"}}`, given))
 		if m := next(one); m.Type != wire.TypeTaskAccepted {
 			t.Errorf("got %s, want task_accepted", m.Type)
 		}
 	})
 }
 
-func TestAFailureOfAParallaxAgentReachesAnotherUnchanged(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAFailureReachesAParallaxRequesterUnchanged(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
 		said := `{"code":"OUT_OF_CHEESE","details":{"shelf":3},"message":"no cheese"}`
-		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":`+said+`,"retryable":true}}`, given))
+		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":`+said+`,"retryable":true}}`, given))
 		var got struct {
 			Error     json.RawMessage `json:"error"`
 			Retryable bool            `json:"retryable"`
 		}
-		if err := json.Unmarshal(asks.hear(wire.TypeTaskError).Payload, &got); err != nil || string(got.Error) != said || !got.Retryable {
+		if err := json.Unmarshal(asks.receive(wire.TypeTaskError).Payload, &got); err != nil || string(got.Error) != said || !got.Retryable {
 			t.Errorf("got %s, %v and %v, want %s", got.Error, got.Retryable, err, said)
 		}
 	})
 }
 
-func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestEventsOfOtherDialectsReachAParallaxRequester(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		join := func(id core.AgentID) *hub.Session {
 			other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}})
@@ -258,7 +258,7 @@ func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T
 			return other
 		}
 		one := join("one")
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"capability:y","input":"hello"}}`)
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"capability:y","input":"hello"}}`)
 		b, err := one.Next(s.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -283,11 +283,11 @@ func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T
 		for kind := ""; kind != wire.TypeTaskResult; {
 			m := next(asks)
 			kind = m.Type
-			said := treeOf(t, m.Payload).(map[string]any)
+			said := fromJSON(t, m.Payload).(map[string]any)
 			for _, name := range []string{"requestId", "taskId", "executionId", "seq"} {
 				delete(said, name)
 			}
-			got = append(got, js(t, said))
+			got = append(got, toJSON(t, said))
 		}
 		want := []string{
 			`{"retrying":{"agent":"one","attempt":1,"error":{"code":"OVERLOADED","message":"too much"}}}`,
@@ -301,7 +301,7 @@ func TestWhatAgentsOfOtherDialectsSayReachesAParallaxAgentThatAsked(t *testing.T
 			`{"result":"whole","status":"completed"}`,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("heard otherwise (-want +got):\n%s", diff)
+			t.Errorf("messages differ (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// aTaskRequest asks for something in a conversation of so many turns that have size
-// bytes together.
-func aTaskRequest(turns, size int) []byte {
+// taskRequest returns a task_request with earlier turns of size bytes together.
+func taskRequest(turns, size int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"type":"task_request","id":"m1","timestamp":"2024-01-15T10:30:05.000Z","payload":{"requestId":"ask_1","to":"b","timeout":30000,"priority":"normal","context":{"stepIndex":0,"totalSteps":1},"input":{"content":"What of \"this\"?"`)
 	for i := range turns {
@@ -27,7 +26,7 @@ func aTaskRequest(turns, size int) []byte {
 	return []byte(b.String())
 }
 
-// lengths are those of the frames that come.
+// lengths has the lengths of typical frames.
 var lengths = []struct {
 	name        string
 	turns, size int
@@ -44,16 +43,16 @@ func readTaskRequest(t testing.TB, frame []byte, turns int) {
 	}
 	r, err := p.Request(time.Now())
 	if err != nil || len(r.History) != turns || m.Foreign(wire.TaskShape.Strip(m.Content())) != nil {
-		t.Fatalf("got %d turns and %v, want %d and nothing beside them", len(r.History), err, turns)
+		t.Fatalf("got %d turns and %v, want %d and no unknown members", len(r.History), err, turns)
 	}
 }
 
-func TestAMessageIsReadAtMostTwiceOnItsWayIn(t *testing.T) {
+func TestAMessageIsScannedAtMostTwice(t *testing.T) {
 	for _, c := range lengths {
-		frame := aTaskRequest(c.turns, c.size)
-		looked := strictjson.Visits(func() { readTaskRequest(t, frame, c.turns) })
-		if most := 2 * int64(len(frame)); looked > most {
-			t.Errorf("%s: looked at %d bytes of a message of %d, want at most %d", c.name, looked, len(frame), most)
+		frame := taskRequest(c.turns, c.size)
+		scanned := strictjson.Visits(func() { readTaskRequest(t, frame, c.turns) })
+		if most := 2 * int64(len(frame)); scanned > most {
+			t.Errorf("%s: scanned %d bytes of a message of %d, want at most %d", c.name, scanned, len(frame), most)
 		}
 	}
 	said := fmt.Sprintf("%q", strings.Repeat("An \"answer\".\n", 2000))
@@ -63,7 +62,7 @@ func TestAMessageIsReadAtMostTwiceOnItsWayIn(t *testing.T) {
 		`{"type":"task_error","payload":{"taskId":"t","error":{"code":"TIMEOUT","message":` + said + `},"partialResult":` + said + `}}`,
 		`{"type":"task_progress","payload":{"taskId":"t","seq":1,"text":` + said + `,"more":` + said + `}}`,
 	} {
-		looked := strictjson.Visits(func() {
+		scanned := strictjson.Visits(func() {
 			m, err := wire.Decode([]byte(frame))
 			if err != nil {
 				t.Fatal(err)
@@ -72,31 +71,31 @@ func TestAMessageIsReadAtMostTwiceOnItsWayIn(t *testing.T) {
 			case wire.TypeTaskResult:
 				p, err := wire.ReadPayload[wire.TaskResult](m)
 				if bodies := p.Bodies(false, false); err != nil || len(bodies) != 6 {
-					t.Errorf("got %d events and %v, want thoughts, a call, its cost, text, a file and an end", len(bodies), err)
+					t.Errorf("got %d events and %v, want thinking, a tool call, usage, text, a file and the end", len(bodies), err)
 				}
 				_ = m.Foreign(wire.ResultShape.Strip(m.Content()))
 			case wire.TypeTaskError:
 				p, err := wire.ReadPayload[wire.TaskError](m)
 				if bodies := p.Bodies(false, false); err != nil || len(bodies) != 2 {
-					t.Errorf("got %d events and %v, want text and an end", len(bodies), err)
+					t.Errorf("got %d events and %v, want text and the end", len(bodies), err)
 				}
 				_ = m.Foreign(wire.ErrorShape.Strip(m.Content()))
 			case wire.TypeTaskProgress:
 				p, err := wire.ReadPayload[wire.Progress](m)
 				if bodies, err2 := p.Bodies(); err != nil || err2 != nil || len(bodies) != 1 || p.Unknown == nil {
-					t.Errorf("got %d events, %v, %v and %s beside, want text and what is more", len(bodies), err, err2, p.Unknown)
+					t.Errorf("got %d events, %v, %v and %s, want text and the unknown member", len(bodies), err, err2, p.Unknown)
 				}
 			}
 		})
-		if most := 2 * int64(len(frame)); looked > most {
-			t.Errorf("%.30s: looked at %d bytes of a message of %d, want at most %d", frame, looked, len(frame), most)
+		if most := 2 * int64(len(frame)); scanned > most {
+			t.Errorf("%.30s: scanned %d bytes of a message of %d, want at most %d", frame, scanned, len(frame), most)
 		}
 	}
 }
 
-func BenchmarkWayIn(b *testing.B) {
+func BenchmarkTaskRequest(b *testing.B) {
 	for _, c := range lengths {
-		frame := aTaskRequest(c.turns, c.size)
+		frame := taskRequest(c.turns, c.size)
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(frame)))
 			b.ReportAllocs()

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-func TestOurAgentAndTheHubSignForOneAnother(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestWorkerAndHubVerifyEachOther(t *testing.T) {
+	withHub(t, func(s *setup) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
 		secret := func(id core.AgentID) []byte { return []byte("of " + id) }
 		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{AgentID: "w", Secret: secret, RequireSignature: true})
@@ -22,7 +22,7 @@ func TestOurAgentAndTheHubSignForOneAnother(t *testing.T) {
 			ended <- parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{Secret: []byte("of w")})
 		}()
 		synctest.Wait()
-		a := s.asker()
+		a := s.requester()
 		if got := a.answer(a.ask("w", "hello")); got.Fault != nil || got.Text == "" {
 			t.Errorf("got %+v, want an answer", got)
 		}
@@ -31,8 +31,8 @@ func TestOurAgentAndTheHubSignForOneAnother(t *testing.T) {
 	})
 }
 
-func TestOurAgentBelievesNobodyWhoDoesNotSign(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAWorkerWithASecretIgnoresUnsignedMessages(t *testing.T) {
+	withHub(t, func(s *setup) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
 		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{AgentID: "w"})
 		err := parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{Secret: []byte("k")})

@@ -17,24 +17,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// stage is a hub in a bubble of fake time.
-type stage struct {
+// setup is a hub under a fake clock.
+type setup struct {
 	*testing.T
 	hub *hub.Hub
 }
 
-// onStage runs a test with a hub whose promises are checked at the end.
-func onStage(t *testing.T, play func(*stage)) {
+// withHub runs a test with a hub whose promises are checked at the end.
+func withHub(t *testing.T, test func(*setup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		play(&stage{t, coretest.NewHub(t, hub.Options{ID: "hub1"})})
+		test(&setup{t, coretest.NewHub(t, hub.Options{ID: "hub1"})})
 	})
 }
 
 type pipeEnd = coretest.End[[]byte, []byte]
 
-// serve holds one end of a pipe and returns the other, and why it ended.
-func (s *stage) serve(opts parallax.Options) (*pipeEnd, <-chan link.Reason) {
+// serve serves one end of a pipe. It returns the other end, and the reason of its end.
+func (s *setup) serve(opts parallax.Options) (*pipeEnd, <-chan link.Reason) {
 	s.Helper()
 	agent, conn := coretest.Pipe[[]byte, []byte](4)
 	ended := make(chan link.Reason, 1)
@@ -46,37 +46,37 @@ func (s *stage) serve(opts parallax.Options) (*pipeEnd, <-chan link.Reason) {
 	return agent, ended
 }
 
-// peer is an agent that the test plays itself, frame by frame.
+// peer is an agent whose frames the test sends and receives.
 type peer struct {
-	*stage
+	*setup
 	conn  *pipeEnd
 	ended <-chan link.Reason
 }
 
-func (s *stage) connect(opts parallax.Options) *peer {
+func (s *setup) connect(opts parallax.Options) *peer {
 	s.Helper()
 	conn, ended := s.serve(opts)
 	return &peer{s, conn, ended}
 }
 
-// registered is a peer whose register was taken.
-func (s *stage) registered(opts parallax.Options, register string) *peer {
+// registered returns a peer that has registered.
+func (s *setup) registered(opts parallax.Options, register string) *peer {
 	s.Helper()
 	p := s.connect(opts)
-	p.say(`{"type":"register","id":"r1","payload":` + register + `}`)
-	p.hear("registered")
+	p.send(`{"type":"register","id":"r1","payload":` + register + `}`)
+	p.receive("registered")
 	return p
 }
 
-func (p *peer) say(frame string) {
+func (p *peer) send(frame string) {
 	p.Helper()
 	if err := p.conn.Send(p.Context(), []byte(frame)); err != nil {
 		p.Fatalf("send %s: %v", frame, err)
 	}
 }
 
-// hear returns the next message, which must be of the kind.
-func (p *peer) hear(kind string) wire.Message {
+// receive returns the next message, which must be of the kind.
+func (p *peer) receive(kind string) wire.Message {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), time.Hour)
 	defer cancel()
@@ -94,19 +94,19 @@ func (p *peer) hear(kind string) wire.Message {
 	return m
 }
 
-// refused returns the next message, which must be an error with the code.
-func (p *peer) refused(code string) (wire.Message, wire.Refusal) {
+// expectError returns the next message, which must be an error with the code.
+func (p *peer) expectError(code string) (wire.Message, wire.Refusal) {
 	p.Helper()
-	m := p.hear(wire.TypeError)
-	r := inside[wire.Refusal](p, m)
+	m := p.receive(wire.TypeError)
+	r := decode[wire.Refusal](p, m)
 	if r.Code != code {
 		p.Fatalf("got %+v, want the code %s", r, code)
 	}
 	return m, r
 }
 
-// listen reads whatever comes, so that a ping is answered. Nothing else may read.
-func (p *peer) listen() {
+// discard reads all messages, so that pings are answered. Nothing else may read.
+func (p *peer) discard() {
 	go func() {
 		for {
 			if _, err := p.conn.Receive(context.Background()); err != nil {
@@ -116,8 +116,8 @@ func (p *peer) listen() {
 	}()
 }
 
-// quiet holds that nothing was sent.
-func (p *peer) quiet() {
+// expectNothing checks that no message was sent.
+func (p *peer) expectNothing() {
 	p.Helper()
 	synctest.Wait()
 	ctx, cancel := context.WithCancel(p.Context())
@@ -127,19 +127,19 @@ func (p *peer) quiet() {
 	}
 }
 
-// closed returns why the connection ended, as the agent's transport sees it.
-func (p *peer) closed() link.Reason {
+// waitClosed returns the reason for the end of the connection.
+func (p *peer) waitClosed() link.Reason {
 	p.Helper()
 	for {
 		frame, err := p.conn.Receive(p.Context())
 		if err != nil {
 			return <-p.ended
 		}
-		p.Logf("before the end: %s", frame)
+		p.Logf("received before the end: %s", frame)
 	}
 }
 
-func inside[P any](t testing.TB, m wire.Message) P {
+func decode[P any](t testing.TB, m wire.Message) P {
 	t.Helper()
 	v, err := wire.ReadPayload[P](m)
 	if err != nil {
@@ -148,19 +148,19 @@ func inside[P any](t testing.TB, m wire.Message) P {
 	return v
 }
 
-// asker is somebody of no dialect who asks.
-type asker struct {
-	*stage
+// requester opens tasks, in no dialect.
+type requester struct {
+	*setup
 	session *hub.Session
 }
 
-func (s *stage) asker() *asker {
-	a := &asker{s, s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}, Deadline: time.Minute})}
+func (s *setup) requester() *requester {
+	a := &requester{s, s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}, Deadline: time.Minute})}
 	s.Cleanup(func() { a.session.Close(nil) })
 	return a
 }
 
-func (a *asker) open(r core.Request) *task.Task {
+func (a *requester) open(r core.Request) *task.Task {
 	a.Helper()
 	t, err := a.session.Open(r, hub.OpenOptions{})
 	if err != nil {
@@ -169,13 +169,13 @@ func (a *asker) open(r core.Request) *task.Task {
 	return t
 }
 
-func (a *asker) ask(to core.AgentID, content string) *task.Task {
+func (a *requester) ask(to core.AgentID, content string) *task.Task {
 	a.Helper()
 	return a.open(core.Request{To: core.ToAgent(to), Content: content})
 }
 
 // events returns all events of the task until it has ended.
-func (a *asker) events(t *task.Task) []core.Event {
+func (a *requester) events(t *task.Task) []core.Event {
 	a.Helper()
 	var all []core.Event
 	for {
@@ -193,12 +193,12 @@ func (a *asker) events(t *task.Task) []core.Event {
 	}
 }
 
-func (a *asker) answer(t *task.Task) core.Answer {
+func (a *requester) answer(t *task.Task) core.Answer {
 	a.Helper()
 	return core.Fold(a.events(t))
 }
 
-// kinds names the kinds of events in a row.
+// kinds returns the kinds of events, with blanks between.
 func kinds(events []core.Event) string {
 	names := make([]string, len(events))
 	for i, e := range events {
@@ -207,19 +207,19 @@ func kinds(events []core.Event) string {
 	return strings.Join(names, " ")
 }
 
-// fill puts the ids of a task into a frame for TASK and EXEC.
-func fill(frame string, t wire.Task) string {
+// withIDs replaces TASK and EXEC in a frame by the ids of a task.
+func withIDs(frame string, t wire.Task) string {
 	return strings.NewReplacer("TASK", t.TaskID, "EXEC", t.ExecutionID).Replace(frame)
 }
 
-func (s *stage) counted(name string, want int64) {
+func (s *setup) expectCount(name string, want int64) {
 	s.Helper()
 	if got := s.hub.Counters()[name]; got != want {
 		s.Errorf("counter %s: got %d, want %d", name, got, want)
 	}
 }
 
-func js(t testing.TB, v any) string {
+func toJSON(t testing.TB, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -228,14 +228,14 @@ func js(t testing.TB, v any) string {
 	return string(raw)
 }
 
-// samplesOfPage are the messages of the protocol's page, and those of the extensions.
-func samplesOfPage(t testing.TB) map[string][]byte {
+// pageSamples returns the messages of the protocol's page, and those of the extensions.
+func pageSamples(t testing.TB) map[string][]byte {
 	t.Helper()
 	return coretest.ReadFiles(t, "../../schemas/parallax/samples/*.json")
 }
 
-// treeOf is JSON as values of any type.
-func treeOf(t testing.TB, raw []byte) any {
+// fromJSON decodes JSON into values of any type.
+func fromJSON(t testing.TB, raw []byte) any {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {

@@ -13,51 +13,51 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// frame returns the next frame as values, without when it was sent.
+// frame returns the next frame as values, without its timestamp.
 func (p *peer) frame() map[string]any {
 	p.Helper()
 	raw, err := p.conn.Receive(p.Context())
 	if err != nil {
 		p.Fatal(err)
 	}
-	f := treeOf(p, raw).(map[string]any)
+	f := fromJSON(p, raw).(map[string]any)
 	delete(f, "timestamp")
 	return f
 }
 
-// expect holds that the next frame is want, but for when it was sent.
-func (p *peer) expect(want string) {
+// expectFrame checks that the next frame is want, except for its timestamp.
+func (p *peer) expectFrame(want string) {
 	p.Helper()
-	if diff := cmp.Diff(treeOf(p, []byte(want)), any(p.frame())); diff != "" {
-		p.Errorf("heard otherwise (-want +got):\n%s", diff)
+	if diff := cmp.Diff(fromJSON(p, []byte(want)), any(p.frame())); diff != "" {
+		p.Errorf("messages differ (-want +got):\n%s", diff)
 	}
 }
 
-func TestUnknownMembersOfARequestReachAParallaxAgentAndASignatureDoesNot(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestUnknownMembersOfARequestReachAParallaxAgentButNotItsSignature(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","timestamp":"2026-01-02T03:04:05Z","trace":{"span":[1]},"signature":"sha256:abc",
+		asks.send(`{"type":"task_request","id":"q1","timestamp":"2026-01-02T03:04:05Z","trace":{"span":[1]},"signature":"sha256:abc",
 			"payload":{"to":"works","patternName":"mine","patternVersion":"7","input":{"content":"x"},"timeout":9000,"context":{"stepIndex":3,"lane":"a"},"trace":9}}`)
 		got := works.frame()
 		id := got["payload"].(map[string]any)["taskId"].(string)
 		want := `{"type":"task","id":"hub_1","trace":{"span":[1]},"payload":{"taskId":"TASK","executionId":"TASK.1","capability":"x","patternName":"mine","patternVersion":"7",
 			"input":{"content":"x"},"timeout":9000,"priority":"normal","trace":9,
 			"context":{"stepIndex":0,"totalSteps":1,"lane":"a","intent":"ask","requester":"asks","thread":"TASK"}}}`
-		if diff := cmp.Diff(treeOf(t, []byte(strings.ReplaceAll(want, "TASK", id))), any(got)); diff != "" {
-			t.Errorf("task otherwise (-want +got):\n%s", diff)
+		if diff := cmp.Diff(fromJSON(t, []byte(strings.ReplaceAll(want, "TASK", id))), any(got)); diff != "" {
+			t.Errorf("task differs (-want +got):\n%s", diff)
 		}
-		s.counted("parallax.refused.signature", 1)
-		works.say(`{"type":"task_result","id":"m","payload":{"taskId":"` + id + `"}}`)
+		s.expectCount("parallax.refused.signature", 1)
+		works.send(`{"type":"task_result","id":"m","payload":{"taskId":"` + id + `"}}`)
 	})
 }
 
-func TestUnknownMembersOfAnAnswerReachAParallaxRequesterAndASignatureDoesNot(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestUnknownMembersOfAnAnswerReachAParallaxRequesterButNotItsSignature(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
 		long := strings.Repeat("x", wire.PieceBytes+1)
 		for _, frame := range []string{
 			`{"type":"task_accepted","id":"m1","trace":1,"payload":{"taskId":"TASK","estimatedMs":5,"node":"a"}}`,
@@ -66,7 +66,7 @@ func TestUnknownMembersOfAnAnswerReachAParallaxRequesterAndASignatureDoesNot(t *
 			`{"type":"task_progress","id":"m4","trace":4,"payload":{"taskId":"TASK","seq":3,"mood":"better"}}`,
 			`{"type":"task_result","id":"m5","trace":{"span":5},"signature":"sha256:def","payload":{"taskId":"TASK","status":"completed","result":null,"duration":3}}`,
 		} {
-			works.say(fill(frame, given))
+			works.send(withIDs(frame, given))
 		}
 		const ids = `"requestId":"q1","taskId":"TASK","executionId":"TASK.1"`
 		for _, want := range []string{
@@ -77,29 +77,29 @@ func TestUnknownMembersOfAnAnswerReachAParallaxRequesterAndASignatureDoesNot(t *
 			`{"type":"task_progress","id":"hub_5","trace":4,"payload":{` + ids + `,"seq":4,"mood":"better"}}`,
 			`{"type":"task_result","id":"hub_6","trace":{"span":5},"payload":{` + ids + `,"status":"completed","result":null,"duration":3}}`,
 		} {
-			asks.expect(fill(want, given))
+			asks.expectFrame(withIDs(want, given))
 		}
-		s.counted("parallax.refused.signature", 2)
+		s.expectCount("parallax.refused.signature", 2)
 	})
 }
 
-func TestWhatAFailedAttemptSaidReachesAParallaxRequester(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestTheErrorOfAFailedAttemptReachesAParallaxRequester(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, `{"capabilities":[],"config":{"extensions":["task_progress","task_request"]}}`)
 		one := s.registered(parallax.Options{AgentID: "one"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"x"}}`)
-		given := inside[wire.Task](one, one.hear(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"x"}}`)
+		given := decode[wire.Task](one, one.receive(wire.TypeTask))
 		two := s.registered(parallax.Options{AgentID: "two"}, full)
-		one.say(fill(`{"type":"task_error","id":"m","trace":1,"payload":{"taskId":"TASK","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}},"retryable":true}}`, given))
-		two.hear(wire.TypeTask)
-		asks.expect(fill(`{"type":"task_progress","id":"hub_1","trace":1,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","seq":1,
+		one.send(withIDs(`{"type":"task_error","id":"m","trace":1,"payload":{"taskId":"TASK","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}},"retryable":true}}`, given))
+		two.receive(wire.TypeTask)
+		asks.expectFrame(withIDs(`{"type":"task_progress","id":"hub_1","trace":1,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","seq":1,
 			"retrying":{"attempt":1,"agent":"one","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}}}}}`, given))
-		two.say(fill(`{"type":"task_error","id":"m","trace":2,"payload":{"taskId":"TASK","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
-		asks.expect(fill(`{"type":"task_error","id":"hub_2","trace":2,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.2","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
+		two.send(withIDs(`{"type":"task_error","id":"m","trace":2,"payload":{"taskId":"TASK","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
+		asks.expectFrame(withIDs(`{"type":"task_error","id":"hub_2","trace":2,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.2","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
 	})
 }
 
-func TestWhatWasSaidBeforeAFailureReachesARequesterWithoutProgress(t *testing.T) {
+func TestOutputBeforeAFailureReachesARequesterWithoutProgress(t *testing.T) {
 	for name, c := range map[string]struct{ end, want string }{
 		"failed": {
 			`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"PROCESSING_ERROR","message":"broke"},"retryable":true}}`,
@@ -109,83 +109,83 @@ func TestWhatWasSaidBeforeAFailureReachesARequesterWithoutProgress(t *testing.T)
 			`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"stopped"}}}`,
 			`"error":{"code":"CANCELLED","message":"stopped"},"retryable":false,`,
 		},
-		"said at the end": {
+		"with a failed result": {
 			`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"failed","result":"broke"}}`,
 			`"error":{"code":"INTERNAL_ERROR","message":"broke"},"retryable":false,`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withHub(t, func(s *setup) {
 				asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
 				works := s.registered(parallax.Options{AgentID: "works"}, full)
-				asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-				given := inside[wire.Task](works, works.hear(wire.TypeTask))
+				asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
+				given := decode[wire.Task](works, works.receive(wire.TypeTask))
 				for _, said := range []string{`"thinking":"hm","sure":0.5`, `"text":"ha"`, `"text":"lf"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`, `"mood":"bad"`} {
-					works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
+					works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
 				}
-				works.say(fill(c.end, given))
-				asks.expect(fill(`{"type":"task_error","id":"hub_1","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1",`+c.want+`
+				works.send(withIDs(c.end, given))
+				asks.expectFrame(withIDs(`{"type":"task_error","id":"hub_1","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1",`+c.want+`
 					"partialResult":{"content":"half","files":[{"name":"f","data":"aGk="}]},
 					"metadata":{"tokensUsed":3,"progress":[{"thinking":"hm","sure":0.5},{"usage":{"input":1,"output":2}},{"mood":"bad"}]}}}`, given))
 				for _, kind := range []core.Kind{core.KindAccepted, core.KindThinking, core.KindUsage, core.KindForeign} {
-					s.counted("parallax.folded."+kind.String(), 1)
+					s.expectCount("parallax.folded."+kind.String(), 1)
 				}
 			})
 		})
 	}
 }
 
-func TestWhatWasSaidBeforeADeadlineReachesARequesterWithoutProgress(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestOutputBeforeADeadlineReachesARequesterWithoutProgress(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x","timeout":1000}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
-		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
-		e := inside[wire.TaskError](asks, asks.hear(wire.TypeTaskError))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x","timeout":1000}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
+		works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
+		e := decode[wire.TaskError](asks, asks.receive(wire.TypeTaskError))
 		if e.Error.Code != "TIMEOUT" || string(e.PartialResult) != `"half"` {
 			t.Errorf("got %+v, want TIMEOUT and half", e)
 		}
-		works.hear(wire.TypeTaskCancelled)
-		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
+		works.receive(wire.TypeTaskCancelled)
+		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
 	})
 }
 
-func TestARequesterWithProgressIsNotToldTwiceWhatWasSaidBeforeAFailure(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestARequesterWithProgressGetsOutputBeforeAFailureOnce(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
-		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
-		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
-		asks.hear(wire.TypeTaskAccepted)
-		asks.hear(wire.TypeTaskProgress)
-		asks.expect(fill(`{"type":"task_error","id":"hub_3","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","error":{"code":"TIMEOUT","message":"late"},"retryable":true}}`, given))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
+		works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
+		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
+		asks.receive(wire.TypeTaskAccepted)
+		asks.receive(wire.TypeTaskProgress)
+		asks.expectFrame(withIDs(`{"type":"task_error","id":"hub_3","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","error":{"code":"TIMEOUT","message":"late"},"retryable":true}}`, given))
 	})
 }
 
-func TestAPartialResultThatDoesNotFitIsNamedAndCounted(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAPartialResultThatDoesNotFitIsReportedAsOmitted(t *testing.T) {
+	withHub(t, func(s *setup) {
 		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
 		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.say(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := inside[wire.Task](works, works.hear(wire.TypeTask))
+		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
+		given := decode[wire.Task](works, works.receive(wire.TypeTask))
 		for range 3 {
-			works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
+			works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
 		}
-		works.say(fill(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","thinking":"hm"}}`, given))
-		works.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
-		e := inside[wire.TaskError](asks, asks.hear(wire.TypeTaskError))
+		works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","thinking":"hm"}}`, given))
+		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
+		e := decode[wire.TaskError](asks, asks.receive(wire.TypeTaskError))
 		if e.Error.Code != "TIMEOUT" || e.PartialResult != nil || e.Omitted == nil || e.Omitted.Kind != "partialResult" || e.Omitted.Bytes != 1_200_002 || e.Metadata.ProgressOmitted != 1 {
 			t.Errorf("got %+v and %+v, want the error with what was left out", e, e.Omitted)
 		}
-		s.counted("parallax.refused.partial_result", 1)
-		s.counted("parallax.refused.progress", 1)
+		s.expectCount("parallax.refused.partial_result", 1)
+		s.expectCount("parallax.refused.progress", 1)
 	})
 }
 
-func TestAnAgentMayEndBadlyWithAPartialResult(t *testing.T) {
+func TestATaskErrorMayHaveAPartialResult(t *testing.T) {
 	for name, c := range map[string]struct{ said, want, text string }{
 		"words":            {`"partialResult":"half"`, "opened assigned accepted text failed", "half"},
 		"nothing":          {`"partialResult":null`, "opened assigned failed", ""},
@@ -194,12 +194,12 @@ func TestAnAgentMayEndBadlyWithAPartialResult(t *testing.T) {
 		"on the way":       {`"metadata":{"tokensUsed":3,"progress":[{"thinking":"hm"},{"text":"ha"},{"text":"lf"},{"n":1},7]},"partialResult":"half"`, "opened assigned accepted thinking text text usage failed", "half"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withHub(t, func(s *setup) {
 				p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
-				a := s.asker()
+				a := s.requester()
 				asked := a.ask("a", "go")
-				given := inside[wire.Task](p, p.hear(wire.TypeTask))
-				p.say(fill(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X","message":"broke"},`+strings.Replace(c.said, ",7]", "]", 1)+`}}`, given))
+				given := decode[wire.Task](p, p.receive(wire.TypeTask))
+				p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X","message":"broke"},`+strings.Replace(c.said, ",7]", "]", 1)+`}}`, given))
 				events := a.events(asked)
 				if got := kinds(events); got != c.want {
 					t.Errorf("events: got %s, want %s", got, c.want)
@@ -212,23 +212,23 @@ func TestAnAgentMayEndBadlyWithAPartialResult(t *testing.T) {
 	}
 }
 
-func TestTheResultOfAFailureLosesNothing(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAFailedResultIsKeptWhole(t *testing.T) {
+	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("a", "go")
-		given := inside[wire.Task](p, p.hear(wire.TypeTask))
-		p.say(fill(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"failed","result":{"summary":"broke","shelf":3}}}`, given))
+		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"failed","result":{"summary":"broke","shelf":3}}}`, given))
 		if got := a.answer(asked); got.Fault.Message != "broke" || got.Text != `{"summary":"broke","shelf":3}` {
 			t.Errorf("got %q and %v, want the whole result, and broke", got.Text, got.Fault)
 		}
 	})
 }
 
-func TestAPlainWorkerThatFailsTellsWhatItSaid(t *testing.T) {
+func TestAPlainWorkerSendsItsOutputWithAFailure(t *testing.T) {
 	for name, end := range map[string]core.Body{"failed": core.Failed{Fault: core.NewFault(core.CodeBudget, "spent")}, "cancelled": core.Cancelled{Reason: "enough"}} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withHub(t, func(s *setup) {
 				s.work(core.Card{ID: "w"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 					for _, b := range []core.Body{core.Thinking{Text: "hm"}, core.Text{Text: "half"}, core.Usage{Input: 1, Output: 2}, core.File{Name: "f", Data: []byte("hi")}, end} {
 						if err := say(b); err != nil {
@@ -237,14 +237,14 @@ func TestAPlainWorkerThatFailsTellsWhatItSaid(t *testing.T) {
 					}
 					return nil
 				}, parallaxclient.WorkOptions{Plain: true})
-				a := s.asker()
+				a := s.requester()
 				events := a.events(a.ask("w", "go"))
 				if got, want := kinds(events), "opened assigned accepted thinking usage text file "+end.Kind().String(); got != want {
 					t.Errorf("events: got %s, want %s", got, want)
 				}
 				got := core.Fold(events)
 				if got.Text != "half" || got.TokensUsed != 3 || len(got.Files) != 1 {
-					t.Errorf("got %+v, want what was said", got)
+					t.Errorf("got %+v, want the whole output", got)
 				}
 			})
 		})

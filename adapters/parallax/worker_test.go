@@ -20,9 +20,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// work runs an agent on the hub. The returned function stops it and returns what
-// Work did.
-func (s *stage) work(card core.Card, handle core.Handler, opts parallaxclient.WorkOptions) func() error {
+// work runs a worker on the hub. The returned function stops it and returns the error of
+// Work.
+func (s *setup) work(card core.Card, handle core.Handler, opts parallaxclient.WorkOptions) func() error {
 	s.Helper()
 	mine, theirs := coretest.Pipe[[]byte, []byte](4)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,7 +57,7 @@ func TestAWorkerAnswersWithAndWithoutExtensions(t *testing.T) {
 	}
 	for name, plain := range map[string]bool{"extended": false, "plain": true} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withHub(t, func(s *setup) {
 				s.work(core.Card{ID: "w", Name: "Worker", Capabilities: []string{"x"}, Domains: []string{"d"}, Model: "m"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 					for _, b := range said {
 						if err := say(b); err != nil {
@@ -69,41 +69,41 @@ func TestAWorkerAnswersWithAndWithoutExtensions(t *testing.T) {
 				if a, here := s.hub.Agent("w"); !here || a.Name != "Worker" || a.Model != "m" || !cmp.Equal(a.Domains, []string{"d"}) || a.Features.Has(core.FeatureStreaming) == plain {
 					t.Errorf("card: got %+v, want that of the worker", a.Card)
 				}
-				a := s.asker()
+				a := s.requester()
 				got := a.answer(a.ask("w", "go"))
 				want := core.Answer{
 					Text: "hello", Data: json.RawMessage(`{"k":1}`), Files: []core.File{{Name: "f", MediaType: "m", Data: []byte("hi")}},
 					Usage: core.Usage{Input: 1, Output: 2}, Truncated: true, TokensUsed: 3, End: core.KindDone, Agent: "w",
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("answer otherwise (-want +got):\n%s", diff)
+					t.Errorf("answer differs (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-func TestAPlainWorkerTellsWhatItSaidOnTheWay(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAPlainWorkerSendsItsProgressWithTheResult(t *testing.T) {
+	withHub(t, func(s *setup) {
 		s.work(core.Card{ID: "w"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 			_ = say(core.Thinking{Text: "hm"})
 			return say(core.Text{Text: "hello"})
 		}, parallaxclient.WorkOptions{Plain: true})
-		a := s.asker()
+		a := s.requester()
 		if got, want := kinds(a.events(a.ask("w", "go"))), "opened assigned accepted thinking text done"; got != want {
 			t.Errorf("events: got %s, want %s", got, want)
 		}
 	})
 }
 
-func TestAWorkerGetsTheRequestAsItWasAsked(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAWorkerGetsTheWholeRequest(t *testing.T) {
+	withHub(t, func(s *setup) {
 		seen := make(chan core.Request, 1)
 		s.work(core.Card{ID: "w"}, func(_ context.Context, r core.Request, _ func(core.Body) error) error {
 			seen <- r
 			return nil
 		}, parallaxclient.WorkOptions{})
-		a := s.asker()
+		a := s.requester()
 		want := core.Request{
 			Intent: core.IntentDelegate, To: core.ToAgent("w"), Thread: "th", Content: "do it", Data: json.RawMessage(`{"n":1}`), Context: json.RawMessage(`{"c":2}`),
 			Attachments: []core.File{{Name: "f", Data: []byte("hi")}}, Domain: "d", Priority: core.PriorityLow, MaxTokens: 9, ReportBack: true, Deadline: time.Now().Add(3 * time.Second),
@@ -112,14 +112,14 @@ func TestAWorkerGetsTheRequestAsItWasAsked(t *testing.T) {
 		got := <-seen
 		got.Foreign = nil
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b core.Address) bool { return a == b })); diff != "" {
-			t.Errorf("request otherwise (-want +got):\n%s", diff)
+			t.Errorf("request differs (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestAWorkerStreamsABurstWholeAndMuchTextInPieces(t *testing.T) {
+func TestAWorkerStreamsManyChunksAndLongText(t *testing.T) {
 	long := strings.Repeat("0123456789\"世", 90_000)
-	onStage(t, func(s *stage) {
+	withHub(t, func(s *setup) {
 		s.work(core.Card{ID: "w"}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 			if r.Content == "long" {
 				return say(core.Text{Text: long})
@@ -131,7 +131,7 @@ func TestAWorkerStreamsABurstWholeAndMuchTextInPieces(t *testing.T) {
 			}
 			return nil
 		}, parallaxclient.WorkOptions{})
-		a := s.asker()
+		a := s.requester()
 		if got := a.answer(a.ask("w", "long")); got.Text != long {
 			t.Errorf("long text: got %d bytes, want %d", len(got.Text), len(long))
 		}
@@ -145,13 +145,13 @@ func TestAWorkerStreamsABurstWholeAndMuchTextInPieces(t *testing.T) {
 	})
 }
 
-func TestAWorkerIsCancelledAndSaysSo(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAWorkerEndsACancelledTask(t *testing.T) {
+	withHub(t, func(s *setup) {
 		s.work(core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}, parallaxclient.WorkOptions{})
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("w", "wait")
 		synctest.Wait()
 		if err := a.session.Cancel(asked.ID(), "enough"); err != nil {
@@ -164,7 +164,7 @@ func TestAWorkerIsCancelledAndSaysSo(t *testing.T) {
 	})
 }
 
-func TestAWorkerFailsAsItsHandlerSays(t *testing.T) {
+func TestAWorkerFailsWithTheErrorOfItsHandler(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want *core.Fault
@@ -174,14 +174,14 @@ func TestAWorkerFailsAsItsHandlerSays(t *testing.T) {
 		"with something large": {nil, core.NewFault(core.CodeTooLarge, "")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onStage(t, func(s *stage) {
+			withHub(t, func(s *setup) {
 				s.work(core.Card{ID: "w"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
 					if c.err == nil {
 						return say(core.File{Name: "big", Data: make([]byte, 800_000)})
 					}
 					return c.err
 				}, parallaxclient.WorkOptions{})
-				a := s.asker()
+				a := s.requester()
 				got := a.answer(a.ask("w", "go")).Fault
 				if got == nil || got.Code != c.want.Code || (c.want.Message != "" && got.Message != c.want.Message) {
 					t.Errorf("fault: got %v, want %v", got, c.want)
@@ -191,8 +191,8 @@ func TestAWorkerFailsAsItsHandlerSays(t *testing.T) {
 	}
 }
 
-func TestAWorkerRunsAsManyAtOnceAsItsCardSays(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAWorkerRunsAsManyTasksAsItsCardAllows(t *testing.T) {
+	withHub(t, func(s *setup) {
 		release := make(chan struct{})
 		begun := make(chan struct{}, 3)
 		s.work(core.Card{ID: "w", MaxConcurrent: 2}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
@@ -203,7 +203,7 @@ func TestAWorkerRunsAsManyAtOnceAsItsCardSays(t *testing.T) {
 			}
 			return nil
 		}, parallaxclient.WorkOptions{})
-		a := s.asker()
+		a := s.requester()
 		for range 3 {
 			a.ask("w", "go")
 		}
@@ -222,24 +222,24 @@ func TestAWorkerRunsAsManyAtOnceAsItsCardSays(t *testing.T) {
 	})
 }
 
-func TestAWorkerThatBeatsLives(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAWorkerWithHeartbeatsStaysConnected(t *testing.T) {
+	withHub(t, func(s *setup) {
 		s.work(core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{})
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if w, here := s.hub.Agent("w"); !here || time.Since(w.Load.LastSeen) > wire.DefaultHeartbeatInterval {
-			t.Errorf("got %v, last seen %v ago, want it here and heard of", here, time.Since(w.Load.LastSeen))
+			t.Errorf("got %v, last seen %v ago, want it registered and seen recently", here, time.Since(w.Load.LastSeen))
 		}
 	})
 }
 
-func TestAWorkerThatIsStoppedSaysGoodbye(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestAStoppedWorkerDisconnects(t *testing.T) {
+	withHub(t, func(s *setup) {
 		stop := s.work(core.Card{ID: "w"}, func(ctx context.Context, _ core.Request, _ func(core.Body) error) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}, parallaxclient.WorkOptions{})
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("w", "wait")
 		synctest.Wait()
 		if err := stop(); err != nil {
@@ -251,14 +251,14 @@ func TestAWorkerThatIsStoppedSaysGoodbye(t *testing.T) {
 	})
 }
 
-func TestAWorkerLearnsWhyItWasRefusedOrClosed(t *testing.T) {
-	onStage(t, func(s *stage) {
-		s.registered(parallax.Options{AgentID: "w"}, `{"capabilities":[]}`).listen()
+func TestWorkReturnsWhyTheAgentWasRefused(t *testing.T) {
+	withHub(t, func(s *setup) {
+		s.registered(parallax.Options{AgentID: "w"}, `{"capabilities":[]}`).discard()
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
 		go parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{})
 		err := parallaxclient.Work(s.Context(), mine, core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{})
 		if f := (*core.Fault)(nil); !errors.As(err, &f) || f.Code != core.CodeConflict {
-			t.Errorf("a taken id: got %v, want a conflict", err)
+			t.Errorf("an id in use: got %v, want a conflict", err)
 		}
 
 		mine, theirs = coretest.Pipe[[]byte, []byte](4)
@@ -271,16 +271,16 @@ func TestAWorkerLearnsWhyItWasRefusedOrClosed(t *testing.T) {
 		}()
 		err = parallaxclient.Work(s.Context(), mine, core.Card{ID: "v"}, echo, parallaxclient.WorkOptions{})
 		if r := (*link.Reason)(nil); !errors.As(err, &r) || r.Cause != link.Unresponsive {
-			t.Errorf("a mute hub: got %v, want unresponsive", err)
+			t.Errorf("a silent hub: got %v, want unresponsive", err)
 		}
 		synctest.Wait()
 	})
 }
 
-func TestAWorkerWhoseConnectionIsCutEndsItsHandlers(t *testing.T) {
-	onStage(t, func(s *stage) {
+func TestALostConnectionEndsTheHandlers(t *testing.T) {
+	withHub(t, func(s *setup) {
 		mine, theirs := coretest.Pipe[[]byte, []byte](4)
-		faulty := coretest.Break(mine, coretest.Fault{Cut: 2}, coretest.Fault{}) // registered and one task
+		faulty := coretest.Break(mine, coretest.Fault{Cut: 2}, coretest.Fault{}) // after registered and one task
 		served := make(chan link.Reason, 1)
 		go func() { served <- parallax.Serve(s.Context(), s.hub, theirs, parallax.Options{}) }()
 		ended := make(chan error, 1)
@@ -291,7 +291,7 @@ func TestAWorkerWhoseConnectionIsCutEndsItsHandlers(t *testing.T) {
 			}, parallaxclient.WorkOptions{})
 		}()
 		synctest.Wait()
-		a := s.asker()
+		a := s.requester()
 		asked := a.ask("w", "wait")
 		if r := (*link.Reason)(nil); !errors.As(<-ended, &r) {
 			t.Errorf("work: got %v, want the reason of the link", r)
@@ -303,7 +303,7 @@ func TestAWorkerWhoseConnectionIsCutEndsItsHandlers(t *testing.T) {
 	})
 }
 
-func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
+func TestAWorkerIgnoresDuplicatesAndRefusesExcessTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mine, hubEnd := coretest.Pipe[[]byte, []byte](16)
 		worked := make(chan error, 1)
@@ -313,30 +313,30 @@ func TestAWorkerSurvivesRepetitionsAndRefusesWhatIsTooMuch(t *testing.T) {
 				return ctx.Err()
 			}, parallaxclient.WorkOptions{Plain: true})
 		}()
-		hub := &peer{stage: &stage{T: t}, conn: hubEnd}
-		hub.hear(wire.TypeRegister)
-		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"w","config":{"heartbeatInterval":3600000}}}`)
-		hub.say(`{"type":"registered","id":"register","payload":{"agentId":"other"}}`)
-		hub.say("\x00 not a frame")
-		hub.say(`{"type":"config_update","id":"c","payload":{"config":{"heartbeatInterval":7200000,"maxConcurrentTasks":3}}}`)
-		hub.say(`{"type":"error","id":"m","payload":{"code":"INVALID_MESSAGE","message":"no","fatal":false}}`)
+		hub := &peer{setup: &setup{T: t}, conn: hubEnd}
+		hub.receive(wire.TypeRegister)
+		hub.send(`{"type":"registered","id":"register","payload":{"agentId":"w","config":{"heartbeatInterval":3600000}}}`)
+		hub.send(`{"type":"registered","id":"register","payload":{"agentId":"other"}}`)
+		hub.send("\x00 not a frame")
+		hub.send(`{"type":"config_update","id":"c","payload":{"config":{"heartbeatInterval":7200000,"maxConcurrentTasks":3}}}`)
+		hub.send(`{"type":"error","id":"m","payload":{"code":"INVALID_MESSAGE","message":"no","fatal":false}}`)
 		for _, id := range []string{"1", "1", "2", "3"} {
-			hub.say(`{"type":"task","id":"t","payload":{"taskId":"` + id + `","input":{"content":"go"}}}`)
-			synctest.Wait() // 1 is worked on, 2 waits, 3 is too much
+			hub.send(`{"type":"task","id":"t","payload":{"taskId":"` + id + `","input":{"content":"go"}}}`)
+			synctest.Wait() // 1 runs, 2 waits, 3 is refused
 		}
-		if e := inside[wire.TaskError](hub, hub.hear(wire.TypeTaskError)); e.TaskID != "3" || e.Error.Code != wire.CodeOf(core.NewFault(core.CodeOverloaded, "")) || !*e.Retryable {
+		if e := decode[wire.TaskError](hub, hub.receive(wire.TypeTaskError)); e.TaskID != "3" || e.Error.Code != wire.CodeOf(core.NewFault(core.CodeOverloaded, "")) || !*e.Retryable {
 			t.Errorf("got %+v, want 3 refused as overloaded, retryable", e)
 		}
-		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"2","reason":"before it began"}}`)
-		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"1","executionId":"another","reason":"not this one"}}`)
-		hub.quiet()
-		hub.say(`{"type":"task_cancelled","id":"c","payload":{"taskId":"1","reason":"enough"}}`)
+		hub.send(`{"type":"task_cancelled","id":"c","payload":{"taskId":"2","reason":"before it began"}}`)
+		hub.send(`{"type":"task_cancelled","id":"c","payload":{"taskId":"1","executionId":"another","reason":"not this one"}}`)
+		hub.expectNothing()
+		hub.send(`{"type":"task_cancelled","id":"c","payload":{"taskId":"1","reason":"enough"}}`)
 		for _, want := range []string{"enough", "before it began"} {
-			if e := inside[wire.TaskError](hub, hub.hear(wire.TypeTaskError)); e.Error.Code != wire.CodeCancelled || e.Error.Message != want {
+			if e := decode[wire.TaskError](hub, hub.receive(wire.TypeTaskError)); e.Error.Code != wire.CodeCancelled || e.Error.Message != want {
 				t.Errorf("got %+v, want CANCELLED, %s", e, want)
 			}
 		}
-		hub.say(`{"type":"error","id":"m","payload":{"code":"AUTHENTICATION_EXPIRED","message":"Token has expired","fatal":true}}`)
+		hub.send(`{"type":"error","id":"m","payload":{"code":"AUTHENTICATION_EXPIRED","message":"Token has expired","fatal":true}}`)
 		if err := <-worked; core.AsFault(err).Message != "Token has expired" {
 			t.Errorf("work: got %v, want that the token has expired", err)
 		}
