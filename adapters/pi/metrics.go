@@ -10,142 +10,49 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-// metrics is the data of get_metrics, in the shape of the reference (facts, section 4.4).
-// What this server does not have, such as locks, is zero.
-type metrics struct {
-	SessionCount           int              `json:"sessionCount"`
-	ConnectionCount        int              `json:"connectionCount"`
-	PendingConnectionCount int              `json:"pendingConnectionCount"`
-	TotalCommandsExecuted  int64            `json:"totalCommandsExecuted"`
-	CommandsRejected       map[string]int64 `json:"commandsRejected"`
-	ZombieSessionsDetected int              `json:"zombieSessionsDetected"`
-	ZombieSessionsCleaned  int64            `json:"zombieSessionsCleaned"`
-	DoubleUnregisterErrors int              `json:"doubleUnregisterErrors"`
-	RateLimitUsage         struct {
-		GlobalCount int `json:"globalCount"`
-		GlobalLimit int `json:"globalLimit"`
-	} `json:"rateLimitUsage"`
-	Stores             stores                  `json:"stores"`
-	CircuitBreakers    []command.CircuitReport `json:"circuitBreakers"`
-	BashCircuitBreaker bashMetrics             `json:"bashCircuitBreaker"`
-	Metrics            struct {
-		Counters map[string]int64 `json:"counters"`
-		Gauges   map[string]int64 `json:"gauges"`
-		// Histograms is empty: the shape that the reference gives them is not known.
-		Histograms   struct{}      `json:"histograms"`
-		RecentEvents []recentEvent `json:"recentEvents"`
-	} `json:"metrics"`
-}
-
-// stores are the numbers of what a server keeps in memory.
-type stores struct {
-	Replay struct {
-		InFlightCount        int   `json:"inFlightCount"`
-		OutcomeCount         int   `json:"outcomeCount"`
-		IdempotencyCacheSize int   `json:"idempotencyCacheSize"`
-		MaxInFlightCommands  int   `json:"maxInFlightCommands"`
-		MaxCommandOutcomes   int   `json:"maxCommandOutcomes"`
-		InFlightRejections   int64 `json:"inFlightRejections"`
-	} `json:"replay"`
-	Version struct {
-		SessionCount int `json:"sessionCount"`
-	} `json:"version"`
-	Execution struct {
-		LaneCount int `json:"laneCount"`
-	} `json:"execution"`
-	Lock struct {
-		ActiveLocks         int `json:"activeLocks"`
-		TimeoutCount        int `json:"timeoutCount"`
-		WaitingCount        int `json:"waitingCount"`
-		QueueFullRejections int `json:"queueFullRejections"`
-	} `json:"lock"`
-	ExtensionUI struct {
-		PendingCount       int   `json:"pendingCount"`
-		MaxPendingRequests int   `json:"maxPendingRequests"`
-		RejectedCount      int64 `json:"rejectedCount"`
-	} `json:"extensionUI"`
-	SessionStore struct {
-		MetadataResetCount int `json:"metadataResetCount"`
-	} `json:"sessionStore"`
-	Journal journalMetrics `json:"journal"`
-}
-
-// journalMetrics are the numbers of the journal of commands.
-type journalMetrics struct {
-	Enabled             bool   `json:"enabled"`
-	Initialized         bool   `json:"initialized"`
-	JournalPath         string `json:"journalPath"`
-	SchemaVersion       int    `json:"schemaVersion"`
-	AppendFailurePolicy string `json:"appendFailurePolicy"`
-	Redaction           struct {
-		BeforePersist bool `json:"beforePersistHookEnabled"`
-		BeforeExport  bool `json:"beforeExportHookEnabled"`
-	} `json:"redaction"`
-	EntriesWritten            int64 `json:"entriesWritten"`
-	WriteErrors               int64 `json:"writeErrors"`
-	EntriesScanned            int64 `json:"entriesScanned"`
-	MalformedEntries          int64 `json:"malformedEntries"`
-	UnsupportedVersionEntries int64 `json:"unsupportedVersionEntries"`
-	RecoveredOutcomes         int64 `json:"recoveredOutcomes"`
-	RecoveredInFlightFailures int64 `json:"recoveredInFlightFailures"`
-	Retention                 struct {
-		Enabled bool `json:"enabled"`
-	} `json:"retention"`
-	Compaction struct {
-		Runs              int64 `json:"runs"`
-		DroppedEntries    int64 `json:"droppedEntries"`
-		LastEntriesBefore int64 `json:"lastEntriesBefore"`
-		LastEntriesAfter  int64 `json:"lastEntriesAfter"`
-		LastBytesBefore   int64 `json:"lastBytesBefore"`
-		LastBytesAfter    int64 `json:"lastBytesAfter"`
-	} `json:"compaction"`
-}
-
-// bashMetrics are the numbers of the circuits of bash. Enabled says that bash is allowed.
-type bashMetrics struct {
-	Enabled            bool   `json:"enabled"`
-	GlobalState        string `json:"globalState"`
-	GlobalFailureCount int    `json:"globalFailureCount"`
-	SessionCount       int    `json:"sessionCount"`
-	OpenSessionCount   int    `json:"openSessionCount"`
-	TotalCalls         int64  `json:"totalCalls"`
-	TotalTimeouts      int64  `json:"totalTimeouts"`
-	TotalRejected      int64  `json:"totalRejected"`
-}
-
-// getMetrics returns the numbers of the server (section 21.3). The rate is that of the
-// client.
+// getMetrics returns the numbers of the server, in the shape of the reference (section 21.3;
+// facts, section 4.4). What this server does not have, such as locks, is zero. The rate is
+// that of the client.
 func getMetrics(s *Server, x *request) command.Outcome {
-	counts, limits := s.engine.Counts(), s.engine.Options()
-	m := metrics{
-		SessionCount: len(s.sessions), ConnectionCount: s.sockets, TotalCommandsExecuted: counts.Executed,
-		CommandsRejected: s.engine.Rejections(), ZombieSessionsDetected: s.zombies(), ZombieSessionsCleaned: s.expired,
-		CircuitBreakers: s.circuits.Report(), BashCircuitBreaker: s.bashMetrics(),
-	}
-	m.RateLimitUsage.GlobalCount = s.engine.RateOf(&x.client.Client)
-	m.RateLimitUsage.GlobalLimit = max(0, limits.Rates.Client)
-
-	m.Stores.Replay.InFlightCount = counts.InFlight
-	m.Stores.Replay.OutcomeCount, m.Stores.Replay.IdempotencyCacheSize = counts.Outcomes, counts.Keys
-	m.Stores.Replay.MaxCommandOutcomes = limits.MaxOutcomes
-	m.Stores.Replay.MaxInFlightCommands = limits.MaxInFlight
-	m.Stores.Replay.InFlightRejections = int64(counts.Overflown)
-	m.Stores.Version.SessionCount = len(s.sessions)
-	m.Stores.Execution.LaneCount = counts.Lanes
-	counters := s.hub.Counters()
-	m.Stores.ExtensionUI.PendingCount = s.openDialogs()
-	m.Stores.ExtensionUI.MaxPendingRequests, m.Stores.ExtensionUI.RejectedCount = s.hub.Limits().Questions, counters["refused.question"]
-	m.Stores.Journal = s.journalMetrics(x.client)
-
-	m.Metrics.Counters = map[string]int64{"pi_server_connections_total": int64(s.connected)}
+	type object = map[string]any
+	counts, limits, counters := s.engine.Counts(), s.engine.Options(), s.hub.Counters()
+	ours := map[string]int64{"pi_server_connections_total": int64(s.connected)}
 	for name, n := range counters {
-		if rest, ours := strings.CutPrefix(name, Name+"."); ours {
-			m.Metrics.Counters["pi_server_"+strings.ReplaceAll(rest, ".", "_")] = n
+		if rest, ok := strings.CutPrefix(name, Name+"."); ok {
+			ours["pi_server_"+strings.ReplaceAll(rest, ".", "_")] = n
 		}
 	}
-	m.Metrics.Gauges = map[string]int64{"pi_server_connections_active": int64(len(s.clients))}
-	m.Metrics.RecentEvents = append([]recentEvent{}, s.recent...)
-	return command.Outcome{Data: wire.Encode(m)}
+	return command.Outcome{Data: wire.Encode(object{
+		"sessionCount":           len(s.sessions),
+		"connectionCount":        s.sockets,
+		"pendingConnectionCount": 0,
+		"totalCommandsExecuted":  counts.Executed,
+		"commandsRejected":       s.engine.Rejections(),
+		"zombieSessionsDetected": s.zombies(),
+		"zombieSessionsCleaned":  s.expired,
+		"doubleUnregisterErrors": 0,
+		"rateLimitUsage":         object{"globalCount": s.engine.RateOf(&x.client.Client), "globalLimit": max(0, limits.Rates.Client)},
+		"circuitBreakers":        s.circuits.Report(),
+		"bashCircuitBreaker":     s.bashMetrics(),
+		"stores": object{
+			"replay": object{
+				"inFlightCount": counts.InFlight, "maxInFlightCommands": limits.MaxInFlight, "inFlightRejections": counts.Overflown,
+				"outcomeCount": counts.Outcomes, "maxCommandOutcomes": limits.MaxOutcomes, "idempotencyCacheSize": counts.Keys,
+			},
+			"version":      object{"sessionCount": len(s.sessions)},
+			"execution":    object{"laneCount": counts.Lanes},
+			"lock":         object{"activeLocks": 0, "timeoutCount": 0, "waitingCount": 0, "queueFullRejections": 0},
+			"extensionUI":  object{"pendingCount": s.openDialogs(), "maxPendingRequests": s.hub.Limits().Questions, "rejectedCount": counters["refused.question"]},
+			"sessionStore": object{"metadataResetCount": 0},
+			"journal":      s.journalMetrics(x.client),
+		},
+		"metrics": object{
+			"counters":     ours,
+			"gauges":       object{"pi_server_connections_active": len(s.clients)},
+			"histograms":   object{}, // the shape that the reference gives them is not known
+			"recentEvents": append([]recentEvent{}, s.recent...),
+		},
+	})}
 }
 
 // sessionsInUse counts the sessions of a client that are not parked for others.
@@ -175,15 +82,18 @@ func (s *Server) zombies() int {
 }
 
 // journalMetrics returns the numbers of the journal that c may know.
-func (s *Server) journalMetrics(c *connection) journalMetrics {
+func (s *Server) journalMetrics(c *connection) map[string]any {
 	n := s.engine.Journal().Counts()
-	m := journalMetrics{
-		Enabled: n.Enabled, Initialized: n.Ready, JournalPath: s.journalPath(c), SchemaVersion: command.RecordVersion, AppendFailurePolicy: "best_effort",
-		EntriesWritten: n.Written, WriteErrors: n.Unwritten, EntriesScanned: int64(n.Scanned), MalformedEntries: int64(n.Malformed),
-		UnsupportedVersionEntries: int64(n.Unsupported), RecoveredOutcomes: int64(n.Outcomes), RecoveredInFlightFailures: int64(n.Interrupted),
+	return map[string]any{
+		"enabled": n.Enabled, "initialized": n.Ready, "journalPath": s.journalPath(c), "schemaVersion": command.RecordVersion, "appendFailurePolicy": "best_effort",
+		"redaction":      map[string]bool{"beforePersistHookEnabled": false, "beforeExportHookEnabled": false},
+		"entriesWritten": n.Written, "writeErrors": n.Unwritten, "entriesScanned": n.Scanned, "malformedEntries": n.Malformed,
+		"unsupportedVersionEntries": n.Unsupported, "recoveredOutcomes": n.Outcomes, "recoveredInFlightFailures": n.Interrupted,
+		"retention": map[string]bool{"enabled": n.Enabled}, // a journal is bounded in age and bytes
+		"compaction": map[string]int{
+			"runs": 0, "droppedEntries": 0, "lastEntriesBefore": 0, "lastEntriesAfter": 0, "lastBytesBefore": 0, "lastBytesAfter": 0,
+		},
 	}
-	m.Retention.Enabled = m.Enabled // a journal is bounded in age and bytes
-	return m
 }
 
 // openDialogs counts the questions and approvals that wait for the user of a client.
@@ -198,6 +108,18 @@ func (s *Server) openDialogs() int {
 		}
 	}
 	return n
+}
+
+// bashMetrics are the numbers of the circuits of bash. Enabled says that bash is allowed.
+type bashMetrics struct {
+	Enabled            bool   `json:"enabled"`
+	GlobalState        string `json:"globalState"`
+	GlobalFailureCount int    `json:"globalFailureCount"`
+	SessionCount       int    `json:"sessionCount"`
+	OpenSessionCount   int    `json:"openSessionCount"`
+	TotalCalls         int64  `json:"totalCalls"`
+	TotalTimeouts      int64  `json:"totalTimeouts"`
+	TotalRejected      int64  `json:"totalRejected"`
 }
 
 func (s *Server) bashMetrics() bashMetrics {
