@@ -203,7 +203,6 @@ func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
 		} else {
 			c.served <- got
 		}
-		<-c.Done()
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
 		if got := c.transcript("s").Snapshots; got != "begun ended" {
 			t.Errorf("got %q, want the whole answer", got)
@@ -225,7 +224,7 @@ func TestARunThatTheDrainCutsShortIsAnswered(t *testing.T) {
 		if err := h.Close(ctx, "now"); err != nil {
 			t.Error(err)
 		}
-		<-c.Done()
+		c.served <- <-c.served
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
 		if tr := c.transcript("s"); tr.StopReason != render.StopError || !strings.Contains(tr.ErrorMessage, "the hub stopped") {
 			t.Errorf("got %q %q, want an error that says why", tr.StopReason, tr.ErrorMessage)
@@ -240,7 +239,7 @@ func TestWhoComesAfterTheHubHasStoppedIsToldAndClosed(t *testing.T) {
 	}
 	s.Close()
 	c := dial(t, s, pi.ConnOptions{})
-	<-c.Done()
+	c.served <- <-c.served
 	c.until("server_shutdown")
 	if got := (<-c.served); got.Cause != link.ShuttingDown {
 		t.Errorf("got %+v, want it shut down", got)

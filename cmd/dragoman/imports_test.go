@@ -121,7 +121,7 @@ var table = []row{
 	dialect("parallax", "github.com/go-chi/chi/v5", "golang.org/x/time/rate", "google.golang.org/grpc", "google.golang.org/protobuf"),
 	// Calls of pi run up this list: a package knows those above it, as far as it says.
 	{from: []string{"adapters/pi/wire", "adapters/pi/shell", "adapters/pi/reaper"}},
-	{from: []string{"adapters/pi/sessionfile"}, own: leaves},
+	{from: []string{"adapters/pi/sessionfile"}, own: append([]string{"adapters/pi/wire"}, leaves...)},
 	{from: []string{"adapters/pi/command"}, own: append([]string{"core", "adapters/pi/wire"}, leaves...), lib: []string{"github.com/sony/gobreaker/v2"}},
 	{from: []string{"adapters/pi/conversation"}, own: append([]string{"core", "adapters/pi/wire", "adapters/pi/sessionfile"}, leaves...)},
 	{from: []string{"adapters/pi/render"}, own: append([]string{"core", "core/question", "adapters/pi/wire", "adapters/pi/sessionfile", "adapters/pi/conversation"}, leaves...)},

@@ -13,10 +13,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Frame is a frame of a server, decoded as far as every client needs it.
+// Frame is a frame of a server. Only the members that every client needs are decoded.
 type Frame struct {
 	Type string `json:"type"`
-	// Of a response. ID and Command are as they were echoed.
+	// Of a response. ID and Command are the echoed JSON.
 	ID             json.RawMessage `json:"id"`
 	Command        json.RawMessage `json:"command"`
 	Success        bool            `json:"success"`
@@ -24,7 +24,7 @@ type Frame struct {
 	SessionVersion *int            `json:"sessionVersion"`
 	TimedOut       bool            `json:"timedOut"`
 	Replayed       bool            `json:"replayed"`
-	// Data is of a response, and of every event of the server.
+	// Data is set in responses and in events of the server.
 	Data json.RawMessage `json:"data"`
 	// Of an event of a session.
 	SessionID string          `json:"sessionId"`
@@ -40,18 +40,18 @@ type Conn struct {
 	ended chan struct{}
 	end   link.Reason
 	on    func(Frame)
-	name  string // prefix of its command ids: a principal must not use an id twice
+	name  string // prefix of its command ids, which must be unique for a principal
 
 	mu      sync.Mutex
-	greeted bool // server_ready has come
+	greeted bool // server_ready was received
 	next    int
 	waiting map[string]chan Frame
 }
 
-// Connect starts to read from conn and waits for server_ready. It calls on with every
-// frame, one after the other, and with a response before [Conn.Do] returns it; on must not
-// wait for the Conn. It returns the *link.Reason for which the connection ended, or the
-// context's error. The caller ends the Conn with Close.
+// Connect starts to read from conn and waits for server_ready. It calls on for every frame,
+// one at a time, and for a response before [Conn.Do] returns it; on must not wait for the
+// Conn. It returns the *link.Reason of the end of the connection, or the context's error. The
+// caller must call Close.
 func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)) (*Conn, error) {
 	c := &Conn{
 		link: link.New(conn, link.Options{}), ready: make(chan struct{}), ended: make(chan struct{}),
@@ -66,7 +66,7 @@ func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)
 		return c, nil
 	case <-c.ended:
 		select {
-		case <-c.ready: // it came and the connection went
+		case <-c.ready: // the connection ended after it
 			return c, nil
 		default:
 			return nil, &c.end
@@ -105,9 +105,9 @@ func (c *Conn) receive(_ context.Context, raw []byte) error {
 	return nil
 }
 
-// Do sends a command and waits for its response, which may be a failure. A command
-// without an id gets one of its own. It returns the *link.Reason for which the connection ended,
-// or the context's error.
+// Do sends a command and returns its response, which may be a failure. A command without an
+// id gets a generated one. It returns the *link.Reason of the end of the connection, or the
+// context's error.
 func (c *Conn) Do(ctx context.Context, command map[string]any) (Frame, error) {
 	w := make(chan Frame, 1)
 	c.mu.Lock()
@@ -146,15 +146,12 @@ func (c *Conn) Do(ctx context.Context, command map[string]any) (Frame, error) {
 	}
 }
 
-// Send sends a frame as it is.
+// Send sends a frame.
 func (c *Conn) Send(ctx context.Context, frame []byte) error {
 	return c.link.Send(ctx, frame, len(frame))
 }
 
-// Done is closed once the connection has ended.
-func (c *Conn) Done() <-chan struct{} { return c.ended }
-
-// Close ends the connection, waits until it is down and returns why it ended.
+// Close ends the connection, waits for its goroutine and returns why it ended.
 func (c *Conn) Close() link.Reason {
 	c.link.Close(link.Reason{Cause: link.Normal})
 	<-c.ended

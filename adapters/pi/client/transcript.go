@@ -7,19 +7,18 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 )
 
-// Transcript puts the events of one session together, as a client does that shows them:
-// once from the deltas and once from the snapshots, so that both can be compared. The
-// zero Transcript is empty. It is not safe for concurrent use.
+// Transcript assembles the events of one session, as a client does to show them: once from
+// the deltas and once from the snapshots, so that both can be compared. The zero Transcript
+// is empty. It is not safe for concurrent use.
 type Transcript struct {
 	// Deltas is the text of all text_delta of the assistant.
 	Deltas strings.Builder
-	// Snapshots is the text of all messages of the assistant that have ended, and of the
-	// last snapshot of the message that grows.
+	// Snapshots is the text of all completed messages of the assistant, and of the last
+	// snapshot of the message under way.
 	Snapshots string
 	// Kinds are the types of the events, updates as message_update/<their type>.
 	Kinds []string
-	// StopReason and ErrorMessage are those of the last message of the assistant that has
-	// ended.
+	// StopReason and ErrorMessage are those of the last completed message of the assistant.
 	StopReason, ErrorMessage string
 	// Asked are the requests of the extension UI.
 	Asked []UIRequest

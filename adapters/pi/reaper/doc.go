@@ -1,8 +1,8 @@
-// Package reaper runs a program and ends with everything that the program began: a
-// process of its own, between a hub and what a client runs there. On Linux that holds
-// also for what has left the group of the program or the one who began it, since
-// orphans become children of the reaper; elsewhere for the group.
+// Package reaper runs a program and, when that ends, kills everything that the program
+// started. It is a process of its own, between a hub and the programs of its clients. On
+// Linux it also ends processes that have left the process group of the program, since
+// orphans become children of the reaper; elsewhere it ends the group.
 //
-// Its input is the life line: when that ends, because the hub wants so or is itself no
-// more, everything is killed.
+// Its input is a lifeline: when the input ends, because the hub closes it or has died,
+// everything is killed.
 package reaper

@@ -11,19 +11,18 @@ import (
 	"syscall"
 )
 
-// Run runs a program with this process's output and without input, until it ends or
-// the input of this process does. Then it kills what is left of everything that the
-// program began, waits for that, and returns the exit code of the program: of one that
-// a signal ended 128 and its number, of one that could not be started 127. It is for a
-// process that does nothing else.
+// Run runs a program with the output of this process and no input, until it ends or the
+// input of this process ends. Then it kills all remaining descendants, waits for them, and
+// returns the exit code of the program: 128 plus the signal if a signal ended it, 127 if it
+// could not be started. The process must do nothing else.
 func Run(argv []string) int {
 	if len(argv) == 0 {
 		fmt.Fprintln(os.Stderr, "there is no program to run")
 		return 2
 	}
-	// What is meant for the program does not end its reaper.
+	// A signal for the program must not end its reaper.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	runtime.LockOSThread() // the program dies with the thread that began it
+	runtime.LockOSThread() // the program dies with the thread that started it
 	adopt()
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:gosec // that is what it is for
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -34,7 +33,7 @@ func Run(argv []string) int {
 	}
 	pid := cmd.Process.Pid
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // however it ends
+		_, _ = io.Copy(io.Discard, os.Stdin) // the error does not matter
 		killAll(pid)
 	}()
 	code := 0
@@ -48,7 +47,7 @@ func Run(argv []string) int {
 			pid = 0
 		}
 		if pid == 0 {
-			killAll(cmd.Process.Pid) // again each time: they may have begun others meanwhile
+			killAll(cmd.Process.Pid) // again each time: they may have started others
 		}
 	}
 }

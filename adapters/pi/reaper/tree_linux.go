@@ -7,23 +7,23 @@ import (
 	"syscall"
 )
 
-// adopt makes orphans of this process's descendants its children, PR_SET_CHILD_SUBREAPER
-// of prctl(2). Where the kernel does not, they escape.
+// adopt makes this process the parent of its orphaned descendants (PR_SET_CHILD_SUBREAPER of
+// prctl(2)). If the kernel does not support it, they escape.
 func adopt() {
 	const setChildSubreaper = 36
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
 }
 
-// attributes put the program into a group of its own, and have it die with its reaper.
+// attributes put the program into a process group of its own that dies with its reaper.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killAll kills every descendant of this process; where nobody tells which those are,
-// the group of the program.
+// killAll kills every descendant of this process, or without /proc the process group of the
+// program.
 func killAll(pid int) {
 	children := map[int][]int{}
-	entries, _ := os.ReadDir("/proc") // what there is of it
+	entries, _ := os.ReadDir("/proc") // as much as can be read
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
 			parent := parentOf(pid)
@@ -39,8 +39,8 @@ func killAll(pid int) {
 	}
 }
 
-// parentOf reads the parent of a process, or 0: the second field behind its name,
-// which stands in parentheses and may have some of its own (proc_pid_stat(5)).
+// parentOf returns the parent of a process, or 0: the second field after its name, which is
+// in parentheses and may itself contain some (proc_pid_stat(5)).
 func parentOf(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -50,6 +50,6 @@ func parentOf(pid int) int {
 	if len(fields) < 2 {
 		return 0
 	}
-	parent, _ := strconv.Atoi(string(fields[1])) // 0 is nobody's
+	parent, _ := strconv.Atoi(string(fields[1])) // 0 on an error
 	return parent
 }

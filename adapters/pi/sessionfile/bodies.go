@@ -2,8 +2,7 @@ package sessionfile
 
 import "encoding/json"
 
-// Body is what an entry that is no message says beside its place in the tree: one of
-// the types below.
+// Body is the content of an entry that is no message: one of the types below.
 type Body interface{ kind() string }
 
 // The types of entries.
@@ -19,18 +18,18 @@ const (
 	TypeInfo          = "session_info"
 )
 
-// ModelChange says who answers from here on.
+// ModelChange names the model of the answers that follow.
 type ModelChange struct {
 	Provider string `json:"provider"`
 	ModelID  string `json:"modelId"`
 }
 
-// ThinkingLevelChange says how much is thought from here on.
+// ThinkingLevelChange sets the thinking level of what follows.
 type ThinkingLevelChange struct {
 	ThinkingLevel string `json:"thinkingLevel"`
 }
 
-// Compaction stands for what was said before FirstKeptEntryID.
+// Compaction replaces the entries before FirstKeptEntryID by a summary.
 type Compaction struct {
 	Summary          string          `json:"summary"`
 	FirstKeptEntryID string          `json:"firstKeptEntryId"`
@@ -39,21 +38,20 @@ type Compaction struct {
 	FromHook         bool            `json:"fromHook,omitempty"`
 }
 
-// BranchSummary stands for a branch that was left; FromID is where it was left for
-// this one.
+// BranchSummary summarizes a branch that was left at FromID for this one.
 type BranchSummary struct {
 	FromID  string          `json:"fromId"`
 	Summary string          `json:"summary"`
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// Custom is an extension's own. It is no part of the conversation.
+// Custom has the data of an extension. It is not part of the conversation.
 type Custom struct {
 	CustomType string          `json:"customType"`
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
-// CustomMessage is an extension's word in the conversation. Content is a text or a
+// CustomMessage is a message of an extension in the conversation. Content is a text or a
 // list of blocks.
 type CustomMessage struct {
 	CustomType string          `json:"customType"`
@@ -62,7 +60,7 @@ type CustomMessage struct {
 	Details    json.RawMessage `json:"details,omitempty"`
 }
 
-// Label marks another entry; an empty Label takes its mark away.
+// Label labels another entry; an empty Label removes its label.
 type Label struct {
 	TargetID string `json:"targetId"`
 	Label    string `json:"label,omitempty"`

@@ -1,19 +1,18 @@
 package sessionfile
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Version is the version of the format that is written.
+// Version is the version of the format of new files.
 const Version = 3
 
-// Time is the form of points in time.
+// Time is the format of times.
 const Time = "2006-01-02T15:04:05.000Z"
 
 // Header is the first line of a file.
@@ -22,29 +21,30 @@ type Header struct {
 	ID        string `json:"id"`
 	Timestamp string `json:"timestamp"`
 	Cwd       string `json:"cwd"`
-	// ParentSession is the file that this one was begun from, or "".
+	// ParentSession is the file that this one continues, or "".
 	ParentSession string `json:"parentSession,omitempty"`
-	// SessionID is under which id a hub of this project kept the session, or "". It is
-	// an addition to the format, which other readers pass over.
+	// SessionID is the id of the session in the hub that wrote the file, or "". It is an
+	// addition to the format, which other readers ignore.
 	SessionID string `json:"sessionId,omitempty"`
 }
 
-// Line returns the header as a line without its end.
+// Line returns the header as a line without a line break.
 func (h Header) Line() []byte {
-	return encode(struct {
+	return wire.Encode(struct {
 		Type string `json:"type"`
 		Header
 	}{"session", h})
 }
 
-// Entry is a line behind the header. Conversations stay in memory, and collections of
-// garbage follow every pointer in them: an entry knows what stands where in its line.
+// Entry is a line after the header. Conversations stay in memory, and the garbage collector
+// follows every pointer in them, so an entry holds positions in its line.
 type Entry struct {
-	// Type is one of those that this package names, or another.
+	// Type is one of the constants of this package, or another.
 	Type string
-	// Line is the whole entry, without the end of the line. It is read only.
+	// Line is the whole entry without a line break. It is read only.
 	Line []byte
-	// Texts are between their quotes. They have to be decoded where one is escaped.
+	// Positions of texts are those between their quotes. If one text is escaped, all are
+	// decoded.
 	id, parent, at, message span
 	escaped                 bool
 }
@@ -54,8 +54,8 @@ type span struct{ from, to uint32 }
 
 func spanOf(from, to int) span { return span{uint32(from), uint32(to)} } //nolint:gosec // no line is as long
 
-// NewMessage makes the entry of a message, JSON without line breaks, whose line is to
-// stand in the page. It follows the parent, or none.
+// NewMessage returns the entry of a message, JSON without line breaks. Its line is allocated
+// in the page. parent may be nil.
 func NewMessage(in *Page, id string, parent *Entry, at time.Time, message json.RawMessage) Entry {
 	const name = `,"message":`
 	e := begin(in, TypeMessage, id, parent, at, len(name)+len(message)+1)
@@ -65,15 +65,15 @@ func NewMessage(in *Page, id string, parent *Entry, at time.Time, message json.R
 	return e
 }
 
-// New is NewMessage for an entry that says something else.
+// New is NewMessage for an entry with a Body.
 func New(in *Page, id string, parent *Entry, at time.Time, b Body) Entry {
-	body := encode(b)[1:]
+	body := wire.Encode(b)[1:]
 	e := begin(in, b.kind(), id, parent, at, 1+len(body))
 	e.Line = append(append(e.Line, ','), body...)
 	return e
 }
 
-// begin makes an entry with what all have, before as many bytes as it goes on for.
+// begin returns an entry with the members that all have, and room for more bytes.
 func begin(in *Page, kind, id string, parent *Entry, at time.Time, more int) Entry {
 	follows, escaped := []byte("null"), false
 	if parent != nil {
@@ -83,7 +83,7 @@ func begin(in *Page, kind, id string, parent *Entry, at time.Time, more int) Ent
 	e := Entry{Type: kind, Line: in.room(names + len(kind) + len(id) + len(follows) + len(Time) + more)}
 	e.Line = append(append(append(e.Line, `{"type":"`...), kind...), `","id":`...)
 	from := len(e.Line) + 1
-	e.Line = appendText(e.Line, id)
+	e.Line = wire.AppendString(e.Line, id)
 	e.id = spanOf(from, len(e.Line)-1)
 	e.escaped = escaped || len(e.Line)-1-from != len(id)
 	e.Line = append(e.Line, `,"parentId":`...)
@@ -100,8 +100,8 @@ func begin(in *Page, kind, id string, parent *Entry, at time.Time, more int) Ent
 	return e
 }
 
-// appendTime appends a point in time in the form of [Time], of which only the seconds
-// have a quick way.
+// appendTime appends a time in the format [Time]. AppendFormat has a fast path for seconds
+// only.
 func appendTime(dst []byte, at time.Time) []byte {
 	dst = at.UTC().AppendFormat(dst, time.RFC3339)
 	end := len(dst) - 1
@@ -110,8 +110,8 @@ func appendTime(dst []byte, at time.Time) []byte {
 	return append(dst, 'Z')
 }
 
-// text is what stands there: on no heap where the caller keeps it nowhere, since all of
-// this is inlined.
+// text returns a text of the line. It is inlined, so that a text that the caller does not
+// keep is not allocated on the heap.
 func (e *Entry) text(s span) string {
 	if e.escaped {
 		return e.decode(s)
@@ -121,28 +121,27 @@ func (e *Entry) text(s span) string {
 
 func (e *Entry) decode(s span) (text string) {
 	if s != (span{}) {
-		_ = json.Unmarshal(e.Line[s.from-1:s.to+1], &text) // it was checked
+		_ = json.Unmarshal(e.Line[s.from-1:s.to+1], &text) // checked when it was parsed
 	}
 	return text
 }
 
-// ID is the id of the entry.
+// ID returns the id of the entry.
 func (e *Entry) ID() string { return e.text(e.id) }
 
-// ParentID is the id of the entry that this one follows, or "" of one that follows none.
+// ParentID returns the id of the entry that this one follows, or "".
 func (e *Entry) ParentID() string { return e.text(e.parent) }
 
-// Timestamp is when the entry was made, as its line has it.
+// Timestamp returns the time of the entry as in its line.
 func (e *Entry) Timestamp() string { return e.text(e.at) }
 
-// Body decodes what the entry says into a pointer to one of the bodies. It returns
-// the error of [strictjson.Decode].
+// Body decodes the entry into a pointer to one of the bodies. It returns the error of
+// [strictjson.Decode].
 func (e *Entry) Body(into any) error {
 	return strictjson.Decode(e.Line, strictjson.Limits{Bytes: len(e.Line)}, into)
 }
 
-// Message returns the message of an entry that is one, else nil. It shares memory
-// with the line.
+// Message returns the message of a message entry, else nil. It shares memory with the line.
 func (e *Entry) Message() json.RawMessage {
 	if e.message.from == e.message.to {
 		return nil
@@ -150,31 +149,9 @@ func (e *Entry) Message() json.RawMessage {
 	return e.Line[e.message.from:e.message.to:e.message.to]
 }
 
-// appendText appends a JSON string. Most stand as they are.
-func appendText(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return append(dst, encode(strings.Clone(s))...) // no other has to be on the heap
-		}
-	}
-	return append(append(append(dst, '"'), s...), '"')
-}
-
 func pointer(id string) *string {
 	if id == "" {
 		return nil
 	}
 	return &id
-}
-
-// encode returns v as JSON. It is for the values of this package, which always have
-// a JSON form, unless a caller has put in what is none.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -1,11 +1,11 @@
 package sessionfile
 
-// Page is memory in which the short lines of one conversation stand together: a long
-// conversation is a few large objects, and not as many as it has entries. The zero Page
-// is empty. Use it from one goroutine.
+// Page allocates the short lines of a conversation together, so that a long conversation
+// is a few large objects instead of one for each entry. The zero Page is empty. It is not
+// safe for concurrent use.
 type Page struct{ latest []byte }
 
-// pageBytes is how much memory is taken at once at most.
+// pageBytes bounds one allocation for short lines.
 const pageBytes = 4 << 10
 
 // room returns memory for a line of size bytes.

@@ -7,23 +7,24 @@ import (
 	"fmt"
 	"unique"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// File is what a session file says.
+// File is a decoded session file.
 type File struct {
 	Header  Header
 	Entries []Entry
-	// Skipped is how many lines are no entries: torn, or not JSON, or of an id that
-	// another has. They stay in the file.
+	// Skipped is the number of lines that are no entries: torn, not JSON, or with the id of
+	// another. They stay in the file.
 	Skipped int
 }
 
-// ErrNoSession says that a text is no session file.
+// ErrNoSession is the error for a text that is no session file.
 var ErrNoSession = errors.New("the first line is no header of a session: want an object with type \"session\", a numeric version and a cwd")
 
-// ParseHeader reads the first line of a file, of which data is a beginning that holds
-// it. It returns [ErrNoSession] when there is none.
+// ParseHeader reads the first line of a file. data is the beginning of the file with at least
+// that line. It returns [ErrNoSession] if the line is no header.
 func ParseHeader(data []byte) (Header, error) {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	return readHeader(line)
@@ -52,10 +53,10 @@ func readHeader(line []byte) (Header, error) {
 
 func limits(line []byte) strictjson.Limits { return strictjson.Limits{Bytes: len(line)} }
 
-// Parse reads a file. What older versions of the format leave out is filled in:
-// entries of version 1 have no ids and follow one another. Lines that are no entries
-// are passed over. It returns [ErrNoSession] for a text that does not begin with a
-// header. The entries share memory with data.
+// Parse reads a file. It fills in what older versions of the format leave out: entries of
+// version 1 have no ids and follow one another. It skips lines that are no entries, and
+// returns [ErrNoSession] for a text that does not begin with a header. The entries share
+// memory with data.
 func Parse(data []byte) (File, error) {
 	head, rest, _ := bytes.Cut(data, []byte("\n"))
 	var f File
@@ -83,8 +84,8 @@ func Parse(data []byte) (File, error) {
 	return f, nil
 }
 
-// readEntry reads line n behind the header. last is the entry before it, which one
-// without an id follows.
+// readEntry reads line n after the header. last is the id of the entry before it, which an
+// entry without an id follows.
 func readEntry(line []byte, n int, last string, before []Entry) (Entry, bool) {
 	var shape struct {
 		Type      string          `json:"type"`
@@ -95,18 +96,18 @@ func readEntry(line []byte, n int, last string, before []Entry) (Entry, bool) {
 	if line[0] != '{' || strictjson.Decode(line, limits(line), &shape) != nil || shape.Type == "" || shape.Type == "session" {
 		return Entry{}, false
 	}
-	e := Entry{Type: unique.Make(shape.Type).Value(), Line: line} // entries stay
+	e := Entry{Type: unique.Make(shape.Type).Value(), Line: line} // one string for all entries of a type
 	if !e.place(&e.id, shape.ID) || !e.place(&e.parent, shape.ParentID) || !e.place(&e.at, shape.Timestamp) {
 		return Entry{}, false
 	}
-	var said struct {
+	var content struct {
 		Message json.RawMessage `json:"message"`
 	}
-	if e.Type == TypeMessage && e.Body(&said) == nil {
-		e.message = e.find(said.Message)
+	if e.Type == TypeMessage && e.Body(&content) == nil {
+		e.message = e.find(content.Message)
 	}
 	switch role := e.renamed(); {
-	case e.ID() == "": // the same id each time that the file is read: what is appended refers to it
+	case e.ID() == "": // the id is the same at each reading, since appended entries refer to it
 		line = e.completed(fmt.Sprintf("%08x", n), last, before)
 	case role != nil:
 		line = role
@@ -116,7 +117,8 @@ func readEntry(line []byte, n int, last string, before []Entry) (Entry, bool) {
 	return readEntry(line, n, last, before)
 }
 
-// place finds a text by its bytes. It reports false for what is neither a text nor null.
+// place sets the position of a text. It reports false for a value that is neither a text nor
+// null.
 func (e *Entry) place(s *span, raw json.RawMessage) bool {
 	if len(raw) == 0 || string(raw) == "null" {
 		return true
@@ -130,28 +132,28 @@ func (e *Entry) place(s *span, raw json.RawMessage) bool {
 	return true
 }
 
-// find returns where the line has a value, or where it has another of the same bytes.
+// find returns the position of a value in the line, or of another with the same bytes.
 func (e *Entry) find(value []byte) span {
 	at := bytes.Index(e.Line, value)
 	return spanOf(at, at+len(value))
 }
 
-// completed is the line of an entry of version 1 with the id and the parent that it has.
+// completed returns the line of an entry of version 1 with an id and a parent.
 func (e *Entry) completed(id, parent string, before []Entry) []byte {
 	fields := e.fields()
-	fields["id"], fields["parentId"] = encode(id), encode(pointer(parent))
+	fields["id"], fields["parentId"] = wire.Encode(id), wire.Encode(pointer(parent))
 	var first int
 	if raw, ok := fields["firstKeptEntryIndex"]; ok && e.Type == TypeCompaction && json.Unmarshal(raw, &first) == nil {
 		delete(fields, "firstKeptEntryIndex")
-		if first--; first >= 0 && first < len(before) { // it counted the header
-			fields["firstKeptEntryId"] = encode(before[first].ID())
+		if first--; first >= 0 && first < len(before) { // the index counts the header
+			fields["firstKeptEntryId"] = wire.Encode(before[first].ID())
 		}
 	}
-	return encode(fields)
+	return wire.Encode(fields)
 }
 
-// renamed is the line of a message with the role that it has since version 3, or nil of
-// one that has it.
+// renamed returns the line of a message with the name that its role has since version 3, or
+// nil if it has that name.
 func (e *Entry) renamed() []byte {
 	var message map[string]json.RawMessage
 	if !bytes.Contains(e.Message(), []byte(`"hookMessage"`)) || json.Unmarshal(e.Message(), &message) != nil || string(message["role"]) != `"hookMessage"` {
@@ -159,8 +161,8 @@ func (e *Entry) renamed() []byte {
 	}
 	message["role"] = json.RawMessage(`"custom"`)
 	fields := e.fields()
-	fields["message"] = encode(message)
-	return encode(fields)
+	fields["message"] = wire.Encode(message)
+	return wire.Encode(fields)
 }
 
 func (e *Entry) fields() map[string]json.RawMessage {
