@@ -72,8 +72,10 @@ func (e *Engine) prepare(x *Execution, c *Client, cmd Command, now time.Time) {
 		k.keyed = scopedKey{c.Scope, k.lane, key}
 	}
 	x.tracked = k
-	if items, ok := cmd.List("dependsOn"); ok {
-		x.dependsOn = texts(items)
+	items, _ := cmd.List("dependsOn")
+	for _, item := range items {
+		id, _ := item.Text()
+		x.dependsOn = append(x.dependsOn, id)
 	}
 }
 
@@ -81,7 +83,7 @@ func (e *Engine) prepare(x *Execution, c *Client, cmd Command, now time.Time) {
 func (e *Engine) admit(x *Execution) {
 	e.admissions++
 	x.tracked.number = e.admissions
-	named := e.findSession(x)
+	named := x.Find()
 	if !x.CreatesSession() {
 		x.target = named
 	}
@@ -91,8 +93,7 @@ func (e *Engine) admit(x *Execution) {
 	e.inFlightBytes += x.size
 	e.replay.add(x.tracked)
 	x.recordAccepted()
-	e.journal.note(x.tracked, PhaseAccepted, x.admitted, nil)
-	e.host.Announce(x, x.lifecycle("accepted", nil))
+	x.announce(PhaseAccepted, x.admitted, nil)
 	if x.overtakes() {
 		x.execute()
 	} else {
@@ -103,9 +104,9 @@ func (e *Engine) admit(x *Execution) {
 	}
 }
 
-// findSession returns the session that a command is for, or nil. After a delete_session
-// that was admitted later, it does not return a new session of that name.
-func (e *Engine) findSession(x *Execution) Session {
+// Find returns the session that the command is for now, or nil. After a delete_session that
+// was admitted later, it does not return a new session of that name.
+func (x *Execution) Find() Session {
 	if m := x.target; m != nil {
 		switch until, gone := m.Deleted(); {
 		case !gone:
@@ -114,5 +115,5 @@ func (e *Engine) findSession(x *Execution) Session {
 			return nil
 		}
 	}
-	return e.host.Find(Key{x.client.Scope, x.Session})
+	return x.engine.host.Find(Key{x.client.Scope, x.Session})
 }

@@ -125,15 +125,6 @@ func (c Command) lane() string {
 // serverLane is the lane of commands without a session. No session can have this id.
 const serverLane = ""
 
-// texts returns a validated list of strings.
-func texts(items []strictjson.Value) []string {
-	list := make([]string, len(items))
-	for i, item := range items {
-		list[i], _ = item.Text()
-	}
-	return list
-}
-
 // appendOutcome appends the outcome of a command: full for a response, else for
 // command_finished.
 func appendOutcome(dst []byte, r response, full bool) []byte {

@@ -96,9 +96,6 @@ func (x *Execution) MarkQueued() { x.queued = true }
 // IsRedo reports whether the command succeeded before the restart and is executed again.
 func (x *Execution) IsRedo() bool { return x.prior != nil }
 
-// Find returns the session that the command is for now, or nil.
-func (x *Execution) Find() Session { return x.engine.findSession(x) }
-
 // CheckVersion returns why ifSessionVersion does not match the session, or "" (section 10).
 func (x *Execution) CheckVersion(ss Session, version int) string {
 	want, ok := x.whole("ifSessionVersion")
@@ -121,7 +118,7 @@ func (x *Execution) Work(q *Jobs, do func(context.Context) Outcome) Outcome {
 			x.working = false
 		}
 	}
-	q.put(job{X: x, do: func(ctx context.Context) {
+	q.put(job{x: x, do: func(ctx context.Context) {
 		o := do(ctx)
 		x.engine.mu.Lock()
 		defer x.engine.mu.Unlock()
@@ -134,15 +131,13 @@ func (x *Execution) Work(q *Jobs, do func(context.Context) Outcome) Outcome {
 
 // execute starts a command (section 7.2).
 func (x *Execution) execute() {
-	e := x.engine
 	if x.heldForJournal = x.journalPending; x.heldForJournal {
-		return // it starts once the journal has it
+		return // the journal calls execute again
 	}
 	if !x.started {
 		x.started = true
 		x.recordStarted()
-		e.journal.note(x.tracked, PhaseStarted, time.Now(), nil)
-		e.host.Announce(x, x.lifecycle("started", nil))
+		x.announce(PhaseStarted, time.Now(), nil)
 	}
 	x.proceed()
 }
@@ -224,9 +219,7 @@ func (e *Engine) conclude(x *Execution, r response, after func()) {
 
 // respond sends exactly one command_finished and then the response (facts, section 2.2).
 func (x *Execution) respond(at time.Time, r response) {
-	e := x.engine
-	e.journal.note(x.tracked, phaseFinished, at, &r)
-	e.host.Announce(x, x.lifecycle("finished", &r))
+	x.announce(phaseFinished, at, &r)
 	x.client.Sink.Send(appendResponse(nil, x.Command, r))
-	e.answered(x.client)
+	x.engine.answered(x.client)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // phase is a step in the life of a command, by the name of its event.
@@ -30,9 +31,8 @@ type entry struct {
 
 // history has the latest phases of commands, of a server with a journal.
 type history struct {
-	ring  []entry // overwritten from next on once it is full
-	next  int
-	bytes int
+	entries fifo.Queue[entry]
+	bytes   int
 }
 
 // The bounds of a history. Older entries may be in the journal, and are not shown.
@@ -47,21 +47,11 @@ func (e entry) size() int { return entryBytes + len(e.of.identity) + len(e.err) 
 // add adds an entry and drops the oldest beyond the bounds.
 func (h *history) add(e entry) {
 	e.data = nil
+	h.entries.Push(e)
 	h.bytes += e.size()
-	if len(h.ring) < historyEntries {
-		h.ring = append(h.ring, e)
-	} else {
-		if old := h.ring[h.next]; old.of != nil {
-			h.bytes -= old.size()
-		}
-		h.ring[h.next] = e
-		h.next = (h.next + 1) % historyEntries
-	}
-	for i := 0; h.bytes > historyBytes && i < len(h.ring); i++ {
-		if old := &h.ring[(h.next+i)%len(h.ring)]; old.of != nil {
-			h.bytes -= old.size()
-			*old = entry{}
-		}
+	for h.entries.Len() > historyEntries || h.bytes > historyBytes {
+		oldest, _ := h.entries.Pop()
+		h.bytes -= oldest.size()
 	}
 }
 
@@ -94,24 +84,19 @@ func (j *Journal) History(x *Execution, path string) Outcome {
 	id, byID := x.Text("commandId")
 	from, begins := x.whole("fromTimestamp")
 	to, ends := x.whole("toTimestamp")
-	entries, returned, truncated := []byte{'['}, 0, false
 	matches := func(h entry) bool {
-		return h.of != nil && h.of.scope == x.client.Scope &&
+		return h.of.scope == x.client.Scope &&
 			(!bySession || h.of.session == session) && (!byID || h.of.name == id) && (!begins || h.at >= from) && (!ends || h.at <= to)
 	}
-	ring := j.history.ring
-	for i := range ring {
-		h := ring[(j.history.next+2*len(ring)-1-i)%len(ring)]
+	entries, truncated := []json.RawMessage{}, false
+	for _, h := range slices.Backward(j.history.entries.Items()) {
 		if !matches(h) {
 			continue
 		}
-		if truncated = returned == limit; truncated {
+		if truncated = len(entries) == limit; truncated {
 			break
 		}
-		if returned++; returned > 1 {
-			entries = append(entries, ',')
-		}
-		entries = appendEntry(entries, h)
+		entries = append(entries, appendEntry(nil, h))
 	}
 	filters := map[string]any{}
 	for _, name := range []string{"sessionIdFilter", "commandId", "fromTimestamp", "toTimestamp"} {
@@ -121,13 +106,13 @@ func (j *Journal) History(x *Execution, path string) Outcome {
 	}
 	return Outcome{Data: wire.Encode(struct {
 		journalState
-		Filters   map[string]any  `json:"filters"`
-		Entries   json.RawMessage `json:"entries"`
-		Returned  int             `json:"returned"`
-		Truncated bool            `json:"truncated"`
-		Most      int             `json:"maxItemsReturned"`
-		Allowed   int             `json:"maxItemsAllowed"`
-	}{j.journalState(path), filters, append(entries, ']'), returned, truncated, limit, maxHistory})}
+		Filters   map[string]any    `json:"filters"`
+		Entries   []json.RawMessage `json:"entries"`
+		Returned  int               `json:"returned"`
+		Truncated bool              `json:"truncated"`
+		Most      int               `json:"maxItemsReturned"`
+		Allowed   int               `json:"maxItemsAllowed"`
+	}{j.journalState(path), filters, entries, len(entries), truncated, limit, maxHistory})}
 }
 
 func appendEntry(dst []byte, e entry) []byte {
@@ -255,11 +240,11 @@ type JournalCounts struct {
 
 // Counts returns the numbers of the journal of commands.
 func (j *Journal) Counts() JournalCounts {
-	f := &j.recovery
-	c := JournalCounts{
-		Enabled: j.engine.opts.Journal != nil, Ready: f.ready, Scanned: f.scanned, Malformed: f.malformed, Unsupported: f.unsupported,
-		Outcomes: len(f.outcomes), Interrupted: len(f.interrupted),
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := &j.recovery
+	return JournalCounts{
+		Enabled: j.engine.opts.Journal != nil, Ready: r.ready, Written: j.written, Unwritten: j.unwritten,
+		Scanned: r.scanned, Malformed: r.malformed, Unsupported: r.unsupported, Outcomes: len(r.outcomes), Interrupted: len(r.interrupted),
 	}
-	c.Written, c.Unwritten = j.records()
-	return c
 }

@@ -10,11 +10,10 @@ import (
 // a worker of its own.
 const Workers = 4
 
-// job is work that takes long: it waits for a disk, or reads a conversation. X is the
-// command that it is for, or nil.
+// job is work that takes long: it waits for a disk, or reads a conversation.
 type job struct {
 	do func(context.Context)
-	X  *Execution
+	x  *Execution // the command that it is for, or nil
 }
 
 // Jobs is a queue of jobs for workers, first in, first out. It is safe for concurrent use.
@@ -22,7 +21,7 @@ type Jobs struct {
 	wake chan struct{} // signalled when there is a job
 
 	mu      sync.Mutex
-	Waiting []job
+	waiting []job
 }
 
 // NewJobs returns an empty queue.
@@ -33,7 +32,7 @@ func (q *Jobs) Add(do func(context.Context)) { q.put(job{do: do}) }
 
 func (q *Jobs) put(j job) {
 	q.mu.Lock()
-	q.Waiting = append(q.Waiting, j)
+	q.waiting = append(q.waiting, j)
 	q.mu.Unlock()
 	Signal(q.wake)
 }
@@ -42,13 +41,13 @@ func (q *Jobs) put(j job) {
 func (q *Jobs) take() (job, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.Waiting) == 0 {
+	if len(q.waiting) == 0 {
 		return job{}, false
 	}
-	j := q.Waiting[0]
-	q.Waiting[0] = job{}
-	q.Waiting = q.Waiting[1:]
-	if len(q.Waiting) > 0 {
+	j := q.waiting[0]
+	q.waiting[0] = job{}
+	q.waiting = q.waiting[1:]
+	if len(q.waiting) > 0 {
 		Signal(q.wake)
 	}
 	return j, true
@@ -58,9 +57,9 @@ func (q *Jobs) take() (job, bool) {
 func (q *Jobs) withdraw(x *Execution) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.IndexFunc(q.Waiting, func(j job) bool { return j.X == x })
+	i := slices.IndexFunc(q.waiting, func(j job) bool { return j.x == x })
 	if i >= 0 {
-		q.Waiting = slices.Delete(q.Waiting, i, i+1)
+		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	return i >= 0
 }
@@ -86,7 +85,7 @@ func (q *Jobs) Work(ctx context.Context) {
 func (q *Jobs) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.Waiting)
+	return len(q.waiting)
 }
 
 // Signal wakes the receiver of a channel with a buffer of 1, now or when it receives next.

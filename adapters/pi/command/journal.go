@@ -194,13 +194,6 @@ func (j *Journal) count(batch []pendingRecord, err error) {
 	}
 }
 
-// records returns how many records the journal took and did not take.
-func (j *Journal) records() (written, unwritten int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.written, j.unwritten
-}
-
 func (j *Journal) append(batch []pendingRecord) error {
 	var records [][]byte
 	for _, q := range batch {

@@ -5,7 +5,7 @@ package command
 // queued, or must be refused; and a command that cannot create its session.
 func (x *Execution) overtakes() bool {
 	e := x.engine
-	ss := e.findSession(x)
+	ss := x.Find()
 	switch {
 	case x.Spec.Control:
 		return ss != nil || x.tracked.lane == serverLane || !e.lanes[Key{x.client.Scope, x.tracked.lane}].createsSession(x)
@@ -22,7 +22,7 @@ func (x *Execution) overtakes() bool {
 // for others, removes a session.
 func (x *Execution) createsExisting() bool {
 	e := x.engine
-	if len(x.dependsOn) > 0 || e.findSession(x) == nil {
+	if len(x.dependsOn) > 0 || x.Find() == nil {
 		return false
 	}
 	for y := range e.inFlight {

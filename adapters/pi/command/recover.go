@@ -123,7 +123,9 @@ func (j *Journal) restorePhase(k *tracked, r Record) {
 		j.recovery.started[k] = true
 	case phaseFinished:
 		delete(j.recovery.started, k)
-		j.restore(r)
+		if r.Error == "" {
+			j.engine.host.Recovered(r.success())
+		}
 		h.response = response{err: r.Error, data: r.Data, timedOut: r.TimedOut}
 		if r.SessionVersion != nil {
 			h.version, h.hasVersion = *r.SessionVersion, true
@@ -155,14 +157,11 @@ type Success struct {
 	Version *int
 }
 
-// restore passes a success of an earlier process to the host.
-func (j *Journal) restore(r Record) {
-	if r.Error != "" {
-		return
+// success returns the success that a record tells of.
+func (r Record) success() Success {
+	s := Success{Key: Key{r.Scope, r.Session}, Kind: r.Kind, At: time.UnixMilli(r.At), Version: r.SessionVersion}
+	if r.Opened != nil {
+		s.Key.ID, s.File = r.Opened.ID, r.Opened.File
 	}
-	done := Success{Key: Key{r.Scope, r.Session}, Kind: r.Kind, At: time.UnixMilli(r.At), Version: r.SessionVersion}
-	if o := r.Opened; o != nil {
-		done.Key.ID, done.File = o.ID, o.File
-	}
-	j.engine.host.Recovered(done)
+	return s
 }

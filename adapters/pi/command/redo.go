@@ -55,9 +55,8 @@ func (e *Engine) replayTo(x *Execution, original *tracked) string {
 		return TooManyInFlight
 	}
 	x.client.Pending++
-	e.journal.note(x.tracked, PhaseAccepted, x.admitted, nil)
-	e.host.Admitted(x, e.findSession(x))
-	e.host.Announce(x, x.lifecycle("accepted", nil))
+	e.host.Admitted(x, x.Find())
+	x.announce(PhaseAccepted, x.admitted, nil)
 	if original.x != nil {
 		x.keepFields()
 		original.duplicates = append(original.duplicates, x)

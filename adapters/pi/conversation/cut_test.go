@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// utter adds a message of the role to a conversation: n letters, and of an assistant
-// also so many calls and tokens.
+// addMessage adds a message of n letters to a conversation, and of an assistant also calls of
+// tools and used tokens.
 func addMessage(t *conversation.Tree, role string, n, calls int, used int64) *conversation.Node {
 	text := strings.Repeat("x", n)
 	content := []map[string]any{{"type": "text", "text": text}}
