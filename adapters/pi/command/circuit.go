@@ -171,8 +171,7 @@ func (c *Circuit) Report() CircuitReport {
 		HalfOpenCalls: c.trials, LastStateChange: c.lastChange.UnixMilli(),
 	}
 	if !c.lastFailure.IsZero() {
-		at := c.lastFailure.UnixMilli()
-		r.LastFailureTime = &at
+		r.LastFailureTime = new(c.lastFailure.UnixMilli())
 	}
 	if n := c.successes + c.failures; n > 0 {
 		r.AvgLatencyMs = (c.latency / time.Duration(n)).Milliseconds()

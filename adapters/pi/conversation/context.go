@@ -27,7 +27,7 @@ const (
 func MessageOf(e sessionfile.Entry) Message {
 	stamp := func(b []byte) json.RawMessage {
 		at, _ := time.Parse(time.RFC3339, e.Timestamp())
-		return append(strconv.AppendInt(append(b, `,"timestamp":`...), max(0, at.UnixMilli()), 10), '}')
+		return withTime(b, max(0, at.UnixMilli()))
 	}
 	switch e.Type {
 	case sessionfile.TypeMessage:

@@ -102,19 +102,23 @@ func UserMessage(text string, images []core.File, at int64) Message {
 	b := wire.AppendString(append(make([]byte, 0, size), `{"role":"user","content":[{"type":"text","text":`...), text)
 	b = append(b, '}')
 	for _, f := range images {
-		b = append(appendImage(append(b, ','), f), '}')
+		b = appendImage(append(b, ','), f)
 	}
-	b = append(b, `],"timestamp":`...)
-	m := Message{Role: RoleUser, JSON: append(strconv.AppendInt(b, at, 10), '}')}
+	m := Message{Role: RoleUser, JSON: withTime(append(b, ']'), at)}
 	m.Count(len(text)+len(images)*imageBytes, len(text))
 	return m
 }
 
-// appendImage appends an image block without its closing brace.
+// withTime ends the object of a message with its time.
+func withTime(dst []byte, at int64) json.RawMessage {
+	return append(strconv.AppendInt(append(dst, `,"timestamp":`...), at, 10), '}')
+}
+
+// appendImage appends an image block.
 func appendImage(dst []byte, f core.File) []byte {
 	dst = append(dst, `{"type":"image","data":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, f.Data)
-	return wire.AppendString(append(dst, `","mimeType":`...), f.MediaType)
+	return append(wire.AppendString(append(dst, `","mimeType":`...), f.MediaType), '}')
 }
 
 // ToolMessage returns the result of a tool call.
@@ -122,8 +126,7 @@ func ToolMessage(id, name, output string, isError bool, at int64) Message {
 	b := wire.AppendString(append([]byte(nil), `{"role":"toolResult","toolCallId":`...), id)
 	b = wire.AppendString(append(b, `,"toolName":`...), name)
 	b = append(AppendContent(append(b, `,"content":`...), output), `,"isError":`...)
-	b = append(strconv.AppendBool(b, isError), `,"timestamp":`...)
-	m := Message{Role: RoleTool, JSON: append(strconv.AppendInt(b, at, 10), '}')}
+	m := Message{Role: RoleTool, JSON: withTime(strconv.AppendBool(b, isError), at)}
 	m.Count(len(output), 0)
 	return m
 }
@@ -142,14 +145,13 @@ func FileMessage(f core.File, at int64) Message {
 	b := []byte(`{"role":"custom","customType":"file","content":[`)
 	details := map[string]any{"name": f.Name, "mediaType": f.MediaType}
 	if strings.HasPrefix(f.MediaType, "image/") {
-		b = append(appendImage(b, f), '}')
+		b = appendImage(b, f)
 	} else {
 		b = append(wire.AppendString(append(b, `{"type":"text","text":`...), FileNote(f)), '}')
 		details["data"] = f.Data
 	}
 	b = append(append(b, `],"display":true,"details":`...), wire.Encode(details)...)
-	b = append(b, `,"timestamp":`...)
-	return Message{Role: RoleCustom, JSON: append(strconv.AppendInt(b, at, 10), '}')}
+	return Message{Role: RoleCustom, JSON: withTime(b, at)}
 }
 
 // FileNote returns a text that names a file.
@@ -226,8 +228,7 @@ func BashMessage(command, output string, code int, cancelled, truncated, exclude
 	if excluded {
 		b = append(b, `,"excludeFromContext":true`...)
 	}
-	b = append(b, `,"timestamp":`...)
-	m := Message{Role: RoleBash, JSON: append(strconv.AppendInt(b, at, 10), '}')}
+	m := Message{Role: RoleBash, JSON: withTime(b, at)}
 	m.Count(len(bashText)-len("%s%s")+len(command)+len(output), 0)
 	return m
 }

@@ -73,19 +73,17 @@ func (t *Tree) Outline() (Outline, error) {
 		nodes = append(nodes, t.show(at.Node))
 		push(at.Node, at.depth+1)
 	}
-	var leaf *string
+	outline := Outline{Nodes: nodes}
 	if t.Leaf != nil {
-		id := t.Leaf.ID()
-		leaf = &id
+		outline.Leaf = new(t.Leaf.ID())
 	}
-	return Outline{leaf, nodes}, nil
+	return outline, nil
 }
 
 func (t *Tree) show(n *Node) TreeNode {
 	shown := TreeNode{EntryID: n.ID(), EntryType: n.Type, Text: preview(n), Label: t.labels[n.ID()]}
 	if n.Parent != nil {
-		id := n.Parent.ID()
-		shown.ParentID = &id
+		shown.ParentID = new(n.Parent.ID())
 	}
 	if at := n.Timestamp(); at != "" {
 		shown.Timestamp = &at
@@ -123,13 +121,11 @@ func Describe(n *Node) string {
 		CustomType    string `json:"customType"`
 		Name          string `json:"name"`
 	}
-	switch n.Type {
-	case sessionfile.TypeMessage, sessionfile.TypeCustomMessage:
+	if n.Type == sessionfile.TypeMessage || n.Type == sessionfile.TypeCustomMessage {
 		return n.ContextMessage().describe()
-	default:
-		if n.Body(&b) != nil {
-			return ""
-		}
+	}
+	if n.Body(&b) != nil {
+		return ""
 	}
 	switch n.Type {
 	case sessionfile.TypeModel:
