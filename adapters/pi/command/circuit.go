@@ -72,7 +72,7 @@ type Circuit struct {
 // The results of calls that did not succeed.
 var (
 	ErrFailure      = errors.New("a failure")
-	ErrInconclusive = errors.New("neither a success nor a failure") // says nothing about who was called
+	ErrInconclusive = errors.New("neither a success nor a failure") // says nothing about the agent
 )
 
 // NewCircuit returns a closed circuit.

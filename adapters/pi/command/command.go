@@ -76,7 +76,7 @@ func (c Command) Is(name string, texts ...string) bool {
 	return slices.Contains(texts, string(c.object.Get(name).Raw()))
 }
 
-// response is the outcome of a command as clients are told (section 5).
+// response is the outcome of a command in its response (section 5).
 type response struct {
 	data       json.RawMessage
 	err        string // "" of a success
@@ -86,8 +86,8 @@ type response struct {
 	replayed   bool
 }
 
-// appendResponse appends the response to c. The id and the type are echoed as they came,
-// valid or not.
+// appendResponse appends the response to c. The id and the type are echoed
+// unchanged, valid or not.
 func appendResponse(dst []byte, c Command, r response) []byte {
 	id := c.object.Get("id").Raw()
 	dst = append(slices.Grow(dst, 112+len(id)+len(r.data)+len(r.err)), '{')

@@ -27,7 +27,7 @@ func (x *Execution) startTimer() {
 }
 
 // expire ends a command whose time is over, wherever it is (section 11). Its handler is
-// aborted; the lane goes on once that has ended, so that no two commands of a lane ever
+// aborted; the lane continues once that has ended, so that no two commands of a lane ever
 // work at once.
 func (x *Execution) expire() {
 	e := x.engine

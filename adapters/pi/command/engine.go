@@ -44,7 +44,7 @@ type Options struct {
 	// Journal keeps outcomes beyond the process; nil keeps none, and no history either. The
 	// engine does not close it.
 	Journal core.RecordLog
-	// JournalPath is where the journal is, shown to operators alone; "" is nowhere.
+	// JournalPath is where the journal is, shown to operators only; "" is nowhere.
 	JournalPath string
 	// JournalQueueBytes bounds what waits for the journal; default 32 MiB. Beyond it the
 	// journal misses commands, which is counted.
@@ -79,7 +79,7 @@ type Host interface {
 	// IsParked reports whether the session of a name is on disk only, until a command names
 	// it.
 	IsParked(key Key) bool
-	// Perform executes a command. What takes time goes on after it returns a pending outcome.
+	// Perform executes a command. For work that takes time it returns a pending outcome.
 	Perform(x *Execution) Outcome
 	// Admitted is called for each admitted command; ss is the session that it names, or nil.
 	Admitted(x *Execution, ss Session)

@@ -30,8 +30,8 @@ type Execution struct {
 	// queued says that success is about a message that is queued in memory.
 	queued bool
 
-	// started says that command_started was sent, working that the handler goes on,
-	// settled that the outcome is certain, answered that clients were told.
+	// started says that command_started was sent, working that the handler has not ended,
+	// settled that the outcome is certain, answered that it was sent.
 	started, working, settled, answered bool
 	// journalPending says that the journal does not have the command yet, heldForJournal that
 	// the command waits for that.
@@ -44,8 +44,8 @@ type Execution struct {
 	awaiting        *tracked
 	dependencyTimer *time.Timer
 
-	// timer ends the command when its time is over. noTimeout says that somebody else
-	// does: the hub, at the deadline of a prompt's task.
+	// timer ends the command when its time is over. noTimeout leaves that to the hub, at the
+	// deadline of a prompt's task.
 	timer     *time.Timer
 	noTimeout bool
 	expired   bool
@@ -58,7 +58,7 @@ type Outcome struct {
 	TimedOut bool
 	// After is called after the response was sent.
 	After func()
-	// Pending says that the command goes on until [Execution.Finish] is called.
+	// Pending says that the command ends with a call of [Execution.Finish].
 	Pending bool
 }
 
@@ -165,7 +165,7 @@ func (x *Execution) proceed() {
 }
 
 // Finish ends a command whose handler returned a pending outcome. An outcome that comes
-// too late only lets the lane go on (section 11).
+// too late only releases the lane (section 11).
 func (x *Execution) Finish(o Outcome) {
 	x.working = false
 	x.Settle(o)
@@ -173,7 +173,7 @@ func (x *Execution) Finish(o Outcome) {
 }
 
 // Settle makes the outcome of a command certain; only the first call counts. While the
-// handler goes on, the lane waits for Finish.
+// handler works, the lane waits for Finish.
 func (x *Execution) Settle(o Outcome) {
 	e := x.engine
 	if x.settled {

@@ -19,8 +19,8 @@ const (
 // RecordVersion is the version of the records in the journal.
 const RecordVersion = 1
 
-// appendTimeout bounds one write to the journal. After it the server goes on without: a
-// disk that hangs must not stop anybody.
+// appendTimeout bounds one write to the journal. After it the server continues without: a
+// disk that hangs must not stop it.
 const appendTimeout = 5 * time.Second
 
 // Record is one phase of a command in the journal.
@@ -139,7 +139,7 @@ func (j *Journal) add(q pendingRecord) bool {
 	return true
 }
 
-// recordBytes is roughly what a record costs beside its texts.
+// recordBytes is roughly what a record costs without its texts.
 const recordBytes = 512
 
 // take removes all records from the queue.
@@ -244,8 +244,8 @@ func (x *Execution) recordStarted() {
 	}
 }
 
-// recordOutcome writes the outcome of a command and concludes the command after that: what
-// a client is told it will be told again after a crash.
+// recordOutcome writes the outcome of a command and concludes the command after that, so
+// that a crash cannot change an outcome that a client has.
 func (x *Execution) recordOutcome(r response, after func()) {
 	e := x.engine
 	q := pendingRecord{of: &x.tracked.commandInfo, phase: phaseFinished, at: time.Now(), response: r, done: func() { e.conclude(x, r, after) }}

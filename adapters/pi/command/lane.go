@@ -106,7 +106,7 @@ func (l *lane) remove(i int) {
 	l.waiting = slices.Delete(l.waiting, i, i+1)
 }
 
-// advance runs items until one goes on or none is left.
+// advance runs items until one takes time or none is left.
 func (l *lane) advance() {
 	if l.advancing {
 		return
@@ -132,8 +132,8 @@ func (l *lane) advance() {
 	}
 }
 
-// releaseLane lets the lane of a command go on, once its handler has ended and clients
-// were told the outcome.
+// releaseLane runs the next item of the lane of a command, once its handler has ended and
+// its outcome was sent.
 func (x *Execution) releaseLane() {
 	l := x.lane
 	if l == nil || l.running.x != x || x.working || !x.answered {

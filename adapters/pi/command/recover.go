@@ -157,7 +157,7 @@ type Success struct {
 	Version *int
 }
 
-// success returns the success that a record tells of.
+// success returns the success that a record describes.
 func (r Record) success() Success {
 	s := Success{Key: Key{r.Scope, r.Session}, Kind: r.Kind, At: time.UnixMilli(r.At), Version: r.SessionVersion}
 	if r.Opened != nil {

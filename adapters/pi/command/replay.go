@@ -15,8 +15,8 @@ type Namespace struct {
 	Conn      uint64
 }
 
-// sharedNamespace is the namespace of commands on an open hub that have an idempotencyKey
-// beside their id: such a pair means the same over every connection.
+// sharedNamespace is the namespace of commands on an open hub that have an id and an
+// idempotencyKey: such a pair means the same over every connection.
 var sharedNamespace = Namespace{}
 
 // scopedID is an id in its namespace; key is set only in the shared namespace.
@@ -66,10 +66,8 @@ type tracked struct {
 // replayCache finds the commands that a client may name again: those in flight and the
 // latest outcomes.
 //
-// It is not a core/dedup: a command has up to three names in two kinds of namespace with
-// bounds of their own, all of them lead to one outcome, whose bytes are bounded and
-// which is dropped with its last name, and after a restart keys age from the time in the
-// journal.
+// It is not a core/dedup, which would need several names for one value, each with bounds of
+// its own, a bound on the bytes of all values, and keys that age from a time in the journal.
 type replayCache struct {
 	maxIDs   int           // outcomes by id, per namespace
 	maxBytes int           // of all outcomes
@@ -170,7 +168,7 @@ func (c *replayCache) settle(k *tracked, r response, now time.Time) {
 	}
 }
 
-// OutcomeOverhead is roughly what an outcome costs beside its texts.
+// OutcomeOverhead is roughly what an outcome costs without its texts.
 const OutcomeOverhead = 512
 
 // forgetOldestID forgets the ids of the oldest outcome of a namespace.

@@ -9,7 +9,7 @@ import (
 )
 
 // append appends lines to the file, all or none. A file that does not exist is created,
-// readable by its owner alone.
+// readable by its owner only.
 func (p Place) append(exists bool, lines [][]byte) (err error) {
 	flags := os.O_RDWR | os.O_APPEND
 	if !exists {

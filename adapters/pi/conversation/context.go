@@ -87,16 +87,16 @@ func ReadMessage(raw json.RawMessage) Message {
 	return m
 }
 
-// Turns returns the latest messages that fit into so many bytes, as turns for an agent that
-// did not take part in the conversation.
+// Turns returns the latest messages that fit into a number of bytes, as turns for an agent
+// that did not take part in the conversation.
 func Turns(context []Message, bytes int) []core.Turn {
 	turns, _ := latestTurns(context, bytes, Message.turn)
 	return turns
 }
 
-// latestTurns returns the latest messages that fit into so many bytes, and how many before
-// them do not. A summary at the beginning is kept before all others, since it stands for
-// the most. Unlike the book of core/thread it decodes only the messages that fit.
+// latestTurns returns the latest messages that fit into a number of bytes, and how many
+// earlier ones do not. A summary at the beginning has priority, since it replaces the most.
+// Unlike a book of core/thread, latestTurns decodes only the messages that fit.
 func latestTurns(context []Message, bytes int, turn func(Message) (core.Turn, bool)) (turns []core.Turn, omitted int) {
 	var summary []core.Turn
 	if len(context) > 0 && context[0].Role == RoleCompaction {
@@ -196,7 +196,7 @@ func (m Message) turnWithTools() (core.Turn, bool) {
 	return t, true
 }
 
-// shorten returns a text of at most so many bytes as it is, else its beginning.
+// shorten cuts a text to most bytes, between characters.
 func shorten(text []byte, most int) string {
 	text = bytes.TrimSpace(text)
 	if len(text) <= most {

@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// keepRecent is how many of the latest tokens a compaction keeps (facts, section 9.5), as
-// far as an agent can be told them.
+// keepRecent is how many of the latest tokens a compaction keeps at most (facts, section
+// 9.5).
 const keepRecent = 20_000
 
 // ReportedTokens returns the tokens that the last answer on the path to a leaf took according
@@ -38,10 +38,10 @@ type Cut struct {
 func (c *Cut) First() *Node { return c.Nodes[c.from] }
 
 // CutAt divides the conversation that ends at leaf. It keeps whole turns of the user: the
-// last one always, and as many before it as take no more than keepRecent and half of what
-// an agent can be told, and where the context has to become smaller no more than half of
-// the conversation. It returns why there is nothing to compact, or "".
-func CutAt(leaf *Node, toldBytes int, smaller bool) (*Cut, string) {
+// last one always, and earlier ones up to keepRecent and half of maxBytes, which is what an
+// agent can take. With smaller it keeps at most half of the conversation. It returns why
+// there is nothing to compact, or "".
+func CutAt(leaf *Node, maxBytes int, smaller bool) (*Cut, string) {
 	last := leaf
 	for last != nil && last.Role == "" {
 		last = last.Parent
@@ -56,7 +56,7 @@ func CutAt(leaf *Node, toldBytes int, smaller bool) (*Cut, string) {
 		sizes[i] = n.tokens
 		all += sizes[i]
 	}
-	keep := min(keepRecent, int64(toldBytes/BytesPerToken/2))
+	keep := min(keepRecent, int64(maxBytes/BytesPerToken/2))
 	if smaller {
 		keep = min(keep, all/2)
 	}
@@ -96,8 +96,8 @@ func (n *Node) begins() bool {
 	return slices.Contains([]string{RoleUser, RoleBash, RoleBranchSummary}, n.Role)
 }
 
-// Removed returns what the summary has to cover: the latest messages that fit into so many
-// bytes, and how many do not.
+// Removed returns what the summary has to cover: the latest messages that fit into a number
+// of bytes, and how many do not.
 func (c *Cut) Removed(bytes int) (turns []core.Turn, omitted int) {
 	return latestTurns(Messages(c.Nodes[:c.from]), bytes, Message.turnWithTools)
 }

@@ -20,7 +20,7 @@ func fileName(t *Tree) string {
 	return filepath.Join("--"+folder+"--", stamp+"_"+t.Header.ID+".jsonl")
 }
 
-// maxFolderBytes bounds the part of a directory name that is made of the working directory.
+// maxFolderBytes bounds the part of a directory name that names the working directory.
 const maxFolderBytes = 250
 
 // fileTime returns the time in the name of a session file.

@@ -35,8 +35,8 @@ type Outline struct {
 	Nodes []TreeNode `json:"nodes"`
 }
 
-// Snapshot returns a copy of the tree that may be read beside its owner: entries do not
-// change.
+// Snapshot returns a copy of the tree that may be read while the owner uses the tree:
+// entries do not change.
 func (t *Tree) Snapshot() *Tree {
 	frozen := *t
 	frozen.labels = maps.Clone(t.labels)

@@ -15,14 +15,14 @@ import (
 )
 
 // Tree is the conversation of a session: entries that each follow a parent, and the leaf,
-// where it continues. The agent is told the path from the root to the leaf; other branches
-// stay. Entries are only ever added. A Tree is not safe for concurrent use.
+// where it continues. The path from the root to the leaf is the context of the agent; other
+// branches stay. Entries are only ever added. A Tree is not safe for concurrent use.
 type Tree struct {
 	Header sessionfile.Header
 	Nodes  []*Node // in the order in which they were added
 	block  []Node  // for those to come
 	page   sessionfile.Page
-	loaded int              // the first of the nodes come from elsewhere
+	loaded int              // how many of the nodes, the first ones, were loaded
 	index  map[uint64]int32 // places of the loaded nodes, by the hash of the id
 	number uint32           // of the latest id that the tree chose
 	Leaf   *Node            // nil before the first entry
@@ -93,8 +93,8 @@ func FromFileWith(f sessionfile.File, messageOf func(sessionfile.Entry) Message)
 	return t
 }
 
-// load adds an entry from elsewhere after its parent, which may be any earlier one, and moves
-// the leaf to it. The tree must not have entries of its own. The caller refreshes the context.
+// load adds an existing entry after its parent, which may be any earlier one, and moves the
+// leaf to it. The tree must not have entries of its own. The caller refreshes the context.
 func (t *Tree) load(e sessionfile.Entry, m Message) {
 	parent := t.Find(e.ParentID())
 	t.index[hashID(e.ID())] = int32(t.loaded) //nolint:gosec // memory does not hold that many
@@ -237,8 +237,8 @@ func (t *Tree) refresh() {
 	t.Level = t.thinking()
 }
 
-// contextOf returns the entries with messages on the path to a leaf, as the agent is told
-// them: the summary of the latest compaction replaces what that has removed.
+// contextOf returns the entries with messages on the path to a leaf. The summary of the
+// latest compaction replaces what that has removed.
 func contextOf(leaf *Node) []*Node {
 	path := pathTo(leaf)
 	var all []*Node
@@ -309,6 +309,6 @@ func (t *Tree) Agent() (provider string, id core.AgentID) {
 	return provider, id
 }
 
-// ReachesTokens reports whether the context takes so many tokens, by the report of the agent
-// or else by estimate.
+// ReachesTokens reports whether the context takes at least limit tokens, by the report of
+// the agent or else by estimate.
 func (t *Tree) ReachesTokens(limit int64) bool { return cmp.Or(t.reported, t.estimated) >= limit }
