@@ -293,8 +293,9 @@ func (e *Engine) Counts() Counts {
 		dependents += len(x.tracked.dependents)
 	}
 	return Counts{
-		Dependents: dependents, InFlight: len(e.inFlight), InFlightBytes: e.inFlightBytes, Namespaces: len(e.replay.namespaces), Outcomes: e.replay.order.Len(), OutcomeBytes: e.replay.bytes, Keys: len(e.replay.keys),
-		Lanes: len(e.lanes), Admitted: e.admissions, Overflown: uint64(e.rejected[overInFlight].Load()), Executed: e.executed,
+		InFlight: len(e.inFlight), InFlightBytes: e.inFlightBytes, Lanes: len(e.lanes), Dependents: dependents,
+		Outcomes: e.replay.order.Len(), OutcomeBytes: e.replay.bytes, Keys: len(e.replay.keys), Namespaces: len(e.replay.namespaces),
+		Admitted: e.admissions, Overflown: uint64(e.rejected[overInFlight].Load()), Executed: e.executed,
 	}
 }
 
