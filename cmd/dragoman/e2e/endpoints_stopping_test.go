@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -44,6 +47,17 @@ func TestAStoppingHubRefusesConnections(t *testing.T) {
 		}
 		if f.path == "/v1/agents" && got != http.StatusOK {
 			t.Errorf("%s: got %d, want it answered until the end", f.path, got)
+		}
+	}
+	for path, want := range map[string]string{service.ReadyPath: "503 stopping\n", "/health/ready": "503 stopping", "/health": "200 OK"} {
+		resp, err := http.Get(h.url() + path) //nolint:noctx // it answers at once
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if got := fmt.Sprint(resp.StatusCode, " ", string(body)); err != nil || got != want {
+			t.Errorf("%s: got %q and %v, want %q", path, got, err, want)
 		}
 	}
 	conn, err := net.Dial("unix", path)

@@ -10,10 +10,10 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// acpState is what the connections of ACP share.
+// acpState is shared by all ACP connections.
 type acpState struct {
 	peers *acp.Peers
-	http  *acp.HTTP // nil where nothing listens for HTTP
+	http  *acp.HTTP // nil without an HTTP listener
 }
 
 func (s *Service) openACP(context.Context) error {
@@ -44,8 +44,8 @@ func (s *Service) drainACP(context.Context) {
 }
 
 func (s *Service) serveACP(w http.ResponseWriter, r *http.Request) {
-	id, asked := r.Header.Get("X-Agent-Id"), r.URL.Query().Get("agent_id")
-	if id != "" && asked != "" && id != asked {
+	id, query := r.Header.Get("X-Agent-Id"), r.URL.Query().Get("agent_id")
+	if id != "" && query != "" && id != query {
 		plainText(w, http.StatusForbidden, "X-Agent-Id and agent_id differ: send one identity\n")
 		return
 	}
@@ -53,7 +53,7 @@ func (s *Service) serveACP(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	opts := s.acpOptions(r.Context(), core.AgentID(cmp.Or(id, asked)))
+	opts := s.acpOptions(r.Context(), core.AgentID(cmp.Or(id, query)))
 	s.hold(func() { acp.Serve(s.ctx, s.hub, conn, opts) })
 }
 
@@ -66,5 +66,5 @@ func (s *Service) acpOptions(ctx context.Context, id core.AgentID) acp.Options {
 	}
 }
 
-// ACPPath is where peers of ACP post envelopes, and read what arrives for them.
+// ACPPath is where ACP peers post envelopes, and read those addressed to them.
 const ACPPath = "/acp"

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-// address is a listen address and the setting that it comes from.
+// address is a listen address and its setting.
 type address struct{ key, addr string }
 
 // addresses are the listen addresses that are set.
@@ -27,12 +27,12 @@ func addresses(c config.Config) []address {
 	return all
 }
 
-// reached is the address of a bound listener for a peer at from that is connected to our
-// address to, "" if the peer cannot reach it or there is no listener.
+// reached returns the address of a bound listener for a peer at from that is connected to our
+// address to; "" if the peer cannot reach it or there is no listener.
 func reached(bound string, to, from net.Addr) string {
 	host, port, err := net.SplitHostPort(bound)
 	if err != nil {
-		return "" // there is no such listener
+		return "" // no listener
 	}
 	ours, _ := to.(*net.TCPAddr)
 	theirs, _ := from.(*net.TCPAddr)
@@ -48,7 +48,7 @@ func reached(bound string, to, from net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// reachedBy are the listeners as the sender of a request reaches them.
+// reachedBy returns the addresses at which the sender of a request reaches the listeners.
 func (a Addresses) reachedBy(r *http.Request) rest.Addresses {
 	to, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	var from net.Addr
@@ -86,11 +86,11 @@ func bindAll(ctx context.Context, c config.Config) (map[string]net.Listener, err
 func checkExposure(c config.Config) error {
 	var wrong []error
 	for _, d := range addresses(c) {
-		if why := misspelled(d.addr); why != "" {
+		if why := malformed(d.addr); why != "" {
 			wrong = append(wrong, fmt.Errorf("%s %s: %s; write it as host:port, such as 127.0.0.1:8080", c.At(d.key), d.addr, why))
 			continue
 		}
-		host, _, _ := net.SplitHostPort(d.addr) // it is spelled well
+		host, _, _ := net.SplitHostPort(d.addr) // it has been checked
 		if ip := net.ParseIP(host); !c.Insecure && c.Auth.Tokens == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			wrong = append(wrong, fmt.Errorf("%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, set auth.tokens, or add --insecure if that is what you want", c.At(d.key), d.addr))
 		}
@@ -98,8 +98,8 @@ func checkExposure(c config.Config) error {
 	return errors.Join(wrong...)
 }
 
-// misspelled says why an address is malformed, "" if it is not.
-func misspelled(addr string) string {
+// malformed returns why an address is malformed, "" if it is not.
+func malformed(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	var why *net.AddrError
 	switch {
@@ -124,12 +124,4 @@ func CheckListeners(c config.Config) error {
 		return errors.New("all listen addresses are empty, so nothing could reach the hub: set one of --grpc-addr, --http-addr, --pi-addr, --pi-socket or --stdio")
 	}
 	return checkExposure(c)
-}
-
-// CheckFiles reads the files that settings name, as a start does.
-func CheckFiles(c config.Config) error {
-	_, tokens := readTokens(c.Auth.Tokens)
-	_, told := readSecrets(c.Coven.Secrets)
-	_, signing := readSigningSecrets(c.Parallax.Secrets)
-	return errors.Join(tokens, told, signing)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// settingsFile is the content of settingsName: what operators have set for agents.
+// settingsFile is the content of settingsName: the settings of agents.
 type settingsFile struct {
 	Agents map[core.AgentID]savedSettings `json:"agents"`
 }
@@ -26,8 +26,8 @@ type savedSettings struct {
 
 const settingsName = "terms.json"
 
-// loadAgentSettings reads what operators have set for agents from a data directory, and
-// returns the function that writes it. Without a directory nothing is stored.
+// loadAgentSettings reads the settings of agents from a data directory, and returns the
+// function that writes them. Without a directory nothing is stored.
 func loadAgentSettings(dir string) (save func(map[core.AgentID]hub.AgentSettings) error, settings map[core.AgentID]hub.AgentSettings, err error) {
 	if dir == "" {
 		return nil, nil, nil
@@ -48,8 +48,7 @@ func loadAgentSettings(dir string) (save func(map[core.AgentID]hub.AgentSettings
 	return func(all map[core.AgentID]hub.AgentSettings) error { return saveAgentSettings(path, all) }, settings, nil
 }
 
-// saveAgentSettings replaces the file atomically, also if the power fails: a hub does not start
-// with a broken one.
+// saveAgentSettings writes the file. A hub does not start with a broken one.
 func saveAgentSettings(path string, all map[core.AgentID]hub.AgentSettings) error {
 	kept := settingsFile{Agents: map[core.AgentID]savedSettings{}}
 	for id, t := range all {
@@ -59,17 +58,5 @@ func saveAgentSettings(path string, all map[core.AgentID]hub.AgentSettings) erro
 	if err != nil {
 		return err
 	}
-	temp := path + ".tmp"
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
+	return replaceFile(path, data)
 }

@@ -15,7 +15,7 @@ import (
 // principalKey is the context key of the principal that sends a request.
 type principalKey struct{}
 
-// principalOf is the authenticated principal of a request, or otherwise on an open hub.
+// principalOf returns the authenticated principal of a request, or otherwise on an open hub.
 func principalOf(ctx context.Context, otherwise core.Principal) core.Principal {
 	if p, ok := ctx.Value(principalKey{}).(core.Principal); ok && p.Authenticated {
 		return p
@@ -23,8 +23,8 @@ func principalOf(ctx context.Context, otherwise core.Principal) core.Principal {
 	return otherwise
 }
 
-// authenticate passes on requests with a good token, and all requests for open paths. It
-// answers the others before anything is upgraded.
+// authenticate passes on requests with a valid token, and all requests for open paths. It
+// answers the others before an upgrade.
 func (s *Service) authenticate(at *httpListener) func(next http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,8 +62,8 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 	return context.WithValue(ctx, principalKey{}, p), nil
 }
 
-// authorize reads the token file and puts it into force. Connections whose token is gone,
-// or has changed, are closed.
+// authorize reads the token file and applies it. Connections whose token was removed or
+// changed are closed.
 func (s *Service) authorize(path string) error {
 	list, err := readTokens(path)
 	if err != nil {

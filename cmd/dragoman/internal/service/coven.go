@@ -30,7 +30,7 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	return grpcserver.Status(coven.Serve(s.ctx, s.hub, conn, s.covenOptions(stream.Context())))
 }
 
-// covenOptions are those of the agent whose call ctx is of.
+// covenOptions returns the options of the agent that makes the call of ctx.
 func (s *Service) covenOptions(ctx context.Context) *coven.Options {
 	c := s.config.Coven
 	return &coven.Options{
@@ -45,7 +45,7 @@ func (s *Service) servePack(m *wire.PackManifest, stream wire.PackService_Regist
 	return grpcserver.Status(coven.ServePack(s.ctx, s.hub, m, accept, coven.Options{Logger: s.log, Principal: principalOf(stream.Context(), core.Principal{})}))
 }
 
-// covenClient is who calls as a client of Coven.
+// covenClient returns the principal of a Coven client.
 func (s *Service) covenClient(ctx context.Context) (core.Principal, error) {
 	p := principalOf(ctx, core.Principal{ID: "client", Operator: true})
 	p.Dialect = coven.Name

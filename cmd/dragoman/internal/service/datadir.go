@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// errTaken says that another hub uses a data directory.
+// errTaken means that another hub uses the data directory.
 var errTaken = errors.New("another hub uses it")
 
 // lockDir creates a data directory if it is missing and locks it, until the returned file
@@ -39,7 +39,7 @@ func stableID(dir string) (string, error) {
 	}
 	id := core.NewID()
 	if err := os.WriteFile(path, []byte(id), 0o600); err != nil {
-		return "", fmt.Errorf("keeping the id of the hub: %w", err)
+		return "", fmt.Errorf("storing the id of the hub: %w", err)
 	}
 	return id, nil
 }

@@ -38,12 +38,12 @@ func newDescriptors(refused func(why string, remote net.Addr)) (*descriptors, er
 }
 
 // admit reports whether a connection fits without touching the reserve, and if not, whether
-// it can be told so.
-func (d *descriptors) admit(conn net.Conn) (in, told bool) {
+// it can be answered with an error.
+func (d *descriptors) admit(conn net.Conn) (in, answered bool) {
 	number := -1
 	if sc, ok := conn.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
-			_ = raw.Control(func(fd uintptr) { number = int(fd) }) // it may have been closed
+			_ = raw.Control(func(fd uintptr) { number = int(fd) }) // it may be closed
 		}
 	}
 	in = number < d.limit-d.reserve
@@ -73,8 +73,8 @@ type refusalLog struct {
 }
 
 type refusalCount struct {
-	told time.Time
-	more int // since then
+	last time.Time // of the log line
+	more int       // since then
 }
 
 func newRefusalLog(log *slog.Logger) *refusalLog {
@@ -90,24 +90,24 @@ func (r *refusalLog) refused(why string, remote net.Addr) {
 		r.why[why] = c
 	}
 	now, more := time.Now(), c.more
-	if now.Sub(c.told) < refusalPeriod {
+	if now.Sub(c.last) < refusalPeriod {
 		c.more++
 		r.mu.Unlock()
 		return
 	}
-	c.told, c.more = now, 0
+	c.last, c.more = now, 0
 	r.mu.Unlock()
 	r.log.Warn(why, "remote", remote.String(), "others_refused", more)
 }
 
-// loudListener logs why a connection could not be accepted. Servers retry silently.
-type loudListener struct {
+// loggingListener logs errors of Accept. Servers retry silently.
+type loggingListener struct {
 	net.Listener
 	refusals *refusalLog
 }
 
 // Accept implements net.Listener.
-func (l loudListener) Accept() (net.Conn, error) {
+func (l loggingListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		l.refusals.refused("a connection could not be accepted: "+client.Reason(err), l.Addr())

@@ -14,32 +14,31 @@ import (
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// Dialect is one row of the table in which transports and dialects meet. What a row leaves
-// nil there is nothing to do for.
+// Dialect is one row of the table in which transports and dialects meet. Fields may be nil
+// except Name, Translation and Mount.
 type Dialect struct {
 	Name string
-	// Translation is what becomes of every kind of event, and what gives each command.
+	// Translation declares how every kind of event and each command is translated.
 	Translation core.Translation
 
-	// Open makes what the connections of a hub share, before the first one comes.
+	// Open creates the shared state before the first connection.
 	Open func(*Service, context.Context) error
-	// Mount binds the dialect to the listeners that there are.
+	// Mount binds the dialect to the listeners.
 	Mount func(*Service, *listeners)
-	// Drain ends what goes on, until the context ends. The hub has ended the sessions.
+	// Drain ends running work until the context ends. The hub has ended the sessions.
 	Drain func(*Service, context.Context)
-	// Close frees what the connections shared, once the last of them has gone.
+	// Close frees the shared state after the last connection.
 	Close func(*Service)
 
 	// Join joins a hub as an agent.
 	Join client.JoinFunc
 
-	// LargeMessages are the gRPC methods that have messages of more than the usual size,
-	// each with how many bytes.
+	// LargeMessages are the gRPC methods with larger messages than usual, and the size.
 	LargeMessages map[string]int
 }
 
-// Dialects are all that a hub speaks, in the order of the documentation; the last two are
-// interfaces of its own.
+// Dialects returns all rows, in the order of the documentation; the last two are interfaces of
+// the hub itself.
 func Dialects() []Dialect {
 	return []Dialect{
 		{
@@ -54,7 +53,7 @@ func Dialects() []Dialect {
 	}
 }
 
-// Joins are the dialects in which the program can join a hub as an agent.
+// Joins returns the dialects in which the program can join a hub as an agent.
 func Joins() map[string]client.JoinFunc {
 	joins := map[string]client.JoinFunc{}
 	for _, d := range Dialects() {
@@ -65,7 +64,7 @@ func Joins() map[string]client.JoinFunc {
 	return joins
 }
 
-// agentDialects are those that agents speak.
+// agentDialects returns the dialects of agents.
 func agentDialects() (names []string) {
 	for _, d := range Dialects() {
 		if d.Translation.FromAgent != nil {

@@ -1,7 +1,6 @@
-// Package service puts a hub together and takes it down: journal, engine, dialects and
-// listeners.
+// Package service assembles a hub: journal, engine, dialects and listeners.
 //
-// [Start] reads the files that settings name, binds every address, recovers the journal
-// and opens the listeners; Stop ends all of it in good order; Reload takes over what can
-// change meanwhile. dialects.go is the one place where transports and dialects meet.
+// [Start] reads the files that settings name, binds every address, recovers the journal and
+// serves the listeners. Stop shuts all of it down; Reload applies settings that may change
+// while the hub runs. Transports and dialects meet only in dialects.go.
 package service

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/metrics"
 )
 
-// Where a program asks for the health of the hub: as Kubernetes has it, and as coven-gateway
-// does, whose deployments and health command ask there.
+// The paths of the health checks: those of Kubernetes, and those of coven-gateway for its
+// deployments and its health command.
 const (
 	HealthPath = "/healthz"
 	ReadyPath  = "/readyz"
@@ -17,12 +19,11 @@ const (
 	gatewayReady  = "/health/ready"
 )
 
-// alwaysAnswered are the paths that are answered even when there is no room for another
-// connection.
+// alwaysAnswered are the paths that are answered even beyond the connection limit.
 var alwaysAnswered = []string{HealthPath, ReadyPath, gatewayHealth, gatewayReady}
 
-// mountHealth tells everybody how the hub is, and nothing else of it. The answers at the
-// paths of coven-gateway are its own to the byte: it is ready once an agent is connected.
+// mountHealth serves the health checks, which need no token. Those of coven-gateway answer
+// byte by byte as it does: ready means that an agent is connected.
 func (s *Service) mountHealth(h *httpListener) {
 	h.open(alwaysAnswered...)
 	h.Get(HealthPath, func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok\n") })
@@ -47,10 +48,10 @@ func (s *Service) mountHealth(h *httpListener) {
 	})
 }
 
-// errStopping is why a hub is not ready that is told to stop.
+// errStopping is the reason that a stopping hub is not ready.
 var errStopping = errors.New("stopping")
 
-// notReady returns why the hub should get nothing new, in a sentence for operators, or nil.
+// notReady returns why the hub should get no new work, as a sentence for operators, or nil.
 func (s *Service) notReady() error {
 	if s.draining.Load() {
 		return errStopping
@@ -58,11 +59,11 @@ func (s *Service) notReady() error {
 	return s.hub.JournalHealth().Err
 }
 
-// journalWatch is how often the journal is looked at, so that the log says in time what
-// only looking tells.
+// journalWatch is the time between two checks of the journal. Some failures are found only by
+// checking.
 const journalWatch = 2 * time.Second
 
-// watchJournal looks at the journal until the service ends.
+// watchJournal checks the journal until the service ends.
 func (s *Service) watchJournal() {
 	tick := time.NewTicker(journalWatch)
 	defer tick.Stop()
@@ -74,4 +75,14 @@ func (s *Service) watchJournal() {
 			return
 		}
 	}
+}
+
+// metricsHandler serves the metrics for Prometheus.
+func (s *Service) metricsHandler() http.Handler {
+	return metrics.New(s.hub, metrics.Options{Version: Version, Parallax: func() (all []metrics.Traffic) {
+		s.parallax.traffic.Each(func(direction, kind string, messages int64, took time.Duration) {
+			all = append(all, metrics.Traffic{Direction: direction, Type: kind, Messages: uint64(messages), Seconds: took.Seconds()})
+		})
+		return all
+	}})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// openHub makes the engine over its journal, and what every dialect keeps in it.
+// openHub opens the journal, the engine and the dialects.
 func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) error {
 	opts, err := s.hubOptions()
 	if err != nil {
@@ -43,14 +43,12 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 			return err
 		}
 	}
-	// What was read is garbage by now, several times what stays of it: without this it
-	// would be minutes until the system had it back.
+	// Recovery leaves much garbage, which the runtime would keep for minutes.
 	debug.FreeOSMemory()
 	return nil
 }
 
-// hubOptions reads what stands in the data directory, whose lock the service holds from
-// then on, and adds the settings of the engine.
+// hubOptions locks the data directory and returns the options of the engine.
 func (s *Service) hubOptions() (o hub.Options, err error) {
 	c := s.config
 	o.ID, o.Log, o.Rules, o.Schema, o.Budgets = core.NewID(), s.log, policy.Rules{Hops: c.Limits.Hops}, schemas.Compile, c.Budgets.Limits()
@@ -72,7 +70,7 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 	return o, err
 }
 
-// hubLimits are the settings that bound the engine.
+// hubLimits returns the limits of the engine.
 func hubLimits(c config.Config) (hub.Limits, error) {
 	l := c.Limits
 	limits := hub.Limits{
@@ -90,14 +88,14 @@ func hubLimits(c config.Config) (hub.Limits, error) {
 	return limits, nil
 }
 
-// openJournal opens the journal in memory, on disk or at a NATS server, and returns what
-// it keeps of usage; nil in memory, where it ends with the hub.
+// openJournal opens the journal in memory, on disk or at a NATS server, and returns its usage
+// store; nil in memory.
 func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
 	c := s.config
 	keep := journal.Retention{Age: c.Journal.Age, Bytes: c.Journal.Bytes}
 	if c.DataDir == "" && c.Journal.NATSURL == "" {
 		s.journal = journal.NewMemory(keep)
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil //nolint:nilnil // no store is not an error
 	}
 	sync, err := nats.ParseSync(c.Journal.Sync)
 	if err != nil {
@@ -115,8 +113,8 @@ func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
 	return j.Usage(), nil
 }
 
-// orNever makes "never" of the zero of a setting: the zero value of the engine's options
-// stands for the default.
+// orNever returns -1, which disables an option, for the zero of a setting: the zero of an
+// option is its default.
 func orNever[N int | time.Duration](n N) N {
 	if n == 0 {
 		return -1

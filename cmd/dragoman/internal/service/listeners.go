@@ -14,25 +14,24 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
-// listeners are what dialects are mounted on. Each is nil where its address is left out.
+// listeners are what dialects are mounted on. A listener without an address is nil.
 type listeners struct {
 	grpc *grpcserver.Server
 	http *httpListener
-	pi   chi.Router // the address of pi-server's own
+	pi   chi.Router // pi-server's own address
 }
 
-// httpListener is a router whose paths need a token, but for those that are open.
+// httpListener is a router whose paths need a token unless they are open.
 type httpListener struct {
 	chi.Router
 	public   []string
 	refusals map[string]refusal
 }
 
-// refusal answers a request without a good token in the form that errors have at its path.
+// refusal answers a request without a valid token in the error format of its path.
 type refusal func(w http.ResponseWriter, err error)
 
-// open lets everybody through to some paths. One that ends with a slash stands for all
-// below it.
+// open makes paths need no token; one that ends with a slash includes all paths below it.
 func (h *httpListener) open(paths ...string) { h.public = append(h.public, paths...) }
 
 // isOpen reports whether a path needs no token.
@@ -45,10 +44,10 @@ func (h *httpListener) isOpen(path string) bool {
 	return false
 }
 
-// refuse sets how requests for a path are refused, or below it if it ends with a slash.
+// refuse sets the refusal of a path, or of all paths below it if it ends with a slash.
 func (h *httpListener) refuse(path string, how refusal) { h.refusals[path] = how }
 
-// refusalAt is how requests for a path are refused.
+// refusalAt returns the refusal of a path.
 func (h *httpListener) refusalAt(path string) refusal {
 	for p, how := range h.refusals {
 		if matches(p, path) {
@@ -65,11 +64,10 @@ func matches(pattern, path string) bool {
 	return pattern == path || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
 }
 
-// listen mounts every dialect on the listeners that are bound, by their settings, and
-// serves them: here, and nowhere else, transports and dialects meet.
+// listen mounts every dialect on the bound listeners, by their settings, and serves them.
 func (s *Service) listen(bound map[string]net.Listener) {
 	for name, l := range bound {
-		bound[name] = loudListener{l, s.refusals}
+		bound[name] = loggingListener{l, s.refusals}
 	}
 	var on listeners
 	var serve []func()
@@ -96,8 +94,8 @@ func (s *Service) listen(bound map[string]net.Listener) {
 	for _, d := range Dialects() {
 		d.Mount(s, &on)
 	}
-	for _, begin := range serve {
-		begin()
+	for _, start := range serve {
+		start()
 	}
 }
 
@@ -117,13 +115,13 @@ func (s *Service) newGRPC() *grpcserver.Server {
 	})
 }
 
-// newWeb makes an HTTP server, which answers some paths even where there is no room for
-// another connection.
+// newWeb returns an HTTP server. It answers the paths in always even beyond the connection
+// limit.
 func (s *Service) newWeb(always []string) *web.Server {
 	c := s.config
 	w := web.New(web.Options{
 		Hosts: c.Hosts, Origins: c.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
-		// What is mounted has limits of its own, and says which setting moves them.
+		// Mounted handlers have limits of their own and name the settings.
 		MaxConnections: c.HTTP.Connections, MaxBodyBytes: math.MaxInt64,
 		OnPanic: func(r *http.Request, value any, stack []byte) {
 			s.log.Error("a handler panicked", "path", pathOf(r), "panic", value, "stack", string(stack))
@@ -137,14 +135,14 @@ func (s *Service) newWeb(always []string) *web.Server {
 	return w
 }
 
-// tooMany logs a connection that is refused because a setting allows no more.
+// tooMany logs a connection that is refused because of a setting.
 func (s *Service) tooMany(setting string) func(remote net.Addr) {
 	return func(remote net.Addr) {
 		s.refusals.refused("too many connections ("+setting+"): one was closed", remote)
 	}
 }
 
-// nothingHere answers at a path that nothing is mounted on, and names those that are.
+// nothingHere answers an unknown path and names the known ones.
 func nothingHere(w http.ResponseWriter, r *http.Request) {
 	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
 		": /v1 is REST (its document /v1/openapi.json), /ws/agent and /api Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /mcp MCP, /metrics Prometheus, /healthz and /readyz the health (/health and /health/ready as coven-gateway tells it)")

@@ -18,11 +18,11 @@ import (
 // mcpState is shared by all MCP connections.
 type mcpState struct {
 	server *mcp.Server
-	// admitted has the tokens of the hub that are accepted there, by hash.
+	// admitted has the hub tokens that MCP accepts, by hash.
 	admitted map[access.Hash]admission
 }
 
-// openMCP makes the endpoint. On an open hub, clients without a token share one principal.
+// openMCP creates the endpoint. On an open hub, clients without a token share one principal.
 func (s *Service) openMCP(context.Context) error {
 	c := s.config.MCP
 	var anonymous core.Principal
@@ -37,7 +37,7 @@ func (s *Service) openMCP(context.Context) error {
 	return nil
 }
 
-// mountMCP serves the endpoint, which checks its own tokens and those of the hub.
+// mountMCP serves the endpoint, which checks tokens itself.
 func (s *Service) mountMCP(l *listeners) {
 	if l.http == nil {
 		return
@@ -53,7 +53,7 @@ func (s *Service) drainMCP(context.Context) {
 	}
 }
 
-// mcpEndpoint is the URL of MCP for the agent at the other end of a gRPC stream, "" if it
+// mcpEndpoint returns the URL of MCP for the agent at the other end of a gRPC stream, "" if it
 // cannot reach it.
 func (s *Service) mcpEndpoint(stream context.Context) string {
 	p, ok := peer.FromContext(stream)
@@ -63,7 +63,7 @@ func (s *Service) mcpEndpoint(stream context.Context) string {
 	return cmp.Or(s.config.MCP.Endpoint, endpoint(s.bound.HTTP, p.LocalAddr, p.Addr))
 }
 
-// endpoint is the URL of MCP at the bound HTTP address, for a peer at from that is
+// endpoint returns the URL of MCP at the bound HTTP address, for a peer at from that is
 // connected to our address to.
 func endpoint(bound string, to, from net.Addr) string {
 	at := reached(bound, to, from)
@@ -73,7 +73,7 @@ func endpoint(bound string, to, from net.Addr) string {
 	return (&url.URL{Scheme: "http", Host: at, Path: mcp.Path}).String()
 }
 
-// pathOf is the path of a request, without a token that may be part of it.
+// pathOf returns the path of a request, without a token that may be part of it.
 func pathOf(r *http.Request) string {
 	if strings.HasPrefix(r.URL.Path, mcp.Path+"/") {
 		return mcp.Path + "/…"
@@ -87,7 +87,7 @@ type admission struct {
 	leave func()
 }
 
-// admitToMCP makes MCP accept the tokens of the hub that are in force, and no others.
+// admitToMCP makes MCP accept exactly the valid tokens of the hub.
 func (s *Service) admitToMCP() {
 	for hash, at := range s.mcp.admitted {
 		if owner, known := s.tokens.Owner(hash); !known || owner != at.owner {

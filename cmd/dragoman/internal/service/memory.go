@@ -35,7 +35,7 @@ const (
 	idleBytes = 128 << 10
 )
 
-// ReturnMemory gives memory back to the system whenever the process becomes idle, until the
+// ReturnMemory returns memory to the system whenever the process becomes idle, until the
 // service ends.
 func (s *Service) ReturnMemory() {
 	s.loops.Go(func() {
@@ -45,11 +45,11 @@ func (s *Service) ReturnMemory() {
 	})
 }
 
-// returnMemory gives memory back to the system when the process becomes idle, until ctx
+// returnMemory returns memory to the system when the process becomes idle, until ctx
 // ends. The runtime does not: it collects when the heap has doubled, which an idle heap
 // never does, and keeps what it freed for the next load.
 //
-// It compares what was allocated between two ticks, so that no message pays for it. A
+// It compares allocations between two ticks, which costs nothing per message. A
 // collection costs in proportion to the heap, so memory is returned once per idle period:
 // at once if the load left much more, and at most once a minute after little work.
 func returnMemory(ctx context.Context, ticks <-chan time.Time, log *slog.Logger) {
@@ -79,7 +79,7 @@ func returnMemory(ctx context.Context, ticks <-chan time.Time, log *slog.Logger)
 	}
 }
 
-// memoryNow returns how many bytes were ever allocated, and how many the runtime holds.
+// memoryNow returns the bytes allocated since the start, and those that the runtime holds.
 func memoryNow() (allocated, held uint64) {
 	s := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},

@@ -20,12 +20,12 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// parallaxState is what the connections of Parallax share.
+// parallaxState is shared by all Parallax connections.
 type parallaxState struct {
 	traffic *parallax.Traffic
 	refused parallax.Refusals
-	control *control.Control // nil where nothing listens for HTTP
-	// signing are the secrets that agents sign with.
+	control *control.Control // nil without an HTTP listener
+	// signing has the secrets that agents sign with.
 	signing atomic.Pointer[signingSecrets]
 }
 
@@ -40,7 +40,7 @@ func (s *Service) mountParallax(l *listeners) {
 	}
 	targets, err := control.ParseTargets(s.config.Parallax.WebhookTargets)
 	if err != nil {
-		targets = control.TargetsNone // the schema of the settings lets nothing else through
+		targets = control.TargetsNone // the settings allow nothing else
 	}
 	s.parallax.control = control.New(s.hub, control.Options{
 		Principal: func(r *http.Request) core.Principal {
@@ -59,28 +59,27 @@ func (s *Service) mountParallax(l *listeners) {
 	})
 }
 
-// refuseParallax answers a request without a good token as the page of Parallax has it.
+// refuseParallax answers a request without a valid token as the Parallax page specifies.
 func refuseParallax(w http.ResponseWriter, body map[string]string) {
-	text, _ := json.Marshal(body) // texts always encode
+	text, _ := json.Marshal(body) // strings always encode
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnauthorized)
 	_, _ = w.Write(text) // the peer may have gone
 }
 
-// drainParallax ends the control plane beside the connections that say goodbye, and for as
-// long.
+// drainParallax closes the control plane while connections close, in the same time.
 func (s *Service) drainParallax(context.Context) {
 	if s.parallax.control == nil {
 		return
 	}
 	s.conns.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 		defer cancel()
 		s.parallax.control.Close(ctx)
 	})
 }
 
-// parallaxOptions are what agents of Parallax have in common, whatever they come by.
+// parallaxOptions returns the options of all Parallax agents, on any transport.
 func (s *Service) parallaxOptions(ctx context.Context, id string) parallax.Options {
 	c := s.config.Parallax
 	return parallax.Options{
@@ -99,17 +98,17 @@ func (s *Service) serveGateway(stream gatewaywire.AgentGateway_ConnectServer) er
 	return grpcserver.Status(parallax.ServeGateway(s.ctx, s.hub, conn, s.gatewayOptions(stream.Context())))
 }
 
-// gatewayOptions are those of an agent that makes the call of ctx.
+// gatewayOptions returns the options of the agent that makes the call of ctx.
 func (s *Service) gatewayOptions(ctx context.Context) parallax.GatewayOptions {
 	opts := parallax.GatewayOptions{Options: s.parallaxOptions(ctx, core.NewID()), Refusals: &s.parallax.refused}
 	opts.MaxMessageBytes = grpcserver.DefaultMaxMessageBytes
 	if from, ok := peer.FromContext(ctx); ok {
-		opts.Address, _, _ = net.SplitHostPort(from.Addr.String()) // where there is no port there is one address
+		opts.Address, _, _ = net.SplitHostPort(from.Addr.String()) // "" if the address has no port
 	}
 	return opts
 }
 
-// ControlPath is where the REST of a Parallax control plane is.
+// ControlPath is the path of the Parallax control plane.
 const ControlPath = "/api"
 
 func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
@@ -121,16 +120,16 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	var able []string
+	var capabilities []string
 	for c := range strings.SplitSeq(r.Header.Get("X-Agent-Capabilities"), ",") {
 		if c = strings.TrimSpace(c); c != "" {
-			able = append(able, c)
+			capabilities = append(capabilities, c)
 		}
 	}
 	opts := s.parallaxOptions(r.Context(), id)
-	opts.AgentID, opts.Capabilities, opts.Link = r.Header.Get("X-Agent-Id"), able, webSocketLink(s.config.WebSocket)
+	opts.AgentID, opts.Capabilities, opts.Link = r.Header.Get("X-Agent-Id"), capabilities, webSocketLink(s.config.WebSocket)
 	s.hold(func() { parallax.Serve(s.ctx, s.hub, conn, opts) })
 }
 
-// ParallaxPath is where agents of Parallax connect.
+// ParallaxPath is the WebSocket path of Parallax agents.
 const ParallaxPath = "/ws/agent"

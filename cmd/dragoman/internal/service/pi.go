@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,15 +24,15 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// piState is what the connections of pi-server share.
+// piState is shared by all pi-server connections.
 type piState struct {
 	server *pi.Server
-	// snapshots and lifecycle are for clients that ask for none of their own.
+	// snapshots and lifecycle are the defaults of clients.
 	snapshots render.Snapshots
 	lifecycle pi.Lifecycle
 }
 
-// openPi makes the server and reads what it left in the journal.
+// openPi creates the server and recovers its journal.
 func (s *Service) openPi(ctx context.Context) (err error) {
 	c := s.config
 	s.pi.server = pi.NewServer(s.hub, piOptions(c.Pi, pi.Options{
@@ -73,8 +74,8 @@ func (s *Service) closePi() {
 	}
 }
 
-// ServeStdio serves pi-server to the one peer behind local, which is told to leave when
-// the service stops. The channel is closed once it has gone.
+// ServeStdio serves pi-server to the peer on local until it disconnects or the service stops.
+// Then the channel is closed.
 func (s *Service) ServeStdio(local *stdio.Conn) (gone <-chan struct{}) {
 	ended := make(chan struct{})
 	s.conns.Go(func() {
@@ -114,10 +115,10 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 		plainText(w, http.StatusUpgradeRequired, "Upgrade Required")
 		return
 	}
-	asked := r.URL.Query()
-	snapshots, err := render.ParseSnapshots(cmp.Or(asked.Get("snapshots"), s.config.Pi.Snapshots))
-	lifecycle, wrong := pi.ParseLifecycle(cmp.Or(asked.Get("lifecycle"), s.config.Pi.Lifecycle))
-	if err = cmp.Or(err, wrong); err != nil {
+	query := r.URL.Query()
+	snapshots, err := render.ParseSnapshots(cmp.Or(query.Get("snapshots"), s.config.Pi.Snapshots))
+	lifecycle, err2 := pi.ParseLifecycle(cmp.Or(query.Get("lifecycle"), s.config.Pi.Lifecycle))
+	if err = cmp.Or(err, err2); err != nil {
 		plainText(w, http.StatusBadRequest, core.AsFault(err).Message+"\n")
 		return
 	}
@@ -128,13 +129,13 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	principal := principalOf(r.Context(), core.Principal{Operator: true}) // whoever uses an open hub operates it
+	principal := principalOf(r.Context(), core.Principal{Operator: true}) // all users of an open hub are operators
 	s.hold(func() {
 		s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots, Lifecycle: lifecycle, Principal: principal})
 	})
 }
 
-// piOptions adds the settings of pi-server to the options of a server.
+// piOptions adds the settings of pi-server to its options.
 func piOptions(c config.Pi, o pi.Options) pi.Options {
 	q := &o.Commands
 	q.MaxPending, q.MaxInFlight, q.InFlightBytes = c.Pending, c.InFlight, c.InFlightBytes
@@ -158,8 +159,8 @@ func piOptions(c config.Pi, o pi.Options) pi.Options {
 	return o
 }
 
-// journalPath is where the journal is: the data directory, the address of a NATS server, or
-// "" of one in memory.
+// journalPath returns the place of the journal: the data directory or the address of a NATS
+// server; "" in memory.
 func journalPath(c config.Config) string {
 	if c.Journal.NATSURL != "" {
 		return nats.Redacted(c.Journal.NATSURL)
@@ -172,4 +173,22 @@ func journalPath(c config.Config) string {
 		return c.DataDir
 	}
 	return path
+}
+
+// ReapCommand is the hidden command that runs the programs of pi clients: this program again,
+// as the parent that ends everything they have started.
+const ReapCommand = "reap"
+
+// reaperCommand returns its command line, or nil if the path of this program is unknown.
+func reaperCommand() []string {
+	// On Linux this works even if the file of the program was replaced or removed.
+	const running = "/proc/self/exe"
+	if _, err := os.Stat(running); err == nil {
+		return []string{running, ReapCommand}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, ReapCommand}
 }

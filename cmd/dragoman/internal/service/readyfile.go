@@ -3,12 +3,13 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"time"
 )
 
-// WriteReady tells whoever waits for it where the process listens. The file
-// appears whole.
+// WriteReady writes the addresses that a process listens on to a file. The file appears
+// whole.
 func WriteReady(path string, bound Addresses) error {
 	if path == "" {
 		return nil
@@ -17,8 +18,21 @@ func WriteReady(path string, bound Addresses) error {
 	if err != nil {
 		return err
 	}
+	return replaceFile(path, data)
+}
+
+// replaceFile replaces a file by a line of data, atomically even if the power fails.
+func replaceFile(path string, data []byte) error {
 	temp := path + ".tmp"
-	if err := os.WriteFile(temp, append(data, '\n'), 0o600); err != nil {
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temp, path)

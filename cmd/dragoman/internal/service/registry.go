@@ -37,8 +37,8 @@ func (s *Service) newRegistry() *registry.Registry {
 // lookupTime bounds the DNS lookup of a host name.
 const lookupTime = 5 * time.Second
 
-// connectBack connects to the agent at an endpoint. It must be at the address that the call
-// comes from, so that nobody can make the hub call others.
+// connectBack connects to the agent at an endpoint, which must be at the address of the
+// caller: otherwise anybody could make the hub call others.
 func connectBack(ctx context.Context, endpoint string) (confidence.ConfidenceAgentClient, io.Closer, error) {
 	host, port, err := net.SplitHostPort(endpoint)
 	if err != nil || host == "" || port == "" {
@@ -67,7 +67,7 @@ func connectBack(ctx context.Context, endpoint string) (confidence.ConfidenceAge
 	return confidence.NewConfidenceAgentClient(conn), conn, nil
 }
 
-// callerOf is the address that a gRPC call comes from.
+// callerOf returns the address of the caller of a gRPC method.
 func callerOf(ctx context.Context) netip.Addr {
 	if from, ok := peer.FromContext(ctx); ok {
 		if at, err := netip.ParseAddrPort(from.Addr.String()); err == nil {

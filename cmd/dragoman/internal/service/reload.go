@@ -10,13 +10,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// live are the settings that take effect while the hub runs. Files that settings name are
-// read again.
-var live = []string{"auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
+// reloadable are the settings that Reload applies. The files that they name are read again.
+var reloadable = []string{"auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
 
-// Reload puts changed settings into force that can change while the hub runs, and tells the
-// agents concerned. The others are logged. After an error nothing has changed. Only one
-// goroutine may call it.
+// Reload applies the changed settings that are reloadable and notifies the agents concerned.
+// The others are logged. After an error nothing has changed. Only one goroutine may call it.
 func (s *Service) Reload(c config.Config) error {
 	if (c.Auth.Tokens == "") != (s.config.Auth.Tokens == "") {
 		return errors.New("auth.tokens: it cannot be set or removed while the hub runs: restart the hub")
@@ -37,7 +35,7 @@ func (s *Service) Reload(c config.Config) error {
 	s.loaded = c
 	var later []string
 	for _, key := range slices.Sorted(maps.Keys(now)) {
-		if before[key] != now[key] && !slices.Contains(live, key) {
+		if before[key] != now[key] && !slices.Contains(reloadable, key) {
 			later = append(later, key)
 		}
 	}

@@ -14,37 +14,72 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// secrets are the variables that agents are given when they join, by agent id; everyAgent's
-// are for all. They are in a file of their own because settings are shown. No error quotes
-// the file.
+// CheckFiles reads the files that settings name, as a start does.
+func CheckFiles(c config.Config) error {
+	_, tokens := readTokens(c.Auth.Tokens)
+	_, secrets := readSecrets(c.Coven.Secrets)
+	_, signing := readSigningSecrets(c.Parallax.Secrets)
+	return errors.Join(tokens, secrets, signing)
+}
+
+// readFile reads the file that a setting names.
+func readFile(setting, path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	var unread *fs.PathError
+	if errors.As(err, &unread) {
+		err = unread.Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w; name a YAML file that the hub may read", setting, path, err)
+	}
+	return data, nil
+}
+
+// readAgents reads a YAML file with a map of agents, without a path an empty one. No error
+// quotes the file, since it has secrets.
+func readAgents(setting, path string) (map[string]any, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := readFile(setting, path)
+	if err != nil {
+		return nil, err
+	}
+	all, err := config.ReadYAML(data)
+	if errors.Is(err, config.ErrManyDocuments) {
+		return nil, fmt.Errorf("%s: %s: %w", setting, path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s is not YAML%s", setting, path, placeOf(err))
+	}
+	return all, nil
+}
+
+var lineOfError = regexp.MustCompile(`line [0-9]+`)
+
+// placeOf returns the line number of a YAML error, without the content of the line.
+func placeOf(err error) string {
+	if line := lineOfError.FindString(err.Error()); line != "" {
+		return " in " + line
+	}
+	return ""
+}
+
+// secrets are the variables that Coven agents are given when they join, by agent id; those
+// of everyAgent are for all. They are in a file of their own because settings are shown.
 type secrets map[core.AgentID]map[string]string
 
 // everyAgent is not a valid agent id.
 const everyAgent = "*"
 
-// variableName is a valid name of an environment variable.
+// variableName matches the names of environment variables.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // readSecrets reads the secrets file: a map of agents, each with a map of variables.
-// Without a path there are no secrets.
 func readSecrets(path string) (secrets, error) {
-	if path == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(path)
+	all, err := readAgents("coven.secrets", path)
 	if err != nil {
-		var unread *fs.PathError
-		if errors.As(err, &unread) {
-			err = unread.Err
-		}
-		return nil, fmt.Errorf("coven.secrets: %s: %w; name a YAML file that the hub may read", path, err)
-	}
-	all, err := config.ReadYAML(data)
-	if errors.Is(err, config.ErrManyDocuments) {
-		return nil, fmt.Errorf("coven.secrets: %s: %w", path, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("coven.secrets: %s is not YAML%s", path, placeOf(err))
+		return nil, err
 	}
 	read := secrets{}
 	for agent, of := range all {
@@ -70,20 +105,41 @@ func readSecrets(path string) (secrets, error) {
 // of returns the variables of an agent: its own, and those of all agents that it does not
 // override.
 func (s secrets) of(agent core.AgentID) map[string]string {
-	told := maps.Clone(s[everyAgent])
-	if told == nil {
+	merged := maps.Clone(s[everyAgent])
+	if merged == nil {
 		return s[agent]
 	}
-	maps.Copy(told, s[agent])
-	return told
+	maps.Copy(merged, s[agent])
+	return merged
 }
 
-var lineOfError = regexp.MustCompile(`line [0-9]+`)
+// minSecretBytes is the minimum length of a signing secret, so that it cannot be guessed from
+// a signature.
+const minSecretBytes = 16
 
-// placeOf is the line of a YAML error, without what the line says.
-func placeOf(err error) string {
-	if line := lineOfError.FindString(err.Error()); line != "" {
-		return " in " + line
+// signingSecrets are the secrets that Parallax agents sign messages with, by agent id.
+type signingSecrets map[core.AgentID][]byte
+
+// readSigningSecrets reads the file of signing secrets: a map of agents, each with its
+// secret.
+func readSigningSecrets(path string) (signingSecrets, error) {
+	all, err := readAgents("parallax.secrets", path)
+	if err != nil {
+		return nil, err
 	}
-	return ""
+	read := signingSecrets{}
+	for agent, secret := range all {
+		text, ok := secret.(string)
+		if !ok || core.CheckAgentID(core.AgentID(agent)) != nil {
+			return nil, fmt.Errorf("parallax.secrets: %s: want ids of agents, each with its secret in quotes", path)
+		}
+		if len(text) < minSecretBytes {
+			return nil, fmt.Errorf("parallax.secrets: %s: the secret of %q is short: want at least %d bytes", path, agent, minSecretBytes)
+		}
+		read[core.AgentID(agent)] = []byte(text)
+	}
+	return read, nil
 }
+
+// signingSecret returns the signing secret of an agent, nil if it has none.
+func (s *Service) signingSecret(id core.AgentID) []byte { return (*s.parallax.signing.Load())[id] }

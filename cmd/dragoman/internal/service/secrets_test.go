@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"os"
@@ -6,23 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-func TestTheSecretsOfAnAgentAreItsOwnAboveThoseOfAll(t *testing.T) {
-	all := secrets{"*": {"A": "1", "B": "2"}, "fold": {"B": "3", "C": "4"}}
-	if diff := cmp.Diff(map[string]string{"A": "1", "B": "3", "C": "4"}, all.of("fold")); diff != "" {
-		t.Errorf("fold (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"A": "1", "B": "2"}, all.of("other")); diff != "" {
-		t.Errorf("other (-want +got):\n%s", diff)
-	}
-	if got := (secrets)(nil).of("fold"); len(got) > 0 {
-		t.Errorf("got %v, want none where there are none", got)
-	}
+// checkFiles checks the files that changed default settings name.
+func checkFiles(change func(*config.Config)) error {
+	c := config.Local()
+	change(&c)
+	return service.CheckFiles(c)
 }
 
-func TestASecretThatCannotBeReadIsNotRepeated(t *testing.T) {
+func TestAnInvalidSecretsFileIsNotQuoted(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"an alias":         {"fold: {KEY: *hunter2}", "is not YAML"},
 		"no YAML":          {"fold:\n  KEY: x\n hunter2: y: z", "is not YAML in line"},
@@ -39,14 +34,35 @@ func TestASecretThatCannotBeReadIsNotRepeated(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := readSecrets(path)
+			err := checkFiles(func(c *config.Config) { c.Coven.Secrets = path })
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("got %v, want it to say %q and to repeat no secret", err, c.want)
+				t.Errorf("got %v, want %q and no secret", err, c.want)
 			}
 		})
 	}
-	_, err := readSecrets(filepath.Join(t.TempDir(), "none"))
+	err := checkFiles(func(c *config.Config) { c.Coven.Secrets = filepath.Join(t.TempDir(), "none") })
 	if err == nil || !strings.Contains(err.Error(), "name a YAML file that the hub may read") {
 		t.Errorf("no file: got %v, want what to do", err)
+	}
+}
+
+func TestAnInvalidSigningSecretsFileIsNotQuoted(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"no YAML":  {"a: *hunter2", "is not YAML"},
+		"a list":   {"- hunter2", "is not YAML"},
+		"no text":  {"a: [hunter2]", "want ids of agents, each with its secret in quotes"},
+		"no agent": {"\"*\": hunter2hunter2hunter2", "want ids of agents"},
+		"short":    {"a: hunter2", `the secret of "a" is short`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "secrets.yaml")
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := checkFiles(func(c *config.Config) { c.Parallax.Secrets = path })
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v, want %q and no secret", err, c.want)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,14 +25,22 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
+// Version is the version of the module that the program was built from.
+var Version = func() string {
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" && b.Main.Version != "(devel)" {
+		return b.Main.Version
+	}
+	return "dev"
+}()
+
 // Service is a running hub: the engine, its journal, its dialects and its listeners.
 type Service struct {
-	// config has the settings in force since the start, loaded those that were read last.
+	// config has the settings of the start, loaded those that were read last.
 	config, loaded config.Config
 	log            *slog.Logger
 	hub            *hub.Hub
 	journal        journal.Journal
-	// piJournal is where pi-server records commands; nil of a journal in memory.
+	// piJournal records the commands of pi-server; nil if the journal is in memory.
 	piJournal core.RecordLog
 	dir       *os.File // the lock of the data directory, or nil
 	tokens    access.Tokens
@@ -50,13 +59,13 @@ type Service struct {
 	servers  []*web.Server
 	bound    Addresses
 
-	ctx      context.Context //nolint:containedctx // it is the life of the service: connections end with it
+	ctx      context.Context //nolint:containedctx // connections end with the service
 	cancel   context.CancelCauseFunc
 	draining atomic.Bool
 	gate     sync.Mutex // between hold and Stop
 	stopping bool
-	conns    sync.WaitGroup // connections that the listeners handed over
-	loops    sync.WaitGroup // listeners, and what looks at the journal
+	conns    sync.WaitGroup // connections in goroutines of their own
+	loops    sync.WaitGroup // listeners, and watchJournal
 	failed   chan error     // the first listener that ended by itself
 }
 
@@ -112,18 +121,13 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		if s.socket, err = stdio.Listen(c.PiSocket, stdio.Options{Admit: s.files.admitted}); err != nil {
 			return fmt.Errorf("%s %s: %w", c.At("pi_socket"), c.PiSocket, err)
 		}
-		if s.bound.PiSocket, err = filepath.Abs(s.socket.Path()); err != nil { // who reads it may be elsewhere
+		if s.bound.PiSocket, err = filepath.Abs(s.socket.Path()); err != nil { // readers may have another working directory
 			return fmt.Errorf("%s %s: %w", c.At("pi_socket"), c.PiSocket, err)
 		}
 	}
-	if l := listeners["grpc_addr"]; l != nil {
-		s.bound.GRPC = l.Addr().String()
-	}
-	if l := listeners["http_addr"]; l != nil {
-		s.bound.HTTP = l.Addr().String()
-	}
-	if l := listeners["pi_addr"]; l != nil {
-		s.bound.Pi = l.Addr().String()
+	bound := map[string]*string{"grpc_addr": &s.bound.GRPC, "http_addr": &s.bound.HTTP, "pi_addr": &s.bound.Pi}
+	for key, l := range listeners {
+		*bound[key] = l.Addr().String()
 	}
 	s.listen(listeners)
 	s.loops.Go(s.watchJournal)
@@ -154,9 +158,9 @@ func (s *Service) Hub() *hub.Hub { return s.hub }
 // Failed gets the error of the first listener that ended by itself.
 func (s *Service) Failed() <-chan error { return s.failed }
 
-// Stop shuts the service down gracefully: peers are told, running tasks may finish until
-// ctx ends, then connections, listeners and journal are closed. It returns once nothing
-// runs any more.
+// Stop shuts the service down gracefully: peers are notified, running tasks may finish until
+// ctx ends, then connections, listeners and journal are closed. It returns once all
+// goroutines have ended.
 func (s *Service) Stop(ctx context.Context, reason string) error {
 	s.draining.Store(true)
 	var errs []error
@@ -171,7 +175,7 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	s.gate.Lock()
 	s.stopping = true
 	s.gate.Unlock()
-	errs = append(errs, s.sayGoodbye())
+	errs = append(errs, s.closeConns())
 	s.cancel(errors.New(reason))
 	s.conns.Wait()
 	for _, d := range Dialects() {
@@ -197,28 +201,28 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	return errors.Join(errs...)
 }
 
-// goodbyeTime is how long connections have to close in their own way, once the hub has
-// ended their sessions.
-const goodbyeTime = 3 * time.Second
+// closeTime is how long connections have to close by themselves after the hub has ended
+// their sessions.
+const closeTime = 3 * time.Second
 
-// sayGoodbye waits until the connections have closed by themselves, for at most
-// goodbyeTime.
-func (s *Service) sayGoodbye() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+// closeConns waits up to closeTime until the connections have closed by themselves, and then
+// closes the others.
+func (s *Service) closeConns() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	gone := make(chan struct{})
+	closed := make(chan struct{})
 	go func() {
-		defer close(gone)
+		defer close(closed)
 		s.conns.Wait()
 	}()
 	if s.grpc != nil {
 		err = s.grpc.Stop(ctx)
 	}
 	select {
-	case <-gone:
+	case <-closed:
 	case <-ctx.Done():
 		s.cancel(ctx.Err())
-		<-gone
+		<-closed
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"bufio"
@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// Who may open the socket is the user of the hub, and as much an operator as on stdin.
-func TestAClientOfTheUnixSocketOperatesTheHub(t *testing.T) {
+// Only the user of the hub can open the socket, and is an operator as on stdin.
+func TestAClientOfTheUnixSocketIsAnOperator(t *testing.T) {
 	c := config.Local()
 	c.PiSocket = filepath.Join(t.TempDir(), "pi.sock")
-	s, err := Start(t.Context(), c, slog.New(slog.DiscardHandler), nil)
+	s, err := service.Start(t.Context(), c, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package service
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -13,23 +11,19 @@ import (
 )
 
 // tokenKeys are the keys of a token in the file.
-const tokenKeys = "principal, sha256 and, where they are needed, expires and operator"
+const tokenKeys = "principal, sha256 and optionally expires and operator"
 
 // readTokens reads the token file: a list below tokens, each with a principal, the SHA-256
 // of the token and optionally an expiry and whether it is an operator's. Without a path
-// there are no tokens and the hub is open. No error quotes the file, since somebody may
-// have put a token into it.
+// there are no tokens and the hub is open. No error quotes the file, which may contain a
+// token by mistake.
 func readTokens(path string) ([]access.Token, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := readFile("auth.tokens", path)
 	if err != nil {
-		var unread *fs.PathError
-		if errors.As(err, &unread) {
-			err = unread.Err
-		}
-		return nil, fmt.Errorf("auth.tokens: %s: %w; name a YAML file that the hub may read", path, err)
+		return nil, err
 	}
 	var root map[string]any
 	if err := yaml.Unmarshal(data, &root); err != nil {
@@ -55,7 +49,7 @@ func readTokens(path string) ([]access.Token, error) {
 	return list, nil
 }
 
-// lineOfToken is the line on which a token of the list begins.
+// lineOfToken returns the line of a token of the list.
 func lineOfToken(data []byte, nth int) int {
 	var file struct{ Tokens []yaml.Node }
 	_ = yaml.Unmarshal(data, &file) // it has been read as YAML before

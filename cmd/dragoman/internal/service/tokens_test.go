@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"errors"
@@ -8,22 +8,22 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/core/access"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-func TestAHubWithTokensMayListenBeyondThisMachine(t *testing.T) {
+func TestAHubWithTokensMayListenOnAnyAddress(t *testing.T) {
 	c := config.Local()
 	c.HTTPAddr = "0.0.0.0:0"
-	if err := checkExposure(c); err == nil || !strings.Contains(err.Error(), "auth.tokens") {
+	if err := service.CheckListeners(c); err == nil || !strings.Contains(err.Error(), "auth.tokens") {
 		t.Errorf("got %v, want it refused, with what to do", err)
 	}
 	c.Auth.Tokens = "tokens.yaml"
-	if err := checkExposure(c); err != nil {
+	if err := service.CheckListeners(c); err != nil {
 		t.Errorf("got %v, want it allowed", err)
 	}
 }
 
-func TestAFileOfTokensThatCannotBeReadIsNotRepeated(t *testing.T) {
+func TestAnInvalidTokensFileIsNotQuoted(t *testing.T) {
 	const good = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 	for name, c := range map[string]struct{ text, want string }{
 		"no YAML":                        {"tokens:\n  x: y\n hunter2: y: z", "is not YAML in line"},
@@ -48,21 +48,13 @@ func TestAFileOfTokensThatCannotBeReadIsNotRepeated(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := readTokens(path)
+			err := checkFiles(func(c *config.Config) { c.Auth.Tokens = path })
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("got %v, want it to say %q and to repeat nothing", err, c.want)
+				t.Errorf("got %v, want %q and no token", err, c.want)
 			}
 		})
 	}
-	if _, err := readTokens(filepath.Join(t.TempDir(), "none")); err == nil || !errors.Is(err, os.ErrNotExist) {
+	if err := checkFiles(func(c *config.Config) { c.Auth.Tokens = filepath.Join(t.TempDir(), "none") }); err == nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: got %v, want that there is none", err)
-	}
-	path := filepath.Join(t.TempDir(), "tokens.yaml")
-	if err := os.WriteFile(path, []byte("tokens: [{principal: a, sha256: "+good+", expires: 2030-01-31T12:00:00Z}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	list, err := readTokens(path)
-	if err != nil || len(list) != 1 || list[0].Hash != access.HashOf("a") || list[0].Expires.Year() != 2030 {
-		t.Errorf("got %+v and %v, want the token of a until 2030", list, err)
 	}
 }

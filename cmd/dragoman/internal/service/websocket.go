@@ -14,15 +14,15 @@ func webSocketLink(c config.WebSocket) link.Options {
 	return link.Options{PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, WriteTimeout: c.WriteTimeout}
 }
 
-// upgrade upgrades a request to a WebSocket, or answers it and returns nil. A hub that is
-// stopping upgrades none.
+// upgrade upgrades a request to a WebSocket, or answers it and returns nil. A stopping hub
+// upgrades none.
 func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOptions) *ws.Conn {
 	if s.draining.Load() {
 		plainText(w, http.StatusServiceUnavailable, "Server is shutting down\n") // as pi clients know it
 		return nil
 	}
 	if o.Hosts, o.Origins = s.config.Hosts, s.config.Origins; len(o.Hosts) > 0 {
-		o.Hosts = append(slices.Clip(o.Hosts), "localhost", "127.0.0.1", "::1") // they go without saying
+		o.Hosts = append(slices.Clip(o.Hosts), "localhost", "127.0.0.1", "::1") // always allowed
 	}
 	conn, err := ws.Accept(w, r, o)
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOpt
 	return conn
 }
 
-// hold serves a WebSocket in its own goroutine, so that what the HTTP server holds for the
-// request is freed. Stop waits for it.
+// hold serves a WebSocket in its own goroutine, so that the HTTP server can free the
+// request. Stop waits for it.
 func (s *Service) hold(serve func()) {
 	s.gate.Lock()
 	stopping := s.stopping
@@ -42,6 +42,6 @@ func (s *Service) hold(serve func()) {
 	}
 	s.gate.Unlock()
 	if stopping {
-		serve() // the context has ended: the peer is told, and that is all
+		serve() // the context has ended: only tells the peer
 	}
 }

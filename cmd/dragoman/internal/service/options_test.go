@@ -1,0 +1,151 @@
+package service
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/access"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
+)
+
+func TestTheSettingsOfPiReachItsServer(t *testing.T) {
+	t.Setenv("HOME", "/home/kit")
+	breaker := func(failures int, window time.Duration) command.Breaker {
+		return command.Breaker{Failures: failures, Window: window, Open: 30 * time.Second, Trials: 2}
+	}
+	standard := pi.Options{
+		Commands: command.Options{
+			MaxPending: 100, MaxInFlight: 10_000, InFlightBytes: 256 << 20,
+			Rates:          command.Rates{All: -1, Client: 1000, Session: 100, Server: 100, Answers: 60},
+			CommandTimeout: 30 * time.Second, DependencyTimeout: 30 * time.Second, MaxOutcomes: 2000, OutcomeBytes: 64 << 20, KeyTTL: 600 * time.Second, PromptTimeout: 300 * time.Second,
+		},
+		MaxMessageBytes: 10 << 20, MaxSessions: 100, AllSessions: 10_000, MaxConnections: 1000, SessionLifetime: 24 * time.Hour,
+		Breakers: command.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},
+		Retries:  3, RetryDelay: 2 * time.Second, CompactAt: 87, MaxFileBytes: 64 << 20,
+		SessionDir: "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
+	}
+	off := standard
+	off.Commands.Rates = command.Rates{All: -1, Client: -1, Session: -1, Server: -1, Answers: -1}
+	off.Breakers = command.Breakers{Agent: breaker(-1, time.Minute), BashSession: breaker(-1, 2*time.Minute), BashAll: breaker(-1, 2*time.Minute)}
+	off.SessionLifetime, off.CompactAt, off.Bash = -1, -1, true
+	off.SessionDir = ""
+	const without = `pi: {rates: {all: 0, client: 0, session: 0, server: 0, answers: 0}, session_lifetime: 0s, compact_at: 0, bash: true, session_dir: "",
+  breakers: {agent_failures: 0, session_failures: 0, bash_failures: 0}}`
+	for yaml, want := range map[string]pi.Options{"": standard, without: off} {
+		c, err := configOf(t, yaml, []string{"DRAGOMAN_PI_SESSION_ROOTS=~/.pi/agent/sessions,/srv/pi", "DRAGOMAN_PI_EXPORT_DIRS=/srv/pages"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, piOptions(c.Pi, pi.Options{}), cmpopts.EquateComparable(), cmpopts.IgnoreFields(pi.Options{}, "Log", "Link"), cmpopts.IgnoreFields(command.Options{}, "Journal")); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", yaml, diff)
+		}
+	}
+}
+
+// configOf reads settings from YAML and the environment.
+func configOf(t *testing.T, yaml string, environ []string) (config.Config, error) {
+	t.Helper()
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	path := filepath.Join(t.TempDir(), "dragoman.yaml")
+	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.Parse([]string{"--config", path}); err != nil {
+		t.Fatal(err)
+	}
+	return config.Load(fs, environ)
+}
+
+func TestTheMCPEndpointIsReachableForTheAgent(t *testing.T) {
+	at := func(addr string) net.Addr {
+		a, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for _, tt := range []struct{ bound, to, from, want string }{
+		{"127.0.0.1:8080", "127.0.0.1:50051", "127.0.0.1:40000", "http://127.0.0.1:8080/mcp"},
+		{"127.0.0.1:8080", "192.0.2.1:50051", "192.0.2.1:40000", "http://127.0.0.1:8080/mcp"},
+		{"127.0.0.1:8080", "192.0.2.1:50051", "192.0.2.9:40000", ""},
+		{"192.0.2.1:8080", "192.0.2.1:50051", "192.0.2.9:40000", "http://192.0.2.1:8080/mcp"},
+		{"0.0.0.0:8080", "192.0.2.1:50051", "192.0.2.9:40000", "http://192.0.2.1:8080/mcp"},
+		{"0.0.0.0:8080", "127.0.0.1:50051", "127.0.0.1:40000", "http://127.0.0.1:8080/mcp"},
+		{"0.0.0.0:8080", "[2001:db8::1]:50051", "[2001:db8::9]:40000", ""},
+		{"0.0.0.0:8080", "[::1]:50051", "[::1]:40000", "http://127.0.0.1:8080/mcp"},
+		{"[::]:8080", "192.0.2.1:50051", "192.0.2.9:40000", "http://192.0.2.1:8080/mcp"},
+		{"[::]:8080", "[2001:db8::1]:50051", "[2001:db8::9]:40000", "http://[2001:db8::1]:8080/mcp"},
+		{"[::]:8080", "[fe80::1%eth0]:50051", "[fe80::9%eth0]:40000", "http://[fe80::1%25eth0]:8080/mcp"},
+		{"", "127.0.0.1:50051", "127.0.0.1:40000", ""},
+	} {
+		if got := endpoint(tt.bound, at(tt.to), at(tt.from)); got != tt.want {
+			t.Errorf("HTTP at %q, gRPC at %s, from %s: got %q, want %q", tt.bound, tt.to, tt.from, got, tt.want)
+		}
+	}
+	if got := endpoint("[::]:8080", nil, nil); got != "" {
+		t.Errorf("without a peer: got %q, want none", got)
+	}
+}
+
+func TestTheLoggedPathHasNoToken(t *testing.T) {
+	for path, want := range map[string]string{"/mcp/secret": "/mcp/…", "/mcp": "/mcp", "/v1/tasks": "/v1/tasks"} {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://localhost"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := pathOf(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestTheDocumentationListsTheReloadableSettings(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "Taken over at once are")
+	text, _, _ = strings.Cut(text, "What else changed")
+	for _, setting := range reloadable {
+		if !strings.Contains(text, "`"+setting+"`") {
+			t.Errorf("docs/operations.md: got %q, want %s in what SIGHUP applies", text, setting)
+		}
+	}
+}
+
+func TestTheSecretsOfAnAgentOverrideThoseOfAll(t *testing.T) {
+	all := secrets{"*": {"A": "1", "B": "2"}, "fold": {"B": "3", "C": "4"}}
+	if diff := cmp.Diff(map[string]string{"A": "1", "B": "3", "C": "4"}, all.of("fold")); diff != "" {
+		t.Errorf("fold (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"A": "1", "B": "2"}, all.of("other")); diff != "" {
+		t.Errorf("other (-want +got):\n%s", diff)
+	}
+	if got := (secrets)(nil).of("fold"); len(got) > 0 {
+		t.Errorf("got %v, want none", got)
+	}
+}
+
+func TestATokensFileIsRead(t *testing.T) {
+	const good = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(path, []byte("tokens: [{principal: a, sha256: "+good+", expires: 2030-01-31T12:00:00Z}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := readTokens(path)
+	if err != nil || len(list) != 1 || list[0].Hash != access.HashOf("a") || list[0].Expires.Year() != 2030 {
+		t.Errorf("got %+v and %v, want the token of a until 2030", list, err)
+	}
+}
