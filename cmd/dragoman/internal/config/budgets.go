@@ -15,11 +15,11 @@ type Budget struct {
 	Requester string `json:"requester,omitempty"`
 	Thread    string `json:"thread,omitempty"`
 	Tokens    int64  `json:"tokens"`
-	// Per is "day", which "" is too, or "total".
+	// Per is "day" or "total"; "" means day.
 	Per string `json:"per,omitempty"`
 }
 
-// limit is the limit in the words of the engine.
+// limit returns the budget as the engine has it.
 func (b Budget) limit() usage.Budget {
 	l := usage.Budget{By: usage.ByAgent, Key: b.Agent, Tokens: b.Tokens, Per: usage.Period(cmp.Or(b.Per, string(usage.Daily)))}
 	switch {
@@ -31,7 +31,7 @@ func (b Budget) limit() usage.Budget {
 	return l
 }
 
-// String says the limit in words.
+// String describes the budget: "agent ben: 100000 tokens a day".
 func (b Budget) String() string {
 	l := b.limit()
 	who, per := fmt.Sprintf("%s %s", l.By, l.Key), "a day"
@@ -44,10 +44,10 @@ func (b Budget) String() string {
 	return fmt.Sprintf("%s: %d tokens %s", who, l.Tokens, per)
 }
 
-// Budgets are the limits on what may be spent.
+// Budgets are all budgets.
 type Budgets []Budget
 
-// String says every limit in words.
+// String describes all budgets.
 func (b Budgets) String() string {
 	var all []string
 	for _, one := range b {
@@ -56,7 +56,7 @@ func (b Budgets) String() string {
 	return strings.Join(all, "; ")
 }
 
-// Limits are the limits in the words of the engine.
+// Limits returns the budgets as the engine has them.
 func (b Budgets) Limits() []usage.Budget {
 	var all []usage.Budget
 	for _, one := range b {
@@ -65,13 +65,13 @@ func (b Budgets) Limits() []usage.Budget {
 	return all
 }
 
-// budgetsWanted says what the setting allows.
+// budgetsWanted describes the values that the setting accepts.
 const budgetsWanted = `a list such as [{agent: ben, tokens: 100000, per: day}]: each with one of agent, requester and thread ("*" for each on its own), tokens, and per (day or total)`
 
-// mostTokens is the largest limit.
-const mostTokens = 1_000_000_000_000_000
+// maxTokens is the largest budget.
+const maxTokens = 1_000_000_000_000_000
 
-// readBudgets reads a list of limits, or text that is one in YAML.
+// readBudgets reads a list of budgets, or YAML text with one.
 func readBudgets(raw any) (Budgets, bool) {
 	if text, is := raw.(string); is {
 		m, err := ReadYAML([]byte("budgets: " + text))
@@ -97,16 +97,16 @@ func readBudgets(raw any) (Budgets, bool) {
 	return all, true
 }
 
-// readBudget reads one limit.
+// readBudget reads one budget.
 func readBudget(item any) (b Budget, ok bool) {
 	m, ok := item.(map[string]any)
-	whose := 0
+	owners := 0
 	for key, value := range m {
 		text, isText := value.(string)
 		switch key {
 		case "agent", "requester", "thread":
 			*map[string]*string{"agent": &b.Agent, "requester": &b.Requester, "thread": &b.Thread}[key] = text
-			whose++
+			owners++
 			ok = ok && text != ""
 		case "tokens":
 			var whole bool
@@ -119,5 +119,5 @@ func readBudget(item any) (b Budget, ok bool) {
 			ok = false
 		}
 	}
-	return b, ok && whose == 1 && 1 <= b.Tokens && b.Tokens <= mostTokens
+	return b, ok && owners == 1 && 1 <= b.Tokens && b.Tokens <= maxTokens
 }

@@ -1,4 +1,4 @@
-package config
+package config_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -16,9 +17,9 @@ func TestBudgetsAreReadFromTheFileAndTheEnvironment(t *testing.T) {
 		{By: usage.ByThread, Key: "th", Tokens: 1_000_000, Per: usage.Daily},
 	}
 	const list = "[{agent: ben, tokens: 100000, per: day}, {requester: '*', tokens: 5, per: total}, {thread: th, tokens: 1e6}]"
-	for name, load := range map[string]func() (Config, error){
-		"the file": func() (Config, error) { return configOf(t, "budgets: "+list, nil) },
-		"the environment": func() (Config, error) {
+	for name, load := range map[string]func() (config.Config, error){
+		"the file": func() (config.Config, error) { return configOf(t, "budgets: "+list, nil) },
+		"the environment": func() (config.Config, error) {
 			return configOf(t, "budgets: [{agent: x, tokens: 1}]", []string{"DRAGOMAN_BUDGETS=" + list})
 		},
 	} {
@@ -34,16 +35,16 @@ func TestBudgetsAreReadFromTheFileAndTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestABudgetThatCannotBeIsRefusedWithWhatIsAllowed(t *testing.T) {
+func TestAnInvalidBudgetIsRefusedWithTheAllowedForm(t *testing.T) {
 	for _, list := range []string{
 		"ben", "[ben]", "[{agent: ben}]", "[{tokens: 1}]", "[{agent: ben, requester: ana, tokens: 1}]", "[{agent: '', tokens: 1}]",
 		"[{agent: ben, tokens: 0}]", "[{agent: ben, tokens: -1}]", "[{agent: ben, tokens: 1.5}]", "[{agent: ben, tokens: many}]",
 		"[{agent: ben, tokens: 1e300}]", "[{agent: ben, tokens: .inf}]", "[{agent: ben, tokens: 1, per: week}]", "[{agent: ben, tokens: 1, of: day}]",
 		"[{agent: [ben], tokens: 1}]", "[{1: ben}]", "3",
 	} {
-		for _, load := range []func() (Config, error){
-			func() (Config, error) { return configOf(t, "budgets: "+list, nil) },
-			func() (Config, error) { return configOf(t, "", []string{"DRAGOMAN_BUDGETS=" + list}) },
+		for _, load := range []func() (config.Config, error){
+			func() (config.Config, error) { return configOf(t, "budgets: "+list, nil) },
+			func() (config.Config, error) { return configOf(t, "", []string{"DRAGOMAN_BUDGETS=" + list}) },
 		} {
 			c, err := load()
 			if err == nil || !strings.Contains(err.Error(), "want a list such as [{agent: ben, tokens: 100000, per: day}]") {

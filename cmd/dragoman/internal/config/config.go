@@ -4,12 +4,12 @@ import (
 	"time"
 )
 
-// Config are the settings of a hub. What a setting is called, its default, what it is for
-// and what it allows stand beside the fields, in the settings methods. A flag wins over the
-// environment, which wins over the file, which wins over the default.
+// Config has the settings of a hub. The settings methods next to the fields declare the name,
+// the default, the description and the limits of each. A flag takes precedence over the
+// environment, the environment over the file, and the file over the default.
 type Config struct {
-	// Places are where the settings stand that do not have their default.
-	Places origins
+	// Places are the origins, by key, of the settings that are set.
+	Places map[string]Origin
 
 	GRPCAddr, HTTPAddr, PiAddr, PiSocket string
 	DataDir, ReadyFile                   string
@@ -34,7 +34,7 @@ type Config struct {
 	MCP       MCP
 }
 
-// settings lists every setting once, in the order of the documentation.
+// settings declares every setting once, in the order of the documentation.
 func (c *Config) settings() *table {
 	t := &table{}
 	const freePort = " Port 0 picks a free one, an empty text disables the listener."
@@ -69,10 +69,10 @@ func (c *Config) settings() *table {
 	return t
 }
 
-// Auth says who may connect.
+// Auth are the settings of authentication.
 type Auth struct {
-	// Tokens is the path of the file: what stands in it is no setting, so that nothing
-	// shows it.
+	// Tokens is the path of the tokens file. The tokens are not settings, so that they are
+	// never shown.
 	Tokens string
 }
 

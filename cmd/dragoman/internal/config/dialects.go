@@ -2,11 +2,10 @@ package config
 
 import "time"
 
-// longest is the most that a deadline, or a wait of a client, may be set to.
-const longest = 168 * time.Hour
+// maxWait is the maximum of a deadline, and of a wait of a client.
+const maxWait = 168 * time.Hour
 
-// In each dialect KeepTasks says whether what was asked runs on when its requester has
-// gone.
+// In each dialect KeepTasks keeps tasks running whose requester has disconnected.
 
 // Coven are the settings of the Coven dialect.
 type Coven struct {
@@ -15,14 +14,14 @@ type Coven struct {
 	KeepTasks                              bool
 	Remember                               time.Duration
 	ToolCalls                              int
-	// Secrets is the path of the file: what stands in it is no setting, so that nothing
-	// shows it.
+	// Secrets is the path of the secrets file. The secrets are not settings, so that they are
+	// never shown.
 	Secrets string
 }
 
 func (c *Coven) settings(t *table) {
 	add(t, "max_concurrent", &c.MaxConcurrent, 1, "Number of requests that a Coven agent gets at a time.").atLeast(1)
-	add(t, "deadline", &c.Deadline, 600*time.Second, "Default deadline of what a Coven agent or client asks.").noLonger(longest)
+	add(t, "deadline", &c.Deadline, 600*time.Second, "Default deadline of what a Coven agent or client asks.").noLonger(maxWait)
 	add(t, "register_timeout", &c.RegisterTimeout, 30*time.Second, "Time that a new stream has to register.")
 	add(t, "orphan_grace", &c.OrphanGrace, 2*time.Second, "Silence after session_orphaned after which a request counts as lost.")
 	add(t, "keep_tasks", &c.KeepTasks, false, "Keep a task that an agent asked for with agent_ask running when the agent disconnects. Delegated tasks always keep running.")
@@ -37,14 +36,14 @@ type Parallax struct {
 	MessageBytes                   int
 	MessagesPerSecond              int
 	KeepTasks                      bool
-	// Secrets is the path of the file with what agents sign with, which nothing shows.
+	// Secrets is the path of the file of signing secrets.
 	Secrets           string
 	RequireSignatures bool
 	WebhookTargets    string
 }
 
 func (p *Parallax) settings(t *table) {
-	add(t, "task_timeout", &p.TaskTimeout, 30*time.Second, "Default deadline of what a Parallax agent asks; sent to agents as taskTimeout.").noLonger(longest)
+	add(t, "task_timeout", &p.TaskTimeout, 30*time.Second, "Default deadline of what a Parallax agent asks; sent to agents as taskTimeout.").noLonger(maxWait)
 	add(t, "heartbeat_interval", &p.HeartbeatInterval, 10*time.Second, "Time between two heartbeats of an agent.")
 	add(t, "message_bytes", &p.MessageBytes, 1_000_000, "Maximum size of a message.").bytes().atLeast(1024)
 	add(t, "messages_per_second", &p.MessagesPerSecond, 100, "Maximum rate at which an agent's messages are read, after a burst. 0 or -1 sets no limit.").atLeast(-1)
@@ -64,8 +63,8 @@ type ACP struct {
 }
 
 func (a *ACP) settings(t *table) {
-	add(t, "deadline", &a.Deadline, 30*time.Second, "Default deadline of a query.").noLonger(longest)
-	add(t, "delegate_deadline", &a.DelegateDeadline, time.Hour, "Default deadline of a delegate.").noLonger(longest)
+	add(t, "deadline", &a.Deadline, 30*time.Second, "Default deadline of a query.").noLonger(maxWait)
+	add(t, "delegate_deadline", &a.DelegateDeadline, time.Hour, "Default deadline of a delegate.").noLonger(maxWait)
 	add(t, "envelope_bytes", &a.EnvelopeBytes, 1_000_000, "Maximum size of an envelope.").bytes().atLeast(1024)
 	add(t, "keep_results", &a.KeepResults, 10*time.Minute, "How long a late result waits for a requester that is disconnected, and every message for an HTTP peer that does not read.")
 	add(t, "keep_ids", &a.KeepIDs, 300*time.Second, "How long a repeated envelope id is recognised and not acted on again.")
@@ -81,15 +80,14 @@ type REST struct {
 }
 
 func (r *REST) settings(t *table) {
-	add(t, "deadline", &r.Deadline, 300*time.Second, "Default deadline of a task.").noLonger(longest)
+	add(t, "deadline", &r.Deadline, 300*time.Second, "Default deadline of a task.").noLonger(maxWait)
 	add(t, "body_bytes", &r.BodyBytes, 1_000_000, "Maximum size of a request body.").bytes().atLeast(1024)
 	add(t, "keep_tasks", &r.KeepTasks, true, "Keep a task running when the client that waits for it or reads it disconnects, unless its request says otherwise (keep).")
 }
 
 // MCP are the settings of the MCP endpoint.
 type MCP struct {
-	// Endpoint is the address that agents are told, where it is not that of the HTTP
-	// listener.
+	// Endpoint is the URL that agents get instead of that of the HTTP listener.
 	Endpoint              string
 	Deadline, CallTimeout time.Duration
 	BodyBytes, Calls      int
@@ -97,8 +95,8 @@ type MCP struct {
 
 func (m *MCP) settings(t *table) {
 	add(t, "endpoint", &m.Endpoint, "", "URL of the MCP endpoint as agents reach it, such as https://hub.example.com/mcp. Empty gives agents the address of the HTTP listener.").matching(`^(https?://.+)?$`)
-	add(t, "deadline", &m.Deadline, 600*time.Second, "Default deadline of a request without a token.").noLonger(longest)
-	add(t, "call_timeout", &m.CallTimeout, time.Hour, "Maximum duration of one tool call.").noLonger(longest)
+	add(t, "deadline", &m.Deadline, 600*time.Second, "Default deadline of a request without a token.").noLonger(maxWait)
+	add(t, "call_timeout", &m.CallTimeout, time.Hour, "Maximum duration of one tool call.").noLonger(maxWait)
 	add(t, "body_bytes", &m.BodyBytes, 1_000_000, "Maximum size of a message.").bytes().atLeast(1024)
 	add(t, "calls", &m.Calls, 64, "Maximum number of concurrent tool calls per token, and of all clients without one.").atLeast(1)
 }

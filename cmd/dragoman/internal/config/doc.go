@@ -1,6 +1,6 @@
-// Package config holds the settings of a hub: what can be set, what it is by default,
-// and what a YAML file, the environment and the command line say of it.
+// Package config holds the settings of a hub: their names, defaults and limits, and how a YAML
+// file, the environment and the command line set them.
 //
-// [Load] reads them from everywhere and refuses what is not allowed, in one line that
-// names the place. Config has a field for each setting.
+// [Load] reads them from all sources and refuses invalid ones in one line that names the
+// origin. Config has a field for each setting.
 package config

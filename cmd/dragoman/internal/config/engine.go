@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Journal says where tasks are recorded and for how long.
+// Journal are the settings of the journal.
 type Journal struct {
 	Sync, NATSURL, Name string
 	Age                 time.Duration
@@ -19,7 +19,7 @@ func (j *Journal) settings(t *table) {
 	add(t, "lag", &j.Lag, 200*time.Millisecond, "Journal delay above which the end of a task is reported only after it is recorded. With 0s every end is recorded first.").noShorter(0)
 }
 
-// Usage says for how long the usage of tokens is kept.
+// Usage are the limits of the token usage that is kept.
 type Usage struct {
 	Age   time.Duration
 	Bytes int64
@@ -30,9 +30,9 @@ func (u *Usage) settings(t *table) {
 	add(t, "bytes", &u.Bytes, 64<<20, "Maximum size of the usage that is kept. All of it is read at start.").bytes().atLeast(1 << 20)
 }
 
-// Limits are the numbers of the engine: see hub.Limits.
+// Limits are the limits of the engine: see hub.Limits.
 type Limits struct {
-	Memory                           int64 // what GOMEMLIMIT is set from
+	Memory                           int64 // sets GOMEMLIMIT
 	Hops, QueueLength, Retries       int
 	CancelGrace, SlotGrace           time.Duration
 	Disconnect                       string

@@ -101,9 +101,9 @@ func shownDefault(s *Setting) string {
 		}
 	case time.Duration:
 		if v >= 24*time.Hour {
-			return fmt.Sprintf("`%s` (%.0f days)", inShort(v), v.Hours()/24)
+			return fmt.Sprintf("`%s` (%.0f days)", shortTime(v), v.Hours()/24)
 		}
-		return "`" + inShort(v) + "`"
+		return "`" + shortTime(v) + "`"
 	case int:
 		return shownNumber(s, int64(v))
 	case int64:
@@ -225,10 +225,10 @@ func schemaOf(s *Setting) object {
 		// JSON Schema has no words for the bounds of a time.
 		o = object{{"type", "string"}, {"pattern", timePattern}}
 		if s.shortest != 1 {
-			o = append(o, member{"x-least", inShort(s.shortest)})
+			o = append(o, member{"x-least", shortTime(s.shortest)})
 		}
 		if s.longest != math.MaxInt64 {
-			o = append(o, member{"x-most", inShort(s.longest)})
+			o = append(o, member{"x-most", shortTime(s.longest)})
 		}
 	case Budgets:
 		o = object{{"type", "array"}, {"items", schemaOfBudget()}}
@@ -247,7 +247,7 @@ func schemaOf(s *Setting) object {
 	s.reset()
 	standard := s.plain()
 	if d, ok := s.standard.(time.Duration); ok {
-		standard = inShort(d)
+		standard = shortTime(d)
 	}
 	return append(o, member{"description", s.Description}, member{"default", standard})
 }
@@ -264,7 +264,7 @@ func schemaOfBudget() object {
 			{"agent", whose("Agent")},
 			{"requester", whose("Requester")},
 			{"thread", whose("Thread")},
-			{"tokens", object{{"type", "integer"}, {"minimum", 1}, {"maximum", mostTokens}, {"description", "Number of tokens that may be used: input, output and thinking."}}},
+			{"tokens", object{{"type", "integer"}, {"minimum", 1}, {"maximum", maxTokens}, {"description", "Number of tokens that may be used: input, output and thinking."}}},
 			{"per", object{{"type", "string"}, {"enum", []string{"day", "total"}}, {"description", "day (UTC) or total. The default is day."}}},
 		}},
 		{"required", []string{"tokens"}},

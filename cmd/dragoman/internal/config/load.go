@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
-// VariablePrefix is what the name of every environment variable of ours begins with.
+// VariablePrefix is the prefix of all environment variables of the program.
 const VariablePrefix = "DRAGOMAN_"
 
 // clientVariables are read by the commands that talk to a hub.
@@ -27,20 +27,18 @@ var clientVariables = []string{"DRAGOMAN_HUB", "DRAGOMAN_TOKEN", "DRAGOMAN_CONFI
 func AddFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "YAML `file` with the settings")
 	for _, s := range All() {
-		switch standard := s.standard.(type) {
-		case bool:
-			if s.Flag != "" {
-				fs.Bool(s.Flag, standard, s.usage())
-			}
-		default:
-			if s.Flag != "" {
-				fs.String(s.Flag, fmt.Sprint(standard), s.usage())
-			}
+		if s.Flag == "" {
+			continue
+		}
+		if standard, is := s.standard.(bool); is {
+			fs.Bool(s.Flag, standard, s.usage())
+		} else {
+			fs.String(s.Flag, fmt.Sprint(s.standard), s.usage())
 		}
 	}
 }
 
-// usage is the description as the help text of a flag.
+// usage returns the description as the help text of a flag.
 func (s *Setting) usage() string {
 	text := []rune(strings.TrimSuffix(s.Description, "."))
 	if unicode.IsLower(text[1]) {
@@ -55,15 +53,15 @@ func (s *Setting) usage() string {
 	return "`" + s.Placeholder + "`: " + string(text)
 }
 
-// source is a place where settings come from.
+// source is a place that settings come from.
 type source struct {
 	read func() (map[string]any, error)
-	// place is where a setting stands in it.
+	// place returns the origin of a setting in it.
 	place func(key string) Origin
 }
 
-// Load reads the settings from everywhere. An error is one line that names the place, the
-// setting, what was given and what is allowed.
+// Load reads the settings from all sources. An error is one line that names the origin, the
+// setting, the given value and the allowed ones.
 func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	if err := CheckVariables(environ); err != nil {
 		return Config{}, err
@@ -72,7 +70,8 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	path, _ := fs.GetString("config")
 	named := Origin{name: "--config"}
 	if path == "" {
-		path, named.name = valueOf(environ, VariablePrefix+"CONFIG"), VariablePrefix+"CONFIG"
+		named.name = VariablePrefix + "CONFIG"
+		path, _ = lookup(environ, named.name)
 	}
 	if path != "" {
 		path, err := ExpandHome(path)
@@ -81,7 +80,7 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 		}
 		sources = append([]source{fromFile(path, named)}, sources...)
 	}
-	c := Config{Places: origins{}}
+	c := Config{Places: map[string]Origin{}}
 	settings := c.settings()
 	for _, s := range *settings.all {
 		s.reset()
@@ -110,7 +109,8 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	return c, settings.expandPaths(c.At)
 }
 
-// DefaultJournalBytes is the default of journal.bytes, which depends on where the journal is.
+// DefaultJournalBytes returns the default of journal.bytes, which depends on where the journal
+// is.
 func (c Config) DefaultJournalBytes() int64 {
 	if c.DataDir == "" && c.Journal.NATSURL == "" {
 		return journal.MemoryBytes
@@ -118,8 +118,8 @@ func (c Config) DefaultJournalBytes() int64 {
 	return journal.Retention{}.Or().Bytes
 }
 
-// expandPaths puts the home directory in the place of ~ in the paths of settings. Those
-// of pi are shown as they were written, and expanded where they are used.
+// expandPaths replaces ~ by the home directory in paths. Those of pi are expanded where they
+// are used.
 func (t *table) expandPaths(at func(key string) Origin) (err error) {
 	for _, s := range *t.all {
 		if path, ok := s.field.(*string); ok && s.isPath {
@@ -131,16 +131,16 @@ func (t *table) expandPaths(at func(key string) Origin) (err error) {
 	return nil
 }
 
-// Default is what a hub has when nothing is set.
+// Default returns the settings of a hub for which nothing is set.
 func Default() Config {
 	c, err := Load(pflag.NewFlagSet("", pflag.ContinueOnError), nil)
 	if err != nil {
-		panic(err) // a test reads them
+		panic(err) // the defaults are tested
 	}
 	return c
 }
 
-// Local is a hub on free ports of this machine that remembers nothing beyond its end.
+// Local returns the settings of a hub on free local ports that stores nothing on disk.
 func Local() Config {
 	c := Default()
 	c.GRPCAddr, c.HTTPAddr, c.PiAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -148,7 +148,7 @@ func Local() Config {
 	return c
 }
 
-// fromFile is a file of settings; named is where its path stands.
+// fromFile is a settings file; named is the origin of its path.
 func fromFile(path string, named Origin) source {
 	place := func(key string) Origin { return Origin{path, key} }
 	return source{place: place, read: func() (map[string]any, error) {
@@ -172,8 +172,8 @@ func fromFile(path string, named Origin) source {
 	}}
 }
 
-// flatten puts everything in a nested map that is no map itself into another, by its dotted
-// name, and returns a name that is there twice.
+// flatten copies the leaves of a nested map into another, by their dotted names, and returns a
+// name that occurs twice.
 func flatten(prefix string, m, into map[string]any) (twice string) {
 	for name, value := range m {
 		if inner, ok := value.(map[string]any); ok {
@@ -192,10 +192,8 @@ func fromEnviron(environ []string) source {
 	return source{place: func(key string) Origin { return Origin{name: Variable(key)} }, read: func() (map[string]any, error) {
 		values := map[string]any{}
 		for _, s := range All() {
-			for _, v := range environ {
-				if name, value, _ := strings.Cut(v, "="); name == Variable(s.Key) {
-					values[s.Key] = value
-				}
+			if value, set := lookup(environ, Variable(s.Key)); set {
+				values[s.Key] = value
 			}
 		}
 		return values, nil
@@ -214,7 +212,7 @@ func fromFlags(fs *pflag.FlagSet) source {
 	}}
 }
 
-// CheckVariables refuses variables of ours that nothing reads.
+// CheckVariables refuses unknown variables with VariablePrefix.
 func CheckVariables(environ []string) error {
 	known := slices.Clone(clientVariables)
 	for _, s := range All() {
@@ -226,7 +224,7 @@ func CheckVariables(environ []string) error {
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
 		if bare, ours := strings.CutPrefix(name, VariablePrefix); ours && !slices.Contains(known, bare) {
-			// The prefix that all share says nothing about which one is meant.
+			// Without the common prefix, which would make all names similar.
 			near := suggest.Nearest(bare, known)
 			if near == "" {
 				return fmt.Errorf("unknown variable %s: 'dragoman check' without it lists all there are", name)
@@ -237,21 +235,22 @@ func CheckVariables(environ []string) error {
 	return nil
 }
 
-// WithoutVariables is an environment without what sets anything of a hub.
+// WithoutVariables returns an environment without the variables of the program.
 func WithoutVariables(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, VariablePrefix) })
 }
 
-// Variable is the name of the environment variable of a setting.
+// Variable returns the environment variable of a setting.
 func Variable(key string) string {
 	return VariablePrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-func valueOf(environ []string, name string) string {
+// lookup returns the last value of a variable, and whether it is set.
+func lookup(environ []string, name string) (value string, set bool) {
 	for _, v := range environ {
-		if n, value, ok := strings.Cut(v, "="); ok && n == name {
-			return value
+		if n, text, _ := strings.Cut(v, "="); n == name {
+			value, set = text, true
 		}
 	}
-	return ""
+	return value, set
 }

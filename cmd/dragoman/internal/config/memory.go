@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// halfOfMemory is the default of limits.memory: half of what the machine has, or of what
-// the control group of the process is allowed if that is less; 0 where neither is told.
-// root is the root of the file system.
+// halfOfMemory returns the default of limits.memory: half of the memory of the machine, or of
+// the control group's limit if that is lower; 0 if neither is known. root is the root of the
+// file system.
 func halfOfMemory(root fs.FS) int64 {
 	least := machineMemory(root)
 	for _, limit := range cgroupLimits(root) {
@@ -22,9 +22,9 @@ func halfOfMemory(root fs.FS) int64 {
 	return least / 2
 }
 
-// machineMemory is how much memory Linux says the machine has, or 0.
+// machineMemory returns the memory of a Linux machine, or 0.
 func machineMemory(root fs.FS) int64 {
-	b, _ := fs.ReadFile(root, "proc/meminfo") // elsewhere there is none
+	b, _ := fs.ReadFile(root, "proc/meminfo") // only on Linux
 	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
 		if rest, ok := strings.CutPrefix(lines.Text(), "MemTotal:"); ok {
 			n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
@@ -34,8 +34,8 @@ func machineMemory(root fs.FS) int64 {
 	return 0
 }
 
-// cgroupLimits are the limits of the control groups that the process is in, up to the
-// root: those of version 2, and that of version 1.
+// cgroupLimits returns the limits of the control groups of the process, up to the root, of
+// versions 1 and 2.
 func cgroupLimits(root fs.FS) (limits []int64) {
 	const groups = "sys/fs/cgroup"
 	read := func(file string) {

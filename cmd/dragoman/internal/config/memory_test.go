@@ -34,3 +34,18 @@ func TestTheDefaultMemoryLimitIsHalfOfTheMachineOrItsControlGroup(t *testing.T) 
 		}
 	}
 }
+
+func TestASizeIsParsed(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1GiB": 1 << 30, "64MiB": 64 << 20, "64 MiB": 64 << 20, "4KiB": 4096, "1TiB": 1 << 40, "1GB": 1e9, "10MB": 1e7, "5kB": 5000, "5KB": 5000, "7B": 7, "0MiB": 0,
+	} {
+		if got, ok := readSize(text); !ok || got != want {
+			t.Errorf("%q: got %d and %t, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "1", "1G", "GiB", "-1GiB", "1.5GiB", "1 gib", "1GiBs", "9999999999TiB"} {
+		if got, ok := readSize(text); ok {
+			t.Errorf("%q: got %d, want no size", text, got)
+		}
+	}
+}

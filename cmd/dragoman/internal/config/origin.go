@@ -1,16 +1,12 @@
 package config
 
-import (
-	"fmt"
-)
-
-// Origin is where the value of a setting stands.
+// Origin is the place where a setting is set.
 type Origin struct {
-	file string // "" of a flag and a variable
+	file string // "" for a flag or a variable
 	name string
 }
 
-// String is the origin before what is wrong with it: "dragoman.yaml: http_addr".
+// String returns the origin as the prefix of an error: "dragoman.yaml: http_addr".
 func (o Origin) String() string {
 	if o.file == "" {
 		return o.name
@@ -18,24 +14,16 @@ func (o Origin) String() string {
 	return o.file + ": " + o.name
 }
 
-// Where is the origin as a place where something else can be written: "http_addr in
-// dragoman.yaml".
+// Where returns the origin as part of a sentence: "http_addr in dragoman.yaml".
 func (o Origin) Where() string {
 	if o.file == "" {
 		return o.name
 	}
-	return fmt.Sprintf("%s in %s", o.name, o.file)
+	return o.name + " in " + o.file
 }
 
-// origins are where the values of settings stand, by key; of those that have their
-// default nothing.
-type origins map[string]Origin
-
-// Equal makes nothing of where settings stand: those that say the same are the same.
-func (origins) Equal(origins) bool { return true }
-
-// At is where a setting stands, or where to write it when it has its default: its flag,
-// else its key.
+// At returns the origin of a setting, or where to set it if it has its default: its flag, else
+// its key.
 func (c Config) At(key string) Origin {
 	if o, set := c.Places[key]; set {
 		return o

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// SessionDirectory is where pi sessions are written, or "" when they are not: it is
-// switched off, or below the home directory of somebody who has none.
+// SessionDirectory returns the directory for pi sessions; "" if it is unset, or below a home
+// directory that does not exist.
 func (c Pi) SessionDirectory() string { return underHome(c.SessionDir) }
 
-// SessionRootDirectories are the directories below which pi sessions are listed and loaded. One
-// that is not absolute stands for that name in the working directory and in each
-// above it, up to the home directory (facts of pi-server, section 7.3).
+// SessionRootDirectories returns the directories below which pi sessions are listed and
+// loaded. A relative one is searched in the working directory and each directory above it, up
+// to the home directory (facts of pi-server, section 7.3).
 func (c Pi) SessionRootDirectories() []string {
 	var all []string
 	for _, dir := range c.SessionRoots {
@@ -28,8 +28,8 @@ func (c Pi) SessionRootDirectories() []string {
 	return slices.Compact(all)
 }
 
-// ExportDirectories are the directories below which pages may be exported: never all of
-// them, as when the hub works in /.
+// ExportDirectories returns the directories below which pages may be exported, without the
+// root of the file system.
 func (c Pi) ExportDirectories() []string {
 	var all []string
 	for _, dir := range c.ExportDirs {
@@ -43,8 +43,7 @@ func (c Pi) ExportDirectories() []string {
 	return all
 }
 
-// underHome returns a path with the home directory for ~, or "" when nobody knows
-// that.
+// underHome replaces ~ by the home directory; it returns "" if that is unknown.
 func underHome(path string) string {
 	rest, ok := strings.CutPrefix(path, "~/")
 	if !ok {
@@ -58,7 +57,7 @@ func underHome(path string) string {
 }
 
 func upwards(name string) []string {
-	home, _ := os.UserHomeDir() // "" is above nobody
+	home, _ := os.UserHomeDir() // "" ends no search
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil

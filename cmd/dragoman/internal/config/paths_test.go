@@ -1,14 +1,15 @@
-package config
+package config_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhereSessionsOfPiAreIsAMatterOfTheHomeAndWorkingDirectory(t *testing.T) {
+func TestPiDirectoriesDependOnTheHomeAndWorkingDirectory(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +20,7 @@ func TestWhereSessionsOfPiAreIsAMatterOfTheHomeAndWorkingDirectory(t *testing.T)
 	}
 	t.Setenv("HOME", home)
 	t.Chdir(work)
-	c := Default().Pi
+	c := config.Default().Pi
 	if got, want := c.SessionDirectory(), filepath.Join(home, ".pi/agent/sessions"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

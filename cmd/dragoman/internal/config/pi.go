@@ -30,7 +30,7 @@ type Pi struct {
 }
 
 func (p *Pi) settings(t *table) {
-	add(t, "prompt_timeout", &p.PromptTimeout, 300*time.Second, "Deadline of a prompt from its admission. A steer or follow_up that becomes its own turn gets the same time again.").noLonger(longest)
+	add(t, "prompt_timeout", &p.PromptTimeout, 300*time.Second, "Deadline of a prompt from its admission. A steer or follow_up that becomes its own turn gets the same time again.").noLonger(maxWait)
 	add(t, "message_bytes", &p.MessageBytes, 10<<20, "Maximum size of a command.").bytes().atLeast(1024)
 	add(t, "sessions", &p.Sessions, 100, "Maximum number of live sessions per client: a principal, or a connection on an open hub. Beyond it, the session that has been idle longest without a subscriber makes room; its conversation stays in its file.").atLeast(1)
 	add(t, "sessions_all", &p.SessionsAll, 10_000, "Maximum number of live sessions of all clients. Beyond it, idle sessions make room in the same way.").atLeast(1)
@@ -43,13 +43,13 @@ func (p *Pi) settings(t *table) {
 	add(t, "retry_delay", &p.RetryDelay, 2*time.Second, "Delay before the first retry; it doubles with each further one.")
 	add(t, "compact_at", &p.CompactAt, 87, "Percentage of the agent's context window at which a conversation is compacted. 0 disables compaction.").atLeast(0).atMost(100)
 	add(t, "keep_tasks", &p.KeepTasks, true, "Keep a prompt running when the client that sent it disconnects.")
-	add(t, "command_timeout", &p.CommandTimeout, 30*time.Second, "Maximum duration of a command that only reads or stops something.").noLonger(longest)
-	add(t, "dependency_timeout", &p.DependencyTimeout, 30*time.Second, "How long a command waits for each command that it depends on.").noLonger(longest)
+	add(t, "command_timeout", &p.CommandTimeout, 30*time.Second, "Maximum duration of a command that only reads or stops something.").noLonger(maxWait)
+	add(t, "dependency_timeout", &p.DependencyTimeout, 30*time.Second, "How long a command waits for each command that it depends on.").noLonger(maxWait)
 	add(t, "in_flight", &p.InFlight, 10_000, "Maximum number of commands of all clients in flight.").atLeast(1)
 	add(t, "in_flight_bytes", &p.InFlightBytes, 256<<20, "Maximum size of all queued commands. Small ones are admitted beyond it, up to in_flight.").bytes().atLeast(1024)
 	add(t, "outcomes", &p.Outcomes, 2000, "Maximum number of outcomes replayed by id, per principal, or per connection where nobody has to authenticate.").atLeast(1)
 	add(t, "outcome_bytes", &p.OutcomeBytes, 64<<20, "Maximum size of the outcomes kept for replay.").bytes().atLeast(1024)
-	add(t, "key_ttl", &p.KeyTTL, 600*time.Second, "How long the outcome of a command is replayed for its idempotencyKey.").noLonger(longest)
+	add(t, "key_ttl", &p.KeyTTL, 600*time.Second, "How long the outcome of a command is replayed for its idempotencyKey.").noLonger(maxWait)
 	add(t, "journal_bytes", &p.JournalBytes, 64<<20, "Maximum size of the commands in the journal; they are kept for no longer than journal.age.").bytes().atLeast(1 << 20)
 	add(t, "session_bytes", &p.SessionBytes, 64<<20, "Maximum size of a session file that is loaded. Larger ones are only listed.").bytes().atLeast(1 << 20)
 	add(t, "session_dir", &p.SessionDir, "~/.pi/agent/sessions", "Directory that conversations are written to, in pi's file format; ~/ is the home directory. Empty keeps them in memory only.")
@@ -60,7 +60,7 @@ func (p *Pi) settings(t *table) {
 	p.Breakers.settings(t.group("breakers", "Circuit breakers of agents and bash."))
 }
 
-// PiRates are how many commands may begin within a minute: see command.Rates of adapters/pi.
+// PiRates limit the commands per minute: see command.Rates of adapters/pi.
 type PiRates struct {
 	All, Client, Session, Server, Answers int
 }
@@ -73,11 +73,11 @@ func (r *PiRates) settings(t *table) {
 	add(t, "answers", &r.Answers, 60, "Answers per minute of one client to the dialogs of one session. 0 sets no limit.").atLeast(0)
 }
 
-// PiBreakers say when agents and bash are not asked for a while: see command.Breakers of adapters/pi.
+// PiBreakers are the circuit breakers of agents and bash: see command.Breakers of adapters/pi.
 type PiBreakers struct {
 	AgentFailures int
 	AgentWindow   time.Duration
-	// SessionFailures are those of the bash commands of one session, BashFailures of all.
+	// SessionFailures counts bash commands of one session, BashFailures those of all.
 	SessionFailures, BashFailures int
 	BashWindow, Open              time.Duration
 	Trials                        int
@@ -85,10 +85,10 @@ type PiBreakers struct {
 
 func (b *PiBreakers) settings(t *table) {
 	add(t, "agent_failures", &b.AgentFailures, 5, "Number of failures within agent_window that opens an agent's circuit. 0 disables it.").atLeast(0)
-	add(t, "agent_window", &b.AgentWindow, 60*time.Second, "How long a failure of an agent counts.").noLonger(longest)
+	add(t, "agent_window", &b.AgentWindow, 60*time.Second, "How long a failure of an agent counts.").noLonger(maxWait)
 	add(t, "session_failures", &b.SessionFailures, 10, "Number of bash failures within bash_window that opens the circuit of a session. 0 disables it.").atLeast(0)
 	add(t, "bash_failures", &b.BashFailures, 50, "Number of bash failures of all sessions within bash_window that opens the circuit of bash. 0 disables it.").atLeast(0)
-	add(t, "bash_window", &b.BashWindow, 120*time.Second, "How long a bash failure counts.").noLonger(longest)
-	add(t, "open", &b.Open, 30*time.Second, "How long an open circuit refuses calls.").noLonger(longest)
+	add(t, "bash_window", &b.BashWindow, 120*time.Second, "How long a bash failure counts.").noLonger(maxWait)
+	add(t, "open", &b.Open, 30*time.Second, "How long an open circuit refuses calls.").noLonger(maxWait)
 	add(t, "trials", &b.Trials, 2, "Number of consecutive successes that closes a circuit again.").atLeast(1)
 }

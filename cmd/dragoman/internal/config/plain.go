@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Plain returns the settings as the file has them.
+// Plain returns the settings in the structure of a settings file.
 func (c Config) Plain() map[string]any {
 	root := map[string]any{}
 	for key, value := range c.flat() {
@@ -23,7 +23,7 @@ func (c Config) Plain() map[string]any {
 	return root
 }
 
-// Values are the values of all settings as text, by their keys.
+// Values returns the values of all settings as text, by key.
 func (c Config) Values() map[string]string {
 	all := map[string]string{}
 	for key, value := range c.flat() {
@@ -32,7 +32,7 @@ func (c Config) Values() map[string]string {
 	return all
 }
 
-// flat are the values of all settings by their keys, in the types that a file has.
+// flat returns the values of all settings by key, in the types of a settings file.
 func (c Config) flat() map[string]any {
 	all := map[string]any{}
 	for _, s := range *c.settings().all {
@@ -41,7 +41,7 @@ func (c Config) flat() map[string]any {
 	return all
 }
 
-// plain is the value of the field, in a type that a file has.
+// plain returns the value of the field, in a type of a settings file.
 func (s *Setting) plain() any {
 	switch field := s.field.(type) {
 	case *string:

@@ -13,42 +13,42 @@ import (
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
-// Setting is one thing that can be set, and the field of a Config that it sets.
+// Setting is one setting, and the field of a Config that holds it.
 type Setting struct {
 	Key         string // dotted, as in the file
 	Description string
-	// Flag is the name of its flag, if it has one, and Placeholder what stands there for a
-	// value in the help text.
+	// Flag is the name of its flag, if it has one, and Placeholder that of the value in the
+	// help text.
 	Flag, Placeholder string
 
 	field    any // a pointer
 	standard any
-	reset    func() // gives the field its default
+	reset    func() // sets the field to its default
 	inBytes  bool
 	isPath   bool
 	choices  []string
 	pattern  *regexp.Regexp
-	// least and most bound a number, shortest and longest a time.
+	// least and most limit a number, shortest and longest a time.
 	least, most       int64
 	shortest, longest time.Duration
 }
 
-// value is what a setting can be.
+// value lists the types of settings.
 type value interface {
 	string | bool | int | int64 | time.Duration | []string | Budgets
 }
 
-// table is a group of settings, and those of all groups.
+// table collects the settings of one group; all groups share all and groups.
 type table struct {
 	prefix string
 	all    *[]*Setting
 	groups *[]group
 }
 
-// group is a name that settings have in front of their own.
+// group is a prefix of keys.
 type group struct{ prefix, description string }
 
-// add lists a setting.
+// add declares a setting.
 func add[T value](t *table, name string, field *T, standard T, description string) *Setting {
 	if t.all == nil {
 		t.all, t.groups = &[]*Setting{}, &[]group{}
@@ -72,13 +72,13 @@ func (s *Setting) flag(name, placeholder string) *Setting {
 	return s
 }
 
-// path lets ~ stand for the home directory.
+// path allows ~ for the home directory.
 func (s *Setting) path() *Setting {
 	s.isPath = true
 	return s
 }
 
-// bytes lets a number have a unit.
+// bytes allows units, such as MiB.
 func (s *Setting) bytes() *Setting {
 	s.inBytes = true
 	return s
@@ -114,10 +114,10 @@ func (s *Setting) noLonger(d time.Duration) *Setting {
 	return s
 }
 
-// All are all settings, in the order of the documentation.
+// All returns all settings, in the order of the documentation.
 func All() []*Setting { return *new(Config).settings().all }
 
-// FlagOf is the flag of a setting, "" if it has none.
+// FlagOf returns the flag of a setting, "" if it has none.
 func FlagOf(key string) string {
 	for _, s := range All() {
 		if s.Key == key {
@@ -127,8 +127,8 @@ func FlagOf(key string) string {
 	return ""
 }
 
-// read sets a setting to what a source says. It reports whether it is set: what a source
-// leaves empty (null) is not. The error says what is allowed and repeats what was said.
+// read sets a setting to a value of a source. It reports whether the value is set: null is
+// not. The error has the allowed values and the given one.
 func (t *table) read(key string, raw any) (set bool, err error) {
 	var known []string
 	for _, s := range *t.all {
@@ -154,8 +154,8 @@ func (t *table) read(key string, raw any) (set bool, err error) {
 	return false, fmt.Errorf("unknown setting: did you mean %s?", near)
 }
 
-// set gives the field a value if it is allowed. A variable and a flag are text, and a file
-// may have text or the type.
+// set sets the field if the value is allowed. Variables and flags are text; a file has text or
+// the type.
 func (s *Setting) set(raw any) (ok bool) {
 	text, isText := raw.(string)
 	switch field := s.field.(type) {
@@ -194,7 +194,7 @@ func store[T value](field *T, v T) bool {
 	return true
 }
 
-// number reads a whole number that the setting allows.
+// number reads a number within the limits of the setting.
 func (s *Setting) number(raw any) (n int64, ok bool) {
 	if text, isText := raw.(string); isText && s.inBytes {
 		n, ok = readSize(text)
@@ -205,7 +205,7 @@ func (s *Setting) number(raw any) (n int64, ok bool) {
 	return n, ok && s.least <= n && n <= s.most
 }
 
-// wholeNumber reads a whole number of a file, or text that is one.
+// wholeNumber reads a whole number, or text that is one.
 func wholeNumber(raw any) (int64, bool) {
 	switch n := raw.(type) {
 	case int:
@@ -222,7 +222,7 @@ func wholeNumber(raw any) (int64, bool) {
 	return 0, false
 }
 
-// texts reads a list, or text with commas between.
+// texts reads a list, or comma-separated text.
 func texts(raw any) (list []string, ok bool) {
 	list = []string{}
 	switch v := raw.(type) {
@@ -246,7 +246,7 @@ func texts(raw any) (list []string, ok bool) {
 	return nil, false
 }
 
-// wanted says what the setting allows.
+// wanted describes the values that the setting accepts.
 func (s *Setting) wanted() string {
 	switch s.field.(type) {
 	case *bool:
@@ -266,10 +266,10 @@ func (s *Setting) wanted() string {
 	case *time.Duration:
 		text := "a time such as 30s, 5m or 7d"
 		if s.shortest != 1 {
-			text += " of at least " + inShort(s.shortest)
+			text += " of at least " + shortTime(s.shortest)
 		}
 		if s.longest != math.MaxInt64 {
-			text += " of at most " + inShort(s.longest)
+			text += " of at most " + shortTime(s.longest)
 		}
 		return text
 	}
@@ -286,7 +286,7 @@ func (s *Setting) wanted() string {
 	return text
 }
 
-// shown is what a source says, as an error repeats it.
+// shown formats a given value for an error.
 func shown(raw any) string {
 	switch v := raw.(type) {
 	case int, float64, bool:

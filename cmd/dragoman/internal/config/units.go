@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// timeInDays is a time that begins with days, which the time package has no unit for.
+// timeInDays matches a time that begins with days, a unit that the time package lacks.
 var timeInDays = regexp.MustCompile(`^([0-9]{1,6})d(.*)$`)
 
-// ParseTime reads a time as people write it: 30s, 1h30m, 7d, 1d12h.
+// ParseTime parses a duration, which may have days: 30s, 1h30m, 7d, 1d12h.
 func ParseTime(text string) (time.Duration, bool) {
 	m := timeInDays.FindStringSubmatch(text)
 	if m == nil {
 		d, err := time.ParseDuration(text)
 		return d, err == nil
 	}
-	n, _ := strconv.Atoi(m[1]) // the expression leaves digits alone
+	n, _ := strconv.Atoi(m[1]) // the expression matches digits
 	whole, rest := time.Duration(n)*24*time.Hour, time.Duration(0)
 	if m[2] != "" {
 		var err error
@@ -34,8 +34,8 @@ func ParseTime(text string) (time.Duration, bool) {
 	return whole + rest, true
 }
 
-// inShort is a time without the minutes and seconds that are none: 168h.
-func inShort(d time.Duration) string {
+// shortTime formats a duration without zero minutes and seconds: 168h.
+func shortTime(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -46,16 +46,16 @@ func inShort(d time.Duration) string {
 	return text
 }
 
-// sizeInUnits is a number of bytes with a unit.
+// sizeInUnits matches a number of bytes with a unit.
 var sizeInUnits = regexp.MustCompile(`^([0-9]{1,18}) ?([kKMGT]?B|[KMGT]iB)$`)
 
-// readSize reads a number of bytes as people write it: 64MiB, 1 GB.
+// readSize parses a number of bytes with a unit: 64MiB, 1 GB.
 func readSize(text string) (int64, bool) {
 	m := sizeInUnits.FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
 	}
-	n, _ := strconv.ParseInt(m[1], 10, 64) // the expression leaves what fits
+	n, _ := strconv.ParseInt(m[1], 10, 64) // the expression matches what fits
 	step := int64(1000)
 	if strings.HasSuffix(m[2], "iB") {
 		step = 1024
@@ -67,7 +67,7 @@ func readSize(text string) (int64, bool) {
 	return n * unit, n <= math.MaxInt64/unit
 }
 
-// ExpandHome returns a path with the home directory for ~ at its beginning.
+// ExpandHome replaces ~ at the beginning of a path by the home directory.
 func ExpandHome(path string) (string, error) {
 	if path != "~" && !strings.HasPrefix(path, "~/") {
 		return path, nil
@@ -79,14 +79,14 @@ func ExpandHome(path string) (string, error) {
 	return home + path[1:], nil
 }
 
-// TimeValue is a flag with a time as people write it.
+// TimeValue is a flag with a time for ParseTime.
 type TimeValue time.Duration
 
 // Set implements pflag.Value.
 func (t *TimeValue) Set(text string) error {
 	d, ok := ParseTime(text)
 	if !ok {
-		return errors.New("no time")
+		return errors.New("not a time")
 	}
 	*t = TimeValue(d)
 	return nil
@@ -95,7 +95,7 @@ func (t *TimeValue) Set(text string) error {
 // Type implements pflag.Value.
 func (*TimeValue) Type() string { return "duration" }
 
-// String implements pflag.Value. A default of nothing is not shown.
+// String implements pflag.Value. A zero default is not shown.
 func (t *TimeValue) String() string {
 	if *t == 0 {
 		return ""

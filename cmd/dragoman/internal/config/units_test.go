@@ -1,38 +1,25 @@
-package config
+package config_test
 
 import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-func TestATimeIsReadAsPeopleWriteIt(t *testing.T) {
+func TestATimeIsParsed(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"30s": 30 * time.Second, "1h30m": 90 * time.Minute, "7d": 7 * 24 * time.Hour, "1d12h": 36 * time.Hour, "0d": 0, "0s": 0, "-5s": -5 * time.Second,
 		"106751d": 106751 * 24 * time.Hour,
 	} {
-		if got, ok := ParseTime(text); !ok || got != want {
+		if got, ok := config.ParseTime(text); !ok || got != want {
 			t.Errorf("%q: got %v and %t, want %v", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"", "7", "d", "-7d", "7d-1h", "7d+1h", "1.5d", "7 d", "7days", "106752d", "106751d24h", "999999d"} {
-		if got, ok := ParseTime(text); ok {
+		if got, ok := config.ParseTime(text); ok {
 			t.Errorf("%q: got %v, want no time", text, got)
-		}
-	}
-}
-
-func TestASizeIsReadAsPeopleWriteIt(t *testing.T) {
-	for text, want := range map[string]int64{
-		"1GiB": 1 << 30, "64MiB": 64 << 20, "64 MiB": 64 << 20, "4KiB": 4096, "1TiB": 1 << 40, "1GB": 1e9, "10MB": 1e7, "5kB": 5000, "5KB": 5000, "7B": 7, "0MiB": 0,
-	} {
-		if got, ok := readSize(text); !ok || got != want {
-			t.Errorf("%q: got %d and %t, want %d", text, got, ok, want)
-		}
-	}
-	for _, text := range []string{"", "1", "1G", "GiB", "-1GiB", "1.5GiB", "1 gib", "1GiBs", "9999999999TiB"} {
-		if got, ok := readSize(text); ok {
-			t.Errorf("%q: got %d, want no size", text, got)
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ErrManyDocuments says that a file has several documents: only the first would be read.
+// ErrManyDocuments means that a file has several documents, of which only the first would be
+// read.
 var ErrManyDocuments = errors.New("there are several documents in it, with --- between: write one")
 
-// ReadYAML reads a map from YAML with no more than one document. Keys that are no text
-// become it.
+// ReadYAML parses a map from YAML with at most one document. All keys become text.
 func ReadYAML(data []byte) (map[string]any, error) {
 	all := map[string]any{}
 	if err := yaml.Unmarshal(data, &all); err != nil {
@@ -27,7 +27,7 @@ func ReadYAML(data []byte) (map[string]any, error) {
 	return withTextKeys(all).(map[string]any), nil
 }
 
-// withTextKeys makes text of the keys of all maps in a value.
+// withTextKeys converts the keys of all maps in a value to text.
 func withTextKeys(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
