@@ -7,7 +7,7 @@ import (
 )
 
 // DelayedLog drops everything until Begun is set. Before an agent has joined, the server may
-// be something other than a hub, and what a dialect logs about its frames is noise.
+// not be a hub, and what a dialect logs about its frames is noise.
 type DelayedLog struct {
 	slog.Handler
 	Begun *atomic.Bool

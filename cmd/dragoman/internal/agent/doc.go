@@ -1,3 +1,3 @@
-// Package agent makes an agent of any command: [Handler] answers a request by running it,
-// and [Stay] keeps the agent on the hub, joining again when the connection is lost.
+// Package agent turns a command into an agent: [Handler] answers a request by running it, and
+// [Stay] keeps the agent on the hub and reconnects when the connection is lost.
 package agent

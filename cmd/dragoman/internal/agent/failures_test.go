@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"context"
@@ -8,20 +8,26 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
+// The range of the delay before an agent reconnects.
+const (
+	minBackoff = time.Second
+	maxBackoff = 30 * time.Second
+)
+
 var lost = &link.Reason{Cause: link.PeerGone, Text: "the connection was lost"}
 
-// lives runs stay for an hour of fake time with what becomes of each connection, and
-// returns when each began.
-func lives(t *testing.T, connect func(n int, joined func()) error) (began []time.Time, err error) {
+// connections runs Stay for an hour of fake time and returns when each connection began.
+func connections(t *testing.T, connect func(n int, joined func()) error) (began []time.Time, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err = Stay(ctx, slog.New(slog.DiscardHandler), 0, func(_ context.Context, joined func()) error {
+		err = agent.Stay(ctx, slog.New(slog.DiscardHandler), 0, func(_ context.Context, joined func()) error {
 			began = append(began, time.Now())
 			return connect(len(began), joined)
 		})
@@ -30,14 +36,14 @@ func lives(t *testing.T, connect func(n int, joined func()) error) (began []time
 }
 
 func TestReconnectsWithoutBackoff(t *testing.T) {
-	began, err := lives(t, func(_ int, joined func()) error {
-		joined() // the hub takes the agent in
+	began, err := connections(t, func(_ int, joined func()) error {
+		joined()
 		return lost
 	})
 	if err != nil {
-		t.Errorf("got %v, want it to go on for as long as it may", err)
+		t.Errorf("got %v, want none", err)
 	}
-	const grown = 7 // after so many the pace has reached its bound
+	const grown = 7 // attempts until the delay has reached its maximum
 	if most := grown + int(time.Hour/(maxBackoff/2)); len(began) > most {
 		t.Errorf("got %d connections in an hour, want at most %d", len(began), most)
 	}
@@ -49,8 +55,8 @@ func TestReconnectsWithoutBackoff(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatHeldBeginsThePaceAnew(t *testing.T) {
-	began, err := lives(t, func(n int, joined func()) error {
+func TestALongConnectionResetsTheBackoff(t *testing.T) {
+	began, err := connections(t, func(n int, joined func()) error {
 		joined()
 		if n == 20 {
 			<-time.After(maxBackoff)
@@ -61,13 +67,13 @@ func TestAConnectionThatHeldBeginsThePaceAnew(t *testing.T) {
 		t.Fatalf("got %d connections and %v, want more than 20", len(began), err)
 	}
 	if pause := began[20].Sub(began[19].Add(maxBackoff)); pause > minBackoff {
-		t.Errorf("got a pause of %v behind a connection that held, want at most %v", pause, minBackoff)
+		t.Errorf("got a pause of %v after a connection that lasted, want at most %v", pause, minBackoff)
 	}
 }
 
-func TestAnAgentWhoseLostConnectionTheHubStillHoldsComesBack(t *testing.T) {
+func TestAnAgentReconnectsWhileTheHubStillHoldsItsLostConnection(t *testing.T) {
 	taken := core.NewFault(core.CodeConflict, "agent a already registered")
-	began, err := lives(t, func(n int, joined func()) error {
+	began, err := connections(t, func(n int, joined func()) error {
 		switch n {
 		case 1, 5:
 			joined()
@@ -75,16 +81,16 @@ func TestAnAgentWhoseLostConnectionTheHubStillHoldsComesBack(t *testing.T) {
 		case 6:
 			return core.NewFault(core.CodeNotAuthorized, "a may not join")
 		}
-		return taken // until the hub has noticed that the first is lost
+		return taken // until the hub notices that the first is lost
 	})
 	if len(began) != 6 || err == nil || err.Error() != "a may not join" {
 		t.Errorf("got %d connections and %v, want 6 and the refusal of the last", len(began), err)
 	}
-	if began, err = lives(t, func(int, func()) error { return taken }); len(began) != 1 || err == nil {
-		t.Errorf("an id that somebody else has: got %d connections and %v, want one and an error", len(began), err)
+	if began, err = connections(t, func(int, func()) error { return taken }); len(began) != 1 || err == nil {
+		t.Errorf("an id that is taken: got %d connections and %v, want one and an error", len(began), err)
 	}
 	refused := errors.New("connection refused")
-	if began, err = lives(t, func(int, func()) error { return refused }); len(began) != 1 || !errors.Is(err, refused) {
+	if began, err = connections(t, func(int, func()) error { return refused }); len(began) != 1 || !errors.Is(err, refused) {
 		t.Errorf("no hub from the start: got %d connections and %v, want one and %v", len(began), err, refused)
 	}
 }

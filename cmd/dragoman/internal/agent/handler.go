@@ -46,10 +46,10 @@ func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 			defer os.Remove(path) //nolint:errcheck // a file of the temporary directory
 			cmd.Env = append(cmd.Env, "DRAGOMAN_REQUEST="+path)
 		}
-		said := &textWriter{say: say, invalid: sync.OnceFunc(func() {
+		out := &textWriter{say: say, invalid: sync.OnceFunc(func() {
 			fmt.Fprintf(stderr, "dragoman: %s wrote invalid UTF-8: the invalid bytes are replaced\n", argv[0])
 		})}
-		cmd.Stdout = said
+		cmd.Stdout = out
 		errs := &Tail{Also: stderr}
 		cmd.Stderr = errs
 
@@ -58,25 +58,25 @@ func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 			return core.NewFault(core.CodeInternal, "cannot run %s: %s", argv[0], err)
 		}
 		err := cmd.Wait()
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // child processes that it left behind
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // remaining child processes
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case said.err != nil:
-			return said.err
+		case out.err != nil:
+			return out.err
 		case err != nil:
 			log.Warn("the command failed", "command", argv[0], "error", err, "thread", r.Thread)
-			what := argv[0] + ": " + err.Error()
-			if said := errs.Text(); said != "" {
-				what += ": " + said
+			text := argv[0] + ": " + err.Error()
+			if tail := errs.Text(); tail != "" {
+				text += ": " + tail
 			}
-			return core.NewFault(core.CodeInternal, "%s", what)
+			return core.NewFault(core.CodeInternal, "%s", text)
 		}
-		return said.flush()
+		return out.flush()
 	}
 }
 
-// requestText is the content of a request, or the topic and data of a notice.
+// requestText returns the content of a request, or the topic and data of a notice.
 func requestText(r core.Request) string {
 	if r.Content == "" && r.Notice != nil {
 		return strings.TrimSpace(r.Notice.Topic+" "+string(r.Notice.Data)) + "\n"
@@ -177,5 +177,5 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return t.Also.Write(p)
 }
 
-// Text is the end of what was written.
+// Text returns the end of what was written.
 func (t *Tail) Text() string { return strings.ToValidUTF8(strings.TrimSpace(string(t.end)), "\ufffd") }

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// joinInTime bounds the time that connect takes to join: another listener of the hub, or
+// joinInTime limits the time that connect takes to join: another listener of the hub, or
 // another server, may never answer.
 func joinInTime(ctx context.Context, connect func(ctx context.Context, joined func()) error, joined func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)

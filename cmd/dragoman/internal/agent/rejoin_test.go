@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"bytes"
@@ -10,35 +10,46 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 )
 
-func TestAnAgentThatNobodyTakesInGivesUp(t *testing.T) {
+func TestAnAgentThatIsNotAcceptedGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		err := joinInTime(t.Context(), func(ctx context.Context, _ func()) error {
+		err := agent.Stay(t.Context(), slog.New(slog.DiscardHandler), 0, func(ctx context.Context, _ func()) error {
 			<-ctx.Done()
-			return errors.New("what came of that")
-		}, func() {})
-		if err == nil || !errors.Is(err, client.ErrNotTakenIn) || time.Since(began) != client.ResponseTimeout {
-			t.Errorf("got %v after %v, want it given up after %v", err, time.Since(began), client.ResponseTimeout)
-		}
-		joined := false
-		err = joinInTime(t.Context(), func(ctx context.Context, in func()) error {
-			in()
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Hour):
-			}
-			return lost
-		}, func() { joined = true })
-		if !joined || !errors.Is(err, lost) {
-			t.Errorf("once it is in: got joined %v and %v, want it to stay until %v", joined, err, lost)
+			return errors.New("another error")
+		})
+		if !errors.Is(err, client.ErrNotTakenIn) || time.Since(began) != client.ResponseTimeout {
+			t.Errorf("got %v after %v, want %v after %v", err, time.Since(began), client.ErrNotTakenIn, client.ResponseTimeout)
 		}
 	})
 }
 
-func TestWhoComesBackSaysWhyHeLeft(t *testing.T) {
+func TestAnAgentThatIsAcceptedStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		began, ended := time.Now(), time.Time{}
+		err := agent.Stay(ctx, slog.New(slog.DiscardHandler), 0, func(ctx context.Context, joined func()) error {
+			joined()
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			if ended.IsZero() {
+				ended = time.Now()
+			}
+			return lost
+		})
+		if err != nil || ended.Sub(began) != time.Hour {
+			t.Errorf("got %v and the end after %v, want no error and an hour", err, ended.Sub(began))
+		}
+	})
+}
+
+func TestALostConnectionIsLoggedWithItsReason(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
 		want string
@@ -47,7 +58,7 @@ func TestWhoComesBackSaysWhyHeLeft(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			var log bytes.Buffer
-			_ = Stay(ctx, slog.New(slog.NewTextHandler(&log, nil)), 0, func(_ context.Context, joined func()) error {
+			_ = agent.Stay(ctx, slog.New(slog.NewTextHandler(&log, nil)), 0, func(_ context.Context, joined func()) error {
 				joined()
 				return tt.err
 			})

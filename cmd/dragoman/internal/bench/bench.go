@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// Options say what is measured, and how long.
+// Options are what is measured and for how long.
 type Options struct {
 	Rounds                int
 	Each                  time.Duration
@@ -27,18 +27,21 @@ type Options struct {
 // Row is one thing that is measured.
 type Row struct {
 	Name, About string
-	// ByRequest rows take long and are measured only when they are named.
-	ByRequest bool
-	measure   func(ctx context.Context, b *run, r *RowResult) error
+	// ByName rows take long and are measured only if they are named.
+	ByName  bool
+	measure measurement
 }
 
+// measurement measures a row.
+type measurement func(ctx context.Context, b *run, r *RowResult) error
+
 // ChooseRows returns the rows that match any of the patterns, or without patterns all that
-// are not ByRequest.
+// are not ByName.
 func ChooseRows(patterns []string) ([]Row, error) {
 	var chosen []Row
 	used := map[string]bool{}
 	for _, row := range Rows() {
-		wanted := len(patterns) == 0 && !row.ByRequest
+		wanted := len(patterns) == 0 && !row.ByName
 		for _, p := range patterns {
 			matches, err := path.Match(p, row.Name)
 			if err != nil {
@@ -70,8 +73,8 @@ const (
 
 // Run measures the rows and ends every process that it started.
 func Run(ctx context.Context, o Options, rows []Row, progress io.Writer) (r Result, err error) {
-	// The garbage of the client is not what is measured, and the hub's pays for fifteen
-	// frames where the relay's pays for two.
+	// Garbage of the client would count against the hub, which sends fifteen frames where the
+	// relay sends two.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	dir, err := os.MkdirTemp("", "dragoman-bench-*")
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package bench measures what a hub costs, beside a plain relay that is made of the same
-// libraries and nothing else.
+// Package bench measures the overhead of a hub over a plain relay that uses the same libraries.
 //
-// Hubs, relays and agents are processes of their own, which process.go starts; the rows
-// say what is asked of them, load.go has the sides take turns, measure.go adds up what came
-// of it. [RunAgent], [RunRelay] and Crowd are what the processes do.
+// Hubs, relays and agents run as processes of their own (process.go). rows.go defines what is
+// measured, load.go has the sides take turns, measure.go aggregates the results. [RunAgent],
+// [RunRelay] and Crowd run in the processes.
 package bench

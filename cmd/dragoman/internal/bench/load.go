@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// side is one of the servers that take turns, as its client sees it.
+// side is the client of one of the servers that take turns.
 type side struct {
 	name string
-	// ask has a worker ask for so many chunks and returns how many bytes of text came.
+	// ask has a worker ask for chunks and returns the bytes of text in the answer.
 	ask   func(ctx context.Context, worker, chunks int) (int, error)
 	close func() error
-	// wire counts the bytes that came over WebSockets, frames included.
+	// wire counts the bytes received over WebSockets, frames included.
 	wire atomic.Int64
 }
 
@@ -27,8 +27,8 @@ func closeAll(sides []*side) error {
 	return errors.Join(errs...)
 }
 
-// eachOnItsOwn makes one side of n connections, with one worker each.
-func eachOnItsOwn(n int, connect func(worker int, into *side) (*side, error)) (*side, error) {
+// oneEach returns a side with n connections, one for each worker.
+func oneEach(n int, connect func(worker int, into *side) (*side, error)) (*side, error) {
 	all := &side{}
 	var parts []*side
 	for i := range n {
@@ -45,8 +45,8 @@ func eachOnItsOwn(n int, connect func(worker int, into *side) (*side, error)) (*
 	return all, nil
 }
 
-// takeTurns has the sides ask in turns. The function of a side in besides, if any, runs
-// during its turns.
+// takeTurns has the sides ask in turns. If besides has a function for a side, it runs during
+// the turns of that side.
 func takeTurns(ctx context.Context, o Options, sides []*side, atOnce, chunks int, besides map[*side]func(context.Context) error) (Comparison, error) {
 	c := Comparison{AtOnce: atOnce, Chunks: chunks}
 	for _, s := range sides {
@@ -68,26 +68,26 @@ func takeTurns(ctx context.Context, o Options, sides []*side, atOnce, chunks int
 	return c, nil
 }
 
-// turnBeside takes a turn while beside asks as well.
+// turnBeside takes a turn while beside runs repeatedly.
 func (s *side) turnBeside(ctx context.Context, span time.Duration, atOnce, chunks int, beside func(context.Context) error) (turn, error) {
 	if beside == nil {
 		return s.turn(ctx, span, atOnce, chunks)
 	}
-	over := make(chan error, 1)
+	ended := make(chan error, 1)
 	during, stop := context.WithCancel(ctx)
 	go func() {
 		var err error
 		for err == nil && during.Err() == nil {
-			err = beside(ctx) // to its end: the next turn is another's
+			err = beside(ctx) // not canceled, so that the next turn is not disturbed
 		}
-		over <- err
+		ended <- err
 	}()
 	t, err := s.turn(ctx, span, atOnce, chunks)
 	stop()
-	return t, errors.Join(err, <-over)
+	return t, errors.Join(err, <-ended)
 }
 
-// turn asks as often as possible in a span of time.
+// turn asks as often as possible for a span of time.
 func (s *side) turn(ctx context.Context, span time.Duration, atOnce, chunks int) (turn, error) {
 	var mu sync.Mutex
 	var t turn

@@ -31,11 +31,11 @@ func (s series) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// turn is what one side did in one span of time.
+// turn is the result of one turn of a side.
 type turn struct {
 	took series
-	rate float64 // chunks a second
-	wire float64 // bytes an answer, over a WebSocket
+	rate float64 // chunks per second
+	wire float64 // bytes per answer over a WebSocket
 }
 
 // Comparison is the result of sides that took turns.
@@ -50,8 +50,8 @@ type Comparison struct {
 type SideResult struct {
 	Name string `json:"name"`
 	Took series `json:"took"`
-	// Rate is chunks a second, and Wire how many bytes came for an answer: medians
-	// over the rounds.
+	// Rate is chunks per second, and Wire bytes received per answer: medians over the
+	// rounds.
 	Rate float64 `json:"rate"`
 	Wire float64 `json:"wire_bytes,omitempty"`
 	// P50Ratio is the first side's median time over this one's, P99Ratio that of their
@@ -88,7 +88,7 @@ func (c *Comparison) finish() {
 	}
 }
 
-// Result is everything that was measured.
+// Result has the results of all rows.
 type Result struct {
 	Version string      `json:"version"`
 	Go      string      `json:"go"`
@@ -140,5 +140,5 @@ func memoryOf(pid int, line string) (int64, error) {
 			return n << 10, err
 		}
 	}
-	return 0, fmt.Errorf("process %d does not say how much memory it has", pid)
+	return 0, fmt.Errorf("process %d reports no memory", pid)
 }

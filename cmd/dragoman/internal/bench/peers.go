@@ -20,14 +20,14 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// agentID is the id of the agent of a dialect.
+// agentID returns the id of the agent of a dialect.
 func agentID(dialect string) string { return "bench-" + dialect }
 
-// dialects are the dialects of agents, in alphabetical order.
+// dialects returns the dialects of agents in alphabetical order.
 func dialects() []string { return slices.Sorted(maps.Keys(service.Joins())) }
 
-// answer is the core.Handler of every agent: it answers a number with so many chunks, and a
-// request to summarize with a sentence. Earlier turns may follow the number.
+// answer is the core.Handler of every agent: it answers a number with as many chunks, and a
+// request for a summary with a sentence. Earlier turns may follow the number.
 func answer(_ context.Context, r core.Request, say func(core.Body) error) error {
 	first, _, _ := strings.Cut(r.Content, "\n")
 	n, err := strconv.Atoi(strings.TrimSpace(first))
@@ -35,7 +35,7 @@ func answer(_ context.Context, r core.Request, say func(core.Body) error) error 
 	case err != nil && strings.HasPrefix(first, "Sum up "):
 		return say(core.Text{Text: "Numbers were given and answered."})
 	case err != nil:
-		return core.NewFault(core.CodeInvalid, "send how many chunks you want")
+		return core.NewFault(core.CodeInvalid, "send the number of chunks")
 	}
 	chunk := strings.Repeat("x", chunkBytes)
 	for range n {
@@ -63,7 +63,7 @@ func RunAgent(ctx context.Context, dialect string, to client.Hub, ready func(ser
 // Crowd are agents that join from one process.
 type Crowd struct {
 	Dialect, Prefix string
-	// Count is how many there are, share how many Coven agents use one connection;
+	// Count is their number, and Share the number of Coven agents on one connection;
 	// with 0 each agent has its own.
 	Count, Share int
 }
@@ -114,7 +114,7 @@ func joinCovenSharing(share int) client.JoinFunc {
 			if err != nil {
 				return err
 			}
-			calls = wire.NewCovenControlClient(cc) // it lives as long as the process
+			calls = wire.NewCovenControlClient(cc) // open until the process ends
 		}
 		joined++
 		conn, err := grpcserver.Open(ctx, calls.AgentStream, grpcserver.OpenOptions{})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,17 +40,17 @@ func (p *processes) start(ctx context.Context, name, binary string, env []string
 	}
 	p.started++
 	ready := filepath.Join(p.dir, fmt.Sprintf("%s-%d.json", name, p.started))
-	cmd := exec.Command(cmp.Or(binary, self), append(args, "--ready-file", ready)...) //nolint:gosec // the user names it
+	cmd := exec.Command(cmp.Or(binary, self), append(args, "--ready-file", ready)...) //nolint:gosec // chosen by the user
 	cmd.Env = slices.Concat(config.WithoutVariables(os.Environ()), env)
-	said := &agent.Tail{Also: discardAll{}}
-	cmd.Stderr = said
+	stderr := &agent.Tail{Also: io.Discard}
+	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	c := &child{cmd: cmd}
 	p.children = append(p.children, c)
 	if c.addrs, err = service.AwaitReady(ctx, ready); err != nil {
-		return nil, fmt.Errorf("%s did not start: %w: %s", name, err, said.Text())
+		return nil, fmt.Errorf("%s did not start: %w: %s", name, err, stderr.Text())
 	}
 	return c, nil
 }
@@ -66,20 +67,19 @@ var measured = []string{
 	config.VariablePrefix + "PI_RATES_CLIENT=0", config.VariablePrefix + "PI_RATES_ALL=0", config.VariablePrefix + "PI_RATES_SESSION=0", config.VariablePrefix + "PI_RATES_SERVER=0", config.VariablePrefix + "PI_COMPACT_AT=0", config.VariablePrefix + "PI_SESSION_DIR=",
 }
 
-// knownTo returns those of the measured settings that a binary knows: another build may not
-// know all.
+// knownTo returns the measured settings that a binary knows: another build may lack some.
 func (b *run) knownTo(ctx context.Context, binary string) ([]string, error) {
 	if binary == "" {
 		return measured, nil
 	}
-	if known, asked := b.known[binary]; asked {
+	if known, checked := b.known[binary]; checked {
 		return known, nil
 	}
 	known := slices.Clone(measured)
 	for {
-		check := exec.CommandContext(ctx, binary, "check") //nolint:gosec // the user names it
+		check := exec.CommandContext(ctx, binary, "check") //nolint:gosec // chosen by the user
 		check.Env = slices.Concat(config.WithoutVariables(os.Environ()), known)
-		said, err := check.CombinedOutput()
+		out, err := check.CombinedOutput()
 		if err == nil {
 			b.known[binary] = known
 			return known, nil
@@ -87,18 +87,13 @@ func (b *run) knownTo(ctx context.Context, binary string) ([]string, error) {
 		before := len(known)
 		known = slices.DeleteFunc(known, func(v string) bool {
 			name, _, _ := strings.Cut(v, "=")
-			return strings.Contains(string(said), "unknown variable "+name+":")
+			return strings.Contains(string(out), "unknown variable "+name+":")
 		})
 		if len(known) == before {
-			return nil, fmt.Errorf("%s check: %w: %s", binary, err, said)
+			return nil, fmt.Errorf("%s check: %w: %s", binary, err, out)
 		}
 	}
 }
-
-type discardAll struct{}
-
-// Write implements io.Writer.
-func (discardAll) Write(b []byte) (int, error) { return len(b), nil }
 
 // stop ends a child and waits for it.
 func (c *child) stop() error {
@@ -111,37 +106,44 @@ func (c *child) stop() error {
 	err := c.cmd.Wait()
 	var status *exec.ExitError
 	if errors.As(err, &status) {
-		return nil // how a child ends is not what is measured
+		return nil // a failed exit is not a failed measurement
 	}
 	return err
 }
 
 // end stops all children, the last first.
 func (p *processes) end() error {
+	return p.stopFrom(0)
+}
+
+// stopFrom stops every child but the first n, the last first.
+func (p *processes) stopFrom(n int) error {
 	var errs []error
-	for i := len(p.children) - 1; i >= 0; i-- {
-		errs = append(errs, p.children[i].stop())
+	for len(p.children) > n {
+		last := len(p.children) - 1
+		errs = append(errs, p.children[last].stop())
+		p.children = p.children[:last]
 	}
 	return errors.Join(errs...)
 }
 
-// run is one run of the bench.
+// run is one run of the benchmark.
 type run struct {
 	Options
 	processes
 	// shared are the hubs and relays that several rows use, by the hubs' settings.
 	shared map[string][]server
-	// known are the settings that other builds have, by their paths.
+	// known are the settings that other builds know, by path.
 	known map[string][]string
 }
 
-// server is a process that is asked: a hub or the relay.
+// server is a process that answers: a hub or the relay.
 type server struct {
 	name string
 	*child
 }
 
-// hub starts the hub that is measured.
+// hub starts the measured hub.
 func (b *run) hub(ctx context.Context, name string, env ...string) (*child, error) {
 	return b.serve(ctx, name, b.HubBinary, slices.Concat(b.HubEnv, env))
 }
@@ -210,15 +212,4 @@ func (b *run) sharing(ctx context.Context, env ...string) ([]server, error) {
 		b.shared[key] = all
 	}
 	return all, err
-}
-
-// stopFrom stops every child but the first n, the last first.
-func (b *run) stopFrom(n int) error {
-	var errs []error
-	for len(b.children) > n {
-		last := len(b.children) - 1
-		errs = append(errs, b.children[last].stop())
-		b.children = b.children[:last]
-	}
-	return errors.Join(errs...)
 }

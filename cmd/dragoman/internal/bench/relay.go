@@ -17,20 +17,20 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// relay passes frames on between the agents and the requesters of a bench: what the same
-// libraries cost without a hub. It sends the frames that the hub would send, and only
-// remembers who asked what.
+// relay passes frames between agents and requesters: it shows what the same libraries cost
+// without a hub. It sends the frames that the hub would send, and keeps only the pending
+// questions.
 type relay struct {
 	grpc *grpcserver.Server
 
 	number  atomic.Int64
 	mu      sync.Mutex
 	agents  map[string]relayAgent
-	pending map[string]*relayedQuestion             // by its id
-	hearers map[string]chan *wire.ClientStreamEvent // by conversation, of clients of Coven
+	pending map[string]*relayedQuestion             // by id
+	streams map[string]chan *wire.ClientStreamEvent // of Coven clients, by conversation
 }
 
-// relayed is what an agent says about a question.
+// relayed is a step of an answer.
 type relayed int
 
 const (
@@ -42,7 +42,7 @@ const (
 // relayedQuestion is a question that an agent works on.
 type relayedQuestion struct {
 	accepted bool
-	tell     func(relayed, string) // tells who asked
+	tell     func(relayed, string) // notifies the requester
 }
 
 // relayAgent passes a question on to an agent.
@@ -60,7 +60,7 @@ func RunRelay(ctx context.Context, ready func(service.Addresses) error) error {
 	}
 	r := &relay{
 		grpc:   grpcserver.New(grpcserver.Options{}),
-		agents: map[string]relayAgent{}, pending: map[string]*relayedQuestion{}, hearers: map[string]chan *wire.ClientStreamEvent{},
+		agents: map[string]relayAgent{}, pending: map[string]*relayedQuestion{}, streams: map[string]chan *wire.ClientStreamEvent{},
 	}
 	r.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(r.serveCovenAgent))
 	r.grpc.Register(&wire.ClientService_ServiceDesc, relayCovenClients{relay: r})
@@ -80,7 +80,7 @@ func RunRelay(ctx context.Context, ready func(service.Addresses) error) error {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.ResponseTimeout)
 	defer cancel()
 	web.Close()
-	_ = r.grpc.Stop(end) // it is over
+	_ = r.grpc.Stop(end) // the result does not matter
 	group.Wait()
 	return err
 }
@@ -118,7 +118,7 @@ func (r *relay) join(id string, ask relayAgent) {
 	r.agents[id] = ask
 }
 
-// ask passes a question on. tell is called with what the agent says, in order.
+// ask passes on a question. tell is called for each step of the answer, in order.
 func (r *relay) ask(to, id, content string, tell func(relayed, string)) error {
 	r.mu.Lock()
 	agent := r.agents[to]
@@ -130,19 +130,19 @@ func (r *relay) ask(to, id, content string, tell func(relayed, string)) error {
 	return agent(id, content)
 }
 
-// tell passes on what an agent says.
+// tell passes on a step of an answer.
 func (r *relay) tell(id string, what relayed, text string) {
 	r.mu.Lock()
 	q := r.pending[id]
 	if what == relayedEnd {
 		delete(r.pending, id)
 	}
-	news := q != nil && (what != relayedAccepted || !q.accepted)
-	if news && what == relayedAccepted {
+	first := q != nil && (what != relayedAccepted || !q.accepted)
+	if first && what == relayedAccepted {
 		q.accepted = true
 	}
 	r.mu.Unlock()
-	if news {
+	if first {
 		q.tell(what, text)
 	}
 }
@@ -174,7 +174,7 @@ func (r *relay) serveCovenAgent(stream wire.CovenControl_AgentStreamServer) erro
 		}
 		e := m.GetResponse()
 		if text := e.GetText(); text != "" {
-			r.tell(e.GetRequestId(), relayedAccepted, "") // as the hub says at the first sign
+			r.tell(e.GetRequestId(), relayedAccepted, "") // as the hub does at the first event
 			r.tell(e.GetRequestId(), relayedText, text)
 		}
 		if e.GetDone() != nil {
@@ -189,13 +189,12 @@ type relayCovenClients struct {
 	relay *relay
 }
 
-// SendMessage passes a message on to the agent that the key of the conversation begins
-// with.
+// SendMessage passes a message to the agent that the conversation key begins with.
 func (s relayCovenClients) SendMessage(_ context.Context, m *wire.ClientSendMessageRequest) (*wire.ClientSendMessageResponse, error) {
 	r, key := s.relay, m.GetConversationKey()
 	agent, _, _ := strings.Cut(key, "/")
 	r.mu.Lock()
-	to := r.hearers[key]
+	to := r.streams[key]
 	r.mu.Unlock()
 	id, at := r.newID(), timestampNow()
 	say := func(e *wire.ClientStreamEvent) {
@@ -220,11 +219,11 @@ func (s relayCovenClients) SendMessage(_ context.Context, m *wire.ClientSendMess
 	return &wire.ClientSendMessageResponse{Status: "accepted", MessageId: id}, err
 }
 
-// StreamEvents passes on what is said in a conversation.
+// StreamEvents sends the events of a conversation.
 func (s relayCovenClients) StreamEvents(q *wire.StreamEventsRequest, stream wire.ClientService_StreamEventsServer) error {
 	events := make(chan *wire.ClientStreamEvent, 64)
 	s.relay.mu.Lock()
-	s.relay.hearers[q.GetConversationKey()] = events
+	s.relay.streams[q.GetConversationKey()] = events
 	s.relay.mu.Unlock()
 	if err := stream.SendHeader(nil); err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 // relayConn is a WebSocket of the relay that several goroutines write to.
 type relayConn struct {
 	*ws.Conn
-	ctx context.Context //nolint:containedctx // it is the life of the connection
+	ctx context.Context //nolint:containedctx // the life of the connection
 	mu  sync.Mutex
 }
 
-// say sends a frame; that the peer has left shows when it is read from.
+// say sends a frame. A lost peer is noticed by the reader.
 func (c *relayConn) say(format string, args ...any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,15 +43,15 @@ func each[T any](c *relayConn, take func(T) error) {
 	}
 }
 
-// text is a string as JSON has it.
+// jsonText encodes a string as JSON.
 func jsonText(s string) []byte {
-	b, _ := json.Marshal(s) // a string has no error
+	b, _ := json.Marshal(s) // strings always encode
 	return b
 }
 
 func timestampNow() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// servePi passes on for the client that stands beside a pi client, in frames of its own.
+// servePi serves the relay's counterpart of a pi client, which has its own frames.
 func (r *relay) servePi(c *relayConn) {
 	each(c, func(f relayFrame) error {
 		return r.ask(f.To, f.ID, f.Message, func(what relayed, text string) {
@@ -64,7 +64,7 @@ func (r *relay) servePi(c *relayConn) {
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			_ = c.Send(c.ctx, b) // its reader notices that the client has left
+			_ = c.Send(c.ctx, b) // the reader notices a lost client
 		})
 	})
 }
@@ -77,9 +77,9 @@ func (r *relay) serveREST(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	id, done := r.newID(), make(chan struct{})
-	var said strings.Builder
+	var whole strings.Builder
 	err := r.ask(ask.To, id, ask.Content, func(what relayed, text string) {
-		said.WriteString(text)
+		whole.WriteString(text)
 		if what == relayedEnd {
 			close(done)
 		}
@@ -101,7 +101,7 @@ func (r *relay) serveREST(w http.ResponseWriter, q *http.Request) {
 	at := time.Now().UTC().Format(time.RFC3339Nano)
 	_, _ = fmt.Fprintf(w, `{"id":"%[1]s","thread":"%[1]s","state":"done","agent":"%[2]s","intent":"ask","to":"%[2]s","from":{"id":"local","dialect":"rest","operator":true},"hops":0,`+
 		`"opened_at":"%[3]s","deadline":"%[3]s","receipt":{"task":"%[1]s","stage":"acknowledged","agent":"%[2]s","at":"%[3]s"},`+
-		`"answer":{"text":%[4]s,"usage":{"input":0,"output":0},"truncated":false,"tokens_used":0,"end":"done"}}`+"\n", id, ask.To, at, jsonText(said.String()))
+		`"answer":{"text":%[4]s,"usage":{"input":0,"output":0},"truncated":false,"tokens_used":0,"end":"done"}}`+"\n", id, ask.To, at, jsonText(whole.String()))
 }
 
 // relayedACP is what the relay reads of an envelope.
@@ -116,11 +116,11 @@ const acpFormat = `{"v":1,"id":"%s","from":"%s","to":"%s","ts":%d,"kind":"%s","r
 func (r *relay) serveACPClient(c *relayConn) {
 	_ = c.say(acpFormat, r.newID(), "hub", "asker", time.Now().UnixMilli(), "discover", "null", `{"extensions":["progress","subscribe"]}`)
 	each(c, func(f relayedACP) error {
-		var said strings.Builder
+		var whole strings.Builder
 		return r.ask(f.To, f.ID, f.Payload.Question, func(what relayed, text string) {
-			said.WriteString(text)
+			whole.WriteString(text)
 			if what == relayedEnd {
-				answer := fmt.Appendf(nil, `{"data":null,"summary":%s,"truncated":false}`, jsonText(said.String()))
+				answer := fmt.Appendf(nil, `{"data":null,"summary":%s,"truncated":false}`, jsonText(whole.String()))
 				_ = c.say(acpFormat, r.newID(), f.To, "asker", time.Now().UnixMilli(), "response", jsonText(f.ID), answer)
 			}
 		})

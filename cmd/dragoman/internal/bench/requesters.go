@@ -19,9 +19,8 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// requesters are the ways to ask, each with how it is done of the server at the
-// addresses, for as many workers as there may be. All but pi speak the same with the
-// hub and the relay.
+// requesters returns the ways to ask by name. All but pi send the same frames to the hub and
+// the relay.
 func requesters() map[string]func(ctx context.Context, s server, agent string) (*side, error) {
 	return map[string]func(context.Context, server, string) (*side, error){
 		"pi": func(ctx context.Context, s server, agent string) (*side, error) {
@@ -53,7 +52,7 @@ func connectACP(ctx context.Context, at service.Addresses, agent string) (*side,
 	return s.open(ctx, at.HTTP, "/ws/acp", http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
 		_, rest, answers := bytes.Cut(b, []byte(`,"ref":"`))
 		if !answers {
-			return nil // the hub asks for capabilities
+			return nil // discover
 		}
 		w, rest, err := s.addressed(rest)
 		if err != nil {
@@ -141,7 +140,7 @@ func (c *restAsker) post(ctx context.Context, question string) (int, []byte, err
 	return resp.StatusCode, b, err
 }
 
-// ask sends a question and returns how much text the answer has.
+// ask sends a question and returns the bytes of text in the answer.
 func (c *restAsker) ask(ctx context.Context, question string) (int, error) {
 	status, b, err := c.post(ctx, question)
 	if err != nil {
@@ -168,7 +167,7 @@ func restSide(at service.Addresses, to string) *side {
 	}}
 }
 
-// connectRefused asks for an agent that there is not, and wants to be told so.
+// connectRefused asks an unknown agent and wants 404.
 func connectRefused(at service.Addresses) *side {
 	c := newRESTClient(at)
 	return &side{close: c.close, ask: func(ctx context.Context, _, chunks int) (int, error) {
@@ -180,8 +179,8 @@ func connectRefused(at service.Addresses) *side {
 	}}
 }
 
-// connectThread asks in one thread that has grown beyond what an agent is sent of it, or
-// with fresh each time in a new one.
+// connectThread asks in a thread that is longer than the history that an agent gets, or with
+// fresh in a new thread each time.
 func connectThread(ctx context.Context, at service.Addresses, to string, fresh bool) (*side, error) {
 	c := newRESTClient(at)
 	s := &side{close: c.close, ask: func(ctx context.Context, _, chunks int) (int, error) {
@@ -202,8 +201,8 @@ func connectThread(ctx context.Context, at service.Addresses, to string, fresh b
 	return s, nil
 }
 
-// covenAsker is a client of Coven's ClientService: each worker has a conversation of
-// its own and a stream of what is said in it.
+// covenAsker is a client of Coven's ClientService: each worker has a conversation and a stream
+// of its events.
 type covenAsker struct {
 	calls   wire.ClientServiceClient
 	workers [parallel]struct {
@@ -229,11 +228,11 @@ func connectCoven(ctx context.Context, to server, agent string) (*side, error) {
 		return cc.Close()
 	}
 	rest := newRESTClient(to.addrs)
-	defer rest.close() //nolint:errcheck // it returns none
+	defer rest.close() //nolint:errcheck // always nil
 	for i := range c.workers {
 		w := &c.workers[i]
 		w.key, w.done = fmt.Sprintf("%s/%d", agent, i), make(chan error, 1)
-		// A conversation goes on with the agent that answered in it last.
+		// A conversation continues with the agent that answered last.
 		if to.name != "relay" {
 			if _, err := rest.ask(ctx, fmt.Sprintf(`{"to":"%s","content":"1","thread":"%s"}`, agent, w.key)); err != nil {
 				return nil, errors.Join(err, end())
@@ -246,13 +245,13 @@ func connectCoven(ctx context.Context, to server, agent string) (*side, error) {
 		if err != nil {
 			return nil, errors.Join(err, end())
 		}
-		group.Go(func() { c.hear(stream, &w.askWorker) })
+		group.Go(func() { c.read(stream, &w.askWorker) })
 	}
 	return &side{close: end, ask: c.ask}, nil
 }
 
-// hear reads what is said in the conversation of a worker.
-func (c *covenAsker) hear(stream grpc.ServerStreamingClient[wire.ClientStreamEvent], w *askWorker) {
+// read reads the events of a worker's conversation.
+func (c *covenAsker) read(stream grpc.ServerStreamingClient[wire.ClientStreamEvent], w *askWorker) {
 	for {
 		m, err := stream.Recv()
 		if err == nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
 
-// Rows are all rows, in the order in which they are measured.
+// Rows returns all rows in the order in which they are measured.
 func Rows() []Row {
 	rows := []Row{
-		{Name: "start", About: "from the start of the process to its listening", measure: measureStart},
+		{Name: "start", About: "from the start of the process until it listens", measure: measureStart},
 		{Name: "single", About: "a pi client asks a Coven agent, one at a time", measure: askStandard(1, 1)},
 		{Name: "parallel", About: fmt.Sprintf("the same, %d at a time", parallel), measure: askStandard(parallel, 1)},
 		{
@@ -30,28 +30,28 @@ func Rows() []Row {
 	}
 	for _, n := range []int{16, 64} {
 		rows = append(rows, Row{
-			Name: fmt.Sprintf("clients-%d", n), About: fmt.Sprintf("%d pi clients, each on a connection of its own", n),
-			ByRequest: n != 64, measure: askByClients(n),
+			Name: fmt.Sprintf("clients-%d", n), About: fmt.Sprintf("%d pi clients, each on its own connection", n),
+			ByName: n != 64, measure: askByClients(n),
 		})
 	}
 	for _, n := range []int{1, burstAtOnce} {
 		rows = append(rows, Row{
-			Name: fmt.Sprintf("long-%d", n), About: fmt.Sprintf("answers of %d chunks in conversations that compact, %d at a time", burstChunks, n),
-			ByRequest: true, measure: askInLongConversations(n),
+			Name: fmt.Sprintf("long-%d", n), About: fmt.Sprintf("answers of %d chunks in compacting conversations, %d at a time", burstChunks, n),
+			ByName: true, measure: alone(askInLongConversations(n)),
 		})
 	}
 	rows = append(rows, Row{
-		Name: "neighbour", About: "one at a time beside another client's long conversation that compacts", ByRequest: true, measure: askBesideLongConversation,
+		Name: "neighbour", About: "one at a time beside another client's long, compacting conversation", ByName: true, measure: alone(askBesideLongConversation),
 	})
 	for _, to := range []string{"id", "any", "capability", "unknown"} {
 		rows = append(rows, Row{
 			Name: "crowd-" + to, About: fmt.Sprintf("a question by %s among --crowd agents, beside %d agents", crowdWord[to], fewAgents),
-			ByRequest: true, measure: askInCrowd(to),
+			ByName: true, measure: alone(askInCrowd(to)),
 		})
 	}
 	for _, dialect := range []string{acp.Dialect, parallax.Dialect} {
 		rows = append(rows, Row{
-			Name: "thread-" + dialect, About: "a question in a long thread, beside a first question", ByRequest: true, measure: askInThread(dialect),
+			Name: "thread-" + dialect, About: "a question in a long thread, beside a first question", ByName: true, measure: alone(askInThread(dialect)),
 		})
 	}
 	for _, requester := range slices.Sorted(maps.Keys(requesters())) {
@@ -59,22 +59,30 @@ func Rows() []Row {
 			for _, n := range []int{1, parallel} {
 				rows = append(rows, Row{
 					Name: fmt.Sprintf("pair-%s-%s-%d", requester, dialect, n), About: fmt.Sprintf("%s asks %s, %d at a time", requester, dialect, n),
-					ByRequest: true, measure: askAsPair(requester, dialect, n),
+					ByName: true, measure: askAsPair(requester, dialect, n),
 				})
 			}
 		}
 	}
 	return append(rows,
-		Row{Name: "memory", About: "resident memory after single, parallel and burst, 30 s after, and with the sessions deleted", ByRequest: true, measure: measureMemory},
+		Row{Name: "memory", About: "resident memory after single, parallel and burst, 30 s after, and with the sessions deleted", ByName: true, measure: alone(measureMemory)},
 		Row{Name: "idle", About: "resident memory of an idle agent, by dialect", measure: measureIdle},
 	)
 }
 
 // crowdWord describes how an agent in a crowd is addressed.
-var crowdWord = map[string]string{"id": "its id", "any": "*", "capability": "a capability", "unknown": "an id that nobody has"}
+var crowdWord = map[string]string{"id": "its id", "any": "*", "capability": "a capability", "unknown": "an unknown id"}
 
 // fewAgents is the size of the small crowd that a large one is compared with.
 const fewAgents = 10
+
+// alone stops the processes that a measurement has started.
+func alone(measure measurement) measurement {
+	return func(ctx context.Context, b *run, r *RowResult) error {
+		before := len(b.children)
+		return errors.Join(measure(ctx, b, r), b.stopFrom(before))
+	}
+}
 
 // compare has clients of all servers ask in turns.
 func (b *run) compare(ctx context.Context, r *RowResult, to []server, atOnce, chunks int, connect func(context.Context, server) (*side, error)) error {
@@ -98,7 +106,7 @@ func (b *run) turns(ctx context.Context, r *RowResult, sides []*side, atOnce, ch
 }
 
 // askStandard has a pi client ask the Coven agent.
-func askStandard(atOnce, chunks int) func(context.Context, *run, *RowResult) error {
+func askStandard(atOnce, chunks int) measurement {
 	return func(ctx context.Context, b *run, r *RowResult) error {
 		to, err := b.sharing(ctx)
 		if err != nil {
@@ -115,14 +123,14 @@ func askStandard(atOnce, chunks int) func(context.Context, *run, *RowResult) err
 }
 
 // askByClients has n pi clients ask, each on its own connection.
-func askByClients(n int) func(context.Context, *run, *RowResult) error {
+func askByClients(n int) measurement {
 	return func(ctx context.Context, b *run, r *RowResult) error {
 		to, err := b.sharing(ctx)
 		if err != nil {
 			return err
 		}
 		return b.compare(ctx, r, to, n, 1, func(ctx context.Context, s server) (*side, error) {
-			return eachOnItsOwn(n, func(worker int, into *side) (*side, error) { return connectPiAt(ctx, s, worker, into) })
+			return oneEach(n, func(worker int, into *side) (*side, error) { return connectPiAt(ctx, s, worker, into) })
 		})
 	}
 }
@@ -139,37 +147,35 @@ func connectPiAt(ctx context.Context, s server, worker int, into *side) (*side, 
 const compacting = config.VariablePrefix + "PI_COMPACT_AT=87"
 
 // askInLongConversations asks in conversations that are compacted every few questions.
-func askInLongConversations(atOnce int) func(context.Context, *run, *RowResult) error {
+func askInLongConversations(atOnce int) measurement {
 	return func(ctx context.Context, b *run, r *RowResult) error {
-		before := len(b.children)
 		to, err := b.servers(ctx, compacting)
-		if err == nil {
-			err = b.compare(ctx, r, to, atOnce, burstChunks, func(ctx context.Context, s server) (*side, error) {
-				return requesters()["pi"](ctx, s, agentID(coven.Name))
-			})
+		if err != nil {
+			return err
 		}
-		return errors.Join(err, b.stopFrom(before))
+		return b.compare(ctx, r, to, atOnce, burstChunks, func(ctx context.Context, s server) (*side, error) {
+			return requesters()["pi"](ctx, s, agentID(coven.Name))
+		})
 	}
 }
 
 // askBesideLongConversation measures a client while another client receives long answers.
 func askBesideLongConversation(ctx context.Context, b *run, r *RowResult) error {
-	before := len(b.children)
 	to, err := b.servers(ctx, compacting)
 	if err != nil {
-		return errors.Join(err, b.stopFrom(before))
+		return err
 	}
 	besides := map[*side]func(context.Context) error{}
 	var sides, others []*side
 	for _, s := range to {
 		other, err := connectPiAt(ctx, s, 1, nil)
 		if err != nil {
-			return errors.Join(err, closeAll(sides), closeAll(others), b.stopFrom(before))
+			return errors.Join(err, closeAll(sides), closeAll(others))
 		}
 		others = append(others, other)
 		one, err := connectPiAt(ctx, s, 0, nil)
 		if err != nil {
-			return errors.Join(err, closeAll(sides), closeAll(others), b.stopFrom(before))
+			return errors.Join(err, closeAll(sides), closeAll(others))
 		}
 		one.name = s.name
 		sides = append(sides, one)
@@ -178,29 +184,27 @@ func askBesideLongConversation(ctx context.Context, b *run, r *RowResult) error 
 			return err
 		}
 	}
-	err = b.turns(ctx, r, sides, 1, 1, besides)
-	return errors.Join(err, closeAll(others), b.stopFrom(before))
+	return errors.Join(b.turns(ctx, r, sides, 1, 1, besides), closeAll(others))
 }
 
 // askInCrowd compares a hub with many agents with one that has few.
-func askInCrowd(to string) func(context.Context, *run, *RowResult) error {
+func askInCrowd(to string) measurement {
 	return func(ctx context.Context, b *run, r *RowResult) error {
-		before := len(b.children)
 		servers, err := b.crowdServers(ctx)
-		if err == nil {
-			err = b.compare(ctx, r, servers, 1, 1, func(_ context.Context, s server) (*side, error) {
-				switch to {
-				case "any":
-					return restSide(s.addrs, "*"), nil
-				case "capability":
-					return restSide(s.addrs, "capability:"+crowdCapability), nil
-				case "unknown":
-					return connectRefused(s.addrs), nil
-				}
-				return restSide(s.addrs, "crowd-7"), nil
-			})
+		if err != nil {
+			return err
 		}
-		return errors.Join(err, b.stopFrom(before))
+		return b.compare(ctx, r, servers, 1, 1, func(_ context.Context, s server) (*side, error) {
+			switch to {
+			case "any":
+				return restSide(s.addrs, "*"), nil
+			case "capability":
+				return restSide(s.addrs, "capability:"+crowdCapability), nil
+			case "unknown":
+				return connectRefused(s.addrs), nil
+			}
+			return restSide(s.addrs, "crowd-7"), nil
+		})
 	}
 }
 
@@ -229,36 +233,34 @@ func (b *run) crowdServers(ctx context.Context) ([]server, error) {
 }
 
 // askInThread compares questions in a long thread with first questions.
-func askInThread(dialect string) func(context.Context, *run, *RowResult) error {
+func askInThread(dialect string) measurement {
 	return func(ctx context.Context, b *run, r *RowResult) error {
-		before := len(b.children)
 		hubs, err := b.hubs(ctx)
 		if err == nil {
 			err = b.agentsFor(ctx, hubs, dialect)
 		}
 		if err != nil {
-			return errors.Join(err, b.stopFrom(before))
+			return err
 		}
 		for _, h := range slices.Clone(hubs) {
 			hubs = append(hubs, server{h.name + firstQuestion, h.child})
 		}
-		err = b.compare(ctx, r, hubs, 1, 1, func(ctx context.Context, s server) (*side, error) {
+		return b.compare(ctx, r, hubs, 1, 1, func(ctx context.Context, s server) (*side, error) {
 			return connectThread(ctx, s.addrs, agentID(dialect), strings.HasSuffix(s.name, firstQuestion))
 		})
-		return errors.Join(err, b.stopFrom(before))
 	}
 }
 
 const firstQuestion = ", first question"
 
-// forgetful is the setting with which agents get no earlier turns; their cost has a row of
-// its own.
-const forgetful = config.VariablePrefix + "LIMITS_HISTORY_BYTES=0"
+// noHistory is the setting with which agents get no earlier turns, whose cost has rows of its
+// own.
+const noHistory = config.VariablePrefix + "LIMITS_HISTORY_BYTES=0"
 
 // askAsPair has one kind of requester ask one kind of agent.
-func askAsPair(requester, dialect string, atOnce int) func(context.Context, *run, *RowResult) error {
+func askAsPair(requester, dialect string, atOnce int) measurement {
 	return func(ctx context.Context, b *run, r *RowResult) error {
-		to, err := b.sharing(ctx, forgetful)
+		to, err := b.sharing(ctx, noHistory)
 		if err != nil {
 			return err
 		}
@@ -288,23 +290,18 @@ func measureStart(ctx context.Context, b *run, r *RowResult) error {
 	return nil
 }
 
-// settled is the time after the load at which memory is measured again.
+// settled is the time after which memory is measured again.
 const settled = 30 * time.Second
 
 // measureMemory measures the memory of hubs after the load of the first rows.
 func measureMemory(ctx context.Context, b *run, r *RowResult) error {
-	before := len(b.children)
 	hubs, err := b.hubs(ctx)
 	if err == nil {
 		err = b.agentsFor(ctx, hubs, coven.Name)
 	}
-	if err == nil {
-		err = b.measureLoaded(ctx, r, hubs)
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, b.stopFrom(before))
-}
-
-func (b *run) measureLoaded(ctx context.Context, r *RowResult, hubs []server) error {
 	record := func(when, line string) error {
 		for _, h := range hubs {
 			n, err := memoryOf(h.cmd.Process.Pid, line)
@@ -329,12 +326,12 @@ func (b *run) measureLoaded(ctx context.Context, r *RowResult, hubs []server) er
 			return errors.Join(err, closeAll(sides))
 		}
 	}
-	err := errors.Join(record("at most", "VmHWM:"), record("after the load", "VmRSS:"), pause(ctx, settled), record(settled.String()+" later", "VmRSS:"))
-	// What was said in a session stays in memory as long as the session.
+	err = errors.Join(record("at most", "VmHWM:"), record("after the load", "VmRSS:"), pause(ctx, settled), record(settled.String()+" later", "VmRSS:"))
+	// The messages of a session stay in memory until it is deleted.
 	return errors.Join(err, closeAll(sides), pause(ctx, service.MemoryReturned), record("with the sessions deleted", "VmRSS:"))
 }
 
-// pause waits, or returns why it did not.
+// pause waits, or returns why ctx has ended.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -347,12 +344,14 @@ func pause(ctx context.Context, d time.Duration) error {
 // measureIdle measures the memory of idle agents of every dialect.
 func measureIdle(ctx context.Context, b *run, r *RowResult) error {
 	for _, dialect := range dialects() {
-		before := len(b.children)
-		n, err := b.measureIdleAgent(ctx, dialect)
-		if err := errors.Join(err, b.stopFrom(before)); err != nil {
+		err := alone(func(ctx context.Context, b *run, r *RowResult) error {
+			n, err := b.measureIdleAgent(ctx, dialect)
+			r.figure(dialect, n/1024, "KiB")
+			return err
+		})(ctx, b, r)
+		if err != nil {
 			return err
 		}
-		r.figure(dialect, n/1024, "KiB")
 	}
 	return nil
 }
@@ -368,7 +367,7 @@ func (b *run) measureIdleAgent(ctx context.Context, dialect string) (float64, er
 			"--grpc-addr", hub.addrs.GRPC, "--hub", "http://"+hub.addrs.HTTP)
 		return err
 	}
-	// The first agents pay for what is made once.
+	// The first agents allocate what is shared.
 	if err := join("few", b.Agents/4); err != nil {
 		return 0, err
 	}

@@ -16,14 +16,14 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// benchAsked numbers the questions over all connections: a server may still know the ids
-// of an earlier row.
+// benchAsked numbers the questions of all connections: a server may remember the ids of an
+// earlier row.
 var benchAsked atomic.Int64
 
 // wsAsker asks for many workers over one WebSocket. It parses only the beginning of most
 // frames, since the server is what is measured.
 type wsAsker struct {
-	into     *side // whose bytes these are
+	into     *side // counts the bytes
 	link     *link.Link[[]byte, []byte]
 	question func(worker int, number int64, chunks int) []byte
 	workers  [parallel]askWorker
@@ -31,11 +31,11 @@ type wsAsker struct {
 
 // askWorker asks one question at a time.
 type askWorker struct {
-	got  atomic.Int64 // bytes of text that have come
+	got  atomic.Int64 // bytes of text received
 	done chan error
 }
 
-// open connects to a path of a server. Every frame is given to hear.
+// open connects to a path of a server. hear is called with every frame.
 func (s *wsAsker) open(ctx context.Context, addr, path string, header http.Header, hear func([]byte) error) (*side, error) {
 	conn, err := client.DialWebSocket(ctx, client.Hub{URL: "http://" + addr}, path, header, 256<<20)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *wsAsker) open(ctx context.Context, addr, path string, header http.Heade
 	return own, nil
 }
 
-// run has every frame heard, until leave is called.
+// run calls hear with every frame until leave is called.
 func (s *wsAsker) run(ctx context.Context, conn *ws.Conn, hear func([]byte) error) (leave func() error) {
 	s.link = link.New(conn, link.Options{})
 	for w := range s.workers {
@@ -69,7 +69,7 @@ func (s *wsAsker) run(ctx context.Context, conn *ws.Conn, hear func([]byte) erro
 	}
 }
 
-// ask asks for so many chunks and returns how many bytes of text came.
+// ask asks for chunks and returns the bytes of text in the answer.
 func (s *wsAsker) ask(ctx context.Context, worker, chunks int) (int, error) {
 	w := &s.workers[worker]
 	w.got.Store(0)
@@ -103,8 +103,8 @@ func (s *wsAsker) addressed(rest []byte) (*askWorker, []byte, error) {
 	return &s.workers[n], rest[end:], nil
 }
 
-// read counts the text behind a member's name, up to the next quotation mark: what the
-// agent says has none in it.
+// read counts the text after a member's name up to the next quotation mark: the agents' text
+// has none.
 func (w *askWorker) read(frame []byte, member string) error {
 	_, text, begun := bytes.Cut(frame, []byte(member))
 	n := bytes.IndexByte(text, '"')
@@ -115,7 +115,7 @@ func (w *askWorker) read(frame []byte, member string) error {
 	return nil
 }
 
-// answered says that the question of the worker has its answer.
+// answered ends the question of the worker.
 func (w *askWorker) answered(err error) error {
 	select {
 	case w.done <- err:
@@ -125,8 +125,8 @@ func (w *askWorker) answered(err error) error {
 	}
 }
 
-// connectPi is a pi client that has a session with the agent for each worker from first
-// on. Bytes count for into, or if that is nil for what it returns.
+// connectPi connects a pi client with a session for each of n workers from first on. Bytes
+// count for into, or for the returned side if that is nil.
 func connectPi(ctx context.Context, at service.Addresses, agent string, first, n int, into *side) (*side, error) {
 	command := func(worker int, number int64, rest string) []byte {
 		return fmt.Appendf(nil, `{"id":"%d-%d","sessionId":"%d",%s}`, worker, number, worker, rest)
@@ -146,7 +146,7 @@ func connectPi(ctx context.Context, at service.Addresses, agent string, first, n
 		}
 	}
 	leave := own.close
-	own.close = func() error { // the next row makes sessions of the same names
+	own.close = func() error { // the next row creates sessions of the same names
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.ResponseTimeout)
 		defer cancel()
 		var err error
@@ -158,14 +158,14 @@ func connectPi(ctx context.Context, at service.Addresses, agent string, first, n
 	return own, nil
 }
 
-// hearPi reads what a pi client needs: pieces of text and responses. The rest of a
-// run, told in frames of the same two beginnings, is only counted.
+// hearPi reads the frames that a pi client needs: text deltas and responses. Other frames are
+// only counted.
 func (s *wsAsker) hearPi(b []byte) error {
 	const (
 		event    = `{"type":"event","sessionId":"`
 		piece    = `","event":{"type":"message_update","assistantMessageEvent":{"type":"text_delta",`
 		response = `{"id":"`
-		nobodys  = `{"type":"response",`
+		noID     = `{"type":"response",`
 		other    = `{"type":"`
 	)
 	if rest, ok := bytes.CutPrefix(b, []byte(event)); ok {
@@ -185,13 +185,13 @@ func (s *wsAsker) hearPi(b []byte) error {
 		}
 		return w.answered(err)
 	}
-	if !bytes.HasPrefix(b, []byte(other)) || bytes.HasPrefix(b, []byte(nobodys)) {
+	if !bytes.HasPrefix(b, []byte(other)) || bytes.HasPrefix(b, []byte(noID)) {
 		return fmt.Errorf("not what a pi client expects: %s", b)
 	}
 	return nil
 }
 
-// relayFrame is what the plain relay speaks with a pi client.
+// relayFrame is a frame between the relay and its counterpart of a pi client.
 type relayFrame struct {
 	ID      string `json:"id"`
 	To      string `json:"to,omitempty"`
@@ -200,8 +200,8 @@ type relayFrame struct {
 	Done    bool   `json:"done,omitempty"`
 }
 
-// connectRelay is the client of the plain relay that stands beside connectPi. Its
-// questions have a number, since an agent may still hold the id of the one before.
+// connectRelay is the counterpart of connectPi for the relay. Questions are numbered, since an
+// agent may still remember the previous id.
 func connectRelay(ctx context.Context, at service.Addresses, agent string, into *side) (*side, error) {
 	s := &wsAsker{into: into, question: func(worker int, number int64, chunks int) []byte {
 		return fmt.Appendf(nil, `{"id":"%d-%d","to":"%s","message":"%d"}`, worker, number, agent, chunks)

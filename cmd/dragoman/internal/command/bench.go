@@ -71,7 +71,7 @@ func describeBenchRows() string {
 			continue
 		}
 		about := row.About
-		if row.ByRequest {
+		if row.ByName {
 			about += " (only by name)"
 		}
 		fmt.Fprintf(&s, "  %-24s %s\n", row.Name, about)
