@@ -1,6 +1,6 @@
-// Command covenagent is a whole Coven agent in one short file: it joins a hub,
-// answers every request in capitals, a word at a time, and can be stopped. It uses
-// nothing but gRPC and the generated protocol, so that it can be copied as it is.
+// Command covenagent is a complete Coven agent in one short file: it joins a hub, answers every
+// request in capitals, a word at a time, and can be cancelled. It uses only gRPC and the
+// generated protocol, so that the file can be copied.
 //
 //	go run ./docs/examples/covenagent -hub 127.0.0.1:50051 -id shouter
 //	dragoman ask shouter "good day"

@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// agent is one connection. A gRPC stream takes one Send at a time, hence the lock.
+// agent is one connection. A gRPC stream allows one Send at a time, hence the lock.
 type agent struct {
 	stream  grpc.BidiStreamingClient[coven.AgentMessage, coven.ServerMessage]
 	pause   time.Duration
@@ -43,7 +43,7 @@ type agent struct {
 	running map[string]context.CancelCauseFunc // by request id
 }
 
-// run joins the hub and answers until the hub says goodbye or ctx ends.
+// run joins the hub and answers until the hub shuts down or ctx ends.
 func run(ctx context.Context, address, id string, pause time.Duration) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -58,7 +58,7 @@ func run(ctx context.Context, address, id string, pause time.Duration) error {
 	}
 	a := &agent{stream: stream, pause: pause, running: map[string]context.CancelCauseFunc{}}
 
-	// 1. The first message registers. What is not declared is never sent to us.
+	// 1. The first message registers. The hub sends only what the agent has declared.
 	err = a.send(&coven.AgentMessage{Payload: &coven.AgentMessage_Register{Register: &coven.RegisterAgent{
 		AgentId: id, Name: "Shouter", Capabilities: []string{"chat"},
 		Metadata:         &coven.AgentMetadata{Backend: "direct"},
@@ -79,19 +79,19 @@ func run(ctx context.Context, address, id string, pause time.Duration) error {
 			return err
 		}
 		switch p := m.GetPayload().(type) {
-		// 2. The first answer is Welcome, or why we may not join.
+		// 2. The first answer is Welcome, or the reason for a refusal.
 		case *coven.ServerMessage_Welcome:
 			fmt.Fprintf(os.Stderr, "joined %s as %s\n", p.Welcome.GetServerId(), p.Welcome.GetAgentId())
 		case *coven.ServerMessage_RegistrationError:
 			return fmt.Errorf("%s; try -id %s", p.RegistrationError.GetReason(), p.RegistrationError.GetSuggestedId())
-		// 3. A request: answered beside the loop, which goes on reading.
+		// 3. A request is answered in a goroutine, so that the loop can continue to read.
 		case *coven.ServerMessage_SendMessage:
 			ctx := a.begin(ctx, p.SendMessage.GetRequestId())
 			answers.Go(func() { a.answer(ctx, p.SendMessage) })
-		// 4. Somebody pressed stop.
+		// 4. The requester cancelled.
 		case *coven.ServerMessage_CancelRequest:
 			a.end(p.CancelRequest.GetRequestId(), errors.New(p.CancelRequest.GetReason()))
-		// 5. The hub stops: finish, and leave.
+		// 5. The hub stops: finish and leave.
 		case *coven.ServerMessage_Shutdown:
 			leaving = true
 			answers.Wait()
@@ -102,14 +102,14 @@ func run(ctx context.Context, address, id string, pause time.Duration) error {
 	}
 }
 
-// answer says the words of a request in capitals, one after the other. Every request
-// ends with exactly one of done, error and cancelled.
+// answer sends the words of a request in capitals, one after the other. Every request ends
+// with exactly one of done, error and cancelled.
 func (a *agent) answer(ctx context.Context, m *coven.SendMessage) {
 	id := m.GetRequestId()
 	defer a.end(id, nil)
 	end := &coven.MessageResponse{RequestId: id, Event: &coven.MessageResponse_Done{Done: &coven.Done{}}}
 	for _, word := range strings.SplitAfter(strings.ToUpper(m.GetContent()), " ") {
-		// An error of the stream ends it; the loop that reads is told why.
+		// An error ends the stream; the reading loop gets the reason.
 		_ = a.respond(&coven.MessageResponse{RequestId: id, Event: &coven.MessageResponse_Text{Text: word}})
 		select {
 		case <-time.After(a.pause):

@@ -19,14 +19,14 @@ import (
 func joinInTime(ctx context.Context, connect func(ctx context.Context, joined func()) error, joined func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := time.AfterFunc(client.ResponseTimeout, func() { cancel(client.ErrNotTakenIn) })
+	timer := time.AfterFunc(client.ResponseTimeout, func() { cancel(client.ErrNotAccepted) })
 	defer timer.Stop()
 	err := connect(ctx, func() {
 		timer.Stop()
 		joined()
 	})
-	if errors.Is(context.Cause(ctx), client.ErrNotTakenIn) {
-		return client.ErrNotTakenIn
+	if errors.Is(context.Cause(ctx), client.ErrNotAccepted) {
+		return client.ErrNotAccepted
 	}
 	return err
 }

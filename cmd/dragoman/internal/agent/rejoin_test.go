@@ -21,8 +21,8 @@ func TestAnAgentThatIsNotAcceptedGivesUp(t *testing.T) {
 			<-ctx.Done()
 			return errors.New("another error")
 		})
-		if !errors.Is(err, client.ErrNotTakenIn) || time.Since(began) != client.ResponseTimeout {
-			t.Errorf("got %v after %v, want %v after %v", err, time.Since(began), client.ErrNotTakenIn, client.ResponseTimeout)
+		if !errors.Is(err, client.ErrNotAccepted) || time.Since(began) != client.ResponseTimeout {
+			t.Errorf("got %v after %v, want %v after %v", err, time.Since(began), client.ErrNotAccepted, client.ResponseTimeout)
 		}
 	})
 }

@@ -13,44 +13,44 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// MaxLine is the longest line that a bridge passes on: as much as the hub reads in order to
-// refuse it, so that the hub itself reports its limits.
+// MaxLine is the maximum length of a line that a bridge passes on. The hub reads as much in
+// order to refuse it, so that the hub itself reports its limits.
 const MaxLine = ws.DefaultHardLimit
 
-// Bridge is how a dialect goes over stdin and stdout to a hub.
+// Bridge defines how a dialect is carried between stdin and stdout and a hub.
 type Bridge struct {
 	Path string // of the hub
-	// asks returns the answer that a line from stdin waits for, "" for none.
+	// asks returns the answer that a line from stdin expects, "" for none.
 	asks func(line []byte) string
-	// answers returns which of them a frame from the hub is.
+	// answers returns the expected answers that a frame from the hub is.
 	answers func(frame []byte) []string
-	// refuse makes the answer to a line that cannot be sent.
+	// refuse returns the answer to a line that cannot be sent.
 	refuse func(why *link.Reject) []byte
-	// last, if set, makes a line that is sent after the last one of stdin. The hub answers
-	// it at once and in order, so that everything it refused has been reported by then. Its
-	// answer is not printed.
+	// last, if set, returns a line that is sent after the last one of stdin. The hub answers
+	// it at once and in order, so every refusal comes before its answer, which is not
+	// printed.
 	last func() (line []byte, answer string)
-	// lost returns, after that answer, which other answers will not come.
+	// lost returns, after that answer, the answers that will never come.
 	lost func() []string
 }
 
 // unprinted is pending while a frame from the hub waits to be printed.
 const unprinted = "unprinted"
 
-// Carry passes frames both ways until the hub closes, or stdin has ended and every answer
-// has come.
+// Carry passes frames both ways until the hub closes the connection, or stdin has ended and
+// every answer has arrived.
 func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) error {
 	d := &pending{open: map[string]int{}, done: make(chan struct{})}
 	up := link.New(remote, client.LinkOptions)
-	said, lastAnswer := false, ""
+	sent, lastAnswer := false, ""
 	var last []byte
 	if b.last != nil {
 		last, lastAnswer = b.last()
 	}
 	down := link.New(local, link.Options{EOF: func() {
-		if said && last != nil {
+		if sent && last != nil {
 			d.expect(lastAnswer)
-			_ = up.Send(ctx, last, len(last)) // if it cannot be sent, the hub has gone
+			_ = up.Send(ctx, last, len(last)) // an error means that the hub has gone
 		}
 		d.close()
 	}})
@@ -79,7 +79,7 @@ func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) e
 			case !utf8.Valid(line):
 				return printed(ctx, b.refuse(&link.Reject{Cause: link.Protocol, Text: "the line is not UTF-8"}))
 			}
-			said = true
+			sent = true
 			d.expect(b.asks(line))
 			return up.Send(ctx, line, len(line))
 		}, func(ctx context.Context, r *link.Reject) error {
@@ -100,7 +100,7 @@ func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) e
 	return nil
 }
 
-// pending counts the answers that have not come yet.
+// pending counts the outstanding answers.
 type pending struct {
 	mu     sync.Mutex
 	open   map[string]int

@@ -46,17 +46,17 @@ func Pi() Bridge {
 	}
 }
 
-// ACP carries ACP. It counts answers by the ids of what they answer.
+// ACP carries ACP. It counts answers by the id of the envelope that they answer.
 func ACP() Bridge {
 	a := &acpTracker{seen: lru.New(lru.Options[string, uint64]{Count: maxSeen})}
 	return Bridge{
 		Path: "/ws/acp", asks: a.asks, answers: a.answers, lost: a.lost,
 		refuse: func(why *link.Reject) []byte {
-			told := acpwire.Error{Code: acpwire.CodeInvalidEnvelope, Message: why.Text}
+			payload := acpwire.Error{Code: acpwire.CodeInvalidEnvelope, Message: why.Text}
 			if why.Cause == link.TooLarge {
-				told.Code = acpwire.CodeTooLarge
+				payload.Code = acpwire.CodeTooLarge
 			}
-			return acpwire.Envelope{ID: core.NewID(), From: "hub", TS: time.Now().UnixMilli(), Kind: acpwire.KindError, Payload: asJSONLine(told)}.Encode()
+			return acpwire.Envelope{ID: core.NewID(), From: "hub", TS: time.Now().UnixMilli(), Kind: acpwire.KindError, Payload: asJSONLine(payload)}.Encode()
 		},
 		last: func() (line []byte, answer string) {
 			id := core.NewID()
@@ -77,26 +77,26 @@ const (
 	maxLong = 256
 )
 
-// acpTracker knows which answers a peer of ACP waits for.
+// acpTracker tracks which answers an ACP peer expects.
 type acpTracker struct {
 	mu sync.Mutex
 	// seen has a hash of each envelope that was sent, by its id: the hub ignores a
 	// repeated one.
 	seen *lru.Cache[string, uint64]
-	// long are the longest lines that were sent, the longest first. tooLarge is how many
-	// lines the hub refused for their size, with an error that names no id.
+	// long has the longest lines that were sent, the longest first. tooLarge counts the
+	// lines that the hub refused for their size, with an error without an id.
 	long     []longLine
 	tooLarge int
 }
 
-// longLine is the length of a line and the answer that it waits for.
+// longLine is the length of a line and the answer that it expects.
 type longLine struct {
 	bytes int
 	asks  string
 }
 
-// asks returns the answer that an envelope waits for. One that the hub refuses at once waits
-// for none: the refusal comes before the answer to the last envelope, with an id or without.
+// asks returns the answer that an envelope expects. An envelope that the hub refuses at once
+// expects none: the refusal comes before the answer to the last envelope.
 func (a *acpTracker) asks(line []byte) (wanted string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,29 +117,29 @@ func (a *acpTracker) asks(line []byte) (wanted string) {
 	var delegate struct {
 		ReportBack *bool `json:"report_back"`
 	}
-	_ = json.Unmarshal(e.Payload, &delegate) // anything else the hub refuses
+	_ = json.Unmarshal(e.Payload, &delegate) // the hub refuses anything else
 	if e.Kind == acpwire.KindDelegate && (delegate.ReportBack == nil || *delegate.ReportBack) {
 		return reportOn + e.ID // its ack is not the end
 	}
 	return replyTo + e.ID
 }
 
-// note keeps a line among the longest. a.mu is held.
+// note keeps a line if it is among the longest. The caller holds a.mu.
 func (a *acpTracker) note(l longLine) {
 	at, _ := slices.BinarySearchFunc(a.long, l, func(x, y longLine) int { return cmp.Compare(y.bytes, x.bytes) })
 	a.long = slices.Insert(a.long, at, l)
 	a.long = a.long[:min(len(a.long), maxLong)]
 }
 
-// answers returns which answers an envelope from the hub is.
+// answers returns the expected answers that an envelope from the hub is.
 func (a *acpTracker) answers(frame []byte) []string {
 	e, err := acpwire.Decode(frame, MaxLine)
 	switch {
 	case err != nil || e.Kind == acpwire.KindProgress:
 		return nil
 	case e.Ref == "" && e.Kind == acpwire.KindError:
-		var told acpwire.Error
-		if json.Unmarshal(e.Payload, &told) == nil && told.Code == acpwire.CodeTooLarge {
+		var refusal acpwire.Error
+		if json.Unmarshal(e.Payload, &refusal) == nil && refusal.Code == acpwire.CodeTooLarge {
 			a.mu.Lock()
 			a.tooLarge++
 			a.mu.Unlock()
@@ -155,8 +155,8 @@ func (a *acpTracker) answers(frame []byte) []string {
 	return []string{replyTo + e.Ref}
 }
 
-// lost are the answers that will not come: those to the longest lines, as many as were
-// refused for their size.
+// lost returns the answers that will never come: those to the longest lines, as many as the
+// hub refused for their size.
 func (a *acpTracker) lost() (gone []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,3 +1,3 @@
-// Package bridge carries the frames of a dialect between stdin and stdout and a hub that
-// runs elsewhere, until everything that was asked has been answered.
+// Package bridge carries the frames of a dialect between stdin and stdout and a remote hub,
+// until every request has been answered.
 package bridge

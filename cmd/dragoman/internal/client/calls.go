@@ -56,7 +56,7 @@ func (c *Client) Approvals(ctx context.Context) ([]task.PendingApproval, error) 
 	return list.Approvals, err
 }
 
-// Readers returns who reads a task.
+// Readers returns the readers of a task.
 func (c *Client) Readers(ctx context.Context, id core.TaskID) ([]task.ReaderStatus, error) {
 	var list struct{ Readers []task.ReaderStatus }
 	err := c.Get(ctx, TaskPath(id, "readers"), &list)
@@ -69,13 +69,13 @@ type TaskList struct {
 	Before core.TaskID       `json:"before,omitempty"`
 }
 
-// TaskQuery says which tasks are wanted. A limit of 0 is none.
+// TaskQuery selects tasks. Empty fields match all; a limit of 0 is none.
 type TaskQuery struct {
 	State, Agent, From, Thread, Before string
 	Limit                              int
 }
 
-// Tasks reads as many pages of the list as the limit takes.
+// Tasks returns the selected tasks from as many pages as necessary.
 func (c *Client) Tasks(ctx context.Context, q TaskQuery) (TaskList, error) {
 	all := TaskList{Tasks: []json.RawMessage{}, Before: core.TaskID(q.Before)}
 	for {
@@ -109,22 +109,22 @@ type Injection struct {
 }
 
 // Inject sends context to the agent of a task and waits for its answer. It returns
-// ErrUnanswered if none comes in that time; the context has been sent nevertheless.
-func (c *Client) Inject(ctx context.Context, task core.TaskID, body any, wait time.Duration) (told Injection, err error) {
+// ErrUnanswered if there is no answer in time; the context has been sent nevertheless.
+func (c *Client) Inject(ctx context.Context, task core.TaskID, body any, wait time.Duration) (answer Injection, err error) {
 	path := TaskPath(task, "inject")
 	if wait <= 0 {
-		return told, c.Post(ctx, path, body, &told)
+		return answer, c.Post(ctx, path, body, &answer)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, ErrUnanswered)
 	defer cancel()
-	err = c.Post(ctx, path+"?wait=true", body, &told)
+	err = c.Post(ctx, path+"?wait=true", body, &answer)
 	if err != nil && errors.Is(context.Cause(ctx), ErrUnanswered) {
-		err = fmt.Errorf("%w within %s: 'dragoman tail %s' shows what comes of it", ErrUnanswered, wait, task)
+		err = fmt.Errorf("%w within %s: 'dragoman tail %s' shows the outcome", ErrUnanswered, wait, task)
 	}
-	return told, err
+	return answer, err
 }
 
-// ErrUnanswered says that an agent did not answer an injection in time.
+// ErrUnanswered means that an agent did not answer an injection in time.
 var ErrUnanswered = errors.New("the agent has not answered")
 
 // ThreadIsNew reports whether a thread has no turns.
@@ -159,7 +159,7 @@ type BudgetStatus struct {
 	Resets  *time.Time `json:"resets,omitempty"`
 }
 
-// Usage returns the token usage added up by a key such as agent or day.
+// Usage returns the token usage grouped by a key such as agent or day.
 func (c *Client) Usage(ctx context.Context, by string) (u UsageTotals, err error) {
 	return u, c.Get(ctx, "/v1/usage?by="+url.QueryEscape(by), &u)
 }

@@ -25,7 +25,7 @@ func hubURL(text, named string) (*url.URL, error) {
 	return u, nil
 }
 
-// AddressError says that the address of a hub is malformed.
+// AddressError means that the address of a hub is malformed.
 type AddressError struct{ error }
 
 // Client calls the REST interface of a hub.
@@ -77,14 +77,14 @@ func (c *Client) Do(ctx context.Context, method, path, accept string, body any) 
 	return resp, nil
 }
 
-// problem makes an error of a response that is not a success.
+// problem returns the error of a response that is not a success.
 func (c *Client) problem(resp *http.Response) error {
 	var p struct {
 		Title  string    `json:"title"`
 		Detail string    `json:"detail"`
 		Code   core.Code `json:"code"`
 	}
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what came is told, whole or not
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an incomplete body is no problem document
 	if json.Unmarshal(b, &p) != nil || p.Code == "" {
 		return NotHub(c.URL, c.named, resp.Status)
 	}
@@ -98,7 +98,7 @@ func (c *Client) problem(resp *http.Response) error {
 	return Refusal{f}
 }
 
-// Refusal is a Fault of the hub whose text is for a person: without its code.
+// Refusal is a Fault of the hub whose error text omits the code.
 type Refusal struct{ *core.Fault }
 
 // Error implements error.
@@ -119,18 +119,18 @@ func (c *Client) Get(ctx context.Context, path string, v any) error {
 
 // Line is one line of a stream of events.
 type Line struct {
-	Task     core.TaskID `json:"task"`
-	Cursor   core.Cursor `json:"cursor"`
+	Task     core.TaskID
+	Cursor   core.Cursor
 	Gap      *struct{ From, To uint64 }
 	Shutdown *struct{ Reason string }
 	core.Event
 }
 
-// UnmarshalJSON reads a line; core.Event would otherwise read it all.
+// UnmarshalJSON implements json.Unmarshaler; core.Event's would decode the event alone.
 func (l *Line) UnmarshalJSON(b []byte) error {
 	var head struct {
-		Task     core.TaskID `json:"task"`
-		Cursor   core.Cursor `json:"cursor"`
+		Task     core.TaskID
+		Cursor   core.Cursor
 		Gap      *struct{ From, To uint64 }
 		Shutdown *struct{ Reason string }
 	}
@@ -177,8 +177,8 @@ func Follow(resp *http.Response, take func(l Line, raw []byte) error) error {
 
 var errCut = errors.New("the connection to the hub was cut off")
 
-// CutOff makes an error of a stream of events that ended too early, with what to do next. err
-// is what Follow returned.
+// CutOff returns the error of a stream of events that ended too early, with what to do next.
+// err is what Follow returned.
 func CutOff(err error, then string) error {
 	switch {
 	case err == nil:
@@ -189,7 +189,7 @@ func CutOff(err error, then string) error {
 	return err
 }
 
-// TailHint says how to follow a task.
+// TailHint is the text on how to follow a task.
 func TailHint(task core.TaskID) string {
 	return fmt.Sprintf("'dragoman tail %s' shows what becomes of the task", task)
 }
@@ -209,7 +209,7 @@ func (c *Client) Send(ctx context.Context, method, path string, body, v any) err
 	return json.NewDecoder(resp.Body).Decode(v)
 }
 
-// TaskPath is the path of something below a task.
+// TaskPath returns a path below that of a task.
 func TaskPath(id core.TaskID, what string) string {
 	return "/v1/tasks/" + url.PathEscape(string(id)) + "/" + what
 }

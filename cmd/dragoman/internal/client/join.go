@@ -35,7 +35,7 @@ const (
 	pingTimeout      = 10 * time.Second
 )
 
-// LinkOptions are those of every WebSocket that the program opens.
+// LinkOptions are the timeouts of every WebSocket that the program opens.
 var LinkOptions = link.Options{PingEvery: pingEvery, PingTimeout: pingTimeout}
 
 // Hub is the address of a hub, and the credentials for it.
@@ -48,7 +48,7 @@ type Hub struct {
 	SigningSecret []byte
 }
 
-// AskFunc asks an agent and returns what it answered.
+// AskFunc asks an agent and returns its answer.
 type AskFunc func(ctx context.Context, to, content string) (string, error)
 
 // JoinFunc joins a hub as an agent and handles requests until the connection ends. joined is
@@ -87,7 +87,7 @@ func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Hand
 	return err
 }
 
-// grpcAddr is the gRPC address of the hub, which the hub tells if it was not given.
+// grpcAddr returns the gRPC address of the hub; if it was not given, the hub is asked.
 func (p Hub) grpcAddr(ctx context.Context) (string, error) {
 	if p.GRPC != "" {
 		return p.GRPC, nil
@@ -99,7 +99,7 @@ func (p Hub) grpcAddr(ctx context.Context) (string, error) {
 	case errors.As(err, &refused) && refused.Code == core.CodeUnauthenticated:
 		return "", refused
 	case err != nil && !IsNoHub(err):
-		return "", errors.New(err.Error()) // so that it is tried again
+		return "", errors.New(err.Error()) // a plain error is retried
 	case err == nil && hub.Addresses.GRPC == "":
 		err = fmt.Errorf("the hub at %s names no gRPC address that can be reached from here: start it with one, or name it with --grpc-addr", p.URL)
 	}
@@ -187,7 +187,7 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	return conn, nil
 }
 
-// tokenNeeded says what to do when the hub refuses a token, or "" for none.
+// tokenNeeded returns the error for a refused token, or a missing one ("").
 func tokenNeeded(token string) *core.Fault {
 	if token == "" {
 		return core.NewFault(core.CodeUnauthenticated, "the hub asks for a token: give it with --token or DRAGOMAN_TOKEN")
@@ -195,7 +195,7 @@ func tokenNeeded(token string) *core.Fault {
 	return core.NewFault(core.CodeUnauthenticated, "the hub does not know the token, or it has expired: give another with --token or DRAGOMAN_TOKEN")
 }
 
-// unreachable says what to do when there is no hub at an address.
+// unreachable returns the error for an address without a hub.
 func unreachable(at, flag string, err error) error {
 	var op *net.OpError
 	why := Reason(err)
@@ -205,13 +205,13 @@ func unreachable(at, flag string, err error) error {
 	return NotHub(at, flag, why)
 }
 
-// NotHub says what to do when something other than a hub answers.
+// NotHub returns the error for an address where something else answers.
 func NotHub(at, flag, why string) error {
 	return fmt.Errorf("what answers at %s is not a hub, or another listener of it: give the address that the hub logs when it is ready with %s (%s)", at, flag, why)
 }
 
-// Reason is the cause of a failed connection, without what libraries put around it: each
-// repeats the address in its own way.
+// Reason returns the cause of a failed connection without the prefixes of libraries, which
+// repeat the address.
 func Reason(err error) string {
 	var op *net.OpError
 	var answer *ws.HandshakeError
@@ -222,12 +222,12 @@ func Reason(err error) string {
 	case errors.As(err, &answer):
 		return answer.Error()
 	case errors.As(err, &request):
-		said, _, _ := strings.Cut(request.Err.Error(), ` "\x`) // bytes of another protocol
-		return said
+		text, _, _ := strings.Cut(request.Err.Error(), ` "\x`) // bytes of another protocol
+		return text
 	}
-	said := err.Error() // of gRPC, which keeps the text alone
-	if i := strings.LastIndex(said, `desc = "`); i >= 0 {
-		said = strings.TrimSuffix(said[i+len(`desc = "`):], `"`)
+	text := err.Error() // gRPC keeps only the text of an error
+	if i := strings.LastIndex(text, `desc = "`); i >= 0 {
+		text = strings.TrimSuffix(text[i+len(`desc = "`):], `"`)
 	}
-	return strings.TrimPrefix(said, "transport: Error while dialing: ")
+	return strings.TrimPrefix(text, "transport: Error while dialing: ")
 }

@@ -15,26 +15,26 @@ const (
 	maxDelay = 2 * time.Second
 )
 
-// unavailable is an error of a hub that is not running yet, or takes nobody in for now.
+// unavailable is the error of a hub that is not running yet or accepts no connections.
 type unavailable struct{ error }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (a unavailable) Unwrap() error { return a.error }
 
 // IsNoHub reports whether an error means that there is no hub yet.
 func IsNoHub(err error) bool {
 	var a unavailable
-	return errors.As(err, &a) || errors.Is(err, ErrNotTakenIn)
+	return errors.As(err, &a) || errors.Is(err, ErrNotAccepted)
 }
 
-// IsAbsent reports whether an error means that there is no hub yet, or no agent on it that a
-// request is for.
+// IsAbsent reports whether an error means that there is no hub yet, or no agent for the
+// request.
 func IsAbsent(err error) bool {
 	f := &core.Fault{}
 	return IsNoHub(err) || errors.As(err, &f) && (f.Code == core.CodeUnknownAgent || f.Code == core.CodeUnknownDomain)
 }
 
-// Retry repeats for a while what fails because somebody is not there yet.
+// Retry repeats calls that fail because a hub or an agent is not running yet.
 type Retry struct {
 	limit  time.Duration
 	until  time.Time
@@ -43,7 +43,7 @@ type Retry struct {
 	note func(error)
 }
 
-// NewRetry returns a Retry that gives up after limit. absent reports which errors may pass;
+// NewRetry returns a Retry that gives up after limit. absent reports which errors are retried;
 // note, which may be nil, is called with the first of them.
 func NewRetry(limit time.Duration, absent func(error) bool, note func(error)) *Retry {
 	return &Retry{limit, time.Now().Add(limit), absent, note}
@@ -73,5 +73,5 @@ func (r *Retry) Do(ctx context.Context, do func() error) error {
 	}
 }
 
-// ErrNotTakenIn says that the server at the address of the hub did not let the agent join.
-var ErrNotTakenIn = fmt.Errorf("no hub accepted the agent within %s", ResponseTimeout)
+// ErrNotAccepted means that the server at the hub's address did not accept the agent in time.
+var ErrNotAccepted = fmt.Errorf("no hub accepted the agent within %s", ResponseTimeout)

@@ -111,7 +111,7 @@ topic and data.`,
 		if err == nil {
 			log.Info("left", "agent", id)
 		}
-		if errors.Is(err, client.ErrNotTakenIn) {
+		if errors.Is(err, client.ErrNotAccepted) {
 			where, flag := to.hub, to.named()
 			if to.grpc != "" {
 				where, flag = to.grpc, "--grpc-addr"

@@ -17,22 +17,22 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Who asks and who answers in the demo: pi-server knows clients only.
+// The requesters and agents of the demo. pi-server has only clients.
 var (
 	Requesters = []string{"coven", "parallax", "acp", "pi"}
 	Answerers  = []string{"coven", "parallax", "acp"}
 )
 
-// Reply is what an agent of the demo answers.
+// Reply returns the answer of a demo agent.
 func Reply(agent, asked string) string { return agent + " heard: " + strings.ToUpper(asked) }
 
-// askAnother is the content by which an agent of the demo is told to ask another.
+// askAnother is the content of a request that makes a demo agent ask another.
 type askAnother struct {
 	To      string `json:"to"`
 	Content string `json:"content"`
 }
 
-// Agents are the agents and clients of the demo, by their names.
+// Agents are the agents and clients of the demo, by name.
 type Agents struct {
 	asks   map[string]client.AskFunc
 	closes []func()
@@ -44,7 +44,7 @@ func (all *Agents) Ask(ctx context.Context, from, to, content string) (string, e
 	return all.asks[from](ctx, to, content)
 }
 
-// Leave closes everything and waits until nothing runs any more.
+// Leave closes everything and waits until all goroutines have ended.
 func (all *Agents) Leave() {
 	for _, c := range all.closes {
 		c()
@@ -52,8 +52,8 @@ func (all *Agents) Leave() {
 	all.group.Wait()
 }
 
-// Join has an agent of each dialect join, and connects a client of those that have clients.
-// Leave must be called, also after an error.
+// Join joins an agent of each dialect, and connects a client of ACP and one of pi. Leave must
+// be called, also after an error.
 func Join(ctx context.Context, at service.Addresses, log *slog.Logger) (*Agents, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	all := &Agents{asks: map[string]client.AskFunc{}, closes: []func(){cancel}}
@@ -86,7 +86,7 @@ type agent struct {
 	once sync.Once
 }
 
-// onJoined keeps the function to ask others, and closes joined.
+// onJoined returns a function that stores asks and closes joined.
 func (a *agent) onJoined(joined chan struct{}) func(client.AskFunc) {
 	return func(asks client.AskFunc) {
 		a.once.Do(func() {
@@ -96,8 +96,8 @@ func (a *agent) onJoined(joined chan struct{}) func(client.AskFunc) {
 	}
 }
 
-// answer is a core.Handler. It replies word by word; told to, it asks another agent and
-// passes on the answer.
+// answer is a core.Handler. It replies word by word; if the content is an askAnother, it asks
+// the other agent and passes on the answer.
 func (a *agent) answer(ctx context.Context, r core.Request, say func(core.Body) error) error {
 	text := Reply(a.name, r.Content)
 	var e askAnother
@@ -115,7 +115,7 @@ func (a *agent) answer(ctx context.Context, r core.Request, say func(core.Body) 
 	return nil
 }
 
-// bySending asks by telling an agent to ask another, through REST.
+// bySending returns an AskFunc that makes an agent ask another, through REST.
 func bySending(to client.Hub, agent string) client.AskFunc {
 	hub := to.Client()
 	return func(ctx context.Context, other, content string) (string, error) {

@@ -1,3 +1,3 @@
-// Package demo has the agents of the demo: one of each dialect, and a client of pi, each of
-// which can be made to ask every other.
+// Package demo has the agents of the demo: one of each dialect, and clients of ACP and pi. Each
+// can ask every other.
 package demo
