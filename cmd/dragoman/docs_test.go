@@ -17,7 +17,7 @@ import (
 // page is one page of the documentation.
 type page struct{ path, text string }
 
-// pages returns every page that is written for readers.
+// pages returns every page of the documentation.
 func pages(t *testing.T) []page {
 	t.Helper()
 	var all []page
@@ -46,10 +46,10 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-// prose is the page without what stands in fences.
+// prose returns the page without its code blocks.
 func (p page) prose() string { return fence.ReplaceAllString(p.text, "") }
 
-func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+func TestTheLinksOfTheDocumentationAreValid(t *testing.T) {
 	anchors := map[string][]string{}
 	for _, p := range pages(t) {
 		for _, h := range heading.FindAllStringSubmatch(p.prose(), -1) {
@@ -67,7 +67,7 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 				path = filepath.Join(filepath.Dir(p.path), to)
 			}
 			if _, err := os.Stat(path); err != nil {
-				t.Errorf("%s: the link %s leads nowhere: %v", p.path, l[1], err)
+				t.Errorf("%s: the link %s is broken: %v", p.path, l[1], err)
 				continue
 			}
 			if anchor != "" && !slices.Contains(anchors[filepath.Clean(path)], anchor) && !slices.Contains(anchors[path], anchor) {
@@ -77,7 +77,7 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// slug is the anchor that a heading gets.
+// slug returns the anchor of a heading.
 func slug(heading string) string {
 	kept := strings.Map(func(r rune) rune {
 		switch {
@@ -91,7 +91,7 @@ func slug(heading string) string {
 	return kept
 }
 
-func TestEveryCommandOfTheDocumentationIsOne(t *testing.T) {
+func TestTheCommandsOfTheDocumentationAreValid(t *testing.T) {
 	n := 0
 	for _, p := range pages(t) {
 		for _, f := range fence.FindAllStringSubmatch(p.text, -1) {
@@ -106,20 +106,19 @@ func TestEveryCommandOfTheDocumentationIsOne(t *testing.T) {
 		}
 	}
 	if n < 20 {
-		t.Errorf("got %d commands, want to have found those of all pages", n)
+		t.Errorf("got %d commands, want those of all pages", n)
 	}
 }
 
-// checkCommands fails unless every call of the program in a piece of shell is a
-// command with flags that it has and, where a page shows it to be run, the
-// arguments that it wants. It returns how many calls there are. The shell itself
-// takes the piece apart; it finds no other program.
+// checkCommands fails unless every call of the program in a shell script is a command with
+// valid flags and, if whole is set, valid arguments. It returns the number of calls. The
+// shell parses the script; it finds no other program.
 func checkCommands(t *testing.T, path, script string, whole bool) int {
 	t.Helper()
 	const call = "dragoman() { printf '%s\\0' \"$@\"; printf '\\1\\0'; }\n"
-	calls, complaint := inShell(t, call+script)
-	if strings.Contains(strings.ToLower(complaint), "syntax error") {
-		t.Errorf("%s: the shell cannot read\n%s\n%s", path, script, complaint)
+	calls, stderr := inShell(t, call+script)
+	if strings.Contains(strings.ToLower(stderr), "syntax error") {
+		t.Errorf("%s: the shell cannot parse\n%s\n%s", path, script, stderr)
 	}
 	n := 0
 	for line := range strings.SplitSeq(calls, "\x01\x00") {
@@ -136,26 +135,26 @@ func checkCommands(t *testing.T, path, script string, whole bool) int {
 			err = c.ValidateArgs(c.Flags().Args())
 		}
 		if err != nil || !c.HasParent() {
-			t.Errorf("%s: dragoman %q: got %v, want a command with the flags that it has", path, args, err)
+			t.Errorf("%s: dragoman %q: got %v, want a command with valid flags", path, args, err)
 		}
 	}
 	return n
 }
 
-// inShell runs a piece of shell in an empty directory, with nothing on its path,
-// and returns what it wrote.
-func inShell(t *testing.T, script string) (out, complaint string) {
+// inShell runs a shell script in an empty directory with an empty path, and returns its
+// output.
+func inShell(t *testing.T, script string) (out, errs string) {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"LC_ALL=C", "PATH=/nonexistent"}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	_ = cmd.Run() // that other programs are not found is as it should be
+	_ = cmd.Run() // other programs are not found
 	return stdout.String(), stderr.String()
 }
 
-// counted is where the engine counts something.
-var counted = regexp.MustCompile(`\.Count\("([^"]+)"`)
+// counterName matches where the engine counts something.
+var counterName = regexp.MustCompile(`\.Count\("([^"]+)"`)
 
 func TestEveryCounterOfTheEngineIsDocumented(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(docs, "operations.md"))
@@ -175,15 +174,15 @@ func TestEveryCounterOfTheEngineIsDocumented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range counted.FindAllSubmatch(source, -1) {
+		for _, m := range counterName.FindAllSubmatch(source, -1) {
 			n++
 			if !strings.Contains(string(b), "`"+string(m[1])) {
-				t.Errorf("operations.md: got nothing of the counter %s, want what it counts", m[1])
+				t.Errorf("operations.md: the counter %s is not documented", m[1])
 			}
 		}
 	}
 	if n == 0 {
-		t.Error("got no counter, want those of the engine")
+		t.Error("got no counters, want those of the engine")
 	}
 }
 
@@ -194,7 +193,7 @@ func TestEveryCodeOfAFaultIsDocumented(t *testing.T) {
 	}
 	for _, c := range core.Codes() {
 		if !strings.Contains(string(b), "| `"+string(c)+"` |") {
-			t.Errorf("operations.md: got nothing of the code %s, want what to do about it", c)
+			t.Errorf("operations.md: the code %s is not documented", c)
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// named is how the page of failures names a test: its package and its function.
-var named = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)[A-Za-z0-9]+)`")
+// testName matches a test on the page of failures: its package and its function.
+var testName = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)[A-Za-z0-9]+)`")
 
-func TestThePageOfFailuresNamesTestsThatExist(t *testing.T) {
+func TestTheTestsOfTheFailuresPageExist(t *testing.T) {
 	page := failuresPage(t)
 	tests := map[string]map[string]string{} // by package and name: the file
-	for _, m := range named.FindAllStringSubmatch(page, -1) {
+	for _, m := range testName.FindAllStringSubmatch(page, -1) {
 		dir, name := m[1], m[2]
 		if tests[dir] == nil {
 			tests[dir] = testsIn(t, dir)
@@ -27,11 +27,11 @@ func TestThePageOfFailuresNamesTestsThatExist(t *testing.T) {
 		}
 	}
 	if len(tests) == 0 {
-		t.Error("got no test on the page, want the one that holds each line")
+		t.Error("got no test on the page, want one per line")
 	}
 }
 
-func TestThePageOfFailuresNamesEveryTestAndStoryOfOne(t *testing.T) {
+func TestTheFailuresPageIsComplete(t *testing.T) {
 	page := failuresPage(t)
 	dirs := map[string]bool{}
 	for _, pattern := range []string{"../../*/failures*_test.go", "../../*/*/failures*_test.go", "../../*/*/*/failures*_test.go", "../../*/*/*/*/failures*_test.go"} {
@@ -49,17 +49,17 @@ func TestThePageOfFailuresNamesEveryTestAndStoryOfOne(t *testing.T) {
 				continue
 			}
 			if test := dir + "." + name; !strings.Contains(page, "`"+test+"`") {
-				t.Errorf("got nothing of %s (%s), want what was seen in the field", test, file)
+				t.Errorf("got no line with %s (%s), want one", test, file)
 			}
 		}
 	}
-	told, err := filepath.Glob("../../schemas/conversations/failures/*.txtar")
-	if err != nil || len(dirs) == 0 || len(told) == 0 {
-		t.Fatalf("got %d files with tests and %d stories (%v), want some", len(dirs), len(told), err)
+	conversations, err := filepath.Glob("../../schemas/conversations/failures/*.txtar")
+	if err != nil || len(dirs) == 0 || len(conversations) == 0 {
+		t.Fatalf("got %d files with tests and %d conversations (%v), want some", len(dirs), len(conversations), err)
 	}
-	for _, story := range told {
-		if name := filepath.Base(story); !strings.Contains(page, "/failures/"+name+")") {
-			t.Errorf("got nothing of the story %s, want what was seen in the field", name)
+	for _, path := range conversations {
+		if name := filepath.Base(path); !strings.Contains(page, "/failures/"+name+")") {
+			t.Errorf("got no line with the conversation %s, want one", name)
 		}
 	}
 }

@@ -56,7 +56,7 @@ var (
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
 )
 
-// table is the architecture. Three rules stand behind it: a transport moves
+// table is the architecture. It follows three rules: a transport moves
 // frames and knows no agents, a dialect turns frames into events and opens no
 // socket, the core moves events and knows neither.
 var table = []row{
@@ -169,7 +169,7 @@ func clientEnd(name string, lib ...string) row {
 	}
 }
 
-// internal is where the packages of the program stand.
+// internal has the packages of the program.
 const internal = "cmd/dragoman/internal/"
 
 // program is the row of a package of the program. What it imports of others is its own
@@ -178,7 +178,7 @@ func program(name string, own ...string) row {
 	return row{from: []string{internal + name}, own: slices.Concat(own, leaves), lib: []string{"github.com", "go.yaml.in", "golang.org", "google.golang.org"}}
 }
 
-// rowOf finds the row of a package.
+// rowOf returns the row of a package.
 func rowOf(pkg string) (row, bool) {
 	for _, r := range table {
 		if covered(pkg, r.from) {
@@ -214,12 +214,11 @@ func refusal(from, to string, inTest bool) string {
 		strings.Join(allowed, " "))
 }
 
-// adapterOf is the adapter that a package below adapters belongs to.
+// adapterOf returns the adapter that a package below adapters belongs to.
 func adapterOf(pkg string) string { return strings.Join(strings.SplitN(pkg, "/", 3)[:2], "/") }
 
-// refusalOfTest holds for tests outside core: beside what their package may import they
-// may use what they like, but a transport and a dialect meet in cmd only, and so do two
-// dialects.
+// refusalOfTest is for tests outside core: they may import anything, except that a
+// transport and a dialect, or two dialects, meet only in cmd.
 func refusalOfTest(from, to string) string {
 	transport, adapter := covered(from, []string{"transports/..."}), covered(from, []string{"adapters/..."})
 	own, _ := rowOf(from)
@@ -250,7 +249,7 @@ func within(pkg string, modules []string) bool {
 	})
 }
 
-// listed is what go list says of a package.
+// listed is a package as go list prints it.
 type listed struct {
 	ImportPath   string
 	Standard     bool
@@ -292,7 +291,7 @@ func TestRepositoryImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-func TestRepositoryImportTableRefusesWhatItShould(t *testing.T) {
+func TestRepositoryImportTableRefusesForbiddenImports(t *testing.T) {
 	for _, tt := range []struct {
 		from, to string
 		inTest   bool
@@ -391,13 +390,13 @@ func list(t *testing.T) []listed {
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
 			return all
 		} else if err != nil {
-			t.Fatalf("read what go list says: %v", err)
+			t.Fatalf("reading the output of go list: %v", err)
 		}
 		all = append(all, p)
 	}
 }
 
-// variant reports whether go list made the package up for a test.
+// variant reports whether go list added the package for a test.
 func variant(path string) bool {
 	return strings.Contains(path, " ") || strings.HasSuffix(path, ".test")
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// readers says in how many files of a package JSON is read by encoding/json, and what
-// they read. All else that comes from outside is read by core/strictjson, once.
+// readers is in how many files a package reads JSON with encoding/json, and what they read.
+// Everything else from outside is read by core/strictjson, once.
 var readers = map[string]struct {
 	most int
 	what string
@@ -60,7 +60,7 @@ func TestRepositoryReadsJSONFromOutsideInOnePlace(t *testing.T) {
 			continue
 		}
 		if slices.Sort(files); len(files) > readers[name].most {
-			t.Errorf("%s reads JSON by encoding/json in %v, want %d files at most (%s): read what comes from outside by core/strictjson",
+			t.Errorf("%s reads JSON with encoding/json in %v, want at most %d files (%s): read input from outside with core/strictjson",
 				name, files, readers[name].most, readers[name].what)
 		}
 	}

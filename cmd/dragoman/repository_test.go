@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// root is the top of the repository, as tests of this package see it.
+	// root is the path of the repository.
 	root = "../.."
-	// longest is how many lines a file may have. Most have far fewer.
-	longest = 500
+	// maxLines is the maximum length of a file. Most are far shorter.
+	maxLines = 500
 )
 
-// A source is a Go file that people write and that is no test.
+// A source is a Go file that is neither generated nor a test.
 type source struct {
 	path  string // relative to root
 	lines int
@@ -28,8 +28,8 @@ type source struct {
 
 func TestRepositoryHasNoOverlongFile(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.lines > longest {
-			t.Errorf("%s has %d lines, want at most %d: split it by idea and name each file for its own", s.path, s.lines, longest)
+		if s.lines > maxLines {
+			t.Errorf("%s has %d lines, want at most %d: split it by idea", s.path, s.lines, maxLines)
 		}
 	}
 }
@@ -45,12 +45,12 @@ func TestRepositoryDescribesEveryPackage(t *testing.T) {
 		described[dir] = true
 		begin := "Package " + s.tree.Name.Name + " "
 		if got := s.tree.Doc.Text(); s.tree.Name.Name == "main" && got == "" || s.tree.Name.Name != "main" && !strings.HasPrefix(got, begin) {
-			t.Errorf("%s begins %.40q, want %q and what the package is for, to be read in two minutes", s.path, got, begin)
+			t.Errorf("%s begins %.40q, want %q and the purpose of the package", s.path, got, begin)
 		}
 	}
 	for dir, ok := range described {
 		if !ok {
-			t.Errorf("%s has no doc.go: write one that says what the package is for, to be read in two minutes", dir)
+			t.Errorf("%s has no doc.go: write one with the purpose of the package", dir)
 		}
 	}
 }
@@ -59,13 +59,13 @@ func TestRepositoryRegistersNothingInInit(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, d := range s.tree.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-				t.Errorf("%s has a func init, want none: what it sets up belongs into a table in cmd or a constructor", s.path)
+				t.Errorf("%s has a func init, want none: use a table in cmd or a constructor", s.path)
 			}
 		}
 	}
 }
 
-// sources reads every Go file of the repository but tests and generated ones.
+// sources returns every Go file of the repository except tests and generated ones.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
@@ -109,8 +109,8 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// ignored reports whether a folder holds nothing of ours: the go command passes
-// over it, or make and the hub write into it.
+// ignored reports whether a directory has no sources: the go command ignores it, or make and
+// the hub write to it.
 func ignored(path string) bool {
 	name := filepath.Base(path)
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" ||

@@ -17,10 +17,10 @@ import (
 
 //go:generate go test -count=1 -run "^TestTheTranslationTableIsCurrent$" . -update-docs
 
-// updateDocs makes the test below write what it would otherwise compare.
-var updateDocs = flag.Bool("update-docs", false, "write the generated parts of the documentation anew")
+// updateDocs makes the test write the page instead of comparing it.
+var updateDocs = flag.Bool("update-docs", false, "write the generated parts of the documentation")
 
-// docs is the documentation, as tests of this package see it.
+// docs is the directory of the documentation.
 const docs = "../../docs"
 
 func TestTheTranslationTableIsCurrent(t *testing.T) {
@@ -34,7 +34,7 @@ func TestTheTranslationTableIsCurrent(t *testing.T) {
 	sameAsGenerated(t, filepath.Join(docs, "translation.md"), translationPage(all))
 }
 
-// sameAsGenerated compares a file with what it should be, or writes it.
+// sameAsGenerated compares a file with its generated content, or writes it.
 func sameAsGenerated(t *testing.T, path string, want []byte) {
 	t.Helper()
 	if *updateDocs {
@@ -48,7 +48,7 @@ func sameAsGenerated(t *testing.T, path string, want []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is not what its source gives: run make gen (-want +got)\n%s", path, diff)
+		t.Errorf("%s is outdated: run make gen (-want +got)\n%s", path, diff)
 	}
 }
 
