@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// outcome is what a command came to.
+// outcome is the result of a command.
 type outcome struct {
 	task     *task.Task          // of Open and Read
 	readers  []task.ReaderStatus // of Readers
@@ -18,12 +18,12 @@ type outcome struct {
 	agent    *AgentStatus        // of Configure
 }
 
-// do is the door: every command that somebody gives comes through here, whatever the
-// dialect. The command is authorized, held against the limits, tied to its trace and
-// executed, in this order; the audit has it with its outcome, refusals included. s is the
-// session that gives it, nil for a command that needs none; local does what a command
-// says that has more to it than it can say, such as a function, else it is nil. Only Read
-// and Readers wait, for the journal.
+// do is the door: every command comes through here, whatever the dialect. In this order the
+// command is authorized, checked against the limits, tied to its trace and executed; the
+// audit gets it with its outcome, also when it is refused. s is the session that gives the
+// command, nil if the command needs none. local executes a command that does not say
+// everything itself, such as one with a function; else it is nil. Only Read and Readers
+// wait, for the journal.
 func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() error) (o outcome, err error) {
 	act := c.Command.Act()
 	if h.auditor != nil && act.IsAudited() {
@@ -60,7 +60,7 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	return h.execute(s, c, t)
 }
 
-// object returns the task that a command is about, or nil.
+// object returns the task that a command refers to, or nil.
 func (h *Hub) object(ctx context.Context, c core.Command) (*task.Task, error) {
 	switch c := c.(type) {
 	case core.Cancel:
@@ -85,7 +85,7 @@ func (h *Hub) running(id core.TaskID) (*task.Task, error) {
 	return nil, core.NewFault(core.CodeUnknownTask, "no task %s runs here", id)
 }
 
-// execute does what a command says, with the task that it is about.
+// execute executes a command on its task, if it has one.
 func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err error) {
 	switch cmd := c.Command.(type) {
 	case *core.Open:
@@ -111,37 +111,37 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 	return o, err
 }
 
-// do gives a command in the name of the session.
+// do executes a command for the session.
 func (s *Session) do(c core.Command) (outcome, error) {
 	return s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Command: c}, nil)
 }
 
-// doing is do for a command that the function executes.
-func (s *Session) doing(c core.Command, local func() error) error {
+// doFunc is do for a command that the function executes.
+func (s *Session) doFunc(c core.Command, local func() error) error {
 	_, err := s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Command: c}, local)
 	return err
 }
 
-// list is the command to look at a list, which the function makes.
+// list executes the command to read a list with the function.
 func (h *Hub) list(p core.Principal, what core.Listed, local func() error) error {
 	_, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: core.List{What: what}}, local)
 	return err
 }
 
-// may reports whether the principal may do something with what belongs to the owner,
-// where much is looked through: it is no command of its own.
+// may reports whether the principal may give a command about something of the owner. It is
+// for filtering lists, and is no command of its own.
 func (h *Hub) may(p core.Principal, c core.Command, owner core.Principal) bool {
 	return h.authorizer.Allow(p, c, owner) == nil
 }
 
-// reading is the command to read some task.
-var reading core.Command = core.Read{}
+// readTask is the command to read some task.
+var readTask core.Command = core.Read{}
 
-// mayRead reports whether the principal may read what the owner asked for.
-// What nobody is known to have asked for is for those who may read everything.
+// mayRead reports whether the principal may read what the owner asked. What has no known
+// owner is for those who may read everything.
 func (h *Hub) mayRead(p, owner core.Principal) bool {
 	if owner.ID == "" {
 		return h.may(p, core.WatchAll{}, owner)
 	}
-	return h.may(p, reading, owner)
+	return h.may(p, readTask, owner)
 }

@@ -11,7 +11,7 @@ import (
 // task. It returns an invalid Fault for a bad id, a conflict Fault when the id is taken or
 // the session is an agent already, and an unreachable Fault when the hub is stopping.
 func (s *Session) Join(card core.Card, opts JoinOptions) error {
-	return s.doing(core.Join{Card: card}, func() error { return s.join(card, opts) })
+	return s.doFunc(core.Join{Card: card}, func() error { return s.join(card, opts) })
 }
 
 func (s *Session) join(card core.Card, opts JoinOptions) error {

@@ -30,7 +30,7 @@ func (s *Session) Provide(id string, tools []tool.Definition) error {
 	for i, t := range tools {
 		names[i] = t.Name
 	}
-	return s.doing(core.Provide{Pack: id, Tools: names}, func() error { return s.provide(id, tools) })
+	return s.doFunc(core.Provide{Pack: id, Tools: names}, func() error { return s.provide(id, tools) })
 }
 
 func (s *Session) provide(id string, tools []tool.Definition) error {

@@ -47,7 +47,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 		h.log.Warn("tasks were running when the hub was last stopped", "tasks", n)
 	}
 	if damaged > 0 {
-		h.log.Error("the ends of tasks may be in a part of the journal that was damaged: they are told that it is not known whether they were done", "tasks", damaged)
+		h.log.Error("the ends of tasks may be in a damaged part of the journal: whether they were done is unknown", "tasks", damaged)
 	}
 	if err := h.journal.Append(ctx, cut...); err != nil {
 		return err

@@ -234,7 +234,7 @@ type follower struct {
 // and that its principal may read; tag comes with their batches. It leaves out those that
 // the session opens itself. Notices are not part of a thread.
 func (s *Session) Follow(id core.ThreadID, tag any) error {
-	return s.doing(core.Follow{Thread: id}, func() error {
+	return s.doFunc(core.Follow{Thread: id}, func() error {
 		s.follow(id, follower{shown: true, tag: tag})
 		return nil
 	})

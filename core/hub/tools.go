@@ -88,7 +88,7 @@ func (s *Session) capabilities() []string {
 // CallTool calls a tool for the session. The result comes from Next with the id of the
 // call.
 func (s *Session) CallTool(call, name string, input json.RawMessage) {
-	err := s.doing(core.CallTool{Tool: name, Input: input}, func() error {
+	err := s.doFunc(core.CallTool{Tool: name, Input: input}, func() error {
 		s.callTool(call, name, input)
 		return nil
 	})

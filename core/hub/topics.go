@@ -27,7 +27,7 @@ func (s *subscriber) Wake() { s.inbox.push(Batch{Role: task.Subscriber}) }
 // an invalid Fault for a bad topic, an overloaded Fault when the session has too many, and
 // an unreachable Fault when it has ended.
 func (s *Session) Subscribe(patterns []string) error {
-	return s.doing(core.Subscribe{Topics: patterns}, func() error { return s.subscribe(patterns) })
+	return s.doFunc(core.Subscribe{Topics: patterns}, func() error { return s.subscribe(patterns) })
 }
 
 func (s *Session) subscribe(patterns []string) error {
