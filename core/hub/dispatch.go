@@ -23,7 +23,7 @@ func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 	}
 	s.vacated = make(chan struct{})
 	h.announce(s, card, limited)
-	h.topics.Identify(s.subscriber(), s.subscriberID())
+	h.topics.Identify(s.peer(), s.subscriberID())
 	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
 	return nil
 }
@@ -123,7 +123,7 @@ func (h *Hub) assign(j *job, s *Session) {
 		h.roster.Start(s.id)
 	}
 	j.waiting = nil
-	a := task.Assignment{Worker: s.worker(), Agent: s.id, MostTime: s.opts.MostTime}
+	a := task.Assignment{Worker: s.peer(), Agent: s.id, MostTime: s.opts.MostTime}
 	if !s.card.Features.Has(core.FeatureSessions) {
 		a.History = func(told []core.Turn) []core.Turn { return h.withHistory(j.Task, told) }
 	}

@@ -47,7 +47,7 @@ func (h *Hub) Estimate(id core.TaskID) time.Duration {
 	}
 	s := j.waiting
 	if s == nil {
-		w, assigned := j.Worker().(*worker)
+		w, assigned := j.Worker().(*peer)
 		if !assigned {
 			return 0
 		}

@@ -334,7 +334,7 @@ func (h host) Ended(t *task.Task, w task.Worker) {
 	j := h.jobs[t.ID()]
 	h.mu.Unlock()
 	if w != nil {
-		h.linger((*Session)(w.(*worker)), j)
+		h.linger((*Session)(w.(*peer)), j)
 	}
 	h.ended(j)
 }

@@ -70,7 +70,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 	case core.Cancelled:
 		return s.conclude(w.job, body, foreign)
 	}
-	return w.job.Report(s.worker(), body, foreign)
+	return w.job.Report(s.peer(), body, foreign)
 }
 
 // notHeld returns why a session that does not have the task may not report on it:
@@ -88,7 +88,7 @@ func (h *Hub) notHeld(s *Session, id core.TaskID) error {
 // conclude ends a task as its agent reported.
 func (s *Session) conclude(j *job, body core.Body, foreign *core.Foreign) error {
 	now := time.Now()
-	err := j.Conclude(s.worker(), now, body, foreign)
+	err := j.Conclude(s.peer(), now, body, foreign)
 	s.hub.release(s, j, now)
 	if err == nil {
 		s.hub.ended(j)
@@ -99,7 +99,7 @@ func (s *Session) conclude(j *job, body core.Body, foreign *core.Foreign) error 
 // attemptFailed ends a task, or takes it from its agent and reports that another may try:
 // where the request allows it and the agent has said nothing yet.
 func (h *Hub) attemptFailed(j *job, s *Session, by attempt, failed core.Failed, foreign *core.Foreign) (again bool, err error) {
-	again, err = j.Fail(s.worker(), failed, foreign)
+	again, err = j.Fail(s.peer(), failed, foreign)
 	if again {
 		h.mu.Lock()
 		j.tried = append(j.tried, by)
@@ -121,7 +121,7 @@ func (s *Session) Delivered(id core.TaskID) {
 	if w == nil {
 		return
 	}
-	w.job.Delivered(s.worker())
+	w.job.Delivered(s.peer())
 	if w.job.IsNotice() {
 		w.job.End(core.Done{})
 		if !w.slot {

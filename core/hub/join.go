@@ -38,7 +38,7 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	if opts.OnlyByID {
 		s.opts, s.standby = opts, card.ID
 		h.roster.AddStandby(card, s.member())
-		h.topics.Identify(s.subscriber(), s.subscriberID())
+		h.topics.Identify(s.peer(), s.subscriberID())
 		return nil
 	}
 	if s.id != "" {

@@ -49,12 +49,12 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 
 // attach makes the session a reader of a task that it has opened.
 func (s *Session) attach(t *task.Task, role task.Role, tag any) {
-	t.Attach(s.worker(), role, tag, 0)
+	t.Attach(s.peer(), role, tag, 0)
 	s.mu.Lock()
 	closed := s.opened == nil
 	s.mu.Unlock()
 	if closed { // maybe before the reader was there
-		t.Detach(s.worker(), role)
+		t.Detach(s.peer(), role)
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 	if draining != "" {
 		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): come again once it is back", draining)
 	}
-	err := h.packs.Provide(packPeer{s}, id, tools)
+	err := h.packs.Provide(s.peer(), id, tools)
 	if s.isClosed() { // maybe before the pack was there
 		s.leavePacks(errEnded)
 		return errEnded
@@ -55,7 +55,7 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 
 // WatchTools makes Next return a batch with ToolsChanged whenever packs come, go or change.
 func (s *Session) WatchTools() {
-	s.hub.packs.Watch(packPeer{s})
+	s.hub.packs.Watch(s.peer())
 	if s.isClosed() { // maybe before it was watching
 		s.leavePacks(errEnded)
 	}
@@ -65,7 +65,7 @@ var errEnded = core.NewFault(core.CodeUnreachable, "the connection has ended")
 
 // leavePacks ends what the session provides, calls and watches.
 func (s *Session) leavePacks(reason *core.Fault) {
-	if id := s.hub.packs.Leave(packPeer{s}, reason); id != "" {
+	if id := s.hub.packs.Leave(s.peer(), reason); id != "" {
 		s.hub.log.Info("pack left", "pack", id, "reason", reason.Message)
 	}
 }
@@ -73,39 +73,36 @@ func (s *Session) leavePacks(reason *core.Fault) {
 // AnswerTool answers an execution that the session was given: see [pack.Registry.Answer]. A
 // late answer may still reach the agent as injected context.
 func (s *Session) AnswerTool(execution string, output json.RawMessage, fault *core.Fault) error {
-	return s.hub.packs.Answer(packPeer{s}, execution, output, fault)
+	return s.hub.packs.Answer(s.peer(), execution, output, fault)
 }
 
 // Provider returns the session that is to answer an execution, or nil when nobody waits for
 // it: for dialects in which packs answer outside their connection.
 func (h *Hub) Provider(execution string) *Session {
-	p, _ := h.packs.Provider(execution).(packPeer)
-	return p.session
+	p, _ := h.packs.Provider(execution).(*peer)
+	return (*Session)(p)
 }
 
 // callPack calls a tool of a pack for the session.
 func (s *Session) callPack(call, name string, input json.RawMessage) {
 	s.hub.packs.Call(pack.Call{
-		Caller: packPeer{s}, ID: call, Tool: name, Input: input,
+		Caller: s.peer(), ID: call, Tool: name, Input: input,
 		From: s.identity.Principal, Agent: s.agentID(), Capabilities: s.capabilities(), Keep: s.identity.Keep,
 	})
 }
 
-// packPeer is a session as the registry of packs sees it.
-type packPeer struct{ session *Session }
-
 // Execute implements [pack.Peer].
-func (p packPeer) Execute(e *pack.Execution) { p.session.inbox.push(Batch{Execute: e}) }
+func (p *peer) Execute(e *pack.Execution) { p.inbox.push(Batch{Execute: e}) }
 
 // Returned implements [pack.Peer].
-func (p packPeer) Returned(r *tool.Result) { p.session.inbox.push(Batch{Tool: r}) }
+func (p *peer) Returned(r *tool.Result) { p.inbox.push(Batch{Tool: r}) }
 
 // ToolsChanged implements [pack.Peer].
-func (p packPeer) ToolsChanged() { p.session.inbox.push(Batch{ToolsChanged: true}) }
+func (p *peer) ToolsChanged() { p.inbox.push(Batch{ToolsChanged: true}) }
 
 // Late implements [pack.Peer].
-func (p packPeer) Late(call string) pack.Late {
-	caller := p.session.root()
+func (p *peer) Late(call string) pack.Late {
+	caller := (*Session)(p).root()
 	if tasks := caller.tasksOf(call); len(tasks) > 0 {
 		return lateCall{caller, call, tasks}
 	}
@@ -156,7 +153,7 @@ func (c lateCall) Answer(toolName string, r *tool.Result) bool {
 		Content: "Tool result from " + source + ", of the call " + r.Call + " of " + toolName + " that was answered as timed out - " + said,
 	}
 	for _, t := range c.caller.working() {
-		if slices.Contains(c.tasks, t.ID()) && t.InjectFor(c.caller.worker(), in) {
+		if slices.Contains(c.tasks, t.ID()) && t.InjectFor(c.caller.peer(), in) {
 			return true
 		}
 	}

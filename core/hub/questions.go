@@ -14,14 +14,14 @@ import (
 // WatchQuestions makes Next return the questions of a conversation, those that are open
 // first, and how they end. It replaces the session's view with the same tag.
 func (s *Session) WatchQuestions(v question.View) {
-	s.hub.questions.Watch(s.questionPeer(), v)
+	s.hub.questions.Watch(s.peer(), v)
 	if s.isClosed() { // maybe before the view was there
-		s.hub.questions.Leave(s.questionPeer())
+		s.hub.questions.Leave(s.peer())
 	}
 }
 
 // UnwatchQuestions ends the view with the tag.
-func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(s.questionPeer(), tag) }
+func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(s.peer(), tag) }
 
 // Questions returns the open questions that the principal may answer, the longest waiting
 // first.
@@ -41,16 +41,11 @@ func (s *Session) AnswerQuestion(r core.Reply) (question.Outcome, error) {
 	return o.question, err
 }
 
-// questionPeer is a session as the book of questions sees it.
-type questionPeer Session
-
-func (s *Session) questionPeer() *questionPeer { return (*questionPeer)(s) }
-
 // Show implements [question.Peer].
-func (p *questionPeer) Show(u question.Update) { p.inbox.push(Batch{Question: &u}) }
+func (p *peer) Show(u question.Update) { p.inbox.push(Batch{Question: &u}) }
 
 // Settled implements [question.Peer].
-func (p *questionPeer) Settled(call string, o question.Outcome, fault *core.Fault) {
+func (p *peer) Settled(call string, o question.Outcome, fault *core.Fault) {
 	out := &tool.Result{Fault: fault}
 	if fault == nil {
 		out = output(o)
@@ -117,16 +112,16 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 		return nil, err
 	}
 	q.Agent = s.agentID()
-	asked := question.Request{Question: q, Asker: s.questionPeer(), Ref: call}
+	asked := question.Request{Question: q, Asker: s.peer(), Ref: call}
 	agent := s.root()
 	for _, t := range agent.working() {
 		asked.Tasks = append(asked.Tasks, question.Task{
-			ID: t.ID(), Sources: s.hub.sources(t), Working: func() bool { return !t.HasEnded() && t.Worker() == agent.worker() },
+			ID: t.ID(), Sources: s.hub.sources(t), Working: func() bool { return !t.HasEnded() && t.Worker() == agent.peer() },
 		})
 	}
 	err = s.hub.questions.Put(asked)
 	if s.isClosed() { // maybe before the question was put
-		s.hub.questions.Leave(s.questionPeer())
+		s.hub.questions.Leave(s.peer())
 	}
 	if errors.Is(err, &core.Fault{Code: core.CodeOverloaded}) {
 		s.hub.Count("refused.question")

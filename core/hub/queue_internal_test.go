@@ -55,7 +55,7 @@ func TestTheHubKnowsWhichQueuesHaveMovableTasks(t *testing.T) {
 			},
 			"answer": func() {
 				for _, task := range some().working() {
-					_ = (*Session)(task.Worker().(*worker)).Report(task.ID(), core.Done{}, nil)
+					_ = (*Session)(task.Worker().(*peer)).Report(task.ID(), core.Done{}, nil)
 				}
 			},
 			"cancel": func() {

@@ -130,26 +130,26 @@ func (s *Session) SetLoad(state core.LoadState) {
 	h.dispatch(s)
 }
 
-// worker is a session as its tasks see it.
-type worker Session
+// peer is a session as its tasks, the packs, the questions and the topics see it.
+type peer Session
 
-func (s *Session) worker() *worker { return (*worker)(s) }
+func (s *Session) peer() *peer { return (*peer)(s) }
 
 // Ready implements [task.Inbox].
-func (w *worker) Ready(r *task.Reader) { w.inbox.ready(r) }
+func (p *peer) Ready(r *task.Reader) { p.inbox.ready(r) }
 
 // Principal implements [task.Inbox].
-func (w *worker) Principal() core.Principal {
-	p := w.identity.Principal
-	p.Dialect = cmp.Or(p.Dialect, w.identity.Dialect)
-	return p
+func (p *peer) Principal() core.Principal {
+	who := p.identity.Principal
+	who.Dialect = cmp.Or(who.Dialect, p.identity.Dialect)
+	return who
 }
 
 // Features implements [task.Worker].
-func (w *worker) Features() core.Features {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.card.Features
+func (p *peer) Features() core.Features {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.card.Features
 }
 
 // agentID returns the id of the agent that the session is, or "".
@@ -195,7 +195,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	if id != "" { // it stays in the roster until it has no tasks, and gets no more
 		h.roster.Change(id, func(e *roster.Entry) { e.Reported = core.LoadDraining })
 	}
-	h.topics.Detach(s.subscriber())
+	h.topics.Detach(s.peer())
 	if s.standby != "" {
 		h.roster.RemoveStandby(s.standby, s.member())
 	}
@@ -204,7 +204,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h.queueChanged(s)
 	h.mu.Unlock()
 	s.leavePacks(reason)
-	h.questions.Leave(s.questionPeer())
+	h.questions.Leave(s.peer())
 	h.followers.leave(s)
 
 	s.mu.Lock()
@@ -239,7 +239,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		}
 	}
 	for t, keep := range asked {
-		t.Detach(s.worker(), task.Requester, task.Waiter)
+		t.Detach(s.peer(), task.Requester, task.Waiter)
 		if !keep {
 			_ = t.Cancel(s.identity.Principal.ID, "the requester left") // it may have ended
 		}

@@ -34,7 +34,7 @@ func (h *Hub) release(s *Session, j *job, now time.Time) {
 // task.
 func (h *Hub) linger(s *Session, j *job) {
 	wait := h.limits.SlotGrace
-	if j.IsNotice() || !s.worker().Features().Has(core.FeatureCancellation) {
+	if j.IsNotice() || !s.peer().Features().Has(core.FeatureCancellation) {
 		wait += max(0, time.Until(j.Deadline()))
 	}
 	s.mu.Lock()

@@ -14,13 +14,8 @@ import (
 // Subscribers do not get them.
 const ownTopics = "dragoman."
 
-// subscriber is a session as the book of topics sees it.
-type subscriber Session
-
-func (s *Session) subscriber() *subscriber { return (*subscriber)(s) }
-
 // Wake implements [topic.Subscriber].
-func (s *subscriber) Wake() { s.inbox.push(Batch{Role: task.Subscriber}) }
+func (p *peer) Wake() { p.inbox.push(Batch{Role: task.Subscriber}) }
 
 // Subscribe subscribes the session to topics, in which * stands for one word and > at the
 // end for all that follow. Notices come from Next in the role of a Subscriber. It returns
@@ -37,13 +32,13 @@ func (s *Session) subscribe(patterns []string) error {
 	if s.closed {
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	}
-	return h.topics.Subscribe(s.subscriber(), s.subscriberID(), patterns)
+	return h.topics.Subscribe(s.peer(), s.subscriberID(), patterns)
 }
 
 // Unsubscribe ends subscriptions to the given topics, written as in Subscribe, or to all of
 // them when there are none. It reports whether there were any.
 func (s *Session) Unsubscribe(patterns []string) bool {
-	return s.hub.topics.Unsubscribe(s.subscriber(), patterns)
+	return s.hub.topics.Unsubscribe(s.peer(), patterns)
 }
 
 // Resubscribe makes the session continue the subscriptions of an earlier session of the
@@ -55,7 +50,7 @@ func (s *Session) Resubscribe() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !s.closed {
-		h.topics.Resume(s.subscriber(), s.subscriberID())
+		h.topics.Resume(s.peer(), s.subscriberID())
 	}
 }
 
@@ -82,9 +77,9 @@ func (h *Hub) deliver(t *job, private bool) error {
 
 // publish publishes a notice, and reports whether it has subscribers.
 func (h *Hub) publish(t *job) bool {
-	n := topic.Notice{Topic: t.Notice().Topic, From: t.From(), By: t.opener.root().subscriber(), Size: task.Overhead + t.Size(), Task: t.Task}
-	if w, given := t.Worker().(*worker); given {
-		n.To = (*subscriber)(w)
+	n := topic.Notice{Topic: t.Notice().Topic, From: t.From(), By: t.opener.root().peer(), Size: task.Overhead + t.Size(), Task: t.Task}
+	if w, given := t.Worker().(*peer); given {
+		n.To = w
 	}
 	return h.topics.Publish(n)
 }
@@ -97,7 +92,7 @@ func (h *Hub) mayReceive(from core.Principal, id core.AgentID) bool {
 
 // nextNotice returns the next notice or gap for the session, if any.
 func (s *Session) nextNotice() (Batch, bool) {
-	d, ok := s.hub.topics.Next(s.subscriber())
+	d, ok := s.hub.topics.Next(s.peer())
 	switch {
 	case !ok:
 		return Batch{}, false
@@ -116,7 +111,7 @@ func (s *Session) NoticeDelivered(t *task.Task, tag any) {
 	if !ok {
 		return
 	}
-	s.hub.topics.Ack(s.subscriber(), at)
+	s.hub.topics.Ack(s.peer(), at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()

@@ -59,7 +59,7 @@ func (v *views) close() {
 
 // view makes the session a viewer of a task, from the first event.
 func (s *Session) view(t *task.Task, tag any) {
-	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.worker(), task.Viewer, tag, 0), nil })
+	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.peer(), task.Viewer, tag, 0), nil })
 }
 
 // Task finds a task that the principal may read, in memory or in the journal, for which it
@@ -81,7 +81,7 @@ func (h *Hub) Readers(ctx context.Context, p core.Principal, id core.TaskID) ([]
 // it missed, then those to come. It returns an invalid Fault for a cursor that is not one
 // of this task, and an unreachable Fault when the session has ended.
 func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
-	return s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.worker(), from, tag) })
+	return s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.peer(), from, tag) })
 }
 
 // AwaitEnd makes Next return a batch without events, in the role of the requester, at the
@@ -110,7 +110,7 @@ func (h *Hub) watchAll(s *Session) {
 	}
 	h.watchers[s] = struct{}{}
 	for _, t := range h.tasks.InMemory() {
-		s.views.follow(t, s.worker())
+		s.views.follow(t, s.peer())
 	}
 }
 
