@@ -102,7 +102,6 @@ func (s *Session) Missed(heartbeats int) {
 	})
 }
 
-// note changes the roster entry of the agent.
 func (s *Session) note(change func(*roster.Entry)) {
 	h := s.hub
 	h.mu.Lock()

@@ -12,7 +12,6 @@ import (
 
 // Agents, their slots and their queues. Callers hold Hub.mu for everything in this file.
 
-// makeAgent makes the session an agent.
 func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 	before := s.opts
 	s.id, s.opts = card.ID, opts
@@ -28,7 +27,6 @@ func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 	return nil
 }
 
-// replaceCard replaces the card of an agent.
 func (h *Hub) replaceCard(s *Session, card core.Card) {
 	limited := h.limitConcurrency(s, card)
 	h.roster.SetCard(limited, s.opts.OnlyByID)
@@ -72,7 +70,6 @@ func (h *Hub) applySettings(s *Session, reason string) {
 	h.replaceCard(s, declared)
 }
 
-// removeAgent removes an agent from the roster.
 func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
 	h.roster.Remove(s.id)
 	close(s.vacated)
@@ -86,7 +83,6 @@ func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
 	log.Info("agent left", "agent", s.id, "reason", reason.Message)
 }
 
-// isIdle reports whether an agent has no tasks.
 func (s *Session) isIdle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +104,6 @@ func (j *job) triedBy(s *Session) bool {
 	return false
 }
 
-// assign gives a task to an agent.
 func (h *Hub) assign(j *job, s *Session) {
 	slot := !takesNoSlot(j.Task, s)
 	w := &j.first
@@ -152,7 +147,6 @@ func (h *Hub) enqueue(j *job, s *Session) {
 	h.queueChanged(s)
 }
 
-// unqueue removes a task from the queue of an agent.
 func (h *Hub) unqueue(s *Session, j *job) {
 	if i := slices.Index(s.queue, j); i >= 0 {
 		s.queue = slices.Delete(s.queue, i, i+1)

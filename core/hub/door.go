@@ -77,7 +77,6 @@ func (h *Hub) object(ctx context.Context, c core.Command) (*task.Task, error) {
 	return nil, nil
 }
 
-// running returns a task that is in memory.
 func (h *Hub) running(id core.TaskID) (*task.Task, error) {
 	if t := h.tasks.Get(id); t != nil {
 		return t, nil

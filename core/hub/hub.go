@@ -112,7 +112,9 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules, authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, log: opts.Log, observer: opts.Observer, journal: opts.Journal,
+		id: opts.ID, limits: opts.Limits.Or(), rules: opts.Rules,
+		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
@@ -129,13 +131,25 @@ func New(opts Options) *Hub {
 	if h.journal == nil {
 		h.journal = journal.NewMemory(journal.Retention{})
 	}
-	h.packs = newPacks(h.limits, opts.Schema, h.Count)
+	h.packs = pack.NewRegistry(pack.Options{
+		Limits: pack.Limits{
+			Packs: h.limits.Packs, Tools: h.limits.PackTools, Calls: h.limits.PackCalls, CallBytes: h.limits.RequestBytes,
+			Timeout: h.limits.ToolTimeout, MaxTimeout: h.limits.MaxToolTimeout,
+		},
+		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count,
+	})
 	asked, _ := h.observer.(question.Observer)
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.mayRead, Observer: asked})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
-	h.stop = h.start()
+	ctx, cancel := context.WithCancel(context.Background())
+	var lookups sync.WaitGroup
+	lookups.Go(func() { h.readLookups(ctx) })
+	h.stop = func() {
+		cancel()
+		lookups.Wait()
+	}
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,
 		ApprovalTimeout: h.limits.ApprovalTimeout, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
@@ -145,17 +159,6 @@ func New(opts Options) *Hub {
 		Journal: h.journal, Usage: h.usageStore, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
 	})
 	return h
-}
-
-// start starts the goroutine for lookups, and returns what ends it.
-func (h *Hub) start() (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var life sync.WaitGroup
-	life.Go(func() { h.readLookups(ctx) })
-	return func() {
-		cancel()
-		life.Wait()
-	}
 }
 
 // ID returns the id of the hub.
@@ -172,7 +175,6 @@ func (h *Hub) Connect(p Identity) *Session {
 	return s
 }
 
-// connect registers a session.
 func (h *Hub) connect(s *Session) {
 	h.mu.Lock()
 	h.sessions[s] = struct{}{}

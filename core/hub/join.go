@@ -176,15 +176,12 @@ func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err erro
 	return alive, nil
 }
 
-// expired is the reason for closing a session whose credential has expired.
-func expired() *core.Fault {
-	return core.NewFault(core.CodeUnauthenticated, "Token has expired")
-}
-
 // expire closes the session when the credential of its principal expires.
 func (s *Session) expire() {
 	if until := s.identity.Principal.Until; !until.IsZero() {
-		s.expiry = time.AfterFunc(time.Until(until), func() { s.Close(expired()) })
+		s.expiry = time.AfterFunc(time.Until(until), func() {
+			s.Close(core.NewFault(core.CodeUnauthenticated, "Token has expired"))
+		})
 	}
 }
 

@@ -58,7 +58,6 @@ func (s *Session) attach(t *task.Task, role task.Role, tag any) {
 	}
 }
 
-// open opens a task for a session.
 func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, error) {
 	req, err := h.complete(s, *o.Request)
 	if err != nil {

@@ -11,17 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// newPacks makes the registry of packs.
-func newPacks(l Limits, schema func([]byte) (func([]byte) error, error), count func(string)) *pack.Registry {
-	return pack.NewRegistry(pack.Options{
-		Limits: pack.Limits{
-			Packs: l.Packs, Tools: l.PackTools, Calls: l.PackCalls, CallBytes: l.RequestBytes,
-			Timeout: l.ToolTimeout, MaxTimeout: l.MaxToolTimeout,
-		},
-		Reserved: isBuiltin, Schema: schema, Count: count,
-	})
-}
-
 // Provide offers the tools of a pack through the session until it closes, in place of those
 // that it offered before: see [pack.Registry.Provide]. It returns an unreachable Fault when
 // the session has ended or the hub is stopping.
@@ -83,7 +72,6 @@ func (h *Hub) Provider(execution string) *Session {
 	return (*Session)(p)
 }
 
-// callPack calls a tool of a pack for the session.
 func (s *Session) callPack(call, name string, input json.RawMessage) {
 	s.hub.packs.Call(pack.Call{
 		Caller: s.peer(), ID: call, Tool: name, Input: input,

@@ -97,7 +97,6 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 
 func headOf(r recovered, task core.TaskID) int { return cmp.Compare(r.task, task) }
 
-// addTurns adds a request and its answer to the thread.
 func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) {
 	a, from := log.Fold(log.Len()), ""
 	first, last := log.At(0), log.Last()

@@ -54,7 +54,6 @@ func (s *settings) of(id core.AgentID, dialect string) AgentSettings {
 	return AgentSettings{MaxConcurrent: cmp.Or(own.MaxConcurrent, all.MaxConcurrent), Heartbeat: cmp.Or(own.Heartbeat, all.Heartbeat)}
 }
 
-// configure changes those of one agent.
 func (s *settings) configure(id core.AgentID, c core.Configure) AgentSettings {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,7 +44,6 @@ func (h *Hub) linger(s *Session, j *job) {
 	}
 }
 
-// overdue frees the slot of an agent that did not end a task, or closes its connection.
 func (h *Hub) overdue(s *Session, j *job) {
 	s.mu.Lock()
 	w, single := s.work[j.ID()], s.card.MaxConcurrent <= 1

@@ -24,7 +24,6 @@ func (s *Session) Inject(id core.TaskID, in core.Injected) error {
 	return err
 }
 
-// inject pushes context to the agent of a task.
 func inject(t *task.Task, in core.Injected) error {
 	if in.ID == "" {
 		in.ID = core.NewID()

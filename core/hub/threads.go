@@ -260,7 +260,6 @@ func (s *Session) follow(id core.ThreadID, how follower) {
 // Unfollow ends Follow. The session keeps viewing the tasks that it views already.
 func (s *Session) Unfollow(id core.ThreadID) { s.hub.followers.remove(s, id) }
 
-// leave removes a session from all threads.
 func (f *followers) leave(s *Session) {
 	f.mu.Lock()
 	ids := slices.Collect(maps.Keys(s.follows))

@@ -69,7 +69,6 @@ func own(capabilities []string) []tool.Definition {
 	return out
 }
 
-// isBuiltin reports whether a tool is the hub's own.
 func isBuiltin(name string) bool {
 	for _, t := range tools {
 		if t.Name == name {
@@ -137,7 +136,6 @@ func (s *Session) callTool(call, name string, input json.RawMessage) {
 	s.callPack(call, name, input)
 }
 
-// output returns the JSON output of a tool.
 func output(v any) *tool.Result {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -39,14 +39,12 @@ func (v *views) add(t *task.Task, attach func() (*task.Reader, error)) error {
 	return nil
 }
 
-// forget removes a task that was read to its end.
 func (v *views) forget(t *task.Task) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.readers, t)
 }
 
-// close closes all readers.
 func (v *views) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
