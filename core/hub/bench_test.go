@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkTextEvent appends one text event and reads it, without any input or
-// output: what the engine itself costs.
+// output: what the hub itself costs.
 func BenchmarkTextEvent(b *testing.B) {
 	for _, recorded := range []bool{false, true} {
 		name := "alone"
@@ -64,7 +64,7 @@ func BenchmarkTextEvent(b *testing.B) {
 }
 
 // BenchmarkQuestion opens a task in a thread, answers it with one piece of text and
-// reads it to its end: what the engine itself costs for each question.
+// reads it to its end: what the hub itself costs for each question.
 func BenchmarkQuestion(b *testing.B) {
 	h := hub.New(hub.Options{Journal: discard{}})
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
@@ -72,7 +72,7 @@ func BenchmarkQuestion(b *testing.B) {
 		b.Fatal(err)
 	}
 	asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
-	looker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
+	viewer := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 	req := core.Request{To: core.ToAgent("a"), Thread: "t", Content: strings.Repeat("x", 64)}
 	b.ReportAllocs()
 	n := 0
@@ -81,7 +81,7 @@ func BenchmarkQuestion(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := looker.Watch(task, core.Cursor{}, nil); err != nil {
+		if err := viewer.Watch(task, core.Cursor{}, nil); err != nil {
 			b.Fatal(err)
 		}
 		if _, err := agent.Next(b.Context()); err != nil {
@@ -91,7 +91,7 @@ func BenchmarkQuestion(b *testing.B) {
 		if err := agent.Report(task.ID(), core.Text{Text: req.Content}, nil); err != nil {
 			b.Fatal(err)
 		}
-		finish(b, agent, asker, task, looker)
+		finish(b, agent, asker, task, viewer)
 		if n++; n%1000 == 0 { // the recorder gathers at its own pace
 			b.StopTimer()
 			if err := task.Recorded(b.Context(), 4); err != nil {
@@ -107,12 +107,12 @@ func BenchmarkQuestion(b *testing.B) {
 }
 
 // finish ends the task and reads the sessions up to its end.
-func finish(b *testing.B, agent, asker *hub.Session, task *task.Task, lookers ...*hub.Session) {
+func finish(b *testing.B, agent, asker *hub.Session, task *task.Task, viewers ...*hub.Session) {
 	b.Helper()
 	if err := agent.Report(task.ID(), core.Done{}, nil); err != nil {
 		b.Fatal(err)
 	}
-	for _, s := range append(lookers, agent, asker) {
+	for _, s := range append(viewers, agent, asker) {
 		for {
 			batch, err := s.Next(context.Background())
 			if err != nil {
@@ -125,7 +125,7 @@ func finish(b *testing.B, agent, asker *hub.Session, task *task.Task, lookers ..
 	}
 }
 
-// discard is a journal that keeps nothing, so that the engine is measured alone.
+// discard is a journal that keeps nothing, so that only the hub is measured.
 type discard struct{ journal.Journal }
 
 func (discard) Append(context.Context, ...journal.Record) error { return nil }
@@ -182,10 +182,10 @@ func BenchmarkManyAgents(b *testing.B) {
 	}
 }
 
-// BenchmarkOnlookers lets many watch a task and leave: what each of them costs.
-func BenchmarkOnlookers(b *testing.B) {
-	for _, onlookers := range []int{50, 5000} {
-		b.Run(fmt.Sprint(onlookers), func(b *testing.B) {
+// BenchmarkViewers measures what each of many viewers of a task costs.
+func BenchmarkViewers(b *testing.B) {
+	for _, viewers := range []int{50, 5000} {
+		b.Run(fmt.Sprint(viewers), func(b *testing.B) {
 			h := hub.New(hub.Options{Journal: discard{}})
 			agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
 			if err := agent.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
@@ -195,7 +195,7 @@ func BenchmarkOnlookers(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			all := make([]*hub.Session, onlookers)
+			all := make([]*hub.Session, viewers)
 			for i := range all {
 				all[i] = h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"})
 			}
@@ -209,7 +209,7 @@ func BenchmarkOnlookers(b *testing.B) {
 					s.Unwatch(task)
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*onlookers), "ns/onlooker")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*viewers), "ns/viewer")
 			if err := h.Close(stopped, "done"); err != nil {
 				b.Fatal(err)
 			}

@@ -15,13 +15,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// called is what a call came to.
+// called is the result of a call.
 type called struct {
 	out *tool.Result
 	err error
 }
 
-// call calls a tool beside everything else.
+// call calls a tool in a goroutine.
 func (g *testHub) call(ctx context.Context, s *hub.Session, name, input string) <-chan called {
 	done := make(chan called, 1)
 	go func() {

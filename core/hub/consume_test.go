@@ -18,13 +18,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// consumers is how many goroutines attend a session.
+// consumers returns how many goroutines consume sessions.
 func consumers() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*consumer).run(")
 }
 
-// consumed are the news of a session, as Attend serves them.
+// consumed is what Consume passed to a function.
 type consumed struct {
 	leave  func()
 	events []core.Event
@@ -33,8 +33,8 @@ type consumed struct {
 	within atomic.Int32 // how many calls are under way
 }
 
-// attend keeps what is served, until stop says that it is enough.
-func (g *testHub) attend(ctx context.Context, s *hub.Session, stop func(hub.Batch) bool) *consumed {
+// consume keeps what is served, until stop returns true.
+func (g *testHub) consume(ctx context.Context, s *hub.Session, stop func(hub.Batch) bool) *consumed {
 	a := &consumed{}
 	a.leave = s.Consume(ctx, func(b hub.Batch, err error) bool {
 		if a.within.Add(1) != 1 {
@@ -55,7 +55,7 @@ func TestAConsumerGetsAllNewsInOrderAndHasNoGoroutineWhenIdle(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
-		news := g.attend(context.Background(), asker, nil)
+		news := g.consume(context.Background(), asker, nil)
 		for i := range 3 {
 			synctest.Wait()
 			if got := consumers(); got != 0 {
@@ -77,7 +77,7 @@ func TestABusyConsumerKeepsItsGoroutineForHalfAMinute(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
-		news := g.attend(context.Background(), asker, nil)
+		news := g.consume(context.Background(), asker, nil)
 		say := func(n int) {
 			for range n {
 				g.report(agent, task, core.Text{Text: "x"})
@@ -107,7 +107,7 @@ func TestABusyConsumerKeepsItsGoroutineForHalfAMinute(t *testing.T) {
 func TestAConsumerGetsTheEndOnceAndNothingAfter(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		asker := g.connect("r")
-		news := g.attend(context.Background(), asker, nil)
+		news := g.consume(context.Background(), asker, nil)
 		asker.Close(core.NewFault(core.CodeUnreachable, "gone"))
 		synctest.Wait()
 		news.leave()
@@ -134,7 +134,7 @@ func TestConsumingEndsWhenAsked(t *testing.T) {
 					enough := func(b hub.Batch) bool {
 						return name == "when it had enough" && strings.HasSuffix(text(b.Events), "!")
 					}
-					news := g.attend(ctx, asker, enough)
+					news := g.consume(ctx, asker, enough)
 					for range before {
 						g.report(agent, task, core.Text{Text: "x"})
 						said++
@@ -165,7 +165,7 @@ func TestStoppingAConsumerDoesNotWaitForNews(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
-		news := g.attend(context.Background(), asker, nil)
+		news := g.consume(context.Background(), asker, nil)
 		for range 20 {
 			g.report(agent, task, core.Text{Text: "x"})
 			synctest.Wait()
@@ -187,14 +187,14 @@ func TestASessionIsConsumedAgainFromWhereConsumingStopped(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
-		first := g.attend(context.Background(), asker, func(b hub.Batch) bool { return strings.HasSuffix(text(b.Events), "enough") })
+		first := g.consume(context.Background(), asker, func(b hub.Batch) bool { return strings.HasSuffix(text(b.Events), "enough") })
 		for _, said := range []string{"one ", "two ", "enough"} {
 			g.report(agent, task, core.Text{Text: said})
 			synctest.Wait()
 		}
 		first.leave()
 		g.report(agent, task, core.Text{Text: "three "})
-		second := g.attend(context.Background(), asker, nil)
+		second := g.consume(context.Background(), asker, nil)
 		synctest.Wait()
 		g.report(agent, task, core.Text{Text: "four "}, core.Done{})
 		synctest.Wait()

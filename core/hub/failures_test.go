@@ -188,7 +188,7 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 	}
 }
 
-// try asks and hands back what came of it.
+// try asks and returns the outcome.
 func (g *testHub) try(s *hub.Session, to core.Address) (*task.Task, error) {
 	return s.Open(core.Request{To: to, Content: "go"}, hub.OpenOptions{})
 }

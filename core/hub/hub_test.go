@@ -190,19 +190,19 @@ func TestAnOperatorReadsAGapWhereTheFirstEventsAreGone(t *testing.T) {
 	})
 }
 
-// deaf is a journal that cannot be read.
-type deaf struct{ *journal.Memory }
+// unreadable is a journal that cannot be read.
+type unreadable struct{ *journal.Memory }
 
 var errDeaf = errors.New("the disk is on fire")
 
-func (deaf) Read(context.Context, core.TaskID, uint64, int) ([]core.Event, error) {
+func (unreadable) Read(context.Context, core.TaskID, uint64, int) ([]core.Event, error) {
 	return nil, errDeaf
 }
-func (deaf) Heads(context.Context, func(journal.Head) bool) error { return errDeaf }
+func (unreadable) Heads(context.Context, func(journal.Head) bool) error { return errDeaf }
 
 func TestAnUnreadableJournalIsAnErrorAndNotAnUnknownTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := coretest.NewHub(t, hub.Options{Journal: deaf{journal.NewMemory(journal.Retention{})}})
+		h := coretest.NewHub(t, hub.Options{Journal: unreadable{journal.NewMemory(journal.Retention{})}})
 		if err := h.Recover(t.Context()); !errors.Is(err, errDeaf) {
 			t.Errorf("at the start: got %v, want %v", err, errDeaf)
 		}

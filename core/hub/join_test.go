@@ -187,7 +187,7 @@ func TestAnExpelledPrincipalCannotConnectAgain(t *testing.T) {
 		}
 		g.hub.Expel(func(p core.Principal) bool { return p.ID != "bob" })
 		g.wantAgents("without bob", "alice", "local")
-		// One who was let in just before, and begins his session only now.
+		// The second one was authenticated before, and connects only now.
 		for _, s := range []*hub.Session{bob, g.as("bob")} {
 			_, err := s.Next(t.Context())
 			g.wantFault("bob", err, core.CodeUnauthenticated)

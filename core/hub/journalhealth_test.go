@@ -73,17 +73,17 @@ func TestAFailingJournalIsLoggedOnceAndAgainWhenItRecovers(t *testing.T) {
 	})
 }
 
-// ill is a journal that knows by itself that it cannot take records.
-type ill struct {
+// broken is a journal that reports itself that it cannot record.
+type broken struct {
 	*journal.Memory
 	why error
 }
 
-func (i *ill) Health() error { return i.why }
+func (i *broken) Health() error { return i.why }
 
 func TestAJournalThatCannotRecordIsReportedBeforeTheFirstRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := &ill{Memory: journal.NewMemory(journal.Retention{})}
+		j := &broken{Memory: journal.NewMemory(journal.Retention{})}
 		var log lines
 		h := coretest.NewHub(t, hub.Options{Journal: j, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		j.why = errors.New("the directory was removed")

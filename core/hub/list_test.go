@@ -20,7 +20,7 @@ var addresses = cmpopts.EquateComparable(core.Address{})
 
 var everybody = core.Principal{ID: "root", Operator: true}
 
-// lists returns the states of the tasks that a filter finds, by the names that the test
+// lists returns the states of the tasks that a filter matches, by the names that the test
 // gave them, page by page.
 func (g *testHub) lists(names map[core.TaskID]string, p core.Principal, f task.Filter) (pages [][]string) {
 	g.t.Helper()

@@ -15,7 +15,7 @@ import (
 )
 
 // What has ended and been recorded is the journal's to remember: no session that
-// asked, answered or looked on keeps it in memory for as long as it stays.
+// asked, answered or viewed it keeps it in memory for as long as it stays.
 func TestATaskThatWasReadToItsEndIsReleased(t *testing.T) {
 	t.Run("asked by a session", func(t *testing.T) {
 		letGo(t, func(s *hub.Session) *hub.Session { return s })

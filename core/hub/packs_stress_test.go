@@ -63,7 +63,7 @@ func TestEveryCallIsAnsweredOnceWhateverThePacksDo(t *testing.T) {
 	watcher.Close(nil)
 }
 
-// playPack is the life of a pack that answers most of what it is asked.
+// playPack runs a pack that answers most of its calls.
 func playPack(ctx context.Context, t *testing.T, h *hub.Hub, id string, round int) {
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: id}})
 	defer s.Close(nil)

@@ -31,7 +31,7 @@ func (g *testHub) pack(id string, tools ...tool.Definition) *hub.Session {
 	return s
 }
 
-// execution reads what the pack is to do, which must be ready now.
+// execution reads the next execution of the pack, which must be ready.
 func (g *testHub) execution(pack *hub.Session) *pack.Execution {
 	g.t.Helper()
 	b, ok := g.batch(pack)
@@ -254,7 +254,7 @@ func TestABadPackIsRefusedWithTheReason(t *testing.T) {
 		"too many packs":       {"p", nil, core.CodeOverloaded, "2 packs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onPackStage(t, hub.Limits{Packs: 2, PackTools: 3}, func(g *testHub) {
+			withSchemas(t, hub.Limits{Packs: 2, PackTools: 3}, func(g *testHub) {
 				g.pack("there", packTool("taken"))
 				if name == "too many packs" {
 					g.pack("another")
@@ -360,7 +360,7 @@ func TestAStoppingHubAnswersTheCallsOfPacks(t *testing.T) {
 	})
 }
 
-// notWanted stands for a reader of schemas: it wants no member "bad".
+// notWanted is a schema checker that refuses a member "bad".
 func notWanted(schema []byte) (func([]byte) error, error) {
 	bad := func(b []byte) error {
 		var m map[string]any
@@ -372,8 +372,8 @@ func notWanted(schema []byte) (func([]byte) error, error) {
 	return bad, bad(schema)
 }
 
-// onPackStage is withHub with a hub that reads schemas.
-func onPackStage(t *testing.T, limits hub.Limits, test func(*testHub)) {
+// withSchemas is withHub with a hub that checks schemas.
+func withSchemas(t *testing.T, limits hub.Limits, test func(*testHub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		test(&testHub{t, coretest.NewHub(t, hub.Options{Limits: limits, Schema: notWanted})})
@@ -381,7 +381,7 @@ func onPackStage(t *testing.T, limits hub.Limits, test func(*testHub)) {
 }
 
 func TestAnInputIsCheckedBeforeThePackGetsIt(t *testing.T) {
-	onPackStage(t, hub.Limits{}, func(g *testHub) {
+	withSchemas(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))
 		for input, want := range map[string]string{
 			`{"bad":1}`: "invalid input: bad: not wanted", `{`: "invalid input: not JSON", `{"a":1,"a":2}`: "invalid input: duplicate key",

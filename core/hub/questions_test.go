@@ -17,14 +17,14 @@ import (
 // asker joins an agent that may ask people.
 func (g *testHub) asker(id string) *hub.Session { return g.agent(id, able, skilled("ui")) }
 
-// looker connects somebody who looks at a conversation.
-func (g *testHub) looker(id string, thread core.ThreadID, with core.AgentID) *hub.Session {
+// viewer connects a session that shows a conversation.
+func (g *testHub) viewer(id string, thread core.ThreadID, with core.AgentID) *hub.Session {
 	s := g.connect(id)
 	s.WatchQuestions(question.View{Tag: "sight of " + id, Thread: thread, Agent: with, For: core.Principal{ID: id}})
 	return s
 }
 
-// asking reads the question, or what became of it, which must be there now.
+// asking reads the question or its outcome, which must be ready.
 func (g *testHub) asking(s *hub.Session) *question.Update {
 	g.t.Helper()
 	for {
@@ -54,8 +54,8 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 		a, ada := g.asker("a"), g.connect("ada")
 		to, _ := core.ParseAddress("a")
 		task := g.open(ada, core.Request{To: to, Thread: "trip"})
-		here, too := g.looker("ada", "trip", ""), g.looker("ada", "trip", "a")
-		elsewhere, stranger := g.looker("ada", "work", "a"), g.looker("bob", "trip", "a")
+		here, too := g.viewer("ada", "trip", ""), g.viewer("ada", "trip", "a")
+		elsewhere, stranger := g.viewer("ada", "work", "a"), g.viewer("bob", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
 		got := g.asking(here)
 		want := question.Question{
@@ -67,7 +67,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 		}
 		g.askedNothing("another thread", elsewhere)
 		g.askedNothing("somebody else's", stranger)
-		late := g.looker("ada", "trip", "")
+		late := g.viewer("ada", "trip", "")
 		if q := g.asking(late).Question; q.ID != want.ID {
 			t.Errorf("who comes late: got %s, want %s", q.ID, want.ID)
 		}
@@ -109,7 +109,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 func TestAQuestionWithoutViewersIsAnsweredAtOnce(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.asker("a")
-		g.looker("bob", "trip", "b")
+		g.viewer("bob", "trip", "b")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
 			t.Errorf("got %+v, want it unsupported", o)
@@ -120,11 +120,11 @@ func TestAQuestionWithoutViewersIsAnsweredAtOnce(t *testing.T) {
 func TestAQuestionWithoutViewersOfItsThreadGoesToThoseOfItsAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada := g.asker("a"), g.connect("ada")
-		with := g.looker("ada", "chat", "a")
+		with := g.viewer("ada", "chat", "a")
 		task := g.ask(ada, "a")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
 		q := g.asking(with).Question
-		late := g.looker("ada", "another chat", "a")
+		late := g.viewer("ada", "another chat", "a")
 		if got := g.asking(late).Question.ID; got != q.ID {
 			t.Errorf("got %s, want %s", got, q.ID)
 		}
@@ -145,7 +145,7 @@ func TestAQuestionOfASubtaskGoesToThePeopleOfItsCause(t *testing.T) {
 		first, second, ada := g.agent("first", able), g.asker("second"), g.connect("ada")
 		to, _ := core.ParseAddress("first")
 		task := g.open(ada, core.Request{To: to, Thread: "trip"})
-		here := g.looker("ada", "trip", "first")
+		here := g.viewer("ada", "trip", "first")
 		g.events(first)
 		first.CallTool("c1", "agent_ask", []byte(`{"to":"second","content":"when?"}`))
 		g.events(second)
@@ -176,7 +176,7 @@ func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 					request.Deadline = time.Now().Add(4 * time.Second)
 				}
 				task := g.open(ada, request)
-				here := g.looker("ada", "trip", "")
+				here := g.viewer("ada", "trip", "")
 				a.CallTool("c1", "ask_user", []byte(whichDay))
 				q := g.asking(here).Question
 				tt.end(g, a, task)
@@ -201,7 +201,7 @@ func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
 	withHub(t, hub.Limits{Questions: 2}, func(g *testHub) {
 		a, b := g.asker("a"), g.agent("b", able)
-		g.looker("ada", "trip", "a")
+		g.viewer("ada", "trip", "a")
 		for i := range 3 {
 			a.CallTool(fmt.Sprint(i), "ask_user", []byte(whichDay))
 		}
@@ -239,7 +239,7 @@ func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
 
 func TestAQuestionWithoutOptionsIsAnsweredWithText(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		a, ada := g.asker("a"), g.looker("ada", "trip", "a")
+		a, ada := g.asker("a"), g.viewer("ada", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(`{"question":"Which day?"}`))
 		q := g.asking(ada).Question
 		const want = "the question has no options: answer in words of your own"
@@ -255,7 +255,7 @@ func TestAQuestionWithoutOptionsIsAnsweredWithText(t *testing.T) {
 func TestAQuestionEndsWithTheHub(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.asker("a")
-		g.looker("ada", "trip", "a")
+		g.viewer("ada", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
 		if err := g.hub.Close(context.Background(), "over"); err != nil {
 			t.Fatal(err)
@@ -268,7 +268,7 @@ func TestAQuestionEndsWithTheHub(t *testing.T) {
 
 func TestAClosedSessionOpensAndWatchesNothing(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		a, gone, ada := g.asker("a"), g.asker("gone"), g.looker("ada", "trip", "gone")
+		a, gone, ada := g.asker("a"), g.asker("gone"), g.viewer("ada", "trip", "gone")
 		for _, s := range []*hub.Session{gone, ada} {
 			s.Close(nil)
 		}
@@ -277,7 +277,7 @@ func TestAClosedSessionOpensAndWatchesNothing(t *testing.T) {
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
 			t.Errorf("a question to who has left: got %+v, want it unsupported", o)
 		}
-		bob := g.looker("bob", "trip", "gone")
+		bob := g.viewer("bob", "trip", "gone")
 		gone.CallTool("c1", "ask_user", []byte(whichDay))
 		if all := g.hub.Questions(core.Principal{ID: "bob"}); len(all) != 0 {
 			t.Errorf("a question of who has left: got %v open, want nothing", all)

@@ -23,7 +23,7 @@ func (g *testHub) wantState(what string, want task.State, tasks ...*task.Task) {
 	}
 }
 
-// wantLoad fails unless the agent has this to do.
+// wantLoad fails unless the agent has the load.
 func (g *testHub) wantLoad(id core.AgentID, active, queued int, state core.LoadState) {
 	g.t.Helper()
 	a, ok := g.hub.Agent(id)

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// reads is a reader in a few words.
+// reads is a reader in short.
 type reads struct {
 	Who         string
 	Role        task.Role

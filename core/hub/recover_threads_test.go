@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// searched is a journal that tells what was looked for in it in vain.
+// searched is a journal that records which tasks it was asked for and lacked.
 type searched struct {
 	*journal.Memory
 	missed []core.TaskID

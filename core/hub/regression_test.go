@@ -128,7 +128,7 @@ func (j gone) Read(ctx context.Context, id core.TaskID, after uint64, limit int)
 	return events, err
 }
 
-// forgotten opens a task, lets it end, and makes memory forget it.
+// forgotten opens a task, ends it, and has the store drop it.
 func forgotten(t *testing.T, lost uint64, test func(g *testHub, asker *hub.Session, id core.TaskID)) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := &gone{Memory: journal.NewMemory(journal.Retention{})}

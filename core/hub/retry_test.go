@@ -10,7 +10,7 @@ import (
 
 var notNow = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")}
 
-// failing joins so many agents and returns them by id.
+// failing joins n agents and returns them by id.
 func (g *testHub) failing(names ...string) map[core.AgentID]*hub.Session {
 	g.t.Helper()
 	out := map[core.AgentID]*hub.Session{}

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// slow is a journal that takes a while for each write.
+// slow is a journal with slow writes.
 type slow struct {
 	journal.Journal
 	takes time.Duration
@@ -29,7 +29,7 @@ func (s *slow) Append(ctx context.Context, records ...journal.Record) error {
 	return s.Journal.Append(ctx, records...)
 }
 
-// onSlowDisk runs a test with a journal that takes as long as the disk says.
+// onSlowDisk runs a test with a journal that takes the given time for each write.
 func onSlowDisk(t *testing.T, takes, lag time.Duration, test func(*testHub, *slow)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestWatchingAllIncludesEndsThatWaitForTheJournal(t *testing.T) {
 	})
 }
 
-// slowStore is a store of spendings that takes as long for each write.
+// slowStore is a usage store with slow writes.
 type slowStore struct {
 	usage.Store
 	takes time.Duration

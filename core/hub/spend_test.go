@@ -30,7 +30,7 @@ func daily(by usage.By, key string, tokens int64) hub.Options {
 	return hub.Options{Budgets: []usage.Budget{{By: by, Key: key, Tokens: tokens, Per: usage.Daily}}}
 }
 
-// total is what was used under a key.
+// total returns the usage of a key.
 func (g *testHub) total(by usage.By, key string) usage.Total {
 	g.t.Helper()
 	all, err := g.hub.Usage(operator, by)
@@ -189,15 +189,15 @@ func TestAnAgentIsWarnedOfABudgetOncePerTask(t *testing.T) {
 	opts := daily(usage.ByAgent, usage.Everybody, 100)
 	onBudget(t, opts, func(g *testHub) {
 		takes := g.agent("takes", core.FeatureInjection, func(c *core.Card) { c.MaxConcurrent = 2 })
-		deaf, asker := g.agent("deaf", 0), g.connect("asker")
-		one, two, three := g.ask(asker, "takes"), g.ask(asker, "takes"), g.ask(asker, "deaf")
+		unreadable, asker := g.agent("unreadable", 0), g.connect("asker")
+		one, two, three := g.ask(asker, "takes"), g.ask(asker, "takes"), g.ask(asker, "unreadable")
 		g.report(takes, one, core.Usage{Output: 79})
 		if got := injections(one); len(got) != 0 {
 			t.Errorf("at 79%%: got %q, want nothing", got)
 		}
 		g.report(takes, one, core.Usage{Output: 1}, core.Usage{Output: 1})
 		g.report(takes, two, core.Usage{Output: 2}, core.Usage{Output: 50})
-		g.report(deaf, three, core.Usage{Output: 99})
+		g.report(unreadable, three, core.Usage{Output: 99})
 		for task, want := range map[*task.Task]string{one: "80% consumed. 20 tokens", two: "83% consumed. 17 tokens"} {
 			if got := injections(task); len(got) != 1 || !strings.Contains(got[0], want) {
 				t.Errorf("got %q, want one that says %q", got, want)
@@ -218,7 +218,7 @@ func TestAnAgentIsWarnedOfABudgetOncePerTask(t *testing.T) {
 		if warned != 2 {
 			t.Errorf("got %d warnings to the agent, want one in each task", warned)
 		}
-		for _, e := range g.events(deaf) {
+		for _, e := range g.events(unreadable) {
 			if e.Body.Kind() == core.KindInjected {
 				t.Errorf("got %+v, want nothing that it did not declare", e)
 			}
@@ -315,7 +315,7 @@ func TestUsageCountsOnceAfterEveryStart(t *testing.T) {
 	})
 }
 
-// stubborn is a store that refuses a few times, after it has written.
+// stubborn is a store whose first writes fail after they have been made.
 type stubborn struct {
 	*coretest.MemoryUsage
 	mu   sync.Mutex

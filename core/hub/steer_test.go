@@ -231,7 +231,7 @@ func TestAnApprovalOfAllHoldsForTheRestOfTheTask(t *testing.T) {
 
 func TestANoticeIsDoneOnceTheTransportAcceptedIt(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		agent, deaf, asker := g.agent("a", core.FeatureNotices), g.agent("deaf", 0), g.connect("r")
+		agent, unreadable, asker := g.agent("a", core.FeatureNotices), g.agent("unreadable", 0), g.connect("r")
 		busy := g.ask(asker, "a")
 		tell := core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "door.open"}}
 		notice := g.open(asker, tell)
@@ -243,10 +243,10 @@ func TestANoticeIsDoneOnceTheTransportAcceptedIt(t *testing.T) {
 			t.Errorf("got %s, want done", got)
 		}
 		g.report(agent, busy, core.Done{})
-		tell.To = core.ToAgent("deaf")
+		tell.To = core.ToAgent("unreadable")
 		_, err := asker.Open(tell, hub.OpenOptions{})
 		g.wantFault("a notice to an agent that takes none", err, core.CodeUnsupported)
-		_ = deaf
+		_ = unreadable
 	})
 }
 

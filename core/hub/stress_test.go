@@ -16,7 +16,7 @@ import (
 )
 
 // TestManyPeersThatComeAndGoAtOnceBreakNoPromise runs agents and askers in real
-// time, each with goroutines of its own and no manners: they answer, fail, stall,
+// time, each with goroutines of its own: they answer, fail, stall,
 // leave, come back, cancel and ask one another as they like. The hub's checker
 // holds the promises over all of it; the askers hold what they read against what
 // the hub has.
@@ -35,7 +35,7 @@ func TestManyPeersThatComeAndGoAtOnceBreakNoPromise(t *testing.T) {
 		agents.Go(func() {
 			r := rand.New(rand.NewPCG(seed, uint64(i)))
 			for ctx.Err() == nil {
-				rudeAgent(ctx, h, core.AgentID(fmt.Sprintf("a%d", i)), r)
+				wildAgent(ctx, h, core.AgentID(fmt.Sprintf("a%d", i)), r)
 			}
 		})
 	}
@@ -68,8 +68,8 @@ var stressEnds = []core.Body{
 	core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")}, core.Failed{},
 }
 
-// rudeAgent is one connection of an agent: a pump and two goroutines that answer.
-func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
+// wildAgent is one connection of an agent: a pump and two goroutines that answer.
+func wildAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}, Dialect: "test"})
 	defer s.Close(nil)
 	card := core.Card{ID: id, MaxConcurrent: 1 + r.IntN(3), Capabilities: []string{"x"}[:r.IntN(2)]}
@@ -85,7 +85,7 @@ func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 	var group sync.WaitGroup
 	for range 2 {
 		seed := rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))
-		group.Go(func() { rudeWork(s, card, work, seed) })
+		group.Go(func() { wildWork(s, card, work, seed) })
 	}
 	for {
 		b, err := s.Next(ctx)
@@ -103,9 +103,9 @@ func rudeAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 	group.Wait()
 }
 
-// rudeWork answers tasks until there are no more. Some it leaves unanswered, and
+// wildWork answers tasks until there are no more. Some it leaves unanswered, and
 // some make it leave.
-func rudeWork(s *hub.Session, card core.Card, work <-chan *task.Task, r *rand.Rand) {
+func wildWork(s *hub.Session, card core.Card, work <-chan *task.Task, r *rand.Rand) {
 	for task := range work {
 		for range r.IntN(40) {
 			if s.Report(task.ID(), stressWords[r.IntN(len(stressWords))], nil) != nil {
@@ -233,7 +233,7 @@ func (a *asker) pump(s *hub.Session) {
 	}
 }
 
-// take holds a batch against what was read before.
+// take compares a batch with what was read before.
 func (a *asker) take(b hub.Batch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// as connects somebody whom the hub has authenticated.
+// as connects an authenticated principal.
 func (g *testHub) as(principal string) *hub.Session {
 	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: principal, Authenticated: true}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })

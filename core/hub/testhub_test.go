@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// testHub is a hub whose peers a test plays by hand, under a fake clock.
+// testHub is a hub with peers that a test drives, under a fake clock.
 type testHub struct {
 	t   *testing.T
 	hub *hub.Hub
@@ -112,7 +112,7 @@ func (g *testHub) batch(s *hub.Session) (hub.Batch, bool) {
 	return b, err == nil
 }
 
-// kinds names what happened, in order.
+// kinds returns the kinds of the events, in order.
 func kinds(events []core.Event) []string {
 	ks := []string{}
 	for _, e := range events {
@@ -148,7 +148,7 @@ func (g *testHub) wantFault(what string, err error, want core.Code) {
 	}
 }
 
-// sleep lets fake time pass.
+// sleep advances the fake clock.
 func (g *testHub) sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

@@ -115,7 +115,7 @@ func TestAThreadHasOnlyAnsweredTurns(t *testing.T) {
 	})
 }
 
-// atTheEnd sees the moment in which a task ends.
+// atTheEnd is an observer of the ends of tasks.
 type atTheEnd func()
 
 func (atTheEnd) Joined(core.Card)             {}

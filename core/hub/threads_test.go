@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reads begins to read a thread in the name of id.
+// reads starts reading a thread as the principal id.
 func (g *testHub) reads(id, of string, from core.Place) *hub.ThreadReader {
 	g.t.Helper()
 	c, err := g.hub.ReadThread(g.t.Context(), hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"}, core.ThreadID(of), from)
@@ -47,7 +47,7 @@ func (g *testHub) readNow(c *hub.ThreadReader) (words []string, behind core.Plac
 	}
 }
 
-// describe tells an event, with what was asked or said.
+// describe returns an event as text, with its content.
 func describe(e core.Event) string {
 	switch b := e.Body.(type) {
 	case core.Opened:
@@ -125,7 +125,7 @@ func TestAThreadIsReadFromAnyPlace(t *testing.T) {
 	})
 }
 
-// merged puts pieces of text in a row together, as the journal does.
+// merged joins consecutive texts, as the journal does.
 func merged(words []string) []string {
 	var out []string
 	for _, w := range words {

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// given is the next task that the agent was given.
+// given returns the next task of the agent.
 func (g *testHub) given(s *hub.Session) *task.Task {
 	g.t.Helper()
 	for {
@@ -66,7 +66,7 @@ func TestTheResultToolFindsInTheJournalWhatIsNoLongerInMemory(t *testing.T) {
 	})
 }
 
-// hanging is a journal that takes everything and tells nothing.
+// hanging is a journal that records and never answers reads.
 type hanging struct{ journal.Journal }
 
 func (hanging) Read(ctx context.Context, _ core.TaskID, _ uint64, _ int) ([]core.Event, error) {
