@@ -120,7 +120,7 @@ func (h *Hub) assign(j *job, s *Session) {
 	j.waiting = nil
 	a := task.Assignment{Worker: s.peer(), Agent: s.id, MostTime: s.opts.MostTime}
 	if !s.card.Features.Has(core.FeatureSessions) {
-		a.History = func(told []core.Turn) []core.Turn { return h.withHistory(j.Task, told) }
+		a.History = func(sent []core.Turn) []core.Turn { return h.withHistory(j.Task, sent) }
 	}
 	if j.Assign(a) {
 		return

@@ -106,7 +106,7 @@ type Hub struct {
 	watchers map[*Session]struct{}     // of all tasks
 	known    func(core.Principal) bool // see Expel; nil means everybody
 	draining string
-	closed   error // set once the hub has stopped: what new sessions are told
+	closed   error // set once the hub has stopped: the reason for new sessions
 }
 
 // New makes a Hub and starts its recorder. Close ends it.
@@ -138,8 +138,8 @@ func New(opts Options) *Hub {
 		},
 		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count,
 	})
-	asked, _ := h.observer.(question.Observer)
-	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.mayRead, Observer: asked})
+	watcher, _ := h.observer.(question.Observer)
+	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.mayRead, Observer: watcher})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})

@@ -164,9 +164,9 @@ func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err erro
 	}
 	// A transport may have to drop a connection whose ping was abandoned half written. The
 	// end of s is no reason to do that to by.
-	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
-	alive := probe(asked) == nil
+	alive := probe(limited) == nil
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}

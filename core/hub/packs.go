@@ -131,14 +131,14 @@ func (c lateCall) TimedOut() {
 // Answer implements [pack.Late]: it injects the answer into the task that the call belongs
 // to, if the agent still works on that and accepts injections.
 func (c lateCall) Answer(toolName string, r *tool.Result) bool {
-	said := string(r.Output)
+	text := string(r.Output)
 	if r.Fault != nil {
-		said = r.Fault.Error()
+		text = r.Fault.Error()
 	}
 	source := "pack:" + r.Pack
 	in := core.Injected{
 		ID: core.NewID(), Priority: core.InjectionNormal, Source: source,
-		Content: "Tool result from " + source + ", of the call " + r.Call + " of " + toolName + " that was answered as timed out - " + said,
+		Content: "Tool result from " + source + ", of the call " + r.Call + " of " + toolName + " that was answered as timed out - " + text,
 	}
 	for _, t := range c.caller.working() {
 		if slices.Contains(c.tasks, t.ID()) && t.InjectFor(c.caller.peer(), in) {

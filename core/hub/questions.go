@@ -112,14 +112,14 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 		return nil, err
 	}
 	q.Agent = s.agentID()
-	asked := question.Request{Question: q, Asker: s.peer(), Ref: call}
+	request := question.Request{Question: q, Asker: s.peer(), Ref: call}
 	agent := s.root()
 	for _, t := range agent.working() {
-		asked.Tasks = append(asked.Tasks, question.Task{
+		request.Tasks = append(request.Tasks, question.Task{
 			ID: t.ID(), Sources: s.hub.sources(t), Working: func() bool { return !t.HasEnded() && t.Worker() == agent.peer() },
 		})
 	}
-	err = s.hub.questions.Put(asked)
+	err = s.hub.questions.Put(request)
 	if s.isClosed() { // maybe before the question was put
 		s.hub.questions.Leave(s.peer())
 	}

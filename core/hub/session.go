@@ -208,7 +208,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	h.followers.leave(s)
 
 	s.mu.Lock()
-	work, asked, children := maps.Clone(s.work), s.opened, s.children
+	work, opened, children := maps.Clone(s.work), s.opened, s.children
 	s.opened, s.children = nil, nil
 	s.mu.Unlock()
 	for b := range children {
@@ -238,7 +238,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 			left = append(left, orphan{t, core.AsFault(err)})
 		}
 	}
-	for t, keep := range asked {
+	for t, keep := range opened {
 		t.Detach(s.peer(), task.Requester, task.Waiter)
 		if !keep {
 			_ = t.Cancel(s.identity.Principal.ID, "the requester left") // it may have ended
@@ -254,11 +254,11 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 func detail(f *core.Fault) string {
 	var b strings.Builder
 	for err := f.Unwrap(); err != nil; err = errors.Unwrap(err) {
-		if said := err.Error(); !strings.Contains(b.String(), said) {
+		if text := err.Error(); !strings.Contains(b.String(), text) {
 			if b.Len() > 0 {
 				b.WriteString(": ")
 			}
-			b.WriteString(said)
+			b.WriteString(text)
 		}
 	}
 	return b.String()

@@ -16,12 +16,12 @@ import (
 // ones. Events of a task come after the end of the task before it. It reads from memory or
 // from the journal, at its own pace, one task at a time. One goroutine uses it.
 type ThreadReader struct {
-	sess   *Session
-	thread core.ThreadID
-	place  core.Place
-	task   *task.Task // the one being read; nil between two
-	lost   bool       // the task of the place is no longer kept
-	told   bool       // the gap after the place was reported
+	sess     *Session
+	thread   core.ThreadID
+	place    core.Place
+	task     *task.Task // the one being read; nil between two
+	lost     bool       // the task of the place is no longer kept
+	reported bool       // the gap after the place was reported
 }
 
 // ThreadBatch is what [ThreadReader.Next] returns.
@@ -121,13 +121,13 @@ func (r *ThreadReader) nextTask(ctx context.Context) (gap bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case (missing || r.lost) && !r.told:
-		r.told = true
+	case (missing || r.lost) && !r.reported:
+		r.reported = true
 		return true, nil
 	case t == nil:
 		return false, nil
 	}
-	r.place, r.lost, r.told = core.Place{Task: t.ID()}, false, false
+	r.place, r.lost, r.reported = core.Place{Task: t.ID()}, false, false
 	r.task = t
 	return false, r.sess.Watch(t, core.Cursor{}, nil)
 }

@@ -63,11 +63,11 @@ func runList(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) {
 	if in.Limit < 1 || in.Limit > mostListedAgents {
 		return nil, core.NewFault(core.CodeInvalid, "invalid input: limit: want 1 to %d, got %d", mostListedAgents, in.Limit)
 	}
-	able, home := core.ToCapability(in.Capability), core.ToDomain(in.Domain)
+	capability, domain := core.ToCapability(in.Capability), core.ToDomain(in.Domain)
 	page, more := s.hub.AgentPage(in.After, in.Limit, func(c core.Card) bool {
-		_, can := c.Answers(able)
-		_, lives := c.Answers(home)
-		return (in.Capability == "" || can) && (in.Domain == "" || lives)
+		_, able := c.Answers(capability)
+		_, serves := c.Answers(domain)
+		return (in.Capability == "" || able) && (in.Domain == "" || serves)
 	})
 	list, bytes := agentList{Agents: []agentView{}, More: more}, 0
 	for i, a := range page {
