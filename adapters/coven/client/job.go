@@ -79,31 +79,3 @@ func (w *worker) report(ctx context.Context, j *job, b core.Body) error {
 	}
 	return w.sendBody(ctx, j.id(), b, hasText)
 }
-
-// sendBody sends the messages for a body. It blocks for room in the queue until ctx ends or
-// the link is closed.
-func (w *worker) sendBody(ctx context.Context, request string, b core.Body, hasText bool) error {
-	if native(b) {
-		return w.sendResponse(ctx, request, b)
-	}
-	for _, part := range adapt(b, hasText) {
-		if err := w.sendResponse(ctx, request, part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *worker) sendResponse(ctx context.Context, request string, b core.Body) error {
-	m, err := wire.ResponseOf(request, b, nil)
-	if err != nil {
-		return err
-	}
-	// One allocation: there are many responses.
-	whole := &struct {
-		pb.AgentMessage
-		payload pb.AgentMessage_Response
-	}{}
-	whole.payload.Response, whole.Payload = m, &whole.payload
-	return w.send(ctx, &whole.AgentMessage)
-}
