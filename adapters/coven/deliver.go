@@ -108,7 +108,7 @@ func (t *taskSink) Assigned(_ core.Event, b core.Assigned) error {
 	s.mu.Lock()
 	s.requests[id] = &request{}
 	s.mu.Unlock()
-	return s.sendTask(t.ctx, id, m, func() { s.peer.Delivered(id) })
+	return s.sendTask(t.ctx, id, m, func() { s.agent.Delivered(id) })
 }
 
 // ApprovalDecided sends the decision.

@@ -11,27 +11,27 @@ import (
 
 func TestATaskThatEndedBeforeItWasSentTakesNoSlot(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
-	peer, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
-	defer asker.Close(nil)
-	defer peer.Close(nil)
+	agent, requester := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "requester"}})
+	defer requester.Close(nil)
+	defer agent.Close(nil)
 	card := core.Card{ID: "a", Dialect: Name, Features: core.FeatureInjection}
-	if err := peer.Join(card, hub.JoinOptions{}); err != nil {
+	if err := agent.Join(card, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
+	task, err := requester.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
+	if err := requester.Inject(task.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := asker.Cancel(task.ID(), "never mind"); err != nil {
+	if err := requester.Cancel(task.ID(), "never mind"); err != nil {
 		t.Fatal(err)
 	}
 	conn, _ := coretest.Pipe[*pb.AgentMessage, *pb.ServerMessage](1)
 	s := newSession(h, conn, &Options{})
-	s.peer, s.card = peer, card
-	b, err := peer.Next(t.Context())
+	s.agent, s.card = agent, card
+	b, err := agent.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

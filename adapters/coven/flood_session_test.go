@@ -38,9 +38,9 @@ func TestAFloodForASlowReaderLosesNothingAndDelaysNobody(t *testing.T) {
 			}
 			other.until(next, core.KindDone)
 			// The flooding agent itself is not delayed either.
-			mine := other.question("flooder", "how much is left?")
+			more := other.question("flooder", "how much is left?")
 			flooder.done(flooder.prompt().GetRequestId(), "a lot")
-			other.until(mine, core.KindDone)
+			other.until(more, core.KindDone)
 			flooder.call("c", "agents_list", "{}")
 			if r := flooder.result(); r.GetOutputJson() == "" {
 				t.Fatalf("got %v, want the list of agents", r)

@@ -39,16 +39,16 @@ func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
 	if principal.ID == "" {
 		principal.ID = string(card.ID)
 	}
-	peer := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
+	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
 	// Coven has no notices: one is sent as a request whose answer is dropped.
-	if err := peer.Join(card, hub.JoinOptions{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent}); err != nil {
+	if err := agent.Join(card, hub.JoinOptions{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent}); err != nil {
 		f := core.AsFault(err)
-		peer.Close(f)
+		agent.Close(f)
 		return s.reject(ctx, card.ID, ext, f)
 	}
-	s.peer, s.card, s.ext = peer, card, ext
+	s.agent, s.card, s.ext = agent, card, ext
 	if s.opts.MCPToken != nil && s.opts.MCPEndpoint != "" {
-		s.mcpToken, s.revoke = s.opts.MCPToken(peer)
+		s.mcpToken, s.revoke = s.opts.MCPToken(agent)
 	}
 	s.log.Debug("agent registered", "agent", card.ID, "principal", principal.ID, "features", card.Features.Names(), "max_concurrent", card.MaxConcurrent)
 	if err := s.send(ctx, s.welcome(principal, instance), nil); err != nil {
@@ -88,7 +88,7 @@ func (s *session) welcome(p core.Principal, instance string) *pb.ServerMessage {
 		McpToken:    s.mcpToken,
 		McpEndpoint: s.opts.MCPEndpoint,
 	}
-	for _, t := range s.peer.Tools() {
+	for _, t := range s.agent.Tools() {
 		w.AvailableTools = append(w.AvailableTools, wire.DefinitionOf(t))
 	}
 	if s.opts.Secrets != nil {

@@ -37,24 +37,24 @@ func ServePack(ctx context.Context, h *hub.Hub, m *pb.PackManifest, accept func(
 	if principal.ID == "" {
 		principal.ID = p.id
 	}
-	p.peer = h.Connect(hub.Identity{Principal: principal, Dialect: Name})
+	p.session = h.Connect(hub.Identity{Principal: principal, Dialect: Name})
 	reason := p.serve(ctx, m, accept)
-	p.peer.Close(reason.Fault())
+	p.session.Close(reason.Fault())
 	return reason
 }
 
 // packSession is the hub's end of one pack.
 type packSession struct {
-	hub  *hub.Hub
-	opts Options
-	log  *slog.Logger
-	id   string
-	peer *hub.Session
-	link *link.Link[*struct{}, *pb.ExecuteToolRequest]
+	hub     *hub.Hub
+	opts    Options
+	log     *slog.Logger
+	id      string
+	session *hub.Session
+	link    *link.Link[*struct{}, *pb.ExecuteToolRequest]
 }
 
 func (p *packSession) serve(ctx context.Context, m *pb.PackManifest, accept func() (PackConn, error)) link.Reason {
-	if err := p.peer.Provide(p.id, wire.ToolsOf(m)); err != nil {
+	if err := p.session.Provide(p.id, wire.ToolsOf(m)); err != nil {
 		p.log.Warn("pack rejected", "why", err)
 		return *packReason(core.AsFault(err))
 	}
@@ -76,7 +76,7 @@ func (p *packSession) serve(ctx context.Context, m *pb.PackManifest, accept func
 // pump sends calls to the pack until the link is closed, or closes it.
 func (p *packSession) pump(ctx context.Context) {
 	for {
-		b, err := p.peer.Next(ctx)
+		b, err := p.session.Next(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				p.link.Close(*wire.ReasonOf(err))
@@ -99,7 +99,7 @@ func (p *packSession) execute(ctx context.Context, e *pack.Execution) error {
 	if size > p.opts.MaxMessageBytes {
 		p.hub.Count(Name + ".refused.too_large")
 		f := core.NewFault(core.CodeTooLarge, "the call has %d bytes, pack %s takes %d: send less", size, p.id, p.opts.MaxMessageBytes)
-		_ = p.peer.AnswerTool(e.ID, nil, f) // it may have timed out just now
+		_ = p.session.AnswerTool(e.ID, nil, f) // it may have timed out just now
 		return nil
 	}
 	return p.link.Send(ctx, m, size)

@@ -15,7 +15,7 @@ import (
 // receive handles the agent's messages in order. It runs in the reader loop and blocks
 // only for room in the agent's own queue.
 func (s *session) receive(ctx context.Context, m *pb.AgentMessage) error {
-	if s.peer == nil {
+	if s.agent == nil {
 		// Registering needs more stack than anything later, and a goroutine keeps its
 		// stack: another goroutine registers, to keep idle agents small.
 		registered := make(chan error, 1)
@@ -52,7 +52,7 @@ func (s *session) receive(ctx context.Context, m *pb.AgentMessage) error {
 func (s *session) noteSeen() {
 	if now := time.Now(); now.Sub(s.lastSeen) >= time.Second {
 		s.lastSeen = now
-		s.peer.Seen()
+		s.agent.Seen()
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *session) response(m *pb.MessageResponse) {
 // report reports an event to the hub, and whether the hub accepted it. The hub counts
 // events that come late or belong to another agent's task.
 func (s *session) report(task core.TaskID, body core.Body, foreign *core.Foreign) bool {
-	if err := s.peer.Report(task, body, foreign); err != nil {
+	if err := s.agent.Report(task, body, foreign); err != nil {
 		s.log.Debug("ignored an event of an agent", "agent", s.card.ID, "task", task, "kind", body.Kind(), "why", err)
 		return false
 	}

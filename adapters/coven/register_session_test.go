@@ -78,11 +78,11 @@ func TestARegisteredStreamMayBeSilent(t *testing.T) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		after(time.Hour)
 		if _, ok := h.Agent("a"); !ok {
-			t.Error("the agent is gone after an hour of silence, want it here")
+			t.Error("the agent was disconnected after an hour of silence, want it connected")
 		}
 		a.hangUp()
 		if _, ok := h.Agent("a"); ok {
-			t.Error("the agent is here after it has hung up, want it gone")
+			t.Error("the agent is connected after it has hung up, want it gone")
 		}
 	})
 }
@@ -196,10 +196,10 @@ func TestASecondRegistrationIsIgnoredAndCounted(t *testing.T) {
 		a.register("b")
 		synctest.Wait()
 		if _, ok := h.Agent("b"); ok {
-			t.Error("agent b is here, want it ignored")
+			t.Error("agent b has joined, want it ignored")
 		}
 		if _, ok := h.Agent("a"); !ok {
-			t.Error("agent a is gone, want it here")
+			t.Error("agent a was disconnected, want it connected")
 		}
 		if got := h.Counters()["coven.refused.second_register"]; got != 1 {
 			t.Errorf("counter: got %d, want 1", got)

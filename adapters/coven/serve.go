@@ -67,16 +67,16 @@ func (s *session) run(ctx context.Context) link.Reason {
 		registerTimer = nil
 	}
 	s.startDelivery = func() {
-		s.stopDelivery = s.peer.Consume(ctx, func(b hub.Batch, err error) bool { return s.handleBatch(ctx, b, err) })
+		s.stopDelivery = s.agent.Consume(ctx, func(b hub.Batch, err error) bool { return s.handleBatch(ctx, b, err) })
 	}
 	reason := s.link.Run(ctx, s.receive, s.rejected)
 	s.stopRegisterTimer()
 	cancel()
-	if s.peer != nil {
+	if s.agent != nil {
 		if s.revoke != nil {
 			s.revoke()
 		}
-		s.peer.Close(reason.Fault())
+		s.agent.Close(reason.Fault())
 		if s.stopDelivery != nil {
 			s.stopDelivery()
 		}
@@ -101,7 +101,7 @@ type session struct {
 	sink taskSink // owned by the delivery goroutine
 
 	// The reader loop sets these when it queues Welcome. Delivery starts after that.
-	peer     *hub.Session
+	agent    *hub.Session
 	card     core.Card
 	ext      wire.Extensions
 	mcpToken string
@@ -140,7 +140,7 @@ func (s *session) handleBatch(ctx context.Context, b hub.Batch, end error) bool 
 	}
 	s.link.Hold()
 	defer s.link.Flush()
-	return s.peer.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) }) == nil // an error means that the link is closed
+	return s.agent.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) }) == nil // an error means that the link is closed
 }
 
 // shutdownIfIdle sends Shutdown once the hub is stopping and the agent has nothing left to
@@ -168,7 +168,7 @@ func (s *session) shutdown(ctx context.Context, reason string) error {
 	if sent {
 		return nil
 	}
-	s.peer.SetLoad(core.LoadDraining)
+	s.agent.SetLoad(core.LoadDraining)
 	return s.send(ctx, shutdownOf(reason), nil)
 }
 

@@ -23,7 +23,7 @@ func (s *session) executeTool(ctx context.Context, m *pb.ExecutePackTool) error 
 	if input == "" {
 		input = "{}" // proto3 has one value for empty and unset
 	}
-	s.peer.CallTool(call, m.GetToolName(), []byte(input))
+	s.agent.CallTool(call, m.GetToolName(), []byte(input))
 	return nil
 }
 

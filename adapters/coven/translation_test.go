@@ -34,24 +34,24 @@ func TestFoldedAndRefusedEventsAreCounted(t *testing.T) {
 		for name, declared := range map[string]core.Features{"all features": core.FeatureInjection | core.FeatureCancellation, "none": 0} {
 			t.Run(k.String()+"/"+name, func(t *testing.T) {
 				h := coretest.NewHub(t, hub.Options{})
-				peer, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
-				defer asker.Close(nil)
-				defer peer.Close(nil)
+				agent, requester := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "requester"}})
+				defer requester.Close(nil)
+				defer agent.Close(nil)
 				card := core.Card{ID: "a", Dialect: Name, Features: declared}
-				if err := peer.Join(card, hub.JoinOptions{}); err != nil {
+				if err := agent.Join(card, hub.JoinOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				request := core.Request{To: core.ToAgent("a"), Content: "go", Data: json.RawMessage(`[1]`)}
 				if k == core.KindForeign { // agents get foreign frames only as requests
 					request.Content, request.Data, request.Foreign = "", nil, &core.Foreign{Dialect: "other", JSON: json.RawMessage(`{}`)}
 				}
-				task, err := asker.Open(request, hub.OpenOptions{})
+				task, err := requester.Open(request, hub.OpenOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				conn, _ := coretest.Pipe[*pb.AgentMessage, *pb.ServerMessage](1)
 				s := newSession(h, conn, &Options{})
-				s.peer, s.card = peer, card
+				s.agent, s.card = agent, card
 				body := samples[k]
 				if body == nil {
 					t.Fatalf("%s: got no sample, want one", k)

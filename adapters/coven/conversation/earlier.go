@@ -16,7 +16,7 @@ const maxHistoryEvents = 50
 // stop at the first done of a stream, which must be that of their own message.
 type earlierTurn struct {
 	task *task.Task
-	from core.Place   // behind what the history has of it
+	from core.Place   // after what the history has of it
 	sent []core.Event // the events up to there
 }
 
@@ -53,7 +53,7 @@ func (r *reader) loadHistory(ctx context.Context) error {
 }
 
 // firstLive returns the index of the first turn that is streamed live: the client's latest
-// message, if that runs or its answer is unread, else the first turn behind that message
+// message, if that runs or its answer is unread, else the first turn after that message
 // that runs.
 func (r *reader) firstLive(turns []*task.Task) int {
 	live := len(turns)

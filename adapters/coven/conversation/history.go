@@ -86,8 +86,8 @@ func (h *historySink) fit(text string) string {
 
 func (h *historySink) taskPath() string { return "/v1/tasks/" + string(h.task.ID()) }
 
-// addOutbound adds an entry of the agent, addInbound one of the requester or of whoever
-// steered the task.
+// addOutbound adds an entry of the agent, addInbound one of the requester or of a
+// client that steered the task.
 func (h *historySink) addOutbound(e core.Event, kind, text string) error {
 	h.add(e, outbound, string(h.agent), kind, text)
 	return nil

@@ -43,7 +43,7 @@ func (r *reader) liveMessages(t *task.Task, events []core.Event) []*pb.ClientStr
 	return l.out
 }
 
-// emit adds the message of an event. A client resumes behind that event.
+// emit adds the message of an event. A client resumes after that event.
 func (l *liveSink) emit(e core.Event, m *pb.ClientStreamEvent) {
 	m.ConversationKey, m.Timestamp = l.key, timestamp(e.At)
 	if size := proto.Size(m); size > l.maxBytes {

@@ -19,7 +19,7 @@ import (
 // streamConn is the connection of one stream.
 type streamConn = link.Conn[*struct{}, *pb.ClientStreamEvent]
 
-// StreamEvents implements the service: it streams a conversation from behind
+// StreamEvents implements the service: it streams a conversation from after
 // since_event_id. Without since_event_id it sends the history as events, then the caller's
 // latest message and what follows as live events. A slow client reads from the journal;
 // one that reads nothing is closed with RESOURCE_EXHAUSTED and resumes from its last id.

@@ -30,8 +30,7 @@ func DefinitionOf(t tool.Definition) *pb.ToolDefinition {
 	}
 }
 
-// outputSeparator stands in the error of a tool between the fault and the output of
-// the call.
+// outputSeparator separates the fault from the output of the call in the error of a tool.
 const outputSeparator = "\n\n"
 
 // ToolFailure returns the error text of a failed call: the fault and, below an empty

@@ -60,13 +60,13 @@ func TestIgnoredFieldsAreThoseTheHubWouldActOn(t *testing.T) {
 		m    *pb.AgentMessage
 		want bool
 	}{
-		"beside a heartbeat": {newer(&pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{}}, "x"), true},
-		"in a heartbeat":     {&pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{Heartbeat: newer(&pb.Heartbeat{}, "x")}}, true},
-		"in an ack":          {&pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: newer(&pb.InjectionAck{}, "x")}}, true},
-		"in a call":          {&pb.AgentMessage{Payload: &pb.AgentMessage_ExecutePackTool{ExecutePackTool: newer(&pb.ExecutePackTool{}, "x")}}, true},
-		"in a response":      {&pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: newer(&pb.MessageResponse{}, "x")}}, false},
-		"none":               {&pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{Heartbeat: &pb.Heartbeat{TimestampMs: 1}}}, false},
-		"a newer message":    {newer(&pb.AgentMessage{}, "x"), false},
+		"next to a heartbeat": {newer(&pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{}}, "x"), true},
+		"in a heartbeat":      {&pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{Heartbeat: newer(&pb.Heartbeat{}, "x")}}, true},
+		"in an ack":           {&pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: newer(&pb.InjectionAck{}, "x")}}, true},
+		"in a call":           {&pb.AgentMessage{Payload: &pb.AgentMessage_ExecutePackTool{ExecutePackTool: newer(&pb.ExecutePackTool{}, "x")}}, true},
+		"in a response":       {&pb.AgentMessage{Payload: &pb.AgentMessage_Response{Response: newer(&pb.MessageResponse{}, "x")}}, false},
+		"none":                {&pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{Heartbeat: &pb.Heartbeat{TimestampMs: 1}}}, false},
+		"a newer message":     {newer(&pb.AgentMessage{}, "x"), false},
 	} {
 		if got := wire.IgnoresFields(c.m); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
