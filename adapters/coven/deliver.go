@@ -95,8 +95,8 @@ func (t *taskSink) Assigned(_ core.Event, b core.Assigned) error {
 	if b.Agent != s.card.ID {
 		return nil
 	}
-	prompt, m, folded := wire.PromptOf(id, t.task.From(), t.task.Request())
-	if prompt.GetContent() == "" && len(prompt.GetAttachments()) == 0 {
+	m, folded := wire.PromptOf(id, t.task.From(), t.task.Request())
+	if p := m.GetSendMessage(); p.GetContent() == "" && len(p.GetAttachments()) == 0 {
 		// A frame of a kind that only another dialect knows: nothing of it fits.
 		s.hub.Count(Name + ".refused.foreign")
 		s.report(id, core.Failed{Fault: core.NewFault(core.CodeUnknownKind, "a Coven agent takes text, data and files, and the request has none")}, nil)

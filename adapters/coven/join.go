@@ -24,7 +24,8 @@ func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
 	if !ok {
 		return wire.Reason(codes.InvalidArgument, "first message must be RegisterAgent")
 	}
-	s.stopRegisterTimer()
+	s.registerTimer.Stop()
+	s.registerTimer = nil
 	if p.Register.GetAgentId() == "" {
 		return wire.Reason(codes.InvalidArgument, "agent_id is required")
 	}

@@ -59,18 +59,14 @@ func newSession(h *hub.Hub, conn link.Conn[*pb.AgentMessage, *pb.ServerMessage],
 func (s *session) run(ctx context.Context) link.Reason {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	registerTimer := timer.After(&s.timers, s.opts.RegisterTimeout, func() {
+	s.registerTimer = timer.After(&s.timers, s.opts.RegisterTimeout, func() {
 		s.link.Close(*wire.Reason(codes.DeadlineExceeded, "no RegisterAgent within "+s.opts.RegisterTimeout.String()))
 	})
-	s.stopRegisterTimer = func() {
-		registerTimer.Stop()
-		registerTimer = nil
-	}
 	s.startDelivery = func() {
 		s.stopDelivery = s.agent.Consume(ctx, func(b hub.Batch, err error) bool { return s.handleBatch(ctx, b, err) })
 	}
 	reason := s.link.Run(ctx, s.receive, s.rejected)
-	s.stopRegisterTimer()
+	s.registerTimer.Stop()
 	cancel()
 	if s.agent != nil {
 		if s.revoke != nil {
@@ -95,8 +91,9 @@ type session struct {
 	timers sync.WaitGroup // of those that are set or running
 
 	// The reader loop owns these. stopDelivery is nil until startDelivery was called.
-	stopRegisterTimer, startDelivery, stopDelivery func()
-	lastSeen                                       time.Time // when the hub last got a sign of life
+	registerTimer               *timer.Timer // nil once the agent has registered
+	startDelivery, stopDelivery func()
+	lastSeen                    time.Time // when the hub last got a sign of life
 
 	sink taskSink // owned by the delivery goroutine
 

@@ -9,6 +9,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
@@ -80,9 +81,8 @@ func checkKey(key string) error {
 
 // send opens the task and returns the id of the message: that of its event.
 func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessageRequest) (string, error) {
-	req := core.Request{Intent: core.IntentAsk, To: to, Thread: core.ThreadID(r.GetConversationKey()), Content: r.GetContent()}
-	for _, f := range r.GetAttachments() {
-		req.Attachments = append(req.Attachments, core.File{Name: f.GetFilename(), MediaType: f.GetMimeType(), Data: f.GetData()})
+	req := core.Request{
+		Intent: core.IntentAsk, To: to, Thread: core.ThreadID(r.GetConversationKey()), Content: r.GetContent(), Attachments: wire.FilesOf(r.GetAttachments()),
 	}
 	session := s.connect(p)
 	defer session.Close(nil)

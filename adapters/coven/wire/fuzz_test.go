@@ -81,7 +81,7 @@ func FuzzRequest(f *testing.F) {
 			History:     []core.Turn{{Role: core.RoleUser, Text: turn}},
 			Attachments: []core.File{{Name: turn, Data: data}},
 		}
-		m, _, folded := wire.PromptOf("task", core.Principal{ID: sender}, r)
+		m, folded := wire.PromptOf("task", core.Principal{ID: sender}, r)
 		if _, err := proto.Marshal(m); err != nil {
 			t.Fatalf("encode: got error %v, want none", err)
 		}

@@ -11,35 +11,41 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// PromptOf returns the message that gives a task to an agent, the message that carries it,
-// and whether parts of the request for which Coven has no field were folded into the
-// content.
-func PromptOf(task core.TaskID, from core.Principal, r core.Request) (m *pb.SendMessage, in *pb.ServerMessage, folded bool) {
+// PromptOf returns the SendMessage that gives a task to an agent. folded reports whether
+// parts of the request for which Coven has no field are in the content.
+func PromptOf(task core.TaskID, from core.Principal, r core.Request) (m *pb.ServerMessage, folded bool) {
 	content, folded := ContentOf(r)
 	whole := &struct { // one allocation
 		pb.ServerMessage
 		payload pb.ServerMessage_SendMessage
 		prompt  pb.SendMessage
 	}{}
-	m, whole.Payload, whole.payload.SendMessage = &whole.prompt, &whole.payload, &whole.prompt
-	m.RequestId = ValidUTF8(string(task))
+	whole.Payload, whole.payload.SendMessage = &whole.payload, &whole.prompt
+	p := &whole.prompt
+	p.RequestId = ValidUTF8(string(task))
 	// Agents run the requests of a thread one at a time: requests without a thread must
 	// not wait for each other.
-	m.ThreadId = ValidUTF8(cmp.Or(string(r.Thread), string(task)))
-	m.Sender, m.Content = ValidUTF8(from.ID), ValidUTF8(content)
+	p.ThreadId = ValidUTF8(cmp.Or(string(r.Thread), string(task)))
+	p.Sender, p.Content = ValidUTF8(from.ID), ValidUTF8(content)
 	for _, f := range r.Attachments {
-		m.Attachments = append(m.Attachments, &pb.FileAttachment{Filename: ValidUTF8(f.Name), MimeType: ValidUTF8(f.MediaType), Data: f.Data})
+		p.Attachments = append(p.Attachments, &pb.FileAttachment{Filename: ValidUTF8(f.Name), MimeType: ValidUTF8(f.MediaType), Data: f.Data})
 	}
-	return m, &whole.ServerMessage, folded
+	return &whole.ServerMessage, folded
 }
 
 // RequestOf returns the request of a message. What [PromptOf] folded stays in the content.
 func RequestOf(m *pb.SendMessage) core.Request {
-	r := core.Request{Intent: core.IntentAsk, Thread: core.ThreadID(m.GetThreadId()), Content: m.GetContent()}
-	for _, f := range m.GetAttachments() {
-		r.Attachments = append(r.Attachments, core.File{Name: f.GetFilename(), MediaType: f.GetMimeType(), Data: f.GetData()})
+	return core.Request{
+		Intent: core.IntentAsk, Thread: core.ThreadID(m.GetThreadId()), Content: m.GetContent(), Attachments: FilesOf(m.GetAttachments()),
 	}
-	return r
+}
+
+// FilesOf returns the files of attachments.
+func FilesOf(attachments []*pb.FileAttachment) (files []core.File) {
+	for _, f := range attachments {
+		files = append(files, core.File{Name: f.GetFilename(), MediaType: f.GetMimeType(), Data: f.GetData()})
+	}
+	return files
 }
 
 // ContentOf returns the content of a request and below it, each under a heading, the parts

@@ -13,14 +13,14 @@ import (
 )
 
 func TestARequestOfTextAndFilesIsSentVerbatim(t *testing.T) {
-	got, _, folded := wire.PromptOf("task-1", core.Principal{ID: "alice"}, core.Request{
+	got, folded := wire.PromptOf("task-1", core.Principal{ID: "alice"}, core.Request{
 		Thread: "th", Content: "  What now?\n", Attachments: []core.File{{Name: "a.txt", MediaType: "text/plain", Data: []byte("x")}},
 	})
 	want := &pb.SendMessage{
 		RequestId: "task-1", ThreadId: "th", Sender: "alice", Content: "  What now?\n",
 		Attachments: []*pb.FileAttachment{{Filename: "a.txt", MimeType: "text/plain", Data: []byte("x")}},
 	}
-	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+	if diff := cmp.Diff(want, got.GetSendMessage(), protocmp.Transform()); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 	if folded {
@@ -29,14 +29,14 @@ func TestARequestOfTextAndFilesIsSentVerbatim(t *testing.T) {
 }
 
 func TestARequestWithoutAThreadGetsItsOwn(t *testing.T) {
-	got, _, _ := wire.PromptOf("task-1", core.Principal{}, core.Request{Content: "x"})
-	if got.GetThreadId() != "task-1" {
-		t.Errorf("thread: got %q, want %q", got.GetThreadId(), "task-1")
+	got, _ := wire.PromptOf("task-1", core.Principal{}, core.Request{Content: "x"})
+	if got.GetSendMessage().GetThreadId() != "task-1" {
+		t.Errorf("thread: got %q, want %q", got.GetSendMessage().GetThreadId(), "task-1")
 	}
 }
 
 func TestPartsWithoutAFieldAreFoldedIntoTheContent(t *testing.T) {
-	got, _, folded := wire.PromptOf("t", core.Principal{}, core.Request{
+	got, folded := wire.PromptOf("t", core.Principal{}, core.Request{
 		Content: "Who is free on Friday?", Data: json.RawMessage(`{"week":12}`), Context: json.RawMessage(`{"city":"Graz"}`),
 		History: []core.Turn{{Role: core.RoleUser, Text: "hi"}, {Role: core.RoleAssistant, Agent: "b", Text: "hello"}},
 		Domain:  "family.calendar", MaxTokens: 100,
@@ -47,7 +47,7 @@ func TestPartsWithoutAFieldAreFoldedIntoTheContent(t *testing.T) {
 		"Earlier in this conversation:\n```json\n[{\"role\":\"user\",\"text\":\"hi\"},{\"role\":\"assistant\",\"agent\":\"b\",\"text\":\"hello\"}]\n```\n\n" +
 		"Domain: family.calendar\n\n" +
 		"Answer in at most 100 tokens."
-	if diff := cmp.Diff(want, got.GetContent()); diff != "" {
+	if diff := cmp.Diff(want, got.GetSendMessage().GetContent()); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	if !folded {
@@ -56,12 +56,12 @@ func TestPartsWithoutAFieldAreFoldedIntoTheContent(t *testing.T) {
 }
 
 func TestANoticeSaysThatNoAnswerIsExpected(t *testing.T) {
-	got, _, _ := wire.PromptOf("t", core.Principal{}, core.Request{
+	got, _ := wire.PromptOf("t", core.Principal{}, core.Request{
 		Intent: core.IntentNotify,
 		Notice: &core.Notice{Topic: "build.done", Data: json.RawMessage(`{"ok":true}`), Importance: core.ImportanceHigh},
 	})
 	want := "Notice (no answer is expected): build.done (importance: high)\n\nData:\n```json\n{\"ok\":true}\n```"
-	if diff := cmp.Diff(want, got.GetContent()); diff != "" {
+	if diff := cmp.Diff(want, got.GetSendMessage().GetContent()); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 }

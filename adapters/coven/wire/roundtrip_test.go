@@ -61,11 +61,11 @@ func TestRequestsOfTextAndFilesSurviveARoundTrip(t *testing.T) {
 		if r.Intent != core.IntentAsk || string(r.Thread) != m.ThreadId || len(r.Attachments) != len(m.Attachments) {
 			t.Fatalf("request: got %+v, want what %v says", r, m)
 		}
-		back, _, folded := wire.PromptOf(core.TaskID(got.RequestId), core.Principal{ID: got.Sender}, r)
+		back, folded := wire.PromptOf(core.TaskID(got.RequestId), core.Principal{ID: got.Sender}, r)
 		if folded {
 			t.Fatal("folded: got true, want false")
 		}
-		sameMessage(t, m, sent(t, back))
+		sameMessage(t, m, sent(t, back.GetSendMessage()))
 	})
 }
 
