@@ -34,9 +34,9 @@ func newStream(ctx context.Context) *eventStream {
 }
 
 // serve is the accept function of a service whose streams are eventStreams.
-func serve(s pb.ClientService_StreamEventsServer, serve conversation.ServeStream) error {
+func serve(s pb.ClientService_StreamEventsServer, serveStream conversation.ServeStream) error {
 	stream := s.(*eventStream)
-	serve(stream.ctx, stream.server)
+	serveStream(stream.ctx, stream.server)
 	return nil
 }
 
