@@ -36,8 +36,10 @@ func (w *worker) sendBody(ctx context.Context, request string, body core.Body, h
 			text = wire.FaultText(b.Fault)
 		}
 		body = core.Failed{Fault: core.NewFault(core.CodeInternal, "%s", wire.CutText(text, maxPiece))}
-	case core.Done:
-		return w.sendDone(ctx, request, b, hasText)
+	case core.Done: // most have neither text nor data, and are sent without an allocation
+		if b.Text != "" || len(b.Data) > 0 || b.Truncated || b.TokensUsed > 0 {
+			return w.sendDone(ctx, request, b, hasText)
+		}
 	}
 	return w.sendResponse(ctx, request, body)
 }
