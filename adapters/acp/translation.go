@@ -18,14 +18,14 @@ var Translation = core.Translation{
 		core.KindSessionStarted:    progressMember("session_started"),
 		core.KindSessionLost:       progressMember("session_lost"),
 		core.KindThinking:          progressMember("thinking"),
-		core.KindText:              {How: core.Native, With: "progress.text; without the extension the summary of response or the outcome of result stands for it, in done; before a failure partial.summary of error, or the outcome"},
+		core.KindText:              {How: core.Native, With: "progress.text; without the extension the summary of response or the outcome of result, in done; before a failure partial.summary of error, or the outcome"},
 		core.KindToolCall:          progressMember("tool_call"),
 		core.KindToolState:         progressMember("tool_state"),
 		core.KindToolResult:        progressMember("tool_result"),
-		core.KindApprovalRequested: {How: core.Refused, With: "error unsupported: an ACP agent has no way to hear the decision"},
+		core.KindApprovalRequested: {How: core.Refused, With: "error unsupported: ACP has no kind for the decision"},
 		core.KindApprovalDecided:   {How: core.Refused, With: "error unsupported: agents do not decide"},
 		core.KindInjected:          {How: core.Refused, With: "error unsupported: context is for agents, not from them"},
-		core.KindInjectionAnswered: {How: core.Synthesised, With: "the transport's taking the notify dragoman.context; progress.injection_answered where the agent says more"},
+		core.KindInjectionAnswered: {How: core.Synthesised, With: "the delivery of the notify dragoman.context; progress.injection_answered if the agent sends it"},
 		core.KindFile:              {How: core.Native, With: "progress.file; data.files of response, result or partial of error, base64"},
 		core.KindUsage:             {How: core.Native, With: "progress.usage; else tokens_used of response, result or partial of error, as output"},
 		core.KindRetrying:          hubSays,
@@ -36,8 +36,8 @@ var Translation = core.Translation{
 		core.KindCancelled:         {How: core.Native, With: "error cancelled; ack of the cancel"},
 	},
 	ToAgent: core.Table{
-		core.KindOpened:            {How: core.Internal, With: "told by assigned"},
-		core.KindAssigned:          {How: core.Native, With: "query, delegate or notify, by intent; from an ACP requester the envelope as it came"},
+		core.KindOpened:            {How: core.Internal, With: "part of assigned"},
+		core.KindAssigned:          {How: core.Native, With: "query, delegate or notify, by intent; from an ACP requester the envelope unchanged"},
 		core.KindAccepted:          agentSays,
 		core.KindSessionStarted:    agentSays,
 		core.KindSessionLost:       agentSays,
@@ -47,17 +47,17 @@ var Translation = core.Translation{
 		core.KindToolState:         agentSays,
 		core.KindToolResult:        agentSays,
 		core.KindApprovalRequested: agentSays,
-		core.KindApprovalDecided:   {How: core.Refused, With: "ACP agents ask for no approvals, and none is declared for them"},
+		core.KindApprovalDecided:   {How: core.Refused, With: "ACP agents request no approvals"},
 		core.KindInjected:          {How: core.Native, With: "notify of topic dragoman.context"},
 		core.KindInjectionAnswered: agentSays,
 		core.KindFile:              agentSays,
 		core.KindUsage:             agentSays,
-		core.KindRetrying:          {How: core.Internal, With: "the next agent gets the task as if it were the first"},
+		core.KindRetrying:          {How: core.Internal, With: "the next agent gets the task by assigned"},
 		core.KindCancelRequested:   {How: core.Native, With: "cancel"},
 		core.KindForeign:           agentSays,
 		core.KindDone:              agentSays,
-		core.KindFailed:            {How: core.Folded, With: "cancel, where the hub ended the task before the agent did"},
-		core.KindCancelled:         {How: core.Folded, With: "cancel, where the hub ended the task before the agent did"},
+		core.KindFailed:            {How: core.Folded, With: "cancel, if the hub ended the task before the agent did"},
+		core.KindCancelled:         {How: core.Folded, With: "cancel, if the hub ended the task before the agent did"},
 	},
 	FromRequester: core.Table{
 		core.KindOpened:            {How: core.Native, With: "query, delegate or notify; an unknown kind for an ACP agent, as a notice"},
@@ -71,21 +71,21 @@ var Translation = core.Translation{
 		core.KindToolState:         agentSays,
 		core.KindToolResult:        agentSays,
 		core.KindApprovalRequested: agentSays,
-		core.KindApprovalDecided:   {How: core.Refused, With: "error unsupported: ACP has no decision, the hub's people are asked"},
+		core.KindApprovalDecided:   {How: core.Refused, With: "error unsupported: ACP has no kind for a decision; people at the hub decide"},
 		core.KindInjected:          {How: core.Native, With: "notify of topic dragoman.context with the ref of the query or delegate"},
 		core.KindInjectionAnswered: agentSays,
 		core.KindFile:              {How: core.Native, With: "context.files of query or delegate, base64"},
 		core.KindUsage:             agentSays,
 		core.KindRetrying:          hubSays,
-		core.KindCancelRequested:   {How: core.Native, With: "cancel; the end of an HTTP POST that held a query"},
-		core.KindForeign:           {How: core.Native, With: "an envelope of an unknown kind to an ACP agent, as it came; else error unknown_kind"},
+		core.KindCancelRequested:   {How: core.Native, With: "cancel; the end of an HTTP POST that waits for a query"},
+		core.KindForeign:           {How: core.Native, With: "an envelope of an unknown kind to an ACP agent, unchanged; else error unknown_kind"},
 		core.KindDone:              agentSays,
 		core.KindFailed:            agentSays,
 		core.KindCancelled:         agentSays,
 	},
 	ToRequester: core.Table{
-		core.KindOpened:            {How: core.Native, With: "ack accepted true of a delegate; nothing for a query, whose answer is due at once"},
-		core.KindAssigned:          {How: core.Internal, With: "from of what follows names the agent"},
+		core.KindOpened:            {How: core.Native, With: "ack accepted true of a delegate; nothing for a query, which has only an answer"},
+		core.KindAssigned:          {How: core.Internal, With: "the from of later envelopes is the agent"},
 		core.KindAccepted:          progressOnly("accepted"),
 		core.KindSessionStarted:    progressOnly("session_started"),
 		core.KindSessionLost:       progressOnly("session_lost"),
@@ -94,18 +94,18 @@ var Translation = core.Translation{
 		core.KindToolCall:          progressOnly("tool_call"),
 		core.KindToolState:         progressOnly("tool_state"),
 		core.KindToolResult:        progressOnly("tool_result"),
-		core.KindApprovalRequested: {How: core.Folded, With: "progress.approval_requested, to know of; the hub's people decide"},
+		core.KindApprovalRequested: {How: core.Folded, With: "progress.approval_requested, for information; people at the hub decide"},
 		core.KindApprovalDecided:   progressOnly("approval_decided"),
-		core.KindInjected:          {How: core.Internal, With: "who injected it knows"},
+		core.KindInjected:          {How: core.Internal, With: "its sender knows"},
 		core.KindInjectionAnswered: progressOnly("injection_answered"),
 		core.KindFile:              {How: core.Native, With: "progress.file; data.files of response, result or partial of error, base64"},
 		core.KindUsage:             {How: core.Folded, With: "progress.usage; tokens_used of response, result or partial of error"},
 		core.KindRetrying:          progressOnly("retrying"),
 		core.KindCancelRequested:   {How: core.Folded, With: "ack of the cancel, then the end"},
-		core.KindForeign:           {How: core.Native, With: "the envelope as it came, of an ACP agent; of another dialect it is refused and counted"},
+		core.KindForeign:           {How: core.Native, With: "the envelope of an ACP agent, unchanged; of another dialect it is refused and counted"},
 		core.KindDone:              {How: core.Native, With: "response; result completed, or partial if truncated, when report_back"},
-		core.KindFailed:            {How: core.Native, With: "error, with partial for what came before; result failed when report_back"},
-		core.KindCancelled:         {How: core.Native, With: "error cancelled, with partial for what came before; result failed when report_back"},
+		core.KindFailed:            {How: core.Native, With: "error, with partial for a partial answer; result failed when report_back"},
+		core.KindCancelled:         {How: core.Native, With: "error cancelled, with partial for a partial answer; result failed when report_back"},
 	},
 	Commands: core.CommandTable{
 		core.ActOpen:      "query, delegate, notify",
@@ -127,8 +127,8 @@ var Translation = core.Translation{
 }
 
 var (
-	hubSays   = core.Disposition{How: core.Internal, With: "the hub says it"}
-	agentSays = core.Disposition{How: core.Internal, With: "the agent says it"}
+	hubSays   = core.Disposition{How: core.Internal, With: "the hub sends it"}
+	agentSays = core.Disposition{How: core.Internal, With: "the agent sends it"}
 )
 
 // progressMember is the disposition of a kind that only progress has.
@@ -139,5 +139,5 @@ func progressMember(member string) core.Disposition {
 // progressOnly is the disposition of a kind that a requester gets by the extension. For any
 // other it is no part of the answer, and counted.
 func progressOnly(member string) core.Disposition {
-	return core.Disposition{How: core.Folded, With: "progress." + member + " to a peer with the extension; else into the end, which says what came of it"}
+	return core.Disposition{How: core.Folded, With: "progress." + member + " to a peer with the extension; else part of the end"}
 }

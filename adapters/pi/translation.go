@@ -2,7 +2,7 @@ package pi
 
 import "github.com/dragoman-hub/dragoman/core"
 
-const byAgent = "the agent says it"
+const byAgent = "the agent sends it"
 
 // Translation says what becomes of every kind. A pi client asks and does not
 // answer, so that the dialect takes no part as an agent.
@@ -10,7 +10,7 @@ var Translation = core.Translation{
 	Dialect: Name,
 	FromRequester: core.Table{
 		core.KindOpened:            {How: core.Native, With: "prompt and follow_up, with images as attachments; steer where the agent takes no injection"},
-		core.KindAssigned:          {How: core.Internal, With: "the hub says it"},
+		core.KindAssigned:          {How: core.Internal, With: "the hub sends it"},
 		core.KindAccepted:          {How: core.Internal, With: byAgent},
 		core.KindSessionStarted:    {How: core.Internal, With: byAgent},
 		core.KindSessionLost:       {How: core.Internal, With: byAgent},
@@ -25,7 +25,7 @@ var Translation = core.Translation{
 		core.KindInjectionAnswered: {How: core.Internal, With: byAgent},
 		core.KindFile:              {How: core.Folded, With: "images of a prompt are attachments of the request"},
 		core.KindUsage:             {How: core.Internal, With: byAgent},
-		core.KindRetrying:          {How: core.Internal, With: "the hub says it"},
+		core.KindRetrying:          {How: core.Internal, With: "the hub sends it"},
 		core.KindCancelRequested:   {How: core.Native, With: "abort; delete_session of a running session"},
 		core.KindForeign:           {How: core.Refused, With: "Validation failed: type: Unknown command type"},
 		core.KindDone:              {How: core.Internal, With: byAgent},
