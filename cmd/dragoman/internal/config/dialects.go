@@ -21,7 +21,7 @@ type Coven struct {
 
 func (c *Coven) settings(t *table) {
 	add(t, "max_concurrent", &c.MaxConcurrent, 1, "Number of requests that a Coven agent gets at a time.").atLeast(1)
-	add(t, "deadline", &c.Deadline, 600*time.Second, "Default deadline of what a Coven agent or client asks.").noLonger(maxWait)
+	add(t, "deadline", &c.Deadline, 600*time.Second, "Default deadline of a request from a Coven agent or client.").noLonger(maxWait)
 	add(t, "register_timeout", &c.RegisterTimeout, 30*time.Second, "Time that a new stream has to register.")
 	add(t, "orphan_grace", &c.OrphanGrace, 2*time.Second, "Silence after session_orphaned after which a request counts as lost.")
 	add(t, "keep_tasks", &c.KeepTasks, false, "Keep a task that an agent asked for with agent_ask running when the agent disconnects. Delegated tasks always keep running.")
@@ -43,7 +43,7 @@ type Parallax struct {
 }
 
 func (p *Parallax) settings(t *table) {
-	add(t, "task_timeout", &p.TaskTimeout, 30*time.Second, "Default deadline of what a Parallax agent asks; sent to agents as taskTimeout.").noLonger(maxWait)
+	add(t, "task_timeout", &p.TaskTimeout, 30*time.Second, "Default deadline of a request from a Parallax agent; sent to agents as taskTimeout.").noLonger(maxWait)
 	add(t, "heartbeat_interval", &p.HeartbeatInterval, 10*time.Second, "Time between two heartbeats of an agent.")
 	add(t, "message_bytes", &p.MessageBytes, 1_000_000, "Maximum size of a message.").bytes().atLeast(1024)
 	add(t, "messages_per_second", &p.MessagesPerSecond, 100, "Maximum rate at which an agent's messages are read, after a burst. 0 or -1 sets no limit.").atLeast(-1)

@@ -71,7 +71,7 @@ func (l *Limits) settings(t *table) {
 	add(t, "keep_notices", &l.KeepNotices, 10*time.Minute, "How long a notice on a topic is kept for subscribers that are disconnected or slow.")
 	add(t, "notice_bytes", &l.NoticeBytes, 4<<20, "Maximum size of all notices that are kept.").bytes().atLeast(4096)
 	add(t, "task_bytes", &l.TaskBytes, 64<<20, "Maximum size of an agent's output in one task.").bytes().atLeast(4096)
-	add(t, "history_bytes", &l.HistoryBytes, 64<<10, "Maximum size of the earlier turns that an agent without memory is given. 0 gives it none.").bytes().atLeast(0)
+	add(t, "history_bytes", &l.HistoryBytes, 64<<10, "Maximum size of the earlier turns sent to an agent without memory. 0 sends none.").bytes().atLeast(0)
 	add(t, "request_bytes", &l.RequestBytes, 16<<20, "Maximum size of a request.").bytes().atLeast(4096)
 	add(t, "max_deadline", &l.MaxDeadline, 168*time.Hour, "Maximum deadline of a task, from now.")
 	add(t, "threads", &l.Threads, 4096, "Maximum number of threads kept in memory.").atLeast(1)

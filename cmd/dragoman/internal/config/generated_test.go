@@ -100,7 +100,7 @@ func shownDefault(s *Setting) string {
 			return ""
 		}
 	case time.Duration:
-		if v >= 24*time.Hour {
+		if v >= 48*time.Hour {
 			return fmt.Sprintf("`%s` (%.0f days)", shortTime(v), v.Hours()/24)
 		}
 		return "`" + shortTime(v) + "`"
