@@ -76,28 +76,22 @@ func (rs *requesterSink) tellEnd(e core.Event) error {
 	return rs.sendEnd(raw)
 }
 
-// encodeEnd returns the envelope that ends the task: a result, a response, or an error with
-// the part of the answer that was not sent before.
+// encodeEnd returns the envelope that ends the task. An error has only the part of the answer
+// that was not sent before.
 func (rs *requesterSink) encodeEnd(answer core.Answer) []byte {
-	r := rs.request
-	out := rs.s.newEnvelope(wire.KindResponse, r.id, nil)
-	if agent := rs.task.Agent(); agent != "" {
-		out.From = string(agent)
-	}
+	r, kind := rs.request, wire.KindQuery
 	switch {
 	case r.kind == wire.KindDelegate && r.reports:
-		result := wire.ResultOf(answer)
-		result.TaskRef = wire.Brief(rs.task.Request())
-		out.Kind, out.Payload = wire.KindResult, wire.Marshal(result)
-	case answer.Fault == nil:
-		out.Payload = wire.Marshal(wire.ResponseOf(answer))
-	default:
-		if r.live {
-			fault := answer.Fault
-			answer = core.Fold(r.endEvents)
-			answer.Fault = fault
-		}
-		out.Kind, out.From, out.Payload = wire.KindError, wire.HubID, wire.Marshal(wire.FailureOf(answer))
+		kind = r.kind
+	case r.live && answer.Fault != nil:
+		unsent := core.Fold(r.endEvents)
+		unsent.Fault = answer.Fault
+		answer = unsent
+	}
+	out := rs.s.newEnvelope(kind, r.id, nil)
+	out.Kind, out.Payload = wire.LastOf(kind, rs.task.Request(), answer)
+	if agent := rs.task.Agent(); agent != "" && out.Kind != wire.KindError {
+		out.From = string(agent)
 	}
 	return out.Encode()
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // pingTimeout is how long an ACP agent has to answer a ping of another peer.
@@ -24,24 +23,19 @@ func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 		return s.answer(ctx, wire.KindPong, e.ID, s.hubPong())
 	}
 	if _, listed := s.hub.Agent(agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.peer.id {
-		return s.refuseIf(ctx, e, s.forwardPing(e, agent))
+		return s.refuseIf(ctx, e, s.passOn(e, core.ToAgent(agent.ID), time.Now().Add(pingTimeout)))
 	}
 	return s.answer(ctx, wire.KindPong, e.ID, wire.Pong{
 		Status: statusOf(agent.Load.State), UptimeSecs: seconds(agent.Since), ActiveTasks: int64(agent.Load.Active), AgentName: agent.Name,
 	})
 }
 
-// forwardPing forwards a ping to an ACP agent. Its pong comes back unchanged.
-func (s *session) forwardPing(e wire.Envelope, agent *hub.AgentStatus) error {
-	req := core.Request{
-		Intent: core.IntentNotify, To: core.ToAgent(agent.ID), Deadline: time.Now().Add(pingTimeout), Notice: passThroughNotice(e),
-	}
-	return s.open(e, req, &request{id: e.ID, kind: wire.KindPing, reports: true}, false)
-}
-
-// passThroughNotice returns the notice as which an envelope passes through the hub.
-func passThroughNotice(e wire.Envelope) *core.Notice {
-	return &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload}
+// passOn opens a task for an envelope that passes through the hub. A zero deadline is the
+// default. The answer comes back unchanged.
+func (s *session) passOn(e wire.Envelope, to core.Address, deadline time.Time) error {
+	notice := &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload}
+	req := core.Request{Intent: core.IntentNotify, To: to, Deadline: deadline, Notice: notice}
+	return s.open(e, req, &request{id: e.ID, kind: e.Kind, reports: true}, false)
 }
 
 // pong takes the load from an agent's pong, and forwards the pong to the peer that sent

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -189,8 +190,7 @@ func (s *session) handleUnknown(ctx context.Context, e wire.Envelope) error {
 		}
 	}
 	if err == nil {
-		req := core.Request{Intent: core.IntentNotify, To: to, Notice: passThroughNotice(e)}
-		err = s.open(e, req, &request{id: e.ID, kind: e.Kind, reports: true}, false)
+		err = s.passOn(e, to, time.Time{})
 	}
 	return s.refuseIf(ctx, e, err)
 }

@@ -25,7 +25,8 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer x.release(c)
-	defer c.listen()()
+	c.countStream(1)
+	defer c.countStream(-1)
 	if err := c.discoverOnce(r); err != nil {
 		x.refuse(w, wire.Envelope{}, err)
 		return
@@ -83,15 +84,11 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listen notes that the peer reads the mailbox, until the returned function is called.
-func (c *caller) listen() (end func()) {
-	add := func(n int) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.streams += n
-	}
-	add(1)
-	return func() { add(-1) }
+// countStream counts the requests that read the mailbox.
+func (c *caller) countStream(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams += n
 }
 
 // hold implements outlet: every envelope is sent by itself.

@@ -142,19 +142,11 @@ func (o *outcome) progress(ctx context.Context, b core.Body) error {
 // envelope returns the last envelope: the response, the result or the error.
 func (o *outcome) envelope() wire.Envelope {
 	answer := o.fold()
-	e := o.w.envelope(wire.KindResponse, o.task.e.From, o.task.e.ID, nil)
-	switch {
-	case o.task.e.Kind == wire.KindDelegate:
-		result := wire.ResultOf(answer)
-		result.TaskRef = wire.Brief(o.task.req)
-		e.Kind, e.Payload = wire.KindResult, wire.Marshal(result)
-	case answer.Fault != nil && o.live:
-		e.Kind, e.Payload = wire.KindError, wire.Marshal(wire.ErrorOf(answer.Fault))
-	case answer.Fault != nil:
-		e.Kind, e.Payload = wire.KindError, wire.Marshal(wire.FailureOf(answer))
-	default:
-		e.Payload = wire.Marshal(wire.ResponseOf(answer))
+	if o.live && answer.Fault != nil && o.task.e.Kind == wire.KindQuery {
+		answer = core.Answer{Fault: answer.Fault} // the rest was sent as progress
 	}
+	e := o.w.envelope(o.task.e.Kind, o.task.e.From, o.task.e.ID, nil)
+	e.Kind, e.Payload = wire.LastOf(o.task.e.Kind, o.task.req, answer)
 	if size := len(e.Encode()); size > wire.DefaultMaxEnvelopeBytes {
 		told := wire.Refusef(wire.CodeTooLarge, "the answer has %d bytes as an envelope, the limit is %d", size, wire.DefaultMaxEnvelopeBytes)
 		if answer.Fault != nil {

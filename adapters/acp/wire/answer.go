@@ -182,6 +182,20 @@ func splitAnswer(data strictjson.Value, tokens int64) (rest []byte, out []core.B
 	return rest, out
 }
 
+// LastOf returns the kind and the payload of the envelope that ends a query, or a delegate,
+// with an answer. The result of a delegate names its task.
+func LastOf(kind Kind, req core.Request, a core.Answer) (Kind, json.RawMessage) {
+	switch {
+	case kind == KindDelegate:
+		r := ResultOf(a)
+		r.TaskRef = Brief(req)
+		return KindResult, Marshal(r)
+	case a.Fault != nil:
+		return KindError, Marshal(FailureOf(a))
+	}
+	return KindResponse, Marshal(ResponseOf(a))
+}
+
 // EndOf returns the end of a task with a fault.
 func EndOf(f *core.Fault) core.Body {
 	if f.Code == core.CodeCancelled {
