@@ -22,8 +22,7 @@ type assignment struct {
 	acked    bool
 	// noReport is set when the peer need not send a result: its ack ends the task.
 	noReport bool
-	// sentUsage and text say that it told what it costs, and pieces of its answer, on the
-	// way.
+	// sentUsage and sentText are set once progress brought usage or text.
 	sentUsage, sentText bool
 	cancelSent          bool // the peer was sent a cancel
 	endedByHub          bool // the hub has ended the task, the peer perhaps not
@@ -156,18 +155,12 @@ func (as agentSink) ApprovalDecided(core.Event, core.ApprovalDecided) error {
 	return nil
 }
 
-// Done implements core.AgentSink: the peer itself ended the task, or took a notice.
-func (as agentSink) Done(_ core.Event, b core.Done) error { return as.ended(b, "") }
-
-// Failed implements core.AgentSink: the peer failed, or the hub ended the task, such as at
-// its deadline.
-func (as agentSink) Failed(_ core.Event, b core.Failed) error { return as.ended(b, b.Fault.Message) }
-
-// Cancelled implements core.AgentSink.
+func (as agentSink) Done(_ core.Event, b core.Done) error           { return as.ended(b, "") }
+func (as agentSink) Failed(_ core.Event, b core.Failed) error       { return as.ended(b, b.Fault.Message) }
 func (as agentSink) Cancelled(_ core.Event, b core.Cancelled) error { return as.ended(b, b.Reason) }
 
-// ended notes that the hub has ended the task, and asks the peer to stop. An answer that
-// still comes tells the hub that the peer has room again.
+// ended notes that the task has ended, and asks the peer to stop unless the peer ended it. A
+// late answer still shows that the peer has room again.
 func (as agentSink) ended(end core.Body, reason string) error {
 	as.s.mu.Lock()
 	a := as.s.byTask[as.task.ID()]
@@ -253,34 +246,4 @@ func (s *session) assigned(id string) (a *assignment, ended bool) {
 	defer s.mu.Unlock()
 	a = s.assignments[id]
 	return a, a != nil && a.endedByPeer
-}
-
-// retire notes that the peer has ended an assignment. Callers hold mu.
-func (s *session) retire(a *assignment) {
-	if a.endedByPeer {
-		return
-	}
-	a.endedByPeer = true
-	delete(s.byTask, a.task)
-	if !a.endedByHub {
-		s.remember(a)
-	}
-}
-
-// maxRecent is how many ended assignments are remembered.
-const maxRecent = 256
-
-// remember keeps an ended assignment for a while, so that a late answer is recognized.
-// Callers hold mu.
-func (s *session) remember(a *assignment) { s.recent.Put(a.id, a) }
-
-// forget drops an ended assignment. Callers hold mu.
-func (s *session) forget(id string, a *assignment) {
-	delete(s.assignments, id)
-	delete(s.byTask, a.task)
-	for cancel, ref := range s.cancels {
-		if ref == id {
-			delete(s.cancels, cancel)
-		}
-	}
 }

@@ -97,7 +97,7 @@ func (rs *requesterSink) encodeEnd(answer core.Answer) []byte {
 }
 
 // neverDone reports whether nobody did a delegate although its requester did not cancel
-// it. Then the peer is told even if it wants no report.
+// it. The peer then gets an error even if it wants no report.
 func (rs *requesterSink) neverDone(end core.Event) bool {
 	switch end.Body.Kind() {
 	case core.KindFailed:

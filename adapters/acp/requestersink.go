@@ -82,7 +82,7 @@ func (rs *requesterSink) ForeignFrame(e core.Event, _ core.ForeignFrame) error {
 	return rs.pass(raw)
 }
 
-// The agent is in the from of what follows, and the sender of injected context knows of it.
+// The from of later envelopes is the agent, and the sender of injected context knows of it.
 
 func (rs *requesterSink) Assigned(core.Event, core.Assigned) error { return nil }
 func (rs *requesterSink) Injected(core.Event, core.Injected) error { return nil }

@@ -344,3 +344,33 @@ func (s *session) refuse(ctx context.Context, e wire.Envelope, err error) error 
 	}
 	return s.answer(ctx, wire.KindError, e.ID, refusal)
 }
+
+// retire notes that the peer has ended an assignment. Callers hold mu.
+func (s *session) retire(a *assignment) {
+	if a.endedByPeer {
+		return
+	}
+	a.endedByPeer = true
+	delete(s.byTask, a.task)
+	if !a.endedByHub {
+		s.remember(a)
+	}
+}
+
+// maxRecent is how many ended assignments are remembered.
+const maxRecent = 256
+
+// remember keeps an ended assignment for a while, so that a late answer is recognized.
+// Callers hold mu.
+func (s *session) remember(a *assignment) { s.recent.Put(a.id, a) }
+
+// forget drops an ended assignment. Callers hold mu.
+func (s *session) forget(id string, a *assignment) {
+	delete(s.assignments, id)
+	delete(s.byTask, a.task)
+	for cancel, ref := range s.cancels {
+		if ref == id {
+			delete(s.cancels, cancel)
+		}
+	}
+}

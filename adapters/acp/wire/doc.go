@@ -3,7 +3,7 @@
 //
 // An [Envelope] has a sender, a recipient, a [Kind] and, in ref, the id of the envelope that
 // it answers. Twelve kinds come in pairs (query and response, delegate and ack with a later
-// result, ping and pong, discover and capabilities, cancel and ack), notify stands alone,
+// result, ping and pong, discover and capabilities, cancel and ack), notify has no answer,
 // and error answers anything. Two more are optional: hello, which later versions of the
 // draft added, and progress, our extension for streamed answers.
 //

@@ -82,30 +82,15 @@ func (e Envelope) Progress() (seq uint64, body core.Body, err error) {
 // progressReaders are the kinds that progress can carry, and how each is read. The ends have
 // envelopes of their own, and events of the hub alone are not sent.
 var progressReaders = map[core.Kind]func(strictjson.Value) (core.Body, error){
-	core.KindText: func(value strictjson.Value) (core.Body, error) {
-		var text string
-		err := value.Decode(&text)
-		return core.Text{Text: text}, err
-	},
-	core.KindThinking: func(value strictjson.Value) (core.Body, error) {
-		var text string
-		err := value.Decode(&text)
-		return core.Thinking{Text: text}, err
-	},
-	core.KindAccepted: func(value strictjson.Value) (core.Body, error) {
-		var ms int64
-		err := value.Decode(&ms)
-		return core.Accepted{Estimate: milliseconds(ms)}, err
-	},
-	core.KindSessionStarted: readBody[core.SessionStarted],
-	core.KindSessionLost:    readBody[core.SessionLost],
-	core.KindToolCall:       func(value strictjson.Value) (core.Body, error) { return readCall(value) },
-	core.KindToolState:      readBody[core.ToolState],
-	core.KindToolResult:     readBody[core.ToolResult],
-	core.KindApprovalRequested: func(value strictjson.Value) (core.Body, error) {
-		call, err := readCall(value)
-		return core.ApprovalRequested(call), err
-	},
+	core.KindText:              readAs(func(text string) core.Body { return core.Text{Text: text} }),
+	core.KindThinking:          readAs(func(text string) core.Body { return core.Thinking{Text: text} }),
+	core.KindAccepted:          readAs(func(ms int64) core.Body { return core.Accepted{Estimate: milliseconds(ms)} }),
+	core.KindSessionStarted:    readBody[core.SessionStarted],
+	core.KindSessionLost:       readBody[core.SessionLost],
+	core.KindToolCall:          readAs(func(c call) core.Body { return c.body() }),
+	core.KindToolState:         readBody[core.ToolState],
+	core.KindToolResult:        readBody[core.ToolResult],
+	core.KindApprovalRequested: readAs(func(c call) core.Body { return core.ApprovalRequested(c.body()) }),
 	core.KindApprovalDecided:   readBody[core.ApprovalDecided],
 	core.KindInjected:          readBody[core.Injected],
 	core.KindInjectionAnswered: readBody[core.InjectionAnswered],
@@ -134,6 +119,15 @@ func readBody[B core.Body](value strictjson.Value) (core.Body, error) {
 	return body, err
 }
 
+// readAs reads a body whose form in progress is another type.
+func readAs[T any](body func(T) core.Body) func(strictjson.Value) (core.Body, error) {
+	return func(value strictjson.Value) (core.Body, error) {
+		var v T
+		err := value.Decode(&v)
+		return body(v), err
+	}
+}
+
 // call is a tool call in progress.
 type call struct {
 	ID        string          `json:"id"`
@@ -151,14 +145,12 @@ func callOf(b core.ToolCall) []byte {
 	return SetMembers(Marshal(c), Field{Key: "input", Value: json.RawMessage(b.Input)})
 }
 
-func readCall(value strictjson.Value) (core.ToolCall, error) {
-	var c call
-	err := value.Decode(&c)
+func (c call) body() core.ToolCall {
 	input := string(c.Input)
 	if input == "" || c.InputText != "" {
 		input = c.InputText
 	}
-	return core.ToolCall{ID: c.ID, Name: c.Name, Input: input}, err
+	return core.ToolCall{ID: c.ID, Name: c.Name, Input: input}
 }
 
 // milliseconds returns a duration that a peer stated, within bounds.
