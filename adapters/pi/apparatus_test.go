@@ -22,18 +22,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// patience is how long a test waits for what must come: only a failing test does.
-const patience = 30 * time.Second
+// testTimeout is how long a test waits for what must come: only a failing test does.
+const testTimeout = 30 * time.Second
 
 // unlimited are the rates of servers whose tests are of something else.
 var unlimited = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
 
-func newStage(t *testing.T, opts pi.Options) (*hub.Hub, *pi.Server) {
+func newServer(t *testing.T, opts pi.Options) (*hub.Hub, *pi.Server) {
 	t.Helper()
-	return stageWith(t, hub.Options{}, opts)
+	return newServerOn(t, hub.Options{}, opts)
 }
 
-func stageWith(t *testing.T, hubOpts hub.Options, opts pi.Options) (*hub.Hub, *pi.Server) {
+func newServerOn(t *testing.T, hubOpts hub.Options, opts pi.Options) (*hub.Hub, *pi.Server) {
 	t.Helper()
 	h := coretest.NewHub(t, hubOpts)
 	opts.RetryDelay = cmp.Or(opts.RetryDelay, time.Millisecond)
@@ -62,21 +62,21 @@ func stall(jobs *command.Jobs, workers int) (release func()) {
 	return func() { close(until) }
 }
 
-// joined is an agent of no dialect. Its work is done by a function that sees every
+// testAgent is an agent of no dialect. Its work is done by a function that sees every
 // batch.
-type joined struct {
+type testAgent struct {
 	*hub.Session
 	t *testing.T
 }
 
-// join brings an agent to the hub whose work sees every batch that the hub has for
+// joinAgent brings an agent to the hub whose work sees every batch that the hub has for
 // it.
-func join(t *testing.T, h *hub.Hub, card core.Card, work func(a *joined, b hub.Batch)) *joined {
+func joinAgent(t *testing.T, h *hub.Hub, card core.Card, work func(a *testAgent, b hub.Batch)) *testAgent {
 	t.Helper()
 	if card.Dialect == "" {
 		card.Dialect = "coven"
 	}
-	a := &joined{h.Connect(hub.Identity{Principal: core.Principal{ID: string(card.ID)}, Dialect: card.Dialect}), t}
+	a := &testAgent{h.Connect(hub.Identity{Principal: core.Principal{ID: string(card.ID)}, Dialect: card.Dialect}), t}
 	if err := a.Join(card, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func join(t *testing.T, h *hub.Hub, card core.Card, work func(a *joined, b hub.B
 	return a
 }
 
-func (a *joined) say(task *task.Task, bodies ...core.Body) {
+func (a *testAgent) report(task *task.Task, bodies ...core.Body) {
 	for _, b := range bodies {
 		if err := a.Report(task.ID(), b, nil); err != nil {
 			a.t.Errorf("reporting %s: %v", b.Kind(), err)
@@ -115,24 +115,24 @@ func assigned(b hub.Batch) bool {
 	return false
 }
 
-// answering is an agent's work: it says the bodies to every task.
-func answering(bodies ...core.Body) func(*joined, hub.Batch) {
-	return func(a *joined, b hub.Batch) {
+// answerWith is an agent's work: it says the bodies to every task.
+func answerWith(bodies ...core.Body) func(*testAgent, hub.Batch) {
+	return func(a *testAgent, b hub.Batch) {
 		if assigned(b) {
-			a.say(b.Task, bodies...)
+			a.report(b.Task, bodies...)
 		}
 	}
 }
 
-// echo answers with what was asked.
-func echo(a *joined, b hub.Batch) {
+// echoAgent answers with what was asked.
+func echoAgent(a *testAgent, b hub.Batch) {
 	if assigned(b) {
-		a.say(b.Task, core.Text{Text: "you said " + b.Task.Request().Content}, core.Done{})
+		a.report(b.Task, core.Text{Text: "you said " + b.Task.Request().Content}, core.Done{})
 	}
 }
 
-// caller is a client whose frames are kept.
-type caller struct {
+// testClient is a client whose frames are kept.
+type testClient struct {
 	*client.Conn
 	t      *testing.T
 	served chan link.Reason
@@ -143,15 +143,15 @@ type caller struct {
 	news   chan struct{}
 }
 
-func dial(t *testing.T, s *pi.Server, o pi.ConnOptions) *caller {
+func dial(t *testing.T, s *pi.Server, o pi.ConnOptions) *testClient {
 	t.Helper()
 	hubs, clients := coretest.Pipe[[]byte, []byte](64)
 	return dialOver(t, s, o, hubs, clients)
 }
 
-func dialOver(t *testing.T, s *pi.Server, o pi.ConnOptions, hubs, clients link.Conn[[]byte, []byte]) *caller {
+func dialOver(t *testing.T, s *pi.Server, o pi.ConnOptions, hubs, clients link.Conn[[]byte, []byte]) *testClient {
 	t.Helper()
-	c := &caller{t: t, served: make(chan link.Reason, 1), news: make(chan struct{}, 1)}
+	c := &testClient{t: t, served: make(chan link.Reason, 1), news: make(chan struct{}, 1)}
 	if !o.Principal.Authenticated {
 		o.Principal.Operator = true // every user of an open hub is
 	}
@@ -175,19 +175,19 @@ func dialOver(t *testing.T, s *pi.Server, o pi.ConnOptions, hubs, clients link.C
 	return c
 }
 
-// seen returns the frames so far.
-func (c *caller) seen() []client.Frame {
+// received returns the frames so far.
+func (c *testClient) received() []client.Frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.frames[:len(c.frames):len(c.frames)]
 }
 
 // until waits for a frame whose text has all of the parts, and returns it.
-func (c *caller) until(parts ...string) client.Frame {
+func (c *testClient) until(parts ...string) client.Frame {
 	c.t.Helper()
-	limit := time.After(patience)
+	limit := time.After(testTimeout)
 	for i := 0; ; {
-		for frames := c.seen(); i < len(frames); i++ {
+		for frames := c.received(); i < len(frames); i++ {
 			if has(frames[i], parts...) {
 				return frames[i]
 			}
@@ -210,9 +210,9 @@ func has(f client.Frame, parts ...string) bool {
 }
 
 // count returns how many frames have all of the parts.
-func (c *caller) count(parts ...string) int {
+func (c *testClient) count(parts ...string) int {
 	n := 0
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		if has(f, parts...) {
 			n++
 		}
@@ -220,18 +220,18 @@ func (c *caller) count(parts ...string) int {
 	return n
 }
 
-func (c *caller) log() string {
+func (c *testClient) log() string {
 	var b strings.Builder
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		fmt.Fprintf(&b, "%.300s\n", f.Raw)
 	}
 	return b.String()
 }
 
 // do sends a command, written as JSON, and returns the response.
-func (c *caller) do(command string) client.Frame {
+func (c *testClient) do(command string) client.Frame {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	var m map[string]any
 	if err := json.Unmarshal([]byte(command), &m); err != nil {
@@ -245,7 +245,7 @@ func (c *caller) do(command string) client.Frame {
 }
 
 // ok is do for a command that must succeed.
-func (c *caller) ok(command string) client.Frame {
+func (c *testClient) ok(command string) client.Frame {
 	c.t.Helper()
 	f := c.do(command)
 	if !f.Success {
@@ -255,7 +255,7 @@ func (c *caller) ok(command string) client.Frame {
 }
 
 // fails is do for a command that must fail with the text.
-func (c *caller) fails(command, want string) {
+func (c *testClient) fails(command, want string) {
 	c.t.Helper()
 	if f := c.do(command); f.Success || f.Error != want {
 		c.t.Errorf("%s: got success %v and error %q, want error %q", command, f.Success, f.Error, want)
@@ -263,7 +263,7 @@ func (c *caller) fails(command, want string) {
 }
 
 // send sends a frame and does not wait.
-func (c *caller) send(frame string) {
+func (c *testClient) send(frame string) {
 	c.t.Helper()
 	if err := c.Send(context.Background(), []byte(frame)); err != nil {
 		c.t.Fatal(err)
@@ -271,7 +271,7 @@ func (c *caller) send(frame string) {
 }
 
 // open makes a session and subscribes to it.
-func (c *caller) open(session, agent string) {
+func (c *testClient) open(session, agent string) {
 	c.t.Helper()
 	create := map[string]string{"type": "create_session", "sessionId": session}
 	if agent != "" {
@@ -282,9 +282,9 @@ func (c *caller) open(session, agent string) {
 }
 
 // transcript puts the events of a session together.
-func (c *caller) transcript(session string) *client.Transcript {
+func (c *testClient) transcript(session string) *client.Transcript {
 	var tr client.Transcript
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		if f.SessionID == session {
 			tr.Add(f)
 		}
@@ -292,8 +292,8 @@ func (c *caller) transcript(session string) *client.Transcript {
 	return &tr
 }
 
-// patient is do for a command that may take as long as the clock of a bubble wants.
-func (c *caller) patient(command string) client.Frame {
+// doUnlimited is do for a command that may take as long as the clock of a bubble wants.
+func (c *testClient) doUnlimited(command string) client.Frame {
 	c.t.Helper()
 	var m map[string]any
 	if err := json.Unmarshal([]byte(command), &m); err != nil {
@@ -307,7 +307,7 @@ func (c *caller) patient(command string) client.Frame {
 }
 
 // messagesOf returns the messages of a session.
-func messagesOf(t *testing.T, c *caller, session string) []conversation.Message {
+func messagesOf(t *testing.T, c *testClient, session string) []conversation.Message {
 	t.Helper()
 	var data struct {
 		Messages []json.RawMessage `json:"messages"`

@@ -16,20 +16,20 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// spoken makes a session s in which one thing was said, and returns the place of its
+// afterOnePrompt makes a session s in which one thing was said, and returns the place of its
 // file.
-func spoken(t *testing.T, opts pi.Options) (*caller, *pi.Server, string) {
+func afterOnePrompt(t *testing.T, opts pi.Options) (*testClient, *pi.Server, string) {
 	t.Helper()
-	h, s := newStage(t, opts)
-	join(t, h, core.Card{ID: "x"}, echo)
+	h, s := newServer(t, opts)
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-	settled(s)
+	flush(s)
 	return c, s, fileOf(c, "s")
 }
 
-func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
+func TestASymlinkInPlaceOfAFileIsNotFollowed(t *testing.T) {
 	for name, swap := range map[string]func(path, victim string) error{
 		"of the file": func(path, victim string) error {
 			return os.Symlink(victim, path)
@@ -42,7 +42,7 @@ func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir()})
+			c, s, path := afterOnePrompt(t, pi.Options{SessionDir: t.TempDir()})
 			victim := filepath.Join(conversation.Resolve(t.TempDir()), filepath.Base(path))
 			if err := os.WriteFile(victim, []byte("precious\n"), 0o600); err != nil {
 				t.Fatal(err)
@@ -54,7 +54,7 @@ func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
-			settled(s)
+			flush(s)
 			if got, err := os.ReadFile(victim); err != nil || string(got) != "precious\n" {
 				t.Errorf("got %q and %v in a file that is not the session's, want it as it was", got, err)
 			}
@@ -65,16 +65,16 @@ func TestALinkPutInPlaceOfAFileLeadsNobodyOut(t *testing.T) {
 	}
 }
 
-func TestAFileThatSomebodyRemovesIsMadeAnew(t *testing.T) {
-	c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir()})
+func TestARemovedFileIsWrittenAgain(t *testing.T) {
+	c, s, path := afterOnePrompt(t, pi.Options{SessionDir: t.TempDir()})
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
 	c.ok(`{"type":"prompt","sessionId":"t","message":"two"}`)
-	settled(s)
+	flush(s)
 	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
 		t.Fatal(err)
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"three"}`)
-	settled(s)
+	flush(s)
 	f := readFile(t, path)
 	if got, want := len(f.Entries), 7; got != want {
 		t.Errorf("got %d entries, want those of both sessions: %d", got, want)
@@ -84,8 +84,8 @@ func TestAFileThatSomebodyRemovesIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestWhoLooksOnIsToldThatAFileCannotBeWritten(t *testing.T) {
-	c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir()})
+func TestSubscribersAreToldThatAFileCannotBeWritten(t *testing.T) {
+	c, s, path := afterOnePrompt(t, pi.Options{SessionDir: t.TempDir()})
 	c.ok(`{"type":"switch_session","sessionId":"s"}`)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestWhoLooksOnIsToldThatAFileCannotBeWritten(t *testing.T) {
 	}
 	for range 2 {
 		c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
-		settled(s)
+		flush(s)
 	}
 	if got := c.count(`"method":"notify"`, `"notifyType":"error"`, "cannot be written to its file"); got != 1 {
 		t.Errorf("got told %d times that the file cannot be written, want once", got)
@@ -112,13 +112,13 @@ func TestWhoLooksOnIsToldThatAFileCannotBeWritten(t *testing.T) {
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"three"}`)
 	c.until(`"method":"notify"`, `"notifyType":"info"`, "written to its file again")
-	settled(s)
+	flush(s)
 	if got := len(conversation.FromFile(readFile(t, path)).Context); got != 8 {
 		t.Errorf("got %d messages in the file, want 8", got)
 	}
 }
 
-func TestAServerThatEndsTriesAgainToWriteWhatIsLeft(t *testing.T) {
+func TestAClosingServerRetriesUnwrittenLines(t *testing.T) {
 	for name, mended := range map[string]bool{"and can": true, "and cannot": false} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "sessions")
@@ -128,18 +128,18 @@ func TestAServerThatEndsTriesAgainToWriteWhatIsLeft(t *testing.T) {
 			var log strings.Builder
 			h := coretest.NewHub(t, hub.Options{})
 			s := pi.NewServer(h, pi.Options{Commands: command.Options{Rates: unlimited}, SessionDir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
-			join(t, h, core.Card{ID: "x"}, echo)
+			joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "x")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-			settled(s)
+			flush(s)
 			path := fileOf(c, "s")
 			if mended {
 				if err := os.Remove(dir); err != nil {
 					t.Fatal(err)
 				}
 			}
-			c.leaves()
+			c.disconnect()
 			s.Close()
 			if mended {
 				if got, want := kindsIn(readFile(t, path)), "model_change user assistant"; got != want {
@@ -153,7 +153,7 @@ func TestAServerThatEndsTriesAgainToWriteWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
+func TestASessionInADirectoryWithALongNameIsWritten(t *testing.T) {
 	cwd := conversation.Resolve(t.TempDir())
 	for range 5 {
 		cwd = filepath.Join(cwd, strings.Repeat("é", 60))
@@ -161,12 +161,12 @@ func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
 	if err := os.MkdirAll(cwd, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
-	join(t, h, core.Card{ID: "x"}, echo)
+	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-	settled(s)
+	flush(s)
 	if got := readFile(t, fileOf(c, "s")); got.Header.Cwd != cwd {
 		t.Errorf("got cwd %q, want %q", got.Header.Cwd, cwd)
 	}
@@ -175,13 +175,13 @@ func TestASessionInADirectoryOfALongNameIsWritten(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsSwitchedToTooLateIsNotSwitchedTo(t *testing.T) {
-	c, s, path := spoken(t, pi.Options{Commands: command.Options{PromptTimeout: 100 * time.Millisecond}, SessionDir: t.TempDir()})
+func TestASwitchThatTimedOutDoesNotHappen(t *testing.T) {
+	c, s, path := afterOnePrompt(t, pi.Options{Commands: command.Options{PromptTimeout: 100 * time.Millisecond}, SessionDir: t.TempDir()})
 	c.ok(`{"type":"create_session","sessionId":"t"}`)
 	release := stall(s.Parts().Disk, command.Workers)
 	c.fails(`{"type":"switch_session_file","sessionId":"t","sessionPath":"`+path+`"}`, "Command 'switch_session_file' timed out after 100ms")
 	release()
-	settled(s)
+	flush(s)
 	if got := len(messagesOf(t, c, "t")); got != 0 {
 		t.Errorf("got %d messages of another conversation, want none", got)
 	}

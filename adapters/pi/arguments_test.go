@@ -10,7 +10,7 @@ import (
 
 // What an agent gives a tool is its own affair: whatever it is, the line in the file
 // stays one that every reader of the format reads, this one too.
-func TestWhateverAToolWasGivenTheFileOfTheSessionIsReadAgain(t *testing.T) {
+func TestAFileCanBeReadAgainWhateverTheArgumentsOfATool(t *testing.T) {
 	for name, input := range map[string]string{
 		"lines of JSON":      "{\n  \"path\": \"a\",\r\n\t\"lines\": [1,\n2]\n}",
 		"a key twice":        `{"path":"a","path":"b"}`,
@@ -23,12 +23,12 @@ func TestWhateverAToolWasGivenTheFileOfTheSessionIsReadAgain(t *testing.T) {
 		"a key in two cases": `{"Path":"a","path":"b"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
-			join(t, h, core.Card{ID: "x"}, answering(core.ToolCall{ID: "1", Name: "read", Input: input}, core.ToolResult{ID: "1", Output: "got"}, core.Text{Text: "done"}, core.Done{}))
+			h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
+			joinAgent(t, h, core.Card{ID: "x"}, answerWith(core.ToolCall{ID: "1", Name: "read", Input: input}, core.ToolResult{ID: "1", Output: "got"}, core.Text{Text: "done"}, core.Done{}))
 			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "x")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-			settled(s)
+			flush(s)
 			if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "model_change user assistant toolResult assistant"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}

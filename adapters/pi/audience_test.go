@@ -25,9 +25,9 @@ const (
 )
 
 // phasesOf are the lifecycle events that a client was told, in order.
-func phasesOf(c *caller) []string {
+func phasesOf(c *testClient) []string {
 	var all []string
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		if phase, ok := strings.CutPrefix(f.Type, "command_"); ok {
 			_, id, _ := strings.Cut(string(f.Raw), `"commandId":"`)
 			id, _, _ = strings.Cut(id, `"`)
@@ -37,12 +37,12 @@ func phasesOf(c *caller) []string {
 	return all
 }
 
-func TestAClientIsToldOfTheCommandsThatItAsksFor(t *testing.T) {
+func TestAClientGetsTheLifecycleEventsItSelects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{})
+		_, s := newServer(t, pi.Options{})
 		first := []string{"accepted 1", "started 1", "finished 1", "accepted 2", "started 2", "finished 2"}
 		clients := map[string]struct {
-			*caller
+			*testClient
 			reads bool
 			want  []string
 		}{
@@ -65,7 +65,7 @@ func TestAClientIsToldOfTheCommandsThatItAsksFor(t *testing.T) {
 		synctest.Wait()
 		for name, o := range clients {
 			var got []string
-			for _, phase := range phasesOf(o.caller) {
+			for _, phase := range phasesOf(o.testClient) {
 				if !strings.Contains(phase, " join ") {
 					got = append(got, phase)
 				}
@@ -86,7 +86,7 @@ func TestAClientIsToldOfTheCommandsThatItAsksFor(t *testing.T) {
 	})
 }
 
-func TestAnAddressThatAsksForUnknownLifecycleEventsIsRefused(t *testing.T) {
+func TestAnUnknownLifecycleParameterIsRefused(t *testing.T) {
 	if _, err := pi.ParseLifecycle("mine"); err == nil || !strings.Contains(core.AsFault(err).Message, `"mine" is not known: ask for all, session or own`) {
 		t.Errorf("got %v, want what to write", err)
 	}
@@ -94,9 +94,9 @@ func TestAnAddressThatAsksForUnknownLifecycleEventsIsRefused(t *testing.T) {
 
 func TestTheLifecycleEventsOfOthersAreEncodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{})
+		_, s := newServer(t, pi.Options{})
 		var transports []*sentFrames
-		var clients []*caller
+		var clients []*testClient
 		for range 3 {
 			hubs, ends := coretest.Pipe[[]byte, []byte](8)
 			transports = append(transports, &sentFrames{Conn: hubs})
@@ -130,9 +130,9 @@ func (c *sentFrames) Send(ctx context.Context, m []byte) error {
 	return c.Conn.Send(ctx, m)
 }
 
-func TestTheLifecycleEventsOfOthersAreGathered(t *testing.T) {
+func TestTheLifecycleEventsOfOthersAreBatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{})
+		_, s := newServer(t, pi.Options{})
 		c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 		began := time.Now()
 		for i := range 5 {
@@ -161,9 +161,9 @@ func TestTheLifecycleEventsOfOthersAreGathered(t *testing.T) {
 	})
 }
 
-func TestNotMoreLifecycleEventsAreGatheredThanTheirBound(t *testing.T) {
+func TestABatchOfLifecycleEventsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{GatherTime: time.Hour})
+		_, s := newServer(t, pi.Options{GatherTime: time.Hour})
 		c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 		sent := 0
 		for i := 0; sent < 4*gatherBytes; i++ {
@@ -171,12 +171,12 @@ func TestNotMoreLifecycleEventsAreGatheredThanTheirBound(t *testing.T) {
 			synctest.Wait()
 			heard := 0
 			sent = 0
-			for _, f := range c.seen() {
+			for _, f := range c.received() {
 				if strings.HasPrefix(f.Type, "command_") {
 					sent += itemBytes + len(f.Raw)
 				}
 			}
-			for _, f := range other.seen() {
+			for _, f := range other.received() {
 				if strings.HasPrefix(f.Type, "command_") {
 					heard += itemBytes + len(f.Raw)
 				}

@@ -21,11 +21,11 @@ import (
 
 const (
 	startedFor = `{"type":"auto_compaction_start","reason":"%s"}`
-	inShortEnd = `"auto_compaction_end","result":{"summary":"in short","firstKeptEntryId":`
+	summaryEnd = `"auto_compaction_end","result":{"summary":"in short","firstKeptEntryId":`
 	endedAs    = `{"type":"auto_compaction_end","aborted":%v,"willRetry":false`
 )
 
-func TestAFullContextIsCompactedBehindTheRun(t *testing.T) {
+func TestAFullContextIsCompactedAfterTheRun(t *testing.T) {
 	for what, tt := range map[string]struct {
 		usage  int64
 		opts   pi.Options
@@ -41,7 +41,7 @@ func TestAFullContextIsCompactedBehindTheRun(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := newSumming(inShort...)
+				g := newSummarizer(summaryBodies...)
 				g.usage = tt.usage
 				_, c := g.converse(t, tt.opts)
 				if tt.before != "" {
@@ -50,7 +50,7 @@ func TestAFullContextIsCompactedBehindTheRun(t *testing.T) {
 				c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`) // one turn is too small
 				c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
 				synctest.Wait()
-				if starts, ends := c.count(fmt.Sprintf(startedFor, "threshold")), c.count(inShortEnd, `"tokensBefore":`+fmt.Sprint(tt.usage), `"aborted":false,"willRetry":false}`); starts != tt.want || ends != tt.want {
+				if starts, ends := c.count(fmt.Sprintf(startedFor, "threshold")), c.count(summaryEnd, `"tokensBefore":`+fmt.Sprint(tt.usage), `"aborted":false,"willRetry":false}`); starts != tt.want || ends != tt.want {
 					t.Errorf("got %d starts and %d ends, want %d\n%s", starts, ends, tt.want, c.log())
 				}
 				want := []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}
@@ -65,9 +65,9 @@ func TestAFullContextIsCompactedBehindTheRun(t *testing.T) {
 	}
 }
 
-func TestAContextOfWhichNobodyToldIsTakenToBeAsLargeAsItsWords(t *testing.T) {
+func TestAContextWithoutReportedUsageIsEstimatedByItsText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newSumming(inShort...)
+		g := newSummarizer(summaryBodies...)
 		long := strings.Repeat("so ", 30_000)
 		_, c := g.converse(t, pi.Options{}, long, long) // 22,500 tokens each, and as many back
 		synctest.Wait()
@@ -75,17 +75,17 @@ func TestAContextOfWhichNobodyToldIsTakenToBeAsLargeAsItsWords(t *testing.T) {
 			t.Errorf("got %d compactions of 90,000 tokens, want none", got)
 		}
 		c.ok(`{"type":"prompt","sessionId":"s","message":"` + long + `"}`)
-		c.until(inShortEnd)
+		c.until(summaryEnd)
 	})
 }
 
-func TestThePromptIsAnsweredBeforeItsCompactionEndsAndTheNextGoesOnWithIt(t *testing.T) {
+func TestAPromptIsAnsweredBeforeItsCompactionEndsAndTheNextUsesTheResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{})
+		h, s := newServer(t, pi.Options{})
 		held := make(chan *task.Task, 1)
 		asked := make(chan core.Request, 1)
 		n := 0
-		a := join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+		a := joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) {
 			switch n++; {
 			case !assigned(b):
 				n--
@@ -95,7 +95,7 @@ func TestThePromptIsAnsweredBeforeItsCompactionEndsAndTheNextGoesOnWithIt(t *tes
 				asked <- b.Task.Request()
 				fallthrough
 			default:
-				a.say(b.Task, core.Usage{Input: 120_000}, core.Text{Text: "yes"}, core.Done{})
+				a.report(b.Task, core.Usage{Input: 120_000}, core.Text{Text: "yes"}, core.Done{})
 			}
 		})
 		c, late := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
@@ -110,17 +110,17 @@ func TestThePromptIsAnsweredBeforeItsCompactionEndsAndTheNextGoesOnWithIt(t *tes
 		if got := c.count("command_started", `"next"`); got != 0 {
 			t.Error("got the next prompt started, want it to wait for the compaction")
 		}
-		a.say(task, inShort...)
+		a.report(task, summaryBodies...)
 		want := []string{"What was said before, in short:\n\nin short", "two", "yes"}
-		if d := cmp.Diff(want, wordsOf((<-asked).History)); d != "" {
+		if d := cmp.Diff(want, textsOf((<-asked).History)); d != "" {
 			t.Errorf("what the next prompt tells (-want +got):\n%s", d)
 		}
-		late.until(inShortEnd)
+		late.until(summaryEnd)
 		c.until(`"response"`, `"id":"next"`, `"success":true`)
 	})
 }
 
-func TestACompactionOfAFullContextThatComesToNothingSaysSo(t *testing.T) {
+func TestAFailedAutomaticCompactionIsReported(t *testing.T) {
 	for want, tt := range map[string]struct {
 		summary []core.Body
 		command string
@@ -129,7 +129,7 @@ func TestACompactionOfAFullContextThatComesToNothingSaysSo(t *testing.T) {
 		fmt.Sprintf(endedAs, true) + `}`: {command: `{"type":"abort_compaction","sessionId":"s"}`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := newSumming(tt.summary...)
+			g := newSummarizer(tt.summary...)
 			g.usage = 120_000
 			_, c := g.converse(t, pi.Options{}, "one", "two")
 			g.next(t, true)
@@ -146,24 +146,24 @@ func TestACompactionOfAFullContextThatComesToNothingSaysSo(t *testing.T) {
 	}
 }
 
-func TestAnOpenCircuitKeepsAFullContextAsItIs(t *testing.T) {
+func TestAnOpenCircuitPreventsAnAutomaticCompaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newSumming(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
+		g := newSummarizer(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
 		g.usage = 120_000
 		_, c := g.converse(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
 		c.until("auto_compaction_end", "no idea")
-		c.fails(compactIt, "Circuit breaker open: Circuit open for a (recovery in 30s)")
+		c.fails(compactCommand, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 	})
 }
 
 // tooMuch fails as many times with too_large, with these said before, what is no
 // question for a summary; then it answers.
-func tooMuch(g *summing, times int, first ...core.Body) func(*joined, hub.Batch) {
-	return func(a *joined, b hub.Batch) {
+func tooMuch(g *summarizer, times int, first ...core.Body) func(*testAgent, hub.Batch) {
+	return func(a *testAgent, b hub.Batch) {
 		if assigned(b) && b.Task.Request().Content == "three" && times > 0 {
 			times--
 			g.requests <- b.Task.Request()
-			a.say(b.Task, append(first, core.Failed{Fault: core.NewFault(core.CodeTooLarge, "too long")})...)
+			a.report(b.Task, append(first, core.Failed{Fault: core.NewFault(core.CodeTooLarge, "too long")})...)
 			return
 		}
 		g.work(a, b)
@@ -171,10 +171,10 @@ func tooMuch(g *summing, times int, first ...core.Body) func(*joined, hub.Batch)
 }
 
 // overflowing is a session in which the third prompt is too large so many times.
-func overflowing(t *testing.T, opts pi.Options, g *summing, times int, first ...core.Body) (*hub.Hub, *caller) {
+func overflowing(t *testing.T, opts pi.Options, g *summarizer, times int, first ...core.Body) (*hub.Hub, *testClient) {
 	t.Helper()
-	h, s := newStage(t, opts)
-	join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, tooMuch(g, times, first...))
+	h, s := newServer(t, opts)
+	joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, tooMuch(g, times, first...))
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"` + strings.Repeat("one ", 20) + `"}`)
@@ -184,7 +184,7 @@ func overflowing(t *testing.T, opts pi.Options, g *summing, times int, first ...
 
 const three = `{"id":"3","type":"prompt","sessionId":"s","message":"three"}`
 
-func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
+func TestATooLargeConversationIsCompactedAndRetriedOnce(t *testing.T) {
 	long := []string{conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}
 	for what, tt := range map[string]struct {
 		times   int
@@ -196,9 +196,9 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 		stop    string
 		stands  []string
 	}{
-		"once": {times: 1, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopDone,
+		"once": {times: 1, summary: summaryBodies, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopDone,
 			stands: []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}},
-		"twice": {times: 2, summary: inShort, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopError,
+		"twice": {times: 2, summary: summaryBodies, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopError,
 			stands: []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}},
 		"without a summary": {times: 1, summary: []core.Body{core.Done{}}, asked: 1, stop: render.StopError, stands: long,
 			end: fmt.Sprintf(endedAs, false) + `,"errorMessage":"Context overflow recovery failed: the agent gave no summary"}`},
@@ -208,7 +208,7 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := newSumming(tt.summary...)
+				g := newSummarizer(tt.summary...)
 				_, c := overflowing(t, tt.opts, g, tt.times, tt.first...)
 				c.ok(three)
 				if tr := c.transcript("s"); tr.StopReason != tt.stop {
@@ -235,7 +235,7 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 				}
 				if tt.asked == 2 {
 					want := []string{"What was said before, in short:\n\nin short", "two", "you said two"}
-					if d := cmp.Diff(want, wordsOf(asked[1].History)); d != "" {
+					if d := cmp.Diff(want, textsOf(asked[1].History)); d != "" {
 						t.Errorf("what the agent was told the second time (-want +got):\n%s", d)
 					}
 				}
@@ -248,11 +248,11 @@ func TestWhatIsTooLargeForItsAgentIsCompactedAndAskedOnceMore(t *testing.T) {
 }
 
 func TestARunThatWaitsForItsCompactionEndsWithTheSessionTheCommandAndTheHub(t *testing.T) {
-	for what, end := range map[string]func(h *hub.Hub, c *caller){
-		"abort":            func(_ *hub.Hub, c *caller) { c.ok(`{"type":"abort","sessionId":"s"}`) },
-		"abort_compaction": func(_ *hub.Hub, c *caller) { c.ok(`{"type":"abort_compaction","sessionId":"s"}`) },
-		"delete_session":   func(_ *hub.Hub, c *caller) { c.ok(`{"type":"delete_session","sessionId":"s"}`) },
-		"hub": func(h *hub.Hub, _ *caller) {
+	for what, end := range map[string]func(h *hub.Hub, c *testClient){
+		"abort":            func(_ *hub.Hub, c *testClient) { c.ok(`{"type":"abort","sessionId":"s"}`) },
+		"abort_compaction": func(_ *hub.Hub, c *testClient) { c.ok(`{"type":"abort_compaction","sessionId":"s"}`) },
+		"delete_session":   func(_ *hub.Hub, c *testClient) { c.ok(`{"type":"delete_session","sessionId":"s"}`) },
+		"hub": func(h *hub.Hub, _ *testClient) {
 			ctx, stop := context.WithTimeout(context.Background(), time.Second)
 			defer stop()
 			_ = h.Close(ctx, "over")
@@ -260,7 +260,7 @@ func TestARunThatWaitsForItsCompactionEndsWithTheSessionTheCommandAndTheHub(t *t
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := newSumming()
+				g := newSummarizer()
 				h, c := overflowing(t, pi.Options{}, g, 1)
 				c.send(three)
 				g.next(t, true)
@@ -277,9 +277,9 @@ func TestARunThatWaitsForItsCompactionEndsWithTheSessionTheCommandAndTheHub(t *t
 
 func TestARunWhoseCompactionTakesTooLongIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newSumming()
+		g := newSummarizer()
 		_, c := overflowing(t, pi.Options{Commands: command.Options{PromptTimeout: time.Minute}}, g, 1)
-		f := c.patient(three)
+		f := c.doUnlimited(three)
 		if want := "Command 'prompt' timed out after 60000ms"; f.Error != want || !f.TimedOut {
 			t.Errorf("got %s, want %q and timedOut", f.Raw, want)
 		}

@@ -24,7 +24,7 @@ import (
 // shellClient is a client with a session in a directory of its own, where it may run
 // programs.
 type shellClient struct {
-	*caller
+	*testClient
 	hub    *hub.Hub
 	server *pi.Server
 	dir    string
@@ -36,9 +36,9 @@ func newShell(t *testing.T, opts pi.Options) *shellClient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Bash, opts.Reaper = true, []string{self, playsReaper}
-	h, s := newStage(t, opts)
-	join(t, h, core.Card{ID: "a"}, echo)
+	opts.Bash, opts.Reaper = true, []string{self, reaperArgument}
+	h, s := newServer(t, opts)
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -70,7 +70,7 @@ type bashResult struct {
 }
 
 // runs runs a program and returns what came of it.
-func (c *caller) runs(id, command string, more ...string) bashResult {
+func (c *testClient) runs(id, command string, more ...string) bashResult {
 	c.t.Helper()
 	var r bashResult
 	if err := json.Unmarshal(c.ok(bashFrame(id, command, more...)).Data, &r); err != nil {
@@ -82,7 +82,7 @@ func (c *caller) runs(id, command string, more ...string) bashResult {
 // pidIn waits for the file in which a program wrote its id, and returns it.
 func pidIn(t *testing.T, path string) int {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); {
 		b, err := os.ReadFile(path)
 		if text, whole := strings.CutSuffix(string(b), "\n"); err == nil && whole {
 			pid, err := strconv.Atoi(text)
@@ -97,11 +97,11 @@ func pidIn(t *testing.T, path string) int {
 	return 0
 }
 
-// dead waits until there is no such process, not even one that waits to be reaped
+// requireDead waits until there is no such process, not even one that waits to be reaped
 // by somebody else than this program.
-func dead(t *testing.T, pid int) {
+func requireDead(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); {
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if errors.Is(err, os.ErrNotExist) && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			return
@@ -114,7 +114,7 @@ func dead(t *testing.T, pid int) {
 	t.Errorf("process %d: got it alive, want it dead", pid)
 }
 
-func TestBashRunsInTheDirectoryOfTheSessionAndTellsWhatCameOfIt(t *testing.T) {
+func TestBashRunsInTheDirectoryOfTheSessionAndReturnsItsResult(t *testing.T) {
 	c := newShell(t, pi.Options{})
 	got := c.runs("b", `echo out; echo err >&2; pwd; cat; exit 3`)
 	want := bashResult{ExitCode: 3, Output: "out\nerr\n" + c.dir + "\n", TotalBytes: int64(len("out\nerr\n" + c.dir + "\n")), TotalLines: 3}
@@ -129,13 +129,13 @@ func TestBashRunsInTheDirectoryOfTheSessionAndTellsWhatCameOfIt(t *testing.T) {
 	}
 }
 
-func TestTheAgentIsToldWhatWasRunWithTheNextPrompt(t *testing.T) {
+func TestTheNextPromptReportsBashCommands(t *testing.T) {
 	c := newShell(t, pi.Options{})
 	c.runs("b1", `echo one; exit 2`)
 	c.runs("b2", `echo two`, "excludeFromContext")
-	c.ok(ask)
-	c.ok(ask)
-	ms := messagesOf(t, c.caller, "s")
+	c.ok(askCommand)
+	c.ok(askCommand)
+	ms := messagesOf(t, c.testClient, "s")
 	var roles []string
 	for _, m := range ms {
 		roles = append(roles, m.Role)
@@ -159,46 +159,46 @@ func TestTheAgentIsToldWhatWasRunWithTheNextPrompt(t *testing.T) {
 	}
 }
 
-func TestEverythingThatBashBeganDiesWithIt(t *testing.T) {
+func TestEveryProcessOfBashEndsWithIt(t *testing.T) {
 	const both = `sleep 1000 & echo $! > child; echo $$ > shell; wait`
 	const away = `(setsid bash -c 'echo $$ > child; exec sleep 1000' &); while [ ! -s child ]; do sleep 0.01; done; echo $$ > shell; `
 	for _, tt := range []struct {
 		name, program string
 		opts          pi.Options
-		end           func(t *testing.T, c *caller)
+		end           func(t *testing.T, c *testClient)
 		want          string
 	}{
-		{"when it is aborted", both, pi.Options{}, func(_ *testing.T, c *caller) {
+		{"when it is aborted", both, pi.Options{}, func(_ *testing.T, c *testClient) {
 			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
 		}, `"success":true,"data":{"exitCode":0,"output":"","cancelled":true`},
-		{"when the session is deleted", both, pi.Options{}, func(_ *testing.T, c *caller) {
+		{"when the session is deleted", both, pi.Options{}, func(_ *testing.T, c *testClient) {
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
 		}, `"cancelled":true`},
-		{"when it takes too long", both, pi.Options{Commands: command.Options{PromptTimeout: time.Second}}, func(*testing.T, *caller) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
-		{"when it has left the group and is aborted", away + `wait; sleep 1000`, pi.Options{}, func(_ *testing.T, c *caller) {
+		{"when it takes too long", both, pi.Options{Commands: command.Options{PromptTimeout: time.Second}}, func(*testing.T, *testClient) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
+		{"when it has left the group and is aborted", away + `wait; sleep 1000`, pi.Options{}, func(_ *testing.T, c *testClient) {
 			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
 		}, `"cancelled":true`},
-		{"when it has left the group and the shell ends", away, pi.Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
-		{"when the shell ends", `sleep 1000 & echo $! > child; echo $$ > shell`, pi.Options{}, func(*testing.T, *caller) {}, `"exitCode":0`},
+		{"when it has left the group and the shell ends", away, pi.Options{}, func(*testing.T, *testClient) {}, `"exitCode":0`},
+		{"when the shell ends", `sleep 1000 & echo $! > child; echo $$ > shell`, pi.Options{}, func(*testing.T, *testClient) {}, `"exitCode":0`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newShell(t, tt.opts)
 			c.send(bashFrame("b", tt.program))
 			shell, child := pidIn(t, filepath.Join(c.dir, "shell")), pidIn(t, filepath.Join(c.dir, "child"))
-			tt.end(t, c.caller)
+			tt.end(t, c.testClient)
 			c.until(`"id":"b","type":"response"`, tt.want)
-			dead(t, shell)
-			dead(t, child)
+			requireDead(t, shell)
+			requireDead(t, child)
 		})
 	}
 }
 
-func TestWhatBashRunsEndsWithTheClientWhereThatIsWanted(t *testing.T) {
+func TestBashEndsWithItsClientIfTasksAreDropped(t *testing.T) {
 	c := newShell(t, pi.Options{DropTasks: true})
 	c.send(bashFrame("b", `echo $$ > shell; sleep 1000`))
 	pid := pidIn(t, filepath.Join(c.dir, "shell"))
-	c.leaves()
-	dead(t, pid)
+	c.disconnect()
+	requireDead(t, pid)
 }
 
 func TestAHubThatStopsLetsBashEndAndKillsItWhenThatTakesTooLong(t *testing.T) {
@@ -230,12 +230,12 @@ func TestAHubThatStopsLetsBashEndAndKillsItWhenThatTakesTooLong(t *testing.T) {
 			} else {
 				c.served <- r
 			}
-			dead(t, pid)
+			requireDead(t, pid)
 		})
 	}
 }
 
-func TestOneProgramRunsAtATimeInASessionAndControlOvertakesIt(t *testing.T) {
+func TestASessionRunsOneProgramAtATimeAndControlOvertakesIt(t *testing.T) {
 	c := newShell(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 	c.send(bashFrame("b1", `echo $$ > shell; while [ ! -e go ]; do sleep 0.01; done; echo first > said`))
 	pidIn(t, filepath.Join(c.dir, "shell"))
@@ -250,7 +250,7 @@ func TestOneProgramRunsAtATimeInASessionAndControlOvertakesIt(t *testing.T) {
 	c.until(`"id":"b2","type":"response"`, `"output":"first\n"`)
 }
 
-func TestEndlessOutputCostsBoundedMemoryAndABoundedStream(t *testing.T) {
+func TestEndlessOutputIsBoundedInMemoryAndOnTheWire(t *testing.T) {
 	c := newShell(t, pi.Options{})
 	got := c.runs("b", `yes 0123456789abcdef | head -c 50000000; echo; echo the end`)
 	if !got.Truncated || !strings.HasSuffix(got.Output, "\nthe end\n") || len(got.Output) > shell.TailBytes {
@@ -260,7 +260,7 @@ func TestEndlessOutputCostsBoundedMemoryAndABoundedStream(t *testing.T) {
 		t.Errorf("got %d lines of %d bytes, want at most %d of 50000009", lines, got.TotalBytes, shell.TailLines)
 	}
 	var told, skipped int
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		if !has(f, `"bash_output"`) {
 			continue
 		}

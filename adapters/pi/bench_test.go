@@ -29,8 +29,8 @@ func drain(ctx context.Context, conn link.Conn[[]byte, []byte], responses chan<-
 	}
 }
 
-// stage is a client of raw frames on a hub with one agent.
-func stage(b *testing.B, how render.Snapshots, inFlight int) (send func(string), responses chan struct{}) {
+// newBenchClient returns a client of raw frames on a hub with one agent.
+func newBenchClient(b *testing.B, how render.Snapshots, inFlight int) (send func(string), responses chan struct{}) {
 	h := hub.New(hub.Options{})
 	s := pi.NewServer(h, pi.Options{Commands: command.Options{Rates: unlimited}})
 	chunk := strings.Repeat("x", 64)
@@ -80,7 +80,7 @@ func BenchmarkChunks(b *testing.B) {
 	for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
 		b.Run([]string{"", "snapshots", "deltas"}[how], func(b *testing.B) {
 			const at = 16
-			send, responses := stage(b, how, at)
+			send, responses := newBenchClient(b, how, at)
 			for i := range at {
 				send(fmt.Sprintf(`{"type":"create_session","sessionId":"s%d","agent":"a"}`, i))
 				<-responses

@@ -14,11 +14,11 @@ import (
 
 // hadWith is a server that finds a conversation in a file, which was had last with the
 // agent of an id, and the path of that.
-func hadWith(t *testing.T, provider, id string) (bring func(string) *joined, c *caller, path string) {
+func hadWith(t *testing.T, provider, id string) (bring func(string) *testAgent, c *testClient, path string) {
 	t.Helper()
 	dir := conversation.Resolve(t.TempDir())
-	h, s := newStage(t, pi.Options{SessionDir: dir, Dialects: []string{"coven", "parallax"}})
-	join(t, h, core.Card{ID: "anybody"}, echo)
+	h, s := newServer(t, pi.Options{SessionDir: dir, Dialects: []string{"coven", "parallax"}})
+	joinAgent(t, h, core.Card{ID: "anybody"}, echoAgent)
 	lines := []string{
 		`{"type":"session","version":3,"id":"x","timestamp":"2026-11-21T07:20:13.119Z","cwd":"/"}`,
 		fmt.Sprintf(`{"type":"model_change","id":"00000001","parentId":null,"timestamp":"2026-11-21T07:20:13.120Z","provider":%q,"modelId":%q}`, provider, id),
@@ -27,13 +27,13 @@ func hadWith(t *testing.T, provider, id string) (bring func(string) *joined, c *
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	bring = func(dialect string) *joined {
-		return join(t, h, core.Card{ID: core.AgentID(id), Dialect: dialect}, echo)
+	bring = func(dialect string) *testAgent {
+		return joinAgent(t, h, core.Card{ID: core.AgentID(id), Dialect: dialect}, echoAgent)
 	}
 	return bring, dial(t, s, pi.ConnOptions{}), path
 }
 
-func TestAConversationStaysBoundToItsAgentWhileThatIsAway(t *testing.T) {
+func TestAConversationStaysBoundToItsAgentWhileItIsAway(t *testing.T) {
 	const away = `agent "shout" is not connected: ask again once it is back, or choose another with set_model`
 	for _, how := range []string{"load_session", "switch_session_file"} {
 		t.Run(how, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAConversationStaysBoundToItsAgentWhileThatIsAway(t *testing.T) {
 	}
 }
 
-func TestAClientMayTalkWithSomebodyElseWhileTheAgentIsAway(t *testing.T) {
+func TestAClientMayChooseAnotherAgentWhileItsOwnIsAway(t *testing.T) {
 	_, c, path := hadWith(t, "parallax", "shout")
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"s"}`)
 	c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"anybody"}`)
@@ -69,7 +69,7 @@ func TestAClientMayTalkWithSomebodyElseWhileTheAgentIsAway(t *testing.T) {
 	}
 }
 
-func TestAModelOfTheRealProgramBindsNobody(t *testing.T) {
+func TestAModelOfPiItselfBindsNoAgent(t *testing.T) {
 	_, c, path := hadWith(t, "anthropic", "claude")
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"s"}`)
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); has(f, `"model":{`) {
@@ -78,7 +78,7 @@ func TestAModelOfTheRealProgramBindsNobody(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
 }
 
-func TestASessionRemembersItsAgentBeforeThatHasAnswered(t *testing.T) {
+func TestASessionRemembersItsAgentBeforeItsFirstAnswer(t *testing.T) {
 	for name, tt := range map[string]struct {
 		here bool
 		want string
@@ -88,9 +88,9 @@ func TestASessionRemembersItsAgentBeforeThatHasAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := conversation.Resolve(t.TempDir())
-			h, s := newStage(t, pi.Options{SessionDir: dir, Dialects: []string{"coven"}})
+			h, s := newServer(t, pi.Options{SessionDir: dir, Dialects: []string{"coven"}})
 			if tt.here {
-				join(t, h, core.Card{ID: "shout"}, echo)
+				joinAgent(t, h, core.Card{ID: "shout"}, echoAgent)
 			}
 			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "shout")
@@ -103,17 +103,17 @@ func TestASessionRemembersItsAgentBeforeThatHasAnswered(t *testing.T) {
 				}
 			}
 			c.ok(`{"type":"prompt","sessionId":"s","message":"/agents"}`) // the hub answers, which makes a file
-			settled(s)
+			flush(s)
 			path := fileOf(c, "s")
 
-			h, s = newStage(t, pi.Options{SessionDir: dir, Dialects: []string{"coven"}})
-			join(t, h, core.Card{ID: "anybody"}, echo)
+			h, s = newServer(t, pi.Options{SessionDir: dir, Dialects: []string{"coven"}})
+			joinAgent(t, h, core.Card{ID: "anybody"}, echoAgent)
 			c = dial(t, s, pi.ConnOptions{})
 			c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"s"}`)
 			if f := c.do(`{"type":"prompt","sessionId":"s","message":"hi"}`); f.Success {
 				t.Error("after a restart: got somebody else asked, want the agent waited for")
 			}
-			join(t, h, core.Card{ID: "shout"}, echo)
+			joinAgent(t, h, core.Card{ID: "shout"}, echoAgent)
 			c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
 			if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"model":{"id":"shout"`) {
 				t.Errorf("got %s, want its agent asked", f.Data)

@@ -16,7 +16,7 @@ import (
 )
 
 // treeOf is what get_tree tells of a session.
-func treeOf(c *caller, session string) (leaf string, nodes []conversation.TreeNode) {
+func treeOf(c *testClient, session string) (leaf string, nodes []conversation.TreeNode) {
 	c.t.Helper()
 	var got struct {
 		CurrentLeafID *string                 `json:"currentLeafId"`
@@ -39,9 +39,9 @@ func shownIn(nodes []conversation.TreeNode) []string {
 	return all
 }
 
-func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
-	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
-	join(t, h, core.Card{ID: "x"}, echo)
+func TestAForkKeepsTheLabelsOfItsBranch(t *testing.T) {
+	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
@@ -60,7 +60,7 @@ func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
 		t.Errorf("the fork (-want +got):\n%s", d)
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"other"}`)
-	settled(s)
+	flush(s)
 	if got := readFile(t, fileOf(c, "s")).Header.ParentSession; got != before {
 		t.Errorf("got the parent %s, want %s", got, before)
 	}
@@ -71,9 +71,9 @@ func TestAForkKeepsWhatIsMarkedOnItsWay(t *testing.T) {
 
 // asking brings a session to a place that can be left with a summary, which an agent
 // gives as the bodies say. It returns the command that asks for it.
-func asking(t *testing.T, work func(*joined, hub.Batch)) (*pi.Server, *caller, string) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "x"}, work)
+func asking(t *testing.T, work func(*testAgent, hub.Batch)) (*pi.Server, *testClient, string) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "x"}, work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
@@ -82,17 +82,17 @@ func asking(t *testing.T, work func(*joined, hub.Batch)) (*pi.Server, *caller, s
 	return s, c, `{"type":"navigate_tree","sessionId":"s","targetId":"` + nodes[1].EntryID + `","options":{"summarize":true,"label":"back","customInstructions":"say it"%s}}`
 }
 
-func TestASummaryThatDoesNotComeMovesNothing(t *testing.T) {
+func TestANavigationWhoseSummaryFailsChangesNothing(t *testing.T) {
 	for want, end := range map[string][]core.Body{
 		"no idea":                   {core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")}},
 		"the agent gave no summary": {core.Done{}},
 	} {
-		_, c, command := asking(t, func(a *joined, b hub.Batch) {
+		_, c, command := asking(t, func(a *testAgent, b hub.Batch) {
 			switch {
 			case assigned(b) && strings.Contains(b.Task.Request().Content, "say it"):
-				a.say(b.Task, end...)
+				a.report(b.Task, end...)
 			default:
-				echo(a, b)
+				echoAgent(a, b)
 			}
 		})
 		leaf, nodes := treeOf(c, "s")
@@ -103,8 +103,8 @@ func TestASummaryThatDoesNotComeMovesNothing(t *testing.T) {
 	}
 }
 
-func TestASummaryIsMarkedAndAskedForAsTheClientWants(t *testing.T) {
-	_, c, command := asking(t, echo)
+func TestASummaryHasTheLabelAndTheInstructionsOfTheClient(t *testing.T) {
+	_, c, command := asking(t, echoAgent)
 	c.ok(fmt.Sprintf(command, `,"replaceInstructions":true`))
 	leaf, nodes := treeOf(c, "s")
 	want := []string{"branch_summary you said say it back", "label back → " + nodes[len(nodes)-2].EntryID + " "}
@@ -113,14 +113,14 @@ func TestASummaryIsMarkedAndAskedForAsTheClientWants(t *testing.T) {
 	}
 }
 
-func TestASessionThatIsDeletedNeedsItsSummaryNoMore(t *testing.T) {
+func TestDeletingASessionCancelsItsSummary(t *testing.T) {
 	asked := make(chan struct{}, 1)
-	_, c, command := asking(t, func(a *joined, b hub.Batch) {
+	_, c, command := asking(t, func(a *testAgent, b hub.Batch) {
 		if assigned(b) && strings.Contains(b.Task.Request().Content, "say it") {
 			asked <- struct{}{}
 			return
 		}
-		echo(a, b)
+		echoAgent(a, b)
 	})
 	done := make(chan client.Frame, 1)
 	go func() { done <- c.do(fmt.Sprintf(command, "")) }()
@@ -131,23 +131,23 @@ func TestASessionThatIsDeletedNeedsItsSummaryNoMore(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedForASummaryWithoutAnAgent(t *testing.T) {
-	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
-	a := join(t, h, core.Card{ID: "x"}, echo)
+func TestASummaryNeedsAnAgent(t *testing.T) {
+	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
+	a := joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 	_, nodes := treeOf(c, "s")
 	a.Close(nil)
-	settled(s)
+	flush(s)
 	c.ok(`{"type":"load_session","sessionPath":"` + fileOf(c, "s") + `","sessionId":"t"}`)
 	c.fails(`{"type":"navigate_tree","sessionId":"t","targetId":"`+nodes[0].EntryID+`","options":{"summarize":true}}`, "No model available for summarization")
 }
 
-func TestWhoAnswersFromHereOnIsWritten(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "x"}, echo)
-	join(t, h, core.Card{ID: "y"}, echo)
+func TestAChangeOfAgentIsWritten(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
+	joinAgent(t, h, core.Card{ID: "y"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"y"}`)

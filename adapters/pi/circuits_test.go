@@ -13,32 +13,32 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-const ask = `{"type":"prompt","sessionId":"s","message":"hello"}`
+const askCommand = `{"type":"prompt","sessionId":"s","message":"hello"}`
 
 // fault is an agent's work: it fails every task with the code.
-func faulty(code core.Code) func(*joined, hub.Batch) {
-	return answering(core.Failed{Fault: core.NewFault(code, "no")})
+func failWith(code core.Code) func(*testAgent, hub.Batch) {
+	return answerWith(core.Failed{Fault: core.NewFault(code, "no")})
 }
 
 func TestAnAgentThatKeepsFailingIsNotAskedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{})
+		h, s := newServer(t, pi.Options{})
 		var well atomic.Bool
-		join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+		joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) {
 			if well.Load() {
-				echo(a, b)
+				echoAgent(a, b)
 				return
 			}
-			faulty(core.CodeInternal)(a, b)
+			failWith(core.CodeInternal)(a, b)
 		})
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		for range 5 {
-			c.ok(ask) // the failure is in the message
+			c.ok(askCommand) // the failure is in the message
 		}
-		c.fails(ask, "Circuit breaker open: Circuit open for a (recovery in 30s)")
+		c.fails(askCommand, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 		time.Sleep(10 * time.Second)
-		c.fails(ask, "Circuit breaker open: Circuit open for a (recovery in 20s)")
+		c.fails(askCommand, "Circuit breaker open: Circuit open for a (recovery in 20s)")
 		if f := c.ok(`{"type":"health_check"}`); !has(f, `"healthy":true`, `"hasOpenCircuit":true`, "One or more LLM provider circuits are open") {
 			t.Errorf("health: got %s, want an open circuit and health", f.Raw)
 		}
@@ -48,15 +48,15 @@ func TestAnAgentThatKeepsFailingIsNotAskedForAWhile(t *testing.T) {
 		}
 
 		time.Sleep(20*time.Second + 1)
-		c.ok(ask) // one trial, which fails
-		c.fails(ask, "Circuit breaker open: Circuit open for a (recovery in 30s)")
+		c.ok(askCommand) // one trial, which fails
+		c.fails(askCommand, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 		time.Sleep(30*time.Second + 1)
 		well.Store(true)
-		c.ok(ask)
+		c.ok(askCommand)
 		if f := c.ok(`{"type":"get_metrics"}`); !has(f, `"state":"half_open"`, `"halfOpenCalls":1`) {
 			t.Errorf("metrics: got %s, want a half open circuit with one trial", f.Raw)
 		}
-		c.ok(ask)
+		c.ok(askCommand)
 		if f := c.ok(`{"type":"get_metrics"}`); !has(f, `"providerName":"a","state":"closed"`) {
 			t.Errorf("metrics: got %s, want a closed circuit", f.Raw)
 		}
@@ -66,33 +66,33 @@ func TestAnAgentThatKeepsFailingIsNotAskedForAWhile(t *testing.T) {
 func TestOnlyRealFailuresOpenACircuit(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		work func(*joined, hub.Batch)
+		work func(*testAgent, hub.Batch)
 		open bool
 	}{
-		{"internal", faulty(core.CodeInternal), true},
-		{"unreachable", faulty(core.CodeUnreachable), true},
-		{"timeout", faulty(core.CodeTimeout), true},
-		{"invalid", faulty(core.CodeInvalid), false},
-		{"budget", faulty(core.CodeBudget), false},
-		{"not authorized", faulty(core.CodeNotAuthorized), false},
-		{"cancelled", answering(core.Cancelled{}), false},
-		{"done", answering(core.Done{}), false},
-		{"done after a long time", func(a *joined, b hub.Batch) {
+		{"internal", failWith(core.CodeInternal), true},
+		{"unreachable", failWith(core.CodeUnreachable), true},
+		{"timeout", failWith(core.CodeTimeout), true},
+		{"invalid", failWith(core.CodeInvalid), false},
+		{"budget", failWith(core.CodeBudget), false},
+		{"not authorized", failWith(core.CodeNotAuthorized), false},
+		{"cancelled", answerWith(core.Cancelled{}), false},
+		{"done", answerWith(core.Done{}), false},
+		{"done after a long time", func(a *testAgent, b hub.Batch) {
 			if assigned(b) {
 				time.Sleep(4 * time.Minute)
-				a.say(b.Task, core.Done{})
+				a.report(b.Task, core.Done{})
 			}
 		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, s := newStage(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 2, Window: time.Hour}}})
-				join(t, h, core.Card{ID: "a"}, tt.work)
+				h, s := newServer(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 2, Window: time.Hour}}})
+				joinAgent(t, h, core.Card{ID: "a"}, tt.work)
 				c := dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
-				c.patient(ask)
-				c.patient(ask)
-				if f := c.patient(ask); strings.HasPrefix(f.Error, "Circuit breaker open") != tt.open {
+				c.doUnlimited(askCommand)
+				c.doUnlimited(askCommand)
+				if f := c.doUnlimited(askCommand); strings.HasPrefix(f.Error, "Circuit breaker open") != tt.open {
 					t.Errorf("got error %q, want an open circuit %v", f.Error, tt.open)
 				}
 			})
@@ -100,15 +100,15 @@ func TestOnlyRealFailuresOpenACircuit(t *testing.T) {
 	}
 }
 
-func TestFailuresThatAreOldOpenNoCircuitAndNoneDoesWithoutALimit(t *testing.T) {
+func TestOldFailuresOpenNoCircuitAndNeitherDoAnyWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for failures, pause := range map[int]time.Duration{2: time.Minute, -1: 0} {
-			h, s := newStage(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: failures}}})
-			join(t, h, core.Card{ID: "a"}, faulty(core.CodeInternal))
+			h, s := newServer(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: failures}}})
+			joinAgent(t, h, core.Card{ID: "a"}, failWith(core.CodeInternal))
 			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "a")
 			for range 6 {
-				c.ok(ask)
+				c.ok(askCommand)
 				time.Sleep(pause)
 			}
 		}
@@ -116,13 +116,13 @@ func TestFailuresThatAreOldOpenNoCircuitAndNoneDoesWithoutALimit(t *testing.T) {
 }
 
 func TestOneAgentThatFailsDoesNotStopAnother(t *testing.T) {
-	h, s := newStage(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}})
-	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
-	join(t, h, core.Card{ID: "good"}, echo)
+	h, s := newServer(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}})
+	joinAgent(t, h, core.Card{ID: "bad"}, failWith(core.CodeInternal))
+	joinAgent(t, h, core.Card{ID: "good"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "bad")
 	c.open("t", "good")
-	c.ok(ask)
-	c.fails(ask, "Circuit breaker open: Circuit open for bad (recovery in 30s)")
-	c.ok(strings.Replace(ask, `"s"`, `"t"`, 1))
+	c.ok(askCommand)
+	c.fails(askCommand, "Circuit breaker open: Circuit open for bad (recovery in 30s)")
+	c.ok(strings.Replace(askCommand, `"s"`, `"t"`, 1))
 }

@@ -13,15 +13,15 @@ import (
 
 // What section 13 says that clients must do, as far as the client's end of a connection
 // does it for whoever uses it.
-func TestTheClientsEndKeepsToWhatClientsMust(t *testing.T) {
+func TestTheClientMeetsTheDutiesOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{})
-		join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
+		h, s := newServer(t, pi.Options{})
+		joinAgent(t, h, core.Card{ID: "mute"}, func(*testAgent, hub.Batch) {})
 		ann := pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
 		one, two := dial(t, s, ann), dial(t, s, ann)
 		seen := map[string]bool{}
 		create := map[string]any{"type": "create_session", "sessionId": "s", "agent": "mute", "idempotencyKey": "k"}
-		for i, c := range []*caller{one, two, one} { // 1 to 3: an id for each intent, over all connections
+		for i, c := range []*testClient{one, two, one} { // 1 to 3: an id for each intent, over all connections
 			f, err := c.Do(context.Background(), create)
 			if err != nil {
 				t.Fatal(err)
@@ -34,11 +34,11 @@ func TestTheClientsEndKeepsToWhatClientsMust(t *testing.T) {
 		if _, named := create["id"]; named {
 			t.Error("the command of the caller was given the id: it would be used twice")
 		}
-		if f := one.patient(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`); !f.TimedOut || f.Replayed { // 8
+		if f := one.doUnlimited(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`); !f.TimedOut || f.Replayed { // 8
 			t.Errorf("got %s, want a timeout", f.Raw)
 		}
 		time.Sleep(time.Hour)
-		if f := two.patient(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`); !f.TimedOut || !f.Replayed {
+		if f := two.doUnlimited(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`); !f.TimedOut || !f.Replayed {
 			t.Errorf("got %s, want the same timeout", f.Raw)
 		}
 		if f := two.do(`{"id":"p","type":"abort","sessionId":"s"}`); f.Success || f.Error == "" || f.Replayed { // 4

@@ -107,10 +107,10 @@ var ways = []struct {
 	{"steer", "", false}, {"prompt", "steer", false}, {"follow_up", "", true}, {"prompt", "followUp", true},
 }
 
-func TestWhatAUserSaysReachesTheAgentAndTheSessionWhole(t *testing.T) {
-	h, s := newStage(t, pi.Options{CompactAt: -1}) // long words would have the agent asked for a summary
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
+func TestAMessageReachesTheAgentAndTheSessionWhole(t *testing.T) {
+	h, s := newServer(t, pi.Options{CompactAt: -1}) // long words would have the agent asked for a summary
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
 	rapid.Check(t, func(rt *rapid.T) {
 		c := dial(t, s, pi.ConnOptions{})
 		defer c.Close()
@@ -150,17 +150,17 @@ func TestWhatAUserSaysReachesTheAgentAndTheSessionWhole(t *testing.T) {
 			case len(said.Images) > 0: // more than an injection holds
 				steering = append(steering, said)
 			default:
-				in := (<-w.heard).(core.Injected)
+				in := (<-w.requests).(core.Injected)
 				same("injection", said.Message, in.Content)
-				a.say(task, core.InjectionAnswered{ID: in.ID, Accepted: true})
+				a.report(task, core.InjectionAnswered{ID: in.ID, Accepted: true})
 				shown = append(shown, said)
 			}
 		}
-		a.say(task, core.Done{})
+		a.report(task, core.Done{})
 		for _, said := range append(steering, following...) {
 			task = <-w.tasks
 			same("request of a turn", said, asked(task))
-			a.say(task, core.Done{})
+			a.report(task, core.Done{})
 			shown = append(shown, said)
 		}
 		c.until(`"type":"response"`, `"id":"run"`, `"success":true`)

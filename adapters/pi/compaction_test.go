@@ -18,34 +18,34 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// summing answers what it is asked as echo does, and what asks for a summary with the
+// summarizer answers what it is asked as echo does, and what asks for a summary with the
 // bodies. It keeps the requests.
-type summing struct {
+type summarizer struct {
 	summary  []core.Body
 	usage    int64 // of an answer, or 0
 	requests chan core.Request
 }
 
-func newSumming(summary ...core.Body) *summing {
-	return &summing{summary: summary, requests: make(chan core.Request, 100)}
+func newSummarizer(summary ...core.Body) *summarizer {
+	return &summarizer{summary: summary, requests: make(chan core.Request, 100)}
 }
 
-var inShort = []core.Body{core.Text{Text: "in short"}, core.Done{}}
+var summaryBodies = []core.Body{core.Text{Text: "in short"}, core.Done{}}
 
-func (g *summing) work(a *joined, b hub.Batch) {
+func (g *summarizer) work(a *testAgent, b hub.Batch) {
 	if !assigned(b) {
 		return
 	}
 	r := b.Task.Request()
 	g.requests <- r
 	if asksForSummary(r) {
-		a.say(b.Task, g.summary...)
+		a.report(b.Task, g.summary...)
 		return
 	}
 	if g.usage > 0 {
-		a.say(b.Task, core.Usage{Input: g.usage})
+		a.report(b.Task, core.Usage{Input: g.usage})
 	}
-	a.say(b.Task, core.Text{Text: "you said " + r.Content}, core.Done{})
+	a.report(b.Task, core.Text{Text: "you said " + r.Content}, core.Done{})
 }
 
 const cancelledCompaction = "Compaction cancelled"
@@ -55,7 +55,7 @@ func asksForSummary(r core.Request) bool {
 }
 
 // next returns what was asked next: for a summary, or not.
-func (g *summing) next(t *testing.T, summary bool) core.Request {
+func (g *summarizer) next(t *testing.T, summary bool) core.Request {
 	t.Helper()
 	for range cap(g.requests) {
 		select {
@@ -63,7 +63,7 @@ func (g *summing) next(t *testing.T, summary bool) core.Request {
 			if asksForSummary(r) == summary {
 				return r
 			}
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 		}
 	}
 	t.Fatal("got nothing asked, want a request")
@@ -71,10 +71,10 @@ func (g *summing) next(t *testing.T, summary bool) core.Request {
 }
 
 // converse is a session in which these were said.
-func (g *summing) converse(t *testing.T, opts pi.Options, turns ...string) (*pi.Server, *caller) {
+func (g *summarizer) converse(t *testing.T, opts pi.Options, turns ...string) (*pi.Server, *testClient) {
 	t.Helper()
-	h, s := newStage(t, opts)
-	join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, g.work)
+	h, s := newServer(t, opts)
+	joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, g.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	for _, text := range turns {
@@ -83,9 +83,9 @@ func (g *summing) converse(t *testing.T, opts pi.Options, turns ...string) (*pi.
 	return s, c
 }
 
-const compactIt = `{"id":"c","type":"compact","sessionId":"s"}`
+const compactCommand = `{"id":"c","type":"compact","sessionId":"s"}`
 
-func rolesOf(t *testing.T, c *caller) []string {
+func rolesOf(t *testing.T, c *testClient) []string {
 	t.Helper()
 	var roles []string
 	for _, m := range messagesOf(t, c, "s") {
@@ -94,7 +94,7 @@ func rolesOf(t *testing.T, c *caller) []string {
 	return roles
 }
 
-func wordsOf(turns []core.Turn) []string {
+func textsOf(turns []core.Turn) []string {
 	var all []string
 	for _, t := range turns {
 		all = append(all, t.Text)
@@ -102,8 +102,8 @@ func wordsOf(turns []core.Turn) []string {
 	return all
 }
 
-func TestACompactionLetsASummaryStandForWhatWasSaidFirst(t *testing.T) {
-	g := newSumming(inShort...)
+func TestACompactionReplacesTheFirstMessagesByASummary(t *testing.T) {
+	g := newSummarizer(summaryBodies...)
 	g.usage = 100_000
 	_, c := g.converse(t, pi.Options{}, "one", "two", "three")
 	f := c.ok(`{"id":"c","type":"compact","sessionId":"s","customInstructions":"mind the gap"}`)
@@ -120,7 +120,7 @@ func TestACompactionLetsASummaryStandForWhatWasSaidFirst(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	prompted, asked := g.next(t, false), g.next(t, true)
-	if d := cmp.Diff([]string{"one", "you said one", "two", "you said two"}, wordsOf(asked.History)); d != "" {
+	if d := cmp.Diff([]string{"one", "you said one", "two", "you said two"}, textsOf(asked.History)); d != "" {
 		t.Errorf("what the agent was told for its summary (-want +got):\n%s", d)
 	}
 	if !strings.HasSuffix(asked.Content, "\n\nmind the gap") || asked.Thread == prompted.Thread {
@@ -134,16 +134,16 @@ func TestACompactionLetsASummaryStandForWhatWasSaidFirst(t *testing.T) {
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"four"}`)
 	want := []string{"What was said before, in short:\n\nin short", "three", "you said three"}
-	if d := cmp.Diff(want, wordsOf(g.next(t, false).History)); d != "" {
+	if d := cmp.Diff(want, textsOf(g.next(t, false).History)); d != "" {
 		t.Errorf("what the agent is told with the next prompt (-want +got):\n%s", d)
 	}
 }
 
-func TestWhatIsKeptIsAtMostHalfOfWhatAnAgentIsTold(t *testing.T) {
-	g := newSumming(inShort...)
+func TestACompactionKeepsAtMostHalfOfTheHistory(t *testing.T) {
+	g := newSummarizer(summaryBodies...)
 	long := strings.Repeat("so ", 3000) // 2,250 tokens, and its answer as many
 	_, c := g.converse(t, pi.Options{}, long, long, long)
-	c.ok(compactIt)
+	c.ok(compactCommand)
 	if d := cmp.Diff([]string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}, rolesOf(t, c)); d != "" {
 		t.Errorf("what stands (-want +got):\n%s", d)
 	}
@@ -155,7 +155,7 @@ func TestThereMustBeSomethingToCompact(t *testing.T) {
 		"Already compacted":                      {strings.Repeat("so ", 20_000), "two"},
 		"No model selected":                      nil,
 	} {
-		g := newSumming(inShort...)
+		g := newSummarizer(summaryBodies...)
 		_, c := g.converse(t, pi.Options{}, turns...)
 		switch want {
 		case "No model selected":
@@ -163,34 +163,34 @@ func TestThereMustBeSomethingToCompact(t *testing.T) {
 			c.fails(`{"type":"compact","sessionId":"t"}`, want)
 			continue
 		case "Already compacted":
-			c.ok(compactIt)
+			c.ok(compactCommand)
 			c.ok(`{"type":"set_session_name","sessionId":"s","name":"n"}`)
 		}
 		c.fails(`{"type":"compact","sessionId":"s"}`, want)
 	}
 }
 
-func TestNothingIsCompactedWhereAgentsAreToldNothing(t *testing.T) {
-	h, s := stageWith(t, hub.Options{Limits: hub.Limits{HistoryBytes: -1}}, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, echo)
+func TestNothingIsCompactedWhereAgentsGetNoHistory(t *testing.T) {
+	h, s := newServerOn(t, hub.Options{Limits: hub.Limits{HistoryBytes: -1}}, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	if f := c.do(compactIt); f.Success || !strings.Contains(f.Error, "limits.history_bytes") {
+	if f := c.do(compactCommand); f.Success || !strings.Contains(f.Error, "limits.history_bytes") {
 		t.Errorf("got %s, want a failure that names the setting", f.Raw)
 	}
 }
 
-func TestACompactionThatComesToNothingChangesNothing(t *testing.T) {
+func TestAFailedCompactionChangesNothing(t *testing.T) {
 	for want, summary := range map[string][]core.Body{
 		"no idea":                   {core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")}},
 		"the agent gave no summary": {core.Text{Text: " "}, core.Done{}},
 		"the summary has 32769 bytes, and agents are told at most 32768: half of limits.history_bytes": {core.Text{Text: strings.Repeat("x", 32769)}, core.Done{}},
 	} {
-		g := newSumming(summary...)
+		g := newSummarizer(summary...)
 		g.usage = 100_000
 		_, c := g.converse(t, pi.Options{}, "one", "two")
 		leaf, nodes := treeOf(c, "s")
-		c.fails(compactIt, want)
+		c.fails(compactCommand, want)
 		if after, now := treeOf(c, "s"); after != leaf || len(now) != len(nodes) {
 			t.Errorf("%s: got the leaf %s of %d entries, want %s of %d", want, after, len(now), leaf, len(nodes))
 		}
@@ -201,7 +201,7 @@ func TestACompactionThatComesToNothingChangesNothing(t *testing.T) {
 	}
 }
 
-func TestACompactionIsCancelledByWhoeverWantsThat(t *testing.T) {
+func TestEveryWayToCancelACompaction(t *testing.T) {
 	for what, command := range map[string]string{
 		"abort_compaction": `{"type":"abort_compaction","sessionId":"s"}`,
 		"abort":            `{"type":"abort","sessionId":"s"}`,
@@ -209,10 +209,10 @@ func TestACompactionIsCancelledByWhoeverWantsThat(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := newSumming() // says nothing
+				g := newSummarizer() // says nothing
 				g.usage = 100_000
 				_, c := g.converse(t, pi.Options{}, "one", "two")
-				c.send(compactIt)
+				c.send(compactCommand)
 				g.next(t, true)
 				c.ok(command)
 				c.until(`"response"`, `"id":"c"`, `"success":false`, `"error":"`+cancelledCompaction+`"`)
@@ -221,8 +221,8 @@ func TestACompactionIsCancelledByWhoeverWantsThat(t *testing.T) {
 	}
 }
 
-func TestThereIsNothingToAbortWithoutACompaction(t *testing.T) {
-	g := newSumming(inShort...)
+func TestAbortCompactionWithoutACompactionDoesNothing(t *testing.T) {
+	g := newSummarizer(summaryBodies...)
 	_, c := g.converse(t, pi.Options{}, "one")
 	if f := c.ok(`{"type":"abort_compaction","sessionId":"s"}`); f.SessionVersion == nil || *f.SessionVersion != 2 {
 		t.Errorf("got %s, want success and the next version", f.Raw)
@@ -231,10 +231,10 @@ func TestThereIsNothingToAbortWithoutACompaction(t *testing.T) {
 
 func TestACompactionThatTakesTooLongIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newSumming()
+		g := newSummarizer()
 		g.usage = 100_000
 		_, c := g.converse(t, pi.Options{Commands: command.Options{PromptTimeout: time.Minute}}, "one", "two")
-		f := c.patient(compactIt)
+		f := c.doUnlimited(compactCommand)
 		if want := "Command 'compact' timed out after 60000ms"; f.Error != want || !f.TimedOut {
 			t.Errorf("got %s, want %q and timedOut", f.Raw, want)
 		}
@@ -244,13 +244,13 @@ func TestACompactionThatTakesTooLongIsATimeout(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesTakesItsCompactionWithIt(t *testing.T) {
+func TestACompactionEndsWithItsClientIfTasksAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newSumming()
+		g := newSummarizer()
 		g.usage = 100_000
 		s, c := g.converse(t, pi.Options{DropTasks: true}, "one", "two")
 		other := dial(t, s, pi.ConnOptions{})
-		c.send(compactIt)
+		c.send(compactCommand)
 		g.next(t, true)
 		c.Close()
 		other.until("command_finished", `"commandId":"c"`, cancelledCompaction)
@@ -258,25 +258,25 @@ func TestAClientThatLeavesTakesItsCompactionWithIt(t *testing.T) {
 }
 
 func TestAnAgentWhoseCircuitIsOpenIsNotAskedForASummary(t *testing.T) {
-	g := newSumming(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
+	g := newSummarizer(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
 	g.usage = 100_000
 	_, c := g.converse(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
-	c.fails(compactIt, "no idea")
+	c.fails(compactCommand, "no idea")
 	c.fails(`{"type":"compact","sessionId":"s"}`, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 }
 
-func TestWhatDoesNotFitIntoTheQuestionIsSaid(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	g := newSumming(inShort...)
+func TestASummaryRequestSaysHowManyMessagesDoNotFit(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	g := newSummarizer(summaryBodies...)
 	card := core.Card{ID: "a", Metadata: map[string]json.RawMessage{"context_window": json.RawMessage("20000")}}
-	join(t, h, card, g.work)
+	joinAgent(t, h, card, g.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"set_auto_compaction","sessionId":"s","enabled":false}`)
 	for range 5 {
 		c.ok(`{"type":"prompt","sessionId":"s","message":"` + strings.Repeat("so ", 6_000) + `"}`)
 	}
-	c.ok(compactIt)
+	c.ok(compactCommand)
 	asked := g.next(t, true)
 	if !strings.Contains(asked.Content, "The first 5 messages do not fit here") || len(asked.History) != 3 {
 		t.Errorf("got %d turns and %q, want 3 and the word that 5 are left out", len(asked.History), asked.Content)
@@ -287,24 +287,24 @@ func TestWhatDoesNotFitIntoTheQuestionIsSaid(t *testing.T) {
 }
 
 func TestACompactionIsInTheFileOfItsSession(t *testing.T) {
-	g := newSumming(inShort...)
+	g := newSummarizer(summaryBodies...)
 	g.usage = 100_000
 	s, c := g.converse(t, pi.Options{SessionDir: t.TempDir()}, "one", "two")
-	c.ok(compactIt)
-	settled(s)
+	c.ok(compactCommand)
+	flush(s)
 	c.ok(`{"type":"load_session","sessionPath":"` + fileOf(c, "s") + `","sessionId":"t"}`)
 	for len(g.requests) > 0 {
 		<-g.requests
 	}
 	c.ok(`{"type":"prompt","sessionId":"t","message":"three"}`)
 	want := []string{"What was said before, in short:\n\nin short", "two", "you said two"}
-	if d := cmp.Diff(want, wordsOf(g.next(t, false).History)); d != "" {
+	if d := cmp.Diff(want, textsOf(g.next(t, false).History)); d != "" {
 		t.Errorf("what the agent is told of a loaded session (-want +got):\n%s", d)
 	}
 }
 
-func TestTheContextWindowIsWhatTheCardTells(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
+func TestTheContextWindowIsThatOfTheCard(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	for metadata, want := range map[string]int{
 		`{}`: 128_000, `{"context_window":1000000}`: 1_000_000, `{"contextWindow":2e5}`: 200_000,
@@ -314,7 +314,7 @@ func TestTheContextWindowIsWhatTheCardTells(t *testing.T) {
 		if err := json.Unmarshal([]byte(metadata), &card.Metadata); err != nil {
 			t.Fatal(err)
 		}
-		join(t, h, card, echo)
+		joinAgent(t, h, card, echoAgent)
 		c.ok(`{"type":"create_session","sessionId":"` + string(card.ID) + `","agent":"` + string(card.ID) + `"}`)
 		if f := c.ok(`{"type":"get_context_usage","sessionId":"` + string(card.ID) + `"}`); !has(f, fmt.Sprintf(`"contextWindow":%d,`, want)) {
 			t.Errorf("%s: got %s, want %d", metadata, f.Data, want)

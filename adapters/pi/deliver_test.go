@@ -19,9 +19,9 @@ import (
 )
 
 // events returns the frames of a session, as they came.
-func (c *caller) events(session string) []string {
+func (c *testClient) events(session string) []string {
 	var out []string
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		if f.SessionID == session {
 			out = append(out, string(f.Raw))
 		}
@@ -30,20 +30,20 @@ func (c *caller) events(session string) []string {
 }
 
 func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	early, late, never := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	early.open("s", "a")
 	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	first := <-w.tasks
 	early.ok(`{"type":"follow_up","sessionId":"s","message":"two"}`)
-	a.say(first, core.Done{})
+	a.report(first, core.Done{})
 	second := <-w.tasks
 	late.ok(`{"type":"switch_session","sessionId":"s"}`)
 	late.ok(`{"type":"switch_session","sessionId":"s"}`) // once is enough
-	a.say(second, core.Thinking{Text: "hm"}, core.Done{})
-	for _, c := range []*caller{early, late} {
+	a.report(second, core.Thinking{Text: "hm"}, core.Done{})
+	for _, c := range []*testClient{early, late} {
 		c.until(`"type":"command_finished"`, `"commandId":"p"`)
 	}
 	want := early.transcript("s")
@@ -54,12 +54,12 @@ func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
 	if got.Snapshots != want.Snapshots || got.Snapshots != "begunbegun" {
 		t.Errorf("text: got %q late and %q early, want begun twice", got.Snapshots, want.Snapshots)
 	}
-	for _, c := range []*caller{early, late} {
-		order := types(t, c.seen())
+	for _, c := range []*testClient{early, late} {
+		order := types(t, c.received())
 		if last := order[len(order)-1]; last != "response" && last != "command_finished" {
 			t.Errorf("the last frame: got %s, want the outcome of the prompt behind its events", last)
 		}
-		for i, f := range c.seen() {
+		for i, f := range c.received() {
 			if has(f, `"type":"command_finished"`, `"commandId":"p"`) && order[i-1] != "event/agent_end" {
 				t.Errorf("before command_finished of the prompt: got %s, want agent_end", order[i-1])
 			}
@@ -71,8 +71,8 @@ func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
 }
 
 func TestAConnectionMayHaveDeltasWithoutSnapshots(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, answering(core.Text{Text: "one "}, core.Text{Text: "two"}, core.Done{}))
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, answerWith(core.Text{Text: "one "}, core.Text{Text: "two"}, core.Done{}))
 	c := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
 	c.open("s", "a")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
@@ -88,9 +88,9 @@ func TestAConnectionMayHaveDeltasWithoutSnapshots(t *testing.T) {
 }
 
 func TestARunOutlivesTheClientThatBeganIt(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann"}})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
@@ -99,13 +99,13 @@ func TestARunOutlivesTheClientThatBeganIt(t *testing.T) {
 	c.Close()
 	c.served <- <-c.served
 	again := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob"}})
-	a.say(first, core.Done{})
+	a.report(first, core.Done{})
 	second := <-w.tasks
 	if got := second.From(); got.ID != "ann" || got.Operator {
 		t.Errorf("the turn behind it is asked by %+v, want ann", got)
 	}
 	again.ok(`{"type":"switch_session","sessionId":"s"}`)
-	a.say(second, core.Done{})
+	a.report(second, core.Done{})
 	again.until("command_finished", `"commandId":"p"`, `"success":true`)
 	if got := roles(t, again, "s"); got != "user:one assistant:begun user:two assistant:begun" {
 		t.Errorf("messages: got %s", got)
@@ -115,10 +115,10 @@ func TestARunOutlivesTheClientThatBeganIt(t *testing.T) {
 	}
 }
 
-func TestTheEndOfInputLetsWhatRunsBeAnswered(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestRunningCommandsAreAnsweredAfterTheEndOfInput(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	hubs, clients := coretest.Pipe[[]byte, []byte](64)
 	half := &halfOpen{Conn: hubs, eof: make(chan struct{})}
 	c := dialOver(t, s, pi.ConnOptions{Transport: pi.Stdio}, half, clients)
@@ -126,7 +126,7 @@ func TestTheEndOfInputLetsWhatRunsBeAnswered(t *testing.T) {
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	task := <-w.tasks
 	close(half.eof)
-	a.say(task, core.Text{Text: " and done"}, core.Done{})
+	a.report(task, core.Text{Text: " and done"}, core.Done{})
 	c.until(`"response"`, `"id":"p"`, `"success":true`)
 	if got := <-c.served; got.Cause != link.Normal {
 		t.Errorf("got %+v, want a normal end", got)
@@ -166,11 +166,11 @@ func (c *halfOpen) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
+func TestADrainingHubTellsRefusesAndClosesItsClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{})
-		w := holding()
-		a := join(t, h, core.Card{ID: "a"}, w.work)
+		h, s := newServer(t, pi.Options{})
+		w := newHeldAgent()
+		a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
@@ -193,7 +193,7 @@ func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
 		} else {
 			late.served <- got
 		}
-		a.say(task, core.Text{Text: " ended"}, core.Done{})
+		a.report(task, core.Text{Text: " ended"}, core.Done{})
 		if err := <-closed; err != nil {
 			t.Error(err)
 		}
@@ -210,11 +210,11 @@ func TestADrainingHubIsToldRefusedAndClosed(t *testing.T) {
 	})
 }
 
-func TestARunThatTheDrainCutsShortIsAnswered(t *testing.T) {
+func TestARunThatTheDrainCutsOffIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{})
-		w := holding()
-		join(t, h, core.Card{ID: "a"}, w.work)
+		h, s := newServer(t, pi.Options{})
+		w := newHeldAgent()
+		joinAgent(t, h, core.Card{ID: "a"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
@@ -232,8 +232,8 @@ func TestARunThatTheDrainCutsShortIsAnswered(t *testing.T) {
 	})
 }
 
-func TestWhoComesAfterTheHubHasStoppedIsToldAndClosed(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
+func TestAConnectionToAStoppedHubIsToldAndClosed(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
 	if err := h.Close(t.Context(), "over"); err != nil {
 		t.Fatal(err)
 	}
@@ -249,9 +249,9 @@ func TestWhoComesAfterTheHubHasStoppedIsToldAndClosed(t *testing.T) {
 }
 
 func TestDeletingASessionEndsItsRunAndItsEvents(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
@@ -259,8 +259,8 @@ func TestDeletingASessionEndsItsRunAndItsEvents(t *testing.T) {
 	c.until("text_delta")
 	c.ok(`{"id":"d","type":"delete_session","sessionId":"s"}`)
 	c.until(`{"type":"session_deleted","data":{"sessionId":"s"}}`)
-	<-w.heard
-	a.say(task, core.Cancelled{})
+	<-w.requests
+	a.report(task, core.Cancelled{})
 	if f := c.until(`"response"`, `"id":"p"`); !f.Success || f.SessionVersion != nil {
 		t.Errorf("the prompt of a deleted session: got %s, want success without a version", f.Raw)
 	}
@@ -275,15 +275,15 @@ func TestDeletingASessionEndsItsRunAndItsEvents(t *testing.T) {
 }
 
 // The whole path: agent, hub, server, link, client.
-func TestABurstOfChunksArrivesWholeAndWithinItsMeasure(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
+func TestABurstOfChunksArrivesWholeAndWithinItsBound(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
 	chunks := chunked(5000, 64)
-	join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+	joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) {
 		if assigned(b) {
 			for _, c := range chunks {
-				a.say(b.Task, core.Text{Text: c})
+				a.report(b.Task, core.Text{Text: c})
 			}
-			a.say(b.Task, core.Done{})
+			a.report(b.Task, core.Done{})
 		}
 	})
 	text := strings.Join(chunks, "")
@@ -291,14 +291,14 @@ func TestABurstOfChunksArrivesWholeAndWithinItsMeasure(t *testing.T) {
 		c := dial(t, s, pi.ConnOptions{Snapshots: how})
 		session := []string{"", "all", "none"}[how]
 		c.open(session, "a")
-		before := len(c.seen())
+		before := len(c.received())
 		c.ok(`{"type":"prompt","sessionId":"` + session + `","message":"x"}`)
 		bytes := 0
-		for _, f := range c.seen()[before:] {
+		for _, f := range c.received()[before:] {
 			bytes += len(f.Raw)
 		}
 		multiple := float64(bytes) / float64(len(text))
-		t.Logf("%s: %d frames, %d bytes, %.2f times the text", session, len(c.seen())-before, bytes, multiple)
+		t.Logf("%s: %d frames, %d bytes, %.2f times the text", session, len(c.received())-before, bytes, multiple)
 		if multiple > 8 {
 			t.Errorf("%s: got %.2f times the text, want at most 8", session, multiple)
 		}

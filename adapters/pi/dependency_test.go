@@ -15,7 +15,7 @@ func waitsInTurn(id string) string {
 	return "Dependency '" + id + "' waits for this command and cannot be awaited from it"
 }
 
-func TestACommandFailsAtOnceThatDependsOnOneWhichWaitsForItself(t *testing.T) {
+func TestACommandThatWaitsForItselfFailsAtOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		commands []string
@@ -42,9 +42,9 @@ func TestACommandFailsAtOnceThatDependsOnOneWhichWaitsForItself(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, s := newStage(t, pi.Options{})
-				w := holding()
-				a := join(t, h, core.Card{ID: "a"}, w.work)
+				h, s := newServer(t, pi.Options{})
+				w := newHeldAgent()
+				a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 				c := dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
 				c.ok(`{"type":"create_session","sessionId":"t"}`)
@@ -55,7 +55,7 @@ func TestACommandFailsAtOnceThatDependsOnOneWhichWaitsForItself(t *testing.T) {
 				}
 				synctest.Wait()
 				began := time.Now()
-				a.say(task, core.Done{})
+				a.report(task, core.Done{})
 				if f := c.until(`{"id":"` + tt.failed + `","type":"response"`); f.Success || f.Error != waitsInTurn(tt.on) {
 					t.Errorf("got %s, want it to fail because %s waits for it", f.Raw, tt.on)
 				}
@@ -70,10 +70,10 @@ func TestACommandFailsAtOnceThatDependsOnOneWhichWaitsForItself(t *testing.T) {
 	}
 }
 
-func TestWhatAClientHasAskedInTurnIsDoneThoughItLeaves(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestCommandsThatWaitAreExecutedAfterTheirClientLeft(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	host, c := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"id":"t","type":"create_session","sessionId":"t"}`)
@@ -81,16 +81,16 @@ func TestWhatAClientHasAskedInTurnIsDoneThoughItLeaves(t *testing.T) {
 	task := <-w.tasks
 	c.send(`{"id":"n","type":"set_session_name","sessionId":"t","name":"n","dependsOn":["p","t"]}`)
 	c.until("command_started", `"n"`)
-	c.leaves()
-	a.say(task, core.Done{})
+	c.disconnect()
+	a.report(task, core.Done{})
 	host.until("command_finished", `"commandId":"n"`, `"success":true`)
 }
 
-func TestWhatWaitedInVainIsForgottenByWhatItWaitedFor(t *testing.T) {
+func TestADependentThatTimedOutIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{Commands: command.Options{CommandTimeout: 20 * time.Second}})
-		w := holding()
-		a := join(t, h, core.Card{ID: "a"}, w.work)
+		h, s := newServer(t, pi.Options{Commands: command.Options{CommandTimeout: 20 * time.Second}})
+		w := newHeldAgent()
+		a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.ok(`{"type":"create_session","sessionId":"t"}`)
@@ -100,14 +100,14 @@ func TestWhatWaitedInVainIsForgottenByWhatItWaitedFor(t *testing.T) {
 			{`{"type":"get_state","sessionId":"s","dependsOn":["p"]}`, command.TimedOut("get_state", 20*time.Second)},
 			{`{"type":"set_session_name","sessionId":"t","name":"n","dependsOn":["p"]}`, command.TimedOut("dependsOn:p", 30*time.Second)},
 		} {
-			if f := c.patient(tt.command); f.Error != tt.want {
+			if f := c.doUnlimited(tt.command); f.Error != tt.want {
 				t.Errorf("%s: got %q, want %q", tt.command, f.Error, tt.want)
 			}
 		}
 		if n := countsOf(s).Dependents; n != 0 {
 			t.Errorf("got %d that wait for another, want none", n)
 		}
-		a.say(task, core.Done{})
+		a.report(task, core.Done{})
 		c.until(`{"id":"p","type":"response"`)
 	})
 }

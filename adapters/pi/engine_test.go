@@ -19,16 +19,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// toiling has commands of a type do what their field plan says: take so many
+// simulateWork has commands of a type do what their field plan says: take so many
 // microseconds, and fail or not.
-func toiling(s *pi.Server, kinds ...string) {
+func simulateWork(s *pi.Server, kinds ...string) {
 	engine := s.Parts().Engine
 	for _, kind := range kinds {
-		s.Handle(kind, func(x *command.Execution) command.Outcome { return toil(engine, x) })
+		s.Handle(kind, func(x *command.Execution) command.Outcome { return simulate(engine, x) })
 	}
 }
 
-func toil(engine *command.Engine, x *command.Execution) command.Outcome {
+func simulate(engine *command.Engine, x *command.Execution) command.Outcome {
 	plan, _ := x.Text("plan")
 	var takes int
 	var fails bool
@@ -48,9 +48,9 @@ func toil(engine *command.Engine, x *command.Execution) command.Outcome {
 	return command.Outcome{Pending: true}
 }
 
-// kindsOfWork are commands of every class: one that takes long, one without a limit,
+// workKinds are commands of every class: one that takes long, one without a limit,
 // two that overtake, and those that make sessions, end them, and look at them.
-var kindsOfWork = []intent{
+var workKinds = []intent{
 	{kind: "bash", mutates: true, limit: 10_000_000},
 	{kind: "export_html", mutates: true},
 	{kind: "get_tree", control: true, limit: 4_000_000},
@@ -89,7 +89,7 @@ func someIntents(t *rapid.T) (all []intent) {
 		dependsOn := func(ids ...string) []string { return rapid.SliceOfN(rapid.SampledFrom(ids), 0, 2).Draw(t, "on") }
 		if burst--; burst > 0 {
 			at += 1000
-			i := rapid.SampledFrom(kindsOfWork[:3]).Draw(t, "kind of the burst")
+			i := rapid.SampledFrom(workKinds[:3]).Draw(t, "kind of the burst")
 			i.at, i.client, i.session, i.id, i.ifVersion = at+n, first.client, first.session, own(n), -1
 			i.depends = dependsOn(own(n+1), own(n-1), own(n+2), own(n-2))
 			all = append(all, i)
@@ -108,7 +108,7 @@ func someIntents(t *rapid.T) (all []intent) {
 			all = append(all, i)
 			continue
 		}
-		i := rapid.SampledFrom(kindsOfWork).Draw(t, "kind")
+		i := rapid.SampledFrom(workKinds).Draw(t, "kind")
 		i.at, i.client = at+n, client
 		i.session = rapid.SampledFrom([]string{"s", "t", "s", "t", "s", "nowhere"}).Draw(t, "session")
 		i.id = rapid.SampledFrom([]string{own(n), own(n), own(n), own(n), "a", "b", ""}).Draw(t, "id")
@@ -132,8 +132,8 @@ func someIntents(t *rapid.T) (all []intent) {
 	return all
 }
 
-// heardIn is what a frame says, in the words of the model.
-func heardIn(t *rapid.T, f client.Frame) string {
+// describe is what a frame says, in the words of the model.
+func describe(t *rapid.T, f client.Frame) string {
 	var d struct {
 		CommandID, CommandType, Error string
 		Success, Replayed             bool
@@ -200,11 +200,11 @@ var outcomes = []string{
 }
 
 func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came map[string]int) {
-	_, s := newStage(t, pi.Options{
+	_, s := newServer(t, pi.Options{
 		Commands:   command.Options{PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most},
 		GatherTime: -1,
 	})
-	toiling(s, "bash", "export_html", "get_tree", "list_session_files")
+	simulateWork(s, "bash", "export_html", "get_tree", "list_session_files")
 	for _, i := range all {
 		m.events = append(m.events, modelEvent{i.at, func() { m.submit(i) }})
 	}
@@ -221,14 +221,14 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 	for _, session := range []string{"s", "t"} {
 		host.ok(`{"type":"create_session","sessionId":"` + session + `"}`)
 	}
-	heard := len(host.seen())
-	clients := [2][]*caller{{dial(t, s, as)}, {dial(t, s, as)}} // by their connections
+	heard := len(host.received())
+	clients := [2][]*testClient{{dial(t, s, as)}, {dial(t, s, as)}} // by their connections
 	began := time.Now()
 	for _, i := range all {
 		time.Sleep(time.Until(began.Add(time.Duration(i.at) * time.Microsecond)))
 		of := &clients[i.client]
 		if now := (*of)[len(*of)-1]; i.leaves {
-			now.leaves()
+			now.disconnect()
 			*of = append(*of, dial(t, s, as))
 		} else {
 			now.send(i.frame())
@@ -239,12 +239,12 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 	synctest.Wait()
 
 	told, lanes, phases := map[int][]string{}, map[string]string{}, map[string][3]int{}
-	for i, f := range host.seen()[heard:] {
+	for i, f := range host.received()[heard:] {
 		if !strings.HasPrefix(f.Type, "command_") {
 			continue
 		}
 		at := int(host.times[heard+i].Sub(began).Microseconds())
-		told[at] = append(told[at], heardIn(rt, f))
+		told[at] = append(told[at], describe(rt, f))
 		checkOrder(rt, lanes, phases, f)
 	}
 	for _, list := range []map[int][]string{told, m.told} {
@@ -258,10 +258,10 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 	for client, conns := range clients {
 		for conn, c := range conns {
 			var got []string
-			frames := c.seen()
+			frames := c.received()
 			for i, f := range frames {
 				if f.Type == "response" {
-					got = append(got, heardIn(rt, f))
+					got = append(got, describe(rt, f))
 					if frames[i-1].Type != "command_finished" && !strings.HasPrefix(f.Error, "Conflicting") {
 						rt.Errorf("%s: got it behind %s, want its command_finished there", f.Raw, frames[i-1].Raw)
 					}

@@ -15,11 +15,11 @@ import (
 // noPlace is why no page is written outside of the directories that are allowed.
 const noPlace = "outputPath must be under an allowed directory for this server (its working directory or that of its sessions)"
 
-func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
+func TestAPageHasTheWholeConversationAndRunsNoneOfIt(t *testing.T) {
 	dir, cwd := t.TempDir(), conversation.Resolve(t.TempDir())
-	h, s := newStage(t, pi.Options{SessionDir: dir, ExportDirs: []string{cwd}})
+	h, s := newServer(t, pi.Options{SessionDir: dir, ExportDirs: []string{cwd}})
 	const evil = `</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>"'&`
-	join(t, h, core.Card{ID: "x"}, answering(
+	joinAgent(t, h, core.Card{ID: "x"}, answerWith(
 		core.Thinking{Text: "thinking " + evil}, core.Text{Text: "calling"}, core.ToolCall{ID: "1", Name: "read " + evil, Input: `{"path":"<script>"}`},
 		core.ToolResult{ID: "1", Output: "result broken " + evil, IsError: true}, core.Text{Text: "done " + evil},
 		core.File{Name: "dot.png", MediaType: "image/png", Data: []byte("png")},
@@ -58,11 +58,11 @@ func TestAPageHasTheWholeConversationAndNothingOfItsCode(t *testing.T) {
 	c.ok(`{"type":"export_html","sessionId":"s"}`) // a page of ours is replaced
 }
 
-func TestAPageGoesNowhereElse(t *testing.T) {
+func TestAPageIsWrittenToAllowedDirectoriesOnly(t *testing.T) {
 	dir, cwd, other := conversation.Resolve(t.TempDir()), conversation.Resolve(t.TempDir()), conversation.Resolve(t.TempDir())
-	h, s := newStage(t, pi.Options{SessionDir: dir, ExportDirs: []string{cwd}})
-	join(t, h, core.Card{ID: "x"}, echo)
-	as := func(who core.Principal) *caller {
+	h, s := newServer(t, pi.Options{SessionDir: dir, ExportDirs: []string{cwd}})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
+	as := func(who core.Principal) *testClient {
 		c := dial(t, s, pi.ConnOptions{Principal: who})
 		c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + other + `"}`)
 		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)

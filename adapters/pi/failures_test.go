@@ -16,9 +16,9 @@ import (
 // middle of what it missed, and the run goes on meanwhile.
 func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 	const chunks = 3000 // before it comes, and as many again while it is stuck
-	h, s := newStage(t, pi.Options{Link: link.Options{QueueBytes: 512}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServer(t, pi.Options{Link: link.Options{QueueBytes: 512}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	early := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
 	early.open("s", "a")
 	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"go"}`)
@@ -29,18 +29,18 @@ func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 		for i := range chunks {
 			text := fmt.Sprintf("%d ", from+i)
 			want.WriteString(text)
-			a.say(task, core.Text{Text: text})
+			a.report(task, core.Text{Text: text})
 		}
 	}
 	speak(0)
 
 	hubs, clients := coretest.Pipe[[]byte, []byte](1)
-	wall := &stuck{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
+	wall := &blockedTransport{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
 	late := dialOver(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone}, wall, clients)
 	late.ok(`{"type":"switch_session","sessionId":"s"}`)
 	late.until("message_start") // the replay has begun
 	speak(chunks)
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	early.until(`"command_finished"`, `"commandId":"p"`)
 	if n := late.count("message_update"); n != 0 {
 		t.Errorf("the late client got %d updates while it was stuck, want none", n)
@@ -53,7 +53,7 @@ func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 
 	wall.release()
 	late.until("agent_end")
-	for name, c := range map[string]*caller{"early": early, "late": late} {
+	for name, c := range map[string]*testClient{"early": early, "late": late} {
 		tr := c.transcript("s")
 		if got := tr.Deltas.String(); got != want.String() {
 			t.Errorf("the %s client got %d bytes of text, want %d in order", name, len(got), want.Len())

@@ -17,7 +17,7 @@ import (
 )
 
 // fileOf is the session's file as get_state has it.
-func fileOf(c *caller, session string) string {
+func fileOf(c *testClient, session string) string {
 	c.t.Helper()
 	var info struct{ SessionFile string }
 	if err := json.Unmarshal(c.ok(`{"type":"get_state","sessionId":"`+session+`"}`).Data, &info); err != nil {
@@ -26,8 +26,8 @@ func fileOf(c *caller, session string) string {
 	return info.SessionFile
 }
 
-// settled waits until everything is on the disk.
-func settled(s *pi.Server) {
+// flush waits until everything is on the disk.
+func flush(s *pi.Server) {
 	done := make(chan struct{})
 	parts := s.Parts()
 	for {
@@ -66,8 +66,8 @@ func kindsIn(f sessionfile.File) string {
 
 func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
-	h, s := newStage(t, pi.Options{SessionDir: dir})
-	join(t, h, core.Card{ID: "x"}, answering(core.ToolCall{ID: "1", Name: "read", Input: `{"a":1}`}, core.ToolResult{ID: "1", Output: "got"}, core.Text{Text: "done"}, core.Done{}))
+	h, s := newServer(t, pi.Options{SessionDir: dir})
+	joinAgent(t, h, core.Card{ID: "x"}, answerWith(core.ToolCall{ID: "1", Name: "read", Input: `{"a":1}`}, core.ToolResult{ID: "1", Output: "got"}, core.Text{Text: "done"}, core.Done{}))
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s","agent":"x","cwd":"` + cwd + `"}`)
 	path := fileOf(c, "s")
@@ -80,12 +80,12 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"sessionName":"before"`) {
 		t.Errorf("got %s, want the name without blanks", f.Data)
 	}
-	settled(s)
+	flush(s)
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("before the first answer: got %v, want no file", err)
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
-	settled(s)
+	flush(s)
 	f := readFile(t, path)
 	if got, want := kindsIn(f), "model_change session_info session_info user assistant toolResult assistant"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -99,7 +99,7 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"again"}`)
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)
-	settled(s)
+	flush(s)
 	if got := len(readFile(t, path).Entries); got != 11 {
 		t.Errorf("got %d entries after two prompts, want 11", got)
 	}
@@ -108,17 +108,17 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	}
 }
 
-func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
+func TestLinesThatTheDiskRefusesAreWrittenLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there")
 	if err := os.WriteFile(filepath.Dir(dir), nil, 0o600); err != nil { // a file where a directory should be
 		t.Fatal(err)
 	}
-	h, s := newStage(t, pi.Options{SessionDir: dir})
-	join(t, h, core.Card{ID: "x"}, echo)
+	h, s := newServer(t, pi.Options{SessionDir: dir})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-	settled(s)
+	flush(s)
 	if got := h.Counters()["pi.session_file.failed"]; got == 0 {
 		t.Error("got no failure counted, want one")
 	}
@@ -129,26 +129,26 @@ func TestWhatTheDiskDoesNotTakeIsWrittenLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
-	settled(s)
+	flush(s)
 	if got, want := kindsIn(readFile(t, fileOf(c, "s"))), "model_change user assistant user assistant"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestASessionThatIsLoadedTwiceIsWrittenByOne(t *testing.T) {
+func TestAFileLoadedTwiceIsWrittenOnce(t *testing.T) {
 	dir := t.TempDir()
-	h, s := newStage(t, pi.Options{SessionDir: dir})
-	join(t, h, core.Card{ID: "x"}, echo)
+	h, s := newServer(t, pi.Options{SessionDir: dir})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-	settled(s)
+	flush(s)
 	path := fileOf(c, "s")
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
 	for _, id := range []string{"s", "t", "s", "t"} {
 		c.ok(`{"type":"prompt","sessionId":"` + id + `","message":"from ` + id + `"}`)
 	}
-	settled(s)
+	flush(s)
 	f := readFile(t, path)
 	if got := len(f.Entries); got != 11 {
 		t.Errorf("got %d entries, want those of both: 11", got)
@@ -162,27 +162,27 @@ func TestASessionThatIsLoadedTwiceIsWrittenByOne(t *testing.T) {
 	}
 }
 
-func TestALoadedConversationIsToldToItsAgent(t *testing.T) {
+func TestAnAgentGetsALoadedConversation(t *testing.T) {
 	for name, features := range map[string]core.Features{"one that forgets": 0, "one that remembers": core.FeatureSessions} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			h, s := newStage(t, pi.Options{SessionDir: dir})
+			h, s := newServer(t, pi.Options{SessionDir: dir})
 			told := make(chan string, 8)
-			join(t, h, core.Card{ID: "x", Features: features}, func(a *joined, b hub.Batch) {
+			joinAgent(t, h, core.Card{ID: "x", Features: features}, func(a *testAgent, b hub.Batch) {
 				if assigned(b) {
 					var texts []string
 					for _, turn := range b.Task.Request().History {
 						texts = append(texts, turn.Role.String()+": "+turn.Text)
 					}
 					told <- strings.Join(texts, "; ")
-					a.say(b.Task, core.Text{Text: "heard"}, core.Done{})
+					a.report(b.Task, core.Text{Text: "heard"}, core.Done{})
 				}
 			})
 			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "x")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
 			<-told
-			settled(s)
+			flush(s)
 			path := fileOf(c, "s")
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
 			f := c.ok(`{"type":"load_session","sessionPath":"` + path + `"}`)
@@ -200,19 +200,19 @@ func TestALoadedConversationIsToldToItsAgent(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredIsItsOwnersAlone(t *testing.T) {
+func TestFilesAreReadableByTheirOwnerOnly(t *testing.T) {
 	dir := t.TempDir()
-	h, s := newStage(t, pi.Options{SessionDir: dir, SessionRoots: []string{dir}})
-	join(t, h, core.Card{ID: "x"}, echo)
-	as := func(id string) *caller {
+	h, s := newServer(t, pi.Options{SessionDir: dir, SessionRoots: []string{dir}})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
+	as := func(id string) *testClient {
 		return dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: id, Authenticated: id != ""}})
 	}
 	ann, bob, anybody := as("ann"), as("bob"), as("")
 	ann.open("s", "x")
 	ann.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-	settled(s)
+	flush(s)
 	path := fileOf(ann, "s")
-	for _, other := range []*caller{bob, anybody} {
+	for _, other := range []*testClient{bob, anybody} {
 		other.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, conversation.NotAllowed)
 		if f := other.ok(`{"type":"list_stored_sessions"}`); string(f.Data) != `{"sessions":[]}` {
 			t.Errorf("got %s listed for somebody else, want nothing", f.Data)
@@ -224,9 +224,9 @@ func TestWhatIsStoredIsItsOwnersAlone(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTooLargeIsNotLoaded(t *testing.T) {
+func TestATooLargeFileIsNotLoaded(t *testing.T) {
 	dir := t.TempDir()
-	_, s := newStage(t, pi.Options{SessionDir: dir, MaxFileBytes: 100})
+	_, s := newServer(t, pi.Options{SessionDir: dir, MaxFileBytes: 100})
 	c := dial(t, s, pi.ConnOptions{})
 	path := filepath.Join(conversation.Resolve(dir), "x.jsonl")
 	if err := os.WriteFile(path, []byte(`{"type":"session","version":3,"cwd":"/"}`+strings.Repeat("\n", 100)), 0o600); err != nil {
@@ -238,9 +238,9 @@ func TestAFileThatIsTooLargeIsNotLoaded(t *testing.T) {
 	}
 }
 
-func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
-	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
-	join(t, h, core.Card{ID: "x"}, echo)
+func TestDeletedSessionsLeaveNothingInMemory(t *testing.T) {
+	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	for range 100 {
 		c.open("s", "x")
@@ -249,7 +249,7 @@ func TestSessionsThatAreDeletedLeaveNothingInMemory(t *testing.T) {
 		c.ok(`{"type":"fork","sessionId":"s","entryId":"` + nodes[1].EntryID + `"}`)
 		c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	}
-	settled(s)
+	flush(s)
 	for what, n := range s.Left() {
 		if n != 0 {
 			t.Errorf("got %d %s, want none", n, what)

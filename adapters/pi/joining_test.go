@@ -10,14 +10,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestASessionThatJoinsAThreadBeginsWithWhatWasSaidThere(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}, SessionDir: t.TempDir()})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
-	who := anybody(t, h, "rest")
+func TestASessionThatJoinsAThreadBeginsWithItsTurns(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}, SessionDir: t.TempDir()})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
+	who := newAsker(t, h, "rest")
 	one := who.ask("../kitchen", "a", "one")
 	<-w.tasks
-	a.say(one, core.Text{Text: " 1"}, core.Done{})
+	a.report(one, core.Text{Text: " 1"}, core.Done{})
 	two := who.ask("../kitchen", "a", "two")
 	<-w.tasks
 	c := dial(t, s, pi.ConnOptions{})
@@ -31,17 +31,17 @@ func TestASessionThatJoinsAThreadBeginsWithWhatWasSaidThere(t *testing.T) {
 	c.ok(`{"type":"switch_session","sessionId":"s"}`)
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"three"}`)
 	c.until("command_accepted", `"p"`)
-	a.say(two, core.Text{Text: " 2"}, core.Done{})
+	a.report(two, core.Text{Text: " 2"}, core.Done{})
 	three := <-w.tasks
 	if got := three.Request(); got.Thread != "../kitchen" || got.To != core.ToAgent("a") || len(got.History) != 4 {
 		t.Errorf("the prompt: got thread %s, to %s, history %v, want the whole thread", got.Thread, got.To, got.History)
 	}
-	a.say(three, core.Text{Text: " 3"}, core.Done{})
+	a.report(three, core.Text{Text: " 3"}, core.Done{})
 	c.until(`"response"`, `"p"`)
 	if got := roles(t, c, "s"); got != "user:one assistant:begun 1 user:two assistant:begun 2 user:three assistant:begun 3" {
 		t.Errorf("messages: got %s", got)
 	}
-	settled(s)
+	flush(s)
 	path := textOf(c, `{"type":"get_state","sessionId":"s"}`, "sessionFile")
 	if strings.Contains(path, "kitchen") {
 		t.Errorf("file: got %s, want the name of the thread kept out of it", path)
@@ -52,11 +52,11 @@ func TestASessionThatJoinsAThreadBeginsWithWhatWasSaidThere(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotReadAThreadCannotJoinIt(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, answering(core.Done{Text: "x"}))
-	anybody(t, h, "bob").ask("bobs", "a", "mine")
-	anybody(t, h, "ann").ask("anns", "a", "mine")
+func TestAThreadIsJoinedOnlyByThoseWhoMayReadIt(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, answerWith(core.Done{Text: "x"}))
+	newAsker(t, h, "bob").ask("bobs", "a", "mine")
+	newAsker(t, h, "ann").ask("anns", "a", "mine")
 	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	boss := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
 	create := func(id, thread string) string {
@@ -76,29 +76,29 @@ func TestWhoMayNotReadAThreadCannotJoinIt(t *testing.T) {
 	// is not shown it.
 	ann.ok(create("n", "news"))
 	ann.ok(`{"type":"switch_session","sessionId":"n"}`)
-	anybody(t, h, "bob").ask("news", "a", "for bob alone")
-	anybody(t, h, "ann").ask("news", "a", "for ann")
+	newAsker(t, h, "bob").ask("news", "a", "for bob alone")
+	newAsker(t, h, "ann").ask("news", "a", "for ann")
 	ann.until(`"agent_end"`, `"text":"for ann"`)
 	if ann.count("for bob alone") > 0 {
 		t.Error("ann was shown what bob has asked")
 	}
 }
 
-func TestAnOperatorSeesTheRunsOfASessionWhoseThreadHeJoined(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestAnOperatorThatJoinsAThreadSeesItsRuns(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	boss := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
 	ann.open("s", "a")
 	boss.ok(`{"type":"create_session","sessionId":"look","thread":"` + string(threadOf(ann, "s")) + `"}`)
 	boss.ok(`{"type":"switch_session","sessionId":"look"}`)
-	for i, asks := range []*caller{ann, boss} {
-		other := []*caller{boss, ann}[i]
+	for i, asks := range []*testClient{ann, boss} {
+		other := []*testClient{boss, ann}[i]
 		id := fmt.Sprint("p", i)
 		asks.send(fmt.Sprintf(`{"id":%q,"type":"prompt","sessionId":%q,"message":%q}`, id, []string{"s", "look"}[i], id))
 		task := <-w.tasks
-		a.say(task, core.Text{Text: "!"}, core.Done{})
+		a.report(task, core.Text{Text: "!"}, core.Done{})
 		asks.until(`"response"`, `"id":"`+id+`"`, `"success":true`)
 		if asks == ann {
 			other.until("agent_end", `"text":"p0"`)
@@ -114,19 +114,19 @@ func TestAnOperatorSeesTheRunsOfASessionWhoseThreadHeJoined(t *testing.T) {
 
 // The session is shared by all connections of its principal, who steer its runs; but
 // what is asked there is asked by who asks, with no more rights than that.
-func TestAPromptIsAskedWithTheRightsOfWhoAsks(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestAPromptHasTheRightsOfItsClient(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	boss := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "boss", Authenticated: true, Operator: true}})
-	for _, c := range []*caller{ann, boss} {
+	for _, c := range []*testClient{ann, boss} {
 		c.ok(`{"type":"create_session","sessionId":"s","agent":"a","thread":"news"}`)
 	}
-	anybody(t, h, "bob").ask("news", "a", "for bob alone")
-	a.say(<-w.tasks, core.Done{})
+	newAsker(t, h, "bob").ask("news", "a", "for bob alone")
+	a.report(<-w.tasks, core.Done{})
 	for i, c := range []struct {
-		*caller
+		*testClient
 		from core.Principal
 		told int
 	}{
@@ -142,7 +142,7 @@ func TestAPromptIsAskedWithTheRightsOfWhoAsks(t *testing.T) {
 		if got := task.From(); got != c.from {
 			t.Errorf("got %+v recorded as who asked, want %+v", got, c.from)
 		}
-		a.say(task, core.Done{})
+		a.report(task, core.Done{})
 		c.until(`"response"`, `"id":"`+id+`"`)
 	}
 }

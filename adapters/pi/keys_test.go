@@ -7,7 +7,7 @@ import (
 )
 
 func TestAKeyInAnotherCaseIsRefusedBeforeAdmission(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+	_, s := newServer(t, pi.Options{})
 	for _, tt := range []struct {
 		transport   pi.Transport
 		frame, want string

@@ -11,10 +11,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestMoreCommandsInFlightThanThereMayBeAreRefused(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{MaxInFlight: 1, QueuePrompts: true}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestCommandsBeyondTheInFlightLimitAreRefused(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{MaxInFlight: 1, QueuePrompts: true}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hello"}`)
@@ -23,15 +23,15 @@ func TestMoreCommandsInFlightThanThereMayBeAreRefused(t *testing.T) {
 	if got := other.lifecycles("x"); got != 0 {
 		t.Errorf("lifecycle events of what was refused: got %d, want 0", got)
 	}
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	c.until(`"response"`, `"id":"p"`, `"success":true`)
 	other.ok(`{"type":"list_sessions"}`)
 }
 
-func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{InFlightBytes: 1_000_000, QueuePrompts: true}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestWaitingFramesAreBoundedInBytes(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{InFlightBytes: 1_000_000, QueuePrompts: true}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	large := func(id string) string {
@@ -46,21 +46,21 @@ func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
 		t.Errorf("beyond the bound: got %s, want it refused", f.Raw)
 	}
 	c.ok(`{"type":"steer","sessionId":"s","message":"small"}`)
-	a.say(first, core.Done{})
-	a.say(<-w.tasks, core.Done{}) // what steered
+	a.report(first, core.Done{})
+	a.report(<-w.tasks, core.Done{}) // what steered
 	c.until(`"response"`, `"id":"1"`, `"success":true`)
-	a.say(<-w.tasks, core.Done{})
+	a.report(<-w.tasks, core.Done{})
 	c.until(`"response"`, `"id":"2"`, `"success":true`)
 	if n := countsOf(s).InFlightBytes; n != 0 {
 		t.Errorf("in the end: got %d bytes in flight, want 0", n)
 	}
 }
 
-func TestASessionEndsWithItsTimeButNotInTheMiddleOfARun(t *testing.T) {
+func TestASessionExpiresButNotDuringARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{Commands: command.Options{PromptTimeout: 3 * time.Hour}, SessionLifetime: time.Hour})
-		w := holding()
-		a := join(t, h, core.Card{ID: "a"}, w.work)
+		h, s := newServer(t, pi.Options{Commands: command.Options{PromptTimeout: 3 * time.Hour}, SessionLifetime: time.Hour})
+		w := newHeldAgent()
+		a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("idle", "a")
 		c.open("busy", "a")
@@ -71,7 +71,7 @@ func TestASessionEndsWithItsTimeButNotInTheMiddleOfARun(t *testing.T) {
 		synctest.Wait()
 		c.until(`{"type":"session_deleted","data":{"sessionId":"idle"}}`)
 		c.fails(`{"type":"get_state","sessionId":"idle"}`, "Session idle not found")
-		a.say(task, core.Done{})
+		a.report(task, core.Done{})
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
 		c.ok(`{"type":"get_state","sessionId":"busy"}`)
 		time.Sleep(time.Minute)
@@ -83,9 +83,9 @@ func TestASessionEndsWithItsTimeButNotInTheMiddleOfARun(t *testing.T) {
 	})
 }
 
-func TestASessionLivesForEverWhereNoTimeIsSet(t *testing.T) {
+func TestASessionWithoutALifetimeDoesNotExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{SessionLifetime: -1})
+		_, s := newServer(t, pi.Options{SessionLifetime: -1})
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "")
 		time.Sleep(1000 * time.Hour)

@@ -11,9 +11,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestAListThatTakesLongHoldsUpNothingElse(t *testing.T) {
-	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
-	join(t, h, core.Card{ID: "x"}, echo)
+func TestASlowListDelaysNothingElse(t *testing.T) {
+	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "x")
 	release := stall(s.Parts().Lists, 1)
@@ -22,7 +22,7 @@ func TestAListThatTakesLongHoldsUpNothingElse(t *testing.T) {
 		c.send(fmt.Sprintf(`{"id":"l%d","type":"list_stored_sessions"}`, i))
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-	settled(s)
+	flush(s)
 	path := fileOf(c, "s")
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
 	c.ok(`{"type":"get_tree","sessionId":"t"}`)
@@ -35,8 +35,8 @@ func TestAListThatTakesLongHoldsUpNothingElse(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatIsSlowToAnswerHoldsUpNothingElse(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+func TestASlowDirectoryDelaysNothingElse(t *testing.T) {
+	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	release := stall(s.Parts().Disk, command.Workers)
 	c.send(`{"id":"slow","type":"create_session","sessionId":"s","cwd":"/"}`)
@@ -48,14 +48,14 @@ func TestADirectoryThatIsSlowToAnswerHoldsUpNothingElse(t *testing.T) {
 	c.until(`"id":"slow","type":"response"`, `"success":true`, `"sessionVersion":0`)
 }
 
-func TestFilesOfAPrincipalAreNobodyElsesFromWhicheverRoot(t *testing.T) {
+func TestFilesOfAPrincipalAreClosedToOthersFromEveryRoot(t *testing.T) {
 	above := conversation.Resolve(t.TempDir())
-	h, s := newStage(t, pi.Options{SessionDir: filepath.Join(above, "sessions"), SessionRoots: []string{above}})
-	join(t, h, core.Card{ID: "x"}, echo)
+	h, s := newServer(t, pi.Options{SessionDir: filepath.Join(above, "sessions"), SessionRoots: []string{above}})
+	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	ann.open("s", "x")
 	ann.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-	settled(s)
+	flush(s)
 	path := fileOf(ann, "s")
 	anybody := dial(t, s, pi.ConnOptions{})
 	anybody.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, conversation.NotAllowed)

@@ -17,7 +17,7 @@ import (
 // the one that was left, entries of every type, and a compaction.
 const realSession = "testdata/session-of-pi-0.54.2.jsonl"
 
-func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
+func TestAFileOfPiIsLoadedAndContinued(t *testing.T) {
 	dir := conversation.Resolve(t.TempDir())
 	path := filepath.Join(dir, "real.jsonl")
 	data, err := os.ReadFile(realSession)
@@ -27,8 +27,8 @@ func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, s := newStage(t, pi.Options{SessionDir: dir})
-	join(t, h, core.Card{ID: "fake-1", Dialect: "fake"}, echo)
+	h, s := newServer(t, pi.Options{SessionDir: dir})
+	joinAgent(t, h, core.Card{ID: "fake-1", Dialect: "fake"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	if f := c.ok(`{"type":"list_stored_sessions"}`); !has(f, `"sessionId":"real","sessionName":"files"`, `"cwd":"/home/user/project"`, `"createdAt":"2026-11-21T07:20:13.119Z"`, `"messageCount":5`) {
 		t.Errorf("listed: got %s", f.Data)
@@ -57,7 +57,7 @@ func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
 		}
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"and now?"}`)
-	settled(s)
+	flush(s)
 	after, err := os.ReadFile(path)
 	if err != nil || !strings.HasPrefix(string(after), string(data)) {
 		t.Fatalf("got %v and %d bytes, want the file as it was, and more behind it", err, len(after))
@@ -68,7 +68,7 @@ func TestAFileOfTheRealProgramIsLoadedAndGoneOnWith(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatIsNotHereIsNotBound(t *testing.T) {
+func TestAnUnknownAgentIsNotBound(t *testing.T) {
 	dir := conversation.Resolve(t.TempDir())
 	data, err := os.ReadFile(realSession)
 	if err != nil {
@@ -77,8 +77,8 @@ func TestAnAgentThatIsNotHereIsNotBound(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "real.json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, s := newStage(t, pi.Options{SessionDir: dir})
-	join(t, h, core.Card{ID: "fake-1", Dialect: "coven"}, echo) // the same id, of another dialect
+	h, s := newServer(t, pi.Options{SessionDir: dir})
+	joinAgent(t, h, core.Card{ID: "fake-1", Dialect: "coven"}, echoAgent) // the same id, of another dialect
 	c := dial(t, s, pi.ConnOptions{})
 	if f := c.ok(`{"type":"load_session","sessionPath":"` + filepath.Join(dir, "real.json") + `"}`); has(f, `"model"`) || !has(f, `"sessionId":"real"`) {
 		t.Errorf("got %s, want no model", f.Data)
@@ -86,12 +86,12 @@ func TestAnAgentThatIsNotHereIsNotBound(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"real","message":"who is there?"}`) // whoever is free
 }
 
-func TestOnlyAResponseTellsOfASessionThatWasLoaded(t *testing.T) {
-	c, s, path := spoken(t, pi.Options{SessionDir: t.TempDir()})
+func TestLoadingASessionIsNotAnnounced(t *testing.T) {
+	c, s, path := afterOnePrompt(t, pi.Options{SessionDir: t.TempDir()})
 	other := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
 	c.ok(`{"type":"create_session","sessionId":"u"}`)
-	for _, who := range []*caller{c, other} {
+	for _, who := range []*testClient{c, other} {
 		who.until(`"type":"session_created"`, `"sessionId":"u"`) // what came before it is there
 		if got := who.count(`"type":"session_created"`, `"sessionId":"t"`); got != 0 {
 			t.Errorf("got %d session_created of a session that was loaded, want none", got)
@@ -99,15 +99,15 @@ func TestOnlyAResponseTellsOfASessionThatWasLoaded(t *testing.T) {
 	}
 }
 
-func TestASessionThatBeginsAnewKeepsItsAgentAndItsThinkingLevel(t *testing.T) {
-	c, s, _ := spoken(t, pi.Options{SessionDir: t.TempDir()})
+func TestANewConversationKeepsTheAgentAndTheThinkingLevel(t *testing.T) {
+	c, s, _ := afterOnePrompt(t, pi.Options{SessionDir: t.TempDir()})
 	c.ok(`{"type":"set_thinking_level","sessionId":"s","level":"high"}`)
 	c.ok(`{"type":"new_session","sessionId":"s"}`)
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"thinkingLevel":"high"`, `"model":{"id":"x"`, `"messageCount":0`) {
 		t.Errorf("got %s, want the level and the agent of before, and no messages", f.Data)
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
-	settled(s)
+	flush(s)
 	if got := conversation.FromFile(readFile(t, fileOf(c, "s"))).Level; got != "high" {
 		t.Errorf("in the file: got the level %q, want high", got)
 	}

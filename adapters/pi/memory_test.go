@@ -97,7 +97,7 @@ func underLock(s *Server, do func()) uint64 {
 }
 
 // What is decoded or copied is allocated.
-func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
+func TestACompactionReadsNoConversationInATurnOfTheEngine(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
 	s := bareServer(t, h, Options{CompactAt: -1})
 	answerAll(t, h, "a", func(r core.Request) string {
@@ -143,7 +143,7 @@ func TestACompactionReadsNoConversationUnderTheServersLock(t *testing.T) {
 	}
 }
 
-func TestTheDialectsOfAgentsThatHaveLeftAreNotKeptForEver(t *testing.T) {
+func TestTheDialectsOfAgentsThatHaveLeftAreBounded(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
 	s := bareServer(t, h, Options{})
 	answerAll(t, h, "here", func(core.Request) string { return "" })

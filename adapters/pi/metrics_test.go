@@ -40,7 +40,7 @@ type recentEvent struct {
 // maxRecent is how many of the latest events get_metrics tells.
 const maxRecent = 100
 
-func metricsOf(c *caller) metrics {
+func metricsOf(c *testClient) metrics {
 	c.t.Helper()
 	var m metrics
 	if err := json.Unmarshal(c.ok(`{"type":"get_metrics"}`).Data, &m); err != nil {
@@ -51,7 +51,7 @@ func metricsOf(c *caller) metrics {
 
 func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{SessionLifetime: time.Hour})
+		_, s := newServer(t, pi.Options{SessionLifetime: time.Hour})
 		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`) // nothing is made again
@@ -81,13 +81,13 @@ func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 }
 
 func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
-	h, s := newStage(t, pi.Options{
+	h, s := newServer(t, pi.Options{
 		Commands:        command.Options{MaxPending: 2, MaxInFlight: 2, Rates: command.Rates{Client: 17, Session: 3, Server: -1, Answers: 1}},
 		MaxMessageBytes: 300, MaxSessions: 1, MaxConnections: 2, Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}},
 	})
-	join(t, h, core.Card{ID: "bad"}, faulty(core.CodeInternal))
-	w := holding()
-	mute := join(t, h, core.Card{ID: "mute"}, w.work)
+	joinAgent(t, h, core.Card{ID: "bad"}, failWith(core.CodeInternal))
+	w := newHeldAgent()
+	mute := joinAgent(t, h, core.Card{ID: "mute"}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	busy := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 
@@ -102,8 +102,8 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	c.ok(`{"type":"switch_session","sessionId":"s"}`)
 	busy.ok(`{"type":"create_session","sessionId":"m","agent":"mute"}`)
 	c.fails(`{"type":"create_session","sessionId":"t"}`, "Session limit reached (1 sessions)")
-	c.ok(ask)
-	c.fails(ask, "Circuit breaker open: Circuit open for bad (recovery in 30s)")
+	c.ok(askCommand)
+	c.fails(askCommand, "Circuit breaker open: Circuit open for bad (recovery in 30s)")
 	c.ok(`{"type":"get_state","sessionId":"s"}`)
 	c.fails(`{"type":"get_state","sessionId":"s"}`, "Rate limit exceeded (3 commands/minute)")
 	const reply = `{"type":"extension_ui_response","sessionId":"x","requestId":"r","response":{"method":"cancelled"}}`
@@ -117,7 +117,7 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	busy.Close()
 	ann := dial(t, s, pi.ConnOptions{Transport: pi.Stdio, Principal: core.Principal{ID: "ann", Authenticated: true}})
 	ann.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
-	mute.say(<-w.tasks, core.Done{}) // so that the numbers can be asked for
+	mute.report(<-w.tasks, core.Done{}) // so that the numbers can be asked for
 	ann.until("command_finished", `"q"`)
 	for c.do(`{"type":"health_check"}`).Success {
 	}
@@ -148,9 +148,9 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 }
 
 func TestQuestionsBeyondTheLimitOfTheHubAreInTheMetrics(t *testing.T) {
-	h, s := stageWith(t, hub.Options{Limits: hub.Limits{Questions: 1}}, pi.Options{})
+	h, s := newServerOn(t, hub.Options{Limits: hub.Limits{Questions: 1}}, pi.Options{})
 	fault := make(chan *core.Fault, 2)
-	a := join(t, h, core.Card{ID: "a", Capabilities: []string{"ui"}}, func(_ *joined, b hub.Batch) {
+	a := joinAgent(t, h, core.Card{ID: "a", Capabilities: []string{"ui"}}, func(_ *testAgent, b hub.Batch) {
 		if b.Tool != nil {
 			fault <- b.Tool.Fault
 		}

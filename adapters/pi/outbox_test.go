@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-func TestWhateverWaitsForAClientCounts(t *testing.T) {
+func TestEveryWaitingItemCounts(t *testing.T) {
 	const limit = 64 << 10
 	for _, tt := range []struct {
 		name string
@@ -45,7 +45,7 @@ func TestWhateverWaitsForAClientCounts(t *testing.T) {
 }
 
 // Whatever steps wait, those whose run has ended count and no others.
-func TestOnlyTheStepsOfARunThatIsOverCount(t *testing.T) {
+func TestOnlyTheStepsOfEndedRunsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := newOutbox(1 << 30)
 		runs := []*run{{}, {}, {}}
@@ -77,7 +77,7 @@ func TestOnlyTheStepsOfARunThatIsOverCount(t *testing.T) {
 	})
 }
 
-func TestTheRoomOfABurstIsGivenBackOnceItWasSent(t *testing.T) {
+func TestTheMemoryOfABurstIsReleasedOnceItIsSent(t *testing.T) {
 	s := bareServer(t, coretest.NewHub(t, hub.Options{}), Options{})
 	hubs, _ := coretest.Pipe[[]byte, []byte](1)
 	c := s.newConnection(ConnOptions{})
@@ -94,7 +94,7 @@ func TestTheRoomOfABurstIsGivenBackOnceItWasSent(t *testing.T) {
 	}
 }
 
-func TestTheHubHasItsTurnHoweverMuchIsBroadcast(t *testing.T) {
+func TestBroadcastsDoNotStarveTheHub(t *testing.T) {
 	s := bareServer(t, coretest.NewHub(t, hub.Options{}), Options{})
 	hubs, _ := coretest.Pipe[[]byte, []byte](0)
 	c := s.newConnection(ConnOptions{})

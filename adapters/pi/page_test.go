@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 )
 
-func TestThePageOfTheDialectHasEveryCommandAsItIs(t *testing.T) {
+func TestThePageOfTheDialectDescribesEveryCommand(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dialects/pi.md")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestThePageOfTheDialectNamesEveryStoryOfASection(t *testing.T) {
 
 // Whatever the table of the specification's sections names is there, and it has every
 // section that says MUST (pi-server 1.0.0).
-func TestTheSectionsOfTheSpecificationHaveTheirProof(t *testing.T) {
+func TestEverySectionOfTheSpecificationNamesItsTest(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dialects/pi.md")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestTheSectionsOfTheSpecificationHaveTheirProof(t *testing.T) {
 	}
 }
 
-func TestThePageSaysWhatBecomesOfEachSuccessAfterARestart(t *testing.T) {
+func TestThePageDescribesEachSuccessAfterARestart(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dialects/pi.md")
 	if err != nil {
 		t.Fatal(err)

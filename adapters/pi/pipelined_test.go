@@ -14,7 +14,7 @@ import (
 
 // Lanes are first in, first out (section 7.3): what only overtakes what runs does not
 // overtake the making of its session.
-func TestAClientThatDoesNotWaitForItsSessionFindsIt(t *testing.T) {
+func TestPipelinedCommandsFindTheirSession(t *testing.T) {
 	for name, tt := range map[string]struct {
 		frames []string
 		want   string
@@ -36,11 +36,11 @@ func TestAClientThatDoesNotWaitForItsSessionFindsIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
-			join(t, h, core.Card{ID: "x", Features: core.FeatureCancellation}, func(a *joined, b hub.Batch) {
+			h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
+			joinAgent(t, h, core.Card{ID: "x", Features: core.FeatureCancellation}, func(a *testAgent, b hub.Batch) {
 				for _, e := range b.Events {
 					if e.Body.Kind() == core.KindCancelRequested {
-						a.say(b.Task, core.Cancelled{})
+						a.report(b.Task, core.Cancelled{})
 					}
 				}
 			})
@@ -58,7 +58,7 @@ func TestAClientThatDoesNotWaitForItsSessionFindsIt(t *testing.T) {
 				c.until(`"type":"response"`, fmt.Sprintf(`"id":"%d"`, i+1))
 			}
 			var got []string
-			for _, f := range c.seen() {
+			for _, f := range c.received() {
 				if id, err := strconv.Atoi(strings.Trim(string(f.ID), `"`)); err == nil && id > 0 && f.Type == "response" {
 					got = append(got, fmt.Sprintf("%d %t", id, f.Success))
 				}

@@ -9,11 +9,11 @@ import (
 )
 
 func TestAQuestionIsAnsweredInItsSessionAlone(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	a := join(t, h, core.Card{ID: "a", Capabilities: []string{"ui"}}, func(*joined, hub.Batch) {})
+	h, s := newServer(t, pi.Options{})
+	a := joinAgent(t, h, core.Card{ID: "a", Capabilities: []string{"ui"}}, func(*testAgent, hub.Batch) {})
 	c := dial(t, s, pi.ConnOptions{})
 	ann, bob := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}), dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
-	for _, who := range []*caller{ann, bob} {
+	for _, who := range []*testClient{ann, bob} {
 		who.open("s", "a")
 		who.open("t", "")
 	}

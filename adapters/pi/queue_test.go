@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestWhatWaitsToBeSaidIsBounded(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, echo)
+func TestTheMessageQueueIsBounded(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	image := base64.StdEncoding.EncodeToString(make([]byte, 5<<20))

@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// whatever are commands that get into each other's way.
-var whatever = strings.Split(`"type":"create_session","agent":"a"
+// conflictingCommands are commands that get into each other's way.
+var conflictingCommands = strings.Split(`"type":"create_session","agent":"a"
 "type":"create_session","agent":"a","cwd":"/"
 "type":"switch_session"
 "type":"prompt","message":"one"
@@ -43,9 +43,9 @@ var whatever = strings.Split(`"type":"create_session","agent":"a"
 "type":"get_session_stats"
 "type":"delete_session"`, "\n")
 
-// moody is the work of an agent that answers, fails in every way that is met by more
+// unreliable is the work of an agent that answers, fails in every way that is met by more
 // than an end, or says nothing more until its time is over.
-func moody(a *joined, b hub.Batch) {
+func unreliable(a *testAgent, b hub.Batch) {
 	if !assigned(b) {
 		return
 	}
@@ -64,21 +64,21 @@ func moody(a *joined, b hub.Batch) {
 	}
 }
 
-func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning(t *testing.T) {
+func TestConcurrentCommandsAreAnsweredOnceAndLeaveNothingRunning(t *testing.T) {
 	dir := t.TempDir()
 	never := command.Breaker{Failures: -1}
-	h, s := newStage(t, pi.Options{
+	h, s := newServer(t, pi.Options{
 		Commands: command.Options{QueuePrompts: true, PromptTimeout: 200 * time.Millisecond, MaxPending: 1000},
 		Bash:     true, SessionDir: dir, ExportDirs: []string{dir}, CompactAt: 1, Breakers: command.Breakers{Agent: never, BashSession: never, BashAll: never},
 	})
 	features := core.FeatureCancellation | core.FeatureInjection
-	join(t, h, core.Card{ID: "a", MaxConcurrent: 100, Features: features}, moody)
-	join(t, h, core.Card{ID: "b", MaxConcurrent: 100}, moody)
+	joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 100, Features: features}, unreliable)
+	joinAgent(t, h, core.Card{ID: "b", MaxConcurrent: 100}, unreliable)
 	const commands = 120
-	clients := []*caller{dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})}
+	clients := []*testClient{dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})}
 	for i := range commands {
 		for _, c := range clients {
-			what := whatever[rand.IntN(len(whatever))]
+			what := conflictingCommands[rand.IntN(len(conflictingCommands))]
 			c.send(fmt.Sprintf(`{"id":"c%d","sessionId":"s%d",%s}`, i, rand.IntN(2), what))
 		}
 	}
@@ -95,7 +95,7 @@ func TestWhateverClientsDoAtOnceEachCommandIsAnsweredOnceAndNothingIsLeftRunning
 	for _, id := range []string{"s0", "s1"} {
 		clients[0].do(`{"type":"set_session_name","sessionId":"` + id + `","name":"last"}`)
 	}
-	settled(s)
+	flush(s)
 	for _, what := range []string{"commands", "lanes", "runs", "busy sessions"} {
 		if n := s.Left()[what]; n != 0 {
 			t.Errorf("got %d %s, want none", n, what)

@@ -12,13 +12,13 @@ import (
 )
 
 // lifecycles counts the lifecycle events of a command.
-func (c *caller) lifecycles(id string) int {
+func (c *testClient) lifecycles(id string) int {
 	return c.count(`{"type":"command_`, `"commandId":"`+id+`"`)
 }
 
-func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *testing.T) {
+func TestCommandsBeyondTheRateAreRefusedForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{Commands: command.Options{Rates: command.Rates{Session: 3, Server: 2, Answers: 1}}})
+		_, s := newServer(t, pi.Options{Commands: command.Options{Rates: command.Rates{Session: 3, Server: 2, Answers: 1}}})
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "") // one server command, and one that is for its target
 		c.ok(`{"type":"list_sessions"}`)
@@ -43,9 +43,9 @@ func TestMoreCommandsThanTheRateAllowsAreRefusedUntilTheOldestIsAMinuteOld(t *te
 	})
 }
 
-func TestAllCommandsOfAClientHaveARateAndAnswersHaveOneMore(t *testing.T) {
+func TestCommandsOfAClientAndAnswersHaveRatesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{Commands: command.Options{Rates: command.Rates{Client: 6, Answers: 1}}})
+		_, s := newServer(t, pi.Options{Commands: command.Options{Rates: command.Rates{Client: 6, Answers: 1}}})
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "")
 		const answer = `{"type":"extension_ui_response","sessionId":"s","requestId":"r","response":{"method":"cancelled"}}`
@@ -59,7 +59,7 @@ func TestAllCommandsOfAClientHaveARateAndAnswersHaveOneMore(t *testing.T) {
 }
 
 func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
-	_, s := newStage(t, pi.Options{Commands: command.Options{Rates: command.Rates{Client: 1}}})
+	_, s := newServer(t, pi.Options{Commands: command.Options{Rates: command.Rates{Client: 1}}})
 	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	bob := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
 	again := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
@@ -69,7 +69,7 @@ func TestAPrincipalCannotUseUpTheRateOfAnother(t *testing.T) {
 }
 
 func TestAConnectionOfAnOpenHubCannotUseUpTheRateOfAnother(t *testing.T) {
-	_, s := newStage(t, pi.Options{Commands: command.Options{Rates: command.Rates{Client: 250}}})
+	_, s := newServer(t, pi.Options{Commands: command.Options{Rates: command.Rates{Client: 250}}})
 	greedy, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	greedy.ok(`{"type":"create_session","sessionId":"s"}`)
 	for range 99 {
@@ -93,9 +93,9 @@ func TestAConnectionOfAnOpenHubCannotUseUpTheRateOfAnother(t *testing.T) {
 	}
 }
 
-func TestTheWholeHubHasARateWhereOneIsSet(t *testing.T) {
+func TestTheHubHasARateIfOneIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{Commands: command.Options{Rates: command.Rates{All: 2}}})
+		_, s := newServer(t, pi.Options{Commands: command.Options{Rates: command.Rates{All: 2}}})
 		ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 		bob := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
 		ann.ok(`{"type":"list_sessions"}`)

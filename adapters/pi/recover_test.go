@@ -18,18 +18,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// restarted is a server that begins with what another left in the log.
-func restarted(t *testing.T, log core.RecordLog) (*hub.Hub, *pi.Server) {
+// newRecovered is a server that begins with what another left in the log.
+func newRecovered(t *testing.T, log core.RecordLog) (*hub.Hub, *pi.Server) {
 	t.Helper()
-	h, s := newStage(t, pi.Options{Commands: command.Options{Journal: log}})
+	h, s := newServer(t, pi.Options{Commands: command.Options{Journal: log}})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return h, s
 }
 
-// left returns a copy of what stands in the log now, as a killed process leaves it.
-func left(t *testing.T, log core.RecordLog) core.RecordLog {
+// copyLog returns a copy of what stands in the log now, as a killed process leaves it.
+func copyLog(t *testing.T, log core.RecordLog) core.RecordLog {
 	t.Helper()
 	after := &coretest.MemoryLog{}
 	err := log.Replay(t.Context(), func(_ time.Time, r []byte) bool { return after.Append(t.Context(), r) == nil })
@@ -41,7 +41,7 @@ func left(t *testing.T, log core.RecordLog) core.RecordLog {
 
 var ann = pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
 
-func TestWhatCameOfACommandIsReplayedAfterARestart(t *testing.T) {
+func TestAnOutcomeIsReplayedAfterARestart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		options  pi.ConnOptions
 		identity string
@@ -55,15 +55,15 @@ func TestWhatCameOfACommandIsReplayedAfterARestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &coretest.MemoryLog{}
-			h, s := restarted(t, log)
-			join(t, h, core.Card{ID: "a"}, echo)
+			h, s := newRecovered(t, log)
+			joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 			prompt := `{` + tt.identity + `"type":"prompt","sessionId":"s","message":"x"}`
 			c := dial(t, s, tt.options)
 			c.open("s", "a")
 			c.send(prompt)
 			first := c.until(`"response"`, `"prompt"`)
 
-			_, s = restarted(t, left(t, log))
+			_, s = newRecovered(t, copyLog(t, log))
 			c = dial(t, s, tt.options)
 			c.send(prompt)
 			again := c.until(`"response"`, `"prompt"`)
@@ -80,10 +80,10 @@ func TestWhatCameOfACommandIsReplayedAfterARestart(t *testing.T) {
 	}
 }
 
-func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
+func TestAnInterruptedCommandIsReplayedAsFailed(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	h, s := restarted(t, log)
-	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
+	h, s := newRecovered(t, log)
+	joinAgent(t, h, core.Card{ID: "mute"}, func(*testAgent, hub.Batch) {})
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "mute")
 	const prompt = `{"id":"p","idempotencyKey":"k","type":"prompt","sessionId":"s","message":"x"}`
@@ -93,9 +93,9 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 	c.until("command_accepted", `"q"`)
 	s.Parts().Engine.Journal().Flush()
 
-	after := left(t, log)
+	after := copyLog(t, log)
 	for life := range 2 {
-		_, s = restarted(t, after)
+		_, s = newRecovered(t, after)
 		c = dial(t, s, pi.ConnOptions{})
 		c.send(prompt)
 		if f := c.until(`"response"`, `"id":"p"`); f.Error != command.Interrupted || !has(f, `"replayed":true`) {
@@ -122,11 +122,11 @@ func TestACommandThatWasCutOffIsReplayedAsFailed(t *testing.T) {
 	}
 }
 
-func TestARestartTellsEveryPrincipalOfItsOwnCommandsOnly(t *testing.T) {
+func TestARestartReportsToEveryPrincipalItsOwnCommandsOnly(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	_, s := restarted(t, log)
+	_, s := newRecovered(t, log)
 	dial(t, s, ann).ok(`{"id":"secret","type":"create_session","sessionId":"s"}`)
-	_, s = restarted(t, left(t, log))
+	_, s = newRecovered(t, copyLog(t, log))
 	for name, want := range map[string]int{"ann": 1, "bob": 0} {
 		c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: name, Authenticated: true}})
 		if f := c.ok(`{"type":"get_startup_recovery"}`); strings.Count(string(f.Data), "secret") != want {
@@ -166,9 +166,9 @@ func (v *valve) Append(ctx context.Context, records ...[]byte) error {
 	return v.RecordLog.Append(ctx, records...)
 }
 
-func TestNobodyIsToldWhatTheJournalDoesNotHave(t *testing.T) {
+func TestNothingIsReportedThatTheJournalDoesNotHave(t *testing.T) {
 	v := newValve()
-	_, s := newStage(t, pi.Options{Commands: command.Options{Journal: v}})
+	_, s := newServer(t, pi.Options{Commands: command.Options{Journal: v}})
 	c := dial(t, s, pi.ConnOptions{})
 	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	expect := func(want ...string) {
@@ -191,9 +191,9 @@ func TestNobodyIsToldWhatTheJournalDoesNotHave(t *testing.T) {
 	c.until(`"response"`, `"id":"1"`, `"success":true`)
 }
 
-func TestAJournalThatFailsStopsNobody(t *testing.T) {
+func TestAFailingJournalStopsNoCommand(t *testing.T) {
 	v := newValve()
-	h, s := newStage(t, pi.Options{Commands: command.Options{Journal: v}})
+	h, s := newServer(t, pi.Options{Commands: command.Options{Journal: v}})
 	c := dial(t, s, pi.ConnOptions{})
 	c.send(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	for range 2 {
@@ -208,9 +208,9 @@ func TestAJournalThatFailsStopsNobody(t *testing.T) {
 	}
 }
 
-func TestTheHistoryOfCommandsIsToldNewestFirst(t *testing.T) {
+func TestTheHistoryOfCommandsIsNewestFirst(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	_, s := restarted(t, log)
+	_, s := newRecovered(t, log)
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
 	c.fails(`{"id":"2","type":"set_session_name","sessionId":"s","name":"x","ifSessionVersion":7,"dependsOn":["1"]}`, "Session version mismatch: expected 7, got 0")
@@ -266,7 +266,7 @@ func TestTheHistoryOfCommandsIsToldNewestFirst(t *testing.T) {
 }
 
 func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	for _, kind := range []string{"get_command_history", "get_startup_recovery"} {
 		if f := c.ok(`{"type":"` + kind + `"}`); !strings.Contains(string(f.Data), `"enabled":false,"initialized":false,"initState":"disabled"`) {
@@ -275,18 +275,18 @@ func TestWithoutAJournalTheHistoryIsDisabled(t *testing.T) {
 	}
 }
 
-func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T) {
+func TestTheRecoverySummaryFollowsServerReady(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	_, s := newStage(t, pi.Options{Commands: command.Options{Journal: log, JournalPath: "/srv/hub"}})
+	_, s := newServer(t, pi.Options{Commands: command.Options{Journal: log, JournalPath: "/srv/hub"}})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	dial(t, s, ann).ok(`{"id":"secret","type":"create_session","sessionId":"s"}`)
-	_, again := newStage(t, pi.Options{Commands: command.Options{Journal: left(t, log), JournalPath: "/srv/hub"}})
+	_, again := newServer(t, pi.Options{Commands: command.Options{Journal: copyLog(t, log), JournalPath: "/srv/hub"}})
 	if err := again.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, without := newStage(t, pi.Options{})
+	_, without := newServer(t, pi.Options{})
 	for name, tt := range map[string]struct {
 		s    *pi.Server
 		o    pi.ConnOptions
@@ -299,14 +299,14 @@ func TestEverybodyIsToldWhatTheStartFoundDirectlyBehindServerReady(t *testing.T)
 	} {
 		c := dial(t, tt.s, tt.o)
 		c.until("startup_recovery_summary")
-		if frames := c.seen(); !has(frames[0], "server_ready") || !has(frames[1], `{"type":"startup_recovery_summary"`, tt.want) || has(frames[1], "secret") {
+		if frames := c.received(); !has(frames[0], "server_ready") || !has(frames[1], `{"type":"startup_recovery_summary"`, tt.want) || has(frames[1], "secret") {
 			t.Errorf("%s: got %s, want a summary with %s and no ids behind server_ready", name, c.log(), tt.want)
 		}
 	}
 }
 
-func TestOperatorsAloneAreToldWhereTheJournalIs(t *testing.T) {
-	_, s := newStage(t, pi.Options{Commands: command.Options{Journal: &coretest.MemoryLog{}, JournalPath: "/srv/hub"}})
+func TestOnlyOperatorsSeeThePathOfTheJournal(t *testing.T) {
+	_, s := newServer(t, pi.Options{Commands: command.Options{Journal: &coretest.MemoryLog{}, JournalPath: "/srv/hub"}})
 	for name, tt := range map[string]struct {
 		o    core.Principal
 		want string
@@ -327,14 +327,14 @@ func TestOperatorsAloneAreToldWhereTheJournalIs(t *testing.T) {
 	}
 }
 
-func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) {
+func TestUnsupportedAndMalformedRecordsAreCountedAndSkipped(t *testing.T) {
 	log := &coretest.MemoryLog{}
-	_, s := restarted(t, log)
+	_, s := newRecovered(t, log)
 	dial(t, s, pi.ConnOptions{}).ok(`{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`)
 	if err := log.Append(t.Context(), []byte(`{"v":2,"more":1}`), []byte(`{`), []byte(`{"v":1}`), nil); err != nil {
 		t.Fatal(err)
 	}
-	_, s = restarted(t, left(t, log))
+	_, s = newRecovered(t, copyLog(t, log))
 	var told command.Recovery
 	if err := json.Unmarshal(dial(t, s, pi.ConnOptions{}).ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
 		t.Fatal(err)
@@ -344,12 +344,12 @@ func TestARecordOfAnotherVersionOrOfNothingIsCountedAndPassedOver(t *testing.T) 
 	}
 }
 
-func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testing.T) {
+func TestAServerStoppedWithoutADrainKeepsItsOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &coretest.MemoryLog{}
-		h, s := newStage(t, pi.Options{Commands: command.Options{Journal: log}})
-		w := holding()
-		join(t, h, core.Card{ID: "x"}, w.work)
+		h, s := newServer(t, pi.Options{Commands: command.Options{Journal: log}})
+		w := newHeldAgent()
+		joinAgent(t, h, core.Card{ID: "x"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"type":"create_session","sessionId":"s","agent":"x"}`)
 		c.send(`{"id":"p","idempotencyKey":"k","type":"prompt","sessionId":"s","message":"long"}`)
@@ -367,7 +367,7 @@ func TestAServerThatIsStoppedInAHurryKeepsWhatCameOfItsCommandsAndEnds(t *testin
 }
 
 // The journal is closed behind the server: until then it takes what ends with that.
-func TestWhatEndsWithTheServerIsInTheJournal(t *testing.T) {
+func TestCommandsThatEndWithTheServerAreInTheJournal(t *testing.T) {
 	log := &coretest.MemoryLog{}
 	c := newShell(t, pi.Options{Commands: command.Options{Journal: log}})
 	run := `{"id":"b","idempotencyKey":"k","type":"bash","sessionId":"s","command":"echo $$ > shell; sleep 1000"}`
@@ -376,10 +376,10 @@ func TestWhatEndsWithTheServerIsInTheJournal(t *testing.T) {
 	if err := c.hub.Close(t.Context(), "now"); err != nil {
 		t.Fatal(err)
 	}
-	c.leaves()
+	c.disconnect()
 	c.server.Close()
-	_, again := restarted(t, log)
-	c.caller = dial(t, again, pi.ConnOptions{})
+	_, again := newRecovered(t, log)
+	c.testClient = dial(t, again, pi.ConnOptions{})
 	c.send(run)
 	if f := c.until(`"response"`, `"id":"b"`); !has(f, `"cancelled":true`, `"replayed":true`) {
 		t.Errorf("got %s, want what came of it", f.Raw)

@@ -13,7 +13,7 @@ import (
 )
 
 // repeats sends a command that succeeds and reports whether it was replayed.
-func (c *caller) repeats(command string) bool {
+func (c *testClient) repeats(command string) bool {
 	c.t.Helper()
 	return has(c.ok(command), `"replayed":true`)
 }
@@ -27,7 +27,7 @@ func TestTheOldestOutcomesAreForgotten(t *testing.T) {
 		"beyond so many of them": {MaxOutcomes: 3}, "beyond so many bytes": {OutcomeBytes: 3 * (command.OutcomeOverhead + 150)},
 	} {
 		t.Run(what, func(t *testing.T) {
-			_, s := newStage(t, pi.Options{Commands: o})
+			_, s := newServer(t, pi.Options{Commands: o})
 			c := dial(t, s, pi.ConnOptions{})
 			c.ok(`{"type":"create_session","sessionId":"s"}`)
 			for i := range 6 {
@@ -45,9 +45,9 @@ func TestTheOldestOutcomesAreForgotten(t *testing.T) {
 	}
 }
 
-func TestAKeyIsRememberedForItsTimeHoweverManyIDsCome(t *testing.T) {
+func TestAKeyIsRememberedForItsTTLHoweverManyIDsFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{Commands: command.Options{MaxOutcomes: 1, KeyTTL: time.Minute}})
+		_, s := newServer(t, pi.Options{Commands: command.Options{MaxOutcomes: 1, KeyTTL: time.Minute}})
 		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"type":"create_session","sessionId":"s"}`)
 		const keyed = `{"type":"set_session_name","sessionId":"s","name":"x","idempotencyKey":"k"}`
@@ -67,9 +67,9 @@ func TestAKeyIsRememberedForItsTimeHoweverManyIDsCome(t *testing.T) {
 }
 
 func TestTheIDsOfAConnectionEndWithIt(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	host, c := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	host.ok(`{"type":"create_session","sessionId":"s","agent":"a","idempotencyKey":"host"}`)
 	for i := range 5 {
@@ -77,22 +77,22 @@ func TestTheIDsOfAConnectionEndWithIt(t *testing.T) {
 	}
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	task := <-w.tasks
-	c.leaves()
-	a.say(task, core.Done{})
+	c.disconnect()
+	a.report(task, core.Done{})
 	host.until("command_finished", `"p"`)
-	host.leaves()
+	host.disconnect()
 	if n := countsOf(s); n.Outcomes != 1 || n.Keys != 1 || n.Namespaces != 1 {
 		t.Errorf("got %+v, want what has an id and a key alone", n)
 	}
 }
 
-func TestAnIDWithItsKeyIsReplayedOverAnotherConnectionBeyondTheTimeOfTheKey(t *testing.T) {
+func TestAnIDWithItsKeyIsReplayedOnAnotherConnectionAfterTheTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{})
+		_, s := newServer(t, pi.Options{})
 		const create = `{"id":"1","idempotencyKey":"k","type":"create_session","sessionId":"s"}`
 		c := dial(t, s, pi.ConnOptions{})
 		c.ok(create)
-		c.leaves()
+		c.disconnect()
 		time.Sleep(time.Hour)
 		if !dial(t, s, pi.ConnOptions{}).repeats(create) {
 			t.Error("got it done again, want a replay")
@@ -100,9 +100,9 @@ func TestAnIDWithItsKeyIsReplayedOverAnotherConnectionBeyondTheTimeOfTheKey(t *t
 	})
 }
 
-func TestAReplayedSwitchSubscribesTheConnectionThatAsked(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, echo)
+func TestAReplayedSwitchSubscribesItsConnection(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	one, two := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	one.ok(`{"type":"create_session","sessionId":"s","agent":"a"}`)
 	const subscribe = `{"id":"w","idempotencyKey":"k","type":"switch_session","sessionId":"s"}`
@@ -118,8 +118,8 @@ func TestAReplayedSwitchSubscribesTheConnectionThatAsked(t *testing.T) {
 }
 
 func TestTooManyCommandsInFlightAreRefused(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{MaxInFlight: 1}})
-	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
+	h, s := newServer(t, pi.Options{Commands: command.Options{MaxInFlight: 1}})
+	joinAgent(t, h, core.Card{ID: "mute"}, func(*testAgent, hub.Batch) {})
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "mute")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
@@ -132,23 +132,23 @@ func TestTooManyCommandsInFlightAreRefused(t *testing.T) {
 	}
 }
 
-func TestAPrincipalThatComesBackIsToldWhatCameOfItsCommands(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
-	as := func(id string) *caller {
+func TestAPrincipalThatReconnectsGetsItsOutcomes(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
+	as := func(id string) *testClient {
 		return dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: id, Authenticated: true}})
 	}
 	ann, bob := as("ann"), as("bob")
-	for _, c := range []*caller{ann, bob} { // each counts from 1
+	for _, c := range []*testClient{ann, bob} { // each counts from 1
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s","agent":"a"}`)
 		c.send(`{"id":"2","type":"prompt","sessionId":"s","message":"x"}`)
-		a.say(<-w.tasks, core.Done{})
+		a.report(<-w.tasks, core.Done{})
 		c.until(`{"id":"2","type":"response"`, `"success":true,"sessionVersion":1}`)
 	}
 	ann.send(`{"id":"3","type":"prompt","sessionId":"s","message":"y"}`)
 	task := <-w.tasks
-	ann.leaves()
+	ann.disconnect()
 	again := as("ann")
 	for _, command := range []string{`{"id":"1","type":"create_session","sessionId":"s","agent":"a"}`, `{"id":"2","type":"prompt","sessionId":"s","message":"x"}`} {
 		if !again.repeats(command) {
@@ -157,7 +157,7 @@ func TestAPrincipalThatComesBackIsToldWhatCameOfItsCommands(t *testing.T) {
 	}
 	again.send(`{"id":"3","type":"prompt","sessionId":"s","message":"y"}`)
 	again.until("command_accepted", `"3"`)
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	again.until(`{"id":"3","type":"response"`, `"success":true,"sessionVersion":2,"replayed":true}`)
 	if n := again.count("command_started", `"prompt"`); n != 0 {
 		t.Errorf("got %d prompts started, want none again", n)
@@ -167,10 +167,10 @@ func TestAPrincipalThatComesBackIsToldWhatCameOfItsCommands(t *testing.T) {
 	}
 }
 
-func TestTheDuplicatesThatWaitAreBounded(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{MaxInFlight: 3}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestWaitingDuplicatesAreBounded(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{MaxInFlight: 3}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	as := pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}}
 	host := dial(t, s, as)
 	host.open("s", "a")
@@ -181,12 +181,12 @@ func TestTheDuplicatesThatWaitAreBounded(t *testing.T) {
 		c := dial(t, s, as)
 		c.send(asked)
 		c.until("command_accepted", `"p"`)
-		c.leaves()
+		c.disconnect()
 	}
 	c := dial(t, s, as)
 	c.fails(asked, "Server busy - too many concurrent commands. Please retry.")
 	c.ok(`{"type":"list_sessions"}`) // which is none of them
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	host.until(`"response"`, `"id":"p"`, `"success":true`)
 	if !c.repeats(asked) {
 		t.Error("behind its end: got it done again, want a replay")

@@ -18,25 +18,25 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-var busyNow = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}
+var overloadedFault = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}
 
-// faltering says these in its first tasks, one each, and then answers.
-func faltering(first ...[]core.Body) (work func(*joined, hub.Batch), asked *int) {
+// failingFirst says these in its first tasks, one each, and then answers.
+func failingFirst(first ...[]core.Body) (work func(*testAgent, hub.Batch), asked *int) {
 	asked = new(int)
-	return func(a *joined, b hub.Batch) {
+	return func(a *testAgent, b hub.Batch) {
 		if !assigned(b) {
 			return
 		}
 		if *asked++; *asked <= len(first) {
-			a.say(b.Task, first[*asked-1]...)
+			a.report(b.Task, first[*asked-1]...)
 			return
 		}
-		a.say(b.Task, core.Text{Text: "fine"}, core.Done{})
+		a.report(b.Task, core.Text{Text: "fine"}, core.Done{})
 	}, asked
 }
 
-func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
-	fails := []core.Body{core.Text{Text: "I"}, busyNow}
+func TestATransientFailureIsRetried(t *testing.T) {
+	fails := []core.Body{core.Text{Text: "I"}, overloadedFault}
 	for what, tt := range map[string]struct {
 		said   [][]core.Body
 		opts   pi.Options
@@ -55,22 +55,22 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 		"as not for this agent": {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeUnsupported, Message: "not me", Retryable: true, Peer: "REJECTED"}}}}, asked: 1, stop: render.StopError},
 		"as broken, retryable":  {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeInternal, Message: "broke", Retryable: true}}}}, asked: 1, stop: render.StopError},
 		"as not retryable":      {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "closed for today"}}}}, asked: 1, stop: render.StopError},
-		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, busyNow}}, asked: 1, stop: render.StopError},
+		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, overloadedFault}}, asked: 1, stop: render.StopError},
 		"with no time left":     {said: [][]core.Body{fails}, opts: pi.Options{Commands: command.Options{PromptTimeout: time.Second}}, asked: 1, stop: render.StopError},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.opts.RetryDelay = 2 * time.Second
-				h, s := newStage(t, tt.opts)
-				work, asked := faltering(tt.said...)
-				join(t, h, core.Card{ID: "a"}, work)
+				h, s := newServer(t, tt.opts)
+				work, asked := failingFirst(tt.said...)
+				joinAgent(t, h, core.Card{ID: "a"}, work)
 				c := dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
 				if tt.before != "" {
 					c.ok(tt.before)
 				}
 				began := time.Now()
-				if f := c.patient(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`); !f.Success {
+				if f := c.doUnlimited(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`); !f.Success {
 					t.Errorf("got %q, want success: that an agent fails is no failure of the command", f.Error)
 				}
 				if took := time.Since(began); took != tt.took {
@@ -100,12 +100,12 @@ func TestWhatFailsInAWayThatMayPassIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatMayPassIsAskedAgainOfTheSameAgent(t *testing.T) {
+func TestOnlyTransientFaultsAreRetriedWithTheSameAgent(t *testing.T) {
 	worth := []core.Code{core.CodeOverloaded, core.CodeUnreachable, core.CodeRateLimited, core.CodeTimeout}
 	for _, code := range core.Codes() {
-		h, s := newStage(t, pi.Options{})
-		work, asked := faltering([]core.Body{core.Failed{Fault: &core.Fault{Code: code, Message: "no", Retryable: true}}})
-		join(t, h, core.Card{ID: "a"}, work)
+		h, s := newServer(t, pi.Options{})
+		work, asked := failingFirst([]core.Body{core.Failed{Fault: &core.Fault{Code: code, Message: "no", Retryable: true}}})
+		joinAgent(t, h, core.Card{ID: "a"}, work)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
@@ -115,11 +115,11 @@ func TestOnlyWhatMayPassIsAskedAgainOfTheSameAgent(t *testing.T) {
 	}
 }
 
-func TestARetryAsksAlsoWhatWasPushedIntoTheAttempt(t *testing.T) {
+func TestARetryHasTheMessagesInjectedIntoTheAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{RetryDelay: time.Second})
+		h, s := newServer(t, pi.Options{RetryDelay: time.Second})
 		tasks := make(chan *task.Task, 3)
-		a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, func(a *joined, b hub.Batch) {
+		a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, func(a *testAgent, b hub.Batch) {
 			if assigned(b) {
 				tasks <- b.Task
 			}
@@ -129,35 +129,35 @@ func TestARetryAsksAlsoWhatWasPushedIntoTheAttempt(t *testing.T) {
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 		first := <-tasks
 		c.ok(`{"type":"steer","sessionId":"s","message":"two"}`)
-		a.say(first, busyNow)
+		a.report(first, overloadedFault)
 		synctest.Wait()
 		c.ok(`{"type":"steer","sessionId":"s","message":"three"}`) // nobody works: it waits
 		second := <-tasks
 		if got := second.Request().Content; got != "one\n\ntwo" {
 			t.Errorf("got %q asked, want what was pushed with it", got)
 		}
-		a.say(second, core.Done{})
+		a.report(second, core.Done{})
 		third := <-tasks
 		if got := third.Request().Content; got != "three" {
 			t.Errorf("got %q asked, want three", got)
 		}
-		a.say(third, core.Done{})
+		a.report(third, core.Done{})
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
 	})
 }
 
 func TestARunThatWaitsForItsRetryEndsWithTheSessionTheClientAndTheHub(t *testing.T) {
-	for what, end := range map[string]func(h *hub.Hub, c, other *caller){
-		"abort":   func(_ *hub.Hub, _, other *caller) { other.ok(`{"type":"abort","sessionId":"s"}`) },
-		"session": func(_ *hub.Hub, _, other *caller) { other.ok(`{"type":"delete_session","sessionId":"s"}`) },
-		"client":  func(_ *hub.Hub, c, _ *caller) { c.Close(); c.served <- <-c.served },
-		"hub":     func(h *hub.Hub, _, _ *caller) { _ = h.Close(context.Background(), "over") },
+	for what, end := range map[string]func(h *hub.Hub, c, other *testClient){
+		"abort":   func(_ *hub.Hub, _, other *testClient) { other.ok(`{"type":"abort","sessionId":"s"}`) },
+		"session": func(_ *hub.Hub, _, other *testClient) { other.ok(`{"type":"delete_session","sessionId":"s"}`) },
+		"client":  func(_ *hub.Hub, c, _ *testClient) { c.Close(); c.served <- <-c.served },
+		"hub":     func(h *hub.Hub, _, _ *testClient) { _ = h.Close(context.Background(), "over") },
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, s := newStage(t, pi.Options{Commands: command.Options{PromptTimeout: 5 * time.Hour}, RetryDelay: time.Hour, DropTasks: true})
-				work, asked := faltering([]core.Body{busyNow})
-				join(t, h, core.Card{ID: "a"}, work)
+				h, s := newServer(t, pi.Options{Commands: command.Options{PromptTimeout: 5 * time.Hour}, RetryDelay: time.Hour, DropTasks: true})
+				work, asked := failingFirst([]core.Body{overloadedFault})
+				joinAgent(t, h, core.Card{ID: "a"}, work)
 				c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
 				other.ok(`{"type":"switch_session","sessionId":"s"}`)
@@ -177,17 +177,17 @@ func TestARunThatWaitsForItsRetryEndsWithTheSessionTheClientAndTheHub(t *testing
 	}
 }
 
-func TestAnAgentThatComesBackInTimeIsAskedAgain(t *testing.T) {
+func TestAnAgentThatReconnectsInTimeIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{RetryDelay: 2 * time.Second})
-		gone := join(t, h, core.Card{ID: "a"}, func(*joined, hub.Batch) {})
+		h, s := newServer(t, pi.Options{RetryDelay: 2 * time.Second})
+		gone := joinAgent(t, h, core.Card{ID: "a"}, func(*testAgent, hub.Batch) {})
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`)
 		synctest.Wait()
 		gone.Close(nil)
 		c.until("auto_retry_start")
-		join(t, h, core.Card{ID: "a"}, echo)
+		joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
 		if tr := c.transcript("s"); tr.Snapshots != "you said hi" || tr.StopReason != render.StopDone {
 			t.Errorf("got %q and %s, want the answer", tr.Snapshots, tr.StopReason)

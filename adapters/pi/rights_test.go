@@ -25,14 +25,14 @@ var needed = map[string]string{
 // Every command of a session, sent by somebody else: the operator too has sessions of
 // his own. No command without a session tells that hers is there, or what is in it.
 func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
-	h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureApprovals | core.FeatureInjection}, w.work)
+	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureApprovals | core.FeatureInjection}, w.work)
 	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	ann.open("s", "a")
 	ann.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hers"}`)
 	task := <-w.tasks
-	a.say(task, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
+	a.report(task, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	f := ann.until(`"extension_ui_request"`)
 	event, _ := command.Decode(f.Event, 1<<20)
 	asked, _ := event.Text("requestId")
@@ -69,8 +69,8 @@ func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 		}
 	}
 	ann.ok(fill.Replace(`{"type":"extension_ui_response","sessionId":"s",` + needed["extension_ui_response"] + `}`))
-	if got := <-w.heard; got.(core.ApprovalDecided).By != "ann" {
+	if got := <-w.requests; got.(core.ApprovalDecided).By != "ann" {
 		t.Errorf("got %+v, want it decided by ann", got)
 	}
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 }

@@ -18,23 +18,25 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// held is an agent's work that begins every answer and leaves the rest to the test.
-type held struct {
-	tasks chan *task.Task
-	heard chan core.Body
+// heldAgent is an agent's work that begins every answer and leaves the rest to the test.
+type heldAgent struct {
+	tasks    chan *task.Task
+	requests chan core.Body
 }
 
-func holding() *held { return &held{make(chan *task.Task, 16), make(chan core.Body, 16)} }
+func newHeldAgent() *heldAgent {
+	return &heldAgent{make(chan *task.Task, 16), make(chan core.Body, 16)}
+}
 
-func (w *held) work(a *joined, b hub.Batch) {
+func (w *heldAgent) work(a *testAgent, b hub.Batch) {
 	if assigned(b) {
-		a.say(b.Task, core.Text{Text: "begun"})
+		a.report(b.Task, core.Text{Text: "begun"})
 		w.tasks <- b.Task
 	}
 	for _, e := range b.Events {
 		switch e.Body.(type) {
 		case core.Injected, core.CancelRequested, core.ApprovalDecided:
-			w.heard <- e.Body
+			w.requests <- e.Body
 		}
 	}
 }
@@ -43,9 +45,9 @@ func (w *held) work(a *joined, b hub.Batch) {
 const busy = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
 
 func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p1","type":"prompt","sessionId":"s","message":"one"}`)
@@ -53,13 +55,13 @@ func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
 	c.fails(`{"id":"p2","type":"prompt","sessionId":"s","message":"two"}`, busy)
 	c.ok(`{"id":"p3","type":"prompt","sessionId":"s","message":"three","streamingBehavior":"followUp"}`)
 	c.ok(`{"id":"p4","type":"prompt","sessionId":"s","message":"four","streamingBehavior":"steer"}`)
-	a.say(first, core.Done{})
+	a.report(first, core.Done{})
 	for _, want := range []string{"four", "three"} { // what steers goes before what follows up
 		next := <-w.tasks
 		if got := next.Request().Content; got != want {
 			t.Errorf("next turn: got %q, want %q", got, want)
 		}
-		a.say(next, core.Done{})
+		a.report(next, core.Done{})
 	}
 	c.until(`"response"`, `"p1"`, `"success":true`)
 	want := strings.Fields(`agent_start turn_start message_start message_end
@@ -79,23 +81,23 @@ func ofTheRun(t *client.Transcript) []string {
 	return slices.DeleteFunc(t.Kinds, func(kind string) bool { return kind == "queue_update" })
 }
 
-func TestASecondPromptWaitsItsTurnWhereThatIsWanted(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestASecondPromptWaitsIfPromptsAreQueued(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p1","type":"prompt","sessionId":"s","message":"one"}`)
 	c.send(`{"id":"p2","type":"prompt","sessionId":"s","message":"two"}`)
-	a.say(<-w.tasks, core.Done{})
+	a.report(<-w.tasks, core.Done{})
 	second := <-w.tasks
 	if got := second.Request().Content; got != "two" {
 		t.Errorf("got %q, want two", got)
 	}
-	a.say(second, core.Done{})
+	a.report(second, core.Done{})
 	c.until(`"response"`, `"p2"`, `"success":true`)
 	order := []string{}
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		for _, k := range []string{`"command_started","data":{"commandId":"p`, `"command_finished","data":{"commandId":"p`} {
 			if has(f, k) {
 				i := strings.Index(string(f.Raw), `"commandId":"`) + len(`"commandId":"`)
@@ -110,10 +112,10 @@ func TestASecondPromptWaitsItsTurnWhereThatIsWanted(t *testing.T) {
 }
 
 func TestALaneRunsOneCommandAtATimeAndControlOvertakesIt(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Name: "Ann"}, w.work)
-	join(t, h, core.Card{ID: "b"}, echo)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Name: "Ann"}, w.work)
+	joinAgent(t, h, core.Card{ID: "b"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
@@ -125,7 +127,7 @@ func TestALaneRunsOneCommandAtATimeAndControlOvertakesIt(t *testing.T) {
 	if c.count("command_started", `"commandId":"m"`) != 0 {
 		t.Error("set_model overtook the prompt, want it to wait in the lane")
 	}
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	c.until(`"response"`, `"id":"m"`, `"success":true`)
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"isStreaming":false`) || !has(f, `"model":{"id":"b"`) {
 		t.Errorf("get_state after it: got %s, want it idle with model b", f.Data)
@@ -133,9 +135,9 @@ func TestALaneRunsOneCommandAtATimeAndControlOvertakesIt(t *testing.T) {
 }
 
 func TestAbortEndsTheRunAsAborted(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
 	c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann"}})
 	c.open("s", "a")
 	c.ok(`{"type":"abort","sessionId":"s"}`) // nothing runs: nothing happens
@@ -144,10 +146,10 @@ func TestAbortEndsTheRunAsAborted(t *testing.T) {
 	c.ok(`{"type":"follow_up","sessionId":"s","message":"later"}`)
 	other := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob"}}) // whoever shares the session may
 	other.ok(`{"id":"x","type":"abort","sessionId":"s"}`)
-	if got, want := <-w.heard, (core.CancelRequested{By: "bob"}); got != want {
+	if got, want := <-w.requests, (core.CancelRequested{By: "bob"}); got != want {
 		t.Errorf("the agent was told %+v, want %+v", got, want)
 	}
-	a.say(task, core.Cancelled{})
+	a.report(task, core.Cancelled{})
 	if f := c.until(`"response"`, `"id":"p"`); !f.Success {
 		t.Errorf("the aborted prompt: got failure %q, want success", f.Error)
 	}
@@ -157,19 +159,19 @@ func TestAbortEndsTheRunAsAborted(t *testing.T) {
 	}
 	// What was queued waits for the next run.
 	c.send(`{"id":"q","type":"prompt","sessionId":"s","message":"two"}`)
-	a.say(<-w.tasks, core.Done{})
+	a.report(<-w.tasks, core.Done{})
 	if got := (<-w.tasks); got.Request().Content != "later" {
 		t.Errorf("got %q, want what was queued", got.Request().Content)
 	} else {
-		a.say(got, core.Done{})
+		a.report(got, core.Done{})
 	}
 	c.until(`"response"`, `"id":"q"`)
 }
 
 func TestSteerReachesAnAgentThatTakesItAndWaitsForOneThatDoesNot(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, w.work)
 	c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann"}})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
@@ -177,18 +179,18 @@ func TestSteerReachesAnAgentThatTakesItAndWaitsForOneThatDoesNot(t *testing.T) {
 	c.ok(`{"type":"steer","sessionId":"s","message":"left"}`)
 	c.ok(`{"type":"steer","sessionId":"s","message":"right"}`)
 	for i, want := range []string{"left", "right"} {
-		in, ok := (<-w.heard).(core.Injected)
+		in, ok := (<-w.requests).(core.Injected)
 		if !ok || in.Content != want || in.Priority != core.InjectionImmediate || in.Source != "ann" {
 			t.Errorf("injection: got %+v, want %q", in, want)
 		}
-		a.say(task, core.InjectionAnswered{ID: in.ID, Accepted: i == 0})
+		a.report(task, core.InjectionAnswered{ID: in.ID, Accepted: i == 0})
 	}
-	a.say(task, core.Text{Text: "turned"}, core.Done{})
+	a.report(task, core.Text{Text: "turned"}, core.Done{})
 	refused := <-w.tasks // the agent did not take it: it is a turn of its own
 	if got := refused.Request().Content; got != "right" {
 		t.Errorf("got %q, want the refused injection", got)
 	}
-	a.say(refused, core.Done{})
+	a.report(refused, core.Done{})
 	c.until(`"response"`, `"id":"p"`)
 	if got := roles(t, c, "s"); got != "user:one assistant:begun user:left assistant:turned user:right assistant:begun" {
 		t.Errorf("messages: got %s", got)
@@ -196,7 +198,7 @@ func TestSteerReachesAnAgentThatTakesItAndWaitsForOneThatDoesNot(t *testing.T) {
 }
 
 // roles returns the messages of a session in brief.
-func roles(t *testing.T, c *caller, session string) string {
+func roles(t *testing.T, c *testClient, session string) string {
 	t.Helper()
 	var parts []string
 	for _, m := range messagesOf(t, c, session) {
@@ -205,9 +207,9 @@ func roles(t *testing.T, c *caller, session string) string {
 	return strings.Join(parts, " ")
 }
 
-func TestWhatIsSaidToAnIdleSessionGoesWithTheNextPrompt(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, echo)
+func TestMessagesSteeredIntoAnIdleSessionGoWithTheNextPrompt(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"steer","sessionId":"s","message":"in verse"}`)
@@ -220,8 +222,8 @@ func TestWhatIsSaidToAnIdleSessionGoesWithTheNextPrompt(t *testing.T) {
 }
 
 func TestAFailureOfTheAgentIsNoFailureOfTheCommand(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, answering(core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")}))
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, answerWith(core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")}))
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
@@ -237,9 +239,9 @@ func TestAFailureOfTheAgentIsNoFailureOfTheCommand(t *testing.T) {
 }
 
 func TestAnAgentCutOffMidAnswerFailsTheRun(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
@@ -253,15 +255,15 @@ func TestAnAgentCutOffMidAnswerFailsTheRun(t *testing.T) {
 }
 
 func TestATurnThatTheHubRefusesEndsTheRunInAnError(t *testing.T) {
-	h, s := stageWith(t, hub.Options{Limits: hub.Limits{RequestBytes: 2000}}, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServerOn(t, hub.Options{Limits: hub.Limits{RequestBytes: 2000}}, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"x"}`)
 	task := <-w.tasks
 	c.ok(`{"type":"follow_up","sessionId":"s","message":"` + strings.Repeat("y", 2000) + `"}`)
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	c.until(`"response"`, `"id":"p"`, `"success":true`)
 	tr := c.transcript("s")
 	if tr.StopReason != render.StopError || !strings.Contains(tr.ErrorMessage, "the limit is 2000") {
@@ -282,13 +284,13 @@ func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
 		{1500 * time.Millisecond, 1500 * time.Millisecond, "Command 'prompt' timed out after 1500ms"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h, s := newStage(t, pi.Options{Commands: command.Options{PromptTimeout: tt.set}})
-			join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, func(*joined, hub.Batch) {})
-			join(t, h, core.Card{ID: "b"}, answering(core.Failed{Fault: core.NewFault(core.CodeTimeout, "the model timed out")}))
+			h, s := newServer(t, pi.Options{Commands: command.Options{PromptTimeout: tt.set}})
+			joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 2}, func(*testAgent, hub.Batch) {})
+			joinAgent(t, h, core.Card{ID: "b"}, answerWith(core.Failed{Fault: core.NewFault(core.CodeTimeout, "the model timed out")}))
 			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "a")
 			begun := time.Now()
-			f := c.patient(`{"type":"prompt","sessionId":"s","message":"x"}`)
+			f := c.doUnlimited(`{"type":"prompt","sessionId":"s","message":"x"}`)
 			if f.Success || !f.TimedOut || f.Error != tt.want {
 				t.Errorf("got %s, want a timeout", f.Raw)
 			}
@@ -303,9 +305,9 @@ func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
 }
 
 func TestImagesOfAPromptAreAttachments(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureFiles}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureFiles}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"what is it","images":[{"type":"image","data":"AQI=","mimeType":"image/png"}]}`)
@@ -314,7 +316,7 @@ func TestImagesOfAPromptAreAttachments(t *testing.T) {
 	if diff := cmp.Diff(want, task.Request().Attachments); diff != "" {
 		t.Errorf("attachments (-want +got):\n%s", diff)
 	}
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	c.until(`"response"`, `"id":"p"`)
 	c.until(`"role":"user"`, `"mimeType":"image/png"`)
 	c.fails(`{"type":"prompt","sessionId":"s","message":"x","images":[{"data":"?"}]}`, "images[0].data: want base64")
@@ -322,16 +324,16 @@ func TestImagesOfAPromptAreAttachments(t *testing.T) {
 	c.fails(`{"type":"prompt","sessionId":"s","message":"x","images":{"data":"AQI=","mimeType":"image/png"}}`, "images: want an array of images, each an object with data and mimeType")
 }
 
-func TestAnApprovalIsAnsweredOnceAndByAnybodyOfTheSession(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureApprovals}, w.work)
+func TestAnApprovalIsAnsweredOnceByAnyClientOfTheSession(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureApprovals}, w.work)
 	c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob"}})
 	c.open("dotted.name", "a")
 	c.open("t", "a")
 	c.send(`{"id":"p","type":"prompt","sessionId":"dotted.name","message":"x"}`)
 	task := <-w.tasks
-	a.say(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
+	a.report(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	c.until("extension_ui_request", "confirm")
 	id := c.transcript("dotted.name").Asked[0].RequestID
 	respond := func(session, id, response string) string {
@@ -342,29 +344,29 @@ func TestAnApprovalIsAnsweredOnceAndByAnybodyOfTheSession(t *testing.T) {
 	c.fails(respond("dotted.name", string(task.ID())+":1", yes), "No pending UI request with id "+string(task.ID())+":1")
 	c.fails(respond("t", id, yes), "Session ID mismatch for request "+id)
 	other.ok(respond("dotted.name", id, yes))
-	d, _ := (<-w.heard).(core.ApprovalDecided)
+	d, _ := (<-w.requests).(core.ApprovalDecided)
 	if !d.Approved || d.ID != "k" || d.By != "bob" {
 		t.Errorf("the agent was told %+v, want k approved by bob", d)
 	}
 	c.fails(respond("dotted.name", id, yes), "Request "+id+" already settled")
 	c.until("notify", "rm: approved by bob")
-	a.say(task, core.ApprovalRequested{ID: "l", Name: "mv", Input: "{}"})
+	a.report(task, core.ApprovalRequested{ID: "l", Name: "mv", Input: "{}"})
 	c.until("extension_ui_request", "Allow mv?")
 	id = c.transcript("dotted.name").Asked[2].RequestID
 	c.ok(respond("dotted.name", id, `{"method":"cancelled"}`))
-	if d, _ = (<-w.heard).(core.ApprovalDecided); d.Approved || d.ID != "l" {
+	if d, _ = (<-w.requests).(core.ApprovalDecided); d.Approved || d.ID != "l" {
 		t.Errorf("the agent was told %+v, want l denied", d)
 	}
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	c.until(`"response"`, `"id":"p"`)
 }
 
-func TestARetryIsToldToTheClient(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	failing := answering(core.Failed{Fault: core.NewFault(core.CodeUnreachable, "down")})
-	join(t, h, core.Card{ID: "a", Capabilities: []string{"x"}}, failing)
-	join(t, h, core.Card{ID: "b", Capabilities: []string{"x"}}, failing)
-	join(t, h, core.Card{ID: "c", Capabilities: []string{"x"}}, failing)
+func TestARetryOfTheHubIsShown(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	failing := answerWith(core.Failed{Fault: core.NewFault(core.CodeUnreachable, "down")})
+	joinAgent(t, h, core.Card{ID: "a", Capabilities: []string{"x"}}, failing)
+	joinAgent(t, h, core.Card{ID: "b", Capabilities: []string{"x"}}, failing)
+	joinAgent(t, h, core.Card{ID: "c", Capabilities: []string{"x"}}, failing)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "capability:x")
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)

@@ -33,11 +33,11 @@ func types(t *testing.T, frames []client.Frame) []string {
 	return out
 }
 
-func TestAPromptIsAnsweredInTheOrderThatClientsRelyOn(t *testing.T) {
-	h, s := newStage(t, pi.Options{Version: "9"})
-	join(t, h, core.Card{ID: "shout"}, answering(core.Text{Text: "HELLO"}, core.Done{}))
+func TestFramesOfAPromptComeInTheOrderThatClientsRelyOn(t *testing.T) {
+	h, s := newServer(t, pi.Options{Version: "9"})
+	joinAgent(t, h, core.Card{ID: "shout"}, answerWith(core.Text{Text: "HELLO"}, core.Done{}))
 	c := dial(t, s, pi.ConnOptions{})
-	if got, want := string(c.seen()[0].Raw), `{"type":"server_ready","data":{"protocolVersion":"1.0.0","serverVersion":"9","transports":["websocket","stdio"]}}`; got != want {
+	if got, want := string(c.received()[0].Raw), `{"type":"server_ready","data":{"protocolVersion":"1.0.0","serverVersion":"9","transports":["websocket","stdio"]}}`; got != want {
 		t.Errorf("first frame:\n got %s\nwant %s", got, want)
 	}
 	c.open("s", "shout")
@@ -45,7 +45,7 @@ func TestAPromptIsAnsweredInTheOrderThatClientsRelyOn(t *testing.T) {
 	if got := *f.SessionVersion; got != 1 {
 		t.Errorf("sessionVersion: got %d, want 1", got)
 	}
-	got := types(t, c.seen())
+	got := types(t, c.received())
 	want := strings.Fields(`
 		server_ready startup_recovery_summary
 		command_accepted command_started command_finished response session_created
@@ -63,8 +63,8 @@ func TestAPromptIsAnsweredInTheOrderThatClientsRelyOn(t *testing.T) {
 	}
 }
 
-func TestTheLifecycleEventsSayWhatTheCommandWas(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+func TestLifecycleEventsDescribeTheCommand(t *testing.T) {
+	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"id":"c1","type":"create_session","sessionId":"s1"}`)
 	c.send(`{"type":"list_sessions"}`)
@@ -83,7 +83,7 @@ func TestTheLifecycleEventsSayWhatTheCommandWas(t *testing.T) {
 	if c.count(`"commandId":"anon:`) != 3 {
 		t.Errorf("got %d lifecycle events with a synthetic id, want 3", c.count(`"commandId":"anon:`))
 	}
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		if f.Type == "response" && has(f, "list_sessions") && has(f, `"id"`) && !has(f, `"sessionId"`) {
 			t.Errorf("the response to a command without an id has one: %s", f.Raw)
 		}
@@ -91,7 +91,7 @@ func TestTheLifecycleEventsSayWhatTheCommandWas(t *testing.T) {
 }
 
 func TestARefusedCommandHasNoLifecycle(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+	_, s := newServer(t, pi.Options{})
 	for _, tt := range []struct {
 		transport   pi.Transport
 		frame, want string
@@ -122,8 +122,8 @@ func TestARefusedCommandHasNoLifecycle(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeIsRefusedAndTheConnectionLives(t *testing.T) {
-	_, s := newStage(t, pi.Options{MaxMessageBytes: 100})
+func TestATooLargeFrameIsRefusedAndTheConnectionLives(t *testing.T) {
+	_, s := newServer(t, pi.Options{MaxMessageBytes: 100})
 	c := dial(t, s, pi.ConnOptions{})
 	c.send(`{"type":"list_sessions","padding":"` + strings.Repeat("x", 100) + `"}`)
 	f := c.until(`"type":"response"`)
@@ -134,7 +134,7 @@ func TestWhatIsTooLargeIsRefusedAndTheConnectionLives(t *testing.T) {
 }
 
 func TestAMessageThatTheTransportRefusedIsAnswered(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+	_, s := newServer(t, pi.Options{})
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
 	c := dialOver(t, s, pi.ConnOptions{}, &rejecting{Conn: hubs}, clients)
 	c.send(`anything`)
@@ -158,7 +158,7 @@ func (r *rejecting) Receive(ctx context.Context) ([]byte, error) {
 }
 
 func TestEveryCommandOfTheSpecificationIsOffered(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	const arguments = `,"sessionId":"s","message":"hi","provider":"coven","modelId":"x","level":"low","name":"n","enabled":true,"command":"ls",` +
 		`"sessionPath":"/nowhere.jsonl","entryId":"e","targetId":"t","requestId":"r","response":{"method":"cancelled"}}`
@@ -172,8 +172,8 @@ func TestEveryCommandOfTheSpecificationIsOffered(t *testing.T) {
 
 const bashOff = "bash is not allowed on this server: whoever runs it allows it to all of its pi clients with the setting pi.bash (pi: {bash: true}, or DRAGOMAN_PI_BASH=true)"
 
-func TestBashThatIsNotAllowedSaysSo(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+func TestBashThatIsNotAllowedIsRefused(t *testing.T) {
+	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "")
 	c.fails(`{"type":"bash","sessionId":"s","command":"ls"}`, bashOff)
@@ -181,8 +181,8 @@ func TestBashThatIsNotAllowedSaysSo(t *testing.T) {
 }
 
 func TestTooManyPendingCommandsAreRefused(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{MaxPending: 2}})
-	join(t, h, core.Card{ID: "mute"}, func(*joined, hub.Batch) {})
+	h, s := newServer(t, pi.Options{Commands: command.Options{MaxPending: 2}})
+	joinAgent(t, h, core.Card{ID: "mute"}, func(*testAgent, hub.Batch) {})
 	for _, tt := range []struct {
 		transport pi.Transport
 		want      string
@@ -201,9 +201,9 @@ func TestTooManyPendingCommandsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTwoClientsThatBothCountFromOneDoNotCollide(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a", MaxConcurrent: 8}, echo)
+func TestTheSameIDsOfTwoClientsDoNotCollide(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 8}, echoAgent)
 	one, two := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	one.open("x", "a")
 	two.open("y", "a")
@@ -221,8 +221,8 @@ func TestTwoClientsThatBothCountFromOneDoNotCollide(t *testing.T) {
 }
 
 func TestSessionsOfAnAuthenticatedPrincipalAreItsOwn(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, echo)
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	ann := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann", Authenticated: true}})
 	bob := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob", Authenticated: true}})
 	ann.open("s", "a")
@@ -241,8 +241,8 @@ func TestSessionsOfAnAuthenticatedPrincipalAreItsOwn(t *testing.T) {
 	}
 }
 
-func TestAConnectionTooManyIsClosedWithTheReason(t *testing.T) {
-	_, s := newStage(t, pi.Options{MaxConnections: 1})
+func TestAConnectionBeyondTheLimitIsClosedWithAReason(t *testing.T) {
+	_, s := newServer(t, pi.Options{MaxConnections: 1})
 	dial(t, s, pi.ConnOptions{})
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
 	served := make(chan link.Reason, 1)
@@ -259,7 +259,7 @@ func TestAConnectionTooManyIsClosedWithTheReason(t *testing.T) {
 }
 
 func TestHealthCheckHasItsShape(t *testing.T) {
-	_, s := newStage(t, pi.Options{MaxSessions: 1})
+	_, s := newServer(t, pi.Options{MaxSessions: 1})
 	c := dial(t, s, pi.ConnOptions{})
 	var got struct {
 		Healthy                            bool

@@ -15,7 +15,7 @@ import (
 )
 
 func TestASessionIsCreatedListedAndDeleted(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	f := c.ok(`{"type":"create_session","sessionId":"s1"}`)
 	var got struct {
@@ -62,7 +62,7 @@ func TestASessionIsCreatedListedAndDeleted(t *testing.T) {
 }
 
 func TestTheWorkingDirectoryIsCheckedAsPiServerDoes(t *testing.T) {
-	_, s := newStage(t, pi.Options{})
+	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	dir := t.TempDir()
 	for _, tt := range []struct{ cwd, want string }{
@@ -77,8 +77,8 @@ func TestTheWorkingDirectoryIsCheckedAsPiServerDoes(t *testing.T) {
 }
 
 func TestASessionIsBoundToItsAgent(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "x", Name: "Xerxes", Dialect: "parallax", Capabilities: []string{"war"}, Tools: []string{"spear"}}, echo)
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "x", Name: "Xerxes", Dialect: "parallax", Capabilities: []string{"war"}, Tools: []string{"spear"}}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("any", "")
 	if f := c.ok(`{"type":"get_state","sessionId":"any"}`); has(f, `"model"`) {
@@ -91,7 +91,7 @@ func TestASessionIsBoundToItsAgent(t *testing.T) {
 	if !has(f, want) {
 		t.Errorf("the session after its first prompt:\n got %s\nwant %s", f.Data, want)
 	}
-	join(t, h, core.Card{ID: "a"}, echo)
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	for range 4 { // the choice sticks
 		c.ok(`{"type":"prompt","sessionId":"any","message":"hi"}`)
 	}
@@ -106,7 +106,7 @@ func TestASessionIsBoundToItsAgent(t *testing.T) {
 	for _, blanks := range []string{"bad agent!!", "domain:a b", "capability:a b"} {
 		c.fails(`{"type":"create_session","agent":"`+blanks+`"}`, `address "`+blanks+`": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *`)
 	}
-	join(t, h, core.Card{ID: "with blanks"}, echo)
+	joinAgent(t, h, core.Card{ID: "with blanks"}, echoAgent)
 	c.ok(`{"type":"create_session","agent":"with blanks"}`)
 	if f := c.ok(`{"type":"get_skills","sessionId":"any"}`); !has(f, `"name":"war"`) {
 		t.Errorf("get_skills: got %s", f.Data)
@@ -120,14 +120,14 @@ func TestASessionIsBoundToItsAgent(t *testing.T) {
 }
 
 func TestTheModelsAreTheAgents(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
+	h, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "")
 	if f := c.ok(`{"type":"cycle_model","sessionId":"s"}`); string(f.Data) != "null" {
 		t.Errorf("cycle_model without agents: got %s, want null", f.Data)
 	}
-	join(t, h, core.Card{ID: "a", Dialect: "coven", Features: core.FeatureFiles}, echo)
-	join(t, h, core.Card{ID: "b", Dialect: "acp"}, echo)
+	joinAgent(t, h, core.Card{ID: "a", Dialect: "coven", Features: core.FeatureFiles}, echoAgent)
+	joinAgent(t, h, core.Card{ID: "b", Dialect: "acp"}, echoAgent)
 	f := c.ok(`{"type":"get_available_models","sessionId":"s"}`)
 	if !has(f, `"id":"a"`, `"input":["text","image"]`, `"provider":"acp"`) {
 		t.Errorf("get_available_models: got %s", f.Data)
@@ -147,9 +147,9 @@ func TestTheModelsAreTheAgents(t *testing.T) {
 	}
 }
 
-func TestTheVersionCountsWhatChangedTheSession(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, echo)
+func TestTheVersionCountsChangesOfTheSession(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	for i, tt := range []struct {
 		command string
@@ -176,9 +176,9 @@ func TestTheVersionCountsWhatChangedTheSession(t *testing.T) {
 	}
 }
 
-func TestTheStatisticsAddUp(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	join(t, h, core.Card{ID: "a"}, answering(
+func TestTheStatisticsOfASession(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	joinAgent(t, h, core.Card{ID: "a"}, answerWith(
 		core.ToolCall{ID: "1", Name: "t"}, core.ToolResult{ID: "1", Output: "o"},
 		core.Text{Text: "fine"}, core.Usage{Input: 10, Output: 5, CacheRead: 2, CacheWrite: 1, Thinking: 4}, core.Done{}))
 	c := dial(t, s, pi.ConnOptions{})

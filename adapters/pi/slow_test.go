@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// stuck is a transport whose peer reads nothing any more from a certain frame on.
-type stuck struct {
+// blockedTransport is a transport whose peer reads nothing any more from a certain frame on.
+type blockedTransport struct {
 	link.Conn[[]byte, []byte]
 	after string
 	held  bool
@@ -27,14 +27,14 @@ type stuck struct {
 }
 
 // release lets the peer read again.
-func (c *stuck) release() { c.once.Do(func() { close(c.free) }) }
+func (c *blockedTransport) release() { c.once.Do(func() { close(c.free) }) }
 
-func (c *stuck) Close(r link.Reason) error {
+func (c *blockedTransport) Close(r link.Reason) error {
 	c.release()
 	return c.Conn.Close(r)
 }
 
-func (c *stuck) Send(ctx context.Context, m []byte) error {
+func (c *blockedTransport) Send(ctx context.Context, m []byte) error {
 	if c.held = c.held || strings.Contains(string(m), c.after); c.held {
 		select {
 		case <-c.free:
@@ -45,19 +45,19 @@ func (c *stuck) Send(ctx context.Context, m []byte) error {
 	return c.Conn.Send(ctx, m)
 }
 
-func TestASlowClientSlowsNobodyElse(t *testing.T) {
-	h, s := newStage(t, pi.Options{Link: link.Options{QueueBytes: 16 << 10}})
+func TestASlowClientDoesNotSlowOthers(t *testing.T) {
+	h, s := newServer(t, pi.Options{Link: link.Options{QueueBytes: 16 << 10}})
 	chunk := strings.Repeat("x", 1000)
-	join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+	joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) {
 		if assigned(b) {
 			for range 500 {
-				a.say(b.Task, core.Text{Text: chunk})
+				a.report(b.Task, core.Text{Text: chunk})
 			}
-			a.say(b.Task, core.Done{})
+			a.report(b.Task, core.Done{})
 		}
 	})
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
-	wall := &stuck{Conn: hubs, after: `"agent_start"`, free: make(chan struct{})}
+	wall := &blockedTransport{Conn: hubs, after: `"agent_start"`, free: make(chan struct{})}
 	slow := dialOver(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone}, wall, clients)
 	fast := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
 	fast.open("s", "a")
@@ -75,10 +75,10 @@ func TestASlowClientSlowsNobodyElse(t *testing.T) {
 }
 
 func TestAClientThatReadsNothingIsClosedAsSlow(t *testing.T) {
-	h, s := newStage(t, pi.Options{BacklogBytes: 64 << 10, Link: link.Options{QueueBytes: 4 << 10, WriteTimeout: time.Hour}})
-	join(t, h, core.Card{ID: "a"}, echo)
+	h, s := newServer(t, pi.Options{BacklogBytes: 64 << 10, Link: link.Options{QueueBytes: 4 << 10, WriteTimeout: time.Hour}})
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
-	wall := &stuck{Conn: hubs, after: `"switch_session"`, free: make(chan struct{})}
+	wall := &blockedTransport{Conn: hubs, after: `"switch_session"`, free: make(chan struct{})}
 	slow := dialOver(t, s, pi.ConnOptions{}, wall, clients)
 	fast := dial(t, s, pi.ConnOptions{})
 	fast.open("s", "a")
@@ -89,11 +89,11 @@ func TestAClientThatReadsNothingIsClosedAsSlow(t *testing.T) {
 		// Every client hears every lifecycle event, with all that identifies the command.
 		fast.ok(`{"type":"set_session_name","sessionId":"s","name":"n","idempotencyKey":"` + key + `"}`)
 	}
-	slow.closedAs(tooSlow)
+	slow.requireClosed(tooSlow)
 }
 
-// closedAs waits for the end of a connection and holds it to the reason.
-func (c *caller) closedAs(want link.Reason) {
+// requireClosed waits for the end of a connection and holds it to the reason.
+func (c *testClient) requireClosed(want link.Reason) {
 	c.t.Helper()
 	select {
 	case got := <-c.served:
@@ -101,17 +101,17 @@ func (c *caller) closedAs(want link.Reason) {
 		if got.Cause != want.Cause || want.Text != "" && got != want {
 			c.t.Errorf("the end of the connection: got %+v, want %+v", got, want)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		c.t.Error("the connection is open yet, want it closed")
 	}
 }
 
 var tooSlow = link.Reason{Cause: link.Slow, Text: "Server overloaded - backpressure critical", Code: 1011}
 
-func TestAClientMayJoinARunThatIsLargerThanItsBound(t *testing.T) {
-	h, s := newStage(t, pi.Options{BacklogBytes: 64 << 10})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+func TestAClientMayJoinARunLargerThanItsBacklog(t *testing.T) {
+	h, s := newServer(t, pi.Options{BacklogBytes: 64 << 10})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	early, late := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	early.open("s", "a")
 	long := strings.Repeat("x", 1000) // and each turn is asked with those before it
@@ -120,35 +120,35 @@ func TestAClientMayJoinARunThatIsLargerThanItsBound(t *testing.T) {
 	const turns = 20
 	for i := range turns {
 		early.ok(fmt.Sprintf(`{"type":"follow_up","sessionId":"s","message":"%s%d"}`, long, i))
-		a.say(task, core.Done{})
+		a.report(task, core.Done{})
 		task = <-w.tasks
 	}
 	late.ok(`{"type":"switch_session","sessionId":"s"}`)
 	late.until("message_end", fmt.Sprint(long, turns-1)) // from here on it is told no more slowly than the others
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	late.until("command_finished", `"commandId":"p"`, `"success":true`)
 	if n := late.count(`"turn_end"`); n != turns+1 {
 		t.Errorf("got %d turns told, want all %d", n, turns+1)
 	}
 }
 
-func TestAClientThatReadsNothingOfARunIsClosedAsSlowAndComesBack(t *testing.T) {
+func TestAClientThatReadsNothingOfARunIsClosedAndCanReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{})
-		w := holding()
-		a := join(t, h, core.Card{ID: "a"}, w.work)
+		h, s := newServer(t, pi.Options{})
+		w := newHeldAgent()
+		a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 		hubs, clients := coretest.Pipe[[]byte, []byte](8)
-		wall := &stuck{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
+		wall := &blockedTransport{Conn: hubs, after: `"message_update"`, free: make(chan struct{})}
 		slow := dialOver(t, s, pi.ConnOptions{}, wall, clients)
 		slow.open("s", "a")
 		slow.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 		task := <-w.tasks
 		synctest.Wait()
 		time.Sleep(link.DefaultWriteTimeout)
-		slow.closedAs(link.Reason{Cause: link.Slow})
+		slow.requireClosed(link.Reason{Cause: link.Slow})
 		again := dial(t, s, pi.ConnOptions{})
 		again.ok(`{"type":"switch_session","sessionId":"s"}`)
-		a.say(task, core.Text{Text: " and ended"}, core.Done{})
+		a.report(task, core.Text{Text: " and ended"}, core.Done{})
 		again.until("command_finished", `"commandId":"p"`, `"success":true`)
 		if got := again.transcript("s"); got.Snapshots != "begun and ended" || got.Deltas.String() != "begun and ended" {
 			t.Errorf("who came back: got %q and %q, want the whole run", got.Snapshots, got.Deltas.String())

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-func TestWhatIsTypedIsReadAsTheOptionsThatItNames(t *testing.T) {
+func TestATypedAnswerSelectsTheOptionsThatItNames(t *testing.T) {
 	options := []question.Option{{Label: "Red"}, {Label: "Blue, dark", Description: "as the sea"}, {Label: "3"}, {Label: "Green"}}
 	one, several, words := question.Question{Options: options}, question.Question{Options: options, Several: true}, question.Question{}
 	for _, tt := range []struct {

@@ -15,24 +15,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// nextLife is a server that begins with what another left in the log and in its sessions'
+// newRecoveredIn is a server that begins with what another left in the log and in its sessions'
 // files.
-func nextLife(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *pi.Server) {
+func newRecoveredIn(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *pi.Server) {
 	t.Helper()
-	h, s := newStage(t, pi.Options{Commands: command.Options{Journal: log}, SessionDir: dir, Dialects: []string{"coven"}})
+	h, s := newServer(t, pi.Options{Commands: command.Options{Journal: log}, SessionDir: dir, Dialects: []string{"coven"}})
 	if err := s.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return h, s
 }
 
-// withNames gives a command an id and a key, by its place in a list.
-func withNames(n int, command string) string {
+// withID gives a command an id and a key, by its place in a list.
+func withID(n int, command string) string {
 	id := string(rune('a' + n))
 	return `{"id":"` + id + `","idempotencyKey":"` + id + `",` + command[1:]
 }
 
-func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
+func TestSuccessesHeldInMemoryAreRedoneAfterARestart(t *testing.T) {
 	commands := []struct {
 		command string
 		again   string // what comes of it in the next life: "done again", "replayed", or an error that is replayed
@@ -60,21 +60,21 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 	}{"from its file": {t.TempDir(), 2}, "without one": {"", 0}} {
 		t.Run(name, func(t *testing.T) {
 			log := &coretest.MemoryLog{}
-			h, s := nextLife(t, log, tt.dir)
-			join(t, h, core.Card{ID: "a"}, echo)
-			join(t, h, core.Card{ID: "b"}, echo)
+			h, s := newRecoveredIn(t, log, tt.dir)
+			joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
+			joinAgent(t, h, core.Card{ID: "b"}, echoAgent)
 			c := dial(t, s, pi.ConnOptions{})
 			for i, cmd := range commands {
-				c.ok(withNames(i, cmd.command))
+				c.ok(withID(i, cmd.command))
 			}
 			if tt.dir != "" {
-				settled(s)
+				flush(s)
 			}
 
-			h, s = nextLife(t, left(t, log), tt.dir) // nobody is back yet
+			h, s = newRecoveredIn(t, copyLog(t, log), tt.dir) // nobody is back yet
 			c = dial(t, s, pi.ConnOptions{})
 			for i, cmd := range commands {
-				f := c.do(withNames(i, cmd.command))
+				f := c.do(withID(i, cmd.command))
 				switch {
 				case cmd.again == "done again" && (!f.Success || f.Replayed):
 					t.Errorf("%s: got %s, want it done again", cmd.command, f.Raw)
@@ -91,8 +91,8 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 			if got := len(messagesOf(t, c, "s")); got != tt.messages {
 				t.Errorf("got %d messages, want %d", got, tt.messages)
 			}
-			work, asked := faltering([]core.Body{busyNow}, full, full)
-			join(t, h, core.Card{ID: "a"}, work)
+			work, asked := failingFirst([]core.Body{overloadedFault}, full, full)
+			joinAgent(t, h, core.Card{ID: "a"}, work)
 			for range 3 { // the first fails, and two full ones would be compacted
 				c.ok(`{"type":"prompt","sessionId":"s","message":"and now?"}`)
 			}
@@ -103,7 +103,7 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 				t.Errorf("got %q, want the answers told to the subscriber, each once", got)
 			}
 			// From now on these are outcomes of this life.
-			if f := c.ok(withNames(0, commands[0].command)); !f.Replayed {
+			if f := c.ok(withID(0, commands[0].command)); !f.Replayed {
 				t.Errorf("got %s, want a replay", f.Raw)
 			}
 		})
@@ -111,10 +111,10 @@ func TestASuccessThatSpeaksOfMemoryIsDoneAgainAfterARestart(t *testing.T) {
 }
 
 // Who does not ask again for what was done still has the session, as its file has it.
-func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T) {
+func TestASessionOfAnEarlierProcessIsRestoredByACommandThatNamesIt(t *testing.T) {
 	log, dir := &coretest.MemoryLog{}, t.TempDir()
-	h, s := nextLife(t, log, dir)
-	join(t, h, core.Card{ID: "a"}, echo)
+	h, s := newRecoveredIn(t, log, dir)
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	made := c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","agent":"a"}`)
 	id := stringIn(t, made.Data, "sessionId")
@@ -123,11 +123,11 @@ func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T)
 	c.ok(`{"id":"4","idempotencyKey":"4","type":"prompt","sessionId":"` + id + `","message":"two"}`)
 	c.ok(`{"id":"5","idempotencyKey":"5","type":"create_session","sessionId":"deleted","agent":"a"}`)
 	c.ok(`{"id":"6","idempotencyKey":"6","type":"prompt","sessionId":"deleted","message":"three"}`)
-	settled(s)
+	flush(s)
 	c.ok(`{"id":"7","idempotencyKey":"7","type":"delete_session","sessionId":"deleted"}`)
 
-	after := left(t, log)
-	_, s = nextLife(t, after, dir)
+	after := copyLog(t, log)
+	_, s = newRecoveredIn(t, after, dir)
 	c = dial(t, s, pi.ConnOptions{})
 	if f := c.ok(`{"type":"switch_session","sessionId":"` + id + `"}`); *f.SessionVersion != 3 || !has(f, `"messageCount":2`) {
 		t.Errorf("got %s, want the session with its version and its latest conversation", f.Raw)
@@ -149,19 +149,19 @@ func TestASessionOfAnEarlierLifeComesBackWithTheCommandThatNamesIt(t *testing.T)
 	}
 }
 
-func TestASessionOfAnEarlierLifeIsGoneWithItsFileAndItsTime(t *testing.T) {
+func TestASessionOfAnEarlierProcessEndsWithItsFileOrItsLifetime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, dir := &coretest.MemoryLog{}, t.TempDir()
-		h, s := nextLife(t, log, dir)
-		join(t, h, core.Card{ID: "a"}, echo)
+		h, s := newRecoveredIn(t, log, dir)
+		joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 		c := dial(t, s, pi.ConnOptions{})
 		const create = `{"id":"1","idempotencyKey":"1","type":"create_session","sessionId":"s","agent":"a"}`
 		c.ok(create)
 		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-		settled(s)
-		after := left(t, log)
+		flush(s)
+		after := copyLog(t, log)
 
-		_, s = nextLife(t, after, t.TempDir()) // in which the file is not
+		_, s = newRecoveredIn(t, after, t.TempDir()) // in which the file is not
 		c = dial(t, s, pi.ConnOptions{})
 		c.fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
 		c.ok(create)
@@ -170,7 +170,7 @@ func TestASessionOfAnEarlierLifeIsGoneWithItsFileAndItsTime(t *testing.T) {
 		}
 
 		time.Sleep(25 * time.Hour)
-		_, s = nextLife(t, after, dir)
+		_, s = newRecoveredIn(t, after, dir)
 		dial(t, s, pi.ConnOptions{}).fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
 		if files, err := filepath.Glob(filepath.Join(dir, "*", "*.jsonl")); err != nil || len(files) != 1 {
 			t.Errorf("got %q and %v, want the file to stay", files, err)
@@ -189,10 +189,10 @@ func stringIn(t *testing.T, object []byte, name string) string {
 	return text
 }
 
-func TestASummaryIsNotAskedForAgainAfterARestart(t *testing.T) {
+func TestASummaryIsNotRequestedAgainAfterARestart(t *testing.T) {
 	log, dir := &coretest.MemoryLog{}, t.TempDir()
-	h, s := nextLife(t, log, dir)
-	join(t, h, core.Card{ID: "a"}, echo)
+	h, s := newRecoveredIn(t, log, dir)
+	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","sessionId":"s","agent":"a"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
@@ -208,9 +208,9 @@ func TestASummaryIsNotAskedForAgainAfterARestart(t *testing.T) {
 	navigate := `{"id":"2","idempotencyKey":"2","type":"navigate_tree","sessionId":"s","targetId":"` + forkable.Messages[1].EntryID + `","options":{"summarize":true}}`
 	before := c.ok(navigate)
 	messages := len(messagesOf(t, c, "s"))
-	settled(s)
+	flush(s)
 
-	_, s = nextLife(t, left(t, log), dir) // in which nobody could be asked
+	_, s = newRecoveredIn(t, copyLog(t, log), dir) // in which nobody could be asked
 	c = dial(t, s, pi.ConnOptions{})
 	if again := c.ok(navigate); string(again.Data) != string(before.Data) || len(messagesOf(t, c, "s")) != messages {
 		t.Errorf("got %s and %d messages, want %s and %d", again.Data, len(messagesOf(t, c, "s")), before.Data, messages)

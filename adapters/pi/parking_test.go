@@ -17,7 +17,7 @@ import (
 )
 
 // sessionsOf returns the ids of the live sessions, in order.
-func sessionsOf(t *testing.T, c *caller) string {
+func sessionsOf(t *testing.T, c *testClient) string {
 	t.Helper()
 	var data struct {
 		Sessions []struct{ SessionID string }
@@ -32,10 +32,10 @@ func sessionsOf(t *testing.T, c *caller) string {
 	return strings.Join(ids, " ")
 }
 
-func TestAClientThatHasAllItsSessionsTakesNoneFromAnother(t *testing.T) {
+func TestAClientAtItsSessionLimitTakesNoneFromAnother(t *testing.T) {
 	for name, other := range map[string]pi.ConnOptions{"on an open hub": {}, "of another principal": ann} {
 		t.Run(name, func(t *testing.T) {
-			_, s := newStage(t, pi.Options{MaxSessions: 3})
+			_, s := newServer(t, pi.Options{MaxSessions: 3})
 			greedy, c := dial(t, s, pi.ConnOptions{}), dial(t, s, other)
 			for i := range 3 {
 				greedy.open("greedy-"+strconv.Itoa(i), "")
@@ -53,7 +53,7 @@ func TestAClientThatHasAllItsSessionsTakesNoneFromAnother(t *testing.T) {
 }
 
 func TestAllSessionsTogetherHaveALimit(t *testing.T) {
-	_, s := newStage(t, pi.Options{MaxSessions: 3, AllSessions: 4})
+	_, s := newServer(t, pi.Options{MaxSessions: 3, AllSessions: 4})
 	a, b := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	for i := range 3 {
 		a.open("a"+strconv.Itoa(i), "")
@@ -67,11 +67,11 @@ func TestAllSessionsTogetherHaveALimit(t *testing.T) {
 	b.fails(`{"type":"create_session","sessionId":"b2"}`, "Session limit reached (4 sessions)")
 }
 
-func TestAScriptMakesThreeHundredSessionsOneAfterAnother(t *testing.T) {
+func TestAScriptMakesThreeHundredSessions(t *testing.T) {
 	for name, oneConnection := range map[string]bool{"over one connection": true, "over a connection each": false} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, pi.Options{SessionDir: t.TempDir()})
-			join(t, h, core.Card{ID: "a"}, echo)
+			h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
+			joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 			c := dial(t, s, pi.ConnOptions{})
 			script := c
 			for i := range 300 {
@@ -120,19 +120,19 @@ func TestAScriptMakesThreeHundredSessionsOneAfterAnother(t *testing.T) {
 }
 
 // What cannot come back as it is makes no room, and the one idle longest goes first.
-func TestOnlyIdleSessionsThatCanComeBackMakeRoom(t *testing.T) {
+func TestOnlyIdleSessionsThatCanBeRestoredAreParked(t *testing.T) {
 	for name, tt := range map[string]struct {
 		dir  bool
-		keep func(c *caller, w *held) // of the session "old"
+		keep func(c *testClient, w *heldAgent) // of the session "old"
 	}{
-		"one with a subscriber": {true, func(c *caller, _ *held) { c.ok(`{"type":"switch_session","sessionId":"old"}`) }},
-		"one at work": {true, func(c *caller, w *held) {
+		"one with a subscriber": {true, func(c *testClient, _ *heldAgent) { c.ok(`{"type":"switch_session","sessionId":"old"}`) }},
+		"one at work": {true, func(c *testClient, w *heldAgent) {
 			c.send(`{"id":"p","type":"prompt","sessionId":"old","message":"x"}`)
 			<-w.tasks
 		}},
-		"one with something to say": {true, func(c *caller, _ *held) { c.ok(`{"type":"follow_up","sessionId":"old","message":"x"}`) }},
-		"a conversation in memory":  {false, func(c *caller, _ *held) { c.ok(`{"type":"prompt","sessionId":"old","message":"/help"}`) }},
-		"one that moved in its tree": {true, func(c *caller, _ *held) {
+		"one with something to say": {true, func(c *testClient, _ *heldAgent) { c.ok(`{"type":"follow_up","sessionId":"old","message":"x"}`) }},
+		"a conversation in memory":  {false, func(c *testClient, _ *heldAgent) { c.ok(`{"type":"prompt","sessionId":"old","message":"/help"}`) }},
+		"one that moved in its tree": {true, func(c *testClient, _ *heldAgent) {
 			c.ok(`{"type":"prompt","sessionId":"old","message":"/help"}`)
 			var tree struct {
 				Nodes []struct {
@@ -148,9 +148,9 @@ func TestOnlyIdleSessionsThatCanComeBackMakeRoom(t *testing.T) {
 			if tt.dir {
 				opts.SessionDir = t.TempDir()
 			}
-			h, s := newStage(t, opts)
-			w := holding()
-			join(t, h, core.Card{ID: "a"}, w.work)
+			h, s := newServer(t, opts)
+			w := newHeldAgent()
+			joinAgent(t, h, core.Card{ID: "a"}, w.work)
 			c := dial(t, s, pi.ConnOptions{})
 			c.ok(`{"type":"create_session","sessionId":"old","agent":"a"}`)
 			tt.keep(c, w)
@@ -162,7 +162,7 @@ func TestOnlyIdleSessionsThatCanComeBackMakeRoom(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		_, s := newStage(t, pi.Options{MaxSessions: 2})
+		_, s := newServer(t, pi.Options{MaxSessions: 2})
 		c := dial(t, s, pi.ConnOptions{})
 		for _, command := range []string{
 			`{"type":"create_session","sessionId":"first"}`, `{"type":"create_session","sessionId":"second"}`,
@@ -177,11 +177,11 @@ func TestOnlyIdleSessionsThatCanComeBackMakeRoom(t *testing.T) {
 	})
 }
 
-func TestASessionThatMadeRoomComesBackWithTheNextCommandThatNamesIt(t *testing.T) {
+func TestAParkedSessionIsRestoredByTheNextCommandThatNamesIt(t *testing.T) {
 	for name, dir := range map[string]string{"from its file": t.TempDir(), "of which nothing was said": ""} {
 		t.Run(name, func(t *testing.T) {
-			h, s := newStage(t, pi.Options{MaxSessions: 1, SessionDir: dir})
-			join(t, h, core.Card{ID: "a"}, echo)
+			h, s := newServer(t, pi.Options{MaxSessions: 1, SessionDir: dir})
+			joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 			c := dial(t, s, pi.ConnOptions{})
 			begin := func(id string) {
 				c.ok(`{"type":"create_session","sessionId":"` + id + `","agent":"capability:x"}`)
@@ -207,8 +207,8 @@ func TestASessionThatMadeRoomComesBackWithTheNextCommandThatNamesIt(t *testing.T
 
 			begin("u")
 			c.ok(`{"type":"create_session","sessionId":"t3"}`)
-			work, asked := faltering([]core.Body{busyNow})
-			join(t, h, core.Card{ID: "b", Capabilities: []string{"x"}}, work)
+			work, asked := failingFirst([]core.Body{overloadedFault})
+			joinAgent(t, h, core.Card{ID: "b", Capabilities: []string{"x"}}, work)
 			if c.ok(`{"type":"prompt","sessionId":"u","message":"hello"}`); *asked != 1 {
 				t.Errorf("got the agent with capability x asked %d times, want once: it is the session's, which does not retry", *asked)
 			}
@@ -216,8 +216,8 @@ func TestASessionThatMadeRoomComesBackWithTheNextCommandThatNamesIt(t *testing.T
 	}
 }
 
-func TestASessionIsToldOnceItHasMadeRoomAndIsMadeUnderItsName(t *testing.T) {
-	_, s := newStage(t, pi.Options{MaxSessions: 1})
+func TestParkingIsAnnouncedAndTheNameIsFree(t *testing.T) {
+	_, s := newServer(t, pi.Options{MaxSessions: 1})
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s"}`)
 	c.ok(`{"type":"set_session_name","sessionId":"s","name":"mine"}`)

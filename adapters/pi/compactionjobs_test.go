@@ -15,29 +15,29 @@ import (
 
 // answersOf is an agent that answers everything with so many bytes, and every question
 // for a summary with the bodies.
-func answersOf(size int, summary ...core.Body) func(*joined, hub.Batch) {
-	return func(a *joined, b hub.Batch) {
+func answersOf(size int, summary ...core.Body) func(*testAgent, hub.Batch) {
+	return func(a *testAgent, b hub.Batch) {
 		switch {
 		case !assigned(b):
 		case asksForSummary(b.Task.Request()):
-			a.say(b.Task, summary...)
+			a.report(b.Task, summary...)
 		default:
-			a.say(b.Task, core.Text{Text: strings.Repeat("long ", size/5)}, core.Done{})
+			a.report(b.Task, core.Text{Text: strings.Repeat("long ", size/5)}, core.Done{})
 		}
 	}
 }
 
-const promptIt = `{"type":"prompt","sessionId":"s","message":"more"}`
+const promptCommand = `{"type":"prompt","sessionId":"s","message":"more"}`
 
-func TestANeighbourIsAnsweredWhileACompactionIsPrepared(t *testing.T) {
-	h, s := newStage(t, pi.Options{CompactAt: -1})
-	join(t, h, core.Card{ID: "a"}, answersOf(100_000, inShort...))
+func TestOtherSessionsAreServedWhileACompactionIsPrepared(t *testing.T) {
+	h, s := newServer(t, pi.Options{CompactAt: -1})
+	joinAgent(t, h, core.Card{ID: "a"}, answersOf(100_000, summaryBodies...))
 	c, other := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	c.ok(promptIt)
-	c.ok(promptIt)
+	c.ok(promptCommand)
+	c.ok(promptCommand)
 	release := stall(s.Parts().Summaries, 1)
-	c.send(compactIt)
+	c.send(compactCommand)
 	other.until("command_started", `"commandId":"c"`)
 	other.open("t", "a")
 	other.ok(`{"type":"prompt","sessionId":"t","message":"hello"}`)
@@ -49,33 +49,33 @@ func TestANeighbourIsAnsweredWhileACompactionIsPrepared(t *testing.T) {
 	c.until(`"response"`, `"id":"c"`, `"success":true`)
 }
 
-func TestWhatIsPreparedForASummaryIsStoppedByAbort(t *testing.T) {
-	h, s := newStage(t, pi.Options{CompactAt: -1})
-	join(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, answersOf(100_000))
+func TestAbortStopsTheSummaryThatIsBeingPrepared(t *testing.T) {
+	h, s := newServer(t, pi.Options{CompactAt: -1})
+	joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, answersOf(100_000))
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	c.ok(promptIt)
-	c.ok(promptIt)
+	c.ok(promptCommand)
+	c.ok(promptCommand)
 	release := stall(s.Parts().Summaries, 1)
-	c.send(compactIt)
+	c.send(compactCommand)
 	c.until("command_started", `"commandId":"c"`)
 	c.ok(`{"type":"abort_compaction","sessionId":"s"}`)
 	release()
 	c.until(`"response"`, `"id":"c"`, `"success":false`, `"error":"`+cancelledCompaction+`"`)
 }
 
-func TestACompactionThatFailedIsNotTriedBehindTheNextAnswers(t *testing.T) {
+func TestAFailedAutomaticCompactionIsNotRetriedAfterEachAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{})
+		h, s := newServer(t, pi.Options{})
 		summary := []core.Body{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no idea")}}
-		join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) { answersOf(400_000, summary...)(a, b) })
-		join(t, h, core.Card{ID: "b"}, answersOf(400_000, inShort...))
+		joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) { answersOf(400_000, summary...)(a, b) })
+		joinAgent(t, h, core.Card{ID: "b"}, answersOf(400_000, summaryBodies...))
 		c := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
 		c.open("s", "a")
 		tries := func(n, want int, when string) {
 			t.Helper()
 			for range n {
-				c.ok(promptIt)
+				c.ok(promptCommand)
 			}
 			synctest.Wait()
 			if got := c.count(fmt.Sprintf(startedFor, "threshold")); got != want {
@@ -91,6 +91,6 @@ func TestACompactionThatFailedIsNotTriedBehindTheNextAnswers(t *testing.T) {
 		tries(2, 3, "when that is over")
 		c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"b"}`)
 		tries(1, 4, "with another agent")
-		c.until(inShortEnd)
+		c.until(summaryEnd)
 	})
 }

@@ -15,20 +15,20 @@ import (
 )
 
 // Fields share the memory of their frame: whoever keeps one keeps them all.
-func TestACommandThatGoesOnDoesNotKeepItsFrame(t *testing.T) {
+func TestARunningCommandDoesNotRetainItsFrame(t *testing.T) {
 	junk := `,"unknown":"` + strings.Repeat("x", 1<<20) + `"}`
 	for name, tt := range map[string]struct {
 		frame string
-		begun func(w *held, dir string)
+		begun func(w *heldAgent, dir string)
 	}{
-		"a prompt":             {`{"id":"1","type":"prompt","sessionId":"s","message":"long"` + junk, func(w *held, _ string) { <-w.tasks }},
-		"bash":                 {`{"id":"1","type":"bash","sessionId":"s","command":"echo $$ > shell; sleep 1000"` + junk, func(_ *held, dir string) { pidIn(t, filepath.Join(dir, "shell")) }},
-		"the twin of a prompt": {`{"id":"2","idempotencyKey":"k","type":"prompt","sessionId":"s","message":"long"` + junk, func(w *held, _ string) { <-w.tasks }},
+		"a prompt":             {`{"id":"1","type":"prompt","sessionId":"s","message":"long"` + junk, func(w *heldAgent, _ string) { <-w.tasks }},
+		"bash":                 {`{"id":"1","type":"bash","sessionId":"s","command":"echo $$ > shell; sleep 1000"` + junk, func(_ *heldAgent, dir string) { pidIn(t, filepath.Join(dir, "shell")) }},
+		"the twin of a prompt": {`{"id":"2","idempotencyKey":"k","type":"prompt","sessionId":"s","message":"long"` + junk, func(w *heldAgent, _ string) { <-w.tasks }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := holding()
+			w := newHeldAgent()
 			shell := newShell(t, pi.Options{})
-			join(t, shell.hub, core.Card{ID: "x"}, w.work)
+			joinAgent(t, shell.hub, core.Card{ID: "x"}, w.work)
 			hubs, clients := coretest.Pipe[[]byte, []byte](8)
 			received := &receipts{Conn: hubs}
 			c := dialOver(t, shell.server, pi.ConnOptions{}, received, clients)

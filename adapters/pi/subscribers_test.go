@@ -16,32 +16,32 @@ import (
 )
 
 // endings are the frames in which messages, turns and runs end: they hold everything.
-func endings(c *caller, session string) []string {
+func endings(c *testClient, session string) []string {
 	return slices.DeleteFunc(c.events(session), func(frame string) bool {
 		return !strings.Contains(frame, `"type":"message_end"`) && !strings.Contains(frame, `"type":"turn_end"`) &&
 			!strings.Contains(frame, `"type":"agent_end"`) && !strings.Contains(frame, `"type":"tool_execution_end"`)
 	})
 }
 
-func TestAClientThatJoinsInTheMiddleOfARunEndsWithTheSameMessages(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
+func TestALateSubscriberEndsWithTheSameMessages(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
 	first, second := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
 	first.open("s", "a")
 	first.send(`{"id":"1","type":"prompt","sessionId":"s","message":"go"}`)
 	task := <-w.tasks
-	a.say(task, core.Thinking{Text: "hm"}, core.Text{Text: strings.Repeat("long ", 5000)}, core.Usage{Input: 3, Output: 5},
+	a.report(task, core.Thinking{Text: "hm"}, core.Text{Text: strings.Repeat("long ", 5000)}, core.Usage{Input: 3, Output: 5},
 		core.ToolCall{ID: "k", Name: "ls", Input: "{}"})
 	first.ok(`{"id":"2","type":"steer","sessionId":"s","message":"left"}`)
-	in := (<-w.heard).(core.Injected)
-	a.say(task, core.InjectionAnswered{ID: in.ID, Accepted: true}, core.Text{Text: "turning"})
+	in := (<-w.requests).(core.Injected)
+	a.report(task, core.InjectionAnswered{ID: in.ID, Accepted: true}, core.Text{Text: "turning"})
 	first.until(`"text":"left"`)
 	second.ok(`{"id":"1","type":"switch_session","sessionId":"s"}`)
 	second.ok(`{"id":"2","type":"follow_up","sessionId":"s","message":"and then?"}`)
-	a.say(task, core.ToolResult{ID: "k", Output: "a b"}, core.File{Name: "f", MediaType: "image/png", Data: []byte{1}}, core.Text{Text: "done"}, core.Done{})
-	a.say(<-w.tasks, core.Text{Text: "!"}, core.Done{})
-	for _, c := range []*caller{first, second} {
+	a.report(task, core.ToolResult{ID: "k", Output: "a b"}, core.File{Name: "f", MediaType: "image/png", Data: []byte{1}}, core.Text{Text: "done"}, core.Done{})
+	a.report(<-w.tasks, core.Text{Text: "!"}, core.Done{})
+	for _, c := range []*testClient{first, second} {
 		c.until(`"agent_end"`)
 		c.until(`"command_finished"`, `"commandId":"1"`, `"prompt"`)
 	}
@@ -56,10 +56,10 @@ func TestAClientThatJoinsInTheMiddleOfARunEndsWithTheSameMessages(t *testing.T) 
 // whole is everything that a client was told of the runs of a session, frame by frame,
 // but for how a text that grows was cut: the deltas of a block are put together before
 // its end. Of updates that repeat the message so far nothing is taken.
-func (c *caller) whole(session string, updates bool) []string {
+func (c *testClient) whole(session string, updates bool) []string {
 	var all []string
 	grown := map[int]string{}
-	for _, f := range c.seen() {
+	for _, f := range c.received() {
 		if f.SessionID != session {
 			continue
 		}
@@ -93,7 +93,7 @@ func (c *caller) whole(session string, updates bool) []string {
 
 // Wherever in a run a client subscribes, it is told the same frames as one that was
 // there from the beginning: over several turns, and over an attempt that failed.
-func TestWhoeverSubscribesWheneverIsToldTheSameFrames(t *testing.T) {
+func TestEverySubscriberGetsTheSameFrames(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var script [][]core.Body // what the agent says in each of its tasks
 		turns := rapid.IntRange(1, 3).Draw(rt, "turns")
@@ -107,11 +107,11 @@ func TestWhoeverSubscribesWheneverIsToldTheSameFrames(t *testing.T) {
 		steps := len(slices.Concat(script...))
 		joins := []int{rapid.IntRange(0, steps-1).Draw(rt, "one comes"), rapid.IntRange(0, steps-1).Draw(rt, "another comes")}
 
-		h, s := newStage(t, pi.Options{})
-		w := holding()
-		a := join(t, h, core.Card{ID: "a", Features: core.FeatureFiles | core.FeatureToolStates}, w.work)
+		h, s := newServer(t, pi.Options{})
+		w := newHeldAgent()
+		a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureFiles | core.FeatureToolStates}, w.work)
 		early := dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone})
-		late := []*caller{dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone}), dial(t, s, pi.ConnOptions{})}
+		late := []*testClient{dial(t, s, pi.ConnOptions{Snapshots: render.SnapshotsNone}), dial(t, s, pi.ConnOptions{})}
 		early.open("s", "a")
 		early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"0"}`)
 		task := <-w.tasks
@@ -129,11 +129,11 @@ func TestWhoeverSubscribesWheneverIsToldTheSameFrames(t *testing.T) {
 						c.ok(`{"type":"switch_session","sessionId":"s"}`)
 					}
 				}
-				a.say(task, b)
+				a.report(task, b)
 				at++
 			}
 		}
-		all := slices.Concat(late, []*caller{early})
+		all := slices.Concat(late, []*testClient{early})
 		for _, c := range all {
 			c.until(`"command_finished"`, `"commandId":"p"`, `"success":true`)
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestAClientThatComesBackInMidRunIsToldAtOnceThatItsSessionExists(t *testing.T) {
+func TestCreatingASessionThatIsRunningFailsAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	first, again := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	first.open("s", "a")
 	first.send(`{"id":"p1","type":"prompt","sessionId":"s","message":"one"}`)
@@ -28,15 +28,15 @@ func TestAClientThatComesBackInMidRunIsToldAtOnceThatItsSessionExists(t *testing
 	if again.count(`command_started`, `"waits"`) > 0 {
 		t.Errorf("a create_session that depends on another went beside its lane:\n%s", again.log())
 	}
-	a.say(task, core.Done{})
-	a.say(<-w.tasks, core.Done{})
+	a.report(task, core.Done{})
+	a.report(<-w.tasks, core.Done{})
 	first.until(`"response"`, `"waits"`, `Session s already exists`)
 }
 
-func TestASessionThatIsAboutToBeDeletedIsMadeAnewInItsTurn(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 2, Features: core.FeatureCancellation}, w.work)
+func TestASessionToBeDeletedIsCreatedAgainInItsTurn(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 2, Features: core.FeatureCancellation}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	for _, session := range []string{"s", "t"} {
 		c.open(session, "a")
@@ -71,16 +71,16 @@ func TestASessionThatIsAboutToBeDeletedIsMadeAnewInItsTurn(t *testing.T) {
 	}
 }
 
-func TestWhatWasMeantForASessionThatIsGoneLeavesTheNextOfItsNameAlone(t *testing.T) {
+func TestCommandsForADeletedSessionDoNotReachItsSuccessor(t *testing.T) {
 	dir := conversation.Resolve(t.TempDir())
-	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}, SessionDir: dir})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 2}, w.work)
+	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}, SessionDir: dir})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 2}, w.work)
 	goes, stays := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	goes.open("s", "a")
 	goes.open("t", "a")
 	goes.send(`{"id":"filed","type":"prompt","sessionId":"s","message":"for the file"}`)
-	a.say(<-w.tasks, core.Done{})
+	a.report(<-w.tasks, core.Done{})
 	goes.until(`"response"`, `"filed"`)
 	var state struct{ SessionFile string }
 	if err := json.Unmarshal(goes.ok(`{"type":"get_state","sessionId":"s"}`).Data, &state); err != nil {
@@ -96,15 +96,15 @@ func TestWhatWasMeantForASessionThatIsGoneLeavesTheNextOfItsNameAlone(t *testing
 	}
 	goes.send(`{"id":"late name","type":"set_session_name","sessionId":"s","name":"not this"}`)
 	stays.until(`command_accepted`, `"late name"`)
-	goes.leaves()
+	goes.disconnect()
 
 	stays.ok(`{"type":"delete_session","sessionId":"s"}`)
 	stays.ok(`{"type":"load_session","sessionPath":"` + state.SessionFile + `"}`) // as s again, in the lane of the server
 	before := stays.ok(`{"type":"get_state","sessionId":"s"}`)
-	a.say(elsewhere, core.Done{})
+	a.report(elsewhere, core.Done{})
 	_ = a.Report(running.ID(), core.Done{}, nil) // it was cancelled, and may have ended
 	stays.until(`command_finished`, `"late name"`)
-	for _, f := range stays.seen() {
+	for _, f := range stays.received() {
 		if f.Type == "command_finished" && has(f, `"commandId":"late `) && !has(f, "Session s not found") {
 			t.Errorf("what was meant for the session before: got %s, want it not found", f.Data)
 		}

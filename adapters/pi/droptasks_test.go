@@ -8,16 +8,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// leaves ends the connection of a client and returns once the server has let go of it.
-func (c *caller) leaves() {
+// disconnect ends the connection of a client and returns once the server has let go of it.
+func (c *testClient) disconnect() {
 	c.Close()
 	c.served <- <-c.served
 }
 
-func TestWhatAClientAskedEndsWithItWhereThatIsWanted(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}, DropTasks: true, Bash: true})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
+func TestTasksEndWithTheirClientIfTasksAreDropped(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}, DropTasks: true, Bash: true})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
 	stays, goes := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	stays.open("shared", "a")
 	goes.open("own", "a")
@@ -29,13 +29,13 @@ func TestWhatAClientAskedEndsWithItWhereThatIsWanted(t *testing.T) {
 	goes.send(`{"id":"c4","type":"compact","sessionId":"shared"}`)
 	goes.send(`{"id":"b5","type":"bash","sessionId":"shared","command":"true"}`)
 	goes.ok(`{"type":"get_state","sessionId":"shared"}`) // the server has what came before
-	goes.leaves()
+	goes.disconnect()
 
-	if got, ok := (<-w.heard).(core.CancelRequested); !ok || got.Reason != "the client left" {
+	if got, ok := (<-w.requests).(core.CancelRequested); !ok || got.Reason != "the client left" {
 		t.Errorf("what ran: got %#v, want a cancel because the client left", got)
 	}
-	a.say(second, core.Cancelled{})
-	a.say(first, core.Done{})
+	a.report(second, core.Cancelled{})
+	a.report(first, core.Done{})
 	stays.until(`"response"`, `"p1"`, `"success":true`)
 	stays.ok(`{"type":"set_session_name","sessionId":"shared","name":"behind what waited"}`)
 	for _, id := range []string{"p3", "c4", "b5"} {

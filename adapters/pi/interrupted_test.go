@@ -30,7 +30,7 @@ func (s *stalling) Append(ctx context.Context, records ...journal.Record) error 
 
 // The end of a task is told only once it is recorded: a hub that stops while its journal
 // takes nothing never tells it.
-func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
+func TestCommandsWhoseTaskHasNoEndFailWhenTheHubStops(t *testing.T) {
 	for name, line := range map[string]string{
 		"a prompt":     `{"id":"x","type":"prompt","sessionId":"s","message":"one more"}`,
 		"a compaction": `{"id":"x","type":"compact","sessionId":"s"}`,
@@ -41,8 +41,8 @@ func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
 				h := hub.New(hub.Options{Journal: disk})
 				s := pi.NewServer(h, pi.Options{Commands: command.Options{Rates: unlimited}, CompactAt: -1})
 				t.Cleanup(s.Close)
-				says := answersOf(100_000, inShort...)
-				join(t, h, core.Card{ID: "a"}, func(a *joined, b hub.Batch) {
+				says := answersOf(100_000, summaryBodies...)
+				joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) {
 					if assigned(b) && disk.stuck.Load() {
 						<-time.After(time.Second)
 					}
@@ -50,8 +50,8 @@ func TestWhatIsNeverToldItsEndIsCutOffWhenTheHubStops(t *testing.T) {
 				})
 				c := dial(t, s, pi.ConnOptions{})
 				c.open("s", "a")
-				c.ok(promptIt)
-				c.ok(promptIt)
+				c.ok(promptCommand)
+				c.ok(promptCommand)
 				disk.stuck.Store(true)
 				c.send(line)
 				<-time.After(2 * time.Second)

@@ -18,20 +18,20 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// somebody asks in a thread without being a client of pi.
-type somebody struct {
+// asker asks in a thread without being a client of pi.
+type asker struct {
 	*hub.Session
 	t *testing.T
 }
 
-func anybody(t *testing.T, h *hub.Hub, name string) *somebody {
+func newAsker(t *testing.T, h *hub.Hub, name string) *asker {
 	t.Helper()
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: name}, Dialect: "rest"})
 	t.Cleanup(func() { s.Close(nil) })
-	return &somebody{s, t}
+	return &asker{s, t}
 }
 
-func (who *somebody) ask(thread core.ThreadID, agent, content string) *task.Task {
+func (who *asker) ask(thread core.ThreadID, agent, content string) *task.Task {
 	who.t.Helper()
 	task, err := who.Open(core.Request{To: core.ToAgent(core.AgentID(agent)), Thread: thread, Content: content}, hub.OpenOptions{Keep: true, Unwatched: true})
 	if err != nil {
@@ -41,12 +41,12 @@ func (who *somebody) ask(thread core.ThreadID, agent, content string) *task.Task
 }
 
 // threadOf returns the thread of a session, as clients learn it.
-func threadOf(c *caller, session string) core.ThreadID {
+func threadOf(c *testClient, session string) core.ThreadID {
 	c.t.Helper()
 	return core.ThreadID(textOf(c, `{"type":"get_state","sessionId":"`+session+`"}`, "thread"))
 }
 
-func textOf(c *caller, line, name string) string {
+func textOf(c *testClient, line, name string) string {
 	c.t.Helper()
 	r, _ := command.Decode(c.ok(line).Data, 1<<20)
 	text, _ := r.Text(name)
@@ -54,9 +54,9 @@ func textOf(c *caller, line, name string) string {
 }
 
 func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a"}, w.work)
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c, late := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	c.open("t", "a") // hears nothing of it
@@ -65,14 +65,14 @@ func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
 		t.Errorf("sessionId of get_session_stats: got %s, want the thread %s", got, thread)
 	}
 	commands := c.count(`"command_`)
-	anybody(t, h, "rest").ask(thread, "a", "Two?")
+	newAsker(t, h, "rest").ask(thread, "a", "Two?")
 	task := <-w.tasks
 	c.until(`"role":"user"`, `"text":"Two?"`, `"from":"rest"`)
 	late.ok(`{"type":"switch_session","sessionId":"s"}`)
-	a.say(task, core.Text{Text: " Two."}, core.Done{})
+	a.report(task, core.Text{Text: " Two."}, core.Done{})
 	want := strings.Fields(`agent_start turn_start message_start message_end
 		message_start message_update/text_start message_update/text_delta message_update/text_end message_end turn_end agent_end`)
-	for _, c := range []*caller{c, late} {
+	for _, c := range []*testClient{c, late} {
 		c.until(`"agent_end"`)
 		tr := c.transcript("s")
 		if diff := cmp.Diff(want, slices.Compact(ofTheRun(tr))); diff != "" {
@@ -97,13 +97,13 @@ func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
 	}
 }
 
-func TestRunsOfOthersAndOnesOwnAreToldOneAfterTheOther(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
+func TestSharedAndOwnRunsAreShownOneAfterTheOther(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
+	who, thread := newAsker(t, h, "rest"), threadOf(c, "s")
 	who.ask(thread, "a", "one")
 	first := <-w.tasks
 	c.until(`"role":"user"`, `"text":"one"`)
@@ -111,12 +111,12 @@ func TestRunsOfOthersAndOnesOwnAreToldOneAfterTheOther(t *testing.T) {
 	c.until(`command_accepted`, `"p"`)
 	who.ask(thread, "a", "three")
 	third := <-w.tasks
-	a.say(third, core.Text{Text: " three"}, core.Done{}) // before the others
+	a.report(third, core.Text{Text: " three"}, core.Done{}) // before the others
 	if c.count(`command_started`, `"p"`) > 0 {
 		t.Error("the prompt has started beside a run that is told")
 	}
-	a.say(first, core.Text{Text: " one"}, core.Done{})
-	a.say(<-w.tasks, core.Text{Text: " two"}, core.Done{})
+	a.report(first, core.Text{Text: " one"}, core.Done{})
+	a.report(<-w.tasks, core.Text{Text: " two"}, core.Done{})
 	c.until(`"agent_end"`, `"text":"three"`)
 	want := "user:one assistant:begun one user:two assistant:begun two user:three assistant:begun three"
 	if got := roles(t, c, "s"); got != want {
@@ -128,68 +128,68 @@ func TestRunsOfOthersAndOnesOwnAreToldOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestARunOfSomebodyElseIsSteeredAbortedAndFollowedLikeOnesOwn(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureCancellation | core.FeatureApprovals}, w.work)
+func TestASharedRunIsSteeredAbortedAndFollowedLikeAnOwnOne(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureCancellation | core.FeatureApprovals}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
+	who, thread := newAsker(t, h, "rest"), threadOf(c, "s")
 
 	task := who.ask(thread, "a", "one")
 	<-w.tasks
 	c.until(`"role":"user"`, `"text":"one"`)
 	c.ok(`{"type":"steer","sessionId":"s","message":"left"}`)
-	in := (<-w.heard).(core.Injected)
+	in := (<-w.requests).(core.Injected)
 	if err := who.Inject(task.ID(), core.Injected{ID: "theirs", Content: "up"}); err != nil {
 		t.Fatal(err)
 	}
-	<-w.heard
+	<-w.requests
 	// Of what the agent does not take only that becomes a turn which was said here.
-	a.say(task, core.InjectionAnswered{ID: in.ID}, core.InjectionAnswered{ID: "theirs"})
-	a.say(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
+	a.report(task, core.InjectionAnswered{ID: in.ID}, core.InjectionAnswered{ID: "theirs"})
+	a.report(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	id := c.until("extension_ui_request", `"confirm"`)
 	var asked client.UIRequest
 	if err := strictjson.Decode(id.Event, strictjson.Limits{Bytes: len(id.Event)}, &asked); err != nil {
 		t.Fatal(err)
 	}
 	c.ok(`{"type":"extension_ui_response","sessionId":"s","requestId":"` + asked.RequestID + `","response":{"method":"confirm","confirmed":true}}`)
-	if d, ok := (<-w.heard).(core.ApprovalDecided); !ok || !d.Approved {
+	if d, ok := (<-w.requests).(core.ApprovalDecided); !ok || !d.Approved {
 		t.Errorf("decision: got %+v, want approved", d)
 	}
-	a.say(task, core.ToolResult{ID: "k", Output: "gone"}, core.Done{})
+	a.report(task, core.ToolResult{ID: "k", Output: "gone"}, core.Done{})
 	next := <-w.tasks
 	if got := next.Request(); got.Content != "left" || got.Thread != thread {
 		t.Errorf("the turn behind: got %q in thread %s, want left in %s", got.Content, got.Thread, thread)
 	}
-	a.say(next, core.Done{})
+	a.report(next, core.Done{})
 	c.until("agent_end")
 
 	task = who.ask(thread, "a", "two")
 	<-w.tasks
 	c.until(`"role":"user"`, `"text":"two"`)
 	c.ok(`{"type":"abort","sessionId":"s"}`)
-	if got, ok := (<-w.heard).(core.CancelRequested); !ok {
+	if got, ok := (<-w.requests).(core.CancelRequested); !ok {
 		t.Errorf("got %+v, want the agent to be told to stop", got)
 	}
-	a.say(task, core.Cancelled{})
+	a.report(task, core.Cancelled{})
 	c.until("agent_end", `"stopReason":"aborted"`)
 }
 
-func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
-	h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
+func TestASessionThatLeavesAThreadSeesNoMoreOfItAndStopsNothing(t *testing.T) {
+	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
+	who, thread := newAsker(t, h, "rest"), threadOf(c, "s")
 	c.ok(`{"type":"new_session","sessionId":"s"}`)
 	next := threadOf(c, "s")
 	if next == thread {
 		t.Fatal("new_session has left the thread as it was")
 	}
 	old := who.ask(thread, "a", "old")
-	a.say(<-w.tasks, core.Done{})
+	a.report(<-w.tasks, core.Done{})
 	<-w.ended(t, h, old)
 	task := who.ask(next, "a", "new")
 	<-w.tasks
@@ -204,7 +204,7 @@ func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
 	if f := c.until(`"response"`, `"p"`); f.Error != "Session s not found" {
 		t.Errorf("the prompt that waited: got %s", f.Raw)
 	}
-	a.say(task, core.Done{})
+	a.report(task, core.Done{})
 	<-w.ended(t, h, task)
 	if got := task.Answer().Fault; got != nil {
 		t.Errorf("the task of the other one: got %v, want done", got)
@@ -216,7 +216,7 @@ func TestWhoLeavesAThreadHearsNoMoreOfItAndStopsNobody(t *testing.T) {
 }
 
 // ended waits for a task to end.
-func (*held) ended(t *testing.T, h *hub.Hub, task *task.Task) <-chan struct{} {
+func (*heldAgent) ended(t *testing.T, h *hub.Hub, task *task.Task) <-chan struct{} {
 	t.Helper()
 	over := make(chan struct{})
 	v := h.Connect(hub.Identity{Principal: core.Principal{ID: "viewer", Operator: true}})
@@ -241,22 +241,22 @@ func (*held) ended(t *testing.T, h *hub.Hub, task *task.Task) <-chan struct{} {
 	return over
 }
 
-func TestASessionTellsThatItCannotShowEveryTurnOfOthers(t *testing.T) {
-	h, s := newStage(t, pi.Options{})
-	w := holding()
-	a := join(t, h, core.Card{ID: "a", MaxConcurrent: 1000}, w.work)
+func TestASessionReportsSharedTurnsThatItCannotShow(t *testing.T) {
+	h, s := newServer(t, pi.Options{})
+	w := newHeldAgent()
+	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 1000}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
 	const others = 100 // may wait in a session
-	who, thread := anybody(t, h, "rest"), threadOf(c, "s")
+	who, thread := newAsker(t, h, "rest"), threadOf(c, "s")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"mine"}`)
 	mine := <-w.tasks
 	for i := range others + 1 {
 		who.ask(thread, "a", fmt.Sprint(i))
-		a.say(<-w.tasks, core.Done{})
+		a.report(<-w.tasks, core.Done{})
 	}
 	c.until("notify", "is not shown here: 100 others wait to be")
-	a.say(mine, core.Done{})
+	a.report(mine, core.Done{})
 	c.until(`"agent_end"`, fmt.Sprintf(`"text":"%d"`, others-1))
 	if got := len(messagesOf(t, c, "s")); got != 2*(others+1) {
 		t.Errorf("messages: got %d, want %d", got, 2*(others+1))
@@ -266,14 +266,14 @@ func TestASessionTellsThatItCannotShowEveryTurnOfOthers(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheHubLetsNothingWaitBehindARunOfSomebodyElse(t *testing.T) {
+func TestNothingWaitsForASharedRunWhenTheHubStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
-		w := holding()
-		join(t, h, core.Card{ID: "a"}, w.work)
+		h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
+		w := newHeldAgent()
+		joinAgent(t, h, core.Card{ID: "a"}, w.work)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
-		anybody(t, h, "rest").ask(threadOf(c, "s"), "a", "one")
+		newAsker(t, h, "rest").ask(threadOf(c, "s"), "a", "one")
 		<-w.tasks
 		c.until(`"text":"begun"`)
 		c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"two"}`)
@@ -285,17 +285,17 @@ func TestTheEndOfTheHubLetsNothingWaitBehindARunOfSomebodyElse(t *testing.T) {
 	})
 }
 
-func TestAConversationWithOthersIsNotCompactedByItself(t *testing.T) {
+func TestASharedConversationIsNotCompactedAutomatically(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		g := newSumming(inShort...)
+		g := newSummarizer(summaryBodies...)
 		g.usage = 120_000
-		h, s := newStage(t, pi.Options{CompactAt: 50})
-		join(t, h, core.Card{ID: "a"}, g.work)
+		h, s := newServer(t, pi.Options{CompactAt: 50})
+		joinAgent(t, h, core.Card{ID: "a"}, g.work)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "a")
 		thread := threadOf(c, "s")
 		if shared {
-			anybody(t, h, "rest").ask(thread, "a", "zero")
+			newAsker(t, h, "rest").ask(thread, "a", "zero")
 			c.until("agent_end")
 		}
 		for _, text := range []string{"one", "two", "three"} {

@@ -11,10 +11,10 @@ import (
 )
 
 // A disk that hangs lets commands pile up that nobody waits for any more.
-func TestWhatTookTooLongBeforeItsTurnAtTheDiskIsNotDone(t *testing.T) {
+func TestACommandThatTimedOutBeforeItsJobIsNotExecuted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, s := newStage(t, pi.Options{Commands: command.Options{CommandTimeout: time.Second, PromptTimeout: time.Second}, SessionDir: t.TempDir()})
-		join(t, h, core.Card{ID: "x"}, echo)
+		h, s := newServer(t, pi.Options{Commands: command.Options{CommandTimeout: time.Second, PromptTimeout: time.Second}, SessionDir: t.TempDir()})
+		joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 		c := dial(t, s, pi.ConnOptions{})
 		c.open("s", "x")
 		c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
