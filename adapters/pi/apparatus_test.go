@@ -22,10 +22,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// testTimeout is how long a test waits for what must come: only a failing test does.
+// testTimeout bounds the waits of a test. Only a failing test reaches it.
 const testTimeout = 30 * time.Second
 
-// unlimited are the rates of servers whose tests are of something else.
+// unlimited are the rates of servers in tests that are not about rates.
 var unlimited = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
 
 func newServer(t *testing.T, opts pi.Options) (*hub.Hub, *pi.Server) {
@@ -53,7 +53,7 @@ func countsOf(s *pi.Server) command.Counts {
 	return e.Counts()
 }
 
-// stall keeps so many workers of a queue busy until release is called, as a slow disk does.
+// stall keeps that many workers of a queue busy until release is called, as a slow disk does.
 func stall(jobs *command.Jobs, workers int) (release func()) {
 	until := make(chan struct{})
 	for range workers {
@@ -62,15 +62,13 @@ func stall(jobs *command.Jobs, workers int) (release func()) {
 	return func() { close(until) }
 }
 
-// testAgent is an agent of no dialect. Its work is done by a function that sees every
-// batch.
+// testAgent is an agent that is connected to the hub without a dialect.
 type testAgent struct {
 	*hub.Session
 	t *testing.T
 }
 
-// joinAgent brings an agent to the hub whose work sees every batch that the hub has for
-// it.
+// joinAgent joins an agent that calls work with every batch that the hub sends it.
 func joinAgent(t *testing.T, h *hub.Hub, card core.Card, work func(a *testAgent, b hub.Batch)) *testAgent {
 	t.Helper()
 	if card.Dialect == "" {
@@ -115,7 +113,7 @@ func assigned(b hub.Batch) bool {
 	return false
 }
 
-// answerWith is an agent's work: it says the bodies to every task.
+// answerWith returns the work of an agent that answers every task with the bodies.
 func answerWith(bodies ...core.Body) func(*testAgent, hub.Batch) {
 	return func(a *testAgent, b hub.Batch) {
 		if assigned(b) {
@@ -124,14 +122,14 @@ func answerWith(bodies ...core.Body) func(*testAgent, hub.Batch) {
 	}
 }
 
-// echoAgent answers with what was asked.
+// echoAgent is the work of an agent that repeats the request.
 func echoAgent(a *testAgent, b hub.Batch) {
 	if assigned(b) {
 		a.report(b.Task, core.Text{Text: "you said " + b.Task.Request().Content}, core.Done{})
 	}
 }
 
-// testClient is a client whose frames are kept.
+// testClient is a client that keeps the frames it receives.
 type testClient struct {
 	*client.Conn
 	t      *testing.T
@@ -262,7 +260,7 @@ func (c *testClient) fails(command, want string) {
 	}
 }
 
-// send sends a frame and does not wait.
+// send sends a frame without waiting for a response.
 func (c *testClient) send(frame string) {
 	c.t.Helper()
 	if err := c.Send(context.Background(), []byte(frame)); err != nil {
@@ -281,7 +279,7 @@ func (c *testClient) open(session, agent string) {
 	c.ok(`{"type":"switch_session","sessionId":"` + session + `"}`)
 }
 
-// transcript puts the events of a session together.
+// transcript assembles the events of a session.
 func (c *testClient) transcript(session string) *client.Transcript {
 	var tr client.Transcript
 	for _, f := range c.received() {
@@ -292,7 +290,7 @@ func (c *testClient) transcript(session string) *client.Transcript {
 	return &tr
 }
 
-// doUnlimited is do for a command that may take as long as the clock of a bubble wants.
+// doUnlimited is do without a timeout, for tests in a synctest bubble.
 func (c *testClient) doUnlimited(command string) client.Frame {
 	c.t.Helper()
 	var m map[string]any

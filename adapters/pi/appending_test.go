@@ -16,8 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// afterOnePrompt makes a session s in which one thing was said, and returns the place of its
-// file.
+// afterOnePrompt makes a session s with one prompt, and returns the path of its file.
 func afterOnePrompt(t *testing.T, opts pi.Options) (*testClient, *pi.Server, string) {
 	t.Helper()
 	h, s := newServer(t, opts)

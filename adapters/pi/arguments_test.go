@@ -8,8 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// What an agent gives a tool is its own affair: whatever it is, the line in the file
-// stays one that every reader of the format reads, this one too.
+// Whatever arguments an agent gives a tool, every reader of the format can read the line.
 func TestAFileCanBeReadAgainWhateverTheArgumentsOfATool(t *testing.T) {
 	for name, input := range map[string]string{
 		"lines of JSON":      "{\n  \"path\": \"a\",\r\n\t\"lines\": [1,\n2]\n}",

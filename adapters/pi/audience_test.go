@@ -24,7 +24,7 @@ const (
 	itemBytes   = 64                    // that each counts for besides its frame
 )
 
-// phasesOf are the lifecycle events that a client was told, in order.
+// phasesOf returns the lifecycle events that a client received, in order.
 func phasesOf(c *testClient) []string {
 	var all []string
 	for _, f := range c.received() {
@@ -117,7 +117,7 @@ func TestTheLifecycleEventsOfOthersAreEncodedOnce(t *testing.T) {
 	})
 }
 
-// sentFrames is a transport that knows where the lifecycle events were that it was given.
+// sentFrames is a transport that records the addresses of the lifecycle events it sends.
 type sentFrames struct {
 	link.Conn[[]byte, []byte]
 	phases []*byte

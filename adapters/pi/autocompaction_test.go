@@ -156,8 +156,8 @@ func TestAnOpenCircuitPreventsAnAutomaticCompaction(t *testing.T) {
 	})
 }
 
-// tooMuch fails as many times with too_large, with these said before, what is no
-// question for a summary; then it answers.
+// tooMuch answers requests, but for a number of times it sends the bodies and then fails with
+// too_large. It always answers requests for a summary.
 func tooMuch(g *summarizer, times int, first ...core.Body) func(*testAgent, hub.Batch) {
 	return func(a *testAgent, b hub.Batch) {
 		if assigned(b) && b.Task.Request().Content == "three" && times > 0 {
@@ -170,7 +170,7 @@ func tooMuch(g *summarizer, times int, first ...core.Body) func(*testAgent, hub.
 	}
 }
 
-// overflowing is a session in which the third prompt is too large so many times.
+// overflowing returns a session in which the third prompt is too large that many times.
 func overflowing(t *testing.T, opts pi.Options, g *summarizer, times int, first ...core.Body) (*hub.Hub, *testClient) {
 	t.Helper()
 	h, s := newServer(t, opts)

@@ -69,7 +69,7 @@ type bashResult struct {
 	TotalBytes, TotalLines int64
 }
 
-// runs runs a program and returns what came of it.
+// runs runs a program and returns its result.
 func (c *testClient) runs(id, command string, more ...string) bashResult {
 	c.t.Helper()
 	var r bashResult
@@ -79,7 +79,7 @@ func (c *testClient) runs(id, command string, more ...string) bashResult {
 	return r
 }
 
-// pidIn waits for the file in which a program wrote its id, and returns it.
+// pidIn waits for the file in which a program writes its process id, and returns the id.
 func pidIn(t *testing.T, path string) int {
 	t.Helper()
 	for end := time.Now().Add(testTimeout); time.Now().Before(end); {
@@ -97,8 +97,7 @@ func pidIn(t *testing.T, path string) int {
 	return 0
 }
 
-// requireDead waits until there is no such process, not even one that waits to be reaped
-// by somebody else than this program.
+// requireDead waits until the process is gone, also as a zombie of another process.
 func requireDead(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(testTimeout); time.Now().Before(end); {

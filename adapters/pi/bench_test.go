@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// drain reads what a server sends and hands on the responses.
+// drain reads the frames of a server and passes on the responses.
 func drain(ctx context.Context, conn link.Conn[[]byte, []byte], responses chan<- struct{}) {
 	for {
 		m, err := conn.Receive(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// hadWith is a server that finds a conversation in a file, which was had last with the
-// agent of an id, and the path of that.
+// hadWith returns a server with a session file whose last agent has the id, and the path of
+// the file.
 func hadWith(t *testing.T, provider, id string) (bring func(string) *testAgent, c *testClient, path string) {
 	t.Helper()
 	dir := conversation.Resolve(t.TempDir())

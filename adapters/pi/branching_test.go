@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// treeOf is what get_tree tells of a session.
+// treeOf returns the data of get_tree for a session.
 func treeOf(c *testClient, session string) (leaf string, nodes []conversation.TreeNode) {
 	c.t.Helper()
 	var got struct {
@@ -69,8 +69,8 @@ func TestAForkKeepsTheLabelsOfItsBranch(t *testing.T) {
 	}
 }
 
-// asking brings a session to a place that can be left with a summary, which an agent
-// gives as the bodies say. It returns the command that asks for it.
+// asking returns a session with a branch that can be left with a summary, for which the
+// agent answers with the bodies, and the command that does so.
 func asking(t *testing.T, work func(*testAgent, hub.Batch)) (*pi.Server, *testClient, string) {
 	h, s := newServer(t, pi.Options{})
 	joinAgent(t, h, core.Card{ID: "x"}, work)

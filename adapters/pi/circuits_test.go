@@ -15,7 +15,7 @@ import (
 
 const askCommand = `{"type":"prompt","sessionId":"s","message":"hello"}`
 
-// fault is an agent's work: it fails every task with the code.
+// failWith returns the work of an agent that fails every task with the code.
 func failWith(code core.Code) func(*testAgent, hub.Batch) {
 	return answerWith(core.Failed{Fault: core.NewFault(code, "no")})
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// What section 13 says that clients must do, as far as the client's end of a connection
-// does it for whoever uses it.
+// The duties of clients (section 13) that package client fulfils for its user.
 func TestTheClientMeetsTheDutiesOfClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newServer(t, pi.Options{})

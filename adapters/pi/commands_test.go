@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// words is what a user says with one command.
+// words is the message of one command.
 type words struct {
 	Message string
 	Images  []core.File
@@ -38,7 +38,7 @@ func someWords(t *rapid.T) words {
 	return w
 }
 
-// frame is the command that says the words.
+// frame returns the command with the message.
 func (w words) frame(kind, session, id, behavior string) string {
 	m := map[string]any{"type": kind, "sessionId": session, "id": id, "message": w.Message}
 	var images []any
@@ -54,7 +54,7 @@ func (w words) frame(kind, session, id, behavior string) string {
 	return string(wire.Encode(m))
 }
 
-// together is what the hub holds of words that are said at once.
+// together returns the content of a request with several messages.
 func together(all ...words) words {
 	var w words
 	var texts []string
@@ -66,10 +66,10 @@ func together(all ...words) words {
 	return w
 }
 
-// asked is what the agent is asked.
+// asked is the content of the agent's requests.
 func asked(task *task.Task) words { return words{task.Request().Content, task.Request().Attachments} }
 
-// userWords are what the messages of the user say, as clients are shown them.
+// userWords returns the texts of the user's messages, as clients see them.
 func userWords(t *rapid.T, messages []conversation.Message) []words {
 	var all []words
 	for _, m := range messages {
@@ -99,7 +99,7 @@ func userWords(t *rapid.T, messages []conversation.Message) []words {
 	return all
 }
 
-// ways are the commands that say something to a run under way.
+// ways are the commands with a message for a run under way.
 var ways = []struct {
 	kind, behavior string
 	follows        bool

@@ -15,9 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// BenchmarkNeighbourOfACompaction has one client ask get_state over and over while
-// another holds a conversation of long answers that is compacted on the way. It reports
-// how long the neighbour waits.
+// BenchmarkNeighbourOfACompaction measures get_state of one client while another has a
+// conversation of long answers that is compacted.
 func BenchmarkNeighbourOfACompaction(b *testing.B) {
 	fails := core.Failed{Fault: core.NewFault(core.CodeInvalid, "send how many chunks you want")}
 	b.Run("succeeds", func(b *testing.B) { benchNeighbour(b, pi.Options{}, core.Done{}) })

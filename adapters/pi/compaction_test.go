@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// summarizer answers what it is asked as echo does, and what asks for a summary with the
-// bodies. It keeps the requests.
+// summarizer answers requests for a summary with the bodies, and repeats any other. It keeps
+// the requests.
 type summarizer struct {
 	summary  []core.Body
 	usage    int64 // of an answer, or 0
@@ -54,7 +54,7 @@ func asksForSummary(r core.Request) bool {
 	return strings.HasPrefix(r.Content, "Sum up the conversation before this message. From now on the summary stands for it")
 }
 
-// next returns what was asked next: for a summary, or not.
+// next returns the next request: for a summary, or another.
 func (g *summarizer) next(t *testing.T, summary bool) core.Request {
 	t.Helper()
 	for range cap(g.requests) {
@@ -70,7 +70,7 @@ func (g *summarizer) next(t *testing.T, summary bool) core.Request {
 	return core.Request{}
 }
 
-// converse is a session in which these were said.
+// converse returns a session with these prompts.
 func (g *summarizer) converse(t *testing.T, opts pi.Options, turns ...string) (*pi.Server, *testClient) {
 	t.Helper()
 	h, s := newServer(t, opts)

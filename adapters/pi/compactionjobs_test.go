@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// answersOf is an agent that answers everything with so many bytes, and every question
-// for a summary with the bodies.
+// answersOf returns the work of an agent that answers with that many bytes, and requests for
+// a summary with the bodies.
 func answersOf(size int, summary ...core.Body) func(*testAgent, hub.Batch) {
 	return func(a *testAgent, b hub.Batch) {
 		switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-// What takes too long is aborted and told at once; its lane waits until it has really
-// come to an end, and what it came to changes nothing.
+// A command that times out is aborted and answered at once. Its lane waits until the work has
+// ended, and its outcome is ignored.
 func TestWorkThatTimesOutIsAbortedAndItsLateOutcomeIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, s := newServer(t, pi.Options{Commands: command.Options{PromptTimeout: 10 * time.Second}})

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// events returns the frames of a session, as they came.
+// events returns the frames of a session, in order.
 func (c *testClient) events(session string) []string {
 	var out []string
 	for _, f := range c.received() {
@@ -138,7 +138,7 @@ func TestRunningCommandsAreAnsweredAfterTheEndOfInput(t *testing.T) {
 	}
 }
 
-// halfOpen is a transport whose peer ends its own side alone.
+// halfOpen is a transport whose peer closes its own side only.
 type halfOpen struct {
 	link.Conn[[]byte, []byte]
 	eof chan struct{}
@@ -309,7 +309,7 @@ func TestABurstOfChunksArrivesWholeAndWithinItsBound(t *testing.T) {
 	}
 }
 
-// chunked is a text of n chunks, each of another letter.
+// chunked returns n chunks, each of another letter.
 func chunked(n, size int) []string {
 	chunks := make([]string, n)
 	for i := range chunks {

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// waitsInTurn is why a command fails that waits for one which waits for it.
+// waitsInTurn is the error of a command in a cycle of dependencies.
 func waitsInTurn(id string) string {
 	return "Dependency '" + id + "' waits for this command and cannot be awaited from it"
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// disconnect ends the connection of a client and returns once the server has let go of it.
+// disconnect closes the connection and waits until the server has ended it.
 func (c *testClient) disconnect() {
 	c.Close()
 	c.served <- <-c.served

@@ -19,7 +19,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// simulateWork has commands of a type do what their field plan says: take so many
+// simulateWork makes commands of a type follow their member plan: take a number of
 // microseconds, and fail or not.
 func simulateWork(s *pi.Server, kinds ...string) {
 	engine := s.Parts().Engine
@@ -48,8 +48,8 @@ func simulate(engine *command.Engine, x *command.Execution) command.Outcome {
 	return command.Outcome{Pending: true}
 }
 
-// workKinds are commands of every class: one that takes long, one without a limit,
-// two that overtake, and those that make sessions, end them, and look at them.
+// workKinds are commands of every class: a long one, one without a limit, two that overtake,
+// and those that create, delete and read sessions.
 var workKinds = []intent{
 	{kind: "bash", mutates: true, limit: 10_000_000},
 	{kind: "export_html", mutates: true},
@@ -78,9 +78,8 @@ func (i intent) frame() string {
 	return string(wire.Encode(m))
 }
 
-// someIntents are commands of two clients that share ids and keys and depend on one
-// another: each by itself, or several in one breath behind work in their session. No
-// two times in them are alike.
+// someIntents draws commands of two clients that share ids and keys and depend on one
+// another, single or in bursts. No two of them have the same time.
 func someIntents(t *rapid.T) (all []intent) {
 	at, burst := 0, 0
 	var first intent // of the burst
@@ -132,7 +131,7 @@ func someIntents(t *rapid.T) (all []intent) {
 	return all
 }
 
-// describe is what a frame says, in the words of the model.
+// describe returns a frame in the notation of the model.
 func describe(t *rapid.T, f client.Frame) string {
 	var d struct {
 		CommandID, CommandType, Error string
@@ -176,10 +175,9 @@ func describe(t *rapid.T, f client.Frame) string {
 	return strings.TrimSpace(phase + " " + name + " " + d.CommandType + " " + outcome)
 }
 
-// Random commands of two clients, of an open hub or of one principal, with ids, keys,
-// dependencies, versions and work that takes its time, over connections that end and
-// come again, come to what the model says, at the moment that it says; the order of
-// events is that of the specification.
+// Random commands of two clients, on an open hub or of one principal, with ids, keys,
+// dependencies, versions and work, over connections that end and are replaced, have the
+// outcomes of the model at the times of the model, in the order of the specification.
 func TestTheEngineDoesWhatItsModelDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		came := map[string]int{} // to what how many commands came
@@ -193,7 +191,7 @@ func TestTheEngineDoesWhatItsModelDoes(t *testing.T) {
 	})
 }
 
-// outcomes are what commands come to, by a part of the answer.
+// outcomes are the kinds of outcomes, by a part of the answer.
 var outcomes = []string{
 	"ok", "ok replayed", "timedOut", "timedOut replayed", "dependsOn:", "Conflicting id '", "Conflicting idempotencyKey", "same lane", "waits for this",
 	"depend on itself", "unknown", "failed: ", "mismatch", "not found", "already exists", "it failed",
@@ -291,7 +289,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 
 // checkOrder holds that a command is accepted, started and finished in this order
 // (section 7.2), and that the commands of a lane run one at a time (section 7.3). phases
-// counts what was told of each id.
+// counts the events of each id.
 func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f client.Frame) {
 	var d struct {
 		CommandID, CommandType, SessionID, Error string

@@ -5,7 +5,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 )
 
-// Parts are the parts of a server that tests hold up, or wait for.
+// Parts are the parts of a server that tests stall or wait for.
 type Parts struct {
 	Engine                 *command.Engine
 	Disk, Lists, Summaries *command.Jobs
@@ -38,7 +38,7 @@ func (s *Server) Left() map[string]int {
 	return left
 }
 
-// Handle has another function do what commands of a type ask for.
+// Handle replaces the handler of a type of command.
 func (s *Server) Handle(kind string, do func(*command.Execution) command.Outcome) {
 	s.handlers[kind] = func(_ *Server, x *request) command.Outcome { return do(&x.Execution) }
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// noPlace is why no page is written outside of the directories that are allowed.
+// noPlace is the error of a path outside the allowed directories.
 const noPlace = "outputPath must be under an allowed directory for this server (its working directory or that of its sessions)"
 
 func TestAPageHasTheWholeConversationAndRunsNoneOfIt(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// A client comes late to a run that is far longer than its queue, stalls in the
-// middle of what it missed, and the run goes on meanwhile.
+// A client subscribes late to a run that is far longer than its queue and stalls during the
+// replay, while the run goes on.
 func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 	const chunks = 3000 // before it comes, and as many again while it is stuck
 	h, s := newServer(t, pi.Options{Link: link.Options{QueueBytes: 512}})

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// fileOf is the session's file as get_state has it.
+// fileOf returns the session's file according to get_state.
 func fileOf(c *testClient, session string) string {
 	c.t.Helper()
 	var info struct{ SessionFile string }

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// Fields share the memory of their frame: whoever keeps one keeps them all.
+// Members share the memory of their frame: keeping one keeps the frame.
 func TestARunningCommandDoesNotRetainItsFrame(t *testing.T) {
 	junk := `,"unknown":"` + strings.Repeat("x", 1<<20) + `"}`
 	for name, tt := range map[string]struct {
@@ -54,7 +54,7 @@ func TestARunningCommandDoesNotRetainItsFrame(t *testing.T) {
 	}
 }
 
-// receipts is a transport that knows which frames it has handed over.
+// receipts is a transport that has weak pointers to the frames it received.
 type receipts struct {
 	link.Conn[[]byte, []byte]
 	all []weak.Pointer[byte]

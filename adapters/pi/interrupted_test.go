@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// stalling is a journal that takes nothing any more once it is stuck.
+// stalling is a journal that blocks once it is stuck.
 type stalling struct {
 	journal.Journal
 	stuck atomic.Bool
@@ -28,8 +28,8 @@ func (s *stalling) Append(ctx context.Context, records ...journal.Record) error 
 	return s.Journal.Append(ctx, records...)
 }
 
-// The end of a task is told only once it is recorded: a hub that stops while its journal
-// takes nothing never tells it.
+// The hub tells the end of a task only once it is recorded, so never if it stops while its
+// journal blocks.
 func TestCommandsWhoseTaskHasNoEndFailWhenTheHubStops(t *testing.T) {
 	for name, line := range map[string]string{
 		"a prompt":     `{"id":"x","type":"prompt","sessionId":"s","message":"one more"}`,

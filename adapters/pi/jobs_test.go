@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// A disk that hangs lets commands pile up that nobody waits for any more.
+// Behind a disk that hangs, commands pile up that have timed out.
 func TestACommandThatTimedOutBeforeItsJobIsNotExecuted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newServer(t, pi.Options{Commands: command.Options{CommandTimeout: time.Second, PromptTimeout: time.Second}, SessionDir: t.TempDir()})

@@ -72,8 +72,7 @@ func TestAThreadIsJoinedOnlyByThoseWhoMayReadIt(t *testing.T) {
 	ann.fails(create("t", strings.Repeat("x", core.MaxIDBytes+1)), "Validation failed: thread: Too long (max 512 bytes)")
 	ann.fails(`{"type":"create_session","thread":7}`, "Validation failed: thread: "+command.NotBlank)
 
-	// A name that has no conversation begins one; who must not read what is said there
-	// is not shown it.
+	// A thread without turns begins; clients that may not read it do not see it.
 	ann.ok(create("n", "news"))
 	ann.ok(`{"type":"switch_session","sessionId":"n"}`)
 	newAsker(t, h, "bob").ask("news", "a", "for bob alone")
@@ -112,8 +111,8 @@ func TestAnOperatorThatJoinsAThreadSeesItsRuns(t *testing.T) {
 	}
 }
 
-// The session is shared by all connections of its principal, who steer its runs; but
-// what is asked there is asked by who asks, with no more rights than that.
+// All connections of a principal share its sessions, but each task has the rights of the
+// client that sent its prompt.
 func TestAPromptHasTheRightsOfItsClient(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	w := newHeldAgent()

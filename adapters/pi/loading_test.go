@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// realSession is a file that pi-coding-agent 0.54.2 wrote: two branches, a summary of
-// the one that was left, entries of every type, and a compaction.
+// realSession is a file written by pi-coding-agent 0.54.2: two branches, a summary of the
+// one that was left, entries of every type, and a compaction.
 const realSession = "testdata/session-of-pi-0.54.2.jsonl"
 
 func TestAFileOfPiIsLoadedAndContinued(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// TestTenThousandSessionsLeaveNothingBehind measures what 10,000 sessions that are
-// made, prompted and deleted add to the heap. What a server or a hub remembers within
-// a bound (outcomes, history, ended tasks, threads) is full before.
+// TestTenThousandSessionsLeaveNothingBehind measures how much the heap grows with 10,000
+// sessions that are created, prompted and deleted. The bounded memories of the server and the
+// hub (outcomes, history, ended tasks, threads) are full before.
 func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	const warm, many, most = 1_000, 10_000, 4 << 20
 	h := hub.New(hub.Options{ // without the checker of promises, which forgets nothing
@@ -74,7 +74,7 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 			kept++
 		}
 	}
-	// The hub remembers the latest tasks, and a history of commands the latest of those.
+	// The hub keeps the latest tasks, and the history the latest commands.
 	if kept > 5 {
 		t.Errorf("got %d of %d sessions in memory still, want at most the latest", kept, len(sessions))
 	}
@@ -85,7 +85,7 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// underLock returns how many bytes do allocates while the server's lock is held.
+// underLock returns how many bytes do allocates in a turn of the engine.
 func underLock(s *Server, do func()) uint64 {
 	var before, after runtime.MemStats
 	s.engine.Lock()
@@ -96,7 +96,7 @@ func underLock(s *Server, do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// What is decoded or copied is allocated.
+// Decoding or copying a conversation would allocate.
 func TestACompactionReadsNoConversationInATurnOfTheEngine(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
 	s := bareServer(t, h, Options{CompactAt: -1})
@@ -161,7 +161,7 @@ func TestTheDialectsOfAgentsThatHaveLeftAreBounded(t *testing.T) {
 	}
 }
 
-// bareServer is a server without limits of its own on how many commands may begin.
+// bareServer returns a server without rate limits.
 func bareServer(t *testing.T, h *hub.Hub, opts Options) *Server {
 	t.Helper()
 	opts.Commands.Rates = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
@@ -202,7 +202,7 @@ func answerAll(t *testing.T, h *hub.Hub, id core.AgentID, answer func(core.Reque
 	})
 }
 
-// plain is a client that looks at the text of frames alone: it costs little.
+// plain is a client that does not decode frames, so that it costs little.
 type plain struct {
 	t    *testing.T
 	conn link.Conn[[]byte, []byte]

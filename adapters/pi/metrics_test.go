@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// metrics are what get_metrics tells, as far as tests look.
+// metrics are the members of get_metrics that tests use.
 type metrics struct {
 	CommandsRejected map[string]int64
 	Stores           struct {
@@ -37,7 +37,7 @@ type recentEvent struct {
 	Timestamp  int64 // in milliseconds
 }
 
-// maxRecent is how many of the latest events get_metrics tells.
+// maxRecent is the number of recent events in get_metrics.
 const maxRecent = 100
 
 func metricsOf(c *testClient) metrics {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// The reference model of the engine: what stands in the specification, said as
-// plainly as it goes, on a clock of microseconds.
+// The reference model of the engine: the specification as plain code, with a clock of
+// microseconds.
 
-// intent is one command of a client, as the model sees it.
+// intent is one command of a client in the model.
 type intent struct {
 	at, client, conn int
 	id, key          string
@@ -24,7 +24,7 @@ type intent struct {
 	leaves           bool // no command: the client's connection ends, and another takes its place
 }
 
-// meaning is what two intents have in common that are the same.
+// meaning is equal for intents that are the same command.
 func (i intent) meaning() string {
 	return fmt.Sprint(i.kind, i.session, i.takes, i.fails, i.depends, i.depends == nil, i.ifVersion)
 }
@@ -110,7 +110,7 @@ func (m *engineModel) later(after int, do func()) {
 	m.events = append(m.events, modelEvent{at, do})
 }
 
-// run lets everything happen.
+// run executes all events.
 func (m *engineModel) run() {
 	for len(m.events) > 0 {
 		slices.SortFunc(m.events, func(a, b modelEvent) int { return a.at - b.at })
@@ -125,7 +125,7 @@ func (m *engineModel) tell(what string, i intent, more string) {
 	m.told[m.now] = append(m.told[m.now], strings.TrimSpace(what+" "+i.name()+" "+i.kind+" "+more))
 }
 
-// answer tells the client, if it has the connection yet over which it asked.
+// answer responds to the client, if the connection of the command still exists.
 func (m *engineModel) answer(i intent, outcome string) {
 	if m.conns[i.client] == i.conn {
 		at := [2]int{i.client, i.conn}
@@ -133,7 +133,7 @@ func (m *engineModel) answer(i intent, outcome string) {
 	}
 }
 
-// space is where the ids of an intent mean a command.
+// space returns the namespace of the ids of an intent.
 func (m *engineModel) space(i intent) string {
 	if m.principal {
 		return "ann"
@@ -141,7 +141,7 @@ func (m *engineModel) space(i intent) string {
 	return fmt.Sprintf("%d.%d", i.client, i.conn)
 }
 
-// names are those under which the outcome of an intent is found, and whose they are.
+// names returns the names of an intent's outcome, and their owner.
 func (m *engineModel) names(i intent) (whose string, names []string) {
 	if i.id == "" {
 		return "", nil
@@ -154,7 +154,7 @@ func (m *engineModel) names(i intent) (whose string, names []string) {
 	return whose, names
 }
 
-// remember keeps the latest outcomes of whoever has the ids.
+// remember keeps the latest outcomes of the owner of the ids.
 func (m *engineModel) remember(x *modelled) {
 	whose, names := m.names(x.intent)
 	if names == nil {
@@ -225,7 +225,8 @@ func (m *engineModel) submit(i intent) {
 	}
 }
 
-// makesAnother reports whether x is to make a session that nothing before it takes away.
+// makesAnother reports whether x creates a session that exists and that nothing before x
+// deletes.
 func (m *engineModel) makesAnother(x *modelled) bool {
 	return x.kind == "create_session" && len(x.depends) == 0 && m.sessions[x.session] != nil &&
 		!slices.ContainsFunc(m.admitted, func(y *modelled) bool {
@@ -260,7 +261,7 @@ func (m *engineModel) advance(l *modelLane) {
 	l.turning = false
 }
 
-// making reports whether the session, which is not there, is made in the lane before x.
+// making reports whether a missing session is created in the lane before x.
 func (m *engineModel) making(l *modelLane, x *modelled) bool {
 	before := l.waiting
 	if at := slices.Index(before, x); at >= 0 {
@@ -270,7 +271,7 @@ func (m *engineModel) making(l *modelLane, x *modelled) bool {
 	return m.lookup(x) == nil && (makes(l.running) || slices.ContainsFunc(before, makes))
 }
 
-// lookup returns the session that x was admitted for, or would be, if it is there.
+// lookup returns the session that x is for, if it exists.
 func (m *engineModel) lookup(x *modelled) *modelSession {
 	if x.meant != nil && x.meant.deleted && x.number < x.meant.until {
 		return nil
@@ -345,7 +346,7 @@ func (m *engineModel) proceed(x *modelled) {
 	}
 }
 
-// waitsFor reports whether y waits for x, or for what does.
+// waitsFor reports whether y waits for x, directly or not.
 func (m *engineModel) waitsFor(y, x *modelled) bool {
 	for seen := map[*modelled]bool{}; y != nil && y.outcome == "" && !seen[y]; {
 		if y == x {

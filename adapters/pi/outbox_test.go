@@ -44,7 +44,7 @@ func TestEveryWaitingItemCounts(t *testing.T) {
 	}
 }
 
-// Whatever steps wait, those whose run has ended count and no others.
+// Of the waiting steps, those of ended runs count and no others.
 func TestOnlyTheStepsOfEndedRunsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := newOutbox(1 << 30)

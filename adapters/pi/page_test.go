@@ -57,8 +57,8 @@ func TestThePageOfTheDialectNamesEveryStoryOfASection(t *testing.T) {
 	}
 }
 
-// Whatever the table of the specification's sections names is there, and it has every
-// section that says MUST (pi-server 1.0.0).
+// The table of the specification's sections names existing tests, and has every section with
+// a MUST (pi-server 1.0.0).
 func TestEverySectionOfTheSpecificationNamesItsTest(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dialects/pi.md")
 	if err != nil {

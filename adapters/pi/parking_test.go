@@ -97,7 +97,7 @@ func TestAScriptMakesThreeHundredSessions(t *testing.T) {
 				t.Fatalf("got %d stored sessions and %v, want all 300", len(stored.Sessions), err)
 			}
 
-			// Whoever switches to one that made room has it again, with all that was said.
+			// Switching to a parked session restores it with its messages.
 			if f := c.ok(`{"type":"switch_session","sessionId":"s000"}`); *f.SessionVersion != 1 || !has(f, `"messageCount":2`) {
 				t.Errorf("got %s, want the session as it was", f.Raw)
 			}
@@ -106,7 +106,7 @@ func TestAScriptMakesThreeHundredSessions(t *testing.T) {
 			if len(said) != 4 || !strings.Contains(string(said[0].JSON), "hello from s000") || !strings.Contains(string(said[3].JSON), "you said still here?") {
 				t.Errorf("got %d messages, want those of before and the new ones", len(said))
 			}
-			// So has who loads its file.
+			// Loading its file does the same.
 			for _, info := range stored.Sessions {
 				if info.SessionID == "s001" {
 					c.ok(string(wire.Encode(map[string]string{"type": "load_session", "sessionPath": info.SessionPath})))
@@ -119,7 +119,7 @@ func TestAScriptMakesThreeHundredSessions(t *testing.T) {
 	}
 }
 
-// What cannot come back as it is makes no room, and the one idle longest goes first.
+// A session that cannot be restored is not parked. The least recently used goes first.
 func TestOnlyIdleSessionsThatCanBeRestoredAreParked(t *testing.T) {
 	for name, tt := range map[string]struct {
 		dir  bool

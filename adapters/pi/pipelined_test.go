@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// Lanes are first in, first out (section 7.3): what only overtakes what runs does not
-// overtake the making of its session.
+// Lanes are first in, first out (section 7.3): a control command overtakes a run, but not the
+// creation of its session.
 func TestPipelinedCommandsFindTheirSession(t *testing.T) {
 	for name, tt := range map[string]struct {
 		frames []string

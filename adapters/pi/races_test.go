@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// conflictingCommands are commands that get into each other's way.
+// conflictingCommands are commands that interfere with one another.
 var conflictingCommands = strings.Split(`"type":"create_session","agent":"a"
 "type":"create_session","agent":"a","cwd":"/"
 "type":"switch_session"
@@ -43,8 +43,8 @@ var conflictingCommands = strings.Split(`"type":"create_session","agent":"a"
 "type":"get_session_stats"
 "type":"delete_session"`, "\n")
 
-// unreliable is the work of an agent that answers, fails in every way that is met by more
-// than an end, or says nothing more until its time is over.
+// unreliable is the work of an agent that answers, fails in every way that causes more than
+// an end, or never ends.
 func unreliable(a *testAgent, b hub.Batch) {
 	if !assigned(b) {
 		return
@@ -91,7 +91,7 @@ func TestConcurrentCommandsAreAnsweredOnceAndLeaveNothingRunning(t *testing.T) {
 			}
 		}
 	}
-	// What goes on behind a response, as a compaction does, has its turn in the lane.
+	// What goes on after a response, such as a compaction, holds the lane.
 	for _, id := range []string{"s0", "s1"} {
 		clients[0].do(`{"type":"set_session_name","sessionId":"` + id + `","name":"last"}`)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// newRecovered is a server that begins with what another left in the log.
+// newRecovered returns a server that recovers from the log.
 func newRecovered(t *testing.T, log core.RecordLog) (*hub.Hub, *pi.Server) {
 	t.Helper()
 	h, s := newServer(t, pi.Options{Commands: command.Options{Journal: log}})
@@ -28,7 +28,7 @@ func newRecovered(t *testing.T, log core.RecordLog) (*hub.Hub, *pi.Server) {
 	return h, s
 }
 
-// copyLog returns a copy of what stands in the log now, as a killed process leaves it.
+// copyLog returns a copy of the log as a killed process leaves it.
 func copyLog(t *testing.T, log core.RecordLog) core.RecordLog {
 	t.Helper()
 	after := &coretest.MemoryLog{}
@@ -138,8 +138,7 @@ func TestARestartReportsToEveryPrincipalItsOwnCommandsOnly(t *testing.T) {
 	}
 }
 
-// valve is a log whose writes wait to be let through, and fail with the error that
-// they are let through with.
+// valve is a log whose writes block until they are released, with an error or nil.
 type valve struct {
 	core.RecordLog
 	writes chan []string // the phases that are written
@@ -366,7 +365,7 @@ func TestAServerStoppedWithoutADrainKeepsItsOutcomes(t *testing.T) {
 	})
 }
 
-// The journal is closed behind the server: until then it takes what ends with that.
+// The journal is closed after the server, and keeps what ends with the server.
 func TestCommandsThatEndWithTheServerAreInTheJournal(t *testing.T) {
 	log := &coretest.MemoryLog{}
 	c := newShell(t, pi.Options{Commands: command.Options{Journal: log}})

@@ -15,8 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// newRecoveredIn is a server that begins with what another left in the log and in its sessions'
-// files.
+// newRecoveredIn returns a server that recovers from the log and the session files of another.
 func newRecoveredIn(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *pi.Server) {
 	t.Helper()
 	h, s := newServer(t, pi.Options{Commands: command.Options{Journal: log}, SessionDir: dir, Dialects: []string{"coven"}})
@@ -26,7 +25,7 @@ func newRecoveredIn(t *testing.T, log core.RecordLog, dir string) (*hub.Hub, *pi
 	return h, s
 }
 
-// withID gives a command an id and a key, by its place in a list.
+// withID adds an id and a key to the nth command of a list.
 func withID(n int, command string) string {
 	id := string(rune('a' + n))
 	return `{"id":"` + id + `","idempotencyKey":"` + id + `",` + command[1:]
@@ -102,7 +101,7 @@ func TestSuccessesHeldInMemoryAreRedoneAfterARestart(t *testing.T) {
 			if got := c.transcript("s").Snapshots; got != "fullfull" {
 				t.Errorf("got %q, want the answers told to the subscriber, each once", got)
 			}
-			// From now on these are outcomes of this life.
+			// From now on these are outcomes of this process.
 			if f := c.ok(withID(0, commands[0].command)); !f.Replayed {
 				t.Errorf("got %s, want a replay", f.Raw)
 			}
@@ -110,7 +109,7 @@ func TestSuccessesHeldInMemoryAreRedoneAfterARestart(t *testing.T) {
 	}
 }
 
-// Who does not ask again for what was done still has the session, as its file has it.
+// A client that repeats no command still has the session of its file.
 func TestASessionOfAnEarlierProcessIsRestoredByACommandThatNamesIt(t *testing.T) {
 	log, dir := &coretest.MemoryLog{}, t.TempDir()
 	h, s := newRecoveredIn(t, log, dir)
@@ -133,14 +132,14 @@ func TestASessionOfAnEarlierProcessIsRestoredByACommandThatNamesIt(t *testing.T)
 		t.Errorf("got %s, want the session with its version and its latest conversation", f.Raw)
 	}
 	c.fails(`{"type":"switch_session","sessionId":"deleted"}`, "Session deleted not found")
-	// Who asks for all of it again ends where it ended.
+	// Repeating all commands ends in the same state.
 	c.ok(`{"id":"5","idempotencyKey":"5","type":"create_session","sessionId":"deleted","agent":"a"}`)
 	c.ok(`{"id":"7","idempotencyKey":"7","type":"delete_session","sessionId":"deleted"}`)
 	c.fails(`{"type":"get_state","sessionId":"deleted"}`, "Session deleted not found")
 	if f := c.ok(`{"id":"3","idempotencyKey":"3","type":"new_session","sessionId":"` + id + `"}`); !f.Replayed {
 		t.Errorf("got %s, want it replayed: the session is in that conversation", f.Raw)
 	}
-	// The id that the server chose is the session's again.
+	// The session has the id that the server generated.
 	if f := c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","agent":"a"}`); stringIn(t, f.Data, "sessionId") != id || f.Replayed {
 		t.Errorf("got %s, want session %s, which is there", f.Raw, id)
 	}

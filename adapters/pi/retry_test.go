@@ -20,7 +20,8 @@ import (
 
 var overloadedFault = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}
 
-// failingFirst says these in its first tasks, one each, and then answers.
+// failingFirst returns the work of an agent that sends these in its first tasks, one each,
+// and then answers. asked counts its tasks.
 func failingFirst(first ...[]core.Body) (work func(*testAgent, hub.Batch), asked *int) {
 	asked = new(int)
 	return func(a *testAgent, b hub.Batch) {

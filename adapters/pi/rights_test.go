@@ -12,8 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// needed are the members without which a command of a session is refused for what it
-// lacks.
+// needed are the required members of the commands of a session.
 var needed = map[string]string{
 	"prompt": `"message":"x"`, "steer": `"message":"x"`, "follow_up": `"message":"x"`, "set_model": `"provider":"coven","modelId":"a"`,
 	"set_thinking_level": `"level":"low"`, "set_session_name": `"name":"x"`, "set_auto_compaction": `"enabled":true`, "set_auto_retry": `"enabled":true`,
@@ -22,8 +21,8 @@ var needed = map[string]string{
 	"extension_ui_response": `"requestId":"ASKED","response":{"method":"confirm","confirmed":true}`,
 }
 
-// Every command of a session, sent by somebody else: the operator too has sessions of
-// his own. No command without a session tells that hers is there, or what is in it.
+// Every command for the session of another principal fails, also for an operator. No other
+// command reveals the session.
 func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
 	w := newHeldAgent()

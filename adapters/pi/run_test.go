@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// heldAgent is an agent's work that begins every answer and leaves the rest to the test.
+// heldAgent is an agent that begins every answer and leaves the rest to the test.
 type heldAgent struct {
 	tasks    chan *task.Task
 	requests chan core.Body
@@ -41,7 +41,7 @@ func (w *heldAgent) work(a *testAgent, b hub.Batch) {
 	}
 }
 
-// busy is what a prompt is told while another runs.
+// busy is the error of a prompt while another runs.
 const busy = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
 
 func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
@@ -76,7 +76,7 @@ func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
 	}
 }
 
-// ofTheRun leaves out the news of what is queued, which comes beside the run.
+// ofTheRun omits queue updates, which are not part of the run.
 func ofTheRun(t *client.Transcript) []string {
 	return slices.DeleteFunc(t.Kinds, func(kind string) bool { return kind == "queue_update" })
 }
@@ -157,7 +157,7 @@ func TestAbortEndsTheRunAsAborted(t *testing.T) {
 	if tr.StopReason != render.StopAborted || tr.Snapshots != "begun" {
 		t.Errorf("got stop reason %q and text %q, want aborted and begun", tr.StopReason, tr.Snapshots)
 	}
-	// What was queued waits for the next run.
+	// Queued messages wait for the next run.
 	c.send(`{"id":"q","type":"prompt","sessionId":"s","message":"two"}`)
 	a.report(<-w.tasks, core.Done{})
 	if got := (<-w.tasks); got.Request().Content != "later" {
@@ -297,7 +297,7 @@ func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
 			if got := time.Since(begun); got != tt.limit {
 				t.Errorf("it took %v, want %v", got, tt.limit)
 			}
-			// An agent that ran out of time by itself is a failure of the agent.
+			// A timeout of the agent itself is a failure of the agent.
 			c.open("t", "b")
 			c.ok(`{"type":"prompt","sessionId":"t","message":"x"}`)
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// blockedTransport is a transport whose peer reads nothing any more from a certain frame on.
+// blockedTransport is a transport whose peer stops reading at a certain frame.
 type blockedTransport struct {
 	link.Conn[[]byte, []byte]
 	after string
@@ -26,7 +26,7 @@ type blockedTransport struct {
 	once  sync.Once
 }
 
-// release lets the peer read again.
+// release makes the peer read again.
 func (c *blockedTransport) release() { c.once.Do(func() { close(c.free) }) }
 
 func (c *blockedTransport) Close(r link.Reason) error {
@@ -86,13 +86,13 @@ func TestAClientThatReadsNothingIsClosedAsSlow(t *testing.T) {
 	fast.until("command_finished", `"commandId":"w"`)
 	key := strings.Repeat("k", 256)
 	for range 100 {
-		// Every client hears every lifecycle event, with all that identifies the command.
+		// Every client gets every lifecycle event, with all that identifies the command.
 		fast.ok(`{"type":"set_session_name","sessionId":"s","name":"n","idempotencyKey":"` + key + `"}`)
 	}
 	slow.requireClosed(tooSlow)
 }
 
-// requireClosed waits for the end of a connection and holds it to the reason.
+// requireClosed waits for the end of the connection and checks the reason.
 func (c *testClient) requireClosed(want link.Reason) {
 	c.t.Helper()
 	select {

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// endings are the frames in which messages, turns and runs end: they hold everything.
+// endings are the frames in which messages, turns and runs end.
 func endings(c *testClient, session string) []string {
 	return slices.DeleteFunc(c.events(session), func(frame string) bool {
 		return !strings.Contains(frame, `"type":"message_end"`) && !strings.Contains(frame, `"type":"turn_end"`) &&
@@ -53,9 +53,8 @@ func TestALateSubscriberEndsWithTheSameMessages(t *testing.T) {
 	}
 }
 
-// whole is everything that a client was told of the runs of a session, frame by frame,
-// but for how a text that grows was cut: the deltas of a block are put together before
-// its end. Of updates that repeat the message so far nothing is taken.
+// whole returns the frames of a session's runs with the deltas of each block joined, since
+// the cut of a text may differ. It omits updates that repeat the message so far.
 func (c *testClient) whole(session string, updates bool) []string {
 	var all []string
 	grown := map[int]string{}
@@ -91,8 +90,8 @@ func (c *testClient) whole(session string, updates bool) []string {
 	return all
 }
 
-// Wherever in a run a client subscribes, it is told the same frames as one that was
-// there from the beginning: over several turns, and over an attempt that failed.
+// Whenever a client subscribes, it gets the same frames as one that was subscribed from the
+// beginning, over several turns and a failed attempt.
 func TestEverySubscriberGetsTheSameFrames(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var script [][]core.Body // what the agent says in each of its tasks
@@ -102,7 +101,7 @@ func TestEverySubscriberGetsTheSameFrames(t *testing.T) {
 				f := &core.Fault{Code: core.CodeOverloaded, Message: "not now", Retryable: true}
 				script = append(script, []core.Body{core.Text{Text: "half"}, core.Failed{Fault: f}})
 			}
-			script = append(script, saidInATurn(rt, turn))
+			script = append(script, drawTurn(rt, turn))
 		}
 		steps := len(slices.Concat(script...))
 		joins := []int{rapid.IntRange(0, steps-1).Draw(rt, "one comes"), rapid.IntRange(0, steps-1).Draw(rt, "another comes")}
@@ -151,8 +150,8 @@ func TestEverySubscriberGetsTheSameFrames(t *testing.T) {
 	})
 }
 
-// saidInATurn draws what an agent may say in a task, in any order, up to its end.
-func saidInATurn(t *rapid.T, turn int) []core.Body {
+// drawTurn draws the events of a task up to its end.
+func drawTurn(t *rapid.T, turn int) []core.Body {
 	var bodies []core.Body
 	for i := range rapid.IntRange(0, 8).Draw(t, "length") {
 		switch id := fmt.Sprint(turn, "-", i); rapid.IntRange(0, 6).Draw(t, "kind") {

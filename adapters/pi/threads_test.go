@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// asker asks in a thread without being a client of pi.
+// asker opens tasks in a thread without a pi client.
 type asker struct {
 	*hub.Session
 	t *testing.T
@@ -40,7 +40,7 @@ func (who *asker) ask(thread core.ThreadID, agent, content string) *task.Task {
 	return task
 }
 
-// threadOf returns the thread of a session, as clients learn it.
+// threadOf returns the thread of a session from get_state.
 func threadOf(c *testClient, session string) core.ThreadID {
 	c.t.Helper()
 	return core.ThreadID(textOf(c, `{"type":"get_state","sessionId":"`+session+`"}`, "thread"))
@@ -82,7 +82,7 @@ func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
 			t.Errorf("text: got %q, want all of the answer", tr.Snapshots)
 		}
 	}
-	// A switch_session of the late one is all that clients heard of commands.
+	// Clients got the lifecycle events of the late switch_session only.
 	if got := c.count(`"command_`) - commands; got != 3 {
 		t.Errorf("lifecycle events: got %d, want the 3 of the late client's command", got)
 	}
@@ -145,7 +145,7 @@ func TestASharedRunIsSteeredAbortedAndFollowedLikeAnOwnOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-w.requests
-	// Of what the agent does not take only that becomes a turn which was said here.
+	// Of the injections that the agent refuses only that of this session becomes a turn.
 	a.report(task, core.InjectionAnswered{ID: in.ID}, core.InjectionAnswered{ID: "theirs"})
 	a.report(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	id := c.until("extension_ui_request", `"confirm"`)
@@ -197,7 +197,7 @@ func TestASessionThatLeavesAThreadSeesNoMoreOfItAndStopsNothing(t *testing.T) {
 	if got := c.count(`"text":"old"`); got != 0 {
 		t.Errorf("got %d frames of the thread that was left, want none", got)
 	}
-	// Deleting the session lets the run of the other one go on, and the lane too.
+	// Deleting the session stops neither the task of the other requester nor the lane.
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"never"}`)
 	c.until(`command_accepted`, `"p"`)
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)
