@@ -89,19 +89,11 @@ func (s *Server) cutFor(leaf *conversation.Node, smaller bool) (*conversation.Cu
 	return conversation.CutAt(leaf, told, smaller)
 }
 
-// compactionResult is the data of a compaction (facts, section 5).
-type compactionResult struct {
-	Summary          string `json:"summary"`
-	FirstKeptEntryID string `json:"firstKeptEntryId"`
-	TokensBefore     int64  `json:"tokensBefore"`
-}
-
-// apply replaces what is removed by the summary, and continues in a new thread.
+// apply replaces what is removed by the summary, and continues in a new thread. It returns the
+// result for the client, which has the members of the entry (facts, section 5).
 func (c *compaction) apply(summary string) json.RawMessage {
-	result := compactionResult{summary, c.First().ID(), c.Tokens}
-	c.x.target.addEntry(sessionfile.Compaction{
-		Summary: result.Summary, FirstKeptEntryID: result.FirstKeptEntryID, TokensBefore: result.TokensBefore,
-	})
+	result := sessionfile.Compaction{Summary: summary, FirstKeptEntryID: c.First().ID(), TokensBefore: c.Tokens}
+	c.x.target.addEntry(result)
 	c.x.target.newThread(core.ThreadID(core.NewID()), c.x.target.tree.Messages())
 	c.x.target.pause = pause{}
 	return wire.Encode(result)

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -18,6 +19,30 @@ func messageIn(x *request) (userMessage, error) {
 	text, _ := x.Text("message")
 	files, err := images(x)
 	return userMessage{text: text, images: files, from: x.client.principal}, err
+}
+
+// images reads the images of a prompt (facts, section 5).
+func images(x *request) ([]core.File, error) {
+	items, ok := x.List("images")
+	if !ok && x.Has("images") && !x.Is("images", "null") {
+		return nil, errors.New("images: want an array of images, each an object with data and mimeType")
+	}
+	var files []core.File
+	for i, item := range items {
+		var image struct {
+			Data     string `json:"data"`
+			MimeType string `json:"mimeType"`
+		}
+		if item.Decode(&image) != nil {
+			return nil, fmt.Errorf("images[%d]: want an object with data and mimeType", i)
+		}
+		data, err := base64.StdEncoding.DecodeString(image.Data)
+		if err != nil {
+			return nil, fmt.Errorf("images[%d].data: want base64", i)
+		}
+		files = append(files, core.File{Name: fmt.Sprintf("image-%d", i+1), MediaType: image.MimeType, Data: data})
+	}
+	return files, nil
 }
 
 // messageToQueue returns the message of the command if it can be queued.

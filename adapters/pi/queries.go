@@ -35,46 +35,30 @@ func getLastText(_ *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(map[string]any{"text": nil})}
 }
 
-// stats are the counts of get_session_stats (facts, section 4.6).
-type stats struct {
-	SessionFile       string        `json:"sessionFile,omitempty"`
-	SessionID         core.ThreadID `json:"sessionId"`
-	UserMessages      int           `json:"userMessages"`
-	AssistantMessages int           `json:"assistantMessages"`
-	ToolCalls         int           `json:"toolCalls"`
-	ToolResults       int           `json:"toolResults"`
-	TotalMessages     int           `json:"totalMessages"`
-	Tokens            tokens        `json:"tokens"`
-	Cost              float64       `json:"cost"`
-}
-
-type tokens struct {
-	Input      int64 `json:"input"`
-	Output     int64 `json:"output"`
-	CacheRead  int64 `json:"cacheRead"`
-	CacheWrite int64 `json:"cacheWrite"`
-	Total      int64 `json:"total"`
-}
-
+// getStats counts the messages and the tokens of the session (facts, section 4.6).
 func getStats(_ *Server, x *request) command.Outcome {
 	all := x.target.tree.Messages()
-	st := stats{SessionFile: x.target.file.Path(), SessionID: x.target.thread, TotalMessages: len(all)}
+	roles, calls := map[string]int{}, 0
 	var u core.Usage
 	for _, m := range all {
-		switch m.Role {
-		case conversation.RoleUser:
-			st.UserMessages++
-		case conversation.RoleAssistant:
-			st.AssistantMessages++
-			st.ToolCalls += m.Calls
+		roles[m.Role]++
+		if m.Role == conversation.RoleAssistant {
+			calls += m.Calls
 			u = u.Add(m.Usage)
-		case conversation.RoleTool:
-			st.ToolResults++
 		}
 	}
 	output := u.Output + u.Thinking
-	st.Tokens = tokens{u.Input, output, u.CacheRead, u.CacheWrite, u.Input + output + u.CacheRead + u.CacheWrite}
-	return command.Outcome{Data: wire.Encode(st)}
+	data := map[string]any{
+		"sessionId": x.target.thread, "userMessages": roles[conversation.RoleUser], "assistantMessages": roles[conversation.RoleAssistant],
+		"toolCalls": calls, "toolResults": roles[conversation.RoleTool], "totalMessages": len(all), "cost": 0,
+		"tokens": map[string]int64{
+			"input": u.Input, "output": output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite, "total": u.Input + output + u.CacheRead + u.CacheWrite,
+		},
+	}
+	if path := x.target.file.Path(); path != "" {
+		data["sessionFile"] = path
+	}
+	return command.Outcome{Data: wire.Encode(data)}
 }
 
 // getContext returns the usage of the context window that the last answer reported.
@@ -87,45 +71,37 @@ func getContext(s *Server, x *request) command.Outcome {
 	return command.Outcome{Data: wire.Encode(usage)}
 }
 
-type tool struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-}
-
 // getTools lists the tools that the agent declares, and those that the hub and its packs
 // offer to it.
 func getTools(s *Server, x *request) command.Outcome {
-	tools := []tool{}
+	tools := []map[string]string{}
+	add := func(name, description string) {
+		tools = append(tools, map[string]string{"name": name, "description": description})
+	}
 	var can []string
 	if a, ok := s.hub.Agent(x.target.agent.Agent()); ok {
 		for _, name := range a.Tools {
-			tools = append(tools, tool{Name: name, Description: "a tool of " + a.Name})
+			add(name, "a tool of "+a.Name)
 		}
 		can = a.Capabilities
 	}
 	for _, t := range s.hub.ToolsFor(can) {
-		tools = append(tools, tool{t.Name, t.Description})
+		add(t.Name, t.Description)
 	}
 	return command.Outcome{Data: wire.Encode(map[string]any{"tools": tools})}
 }
 
-type skill struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	FilePath    string `json:"filePath"`
-	Source      string `json:"source"`
-}
-
 // getSkills lists the capabilities and domains of the agent.
 func getSkills(s *Server, x *request) command.Outcome {
-	skills := []skill{}
+	skills := []map[string]string{}
+	add := func(kind, agent string, names []string) {
+		for _, name := range names {
+			skills = append(skills, map[string]string{"name": name, "description": "a " + kind + " of " + agent, "filePath": "", "source": "path"})
+		}
+	}
 	if a, ok := s.hub.Agent(x.target.agent.Agent()); ok {
-		for _, c := range a.Capabilities {
-			skills = append(skills, skill{Name: c, Description: "a capability of " + a.Name, Source: "path"})
-		}
-		for _, d := range a.Domains {
-			skills = append(skills, skill{Name: d, Description: "a domain of " + a.Name, Source: "path"})
-		}
+		add("capability", a.Name, a.Capabilities)
+		add("domain", a.Name, a.Domains)
 	}
 	return command.Outcome{Data: wire.Encode(map[string]any{"skills": skills})}
 }

@@ -1,8 +1,6 @@
 package pi
 
 import (
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -317,28 +315,4 @@ func (r *run) closeRun() {
 			s.runs[id] = rest
 		}
 	}
-}
-
-// images reads the images of a prompt (facts, section 5).
-func images(x *request) ([]core.File, error) {
-	items, ok := x.List("images")
-	if !ok && x.Has("images") && !x.Is("images", "null") {
-		return nil, errors.New("images: want an array of images, each an object with data and mimeType")
-	}
-	var files []core.File
-	for i, item := range items {
-		var image struct {
-			Data     string `json:"data"`
-			MimeType string `json:"mimeType"`
-		}
-		if item.Decode(&image) != nil {
-			return nil, fmt.Errorf("images[%d]: want an object with data and mimeType", i)
-		}
-		data, err := base64.StdEncoding.DecodeString(image.Data)
-		if err != nil {
-			return nil, fmt.Errorf("images[%d].data: want base64", i)
-		}
-		files = append(files, core.File{Name: fmt.Sprintf("image-%d", i+1), MediaType: image.MimeType, Data: data})
-	}
-	return files, nil
 }

@@ -133,14 +133,9 @@ func slashUsage(_ *Server, ss *session, _ string) string {
 
 // getCommands lists the slash commands (facts, section 4.7).
 func getCommands(*Server, *request) command.Outcome {
-	type listed struct {
-		Name        string `json:"name"`
-		Description string `json:"description"`
-		Source      string `json:"source"`
-	}
-	list := []listed{}
+	list := []map[string]string{}
 	for _, c := range slashCommands() {
-		list = append(list, listed{c.name, c.description, "extension"})
+		list = append(list, map[string]string{"name": c.name, "description": c.description, "source": "extension"})
 	}
 	return command.Outcome{Data: wire.Encode(map[string]any{"commands": list})}
 }
