@@ -84,21 +84,19 @@ func (e *Engine) wake(k *tracked, dependents []*Execution) {
 		if x.awaiting == k {
 			x.awaiting = nil
 			x.dependencyTimer.Stop()
-			e.wakeQueue = append(e.wakeQueue, x)
+			e.wakeQueue.Push(x)
 		}
 	}
 	if e.waking {
 		return
 	}
 	e.waking = true
-	for len(e.wakeQueue) > 0 {
-		x := e.wakeQueue[0]
-		e.wakeQueue = e.wakeQueue[1:]
+	for x, ok := e.wakeQueue.Pop(); ok; x, ok = e.wakeQueue.Pop() {
 		if !x.settled {
 			x.proceed()
 		}
 	}
-	e.waking, e.wakeQueue = false, nil
+	e.waking = false
 }
 
 // TimedOut returns the error of a command that took too long, as in the reference.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
 // Options make an engine. A zero field takes its default.
@@ -155,7 +156,7 @@ type Engine struct {
 	rates         rates
 	admissions    uint64
 	executed      int64 // commands with an outcome
-	wakeQueue     []*Execution
+	wakeQueue     fifo.Queue[*Execution]
 	waking        bool
 	draining      bool          // no more commands are admitted
 	stopped       bool          // the hub has stopped
