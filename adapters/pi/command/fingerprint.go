@@ -21,8 +21,7 @@ func (f fingerprint) String() string { return "v2:sha256:" + hex.EncodeToString(
 // fingerprintOf digests the canonical JSON of a command without id and idempotencyKey.
 // Everything else counts, unknown fields included (facts, section 6.4).
 func fingerprintOf(c Command) fingerprint {
-	var small [256]byte
-	room := slices.Grow(small[:0], len(c.object.Raw())+2)
+	room := make([]byte, 0, len(c.object.Raw())+2)
 	return sha256.Sum256(appendObject(room, c.object, "id", "idempotencyKey"))
 }
 

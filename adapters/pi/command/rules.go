@@ -37,8 +37,6 @@ var (
 	sessionID = text("Required non-empty string", notBlankText)
 	threadID  = first(notBlank, text(fmt.Sprintf("Too long (max %d bytes)", core.MaxIDBytes),
 		func(s string) bool { return len(s) <= core.MaxIDBytes }))
-	notReserved = text("Cannot use reserved prefix '"+AnonymousPrefix+"'",
-		func(s string) bool { return !strings.HasPrefix(s, AnonymousPrefix) })
 	sessionPath = first(required,
 		text(fmt.Sprintf("sessionPath too long (max %d chars)", MaxPath), func(s string) bool { return Units(s) <= MaxPath }),
 		text("sessionPath contains potentially dangerous path components", func(s string) bool {

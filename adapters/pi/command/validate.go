@@ -19,7 +19,7 @@ const AnonymousPrefix = "anon:"
 // envelope are the fields that every command may have, in the order of their checks.
 var envelope = []field{
 	key("type", typeName),
-	key("id", identity, notReserved),
+	{name: "id", rules: []rule{identity}, check: checkReserved},
 	key("idempotencyKey", identity),
 	{name: "dependsOn", check: checkDependencies},
 	key("ifSessionVersion", natural("Must be a non-negative integer")),
@@ -46,6 +46,12 @@ func validate(c Command) string {
 		return ""
 	}
 	return "Validation failed: " + strings.Join(p, "; ")
+}
+
+func checkReserved(p *Problems, c Command) {
+	if strings.HasPrefix(c.id, AnonymousPrefix) {
+		p.add("id", "Cannot use reserved prefix '"+AnonymousPrefix+"'")
+	}
 }
 
 func checkDependencies(p *Problems, c Command) {
