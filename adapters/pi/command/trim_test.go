@@ -23,7 +23,7 @@ func TestACommandKeepsTheFieldsItNeedsApartFromItsFrame(t *testing.T) {
 	e.Submit(c, decode(t, frame), x)
 	clear(frame) // as the next frame may reuse its memory
 	if x.Has("message") || x.Has("sessionId") {
-		t.Error("got the message or the session kept, want the id, the type and the command alone")
+		t.Error("got the message or the session kept, want only the id, the type and the command")
 	}
 	if text, _ := x.Text("command"); text != "ls" {
 		t.Errorf("got the command %q, want ls", text)

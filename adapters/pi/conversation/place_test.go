@@ -71,6 +71,6 @@ func TestAPageMayHaveTheLongestNameThatAFileCan(t *testing.T) {
 		}
 	}
 	if names, err := os.ReadDir(at.Root); err != nil || len(names) != 1 {
-		t.Errorf("got %v and %v, want the page alone", names, err)
+		t.Errorf("got %v and %v, want only the page", names, err)
 	}
 }
