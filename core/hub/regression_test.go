@@ -222,7 +222,7 @@ func TestAConnectionToAClosedHubEndsAtOnce(t *testing.T) {
 	})
 }
 
-func TestACauseIsWhatTheRequesterClaims(t *testing.T) {
+func TestARequesterClaimsNoCause(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, _, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		outer := g.ask(asker, "a")
