@@ -22,9 +22,9 @@ import (
 //	length 4 | sequence 8 | time 8 | length of the subject 2 | subject |
 //	length of the header 4 | header | data | checksum 8
 //
-// The length of the header stands only where the highest bit of the length is set. The
-// checksum is over the sequence, the time, the subject, the header and the data: over
-// none of the lengths.
+// The length of the header is there only if the highest bit of the length is set. The
+// checksum covers the sequence, the time, the subject, the header and the data, but none
+// of the lengths.
 const (
 	recordStart = 22
 	checksum    = 8
@@ -32,8 +32,8 @@ const (
 	mostRecord  = 32 << 20
 
 	hasHeader = 1 << 31 // in a length
-	erased    = 1 << 63 // in a sequence: there is no message any more
-	tombstone = 1 << 62 // in a sequence: the message before with that number is gone
+	erased    = 1 << 63 // in a sequence: the message was deleted
+	tombstone = 1 << 62 // in a sequence: the earlier message with that number was deleted
 )
 
 // streamsDir is where the embedded server keeps its streams, below the data directory.
@@ -55,7 +55,7 @@ func blocksOf(stream string) (blocks []block, err error) {
 	for _, path := range files {
 		index, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".blk"))
 		if err != nil {
-			continue // the server looks at no such file
+			continue // the server ignores such files
 		}
 		key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", filepath.Base(stream), index))
 		hash, err := highwayhash.NewDigest64(key[:])
@@ -68,8 +68,8 @@ func blocksOf(stream string) (blocks []block, err error) {
 	return blocks, nil
 }
 
-// read returns what is in the file. It uses the room if that is large enough.
-func (b *block) read(room []byte) ([]byte, error) {
+// read returns the content of the file, in buf if that is large enough.
+func (b *block) read(buf []byte) ([]byte, error) {
 	f, err := os.Open(b.path)
 	if err != nil {
 		return nil, err
@@ -80,17 +80,17 @@ func (b *block) read(room []byte) ([]byte, error) {
 		return nil, err
 	}
 	size := int(info.Size())
-	if cap(room) < size {
-		room = make([]byte, size)
+	if cap(buf) < size {
+		buf = make([]byte, size)
 	}
-	n, err := f.ReadAt(room[:size], 0)
+	n, err := f.ReadAt(buf[:size], 0)
 	if n < size {
 		return nil, err
 	}
-	return room[:size], nil
+	return buf[:size], nil
 }
 
-// first returns the place of the first message; 0 where the block does not begin with one.
+// first returns the place of the first message; 0 if the block does not begin with one.
 func (b *block) first() uint64 {
 	f, err := os.Open(b.path)
 	if err != nil {
@@ -107,7 +107,7 @@ func (b *block) first() uint64 {
 	return 0
 }
 
-// record is one of a block. Its parts share memory with what was read.
+// record is a record of a block. Its parts share memory with the text it was read from.
 type record struct {
 	size    int
 	place   uint64 // with its flags
@@ -120,8 +120,8 @@ type record struct {
 // live reports whether the record is a message.
 func (r record) live() bool { return r.place&(erased|tombstone) == 0 && r.place != 0 }
 
-// sizeOf returns how long the record at the beginning of text says it is; 0 where no
-// record can be that long.
+// sizeOf returns the length that the record at the beginning of text states; 0 if no
+// record can have it.
 func sizeOf(text []byte) int {
 	if len(text) < leastRecord {
 		return 0
@@ -133,8 +133,8 @@ func sizeOf(text []byte) int {
 	return int(size)
 }
 
-// record reads the record at the beginning of text; false where there is none that is
-// whole and as it was written.
+// record reads the record at the beginning of text, and reports whether it is complete
+// and undamaged.
 func (b *block) record(text []byte) (r record, ok bool) {
 	size := sizeOf(text)
 	if size == 0 || size > len(text) {
@@ -154,7 +154,7 @@ func (b *block) record(text []byte) (r record, ok bool) {
 		}
 		header := binary.LittleEndian.Uint32(r.data)
 		r.data = r.data[4:]
-		if uint64(header) <= uint64(len(r.data)) { // else align tells it
+		if uint64(header) <= uint64(len(r.data)) { // else align corrects it
 			r.header, r.data = r.data[:header], r.data[header:]
 		}
 	}
@@ -162,7 +162,7 @@ func (b *block) record(text []byte) (r record, ok bool) {
 	return r, bytes.Equal(sum[:], text[size-checksum:])
 }
 
-// sum returns the checksum that a record has to have, given that its lengths are right.
+// sum returns the checksum of a record, provided that its lengths are right.
 func (b *block) sum(text []byte) (sum [checksum]byte) {
 	rest := text[recordStart : len(text)-checksum]
 	subject := int(binary.LittleEndian.Uint16(text[20:]))
@@ -177,7 +177,8 @@ func (b *block) sum(text []byte) (sum [checksum]byte) {
 	return sum
 }
 
-// message is a message of a stream. Its data is valid until who is given it returns.
+// message is a message of a stream. Its data is valid until the function that was called
+// with it returns.
 type message struct {
 	place   uint64
 	at      time.Time
@@ -186,32 +187,32 @@ type message struct {
 	data    []byte
 }
 
-// replayFiles calls each for the messages of a stream from first to last as they stand
-// in the files of the embedded server, oldest first, and returns the place from which
-// on the server has to be asked: it stops in front of whatever it cannot read. more is
-// what each returned at last.
+// replayFiles calls each for the messages of a stream from first to last, oldest first. It
+// reads them from the files of the embedded server and stops before the first one that it
+// cannot read: next is its place, and more reports whether the server is to be asked from
+// there on.
 func replayFiles(stream string, first, last uint64, each func(message) (more bool, err error)) (next uint64, more bool, err error) {
 	next = first
 	blocks, err := blocksOf(stream)
 	if err != nil {
 		return next, true, nil
 	}
-	var room []byte
+	var buf []byte
 	var subject string
 	for i, b := range blocks {
 		if i+1 < len(blocks) {
-			if behind := blocks[i+1].first(); behind > 0 && behind <= next {
+			if after := blocks[i+1].first(); after > 0 && after <= next {
 				continue
 			}
 		}
-		text, err := b.read(room)
+		text, err := b.read(buf)
 		if os.IsNotExist(err) {
-			continue // it has grown too old meanwhile
+			continue // retention dropped it meanwhile
 		}
 		if err != nil {
 			return next, true, nil
 		}
-		for room = text; len(text) > 0; {
+		for buf = text; len(text) > 0; {
 			r, ok := b.record(text)
 			if !ok {
 				return next, true, nil

@@ -128,7 +128,7 @@ func TestPartsThatDoNotBelongTogetherMakeNoMessage(t *testing.T) {
 		want string
 	}{
 		"in order":                    {[]*nats.Msg{part("0", "3"), part("1", "3"), part("2", "3")}, "012"},
-		"begun anew":                  {[]*nats.Msg{part("0", "3"), part("1", "3"), part("0", "2"), part("1", "2")}, "01"},
+		"begun again":                 {[]*nats.Msg{part("0", "3"), part("1", "3"), part("0", "2"), part("1", "2")}, "01"},
 		"without the first":           {[]*nats.Msg{part("1", "2")}, ""},
 		"of messages of other length": {[]*nats.Msg{part("0", "3"), part("1", "3"), part("2", "4")}, ""},
 		"twice":                       {[]*nats.Msg{part("0", "2"), part("0", "2"), part("1", "2"), part("1", "2")}, "01"},
@@ -167,9 +167,9 @@ func FuzzSplitRecords(f *testing.F) {
 	})
 }
 
-// FuzzSpendings holds that a message of spendings is refused, or reads the same once
+// FuzzUsage holds that a message of usage records is refused, or reads the same once
 // it is written again.
-func FuzzSpendings(f *testing.F) {
+func FuzzUsage(f *testing.F) {
 	for _, text := range []string{
 		"", "\n", `{"t":"t","n":1,"at":5,"a":"a","r":"r","u":[1,2,3,4,5]}`, `{"u":[1]}`, `{"u":[1,2,3,4,5,6]}`, `{"n":-1}`, `{"at":9223372036854775807}`,
 		`{"t":"t"}` + "\n" + `{"t":"u","th":"x"}` + "\n", "{}{}", "null", "\xff", `{"a":"\ud800"}`,
@@ -178,37 +178,37 @@ func FuzzSpendings(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decodeSpendings(data)
+		got, err := decodeUsage(data)
 		if err != nil {
 			return
 		}
 		var again bytes.Buffer
 		for _, s := range got {
-			line, err := json.Marshal(spent(s))
+			line, err := json.Marshal(entryOf(s))
 			if err != nil {
 				t.Fatal(err)
 			}
-			scanned, ok := scanSpending(line)
-			if d := cmp.Diff(spent(s), scanned); ok && d != "" {
+			scanned, ok := scanEntry(line)
+			if d := cmp.Diff(entryOf(s), scanned); ok && d != "" {
 				t.Errorf("%s is scanned as (-want +got):\n%s", line, d)
 			}
 			again.Write(append(line, '\n'))
 		}
-		back, err := decodeSpendings(again.Bytes())
+		back, err := decodeUsage(again.Bytes())
 		if d := cmp.Diff(got, back); err != nil || d != "" {
 			t.Errorf("got %v and (-want +got):\n%s", err, d)
 		}
 	})
 }
 
-func TestASpendingIsScannedAsItIsWritten(t *testing.T) {
+func TestAUsageRecordIsScannedAsItIsWritten(t *testing.T) {
 	for _, thread := range []core.ThreadID{"", "thread"} {
-		want := spending{"task", 4, 1767323045000, "agent", "somebody", thread, [5]int64{1500, 22, 0, 3, 4}}
+		want := usageEntry{"task", 4, 1767323045000, "agent", "somebody", thread, [5]int64{1500, 22, 0, 3, 4}}
 		line, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := scanSpending(append(line, '\n')); !ok || got != want {
+		if got, ok := scanEntry(append(line, '\n')); !ok || got != want {
 			t.Errorf("got %+v and %t, want %+v", got, ok, want)
 		}
 	}

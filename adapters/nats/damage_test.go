@@ -53,8 +53,8 @@ func TestOneFlippedBitLosesNothing(t *testing.T) {
 				a.change(t, a.blockFile(m.block), flipped(at))
 				f := a.recover(t)
 				f.wantAll(t, a)
-				if len(f.copies) != 1 || f.copies[0] != filepath.Base(a.blockFile(m.block)) || !strings.Contains(f.log, "is mended") {
-					t.Errorf("got copies of %v and the log\n%swant a copy of block %d, and a word of it", f.copies, f.log, m.block)
+				if len(f.copies) != 1 || f.copies[0] != filepath.Base(a.blockFile(m.block)) || !strings.Contains(f.log, "is repaired") {
+					t.Errorf("got copies of %v and the log\n%swant a copy of block %d, and a report of it", f.copies, f.log, m.block)
 				}
 			})
 		}
@@ -66,7 +66,7 @@ func TestOneFlippedBitLosesNothing(t *testing.T) {
 			f := a.recover(t)
 			f.wantAll(t, a)
 			if !strings.Contains(f.log, "level=WARN") && !strings.Contains(f.log, "level=ERROR") {
-				t.Errorf("got the log\n%swant a word of it", f.log)
+				t.Errorf("got the log\n%swant a report of it", f.log)
 			}
 			if again := a.recover(t); strings.Contains(again.log, "Filestore") || strings.Contains(again.log, "damaged") {
 				t.Errorf("got the log\n%s of the next start, want it healed", again.log)
@@ -139,7 +139,7 @@ func (f found) wantOthers(t tester, a archive, touched map[core.TaskID]bool) {
 	}
 }
 
-func TestWhatIsDamagedBeyondMendingIsToldOfItsTasksAlone(t *testing.T) {
+func TestDamageBeyondRepairEndsOnlyItsOwnTasks(t *testing.T) {
 	whole := archived(t)
 	messages := whole.messages(t)
 	last := messages[len(messages)-1].block
@@ -161,8 +161,8 @@ func TestWhatIsDamagedBeyondMendingIsToldOfItsTasksAlone(t *testing.T) {
 					t.Errorf("task %s: got the end %s, want %s", task, code, core.CodeInternal)
 				}
 			}
-			if len(f.copies) != 1 || !strings.Contains(f.log, "beyond mending") || !strings.Contains(f.log, f.copies[0]) {
-				t.Errorf("got copies of %v and the log\n%swant a copy, and a word of it", f.copies, f.log)
+			if len(f.copies) != 1 || !strings.Contains(f.log, "beyond repair") || !strings.Contains(f.log, f.copies[0]) {
+				t.Errorf("got copies of %v and the log\n%swant a copy, and a report of it", f.copies, f.log)
 			}
 			again := a.recover(t)
 			again.wantOthers(t, a, lost)
@@ -242,7 +242,7 @@ func TestAWriteThatWasCutOffIsAnOrdinaryStart(t *testing.T) {
 		"before it":                   func(b []byte) []byte { return b[:m.start] },
 		"zeros in its place":          func(b []byte) []byte { clear(b[m.start:]); return b },
 		"zeros from its middle on":    func(b []byte) []byte { clear(b[(m.start+m.end)/2:]); return b },
-		"zeros behind it":             func(b []byte) []byte { return append(b, make([]byte, 4096)...) },
+		"zeros after it":              func(b []byte) []byte { return append(b, make([]byte, 4096)...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := whole.copied(t)

@@ -38,7 +38,7 @@ func insist(t *testing.T, appending func(context.Context) error) (before []error
 	}
 }
 
-// A disk was full, and has room again: the journal goes on where it stood, in the same
+// A disk was full, and has room again: the journal continues in the same
 // process, and nothing of what it acknowledged is lost.
 func TestFullDiskStopsTheJournalForGood(t *testing.T) {
 	coretest.OnDisk(t, func(t *testing.T, disk *coretest.Disk) {
@@ -56,7 +56,7 @@ func fullDisk(t *testing.T, disk *coretest.Disk, sync nats.Sync) {
 	}
 	var all [][]journal.Record
 	write := func(leave int64, texts ...int) (before []error) {
-		records := told(core.TaskID(fmt.Sprintf("%s-%d", sync, len(all))), texts...)
+		records := taskRecords(core.TaskID(fmt.Sprintf("%s-%d", sync, len(all))), texts...)
 		freed := leave < 0
 		before = insist(t, func(ctx context.Context) error {
 			err := j.Append(ctx, records...)
@@ -134,7 +134,7 @@ func fullDisk(t *testing.T, disk *coretest.Disk, sync nats.Sync) {
 	}
 }
 
-// beside fails the test unless what stands beside the tasks is refused too, soon.
+// beside fails the test unless usage and logs are refused soon, too.
 func beside(t *testing.T, j *nats.Journal) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -54,7 +54,7 @@ func TestRecordedInFilesThatWereRemoved(t *testing.T) {
 				closed = true
 			}
 			defer shut()
-			before, later := told("before", 10), told("later", 10)
+			before, later := taskRecords("before", 10), taskRecords("later", 10)
 			must(t, j.Append(t.Context(), before...))
 
 			tt.take(t, dir)
@@ -106,8 +106,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// told are the records of a task: what is asked, texts of that size, the end.
-func told(id core.TaskID, texts ...int) (records []journal.Record) {
+// taskRecords returns the records of a task: a request, texts of those sizes, and the end.
+func taskRecords(id core.TaskID, texts ...int) (records []journal.Record) {
 	add := func(b core.Body) {
 		records = append(records, journal.Record{Task: id, Event: core.Event{Seq: uint64(len(records) + 1), At: time.Now().UTC(), Body: b}})
 	}

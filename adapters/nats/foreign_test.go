@@ -68,6 +68,6 @@ func TestTextThatIsAppendedAgainInOtherPiecesIsReadOnce(t *testing.T) {
 	}
 	events, err := j.Read(t.Context(), "t", 1, 0)
 	if got := core.Fold(events).Text; err != nil || got != "bcde" {
-		t.Errorf("behind the first: got %q and %v, want %q", got, err, "bcde")
+		t.Errorf("after the first: got %q and %v, want %q", got, err, "bcde")
 	}
 }

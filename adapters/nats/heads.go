@@ -19,34 +19,34 @@ import (
 // head is what is known of a task while the stream is read.
 type head struct {
 	thread core.ThreadID
-	begun  uint64 // the place of the message that has its first event
-	place  uint64 // of the message that has its last
-	seq    uint64 // of that event
+	begun  uint64 // the place of the message with its first event
+	place  uint64 // the place of the message with its last event
+	seq    uint64 // the sequence number of its last event
 	end    core.Kind
 	at     time.Time // when it ended
-	lost   bool      // nothing but that it was is known: the rest was damaged
-	last   []byte    // the line of that event; nil where it is the end, or there was no room for it
+	lost   bool      // only its existence is known: the rest was damaged
+	last   []byte    // the line of its last event; nil if that is the end, or did not fit
 }
 
-// What is kept of last events until all heads are known: short lines, and of longer ones
-// so many bytes. Others are read again.
+// The lines of last events are kept until all heads are known if they are short, or fit
+// into the bytes for long lines. Others are read again.
 const (
 	shortLine = 512
 	longLines = 256 << 20
 )
 
-// long is how much of the room for long lines a line takes.
-func long(line []byte) int {
+// longBytes returns how many of the bytes for long lines a line takes.
+func longBytes(line []byte) int {
 	if len(line) <= shortLine {
 		return 0
 	}
 	return len(line)
 }
 
-// heads are those of all tasks, as far as the stream was read.
+// heads has the heads of all tasks, as far as the stream was read.
 type heads struct {
 	of    map[core.TaskID]*head
-	room  int    // for long lines
+	room  int    // bytes left for long lines
 	place uint64 // of the last message
 	gap   uint64 // the last place without a message that has messages before it
 	first uint64 // the place of the first message that retention left
@@ -128,7 +128,7 @@ func (j *Journal) readHeads(ctx context.Context) (heads, error) {
 	return h, nil
 }
 
-// pass notes that the stream goes on at a place.
+// pass notes that the next message of the stream is at a place.
 func (h *heads) pass(place uint64) {
 	if h.place > 0 && place > h.place+1 {
 		h.gap = place - 1
@@ -136,7 +136,7 @@ func (h *heads) pass(place uint64) {
 	h.place = place
 }
 
-// add takes in what a message has of a task.
+// add notes the events of a task in a message.
 func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 	d := h.of[task]
 	if d == nil {
@@ -156,15 +156,15 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 	last := lines[bytes.LastIndexByte(lines, '\n')+1:]
 	seq := seqOf(last)
 	if seq > 0 && seq < d.seq {
-		return nil // it was appended again, up to here
+		return nil // these were appended again
 	}
-	h.room += long(d.last)
+	h.room += longBytes(d.last)
 	d.seq, d.last, d.place = seq, nil, place
 	var err error
 	if d.end, d.at, err = endOf(last); err != nil {
 		return fmt.Errorf("task %s: %w", task, err)
 	}
-	if size := long(last); d.end == 0 && (size == 0 || size <= h.room) {
+	if size := longBytes(last); d.end == 0 && (size == 0 || size <= h.room) {
 		d.last, h.room = bytes.Clone(last), h.room-size
 	}
 	return nil
@@ -188,7 +188,7 @@ func (j *Journal) lastOf(ctx context.Context, task core.TaskID, h *head) (last c
 	return events[len(events)-1], nil
 }
 
-// seqOf returns the sequence number of the event that a line is of; 0 where it is of none.
+// seqOf returns the sequence number of the event in a line; 0 if there is none.
 func seqOf(line []byte) uint64 {
 	digits, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte(`{"seq":`)), []byte{','})
 	n, err := strconv.ParseUint(string(digits), 10, 64)
@@ -198,9 +198,8 @@ func seqOf(line []byte) uint64 {
 	return n
 }
 
-// endOf returns the kind of the event that a line is of, and when that happened, if it
-// ends its task; else nothing. What stands before the kind in a line has no texts that
-// could look like it.
+// endOf returns the kind and the time of the event in a line if it ends its task, else
+// zeros. Nothing before the kind in a line contains text of a peer.
 func endOf(line []byte) (end core.Kind, at time.Time, err error) {
 	before, rest, _ := bytes.Cut(line, []byte(`"kind":"`))
 	name, _, _ := bytes.Cut(rest, []byte{'"'})
@@ -216,9 +215,9 @@ func endOf(line []byte) (end core.Kind, at time.Time, err error) {
 	return end, at, nil
 }
 
-// threadOf returns what journal.ThreadOf does, given the line of the first event of a
-// task. The members before the thread stand in a fixed order, and a quote inside of
-// their texts behind a backslash; where there is one of those, the line is decoded.
+// threadOf returns [journal.ThreadOf] the first event of a task, given its line. The
+// members before the thread have a fixed order. A line with an escape in one of them is
+// decoded.
 func threadOf(line []byte) (core.ThreadID, error) {
 	_, rest, found := bytes.Cut(line, []byte(`"request":{"intent":"`))
 	intent, rest, _ := bytes.Cut(rest, []byte(`","to":"`))

@@ -10,9 +10,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// home is the data directory of the embedded server as it was opened. Files in a
-// directory that was removed, moved or replaced still take writes, and nobody finds
-// them again: what counts is whether a path still leads to what was opened.
+// home is the data directory of the embedded server as it was opened. Files in a directory
+// that was removed, moved or replaced still take writes that nobody finds again, so home
+// checks whether the paths still lead to what was opened.
 type home struct {
 	dir     string
 	streams string // where the directories of streams are
@@ -20,8 +20,8 @@ type home struct {
 	opened  map[string]kept // by path
 }
 
-// kept is a directory or file that was opened. As long as it is open, nothing else
-// can get its number.
+// kept is a directory or file that was opened. As long as it is open, no other file gets
+// its inode number.
 type kept struct {
 	file *os.File
 	info fs.FileInfo
@@ -55,7 +55,7 @@ func openHome(dir, store string, streams ...string) (*home, error) {
 // of returns the directory of a stream.
 func (h *home) of(stream string) string { return filepath.Join(h.streams, stream) }
 
-// check reports whether everything is where it was opened.
+// check returns an error that says what to do unless all paths lead to what was opened.
 func (h *home) check() error {
 	if h == nil {
 		return nil
@@ -68,8 +68,7 @@ func (h *home) check() error {
 	return nil
 }
 
-// checkStream reports whether the path of a stream, which leads through all
-// directories above it, still leads to what was opened. It costs a microsecond.
+// checkStream is check for the directory of one stream alone. It takes a microsecond.
 func (h *home) checkStream(stream string) error {
 	if h == nil {
 		return nil
@@ -88,12 +87,11 @@ func (h *home) checkPath(path string) error {
 	return fmt.Errorf("the data directory %s cannot be reached, and nothing can be recorded: %w", h.dir, err)
 }
 
-// leastRoom is how much has to fit on the disk before a store that failed is opened
+// leastRoom is how many bytes must fit on the disk before a store that failed is opened
 // again.
 const leastRoom = 1 << 20
 
-// usable reports whether everything is where it was opened and leastRoom bytes can be
-// written there, which it removes again.
+// usable is check, and writes leastRoom bytes to a file, which it then removes.
 func (h *home) usable() error {
 	if err := h.check(); err != nil {
 		return err
@@ -105,7 +103,7 @@ func (h *home) usable() error {
 	}
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
-		err = failed.Err // without the name of a file that nobody knows
+		err = failed.Err // without the name of the temporary file
 	}
 	if err != nil {
 		return fmt.Errorf("the data directory %s cannot be written to: %w; once %d MiB can be written there, what waits is recorded without a restart", h.dir, err, leastRoom>>20)

@@ -17,38 +17,38 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// inspection looks through the files of the embedded server before it is started. The
-// server cuts a file off at the first record that is not as it was written, and all that
-// stands behind it is lost. So such a record is mended where its content proves how it
-// was, and taken out where it does not, once there is a copy of the file.
+// inspection checks the files of the embedded server before it is started. The server
+// truncates a file at the first damaged record, which loses all records after it. The
+// inspection repairs such a record if its content proves how it was, and otherwise removes
+// it, after copying the file.
 type inspection struct {
 	data   string // the data directory
-	copies string // where copies of what was damaged are; "" before there are any
+	copies string // the directory with copies of damaged files; "" before there are any
 	log    *slog.Logger
-	until  time.Time // bits are searched for until then
+	until  time.Time // when to stop searching for flipped bits
 	lost   map[core.TaskID]uint64
 }
 
-// searching is for how long in all it is searched for bits that were flipped.
-const searching = 3 * time.Second
+// searchTime bounds the search for flipped bits in all files.
+const searchTime = 3 * time.Second
 
-// inspect looks through all streams below the data directory. It returns the tasks that
-// are named in records that had to be taken out, and up to which event these went.
+// inspect checks all streams below the data directory. It returns the tasks named in the
+// records that it removed, each with the last event that it found there.
 func inspect(data string, log *slog.Logger) (lost map[core.TaskID]uint64, err error) {
-	in := inspection{data: data, log: log, until: time.Now().Add(searching), lost: map[core.TaskID]uint64{}}
+	in := inspection{data: data, log: log, until: time.Now().Add(searchTime), lost: map[core.TaskID]uint64{}}
 	streams, err := filepath.Glob(filepath.Join(streamsDir(data), "*"))
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range streams {
 		if err := in.stream(s); err != nil {
-			return nil, fmt.Errorf("looking through the journal: %w", err)
+			return nil, fmt.Errorf("inspecting the journal: %w", err)
 		}
 	}
 	return in.lost, nil
 }
 
-// stream looks through one stream.
+// stream checks one stream.
 func (in *inspection) stream(dir string) error {
 	if err := in.settings(dir); err != nil {
 		return err
@@ -57,15 +57,15 @@ func (in *inspection) stream(dir string) error {
 	if err != nil {
 		return err
 	}
-	var room []byte
+	var buf []byte
 	var last uint64
 	closed := closedAt(dir)
 	for i, b := range blocks {
-		text, err := b.read(room)
+		text, err := b.read(buf)
 		if err != nil {
 			return err
 		}
-		room = text
+		buf = text
 		w := walk{block: b, in: in, stream: filepath.Base(dir), newest: i == len(blocks)-1, last: last, closed: closed}
 		rest, sound, err := w.through(text)
 		if err == nil && !sound {
@@ -79,9 +79,9 @@ func (in *inspection) stream(dir string) error {
 	return nil
 }
 
-// closedAt returns the place of the last message that the index of a stream has: what the
-// server wrote there when the store was closed, or some minutes ago. It is 0 where there
-// is no index, or none that is sound.
+// closedAt returns the place of the last message in the index of a stream, which the
+// server writes when it closes the store and every few minutes. It is 0 if there is no
+// index, or a damaged one.
 func closedAt(dir string) uint64 {
 	text, err := os.ReadFile(filepath.Join(dir, "msgs", "index.db"))
 	const start = 2 // magic, version
@@ -104,15 +104,15 @@ func closedAt(dir string) uint64 {
 	return place
 }
 
-// sumOf is the checksum of a file of a stream that is no block.
+// sumOf returns the checksum of a file of a stream that is not a block.
 func sumOf(dir string, text []byte) (sum [checksum]byte) {
 	key := sha256.Sum256([]byte(filepath.Base(dir)))
 	binary.LittleEndian.PutUint64(sum[:], highwayhash.Sum64(text, key[:]))
 	return sum
 }
 
-// settings looks at the description of a stream. The server passes over a stream with a
-// damaged one; when there is none it is made again, and the messages are found.
+// settings checks the settings of a stream. The server ignores a stream whose settings are
+// damaged. If they are removed, it writes them again and finds the messages.
 func (in *inspection) settings(dir string) error {
 	file, sumFile := filepath.Join(dir, "meta.inf"), filepath.Join(dir, "meta.sum")
 	text, err := os.ReadFile(file)
@@ -139,7 +139,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// keep copies a file to where copies of what was damaged are.
+// keep copies a damaged file to the directory of copies.
 func (in *inspection) keep(path string) error {
 	if in.copies == "" {
 		in.copies = filepath.Join(in.data, "nats-damaged", time.Now().UTC().Format("20060102T150405.000Z"))
@@ -165,8 +165,8 @@ func (in *inspection) keep(path string) error {
 	return nil
 }
 
-// replace puts a block in the place of the one that was damaged, of which there is a
-// copy. The index of the server, which still has what was taken out, goes first.
+// replace overwrites a damaged block, of which there is a copy. It first removes the index
+// of the server, which still has the records that were removed.
 func (in *inspection) replace(path string, text []byte) error {
 	if err := os.Remove(filepath.Join(filepath.Dir(path), "index.db")); ignoreMissing(err) != nil {
 		return err
@@ -174,8 +174,7 @@ func (in *inspection) replace(path string, text []byte) error {
 	return writeWhole(path, text)
 }
 
-// writeWhole writes a file so that it is there whole or not at all, whatever happens
-// meanwhile.
+// writeWhole writes a file atomically.
 func writeWhole(path string, text []byte) error {
 	temp := path + ".tmp"
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

@@ -22,42 +22,40 @@ import (
 
 // Options say where a Journal is kept.
 type Options struct {
-	// Dir is the directory of the embedded server; it is made when missing, and
-	// one process at a time may use it.
+	// Dir is the directory of the embedded server. Open makes it if it is missing; only one
+	// process at a time may use it.
 	Dir string
 	// URL is the address of an external server with JetStream; "" embeds one.
 	URL string
-	// Name tells several hubs on one server apart: letters, digits, dashes and
+	// Name distinguishes hubs that share a server: letters, digits, dashes and
 	// underscores; "" is "dragoman".
 	Name string
 	// Sync is the policy of the embedded server; "" is SyncInterval.
 	Sync Sync
 	// Keep says how much is kept.
 	Keep journal.Retention
-	// KeepUsage says how much is kept of what was spent.
+	// KeepUsage says how much usage is kept.
 	KeepUsage usage.Retention
-	// Log gets what the embedded server warns of, and what was found damaged; nil
-	// drops it.
+	// Log gets the warnings of the embedded server and reports of damage; nil drops them.
 	Log *slog.Logger
-	// Logs are the logs beside the journal, by names of letters, and how much each
-	// keeps.
+	// Logs are the other logs, by names of letters, and how much each keeps.
 	Logs map[string]journal.Retention
 }
 
 // Journal is a journal.Journal on JetStream.
 type Journal struct {
 	log    *slog.Logger
-	server *server.Server // nil when the server is external
+	server *server.Server // nil if the server is external
 	conn   *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	usage  *Usage
 	logs   map[string]*Log
-	// address is where the external server is, to be shown.
+	// address is that of the external server, without secrets.
 	address string
 	prefix  string // of the subjects, before the slot
-	// former is what they began with when every task had one, and old whether there
-	// are such.
+	// former is the prefix of the subjects of former versions, which had one for each
+	// task, and old whether the stream has such subjects.
 	former string
 	old    bool
 	dir    string // where the embedded server keeps its streams
@@ -72,25 +70,25 @@ type Journal struct {
 	home    *home
 	config  server.JetStreamConfig
 	streams []string
-	broken  breakage
+	failure failure
 	// reopening is held for reading while the streams are used, and for writing while
 	// their store is opened again.
 	reopening sync.RWMutex
-	stop      func() // ends the goroutine that does so
+	stop      func() // ends the goroutine that opens the store again
 
 	mu     sync.Mutex // held while messages are made and sent; before reopening
-	room   []byte     // for the data of the next
+	buf    []byte     // for the data of the next append
 	stored uint64     // the place of the last message that is known to be stored
 	unsure bool       // more may be stored: the last append was not acknowledged
 }
 
-// mostRoom is how much room for data the journal keeps.
-const mostRoom = 1 << 20
+// maxBuf is the largest capacity of buf that is kept.
+const maxBuf = 1 << 20
 
 var _ journal.Journal = (*Journal)(nil)
 
-// Open starts the embedded server or reaches the external one, and makes the
-// streams when they are missing. Close lets go of it.
+// Open starts the embedded server or connects to the external one, and makes missing
+// streams. Close ends it.
 func Open(ctx context.Context, o Options) (*Journal, error) {
 	name := cmp.Or(o.Name, "dragoman")
 	if strings.ContainsFunc(name, func(r rune) bool {
@@ -101,18 +99,18 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
 		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}, lines: longLines,
-		broken: breakage{told: make(chan struct{}, 1)}, stop: func() {},
+		failure: failure{reported: make(chan struct{}, 1)}, stop: func() {},
 	}
-	room := keep.Bytes + keepUsage.Bytes
+	bytes := keep.Bytes + keepUsage.Bytes
 	for _, l := range o.Logs {
-		room += l.Or().Bytes
+		bytes += l.Or().Bytes
 	}
 	var err error
 	if o.URL == "" {
 		if j.lost, err = inspect(o.Dir, j.log); err != nil {
 			return nil, err
 		}
-		if j.server, err = embed(o.Dir, o.Sync, room, j.log); err != nil {
+		if j.server, err = embed(o.Dir, o.Sync, bytes, j.log); err != nil {
 			return nil, err
 		}
 		j.dir = streamsDir(o.Dir)
@@ -126,7 +124,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 		}
 	}
 	if err == nil && j.server != nil {
-		err = j.tend(o.Dir)
+		err = j.supervise(o.Dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -165,8 +163,8 @@ func (j *Journal) open(ctx context.Context, url, name string, keep journal.Reten
 	return nil
 }
 
-// tend watches over the directory and the store of the embedded server until Close.
-func (j *Journal) tend(dir string) (err error) {
+// supervise watches the directory and the store of the embedded server until Close.
+func (j *Journal) supervise(dir string) (err error) {
 	j.streams = []string{nameOf(j.stream), nameOf(j.usage.stream)}
 	for _, l := range j.logs {
 		j.streams = append(j.streams, nameOf(l.stream))
@@ -175,38 +173,38 @@ func (j *Journal) tend(dir string) (err error) {
 	if j.home, err = openHome(dir, j.config.StoreDir, j.streams...); err != nil {
 		return err
 	}
-	// JetStream adds the last element itself.
+	// JetStream appends the last element itself.
 	j.config.StoreDir = filepath.Dir(j.config.StoreDir)
 	ctx, cancel := context.WithCancel(context.Background())
-	var life sync.WaitGroup
-	life.Go(func() { j.mend(ctx) })
+	var running sync.WaitGroup
+	running.Go(func() { j.reopenAfterFailures(ctx) })
 	j.stop = func() {
 		cancel()
-		life.Wait()
+		running.Wait()
 	}
 	return nil
 }
 
-// Append implements journal.Journal. Only the last message asks to be
-// acknowledged: a stream stores what one connection sends in order, and the place
-// that the acknowledgement tells proves that every message before it was stored. After an
-// append that was not acknowledged each message is, until the place is known again.
+// Append implements journal.Journal. Only the last message asks for an acknowledgement: a
+// stream stores the messages of a connection in order, so that the place in the
+// acknowledgement proves that all messages before were stored. After an append that was not
+// acknowledged every message asks for one, until the place is known again.
 func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var msgs []*nats.Msg
-	room := j.room[:0]
+	buf := j.buf[:0]
 	for run := range runs(records) {
 		var err error
-		if msgs, room, err = encode(msgs, room, j.prefix+slot(run[0].Task), run, j.part); err != nil {
+		if msgs, buf, err = encode(msgs, buf, j.prefix+slot(run[0].Task), run, j.part); err != nil {
 			return err
 		}
 	}
 	if len(msgs) == 0 {
 		return nil
 	}
-	if cap(room) <= mostRoom {
-		j.room = room // the connection copies what it publishes
+	if cap(buf) <= maxBuf {
+		j.buf = buf // the connection copies what it publishes
 	}
 	together := len(msgs)
 	if j.unsure {
@@ -228,8 +226,8 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 	return nil
 }
 
-// Close implements journal.Journal. The embedded server is stopped and has
-// written everything to its files when it returns.
+// Close implements journal.Journal. When it returns, the embedded server has written
+// everything to its files and stopped.
 func (j *Journal) Close() error {
 	j.stop()
 	if j.conn != nil {

@@ -64,7 +64,7 @@ func TestTheHealthOfAJournalTellsThatAnExternalServerIsGone(t *testing.T) {
 	s.WaitForShutdown()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := j.Append(ctx, told("x")...); err == nil {
+	if err := j.Append(ctx, taskRecords("x")...); err == nil {
 		t.Error("appending: got no error, want one")
 	}
 	if err := j.Health(); err == nil || !strings.Contains(err.Error(), s.ClientURL()) {
@@ -129,7 +129,7 @@ func TestARestartFindsFinishedTasksAndTheirEventsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := core.Fold(b.Events).Text; got != "will" {
-		t.Errorf("behind the cursor: got %q, want %q", got, "will")
+		t.Errorf("after the cursor: got %q, want %q", got, "will")
 	}
 }
 

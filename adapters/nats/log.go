@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// Log is a core.RecordLog on JetStream: a stream beside that of the journal, on the
-// same connection. It lives as long as its Journal.
+// Log is a core.RecordLog on JetStream: a stream of its own, on the connection of its
+// Journal, with which it ends.
 type Log struct {
 	journal *Journal
 	stream  jetstream.Stream
@@ -26,10 +26,10 @@ type Log struct {
 
 var _ core.RecordLog = (*Log)(nil)
 
-// Log returns the log of that name, one of Options.Logs, or nil.
+// Log returns the log of Options.Logs with that name, or nil.
 func (j *Journal) Log(name string) *Log { return j.logs[name] }
 
-// openLog makes the stream of a log when it is missing.
+// openLog makes the stream of a log if it is missing.
 func (j *Journal) openLog(ctx context.Context, hub, name string, keep journal.Retention) (*Log, error) {
 	l := &Log{journal: j, name: name, subject: hub + ".log." + name}
 	var err error
@@ -44,8 +44,7 @@ func (j *Journal) openLog(ctx context.Context, hub, name string, keep journal.Re
 	return l, nil
 }
 
-// Append implements core.RecordLog. Records share messages: each stands behind its
-// length.
+// Append implements core.RecordLog. Records share messages; each follows its length.
 func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 	if err := core.CheckRecords(records); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 // Replay implements core.RecordLog.
 func (l *Log) Replay(ctx context.Context, yield func(time.Time, []byte) bool) error {
 	return l.journal.replay(ctx, l.stream, 1, "the log "+l.name, func(m message) (bool, error) {
-		records, err := splitRecords(bytes.Clone(m.data)) // they are kept
+		records, err := splitRecords(bytes.Clone(m.data)) // yield may keep them
 		if err != nil {
 			return false, err
 		}
@@ -80,7 +79,7 @@ func (l *Log) Replay(ctx context.Context, yield func(time.Time, []byte) bool) er
 	})
 }
 
-// splitRecords takes the records of a message apart.
+// splitRecords returns the records of a message.
 func splitRecords(data []byte) (records [][]byte, err error) {
 	for len(data) > 0 {
 		n, size := binary.Uvarint(data)

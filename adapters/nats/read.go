@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// Read implements journal.Journal. It goes through what its subject has from when the
-// task began to its end; where not all of that is found there, from the start.
+// Read implements journal.Journal. It reads the subject of the task from the time at which
+// the task began to its end, and from the start of the stream if that misses events.
 func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
 	if !plain(task) {
 		return nil, journal.ErrUnknown
@@ -31,7 +31,7 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 			return nil, err
 		}
 	}
-	if r.seen == 0 { // what began there may have ended at any time
+	if r.seen == 0 { // a task of a former version may have ended at any time
 		from = j.since(ctx, subject, task)
 	}
 	err := j.read(ctx, &r, subject, from)
@@ -55,12 +55,12 @@ func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limi
 	return out, nil
 }
 
-// patience is how long a read waits to be told where a task began, which only makes it
-// quicker.
-const patience = time.Second
+// lookupTimeout bounds the request for the place where a task began, which only saves
+// time.
+const lookupTimeout = time.Second
 
-// since returns where in the stream a subject goes on after the time that the id of a
-// task tells; 1 when it tells none, or there is nothing.
+// since returns the place of the first message of a subject after the time in the id of a
+// task; 1 if the id has no time, or there is no such message.
 func (j *Journal) since(ctx context.Context, subject string, task core.TaskID) uint64 {
 	begun, ok := task.Begun()
 	if !ok {
@@ -73,7 +73,7 @@ func (j *Journal) since(ctx context.Context, subject string, task core.TaskID) u
 	if err != nil {
 		return 1
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	m, err := j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"DIRECT.GET."+j.stream.CachedInfo().Config.Name, ask)
 	if err != nil {
@@ -86,19 +86,20 @@ func (j *Journal) since(ctx context.Context, subject string, task core.TaskID) u
 	return place
 }
 
-// reading is what was found of a task so far.
+// reading collects the events of a task.
 type reading struct {
 	task   core.TaskID
 	after  uint64
 	limit  int
-	found  []core.Event // as they stand in the store
-	wanted int          // how many of them are
-	seen   uint64       // up to where events are known; 0 before there are any
-	hole   bool         // some before those are not, or stand behind them
+	found  []core.Event // in the order of the store
+	wanted int          // how many of them are after after
+	seen   uint64       // the last sequence number found; 0 before there are any
+	hole   bool         // earlier ones are missing, or come later in the store
 	whole  bool         // nothing more is wanted
 }
 
-// read looks for the task in what a subject has from a place in the stream on.
+// read collects the events of the task from the messages of a subject, from a place in the
+// stream on.
 func (j *Journal) read(ctx context.Context, r *reading, subject string, from uint64) error {
 	var parts assembly
 	for filter := jetstream.WithGetMsgSubject(subject); !r.whole; {
@@ -131,8 +132,8 @@ func (j *Journal) read(ctx context.Context, r *reading, subject string, from uin
 	return nil
 }
 
-// add takes in the next events of the task. What was appended again, after an error with
-// which the first of several messages was lost, stands behind what came after it.
+// add adds the next events of the task. Events that were appended again, after an error
+// that lost the first of several messages, come after later ones.
 func (r *reading) add(events []core.Event) {
 	for _, e := range events {
 		r.hole = r.hole || e.Seq > r.seen+1
@@ -145,7 +146,7 @@ func (r *reading) add(events []core.Event) {
 	}
 }
 
-// events returns those that are wanted, in order, each once.
+// events returns the wanted events in order, each once.
 func (r *reading) events() (out []core.Event) {
 	if r.hole {
 		slices.SortStableFunc(r.found, func(a, b core.Event) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -159,7 +160,7 @@ func (r *reading) events() (out []core.Event) {
 	return out
 }
 
-// unreadable says of a message that it is none of ours.
+// unreadable returns the error of a message that the hub did not write.
 func unreadable(sequence uint64, task core.TaskID, err error) error {
 	return fmt.Errorf("message %d of the journal, of task %s, cannot be read (is it of another version, or of another program?): %w", sequence, task, err)
 }

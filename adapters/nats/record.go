@@ -15,29 +15,27 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// A message of the stream has events of tasks, each as a line of its stable JSON. A
-// line that names a task stands before the events of it. A long message goes in parts,
-// which their headers tell.
+// A message of the stream has events of tasks, each as a line of stable JSON. A line that
+// names a task comes before its events. A long message is sent in parts, with headers.
 const (
-	partHeader  = "Dragoman-Part"  // which, from 0
-	partsHeader = "Dragoman-Parts" // of how many
+	partHeader  = "Dragoman-Part"  // the number of the part, from 0
+	partsHeader = "Dragoman-Parts" // the number of parts
 )
 
-// taskLine is how a line begins that names a task; the id and endOfTask follow.
+// taskLine begins a line that names a task; the id and endOfTask follow.
 const (
 	taskLine  = `{"task":"`
 	endOfTask = `"}` + "\n"
 )
 
-// slotDigits is how many characters tasks have in common that share a subject: of a
-// UUID of version 7 those of its time but for the last 4096 ms.
+// slotDigits is how many characters of their ids tasks of the same subject share: in a
+// UUID of version 7 these give the time in units of 4096 ms.
 const slotDigits = 10
 
-// slot is the last part of the subject of a task.
+// slot returns the last token of the subject of a task.
 func slot(task core.TaskID) string { return string(task[:min(len(task), slotDigits)]) }
 
-// runs yields the records that stand in a row and have a slot in common, as many as
-// make a message of moderate size.
+// runs splits records into runs of the same slot that make a message of about runBytes.
 func runs(records []journal.Record) func(yield func([]journal.Record) bool) {
 	return func(yield func([]journal.Record) bool) {
 		for len(records) > 0 {
@@ -54,29 +52,29 @@ func runs(records []journal.Record) func(yield func([]journal.Record) bool) {
 	}
 }
 
-// runBytes is about how large a message of several events grows.
+// runBytes is about the largest size of a message of several records.
 const runBytes = 64 << 10
 
-// encode appends to msgs the messages of a run of records: one, or as many parts as its
-// size takes. Their data is appended to room. What is appended again is dropped by Read.
-func encode(msgs []*nats.Msg, room []byte, subject string, run []journal.Record, part int) ([]*nats.Msg, []byte, error) {
-	before, began := len(msgs), len(room)
+// encode appends to msgs the messages of a run of records: one, or several parts. Their
+// data is appended to buf.
+func encode(msgs []*nats.Msg, buf []byte, subject string, run []journal.Record, part int) ([]*nats.Msg, []byte, error) {
+	before, began := len(msgs), len(buf)
 	for i, r := range run {
 		if i > 0 {
-			room = append(room, '\n')
+			buf = append(buf, '\n')
 		}
 		if i == 0 || r.Task != run[i-1].Task {
 			if !plain(r.Task) {
 				return nil, nil, fmt.Errorf("the id of task %q cannot be written", r.Task)
 			}
-			room = append(append(append(room, taskLine...), r.Task...), endOfTask...)
+			buf = append(append(append(buf, taskLine...), r.Task...), endOfTask...)
 		}
 		var err error
-		if room, err = r.Event.AppendJSON(room); err != nil {
+		if buf, err = r.Event.AppendJSON(buf); err != nil {
 			return nil, nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
 		}
 	}
-	data := room[began:]
+	data := buf[began:]
 	parts := (len(data) + part - 1) / part
 	for p := range slices.Chunk(data, part) {
 		m := &nats.Msg{Subject: subject, Data: p}
@@ -85,11 +83,11 @@ func encode(msgs []*nats.Msg, room []byte, subject string, run []journal.Record,
 		}
 		msgs = append(msgs, m)
 	}
-	return msgs, room, nil
+	return msgs, buf, nil
 }
 
-// tasks yields the lines of a whole message task by task. task is whose lines they are
-// before one names a task: that of the subject, in what was written when each had one.
+// tasks yields the lines of a whole message task by task. Lines before the first that names
+// a task belong to task: see [Journal.taskOf].
 func tasks(data []byte, task core.TaskID) func(yield func(core.TaskID, []byte) bool) {
 	return func(yield func(core.TaskID, []byte) bool) {
 		for more := true; more; {
@@ -110,7 +108,7 @@ func tasks(data []byte, task core.TaskID) func(yield func(core.TaskID, []byte) b
 	}
 }
 
-// taskOf is the task that a subject is of, in what was written when each had one; else "".
+// taskOf returns the task of a subject of a former version, which had one for each; else "".
 func (j *Journal) taskOf(subject string) core.TaskID {
 	task, former := strings.CutPrefix(subject, j.former)
 	if !former {
@@ -119,10 +117,10 @@ func (j *Journal) taskOf(subject string) core.TaskID {
 	return core.TaskID(task)
 }
 
-// errNoTask is of lines before which no task is named that there can be.
+// errNoTask is the error of events without a valid task id before them.
 var errNoTask = errors.New("it names no task")
 
-// decode reads events, one a line: at least one, or an error.
+// decode reads events, one on each line: at least one, or an error.
 func decode(lines []byte) ([]core.Event, error) {
 	var events []core.Event
 	for line := range bytes.SplitSeq(lines, []byte{'\n'}) {
@@ -135,19 +133,18 @@ func decode(lines []byte) ([]core.Event, error) {
 	return events, nil
 }
 
-// plain reports whether the id can be a part of a subject, and stand in quotes.
+// plain reports whether the id can be a token of a subject, and be quoted without escapes.
 func plain(task core.TaskID) bool {
 	return task != "" && !strings.ContainsAny(string(task), ".*> \t\r\n\"\\")
 }
 
-// assembly puts the parts of long messages together. A message that lost parts to
-// retention is dropped.
+// assembly joins the parts of long messages. It drops messages that lost parts to retention.
 type assembly struct {
 	data       []byte
 	next, want int
 }
 
-// add takes the next message of a task and returns what is whole with it.
+// add adds the next message and returns the one that is complete with it, if any.
 func (a *assembly) add(header nats.Header, data []byte) (whole []byte, ok bool) {
 	parts := header.Get(partsHeader)
 	if parts == "" {

@@ -10,9 +10,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// replay calls each for every message of a stream that is there now, from a place on and
-// oldest first, until it returns false. what names the stream in errors. The files of the
-// embedded server are read themselves, which takes a tenth of the time.
+// replay calls each for every message that a stream has now, from a place on and oldest
+// first, until it returns false. what names the stream in errors. It reads the files of the
+// embedded server directly, which takes a tenth of the time.
 func (j *Journal) replay(ctx context.Context, stream jetstream.Stream, from uint64, what string, each func(message) (more bool, err error)) error {
 	info, err := stream.Info(ctx)
 	if err != nil {
@@ -41,11 +41,11 @@ func (j *Journal) replay(ctx context.Context, stream jetstream.Stream, from uint
 			return fmt.Errorf("reading %s: %w", what, err)
 		}
 	}
-	return replayAsked(ctx, stream, next, info.State.LastSeq, what, checked)
+	return replayFromServer(ctx, stream, next, info.State.LastSeq, what, checked)
 }
 
-// replayAsked asks the server for the messages of a stream, from a place on.
-func replayAsked(ctx context.Context, stream jetstream.Stream, next, last uint64, what string, each func(message) (more bool, err error)) error {
+// replayFromServer is replay by requests to the server.
+func replayFromServer(ctx context.Context, stream jetstream.Stream, next, last uint64, what string, each func(message) (more bool, err error)) error {
 	config := jetstream.OrderedConsumerConfig{}
 	if next > 1 {
 		config = jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: next}
@@ -65,7 +65,7 @@ func replayAsked(ctx context.Context, stream jetstream.Stream, next, last uint64
 			var now *jetstream.StreamInfo
 			if now, err = stream.Info(ctx); err == nil {
 				if now.State.Msgs == 0 || now.State.FirstSeq > last {
-					return nil // what was there has grown too old meanwhile
+					return nil // retention dropped the messages meanwhile
 				}
 				continue
 			}
@@ -84,19 +84,19 @@ func replayAsked(ctx context.Context, stream jetstream.Stream, next, last uint64
 	}
 }
 
-// errSilent says that no message came for a while.
+// errSilent reports that no message came for the time of silence.
 var errSilent = errors.New("no message came")
 
 const (
-	// beat is how often a server that has nothing says so: a client that hears nothing for
-	// twice as long, in one wait, asks again.
+	// beat is the interval of the heartbeats of a server without messages. The library
+	// asks again after two intervals without one.
 	beat = time.Second
-	// silence is how long nothing comes before it is asked whether anything will: longer
-	// than that.
+	// silence is how long to wait for a message before asking whether there is any: longer
+	// than the library takes to ask again.
 	silence = 3 * beat
 )
 
-// nextOf waits for the next message for as long as silence.
+// nextOf returns the next message, or errSilent after the time of silence.
 func nextOf(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
 	within, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
 	defer cancel()

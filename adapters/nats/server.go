@@ -20,12 +20,12 @@ type Sync string
 
 // The sync policies. An external server has a policy of its own.
 const (
-	// SyncInterval acknowledges a write once the operating system has it, and
-	// flushes to the disk every two minutes: it survives the end of the process,
-	// and a loss of power costs what came since the last flush.
+	// SyncInterval acknowledges a write once the operating system has it, and flushes to
+	// the disk every two minutes. The write survives the end of the process; a loss of
+	// power loses what was written since the last flush.
 	SyncInterval Sync = "interval"
-	// SyncAlways acknowledges a write once the disk has it. It survives a loss of
-	// power and costs a flush for every batch.
+	// SyncAlways acknowledges a write once the disk has it. The write survives a loss of
+	// power; every batch costs a flush.
 	SyncAlways Sync = "always"
 )
 
@@ -40,11 +40,10 @@ func ParseSync(name string) (Sync, error) {
 	return "", fmt.Errorf("unknown sync policy %q: use interval or always", name)
 }
 
-// payload bounds one message, as NATS servers do by default. Longer events go in
-// parts.
+// payload bounds a message, as NATS servers do by default. Longer ones are sent in parts.
 const payload = 1 << 20
 
-// embed starts a server in this process that listens nowhere.
+// embed starts a server in this process without a listener.
 func embed(dir string, sync Sync, bytes int64, log *slog.Logger) (*server.Server, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
@@ -52,7 +51,7 @@ func embed(dir string, sync Sync, bytes int64, log *slog.Logger) (*server.Server
 	s, err := server.NewServer(&server.Options{
 		ServerName: "dragoman", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		JetStream: true, StoreDir: filepath.Join(dir, "nats"), DisableJetStreamBanner: true,
-		// Twice the retention, since the store drops old blocks whole.
+		// Twice the retention, since the store drops whole blocks.
 		JetStreamMaxStore: 2*bytes + 64<<20,
 		MaxPayload:        payload, MaxPending: 64 << 20,
 		SyncAlways: sync == SyncAlways,
@@ -69,7 +68,7 @@ func embed(dir string, sync Sync, bytes int64, log *slog.Logger) (*server.Server
 	return s, nil
 }
 
-// connect reaches the embedded server, or the one at url.
+// connect connects to the embedded server, or to the one at url.
 func connect(ctx context.Context, s *server.Server, url string) (*nats.Conn, error) {
 	opts := []nats.Option{nats.Name("dragoman"), nats.MaxReconnects(-1)}
 	if s != nil {
@@ -87,6 +86,6 @@ func connect(ctx context.Context, s *server.Server, url string) (*nats.Conn, err
 
 var userinfo = regexp.MustCompile(`(^|,\s*|//)[^@/,]*@`)
 
-// Redacted returns the address of a server, or several with commas between, with
-// its user, password or token blotted out: for logs and for people.
+// Redacted returns the address of a server, or several separated by commas, without user,
+// password and token, for logs and error messages.
 func Redacted(url string) string { return userinfo.ReplaceAllString(url, "${1}xxxxx@") }

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// serverLog passes on what the embedded server warns of. Its notices are for debugging:
-// they tell of every start and stop.
+// serverLog passes on the log of the embedded server. Its notices become debug messages:
+// they report every start and stop.
 type serverLog struct{ log *slog.Logger }
 
 var _ server.Logger = serverLog{}
@@ -31,8 +31,8 @@ func (l serverLog) Errorf(format string, v ...any) { l.say(slog.LevelError, form
 // Fatalf implements server.Logger.
 func (l serverLog) Fatalf(format string, v ...any) { l.say(slog.LevelError, format, v) }
 
-// Debugf implements server.Logger. The server is not asked for it.
+// Debugf implements server.Logger. The server does not call it.
 func (serverLog) Debugf(string, ...any) {}
 
-// Tracef implements server.Logger. The server is not asked for it.
+// Tracef implements server.Logger. The server does not call it.
 func (serverLog) Tracef(string, ...any) {}

@@ -151,7 +151,7 @@ func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 		for after := range uint64(4) {
 			got, err := j.Read(t.Context(), task, after, 0)
 			if d := cmp.Diff(want[after:], got, cmp.AllowUnexported(core.Address{}, core.Fault{})); err != nil || d != "" {
-				t.Errorf("behind %d: got %v and (-want +got):\n%s", after, err, d)
+				t.Errorf("after %d: got %v and (-want +got):\n%s", after, err, d)
 			}
 		}
 	}
@@ -214,7 +214,7 @@ func TestTasksOfOneMessageLoseItTogetherAndSaySo(t *testing.T) {
 }
 
 // TestAnyJournalIsAsTheOneInMemory holds the store against the reference, for tasks
-// that share subjects, messages and neither, some of it appended again: behind an
+// that share subjects, messages and neither, some of it appended again: after its
 // end of it, or the beginning alone, as by who was killed meanwhile.
 func TestAnyJournalIsAsTheOneInMemory(t *testing.T) {
 	j := opened(t, nats.Options{Dir: t.TempDir()})
@@ -256,7 +256,7 @@ func TestAnyJournalIsAsTheOneInMemory(t *testing.T) {
 			want, wantErr := memory.Read(t.Context(), task, after, limit)
 			got, err := j.Read(t.Context(), task, after, limit)
 			if d := cmp.Diff(want, got, cmp.AllowUnexported(core.Address{})); !errors.Is(err, wantErr) || d != "" {
-				r.Fatalf("task %s behind %d, at most %d: got %v, want %v, and (-want +got):\n%s", task, after, limit, err, wantErr, d)
+				r.Fatalf("task %s after %d, at most %d: got %v, want %v, and (-want +got):\n%s", task, after, limit, err, wantErr, d)
 			}
 		}
 		if d := cmp.Diff(listed(t, memory), listed(t, j), cmp.AllowUnexported(core.Address{})); d != "" {

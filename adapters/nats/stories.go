@@ -53,7 +53,7 @@ func (j *Journal) Stories(ctx context.Context, wanted []core.TaskID, yield func(
 	if err != nil || !more {
 		return err
 	}
-	for _, task := range wanted { // those of which something was appended again, or the clock was set
+	for _, task := range wanted { // if records were appended again, or the clock was set back
 		if _, is := left[task]; !is {
 			continue
 		}
@@ -70,7 +70,7 @@ func (j *Journal) Stories(ctx context.Context, wanted []core.TaskID, yield func(
 	return nil
 }
 
-// follows reports whether events follow one another from the first on.
+// follows reports whether the events have no gap, from the first on.
 func follows(events []core.Event) bool {
 	seen := uint64(0)
 	for _, e := range events {

@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Usage is a usage.Store on JetStream: a stream beside that of the journal, on the
-// same connection. It lives as long as its Journal.
+// Usage is a usage.Store on JetStream: a stream of its own, on the connection of its
+// Journal, with which it ends.
 type Usage struct {
 	journal *Journal
 	stream  jetstream.Stream
@@ -24,10 +24,10 @@ type Usage struct {
 
 var _ usage.Store = (*Usage)(nil)
 
-// Usage returns the store of spendings beside the journal.
+// Usage returns the usage store.
 func (j *Journal) Usage() *Usage { return j.usage }
 
-// openUsage makes the stream of spendings when it is missing.
+// openUsage makes the stream of usage records if it is missing.
 func (j *Journal) openUsage(ctx context.Context, name string, keep usage.Retention) (*Usage, error) {
 	u := &Usage{journal: j, subject: name + ".usage"}
 	var err error
@@ -43,15 +43,15 @@ func (j *Journal) openUsage(ctx context.Context, name string, keep usage.Retenti
 }
 
 // Append implements usage.Store.
-func (u *Usage) Append(ctx context.Context, spendings ...usage.Record) error {
+func (u *Usage) Append(ctx context.Context, records ...usage.Record) error {
 	var data []byte
-	for i, s := range spendings {
-		line, err := json.Marshal(spent(s))
+	for i, r := range records {
+		line, err := json.Marshal(entryOf(r))
 		if err != nil {
-			return fmt.Errorf("encoding what task %s spent: %w", s.Task, err)
+			return fmt.Errorf("encoding the usage of task %s: %w", r.Task, err)
 		}
 		data = append(append(data, line...), '\n')
-		if len(data) < runBytes && i < len(spendings)-1 {
+		if len(data) < runBytes && i < len(records)-1 {
 			continue
 		}
 		if _, err := u.journal.send(ctx, u.stream, &nats.Msg{Subject: u.subject, Data: data}); err != nil {
@@ -66,12 +66,12 @@ func (u *Usage) Append(ctx context.Context, spendings ...usage.Record) error {
 func (u *Usage) Replay(ctx context.Context, yield func(usage.Record) bool) error {
 	once := usage.Once(yield)
 	return u.journal.replay(ctx, u.stream, 1, "the usage", func(m message) (bool, error) {
-		spendings, err := decodeSpendings(m.data)
+		records, err := decodeUsage(m.data)
 		if err != nil {
 			return false, err
 		}
-		for _, s := range spendings {
-			if !once(s) {
+		for _, r := range records {
+			if !once(r) {
 				return false, nil
 			}
 		}
@@ -79,24 +79,25 @@ func (u *Usage) Replay(ctx context.Context, yield func(usage.Record) bool) error
 	})
 }
 
-// decodeSpendings reads the spendings of a message, one a line.
-func decodeSpendings(data []byte) ([]usage.Record, error) {
+// decodeUsage reads the usage records of a message, one on each line.
+func decodeUsage(data []byte) ([]usage.Record, error) {
 	var all []usage.Record
 	for line := range bytes.Lines(data) {
-		s, ok := scanSpending(line)
+		e, ok := scanEntry(line)
 		if !ok {
-			s = spending{}
-			if err := json.Unmarshal(line, &s); err != nil {
+			e = usageEntry{}
+			if err := json.Unmarshal(line, &e); err != nil {
 				return nil, err
 			}
 		}
-		all = append(all, s.plain())
+		all = append(all, e.record())
 	}
 	return all, nil
 }
 
-// spending is a usage.Spending as a line of the stream: short, since there are many.
-type spending struct {
+// usageEntry is a usage.Record as a line of the stream, with short names since there are
+// many.
+type usageEntry struct {
 	Task      core.TaskID   `json:"t"`
 	Seq       uint64        `json:"n"`
 	At        int64         `json:"at"` // in milliseconds
@@ -107,22 +108,22 @@ type spending struct {
 	Tokens [5]int64 `json:"u"`
 }
 
-func spent(s usage.Record) spending {
-	u := s.Tokens
-	return spending{s.Task, s.Seq, s.At.UnixMilli(), s.Agent, s.Requester, s.Thread, [...]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking}}
+func entryOf(r usage.Record) usageEntry {
+	u := r.Tokens
+	return usageEntry{r.Task, r.Seq, r.At.UnixMilli(), r.Agent, r.Requester, r.Thread, [...]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thinking}}
 }
 
-func (s spending) plain() usage.Record {
-	u := s.Tokens
+func (e usageEntry) record() usage.Record {
+	u := e.Tokens
 	return usage.Record{
-		Task: s.Task, Seq: s.Seq, At: time.UnixMilli(s.At).UTC(), Agent: s.Agent, Requester: s.Requester, Thread: s.Thread,
+		Task: e.Task, Seq: e.Seq, At: time.UnixMilli(e.At).UTC(), Agent: e.Agent, Requester: e.Requester, Thread: e.Thread,
 		Tokens: core.Usage{Input: u[0], Output: u[1], CacheRead: u[2], CacheWrite: u[3], Thinking: u[4]},
 	}
 }
 
-// scanSpending reads a line as Append writes it: a start reads very many, and without
-// reflection that takes a fifth of the time. It reports false for any other line.
-func scanSpending(line []byte) (s spending, ok bool) {
+// scanEntry reads a line as Append writes it, in a fifth of the time of encoding/json: a
+// start reads very many. It reports false for any other line.
+func scanEntry(line []byte) (s usageEntry, ok bool) {
 	rest, ok := line, true
 	skip := func(text string) bool {
 		found := false

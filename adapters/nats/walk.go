@@ -10,22 +10,22 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// walk goes through a block that may be damaged.
+// walk checks the records of a block that may be damaged.
 type walk struct {
 	block
 	in     *inspection
 	stream string
-	newest bool   // no block stands behind it
-	closed uint64 // the place of the last message as the index of the stream has it
+	newest bool   // it is the last block
+	closed uint64 // the place of the last message in the index of the stream
 	last   uint64 // the last place so far
-	sound  int    // up to here it is known that no sound record begins
+	intact int    // no intact record begins between a damaged one and this offset
 }
 
-// through returns what stays of a block, which shares memory with text, and whether that
-// is the block as it was.
+// through returns what is left of a block, which shares memory with text, and whether
+// nothing was changed.
 func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 	kept, same, last := 0, true, uint64(0)
-	harmed := func() error {
+	changed := func() error {
 		if !same {
 			return nil
 		}
@@ -34,20 +34,20 @@ func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 	}
 	for at := 0; at < len(text); {
 		size, f := w.look(text, at)
-		if f == torn && w.last < w.closed {
-			f = taken // it was whole when the store was closed
+		if f == cutShort && w.last < w.closed {
+			f = removed // it was complete when the store was closed
 		}
-		if f == mended || f == taken {
-			if err := harmed(); err != nil {
+		if f == repaired || f == removed {
+			if err := changed(); err != nil {
 				return nil, false, err
 			}
-			w.tell(f, text[at:at+size], at)
+			w.report(f, text[at:at+size], at)
 		}
-		if f == torn {
-			w.in.log.Warn("the last write to the journal was cut off, as by a loss of power, and is dropped", "file", w.path, "bytes", size)
+		if f == cutShort {
+			w.in.log.Warn("the last write to the journal is incomplete, as after a loss of power, and is dropped", "file", w.path, "bytes", size)
 		}
 		switch {
-		case f != taken:
+		case f != removed:
 			if kept != at {
 				copy(text[kept:], text[at:at+size])
 			}
@@ -61,14 +61,14 @@ func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 		return text[:kept], same, nil
 	}
 	if w.last < w.closed {
-		if err := harmed(); err != nil {
+		if err := changed(); err != nil {
 			return nil, false, err
 		}
 		last = w.closed
-		w.in.log.Error("the end of the journal is lost: the index has more than there is", "file", w.path, "from", w.last+1, "to", w.closed, "copy", w.in.copies)
+		w.in.log.Error("the end of the journal is lost: its index has more messages", "file", w.path, "from", w.last+1, "to", w.closed, "copy", w.in.copies)
 	}
 	if last > 0 {
-		return append(text[:kept:kept], w.erasure(last)...), false, nil // so that the place is not used again
+		return append(text[:kept:kept], w.deleted(last)...), false, nil // so that the place is not used again
 	}
 	return text[:kept], same, nil
 }
@@ -77,56 +77,56 @@ func (w *walk) through(text []byte) (rest []byte, same bool, err error) {
 type fate int
 
 const (
-	sound  fate = iota
-	mended      // it is as it was written once more
-	taken       // it is damaged, and taken out
-	torn        // it was never written whole; the server cuts it off
+	intact   fate = iota
+	repaired      // it was damaged, and is as it was written again
+	removed       // it is damaged beyond repair
+	cutShort      // it was not written completely; the server truncates it
 )
 
-// look looks at the record at a place, mends it if it can, and returns how long it is.
+// look checks the record at an offset, repairs it if it can, and returns its length.
 func (w *walk) look(text []byte, at int) (size int, f fate) {
 	rest := text[at:]
 	r, ok := w.record(rest)
 	switch {
 	case ok && w.align(rest[:r.size]):
-		f = mended
+		f = repaired
 	case ok:
-		f = sound
+		f = intact
 	default:
 		w.seek(text, at)
-		rest = text[at:w.sound]
+		rest = text[at:w.intact]
 		size := sizeOf(rest)
 		switch {
 		case size > 0 && size < len(rest) && (w.measure(rest[:size]) || w.flip(rest[:size])):
 			rest = rest[:size]
 		case w.measure(rest):
-		case w.newest && w.sound == len(text) && cutOff(rest):
-			return len(rest), torn
+		case w.newest && w.intact == len(text) && incomplete(rest):
+			return len(rest), cutShort
 		case w.flip(rest):
 		case size > 0 && size < len(rest):
-			return size, taken // another may be damaged as well
+			return size, removed // the next one may be damaged as well
 		default:
-			return len(rest), taken
+			return len(rest), removed
 		}
-		r, f = w.must(rest), mended
+		r, f = w.must(rest), repaired
 	}
-	w.last = max(w.last, r.place&^(erased|tombstone)) // of one that is gone as well: it was there
+	w.last = max(w.last, r.place&^(erased|tombstone)) // deleted messages count too
 	return r.size, f
 }
 
-// must returns a record that is sound.
+// must returns a record that is known to be intact.
 func (w *walk) must(text []byte) record {
 	w.align(text)
 	r, _ := w.record(text)
 	return r
 }
 
-// seek looks for the first sound record behind a damaged one: sound is where it begins,
-// or the end of the text.
+// seek sets intact to the beginning of the first intact record after a damaged one, or to
+// the end of the text.
 func (w *walk) seek(text []byte, at int) {
-	for w.sound = max(w.sound, at+1); w.sound < len(text); w.sound++ {
-		rest := text[w.sound:]
-		// This leaves out almost everything before a checksum is made.
+	for w.intact = max(w.intact, at+1); w.intact < len(text); w.intact++ {
+		rest := text[w.intact:]
+		// This rules out almost every offset without a checksum.
 		const mostPlace = 1 << 48
 		if size := sizeOf(rest); size == 0 || size > len(rest) || binary.LittleEndian.Uint64(rest[4:])&^(erased|tombstone) > mostPlace {
 			continue
@@ -137,23 +137,22 @@ func (w *walk) seek(text []byte, at int) {
 	}
 }
 
-// cutOff reports whether the end of the last block looks as a write does that did not
-// come to its end: there is less of it than it says, or nothing but zeros where its end
-// has to be.
-func cutOff(text []byte) bool {
+// incomplete reports whether the end of the last block looks like an interrupted write: it
+// is shorter than it states, or ends with zeros in place of the checksum.
+func incomplete(text []byte) bool {
 	end := text[max(0, len(text)-checksum):]
 	return len(text) < leastRecord || int(binary.LittleEndian.Uint32(text)&^hasHeader) > len(text) || len(bytes.Trim(end, "\x00")) == 0
 }
 
-// measure sets the lengths of a record to what its content shows, and reports whether it
-// is as it was written then: no checksum covers them.
+// measure sets the lengths of a record, which no checksum covers, to what its content
+// shows, and reports whether the record is intact then.
 func (w *walk) measure(text []byte) bool {
 	if len(text) < leastRecord || len(text) > mostRecord {
 		return false
 	}
 	before := bytes.Clone(text)
-	said := binary.LittleEndian.Uint32(text)
-	for _, length := range []uint32{uint32(len(text)) | said&hasHeader, uint32(len(text)) | ^said&hasHeader} {
+	stated := binary.LittleEndian.Uint32(text)
+	for _, length := range []uint32{uint32(len(text)) | stated&hasHeader, uint32(len(text)) | ^stated&hasHeader} {
 		binary.LittleEndian.PutUint32(text, length)
 		w.align(text)
 		if _, ok := w.record(text); ok {
@@ -164,8 +163,7 @@ func (w *walk) measure(text []byte) bool {
 	return false
 }
 
-// flip looks for the one bit of a record that is wrong, where only one is, and puts it
-// right.
+// flip corrects a record in which a single bit is wrong.
 func (w *walk) flip(text []byte) bool {
 	if sizeOf(text) != len(text) || !fits(text) {
 		return false
@@ -179,7 +177,7 @@ func (w *walk) flip(text []byte) bool {
 	}
 	for i := 4; i < end; i++ {
 		if i == 20 {
-			i = recordStart // over the length of the subject
+			i = recordStart // skip the length of the subject
 			if i == end {
 				break
 			}
@@ -198,7 +196,7 @@ func (w *walk) flip(text []byte) bool {
 	return false
 }
 
-// fits reports whether the parts of a record have room in it.
+// fits reports whether the parts of a record fit into it.
 func fits(text []byte) bool {
 	need := int(binary.LittleEndian.Uint16(text[20:]))
 	if text[3]&0x80 != 0 {
@@ -207,8 +205,8 @@ func fits(text []byte) bool {
 	return need <= len(text)-leastRecord
 }
 
-// align sets the lengths of the subject and of the header of a record to what its content
-// shows, and reports whether they were others. No checksum covers them.
+// align sets the lengths of the subject and the header of a record, which no checksum
+// covers, to what its content shows, and reports whether that changed them.
 func (w *walk) align(text []byte) (changed bool) {
 	const longest = 1<<16 - 1
 	rest := text[recordStart : len(text)-checksum]
@@ -235,20 +233,20 @@ func (w *walk) align(text []byte) (changed bool) {
 	return changed
 }
 
-// put16 writes a number, and reports whether another stood there.
+// put16 writes a number, and reports whether that changed it.
 func put16(text []byte, n int) (changed bool) {
 	changed = int(binary.LittleEndian.Uint16(text)) != n
 	binary.LittleEndian.PutUint16(text, uint16(n))
 	return changed
 }
 
-// subjectIn returns how long the subject is at the beginning of a record of one of our
-// streams; -1 where that cannot be told.
+// subjectIn returns the length of the subject at the beginning of text, in a record of a
+// stream of the hub; -1 if it cannot be determined.
 func subjectIn(stream string, text []byte) int {
 	if hub, ok := strings.CutSuffix(stream, "-tasks"); ok {
 		for _, prefix := range []string{hub + ".begun.", hub + ".task."} {
 			if bytes.HasPrefix(text, []byte(prefix)) {
-				return bytes.IndexByte(text, '{') // data begins so
+				return bytes.IndexByte(text, '{') // the data begins with it
 			}
 		}
 		return -1
@@ -265,8 +263,8 @@ func subjectIn(stream string, text []byte) int {
 	return len(subject)
 }
 
-// erasure is a record that says that there is no message at a place.
-func (w *walk) erasure(place uint64) []byte {
+// deleted returns a record that marks the message at a place as deleted.
+func (w *walk) deleted(place uint64) []byte {
 	text := make([]byte, leastRecord)
 	binary.LittleEndian.PutUint32(text, leastRecord)
 	binary.LittleEndian.PutUint64(text[4:], place|erased)
@@ -276,11 +274,12 @@ func (w *walk) erasure(place uint64) []byte {
 	return text
 }
 
-// tell says what was found, and notes which tasks are named in what is lost.
-func (w *walk) tell(f fate, text []byte, at int) {
+// report logs what became of a damaged record, and notes the tasks that a removed one
+// names.
+func (w *walk) report(f fate, text []byte, at int) {
 	log := w.in.log.With("file", w.path, "at", at, "bytes", len(text), "copy", w.in.copies)
-	if f == mended {
-		log.Error("a record of the journal was damaged, and is mended: nothing is lost")
+	if f == repaired {
+		log.Error("a record of the journal was damaged, and is repaired: nothing is lost")
 		return
 	}
 	var named []core.TaskID
@@ -298,6 +297,6 @@ func (w *walk) tell(f fate, text []byte, at int) {
 		}
 	}
 	const most = 16
-	log.Error("a record of the journal was damaged beyond mending, and is taken out with what it had: the tasks named, as far as their names could be read, and perhaps others",
+	log.Error("a record of the journal was damaged beyond repair, and is removed: it had events of the tasks named, as far as their ids could be read, and perhaps of others",
 		"tasks", len(named), "first", named[:min(len(named), most)])
 }

@@ -25,22 +25,22 @@ func (j *Journal) Health() error {
 	if err := j.home.check(); err != nil {
 		return err
 	}
-	return j.broken.reason()
+	return j.failure.reason()
 }
 
-// send hands messages to a stream and returns the place of the last once all before
-// it are stored, or the reason why not.
+// send sends messages to a stream and returns the place of the last one once all are
+// stored, or why they are not.
 func (j *Journal) send(ctx context.Context, stream jetstream.Stream, msgs ...*nats.Msg) (place uint64, err error) {
 	j.reopening.RLock()
 	defer j.reopening.RUnlock()
 	name := nameOf(stream)
-	if err := cmp.Or(j.home.checkStream(name), j.broken.reason()); err != nil {
+	if err := cmp.Or(j.home.checkStream(name), j.failure.reason()); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if j.server != nil {
-		defer time.AfterFunc(overdue, func() { j.watch(ctx, name, cancel) }).Stop()
+		defer time.AfterFunc(slowAck, func() { j.watchStore(ctx, name, cancel) }).Stop()
 	}
 	for _, m := range msgs[:len(msgs)-1] {
 		if err := j.conn.PublishMsg(m); err != nil {
@@ -51,109 +51,106 @@ func (j *Journal) send(ctx context.Context, stream jetstream.Stream, msgs ...*na
 	if err != nil {
 		return 0, j.diagnose(name, err)
 	}
-	// What was written while the directory was taken away is not recorded.
+	// What was written while the directory was gone is not recorded.
 	return ack.Sequence, j.home.checkStream(name)
 }
 
 func nameOf(s jetstream.Stream) string { return s.CachedInfo().Config.Name }
 
-// overdue is how long an acknowledgement takes before the server is asked whether it
-// will come: the server does not answer a message that it could not write.
-const overdue = 100 * time.Millisecond
+// slowAck is how long an acknowledgement may take before the server is asked about the
+// health of the stream: it does not answer a message that it could not write.
+const slowAck = 100 * time.Millisecond
 
-// watch ends the wait for an acknowledgement that will not come.
-func (j *Journal) watch(ctx context.Context, stream string, give context.CancelCauseFunc) {
+// watchStore cancels the wait for an acknowledgement once the store of the stream has
+// failed.
+func (j *Journal) watchStore(ctx context.Context, stream string, cancel context.CancelCauseFunc) {
 	for ctx.Err() == nil {
-		if err := j.fault(stream); err != nil {
-			give(err)
+		if err := j.storeError(stream); err != nil {
+			cancel(err)
 			return
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(overdue):
+		case <-time.After(slowAck):
 		}
 	}
 }
 
-// fault is what the embedded server knows to be wrong with the store of a stream.
-func (j *Journal) fault(stream string) error {
+// storeError returns the error of the store of a stream that the embedded server knows of.
+func (j *Journal) storeError(stream string) error {
 	if health := j.server.Healthz(&server.HealthzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Stream: stream}); health.Error != "" {
 		return errors.New(health.Error)
 	}
 	return nil
 }
 
-// diagnose returns why a message was not stored. When the store has failed, which it
-// then does for good, it has it opened again.
+// diagnose returns why a message was not stored. A store that has failed stays so: it has
+// it opened again.
 func (j *Journal) diagnose(stream string, err error) error {
 	if j.server == nil {
 		return err
 	}
-	fault := j.fault(stream)
-	if fault == nil {
+	cause := j.storeError(stream)
+	if cause == nil {
 		return err
 	}
-	if cause := j.home.usable(); cause != nil {
-		fault = cause // in plainer words
-	}
-	j.broken.fail(fault)
-	return fault
+	cause = cmp.Or(j.home.usable(), cause) // the former says what to do
+	j.failure.report(cause)
+	return cause
 }
 
-// breakage is whether the store of the embedded server has failed.
-type breakage struct {
-	mu  sync.Mutex
-	why error
-	// told wakes who opens the store again.
-	told chan struct{}
+// failure is why the store of the embedded server takes no writes.
+type failure struct {
+	mu       sync.Mutex
+	why      error         // nil while it takes them
+	reported chan struct{} // has a token once a sender has reported a failure
 }
 
-func (b *breakage) reason() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.why
+func (f *failure) reason() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.why
 }
 
-// set says why the store does not take writes; nil that it does.
-func (b *breakage) set(why error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.why = why
+func (f *failure) set(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.why = why
 }
 
-// fail is what a sender calls.
-func (b *breakage) fail(why error) {
-	b.set(why)
+// report is called by senders.
+func (f *failure) report(why error) {
+	f.set(why)
 	select {
-	case b.told <- struct{}{}:
-	default: // another sender failed before
+	case f.reported <- struct{}{}:
+	default: // another sender has reported it
 	}
 }
 
-// mendPause is how long a store that failed is left alone between two tries.
-const mendPause = 500 * time.Millisecond
+// reopenPause is the time before each try to open a failed store again.
+const reopenPause = 500 * time.Millisecond
 
-// mend opens the store again whenever it has failed, until the context ends.
-func (j *Journal) mend(ctx context.Context) {
+// reopenAfterFailures opens the store again whenever it has failed, until the context ends.
+func (j *Journal) reopenAfterFailures(ctx context.Context) {
 	for {
 		select {
-		case <-j.broken.told:
+		case <-j.failure.reported:
 		case <-ctx.Done():
 			return
 		}
-		for j.broken.reason() != nil {
+		for j.failure.reason() != nil {
 			select { // before the first try too: a store may fail again at once
-			case <-time.After(mendPause):
+			case <-time.After(reopenPause):
 			case <-ctx.Done():
 				return
 			}
-			j.broken.set(j.reopen(ctx))
+			j.failure.set(j.reopen(ctx))
 		}
 	}
 }
 
-// reopen stops JetStream, which keeps the first error that it met when it wrote, and
-// starts it again on the same files. Connections and streams stay valid.
+// reopen stops JetStream, which keeps its first write error, and starts it again on the
+// same files. Connections and streams stay valid.
 func (j *Journal) reopen(ctx context.Context) error {
 	if err := j.home.usable(); err != nil {
 		return err
@@ -180,8 +177,8 @@ func (j *Journal) reopen(ctx context.Context) error {
 			return fmt.Errorf("opening the stream %s again: %w", name, err)
 		}
 		if name == j.streams[0] {
-			// More than was acknowledged may be there. Less may not: then the next
-			// append says so.
+			// The stream may have more than was acknowledged. If it has less, the next
+			// append returns an error.
 			j.stored = max(j.stored, s.CachedInfo().State.LastSeq)
 		}
 	}
