@@ -14,9 +14,9 @@ type Reach uint8
 const (
 	_               Reach = iota
 	ReachAgent            // one agent, by id
-	ReachCapability       // whoever has all the capabilities
-	ReachDomain           // whoever declared the longest prefix of the domain
-	ReachAny              // whoever is free
+	ReachCapability       // an agent with all the capabilities
+	ReachDomain           // an agent that declared the longest prefix of the domain
+	ReachAny              // any agent that is free
 	ReachHub              // the hub itself
 )
 
@@ -26,13 +26,13 @@ const (
 	anyText          = "*"
 	hubText          = "hub"
 
-	// maxAddressBytes is room for several capabilities.
+	// maxAddressBytes leaves room for several capabilities.
 	maxAddressBytes = 8 * MaxIDBytes
 )
 
-// Address is whom something is for. Its text form is the same everywhere: an
-// agent id, "capability:a,b", "domain:family.calendar", "*" or "hub". The zero
-// Address is unset. Addresses compare with ==.
+// Address names the receiver of a request. Its text form is the same everywhere: an agent
+// id, "capability:a,b", "domain:family.calendar", "*" or "hub". The zero Address is unset.
+// Addresses compare with ==.
 type Address struct {
 	reach Reach
 	value string
@@ -41,15 +41,15 @@ type Address struct {
 // ToAgent addresses one agent.
 func ToAgent(id AgentID) Address { return Address{ReachAgent, string(id)} }
 
-// ToCapability addresses whoever has all of the capabilities.
+// ToCapability addresses an agent with all of the capabilities.
 func ToCapability(all ...string) Address {
 	return Address{ReachCapability, strings.Join(all, ",")}
 }
 
-// ToDomain addresses whoever declared the longest prefix of the dotted domain.
+// ToDomain addresses an agent that declared the longest prefix of the dotted domain.
 func ToDomain(domain string) Address { return Address{ReachDomain, domain} }
 
-// ToAny addresses whoever is free.
+// ToAny addresses any agent that is free.
 func ToAny() Address { return Address{ReachAny, anyText} }
 
 // ToHub addresses the hub itself.
@@ -106,7 +106,7 @@ func (a Address) Agent() AgentID {
 	return AgentID(a.value)
 }
 
-// Capabilities returns what is required, of an address by capability, else nil.
+// Capabilities returns the capabilities of an address by capability, else nil.
 func (a Address) Capabilities() []string {
 	if a.reach != ReachCapability || a.value == "" {
 		return nil

@@ -6,29 +6,26 @@ import (
 	"strings"
 )
 
-// Answer is a task put together: what remains when a stream is folded into one
-// message.
+// Answer is the outcome of a task as one message.
 type Answer struct {
-	// Text is the pieces of text put together, or the whole text of Done when
-	// there were no pieces.
+	// Text is all pieces of text, or the text of Done if there were none.
 	Text string
 	// Data is the structured answer, if any.
 	Data      json.RawMessage
 	Files     []File
 	Usage     Usage
 	Truncated bool
-	// TokensUsed is what the agent said in Done, or else the total of Usage.
+	// TokensUsed is the number in Done, or else the total of Usage.
 	TokensUsed int64
 	// End is KindDone, KindFailed, KindCancelled, or zero while the task runs.
 	End Kind
-	// Fault is why, of what failed or was cancelled.
+	// Fault is why the task failed or was cancelled.
 	Fault *Fault
-	// Agent is who answered.
+	// Agent is the agent that answered.
 	Agent AgentID
 }
 
-// Fold puts the events of a task together, which may be given in several pieces, one
-// behind the other.
+// Fold returns the outcome of a task, given its events, in one piece or several in order.
 func Fold(pieces ...[]Event) Answer {
 	var a Answer
 	var text strings.Builder
@@ -45,7 +42,7 @@ func Fold(pieces ...[]Event) Answer {
 		case Assigned:
 			a.Agent = b.Agent
 		case Text:
-			if len(b.Text) == size { // all there is
+			if len(b.Text) == size { // there is no other text
 				a.Text = b.Text
 				return
 			}

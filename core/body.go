@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Opened is the request as the hub accepted it. The hub says it.
+// Opened is the request as the hub accepted it. It comes from the hub.
 type Opened struct {
 	Task    TaskID    `json:"task"`
 	From    Principal `json:"from"`
 	Request Request   `json:"request"`
-	// Hops is how many tasks stand above this one in its chain of causes, and
-	// Chain who works on them.
+	// Hops is the number of tasks above this one in its chain of causes, and Chain the
+	// agents that work on them.
 	Hops  int       `json:"hops"`
 	Chain []AgentID `json:"chain,omitempty"`
-	// Trace is that of the call which opened the task.
+	// Trace is the trace of the call that opened the task.
 	Trace Trace `json:"trace,omitzero"`
 }
 
-// Assigned says that the task was given to an agent. The hub says it.
+// Assigned says that the task was given to an agent. It comes from the hub.
 type Assigned struct {
 	Agent AgentID `json:"agent"`
 	// Attempt counts from 1.
@@ -27,26 +27,26 @@ type Assigned struct {
 
 // Accepted says that the agent took the task.
 type Accepted struct {
-	// Estimate is how long the agent thinks it will take; zero if it did not say.
+	// Estimate is the duration that the agent expects; zero if it named none.
 	Estimate time.Duration `json:"estimate_ns,omitempty"`
 }
 
-// SessionStarted names the agent's own session behind the task.
+// SessionStarted names the session of the agent for the task.
 type SessionStarted struct {
 	Session string `json:"session"`
 }
 
-// SessionLost says that the agent's own session is gone, and why.
+// SessionLost says that the session of the agent is gone, and why.
 type SessionLost struct {
 	Reason string `json:"reason"`
 }
 
-// Thinking is what the agent says of its own thinking or doing.
+// Thinking describes what the agent is thinking or doing.
 type Thinking struct {
 	Text string `json:"text"`
 }
 
-// Text is a piece of the answer. The answer is the pieces put together.
+// Text is a piece of the answer. The answer is all pieces in order.
 type Text struct {
 	Text string `json:"text"`
 }
@@ -66,7 +66,7 @@ type ToolState struct {
 	Detail string        `json:"detail,omitempty"`
 }
 
-// ToolResult is what a tool call came to.
+// ToolResult is the output or the error of a tool call.
 type ToolResult struct {
 	ID      string `json:"id"`
 	Output  string `json:"output"`
@@ -81,7 +81,7 @@ type ApprovalRequested struct {
 	Input string `json:"input"`
 }
 
-// ApprovalDecided answers an ApprovalRequested. The requester or the hub says it.
+// ApprovalDecided answers an ApprovalRequested. It comes from the requester or the hub.
 type ApprovalDecided struct {
 	ID       string `json:"id"`
 	Approved bool   `json:"approved"`
@@ -92,7 +92,7 @@ type ApprovalDecided struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Injected is context pushed to the agent while it works. The requester says it.
+// Injected is context pushed to the agent while it works. It comes from the requester.
 type Injected struct {
 	ID       string            `json:"id"`
 	Content  string            `json:"content"`
@@ -101,7 +101,7 @@ type Injected struct {
 	Source string `json:"source,omitempty"`
 }
 
-// InjectionAnswered says what became of an Injected.
+// InjectionAnswered says whether the agent accepted an Injected, and if not why.
 type InjectionAnswered struct {
 	ID       string `json:"id"`
 	Accepted bool   `json:"accepted"`
@@ -115,7 +115,7 @@ type File struct {
 	Data      []byte `json:"data"`
 }
 
-// Usage is what one call of a model cost, in tokens. Several in a task add up.
+// Usage is the tokens that one call of a model used. Several in a task add up.
 type Usage struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
@@ -129,11 +129,11 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Thinking + v.Thinking}
 }
 
-// Total is the tokens that were read or made afresh: input, output and thinking.
+// Total is the sum of input, output and thinking, without the cache.
 func (u Usage) Total() int64 { return u.Input + u.Output + u.Thinking }
 
-// Retrying says that an attempt failed before any output, and that another agent
-// is tried. The hub says it.
+// Retrying says that an attempt failed before any output, and that another agent is tried.
+// It comes from the hub.
 type Retrying struct {
 	// Attempt is the one that failed, from 1.
 	Attempt int     `json:"attempt"`
@@ -141,7 +141,7 @@ type Retrying struct {
 	Fault   *Fault  `json:"fault"`
 }
 
-// CancelRequested says that somebody wants the task stopped.
+// CancelRequested says that the task is to be stopped.
 type CancelRequested struct {
 	// By is the id of the principal who asked, or "hub".
 	By     string `json:"by"`
@@ -152,29 +152,29 @@ type CancelRequested struct {
 // dialect get it verbatim from the event's Foreign.
 type ForeignFrame struct {
 	Dialect string `json:"dialect"`
-	// Name is what the dialect calls the kind of frame.
+	// Name is the name of the kind of frame in the dialect.
 	Name string `json:"name"`
 }
 
-// Done ends a task well.
+// Done ends a task that succeeded.
 type Done struct {
-	// Text is the whole answer where the agent sent it whole. The pieces of
-	// [Text] outrank it when there were any.
+	// Text is the whole answer if the agent sent it at once. It is ignored if there were
+	// pieces of [Text].
 	Text string `json:"text,omitempty"`
 	// Data is the structured answer: any JSON value, or nothing.
 	Data json.RawMessage `json:"data,omitempty"`
 	// Truncated says that the answer was cut to stay within MaxTokens.
 	Truncated bool `json:"truncated,omitempty"`
-	// TokensUsed is what the agent says the answer cost; zero if it did not say.
+	// TokensUsed is the number of tokens that the agent named; zero if it named none.
 	TokensUsed int64 `json:"tokens_used,omitempty"`
 }
 
-// Failed ends a task badly.
+// Failed ends a task that failed.
 type Failed struct {
 	Fault *Fault `json:"fault"`
 }
 
-// Cancelled ends a task because somebody wanted it stopped.
+// Cancelled ends a task that was cancelled.
 type Cancelled struct {
 	Reason string `json:"reason,omitempty"`
 }

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Card is what an agent says of itself.
+// Card is the description that an agent gives of itself.
 type Card struct {
 	ID      AgentID `json:"id"`
 	Name    string  `json:"name"`
 	Dialect string  `json:"dialect"`
-	// Capabilities are matched exactly, all that are asked for.
+	// Capabilities are matched exactly; an agent must have all that a request names.
 	Capabilities []string `json:"capabilities,omitempty"`
-	// Domains are dotted; an agent answers for what is below them too.
+	// Domains are dotted; they include all domains below them.
 	Domains  []string `json:"domains,omitempty"`
 	Model    string   `json:"model,omitempty"`
 	Tools    []string `json:"tools,omitempty"`
 	Channels []string `json:"channels,omitempty"`
 	Features Features `json:"features"`
-	// MaxConcurrent is how many tasks the agent runs at once; less than one says
-	// nothing of it, and means one unless an operator sets more.
+	// MaxConcurrent is how many tasks the agent runs at once; less than one is unset, and
+	// means one unless an operator sets more.
 	MaxConcurrent int `json:"max_concurrent"`
-	// Metadata is what else the agent told, verbatim.
+	// Metadata is everything else that the agent sent, verbatim.
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 }
 
-// Answers reports whether the card answers for the address, and how well: the
-// length of the domain prefix that matched, so that the longest wins.
+// Answers reports whether the card matches the address, and how well: the length of the
+// domain prefix that matched, so that the longest wins.
 func (c Card) Answers(to Address) (score int, ok bool) {
 	switch to.Reach() {
 	case ReachAgent:
@@ -56,7 +56,7 @@ func (c Card) Answers(to Address) (score int, ok bool) {
 	return 0, false
 }
 
-// Features are the optional powers of an agent, as a set.
+// Features is the set of optional features of an agent.
 type Features uint16
 
 // The features.
@@ -113,9 +113,9 @@ type LoadState uint8
 const (
 	_              LoadState = iota
 	LoadIdle                 // it has nothing to do
-	LoadBusy                 // it works, and takes more up to its limit
-	LoadOverloaded           // it takes nothing more for now
-	LoadDraining             // it finishes what it has and takes nothing more
+	LoadBusy                 // it works, and accepts more up to its limit
+	LoadOverloaded           // it accepts nothing more for now
+	LoadDraining             // it finishes what it has and accepts nothing more
 )
 
 var loadStates = names{"", "idle", "busy", "overloaded", "draining"}
@@ -129,15 +129,15 @@ func (s LoadState) MarshalText() ([]byte, error) { return []byte(s.String()), ni
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *LoadState) UnmarshalText(b []byte) error { return loadStates.parse((*uint8)(s), b, "load") }
 
-// Vitals are how an agent says it is, in a heartbeat.
+// Vitals is what an agent reports of itself in a heartbeat.
 type Vitals struct {
 	At time.Time `json:"at"`
-	// Status and Active are in the words of the agent; Active are tasks.
+	// Status and Active, a number of tasks, are as the agent reported them.
 	Status string `json:"status,omitempty"`
 	Active int    `json:"active"`
-	// Metrics are numbers by the names that the agent gives them.
+	// Metrics are numbers by names that the agent chose.
 	Metrics map[string]float64 `json:"metrics,omitempty"`
-	// Missed is how many heartbeats in a row did not come since.
+	// Missed is how many heartbeats in a row have been missing since.
 	Missed int `json:"missed,omitempty"`
 }
 

@@ -1,7 +1,7 @@
 package core
 
-// Each kind names itself, goes to its own method of a Sink (and of an AgentSink, if it
-// is said to agents), and estimates its size.
+// Each kind names itself, goes to its own method of a Sink, and of an AgentSink if it is for
+// agents, and estimates its size.
 
 func (Opened) Kind() Kind            { return KindOpened }
 func (Assigned) Kind() Kind          { return KindAssigned }

@@ -2,7 +2,7 @@ package core
 
 import "fmt"
 
-// ToolCondition is where a tool call stands. The zero value is unset.
+// ToolCondition is the state of a tool call. The zero value is unset.
 type ToolCondition uint8
 
 // The conditions of a tool call.
@@ -31,8 +31,8 @@ func (c *ToolCondition) UnmarshalText(b []byte) error {
 	return toolConditions.parse((*uint8)(c), b, "tool state")
 }
 
-// InjectionPriority says when an agent should take in what was injected. The
-// zero value is unset and means normal.
+// InjectionPriority says when an agent should use injected context. The zero value is unset
+// and means normal.
 type InjectionPriority uint8
 
 // The priorities of an injection (Fold protocol enhancements, section 3).
@@ -63,8 +63,8 @@ type Intent uint8
 const (
 	_              Intent = iota
 	IntentAsk             // an answer is wanted
-	IntentDelegate        // it is wanted done
-	IntentNotify          // it is told; no answer is expected
+	IntentDelegate        // work is to be done
+	IntentNotify          // a notice; no answer is expected
 )
 
 var intents = names{"", "ask", "delegate", "notify"}
@@ -84,9 +84,9 @@ type Priority uint8
 // The priorities of a request.
 const (
 	_              Priority = iota
-	PriorityLow             // behind everything else
+	PriorityLow             // after everything else
 	PriorityNormal          // in turn
-	PriorityUrgent          // ahead of everything else
+	PriorityUrgent          // before everything else
 )
 
 var priorities = names{"", "low", "normal", "urgent"}

@@ -7,24 +7,23 @@ import (
 
 // Event is one immutable fact in the life of a task.
 type Event struct {
-	// Seq is the place in the task, from 1, without holes (promise P2).
+	// Seq is the sequence number in the task, from 1, without gaps (promise P2).
 	Seq uint64
-	// Merged says how the event stands for several, when consecutive text was
-	// put together; nil means that it stands for Seq alone.
+	// Merged describes an event that consists of several events of text; nil for an event
+	// of its own.
 	Merged *Merged
-	// Epoch counts how often the task's sequence was begun anew: 1, and one more
-	// each time a hub found the task unfinished after a restart.
+	// Epoch is 1, and one more each time that a hub found the task unfinished after a
+	// restart.
 	Epoch uint32
-	// At is when the hub took the event in.
+	// At is when the hub accepted the event.
 	At time.Time
 	// Body is what happened.
 	Body Body
-	// Foreign is what the source dialect said beside that, kept verbatim; nil
-	// when there was nothing.
+	// Foreign is what else the source dialect said, verbatim; nil for nothing.
 	Foreign *Foreign
 }
 
-// End returns the last sequence number that the event stands for.
+// End returns the last sequence number of the event.
 func (e Event) End() uint64 {
 	if e.Merged != nil {
 		return e.Seq + uint64(len(e.Merged.Cuts))
@@ -32,14 +31,14 @@ func (e Event) End() uint64 {
 	return e.Seq
 }
 
-// Cursor returns the place just behind the event.
+// Cursor returns the position after the event.
 func (e Event) Cursor() Cursor { return Cursor{Epoch: e.Epoch, Seq: e.End()} }
 
 // Deliver hands the event to the method of s that its kind names.
 func (e Event) Deliver(s Sink) error { return e.Body.deliver(e, s) }
 
-// DeliverToAgent hands the event to the method of s that its kind names. A kind
-// that is not said to an agent goes nowhere.
+// DeliverToAgent hands the event to the method of s that its kind names. It ignores kinds
+// that are not for agents.
 func (e Event) DeliverToAgent(s AgentSink) error {
 	if b, ok := e.Body.(agentBody); ok {
 		return b.deliverToAgent(e, s)
@@ -60,8 +59,8 @@ func (e Event) Size() int {
 	return n
 }
 
-// Foreign is what a dialect said that has no neutral meaning, kept verbatim so
-// that a peer of the same dialect gets it untouched (promise P11).
+// Foreign is what a dialect said that has no neutral meaning, verbatim, so that a peer of
+// the same dialect gets it unchanged (promise P11).
 type Foreign struct {
 	// Dialect is the name of the dialect that it came from.
 	Dialect string `json:"dialect"`
@@ -80,15 +79,15 @@ type Body interface {
 	size() int
 }
 
-// agentBody is a Body that is said to the agent that works on the task: of the kinds
-// for which [Kind.ForAgent] holds, and of those that end a task.
+// agentBody is a Body for the agent that works on the task: of a kind for which
+// [Kind.ForAgent] holds, or that ends a task.
 type agentBody interface {
 	Body
 	deliverToAgent(e Event, s AgentSink) error
 }
 
-// AgentSink takes the events that are said to the agent that works on a task, one
-// method per kind. Every dialect that has agents has one.
+// AgentSink takes the events for the agent that works on a task, one method per kind. Every
+// dialect that has agents has one.
 type AgentSink interface {
 	Assigned(Event, Assigned) error
 	ApprovalDecided(Event, ApprovalDecided) error

@@ -10,9 +10,9 @@ import (
 // MarshalJSON writes the stable JSON form of the event.
 func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 
-// AppendJSON appends the stable JSON form of the event to b. What every task has is
-// written without reflection, since a journal writes it all day; each byte is as
-// encoding/json writes it.
+// AppendJSON appends the stable JSON form of the event to b. It writes the kinds that every
+// task has without reflection, which a journal does all the time, byte for byte as
+// encoding/json does.
 func (e Event) AppendJSON(b []byte) ([]byte, error) {
 	if e.Body == nil {
 		return nil, fmt.Errorf("event %d has no body", e.Seq)
@@ -133,7 +133,7 @@ func (w *jsonWriter) request(r Request) {
 	}
 }
 
-// key returns what is written with the key of the next member.
+// key returns the text to which the key of the next member was appended.
 func (w *jsonWriter) key(key string) []byte {
 	b := w.b
 	if b[len(b)-1] != '{' {
@@ -148,14 +148,14 @@ func (w *jsonWriter) end() { w.b = append(w.b, '}') }
 
 func (w *jsonWriter) number(key string, n int64) { w.b = strconv.AppendInt(w.key(key), n, 10) }
 
-// flag writes a member that stands only where it is true.
+// flag writes a member if it is true.
 func (w *jsonWriter) flag(key string, on bool) {
 	if on {
 		w.b = append(w.key(key), "true"...)
 	}
 }
 
-// some writes a text that stands only where there is one.
+// some writes a member if its text is not empty.
 func (w *jsonWriter) some(key, s string) {
 	if s != "" {
 		w.text(key, s)
@@ -180,14 +180,14 @@ func (w *jsonWriter) time(key string, at time.Time) {
 	w.b = append(w.b, '"')
 }
 
-// raw writes a member that is JSON already, where there is one.
+// raw writes a member that is JSON already, if there is one.
 func (w *jsonWriter) raw(key string, v json.RawMessage) {
 	if len(v) > 0 {
 		w.value(key, v)
 	}
 }
 
-// value writes what encoding/json makes of v.
+// value writes v by encoding/json.
 func (w *jsonWriter) value(key string, v any) {
 	text, err := json.Marshal(v)
 	if err != nil && w.err == nil {

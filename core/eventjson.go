@@ -11,7 +11,7 @@ import (
 //
 //	{"seq":3,"epoch":1,"at":"2026-01-02T03:04:05.6Z","kind":"text","body":{"text":"hello"}}
 //
-// "merged" stands only in merged text, "foreign" only where there was something.
+// Only merged text has "merged", and only events with foreign fields "foreign".
 type eventJSON struct {
 	Seq     uint64          `json:"seq"`
 	Merged  *Merged         `json:"merged,omitempty"`
@@ -22,9 +22,8 @@ type eventJSON struct {
 	Foreign *Foreign        `json:"foreign,omitempty"`
 }
 
-// UnmarshalJSON reads the JSON form. A kind that it does not know is an
-// unknown_kind Fault, a body that is missing or cuts that do not fit the text an
-// invalid one.
+// UnmarshalJSON reads the JSON form. An unknown kind is an unknown_kind Fault; a missing body
+// and cuts that do not fit the text are invalid Faults.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var j eventJSON
 	if err := json.Unmarshal(b, &j); err != nil {

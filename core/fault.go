@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Code says what sort of thing went wrong.
+// Code is the kind of a Fault.
 type Code string
 
 // The codes of a Fault.
@@ -40,25 +40,25 @@ func Codes() []Code {
 	}
 }
 
-// Fault is an error that can travel: its code and message may be shown to any
-// peer, its cause never leaves the process.
+// Fault is an error for peers: its code and message may be shown to any peer, its cause
+// never leaves the process.
 type Fault struct {
 	Code Code `json:"code"`
 	// Message says what to do about it, in one line.
 	Message string `json:"message"`
-	// Retryable says that the same request may succeed later or elsewhere.
+	// Retryable says that the same request may succeed later or with another agent.
 	Retryable bool `json:"retryable,omitempty"`
-	// Peer is the code that the source dialect used, where it has no neutral
-	// equal; it lets a peer of the same dialect see its own code again.
+	// Peer is the code of the source dialect if it has no neutral equivalent, for peers of
+	// the same dialect.
 	Peer string `json:"peer_code,omitempty"`
 
 	cause error
 }
 
-// InternalMessage is what peers are told of an error that is not a Fault.
+// InternalMessage is the message for peers of an error that is not a Fault.
 const InternalMessage = "internal error: see the log of the hub"
 
-// NewFault makes a Fault whose retryability follows from its code.
+// NewFault returns a Fault whose retryability follows from its code.
 func NewFault(code Code, format string, args ...any) *Fault {
 	f := &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
 	switch code {
@@ -68,7 +68,7 @@ func NewFault(code Code, format string, args ...any) *Fault {
 	return f
 }
 
-// Because returns a copy of f with the cause, for the log.
+// Because returns a copy of f with a cause for the log.
 func (f *Fault) Because(cause error) *Fault {
 	g := *f
 	g.cause = cause
@@ -78,14 +78,14 @@ func (f *Fault) Because(cause error) *Fault {
 // Error implements error.
 func (f *Fault) Error() string { return string(f.Code) + ": " + f.Message }
 
-// PeerMessage is what a peer is told where the code stands elsewhere: a reader of
-// JSON says it of a value that breaks the rules of its type.
+// PeerMessage is the message without the code. A reader of JSON uses it for a value that
+// breaks the rules of its type.
 func (f *Fault) PeerMessage() string { return f.Message }
 
 // Unwrap returns the hidden cause.
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Is makes errors.Is compare by code alone with a Fault that has no message.
+// Is makes errors.Is compare only the code with a Fault that has no message.
 func (f *Fault) Is(target error) bool {
 	g, ok := target.(*Fault)
 	return ok && g.Code == f.Code && g.Message == ""

@@ -2,11 +2,11 @@ package core
 
 import "context"
 
-// Handler answers requests: it is what stands behind the agent's end of every
-// dialect. It says what it has to say through say, in order, and returns nil when
-// it is done or an error when it failed (a [Fault] travels as it is). It may end
-// by saying [Done], [Failed] or [Cancelled] itself; otherwise its return does.
+// Handler answers requests, as the agent of any dialect. It reports events by say, in order,
+// and returns nil when it is done, or an error when it failed (a [Fault] is passed on
+// unchanged). It may report [Done], [Failed] or [Cancelled] itself; otherwise its return
+// ends the task.
 //
-// say blocks while the connection is full and returns an error once there is no
-// use in saying more. ctx ends when the request is cancelled.
+// say blocks while the connection is full, and returns an error once nothing more can be
+// reported. ctx ends when the request is cancelled.
 type Handler func(ctx context.Context, r Request, say func(Body) error) error

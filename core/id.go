@@ -12,7 +12,7 @@ import (
 // TaskID names a task: a UUID of version 7, so that ids sort by time.
 type TaskID string
 
-// Begun returns the time that the id tells, to the millisecond, and whether it tells one.
+// Begun returns the time in the id, to the millisecond, and whether it has one.
 func (id TaskID) Begun() (time.Time, bool) {
 	u, err := uuid.Parse(string(id))
 	if err != nil || u.Version() != 7 {
@@ -21,7 +21,7 @@ func (id TaskID) Begun() (time.Time, bool) {
 	return time.Unix(u.Time().UnixTime()), true
 }
 
-// AgentID names an agent: what it calls itself, unique on the hub across dialects.
+// AgentID is the name that an agent gives itself, unique on the hub across dialects.
 type AgentID string
 
 // ThreadID names a conversation.
@@ -33,10 +33,9 @@ func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 // MaxIDBytes bounds the ids that peers choose: of agents, threads and tool calls.
 const MaxIDBytes = 512
 
-// CheckAgentID returns an invalid Fault that says what to change when id cannot
-// be the id of an agent: empty, longer than [MaxIDBytes], with control
-// characters (line breaks of any kind among them), or written like another kind of
-// [Address].
+// CheckAgentID returns an invalid Fault that says what to change if id cannot be the id of
+// an agent: it is empty, longer than [MaxIDBytes], has control characters or line breaks,
+// or is written like another kind of [Address].
 func CheckAgentID(id AgentID) error {
 	s := string(id)
 	switch {
@@ -56,6 +55,6 @@ func CheckAgentID(id AgentID) error {
 	return nil
 }
 
-// breaksLine reports whether a rune ends a line or steers a terminal. Unicode does not
+// breaksLine reports whether a rune ends a line or controls a terminal. Unicode does not
 // count its line and paragraph separators as control characters.
 func breaksLine(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }

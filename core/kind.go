@@ -68,8 +68,8 @@ func ParseKind(name string) (Kind, bool) {
 // Ends reports whether the kind ends a task.
 func (k Kind) Ends() bool { return k >= KindDone && int(k) < len(kindNames) }
 
-// Output reports whether the kind is part of what an agent answers: after the
-// first such event a task is not given to another agent.
+// Output reports whether the kind is part of an agent's answer: after the first such event a
+// task is not given to another agent.
 func (k Kind) Output() bool {
 	switch k {
 	case KindThinking, KindText, KindToolCall, KindToolState, KindToolResult, KindApprovalRequested, KindFile, KindForeign:
@@ -78,8 +78,7 @@ func (k Kind) Output() bool {
 	return false
 }
 
-// ForAgent reports whether the kind is said to the agent that works on the task,
-// and not by it.
+// ForAgent reports whether the kind is for the agent that works on the task, not from it.
 func (k Kind) ForAgent() bool {
 	switch k {
 	case KindAssigned, KindApprovalDecided, KindInjected, KindCancelRequested:

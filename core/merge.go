@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Merged describes an event of text that stands for several in a row.
+// Merged describes an event of text that consists of several in a row.
 type Merged struct {
-	// Cuts are the places, in bytes of the text, where the second and every
-	// further piece begins.
+	// Cuts are the offsets, in bytes of the text, at which the second and all further
+	// pieces begin.
 	Cuts []int `json:"cuts"`
 }
 
@@ -26,9 +26,9 @@ func (m *Merged) fits(seq uint64, body Body) bool {
 	return ok && seq <= math.MaxUint64-uint64(len(m.Cuts))
 }
 
-// MergeText puts consecutive events of text without foreign fields together:
-// the result stands for all of their sequence numbers. It panics unless events
-// is a non-empty run of such events in order.
+// MergeText joins consecutive events of text without foreign fields into one that has all of
+// their sequence numbers. It panics unless events is a non-empty run of such events in
+// order.
 func MergeText(events []Event) Event {
 	first := events[0]
 	if len(events) == 1 {
@@ -59,8 +59,8 @@ func MergeText(events []Event) Event {
 // Mergeable reports whether the event may be a part of [MergeText].
 func (e Event) Mergeable() bool { return e.Body.Kind() == KindText && e.Foreign == nil }
 
-// After returns what the event says beyond the sequence number seq, and whether
-// that is anything: the whole event, the rest of merged text, or nothing.
+// After returns the part of the event after the sequence number seq, and whether there is
+// any: the whole event, or the rest of merged text.
 func (e Event) After(seq uint64) (Event, bool) {
 	switch {
 	case seq < e.Seq:

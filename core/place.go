@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Place is a point in a thread: everything up to and including Cursor of Task, and
-// every task before it, was read. Its text is opaque outside; what stands later in
-// a thread has the greater text. The zero Place is the beginning.
+// Place is a position in a thread: everything up to and including Cursor of Task, and every
+// task before it, was read. Its text is opaque to peers; a later position in a thread has a
+// greater text. The zero Place is the beginning.
 type Place struct {
 	Task   TaskID
 	Cursor Cursor
 }
 
-// PlaceBehind is the place just behind an event of a task.
-func PlaceBehind(task TaskID, e Event) Place { return Place{task, e.Cursor()} }
+// PlaceAfter returns the position after an event of a task.
+func PlaceAfter(task TaskID, e Event) Place { return Place{task, e.Cursor()} }
 
 // String returns the text form that peers send back; "" of the zero Place.
 func (p Place) String() string {
@@ -26,8 +26,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s.%08x.%016x", p.Task, p.Cursor.Epoch, p.Cursor.Seq)
 }
 
-// Compare tells the order of two places of a thread: its tasks follow one another
-// as their ids do.
+// Compare compares two positions in a thread, whose tasks are in the order of their ids.
 func (p Place) Compare(q Place) int {
 	return cmp.Or(cmp.Compare(p.Task, q.Task), cmp.Compare(p.Cursor.Epoch, q.Cursor.Epoch), cmp.Compare(p.Cursor.Seq, q.Cursor.Seq))
 }

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// quote quotes what a peer wrote, for a message, and cuts a long text between
-// characters.
+// quote quotes a text of a peer for a message, and truncates a long one between characters.
 func quote(text string) string {
 	const most, dots = 48, "..."
 	if len(text) > most {

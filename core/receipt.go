@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// Stage is how far something got. The zero Stage is unset.
+// Stage is how far a request got. The zero Stage is unset.
 type Stage uint8
 
-// The stages of a Receipt (promise P4). Each proves what its comment says, and
-// nothing more.
+// The stages of a Receipt (promise P4). Each proves only what its comment says.
 const (
 	_                 Stage = iota
 	StageAccepted           // the hub has it in memory; lost if the hub is killed
-	StageDelivered          // the agent's transport took it; lost if the agent is killed
-	StageAcknowledged       // the agent itself said so
+	StageDelivered          // the agent's transport accepted it; lost if the agent is killed
+	StageAcknowledged       // the agent confirmed it
 	StageRecorded           // the journal has it; survives what its sync policy says
-	StageRefused            // it was turned down, for the reason of the Fault
+	StageRefused            // it was refused, for the reason in the Fault
 	StageExpired            // its deadline passed before it was done
 )
 
@@ -36,16 +35,15 @@ func (s *Stage) UnmarshalText(b []byte) error { return stages.parse((*uint8)(s),
 type Receipt struct {
 	Task  TaskID `json:"task"`
 	Stage Stage  `json:"stage"`
-	// Agent is who it is with, from delivered on.
+	// Agent is the agent that has it, from delivered on.
 	Agent AgentID   `json:"agent,omitempty"`
 	At    time.Time `json:"at"`
-	// Fault is why, of what was refused or expired.
+	// Fault is why it was refused or expired.
 	Fault *Fault `json:"fault,omitempty"`
 }
 
-// Cursor is a place in a task: everything up to and including Seq was read. It
-// is opaque outside the process, and means nothing for another task. The zero
-// Cursor is the beginning.
+// Cursor is a position in a task: everything up to and including Seq was read. It is opaque
+// to peers, and not valid for another task. The zero Cursor is the beginning.
 type Cursor struct {
 	Epoch uint32
 	Seq   uint64

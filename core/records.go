@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// RecordLog is an ordered log of records of one kind beside the journal: what a
-// dialect has to know again after the hub was restarted, such as what came of the
-// commands that clients may send again. What stands in a record is up to who writes
-// it. All methods may be called concurrently.
+// RecordLog is an ordered log of records of one kind beside the journal: what a dialect
+// needs after a restart of the hub, such as the outcomes of commands that clients may send
+// again. The content of a record is up to its writer. All methods may be called
+// concurrently.
 type RecordLog interface {
 	// Append writes records in the order given and returns once all of them survive
 	// what the sync policy of the journal promises. After an error none, some or all
-	// were written: who appends them again must be able to read them twice. A record
-	// longer than MaxRecord is refused as too_large, and then none is written.
+	// were written: a caller that appends them again must be able to read them twice. A
+	// record longer than MaxRecord is refused as too_large, and then none is written.
 	Append(ctx context.Context, records ...[]byte) error
 
 	// Replay calls yield for every record that is kept, oldest first and with about

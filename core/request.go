@@ -5,38 +5,37 @@ import (
 	"time"
 )
 
-// Request is what is asked, delegated or told.
+// Request asks, delegates or notifies.
 type Request struct {
 	Intent Intent  `json:"intent"`
 	To     Address `json:"to"`
 	// Thread is the conversation that the request belongs to; "" begins one.
 	Thread ThreadID `json:"thread,omitempty"`
-	// Content is the question or the task in words.
+	// Content is the question or the task as text.
 	Content string `json:"content"`
-	// Data is what is asked or told in a structure: any JSON value, or nothing.
+	// Data is structured content: any JSON value, or nothing.
 	Data        json.RawMessage `json:"data,omitempty"`
 	Attachments []File          `json:"attachments,omitempty"`
-	// History is the conversation so far, for agents that keep none. The hub
-	// fills it in; what a requester sends stands before that.
+	// History is the conversation so far, for agents that keep none. The hub fills it in,
+	// after what the requester sent.
 	History []Turn `json:"history,omitempty"`
-	// Context is what the agent should know beside: a JSON object, or nothing.
+	// Context is what else the agent should know: a JSON object, or nothing.
 	Context json.RawMessage `json:"context,omitempty"`
-	// Domain is a dotted hint of what the request is about.
+	// Domain is a dotted hint about the subject.
 	Domain   string   `json:"domain,omitempty"`
 	Priority Priority `json:"priority,omitempty"`
-	// MaxTokens is how long the answer should be at most; zero sets no limit.
+	// MaxTokens is the maximum length of the answer; zero sets no limit.
 	MaxTokens int64 `json:"max_tokens,omitempty"`
-	// Deadline is when the requester stops waiting; zero takes the default of
-	// its dialect.
+	// Deadline is when the requester stops waiting; zero means the default of its dialect.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// ReportBack says that the outcome of what was delegated is wanted.
+	// ReportBack asks for the outcome of what was delegated.
 	ReportBack bool `json:"report_back,omitempty"`
-	// Cause is the task that the requester worked on when it asked. The hub
-	// derives it; a peer can only narrow it to one of its own live tasks.
+	// Cause is the task that the requester was working on. The hub derives it; a peer can
+	// only narrow it to one of its own running tasks.
 	Cause TaskID `json:"cause,omitempty"`
-	// Notice is what is told, of a request whose intent is to notify.
+	// Notice is the content of a request whose intent is to notify.
 	Notice *Notice `json:"notice,omitempty"`
-	// Foreign is what the source dialect said beside that.
+	// Foreign is what else the source dialect said.
 	Foreign *Foreign `json:"foreign,omitempty"`
 }
 
@@ -58,14 +57,14 @@ func (r Request) Size() int {
 	return n
 }
 
-// Role says who spoke in a conversation. The zero value is unset.
+// Role is the role of a speaker in a conversation. The zero value is unset.
 type Role uint8
 
 // The roles of a turn.
 const (
 	_             Role = iota
-	RoleUser           // who asked
-	RoleAssistant      // who answered
+	RoleUser           // it asked
+	RoleAssistant      // it answered
 )
 
 var roles = names{"", "user", "assistant"}
@@ -83,21 +82,21 @@ func (r *Role) UnmarshalText(b []byte) error { return roles.parse((*uint8)(r), b
 type Turn struct {
 	Role Role   `json:"role"`
 	Text string `json:"text"`
-	// Agent is who answered, of an assistant's turn.
+	// Agent is the agent that answered, in a turn of the assistant.
 	Agent AgentID `json:"agent,omitempty"`
 	// Task is the task that the turn belongs to.
 	Task TaskID    `json:"task,omitempty"`
 	At   time.Time `json:"at,omitzero"`
-	// From is the principal who asked. It is not told.
+	// From is the principal that asked. It is not sent to peers.
 	From string `json:"-"`
-	// Written keeps the turn as a dialect writes it; nil keeps nothing. It is not told.
+	// Written caches the turn as a dialect writes it; nil caches nothing. It is not sent.
 	Written *Written `json:"-"`
 }
 
-// Size estimates what the turn costs in memory, in bytes, without what Written keeps.
+// Size estimates the memory of the turn in bytes, without Written.
 func (t Turn) Size() int { return 96 + len(t.Text) }
 
-// Notice is something told that no answer is expected to.
+// Notice is a message that needs no answer.
 type Notice struct {
 	// Topic is dotted.
 	Topic string `json:"topic"`
@@ -106,21 +105,21 @@ type Notice struct {
 	Importance Importance      `json:"importance,omitempty"`
 }
 
-// Principal is who the hub established a sender to be (promise P7).
+// Principal is the sender of something as the hub established it (promise P7).
 type Principal struct {
 	// ID is unique among principals.
 	ID string `json:"id"`
-	// Dialect is what the sender speaks.
+	// Dialect is the dialect of the sender.
 	Dialect string `json:"dialect,omitempty"`
-	// Authenticated says that it proved who it is; on an open hub nobody does.
+	// Authenticated says that it proved its identity; on an open hub nobody does.
 	Authenticated bool `json:"authenticated,omitempty"`
-	// Operator may read and cancel every task: whoever uses an open hub from its
-	// own machine through REST, or was given the right.
+	// Operator may read and cancel every task. On an open hub it is everybody who uses REST
+	// from the same machine, else those who were given the right.
 	Operator bool `json:"operator,omitempty"`
-	// Until is when the proof of who it is runs out; zero is never. Its sessions end
-	// then. It is not told.
+	// Until is when the proof of its identity expires, which ends its sessions; zero is
+	// never. It is not sent to peers.
 	Until time.Time `json:"-"`
-	// Proof names what it proved that with, so that its sessions can be ended when
-	// that is good no longer; it is no secret, and not told.
+	// Proof names the proof of its identity, so that its sessions can be ended once that is
+	// no longer valid. It is not a secret, and not sent to peers.
 	Proof string `json:"-"`
 }

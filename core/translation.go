@@ -2,54 +2,50 @@ package core
 
 import "fmt"
 
-// Handling says what becomes of a kind in a dialect. The zero value is unset,
-// which a test refuses.
+// Handling says how a dialect handles a kind. The zero value is unset, which a test refuses.
 type Handling uint8
 
 // The ways in which a dialect can handle a kind.
 const (
 	_           Handling = iota
 	Native               // the dialect has it
-	Folded               // it is told through something else of the dialect
+	Folded               // it becomes part of something else of the dialect
 	Synthesised          // the dialect lacks it; the hub makes it from something else
-	Refused              // it cannot be told; whoever sent it learns why
-	Internal             // it is between the hub and itself; nothing is lost by not telling it
+	Refused              // it cannot be expressed; its sender learns why
+	Internal             // it is internal to the hub; nothing is lost
 )
 
 var handlings = names{"", "native", "folded", "synthesised", "refused", "internal"}
 
-// String returns the word that the translation table uses.
+// String returns the name in the translation table.
 func (h Handling) String() string { return handlings.name(uint8(h)) }
 
-// Disposition is what becomes of one kind in one direction of a dialect.
+// Disposition is how one direction of a dialect handles one kind.
 type Disposition struct {
 	How Handling
-	// With is the frame that carries a native kind, what a folded one is folded
-	// into, what a synthesised one is made from, or why it is refused.
+	// With is the frame of a native kind, what a folded one is folded into, what a
+	// synthesised one is made from, or why it is refused.
 	With string
 }
 
 // Table is one direction of a dialect: a disposition for every kind.
 type Table map[Kind]Disposition
 
-// CommandTable says for every act what gives the command in a dialect; "" where the
-// dialect has nothing for it.
+// CommandTable has what gives the command of each act in a dialect; "" if nothing does.
 type CommandTable map[Act]string
 
-// Translation is what a dialect declares of itself: what becomes of every kind
-// between it and the hub, and what gives each command. A direction in which a dialect
-// takes no part is nil.
+// Translation is the declaration of a dialect: how it handles every kind, and what gives
+// each command. A direction that the dialect does not have is nil.
 type Translation struct {
 	Dialect string
-	// FromAgent: what an agent of the dialect says. ToAgent: what is said to it.
+	// FromAgent and ToAgent are from and to an agent of the dialect.
 	FromAgent, ToAgent Table
-	// FromRequester: what one who asks in the dialect says. ToRequester: what it
-	// is told.
+	// FromRequester and ToRequester are from and to a requester of the dialect.
 	FromRequester, ToRequester Table
 	Commands                   CommandTable
 }
 
-// Check returns an error that names the first kind or act of which nothing is said.
+// Check returns an error that names the first kind or act that is not declared.
 func (t Translation) Check() error {
 	for _, direction := range []struct {
 		name  string

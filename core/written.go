@@ -2,9 +2,9 @@ package core
 
 import "sync/atomic"
 
-// Written keeps one turn as a dialect writes it, so that a turn is encoded once and
-// not with every question that follows it. It keeps the form of the dialect that was
-// told last. The zero Written is empty; it is safe for concurrent use.
+// Written caches one turn as a dialect writes it, so that a turn is encoded once and not
+// for every later request. It caches the form of the dialect that was used last. The zero
+// Written is empty; it is safe for concurrent use.
 type Written struct{ form atomic.Pointer[form] }
 
 type form struct {
@@ -12,11 +12,11 @@ type form struct {
 	text    []byte
 }
 
-// Equal reports that there is no difference: what is kept says no more than the turn.
+// Equal reports true: what is cached adds nothing to the turn.
 func (*Written) Equal(*Written) bool { return true }
 
 // WriteTurns appends turns to b as a dialect writes them, with a comma between two.
-// It calls encode for those that are not kept in the form of the dialect.
+// It calls encode for those that are not cached in the form of the dialect.
 func WriteTurns(b []byte, turns []Turn, dialect string, encode func(Turn) []byte) []byte {
 	for i := range turns {
 		if i > 0 {
@@ -27,7 +27,7 @@ func WriteTurns(b []byte, turns []Turn, dialect string, encode func(Turn) []byte
 	return b
 }
 
-// written is the turn as the dialect writes it.
+// written returns the turn as the dialect writes it.
 func (t *Turn) written(dialect string, encode func(Turn) []byte) []byte {
 	if t.Written == nil {
 		return encode(*t)

@@ -106,7 +106,7 @@ func (r *ThreadReader) Next(ctx context.Context) (ThreadBatch, error) {
 			return ThreadBatch{Task: b.Task, Gap: true}, nil
 		}
 		last := b.Events[len(b.Events)-1]
-		r.place = core.PlaceBehind(b.Task.ID(), last)
+		r.place = core.PlaceAfter(b.Task.ID(), last)
 		if last.Body.Kind().Ends() {
 			r.task = nil
 		}

@@ -42,7 +42,7 @@ func (g *testHub) readNow(c *hub.ThreadReader) (words []string, behind core.Plac
 			words = append(words, "gap")
 		}
 		for _, e := range p.Events {
-			words, behind = append(words, describe(e)), core.PlaceBehind(p.Task.ID(), e)
+			words, behind = append(words, describe(e)), core.PlaceAfter(p.Task.ID(), e)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestAThreadIsReadFromAnyPlace(t *testing.T) {
 				g.report(a, task, core.Done{})
 				g.sleep(time.Second) // the journal has it
 				for _, e := range task.Events() {
-					all, places = append(all, describe(e)), append(places, core.PlaceBehind(task.ID(), e))
+					all, places = append(all, describe(e)), append(places, core.PlaceAfter(task.ID(), e))
 				}
 			}
 			got, _ := g.readNow(first)
@@ -159,7 +159,7 @@ func TestAThreadShowsEachReaderWhatItMayRead(t *testing.T) {
 		g.talk(ada, a, "a", "t", "hers again", "3")
 		got, _ := g.readNow(g.reads("ada", "t", core.Place{}))
 		g.wantLines("ada", got, "opened hers", "assigned", "text 1", "done", "opened hers again", "assigned", "text 3", "done")
-		from := core.PlaceBehind(secret.ID(), secret.Events()[0])
+		from := core.PlaceAfter(secret.ID(), secret.Events()[0])
 		_, err := g.hub.ReadThread(t.Context(), hub.Identity{Principal: core.Principal{ID: "ada"}}, "t", from)
 		g.wantFault("a place in what is his", err, core.CodeNotAuthorized)
 	})
@@ -181,7 +181,7 @@ func TestAPlaceThatIsNoLongerKeptIsAGapFollowedByTheRest(t *testing.T) {
 		a, asker := g.agent("a", able), g.connect("r")
 		elsewhere := g.talk(asker, a, "a", "another", "else", "no")
 		g.talk(asker, a, "a", "t", "one", "1")
-		got, _ := g.readNow(g.reads("r", "t", core.PlaceBehind(elsewhere.ID(), elsewhere.Events()[0])))
+		got, _ := g.readNow(g.reads("r", "t", core.PlaceAfter(elsewhere.ID(), elsewhere.Events()[0])))
 		g.wantLines("behind a place of another thread", got, "gap", "opened one", "assigned", "text 1", "done")
 	})
 }

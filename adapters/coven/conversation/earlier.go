@@ -32,7 +32,7 @@ func (r *reader) loadHistory(ctx context.Context) error {
 		r.watchQuestions(t.Agent())
 		events := t.Events()
 		last := events[len(events)-1]
-		r.from = core.PlaceBehind(t.ID(), last)
+		r.from = core.PlaceAfter(t.ID(), last)
 		for _, e := range historyOf(r.key, t, events, r.service.opts.MaxMessageBytes) {
 			m := e.message()
 			if len(r.running) > 0 {

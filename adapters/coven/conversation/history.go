@@ -62,7 +62,7 @@ func historyOf(key string, t *task.Task, events []core.Event, maxBytes int) []en
 
 // add adds an entry whose id is that of the event.
 func (h *historySink) add(e core.Event, direction, author, kind, text string) *pb.Event {
-	place := core.PlaceBehind(h.task.ID(), e)
+	place := core.PlaceAfter(h.task.ID(), e)
 	m := &pb.Event{
 		Id: place.String(), ConversationKey: h.key, Direction: direction, Author: wire.ValidUTF8(author), Timestamp: timestamp(e.At), Type: kind,
 		Text: proto.String(h.fit(text)),

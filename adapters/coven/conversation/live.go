@@ -52,7 +52,7 @@ func (l *liveSink) emit(e core.Event, m *pb.ClientStreamEvent) {
 		m.Payload = &pb.ClientStreamEvent_Event{Event: l.add(e, outbound, string(l.agent), e.Body.Kind().String(), note)}
 		l.entries = nil
 	}
-	m.EventId = core.PlaceBehind(l.task.ID(), e).String()
+	m.EventId = core.PlaceAfter(l.task.ID(), e).String()
 	l.out = append(l.out, m)
 }
 
@@ -73,7 +73,7 @@ func (l *liveSink) Text(e core.Event, b core.Text) error {
 func (l *liveSink) flush() {
 	if l.pending != "" {
 		l.emitText(l.last, l.pending)
-		l.out[len(l.out)-1].EventId = core.PlaceBehind(l.task.ID(), l.last).String()
+		l.out[len(l.out)-1].EventId = core.PlaceAfter(l.task.ID(), l.last).String()
 		l.pending = ""
 	}
 }

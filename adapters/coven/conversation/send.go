@@ -91,7 +91,7 @@ func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessag
 		return "", err
 	}
 	s.unread.add(t.ID())
-	return core.PlaceBehind(t.ID(), t.Events()[0]).String(), nil
+	return core.PlaceAfter(t.ID(), t.Events()[0]).String(), nil
 }
 
 // address returns the recipient of a message in a conversation: the agent whose id is the
