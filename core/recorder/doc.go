@@ -1,9 +1,8 @@
-// Package recorder writes what happens in tasks into the journal, and knows how far that
-// has got.
+// Package recorder writes the events of tasks to the journal, and knows how far it is.
 //
-// A [Recorder] reads every task as one more reader of its log, in one goroutine. Tasks do
-// not wait for it: what it has not written yet stays in memory, and [Recorder.Behind]
-// says when that is too much for ends to be told before they are recorded. It gathers
-// what happens together and hands it over in bulk, first the token usage of it, then the
-// records; a journal that refuses is asked again until it takes them.
+// A [Recorder] is one more reader of every task, in one goroutine. Tasks do not wait for it:
+// events that it has not written yet stay in memory, and [Recorder.Behind] reports when the
+// journal is so late that ends must be recorded before readers get them. It writes events in
+// batches, first their token usage, then the records. It repeats a write that fails until it
+// succeeds.
 package recorder

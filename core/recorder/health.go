@@ -6,41 +6,40 @@ import (
 	"time"
 )
 
-// Health says whether the journal takes records.
+// Health is whether the journal accepts records.
 type Health struct {
-	// Err is nil while it does; otherwise it says why not, and what to do.
+	// Err is nil while it does; otherwise it says why not and what to do.
 	Err error
 	// Since is when it began to fail; zero while it does not.
 	Since time.Time
 }
 
-// Health looks at the journal. The log says once when it fails, and once when it is
-// back: a change that nothing was recorded at is noticed by this call alone. It does not
-// wait.
+// Health checks the journal without waiting. A failure and its end are logged once each; if
+// nothing is recorded meanwhile, only this call notices them.
 func (r *Recorder) Health() Health {
 	r.health.mu.Lock()
 	defer r.health.mu.Unlock()
-	return r.judge()
+	return r.update()
 }
 
-// health is what is known of the journal.
+// health is the state of the journal as far as it is known.
 type health struct {
 	mu      sync.Mutex
-	refused error // what it said last; nil once it took what it refused
+	refused error // the last error of a write; nil once the write succeeded
 	now     Health
-	logged  string // what the log said of it last
+	logged  string // the error that was logged last
 }
 
-// noteRefused takes in what the journal said.
+// noteRefused notes the error of a write, or nil for its success.
 func (r *Recorder) noteRefused(err error) {
 	r.health.mu.Lock()
 	defer r.health.mu.Unlock()
 	r.health.refused = err
-	r.judge()
+	r.update()
 }
 
-// judge notes and logs how the journal is. Callers hold health.mu.
-func (r *Recorder) judge() Health {
+// update updates and logs the state of the journal. Callers hold health.mu.
+func (r *Recorder) update() Health {
 	h, log := &r.health, r.opts.Log
 	known, failing := r.opts.Journal.Health(), h.now.Err != nil
 	h.now.Err = cmp.Or(known, h.refused)

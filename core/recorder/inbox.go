@@ -11,16 +11,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// inbox gathers the readers of tasks that have something to write.
+// inbox collects the readers of tasks that have events to write.
 type inbox struct {
 	mu     sync.Mutex
 	ready  fifo.Queue[*task.Reader]
-	roused bool // next returns though no task has news
+	roused bool // next is to return although no task has events
 	closed bool
 	wake   chan struct{}
 }
 
-// errClosed is returned once an inbox was closed and everything was read.
+// errClosed is returned once an inbox is closed and empty.
 var errClosed = errors.New("the recorder was stopped")
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
@@ -65,7 +65,7 @@ func (in *inbox) isEmpty() bool {
 	return in.ready.Len() == 0
 }
 
-// poll returns what a task that is ready has to write, if there is one.
+// poll returns events of a task that is ready, if there is one.
 func (in *inbox) poll() (task.Piece, bool) {
 	for {
 		in.mu.Lock()
@@ -80,8 +80,8 @@ func (in *inbox) poll() (task.Piece, bool) {
 	}
 }
 
-// next waits for a task that has something to write. It returns nothing when the alarm
-// rings or the inbox was roused, and errClosed or the context's error at the end.
+// next waits for a task with events to write. It returns an empty piece when the alarm fires
+// or the inbox was roused, and errClosed or the context's error at the end.
 func (in *inbox) next(ctx context.Context, alarm <-chan time.Time) (task.Piece, error) {
 	for {
 		in.mu.Lock()

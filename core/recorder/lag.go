@@ -7,11 +7,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// lag is the age of the oldest event that has not been written yet, or for how long
-// something else is being written.
+// lag is the age of the oldest event that is not written yet, or the duration of a write of
+// something else.
 type lag struct{ since atomic.Pointer[time.Time] }
 
-// begin notes what is about to be written.
+// begin notes the records that are about to be written.
 func (l *lag) begin(records []journal.Record) {
 	if len(records) == 0 {
 		return
@@ -25,7 +25,7 @@ func (l *lag) begin(records []journal.Record) {
 	l.since.Store(&oldest)
 }
 
-// hold notes that the journal waits for something else from now on.
+// hold notes that the journal waits for another write from now on.
 func (l *lag) hold() {
 	now := time.Now()
 	l.since.CompareAndSwap(nil, &now)

@@ -11,16 +11,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// lateUsage is what agents spent on tasks that had ended without them, until it is
-// stored: nothing follows the end of a task, but what was spent was spent. What a task
-// spent comes together, so that it is bounded by the tasks that agents still work on.
-// The zero lateUsage is empty.
+// lateUsage is the usage of agents after the end of their tasks, until it is stored: nothing
+// follows the end of a task, but the usage counts. There is one record for each task, so
+// that it is bounded by the tasks that agents still work on. The zero lateUsage is empty.
 type lateUsage struct {
 	mu  sync.Mutex
 	due map[*task.Task]usage.Record
 }
 
-// SpentLate has what was spent on a task that has ended stored.
+// SpentLate stores usage of a task that has ended.
 func (r *Recorder) SpentLate(t *task.Task, s usage.Record) {
 	if r.opts.Usage != nil {
 		r.late.add(t, s)
@@ -38,8 +37,8 @@ func (l *lateUsage) add(t *task.Task, s usage.Record) {
 	l.due[t] = s
 }
 
-// take returns what may be stored: a store takes the usage of a task in order, so that
-// what was spent within the task comes first.
+// take returns the records of tasks that are recorded: a store needs the usage of a task in
+// order, so that usage before its end comes first.
 func (l *lateUsage) take() []usage.Record {
 	l.mu.Lock()
 	tasks := slices.Collect(maps.Keys(l.due))
@@ -56,8 +55,7 @@ func (l *lateUsage) take() []usage.Record {
 	return all
 }
 
-// writeLateUsage hands what was spent behind the end of tasks to the store, as far as it
-// may.
+// writeLateUsage writes late usage to the store, as far as take returns it.
 func (r *Recorder) writeLateUsage(ctx context.Context) error {
 	due := r.late.take()
 	if len(due) == 0 {

@@ -16,13 +16,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Options say what a Recorder writes where. All but Usage are required.
+// Options of a Recorder. All but Usage are required.
 type Options struct {
 	Journal journal.Journal
-	// Usage remembers what was spent; nil for nothing that does.
+	// Usage stores token usage; nil stores none.
 	Usage usage.Store
-	// Find returns a task that is in memory, as every task is that is not recorded, or
-	// nil.
+	// Find returns a task in memory, or nil. A task that is not recorded is in memory.
 	Find func(core.TaskID) *task.Task
 	// MaxLag is how far the journal may be behind: see [Recorder.Behind].
 	MaxLag time.Duration
@@ -41,20 +40,17 @@ type Recorder struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
-	// stopping is set once the hub stops: then a journal that refuses is not asked for
-	// long.
+	// stopping is set by Stop: from then on failing writes are not repeated for long.
 	stopping atomic.Bool
 }
 
-// The pace of a Recorder: how long it gathers what happens together, how much it
-// hands over at a time, and how long it waits after the journal refused. A task
-// that is asked and answered within the time to gather is one write.
+// The pace of a Recorder. A task that is answered within gatherTime takes one write.
 const (
-	gatherTime  = 2 * time.Millisecond
-	batch       = 512
-	retryPause  = 250 * time.Millisecond
-	stopTime    = 10 * time.Second // how long Stop waits in all,
-	refusedTime = 2 * time.Second  // and for a journal that refuses
+	gatherTime  = 2 * time.Millisecond   // how long it collects events before a write
+	batch       = 512                    // records in a write
+	retryPause  = 250 * time.Millisecond // between tries of a write
+	stopTime    = 10 * time.Second       // how long Stop waits
+	refusedTime = 2 * time.Second        // how long Stop waits for a journal that refuses
 )
 
 // Start starts a Recorder. Stop ends it.
@@ -68,14 +64,14 @@ func Start(o Options) *Recorder {
 	return r
 }
 
-// Record has all of a task written, from its first event on.
+// Record writes a task from its first event on.
 func (r *Recorder) Record(t *task.Task) { t.Attach(&r.inbox, task.Recorder, nil, 0) }
 
-// Behind reports whether the journal is further behind what happens than it may be.
+// Behind reports whether the journal is behind by more than MaxLag.
 func (r *Recorder) Behind() bool { return r.lag.exceeds(r.opts.MaxLag) }
 
-// Stop lets the Recorder write what there is, and ends it. It waits for at most 10 s, and
-// for 2 s where the journal refuses. Its error says how many tasks are not recorded.
+// Stop writes what is left and ends the Recorder. It waits for at most 10 s, and 2 s for a
+// journal that refuses. Its error says how many tasks are not recorded.
 func (r *Recorder) Stop(unrecorded func() int) error {
 	r.stopping.Store(true)
 	r.inbox.close()
@@ -133,7 +129,7 @@ func (r *Recorder) run(ctx context.Context) error {
 	}
 }
 
-// drain takes in what else is ready, so that a busy hub writes in bulk.
+// drain adds what else is ready, so that a busy hub writes in batches.
 func (r *Recorder) drain(due []journal.Record, segments *journal.Segmenter) []journal.Record {
 	now := time.Now()
 	for len(due) < batch {
@@ -146,8 +142,7 @@ func (r *Recorder) drain(due []journal.Record, segments *journal.Segmenter) []jo
 	return due
 }
 
-// write hands records to the journal until it has them: it is the journal that
-// waits, not the tasks.
+// write writes records, and repeats that until it succeeds.
 func (r *Recorder) write(ctx context.Context, records []journal.Record) error {
 	if len(records) == 0 {
 		return r.writeLateUsage(ctx)
@@ -159,7 +154,7 @@ func (r *Recorder) write(ctx context.Context, records []journal.Record) error {
 	}
 	for i, rec := range records {
 		if i+1 < len(records) && records[i+1].Task == rec.Task {
-			continue // the last of a run tells it all
+			continue // the last record of a task is enough
 		}
 		if t := r.opts.Find(rec.Task); t != nil {
 			t.SetRecorded(rec.Event.End())
@@ -172,8 +167,8 @@ func (r *Recorder) append(ctx context.Context, records []journal.Record) error {
 	return r.opts.Journal.Append(ctx, records...)
 }
 
-// writeUsage hands what is spent in records to the store, before they go to the journal,
-// so that the usage of what is recorded is recorded too.
+// writeUsage stores the usage in records. It comes before the journal, so that no recorded
+// event lacks its usage.
 func (r *Recorder) writeUsage(ctx context.Context, records []journal.Record) error {
 	if r.opts.Usage == nil {
 		return nil
@@ -190,7 +185,7 @@ func (r *Recorder) writeUsage(ctx context.Context, records []journal.Record) err
 	return r.opts.Usage.Append(ctx, due...)
 }
 
-// insist tries until it is written.
+// insist repeats a write until it succeeds.
 func (r *Recorder) insist(ctx context.Context, write func(context.Context) error) error {
 	for first := (time.Time{}); ; {
 		err := write(ctx)

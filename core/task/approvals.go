@@ -8,32 +8,32 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// PendingApproval is a tool call that waits for a person to decide. Its task and
-// its ID name it.
+// PendingApproval is a tool call that waits for a person's decision. Task and ID identify
+// it.
 type PendingApproval struct {
 	Task core.TaskID `json:"task"`
-	// ID, Name and Input are those of the tool call, as the agent told them.
+	// ID, Name and Input are those of the tool call, as the agent sent them.
 	ID    string       `json:"id"`
 	Name  string       `json:"name"`
 	Input string       `json:"input"`
 	Agent core.AgentID `json:"agent"`
-	// From is who asked for what the agent works on.
+	// From is the requester of the task.
 	From core.Principal `json:"from"`
-	// Since is when the agent asked, Until when the hub denies it.
+	// Since is when the agent asked for approval, Until when the hub denies it.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
 }
 
-// Approvals returns what the task waits for, the longest waiting first.
+// Approvals returns the approvals that are pending, oldest first.
 func (t *Task) Approvals() []PendingApproval {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pendingApprovals()
 }
 
-// Decide answers an approval that the agent waits for, or with All every one that it
-// waits for and will wait for in the task. The first answer counts: a later one is a
-// conflict Fault that says what was decided, one that nobody asked for an invalid Fault.
+// Decide decides a pending approval, or with All every pending and future one of the task.
+// The first decision counts: a later one returns a conflict Fault that says what was
+// decided. If the agent did not ask, it returns an invalid Fault.
 func (t *Task) Decide(d core.ApprovalDecided) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,21 +51,21 @@ func (t *Task) Decide(d core.ApprovalDecided) error {
 	return nil
 }
 
-// approvals are those of one task, by the id of the tool call. Task.mu guards them.
+// approvals are the approvals of one task by the id of the tool call. Task.mu guards them.
 type approvals struct {
 	pending  map[string]*pendingCall
 	decided  map[string]core.ApprovalDecided
-	allowAll string // who approved all the tools of the task
+	allowAll string // the principal that approved all tools of the task
 }
 
-// pendingCall is a tool call that nobody has decided on yet.
+// pendingCall is a tool call without a decision.
 type pendingCall struct {
 	asked core.ApprovalRequested
 	since time.Time
 	timer *time.Timer
 }
 
-// stop ends the waiting of all. Callers hold mu.
+// stop drops all pending approvals. Callers hold mu.
 func (a *approvals) stop() {
 	for _, p := range a.pending {
 		p.timer.Stop()
@@ -73,7 +73,7 @@ func (a *approvals) stop() {
 	clear(a.pending)
 }
 
-// pendingApprovals returns what waits, in order. Callers hold mu.
+// pendingApprovals is Approvals. Callers hold mu.
 func (t *Task) pendingApprovals() []PendingApproval {
 	all := make([]PendingApproval, 0, len(t.pending))
 	for id, p := range t.pending {
@@ -86,14 +86,14 @@ func (t *Task) pendingApprovals() []PendingApproval {
 	return all
 }
 
-// allowed is the decision on a call of a task all of whose tools were approved.
+// allowed returns the decision on a call in a task all of whose tools were approved.
 func (t *Task) allowed(id string) core.ApprovalDecided {
 	return core.ApprovalDecided{ID: id, Approved: true, All: true, By: t.allowAll, Reason: "all tools of the task were approved"}
 }
 
-// await begins to wait for a decision. Agents are known to ask again although all
-// was approved: the hub answers for whoever did. Callers hold mu.
-func (t *Task) await(a core.ApprovalRequested) {
+// awaitDecision adds a pending approval. Some agents ask again although all tools were
+// approved: then the hub decides in the name of the principal that did. Callers hold mu.
+func (t *Task) awaitDecision(a core.ApprovalRequested) {
 	if t.pending == nil {
 		t.pending, t.decided = map[string]*pendingCall{}, map[string]core.ApprovalDecided{}
 	}
@@ -102,15 +102,15 @@ func (t *Task) await(a core.ApprovalRequested) {
 	}
 	delete(t.decided, a.ID)
 	p := &pendingCall{asked: a, since: time.Now()}
-	p.timer = time.AfterFunc(t.store.limits.ApprovalTimeout, func() { t.undecided(p) })
+	p.timer = time.AfterFunc(t.store.limits.ApprovalTimeout, func() { t.denyAfterTimeout(p) })
 	t.pending[a.ID] = p
 	if t.allowAll != "" {
-		_ = t.decide(t.allowed(a.ID)) // it waits since just now
+		_ = t.decide(t.allowed(a.ID)) // it is pending, so there is no error
 	}
 }
 
-// proceeded stops waiting for a decision on a call that its agent went on with, or gave
-// up, without one: there is nobody left to tell. Callers hold mu.
+// proceeded drops the pending approval of a call that its agent continued or gave up
+// without a decision. Callers hold mu.
 func (t *Task) proceeded(id string) {
 	if p := t.pending[id]; p != nil {
 		p.timer.Stop()
@@ -120,13 +120,13 @@ func (t *Task) proceeded(id string) {
 	}
 }
 
-// undecided denies a call on which nobody decided in time. It is the hub that
-// denies, so it also says where that leaves the tool (Fold enhancements, section 2).
-func (t *Task) undecided(p *pendingCall) {
+// denyAfterTimeout denies a call without a decision in time. Since the hub denies it, it
+// also reports the state of the tool (Fold enhancements, section 2).
+func (t *Task) denyAfterTimeout(p *pendingCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pending[p.asked.ID] != p {
-		return // decided in this moment, and perhaps asked again
+		return // it was decided meanwhile, and perhaps asked again
 	}
 	why := "nobody decided within " + t.store.limits.ApprovalTimeout.String()
 	if t.decide(core.ApprovalDecided{ID: p.asked.ID, By: "hub", Reason: why}) == nil {
@@ -134,7 +134,7 @@ func (t *Task) undecided(p *pendingCall) {
 	}
 }
 
-// decide settles an approval. Callers hold mu.
+// decide decides one approval. Callers hold mu.
 func (t *Task) decide(d core.ApprovalDecided) error {
 	p := t.pending[d.ID]
 	before, decided := t.decided[d.ID]

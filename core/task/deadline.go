@@ -6,20 +6,20 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Due is when the task has to be done: at its deadline, or before, as soon as the agent
-// that works on it has had it for as long as it takes a task at most.
+// Due returns when the task must have ended: at its deadline, or earlier if its agent has a
+// maximum time for a task.
 func (t *Task) Due() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.due
 }
 
-// Deadline is when the requester stops waiting.
+// Deadline returns when the requester stops waiting.
 func (t *Task) Deadline() time.Time { return t.request.Deadline }
 
-// dueWith sets when the task has to be done by an agent that takes as long at most; zero
-// is until the deadline. Callers hold mu.
-func (t *Task) dueWith(most time.Duration) {
+// setDue sets when the task is due, given the maximum time of its agent; zero means the
+// deadline. Callers hold mu.
+func (t *Task) setDue(most time.Duration) {
 	due := t.request.Deadline
 	t.within = 0
 	if most > 0 {
@@ -33,13 +33,13 @@ func (t *Task) dueWith(most time.Duration) {
 	}
 }
 
-// expire ends a task that is due: its agent is told to stop, its requester that the
-// time is up. Both happen at once, so that an agent that stops quickly does not make a
-// cancelled task of it.
+// expire ends a task that is due: it tells the agent to stop and the requester that the task
+// timed out. Both happen under one lock, so that an agent that stops quickly does not end
+// the task as cancelled.
 func (t *Task) expire() {
 	t.mu.Lock()
 	left := time.Until(t.due)
-	if t.state != Ended && left > 0 { // another agent has it since just now, or somebody set the clock
+	if t.state != Ended && left > 0 { // it has just got another agent, or the clock was set
 		t.deadline.Reset(left)
 	}
 	if t.state == Ended || left > 0 {
@@ -47,19 +47,19 @@ func (t *Task) expire() {
 		return
 	}
 	t.timeOutTools()
-	if t.state == Running && !t.asked {
-		t.asked = true
+	if t.state == Running && !t.cancelling {
+		t.cancelling = true
 		t.append(core.CancelRequested{By: "hub", Reason: "deadline"}, nil)
 	}
 	t.receipt.Stage, t.receipt.At = core.StageExpired, time.Now()
-	t.append(core.Failed{Fault: t.overtime()}, nil)
+	t.append(core.Failed{Fault: t.timeoutFault()}, nil)
 	worker := t.worker
 	t.mu.Unlock()
 	t.store.host.Ended(t, worker)
 }
 
-// overtime is how a task ends that is due. Callers hold mu.
-func (t *Task) overtime() *core.Fault {
+// timeoutFault returns the Fault of a task that is due. Callers hold mu.
+func (t *Task) timeoutFault() *core.Fault {
 	if t.within > 0 {
 		return core.NewFault(core.CodeTimeout, "no answer within the %s that agent %s takes for a task at most", t.within, t.agent)
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// nextID returns the id of a new task. Tasks are taken in in the order of their
-// ids, over restarts too and whatever the clock does: what reads a thread goes by
-// that order. Callers hold mu.
+// nextID returns the id of a new task, which is greater than all before, over restarts too
+// and whatever the clock does: the tasks of a thread are in the order of their ids. Callers
+// hold mu.
 func (s *Store) nextID() core.TaskID {
 	id := core.TaskID(core.NewID())
 	if id <= s.newest {
@@ -18,19 +18,19 @@ func (s *Store) nextID() core.TaskID {
 	return id
 }
 
-// noteID takes note of a task that was there before. Callers hold mu.
+// noteID notes the id of a task from before the start. Callers hold mu.
 func (s *Store) noteID(id core.TaskID) {
 	if IsID(string(id)) {
 		s.newest = max(s.newest, id)
 	}
 }
 
-// IsID reports whether the text is written like the id of a task.
+// IsID reports whether the text has the form of a task id.
 func IsID(text string) bool { return len(text) == 36 && strings.Count(text, "-") == 4 }
 
 // following returns the least UUID of version 7 that is greater than the id.
 func following(id core.TaskID) core.TaskID {
-	const version, variant = 14, 19 // where they stand in the text
+	const version, variant = 14, 19 // their offsets in the text
 	b := []byte(id)
 	for i := len(b) - 1; i >= 0; i-- {
 		first, last := byte('0'), byte('f')

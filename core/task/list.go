@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// Status is what there is to know of a task beside what was said in it.
+// Status describes a task without its events.
 type Status struct {
 	ID core.TaskID
 	// State is queued, running, or how the task ended: done, failed or cancelled.
@@ -20,14 +20,14 @@ type Status struct {
 	Agent    core.AgentID // "" before it was assigned
 	From     core.Principal
 	Hops     int
-	OpenedAt time.Time // zero where the beginning is no longer kept
+	OpenedAt time.Time // zero if the first event is no longer kept
 	Receipt  core.Receipt
-	// Request is what was asked, without the history that the hub sent along.
+	// Request is the request without its history.
 	Request core.Request
 }
 
-// Status tells where the task stands, as far as that may be told: see
-// [Limits.JournalLag].
+// Status describes the task. It shows an end only once readers may see it: see
+// [Host.JournalBehind].
 func (t *Task) Status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,7 +39,7 @@ func (t *Task) Status() Status {
 	return s
 }
 
-// stateText is the State of its status. Callers hold mu.
+// stateText returns Status.State. Callers hold mu.
 func (t *Task) stateText() string {
 	switch last := t.log.Last().Body.Kind(); {
 	case t.endWaits():
@@ -55,40 +55,37 @@ func statusOf(id core.TaskID, r core.Request) Status {
 	return Status{ID: id, Request: r}
 }
 
-// Filter says which tasks [Store.List] lists. The zero value of a field stands for
-// any.
+// Filter selects the tasks that [Store.List] lists. The zero value of a field means any.
 type Filter struct {
 	State  string // as in Status
 	Agent  core.AgentID
-	From   string // the id of the principal that asked
+	From   string // the id of the requester's principal
 	Thread core.ThreadID
 	Before core.TaskID // only tasks that were opened before this one
-	Limit  int         // how many at most; 0 is DefaultListed
+	Limit  int         // the maximum number; 0 means DefaultListed
 }
 
-// States are what a Filter may have as State.
+// States are the values of Filter.State.
 var States = []string{
 	Queued.String(), Running.String(), core.KindDone.String(), core.KindFailed.String(), core.KindCancelled.String(),
 }
 
-// The bounds of a list. Of tasks that are in the journal alone, a page looks at so many
-// at most, and in all at so many bytes of requests.
+// Bounds of a list.
 const (
 	DefaultListed = 50
 	MostListed    = 500
-	listReads     = 250
-	listBytes     = 8 << 20
-	// listHead is how many events of a task tell who asked and who answers: tasks go to
-	// another agent only before anything was said.
+	listReads     = 250     // tasks that a page reads from the journal
+	listBytes     = 8 << 20 // requests on a page
+	// listHead is how many events of a task are read to find its requester and agent: a
+	// task changes its agent only before any output.
 	listHead = 64
 )
 
-// List lists tasks whose requester mayRead lets through, newest first: those that run and
-// the latest that are known, in memory and in the journal, [CatalogTasks] in all. turns are
-// the tasks of the thread of the filter, in order, if it has one. A page may have fewer
-// than its limit, where many tasks had to be looked at; before is the id behind which
-// the next one begins, and "" at the end. It may wait for the journal, whose error it
-// returns.
+// List lists tasks whose requester passes mayRead, newest first: those that run and the
+// latest [CatalogTasks], in memory and in the journal. turns are the tasks of the filter's
+// thread in order, if it has one. A page may have fewer tasks than its limit if it had to
+// look at many; before is Filter.Before of the next page, and "" at the end. List may wait
+// for the journal, whose error it returns.
 func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead func(core.Principal) bool) (all []Status, before core.TaskID, err error) {
 	limit, reads, bytes := cmp.Or(min(f.Limit, MostListed), DefaultListed), 0, 0
 	before = f.Before
@@ -113,7 +110,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead
 				return nil, "", err
 			}
 			bytes += one.Request.Size()
-			if mayRead(one.From) && f.takes(one) {
+			if mayRead(one.From) && f.matches(one) {
 				all = append(all, one)
 			}
 		}
@@ -123,14 +120,14 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead
 	}
 }
 
-// takes reports whether the filter lets a task through.
-func (f Filter) takes(s Status) bool {
+// matches reports whether the filter selects a task.
+func (f Filter) matches(s Status) bool {
 	return (f.State == "" || s.State == f.State) && (f.Agent == "" || s.Agent == f.Agent) &&
 		(f.From == "" || s.From.ID == f.From) && (f.Thread == "" || s.Request.Thread == f.Thread)
 }
 
-// status tells of a task in the catalog, out of the journal if it is no longer
-// in memory. It returns journal.ErrUnknown when retention took it.
+// status describes a task in the catalog, from the journal if it is no longer in memory. It
+// returns journal.ErrUnknown if retention dropped it.
 func (s *Store) status(ctx context.Context, c catalogued) (Status, error) {
 	if c.task != nil {
 		return c.task.Status(), nil
@@ -158,11 +155,11 @@ func (s *Store) status(ctx context.Context, c catalogued) (Status, error) {
 	return one, nil
 }
 
-// CatalogTasks is how many tasks a hub can list: the latest.
+// CatalogTasks is how many tasks a hub can list, the latest ones.
 const CatalogTasks = 1 << 16
 
-// catalog knows the latest tasks in the order of their ids, and how those ended that
-// are no longer in memory. Store.mu guards it.
+// catalog has the latest tasks in the order of their ids, and the ends of those that are no
+// longer in memory. Store.mu guards it.
 type catalog struct{ tasks fifo.Queue[known] }
 
 // known is a task in the catalog.
@@ -172,13 +169,13 @@ type known struct {
 	at  int64     // when it ended, in Unix nanoseconds
 }
 
-// catalogued is a task as the catalog told of it.
+// catalogued is a task that the catalog returned.
 type catalogued struct {
 	known
-	task *Task // nil if it is in the journal alone
+	task *Task // nil if it is only in the journal
 }
 
-// state is that of Status.
+// state returns Status.State.
 func (c catalogued) state() string {
 	if c.task == nil {
 		return c.end.String()
@@ -188,7 +185,7 @@ func (c catalogued) state() string {
 	return c.task.stateText()
 }
 
-// add notes a task; its id is greater than those before.
+// add adds a task whose id is greater than all before.
 func (c *catalog) add(k known) {
 	c.tasks.Push(k)
 	if c.tasks.Len() > CatalogTasks {
@@ -196,25 +193,25 @@ func (c *catalog) add(k known) {
 	}
 }
 
-// find returns where a task stands, or would.
+// find returns the index at which a task is, or would be.
 func (c *catalog) find(id core.TaskID) (all []known, i int, found bool) {
 	all = c.tasks.Items()
 	i, found = slices.BinarySearchFunc(all, id, func(k known, id core.TaskID) int { return cmp.Compare(k.id, id) })
 	return all, i, found
 }
 
-// settle notes how a task ended that leaves memory.
+// settle notes the end of a task that leaves memory.
 func (c *catalog) settle(id core.TaskID, last core.Event) {
 	if all, i, found := c.find(id); found {
 		all[i].end, all[i].at = last.Body.Kind(), last.At.UnixNano()
 	}
 }
 
-// catalogPage is how many tasks are looked at under the lock at once.
+// catalogPage is how many tasks are read in one hold of the lock.
 const catalogPage = 256
 
-// catalogued returns the next tasks before one that may be what a filter wants, newest
-// first; none at the end.
+// catalogued returns the next candidates for a filter before one, newest first; none at the
+// end.
 func (s *Store) catalogued(f Filter, turns []core.TaskID, before core.TaskID) (out []catalogued) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

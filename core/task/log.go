@@ -10,18 +10,17 @@ import (
 // segmentEvents is how many events a segment of a log holds.
 const segmentEvents = 256
 
-// Log is the events of a task, in order. It grows by segments, so that a long log
-// is not copied when it grows. What it returns stays as it is: events are appended, and
-// never changed.
+// Log is the events of a task, in order. It grows by segments, so that a long log is not
+// copied. Events are appended and never changed, so what it returns stays valid.
 type Log struct {
-	full [][]core.Event // segments that have no more room
-	tail []core.Event   // the last segment; a short log has no other
+	full [][]core.Event // full segments
+	tail []core.Event   // the last segment; the only one of a short log
 }
 
-// newLog makes an empty log with room for some events, at most a segment.
+// newLog returns an empty log with capacity for some events, at most a segment.
 func newLog(room int) Log { return Log{tail: make([]core.Event, 0, room)} }
 
-// LogOf makes a log of events, with which it shares memory.
+// LogOf returns a log of events, with which it shares memory.
 func LogOf(events []core.Event) (l Log) {
 	for len(events) > segmentEvents {
 		l.full = append(l.full, events[:segmentEvents:segmentEvents])
@@ -40,7 +39,7 @@ func (l *Log) At(i int) core.Event { return l.segment(i / segmentEvents)[i%segme
 // Last returns the last event of a log that is not empty.
 func (l *Log) Last() core.Event { return l.tail[len(l.tail)-1] }
 
-// segment returns the events that the nth segment has so far.
+// segment returns the events of the nth segment.
 func (l *Log) segment(n int) []core.Event {
 	if n < len(l.full) {
 		return l.full[n]
@@ -48,15 +47,15 @@ func (l *Log) segment(n int) []core.Event {
 	return l.tail
 }
 
-// from returns the events from an index on to the end of their segment. They share
-// memory with the log.
+// from returns the events from an index to the end of its segment. They share memory with
+// the log.
 func (l *Log) from(i int) []core.Event {
 	s := l.segment(i / segmentEvents)
 	return s[i%segmentEvents : len(s) : len(s)]
 }
 
-// append adds an event. The tail is never full and empty logs have one: a segment that
-// is full moves when the next event comes.
+// append adds an event. A full tail moves to the full segments when the next event comes, so
+// that the tail of a log with events is never empty.
 func (l *Log) append(e core.Event) {
 	switch n := len(l.tail); {
 	case n == segmentEvents:
@@ -94,7 +93,7 @@ func (l *Log) Backward() iter.Seq[core.Event] {
 	}
 }
 
-// Fold puts the first n events together.
+// Fold returns the outcome of the first n events.
 func (l *Log) Fold(n int) core.Answer {
 	if n < l.Len() {
 		return core.Fold(l.slice(n))
@@ -105,8 +104,8 @@ func (l *Log) Fold(n int) core.Answer {
 	return core.Fold(append(slices.Clip(l.full), l.tail)...)
 }
 
-// slice returns the first n events in one piece, which they share with the log where
-// they stand in one segment.
+// slice returns the first n events in one piece. They share memory with the log if they are
+// in one segment.
 func (l *Log) slice(n int) []core.Event {
 	if n <= segmentEvents {
 		return l.segment(0)[:n:n]

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Role says what a reader is to a task. The zero Role is unset.
+// Role is the role of a reader of a task. The zero Role is unset.
 type Role uint8
 
 // The roles, with their names in JSON.
@@ -16,10 +16,10 @@ const (
 	_          Role = iota
 	Requester       // it asked
 	Agent           // it answers
-	Viewer          // it looks on
-	Subscriber      // it hears of a notice, by its topic: no reader of a task has this role
-	Waiter          // it is told of the end alone
-	Recorder        // it writes the journal: it is shown an end before anybody else is
+	Viewer          // it watches
+	Subscriber      // it gets a notice by its topic; no reader of a task has this role
+	Waiter          // it gets only the end
+	Recorder        // it writes the journal, and gets an end before all others
 )
 
 var roles = [...]string{"", "requester", "agent", "viewer", "subscriber", "waiter", "recorder"}
@@ -40,11 +40,10 @@ func (r *Role) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Inbox is where a reader learns that there is something to take. Values are compared
-// with ==.
+// Inbox is notified when a reader has something to take. Values are compared with ==.
 type Inbox interface {
-	// Ready is called with the lock of the task held: it returns at once and calls
-	// nothing of the task. It is called once; then not before Take was.
+	// Ready is called with the lock of the task held: it returns at once and does not call
+	// the task. It is called once, and again only after Take.
 	Ready(*Reader)
 	// Principal returns who reads; the zero Principal is the hub itself.
 	Principal() core.Principal
@@ -56,13 +55,13 @@ type Reader struct {
 	task   *Task
 	inbox  Inbox
 	tag    any
-	next   uint64 // the sequence number behind which to go on
+	next   uint64 // the last sequence number that it was given
 	gap    *Gap
-	before *Reader // its neighbours among those of the task
+	before *Reader // its neighbours in the list of the task
 	after  *Reader
 	role   Role
-	queued bool // its inbox was told that it is ready
-	held   bool // the end of the task is what it waits for, until that is recorded
+	queued bool // its inbox was notified
+	held   bool // it waits for the end to be recorded
 	gone   bool
 }
 
@@ -90,11 +89,10 @@ func (t *Task) Readers() []ReaderStatus {
 	return all
 }
 
-// Gap is a part of a task that is no longer kept: the sequence numbers from From
-// to To.
+// Gap is the sequence numbers From to To of a task whose events are no longer kept.
 type Gap struct{ From, To uint64 }
 
-// Piece is what a reader takes: events or a gap; of a Waiter neither.
+// Piece is what a reader takes: events, a gap, or for a Waiter neither.
 type Piece struct {
 	Task *Task
 	Role Role
@@ -102,7 +100,7 @@ type Piece struct {
 	// Events follow one another. They share memory with the log: read only.
 	Events []core.Event
 	Gap    *Gap
-	// Over says that the reader has read all that there will ever be.
+	// Over says that nothing more will come.
 	Over bool
 }
 
@@ -117,11 +115,11 @@ func (r *Reader) wants(k core.Kind) bool {
 	return true
 }
 
-// waitsForRecord reports whether an end may have to be recorded before the reader is
-// told of it.
+// waitsForRecord reports whether the reader may get an end only once it is recorded, if the
+// journal is behind.
 func (r *Reader) waitsForRecord() bool { return r.role != Agent && r.role != Recorder }
 
-// Attach adds a reader that goes on behind the sequence number next.
+// Attach adds a reader that continues after the sequence number next.
 func (t *Task) Attach(in Inbox, role Role, tag any, next uint64) *Reader {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,7 +128,7 @@ func (t *Task) Attach(in Inbox, role Role, tag any, next uint64) *Reader {
 
 // attach is Attach. Callers hold mu.
 func (t *Task) attach(in Inbox, role Role, tag any, next uint64) *Reader {
-	r := t.room()
+	r := t.unusedReader()
 	*r = Reader{task: t, inbox: in, role: role, tag: tag, next: next}
 	if next < t.lost {
 		r.gap, r.next = &Gap{From: next + 1, To: t.lost}, t.lost
@@ -147,8 +145,8 @@ func (t *Task) attach(in Inbox, role Role, tag any, next uint64) *Reader {
 	return r
 }
 
-// room is for one more reader. Callers hold mu.
-func (t *Task) room() *Reader {
+// unusedReader returns memory for one more reader. Callers hold mu.
+func (t *Task) unusedReader() *Reader {
 	for i := range t.few {
 		if t.few[i].task == nil {
 			return &t.few[i]
@@ -157,9 +155,8 @@ func (t *Task) room() *Reader {
 	return new(Reader)
 }
 
-// Watch adds a reader that goes on behind a cursor: what was missed comes first, then
-// what happens. It returns an invalid Fault when the cursor is not one of this task,
-// and no reader when there is nothing to read and nothing will come.
+// Watch adds a viewer that continues after a cursor. It returns an invalid Fault if the
+// cursor is not valid for this task, and no reader if nothing more will come.
 func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +169,7 @@ func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 			if from.Epoch == t.epoch {
 				return nil, core.NewFault(core.CodeInvalid, "cursor %s is ahead of task %s: begin without a cursor", from, t.id)
 			}
-			// What stood there was lost when the hub stopped.
+			// The events there were lost when the hub stopped.
 			next, gap = kept, &Gap{From: kept + 1, To: from.Seq}
 		}
 	}
@@ -187,9 +184,8 @@ func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 	return r, nil
 }
 
-// Follow adds a viewer of what happens from now on, or of an end that is still to be
-// told. It returns nil where the inbox reads the task already and where nothing will
-// come.
+// Follow adds a reader of what happens from now on, and of an end that waits to be recorded.
+// It returns nil if the inbox reads the task already, or if nothing more will come.
 func (t *Task) Follow(in Inbox, role Role) *Reader {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,8 +217,8 @@ func (t *Task) lastOf(epoch uint32) uint64 {
 	return last
 }
 
-// Detach closes the reader of an inbox in a role that is not Viewer, of which there
-// are few and which stand in front.
+// Detach closes the reader of an inbox in each role. It is fast for roles other than Viewer,
+// whose readers are first in the list.
 func (t *Task) Detach(in Inbox, roles ...Role) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,7 +237,7 @@ func (t *Task) detach(in Inbox, role Role) {
 	}
 }
 
-// Close lets the reader go. It reports whether it was still there.
+// Close removes the reader. It reports whether it was still there.
 func (r *Reader) Close() bool {
 	r.task.mu.Lock()
 	defer r.task.mu.Unlock()
@@ -252,8 +248,8 @@ func (r *Reader) Close() bool {
 	return true
 }
 
-// drop removes a reader. Callers hold mu. Its room stays as long as the task does, and
-// keeps nothing of whose it was.
+// drop removes a reader. Callers hold mu. Its memory may stay as long as the task, so it
+// keeps no reference to its owner.
 func (t *Task) drop(r *Reader) {
 	r.gone, r.inbox, r.tag = true, nil, nil
 	if r.before == nil {
@@ -277,7 +273,7 @@ func (t *Task) wake(r *Reader) {
 	}
 }
 
-// Take returns what is new for a reader that was ready; false if nothing is.
+// Take returns what is new for a reader that was ready; false if nothing is new.
 func (r *Reader) Take() (Piece, bool) {
 	t := r.task
 	t.mu.Lock()
@@ -296,7 +292,7 @@ func (r *Reader) Take() (Piece, bool) {
 	}
 	if r.gap != nil {
 		p.Gap, r.gap = r.gap, nil
-		p.Over = t.goOn(r)
+		p.Over = t.advance(r)
 		return p, true
 	}
 	i, end := t.index(r.next), t.log.Len()
@@ -309,11 +305,11 @@ func (r *Reader) Take() (Piece, bool) {
 	}
 	p.Events = t.log.from(i)
 	p.Events = p.Events[:min(len(p.Events), end-i)]
-	behind := r.next
+	given := r.next
 	if t.holed {
-		if first := p.Events[0].Seq; first > behind+1 {
-			p.Events, p.Gap, r.next = nil, &Gap{From: behind + 1, To: first - 1}, first-1
-			p.Over = t.goOn(r)
+		if first := p.Events[0].Seq; first > given+1 {
+			p.Events, p.Gap, r.next = nil, &Gap{From: given + 1, To: first - 1}, first-1
+			p.Over = t.advance(r)
 			return p, true
 		}
 		for k := 1; k < len(p.Events); k++ {
@@ -323,19 +319,19 @@ func (r *Reader) Take() (Piece, bool) {
 		}
 	}
 	r.next = p.Events[len(p.Events)-1].End()
-	if rest, ok := p.Events[0].After(behind); ok && rest.Seq != p.Events[0].Seq {
+	if rest, ok := p.Events[0].After(given); ok && rest.Seq != p.Events[0].Seq {
 		p.Events = append([]core.Event{rest}, p.Events[1:]...)
 	}
 	if r.role == Agent {
 		p.Events = forAgent(p.Events, r.inbox.(Worker).Features())
 	}
-	p.Over = t.goOn(r)
+	p.Over = t.advance(r)
 	return p, len(p.Events) > 0
 }
 
-// goOn makes a reader ready once more if there is more for it, and lets go of one
-// that has read all there will ever be, which it reports. Callers hold mu.
-func (t *Task) goOn(r *Reader) (over bool) {
+// advance makes a reader ready again if there is more for it. It removes a reader to which
+// nothing more will come, and reports that. Callers hold mu.
+func (t *Task) advance(r *Reader) (over bool) {
 	switch {
 	case r.held && t.index(r.next) == t.log.Len()-1: // the end comes once it is recorded
 	case r.next < t.last():
@@ -347,19 +343,19 @@ func (t *Task) goOn(r *Reader) (over bool) {
 	return false
 }
 
-// index returns the place in events of the first that says something beyond the
-// sequence number next. Callers hold mu.
+// index returns the index in the log of the first event after the sequence number next.
+// Callers hold mu.
 func (t *Task) index(next uint64) int {
 	if !t.loaded {
-		return int(next - t.lost) // sequence numbers have no holes
+		return int(next - t.lost) // sequence numbers have no gaps
 	}
 	return sort.Search(t.log.Len(), func(i int) bool { return t.log.At(i).End() > next })
 }
 
-// forAgent keeps the events that are said to an agent with these features. Where these
-// stand in a row it copies none.
+// forAgent returns the events that are for an agent with these features. It copies none if
+// they are consecutive.
 func forAgent(events []core.Event, f core.Features) []core.Event {
-	said := func(e core.Event) bool {
+	wanted := func(e core.Event) bool {
 		switch k := e.Body.Kind(); {
 		case k == core.KindCancelRequested && !f.Has(core.FeatureCancellation),
 			k == core.KindInjected && !f.Has(core.FeatureInjection):
@@ -368,17 +364,17 @@ func forAgent(events []core.Event, f core.Features) []core.Event {
 			return k.ForAgent() || k.Ends()
 		}
 	}
-	from := slices.IndexFunc(events, said)
+	from := slices.IndexFunc(events, wanted)
 	if from < 0 {
 		return nil
 	}
 	to := from + 1
-	for to < len(events) && said(events[to]) {
+	for to < len(events) && wanted(events[to]) {
 		to++
 	}
 	out := events[from:to:to]
 	for _, e := range events[to:] {
-		if said(e) {
+		if wanted(e) {
 			out = append(out, e)
 		}
 	}

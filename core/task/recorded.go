@@ -4,17 +4,16 @@ import (
 	"context"
 )
 
-// What is told runs ahead of the journal by no more than a limit: once the journal is
-// further behind, the end of a task is told only when it is recorded. Text never waits.
-// The agent of a task never waits either: it has the end from itself, or is to stop.
+// Readers may be ahead of the journal only by a limit: once the journal is further behind,
+// they get the end of a task only when it is recorded. Text never waits, and the agent of
+// the task does not either: it ended the task itself, or has to stop.
 
 type recordWaiter struct {
 	seq  uint64
 	done chan struct{}
 }
 
-// Recorded waits until the journal has the task up to seq: then it survives what
-// the journal's sync policy says. It returns the context's error.
+// Recorded waits until the journal has the task up to seq. It returns the context's error.
 func (t *Task) Recorded(ctx context.Context, seq uint64) error {
 	t.mu.Lock()
 	if t.recorded >= seq || t.loaded {
@@ -39,7 +38,7 @@ func (t *Task) IsRecorded() bool {
 	return t.recorded >= t.last()
 }
 
-// SetRecorded notes how far the journal has got, and tells those who wait for it.
+// SetRecorded notes that the journal has the task up to seq, and wakes those who wait for it.
 func (t *Task) SetRecorded(seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,11 +58,11 @@ func (t *Task) SetRecorded(seq uint64) {
 	t.store.host.Recorded(t.id, seq)
 }
 
-// endWaits reports whether the task has an end that may not be told yet. Once it may, it
-// may for good and to everybody: whoever looks first wakes those who waited. Callers
-// hold mu.
+// endWaits reports whether the task has an end that readers may not see yet. The first call
+// that finds that they may wakes the readers that waited; from then on all may. Callers hold
+// mu.
 func (t *Task) endWaits() bool {
-	if t.state != Ended || t.shown {
+	if t.state != Ended || t.endShown {
 		return false
 	}
 	if t.recorded < t.last() && t.store.host.JournalBehind() {
@@ -73,9 +72,9 @@ func (t *Task) endWaits() bool {
 	return false
 }
 
-// showEnd lets the end be told, and wakes the readers that waited for it. Callers hold mu.
+// showEnd shows the end to readers, and wakes those that waited for it. Callers hold mu.
 func (t *Task) showEnd() {
-	t.shown = true
+	t.endShown = true
 	for r := t.readers; r != nil; r = r.after {
 		if r.held {
 			r.held = false
@@ -84,7 +83,7 @@ func (t *Task) showEnd() {
 	}
 }
 
-// readable returns how many events may be told. Callers hold mu.
+// readable returns how many events readers may see. Callers hold mu.
 func (t *Task) readable() int {
 	if t.endWaits() {
 		return t.log.Len() - 1

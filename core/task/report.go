@@ -7,12 +7,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Report takes in what an agent says of the task that it works on, but for its end:
-// see [Task.Conclude] and [Task.Fail]. It returns a not_authorized Fault when the worker
-// does not have the task, a conflict Fault when the task has ended already, an invalid
-// Fault for a kind that agents do not say, and a too_large Fault when the task has said
-// more than it may, which ends it. What comes late is counted and not delivered; the
-// usage of an agent that still works on the task is counted nevertheless.
+// Report appends an event from the agent of the task, other than its end: see
+// [Task.Conclude] and [Task.Fail]. It returns a not_authorized Fault if the worker does not
+// have the task, a conflict Fault if the task has ended, an invalid Fault for a kind that
+// does not come from agents, and a too_large Fault if the task exceeds its size, which ends
+// it. Late events are counted and not delivered; late usage still counts towards budgets.
 func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 	switch b := body.(type) {
 	case core.Text:
@@ -23,13 +22,13 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 		return core.NewFault(core.CodeInvalid, "an agent does not say %s", body.Kind())
 	}
 	var crossed []usage.BudgetStatus
-	defer func() { // with mu released: somebody may be told of it
+	defer func() { // without mu: see Host.BudgetsCrossed
 		if len(crossed) > 0 {
 			t.store.host.BudgetsCrossed(crossed)
 		}
 	}()
 	t.mu.Lock()
-	if err := t.held(w); err != nil {
+	if err := t.checkWorker(w); err != nil {
 		if u, ok := body.(core.Usage); ok && t.state == Ended && t.worker == w {
 			crossed = t.spendLate(u)
 		}
@@ -50,7 +49,7 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 	case core.Accepted:
 		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, t.log.Last().At
 	case core.ApprovalRequested:
-		t.await(b)
+		t.awaitDecision(b)
 	case core.ToolState:
 		if b.State >= core.ToolRunning {
 			t.proceeded(b.ID)
@@ -64,8 +63,8 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 	return nil
 }
 
-// held returns why the worker may not report on the task now. Callers hold mu.
-func (t *Task) held(w Worker) error {
+// checkWorker returns why the worker may not report on the task now. Callers hold mu.
+func (t *Task) checkWorker(w Worker) error {
 	switch {
 	case t.state == Ended:
 		t.store.host.Count("report.late")
@@ -77,51 +76,51 @@ func (t *Task) held(w Worker) error {
 	return nil
 }
 
-// Conclude ends the task with what its agent says: Done or Cancelled. It returns the
-// errors of Report.
+// Conclude ends the task as its agent says: Done or Cancelled. It returns the errors of
+// Report.
 func (t *Task) Conclude(w Worker, now time.Time, body core.Body, foreign *core.Foreign) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.held(w); err != nil {
+	if err := t.checkWorker(w); err != nil {
 		return err
 	}
 	t.appendAt(now, body, foreign)
 	return nil
 }
 
-// Fail ends the task as its agent failed, or takes it from the agent and reports that
-// it is to go to another, where the request leaves that open and nothing has been said
-// yet. It returns the errors of Report.
+// Fail ends the task after its agent failed, or takes it from the agent and reports that
+// another agent is to be tried, if the address allows it and there was no output. It returns
+// the errors of Report.
 func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign) (again bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.held(w); err != nil {
+	if err := t.checkWorker(w); err != nil {
 		return false, err
 	}
-	if !failed.Fault.Retryable || t.output || t.asked || t.attempt > t.store.limits.Retries || t.request.To.Reach() == core.ReachAgent {
+	if !failed.Fault.Retryable || t.output || t.cancelling || t.attempt > t.store.limits.Retries || t.request.To.Reach() == core.ReachAgent {
 		t.append(failed, foreign)
 		return false, nil
 	}
 	t.append(core.Retrying{Attempt: t.attempt, Agent: t.agent, Fault: failed.Fault}, foreign)
 	t.detach(w, Agent)
 	t.worker, t.state = nil, Queued
-	t.dueWith(0)
+	t.setDue(0)
 	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
 	return true, nil
 }
 
-// Assignment is to whom a task is given.
+// Assignment gives a task to an agent.
 type Assignment struct {
 	Worker Worker
 	Agent  core.AgentID
-	// MostTime is how long the agent may take; zero is until the deadline.
+	// MostTime is the maximum time of the agent; zero means until the deadline.
 	MostTime time.Duration
-	// History returns the turns that the agent gets, given those that the requester
-	// told; nil gives it the latter.
-	History func(told []core.Turn) []core.Turn
+	// History returns the turns that the agent gets, given those from the requester; nil
+	// gives it the latter.
+	History func(fromRequester []core.Turn) []core.Turn
 }
 
-// Assign gives the task to an agent. It reports false when the task has ended.
+// Assign gives the task to an agent. It reports false if the task has ended.
 func (t *Task) Assign(a Assignment) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,9 +130,9 @@ func (t *Task) Assign(a Assignment) bool {
 	t.state, t.worker, t.agent = Running, a.Worker, a.Agent
 	t.attempt++
 	if !t.IsNotice() {
-		t.dueWith(a.MostTime)
+		t.setDue(a.MostTime)
 	}
-	t.request.History = t.request.History[:t.told:t.told]
+	t.request.History = t.request.History[:t.ownTurns:t.ownTurns]
 	if a.History != nil {
 		t.request.History = a.History(t.request.History)
 	}
@@ -142,7 +141,7 @@ func (t *Task) Assign(a Assignment) bool {
 	return true
 }
 
-// Delivered notes that the agent's transport took the assignment (promise P4).
+// Delivered notes that the agent's transport accepted the assignment (promise P4).
 func (t *Task) Delivered(w Worker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,23 +6,23 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Cancel asks that the task be stopped. Its agent is told if it can be; the task
-// ends when the agent says so or its grace is over, at once when the agent cannot
-// be told. It returns a conflict Fault when the task has ended.
+// Cancel requests the end of the task. If its agent supports cancellation, the task ends
+// when the agent says so or its grace period is over, else at once. It returns a conflict
+// Fault if the task has ended.
 func (t *Task) Cancel(by, reason string) error {
 	t.mu.Lock()
 	switch {
 	case t.state == Ended:
 		t.mu.Unlock()
 		return core.NewFault(core.CodeConflict, "task %s has ended already", t.id)
-	case t.asked:
+	case t.cancelling:
 		t.mu.Unlock()
 		return nil
 	}
-	t.asked = true
+	t.cancelling = true
 	t.append(core.CancelRequested{By: by, Reason: reason}, nil)
-	told := t.state == Running && t.worker.Features().Has(core.FeatureCancellation)
-	if told {
+	wait := t.state == Running && t.worker.Features().Has(core.FeatureCancellation)
+	if wait {
 		t.cancel = time.AfterFunc(t.store.limits.CancelGrace, func() {
 			if t.End(core.Cancelled{Reason: reason}) {
 				t.store.host.CancelUnanswered(t)
@@ -30,15 +30,15 @@ func (t *Task) Cancel(by, reason string) error {
 		})
 	}
 	t.mu.Unlock()
-	if !told {
+	if !wait {
 		t.End(core.Cancelled{Reason: reason})
 	}
 	return nil
 }
 
-// Inject pushes context to the agent while it works. It returns an unsupported Fault
-// when the agent takes none, a too_large Fault for more than the task has room for, and
-// a conflict Fault when no agent works on the task now.
+// Inject pushes context to the agent while it works. It returns an unsupported Fault if the
+// agent does not support it, a too_large Fault if it does not fit into the task, and a
+// conflict Fault if no agent works on the task.
 func (t *Task) Inject(in core.Injected) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,8 +56,8 @@ func (t *Task) Inject(in core.Injected) error {
 	return nil
 }
 
-// InjectFor pushes context in the name of the hub, if the worker has the task and takes
-// any, and reports whether it did.
+// InjectFor pushes context of the hub if the worker has the task and supports it, and reports
+// whether it did.
 func (t *Task) InjectFor(w Worker, in core.Injected) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,8 +68,8 @@ func (t *Task) InjectFor(w Worker, in core.Injected) bool {
 	return true
 }
 
-// hasRoom returns a too_large Fault for context that the task has no room for: it has
-// as much as its agent may say. Callers hold mu.
+// hasRoom returns a too_large Fault for context that does not fit into the task. Callers
+// hold mu.
 func (t *Task) hasRoom(in core.Injected) error {
 	switch l := t.store.limits; {
 	case len(in.Content) > l.RequestBytes:

@@ -12,48 +12,46 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Limits are the numbers of tasks. They have no defaults here.
+// Limits are the limits of tasks. They have no defaults here.
 type Limits struct {
-	// TaskBytes bounds what an agent may say in one task, RequestBytes context that is
-	// pushed into one at once.
+	// TaskBytes bounds the events of a task, RequestBytes injected context.
 	TaskBytes, RequestBytes int
-	// ApprovalTimeout is how long a person has to decide.
+	// ApprovalTimeout is how long a person may take to decide.
 	ApprovalTimeout time.Duration
-	// CancelGrace is how long an agent has to answer a cancel.
+	// CancelGrace is how long an agent may take to answer a cancel.
 	CancelGrace time.Duration
-	// Retries is how often a task that failed before any output goes to another agent.
+	// Retries is how often a task that fails before any output goes to another agent.
 	Retries int
 	// FinishedTasks and FinishedBytes bound the ended tasks in memory.
 	FinishedTasks, FinishedBytes int
 }
 
-// Host is the hub around its tasks. Its methods are called with the lock of the task
-// held, so that they return at once and call nothing of the task, but for those that
-// say otherwise.
+// Host is what tasks need from the hub. Its methods are called with the lock of the task
+// held, unless they say otherwise, so they return at once and do not call the task.
 type Host interface {
-	// Appended tells every event of every task, in order.
+	// Appended gets every event of every task, in order.
 	Appended(core.TaskID, core.Event)
-	// Answered tells of a task that is done, before anybody else hears of that and asks
-	// on. The log is only read.
+	// Answered is called for a task that is done, before any reader is notified. The log is
+	// read only.
 	Answered(req core.Request, id core.TaskID, log *Log)
-	// Recorded tells that the journal has a task up to seq.
+	// Recorded is called when the journal has a task up to seq.
 	Recorded(id core.TaskID, seq uint64)
-	// JournalBehind reports whether ends have to be recorded before they are told.
+	// JournalBehind reports whether readers get ends only once they are recorded.
 	JournalBehind() bool
-	// Spend counts what an agent used, late if the task has ended, and returns the
-	// budgets that are nearly spent.
+	// Spend counts usage, late if the task has ended, and returns the budgets that are
+	// nearly spent.
 	Spend(t *Task, r usage.Record, late bool) []usage.BudgetStatus
 	// Count adds one to a named counter.
 	Count(name string)
 
-	// BudgetsCrossed tells of budgets that came to be nearly spent, or spent. It is
-	// called without a lock.
+	// BudgetsCrossed is called without a lock for budgets that became nearly spent, or
+	// spent.
 	BudgetsCrossed([]usage.BudgetStatus)
 	// Ended is called without a lock, once for each task that was not ended by its agent.
-	// The worker, if there is one, has not ended it yet.
+	// The worker, if there is one, may still work on it.
 	Ended(t *Task, worker Worker)
-	// CancelUnanswered is called without a lock for a task that has ended since its agent
-	// did not answer a cancel in time.
+	// CancelUnanswered is called without a lock for a task that ended because its agent did
+	// not answer a cancel in time.
 	CancelUnanswered(t *Task)
 }
 
@@ -67,17 +65,17 @@ type Store struct {
 	tasks    map[core.TaskID]*Task // those that run, and the latest that ended
 	finished fifo.Queue[*Task]     // the ended ones of those, oldest first
 	bytes    int                   // of the finished ones
-	newest   core.TaskID           // the task that was taken in last
+	newest   core.TaskID           // the task that was opened last
 	catalog  catalog
 }
 
-// NewStore makes an empty Store.
+// NewStore returns an empty Store.
 func NewStore(l Limits, h Host, j journal.Journal) *Store {
 	return &Store{limits: l, host: h, journal: j, tasks: map[core.TaskID]*Task{}}
 }
 
-// Open takes a task in: it gets its id, its place in the catalog and its first event,
-// and from here on it is sure to end. A task without a thread begins one.
+// Open adds a task to the store: it gets its id and its first event, and from now on it is
+// sure to end. A task without a thread begins one.
 func (s *Store) Open(t *Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +90,7 @@ func (s *Store) Open(t *Task) {
 	now := time.Now()
 	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: now}
 	t.due = t.request.Deadline
-	id := t.id // not the task: the runtime keeps timers for a while that were stopped
+	id := t.id // not the task: the runtime keeps stopped timers for a while
 	t.deadline = time.AfterFunc(t.due.Sub(now), func() {
 		if t := s.Get(id); t != nil {
 			t.expire()
@@ -108,8 +106,8 @@ func (s *Store) Get(id core.TaskID) *Task {
 	return s.tasks[id]
 }
 
-// Find returns a task, in memory or from the journal, for which it may wait. It
-// returns an unknown_task Fault, or the error of the journal.
+// Find returns a task from memory or from the journal, for which it may wait. It returns an
+// unknown_task Fault, or the error of the journal.
 func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
 	if t := s.Get(id); t != nil {
 		return t, nil
@@ -156,17 +154,16 @@ func (s *Store) InMemory() []*Task {
 	return all
 }
 
-// What a task and an event take in memory beside what is said, in bytes.
+// The memory of a task and of an event beside their content, in bytes.
 const (
 	Overhead      = 2 << 10
 	eventOverhead = 128
 )
 
-// memory is about how many bytes of memory an ended task takes. Callers hold mu.
+// memory estimates the memory of an ended task in bytes. Callers hold mu.
 func (t *Task) memory() int { return Overhead + t.bytes + t.log.Len()*eventOverhead }
 
-// Retain keeps a task that has ended in memory for a while, beside the journal. It is
-// called once for each.
+// Retain keeps an ended task in memory for a while. It is called once for each.
 func (s *Store) Retain(t *Task) {
 	t.mu.Lock()
 	bytes := t.memory()
@@ -178,8 +175,8 @@ func (s *Store) Retain(t *Task) {
 	s.trim()
 }
 
-// FinishedBytes returns how many bytes ended tasks have in memory, having dropped those
-// that may go: what is more than the limit the journal does not have yet.
+// FinishedBytes returns the memory of ended tasks in bytes, after dropping those that may
+// go: tasks beyond the limits are not in the journal yet.
 func (s *Store) FinishedBytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,8 +184,7 @@ func (s *Store) FinishedBytes() int {
 	return s.bytes
 }
 
-// trim drops the oldest ended tasks beyond the limits, as far as the journal has
-// them. Callers hold mu.
+// trim drops the oldest ended tasks beyond the limits that the journal has. Callers hold mu.
 func (s *Store) trim() {
 	for s.finished.Len() > s.limits.FinishedTasks || s.bytes > s.limits.FinishedBytes {
 		oldest := s.finished.First()
@@ -196,7 +192,7 @@ func (s *Store) trim() {
 		size, recorded, last := oldest.memory(), oldest.recorded >= oldest.last(), oldest.log.Last()
 		oldest.mu.Unlock()
 		if !recorded {
-			return // what comes next tries again
+			return // the next call tries again
 		}
 		delete(s.tasks, oldest.id)
 		s.catalog.settle(oldest.id, last)
@@ -205,8 +201,8 @@ func (s *Store) trim() {
 	}
 }
 
-// Recover takes note of a task that the journal has from before the start, with its end.
-// It is called in the order of ids, before anything is opened.
+// Recover adds an ended task from the journal to the catalog. It is called in the order of
+// ids, before any task is opened.
 func (s *Store) Recover(id core.TaskID, end core.Kind, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// State says where a task stands. The zero State is unset.
+// State is the state of a task. The zero State is unset.
 type State uint8
 
 // The states.
@@ -43,84 +43,84 @@ type Task struct {
 	chain policy.Chain
 	trace core.Trace
 
-	mu      sync.Mutex
-	request core.Request
-	told    int // how many turns of its history the requester sent
-	log     Log
-	lost    uint64 // up to here the events fell to retention
-	holed   bool   // events in between are missing, of a task that was read from the journal; it does not change
-	bytes   int
-	epoch   uint32
-	state   State
-	// loaded says that the task was read from the journal: it has ended, and its
-	// text may be merged. It does not change.
-	loaded   bool
-	shown    bool // its end was told, or may be: see endWaits
-	output   bool // the agent has answered something
-	asked    bool // a cancel was requested
-	readers  *Reader
-	lastRead *Reader   // the last of the readers
-	few      [4]Reader // the journal, who answers and two more: most tasks have no others
-	worker   Worker
-	agent    core.AgentID
-	attempt  int
-	receipt  core.Receipt
-	deadline *time.Timer   // rings when the task is due
-	due      time.Time     // the deadline, or when an agent has had its time
-	within   time.Duration // how long that is; 0 where the deadline comes first
-	cancel   *time.Timer
-	recorded uint64
-	waiters  []recordWaiter
-	warned   []usage.BudgetStatus // the budgets of which the agent was told
-	late     uint64               // how many usage events came behind the end
+	mu       sync.Mutex
+	request  core.Request
+	ownTurns int // how many turns of its history the requester sent
+	log      Log
+	lost     uint64 // retention dropped the events up to this one
+	holed    bool   // the journal lacks events in between; it does not change
+	bytes    int
+	epoch    uint32
+	state    State
+	// loaded says that the task was read from the journal: it has ended, and its text may
+	// be merged. It does not change.
+	loaded     bool
+	endShown   bool // readers may see its end: see endWaits
+	output     bool // the agent has answered something
+	cancelling bool // a cancel was requested
+	readers    *Reader
+	lastRead   *Reader   // the last of the readers
+	few        [4]Reader // memory for the first readers; most tasks have no others
+	worker     Worker
+	agent      core.AgentID
+	attempt    int
+	receipt    core.Receipt
+	deadline   *time.Timer   // fires when the task is due
+	due        time.Time     // the deadline, or when the maximum time of the agent is over
+	within     time.Duration // that maximum time; 0 if the deadline comes first
+	cancel     *time.Timer
+	recorded   uint64
+	waiters    []recordWaiter
+	warned     []usage.BudgetStatus // the budgets of which the agent was warned
+	late       uint64               // how many usage events came after the end
 	approvals
 }
 
 // shortTask is how many events a task is expected to have at least.
 const shortTask = 6
 
-// New makes a task that waits for an agent. [Store.Open] takes it in.
+// New returns a task that waits for an agent. [Store.Open] opens it.
 func (s *Store) New(from core.Principal, chain policy.Chain, req core.Request, trace core.Trace) *Task {
-	return &Task{store: s, from: from, chain: chain, trace: trace, request: req, told: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask)}
+	return &Task{store: s, from: from, chain: chain, trace: trace, request: req, ownTurns: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask)}
 }
 
 // ID names the task.
 func (t *Task) ID() core.TaskID { return t.id }
 
-// From is who asked.
+// From returns the requester.
 func (t *Task) From() core.Principal { return t.from }
 
-// Hops is how many tasks stand above it in its chain of causes.
+// Hops returns the number of tasks above it in its chain of causes.
 func (t *Task) Hops() int { return t.chain.Hops }
 
-// Chain is its chain of causes. Of a task that was read from the journal it has the
-// number of hops alone.
+// Chain returns its chain of causes. For a task that was read from the journal it has only
+// the number of hops.
 func (t *Task) Chain() policy.Chain { return t.chain }
 
-// Request returns what was asked, with the history that its agent should have.
+// Request returns the request, with the history for its agent.
 func (t *Task) Request() core.Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.request
 }
 
-// To is whom it is for.
+// To returns its address.
 func (t *Task) To() core.Address { return t.request.To }
 
-// Intent is what is wanted.
+// Intent returns its intent.
 func (t *Task) Intent() core.Intent { return t.request.Intent }
 
-// IsNotice reports whether it tells something, and asks for nothing.
+// IsNotice reports whether it is a notice, which needs no answer.
 func (t *Task) IsNotice() bool { return t.request.Intent == core.IntentNotify }
 
-// Thread is the conversation that it belongs to: its own id where it is on its own.
+// Thread returns its conversation; its own id if it shares none.
 func (t *Task) Thread() core.ThreadID { return t.request.Thread }
 
-// IsTurn reports whether it is a turn of a thread that it shares with others. Notices
-// are no part of a thread.
+// IsTurn reports whether it is a turn of a thread that it shares with others. Notices are
+// not part of a thread.
 func (t *Task) IsTurn() bool { return !t.IsNotice() && t.SharedThread() != "" }
 
-// SharedThread is the thread that it shares with others: "" of a task on its own.
+// SharedThread returns the thread that it shares with others; "" if it shares none.
 func (t *Task) SharedThread() core.ThreadID {
 	if t.request.Thread == core.ThreadID(t.id) {
 		return ""
@@ -128,41 +128,41 @@ func (t *Task) SharedThread() core.ThreadID {
 	return t.request.Thread
 }
 
-// Notice is what it tells, if it is a notice.
+// Notice returns its content if it is a notice, else nil.
 func (t *Task) Notice() *core.Notice { return t.request.Notice }
 
-// Size is how many bytes the request has.
+// Size estimates the memory of the request in bytes.
 func (t *Task) Size() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.request.Size()
 }
 
-// Last returns the last event, told or not.
+// Last returns the last event, even if readers may not see it yet.
 func (t *Task) Last() core.Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.log.Last()
 }
 
-// Priority is how urgent it is.
+// Priority returns its priority.
 func (t *Task) Priority() core.Priority { return t.request.Priority }
 
-// Agent returns who works or worked on it; "" before it was assigned.
+// Agent returns the agent that works or worked on it; "" before it was assigned.
 func (t *Task) Agent() core.AgentID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.agent
 }
 
-// Worker returns who works or worked on it, or nil.
+// Worker returns the connection of that agent, or nil.
 func (t *Task) Worker() Worker {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.worker
 }
 
-// State returns where it stands, as far as that may be told: see [Limits.JournalLag].
+// State returns its state. It is Ended only once readers may see the end.
 func (t *Task) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,28 +172,28 @@ func (t *Task) State() State {
 	return t.state
 }
 
-// HasEnded reports whether the log has its end, told or not.
+// HasEnded reports whether the log has its end, even if readers may not see it yet.
 func (t *Task) HasEnded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state == Ended
 }
 
-// IsDone reports whether the task has ended well.
+// IsDone reports whether the task has succeeded.
 func (t *Task) IsDone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state == Ended && t.log.Last().Body.Kind() == core.KindDone
 }
 
-// Receipt returns how far it got (promise P4).
+// Receipt returns its receipt (promise P4).
 func (t *Task) Receipt() core.Receipt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.receipt
 }
 
-// Answer puts the task together as far as it went.
+// Answer returns the outcome so far.
 func (t *Task) Answer() core.Answer {
 	t.mu.Lock()
 	log, n := t.log, t.readable()
@@ -203,8 +203,7 @@ func (t *Task) Answer() core.Answer {
 	return a
 }
 
-// Events returns the events so far. They may share memory with the log: read only. Of a
-// task with very many it copies them.
+// Events returns the events so far. They may share memory with the log: read only.
 func (t *Task) Events() []core.Event {
 	t.mu.Lock()
 	log, n := t.log, t.readable()
@@ -212,7 +211,7 @@ func (t *Task) Events() []core.Event {
 	return log.slice(n)
 }
 
-// Log returns the events so far, the end among them even where it may not be told yet.
+// Log returns the events so far, and the end even if readers may not see it yet.
 func (t *Task) Log() Log {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -227,11 +226,11 @@ func (t *Task) last() uint64 {
 	return t.lost
 }
 
-// append adds an event to the log and wakes its readers. Callers hold mu and
-// have seen that the task has not ended.
+// append adds an event to the log and wakes its readers. Callers hold mu and have checked
+// that the task has not ended.
 func (t *Task) append(body core.Body, foreign *core.Foreign) { t.appendAt(time.Now(), body, foreign) }
 
-// appendAt is append for who has looked at the clock. Callers have held mu since then.
+// appendAt is append with a given time. Callers have held mu since that time.
 func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	e := core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: now, Body: body, Foreign: foreign}
 	t.log.append(e)
@@ -256,8 +255,7 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	}
 }
 
-// End ends the task in the name of the hub. It reports false when the task had ended
-// before.
+// End ends the task in the name of the hub. It reports false if the task had ended already.
 func (t *Task) End(body core.Body) bool {
 	t.mu.Lock()
 	if t.state == Ended {
@@ -271,7 +269,7 @@ func (t *Task) End(body core.Body) bool {
 	return true
 }
 
-// Refuse ends a task that nobody gets.
+// Refuse ends a task that no agent gets.
 func (t *Task) Refuse(f *core.Fault) {
 	t.mu.Lock()
 	t.receipt.Stage, t.receipt.Fault = core.StageRefused, f

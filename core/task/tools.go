@@ -6,7 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// HasToolCall reports whether the task shows a call of a tool by this id.
+// HasToolCall reports whether the log has a tool call with this id.
 func (t *Task) HasToolCall(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -18,8 +18,8 @@ func (t *Task) HasToolCall(id string) bool {
 	return false
 }
 
-// TimeOutTool says that the hub gave up on a call of a tool, where the task runs and
-// shows the call as open.
+// TimeOutTool reports that the hub stopped waiting for a tool call, if the task runs and the
+// call is open.
 func (t *Task) TimeOutTool(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -28,8 +28,7 @@ func (t *Task) TimeOutTool(id string) {
 	}
 }
 
-// openTools returns the tool calls that have come to nothing yet, in order, by their
-// ids. Callers hold mu.
+// openTools returns the ids of the tool calls without a result, in order. Callers hold mu.
 func (t *Task) openTools() []string {
 	var ids []string
 	open := map[string]bool{}
@@ -54,8 +53,8 @@ func (t *Task) openTools() []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return !open[id] })
 }
 
-// timeOutTools says that the time of every open tool call is over, because that of
-// the task is: it is the hub that decides so. Callers hold mu.
+// timeOutTools reports a timeout for every open tool call of a task that timed out. Callers
+// hold mu.
 func (t *Task) timeOutTools() {
 	for _, id := range t.openTools() {
 		t.append(core.ToolState{ID: id, State: core.ToolTimeout, Detail: "the deadline of the task passed"}, nil)

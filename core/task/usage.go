@@ -8,13 +8,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// maxTokens is what one usage event counts at most of each sort of tokens, so that
-// no agent brings a sum to overflow.
+// maxTokens is the most that one usage event counts of each kind of tokens, so that no sum
+// overflows.
 const maxTokens = 1 << 40
 
-// UsageRecord is what a usage event of the task counts for. It is usage events alone
-// that count: what an agent says in Done of the tokens it used repeats them, and a
-// dialect that has no other word for them reports a usage event.
+// UsageRecord returns the record of a usage event of the task. Only usage events count: the
+// tokens in Done repeat them, and a dialect that only has those reports a usage event.
 func (t *Task) UsageRecord(e core.Event, u core.Usage) usage.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,9 +40,9 @@ func (t *Task) usageRecord(e core.Event, u core.Usage) usage.Record {
 	return r
 }
 
-// spend counts the usage event that was just appended, and returns the budgets that came
-// to be nearly spent, or spent, by it. The agent of a task is warned once of each, where
-// it takes injections; a task that runs is not cut. Callers hold mu.
+// spend counts the usage event that was just appended, and returns the budgets that it made
+// nearly spent, or spent. It warns an agent that supports injections once of each; it does
+// not end a running task. Callers hold mu.
 func (t *Task) spend(u core.Usage) (crossed []usage.BudgetStatus) {
 	near := t.store.host.Spend(t, t.usageRecord(t.log.Last(), u), false)
 	for _, b := range near {
@@ -58,8 +57,8 @@ func onlyCrossed(near []usage.BudgetStatus) []usage.BudgetStatus {
 
 // warn tells the agent that a budget is nearly spent. Callers hold mu.
 func (t *Task) warn(b usage.BudgetStatus) {
-	for _, told := range t.warned {
-		if told.Same(b) {
+	for _, w := range t.warned {
+		if w.Same(b) {
 			return
 		}
 	}
@@ -70,9 +69,8 @@ func (t *Task) warn(b usage.BudgetStatus) {
 	t.append(core.Injected{ID: core.NewID(), Content: b.Warning(), Priority: core.InjectionImmediate, Source: "system"}, nil)
 }
 
-// spendLate is spend for what the agent of a task that has ended without it says that
-// it spends on it. An agent that was cancelled, or was too slow, is known to go on.
-// Callers hold mu.
+// spendLate is spend for an agent that continues to work on a task that has ended, as some
+// do after a cancel or a timeout. Callers hold mu.
 func (t *Task) spendLate(u core.Usage) (crossed []usage.BudgetStatus) {
 	t.late++
 	last := t.log.Last()
