@@ -1,3 +1,3 @@
-// Package access says who a token belongs to: the one way in which whoever comes to
-// the hub over HTTP or gRPC proves who he is. It keeps hashes and no tokens.
+// Package access authenticates the clients of HTTP and gRPC by tokens. It keeps only hashes
+// of tokens.
 package access

@@ -13,15 +13,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Hash is the SHA-256 of a token. Tokens are random and long, so that nothing slower
-// is needed to keep them from being guessed.
+// Hash is the SHA-256 of a token. Tokens are random and long, so that guessing them needs no
+// slower hash to be hopeless.
 type Hash [sha256.Size]byte
 
 // HashOf returns the hash of a token.
 func HashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
 
-// ParseHash reads a hash as 64 hexadecimal digits. The error does not repeat the
-// text: somebody may have written the token there.
+// ParseHash reads a hash as 64 hexadecimal digits. The error does not repeat the text, which
+// may be the token itself.
 func ParseHash(text string) (h Hash, err error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(h) {
@@ -33,18 +33,19 @@ func ParseHash(text string) (h Hash, err error) {
 // Token is what the hub knows of a token.
 type Token struct {
 	Hash Hash
-	// Principal is who shows it, and Operator that he may read and cancel everything.
+	// Principal is the owner of the token, and Operator says that it may read and cancel
+	// everything.
 	Principal string
 	Operator  bool
-	// Expires is when it ends to be good; zero is never.
+	// Expires is when it expires; zero is never.
 	Expires time.Time
 }
 
-// operatorProof ends the proof of an operator: a token whose owner is one no more
-// proves something else.
+// operatorProof is the suffix of an operator's proof, so that the proof changes if the owner
+// is no longer an operator.
 const operatorProof = "/operator"
 
-// Owner is who a token makes of a sender.
+// Owner returns the principal of a sender with the token.
 func (t Token) Owner() core.Principal {
 	proof := hex.EncodeToString(t.Hash[:])
 	if t.Operator {
@@ -53,13 +54,13 @@ func (t Token) Owner() core.Principal {
 	return core.Principal{ID: t.Principal, Authenticated: true, Operator: t.Operator, Until: t.Expires, Proof: proof}
 }
 
-// Tokens are those that are good. They are safe for concurrent use, and may be
-// replaced while they are used. The zero Tokens are those of an open hub.
+// Tokens is the set of valid tokens. It is safe for concurrent use. The zero Tokens is that
+// of an open hub.
 type Tokens struct {
 	known atomic.Pointer[map[Hash]Token]
 }
 
-// Replace sets which tokens are good from now on. None is an open hub.
+// Replace replaces the valid tokens. An empty list opens the hub.
 func (t *Tokens) Replace(list []Token) {
 	known := make(map[Hash]Token, len(list))
 	for _, one := range list {
@@ -68,11 +69,11 @@ func (t *Tokens) Replace(list []Token) {
 	t.known.Store(&known)
 }
 
-// Open reports whether nobody has to authenticate.
+// Open reports whether no authentication is needed.
 func (t *Tokens) Open() bool { return len(t.all()) == 0 }
 
-// Knows reports whether the token that the principal showed is good now, and makes of
-// its owner still what it did.
+// Knows reports whether the token of the principal is still valid, and still has the same
+// owner with the same rights.
 func (t *Tokens) Knows(p core.Principal) bool {
 	h, err := ParseHash(strings.TrimSuffix(p.Proof, operatorProof))
 	one, known := t.all()[h]
@@ -83,16 +84,16 @@ func (t *Tokens) Knows(p core.Principal) bool {
 // Hashes returns the hashes of all tokens.
 func (t *Tokens) Hashes() []Hash { return slices.Collect(maps.Keys(t.all())) }
 
-// Owner returns who shows the token with the hash.
+// Owner returns the principal of the token with the hash.
 func (t *Tokens) Owner(h Hash) (core.Principal, bool) {
 	one, known := t.all()[h]
 	return one.Owner(), known
 }
 
-// Check returns who sends something with these values of the header, or metadata,
-// Authorization: one "Bearer" or, as clients of Parallax write it, "ApiKey" and a token,
-// or alone a token that begins with "plx_". On an open hub it is the zero Principal,
-// whatever was sent. The error is an unauthenticated Fault.
+// Check returns the principal for the values of the header, or metadata, Authorization: one
+// of "Bearer" or, from clients of Parallax, "ApiKey" and a token, or only a token that
+// begins with "plx_". On an open hub it is the zero Principal, whatever was sent. The error
+// is an unauthenticated Fault.
 func (t *Tokens) Check(authorization []string) (core.Principal, error) {
 	if t.Open() {
 		return core.Principal{}, nil
@@ -100,10 +101,10 @@ func (t *Tokens) Check(authorization []string) (core.Principal, error) {
 	if len(authorization) == 0 {
 		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "a token is missing: send it as Authorization: Bearer")
 	}
-	shown, read := shownIn(authorization[0])
-	one, known := t.all()[HashOf(shown)]
+	token, valid := tokenIn(authorization[0])
+	one, known := t.all()[HashOf(token)]
 	switch {
-	case len(authorization) > 1 || !read || !known:
+	case len(authorization) > 1 || !valid || !known:
 		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Invalid authentication token")
 	case !one.good():
 		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Token has expired")
@@ -111,13 +112,13 @@ func (t *Tokens) Check(authorization []string) (core.Principal, error) {
 	return one.Owner(), nil
 }
 
-// shownIn is the token that a value of Authorization shows.
-func shownIn(value string) (token string, ok bool) {
-	scheme, shown, two := strings.Cut(value, " ")
+// tokenIn returns the token in a value of Authorization.
+func tokenIn(value string) (token string, ok bool) {
+	scheme, token, two := strings.Cut(value, " ")
 	if !two {
 		return value, strings.HasPrefix(value, "plx_")
 	}
-	return strings.TrimSpace(shown), strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "ApiKey")
+	return strings.TrimSpace(token), strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "ApiKey")
 }
 
 func (t *Tokens) all() map[Hash]Token {

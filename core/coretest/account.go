@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// account is what somebody knows of a task: its text, and its other events.
+// account is what a reader knows of a task: its text, and its other events.
 type account struct {
 	last  uint64
 	text  strings.Builder
@@ -17,13 +17,13 @@ type account struct {
 	ends  []place
 }
 
-// place says how long the text was behind an event.
+// place is the length of the text after an event.
 type place struct {
 	seq  uint64
 	text int
 }
 
-// upTo is the beginning of the account, up to a sequence number.
+// upTo returns the beginning of the account, up to a sequence number.
 func (a *account) upTo(seq uint64) *account {
 	b := &account{last: seq}
 	for _, p := range a.ends {
@@ -40,7 +40,7 @@ func (a *account) upTo(seq uint64) *account {
 	return b
 }
 
-// add takes in the next event. It tells of a hole or a repetition.
+// add adds the next event. It describes a gap or a repetition, if there is one.
 func (a *account) add(e core.Event) (hole string) {
 	if e.Seq != a.last+1 {
 		hole = fmt.Sprintf("got sequence %d, want %d", e.Seq, a.last+1)
@@ -56,10 +56,10 @@ func (a *account) add(e core.Event) (hole string) {
 	return hole
 }
 
-// difference is a promise that does not hold, and how.
+// difference is a broken promise and how it is broken.
 type difference struct{ promise, how string }
 
-// differs tells in what an account is not that of the log.
+// differs returns the differences of an account from that of the log.
 func (a *account) differs(log *account) (all []difference) {
 	differ := func(promise, format string, args ...any) {
 		all = append(all, difference{promise, fmt.Sprintf(format, args...)})
@@ -86,7 +86,7 @@ func (a *account) differs(log *account) (all []difference) {
 	return all
 }
 
-// foreignOf returns what an event carries untouched, the request's included.
+// foreignOf returns the foreign fields of an event, including those of the request.
 func foreignOf(e core.Event) []*core.Foreign {
 	if b, ok := e.Body.(core.Opened); ok {
 		return []*core.Foreign{e.Foreign, b.Request.Foreign}
@@ -110,8 +110,7 @@ func sameForeign(got, want []*core.Foreign) bool {
 	return true
 }
 
-// compact is JSON without the space between its tokens, which nobody promises to
-// keep.
+// compact returns JSON without white space between its tokens, which is not kept.
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {

@@ -9,24 +9,21 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// Fault is what goes wrong in one direction of a [Faulty] connection. Messages
-// are counted from 1; the zero Fault is no fault.
+// Fault is what goes wrong in one direction of a [Faulty] connection. Messages are counted
+// from 1; the zero Fault is no fault.
 type Fault struct {
-	// Delay is how long every message takes.
+	// Delay delays every message.
 	Delay time.Duration
-	// Cut is after how many messages the connection is cut, as by a network: both
-	// ends lose it, and nobody is told why.
+	// Cut is the number of messages after which the connection is lost, without a reason.
 	Cut int
-	// Duplicate is the message that passes twice.
+	// Duplicate is the message that is passed on twice.
 	Duplicate int
-	// Stall is the message that does not pass until [Faulty.Release].
+	// Stall is the message that is held back until [Faulty.Release].
 	Stall int
 }
 
-// Faulty is a Conn with faults at programmed places. A batch is not a message of
-// its own: Faulty is no [link.Batcher], so that each message is counted. It is a
-// [link.Pinger] whose pings pass if the Conn is one, and are never answered if
-// not.
+// Faulty is a Conn with programmed faults. It is not a [link.Batcher], so that each message
+// is counted. It is a [link.Pinger]; if the Conn is not one, pings are never answered.
 type Faulty[In, Out any] struct {
 	conn link.Conn[In, Out]
 
@@ -38,13 +35,13 @@ type Faulty[In, Out any] struct {
 	release  sync.Once
 }
 
-// fault is a Fault under way. Only the caller of its direction touches it.
+// fault is a Fault and its progress. Only the caller of its direction uses it.
 type fault struct {
 	Fault
 	passed int
 }
 
-// Break wraps conn: in befalls what is received from it, out what is sent to it.
+// Break wraps conn: in applies to messages received from it, out to messages sent to it.
 func Break[In, Out any](conn link.Conn[In, Out], in, out Fault) *Faulty[In, Out] {
 	return &Faulty[In, Out]{
 		conn:     conn,
@@ -55,7 +52,7 @@ func Break[In, Out any](conn link.Conn[In, Out], in, out Fault) *Faulty[In, Out]
 	}
 }
 
-// Release lets the stalled messages pass, now and later, in both directions.
+// Release passes on stalled messages, now and later, in both directions.
 func (f *Faulty[In, Out]) Release() { f.release.Do(func() { close(f.released) }) }
 
 // Receive implements [link.Conn].
@@ -116,7 +113,7 @@ func (f *Faulty[In, Out]) Close(r link.Reason) error {
 	return f.conn.Close(r)
 }
 
-// cut cuts the connection if its time has come.
+// cut cuts the connection once Cut messages have passed.
 func (f *Faulty[In, Out]) cut(d *fault) bool {
 	if d.Cut == 0 || d.passed < d.Cut {
 		return false
@@ -125,7 +122,7 @@ func (f *Faulty[In, Out]) cut(d *fault) bool {
 	return true
 }
 
-// pass counts one message and holds it up as programmed.
+// pass counts one message and delays it as programmed.
 func (f *Faulty[In, Out]) pass(ctx context.Context, d *fault) error {
 	d.passed++
 	if d.passed == d.Stall {

@@ -12,10 +12,10 @@ import (
 
 // End is one end of a [Pipe]. It is a [link.Conn] and a [link.Pinger].
 //
-// It behaves as a good transport does: what was sent before the close is still
-// received; then a peer that closed as Normal or ShuttingDown reads as io.EOF, one
-// that closed as PeerGone as a loss, and any other as its *[link.Reason]. A ping
-// is answered only while the other end is in Receive.
+// Messages that were sent before the close are still received. Then Receive returns io.EOF
+// if the peer closed as Normal or ShuttingDown, io.ErrUnexpectedEOF if it closed as
+// PeerGone, and else its *[link.Reason]. A ping is answered only while the other end is in
+// Receive.
 type End[In, Out any] struct {
 	in   <-chan In
 	out  chan<- Out
@@ -23,7 +23,7 @@ type End[In, Out any] struct {
 	peer *side
 }
 
-// side is what one end lets the other see.
+// side is the state of one end that the other sees.
 type side struct {
 	once   sync.Once
 	closed chan struct{}
@@ -31,9 +31,9 @@ type side struct {
 	pings  chan chan<- struct{}
 }
 
-// Pipe returns the two ends of a connection in memory that receives A and sends
-// B at the first end, and the other way round at the second. Each direction holds
-// so many messages that nobody has received yet; with 0, Send waits for Receive.
+// Pipe returns the two ends of a connection in memory. The first end receives A and sends B,
+// the second the reverse. Each direction buffers that many messages; with 0, Send waits for
+// Receive.
 func Pipe[A, B any](messages int) (*End[A, B], *End[B, A]) {
 	as, bs := make(chan A, messages), make(chan B, messages)
 	x, y := newSide(), newSide()
@@ -128,11 +128,10 @@ func (e *End[In, Out]) Close(r link.Reason) error {
 	return nil
 }
 
-// Closed is closed once this end is, and Reason tells why.
+// Closed returns a channel that is closed with this end.
 func (e *End[In, Out]) Closed() <-chan struct{} { return e.self.closed }
 
-// Reason returns the reason this end was closed with, and the zero Reason while
-// it is open.
+// Reason returns why this end was closed, and the zero Reason while it is open.
 func (e *End[In, Out]) Reason() link.Reason {
 	if !isClosed(e.self.closed) {
 		return link.Reason{}
@@ -140,7 +139,7 @@ func (e *End[In, Out]) Reason() link.Reason {
 	return e.self.reason
 }
 
-// end is how the close of one side reads at the other. Call it only once closed.
+// end returns the error of the other end after this side has closed.
 func (s *side) end() error {
 	switch s.reason.Cause {
 	case link.Normal, link.ShuttingDown:

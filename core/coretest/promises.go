@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 )
 
-// NewHub makes a hub for a test. When the test ends the hub is closed and the
-// promises are checked against everything that it did: see [Promises].
+// NewHub returns a hub for a test. At the end of the test it closes the hub and checks the
+// promises: see [Promises].
 func NewHub(t testing.TB, opts hub.Options) *hub.Hub {
 	t.Helper()
 	p := Watch(&opts)
@@ -35,10 +35,9 @@ func NewHub(t testing.TB, opts hub.Options) *hub.Hub {
 	return h
 }
 
-// Promises sees everything that a hub does and knows which of its promises were
-// broken. It is the hub's Observer, and with [Promises.Read] a reader of all its
-// tasks as well. Tests that start a hub by other means than [NewHub] put it there
-// with [Watch] and call Broken once the hub is closed.
+// Promises checks the promises of a hub. It is the hub's Observer, and with [Promises.Read]
+// a reader of all its tasks as well. Tests that start a hub without [NewHub] call [Watch]
+// before, and Broken once the hub is closed.
 type Promises struct {
 	limits  hub.Limits
 	hops    int
@@ -52,7 +51,7 @@ type Promises struct {
 	broken []string
 	agents map[core.AgentID]core.Card
 	tasks  map[core.TaskID]*history
-	// working is what each agent works on.
+	// working has the tasks that each agent works on.
 	working   map[core.AgentID]map[core.TaskID]struct{}
 	questions questions
 }
@@ -66,8 +65,8 @@ type history struct {
 	agent    core.AgentID
 }
 
-// Watch puts a checker of the promises into the options of a hub that is about to
-// be made, in front of the Observer that stands there.
+// Watch adds a checker of the promises to the options of a hub, before the Observer that is
+// already set.
 func Watch(opts *hub.Options) *Promises {
 	if opts.Journal == nil {
 		const century = 100 * 365 * 24 * time.Hour // fake time passes quickly
@@ -138,9 +137,9 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 		p.assigned(id, t, b)
 	case core.Retrying:
 		delete(p.working[t.agent], id)
-		t.agent = "" // nobody has it until it is assigned again
+		t.agent = "" // no agent has it until it is assigned again
 	case core.Injected:
-		// An agent that has just left is not here any more.
+		// The agent may have just left.
 		if c, here := p.agents[t.agent]; here && !c.Features.Has(core.FeatureInjection) {
 			p.breaks("P8", id, "agent %s got an injection and did not declare that it takes any", t.agent)
 		}
@@ -149,7 +148,7 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 		t.ends++
 		t.ended = e.At
 		delete(p.working[t.agent], id)
-		// Time stands still in a bubble and crawls under the race detector.
+		// Outside a synctest bubble the race detector makes everything slow.
 		const slack = 30 * time.Second
 		if late := e.At.Sub(t.opened.Request.Deadline); late > p.limits.CancelGrace+slack {
 			p.breaks("P9", id, "it ended %s after its deadline", late)
@@ -160,8 +159,8 @@ func (p *Promises) Appended(id core.TaskID, e core.Event) {
 	}
 }
 
-// caused checks the hops of a task against those of the task that it was opened
-// because of: no path starts again at zero.
+// caused checks the hops of a task against those of its cause: no chain starts again at
+// zero.
 func (p *Promises) caused(id core.TaskID, b core.Opened) {
 	want := 0
 	if cause := b.Request.Cause; cause != "" {
@@ -183,7 +182,7 @@ func (p *Promises) assigned(id core.TaskID, t *history, b core.Assigned) {
 		p.breaks("P10", id, "got %d hops, want at most %d", t.opened.Hops, p.hops)
 	}
 	if t.opened.Request.Intent == core.IntentNotify {
-		return // it is told, not worked on: its hops are bound enough
+		return // no agent works on it; its hops are bound
 	}
 	if slices.Contains(t.opened.Chain, b.Agent) {
 		p.breaks("P10", id, "agent %s already works above it: %v", b.Agent, t.opened.Chain)
@@ -215,13 +214,12 @@ func (p *Promises) Recorded(id core.TaskID, seq uint64) {
 	}
 }
 
-// JournalRefused says that the journal is known not to have taken what came last:
-// what it has must then be a beginning of what happened.
+// JournalRefused says that the journal has refused the latest records: it must then have the
+// beginning of each task.
 func (p *Promises) JournalRefused() { p.refused = true }
 
-// Broken returns what was broken, one line each. It is called once the hub is
-// closed: every task must have ended, and the journal and whoever read must have
-// what happened.
+// Broken returns the broken promises, one on each line. It is called once the hub is closed:
+// every task must have ended, and the journal and all readers must have every event.
 func (p *Promises) Broken() []string {
 	p.idle.catchUp()
 	p.eager.wait()
@@ -247,7 +245,7 @@ func (p *Promises) compareJournal(id core.TaskID, t *history) {
 	var gap *journal.GapError
 	switch {
 	case errors.As(err, &gap):
-		return // a part fell to retention, and the journal says so
+		return // retention dropped a part, and the journal says so
 	case errors.Is(err, journal.ErrUnknown) && p.refused:
 		return
 	case err != nil:

@@ -80,8 +80,8 @@ func RecordLog(t *testing.T, open func(t *testing.T) core.RecordLog) {
 	})
 }
 
-// RecordRetention is the suite for what a log of records forgets. open makes an
-// empty one that keeps about 64 KiB.
+// RecordRetention is the suite for the retention of a log of records. open makes an empty
+// one that keeps about 64 KiB.
 func RecordRetention(t *testing.T, open func(t *testing.T) core.RecordLog) {
 	t.Helper()
 	l, all := open(t), records(20_000)

@@ -12,44 +12,44 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Usage is the suite that every store of spendings passes. open makes an empty one.
+// Usage is the suite that every usage store passes. open makes an empty one.
 func Usage(t *testing.T, open func(t *testing.T) usage.Store) {
 	t.Helper()
 	run := func(name string, test func(*testing.T, usage.Store)) {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
-	run("nothing was spent at first", func(t *testing.T, s usage.Store) {
-		wantSpendings(t, replayed(t, s), nil)
+	run("a new store is empty", func(t *testing.T, s usage.Store) {
+		wantUsage(t, replayed(t, s), nil)
 		if err := s.Append(t.Context()); err != nil {
 			t.Errorf("appending nothing: got %v, want no error", err)
 		}
-		wantSpendings(t, replayed(t, s), nil)
+		wantUsage(t, replayed(t, s), nil)
 	})
 	run("what was appended is replayed in order, every time", func(t *testing.T, s usage.Store) {
-		want := spendings(7)
+		want := usageRecords(7)
 		appendAll(t, s, want[:3]...)
 		appendAll(t, s, want[3:]...)
 		for range 2 {
-			wantSpendings(t, replayed(t, s), want)
+			wantUsage(t, replayed(t, s), want)
 		}
 	})
 	run("appending again changes nothing", func(t *testing.T, s usage.Store) {
-		want := spendings(6)
+		want := usageRecords(6)
 		appendAll(t, s, want[:4]...)
 		appendAll(t, s, want[:4]...)
 		appendAll(t, s, want[2:]...)
-		wantSpendings(t, replayed(t, s), want)
+		wantUsage(t, replayed(t, s), want)
 	})
-	run("events of one task are told apart by their sequence", func(t *testing.T, s usage.Store) {
-		want := spendings(3)
+	run("events of one task are distinguished by their sequence number", func(t *testing.T, s usage.Store) {
+		want := usageRecords(3)
 		for i := range want {
 			want[i].Task, want[i].Seq = "t", uint64(3+2*i)
 		}
 		appendAll(t, s, want...)
-		wantSpendings(t, replayed(t, s), want)
+		wantUsage(t, replayed(t, s), want)
 	})
 	run("a replay ends where its reader wants", func(t *testing.T, s usage.Store) {
-		all := spendings(5)
+		all := usageRecords(5)
 		appendAll(t, s, all...)
 		var got []usage.Record
 		if err := s.Replay(t.Context(), func(s usage.Record) bool {
@@ -58,42 +58,42 @@ func Usage(t *testing.T, open func(t *testing.T) usage.Store) {
 		}); err != nil {
 			t.Fatalf("got %v, want no error", err)
 		}
-		wantSpendings(t, got, all[:2])
+		wantUsage(t, got, all[:2])
 	})
 	run("names may have any characters", func(t *testing.T, s usage.Store) {
-		want := spendings(1)
+		want := usageRecords(1)
 		want[0].Agent, want[0].Requester, want[0].Thread = "a \"b\"\n.*>", "mit Lücke", "\u2028/ü"
 		appendAll(t, s, want...)
-		wantSpendings(t, replayed(t, s), want)
+		wantUsage(t, replayed(t, s), want)
 	})
 	run("many come back as they went", func(t *testing.T, s usage.Store) {
-		want := spendings(5000)
+		want := usageRecords(5000)
 		for batch := range slices.Chunk(want, 1700) { // more than a message each
 			appendAll(t, s, batch...)
 		}
-		wantSpendings(t, replayed(t, s), want)
+		wantUsage(t, replayed(t, s), want)
 	})
 }
 
-// UsageRetention is the suite for what a store of spendings forgets. open makes an
-// empty one that keeps about 64 KiB.
+// UsageRetention is the suite for the retention of a usage store. open makes an empty one
+// that keeps about 64 KiB.
 func UsageRetention(t *testing.T, open func(t *testing.T) usage.Store) {
 	t.Helper()
 	s := open(t)
-	all := spendings(20_000)
+	all := usageRecords(20_000)
 	for batch := range slices.Chunk(all, 100) {
 		appendAll(t, s, batch...)
 	}
 	got := replayed(t, s)
 	if len(got) == 0 || len(got) > 5000 {
-		t.Fatalf("got %d spendings, want some of 20000", len(got))
+		t.Fatalf("got %d records, want some of 20000", len(got))
 	}
-	wantSpendings(t, got, all[len(all)-len(got):])
+	wantUsage(t, got, all[len(all)-len(got):])
 }
 
-// spendings are n of different tasks, agents, requesters and threads, a millisecond
-// apart.
-func spendings(n int) []usage.Record {
+// usageRecords returns n records of different tasks, agents, requesters and threads, a
+// millisecond apart.
+func usageRecords(n int) []usage.Record {
 	at := time.Now().UTC().Truncate(time.Millisecond).Add(-time.Hour)
 	all := make([]usage.Record, n)
 	for i := range all {
@@ -129,9 +129,9 @@ func replayed(t *testing.T, s usage.Store) []usage.Record {
 	return all
 }
 
-func wantSpendings(t *testing.T, got, want []usage.Record) {
+func wantUsage(t *testing.T, got, want []usage.Record) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("spendings (-want +got):\n%s", d)
+		t.Errorf("usage (-want +got):\n%s", d)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Verdict says what is known of a key.
+// Verdict is what is known of a key.
 type Verdict uint8
 
 // The verdicts.
@@ -22,24 +22,23 @@ const (
 
 // Options bound a Memory. A bound that is zero does not apply.
 type Options[K comparable, V any] struct {
-	// Each is how many settled keys an owner has: beyond it the oldest of them are
+	// Each is the maximum number of settled keys of an owner: beyond it the oldest are
 	// forgotten.
 	Each int
-	// All is how many settled keys there are: beyond it the owner that has most forgets
-	// its oldest, so that nobody's keys are pushed out by those of somebody else who sends
-	// more.
+	// All is the maximum number of settled keys: beyond it the oldest of the owner with the
+	// most keys is forgotten, so that an owner with many requests does not evict the keys of
+	// others.
 	All int
-	// Age is how long a key is known after it was settled.
+	// Age is how long a settled key is known.
 	Age time.Duration
 	// Forgotten is called with each settled key that a bound drops. It must not use the
 	// Memory.
 	Forgotten func(key K, value V)
 }
 
-// Memory knows the keys of requests by their owners, who do not know of one another's. K
-// is a key, P the fingerprint of a content, which is equal for equal contents alone, and V what
-// is kept with a key. What is pending is never dropped by a bound. A Memory starts nothing
-// and is not safe for concurrent use: a lock of its owner guards it.
+// Memory has the keys of requests by owner. K is the type of keys, P of fingerprints, which
+// are equal only for equal contents, and V of what is kept with a key. No bound drops
+// pending keys. A Memory starts no goroutine and is not safe for concurrent use.
 type Memory[K, P comparable, V any] struct {
 	opts    Options[K, V]
 	owners  map[string]*owner[K, P, V]
@@ -49,13 +48,13 @@ type Memory[K, P comparable, V any] struct {
 	swept   time.Time
 }
 
-// owner is who sends requests. It stands in the ranking by how many settled keys it has.
+// owner is a sender of requests, ranked by its number of settled keys.
 type owner[K, P comparable, V any] struct {
 	name    string
 	number  uint64
 	pending map[K]request[P, V]
 	settled *lru.Cache[K, request[P, V]]
-	count   int // of settled, as the ranking has it
+	count   int // of settled keys, as the ranking has it
 	place   int // in the ranking
 }
 
@@ -107,7 +106,7 @@ func (m *Memory[K, P, V]) Begin(owner string, key K, fingerprint P, value V) (be
 	return before, verdict
 }
 
-// Settle keeps value as the outcome of a key that is pending.
+// Settle keeps value as the outcome of a pending key.
 func (m *Memory[K, P, V]) Settle(owner string, key K, value V) {
 	o := m.owners[owner]
 	if o == nil {
@@ -129,7 +128,7 @@ func (m *Memory[K, P, V]) Settle(owner string, key K, value V) {
 	}
 }
 
-// Forget makes a key, pending or settled, unknown. Forgotten is not called with it.
+// Forget removes a pending or settled key. Forgotten is not called with it.
 func (m *Memory[K, P, V]) Forget(owner string, key K) {
 	o := m.owners[owner]
 	if o == nil {
@@ -142,7 +141,7 @@ func (m *Memory[K, P, V]) Forget(owner string, key K) {
 	m.update(o)
 }
 
-// ForgetOwner makes all keys of an owner unknown. Forgotten is not called with them.
+// ForgetOwner removes all keys of an owner. Forgotten is not called with them.
 func (m *Memory[K, P, V]) ForgetOwner(owner string) {
 	if o := m.owners[owner]; o != nil {
 		m.settled -= o.settled.Len()
@@ -150,11 +149,11 @@ func (m *Memory[K, P, V]) ForgetOwner(owner string) {
 	}
 }
 
-// Len returns how many keys are settled, those included that are too old and not dropped
+// Len returns how many keys are settled, including those that are too old and not dropped
 // yet.
 func (m *Memory[K, P, V]) Len() int { return m.settled }
 
-// owner returns the owner of a name, who is made if there is none.
+// owner returns the owner with a name, which it adds if there is none.
 func (m *Memory[K, P, V]) owner(name string) *owner[K, P, V] {
 	o := m.owners[name]
 	if o == nil {
@@ -174,7 +173,7 @@ func (m *Memory[K, P, V]) evicted(key K, r request[P, V]) {
 	}
 }
 
-// update ranks an owner after a change, and lets go of one that has no keys.
+// update ranks an owner after a change, and removes it if it has no keys.
 func (m *Memory[K, P, V]) update(o *owner[K, P, V]) {
 	switch n := o.settled.Len(); {
 	case n == 0 && len(o.pending) == 0:
@@ -190,7 +189,7 @@ func (m *Memory[K, P, V]) remove(o *owner[K, P, V]) {
 	heap.Remove(&m.ranking, o.place)
 }
 
-// sweep drops, once in every Age, the old keys of owners that send nothing any more.
+// sweep drops, once in each Age, the old keys of owners that have stopped sending.
 func (m *Memory[K, P, V]) sweep() {
 	if m.opts.Age <= 0 || time.Since(m.swept) < m.opts.Age {
 		return
@@ -202,8 +201,8 @@ func (m *Memory[K, P, V]) sweep() {
 	}
 }
 
-// ranking is a heap of owners: who has most settled keys comes first, of several the one
-// that was made first.
+// ranking is a heap of owners: the one with the most settled keys is first, of several the
+// oldest.
 type ranking[K, P comparable, V any] []*owner[K, P, V]
 
 func (r ranking[K, P, V]) Len() int { return len(r) }

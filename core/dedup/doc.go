@@ -1,5 +1,5 @@
-// Package dedup tells a request that comes again from a new one by the key that its sender
-// gave it.
+// Package dedup distinguishes repeated requests from new ones by the key that their sender
+// gave them.
 //
 //	before, verdict := memory.Begin(sender, key, sha256.Sum256(request), nil)
 //	switch verdict {

@@ -1,5 +1,4 @@
-// Package lru is a memory of bounded size in which the oldest values make room for new
-// ones.
+// Package lru is a cache of bounded size in which new values replace the oldest.
 //
 //	sent := lru.New(lru.Options[string, Message]{Count: 1000, Age: 5 * time.Minute})
 //	sent.Put(key, message)

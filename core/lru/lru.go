@@ -7,29 +7,28 @@ import (
 
 // Options bound a Cache. A bound that is zero does not apply.
 type Options[K comparable, V any] struct {
-	// Count is how many values are kept.
+	// Count is the maximum number of values.
 	Count int
-	// Bytes is how large the values are together, by Size, which is called when a value
-	// is put.
+	// Bytes is the maximum size of all values together, by Size, which is called by Put.
 	Bytes int
 	Size  func(K, V) int
-	// Age is how long a value is kept since it was put.
+	// Age is how long a value is kept after Put.
 	Age time.Duration
 	// Evicted is called with each value that a bound drops, during the call that drops it.
 	// It must not use the Cache.
 	Evicted func(K, V)
 }
 
-// Cache keeps values by key. The value that was put last is kept even if it alone is
-// larger than Bytes. All methods take constant time, apart from values that are dropped.
-// A Cache starts nothing and is not safe for concurrent use: a lock of its owner guards it.
+// Cache keeps values by key. The latest value is kept even if it alone is larger than Bytes.
+// All methods take constant time, apart from values that they drop. A Cache starts no
+// goroutine and is not safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	opts  Options[K, V]
 	items map[K]*item[K, V]
 	ring  item[K, V] // ring.next is the oldest, ring.prev the newest
 	bytes int
 	began time.Time
-	spare *item[K, V] // of the value that was dropped last, to be used again
+	spare *item[K, V] // the item that was dropped last, for reuse
 }
 
 type item[K comparable, V any] struct {
@@ -47,8 +46,8 @@ func New[K comparable, V any](opts Options[K, V]) *Cache[K, V] {
 	return c
 }
 
-// Put keeps a value as the newest, in place of another of that key, and drops the oldest
-// beyond the bounds.
+// Put adds a value as the newest, replaces another with the key, and drops the oldest beyond
+// the bounds.
 func (c *Cache[K, V]) Put(key K, value V) {
 	now := c.expire()
 	it := c.items[key]
@@ -103,12 +102,12 @@ func (c *Cache[K, V]) Evict() {
 // Expire drops what is older than Age, as Put, Get, Remove and All do first.
 func (c *Cache[K, V]) Expire() { c.expire() }
 
-// Len returns how many values there are, those included that have become too old since
-// the last call of another method.
+// Len returns how many values there are, including those that have become too old since the
+// last call of another method.
 func (c *Cache[K, V]) Len() int { return len(c.items) }
 
-// All yields the values, the oldest first. What it yields may be removed meanwhile, and
-// nothing else changed.
+// All yields the values, oldest first. The loop may remove the value that it got, but may not
+// change anything else.
 func (c *Cache[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		c.expire()
@@ -121,8 +120,7 @@ func (c *Cache[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// expire drops what is too old and returns the time, for which a Cache without Age does not
-// ask.
+// expire drops values that are too old and returns the time; 0 without Age.
 func (c *Cache[K, V]) expire() (now time.Duration) {
 	if c.opts.Age > 0 {
 		now = time.Since(c.began)

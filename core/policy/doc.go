@@ -1,6 +1,5 @@
-// Package policy says who may do what: who may ask whom, who may read a task, and
-// where a chain of tasks stops.
+// Package policy decides who may do what: who may ask whom, who may read a task, and how
+// long a chain of tasks may be.
 //
-// It decides on values alone, before anything is sent to anybody, so that a
-// refusal is an ordinary, explained Fault.
+// It decides before anything is sent, so that a refusal is an ordinary Fault with a reason.
 package policy

@@ -8,19 +8,18 @@ import (
 
 // Rules are what the operator allows. The zero Rules allow everything but loops.
 type Rules struct {
-	// Hops is how many tasks may stand above one in its chain of causes; zero
-	// means 8.
+	// Hops is the maximum number of tasks above one in its chain of causes; zero means 8.
 	Hops int
-	// Ask maps the id of a principal to the agents that it may ask; a principal
-	// that is not in it may ask everybody. Nil limits nobody.
+	// Ask maps the id of a principal to the agents that it may ask; a principal without an
+	// entry may ask all.
 	Ask map[string][]core.AgentID
 }
 
-// DefaultHops is how many hops a chain of tasks may have.
+// DefaultHops is the default of Rules.Hops.
 const DefaultHops = 8
 
-// Chain is what stands above a task: how many tasks, and which agents work on
-// them (promise P10).
+// Chain is the number of tasks above a task, and the agents that work on them (promise
+// P10).
 type Chain struct {
 	Hops   int
 	Agents []core.AgentID
@@ -44,7 +43,7 @@ func Below(agent core.AgentID, above []Chain) Chain {
 	return c
 }
 
-// CheckChain returns a loop Fault when the chain has grown too long.
+// CheckChain returns a loop Fault if the chain is too long.
 func (r Rules) CheckChain(c Chain) error {
 	limit := r.Hops
 	if limit <= 0 {
@@ -56,7 +55,7 @@ func (r Rules) CheckChain(c Chain) error {
 	return nil
 }
 
-// CheckAgent returns a loop Fault when the agent is in the chain already.
+// CheckAgent returns a loop Fault if the agent is in the chain already.
 func (c Chain) CheckAgent(agent core.AgentID) error {
 	if slices.Contains(c.Agents, agent) {
 		return core.NewFault(core.CodeLoop, "agent %s stands in the chain above this task already: asking it again would be a loop", agent)
@@ -72,8 +71,8 @@ func (r Rules) AllowAgent(p core.Principal, agent core.AgentID) error {
 	return nil
 }
 
-// Allow implements [Authorizer]. Operators may give every command; others those that
-// operating does not belong to, on what is their own or nobody's.
+// Allow implements [Authorizer]. Operators may give every command; others may give those
+// that are not for operators, on objects of their own or without an owner.
 func (r Rules) Allow(p core.Principal, c core.Command, owner core.Principal) error {
 	if p.Operator {
 		return nil
@@ -87,7 +86,7 @@ func (r Rules) Allow(p core.Principal, c core.Command, owner core.Principal) err
 	return nil
 }
 
-// forOperators says why a command is refused that is for operators, and what to do.
+// forOperators returns the refusal of a command that is for operators.
 func forOperators(c core.Command) string {
 	switch c := c.(type) {
 	case *core.Open:

@@ -38,16 +38,16 @@ func (v Value) decode(into any, known bool) error {
 	return nil
 }
 
-// decoder sets Go values from a text that was checked.
+// decoder sets Go values from a checked text.
 type decoder struct {
 	*index
 	known bool // unknown keys are errors
-	// repeats are short strings of a list, which say the same again and again: the
-	// roles and agents of a conversation.
+	// repeats are short strings of a list, which often repeat: the roles and agents of a
+	// conversation.
 	repeats *[64]string
 }
 
-// said returns what the string at a node says.
+// said returns the unescaped string at a node.
 func (d decoder) said(at int) string {
 	const short = 32
 	n := &d.nodes[at]
@@ -144,7 +144,7 @@ func (d decoder) value(p *plan, at int, to reflect.Value) *Error {
 	return nil
 }
 
-// read returns the text of the value at a node to who reads it.
+// read returns the text of the value at a node, for another reader.
 func (d decoder) read(at int) []byte {
 	raw := d.raw(at)
 	visit(len(raw))
@@ -266,7 +266,7 @@ func (d decoder) any(at int) (any, *Error) {
 func (d decoder) whole(at int, to reflect.Value) *Error {
 	from, raw := int(d.nodes[at].from), d.read(at)
 	if d.nodes[at].marks&fraction != 0 {
-		const exact = 1 << 53 // beyond it a float holds no whole number exactly
+		const exact = 1 << 53 // beyond it a float is not exact
 		f, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil || f != math.Trunc(f) || math.Abs(f) > exact {
 			return &Error{Offset: from, Problem: fmt.Sprintf("want a whole number, got %s", cut(raw))}
@@ -290,7 +290,7 @@ func (d decoder) outOfRange(at int) *Error {
 	return &Error{Offset: int(d.nodes[at].from), Problem: fmt.Sprintf("number %s is out of range", cut(d.raw(at)))}
 }
 
-// leaf words the error of a value that a type's own method or encoding/json has read.
+// leaf returns the error of a value that a type's own method or encoding/json has read.
 func (d decoder) leaf(p *plan, at int, err error) *Error {
 	if err == nil {
 		return nil
@@ -320,7 +320,7 @@ func (d decoder) leaf(p *plan, at int, err error) *Error {
 	return &Error{Offset: from, Problem: string(bytes.TrimPrefix([]byte(err.Error()), []byte("json: ")))}
 }
 
-// rangeOf is the range of an integer type.
+// rangeOf returns the range of an integer type.
 func rangeOf(t reflect.Type) (low, high string) {
 	bits := t.Bits()
 	if reflect.Zero(t).CanUint() {

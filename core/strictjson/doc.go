@@ -1,13 +1,12 @@
-// Package strictjson reads JSON that comes from outside the program, once.
+// Package strictjson reads JSON from outside the program, in one pass.
 //
-// It is strict: keys count in their exact case, no key stands twice in an object or
-// holds a NUL, text is UTF-8, depth and size are bounded. An error names the place and
-// says what to change, in one line that a peer may be told.
+// It is strict: keys are case-sensitive and unique in an object, without NUL; text is
+// UTF-8; depth and size are bounded. An error names the position and says what to change,
+// in one line that may be sent to the peer.
 //
-// [Parse] reads a text from its first byte to its last and notes where each value
-// stands. Whoever then asks for a member, holds a message against a schema, or decodes
-// a part of it into a struct, looks up places: what is between is not read again, and
-// what is passed on as it came is not read at all.
+// [Parse] reads a text once and builds an index of its values. Getting a member, checking
+// a message against a schema and decoding a part into a struct use the index: the text in
+// between is not read again, and a value that is passed on unchanged is not read at all.
 //
 //	message, err := strictjson.Parse(frame, strictjson.Limits{Bytes: 1_000_000})
 //	if err != nil {
@@ -17,10 +16,10 @@
 //	var task Task
 //	err = message.Get("payload").Decode(&task) // timeout: want a whole number, got a string
 //
-// [Decode] is both in one for a text of which nothing else is wanted, [DecodeKnown]
-// refuses unknown keys too, and [Check] only says whether a text is strict JSON.
+// [Decode] does both for a text that is decoded as a whole, [DecodeKnown] also refuses
+// unknown keys, and [Check] only checks that a text is strict JSON.
 //
-// A value costs 24 bytes of memory beside its text for as long as the Value is held,
-// which is up to twelve times the text where it is an array of digits: who holds one
-// for long decodes it or takes its [Value.Raw].
+// The index takes 24 bytes for each value as long as a Value is held, up to twelve times
+// the text for an array of digits. To hold a value for long, decode it or take its
+// [Value.Raw].
 package strictjson

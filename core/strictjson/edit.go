@@ -11,9 +11,9 @@ type Field struct {
 	Value json.RawMessage
 }
 
-// Set returns the text of an object with the values of the fields in place of what it
-// had under their keys, or behind everything else. All other bytes stay as they are, as
-// do those of a value that is no object.
+// Set returns the text of an object in which the fields replace the members with their
+// keys, or follow the other members. All other bytes stay unchanged, and so does a value
+// that is not an object.
 func (v Value) Set(fields ...Field) []byte {
 	text := v.Raw()
 	if v.Kind() != Object {
@@ -49,7 +49,7 @@ func (v Value) Set(fields ...Field) []byte {
 }
 
 // Without returns the text of an object without the members of the keys, and how many
-// members are left. All other bytes stay as they are.
+// members are left. All other bytes stay unchanged.
 func (v Value) Without(keys ...string) (text []byte, left int) {
 	text = v.Raw()
 	if v.Kind() != Object {

@@ -6,20 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// Error says what is wrong with a JSON text, where, and what to change. Its
-// message is one line that may be told to the peer: of the peer's text it
-// repeats keys and short values only, cut and quoted.
+// Error says what is wrong with a JSON text, where, and what to change. Its message is one
+// line that may be sent to the peer: it repeats only keys and short values of the text,
+// truncated and quoted.
 type Error struct {
 	// Offset is the byte at which the problem shows, from 0.
 	Offset int
-	// Path leads to the value concerned, as in payload.items[3].id; for a problem
-	// with a key it leads to the object that holds the key. It is empty for the
-	// whole text, and cut on the left when it is very long.
+	// Path is the path of the value, as in payload.items[3].id, or for a problem with a
+	// key that of its object. It is empty for the whole text; a very long one is truncated
+	// on the left.
 	Path string
 	// Problem is what is wrong.
 	Problem string
-	// Advice is what to change, when the form is wrong and Problem does not
-	// say it already.
+	// Advice is what to change, if the syntax is wrong and Problem does not say it.
 	Advice string
 }
 
@@ -48,7 +47,7 @@ func (e *Error) Error() string {
 }
 
 const (
-	pathBytes  = 240 // a path is cut beyond this
+	pathBytes  = 240 // a longer path is truncated
 	quoteBytes = 48  // as are keys and values within a message
 )
 
@@ -79,7 +78,7 @@ func (e *Error) under(step string) *Error {
 	return e
 }
 
-// plainKey tells whether key can stand in a path without quotes.
+// plainKey reports whether a path can have key without quotes.
 func plainKey(key []byte) bool {
 	if len(key) == 0 || len(key) > quoteBytes {
 		return false
@@ -94,12 +93,12 @@ func plainKey(key []byte) bool {
 	return true
 }
 
-// quote quotes a key for a message, cutting a long one.
+// quote quotes a key for a message, and truncates a long one.
 func quote(key []byte) string {
 	return strconv.Quote(string(cut(key)))
 }
 
-// cut shortens text to what a message may repeat, between characters.
+// cut truncates a text for a message, between characters.
 func cut(text []byte) []byte {
 	if len(text) <= quoteBytes {
 		return text

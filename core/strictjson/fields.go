@@ -10,12 +10,12 @@ import (
 type field struct {
 	plan   *plan
 	typ    reflect.Type
-	index  []int // where it stands, by way of the structs that it is embedded in
+	index  []int // its index, after those of the structs that it is embedded in
 	tagged bool
 	quoted bool // the tag has the option "string": the value is written within a string
 }
 
-// in returns the field of a struct, making the structs on the way to it.
+// in returns the field of a struct, and allocates the embedded structs above it.
 func (f *field) in(of reflect.Value) reflect.Value {
 	for i, n := range f.index {
 		if i > 0 && of.Kind() == reflect.Pointer {
@@ -29,8 +29,8 @@ func (f *field) in(of reflect.Value) reflect.Value {
 	return of
 }
 
-// fields fills the plan of a struct, by the rules of encoding/json: the least
-// nested field has a name, at the same depth the tagged one, and otherwise none.
+// fields fills the plan of a struct by the rules of encoding/json: a name belongs to the
+// least nested field, at the same depth to the tagged one, else to none.
 func (m planner) fields(p *plan, t reflect.Type) {
 	p.fields = map[string]*field{}
 	type embedded struct {
@@ -77,8 +77,8 @@ func (m planner) fields(p *plan, t reflect.Type) {
 	}
 }
 
-// tagged returns the JSON name of a field, or the struct whose fields it
-// promotes, or neither if JSON does not see it.
+// tagged returns the JSON name of a field, or the struct whose fields it promotes, or
+// neither if the field is not decoded.
 func tagged(f reflect.StructField) (name string, inner reflect.Type, as *field) {
 	under := f.Type
 	if under.Kind() == reflect.Pointer && under.Name() == "" {
@@ -100,7 +100,7 @@ func tagged(f reflect.StructField) (name string, inner reflect.Type, as *field) 
 	return f.Name, nil, as
 }
 
-// dominant picks the one field of several at the same depth that has the name, or nil.
+// dominant returns the field that gets the name of several at the same depth, or nil.
 func dominant(fields []*field) *field {
 	if len(fields) == 1 {
 		return fields[0]

@@ -2,8 +2,8 @@ package strictjson
 
 import "bytes"
 
-// keySet are the keys of one object so far. A few are searched one by one in the
-// index; beyond that a map is cheaper, and a hostile object harmless.
+// keySet is the keys of one object so far. A few are compared one by one in the index; for
+// more a map is cheaper, and a hostile object does no harm.
 type keySet struct {
 	first int // the node of the first member
 	n     int
@@ -12,7 +12,7 @@ type keySet struct {
 
 const fewKeys = 16
 
-// add notes a key and returns false if it was there already.
+// add adds a key and returns false if it was there already.
 func (k *keySet) add(x *index, key []byte) bool {
 	if k.many == nil {
 		if k.n == fewKeys {

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// plan says what a Go type takes from JSON.
+// plan describes how a Go type is decoded.
 type plan struct {
 	form form
-	// fields are a struct's, by their exact JSON name; names has the names in the
-	// order of the struct.
+	// fields are the fields of a struct by exact JSON name; names has the names in order.
 	fields map[string]*field
 	names  []string
-	// elem is what a list or map holds.
+	// elem is the plan of the elements of a list or map.
 	elem *plan
-	// holdsValues says that a Value may stand within.
+	// holdsValues says that the type may contain a Value.
 	holdsValues bool
 }
 
@@ -25,7 +24,7 @@ type plan struct {
 type form uint8
 
 const (
-	rawForm    form = iota // JSON as it is: json.RawMessage
+	rawForm    form = iota // unchanged JSON: json.RawMessage
 	valueForm              // Value
 	anyForm                // an empty interface
 	ownForm                // the type has an UnmarshalJSON
@@ -43,8 +42,8 @@ const (
 	elseForm               // anything else is left to encoding/json
 )
 
-// formWords describe one value of a form and several, and name the kind that it takes;
-// those without one take all.
+// formWords describe one value of a form and several, and name the kind that it accepts;
+// those without one accept all.
 var formWords = [...]struct {
 	one, many string
 	takes     Kind
@@ -67,13 +66,13 @@ var formWords = [...]struct {
 	elseForm:   {"a value of another kind", "", 0},
 }
 
-// takes tells whether a value of this kind can be decoded by the plan.
+// takes reports whether a value of this kind can be decoded by the plan.
 func (p *plan) takes(k Kind) bool {
 	takes := formWords[p.form].takes
 	return takes == 0 || k == takes || k == Null
 }
 
-// want describes what the plan takes.
+// want describes what the plan accepts.
 func (p *plan) want() string {
 	if p.form == listForm && formWords[p.elem.form].many != "" {
 		return "an array of " + formWords[p.elem.form].many
@@ -99,8 +98,8 @@ func planOf(t reflect.Type) *plan {
 	return p.(*plan)
 }
 
-// planner makes the plans of one type and of all it holds; it remembers
-// those under way, since types may contain themselves.
+// planner makes the plans of a type and of its parts. It has the unfinished plans, since
+// types may contain themselves.
 type planner map[reflect.Type]*plan
 
 func (m planner) plan(t reflect.Type) *plan {
@@ -108,7 +107,7 @@ func (m planner) plan(t reflect.Type) *plan {
 		return p
 	}
 	if t.Kind() == reflect.Pointer {
-		m[t] = &plan{} // of a type that is nothing but pointers to itself
+		m[t] = &plan{} // the type is only pointers to itself
 		m[t] = m.plan(t.Elem())
 		return m[t]
 	}

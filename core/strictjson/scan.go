@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// index says where each value of a text stands, in the order of the text.
+// index has the position of each value of a text, in order.
 type index struct {
 	text  []byte
 	nodes []node
@@ -15,16 +15,16 @@ type index struct {
 // nodeBytes is the size of a node.
 const nodeBytes = 24
 
-// node is the place of one value.
+// node is the position of one value.
 type node struct {
 	from, to       uint32 // its text
-	keyFrom, keyTo uint32 // of its key, what stands between the quotes
-	next           uint32 // the node behind the value and all that is in it
+	keyFrom, keyTo uint32 // its key, without the quotes
+	next           uint32 // the first node after the value and its parts
 	kind           Kind
 	marks          mark
 }
 
-// mark is what a reader of a value's text has to know of it beforehand.
+// mark is what decoding a value needs to know beforehand.
 type mark uint8
 
 const (
@@ -33,11 +33,11 @@ const (
 	fraction                    // the number has a fraction or an exponent
 )
 
-// scanner reads one JSON text once, from left to right. It holds every rule of
-// [Check] and writes the index.
+// scanner reads a JSON text once, from left to right. It checks every rule of [Check] and
+// writes the index.
 //
-// Errors gather their path on the way out of the recursion, so that a text
-// without fault pays nothing for it.
+// Errors collect their path while the recursion returns, so that a correct text costs
+// nothing for it.
 type scanner struct {
 	*index
 	pos      int
@@ -164,7 +164,7 @@ func (s *scanner) array() *Error {
 	}
 }
 
-// enter steps over the opening bracket, one level down.
+// enter skips the opening bracket, one level down.
 func (s *scanner) enter() *Error {
 	if s.depth++; s.depth > s.maxDepth {
 		return &Error{Offset: s.pos, Problem: fmt.Sprintf("nested more than %d deep", s.maxDepth), Advice: "send a flatter value"}
@@ -218,7 +218,7 @@ func (s *scanner) readKey() (key []byte, has bool, err *Error) {
 	return key, true, nil
 }
 
-// wrong says why there is no JSON at pos.
+// wrong returns why there is no JSON at pos.
 func (s *scanner) wrong(problem, advice string) *Error {
 	return &Error{Offset: s.pos, Problem: "not JSON: " + problem, Advice: advice}
 }
@@ -237,7 +237,7 @@ func (s *scanner) unexpected() string {
 	return fmt.Sprintf("unexpected %q", r)
 }
 
-// noValue explains the commonest reasons for which no value begins at pos.
+// noValue explains the most common reasons why no value begins at pos.
 func (s *scanner) noValue() *Error {
 	advice := "send a string, number, object, array, true, false or null there"
 	switch s.text[s.pos] {

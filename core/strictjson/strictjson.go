@@ -9,19 +9,18 @@ import (
 
 // Limits bounds one JSON text from outside.
 type Limits struct {
-	// Bytes is the longest text in bytes; zero or less means 16 MiB.
+	// Bytes is the maximum size of the text; zero or less means 16 MiB.
 	Bytes int
-	// Depth is how deep arrays and objects may be nested in one another, a
-	// single array or object being 1; zero or less means 64, and no setting
-	// allows more than 10,000.
+	// Depth is the maximum nesting of arrays and objects, 1 for a single one; zero or less
+	// means 64. It is never more than 10,000.
 	Depth int
 }
 
 const (
 	defaultBytes = 16 << 20
 	defaultDepth = 64
-	maxBytes     = 1 << 30 // an index counts bytes in 32 bits
-	maxDepth     = 10_000  // where encoding/json itself stops
+	maxBytes     = 1 << 30 // the index has offsets of 32 bits
+	maxDepth     = 10_000  // as in encoding/json
 )
 
 func (l Limits) filled() Limits {
@@ -34,20 +33,20 @@ func (l Limits) filled() Limits {
 	return Limits{Bytes: min(l.Bytes, maxBytes), Depth: min(l.Depth, maxDepth)}
 }
 
-// Check reports whether data is exactly one well-formed JSON value (RFC 8259) in valid
-// UTF-8, within limits, in which no object has two keys that are equal once unescaped
-// and no key contains a NUL. It keeps nothing of data. The error is always an [*Error].
+// Check returns an [*Error] unless data is exactly one well-formed JSON value (RFC 8259) in
+// valid UTF-8, within limits, in which no object has two keys that are equal once unescaped
+// and no key contains a NUL. It keeps no reference to data.
 //
-// A \u escape that is half of a surrogate pair passes, as it does in every
-// common reader; Go makes U+FFFD of it.
+// A \u escape that is half of a surrogate pair is accepted, as by every common reader; Go
+// replaces it by U+FFFD.
 func Check(data []byte, limits Limits) error {
 	x, err := read(data, limits)
 	x.free()
 	return orNil(err)
 }
 
-// Parse checks data as [Check] does and returns the value that it is, for reading
-// its inside. The Value shares the memory of data, which must not change.
+// Parse checks data as [Check] does and returns its value. The Value shares the memory of
+// data, which must not change.
 func Parse(data []byte, limits Limits) (Value, error) {
 	x, err := read(data, limits)
 	defer x.free()
@@ -57,9 +56,8 @@ func Parse(data []byte, limits Limits) (Value, error) {
 	return Value{&index{data, slices.Clone(x.nodes)}, 0}, nil
 }
 
-// ParseValid returns the value of a text that the program itself holds, for changing it or
-// looking into it again. What encoding/json takes for valid will do, duplicate keys and
-// all; of any other text there is no value.
+// ParseValid returns the value of a text of the program itself. It accepts what is valid to
+// encoding/json, such as duplicate keys; for any other text it returns no value.
 func ParseValid(data []byte) Value {
 	x, _ := spare.Get().(*index)
 	defer x.free()
@@ -72,13 +70,11 @@ func ParseValid(data []byte) Value {
 	return Value{&index{data, slices.Clone(x.nodes)}, 0}
 }
 
-// Decode checks data as [Check] does, whose error comes before any other, and decodes
-// it into v as [Value.Decode] does.
+// Decode checks data as [Check] does, and then decodes it into v as [Value.Decode] does.
 func Decode(data []byte, limits Limits, v any) error { return decode(data, limits, v, false) }
 
-// DecodeKnown does what [Decode] does and refuses unknown keys too, naming the nearest
-// known one. It is for texts that people write: requests to the hub's own interface,
-// and configuration.
+// DecodeKnown is [Decode], and refuses unknown keys with the nearest known one. It is for
+// texts that people write: configuration, and requests to the hub's own interface.
 func DecodeKnown(data []byte, limits Limits, v any) error { return decode(data, limits, v, true) }
 
 func decode(data []byte, limits Limits, v any, known bool) error {
@@ -86,7 +82,7 @@ func decode(data []byte, limits Limits, v any, known bool) error {
 	if into.Kind() != reflect.Pointer || into.IsNil() {
 		return &json.InvalidUnmarshalError{Type: reflect.TypeOf(v)}
 	}
-	if planOf(into.Type().Elem()).holdsValues { // which live longer than this call
+	if planOf(into.Type().Elem()).holdsValues { // these keep the index
 		parsed, err := Parse(data, limits)
 		if err != nil {
 			return err
@@ -101,16 +97,16 @@ func decode(data []byte, limits Limits, v any, known bool) error {
 	return Value{x, 0}.decode(v, known)
 }
 
-// spare holds indexes that nobody uses.
+// spare has unused indexes.
 var spare = sync.Pool{New: func() any { return &index{nodes: make([]node, 0, someNodes)} }}
 
-// someNodes is how many nodes most texts fit into.
+// someNodes is enough nodes for most texts.
 const someNodes = 64
 
-// mostSpare is how many nodes an index may have that is kept for the next text.
+// mostSpare is the largest capacity of an index that is kept for the next text.
 const mostSpare = 1 << 14
 
-// read checks a text and returns its index, which is good until it is freed.
+// read checks a text and returns its index, which is valid until it is freed.
 func read(data []byte, limits Limits) (*index, *Error) {
 	x, _ := spare.Get().(*index)
 	x.text, x.nodes = data, x.nodes[:0]
@@ -120,7 +116,7 @@ func read(data []byte, limits Limits) (*index, *Error) {
 	return x, err
 }
 
-// free gives an index back that nothing refers to any more.
+// free returns an unused index to the pool.
 func (x *index) free() {
 	if x.text = nil; cap(x.nodes) <= mostSpare {
 		spare.Put(x)

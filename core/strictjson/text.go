@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is the kind of a value, which its first byte tells. The zero Kind is that of
-// no value.
+// Kind is the kind of a value. The zero Kind means that there is no value.
 type Kind uint8
 
 // The kinds of a value.
@@ -24,7 +23,7 @@ const (
 	Object
 )
 
-// String names the kind as an error does.
+// String returns the name of the kind in errors.
 func (k Kind) String() string {
 	return [...]string{"no value", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
@@ -35,7 +34,7 @@ var kinds = [256]Kind{
 	'5': Number, '6': Number, '7': Number, '8': Number, '9': Number,
 }
 
-// space steps over white space.
+// space skips white space.
 func (s *scanner) space() {
 	for s.pos < len(s.text) {
 		switch s.text[s.pos] {
@@ -62,7 +61,7 @@ func (s *scanner) literal(word string) *Error {
 	return nil
 }
 
-// number reads a number; whole tells that it has neither fraction nor exponent.
+// number reads a number; whole reports that it has neither fraction nor exponent.
 func (s *scanner) number() (whole bool, err *Error) {
 	if s.text[s.pos] == '-' {
 		s.pos++
@@ -112,8 +111,8 @@ func (s *scanner) noDigit() *Error {
 	return s.wrong(s.unexpected()+" in a number", "put a digit there")
 }
 
-// readString reads a string and returns what stands between its quotes, as it
-// stands, and whether there are escapes in it.
+// readString reads a string and returns the text between its quotes, and whether that has
+// escapes.
 func (s *scanner) readString() (raw []byte, escaped bool, err *Error) {
 	start := s.pos + 1
 	ascii := true
@@ -181,10 +180,9 @@ func (s *scanner) escape(i int) (int, *Error) {
 	return 0, s.wrong("unknown escape in a string", `use \" \\ \/ \b \f \n \r \t or \u and four digits`)
 }
 
-// plainText returns the first place from i on at which a string ends,
-// has an escape or holds a control character, or the end of data; and whether
-// all before it is ASCII. It looks at eight bytes at a time, because long
-// answers travel as one string.
+// plainText returns the first offset from i on at which a string ends, has an escape or has
+// a control character, or the end of data, and whether everything before it is ASCII. It
+// compares eight bytes at a time, because long answers are one string.
 func plainText(data []byte, i int) (end int, ascii bool) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	var seen uint64
@@ -210,8 +208,8 @@ func plainText(data []byte, i int) (end int, ascii bool) {
 	return i, seen&highs == 0
 }
 
-// unescape appends what a checked string says whose text between the quotes is raw.
-// Half of a surrogate pair becomes U+FFFD.
+// unescape appends the value of a checked string, given the text between its quotes. Half of
+// a surrogate pair becomes U+FFFD.
 func unescape(to, raw []byte) []byte {
 	for len(raw) > 0 {
 		n := bytes.IndexByte(raw, '\\')
@@ -241,10 +239,10 @@ func unescape(to, raw []byte) []byte {
 	return to
 }
 
-// escapes are the characters that an escape of one letter stands for.
+// escapes are the characters of escapes with one letter.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// hexadecimal reads the four digits that text begins with.
+// hexadecimal reads the first four digits of text.
 func hexadecimal(text []byte) (r rune) {
 	for _, c := range text[:4] {
 		if c > '9' {

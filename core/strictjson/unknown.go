@@ -7,8 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
-// unknownKey words what is wrong with a key that is none of names, or
-// returns "" when nothing is.
+// unknownKey returns the problem with a key that is not one of names; "" if there is none.
 func unknownKey(key []byte, names []string, strict bool) string {
 	text := string(key)
 	for _, name := range names {

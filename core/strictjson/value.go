@@ -6,11 +6,10 @@ import (
 	"iter"
 )
 
-// Value is a value within a text that [Parse] has checked. To look into it costs
-// what is looked at and not the bytes between: no byte is checked or searched again.
-// The zero Value is no value, as of a member that is not there. As a field of a
-// struct it takes what stands there as it is. A Value may be used from any number of
-// goroutines.
+// Value is a value within a text that [Parse] has checked. Reading a part of it does not
+// read the bytes before that part again. The zero Value is no value, such as that of a
+// missing member. As a field of a struct it gets its value unchanged. A Value is safe for
+// concurrent use.
 type Value struct {
 	in *index
 	at int // its node
@@ -21,7 +20,7 @@ func (v Value) node() *node { return &v.in.nodes[v.at] }
 // Exists reports whether there is a value.
 func (v Value) Exists() bool { return v.in != nil }
 
-// Absent reports whether there is no value, or null, which stands for none.
+// Absent reports whether there is no value, or null.
 func (v Value) Absent() bool { return v.Kind() <= Null }
 
 // Kind returns the kind of the value, zero for no value.
@@ -32,8 +31,7 @@ func (v Value) Kind() Kind {
 	return v.node().kind
 }
 
-// Raw returns the value as it stands in the text, whose memory it shares; nil for no
-// value.
+// Raw returns the text of the value, whose memory it shares; nil for no value.
 func (v Value) Raw() json.RawMessage {
 	if v.in == nil {
 		return nil
@@ -42,11 +40,11 @@ func (v Value) Raw() json.RawMessage {
 	return v.in.text[n.from:n.to:n.to]
 }
 
-// Offset returns the byte of the text at which the value begins.
+// Offset returns the offset of the value in the text.
 func (v Value) Offset() int { return int(v.node().from) }
 
-// Memory returns how many bytes are held for as long as the value is: the text that it
-// stands in, and what tells where the values of that are.
+// Memory returns how many bytes are held as long as the value is: the whole text and its
+// index.
 func (v Value) Memory() int {
 	if v.in == nil {
 		return 0
@@ -54,8 +52,8 @@ func (v Value) Memory() int {
 	return len(v.in.text) + len(v.in.nodes)*nodeBytes
 }
 
-// Of returns the value of a text: v where raw is its text, in the same memory, else what
-// [ParseValid] makes of raw. It is for who holds both and may have changed the text.
+// Of returns v if raw is its text, in the same memory, else [ParseValid] of raw. It is for
+// callers that have both and may have changed the text.
 func (v Value) Of(raw []byte) Value {
 	if own := v.Raw(); len(own) == len(raw) && (len(own) == 0 || &own[0] == &raw[0]) {
 		return v
@@ -63,10 +61,10 @@ func (v Value) Of(raw []byte) Value {
 	return ParseValid(raw)
 }
 
-// Clone returns the value as it stands in the text, in memory of its own.
+// Clone returns a copy of the text of the value.
 func (v Value) Clone() json.RawMessage { return bytes.Clone(v.Raw()) }
 
-// Text returns what a string says, and whether the value is a string.
+// Text returns the value of a string, and whether the value is a string.
 func (v Value) Text() (string, bool) {
 	if v.Kind() != String {
 		return "", false
@@ -80,8 +78,8 @@ func (v Value) Escaped() bool { return v.Kind() == String && v.node().marks&esca
 // WrittenWhole reports whether the value is a number without a fraction and exponent.
 func (v Value) WrittenWhole() bool { return v.Kind() == Number && v.node().marks&fraction == 0 }
 
-// Members yields the members of an object in their order, the keys unescaped. A key
-// may share the memory of the text. Of any other value there are none.
+// Members yields the members of an object in order, with unescaped keys, which may share the
+// memory of the text. Any other value has none.
 func (v Value) Members() iter.Seq2[[]byte, Value] {
 	return func(yield func([]byte, Value) bool) {
 		if v.Kind() != Object {
@@ -95,7 +93,7 @@ func (v Value) Members() iter.Seq2[[]byte, Value] {
 	}
 }
 
-// Items yields the items of an array. Of any other value there are none.
+// Items yields the items of an array. Any other value has none.
 func (v Value) Items() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		if v.Kind() != Array {
@@ -117,7 +115,7 @@ func (v Value) Len() int {
 	return v.in.count(v.at)
 }
 
-// Get returns the value that the keys lead to, from object to object, or no value.
+// Get returns the value at a path of keys, or no value.
 func (v Value) Get(keys ...string) Value {
 	for _, key := range keys {
 		within := v
@@ -132,26 +130,25 @@ func (v Value) Get(keys ...string) Value {
 	return v
 }
 
-// Decode decodes the value into the value that into, a pointer, leads to, by the rules of
+// Decode decodes the value into the variable that into points to, by the rules of
 // encoding/json with these exceptions:
 //
-//   - a key counts only in its exact case: one that differs from the JSON name
-//     of a field in case alone is an error that says how to spell it, since two
-//     readers could take it for different things; other unknown keys are ignored;
-//   - a value of the wrong type is an error that names the path and what is
-//     wanted there; null is taken everywhere and leaves the zero value;
+//   - keys are case-sensitive: one that differs from the JSON name of a field only in case
+//     is an error with the right spelling, since two readers could understand it
+//     differently; other unknown keys are ignored;
+//   - a value of the wrong type is an error that names its path and the wanted type; null
+//     is accepted everywhere and leaves the zero value;
 //   - a whole number may be written with a fraction of zeros or an exponent, as in
 //     5.0 and 1e3, up to 2^53: to most languages it is the same number;
-//   - a []byte is base64 text only.
+//   - a []byte is only base64 text.
 //
-// Types with an UnmarshalJSON of their own, and json.RawMessage, are not looked into.
-// Errors are [*Error], except for an into that is no pointer, which is encoding/json's
-// own; into is then as it was. Nothing that is decoded shares the memory of the text but
-// a [Value]. No value decodes as null.
+// Types with an UnmarshalJSON of their own decide themselves, and json.RawMessage gets its
+// text unchanged. Errors are [*Error], except for an into that is not a pointer; into is
+// then unchanged. Of what is decoded, only a [Value] shares the memory of the text. No value
+// decodes as null.
 func (v Value) Decode(into any) error { return v.decode(into, false) }
 
-// DecodeKnown does what [Value.Decode] does and refuses unknown keys too, naming the
-// nearest known one.
+// DecodeKnown is [Value.Decode], and refuses unknown keys with the nearest known one.
 func (v Value) DecodeKnown(into any) error { return v.decode(into, true) }
 
 // raw returns the text of the value at a node.
@@ -169,7 +166,7 @@ func (x *index) count(at int) (count int) {
 	return count
 }
 
-// string returns what the string at a node says.
+// string returns the unescaped string at a node.
 func (x *index) string(at int) string {
 	n := &x.nodes[at]
 	raw := x.text[n.from+1 : n.to-1]

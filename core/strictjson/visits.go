@@ -2,13 +2,13 @@ package strictjson
 
 import "sync/atomic"
 
-// visits counts bytes while somebody wants to know.
+// visits counts bytes during a call of Visits.
 var visits atomic.Pointer[atomic.Int64]
 
-// Visits returns how many bytes of JSON were looked at while f ran, those that were
-// looked at twice counted twice: for tests, which hold by it how often a frame is
-// read. To check a text counts all of it, to decode a value what it says. Bytes that are
-// only copied do not count, nor do keys that are compared to find a member.
+// Visits returns how many bytes of JSON were read while f ran; a byte that was read twice
+// counts twice. Tests of codecs use it to bound how often a frame is read. Checking counts
+// the whole text, decoding the text of the value. Copying bytes does not count, nor does
+// comparing keys to find a member.
 func Visits(f func()) int64 {
 	var n atomic.Int64
 	visits.Store(&n)

@@ -1,5 +1,5 @@
-// Package suggest finds the known name that somebody meant who wrote one that is
-// not known, for error messages.
+// Package suggest finds the known name that is closest to an unknown one, for error
+// messages.
 //
 //	if near := suggest.Nearest("cnotent", []string{"content", "context"}); near != "" {
 //		return fmt.Errorf("unknown key %q: did you mean %q?", "cnotent", near)

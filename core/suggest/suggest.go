@@ -5,15 +5,13 @@ import "strings"
 // compared is how many bytes of a name count.
 const compared = 64
 
-// separators differ between styles of names: max_tokens, max-tokens and maxTokens are
-// alike.
+// separators are ignored, so that max_tokens, max-tokens and maxTokens are equal.
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")
 
-// Nearest returns the name that a typing error could have turned into text, or "" if
-// there is none: about one letter in three may be wrong. Case and separators do not
-// count. A dotted name is also found by its last part: hops finds limits.hops. Of
-// equally near names the first is returned, and one that is near as a whole before one
-// that is near by its last part.
+// Nearest returns the name of which text may be a misspelling, or "" if there is none: about
+// one letter in three may be wrong. Case and separators do not count. A dotted name is also
+// found by its last part: hops finds limits.hops. Of equally near names the first is
+// returned; a match of the whole name comes before one of its last part.
 func Nearest(text string, names []string) string {
 	if len(text) > compared {
 		return ""
@@ -25,8 +23,8 @@ func Nearest(text string, names []string) string {
 	return nearest
 }
 
-// closest returns the name whose form is at the least distance from text, and that
-// distance; "" and compared when all are too far away.
+// closest returns the name whose form has the least distance from text, and that distance;
+// "" and compared if all are too far away.
 func closest(text string, names []string, form func(string) string) (nearest string, least int) {
 	limit := max(1, len(text)/3)
 	least = compared
@@ -42,9 +40,8 @@ func letters(name string) string { return strings.ToLower(separators.Replace(nam
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// Distance returns how many insertions, deletions, replacements and swaps of neighbours
-// turn a into b, byte by byte, where no byte takes part in two of them. Of longer names
-// the first 64 bytes are compared.
+// Distance returns the number of insertions, deletions, replacements and swaps of neighbours
+// that turn a into b, where no byte is part of two of them. It compares the first 64 bytes.
 func Distance(a, b string) int {
 	a, b = a[:min(len(a), compared)], b[:min(len(b), compared)]
 	var rows [3][compared + 1]int

@@ -1,4 +1,4 @@
-// Package timer calls functions after a time, so that a wait group waits for the calls.
+// Package timer calls functions after a time, and lets a wait group wait for the calls.
 //
 //	var running sync.WaitGroup
 //	late := timer.After(&running, time.Minute, giveUp)

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Timer calls its function on a goroutine of its own, once each time that it is set. Its
-// wait group counts it from the time that it is set until the call has ended or will not
-// come. Set and Stop of one Timer are not to be called at the same time; the function may
-// call both.
+// Timer calls its function on a goroutine of its own, once for each Set. Its wait group
+// counts it from Set until the call has ended, or was stopped. Set and Stop of a Timer must
+// not be called at the same time; the function may call both.
 type Timer struct {
 	running *sync.WaitGroup
 	ring    func()
@@ -25,8 +24,8 @@ func After(running *sync.WaitGroup, d time.Duration, ring func()) *Timer {
 	return t
 }
 
-// Set has the function called after a time, instead of at the time for which it was set
-// before, if that has not come.
+// Set calls the function after a time. It replaces a time that was set before and has not
+// come.
 func (t *Timer) Set(d time.Duration) {
 	t.running.Add(1)
 	if t.timer == nil {
@@ -35,12 +34,12 @@ func (t *Timer) Set(d time.Duration) {
 			t.ring()
 		})
 	} else if t.timer.Reset(d) {
-		t.running.Done() // of the call that does not come
+		t.running.Done() // for the call that was replaced
 	}
 }
 
-// Stop keeps the function from being called, and reports whether it was set to be. It does
-// not wait for a call that has begun. A nil Timer is not set.
+// Stop prevents the call of the function, and reports whether one was due. It does not wait
+// for a call that has begun. A nil Timer is not set.
 func (t *Timer) Stop() bool {
 	if t == nil || t.timer == nil || !t.timer.Stop() {
 		return false
