@@ -59,17 +59,17 @@ func archived(t *testing.T) archive {
 			together = append(together, recorded(core.TaskID(core.NewID()), answered(i*3+n)...)...)
 		}
 		apart, running := core.TaskID(core.NewID()), core.TaskID(core.NewID())
-		story := answered(i)
+		events := answered(i)
 		if i == 16 {
-			story[3].Body = core.File{Name: "large", Data: bytes.Repeat([]byte("0123456789abcdef"), 500)}
+			events[3].Body = core.File{Name: "large", Data: bytes.Repeat([]byte("0123456789abcdef"), 500)}
 		}
-		write(recorded(apart, story[:3]...)...)
+		write(recorded(apart, events[:3]...)...)
 		if i%10 == 0 {
 			a.running[running] = true
 			write(recorded(running, answered(i)[:2]...)...)
 		}
 		write(together...)
-		write(recorded(apart, story[3:]...)...)
+		write(recorded(apart, events[3:]...)...)
 		if err := j.Usage().Append(t.Context(), usage.Record{Task: apart, Seq: 5, At: time.Now(), Agent: "a", Requester: "r"}); err != nil {
 			t.Fatal(err)
 		}

@@ -118,11 +118,11 @@ func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole, cut := core.TaskID(core.NewID()), core.TaskID(core.NewID())
-	story := life("thread", 3)
+	all := life("thread", 3)
 	for _, w := range []struct {
 		task   core.TaskID
 		events []core.Event
-	}{{whole, story[:2]}, {cut, story[:1]}, {whole, story[1:]}, {cut, story[1:3]}} {
+	}{{whole, all[:2]}, {cut, all[:1]}, {whole, all[1:]}, {cut, all[1:3]}} {
 		var lines [][]byte
 		for _, e := range w.events {
 			line, err := e.AppendJSON(nil)
@@ -140,14 +140,14 @@ func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 	}
 
 	j = opened(t, nats.Options{Dir: dir})
-	if d := cmp.Diff([]journal.Head{{Task: whole, Thread: "thread", End: core.KindDone, At: story[0].At}, {Task: cut, Thread: "thread", Last: story[2]}}, listed(t, j)); d != "" {
+	if d := cmp.Diff([]journal.Head{{Task: whole, Thread: "thread", End: core.KindDone, At: all[0].At}, {Task: cut, Thread: "thread", Last: all[2]}}, listed(t, j)); d != "" {
 		t.Errorf("the heads (-want +got):\n%s", d)
 	}
-	end := core.Event{Seq: 4, Epoch: 2, At: story[0].At, Body: core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")}}
+	end := core.Event{Seq: 4, Epoch: 2, At: all[0].At, Body: core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")}}
 	if err := j.Append(t.Context(), recorded(cut, end)...); err != nil {
 		t.Fatal(err)
 	}
-	for task, want := range map[core.TaskID][]core.Event{whole: story, cut: append(life("thread", 3)[:3], end)} {
+	for task, want := range map[core.TaskID][]core.Event{whole: all, cut: append(life("thread", 3)[:3], end)} {
 		for after := range uint64(4) {
 			got, err := j.Read(t.Context(), task, after, 0)
 			if d := cmp.Diff(want[after:], got, cmp.AllowUnexported(core.Address{}, core.Fault{})); err != nil || d != "" {

@@ -12,23 +12,23 @@ import (
 	"unsafe"
 )
 
-// Disk is a small disk that a test may fill: a file system in memory that nobody else
-// sees. Where none can be mounted, as in most containers, a full disk is one on which
-// no file of this process and its children may grow.
+// Disk is a small disk that a test may fill: a private file system in memory. If none can be
+// mounted, as in most containers, filling the disk keeps files of this process and its
+// children from growing.
 type Disk struct {
 	// Dir is an empty directory on the disk.
 	Dir     string
 	mounted bool
 }
 
-// diskSize is how much a Disk holds.
+// diskSize is the size of a Disk.
 const diskSize = 16 << 20
 
-// onDisk is set in the process in which a test has its disk, to the test's name.
+// onDisk is set to the name of the test in the process in which the test has its disk.
 const onDisk = "CORETEST_ON_DISK"
 
-// OnDisk runs a test that needs a Disk, in a process of its own: nothing else has to
-// see what is mounted, or run into the limit. t must not be that of a subtest.
+// OnDisk runs a test that needs a Disk in a process of its own, so that mounts and limits
+// affect nothing else. t must not be that of a subtest.
 func OnDisk(t *testing.T, test func(*testing.T, *Disk)) {
 	t.Helper()
 	if os.Getenv(onDisk) != t.Name() {
@@ -47,8 +47,8 @@ func OnDisk(t *testing.T, test func(*testing.T, *Disk)) {
 	test(t, d)
 }
 
-// inOwnProcess runs the test again in a process of its own, with mounts of its own if
-// that may be.
+// inOwnProcess runs the test again in a process of its own, with mounts of its own if that is
+// allowed.
 func inOwnProcess(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()

@@ -1,6 +1,8 @@
-// Package coretest is the stage on which the rest of the program is tested.
+// Package coretest has what the tests of the program share.
 //
-// [Pipe] is a connection in memory and [Break] adds faults to any connection:
-// delay, a cut, a duplicate, a stall. Both work under testing/synctest, where
-// time is free. [Disk] is a small disk that a test may fill.
+// [NewHub] is a hub whose promises are checked at the end of a test. [Journal], [Usage] and
+// [RecordLog] are the suites of the stores; [MemoryUsage] and [MemoryLog] are stores in
+// memory. [Pipe] is a connection in memory, and [Break] adds faults to any connection: delay,
+// a cut, a duplicate, a stall. All work under testing/synctest. [Disk] is a small disk that a
+// test may fill.
 package coretest

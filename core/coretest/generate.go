@@ -10,11 +10,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// The generators draw what a hub may hold: text is UTF-8, JSON is valid and
-// compact, places count from one, an id is never empty. Everything else is as
-// odd as it can be: control characters, empty texts, numbers at their bounds.
+// The generators draw valid values: text is UTF-8, JSON is valid and compact, sequence
+// numbers count from one, an id is never empty. Everything else is as unusual as possible:
+// control characters, empty texts, numbers at their bounds.
 
-// Compare lets cmp compare values of the vocabulary by all that they hold.
+// Compare makes cmp compare the unexported fields of values of the vocabulary too.
 var Compare = cmp.AllowUnexported(core.Address{}, core.Fault{})
 
 // Event draws an event of any kind.
@@ -35,7 +35,7 @@ func EventOf(k core.Kind) *rapid.Generator[core.Event] {
 	})
 }
 
-// Body draws bodies of one kind; it is nil for a kind that there is not.
+// Body draws bodies of one kind; it is nil for an unknown kind.
 func Body(k core.Kind) *rapid.Generator[core.Body] { return bodies[k] }
 
 var bodies = map[core.Kind]*rapid.Generator[core.Body]{
@@ -144,7 +144,7 @@ func Requests() *rapid.Generator[core.Request] {
 	})
 }
 
-// Addresses draws addresses that are set: their text form reads back.
+// Addresses draws addresses that are set.
 func Addresses() *rapid.Generator[core.Address] {
 	name := rapid.StringMatching(`[a-zA-Z0-9_][a-zA-Z0-9_ -]{0,8}[a-zA-Z0-9_]`)
 	return rapid.OneOf(
@@ -182,7 +182,7 @@ func usages() *rapid.Generator[core.Usage] {
 	})
 }
 
-// foreign draws what a dialect said beside the rest: JSON, or bytes.
+// foreign draws foreign fields: JSON, or bytes.
 func foreign() *rapid.Generator[core.Foreign] {
 	return rapid.Custom(func(t *rapid.T) core.Foreign {
 		f := core.Foreign{Dialect: id(t, "dialect")}
@@ -209,7 +209,7 @@ func JSON() *rapid.Generator[json.RawMessage] {
 	return rapid.Map(value, func(v any) json.RawMessage {
 		b, err := json.Marshal(v)
 		if err != nil {
-			panic(err) // every one of them has a JSON form
+			panic(err) // all have a JSON form
 		}
 		return b
 	})
@@ -217,7 +217,7 @@ func JSON() *rapid.Generator[json.RawMessage] {
 
 func asAny[V any](v V) any { return v }
 
-// ids draws what can be the id of an agent.
+// ids draws valid ids of agents.
 var ids = rapid.StringMatching(`[a-zA-Z0-9_@][a-zA-Z0-9_@.:/ é-]{0,10}[a-zA-Z0-9_]`).Filter(func(s string) bool {
 	return core.CheckAgentID(core.AgentID(s)) == nil
 })
@@ -230,7 +230,7 @@ func words(t *rapid.T, what string) string { return rapid.String().Draw(t, what)
 
 func flip(t *rapid.T, what string) bool { return rapid.Bool().Draw(t, what) }
 
-// some draws up to three values; nil for none, as it is after JSON.
+// some draws up to three values; nil for none, as after decoding JSON.
 func some[V any](t *rapid.T, what string, of *rapid.Generator[V]) []V {
 	if vs := rapid.SliceOfN(of, 0, 3).Draw(t, what); len(vs) > 0 {
 		return vs

@@ -27,9 +27,9 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 		})
 	}
 	run("what was appended is read in order", func(t *testing.T, j journal.Journal) {
-		want := story(5)
+		want := textEvents(5)
 		write(t, j, "a", want...)
-		write(t, j, "b", story(2)...)
+		write(t, j, "b", textEvents(2)...)
 		wantEvents(t, read(t, j, "a", 0, 0), want)
 		wantEvents(t, read(t, j, "a", 3, 0), want[3:])
 		wantEvents(t, read(t, j, "a", 1, 2), want[1:3])
@@ -43,13 +43,13 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 		}
 	})
 	run("appending again changes nothing", func(t *testing.T, j journal.Journal) {
-		want := story(3)
+		want := textEvents(3)
 		write(t, j, "a", want...)
 		write(t, j, "a", want...)
 		wantEvents(t, read(t, j, "a", 0, 0), want)
 	})
 	run("a place inside merged text is valid", func(t *testing.T, j journal.Journal) {
-		s := story(6)
+		s := textEvents(6)
 		merged := core.MergeText(s[1:5])
 		write(t, j, "a", s[0], merged, s[5])
 		got := read(t, j, "a", 3, 0)
@@ -61,8 +61,8 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 		}
 	})
 	run("the heads tell how far every task is", func(t *testing.T, j journal.Journal) {
-		write(t, j, "b", story(2)...)
-		write(t, j, "a", story(4)...)
+		write(t, j, "b", textEvents(2)...)
+		write(t, j, "a", textEvents(4)...)
 		got := map[core.TaskID]uint64{}
 		var order []core.TaskID
 		err := j.Heads(t.Context(), func(h journal.Head) bool {
@@ -82,12 +82,12 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 	})
 	run("the heads tell the thread of a task whose beginning is kept", func(t *testing.T, j journal.Journal) {
 		opening := func(intent core.Intent) []core.Event {
-			s := story(2)
+			s := textEvents(2)
 			s[0].Body = core.Opened{Request: core.Request{Intent: intent, To: core.ToAgent("x"), Thread: "thread"}}
 			return s
 		}
 		write(t, j, "asked", opening(core.IntentAsk)...)
-		write(t, j, "cut", story(3)[1:]...)
+		write(t, j, "cut", textEvents(3)[1:]...)
 		write(t, j, "told", opening(core.IntentNotify)...)
 		got := map[core.TaskID]core.ThreadID{}
 		if err := j.Heads(t.Context(), func(h journal.Head) bool { got[h.Task] = h.Thread; return true }); err != nil {
@@ -98,23 +98,23 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 		}
 	})
 	run("the heads tell of an end, and how far the others are", func(t *testing.T, j journal.Journal) {
-		ended := story(3)
+		ended := textEvents(3)
 		ended[2].Body = core.Done{Text: "that is all"}
 		write(t, j, "ended", ended...)
-		write(t, j, "running", story(3)...)
+		write(t, j, "running", textEvents(3)...)
 		got := map[core.TaskID]journal.Head{}
 		if err := j.Heads(t.Context(), func(h journal.Head) bool { got[h.Task] = h; return true }); err != nil {
 			t.Fatal(err)
 		}
-		want := map[core.TaskID]journal.Head{"ended": {Task: "ended", End: core.KindDone, At: ended[2].At}, "running": {Task: "running", Last: story(3)[2]}}
+		want := map[core.TaskID]journal.Head{"ended": {Task: "ended", End: core.KindDone, At: ended[2].At}, "running": {Task: "running", Last: textEvents(3)[2]}}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("heads (-want +got):\n%s", d)
 		}
 	})
-	run("stories are told of tasks that are kept from beginning to end", func(t *testing.T, j journal.Journal) {
+	run("complete tasks are those kept from beginning to end", func(t *testing.T, j journal.Journal) {
 		want := map[core.TaskID][]core.Event{}
 		for _, task := range []core.TaskID{"whole", "in-two", "again", "other"} {
-			s := story(6)
+			s := textEvents(6)
 			s[5].Body = core.Done{Text: string(task)}
 			want[task] = s
 		}
@@ -129,7 +129,7 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 		delete(want, "other")
 		got := map[core.TaskID][]core.Event{}
 		wanted := []core.TaskID{"again", "cut", "in-two", "never", "running", "whole"}
-		if err := j.Stories(t.Context(), wanted, func(task core.TaskID, events []core.Event) bool {
+		if err := j.CompleteTasks(t.Context(), wanted, func(task core.TaskID, events []core.Event) bool {
 			if got[task] != nil {
 				t.Errorf("task %s was told twice, want it once", task)
 			}
@@ -139,15 +139,15 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("stories (-want +got):\n%s", d)
+			t.Errorf("complete tasks (-want +got):\n%s", d)
 		}
 		told := 0
-		if err := j.Stories(t.Context(), wanted, func(core.TaskID, []core.Event) bool { told++; return false }); err != nil || told != 1 {
-			t.Errorf("got %d stories and %v, want one: then it was to stop", told, err)
+		if err := j.CompleteTasks(t.Context(), wanted, func(core.TaskID, []core.Event) bool { told++; return false }); err != nil || told != 1 {
+			t.Errorf("got %d tasks and %v, want one: then it was to stop", told, err)
 		}
 	})
 	run("an event larger than any message comes back whole", func(t *testing.T, j journal.Journal) {
-		s := story(2)
+		s := textEvents(2)
 		s[1].Body = core.File{Name: "big", Data: []byte(strings.Repeat("0123456789abcdef", 2<<16))}
 		write(t, j, "a", s...)
 		got := read(t, j, "a", 0, 0)
@@ -174,7 +174,7 @@ func JournalRetention(t *testing.T, open func(t *testing.T) journal.Journal) {
 	t.Helper()
 	j := open(t)
 	defer j.Close()
-	events := story(200)
+	events := textEvents(200)
 	for i := range events {
 		events[i].Body = core.Text{Text: strings.Repeat("x", 4000)}
 	}
@@ -194,9 +194,9 @@ func JournalRetention(t *testing.T, open func(t *testing.T) journal.Journal) {
 		t.Errorf("reading behind the gap: got %v, want no error", err)
 	}
 
-	write(t, j, "slow", story(3)...)
+	write(t, j, "slow", textEvents(3)...)
 	write(t, j, "b", events...) // after which nothing is left of the slow one
-	late := story(4)[3]
+	late := textEvents(4)[3]
 	write(t, j, "slow", late)
 	got, err = j.Read(t.Context(), "slow", 0, 0)
 	if len(got) != 1 || got[0].Seq != 4 || !errors.As(err, &gap) || gap.From != 1 || gap.To != 3 {
@@ -204,8 +204,8 @@ func JournalRetention(t *testing.T, open func(t *testing.T) journal.Journal) {
 	}
 }
 
-// story is a task of n events of text.
-func story(n int) []core.Event {
+// textEvents returns n events of text.
+func textEvents(n int) []core.Event {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	events := make([]core.Event, n)
 	for i := range events {

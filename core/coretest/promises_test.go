@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// life is the story of a hub as its observer is told it: tests break it.
+// life is what the observer of a hub is told; tests break it.
 type life struct {
 	agents []core.Card
 	tasks  map[core.TaskID][]core.Event
@@ -42,7 +42,7 @@ func goodLife() *life {
 	return l
 }
 
-// broken lives the story and returns what the checker has to say of it.
+// broken tells it to a checker and returns the promises that the checker found broken.
 func (l *life) broken(t *testing.T) []string {
 	opts := hub.Options{Journal: journal.NewMemory(journal.Retention{})}
 	p := Watch(&opts)

@@ -14,8 +14,8 @@ type message[T any] interface {
 	proto.Message
 }
 
-// ProtoPipe is a [Pipe] of protobuf messages that are encoded on the way: only what
-// the wire can carry passes. The first end receives A and sends B.
+// ProtoPipe is a [Pipe] of protobuf messages that are encoded and decoded on the way, as on
+// the wire. The first end receives A and sends B.
 func ProtoPipe[A, B any, PA message[A], PB message[B]](messages int) (link.Conn[PA, PB], link.Conn[PB, PA]) {
 	a, b := Pipe[[]byte, []byte](messages)
 	return protoEnd[A, PA, PB]{a}, protoEnd[B, PB, PA]{b}

@@ -7,8 +7,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-// questions are those that agents asked people: each is settled once, and none stays
-// open when the last of the tasks that it was asked for has ended.
+// questions checks the questions of agents to people: each is settled once, and none stays
+// open when the last of its tasks has ended.
 type questions map[string]question.Question
 
 var _ question.Observer = (*Promises)(nil)
@@ -55,7 +55,7 @@ func (p *Promises) endOf(q question.Question) (end time.Time, ended bool) {
 	return end, len(q.Tasks) > 0
 }
 
-// leftOpen tells of the questions that nobody settled. Callers hold mu.
+// leftOpen reports the questions that were not settled. Callers hold mu.
 func (p *Promises) leftOpen() {
 	for id, q := range p.questions {
 		var task core.TaskID

@@ -17,10 +17,9 @@ type reading struct {
 	holes   []string
 }
 
-// Read makes the checker a reader of every task of the hub, twice: one reads at
-// once, the other reads nothing before the hub is closed. Both must have got
-// everything (promises P3 and P5), and the hub must have got on with its work beside
-// the second (promise P6), for all that a test waits for.
+// Read makes the checker a reader of every task of the hub, twice: one reads at once, the
+// other only once the hub is closed. Both must get everything (promises P3 and P5), and the
+// second must not slow the hub (promise P6).
 func (p *Promises) Read(h *hub.Hub) {
 	p.eager, p.idle = newReading(h, "eager"), newReading(h, "idle")
 	p.eager.life.Go(p.eager.read)
@@ -28,11 +27,11 @@ func (p *Promises) Read(h *hub.Hub) {
 
 func newReading(h *hub.Hub, id string) *reading {
 	r := &reading{session: h.Connect(hub.Part("reader-"+id, "")), tasks: map[core.TaskID]*account{}}
-	_ = r.session.WatchAll() // a part of the program may
+	_ = r.session.WatchAll() // the program itself may
 	return r
 }
 
-// read takes in everything until the session ends.
+// read reads everything until the session ends.
 func (r *reading) read() {
 	for {
 		b, err := r.session.Next(context.Background())

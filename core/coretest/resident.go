@@ -2,12 +2,11 @@ package coretest
 
 import "runtime"
 
-// Resident returns the bytes that are in use by live objects and by the stacks of
-// goroutines, after a collection. Two calls with work between them tell what the
-// work keeps.
+// Resident returns the memory of live objects and goroutine stacks in bytes, after a garbage
+// collection. The difference of two calls is what the work between them keeps.
 func Resident() int64 {
 	var m runtime.MemStats
-	// Twice, for what finalizers and pools let go only at the second.
+	// Twice, since finalizers and pools release some memory only at the second.
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&m)

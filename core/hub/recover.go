@@ -86,7 +86,7 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 		}
 		wanted = append(wanted, t.task)
 	}
-	return h.journal.Stories(ctx, wanted, func(id core.TaskID, events []core.Event) bool {
+	return h.journal.CompleteTasks(ctx, wanted, func(id core.TaskID, events []core.Event) bool {
 		if o, ok := events[0].Body.(core.Opened); ok && events[len(events)-1].Body.Kind() == core.KindDone {
 			log := task.LogOf(events)
 			h.addTurns(o.Request, id, &log)

@@ -27,13 +27,13 @@ func (j *searched) Read(ctx context.Context, task core.TaskID, after uint64, lim
 	return events, err
 }
 
-func (j *searched) Stories(ctx context.Context, tasks []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
+func (j *searched) CompleteTasks(ctx context.Context, tasks []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
 	for _, task := range tasks {
 		if _, err := j.Read(ctx, task, 0, 0); err != nil {
 			return err
 		}
 	}
-	return j.Memory.Stories(ctx, tasks, yield)
+	return j.Memory.CompleteTasks(ctx, tasks, yield)
 }
 
 // A journal may have to go through much to say that it has nothing of a task.

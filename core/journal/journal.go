@@ -34,10 +34,10 @@ type Journal interface {
 	// Heads calls yield for every task, ordered by id, until yield returns false.
 	Heads(ctx context.Context, yield func(Head) bool) error
 
-	// Stories calls yield with the events of each given task that is kept from its first
-	// event to its end, until yield returns false. Other tasks are skipped. The order is
+	// CompleteTasks calls yield with the events of each given task that is kept from its
+	// first event to its end, until yield returns false. It skips other tasks. The order is
 	// about that in which the tasks ended.
-	Stories(ctx context.Context, tasks []core.TaskID, yield func(core.TaskID, []core.Event) bool) error
+	CompleteTasks(ctx context.Context, tasks []core.TaskID, yield func(core.TaskID, []core.Event) bool) error
 
 	// Health returns nil while records can be written, as far as is known without writing
 	// one. Otherwise the error tells operators why not and what to do. It does not block.

@@ -141,8 +141,8 @@ func (m *Memory) Heads(_ context.Context, yield func(Head) bool) error {
 	return nil
 }
 
-// Stories implements Journal.
-func (m *Memory) Stories(ctx context.Context, tasks []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
+// CompleteTasks implements Journal.
+func (m *Memory) CompleteTasks(ctx context.Context, tasks []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
 	for _, task := range tasks {
 		events, err := m.Read(ctx, task, 0, 0)
 		if err == nil && events[0].Seq == 1 && events[len(events)-1].Body.Kind().Ends() && !yield(task, events) {

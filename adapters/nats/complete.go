@@ -9,9 +9,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// Stories implements journal.Journal. It reads the stream once, from where the first of
+// CompleteTasks implements journal.Journal. It reads the stream once, from where the first of
 // the tasks began.
-func (j *Journal) Stories(ctx context.Context, wanted []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
+func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -40,9 +40,9 @@ func (j *Journal) Stories(ctx context.Context, wanted []core.TaskID, yield func(
 				left[task] = append(append(known, lines...), '\n')
 				continue
 			}
-			if story, err := decode(append(known, lines...)); err == nil && follows(story) {
+			if events, err := decode(append(known, lines...)); err == nil && follows(events) {
 				delete(left, task)
-				more = yield(task, story)
+				more = yield(task, events)
 			}
 			if !more || len(left) == 0 {
 				return false, nil
