@@ -3,6 +3,8 @@ package schemas
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,114 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
+
+// Sample is a message of a specification, or of the description of an extension.
+type Sample struct {
+	Name   string // the path of its file
+	Schema *Schema
+	Data   []byte
+}
+
+// Samples returns all samples.
+func Samples(t testing.TB) []Sample {
+	t.Helper()
+	var all []Sample
+	for dialect, of := range map[string]func(sampleType) *Schema{
+		"parallax": func(m sampleType) *Schema { return Parallax(m.Type) },
+		"acp":      func(m sampleType) *Schema { return ACP(m.Kind) },
+	} {
+		paths, err := filepath.Glob(filepath.Join(dialect, "samples", "*.json"))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("found no samples of %s: %v", dialect, err)
+		}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m sampleType
+			if err := json.Unmarshal(data, &m); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			s := Sample{filepath.ToSlash(path), of(m), data}
+			if s.Schema == nil {
+				t.Fatalf("%s: there is no schema for its type", path)
+			}
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b Sample) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+type sampleType struct {
+	Type string `json:"type"`
+	Kind string `json:"kind"`
+}
+
+// ParallaxEnvelope is the schema of every Parallax message, of whatever type.
+var ParallaxEnvelope = newSchema("parallax/common/envelope.json")
+
+func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
+	for _, s := range Samples(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			if err := s.Schema.Validate(s.Data); err != nil {
+				t.Errorf("got %v, want the sample taken", err)
+			}
+			if err := validateByLibrary(compile(s.Schema.file), s.Data); err != nil {
+				t.Errorf("the library: got %v, want the sample taken", err)
+			}
+			envelope := ACPEnvelope()
+			if strings.HasPrefix(s.Name, "parallax") {
+				envelope = ParallaxEnvelope
+			}
+			if err := envelope.Validate(s.Data); err != nil {
+				t.Errorf("the envelope: got %v, want the sample taken", err)
+			}
+		})
+	}
+}
+
+// everySchema returns every schema of the package by its file.
+func everySchema() map[string]*Schema {
+	all := map[string]*Schema{}
+	for _, s := range []map[string]*Schema{parallaxSchemas(), acpSchemas(), {"p": ParallaxEnvelope, "a": ACPEnvelope()}} {
+		for _, schema := range s {
+			all[schema.file] = schema
+		}
+	}
+	return all
+}
+
+func TestEverySchemaIsCheckedWithoutDecoding(t *testing.T) {
+	for file, s := range everySchema() {
+		if _, err := newNode(compile(file), 0); err != nil || s.compile().check == nil {
+			t.Errorf("%s: got %v, want a schema of the keywords that a node holds", file, err)
+		}
+	}
+}
+
+func TestEveryFieldSaysWhatToSend(t *testing.T) {
+	var look func(t *testing.T, path string, n *node)
+	look = func(t *testing.T, path string, n *node) {
+		for name, m := range n.members {
+			if m.node == nil || m.node.what == "" {
+				t.Errorf("%s.%s: want a description, as a phrase that can follow \"send\"", path, name)
+				continue
+			}
+			if strings.HasSuffix(m.node.what, ".") || strings.ToLower(m.node.what[:1]) != m.node.what[:1] {
+				t.Errorf("%s.%s: got %q, want a phrase that can follow \"send\"", path, name, m.node.what)
+			}
+			look(t, path+"."+name, m.node)
+		}
+		if n.items != nil {
+			look(t, path+"[]", n.items)
+		}
+	}
+	for file, s := range everySchema() {
+		look(t, file, s.compile().check)
+	}
+}
 
 // agree fails when the check and the library judge a message differently. Both
 // must be asked about JSON only, without duplicate keys.
@@ -70,11 +180,11 @@ func disturb(t *rapid.T, value any) any {
 }
 
 func TestTheCheckAndTheLibraryAgreeOnDisturbedSamples(t *testing.T) {
-	all := samples(t)
+	all := Samples(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(all).Draw(t, "sample")
 		var message any
-		if err := json.Unmarshal(s.data, &message); err != nil {
+		if err := json.Unmarshal(s.Data, &message); err != nil {
 			t.Fatal(err)
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "times") {
@@ -83,7 +193,7 @@ func TestTheCheckAndTheLibraryAgreeOnDisturbedSamples(t *testing.T) {
 			if err := json.Unmarshal(again, &message); err != nil {
 				t.Fatal(err)
 			}
-			agree(t, s.schema, again)
+			agree(t, s.Schema, again)
 		}
 	})
 }
@@ -94,8 +204,8 @@ func FuzzValidate(f *testing.F) {
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b *Schema) int { return strings.Compare(a.file, b.file) })
-	for _, s := range samples(f) {
-		f.Add(slices.Index(all, s.schema), s.data)
+	for _, s := range Samples(f) {
+		f.Add(slices.Index(all, s.Schema), s.Data)
 	}
 	for i, text := range append(odd, `{"type":"task`, `{"a":"\`, `"\u00`, `{"type":"x" "y"}`, `[1,]`, `-`, `01`, `{"type":}`, "\xff") {
 		f.Add(i, []byte(text))
@@ -111,4 +221,44 @@ func FuzzValidate(f *testing.F) {
 		}
 		agree(t, s, data)
 	})
+}
+
+// Frame returns a frame as peers send it.
+func Frame(b *testing.B) []byte {
+	data, err := os.ReadFile("parallax/samples/task_result.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return []byte(strings.NewReplacer("\n", "", "  ", "").Replace(string(data)))
+}
+
+// BenchmarkTheLibraryOnAFrame is what the same verdict costs by decoding the
+// frame and asking the JSON Schema library.
+func BenchmarkTheLibraryOnAFrame(b *testing.B) {
+	data, s := Frame(b), Parallax("task_result").compile().library
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := validateByLibrary(s, data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCompileEverySchema is what the first use of every type of message
+// costs together.
+func BenchmarkCompileEverySchema(b *testing.B) {
+	all := everySchema()
+	for b.Loop() {
+		c := newCompiler()
+		for file := range all {
+			s, err := c.Compile(base + file)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := newNode(s, 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package schemas
+package schemas_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 func TestAnInputIsHeldAgainstTheSchemaOfItsTool(t *testing.T) {
@@ -21,7 +22,7 @@ func TestAnInputIsHeldAgainstTheSchemaOfItsTool(t *testing.T) {
 		{`{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":7}`, "a: "},
 		{`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[1,1]}`, ""},
 	} {
-		judge, err := Compile([]byte(c.schema))
+		judge, err := schemas.Compile([]byte(c.schema))
 		if err != nil {
 			t.Fatalf("%s: got %v, want it compiled", c.schema, err)
 		}
@@ -47,7 +48,7 @@ func TestWhatIsNoSchemaIsRefusedWithTheReason(t *testing.T) {
 		`{"$ref":"file:///etc/passwd"}`:                      "file:///etc/passwd",
 		`{"properties":{"a":{"type":["string","nothing"]}}}`: "type",
 	} {
-		_, err := Compile([]byte(schema))
+		_, err := schemas.Compile([]byte(schema))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, want one line with %q", schema, err, want)
 		}
@@ -66,7 +67,7 @@ func TestASchemaThatUnfoldsWithoutEndIsLeftToTheTool(t *testing.T) {
 		"a tree": `{"type":"object","properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}}}`,
 		"anchor": `{"$dynamicAnchor":"n","properties":{"a":{"$dynamicRef":"#n"}}}`,
 	} {
-		judge, err := Compile([]byte(schema))
+		judge, err := schemas.Compile([]byte(schema))
 		if err != nil {
 			t.Errorf("%s: got %v, want it taken", name, err)
 			continue
@@ -88,7 +89,7 @@ func FuzzCompile(f *testing.F) {
 		if strictjson.Check(schema, strictjson.Limits{}) != nil || strictjson.Check(input, strictjson.Limits{}) != nil || !json.Valid(input) {
 			return
 		}
-		judge, err := Compile(schema)
+		judge, err := schemas.Compile(schema)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %q, want one line", err)

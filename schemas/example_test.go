@@ -1,4 +1,4 @@
-package schemas
+package schemas_test
 
 import (
 	"encoding/json"
@@ -6,19 +6,21 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // commentBehind is a comment of an annotated example.
 var commentBehind = regexp.MustCompile(`(?m)(^|[ ]+)// .*$`)
 
 func TestAnAnnotatedExampleIsTheExampleWithACommentOnEveryMember(t *testing.T) {
-	for kind, schema := range acpSchemas() {
+	for _, kind := range typesIn(t, "acp") {
 		t.Run(kind, func(t *testing.T) {
-			e, ok := ACPExample(kind)
+			e, ok := schemas.ACPExample(kind)
 			if !ok || e.About == "" {
 				t.Fatalf("got %t and %q, want an example and what it is for", ok, e.About)
 			}
-			if err := schema.Validate(e.JSON); err != nil {
+			if err := schemas.ACP(kind).Validate(e.JSON); err != nil {
 				t.Errorf("the example: got %v, want that it obeys its schema", err)
 			}
 			text := e.Annotated()
@@ -38,13 +40,13 @@ func TestAnAnnotatedExampleIsTheExampleWithACommentOnEveryMember(t *testing.T) {
 			}
 		})
 	}
-	if _, ok := ACPExample("nothing"); ok {
+	if _, ok := schemas.ACPExample("nothing"); ok {
 		t.Error("a kind that there is not: got an example, want none")
 	}
 }
 
 func TestAnAnnotatedExampleNamesWhatIsRequiredWhatMayBeChosenAndWhatElseThereMayBe(t *testing.T) {
-	e, _ := ACPExample("delegate")
+	e, _ := schemas.ACPExample("delegate")
 	text := e.Annotated()
 	for _, want := range []string{
 		"// delegate: Do this.", "what to do, in words (required)", "how urgent it is: normal, urgent\n",

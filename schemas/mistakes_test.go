@@ -1,4 +1,4 @@
-package schemas
+package schemas_test
 
 import (
 	"errors"
@@ -6,179 +6,180 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 func TestATypicalMistakeIsNamedWithWhatIsWanted(t *testing.T) {
 	for name, c := range map[string]struct {
-		schema     *Schema
+		schema     *schemas.Schema
 		text, want string
 	}{
 		"a result without its task": {
-			Parallax("task_result"), `{"type":"task_result","id":"1","payload":{"status":"completed","result":1}}`,
+			schemas.Parallax("task_result"), `{"type":"task_result","id":"1","payload":{"status":"completed","result":1}}`,
 			`payload.taskId: missing; send the id of the task`,
 		},
 		"a result with an empty task": {
-			Parallax("task_result"), `{"type":"task_result","payload":{"taskId":""}}`,
+			schemas.Parallax("task_result"), `{"type":"task_result","payload":{"taskId":""}}`,
 			`payload.taskId: empty; send the id of the task`,
 		},
 		"a result with null for its task": {
-			Parallax("task_result"), `{"type":"task_result","payload":{"taskId":null}}`,
+			schemas.Parallax("task_result"), `{"type":"task_result","payload":{"taskId":null}}`,
 			`payload.taskId: want a string (the id of the task), got null`,
 		},
 		"a message without payload": {
-			Parallax("register"), `{"type":"register","id":"1"}`,
+			schemas.Parallax("register"), `{"type":"register","id":"1"}`,
 			`payload: missing; send the payload of the message`,
 		},
 		"capabilities as one string": {
-			Parallax("register"), `{"type":"register","payload":{"capabilities":"analysis"}}`,
+			schemas.Parallax("register"), `{"type":"register","payload":{"capabilities":"analysis"}}`,
 			`payload.capabilities: want an array of strings (the names of what the agent can do), got a string`,
 		},
 		"a number among capabilities": {
-			Parallax("register"), `{"type":"register","payload":{"capabilities":["a",2]}}`,
+			schemas.Parallax("register"), `{"type":"register","payload":{"capabilities":["a",2]}}`,
 			`payload.capabilities[1]: want a string, got a number`,
 		},
 		"no capabilities": {
-			Parallax("register"), `{"type":"register","payload":{"metadata":{}}}`,
+			schemas.Parallax("register"), `{"type":"register","payload":{"metadata":{}}}`,
 			`payload.capabilities: missing; send the names of what the agent can do`,
 		},
 		"half a task at once": {
-			Parallax("register"), `{"type":"register","payload":{"capabilities":[],"config":{"maxConcurrentTasks":0.5}}}`,
+			schemas.Parallax("register"), `{"type":"register","payload":{"capabilities":[],"config":{"maxConcurrentTasks":0.5}}}`,
 			`payload.config.maxConcurrentTasks: want a whole number (how many tasks the agent runs at once), got 0.5`,
 		},
 		"a negative count": {
-			Parallax("heartbeat"), `{"type":"heartbeat","payload":{"activeTasks":-1}}`,
+			schemas.Parallax("heartbeat"), `{"type":"heartbeat","payload":{"activeTasks":-1}}`,
 			`payload.activeTasks: want at least 0, got -1`,
 		},
 		"an error that is a string": {
-			Parallax("task_error"), `{"type":"task_error","payload":{"taskId":"t","error":"it broke"}}`,
+			schemas.Parallax("task_error"), `{"type":"task_error","payload":{"taskId":"t","error":"it broke"}}`,
 			`payload.error: want an object (the error, as a code and a message), got a string`,
 		},
 		"an error without code": {
-			Parallax("task_error"), `{"type":"task_error","payload":{"taskId":"t","error":{"message":"it broke"}}}`,
+			schemas.Parallax("task_error"), `{"type":"task_error","payload":{"taskId":"t","error":{"message":"it broke"}}}`,
 			`payload.error.code: missing; send a short code such as PROCESSING_ERROR`,
 		},
 		"a time in milliseconds": {
-			Parallax("heartbeat"), `{"type":"heartbeat","timestamp":1705314600000,"payload":{}}`,
+			schemas.Parallax("heartbeat"), `{"type":"heartbeat","timestamp":1705314600000,"payload":{}}`,
 			`timestamp: want a string (the time in ISO 8601, such as 2024-01-15T10:30:00.000Z), got a number`,
 		},
 		"a number for an id": {
-			Parallax("heartbeat"), `{"type":"heartbeat","id":4}`,
+			schemas.Parallax("heartbeat"), `{"type":"heartbeat","id":4}`,
 			`id: want a string (the id of the message), got a number`,
 		},
 		"a priority of another dialect": {
-			Parallax("task_request"), `{"type":"task_request","payload":{"input":"x","priority":"urgent"}}`,
+			schemas.Parallax("task_request"), `{"type":"task_request","payload":{"input":"x","priority":"urgent"}}`,
 			`payload.priority: want "low", "normal", "high" or "critical", got "urgent"`,
 		},
 		"a state that no tool call has": {
-			Parallax("task_progress"), `{"type":"task_progress","payload":{"taskId":"t","toolState":{"id":"c","state":"done"}}}`,
+			schemas.Parallax("task_progress"), `{"type":"task_progress","payload":{"taskId":"t","toolState":{"id":"c","state":"done"}}}`,
 			`payload.toolState.state: want "pending", "awaiting_approval", "running", "completed", "failed", "denied", "timeout" or "cancelled", got "done"`,
 		},
 		"a tool call without its state": {
-			Parallax("task_progress"), `{"type":"task_progress","payload":{"taskId":"t","toolState":{"id":"c"}}}`,
+			schemas.Parallax("task_progress"), `{"type":"task_progress","payload":{"taskId":"t","toolState":{"id":"c"}}}`,
 			`payload.toolState.state: missing; send where the tool call stands: "pending", "awaiting_approval", "running", "completed", "failed", "denied", "timeout" or "cancelled"`,
 		},
 		"an array for the whole": {
-			Parallax("task"), `[{"type":"task"}]`,
+			schemas.Parallax("task"), `[{"type":"task"}]`,
 			`want an object, got an array`,
 		},
 		"another type than the schema's": {
-			Parallax("task"), `{"type":"register","payload":{"taskId":"t","input":1}}`,
+			schemas.Parallax("task"), `{"type":"register","payload":{"taskId":"t","input":1}}`,
 			`type: want "task", got "register"`,
 		},
 		"an envelope without type": {
-			parallaxEnvelope, `{"payload":{}}`,
+			schemas.ParallaxEnvelope, `{"payload":{}}`,
 			`type: missing; send the type of the message`,
 		},
 
 		"an envelope without id": {
-			ACP("ping"), `{"v":1,"kind":"ping"}`,
+			schemas.ACP("ping"), `{"v":1,"kind":"ping"}`,
 			`id: missing; send an id of its own for the message`,
 		},
 		"another version": {
-			ACP("ping"), `{"v":2,"id":"1","kind":"ping"}`,
+			schemas.ACP("ping"), `{"v":2,"id":"1","kind":"ping"}`,
 			`v: want 1, got 2`,
 		},
 		"a version as a string": {
-			ACP("ping"), `{"v":"1","id":"1","kind":"ping"}`,
+			schemas.ACP("ping"), `{"v":"1","id":"1","kind":"ping"}`,
 			`v: want 1, got "1"`,
 		},
 		"a time as a string": {
-			ACP("ping"), `{"id":"1","kind":"ping","ts":"2026-01-02T03:04:05Z"}`,
+			schemas.ACP("ping"), `{"id":"1","kind":"ping","ts":"2026-01-02T03:04:05Z"}`,
 			`ts: want a number (milliseconds since 1970), got a string`,
 		},
 		"a question under another name": {
-			ACP("query"), `{"id":"1","kind":"query","payload":{"query":"what?"}}`,
+			schemas.ACP("query"), `{"id":"1","kind":"query","payload":{"query":"what?"}}`,
 			`payload.question: missing; send the question, in words or as a structure`,
 		},
 		"an empty question": {
-			ACP("query"), `{"id":"1","kind":"query","payload":{"question":""}}`,
+			schemas.ACP("query"), `{"id":"1","kind":"query","payload":{"question":""}}`,
 			`payload.question: empty; send the question, in words or as a structure`,
 		},
 		"a number for a question": {
-			ACP("query"), `{"id":"1","kind":"query","payload":{"question":7}}`,
+			schemas.ACP("query"), `{"id":"1","kind":"query","payload":{"question":7}}`,
 			`payload.question: want a string, an array or an object (the question, in words or as a structure), got a number`,
 		},
 		"an answer to nothing": {
-			ACP("response"), `{"id":"1","kind":"response","payload":{"summary":"x"}}`,
+			schemas.ACP("response"), `{"id":"1","kind":"response","payload":{"summary":"x"}}`,
 			`ref: missing; send the id of the message that this one answers`,
 		},
 		"a cancel of nothing": {
-			ACP("cancel"), `{"id":"1","kind":"cancel","payload":{}}`,
+			schemas.ACP("cancel"), `{"id":"1","kind":"cancel","payload":{}}`,
 			`ref: missing; send the id of the query or delegate that is called off`,
 		},
 		"an answer to null": {
-			ACP("response"), `{"id":"1","kind":"response","ref":null,"payload":{"summary":"x"}}`,
+			schemas.ACP("response"), `{"id":"1","kind":"response","ref":null,"payload":{"summary":"x"}}`,
 			`ref: want a string (the id of the message that this one answers), got null`,
 		},
 		"an answer without words": {
-			ACP("response"), `{"id":"1","kind":"response","ref":"0","payload":{"data":{}}}`,
+			schemas.ACP("response"), `{"id":"1","kind":"response","ref":"0","payload":{"data":{}}}`,
 			`payload.summary: missing; send the answer in words`,
 		},
 		"a refusal without a verdict": {
-			ACP("ack"), `{"id":"1","kind":"ack","ref":"0","payload":{}}`,
+			schemas.ACP("ack"), `{"id":"1","kind":"ack","ref":"0","payload":{}}`,
 			`payload.accepted: missing; send whether it was accepted`,
 		},
 		"a verdict in words": {
-			ACP("ack"), `{"id":"1","kind":"ack","ref":"0","payload":{"accepted":"yes"}}`,
+			schemas.ACP("ack"), `{"id":"1","kind":"ack","ref":"0","payload":{"accepted":"yes"}}`,
 			`payload.accepted: want true or false (whether it was accepted), got a string`,
 		},
 		"an outcome that is no outcome": {
-			ACP("result"), `{"id":"1","kind":"result","ref":"0","payload":{"status":"done","outcome":"x"}}`,
+			schemas.ACP("result"), `{"id":"1","kind":"result","ref":"0","payload":{"status":"done","outcome":"x"}}`,
 			`payload.status: want "completed", "failed" or "partial", got "done"`,
 		},
 		"progress without its place": {
-			ACP("progress"), `{"id":"1","kind":"progress","ref":"0","payload":{"text":"x"}}`,
+			schemas.ACP("progress"), `{"id":"1","kind":"progress","ref":"0","payload":{"text":"x"}}`,
 			`payload.seq: missing; send the place in the progress of the task, a number that grows`,
 		},
 		"progress that counts backwards": {
-			ACP("progress"), `{"id":"1","kind":"progress","ref":"0","payload":{"seq":-1}}`,
+			schemas.ACP("progress"), `{"id":"1","kind":"progress","ref":"0","payload":{"seq":-1}}`,
 			`payload.seq: want at least 0, got -1`,
 		},
 		"an empty kind": {
-			ACPEnvelope(), `{"id":"1","kind":""}`,
+			schemas.ACPEnvelope(), `{"id":"1","kind":""}`,
 			`kind: empty; send the kind of the message`,
 		},
 		"a payload that is a string": {
-			ACP("notify"), `{"id":"1","kind":"notify","payload":"hello"}`,
+			schemas.ACP("notify"), `{"id":"1","kind":"notify","payload":"hello"}`,
 			`payload: want an object (the payload of the message), got a string`,
 		},
 
 		"text that is no JSON": {
-			ACP("ping"), `{"id":"1","kind":"ping"`,
+			schemas.ACP("ping"), `{"id":"1","kind":"ping"`,
 			`not JSON: unexpected end of JSON input`,
 		},
 		"text that is no JSON further in": {
-			ACP("ping"), `{"id":"1","kind":"ping","payload":{"x":tru}}`,
+			schemas.ACP("ping"), `{"id":"1","kind":"ping","payload":{"x":tru}}`,
 			`not JSON: invalid character '}' in literal true (expecting 'e')`,
 		},
 		"nothing": {
-			ACP("ping"), ``,
+			schemas.ACP("ping"), ``,
 			`not JSON: unexpected end of JSON input`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.schema.Validate([]byte(c.text))
-			var v *Violation
+			var v *schemas.Violation
 			if !errors.As(err, &v) || err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
@@ -188,34 +189,34 @@ func TestATypicalMistakeIsNamedWithWhatIsWanted(t *testing.T) {
 
 func TestWhatPeersMayLeaveOutOrAddIsTaken(t *testing.T) {
 	for name, c := range map[string]struct {
-		schema *Schema
+		schema *schemas.Schema
 		text   string
 	}{
-		"a message with its type alone":          {Parallax("heartbeat"), `{"type":"heartbeat"}`},
-		"null for everything optional":           {Parallax("task_result"), `{"type":"task_result","id":null,"timestamp":null,"signature":null,"payload":{"taskId":"t","executionId":null,"status":null,"result":null,"duration":null,"metadata":null}}`},
-		"fields that nobody knows":               {Parallax("heartbeat"), `{"type":"heartbeat","x":{"a":[1,{"b":"]}"}]},"payload":{"y":"\"","activeTasks":1}}`},
-		"a duration that is no whole number":     {Parallax("task_result"), `{"type":"task_result","payload":{"taskId":"t","duration":1500.25}}`},
-		"a whole number with a fraction of zero": {Parallax("heartbeat"), `{"type":"heartbeat","payload":{"activeTasks":2.0}}`},
-		"a whole number with an exponent":        {Parallax("heartbeat"), `{"type":"heartbeat","payload":{"activeTasks":2e1}}`},
-		"a failed task without a message":        {Parallax("task_error"), `{"type":"task_error","payload":{"taskId":"t","error":{"code":"X"}}}`},
-		"a refused request, which has no task":   {Parallax("task_error"), `{"type":"task_error","payload":{"requestId":"r","error":{"code":"X","message":"y"}}}`},
-		"capacity alone":                         {Parallax("status_update"), `{"type":"status_update","payload":{"maxTasks":0}}`},
-		"capabilities alone":                     {Parallax("status_update"), `{"type":"status_update","payload":{"capabilities":[]}}`},
-		"keys and values with escapes":           {Parallax("task_request"), `{"\u0074ype":"task\u005frequest","payload":{"\u0069nput":"x","priority":"h\u0069gh"}}`},
-		"white space everywhere":                 {Parallax("register"), " {\n\"type\" : \"register\" ,\t\"payload\" : { \"capabilities\" : [ \"a\" , \"b\" ] } }\r\n"},
-		"a number beyond a float, kept as it is": {Parallax("task_result"), `{"type":"task_result","payload":{"taskId":"t","result":[1e999]}}`},
+		"a message with its type alone":          {schemas.Parallax("heartbeat"), `{"type":"heartbeat"}`},
+		"null for everything optional":           {schemas.Parallax("task_result"), `{"type":"task_result","id":null,"timestamp":null,"signature":null,"payload":{"taskId":"t","executionId":null,"status":null,"result":null,"duration":null,"metadata":null}}`},
+		"fields that nobody knows":               {schemas.Parallax("heartbeat"), `{"type":"heartbeat","x":{"a":[1,{"b":"]}"}]},"payload":{"y":"\"","activeTasks":1}}`},
+		"a duration that is no whole number":     {schemas.Parallax("task_result"), `{"type":"task_result","payload":{"taskId":"t","duration":1500.25}}`},
+		"a whole number with a fraction of zero": {schemas.Parallax("heartbeat"), `{"type":"heartbeat","payload":{"activeTasks":2.0}}`},
+		"a whole number with an exponent":        {schemas.Parallax("heartbeat"), `{"type":"heartbeat","payload":{"activeTasks":2e1}}`},
+		"a failed task without a message":        {schemas.Parallax("task_error"), `{"type":"task_error","payload":{"taskId":"t","error":{"code":"X"}}}`},
+		"a refused request, which has no task":   {schemas.Parallax("task_error"), `{"type":"task_error","payload":{"requestId":"r","error":{"code":"X","message":"y"}}}`},
+		"capacity alone":                         {schemas.Parallax("status_update"), `{"type":"status_update","payload":{"maxTasks":0}}`},
+		"capabilities alone":                     {schemas.Parallax("status_update"), `{"type":"status_update","payload":{"capabilities":[]}}`},
+		"keys and values with escapes":           {schemas.Parallax("task_request"), `{"\u0074ype":"task\u005frequest","payload":{"\u0069nput":"x","priority":"h\u0069gh"}}`},
+		"white space everywhere":                 {schemas.Parallax("register"), " {\n\"type\" : \"register\" ,\t\"payload\" : { \"capabilities\" : [ \"a\" , \"b\" ] } }\r\n"},
+		"a number beyond a float, kept as it is": {schemas.Parallax("task_result"), `{"type":"task_result","payload":{"taskId":"t","result":[1e999]}}`},
 
-		"an envelope of id and kind alone":  {ACP("ping"), `{"id":"1","kind":"ping"}`},
-		"null for a reference":              {ACP("query"), `{"id":"1","kind":"query","ref":null,"payload":{"question":"x"}}`},
-		"a structured question":             {ACP("query"), `{"id":"1","kind":"query","payload":{"question":{"about":"swimming"}}}`},
-		"a context that is a string":        {ACP("delegate"), `{"id":"1","kind":"delegate","payload":{"task":"x","context":"y"}}`},
-		"a version of 1.0":                  {ACP("ping"), `{"v":1.0,"id":"1","kind":"ping"}`},
-		"an error that answers nothing":     {ACP("error"), `{"id":"1","kind":"error","payload":{"code":"c","message":"m"}}`},
-		"capabilities that nobody asked":    {ACP("capabilities"), `{"id":"1","kind":"capabilities","payload":{}}`},
-		"a kind and payload nobody knows":   {ACPEnvelope(), `{"id":"1","kind":"sync","payload":[1,2]}`},
-		"an answer by the old name of ref":  {ACP("response"), `{"id":"1","kind":"response","reply_to":"0","payload":{"summary":"x"}}`},
-		"a time with a fraction":            {ACP("ping"), `{"id":"1","kind":"ping","ts":1771108000000.25}`},
-		"a cancellation without its reason": {ACP("cancel"), `{"id":"1","kind":"cancel","ref":"0"}`},
+		"an envelope of id and kind alone":  {schemas.ACP("ping"), `{"id":"1","kind":"ping"}`},
+		"null for a reference":              {schemas.ACP("query"), `{"id":"1","kind":"query","ref":null,"payload":{"question":"x"}}`},
+		"a structured question":             {schemas.ACP("query"), `{"id":"1","kind":"query","payload":{"question":{"about":"swimming"}}}`},
+		"a context that is a string":        {schemas.ACP("delegate"), `{"id":"1","kind":"delegate","payload":{"task":"x","context":"y"}}`},
+		"a version of 1.0":                  {schemas.ACP("ping"), `{"v":1.0,"id":"1","kind":"ping"}`},
+		"an error that answers nothing":     {schemas.ACP("error"), `{"id":"1","kind":"error","payload":{"code":"c","message":"m"}}`},
+		"capabilities that nobody asked":    {schemas.ACP("capabilities"), `{"id":"1","kind":"capabilities","payload":{}}`},
+		"a kind and payload nobody knows":   {schemas.ACPEnvelope(), `{"id":"1","kind":"sync","payload":[1,2]}`},
+		"an answer by the old name of ref":  {schemas.ACP("response"), `{"id":"1","kind":"response","reply_to":"0","payload":{"summary":"x"}}`},
+		"a time with a fraction":            {schemas.ACP("ping"), `{"id":"1","kind":"ping","ts":1771108000000.25}`},
+		"a cancellation without its reason": {schemas.ACP("cancel"), `{"id":"1","kind":"cancel","ref":"0"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := c.schema.Validate([]byte(c.text)); err != nil {
@@ -227,20 +228,20 @@ func TestWhatPeersMayLeaveOutOrAddIsTaken(t *testing.T) {
 
 func TestAViolationRepeatsLittleOfWhatThePeerSent(t *testing.T) {
 	long := strings.Repeat("é", 10_000)
-	err := ACP("result").Validate([]byte(`{"id":"1","kind":"result","ref":"0","payload":{"status":"` + long + `"}}`))
+	err := schemas.ACP("result").Validate([]byte(`{"id":"1","kind":"result","ref":"0","payload":{"status":"` + long + `"}}`))
 	if err == nil || len(err.Error()) > 200 || !strings.Contains(err.Error(), "é...") {
 		t.Errorf("got %.300v, want a short line that shows the cut", err)
 	}
 }
 
 func TestAMessageWithoutFaultCostsNoAllocation(t *testing.T) {
-	for _, s := range samples(t) {
-		message, err := strictjson.Parse(s.data, strictjson.Limits{})
+	for _, s := range schemas.Samples(t) {
+		message, err := strictjson.Parse(s.Data, strictjson.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := testing.AllocsPerRun(100, func() { _ = s.schema.Check(message) }); got != 0 {
-			t.Errorf("%s: got %v allocations, want 0", s.name, got)
+		if got := testing.AllocsPerRun(100, func() { _ = s.Schema.Check(message) }); got != 0 {
+			t.Errorf("%s: got %v allocations, want 0", s.Name, got)
 		}
 	}
 }

@@ -1,96 +1,17 @@
-package schemas
+package schemas_test
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// sample is a message of a specification, or of an extension's description.
-type sample struct {
-	name   string // the dialect and the file
-	schema *Schema
-	data   []byte
-}
-
-// samples reads all of them.
-func samples(t testing.TB) []sample {
-	t.Helper()
-	var all []sample
-	for dialect, of := range map[string]func(sampleType) *Schema{
-		"parallax": func(m sampleType) *Schema { return Parallax(m.Type) },
-		"acp":      func(m sampleType) *Schema { return ACP(m.Kind) },
-	} {
-		paths, err := filepath.Glob(filepath.Join(dialect, "samples", "*.json"))
-		if err != nil || len(paths) == 0 {
-			t.Fatalf("found no samples of %s: %v", dialect, err)
-		}
-		for _, path := range paths {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var m sampleType
-			if err := json.Unmarshal(data, &m); err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			s := sample{filepath.ToSlash(path), of(m), data}
-			if s.schema == nil {
-				t.Fatalf("%s: there is no schema for its type", path)
-			}
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b sample) int { return strings.Compare(a.name, b.name) })
-	return all
-}
-
-type sampleType struct {
-	Type string `json:"type"`
-	Kind string `json:"kind"`
-}
-
-// parallaxEnvelope is the schema that every Parallax message obeys, of whatever type.
-var parallaxEnvelope = newSchema("parallax/common/envelope.json")
-
-func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
-	for _, s := range samples(t) {
-		t.Run(s.name, func(t *testing.T) {
-			if err := s.schema.Validate(s.data); err != nil {
-				t.Errorf("got %v, want the sample taken", err)
-			}
-			if err := validateByLibrary(compile(s.schema.file), s.data); err != nil {
-				t.Errorf("the library: got %v, want the sample taken", err)
-			}
-			envelope := ACPEnvelope()
-			if strings.HasPrefix(s.name, "parallax") {
-				envelope = parallaxEnvelope
-			}
-			if err := envelope.Validate(s.data); err != nil {
-				t.Errorf("the envelope: got %v, want the sample taken", err)
-			}
-		})
-	}
-}
-
-// everySchema returns every schema of the package by its file.
-func everySchema() map[string]*Schema {
-	all := map[string]*Schema{}
-	for _, s := range []map[string]*Schema{parallaxSchemas(), acpSchemas(), {"p": parallaxEnvelope, "a": ACPEnvelope()}} {
-		for _, schema := range s {
-			all[schema.file] = schema
-		}
-	}
-	return all
-}
-
 func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
-	seen := map[*Schema]bool{}
-	for _, s := range samples(t) {
-		seen[s.schema] = true
+	seen := map[*schemas.Schema]bool{}
+	for _, s := range schemas.Samples(t) {
+		seen[s.Schema] = true
 	}
 	want := map[string][]string{
 		"parallax": {
@@ -102,52 +23,35 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 			"hello", "progress", "subscribe", "unsubscribe",
 		},
 	}
-	for dialect, got := range map[string]map[string]*Schema{"parallax": parallaxSchemas(), "acp": acpSchemas()} {
-		if len(got) != len(want[dialect]) {
+	for dialect, schema := range map[string]func(string) *schemas.Schema{"parallax": schemas.Parallax, "acp": schemas.ACP} {
+		if got := typesIn(t, dialect); len(got) != len(want[dialect]) {
 			t.Errorf("%s: got %d schemas, want %d", dialect, len(got), len(want[dialect]))
 		}
 		for _, name := range want[dialect] {
-			if s := got[name]; s == nil || !seen[s] {
+			if s := schema(name); s == nil || !seen[s] {
 				t.Errorf("%s: want a schema and a sample of %s", dialect, name)
 			}
 		}
 	}
 }
 
+// typesIn returns the types of messages of a dialect that have a schema.
+func typesIn(t *testing.T, dialect string) (types []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dialect, "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("got no schemas of %s and %v, want some", dialect, err)
+	}
+	for _, p := range paths {
+		types = append(types, strings.TrimSuffix(filepath.Base(p), ".json"))
+	}
+	return types
+}
+
 func TestNobodyKnowsATypeThatHasNoSchema(t *testing.T) {
 	for _, name := range []string{"", "foo", "Task", "common", "common/envelope", "envelope", "parts", "../acp/query", "task.json"} {
-		if Parallax(name) != nil || ACP(name) != nil {
+		if schemas.Parallax(name) != nil || schemas.ACP(name) != nil {
 			t.Errorf("got a schema for %q, want none", name)
 		}
-	}
-}
-
-func TestEverySchemaIsCheckedWithoutDecoding(t *testing.T) {
-	for file, s := range everySchema() {
-		if _, err := newNode(compile(file), 0); err != nil || s.compile().check == nil {
-			t.Errorf("%s: got %v, want a schema of the keywords that a node holds", file, err)
-		}
-	}
-}
-
-func TestEveryFieldSaysWhatToSend(t *testing.T) {
-	var look func(t *testing.T, path string, n *node)
-	look = func(t *testing.T, path string, n *node) {
-		for name, m := range n.members {
-			if m.node == nil || m.node.what == "" {
-				t.Errorf("%s.%s: want a description, as a phrase that can follow \"send\"", path, name)
-				continue
-			}
-			if strings.HasSuffix(m.node.what, ".") || strings.ToLower(m.node.what[:1]) != m.node.what[:1] {
-				t.Errorf("%s.%s: got %q, want a phrase that can follow \"send\"", path, name, m.node.what)
-			}
-			look(t, path+"."+name, m.node)
-		}
-		if n.items != nil {
-			look(t, path+"[]", n.items)
-		}
-	}
-	for file, s := range everySchema() {
-		look(t, file, s.compile().check)
 	}
 }
