@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// check holds a value against a node. A nil node allows any.
+// check checks a value against a node. A nil node allows any value.
 func (n *node) check(v strictjson.Value) *Violation {
 	if n == nil {
 		return nil
@@ -28,7 +28,7 @@ func (n *node) check(v strictjson.Value) *Violation {
 	switch {
 	case is&(object|array) == 0:
 		return n.judge(is, v)
-	case n.values != nil: // these are strings, numbers and words
+	case n.values != nil: // these are strings, numbers, booleans and null
 		return n.mismatch(is.got())
 	case is == object && len(n.members) > 0:
 		return n.checkMembers(v)
@@ -66,7 +66,7 @@ func (n *node) checkItems(array strictjson.Value) *Violation {
 	return nil
 }
 
-// typeOf is the type of a value. A number is an integer too if it is written as one.
+// typeOf returns the type of a value. A number that is written as an integer is both.
 func typeOf(v strictjson.Value) types {
 	switch v.Kind() {
 	case strictjson.Null:
@@ -86,7 +86,7 @@ func typeOf(v strictjson.Value) types {
 	return object
 }
 
-// decode reads data as the JSON Schema library wants it.
+// decode decodes data as the JSON Schema library needs it.
 func decode(data []byte) (any, error) {
 	var value any
 	err := json.Unmarshal(data, &value)

@@ -12,16 +12,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// maxParts bounds how many parts a schema of somebody else may unfold to: a small
-// text can refer to itself so often that a verdict takes for ever.
+// maxParts bounds the expanded size of a foreign schema: a small text can refer to itself so
+// often that a check would take for ever.
 const maxParts = 10_000
 
-// Compile reads the JSON Schema of a tool's input that came from outside and
-// returns what holds an input against it: like [Schema.Validate], it names the
-// first field that is wrong. Both ask for JSON that was checked before. Any draft
-// will do; a reference out of the schema is an error. What costs a multiple of the
-// input to judge is left to whoever runs the tool: uniqueItems, and a schema that
-// contains itself, by which an input is only held to be an object.
+// Compile reads the JSON Schema of a tool's input from outside the program and returns a
+// function that checks an input against it: like [Schema.Validate], its error names the first
+// wrong field. Both need JSON that was checked before. Any draft is accepted; a reference out
+// of the schema is an error. Checks that cost a multiple of the input are left to the tool:
+// uniqueItems is ignored, and for a schema that contains itself an input must only be an
+// object.
 func Compile(source []byte) (func([]byte) error, error) {
 	value, err := decode(source)
 	if err != nil {
@@ -53,8 +53,7 @@ func Compile(source []byte) (func([]byte) error, error) {
 	return (&Schema{compile: func() compiled { return judge }}).Validate, nil
 }
 
-// reasonOf is what is wrong with a schema, without the place where the library
-// keeps it.
+// reasonOf returns what is wrong with a schema, without the URL that the library gave it.
 func reasonOf(err error) error {
 	var whole *jsonschema.SchemaError
 	if errors.As(err, &whole) {
@@ -70,8 +69,8 @@ func reasonOf(err error) error {
 	return &Violation{Path: dotted(leaf.InstanceLocation), Problem: leaf.Message}
 }
 
-// unfold returns what is left of a budget of parts behind a schema with all that
-// stands in it. It also takes from it what is too dear to judge.
+// unfold returns what is left of a budget of parts after a schema and all its parts. It also
+// removes keywords that are too expensive to check.
 func unfold(s *jsonschema.Schema, budget int) int {
 	s.UniqueItems = false
 	for part := range parts(s) {
@@ -83,7 +82,7 @@ func unfold(s *jsonschema.Schema, budget int) int {
 	return budget
 }
 
-// parts yields the schemas that a schema is made of.
+// parts yields the direct parts of a schema.
 func parts(s *jsonschema.Schema) func(func(*jsonschema.Schema) bool) {
 	all := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, []*jsonschema.Schema{
 		s.Ref, s.RecursiveRef, s.DynamicRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,

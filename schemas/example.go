@@ -11,9 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Example is a message as it may look.
+// Example is an example of a message.
 type Example struct {
-	// Kind is the kind of the envelope, About what it is for.
+	// Kind is the kind of the envelope, About its purpose.
 	Kind  string          `json:"kind"`
 	About string          `json:"about"`
 	JSON  json.RawMessage `json:"example"`
@@ -21,8 +21,7 @@ type Example struct {
 	schema *jsonschema.Schema
 }
 
-// ACPExample returns an example of an ACP envelope of the kind, and whether there is
-// such a kind.
+// ACPExample returns an example of an ACP envelope of a kind, and whether the kind exists.
 func ACPExample(kind string) (Example, bool) {
 	s := ACP(kind)
 	if s == nil {
@@ -36,9 +35,9 @@ func ACPExample(kind string) (Example, bool) {
 	return Example{Kind: kind, About: library.Description, JSON: text, schema: library}, true
 }
 
-// Annotated writes the example with a comment behind every member that says what it
-// is, and names the members that it might have beside. The comments begin with //, and
-// take away from what is JSON without them.
+// Annotated returns the example with a comment after every member that describes it, and
+// with the names of optional members that it lacks. The comments begin with //; without them
+// the text is JSON.
 func (e Example) Annotated() string {
 	w := &annotator{dec: json.NewDecoder(bytes.NewReader(e.JSON))}
 	w.dec.UseNumber()
@@ -52,10 +51,10 @@ type annotator struct {
 	out strings.Builder
 }
 
-// commentAt is the column where comments begin, behind what is not longer.
+// commentAt is the column of comments after lines that are not longer.
 const commentAt = 52
 
-// line writes a line of the example and a comment behind it.
+// line writes a line of the example with a comment.
 func (w *annotator) line(indent, text, comment string) {
 	line := indent + text
 	if comment != "" {
@@ -67,8 +66,8 @@ func (w *annotator) line(indent, text, comment string) {
 	w.out.WriteString(line + "\n")
 }
 
-// value writes the next value behind its key, and what follows it. of describes it and
-// may be nil.
+// value writes the next value after its key, and what follows it. of describes it and may be
+// nil.
 func (w *annotator) value(indent, key string, of *jsonschema.Schema, comment string) {
 	token := w.token()
 	open, compound := token.(json.Delim)
@@ -84,7 +83,7 @@ func (w *annotator) value(indent, key string, of *jsonschema.Schema, comment str
 	case open == '[':
 		var items []string
 		for w.dec.More() {
-			items = append(items, scalar(w.token())) // lists of the examples hold nothing else
+			items = append(items, scalar(w.token())) // the lists of the examples have nothing else
 		}
 		w.token()
 		w.line(indent, key+"["+strings.Join(items, ", ")+"]"+comma(), comment)
@@ -96,7 +95,7 @@ func (w *annotator) value(indent, key string, of *jsonschema.Schema, comment str
 	}
 }
 
-// members writes the members of an object, and the names of those that it lacks.
+// members writes the members of an object, and the names of optional ones that it lacks.
 func (w *annotator) members(indent string, of *jsonschema.Schema) {
 	var has []string
 	for w.dec.More() {
@@ -110,7 +109,7 @@ func (w *annotator) members(indent string, of *jsonschema.Schema) {
 	}
 	var lacks []string
 	for name := range of.Properties {
-		if !slices.Contains(has, name) && name != "reply_to" { // that is for those who never read this
+		if !slices.Contains(has, name) && name != "reply_to" { // an old name, only for old clients
 			lacks = append(lacks, name)
 		}
 	}
@@ -121,7 +120,7 @@ func (w *annotator) members(indent string, of *jsonschema.Schema) {
 	}
 }
 
-// scalar writes a text, a number or a word of JSON.
+// scalar returns a string, number, boolean or null as JSON.
 func scalar(v json.Token) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -140,7 +139,7 @@ func (w *annotator) token() json.Token {
 	return t
 }
 
-// memberOf returns what describes a member of an object, and a comment made of it.
+// memberOf returns the schema of a member of an object, and a comment from it.
 func memberOf(of *jsonschema.Schema, name string) (*jsonschema.Schema, string) {
 	if of == nil {
 		return nil, ""

@@ -10,32 +10,32 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// node is a schema as messages are held against it: the keywords type, enum, const,
-// required, anyOf of required, properties, items, minLength of 1 and minimum.
+// node is a compiled schema. It has the keywords type, enum, const, required, anyOf of
+// required, properties, items, minLength of 1 and minimum.
 type node struct {
-	// types are the types allowed; none stands for all.
+	// types are the allowed types; none means all.
 	types types
-	// what is the description: what to send.
+	// what is the description, a phrase that can follow "send".
 	what string
 	// values are the only values allowed, as JSON; nil for any.
 	values []json.RawMessage
-	// members are the members of an object that the schema says something of.
+	// members are the members of an object that the schema names.
 	members map[string]*member
-	// required are the members that must be there, oneOf those of which at least
-	// one must, by name.
+	// required are the names of members that must be there, oneOf of those of which at
+	// least one must be.
 	required, oneOf []string
 	// items is the schema of an array's items; nil for any.
 	items *node
 	// nonEmpty refuses the empty string.
 	nonEmpty bool
-	// least is the least number; nil for any.
+	// least is the minimum of a number; nil for any.
 	least *float64
 }
 
 // member is a member of an object.
 type member struct {
 	node *node // nil for any value
-	// bit stands for the member in the set of those seen.
+	// bit is the member in the set of members that were seen.
 	bit uint64
 }
 
@@ -52,8 +52,7 @@ const (
 	object
 )
 
-// typeNames are the types by their names in a schema, in the order in which a
-// message lists them.
+// typeNames are the types by their names in a schema, in the order of error messages.
 var typeNames = []struct {
 	name      string
 	is        types
@@ -68,12 +67,11 @@ var typeNames = []struct {
 	{"null", null, "null", "nulls"},
 }
 
-// deepest is how deep schemas may stand in one another; one that contains
-// itself goes beyond.
+// deepest is the maximum nesting of schemas; one that contains itself exceeds it.
 const deepest = 32
 
-// newNode turns a schema, which stands depth deep in others, into a node, or says
-// which keyword a node lacks.
+// newNode returns the node of a schema at a depth, or an error that names a keyword that
+// nodes do not have.
 func newNode(s *jsonschema.Schema, depth int) (*node, error) {
 	if depth > deepest {
 		return nil, errors.New("a schema that contains itself")
@@ -120,7 +118,7 @@ func newNode(s *jsonschema.Schema, depth int) (*node, error) {
 	return n, n.addMembers(s, depth)
 }
 
-// addMembers adds the members that the schema names anywhere.
+// addMembers adds all members that the schema names.
 func (n *node) addMembers(s *jsonschema.Schema, depth int) error {
 	n.members = map[string]*member{}
 	for name, schema := range s.Properties {
@@ -148,7 +146,7 @@ func (n *node) addMembers(s *jsonschema.Schema, depth int) error {
 	return nil
 }
 
-// unsupported names a keyword that a node cannot hold.
+// unsupported returns the name of a keyword that nodes do not have.
 func unsupported(s *jsonschema.Schema) error {
 	for keyword, used := range map[string]bool{
 		"a boolean schema":     s.Always != nil,

@@ -19,15 +19,14 @@ import (
 //go:embed parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json acp/samples/*.json
 var files embed.FS
 
-// Schema is the schema of one type of message. It may be used from any number of
-// goroutines.
+// Schema is the schema of one type of message. It is safe for concurrent use.
 type Schema struct {
 	file    string // within files
 	compile func() compiled
 }
 
-// compiled is a schema ready for use: as a check, or as the library's own where
-// the check lacks a keyword.
+// compiled is a schema ready for use: as a node, or as the library's schema if nodes lack a
+// keyword.
 type compiled struct {
 	check   *node
 	library *jsonschema.Schema
@@ -51,19 +50,18 @@ var (
 	acpEnvelope     = sync.OnceValue(func() *Schema { return newSchema("acp/common/envelope.json") })
 )
 
-// Parallax returns the schema of a type of Parallax message, such as
-// "task_result", or nil when there is no such type.
+// Parallax returns the schema of a type of Parallax message, such as "task_result", or nil if
+// the type is unknown.
 func Parallax(messageType string) *Schema { return parallaxSchemas()[messageType] }
 
-// ACP returns the schema of a kind of ACP envelope, payload included, such as
-// "query", or nil when there is no such kind.
+// ACP returns the schema of a kind of ACP envelope with its payload, such as "query", or nil
+// if the kind is unknown.
 func ACP(kind string) *Schema { return acpSchemas()[kind] }
 
-// ACPEnvelope returns the schema that every ACP envelope obeys, of whatever
-// kind: all that can be asked of a kind that the hub does not know.
+// ACPEnvelope returns the schema of every ACP envelope, for kinds that the hub does not know.
 func ACPEnvelope() *Schema { return acpEnvelope() }
 
-// schemasIn returns the schemas of a directory by the name of their file.
+// schemasIn returns the schemas in a directory by the names of their files.
 func schemasIn(dir string) map[string]*Schema {
 	entries, err := fs.ReadDir(files, dir)
 	if err != nil {
@@ -78,11 +76,11 @@ func schemasIn(dir string) map[string]*Schema {
 	return all
 }
 
-// base makes a URL of a file's name, which the library wants.
+// base turns the name of a file into a URL for the library.
 const base = "embedded:///"
 
-// compiler is the library's, shared so that what many schemas refer to is read
-// once. It is no good for two goroutines at a time.
+// compiler is the library's compiler, shared so that common parts are read once. It is not
+// safe for concurrent use.
 var (
 	compilerMu sync.Mutex
 	compiler   = sync.OnceValue(newCompiler)
@@ -96,7 +94,7 @@ func newCompiler() *jsonschema.Compiler {
 	return c
 }
 
-// openEmbedded reads from the files of the program and from nowhere else.
+// openEmbedded opens only files that are embedded in the program.
 func openEmbedded(url string) (io.ReadCloser, error) {
 	name, ok := strings.CutPrefix(url, base)
 	if !ok {
@@ -105,8 +103,8 @@ func openEmbedded(url string) (io.ReadCloser, error) {
 	return files.Open(name)
 }
 
-// compile reads a schema and all that it refers to. It panics when a file is not
-// a schema: the files are part of the program, and a test compiles them all.
+// compile reads a schema and all its references. It panics if a file is not a schema: the
+// files are part of the program, and a test compiles all of them.
 func compile(file string) *jsonschema.Schema {
 	compilerMu.Lock()
 	defer compilerMu.Unlock()
@@ -117,8 +115,8 @@ func compile(file string) *jsonschema.Schema {
 	return s
 }
 
-// Check holds a message against the schema. It returns nil or a [*Violation],
-// the first one in the order of the message. Numbers are judged as float64.
+// Check checks a message against the schema. It returns nil or the first [*Violation] in the
+// order of the message. Numbers are compared as float64.
 func (s *Schema) Check(message strictjson.Value) error {
 	c := s.compile()
 	if c.check == nil {
@@ -130,8 +128,8 @@ func (s *Schema) Check(message strictjson.Value) error {
 	return nil
 }
 
-// Validate is [Schema.Check] for a text that nobody has read yet. What strictjson
-// refuses at a depth of 10,000 is a [*Violation] too.
+// Validate is [Schema.Check] for a text. A text that strictjson refuses is a [*Violation]
+// too.
 func (s *Schema) Validate(data []byte) error {
 	message, err := strictjson.Parse(data, strictjson.Limits{Bytes: max(1, len(data)), Depth: math.MaxInt})
 	if err == nil {
@@ -143,7 +141,7 @@ func (s *Schema) Validate(data []byte) error {
 	return &Violation{Problem: err.Error()}
 }
 
-// validateByLibrary decodes data and leaves the verdict to the library.
+// validateByLibrary decodes data and checks it by the library.
 func validateByLibrary(s *jsonschema.Schema, data []byte) error {
 	value, err := decode(data)
 	if err != nil {
@@ -163,7 +161,7 @@ func validateByLibrary(s *jsonschema.Schema, data []byte) error {
 	return &Violation{Path: dotted(leaf.InstanceLocation), Problem: leaf.Message}
 }
 
-// dotted turns a JSON pointer into a path.
+// dotted returns a JSON pointer as a path.
 func dotted(pointer string) string {
 	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")

@@ -11,12 +11,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Violation says which field of a message breaks its schema, and what is wanted
-// there. Its message is one line that may be told to the peer; of what the peer
-// sent it repeats short values only, cut.
+// Violation says which field of a message violates its schema, and what is wanted there. Its
+// message is one line that may be sent to the peer; it repeats only short values of the
+// message, truncated.
 type Violation struct {
-	// Path leads to the field, as in payload.items[3].id; it is empty for the
-	// message as a whole.
+	// Path is the path of the field, as in payload.items[3].id; it is empty for the whole
+	// message.
 	Path string
 	// Problem is what is wrong with the field and what is wanted.
 	Problem string
@@ -40,7 +40,7 @@ func (v *Violation) under(step string) *Violation {
 	return v
 }
 
-// judge checks a string, number or word against what a node says of its value.
+// judge checks a string, number, boolean or null against a node.
 func (n *node) judge(is types, v strictjson.Value) *Violation {
 	raw := v.Raw()
 	if n.values != nil && !n.has(is, v) {
@@ -57,7 +57,7 @@ func (n *node) judge(is types, v strictjson.Value) *Violation {
 	return nil
 }
 
-// has tells whether a string, number or word is one of the values allowed.
+// has reports whether a string, number, boolean or null is one of the allowed values.
 func (n *node) has(is types, v strictjson.Value) bool {
 	raw := v.Raw()
 	return slices.ContainsFunc(n.values, func(allowed json.RawMessage) bool {
@@ -77,8 +77,8 @@ func (n *node) has(is types, v strictjson.Value) bool {
 	})
 }
 
-// float reads a number, not ok when it is out of range or none. Short whole
-// numbers, which are nearly all, cost no allocation.
+// float reads a number, and reports whether it is one and within range. Short integers, the
+// usual case, cost no allocation.
 func float(raw []byte) (f float64, ok bool) {
 	const exact = 15 // digits
 	for i, c := range raw {
@@ -110,12 +110,12 @@ func (n *node) missing(seen uint64) *Violation {
 	return nil
 }
 
-// mismatch says that a value is not one of those allowed.
+// mismatch returns the violation of a value that is not allowed.
 func (n *node) mismatch(got string) *Violation {
 	return &Violation{Problem: "want " + n.want() + ", got " + got}
 }
 
-// wanted is what to send, in words.
+// wanted describes what to send.
 func (n *node) wanted() string {
 	switch {
 	case n == nil:
@@ -156,7 +156,7 @@ func (n *node) want() string {
 	return either(all) + " (" + n.what + ")"
 }
 
-// several describes values of the node in the plural, or is empty.
+// several describes the values of the node in the plural, or is "".
 func (n *node) several() string {
 	for _, t := range typeNames {
 		if n.types == t.is {
@@ -194,7 +194,7 @@ func either(all []string) string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-// cut shortens what a message repeats, between characters.
+// cut truncates a text for a message, between characters.
 func cut(raw []byte) string {
 	const most = 48
 	if len(raw) <= most {
