@@ -54,7 +54,7 @@ func checkWords[W word, P interface {
 	})
 }
 
-func TestTheWordsOfEveryEnumerationReadBackAndOthersAreRefused(t *testing.T) {
+func TestTheNamesOfEveryEnumerationParseAndOthersAreRefused(t *testing.T) {
 	checkWords(t, "tool state", core.ToolCancelled+1, map[string]core.ToolCondition{
 		"": 0, "pending": core.ToolPending, "awaiting_approval": core.ToolAwaitingApproval, "running": core.ToolRunning,
 		"completed": core.ToolCompleted, "failed": core.ToolFailed, "denied": core.ToolDenied, "timeout": core.ToolTimeout,

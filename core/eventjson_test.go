@@ -223,7 +223,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-func TestATurnThatNobodyToldTheTimeOfHasNone(t *testing.T) {
+func TestATurnWithoutATimeHasNone(t *testing.T) {
 	for turn, want := range map[core.Turn]string{
 		{Role: core.RoleUser, Text: "hi"}:                            `{"role":"user","text":"hi"}`,
 		{Role: core.RoleUser, Text: "hi", At: time.Unix(0, 0).UTC()}: `{"role":"user","text":"hi","at":"1970-01-01T00:00:00Z"}`,

@@ -46,7 +46,7 @@ func textOf(events []core.Event) string {
 	return b.String()
 }
 
-func TestHoweverTextIsMergedAReaderGoesOnWhereItStood(t *testing.T) {
+func TestAReaderOfMergedTextContinuesAtItsPosition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := pieces(t)
 		kept := mergeSome(t, sent)
@@ -122,7 +122,7 @@ func TestEveryPlaceInsideMergedTextIsACursor(t *testing.T) {
 	})
 }
 
-func TestAnEventBehindItsOwnPlaceSaysNothing(t *testing.T) {
+func TestNothingIsLeftOfAnEventAfterItsOwnPosition(t *testing.T) {
 	e := core.Event{Seq: 5, Epoch: 1, Body: core.Done{}}
 	for seq, want := range map[uint64]bool{0: true, 4: true, 5: false, 6: false} {
 		got, ok := e.After(seq)

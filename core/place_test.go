@@ -12,7 +12,7 @@ import (
 
 const aTask = "019b0000-0000-7000-8000-000000000001"
 
-func TestAPlaceIsToldAndReadAgain(t *testing.T) {
+func TestThePlaceThatIsWrittenIsParsed(t *testing.T) {
 	at := func(t *rapid.T, label string) core.Place {
 		return core.Place{
 			Task: core.TaskID(rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}`).Draw(t, label+" task")),

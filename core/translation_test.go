@@ -76,7 +76,7 @@ func TestATranslationThatIsSilentOnACommandIsRefusedWithItsName(t *testing.T) {
 	}
 }
 
-func TestEveryHandlingHasItsWord(t *testing.T) {
+func TestEveryHandlingHasItsName(t *testing.T) {
 	for h, want := range map[core.Handling]string{
 		0: "", core.Native: "native", core.Folded: "folded", core.Synthesised: "synthesised", core.Refused: "refused", core.Internal: "internal",
 	} {

@@ -64,7 +64,7 @@ func readStream(t *testing.T, body string) (s said) {
 	return s
 }
 
-func TestTheProgressOfACallIsToldToTheSDKsOwnClient(t *testing.T) {
+func TestTheSDKsOwnClientGetsTheProgressOfACall(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {

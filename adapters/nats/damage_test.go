@@ -173,8 +173,8 @@ func TestDamageBeyondRepairEndsOnlyItsOwnTasks(t *testing.T) {
 	}
 }
 
-// TestATaskIsToldOfTheGapInTheMiddleOfIt damages the second of three messages of a task.
-func TestATaskIsToldOfTheGapInTheMiddleOfIt(t *testing.T) {
+// TestAReaderGetsTheGapInTheMiddleOfATask damages the second of three messages of a task.
+func TestAReaderGetsTheGapInTheMiddleOfATask(t *testing.T) {
 	dir, task := t.TempDir(), core.TaskID(core.NewID())
 	a := archive{dir: dir}
 	j := opened(t, nats.Options{Dir: dir, Keep: small})

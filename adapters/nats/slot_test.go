@@ -160,9 +160,9 @@ func TestAJournalWithASubjectATaskIsRead(t *testing.T) {
 	}
 }
 
-// TestATaskIsReadWholeWhateverTheClockSaid has the beginning of a task stand in the
+// TestATaskIsReadCompletelyWhateverTheClockDid has the beginning of a task stand in the
 // store before the time that its id tells, as after a step of the clock.
-func TestATaskIsReadWholeWhateverTheClockSaid(t *testing.T) {
+func TestATaskIsReadCompletelyWhateverTheClockDid(t *testing.T) {
 	j := opened(t, nats.Options{Dir: t.TempDir()})
 	for name, lead := range map[string]time.Duration{"by a moment": 30 * time.Millisecond, "by an hour": time.Hour, "the other way": -time.Hour} {
 		t.Run(name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func TestAnUnknownAgentIsRefusedWithTheNearestNames(t *testing.T) {
 	g.post("/v1/tasks", `{"to":"domain:zoo","content":"x"}`).refused(http.StatusNotFound, core.CodeUnknownDomain, "zoo")
 }
 
-func TestAFullQueueIsToldAsOverloadedAndRetryable(t *testing.T) {
+func TestAFullQueueIsOverloadedAndRetryable(t *testing.T) {
 	g := start(t, hub.Options{Limits: hub.Limits{QueueLength: 1}}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.MaxConcurrent = 1 })
 	g.opened(`{"to":"a","content":"1"}`)
@@ -209,7 +209,7 @@ func TestATaskThatIsNotKeptNeedsAConnectionThatLasts(t *testing.T) {
 	g.post("/v1/tasks", `{"to":"a","content":"x","keep":false}`).refused(http.StatusBadRequest, core.CodeInvalid, "?wait=true")
 }
 
-func TestARetriedTaskIsToldAsOneStory(t *testing.T) {
+func TestARetriedTaskIsOneSequenceOfEvents(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	weak := func(c *core.Card) { c.Capabilities = []string{"sing"} }
 	a, b := g.agent("a", weak), g.agent("b", weak)

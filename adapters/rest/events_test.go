@@ -50,7 +50,7 @@ func TestTheEventsOfANewTaskComeFromTheFirst(t *testing.T) {
 	}
 }
 
-func TestEveryKindIsToldInTheFormOfTheDocument(t *testing.T) {
+func TestEveryKindHasTheFormInTheOpenAPIDocument(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi","data":1,"context":{},"domain":"d","attachments":[{"name":"n","data":""}]}`, asSSE)
@@ -137,7 +137,7 @@ func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
 	}
 }
 
-func TestThereIsNothingToComeBackForBehindTheEnd(t *testing.T) {
+func TestACursorAtTheEndIsAnsweredByNoContent(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
@@ -177,7 +177,7 @@ func TestACursorThatIsNoneOfTheTaskIsRefused(t *testing.T) {
 	a.says(a.takes(), core.Done{})
 }
 
-func TestWhatIsNoLongerKeptIsToldAsAGap(t *testing.T) {
+func TestWhatIsNoLongerKeptIsAGap(t *testing.T) {
 	limits := hub.Limits{FinishedTasks: 1}
 	kept := journal.NewMemory(journal.Retention{Bytes: 20_000})
 	g := start(t, hub.Options{Limits: limits, Journal: kept}, rest.Options{})

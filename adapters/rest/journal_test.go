@@ -73,7 +73,7 @@ func TestARecordedReceiptIsNotGivenForAJournalThatHangs(t *testing.T) {
 	})
 }
 
-func TestWhoWantsARecordIsToldAtOnceThatTheJournalTakesNone(t *testing.T) {
+func TestAClientThatWantsARecordLearnsAtOnceThatTheJournalFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := sick{Journal: journal.NewMemory(journal.Retention{}), healed: make(chan struct{}), health: errors.New("the disk is full: make room")}
 		h := coretest.NewHub(t, hub.Options{Journal: j})
@@ -117,7 +117,7 @@ func TestTheHubAtAGlanceTellsThatTheJournalTakesNoRecords(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFaultIsToldAsInternalAndLogged(t *testing.T) {
+func TestAnErrorThatIsNoFaultIsInternalAndLogged(t *testing.T) {
 	j := sick{Journal: journal.NewMemory(journal.Retention{}), healed: make(chan struct{}), broken: errors.New("disk on fire")}
 	close(j.healed)
 	h := coretest.NewHub(t, hub.Options{Journal: j})

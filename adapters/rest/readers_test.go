@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestWhoMayReadATaskIsToldWhoElseDoes(t *testing.T) {
+func TestAReaderOfATaskMayListItsReaders(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`, "X-User: ann")

@@ -118,7 +118,7 @@ func TestUnknownPathsAndWrongMethodsAreProblems(t *testing.T) {
 	}
 }
 
-func TestNobodyIsServedWhoIsNotKnown(t *testing.T) {
+func TestARequestWithoutAPrincipalIsRefused(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	for _, user := range []string{"nobody", "liar"} {
 		for _, path := range []string{"/v1/hub", "/v1/agents", "/v1/usage", "/v1/events", "/v1/tasks/x", "/v1/threads/x"} {

@@ -32,7 +32,7 @@ func TestACancelReachesTheAgent(t *testing.T) {
 	}
 }
 
-func TestACancelOfAnAgentThatCannotBeToldEndsTheTaskAtOnce(t *testing.T) {
+func TestACancelWithoutAnAgentThatSupportsItEndsTheTaskAtOnce(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.Features = 0 })
 	id := g.opened(`{"to":"a","content":"hi"}`)
@@ -161,7 +161,7 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 	}
 }
 
-func TestWhoeverInjectsMayWaitForTheAgentsAnswer(t *testing.T) {
+func TestAClientMayWaitForTheAnswerToItsInjection(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		says     func(id string) core.Body

@@ -62,7 +62,7 @@ func TestATokenSaysWhoShowsIt(t *testing.T) {
 	})
 }
 
-func TestWithoutTokensNobodyHasToAuthenticate(t *testing.T) {
+func TestWithoutTokensNoAuthenticationIsNeeded(t *testing.T) {
 	for _, header := range [][]string{nil, {"Bearer whatever"}} {
 		if p, err := new(access.Tokens).Check(header); err != nil || p != (core.Principal{}) {
 			t.Errorf("%q: got %+v and %v, want nobody in particular", header, p, err)
@@ -106,7 +106,7 @@ func TestSomebodyIsKnownAsLongAsHisTokenSaysTheSameOfHim(t *testing.T) {
 	}
 }
 
-func TestAHashIsReadWithoutRepeatingWhatStandsThere(t *testing.T) {
+func TestAHashIsParsedAndTheErrorOfABadOneDoesNotRepeatIt(t *testing.T) {
 	h, err := access.ParseHash("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
 	if err != nil || h != access.HashOf("a") {
 		t.Errorf("got %x and %v, want the hash of a", h, err)

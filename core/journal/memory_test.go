@@ -21,7 +21,7 @@ func TestMemoryIsAJournal(t *testing.T) {
 	coretest.JournalRetention(t, func(*testing.T) journal.Journal { return journal.NewMemory(journal.Retention{Bytes: 64 << 10}) })
 }
 
-func TestMemoryKeeps128MiBUnlessItIsTold(t *testing.T) {
+func TestMemoryKeeps128MiBByDefault(t *testing.T) {
 	j := journal.NewMemory(journal.Retention{})
 	text := core.Text{Text: strings.Repeat("x", 1<<20)}
 	for i := range 130 {

@@ -70,7 +70,7 @@ type waryBatcher struct{ *wary }
 
 func (c waryBatcher) SendBatch(_ context.Context, ms []int) error { return c.take(ms) }
 
-func TestALinkWhoseWriterLoopComesAndGoesWritesEverythingOnceAndInOrder(t *testing.T) {
+func TestALinkWhoseWriterLoopStartsAndEndsWritesEverythingOnceAndInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &wary{t: t, closed: make(chan struct{}), slow: rapid.IntRange(0, 5).Draw(t, "slow"), failAfter: rapid.SampledFrom([]int{0, 0, 0, 40}).Draw(t, "fail")}
 		var conn link.Conn[int, int] = c

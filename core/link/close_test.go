@@ -237,7 +237,7 @@ func TestALinkThatWasClosedBeforeItRanEndsAtOnce(t *testing.T) {
 	})
 }
 
-func TestOthersAreToldNothingThatTheNetworkSaid(t *testing.T) {
+func TestErrorsOfTheNetworkAreHiddenFromOthers(t *testing.T) {
 	broken := &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 49152}, Err: io.ErrUnexpectedEOF}
 	hub, _ := pipe(1)
 	l := run(t, unreadable{hub, broken}, link.Options{}, nil, nil)

@@ -172,7 +172,7 @@ func (c *selfHeard) Ping(ctx context.Context) error {
 	return c.End.Ping(ctx)
 }
 
-func TestAPingHeldUpBehindAWriteDoesNotCondemnThePeer(t *testing.T) {
+func TestAPingBlockedByAWriteDoesNotCloseTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		l := run(t, hub, link.Options{PingEvery: 5 * time.Second, PingTimeout: 5 * time.Second, WriteTimeout: time.Minute}, nil, nil)
@@ -191,7 +191,7 @@ func TestAPingHeldUpBehindAWriteDoesNotCondemnThePeer(t *testing.T) {
 	})
 }
 
-func TestAPingThatWasHeldUpBehindAWriteDoesNotCondemnThePeer(t *testing.T) {
+func TestAPingThatWasBlockedByAWriteDoesNotCloseTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		l := run(t, hub, link.Options{PingEvery: 5 * time.Second, PingTimeout: 5 * time.Second}, nil, nil)
@@ -262,7 +262,7 @@ func TestARejectedMessageLeavesTheConnectionOpen(t *testing.T) {
 	}
 }
 
-func TestARejectedMessageThatNobodyTakesClosesTheConnection(t *testing.T) {
+func TestARejectedMessageWithoutAHandlerClosesTheConnection(t *testing.T) {
 	hub, peer := pipe(1)
 	l := run(t, &refusing{End: hub, refuse: 1}, link.Options{}, nil, nil)
 	_ = peer.Send(t.Context(), number(1))

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheChainOfATaskIsWhatStandsAboveItAndWhoOpensIt(t *testing.T) {
+func TestTheChainOfATaskIsThatOfItsCausesAndItsRequester(t *testing.T) {
 	ids := func(all ...core.AgentID) []core.AgentID { return all }
 	for name, c := range map[string]struct {
 		agent core.AgentID
@@ -65,7 +65,7 @@ func TestNoPathStartsAgainAtZero(t *testing.T) {
 	})
 }
 
-func TestAChainIsStoppedBehindItsLimit(t *testing.T) {
+func TestAChainBeyondItsLimitIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules policy.Rules
 		hops  int

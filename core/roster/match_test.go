@@ -30,7 +30,7 @@ func TestOnlyWhoAnswersForAnAddressIsFound(t *testing.T) {
 	wantIDs(t, "nobody", r.Match(core.Address{}))
 }
 
-func TestTheLongestDomainComesFirstThenWhoTakesWorkThenWhoHasLess(t *testing.T) {
+func TestTheLongestDomainComesFirstThenAgentsThatAcceptWorkThenThoseWithLess(t *testing.T) {
 	r := with(t,
 		core.Card{ID: "a", Domains: []string{"family"}},
 		core.Card{ID: "b", Domains: []string{"family.calendar"}},
@@ -46,7 +46,7 @@ func TestTheLongestDomainComesFirstThenWhoTakesWorkThenWhoHasLess(t *testing.T) 
 	wantIDs(t, "once it takes work again", r.Match(core.ToDomain("family.calendar.today")), "d", "c", "b", "a")
 }
 
-func TestWhoHasWaitingTasksComesBehind(t *testing.T) {
+func TestAgentsWithWaitingTasksComeLast(t *testing.T) {
 	r := with(t, core.Card{ID: "a", MaxConcurrent: 2}, core.Card{ID: "b", MaxConcurrent: 2})
 	r.Change("a", func(e *roster.Entry) { e.Load.Active, e.Load.Queued = 2, 1 })
 	r.Change("b", func(e *roster.Entry) { e.Load.Active = 2 })

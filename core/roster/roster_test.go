@@ -98,7 +98,7 @@ func TestAnAgentIsHereSinceItJoined(t *testing.T) {
 	})
 }
 
-func TestTheStateOfAnAgentFollowsItsLoadAndItsWord(t *testing.T) {
+func TestTheStateOfAnAgentFollowsItsLoadAndItsReports(t *testing.T) {
 	const two = 2
 	for name, c := range map[string]struct {
 		active, queued int

@@ -18,7 +18,7 @@ func parse(t testing.TB, text string) strictjson.Value {
 	return v
 }
 
-func TestAValueTellsWhatStandsThere(t *testing.T) {
+func TestAValueHasTheKindAndTextOfItsPosition(t *testing.T) {
 	v := parse(t, ` {"type":"task", "\u0070ayload":{"input":{"content":"caf\u00e9 \ud83d\ude00"}, "n":[1,2.0,1e3,null,true]}, "no":null } `)
 	for _, c := range []struct {
 		at   strictjson.Value

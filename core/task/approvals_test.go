@@ -67,7 +67,7 @@ func TestWhoApprovesAllApprovesWhatIsAskedLater(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatGoesOnWithoutADecisionWaitsForNone(t *testing.T) {
+func TestACallThatProceedsWithoutADecisionIsNoLongerPending(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	report(t, one, w, core.ApprovalRequested{ID: "1"}, core.ToolState{ID: "1", State: core.ToolRunning},

@@ -70,7 +70,7 @@ func TestACursorThatIsNotOfTheTaskIsRefused(t *testing.T) {
 	}
 }
 
-func TestEachRoleIsToldWhatItIsFor(t *testing.T) {
+func TestEachRoleGetsTheEventsForIt(t *testing.T) {
 	s, _, _ := newStore()
 	one := open(s)
 	plain := &worker{} // declares neither cancellation nor injection
@@ -106,7 +106,7 @@ func TestAPieceCarriesTheRoleAndTheTagOfItsReader(t *testing.T) {
 	}
 }
 
-func TestAFollowerIsToldWhatHappensFromNowOn(t *testing.T) {
+func TestAFollowerGetsWhatHappensFromNowOn(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	in := &inbox{}
@@ -131,7 +131,7 @@ func TestAFollowerIsToldWhatHappensFromNowOn(t *testing.T) {
 	}
 }
 
-func TestADetachedReaderIsToldNothing(t *testing.T) {
+func TestADetachedReaderGetsNothing(t *testing.T) {
 	s, _, _ := newStore()
 	one, w := run(s)
 	in := &inbox{}
@@ -214,7 +214,7 @@ func event(epoch uint32, seq uint64, body core.Body) core.Event {
 	return core.Event{Epoch: epoch, Seq: seq, Body: body}
 }
 
-func TestWhatRetentionDroppedIsToldAsAGap(t *testing.T) {
+func TestWhatRetentionDroppedIsAGap(t *testing.T) {
 	one := inJournal(t, event(1, 5, core.Text{Text: "e"}), event(1, 6, core.Done{}))
 	in, _ := watch(t, one, core.Cursor{})
 	wantRead(t, "from the beginning", in, "gap 1-4 5 6 over")
@@ -256,7 +256,7 @@ func (d damaged) Read(context.Context, core.TaskID, uint64, int) ([]core.Event, 
 	return d.events, d.gap
 }
 
-func TestWhatIsMissingInTheMiddleIsToldAsAGap(t *testing.T) {
+func TestWhatIsMissingInTheMiddleIsAGap(t *testing.T) {
 	lost := damaged{
 		events: []core.Event{event(1, 1, core.Opened{}), event(1, 2, core.Text{Text: "a"}), event(1, 5, core.Text{Text: "b"}), event(1, 6, core.Done{})},
 		gap:    &journal.GapError{Task: "a", From: 3, To: 4},

@@ -41,7 +41,7 @@ func TestAnEndWaitsForAJournalThatIsBehindAndTextDoesNot(t *testing.T) {
 	}
 }
 
-func TestAnEndThatWasToldStaysTold(t *testing.T) {
+func TestAnEndThatWasShownStaysShown(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	conclude(t, one, w, core.Done{})
@@ -53,7 +53,7 @@ func TestAnEndThatWasToldStaysTold(t *testing.T) {
 	wantRead(t, "who comes later", in, "1 2 3 over")
 }
 
-func TestWhoeverLooksFirstWakesWhoWaitedForAJournalThatCaughtUp(t *testing.T) {
+func TestTheFirstReaderAfterAJournalCaughtUpWakesTheOthers(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	in, _ := watch(t, one, core.Cursor{})
@@ -67,7 +67,7 @@ func TestWhoeverLooksFirstWakesWhoWaitedForAJournalThatCaughtUp(t *testing.T) {
 	wantRead(t, "a viewer", in, "3 over")
 }
 
-func TestAWaiterForTheJournalIsToldOnceTheJournalHasIt(t *testing.T) {
+func TestAWaiterForTheJournalReturnsOnceTheJournalHasTheEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := newStore()
 		one, _ := run(s)

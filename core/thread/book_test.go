@@ -111,7 +111,7 @@ func TestTheThreadThatWasSilentLongestIsForgotten(t *testing.T) {
 	}
 }
 
-func TestAThreadThatIsForgottenBeginsAnew(t *testing.T) {
+func TestAForgottenThreadStartsEmpty(t *testing.T) {
 	b := thread.NewBook(2, plenty)
 	b.Add("a", says("1"))
 	b.Forget("a")

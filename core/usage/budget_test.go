@@ -83,7 +83,7 @@ func TestADayOfABudgetEndsAtMidnightOfUTC(t *testing.T) {
 	allowed(t, b, usage.ByThread, "th", next)
 }
 
-func TestABudgetInTotalNeverBeginsAnew(t *testing.T) {
+func TestATotalBudgetNeverResets(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByRequester, Key: "ana", Tokens: 10, Per: usage.Ever}})
 	b.Add(spent(5, noon))
 	b.Add(spent(5, noon.AddDate(0, 5, 0)))

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-func TestEveryBudgetTellsHowItStandsToday(t *testing.T) {
+func TestEveryBudgetHasItsStatusOfToday(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{
 		{By: usage.ByRequester, Key: usage.Everybody, Tokens: 100, Per: usage.Daily},
 		{By: usage.ByAgent, Key: "ben", Tokens: 1000, Per: usage.Ever},
