@@ -237,7 +237,7 @@ func (c *testClient) do(command string) client.Frame {
 	}
 	f, err := c.Do(ctx, m)
 	if err != nil {
-		c.t.Fatalf("%s: %v\n%s", command, err, c.log())
+		c.t.Fatalf("%.300s: %v\n%s", command, err, c.log())
 	}
 	return f
 }
@@ -247,7 +247,7 @@ func (c *testClient) ok(command string) client.Frame {
 	c.t.Helper()
 	f := c.do(command)
 	if !f.Success {
-		c.t.Fatalf("%s: got failure %q, want success\n%s", command, f.Error, c.log())
+		c.t.Fatalf("%.300s: got failure %q, want success\n%s", command, f.Error, c.log())
 	}
 	return f
 }
@@ -256,7 +256,7 @@ func (c *testClient) ok(command string) client.Frame {
 func (c *testClient) fails(command, want string) {
 	c.t.Helper()
 	if f := c.do(command); f.Success || f.Error != want {
-		c.t.Errorf("%s: got success %v and error %q, want error %q", command, f.Success, f.Error, want)
+		c.t.Errorf("%.300s: got success %v and error %q, want error %q", command, f.Success, f.Error, want)
 	}
 }
 
