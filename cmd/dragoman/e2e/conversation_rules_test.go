@@ -49,7 +49,7 @@ func TestAConversationFailsOnWhatItDoesNotShow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := bindings{values: map[string]*jsonValue{}}
 			if _, ok := n.compareAll(jsonOf(t, c.want...), jsonOf(t, c.came...)); ok != c.ok {
-				t.Errorf("got %v, want %v of %v held against %v", ok, c.ok, c.came, c.want)
+				t.Errorf("got %v, want %v comparing %v with %v", ok, c.ok, c.came, c.want)
 			}
 		})
 	}

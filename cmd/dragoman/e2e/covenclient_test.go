@@ -166,12 +166,12 @@ func describeStored(e *wire.Event) string {
 }
 
 // history returns the stored events of a conversation, read in pages of limit events.
-func (p *covenClient) history(recording string, limit int32) []*wire.Event {
+func (p *covenClient) history(conversation string, limit int32) []*wire.Event {
 	p.t.Helper()
 	ctx, cancel := p.callContext()
 	defer cancel()
 	var all []*wire.Event
-	r := &wire.GetEventsRequest{ConversationKey: recording, Limit: &limit}
+	r := &wire.GetEventsRequest{ConversationKey: conversation, Limit: &limit}
 	for {
 		page, err := p.GetEvents(ctx, r)
 		if err != nil {

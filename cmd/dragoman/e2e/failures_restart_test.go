@@ -100,7 +100,7 @@ func serveHubCmd(t *testing.T, cmd *exec.Cmd, sync string) *servedHub {
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var printed struct{ Message, GRPC, HTTP string }
 		if err := json.Unmarshal(lines.Bytes(), &printed); err != nil {
-			t.Fatalf("the hub said %q, want JSON", lines.Text())
+			t.Fatalf("the hub logged %q, want JSON", lines.Text())
 		}
 		if printed.Message == "the hub is ready" {
 			h.grpc, h.Client = printed.GRPC, &client.Client{URL: "http://" + printed.HTTP, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}

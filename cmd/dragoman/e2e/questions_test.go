@@ -24,9 +24,9 @@ func TestQuestionsAreAnsweredFromTheCommandLine(t *testing.T) {
 		"question": "Which day?", "multi_select": true, "options": []any{map[string]any{"label": "Monday"}, map[string]any{"label": "next Friday"}},
 	}
 	for _, c := range []struct {
-		args []string
-		said string
-		told string
+		args    []string
+		printed string
+		result  string
 	}{
 		{[]string{"next Friday"}, "next Friday", `{"answered":true,"selected":["next Friday"]}`},
 		{[]string{"Monday", "next Friday", "--text", "or so"}, "Monday, next Friday, or so", `{"answered":true,"selected":["Monday","next Friday"],"custom_text":"or so"}`},
@@ -51,9 +51,9 @@ func TestQuestionsAreAnsweredFromTheCommandLine(t *testing.T) {
 		h.wantOutput(t, command.ExitUsage, "none of the options", "answer", id, "Sunday")
 		h.wantOutput(t, command.ExitUsage, "use exactly one of", "answer", id)
 		h.wantOutput(t, command.ExitUsage, "use exactly one of", "answer", id, "Monday", "--dismiss")
-		h.wantOutput(t, command.ExitDone, c.said, append([]string{"answer", id}, c.args...)...)
-		if got := call.wait(t); !sameJSON(got.Data, []byte(c.told)) {
-			t.Errorf("%q: got %+v, want %s", c.args, got, c.told)
+		h.wantOutput(t, command.ExitDone, c.printed, append([]string{"answer", id}, c.args...)...)
+		if got := call.wait(t); !sameJSON(got.Data, []byte(c.result)) {
+			t.Errorf("%q: got %+v, want %s", c.args, got, c.result)
 		}
 		h.wantOutput(t, command.ExitFailed, "has been settled", "answer", id, "Monday")
 	}

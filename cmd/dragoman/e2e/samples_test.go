@@ -52,7 +52,7 @@ func TestTheSampleAgentsOfTheParallaxPageRun(t *testing.T) {
 			t.Cleanup(func() {
 				_ = cmd.Process.Kill() // it may have ended
 				<-ended
-				t.Logf("%s said:\n%s", g.file, printed.String())
+				t.Logf("%s printed:\n%s", g.file, printed.String())
 			})
 			card := h.await(t, "joined sample").(core.Card)
 			if card.Name != g.name || card.Capabilities[0] != g.capability {

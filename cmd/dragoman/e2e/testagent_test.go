@@ -116,7 +116,7 @@ func testFault(code core.Code) *core.Fault {
 
 // dataAnswer is the structured answer of a test agent.
 type dataAnswer struct {
-	Content string          `json:"heard"`
+	Content string          `json:"content"`
 	Data    json.RawMessage `json:"given"`
 }
 

@@ -101,9 +101,9 @@ func TestTheClientOfABenchCountsEveryByteOfAnAnswer(t *testing.T) {
 
 func TestTheClientOfABenchNoticesWhatGoesWrong(t *testing.T) {
 	const delta = `{"type":"event","sessionId":"%s","event":{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,`
-	for _, tt := range []struct{ name, frame, want, told string }{
+	for _, tt := range []struct{ name, frame, want, err string }{
 		{name: "a response", frame: `{"id":"3-7","type":"response","command":"prompt","success":true}`},
-		{name: "a refusal", frame: `{"id":"3-7","type":"response","command":"prompt","success":false}`, told: "refused"},
+		{name: "a refusal", frame: `{"id":"3-7","type":"response","command":"prompt","success":false}`, err: "refused"},
 		{name: "a response to nobody", frame: `{"type":"response","command":"prompt","success":false}`, want: "not what a pi client expects"},
 		{name: "a response to another", frame: `{"id":"64-7","type":"response","success":true}`, want: "a worker that there is not"},
 		{name: "text for another", frame: fmt.Sprintf(delta+`"delta":"x"}}}`, "-1"), want: "a worker that there is not"},
@@ -123,8 +123,8 @@ func TestTheClientOfABenchNoticesWhatGoesWrong(t *testing.T) {
 			if err := s.hearPi([]byte(tt.frame)); err == nil {
 				t.Error("twice: got nil, want that it came twice")
 			}
-			if err := <-s.workers[3].done; (err == nil) != (tt.told == "") || err != nil && !strings.Contains(err.Error(), tt.told) {
-				t.Errorf("told to the worker: got %v, want %q", err, tt.told)
+			if err := <-s.workers[3].done; (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error of the worker: got %v, want %q", err, tt.err)
 			}
 		})
 	}
@@ -160,6 +160,6 @@ func TestTheClientOfTheRelayNoticesWhatGoesWrong(t *testing.T) {
 		t.Errorf("bytes of text: got %d, want 3", got)
 	}
 	if err := <-s.workers[3].done; err != nil {
-		t.Errorf("told to the worker: got %v, want an answer", err)
+		t.Errorf("error of the worker: got %v, want an answer", err)
 	}
 }

@@ -42,7 +42,7 @@ const (
 // relayedQuestion is a question that an agent works on.
 type relayedQuestion struct {
 	accepted bool
-	tell     func(relayed, string) // notifies the requester
+	step     func(relayed, string) // notifies the requester
 }
 
 // relayAgent passes a question on to an agent.
@@ -118,11 +118,11 @@ func (r *relay) join(id string, ask relayAgent) {
 	r.agents[id] = ask
 }
 
-// ask passes on a question. tell is called for each step of the answer, in order.
-func (r *relay) ask(to, id, content string, tell func(relayed, string)) error {
+// ask passes on a question. step is called for each step of the answer, in order.
+func (r *relay) ask(to, id, content string, step func(relayed, string)) error {
 	r.mu.Lock()
 	agent := r.agents[to]
-	r.pending[id] = &relayedQuestion{tell: tell}
+	r.pending[id] = &relayedQuestion{step: step}
 	r.mu.Unlock()
 	if agent == nil {
 		return fmt.Errorf("no agent %q", to)
@@ -130,8 +130,8 @@ func (r *relay) ask(to, id, content string, tell func(relayed, string)) error {
 	return agent(id, content)
 }
 
-// tell passes on a step of an answer.
-func (r *relay) tell(id string, what relayed, text string) {
+// step passes on a step of an answer.
+func (r *relay) step(id string, what relayed, text string) {
 	r.mu.Lock()
 	q := r.pending[id]
 	if what == relayedEnd {
@@ -143,7 +143,7 @@ func (r *relay) tell(id string, what relayed, text string) {
 	}
 	r.mu.Unlock()
 	if first {
-		q.tell(what, text)
+		q.step(what, text)
 	}
 }
 
@@ -174,11 +174,11 @@ func (r *relay) serveCovenAgent(stream wire.CovenControl_AgentStreamServer) erro
 		}
 		e := m.GetResponse()
 		if text := e.GetText(); text != "" {
-			r.tell(e.GetRequestId(), relayedAccepted, "") // as the hub does at the first event
-			r.tell(e.GetRequestId(), relayedText, text)
+			r.step(e.GetRequestId(), relayedAccepted, "") // as the hub does at the first event
+			r.step(e.GetRequestId(), relayedText, text)
 		}
 		if e.GetDone() != nil {
-			r.tell(e.GetRequestId(), relayedEnd, "")
+			r.step(e.GetRequestId(), relayedEnd, "")
 		}
 	}
 }

@@ -138,9 +138,9 @@ func (r *relay) serveACPAgent(c *relayConn, agent string) {
 		case "ping":
 			return c.say(acpFormat, r.newID(), "hub", agent, time.Now().UnixMilli(), "pong", jsonText(f.ID), `{"status":"idle","uptime_secs":0,"active_tasks":0,"agent_name":"relay"}`)
 		case "progress":
-			r.tell(f.Ref, relayedText, f.Payload.Text)
+			r.step(f.Ref, relayedText, f.Payload.Text)
 		case "response":
-			r.tell(f.Ref, relayedEnd, "")
+			r.step(f.Ref, relayedEnd, "")
 		}
 		return nil
 	})
@@ -200,11 +200,11 @@ func (r *relay) serveParallaxAgent(c *relayConn, agent string) {
 		case "heartbeat":
 			return c.say(`{"type":"heartbeat_ack","id":"%s","timestamp":"%s","payload":{}}`, f.ID, timestampNow())
 		case "task_accepted":
-			r.tell(f.Payload.TaskID, relayedAccepted, "")
+			r.step(f.Payload.TaskID, relayedAccepted, "")
 		case "task_progress":
-			r.tell(f.Payload.TaskID, relayedText, f.Payload.Text)
+			r.step(f.Payload.TaskID, relayedText, f.Payload.Text)
 		case "task_result":
-			r.tell(f.Payload.TaskID, relayedEnd, "")
+			r.step(f.Payload.TaskID, relayedEnd, "")
 		}
 		return nil
 	})

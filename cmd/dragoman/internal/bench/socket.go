@@ -35,8 +35,8 @@ type askWorker struct {
 	done chan error
 }
 
-// open connects to a path of a server. hear is called with every frame.
-func (s *wsAsker) open(ctx context.Context, addr, path string, header http.Header, hear func([]byte) error) (*side, error) {
+// open connects to a path of a server. take is called with every frame.
+func (s *wsAsker) open(ctx context.Context, addr, path string, header http.Header, take func([]byte) error) (*side, error) {
 	conn, err := client.DialWebSocket(ctx, client.Hub{URL: "http://" + addr}, path, header, 256<<20)
 	if err != nil {
 		return nil, err
@@ -45,12 +45,12 @@ func (s *wsAsker) open(ctx context.Context, addr, path string, header http.Heade
 	if s.into == nil {
 		s.into = own
 	}
-	own.close = s.run(ctx, conn, hear)
+	own.close = s.run(ctx, conn, take)
 	return own, nil
 }
 
-// run calls hear with every frame until leave is called.
-func (s *wsAsker) run(ctx context.Context, conn *ws.Conn, hear func([]byte) error) (leave func() error) {
+// run calls take with every frame until leave is called.
+func (s *wsAsker) run(ctx context.Context, conn *ws.Conn, take func([]byte) error) (leave func() error) {
 	s.link = link.New(conn, link.Options{})
 	for w := range s.workers {
 		s.workers[w].done = make(chan error, 1)
@@ -59,7 +59,7 @@ func (s *wsAsker) run(ctx context.Context, conn *ws.Conn, hear func([]byte) erro
 	group.Go(func() {
 		s.link.Run(context.WithoutCancel(ctx), func(_ context.Context, b []byte) error {
 			s.into.wire.Add(int64(len(b)))
-			return hear(b)
+			return take(b)
 		}, nil)
 	})
 	return func() error {

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
-// A hub with a broken file does not start: who asks before must be told.
+// A hub with a broken file does not start, and checking the configuration reports the file.
 func TestCheckReadsTheFilesThatSettingsName(t *testing.T) {
 	dir := t.TempDir()
 	settings, good, bad := filepath.Join(dir, "dragoman.yaml"), filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")

@@ -46,9 +46,9 @@ func TestTheBarsOfTheDaysAreAsLongAsWhatWasUsed(t *testing.T) {
 
 func TestTheBudgetsAreATable(t *testing.T) {
 	var out strings.Builder
-	anew := time.Date(2026, 1, 6, 0, 0, 0, 0, time.UTC)
+	resets := time.Date(2026, 1, 6, 0, 0, 0, 0, time.UTC)
 	err := printBudgets(&out, []client.BudgetStatus{
-		{By: "agent", Key: "ben", Tokens: 1000, Per: "day", Used: 800, Percent: 80, Resets: &anew},
+		{By: "agent", Key: "ben", Tokens: 1000, Per: "day", Used: 800, Percent: 80, Resets: &resets},
 		{By: "thread", Key: "th", Tokens: 7, Per: "total"},
 	})
 	if err != nil {

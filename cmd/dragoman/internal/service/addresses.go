@@ -118,7 +118,7 @@ func malformed(addr string) string {
 	return ""
 }
 
-// CheckListeners refuses a hub that nobody could reach, and one that everybody could.
+// CheckListeners refuses a hub without a listener, and one that anybody on the network could use without authentication.
 func CheckListeners(c config.Config) error {
 	if c.GRPCAddr == "" && c.HTTPAddr == "" && c.PiAddr == "" && c.PiSocket == "" && !c.Stdio {
 		return errors.New("all listen addresses are empty, so nothing could reach the hub: set one of --grpc-addr, --http-addr, --pi-addr, --pi-socket or --stdio")
