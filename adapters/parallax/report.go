@@ -32,7 +32,7 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 	foreign := s.foreign(m, p.Unknown)
 	if len(bodies) == 0 {
 		if p.Unknown == nil {
-			return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_progress: payload: nothing is said: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
+			return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_progress: payload: no known member: send text, thinking, toolCall, toolState, toolResult, usage, file or session")
 		}
 		bodies = []core.Body{core.ForeignFrame{Dialect: Dialect, Name: wire.TypeTaskProgress}}
 	}

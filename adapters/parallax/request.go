@@ -25,7 +25,7 @@ type request struct {
 func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRequest) error {
 	q := &request{id: cmp.Or(p.RequestID, m.ID)}
 	if q.id == "" {
-		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: id: missing; the answers name it")
+		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: id: missing; the answers refer to it")
 	}
 	s.mu.Lock()
 	_, taken := s.requests[q.id]

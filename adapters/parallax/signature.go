@@ -28,7 +28,7 @@ func (s *session) authenticate(ctx context.Context, m wire.Message, id core.Agen
 	}
 	code, text := s.checkSignature(m, secret)
 	if code == "" && len(secret) == 0 && s.opts.RequireSignature {
-		code, text = wire.CodeSignatureRequired, "this hub takes signed messages alone, and knows no secret of agent "+string(id)
+		code, text = wire.CodeSignatureRequired, "this hub takes signed messages alone, and has no secret of agent "+string(id)
 	}
 	if code != "" {
 		return s.fail(ctx, m.ID, code, text, link.Reason{Cause: link.Unauthorized, Code: closeUnauthenticated})

@@ -48,7 +48,7 @@ func (w *worker) report(ctx context.Context, j *job, body core.Body) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.end != nil {
-		return core.NewFault(core.CodeConflict, "the task was ended before: say nothing behind its end")
+		return core.NewFault(core.CodeConflict, "the task has ended: nothing may follow its end")
 	}
 	switch b := body.(type) {
 	case core.Done, core.Failed, core.Cancelled:
@@ -63,7 +63,7 @@ func (w *worker) report(ctx context.Context, j *job, body core.Body) error {
 		o.usage = o.usage.Add(b)
 	}
 	if kind := body.Kind(); !wire.AgentMaySend(kind) {
-		return core.NewFault(core.CodeUnsupported, "a Parallax agent cannot say %s", kind)
+		return core.NewFault(core.CodeUnsupported, "a Parallax agent cannot send %s", kind)
 	}
 	if w.extensions[wire.ExtensionProgress] {
 		return w.stream(ctx, j, body)

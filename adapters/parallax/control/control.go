@@ -71,7 +71,7 @@ func New(h *hub.Hub, opts Options) *Control {
 	r.Post("/api/executions/{id}/cancel", c.handle(c.postCancel))
 	r.Post("/api/executions/{id}/retry", c.handle(c.postRetry))
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
-		c.writeJSON(w, http.StatusNotFound, errorBody{req.Method + " " + req.URL.Path + " is not of this control plane: it has agents and executions", "NOT_FOUND"})
+		c.writeJSON(w, http.StatusNotFound, errorBody{req.Method + " " + req.URL.Path + " is unknown: this control plane has agents and executions", "NOT_FOUND"})
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		allowed := http.MethodGet // every path has one method
@@ -158,7 +158,7 @@ const bodyTimeout = 30 * time.Second
 
 // readBody decodes a body. It ignores unknown members.
 func (c *Control) readBody(q request, v any) error {
-	// The type also tells an HTML form from an API client.
+	// An HTML form cannot send this type.
 	if header := q.r.Header.Get("Content-Type"); header != "" {
 		if media, _, err := mime.ParseMediaType(header); err != nil || media != "application/json" {
 			return core.NewFault(core.CodeUnsupported, "send JSON with Content-Type: application/json")

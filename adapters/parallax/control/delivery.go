@@ -119,7 +119,7 @@ func (w *webhooks) deliver(ctx context.Context) {
 func (w *webhooks) enqueue(d *delivery) {
 	number := d.attempts + 1
 	if !w.queue.push(d) {
-		w.record(d, attempt{Number: number, At: time.Now(), Outcome: outcomeFailed, Error: "too much waits for its delivery"})
+		w.record(d, attempt{Number: number, At: time.Now(), Outcome: outcomeFailed, Error: "the queue of deliveries is full"})
 	}
 }
 

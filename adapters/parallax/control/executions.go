@@ -53,13 +53,13 @@ func (b executionRequest) request() (core.Request, error) {
 	case len(capabilities) > 0:
 		r.To, err = core.ParseAddress("capability:" + strings.Join(capabilities, ","))
 	default:
-		err = core.NewFault(core.CodeInvalid, "capability: missing; name what is to be done, or send agentId")
+		err = core.NewFault(core.CodeInvalid, "capability: missing; send one, or agentId")
 	}
 	if err != nil {
 		return r, err
 	}
 	if c := string(b.Options.Credentials); c != "" && c != "null" {
-		return r, core.NewFault(core.CodeUnsupported, "options.credentials: the hub passes none on: give them to the agent")
+		return r, core.NewFault(core.CodeUnsupported, "options.credentials: not supported: give them to the agent")
 	}
 	if ms := b.Options.Timeout; ms != 0 {
 		if ms < 0 || ms > maxTimeout.Milliseconds() {

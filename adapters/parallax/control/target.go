@@ -54,7 +54,7 @@ func (t Targets) check(address string) (host string, err error) {
 	case err != nil || u.Host == "" || len(address) > 2048:
 		return "", core.NewFault(core.CodeInvalid, "webhook.url: want an absolute URL such as https://example.com/hook")
 	case u.User != nil:
-		return "", core.NewFault(core.CodeInvalid, "webhook.url: no user and password in it: deliveries are signed with webhook.secret")
+		return "", core.NewFault(core.CodeInvalid, "webhook.url: no user or password allowed: deliveries are signed with webhook.secret")
 	case u.Scheme != "https" && (u.Scheme != "http" || t != TargetsAny):
 		return "", core.NewFault(core.CodeInvalid, "webhook.url: want https, got %q; the setting parallax.webhook_targets: any allows http", u.Scheme)
 	}

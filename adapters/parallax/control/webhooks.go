@@ -116,7 +116,7 @@ func (w *webhooks) close(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	if w.session != nil {
-		w.session.Close(core.NewFault(core.CodeUnreachable, "the webhooks have ended"))
+		w.session.Close(core.NewFault(core.CodeUnreachable, "the control plane has stopped"))
 	}
 	stop := context.AfterFunc(ctx, w.cancel)
 	defer stop()
@@ -131,7 +131,7 @@ func (w *webhooks) close(ctx context.Context) {
 				of = append(of, id)
 			}
 		}
-		w.opts.Log.Warn("deliveries of webhooks were lost with the hub: they wait in memory", "deliveries", len(lost), "executions", of)
+		w.opts.Log.Warn("webhook deliveries were lost: their queue is in memory", "deliveries", len(lost), "executions", of)
 	}
 }
 
@@ -211,7 +211,7 @@ func (w *webhooks) onEvent(k *hook, t *task.Task, e core.Event) {
 	}
 	v, err := executionOf(t)
 	if err != nil {
-		w.opts.Log.Error("a webhook could not be told", "task", k.task, "error", err)
+		w.opts.Log.Error("a webhook event could not be encoded", "task", k.task, "error", err)
 		return
 	}
 	d := endedData{executionRef: executionRef{t.ID(), pattern{Name: v.PatternName}}, Duration: v.Metrics.Duration, Result: v.Result}
@@ -274,7 +274,7 @@ func (w *webhooks) queueEvent(k *hook, kind string, at time.Time, data any) {
 		Data      any       `json:"data"`
 	}{"evt_" + core.NewID(), eventPrefix + kind, at.UTC(), data})
 	if err != nil {
-		w.opts.Log.Error("a webhook could not be told", "task", k.task, "error", err)
+		w.opts.Log.Error("a webhook event could not be encoded", "task", k.task, "error", err)
 		return
 	}
 	now := time.Now()

@@ -105,7 +105,7 @@ func structOf(object json.RawMessage) (*structpb.Struct, error) {
 	toDoubles(v)
 	s, err := structpb.NewStruct(v)
 	if err != nil {
-		return nil, core.NewFault(core.CodeUnsupported, "the request cannot be said to an agent of the Parallax gateway: %s", err.Error())
+		return nil, core.NewFault(core.CodeUnsupported, "the request cannot be sent to an agent of the Parallax gateway: %s", err.Error())
 	}
 	return s, nil
 }

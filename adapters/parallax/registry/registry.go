@@ -96,7 +96,7 @@ func (r *Registry) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.Re
 		d.heartbeat() // the first, which starts the watchdog
 		return &pb.RegisterResponse{Success: true, Message: "Registered", LeaseId: id}, nil
 	case <-ended:
-		return nil, status.Error(codes.Unavailable, "the agent could not be taken in: register again")
+		return nil, status.Error(codes.Unavailable, "the agent was not registered: register again")
 	case <-ctx.Done():
 		d.stop()
 		return nil, status.FromContextError(ctx.Err()).Err()
@@ -153,7 +153,7 @@ func (r *Registry) lease(id string, p core.Principal) (lease, bool) {
 func (r *Registry) Renew(ctx context.Context, in *pb.RenewRequest) (*pb.RegisterResponse, error) {
 	l, here := r.lease(in.GetLeaseId(), r.opts.Principal(ctx))
 	if !here {
-		return nil, status.Errorf(codes.NotFound, "no lease %q of yours is here: register the agent again", in.GetLeaseId())
+		return nil, status.Errorf(codes.NotFound, "this principal has no lease %q: register the agent again", in.GetLeaseId())
 	}
 	l.stream.heartbeat()
 	return &pb.RegisterResponse{Success: true, Message: "Renewed", LeaseId: in.GetLeaseId()}, nil
@@ -163,7 +163,7 @@ func (r *Registry) Renew(ctx context.Context, in *pb.RenewRequest) (*pb.Register
 func (r *Registry) Unregister(ctx context.Context, in *pb.AgentRegistration) (*pb.RegisterResponse, error) {
 	l, here := r.lease(leaseID(in.GetId()), r.opts.Principal(ctx))
 	if !here {
-		return nil, status.Errorf(codes.NotFound, "no agent %q of yours has registered here", in.GetId())
+		return nil, status.Errorf(codes.NotFound, "this principal has registered no agent %q", in.GetId())
 	}
 	l.stream.stop()
 	return &pb.RegisterResponse{Success: true, Message: "Unregistered", LeaseId: leaseID(in.GetId())}, nil
