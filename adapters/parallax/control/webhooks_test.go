@@ -165,8 +165,8 @@ func TestFinishedWebhooksMakeRoomForOthers(t *testing.T) {
 					time.Sleep(24 * time.Hour)
 				}
 				ids = append(ids, f.start(body).ID)
-				for i, id := range ids {
-					if has := f.execution(id).Webhook != nil; has != (i > 0) {
+				for _, i := range []int{0, 1, most} {
+					if has := f.execution(ids[i]).Webhook != nil; has != (i > 0) {
 						f.Errorf("execution %d: got a webhook %t, want all but the first", i, has)
 					}
 				}
