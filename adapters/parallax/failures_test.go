@@ -32,9 +32,9 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 			}
 		}
 		stages("nothing is read", core.StageAccepted, core.StageAccepted)
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 		stages("one is read", core.StageDelivered, core.StageAccepted)
-		p.send(`{"type":"task_accepted","id":"a1","payload":{"taskId":"` + given.TaskID + `","executionId":"` + given.ExecutionID + `"}}`)
+		p.send(`{"type":"task_accepted","id":"a1","payload":{"taskId":"` + assigned.TaskID + `","executionId":"` + assigned.ExecutionID + `"}}`)
 		stages("and accepted", core.StageAcknowledged, core.StageAccepted)
 		_ = agent.Close(link.Reason{Cause: link.PeerGone})
 		<-ended

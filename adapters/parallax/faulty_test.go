@@ -38,10 +38,10 @@ func TestADuplicateResultIsIgnored(t *testing.T) {
 	withHub(t, func(s *setup) {
 		a, _ := s.faulty("a", coretest.Fault{Duplicate: 2})
 		asker := s.requester()
-		asked := asker.ask("a", "hello")
-		given := decode[wire.Task](a, a.receive(wire.TypeTask))
-		a.send(withIDs(aResult, given))
-		if got := kinds(asker.events(asked)); strings.Count(got, "done") != 1 {
+		opened := asker.ask("a", "hello")
+		assigned := decode[wire.Task](a, a.receive(wire.TypeTask))
+		a.send(withIDs(aResult, assigned))
+		if got := kinds(asker.events(opened)); strings.Count(got, "done") != 1 {
 			t.Errorf("got %s, want one end", got)
 		}
 		synctest.Wait()
@@ -54,15 +54,15 @@ func TestATaskOfALostConnectionIsReassigned(t *testing.T) {
 		a, _ := s.faulty("a", coretest.Fault{Cut: 2})
 		asker := s.requester()
 		b := s.registered(parallax.Options{AgentID: "b"}, `{"capabilities":["x"]}`)
-		asked := asker.open(core.Request{To: core.ToCapability("x"), Content: "hello"})
-		given := decode[wire.Task](a, a.receive(wire.TypeTask))
+		opened := asker.open(core.Request{To: core.ToCapability("x"), Content: "hello"})
+		assigned := decode[wire.Task](a, a.receive(wire.TypeTask))
 		a.send(`{"type":"heartbeat","id":"h","payload":{"status":"healthy","activeTasks":1}}`) // the last message before the cut
 		again := decode[wire.Task](b, b.receive(wire.TypeTask))
-		if again.TaskID != given.TaskID || again.ExecutionID == given.ExecutionID {
-			t.Errorf("got %s and %s, want the task %s in a new execution", again.TaskID, again.ExecutionID, given.TaskID)
+		if again.TaskID != assigned.TaskID || again.ExecutionID == assigned.ExecutionID {
+			t.Errorf("got %s and %s, want the task %s in a new execution", again.TaskID, again.ExecutionID, assigned.TaskID)
 		}
 		b.send(withIDs(aResult, again))
-		if got := kinds(asker.events(asked)); got != "opened assigned retrying assigned accepted text done" {
+		if got := kinds(asker.events(opened)); got != "opened assigned retrying assigned accepted text done" {
 			t.Errorf("got %s, want it tried again and done", got)
 		}
 	})
@@ -73,9 +73,9 @@ func TestMessagesOfAReplacedConnectionAreIgnored(t *testing.T) {
 		old, broken := s.faulty("a", coretest.Fault{Stall: 2})
 		b := s.registered(parallax.Options{AgentID: "b"}, `{"capabilities":["x"]}`)
 		asker := s.requester()
-		asked := asker.open(core.Request{To: core.ToCapability("x"), Content: "hello"})
-		given := decode[wire.Task](old, old.receive(wire.TypeTask))
-		old.send(withIDs(aResult, given)) // it arrives after the replacement
+		opened := asker.open(core.Request{To: core.ToCapability("x"), Content: "hello"})
+		assigned := decode[wire.Task](old, old.receive(wire.TypeTask))
+		old.send(withIDs(aResult, assigned)) // it arrives after the replacement
 		newer := s.connect(parallax.Options{AgentID: "a"})
 		began := time.Now()
 		newer.send(`{"type":"register","id":"r2","payload":{"capabilities":["y"]}}`)
@@ -85,7 +85,7 @@ func TestMessagesOfAReplacedConnectionAreIgnored(t *testing.T) {
 		broken.Release()
 		again := decode[wire.Task](b, b.receive(wire.TypeTask))
 		b.send(withIDs(strings.Replace(aResult, "late", "in time", 1), again))
-		if got := asker.answer(asked); got.Text != "in time" {
+		if got := asker.answer(opened); got.Text != "in time" {
 			t.Errorf("got %+v, want the answer of b alone", got)
 		}
 	})

@@ -281,8 +281,8 @@ func TestAStatusUpdateStopsAndResumesTasks(t *testing.T) {
 				task := a.ask("a", "hello")
 				p.expectNothing()
 				p.send(`{"type":"status_update","id":"u","payload":` + back + `}`)
-				given := decode[taskPayload](p, p.receive(wire.TypeTask))
-				p.send(withIDs(`{"type":"task_result","id":"x","payload":{"taskId":"TASK","result":"hi"}}`, given))
+				assigned := decode[taskPayload](p, p.receive(wire.TypeTask))
+				p.send(withIDs(`{"type":"task_result","id":"x","payload":{"taskId":"TASK","result":"hi"}}`, assigned))
 				if got := a.answer(task); got.Text != "hi" {
 					t.Errorf("answer: got %+v, want hi", got)
 				}

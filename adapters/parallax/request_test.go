@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	full      = `{"capabilities":["x"],"config":{"maxConcurrentTasks":4,"extensions":["task_accepted","task_progress","task_request"]}}`
-	asksAlone = `{"capabilities":[],"config":{"extensions":["task_request"]}}`
+	full     = `{"capabilities":["x"],"config":{"maxConcurrentTasks":4,"extensions":["task_accepted","task_progress","task_request"]}}`
+	onlyAsks = `{"capabilities":[],"config":{"extensions":["task_request"]}}`
 )
 
 func TestAnAgentThatAsksGetsTheWholeStream(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":{"content":"hello","n":1},"timeout":5000,"priority":"critical","trace":7}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
-		if given.Context.Requester != "asks" || given.Priority != "high" || given.Timeout != 5000 {
-			t.Errorf("task: got %+v, want it from asks, high, with 5 s", given)
+		asker := s.registered(parallax.Options{AgentID: "asker"}, full)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":{"content":"hello","n":1},"timeout":5000,"priority":"critical","trace":7}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+		if assigned.Context.Requester != "asker" || assigned.Priority != "high" || assigned.Timeout != 5000 {
+			t.Errorf("task: got %+v, want it from asker, high, with 5 s", assigned)
 		}
-		for _, said := range []string{
+		for _, sent := range []string{
 			`"seq":1,"thinking":"hm"`, `"seq":2,"toolCall":{"id":"c","name":"n","input":{"a":[1]}}`, `"seq":3,"text":"hello"`, `"seq":4,"text":"!","confidence":1`,
 			`"seq":5,"mood":"good"`, `"seq":6,"file":{"name":"f","data":"aGk="}`,
 		} {
-			works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","executionId":"EXEC",`+said+`}}`, given))
+			worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","executionId":"EXEC",`+sent+`}}`, assigned))
 		}
-		works.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":{"k":1},"duration":3,"metadata":{"tokensUsed":9,"region":"eu"}}}`, given))
+		worker.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":{"k":1},"duration":3,"metadata":{"tokensUsed":9,"region":"eu"}}}`, assigned))
 
 		var got []string
 		for kind := ""; kind != wire.TypeTaskResult; {
-			m := next(asks)
+			m := next(asker)
 			kind = m.Type
-			got = append(got, kind+" "+strings.ReplaceAll(toJSON(t, fromJSON(t, m.Payload)), given.TaskID, "TASK"))
+			got = append(got, kind+" "+strings.ReplaceAll(toJSON(t, fromJSON(t, m.Payload)), assigned.TaskID, "TASK"))
 		}
 		head := `"executionId":"TASK.1",`
 		tail := `"requestId":"q1",`
@@ -77,16 +77,16 @@ func next(p *peer) wire.Message {
 
 func TestAnAgentWithoutProgressGetsTheAnswerInOneMessage(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"hello"}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
-		for _, said := range []string{`"thinking":"hm"`, `"text":"he"`, `"text":"llo"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`} {
-			works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
+		asker := s.registered(parallax.Options{AgentID: "asker"}, onlyAsks)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"hello"}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+		for _, sent := range []string{`"thinking":"hm"`, `"text":"he"`, `"text":"llo"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`} {
+			worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+sent+`}}`, assigned))
 		}
-		works.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":{"k":1}}}`, given))
-		m := asks.receive(wire.TypeTaskResult)
-		got := strings.ReplaceAll(toJSON(t, fromJSON(t, m.Payload)), given.TaskID, "TASK")
+		worker.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":{"k":1}}}`, assigned))
+		m := asker.receive(wire.TypeTaskResult)
+		got := strings.ReplaceAll(toJSON(t, fromJSON(t, m.Payload)), assigned.TaskID, "TASK")
 		want := `{"executionId":"TASK.1","metadata":{"progress":[{"thinking":"hm"},{"usage":{"input":1,"output":2}}],"tokensUsed":3},"requestId":"q1","result":{"content":"hello","data":{"k":1},"files":[{"data":"aGk=","name":"f"}]},"status":"completed","taskId":"TASK"}`
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -96,15 +96,15 @@ func TestAnAgentWithoutProgressGetsTheAnswerInOneMessage(t *testing.T) {
 
 func TestATooLargeAnswerIsRefusedWithAdvice(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
+		asker := s.registered(parallax.Options{AgentID: "asker"}, onlyAsks)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"hello"}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
 		for range 3 {
-			works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
+			worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, assigned))
 		}
-		works.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
-		e := decode[wire.TaskError](asks, asks.receive(wire.TypeTaskError))
+		worker.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
+		e := decode[wire.TaskError](asker, asker.receive(wire.TypeTaskError))
 		if e.Error.Code != "TOO_LARGE" || !strings.Contains(e.Error.Message, "task_progress") || e.RequestID != "q1" {
 			t.Errorf("got %+v, want TOO_LARGE that names task_progress", e)
 		}
@@ -114,13 +114,13 @@ func TestATooLargeAnswerIsRefusedWithAdvice(t *testing.T) {
 func TestLongTextIsSentInPieces(t *testing.T) {
 	text := strings.Repeat("\x01世", 300_000) // six bytes for one, escaped
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
+		asker := s.registered(parallax.Options{AgentID: "asker"}, full)
 		other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other"}})
 		defer other.Close(nil)
 		if err := other.Join(core.Card{ID: "other", Dialect: "other"}, hub.JoinOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"other","input":"hello"}}`)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"other","input":"hello"}}`)
 		b, err := other.Next(s.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -130,14 +130,14 @@ func TestLongTextIsSentInPieces(t *testing.T) {
 		_ = other.Report(b.Task.ID(), core.Done{}, nil)
 		var got strings.Builder
 		for {
-			m := next(asks)
+			m := next(asker)
 			if m.Type == wire.TypeTaskResult {
 				break
 			}
 			p := decode[struct {
 				Text    string
 				Omitted wire.Omitted `json:"omitted"`
-			}](asks, wire.Message{Payload: []byte(strings.Replace(string(m.Payload), `"text":`, `"Text":`, 1))})
+			}](asker, wire.Message{Payload: []byte(strings.Replace(string(m.Payload), `"text":`, `"Text":`, 1))})
 			got.WriteString(p.Text)
 			if p.Omitted.Kind != "" && p.Omitted.Kind != "toolResult" {
 				t.Errorf("omitted: got %+v, want the toolResult alone", p.Omitted)
@@ -178,36 +178,36 @@ func TestAnInvalidRequestFailsAtOnce(t *testing.T) {
 
 func TestAnAgentCancelsItsRequest(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"again"}}`)
-		asks.expectError(wire.CodeInvalidMessage)
-		asks.send(`{"type":"task_cancel","id":"m","payload":{"requestId":"q1","reason":"never mind"}}`)
-		if c := decode[wire.TaskCancelled](works, works.receive(wire.TypeTaskCancelled)); c.Reason != "never mind" {
+		asker := s.registered(parallax.Options{AgentID: "asker"}, full)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"hello"}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"again"}}`)
+		asker.expectError(wire.CodeInvalidMessage)
+		asker.send(`{"type":"task_cancel","id":"m","payload":{"requestId":"q1","reason":"never mind"}}`)
+		if c := decode[wire.TaskCancelled](worker, worker.receive(wire.TypeTaskCancelled)); c.Reason != "never mind" {
 			t.Errorf("cancelled: got %+v, want never mind", c)
 		}
-		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"fine"}}}`, given))
-		if e := decode[wire.TaskError](asks, asks.receive(wire.TypeTaskError)); e.Error.Code != "CANCELLED" || e.Error.Message != "fine" {
+		worker.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED","message":"fine"}}}`, assigned))
+		if e := decode[wire.TaskError](asker, asker.receive(wire.TypeTaskError)); e.Error.Code != "CANCELLED" || e.Error.Message != "fine" {
 			t.Errorf("got %+v, want CANCELLED, fine", e)
 		}
 		// The id is free again.
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		works.receive(wire.TypeTask)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"hello"}}`)
+		worker.receive(wire.TypeTask)
 	})
 }
 
 func TestARequestIsCancelledWhenItsAgentDisconnects(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
-		_ = asks.conn.Close(link.Reason{Cause: link.PeerGone})
-		works.receive(wire.TypeTaskCancelled)
-		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
-		works.expectNothing()
+		asker := s.registered(parallax.Options{AgentID: "asker"}, full)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"hello"}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+		_ = asker.conn.Close(link.Reason{Cause: link.PeerGone})
+		worker.receive(wire.TypeTaskCancelled)
+		worker.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, assigned))
+		worker.expectNothing()
 	})
 }
 
@@ -216,12 +216,12 @@ func TestAskingBackIsALoop(t *testing.T) {
 		one := s.registered(parallax.Options{AgentID: "one"}, full)
 		two := s.registered(parallax.Options{AgentID: "two"}, full)
 		one.send(`{"type":"task_request","id":"q1","payload":{"to":"two","input":"ping"}}`)
-		given := decode[wire.Task](two, two.receive(wire.TypeTask))
-		two.send(withIDs(`{"type":"task_request","id":"q2","payload":{"to":"one","parentTaskId":"TASK","input":"pong"}}`, given))
+		assigned := decode[wire.Task](two, two.receive(wire.TypeTask))
+		two.send(withIDs(`{"type":"task_request","id":"q2","payload":{"to":"one","parentTaskId":"TASK","input":"pong"}}`, assigned))
 		if e := decode[wire.TaskError](two, two.receive(wire.TypeTaskError)); e.Error.Code != "LOOP" {
 			t.Errorf("got %+v, want LOOP", e)
 		}
-		two.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"alone then"}}`, given))
+		two.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"alone then"}}`, assigned))
 		if m := next(one); m.Type != wire.TypeTaskAccepted {
 			t.Errorf("got %s, want task_accepted", m.Type)
 		}
@@ -230,25 +230,25 @@ func TestAskingBackIsALoop(t *testing.T) {
 
 func TestAFailureReachesAParallaxRequesterUnchanged(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"hello"}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
-		said := `{"code":"OUT_OF_CHEESE","details":{"shelf":3},"message":"no cheese"}`
-		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":`+said+`,"retryable":true}}`, given))
+		asker := s.registered(parallax.Options{AgentID: "asker"}, onlyAsks)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"hello"}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+		sent := `{"code":"OUT_OF_CHEESE","details":{"shelf":3},"message":"no cheese"}`
+		worker.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":`+sent+`,"retryable":true}}`, assigned))
 		var got struct {
 			Error     json.RawMessage `json:"error"`
 			Retryable bool            `json:"retryable"`
 		}
-		if err := json.Unmarshal(asks.receive(wire.TypeTaskError).Payload, &got); err != nil || string(got.Error) != said || !got.Retryable {
-			t.Errorf("got %s, %v and %v, want %s", got.Error, got.Retryable, err, said)
+		if err := json.Unmarshal(asker.receive(wire.TypeTaskError).Payload, &got); err != nil || string(got.Error) != sent || !got.Retryable {
+			t.Errorf("got %s, %v and %v, want %s", got.Error, got.Retryable, err, sent)
 		}
 	})
 }
 
 func TestEventsOfOtherDialectsReachAParallaxRequester(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
+		asker := s.registered(parallax.Options{AgentID: "asker"}, full)
 		join := func(id core.AgentID) *hub.Session {
 			other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}})
 			s.Cleanup(func() { other.Close(nil) })
@@ -258,7 +258,7 @@ func TestEventsOfOtherDialectsReachAParallaxRequester(t *testing.T) {
 			return other
 		}
 		one := join("one")
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"capability:y","input":"hello"}}`)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"capability:y","input":"hello"}}`)
 		b, err := one.Next(s.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -281,13 +281,13 @@ func TestEventsOfOtherDialectsReachAParallaxRequester(t *testing.T) {
 		}
 		var got []string
 		for kind := ""; kind != wire.TypeTaskResult; {
-			m := next(asks)
+			m := next(asker)
 			kind = m.Type
-			said := fromJSON(t, m.Payload).(map[string]any)
+			sent := fromJSON(t, m.Payload).(map[string]any)
 			for _, name := range []string{"requestId", "taskId", "executionId", "seq"} {
-				delete(said, name)
+				delete(sent, name)
 			}
-			got = append(got, toJSON(t, said))
+			got = append(got, toJSON(t, sent))
 		}
 		want := []string{
 			`{"retrying":{"agent":"one","attempt":1,"error":{"code":"OVERLOADED","message":"too much"}}}`,

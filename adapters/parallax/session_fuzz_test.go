@@ -25,9 +25,9 @@ func FuzzSession(f *testing.F) {
 			p := s.registered(parallax.Options{AgentID: "a", MaxMessagesPerSecond: -1}, full)
 			a := s.requester()
 			a.ask("a", "go")
-			given := decode[wire.Task](p, p.receive(wire.TypeTask))
+			assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 			for line := range bytes.Lines(lines) {
-				frame := withIDs(string(bytes.TrimSpace(line)), given)
+				frame := withIDs(string(bytes.TrimSpace(line)), assigned)
 				if m, err := wire.Decode([]byte(frame)); err == nil && m.Type == wire.TypeDisconnect {
 					continue
 				}

@@ -22,18 +22,18 @@ func TestAStreamOf5000ChunksArrivesWholeAndInOrder(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 		start := time.Now()
-		p.send(withIDs(`{"type":"task_accepted","id":"m","payload":{"taskId":"TASK","estimatedMs":2000}}`, given))
+		p.send(withIDs(`{"type":"task_accepted","id":"m","payload":{"taskId":"TASK","estimatedMs":2000}}`, assigned))
 		var want strings.Builder
 		for i := range 5000 {
 			chunk := fmt.Sprintf("chunk %d;", i)
 			want.WriteString(chunk)
-			p.send(withIDs(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","seq":%d,"text":%q}}`, i+1, chunk), given))
+			p.send(withIDs(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","seq":%d,"text":%q}}`, i+1, chunk), assigned))
 		}
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"completed","result":null}}`, given))
-		events := a.events(asked)
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"completed","result":null}}`, assigned))
+		events := a.events(opened)
 		if got := core.Fold(events); got.Text != want.String() || got.End != core.KindDone {
 			t.Errorf("answer: got %d bytes and %v, want %d", len(got.Text), got.End, want.Len())
 		}
@@ -43,8 +43,8 @@ func TestAStreamOf5000ChunksArrivesWholeAndInOrder(t *testing.T) {
 		if took := time.Since(start); took != 0 {
 			t.Errorf("got throttled for %v, want no delay", took)
 		}
-		if asked.Receipt().Stage != core.StageAcknowledged {
-			t.Errorf("receipt: got %v, want acknowledged", asked.Receipt().Stage)
+		if opened.Receipt().Stage != core.StageAcknowledged {
+			t.Errorf("receipt: got %v, want acknowledged", opened.Receipt().Stage)
 		}
 	})
 }
@@ -53,17 +53,17 @@ func TestEveryKindOfProgressArrives(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		for i, said := range []string{
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		for i, sent := range []string{
 			`"thinking":"hm"`, `"text":"he"`, `"toolCall":{"id":"c","name":"search","input":{"q":1}}`, `"toolState":{"id":"c","state":"running"}`,
 			`"toolResult":{"id":"c","output":"found","isError":true}`, `"text":"llo","confidence":0.5`, `"usage":{"input":3,"output":4.0}`,
 			`"file":{"name":"f","mediaType":"m","data":"aGk="}`, `"session":{"id":"s"}`, `"mood":"good"`,
 		} {
-			p.send(withIDs(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":%d,%s}}`, i+1, said), given))
+			p.send(withIDs(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":%d,%s}}`, i+1, sent), assigned))
 		}
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"hello again","metadata":{"tokensUsed":7}}}`, given))
-		events := a.events(asked)
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"hello again","metadata":{"tokensUsed":7}}}`, assigned))
+		events := a.events(opened)
 		var got []core.Body
 		for _, e := range events[3:] {
 			got = append(got, e.Body)
@@ -90,22 +90,22 @@ func TestInvalidProgressIsRefused(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		for said, code := range map[string]string{
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		for sent, code := range map[string]string{
 			`"seq":1`: wire.CodeInvalidMessage,
 			`"toolState":{"id":"c","state":"purple"}`:         wire.CodeInvalidMessage,
 			`"approvalRequested":{"id":"c","name":"rm"}`:      wire.CodeUnsupported,
 			`"injectionAnswered":{"id":"c","accepted":true}`:  wire.CodeUnsupported,
 			`"retrying":{"attempt":1,"agent":"b"},"text":"x"`: wire.CodeUnsupported,
 		} {
-			p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
+			p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+sent+`}}`, assigned))
 			p.expectError(code)
 		}
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"purple"}}`, given))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"purple"}}`, assigned))
 		p.expectError(wire.CodeInvalidMessage)
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, given))
-		if got := a.answer(asked); got.Text != "done" {
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, assigned))
+		if got := a.answer(opened); got.Text != "done" {
 			t.Errorf("answer: got %+v, want done", got)
 		}
 	})
@@ -135,14 +135,14 @@ func TestADuplicateChunkIsIgnored(t *testing.T) {
 		p.send(`{"type":"register","id":"r","payload":` + streaming + `}`)
 		p.receive(wire.TypeRegistered)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 		for i, chunk := range []string{"a", "b", "c"} {
-			p.send(withIDs(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":%d,"text":%q}}`, i+1, chunk), given))
+			p.send(withIDs(fmt.Sprintf(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":%d,"text":%q}}`, i+1, chunk), assigned))
 		}
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
-		if got := a.answer(asked); got.Text != "abc" {
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
+		if got := a.answer(opened); got.Text != "abc" {
 			t.Errorf("answer: got %q, want abc", got.Text)
 		}
 		p.expectNothing()
@@ -155,15 +155,15 @@ func TestAGapInAStreamFailsTheTask(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":1,"text":"a"}}`, given))
-		p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":3,"text":"c"}}`, given))
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":1,"text":"a"}}`, assigned))
+		p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","seq":3,"text":"c"}}`, assigned))
 		p.expectError(wire.CodeInvalidMessage)
-		if c := decode[wire.TaskCancelled](p, p.receive(wire.TypeTaskCancelled)); c.TaskID != given.TaskID || c.Reason != "progress_lost" {
+		if c := decode[wire.TaskCancelled](p, p.receive(wire.TypeTaskCancelled)); c.TaskID != assigned.TaskID || c.Reason != "progress_lost" {
 			t.Errorf("cancelled: got %+v, want the task, for progress_lost", c)
 		}
-		if got := a.answer(asked); got.End != core.KindFailed || got.Text != "a" {
+		if got := a.answer(opened); got.End != core.KindFailed || got.Text != "a" {
 			t.Errorf("answer: got %+v, want it failed after a", got)
 		}
 		p.expectNothing()

@@ -23,27 +23,27 @@ func TestATaskHasTheFormOfThePage(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
 		a := s.requester()
-		asked := a.open(core.Request{
+		opened := a.open(core.Request{
 			To: core.ToCapability("analysis", "classification"), Content: "Document text to classify", Data: json.RawMessage(`{"options":{"categories":["technology"]}}`),
 			Attachments: []core.File{{Name: "a.txt", MediaType: "text/plain", Data: []byte("hi")}}, History: []core.Turn{{Role: core.RoleUser, Text: "before"}},
 			Context: json.RawMessage(`{"k":1}`), Priority: core.PriorityUrgent, MaxTokens: 50, Domain: "d", Deadline: time.Now().Add(1500 * time.Millisecond),
 		})
 		got := decode[wire.Task](p, p.receive(wire.TypeTask))
 		want := wire.Task{
-			TaskRef:     wire.TaskRef{TaskID: string(asked.ID()), ExecutionID: string(asked.ID()) + ".1"},
+			TaskRef:     wire.TaskRef{TaskID: string(opened.ID()), ExecutionID: string(opened.ID()) + ".1"},
 			PatternName: "dragoman.ask", PatternVersion: "1.0.0", Capability: "analysis", Timeout: 1500, Priority: "high",
 			Input:   []byte(`{"attachments":[{"name":"a.txt","mediaType":"text/plain","data":"aGk="}],"content":"Document text to classify","context":{"k":1},"options":{"categories":["technology"]},"history":[{"role":"user","content":"before"}]}`),
-			Context: wire.TaskContext{TotalSteps: 1, Intent: "ask", Thread: string(asked.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
+			Context: wire.TaskContext{TotalSteps: 1, Intent: "ask", Thread: string(opened.ID()), Domain: "d", MaxTokens: 50, Requester: "asker"},
 		}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(wire.Task{})); diff != "" {
 			t.Errorf("task differs (-want +got):\n%s", diff)
 		}
 		synctest.Wait() // the receipt follows the write
-		if r := asked.Receipt(); r.Stage != core.StageDelivered || r.Agent != "a" {
+		if r := opened.Receipt(); r.Stage != core.StageDelivered || r.Agent != "a" {
 			t.Errorf("receipt: got %+v, want delivered to a", r)
 		}
 		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","status":"completed","result":{"category":"technology","confidence":0.92},"duration":1500,"metadata":{"tokensUsed":150,"region":"eu"}}}`, got))
-		events := a.events(asked)
+		events := a.events(opened)
 		if want := "opened assigned accepted usage done"; kinds(events) != want {
 			t.Errorf("events: got %s, want %s", kinds(events), want)
 		}
@@ -62,14 +62,14 @@ func TestALongAnswerArrivesWhole(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.requester()
-		asked := a.ask("a", text)
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		opened := a.ask("a", text)
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 		var r core.Request
-		if err := wire.ReadInput(given.Input, &r); err != nil || r.Content != text {
+		if err := wire.ReadInput(assigned.Input, &r); err != nil || r.Content != text {
 			t.Errorf("content: got %d bytes and %v, want %d", len(r.Content), err, len(text))
 		}
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":`+toJSON(t, map[string]any{"content": text, "files": []any{map[string]any{"name": "f", "data": "aGk="}}})+`}}`, given))
-		events := a.events(asked)
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":`+toJSON(t, map[string]any{"content": text, "files": []any{map[string]any{"name": "f", "data": "aGk="}}})+`}}`, assigned))
+		events := a.events(opened)
 		if want := "opened assigned accepted text file done"; kinds(events) != want {
 			t.Errorf("events: got %s, want %s", kinds(events), want)
 		}
@@ -83,10 +83,10 @@ func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","error":{"code":"PROCESSING_ERROR","message":"Failed to process input","details":{"reason":"Content too long"}},"retryable":true}}`, given))
-		events := a.events(asked)
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","error":{"code":"PROCESSING_ERROR","message":"Failed to process input","details":{"reason":"Content too long"}},"retryable":true}}`, assigned))
+		events := a.events(opened)
 		want := &core.Fault{Code: core.CodeInternal, Message: "Failed to process input", Retryable: true, Peer: "PROCESSING_ERROR"}
 		if diff := cmp.Diff(want, core.Fold(events).Fault, cmpopts.IgnoreUnexported(core.Fault{})); diff != "" {
 			t.Errorf("fault differs (-want +got):\n%s", diff)
@@ -101,7 +101,7 @@ func TestARejectedTaskIsReassignedAsANewExecution(t *testing.T) {
 	withHub(t, func(s *setup) {
 		one := s.registered(parallax.Options{AgentID: "one"}, `{"capabilities":["x"]}`)
 		a := s.requester()
-		asked := a.open(core.Request{To: core.ToCapability("x"), Content: "go"})
+		opened := a.open(core.Request{To: core.ToCapability("x"), Content: "go"})
 		first := decode[wire.Task](one, one.receive(wire.TypeTask))
 		two := s.registered(parallax.Options{AgentID: "two"}, `{"capabilities":["x"]}`)
 		one.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"Cannot handle this task type"},"retryable":true}}`, first))
@@ -115,7 +115,7 @@ func TestARejectedTaskIsReassignedAsANewExecution(t *testing.T) {
 		two.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"`+first.ExecutionID+`","result":"wrong"}}`, second))
 		two.expectError(wire.CodeTaskNotHeld)
 		two.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"right"}}`, second))
-		events := a.events(asked)
+		events := a.events(opened)
 		if want := "opened assigned retrying assigned accepted text done"; kinds(events) != want {
 			t.Errorf("events: got %s, want %s", kinds(events), want)
 		}
@@ -131,8 +131,8 @@ func TestAReportOnTheTaskOfAnotherAgentIsRefused(t *testing.T) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		thief := s.registered(parallax.Options{AgentID: "b"}, streaming)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 		for _, frame := range []string{
 			`{"type":"task_result","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","result":"mine"}}`,
 			`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X"}}}`,
@@ -140,14 +140,14 @@ func TestAReportOnTheTaskOfAnotherAgentIsRefused(t *testing.T) {
 			`{"type":"task_accepted","id":"m","payload":{"taskId":"TASK"}}`,
 			`{"type":"task_result","id":"m","payload":{"taskId":"nobody's"}}`,
 		} {
-			thief.send(withIDs(frame, given))
+			thief.send(withIDs(frame, assigned))
 			if m, r := thief.expectError(wire.CodeTaskNotHeld); m.ID != "m" || r.Fatal {
 				t.Errorf("%s: got id %q and %+v, want its id and not fatal", frame, m.ID, r)
 			}
 		}
 		s.expectCount("parallax.error.TASK_NOT_HELD", 5)
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"true"}}`, given))
-		if got := a.answer(asked); got.Text != "true" {
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"true"}}`, assigned))
+		if got := a.answer(opened); got.Text != "true" {
 			t.Errorf("answer: got %q, want true", got.Text)
 		}
 	})
@@ -166,17 +166,17 @@ func TestACancelReachesTheAgentWithItsReason(t *testing.T) {
 			withHub(t, func(s *setup) {
 				p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 				a := s.requester()
-				asked := a.ask("a", "go")
-				given := decode[wire.Task](p, p.receive(wire.TypeTask))
-				if err := a.session.Cancel(asked.ID(), "changed my mind"); err != nil {
+				opened := a.ask("a", "go")
+				assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+				if err := a.session.Cancel(opened.ID(), "changed my mind"); err != nil {
 					t.Fatal(err)
 				}
 				got := decode[wire.TaskCancelled](p, p.receive(wire.TypeTaskCancelled))
-				if want := (wire.TaskCancelled{TaskRef: given.TaskRef, Reason: "changed my mind"}); got != want {
+				if want := (wire.TaskCancelled{TaskRef: assigned.TaskRef, Reason: "changed my mind"}); got != want {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
-				p.send(withIDs(c.say, given))
-				if got := a.answer(asked); got.End != c.want {
+				p.send(withIDs(c.say, assigned))
+				if got := a.answer(opened); got.End != c.want {
 					t.Errorf("end: got %v, want %v", got.End, c.want)
 				}
 				p.expectNothing()
@@ -189,17 +189,17 @@ func TestADeadlineIsAnExecutionTimeoutAndALateAnswerFreesTheAgent(t *testing.T) 
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.requester()
-		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		opened := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 		if got := decode[wire.TaskCancelled](p, p.receive(wire.TypeTaskCancelled)); got.Reason != "execution_timeout" {
 			t.Errorf("reason: got %q, want execution_timeout", got.Reason)
 		}
-		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeTimeout {
+		if got := a.answer(opened); got.Fault == nil || got.Fault.Code != core.CodeTimeout {
 			t.Errorf("answer: got %+v, want a timeout", got)
 		}
 		next := a.ask("a", "again")
-		p.expectNothing() // the agent still works on the first
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+		p.expectNothing() // the agent still worker on the first
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, assigned))
 		again := decode[wire.Task](p, p.receive(wire.TypeTask))
 		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"in time"}}`, again))
 		if got := a.answer(next); got.Text != "in time" {
@@ -213,43 +213,43 @@ func TestTheTaskTimeoutOfAnAgentIsEnforced(t *testing.T) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"],"config":{"taskTimeout":2000}}`)
 		a := s.requester()
 		far := time.Now().Add(time.Hour)
-		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: far})
+		opened := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: far})
 		began := time.Now()
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		if given.Timeout != 2000 {
-			t.Errorf("got timeout %d in the task, want 2000", given.Timeout)
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		if assigned.Timeout != 2000 {
+			t.Errorf("got timeout %d in the task, want 2000", assigned.Timeout)
 		}
 		if got := decode[wire.TaskCancelled](p, p.receive(wire.TypeTaskCancelled)); got.Reason != "execution_timeout" {
 			t.Errorf("reason: got %q, want execution_timeout", got.Reason)
 		}
-		got := a.answer(asked)
+		got := a.answer(opened)
 		if took := time.Since(began); took != 2*time.Second || got.Fault == nil || got.Fault.Code != core.CodeTimeout || !strings.Contains(got.Fault.Message, "2s") {
 			t.Errorf("got %+v after %s, want a timeout that names the agent's 2s", got.Fault, took)
 		}
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, assigned))
 
 		// An earlier deadline takes precedence.
-		asked = a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(time.Second)})
-		given = decode[wire.Task](p, p.receive(wire.TypeTask))
-		if given.Timeout != 1000 {
-			t.Errorf("got timeout %d in the task, want 1000", given.Timeout)
+		opened = a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(time.Second)})
+		assigned = decode[wire.Task](p, p.receive(wire.TypeTask))
+		if assigned.Timeout != 1000 {
+			t.Errorf("got timeout %d in the task, want 1000", assigned.Timeout)
 		}
 		p.receive(wire.TypeTaskCancelled)
-		a.answer(asked)
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, given))
+		a.answer(opened)
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"late"}}`, assigned))
 
 		// The next agent has a timeout of its own, from its assignment.
-		asked = a.open(core.Request{To: core.ToCapability("x"), Content: "go", Deadline: far})
-		given = decode[wire.Task](p, p.receive(wire.TypeTask))
+		opened = a.open(core.Request{To: core.ToCapability("x"), Content: "go", Deadline: far})
+		assigned = decode[wire.Task](p, p.receive(wire.TypeTask))
 		patient := s.registered(parallax.Options{AgentID: "patient"}, `{"capabilities":["x"]}`)
-		p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"no"}}}`, given))
-		given = decode[wire.Task](patient, patient.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"REJECTED","message":"no"}}}`, assigned))
+		assigned = decode[wire.Task](patient, patient.receive(wire.TypeTask))
 		time.Sleep(time.Minute)
-		if want := wire.Count(time.Until(far).Milliseconds() + 60_000); given.Timeout != want {
-			t.Errorf("got timeout %d in the task, want %d until the deadline", given.Timeout, want)
+		if want := wire.Count(time.Until(far).Milliseconds() + 60_000); assigned.Timeout != want {
+			t.Errorf("got timeout %d in the task, want %d until the deadline", assigned.Timeout, want)
 		}
-		patient.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, given))
-		if got := a.answer(asked); got.Text != "done" {
+		patient.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"done"}}`, assigned))
+		if got := a.answer(opened); got.Text != "done" {
 			t.Errorf("got %+v, want it done", got)
 		}
 	})
@@ -259,10 +259,10 @@ func TestAnAgentThatDoesNotEndItsOnlyTaskIsClosed(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		a := s.requester()
-		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
+		opened := a.open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Now().Add(2 * time.Second)})
 		p.receive(wire.TypeTask)
 		p.receive(wire.TypeTaskCancelled)
-		a.answer(asked)
+		a.answer(opened)
 		if _, r := p.expectError("TIMEOUT"); !r.Fatal {
 			t.Errorf("got %+v, want it fatal", r)
 		}
@@ -276,12 +276,12 @@ func TestALostConnectionFailsTheTasksOfTheAgent(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, assigned))
 		synctest.Wait()
 		_ = p.conn.Close(link.Reason{Cause: link.PeerGone})
-		got := a.answer(asked)
+		got := a.answer(opened)
 		if got.End != core.KindFailed || got.Fault.Code != core.CodeUnreachable || !got.Fault.Retryable || got.Text != "half" {
 			t.Errorf("answer: got %+v, want half, then unreachable", got)
 		}
@@ -300,17 +300,17 @@ func TestEarlierTurnsThatDoNotFitAreOmitted(t *testing.T) {
 		for i := range 8 {
 			history = append(history, core.Turn{Role: core.RoleUser, Text: fmt.Sprintf("%d %s", i, strings.Repeat("x", 900))})
 		}
-		asked := a.open(core.Request{To: core.ToAgent("a"), Content: "go", History: history})
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
+		opened := a.open(core.Request{To: core.ToAgent("a"), Content: "go", History: history})
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 		var r core.Request
-		if err := wire.ReadInput(given.Input, &r); err != nil {
+		if err := wire.ReadInput(assigned.Input, &r); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.History) != 2 || !strings.HasPrefix(r.History[1].Text, "7 ") || given.Context.HistoryOmitted != 6 {
-			t.Errorf("got %d turns and %d omitted, want the last 2 and 6", len(r.History), given.Context.HistoryOmitted)
+		if len(r.History) != 2 || !strings.HasPrefix(r.History[1].Text, "7 ") || assigned.Context.HistoryOmitted != 6 {
+			t.Errorf("got %d turns and %d omitted, want the last 2 and 6", len(r.History), assigned.Context.HistoryOmitted)
 		}
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
-		a.answer(asked)
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
+		a.answer(opened)
 	})
 }
 
@@ -321,10 +321,10 @@ func TestATooLargeRequestFailsWithoutDisturbingTheAgent(t *testing.T) {
 		if got := a.answer(a.ask("a", strings.Repeat("x", 1_000_000))); got.Fault == nil || got.Fault.Code != core.CodeTooLarge {
 			t.Errorf("answer: got %+v, want too_large", got.Fault)
 		}
-		asked := a.ask("a", "small")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"fine"}}`, given))
-		if got := a.answer(asked); got.Text != "fine" {
+		opened := a.ask("a", "small")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","result":"fine"}}`, assigned))
+		if got := a.answer(opened); got.Text != "fine" {
 			t.Errorf("answer: got %+v, want fine", got)
 		}
 	})
@@ -345,15 +345,15 @@ func TestNoticesReachOnlyAgentsWithTheCapability(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		if given.Capability != "notify" || given.PatternName != "dragoman.notify" || string(given.Input) != `{"content":"","notice":{"topic":"user.left","data":{"hours":2}}}` {
-			t.Errorf("got %+v with %s, want a notice", given, given.Input)
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		if assigned.Capability != "notify" || assigned.PatternName != "dragoman.notify" || string(assigned.Input) != `{"content":"","notice":{"topic":"user.left","data":{"hours":2}}}` {
+			t.Errorf("got %+v with %s, want a notice", assigned, assigned.Input)
 		}
 		if got := a.answer(delivered); got.End != core.KindDone {
 			t.Errorf("notice: got %+v, want it done once it was delivered", got)
 		}
 		p.expectNothing()
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
 		p.expectNothing()
 	})
 }
@@ -379,13 +379,13 @@ func TestAnAgentAddsAndRemovesTheCapabilityForNotices(t *testing.T) {
 				if _, err := notice(); err != nil {
 					t.Fatalf("with the capability: got %v, want no error", err)
 				}
-				given := decode[wire.Task](p, p.receive(wire.TypeTask))
+				assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 				waits, err := notice() // it waits until the agent has room
 				if err != nil {
 					t.Fatal(err)
 				}
 				change(without)
-				p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+				p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
 				if f := a.answer(waits).Fault; f == nil || f.Code != core.CodeUnsupported {
 					t.Errorf("a waiting notice: got %v, want unsupported", f)
 				}
@@ -402,13 +402,13 @@ func TestContextCannotBeInjected(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, streaming)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		if err := a.session.Inject(asked.ID(), core.Injected{Content: "look"}); core.AsFault(err).Code != core.CodeUnsupported {
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		if err := a.session.Inject(opened.ID(), core.Injected{Content: "look"}); core.AsFault(err).Code != core.CodeUnsupported {
 			t.Errorf("inject: got %v, want unsupported", err)
 		}
 		p.expectNothing()
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
-		a.answer(asked)
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
+		a.answer(opened)
 	})
 }

@@ -42,16 +42,16 @@ func TestEventsThatAnAgentMayNotSendAreCounted(t *testing.T) {
 			withHub(t, func(s *setup) {
 				p := s.registered(parallax.Options{AgentID: "a"}, full)
 				a := s.requester()
-				asked := a.ask("a", "go")
-				given := decode[wire.Task](p, p.receive(wire.TypeTask))
-				p.send(`{"type":"task_progress","id":"m","payload":` + toJSON(t, wire.Progress{TaskRef: given.TaskRef, Item: i}) + `}`)
+				opened := a.ask("a", "go")
+				assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+				p.send(`{"type":"task_progress","id":"m","payload":` + toJSON(t, wire.Progress{TaskRef: assigned.TaskRef, Item: i}) + `}`)
 				if parallax.Translation.FromAgent[b.Kind()].How == core.Refused {
 					p.expectError(wire.CodeUnsupported)
 				}
 				synctest.Wait()
 				s.expectCounted(parallax.Translation.FromAgent[b.Kind()].How, b, false)
-				p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","metadata":{"progress":[`+toJSON(t, i)+`]}}}`, given))
-				a.answer(asked)
+				p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","metadata":{"progress":[`+toJSON(t, i)+`]}}}`, assigned))
+				a.answer(opened)
 				if parallax.Translation.FromAgent[b.Kind()].How == core.Refused {
 					s.expectCount("parallax.refused."+b.Kind().String(), 2)
 				}
@@ -68,14 +68,14 @@ func TestEventsThatARequesterMayNotSendAreCounted(t *testing.T) {
 		}
 		t.Run(b.Kind().String(), func(t *testing.T) {
 			withHub(t, func(s *setup) {
-				asks := s.registered(parallax.Options{AgentID: "asks"}, full)
-				works := s.registered(parallax.Options{AgentID: "works"}, full)
-				asks.send(`{"type":"task_request","id":"q","payload":{"to":"works","input":"x"}}`)
-				given := decode[wire.Task](works, works.receive(wire.TypeTask))
-				asks.send(`{"type":"task_progress","id":"m","payload":` + toJSON(t, wire.Progress{TaskRef: given.TaskRef, Item: i}) + `}`)
-				asks.expectError(wire.CodeUnsupported)
+				asker := s.registered(parallax.Options{AgentID: "asker"}, full)
+				worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+				asker.send(`{"type":"task_request","id":"q","payload":{"to":"worker","input":"x"}}`)
+				assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+				asker.send(`{"type":"task_progress","id":"m","payload":` + toJSON(t, wire.Progress{TaskRef: assigned.TaskRef, Item: i}) + `}`)
+				asker.expectError(wire.CodeUnsupported)
 				s.expectCounted(core.Refused, b, false)
-				works.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, given))
+				worker.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK"}}`, assigned))
 			})
 		})
 	}

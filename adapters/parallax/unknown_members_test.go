@@ -35,29 +35,29 @@ func (p *peer) expectFrame(want string) {
 
 func TestUnknownMembersOfARequestReachAParallaxAgentButNotItsSignature(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","timestamp":"2026-01-02T03:04:05Z","trace":{"span":[1]},"signature":"sha256:abc",
-			"payload":{"to":"works","patternName":"mine","patternVersion":"7","input":{"content":"x"},"timeout":9000,"context":{"stepIndex":3,"lane":"a"},"trace":9}}`)
-		got := works.frame()
+		asker := s.registered(parallax.Options{AgentID: "asker"}, full)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","timestamp":"2026-01-02T03:04:05Z","trace":{"span":[1]},"signature":"sha256:abc",
+			"payload":{"to":"worker","patternName":"mine","patternVersion":"7","input":{"content":"x"},"timeout":9000,"context":{"stepIndex":3,"lane":"a"},"trace":9}}`)
+		got := worker.frame()
 		id := got["payload"].(map[string]any)["taskId"].(string)
 		want := `{"type":"task","id":"hub_1","trace":{"span":[1]},"payload":{"taskId":"TASK","executionId":"TASK.1","capability":"x","patternName":"mine","patternVersion":"7",
 			"input":{"content":"x"},"timeout":9000,"priority":"normal","trace":9,
-			"context":{"stepIndex":0,"totalSteps":1,"lane":"a","intent":"ask","requester":"asks","thread":"TASK"}}}`
+			"context":{"stepIndex":0,"totalSteps":1,"lane":"a","intent":"ask","requester":"asker","thread":"TASK"}}}`
 		if diff := cmp.Diff(fromJSON(t, []byte(strings.ReplaceAll(want, "TASK", id))), any(got)); diff != "" {
 			t.Errorf("task differs (-want +got):\n%s", diff)
 		}
 		s.expectCount("parallax.refused.signature", 1)
-		works.send(`{"type":"task_result","id":"m","payload":{"taskId":"` + id + `"}}`)
+		worker.send(`{"type":"task_result","id":"m","payload":{"taskId":"` + id + `"}}`)
 	})
 }
 
 func TestUnknownMembersOfAnAnswerReachAParallaxRequesterButNotItsSignature(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
+		asker := s.registered(parallax.Options{AgentID: "asker"}, full)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"x"}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
 		long := strings.Repeat("x", wire.PieceBytes+1)
 		for _, frame := range []string{
 			`{"type":"task_accepted","id":"m1","trace":1,"payload":{"taskId":"TASK","estimatedMs":5,"node":"a"}}`,
@@ -66,7 +66,7 @@ func TestUnknownMembersOfAnAnswerReachAParallaxRequesterButNotItsSignature(t *te
 			`{"type":"task_progress","id":"m4","trace":4,"payload":{"taskId":"TASK","seq":3,"mood":"better"}}`,
 			`{"type":"task_result","id":"m5","trace":{"span":5},"signature":"sha256:def","payload":{"taskId":"TASK","status":"completed","result":null,"duration":3}}`,
 		} {
-			works.send(withIDs(frame, given))
+			worker.send(withIDs(frame, assigned))
 		}
 		const ids = `"requestId":"q1","taskId":"TASK","executionId":"TASK.1"`
 		for _, want := range []string{
@@ -77,7 +77,7 @@ func TestUnknownMembersOfAnAnswerReachAParallaxRequesterButNotItsSignature(t *te
 			`{"type":"task_progress","id":"hub_5","trace":4,"payload":{` + ids + `,"seq":4,"mood":"better"}}`,
 			`{"type":"task_result","id":"hub_6","trace":{"span":5},"payload":{` + ids + `,"status":"completed","result":null,"duration":3}}`,
 		} {
-			asks.expectFrame(withIDs(want, given))
+			asker.expectFrame(withIDs(want, assigned))
 		}
 		s.expectCount("parallax.refused.signature", 2)
 	})
@@ -85,17 +85,17 @@ func TestUnknownMembersOfAnAnswerReachAParallaxRequesterButNotItsSignature(t *te
 
 func TestTheErrorOfAFailedAttemptReachesAParallaxRequester(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, `{"capabilities":[],"config":{"extensions":["task_progress","task_request"]}}`)
+		asker := s.registered(parallax.Options{AgentID: "asker"}, `{"capabilities":[],"config":{"extensions":["task_progress","task_request"]}}`)
 		one := s.registered(parallax.Options{AgentID: "one"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"x"}}`)
-		given := decode[wire.Task](one, one.receive(wire.TypeTask))
+		asker.send(`{"type":"task_request","id":"q1","payload":{"capability":"x","input":"x"}}`)
+		assigned := decode[wire.Task](one, one.receive(wire.TypeTask))
 		two := s.registered(parallax.Options{AgentID: "two"}, full)
-		one.send(withIDs(`{"type":"task_error","id":"m","trace":1,"payload":{"taskId":"TASK","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}},"retryable":true}}`, given))
+		one.send(withIDs(`{"type":"task_error","id":"m","trace":1,"payload":{"taskId":"TASK","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}},"retryable":true}}`, assigned))
 		two.receive(wire.TypeTask)
-		asks.expectFrame(withIDs(`{"type":"task_progress","id":"hub_1","trace":1,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","seq":1,
-			"retrying":{"attempt":1,"agent":"one","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}}}}}`, given))
-		two.send(withIDs(`{"type":"task_error","id":"m","trace":2,"payload":{"taskId":"TASK","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
-		asks.expectFrame(withIDs(`{"type":"task_error","id":"hub_2","trace":2,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.2","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, given))
+		asker.expectFrame(withIDs(`{"type":"task_progress","id":"hub_1","trace":1,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","seq":1,
+			"retrying":{"attempt":1,"agent":"one","error":{"code":"OUT_OF_CHEESE","message":"no cheese","details":{"shelf":3}}}}}`, assigned))
+		two.send(withIDs(`{"type":"task_error","id":"m","trace":2,"payload":{"taskId":"TASK","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, assigned))
+		asker.expectFrame(withIDs(`{"type":"task_error","id":"hub_2","trace":2,"payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.2","error":{"code":"MY_OWN","message":"no"},"retryable":false}}`, assigned))
 	})
 }
 
@@ -116,17 +116,17 @@ func TestOutputBeforeAFailureReachesARequesterWithoutProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withHub(t, func(s *setup) {
-				asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
-				works := s.registered(parallax.Options{AgentID: "works"}, full)
-				asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-				given := decode[wire.Task](works, works.receive(wire.TypeTask))
-				for _, said := range []string{`"thinking":"hm","sure":0.5`, `"text":"ha"`, `"text":"lf"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`, `"mood":"bad"`} {
-					works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+said+`}}`, given))
+				asker := s.registered(parallax.Options{AgentID: "asker"}, onlyAsks)
+				worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+				asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"x"}}`)
+				assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+				for _, sent := range []string{`"thinking":"hm","sure":0.5`, `"text":"ha"`, `"text":"lf"`, `"usage":{"input":1,"output":2}`, `"file":{"name":"f","data":"aGk="}`, `"mood":"bad"`} {
+					worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK",`+sent+`}}`, assigned))
 				}
-				works.send(withIDs(c.end, given))
-				asks.expectFrame(withIDs(`{"type":"task_error","id":"hub_1","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1",`+c.want+`
+				worker.send(withIDs(c.end, assigned))
+				asker.expectFrame(withIDs(`{"type":"task_error","id":"hub_1","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1",`+c.want+`
 					"partialResult":{"content":"half","files":[{"name":"f","data":"aGk="}]},
-					"metadata":{"tokensUsed":3,"progress":[{"thinking":"hm","sure":0.5},{"usage":{"input":1,"output":2}},{"mood":"bad"}]}}}`, given))
+					"metadata":{"tokensUsed":3,"progress":[{"thinking":"hm","sure":0.5},{"usage":{"input":1,"output":2}},{"mood":"bad"}]}}}`, assigned))
 				for _, kind := range []core.Kind{core.KindAccepted, core.KindThinking, core.KindUsage, core.KindForeign} {
 					s.expectCount("parallax.folded."+kind.String(), 1)
 				}
@@ -137,46 +137,46 @@ func TestOutputBeforeAFailureReachesARequesterWithoutProgress(t *testing.T) {
 
 func TestOutputBeforeADeadlineReachesARequesterWithoutProgress(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x","timeout":1000}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
-		works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
-		e := decode[wire.TaskError](asks, asks.receive(wire.TypeTaskError))
+		asker := s.registered(parallax.Options{AgentID: "asker"}, onlyAsks)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"x","timeout":1000}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+		worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, assigned))
+		e := decode[wire.TaskError](asker, asker.receive(wire.TypeTaskError))
 		if e.Error.Code != "TIMEOUT" || string(e.PartialResult) != `"half"` {
 			t.Errorf("got %+v, want TIMEOUT and half", e)
 		}
-		works.receive(wire.TypeTaskCancelled)
-		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
+		worker.receive(wire.TypeTaskCancelled)
+		worker.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, assigned))
 	})
 }
 
 func TestARequesterWithProgressGetsOutputBeforeAFailureOnce(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, full)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
-		works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, given))
-		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
-		asks.receive(wire.TypeTaskAccepted)
-		asks.receive(wire.TypeTaskProgress)
-		asks.expectFrame(withIDs(`{"type":"task_error","id":"hub_3","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","error":{"code":"TIMEOUT","message":"late"},"retryable":true}}`, given))
+		asker := s.registered(parallax.Options{AgentID: "asker"}, full)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"x"}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
+		worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"half"}}`, assigned))
+		worker.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, assigned))
+		asker.receive(wire.TypeTaskAccepted)
+		asker.receive(wire.TypeTaskProgress)
+		asker.expectFrame(withIDs(`{"type":"task_error","id":"hub_3","payload":{"requestId":"q1","taskId":"TASK","executionId":"TASK.1","error":{"code":"TIMEOUT","message":"late"},"retryable":true}}`, assigned))
 	})
 }
 
 func TestAPartialResultThatDoesNotFitIsReportedAsOmitted(t *testing.T) {
 	withHub(t, func(s *setup) {
-		asks := s.registered(parallax.Options{AgentID: "asks"}, asksAlone)
-		works := s.registered(parallax.Options{AgentID: "works"}, full)
-		asks.send(`{"type":"task_request","id":"q1","payload":{"to":"works","input":"x"}}`)
-		given := decode[wire.Task](works, works.receive(wire.TypeTask))
+		asker := s.registered(parallax.Options{AgentID: "asker"}, onlyAsks)
+		worker := s.registered(parallax.Options{AgentID: "worker"}, full)
+		asker.send(`{"type":"task_request","id":"q1","payload":{"to":"worker","input":"x"}}`)
+		assigned := decode[wire.Task](worker, worker.receive(wire.TypeTask))
 		for range 3 {
-			works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, given))
+			worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","text":"`+strings.Repeat("x", 400_000)+`"}}`, assigned))
 		}
-		works.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","thinking":"hm"}}`, given))
-		works.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, given))
-		e := decode[wire.TaskError](asks, asks.receive(wire.TypeTaskError))
+		worker.send(withIDs(`{"type":"task_progress","id":"m","payload":{"taskId":"TASK","thinking":"hm"}}`, assigned))
+		worker.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"TIMEOUT","message":"late"}}}`, assigned))
+		e := decode[wire.TaskError](asker, asker.receive(wire.TypeTaskError))
 		if e.Error.Code != "TIMEOUT" || e.PartialResult != nil || e.Omitted == nil || e.Omitted.Kind != "partialResult" || e.Omitted.Bytes != 1_200_002 || e.Metadata.ProgressOmitted != 1 {
 			t.Errorf("got %+v and %+v, want the error with what was left out", e, e.Omitted)
 		}
@@ -186,21 +186,21 @@ func TestAPartialResultThatDoesNotFitIsReportedAsOmitted(t *testing.T) {
 }
 
 func TestATaskErrorMayHaveAPartialResult(t *testing.T) {
-	for name, c := range map[string]struct{ said, want, text string }{
+	for name, c := range map[string]struct{ sent, want, text string }{
 		"words":            {`"partialResult":"half"`, "opened assigned accepted text failed", "half"},
 		"nothing":          {`"partialResult":null`, "opened assigned failed", ""},
 		"words and a file": {`"partialResult":{"content":"half","files":[{"name":"f","data":"aGk="}]}`, "opened assigned accepted text file failed", "half"},
 		"a structure":      {`"partialResult":{"n":1}`, "opened assigned accepted text failed", `{"n":1}`},
-		"on the way":       {`"metadata":{"tokensUsed":3,"progress":[{"thinking":"hm"},{"text":"ha"},{"text":"lf"},{"n":1},7]},"partialResult":"half"`, "opened assigned accepted thinking text text usage failed", "half"},
+		"with progress":    {`"metadata":{"tokensUsed":3,"progress":[{"thinking":"hm"},{"text":"ha"},{"text":"lf"},{"n":1},7]},"partialResult":"half"`, "opened assigned accepted thinking text text usage failed", "half"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withHub(t, func(s *setup) {
 				p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 				a := s.requester()
-				asked := a.ask("a", "go")
-				given := decode[wire.Task](p, p.receive(wire.TypeTask))
-				p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X","message":"broke"},`+strings.Replace(c.said, ",7]", "]", 1)+`}}`, given))
-				events := a.events(asked)
+				opened := a.ask("a", "go")
+				assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+				p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"X","message":"broke"},`+strings.Replace(c.sent, ",7]", "]", 1)+`}}`, assigned))
+				events := a.events(opened)
 				if got := kinds(events); got != c.want {
 					t.Errorf("events: got %s, want %s", got, c.want)
 				}
@@ -216,10 +216,10 @@ func TestAFailedResultIsKeptWhole(t *testing.T) {
 	withHub(t, func(s *setup) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["x"]}`)
 		a := s.requester()
-		asked := a.ask("a", "go")
-		given := decode[wire.Task](p, p.receive(wire.TypeTask))
-		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"failed","result":{"summary":"broke","shelf":3}}}`, given))
-		if got := a.answer(asked); got.Fault.Message != "broke" || got.Text != `{"summary":"broke","shelf":3}` {
+		opened := a.ask("a", "go")
+		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
+		p.send(withIDs(`{"type":"task_result","id":"m","payload":{"taskId":"TASK","status":"failed","result":{"summary":"broke","shelf":3}}}`, assigned))
+		if got := a.answer(opened); got.Fault.Message != "broke" || got.Text != `{"summary":"broke","shelf":3}` {
 			t.Errorf("got %q and %v, want the whole result, and broke", got.Text, got.Fault)
 		}
 	})

@@ -41,7 +41,7 @@ func TestAHandlerAsksOtherAgents(t *testing.T) {
 		}
 		want := []core.Body{core.Accepted{}, core.Thinking{Text: "hm"}, core.Text{Text: "HELLO"}, core.Usage{Output: 4}, core.Done{Text: "not this", Data: json.RawMessage(`{"content":"not this"}`), TokensUsed: 4}}
 		if diff := cmp.Diff(want, events, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("messages differ (-want +got):\n%s", diff)
+			t.Errorf("events differ (-want +got):\n%s", diff)
 		}
 		// The loop leads through both tasks.
 		_, err := agent.Ask(s.Context(), core.Request{To: core.ToAgent("front"), Content: "me?"}, nil)
@@ -63,14 +63,14 @@ func TestARequestIsCancelledWithTheTaskOfItsHandler(t *testing.T) {
 			return err
 		}, parallaxclient.WorkOptions{Registered: func(a *parallaxclient.Agent) { agent = a }})
 		a := s.requester()
-		asked := a.ask("front", "hello")
-		given := decode[wire.Task](helper, helper.receive(wire.TypeTask))
-		if err := a.session.Cancel(asked.ID(), "enough"); err != nil {
+		opened := a.ask("front", "hello")
+		assigned := decode[wire.Task](helper, helper.receive(wire.TypeTask))
+		if err := a.session.Cancel(opened.ID(), "enough"); err != nil {
 			t.Fatal(err)
 		}
 		helper.receive(wire.TypeTaskCancelled)
-		helper.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, given))
-		if got := a.answer(asked); got.End != core.KindCancelled {
+		helper.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","error":{"code":"CANCELLED"}}}`, assigned))
+		if got := a.answer(opened); got.End != core.KindCancelled {
 			t.Errorf("answer: got %+v, want it cancelled", got)
 		}
 	})
@@ -80,17 +80,17 @@ func TestAskFailsWhenTheConnectionEnds(t *testing.T) {
 	withHub(t, func(s *setup) {
 		var agent *parallaxclient.Agent
 		s.registered(parallax.Options{AgentID: "mute"}, full)
-		stop := s.work(core.Card{ID: "asks"}, echo, parallaxclient.WorkOptions{Registered: func(a *parallaxclient.Agent) { agent = a }})
-		asked := make(chan error, 1)
+		stop := s.work(core.Card{ID: "asker"}, echo, parallaxclient.WorkOptions{Registered: func(a *parallaxclient.Agent) { agent = a }})
+		opened := make(chan error, 1)
 		go func() {
 			_, err := agent.Ask(s.Context(), core.Request{To: core.ToAgent("mute"), Content: "?"}, nil)
-			asked <- err
+			opened <- err
 		}()
 		synctest.Wait()
 		if err := stop(); err != nil {
 			t.Errorf("work: got %v, want no error", err)
 		}
-		if err := <-asked; core.AsFault(err).Code != core.CodeUnreachable {
+		if err := <-opened; core.AsFault(err).Code != core.CodeUnreachable {
 			t.Errorf("ask: got %v, want unreachable", err)
 		}
 		if _, err := agent.Ask(s.Context(), core.Request{To: core.ToAgent("mute"), Content: "?"}, nil); core.AsFault(err).Code != core.CodeUnreachable {

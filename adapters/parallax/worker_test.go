@@ -50,7 +50,7 @@ func echo(_ context.Context, r core.Request, say func(core.Body) error) error {
 }
 
 func TestAWorkerAnswersWithAndWithoutExtensions(t *testing.T) {
-	said := []core.Body{
+	sent := []core.Body{
 		core.Thinking{Text: "hm"}, core.ToolCall{ID: "c", Name: "n", Input: `{"a":1}`}, core.ToolState{ID: "c", State: core.ToolCompleted}, core.ToolResult{ID: "c", Output: "o"},
 		core.Usage{Input: 1, Output: 2}, core.File{Name: "f", MediaType: "m", Data: []byte("hi")}, core.Text{Text: "hel"}, core.Text{Text: "lo"},
 		core.Done{Data: json.RawMessage(`{"k":1}`), Truncated: true},
@@ -59,7 +59,7 @@ func TestAWorkerAnswersWithAndWithoutExtensions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withHub(t, func(s *setup) {
 				s.work(core.Card{ID: "w", Name: "Worker", Capabilities: []string{"x"}, Domains: []string{"d"}, Model: "m"}, func(_ context.Context, _ core.Request, say func(core.Body) error) error {
-					for _, b := range said {
+					for _, b := range sent {
 						if err := say(b); err != nil {
 							return err
 						}
@@ -152,13 +152,13 @@ func TestAWorkerEndsACancelledTask(t *testing.T) {
 			return ctx.Err()
 		}, parallaxclient.WorkOptions{})
 		a := s.requester()
-		asked := a.ask("w", "wait")
+		opened := a.ask("w", "wait")
 		synctest.Wait()
-		if err := a.session.Cancel(asked.ID(), "enough"); err != nil {
+		if err := a.session.Cancel(opened.ID(), "enough"); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if got := a.answer(asked); got.End != core.KindCancelled || got.Fault.Message != "enough" || time.Since(start) != 0 {
+		if got := a.answer(opened); got.End != core.KindCancelled || got.Fault.Message != "enough" || time.Since(start) != 0 {
 			t.Errorf("answer: got %+v after %v, want it cancelled at once with the reason", got, time.Since(start))
 		}
 	})
@@ -240,12 +240,12 @@ func TestAStoppedWorkerDisconnects(t *testing.T) {
 			return ctx.Err()
 		}, parallaxclient.WorkOptions{})
 		a := s.requester()
-		asked := a.ask("w", "wait")
+		opened := a.ask("w", "wait")
 		synctest.Wait()
 		if err := stop(); err != nil {
 			t.Errorf("work: got %v, want no error", err)
 		}
-		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeUnreachable || !strings.Contains(got.Fault.Message, "it ended its connection") {
+		if got := a.answer(opened); got.Fault == nil || got.Fault.Code != core.CodeUnreachable || !strings.Contains(got.Fault.Message, "it ended its connection") {
 			t.Errorf("answer: got %v, want unreachable because it ended its connection", got.Fault)
 		}
 	})
@@ -292,11 +292,11 @@ func TestALostConnectionEndsTheHandlers(t *testing.T) {
 		}()
 		synctest.Wait()
 		a := s.requester()
-		asked := a.ask("w", "wait")
+		opened := a.ask("w", "wait")
 		if r := (*link.Reason)(nil); !errors.As(<-ended, &r) {
 			t.Errorf("work: got %v, want the reason of the link", r)
 		}
-		if got := a.answer(asked); got.Fault == nil || got.Fault.Code != core.CodeUnreachable {
+		if got := a.answer(opened); got.Fault == nil || got.Fault.Code != core.CodeUnreachable {
 			t.Errorf("answer: got %v, want unreachable", got.Fault)
 		}
 		<-served
