@@ -128,12 +128,14 @@ func TaskOf(r core.Request) (Task, error) {
 			MaxTokens: Count(r.MaxTokens), ReportBack: r.ReportBack,
 		},
 	}
-	var pattern struct {
-		PatternName    string `json:"patternName"`
-		PatternVersion string `json:"patternVersion"`
-	}
-	if DecodeForeign(r.Foreign, &pattern) && pattern.PatternName != "" {
-		t.PatternName, t.PatternVersion = pattern.PatternName, pattern.PatternVersion
+	if r.Foreign != nil {
+		var pattern struct {
+			PatternName    string `json:"patternName"`
+			PatternVersion string `json:"patternVersion"`
+		}
+		if DecodeForeign(r.Foreign, &pattern) && pattern.PatternName != "" {
+			t.PatternName, t.PatternVersion = pattern.PatternName, pattern.PatternVersion
+		}
 	}
 	return t, nil
 }
