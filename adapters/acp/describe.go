@@ -136,7 +136,7 @@ func (s *session) allCapabilities(domain string) (wire.Capabilities, error) {
 		AgentName: s.opts.HubName, Domains: []string{}, Channels: []string{}, Tools: []string{}, MaxConcurrentTasks: &most,
 		Extensions: wire.Extensions(),
 	}
-	for _, a := range s.hub.Agents() {
+	for _, a := range s.hub.Agents(s.principal) {
 		if domain != "" && !concerns(a.Card, of) {
 			continue
 		}

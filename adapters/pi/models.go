@@ -95,17 +95,17 @@ func (b *binding) summaryBudget() int {
 	return min(summaryBytes, b.window()*conversation.BytesPerToken*3/4)
 }
 
-// models returns the agents of the hub as models, by id.
-func (s *Server) models() []*model {
+// models returns the agents that the client may see as models, by id.
+func (x *request) models() []*model {
 	list := []*model{}
-	for _, a := range s.hub.Agents() {
+	for _, a := range x.client.server.hub.Agents(x.client.principal) {
 		list = append(list, new(modelOf(a)))
 	}
 	return list
 }
 
-func getModels(s *Server, _ *request) command.Outcome {
-	return command.Outcome{Data: wire.Encode(map[string]any{"models": s.models()})}
+func getModels(_ *Server, x *request) command.Outcome {
+	return command.Outcome{Data: wire.Encode(map[string]any{"models": x.models()})}
 }
 
 // setModel binds the session to an agent.
@@ -142,7 +142,7 @@ func cycleModel(s *Server, x *request) command.Outcome {
 	if m, was := x.modelBefore(); was {
 		return cycled(x, x.target.bind(m))
 	}
-	list := s.models()
+	list := x.models()
 	if len(list) <= 1 {
 		return command.Outcome{Data: wire.Encode(nil)}
 	}

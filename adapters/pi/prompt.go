@@ -76,7 +76,7 @@ func prompt(s *Server, x *request) command.Outcome {
 		return command.Failed(err.Error())
 	}
 	if c, argument, ok := slash(first.text); ok {
-		return x.answerSlash(first, c.run(s, ss, argument))
+		return x.answerSlash(first, c.run(s, x, argument))
 	}
 	all := append([]userMessage{first}, ss.queue.steering...)
 	task, err := ss.ask(all, x.Admitted().Add(s.opts.Commands.PromptTimeout))

@@ -17,7 +17,7 @@ import (
 type slashCommand struct {
 	name, description string
 	// run returns the answer.
-	run func(s *Server, ss *session, argument string) string
+	run func(s *Server, x *request, argument string) string
 }
 
 // slashCommands returns all slash commands. A prompt with another name is for the agent.
@@ -71,7 +71,7 @@ func (x *request) answerSlash(message userMessage, text string) command.Outcome 
 // hubName is the model of the hub's own answers.
 const hubName = "hub"
 
-func slashHelp(*Server, *session, string) string {
+func slashHelp(*Server, *request, string) string {
 	var b strings.Builder
 	for _, c := range slashCommands() {
 		fmt.Fprintf(&b, "/%s: %s\n", c.name, c.description)
@@ -79,8 +79,8 @@ func slashHelp(*Server, *session, string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func slashAgents(s *Server, ss *session, _ string) string {
-	all := s.hub.Agents()
+func slashAgents(s *Server, x *request, _ string) string {
+	all := s.hub.Agents(x.client.principal)
 	if len(all) == 0 {
 		return "No agent is here."
 	}
@@ -90,7 +90,7 @@ func slashAgents(s *Server, ss *session, _ string) string {
 		if what := slices.Concat(a.Capabilities, a.Domains); len(what) > 0 {
 			b.WriteString(": " + strings.Join(what, ", "))
 		}
-		if a.ID == ss.agent.Agent() {
+		if a.ID == x.target.agent.Agent() {
 			b.WriteString(" (you talk with it)")
 		}
 		b.WriteByte('\n')
@@ -98,7 +98,8 @@ func slashAgents(s *Server, ss *session, _ string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func slashUse(s *Server, ss *session, argument string) string {
+func slashUse(s *Server, x *request, argument string) string {
+	ss := x.target
 	id := core.AgentID(argument)
 	if id == "" {
 		if ss.agent.IsZero() {
@@ -122,9 +123,9 @@ func slashUse(s *Server, ss *session, argument string) string {
 	return text
 }
 
-func slashUsage(_ *Server, ss *session, _ string) string {
+func slashUsage(_ *Server, x *request, _ string) string {
 	var u core.Usage
-	for _, m := range ss.tree.Messages() {
+	for _, m := range x.target.tree.Messages() {
 		u = u.Add(m.Usage)
 	}
 	return fmt.Sprintf("This session has used %d tokens: %d input, %d output, %d read from a cache, %d written to one.",

@@ -23,7 +23,7 @@ func (a *api) getAgents(c call) error {
 	if err != nil {
 		return err
 	}
-	page, more := a.hub.AgentPage(after, limit, func(core.Card) bool { return true })
+	page, more := a.hub.AgentPage(c.from, after, limit, func(core.Card) bool { return true })
 	out := struct {
 		Agents []hub.AgentStatus `json:"agents"`
 		After  core.AgentID      `json:"after,omitempty"`

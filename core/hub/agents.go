@@ -29,14 +29,28 @@ func statusesOf(entries []roster.Entry) []AgentStatus {
 	return out
 }
 
-// Agents returns the agents that are connected, ordered by id.
-func (h *Hub) Agents() []AgentStatus { return statusesOf(h.roster.List()) }
+// Agents returns the agents that are connected, ordered by id; none to a principal that
+// may not list them.
+func (h *Hub) Agents(p core.Principal) []AgentStatus {
+	all := []AgentStatus{}
+	_ = h.list(p, core.ListAgents, func() error { // without the right the list is empty
+		all = statusesOf(h.roster.List())
+		return nil
+	})
+	return all
+}
 
 // AgentPage returns the first n agents after an id for which keep is true, ordered by id,
-// and how many more there are.
-func (h *Hub) AgentPage(after core.AgentID, n int, keep func(core.Card) bool) (page []AgentStatus, more int) {
-	entries, more := h.roster.Page(after, n, keep)
-	return statusesOf(entries), more
+// and how many more there are; none to a principal that may not list them.
+func (h *Hub) AgentPage(p core.Principal, after core.AgentID, n int, keep func(core.Card) bool) (page []AgentStatus, more int) {
+	page = []AgentStatus{}
+	_ = h.list(p, core.ListAgents, func() error {
+		var entries []roster.Entry
+		entries, more = h.roster.Page(after, n, keep)
+		page = statusesOf(entries)
+		return nil
+	})
+	return page, more
 }
 
 // Totals returns the sums over all agents. It costs much less than [Hub.Agents].

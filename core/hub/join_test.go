@@ -21,7 +21,7 @@ func TestABadAgentIDIsRefused(t *testing.T) {
 		for _, id := range []core.AgentID{"", "*", "hub", "capability:x", "domain:x", "a\nb", " a", core.AgentID(strings.Repeat("x", 513))} {
 			g.wantFault("the id "+string(id), s.Join(core.Card{ID: id}, hub.JoinOptions{}), core.CodeInvalid)
 		}
-		if got := g.hub.Agents(); len(got) != 0 {
+		if got := g.hub.Agents(core.Principal{Operator: true}); len(got) != 0 {
 			t.Errorf("got %d agents, want none", len(got))
 		}
 		if err := s.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
@@ -107,7 +107,7 @@ func TestAgentsAreListedWithPrincipalAndLoad(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("b", able)
 		g.agent("a", able, func(c *core.Card) { c.Name = "Anna" })
-		all := g.hub.Agents()
+		all := g.hub.Agents(core.Principal{Operator: true})
 		if len(all) != 2 || all[0].ID != "a" || all[1].ID != "b" {
 			t.Fatalf("got %+v, want a and b", all)
 		}
@@ -171,7 +171,7 @@ func TestASessionThatHasEndedCanDoNothing(t *testing.T) {
 		agent.Delivered(task.ID())
 		agent.Seen()
 		agent.SetLoad(core.LoadIdle)
-		if got := g.hub.Agents(); len(got) != 0 {
+		if got := g.hub.Agents(core.Principal{Operator: true}); len(got) != 0 {
 			t.Errorf("got %d agents, want none", len(got))
 		}
 	})

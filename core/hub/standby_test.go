@@ -28,7 +28,7 @@ func (g *testHub) standby(id string) *hub.Session {
 
 func (g *testHub) wantAgents(when string, want ...core.AgentID) {
 	g.t.Helper()
-	got := g.hub.Agents()
+	got := g.hub.Agents(core.Principal{Operator: true})
 	same := len(got) == len(want)
 	for i := range want {
 		same = same && got[i].ID == want[i]

@@ -64,7 +64,7 @@ func runList(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) {
 		return nil, core.NewFault(core.CodeInvalid, "invalid input: limit: want 1 to %d, got %d", mostListedAgents, in.Limit)
 	}
 	capability, domain := core.ToCapability(in.Capability), core.ToDomain(in.Domain)
-	page, more := s.hub.AgentPage(in.After, in.Limit, func(c core.Card) bool {
+	page, more := s.hub.AgentPage(s.identity.Principal, in.After, in.Limit, func(c core.Card) bool {
 		_, able := c.Answers(capability)
 		_, serves := c.Answers(domain)
 		return (in.Capability == "" || able) && (in.Domain == "" || serves)

@@ -16,11 +16,12 @@ import (
 // ListAgents implements the service. It lists the agents of every dialect by id, without
 // their metadata where that does not fit into a message.
 func (s *Service) ListAgents(ctx context.Context, r *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
-	if _, err := s.opts.Principal(ctx); err != nil {
+	p, err := s.opts.Principal(ctx)
+	if err != nil {
 		return nil, err
 	}
 	all := &pb.ListAgentsResponse{}
-	for _, a := range s.hub.Agents() {
+	for _, a := range s.hub.Agents(p) {
 		m := agentInfo(a)
 		if r.Workspace == nil || slices.Contains(m.GetMetadata().GetWorkspaces(), r.GetWorkspace()) {
 			all.Agents = append(all.Agents, m)

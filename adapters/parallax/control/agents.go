@@ -53,7 +53,7 @@ func (c *Control) getAgents(r request) error {
 	q := r.r.URL.Query()
 	wanted := slices.Concat(splitList(q["capability"]), splitList(q["capabilities"]))
 	views, by := []agentView{}, map[string][]agentView{}
-	for _, a := range c.hub.Agents() {
+	for _, a := range c.hub.Agents(r.from) {
 		v := viewOf(a)
 		region, _ := wire.Unquoted(v.Region)
 		switch status := q.Get("status"); {

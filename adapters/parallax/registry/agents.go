@@ -70,13 +70,13 @@ const maxListed = 1000
 
 // ListAgents implements [pb.RegistryServer]. The continuation token is the id of the last
 // agent in a response.
-func (r *Registry) ListAgents(_ context.Context, in *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
+func (r *Registry) ListAgents(ctx context.Context, in *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
 	out := &pb.ListAgentsResponse{}
 	limit := maxListed
 	if n := int(in.GetLimit()); n > 0 {
 		limit = min(n, limit)
 	}
-	for _, status := range r.hub.Agents() { // by id
+	for _, status := range r.hub.Agents(r.opts.Principal(ctx)) { // by id
 		a := agentOf(status)
 		if !matches(a, in.GetCapabilities(), in.GetLabels()) {
 			continue
@@ -103,7 +103,7 @@ func (r *Registry) Watch(in *pb.WatchRequest, out grpc.ServerStreamingServer[pb.
 	defer watcher.Close(nil)
 	for first := true; ; first = false {
 		now := map[string]*pb.AgentRegistration{}
-		for _, status := range r.hub.Agents() {
+		for _, status := range r.hub.Agents(watcher.Identity().Principal) {
 			if a := agentOf(status); matches(a, in.GetCapabilities(), nil) {
 				now[a.GetId()] = a
 			}
