@@ -61,7 +61,7 @@ type session struct {
 	// Owned by the reader loop. The pump may read them once joined is closed, and
 	// serve after Run.
 	throttle    *throttle
-	agent       *hub.Session // nil until a register was accepted; the id may still be contested
+	agent       *hub.Session // nil until a register was accepted; the id may still be disputed
 	id          core.AgentID
 	extensions  map[string]bool
 	interval    time.Duration // heartbeat interval that the agent chose; 0 for none

@@ -254,11 +254,11 @@ func (h *Hub) unrecorded() (n int) {
 // JournalHealth returns the health of the journal: see [recorder.Recorder.Health].
 func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
 
-// Turns returns the latest turns of a thread, oldest first; nil for a thread that the hub
-// does not remember.
-func (h *Hub) Turns(id core.ThreadID) []core.Turn {
+// Turns returns the latest turns of a thread that the principal may read, oldest first;
+// none for a thread that the hub does not remember.
+func (h *Hub) Turns(p core.Principal, id core.ThreadID) []core.Turn {
 	turns, _ := h.threads.Turns(id, 1<<30)
-	return turns
+	return slices.DeleteFunc(slices.Clone(turns), func(t core.Turn) bool { return !h.mayRead(p, core.Principal{ID: t.From}) })
 }
 
 // Count adds one to a named counter: what a dialect folded, refused or ignored.

@@ -215,7 +215,7 @@ func (s *Session) poll() (b Batch, found bool, err error) {
 func (s *Session) take(r *task.Reader) (Batch, bool) {
 	p, ok := r.Take()
 	if p.Over && p.Role == task.Viewer {
-		s.views.forget(p.Task)
+		s.views.forget(p.Task, r)
 	}
 	if !ok {
 		return Batch{}, false

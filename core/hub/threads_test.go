@@ -217,7 +217,7 @@ func TestAThreadIsRestoredFromTheJournal(t *testing.T) {
 		if next.ID() <= behind.Task {
 			t.Errorf("got task %s behind %s, want a greater id", next.ID(), behind.Task)
 		}
-		if got, want := turns(h.Turns(core.ThreadID(own.ID()))), "user: go | assistant: 0 | user: one | assistant: 1"; got != want {
+		if got, want := turns(h.Turns(core.Principal{Operator: true}, core.ThreadID(own.ID()))), "user: go | assistant: 0 | user: one | assistant: 1"; got != want {
 			t.Errorf("the thread that began as a task: got %q, want %q", got, want)
 		}
 	})

@@ -168,7 +168,8 @@ func runResult(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 		if in.WaitSeconds <= 0 || o.task.State() == task.Ended {
 			return result(o.task)
 		}
-		s.waits.add(o.task.Attach(s.peer(), task.Waiter, answering(call, result), 0), s.hub.seconds(in.WaitSeconds), func() {
+		attach := func() *task.Reader { return o.task.Attach(s.peer(), task.Waiter, answering(call, result), 0) }
+		s.waits.add(attach, s.hub.seconds(in.WaitSeconds), func() {
 			o := result(o.task)
 			o.Call = call
 			s.inbox.push(Batch{Tool: o})

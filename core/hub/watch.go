@@ -39,10 +39,13 @@ func (v *views) add(t *task.Task, attach func() (*task.Reader, error)) error {
 	return nil
 }
 
-func (v *views) forget(t *task.Task) {
+// forget removes a reader that has read the end of its task.
+func (v *views) forget(t *task.Task, r *task.Reader) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	delete(v.readers, t)
+	if v.readers[t] == r { // another may have taken its place
+		delete(v.readers, t)
+	}
 }
 
 func (v *views) close() {
@@ -161,15 +164,15 @@ type waits struct {
 	timers table[*task.Reader, *time.Timer]
 }
 
-// add makes a reader wait. If its task has not ended in time, add closes the reader and
-// calls expired.
-func (w *waits) add(r *task.Reader, wait time.Duration, expired func()) {
+// add makes the reader that attach returns wait. If its task has not ended in time, add
+// closes the reader and calls expired.
+func (w *waits) add(attach func() *task.Reader, wait time.Duration, expired func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		r.Close()
 		return
 	}
+	r := attach() // with mu held: done may be called at once
 	w.timers.put(r, time.AfterFunc(wait, func() {
 		w.done(r)
 		if r.Close() {

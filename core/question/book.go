@@ -268,7 +268,7 @@ func (b *Book) mayAnswer(p core.Principal, q *pending) bool {
 			return true
 		}
 	}
-	return p.Operator
+	return b.opts.MayRead(p, core.Principal{}) // it may read every task
 }
 
 // List returns the open questions that the principal may answer, the longest waiting first.

@@ -69,10 +69,11 @@ type Reader struct {
 type ReaderStatus struct {
 	Principal core.Principal `json:"principal"`
 	Role      Role           `json:"role"`
-	// Seq is the last sequence number that it was given, and Behind how many there are
-	// after that.
+	// Seq is the last sequence number that was handed to its connection, and Behind the
+	// number of events for it after that: an agent gets only what is said to it, a waiter
+	// only the end.
 	Seq    uint64 `json:"seq"`
-	Behind uint64 `json:"behind"`
+	Behind int    `json:"behind"`
 }
 
 // Readers returns who reads the task, in the order in which they came, without the
@@ -82,9 +83,17 @@ func (t *Task) Readers() []ReaderStatus {
 	defer t.mu.Unlock()
 	all := []ReaderStatus{}
 	for r := t.readers; r != nil; r = r.after {
-		if p := r.inbox.Principal(); p.ID != "" {
-			all = append(all, ReaderStatus{Principal: p, Role: r.role, Seq: r.next, Behind: t.last() - r.next})
+		p := r.inbox.Principal()
+		if p.ID == "" {
+			continue
 		}
+		s := ReaderStatus{Principal: p, Role: r.role, Seq: r.next}
+		for i := t.index(r.next); i < t.log.Len(); i++ {
+			if r.wants(t.log.At(i).Body.Kind()) {
+				s.Behind++
+			}
+		}
+		all = append(all, s)
 	}
 	return all
 }

@@ -1393,7 +1393,7 @@ type AgentInfo struct {
 	WorkingDir string `protobuf:"bytes,4,opt,name=working_dir,json=workingDir,proto3" json:"working_dir,omitempty"`
 	// Whether it is connected.
 	Connected bool `protobuf:"varint,5,opt,name=connected,proto3" json:"connected,omitempty"`
-	// What else it told of its surroundings.
+	// Other metadata of the agent.
 	Metadata      *AgentMetadata `protobuf:"bytes,6,opt,name=metadata,proto3,oneof" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -380,7 +380,7 @@ func (x *RegisterAgent) GetProtocolFeatures() []string {
 	return nil
 }
 
-// AgentMetadata describes the surroundings an agent works in.
+// AgentMetadata describes the environment of an agent.
 type AgentMetadata struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The directory the agent works in.

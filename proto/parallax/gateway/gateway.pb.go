@@ -1198,7 +1198,7 @@ type ThreadSpawn struct {
 	AdapterType string `protobuf:"bytes,2,opt,name=adapter_type,json=adapterType,proto3" json:"adapter_type,omitempty"`
 	// What it is to do.
 	Task string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	// Its surroundings, a JSON text.
+	// Its environment, as JSON.
 	PreparationJson string `protobuf:"bytes,4,opt,name=preparation_json,json=preparationJson,proto3" json:"preparation_json,omitempty"`
 	// What it may do, a JSON text.
 	PolicyJson string `protobuf:"bytes,5,opt,name=policy_json,json=policyJson,proto3" json:"policy_json,omitempty"`
