@@ -54,9 +54,9 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 // joinOptions returns how the hub treats an agent of this dialect.
 func (s *session) joinOptions() hub.JoinOptions {
 	if s.gateway != nil {
-		return hub.JoinOptions{NoticeTasks: true, Probe: s.probe}
+		return hub.JoinOptions{NoticeTasks: true, Heartbeats: true, Probe: s.probe}
 	}
-	return hub.JoinOptions{NoticeTasks: true, Probe: s.link.Ping, MostTime: s.maxTaskTime}
+	return hub.JoinOptions{NoticeTasks: true, Heartbeats: true, Probe: s.link.Ping, MostTime: s.maxTaskTime}
 }
 
 // welcome confirms the registration.

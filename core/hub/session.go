@@ -50,6 +50,9 @@ type JoinOptions struct {
 	// its id, except while it has work, and except other principals where one is
 	// authenticated. Joining again without OnlyByID makes it an agent like any other.
 	OnlyByID bool
+	// Heartbeats says that the agent's dialect has a heartbeat interval, which an operator
+	// may set.
+	Heartbeats bool
 	// Probe asks the peer for a sign of life when another connection wants its id: see
 	// [Session.Take]. It returns nil once there was one; ctx has a deadline and is not
 	// cancelled. An agent without a Probe counts as alive.

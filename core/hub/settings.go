@@ -95,7 +95,8 @@ func (s *settings) save() error {
 // Configure changes the settings of a connected agent, tells it, and returns its new
 // status. They hold for whoever has the id, and for the next hub where they are stored. It
 // returns a not_authorized Fault unless the principal is an operator, an unknown_agent
-// Fault if nobody has the id, and an internal Fault where the settings are in force but
+// Fault if nobody has the id, an unsupported Fault for a heartbeat interval that the agent's
+// dialect does not have, and an internal Fault where the settings are in force but
 // could not be stored.
 func (h *Hub) Configure(p core.Principal, c core.Configure) (AgentStatus, error) {
 	o, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: c}, nil)
@@ -112,6 +113,10 @@ func (h *Hub) configure(c core.Configure) (*AgentStatus, error) {
 	if s == nil || s.closed {
 		h.mu.Unlock()
 		return nil, core.NewFault(core.CodeUnknownAgent, "no agent %q is here", id)
+	}
+	if c.Heartbeat != nil && *c.Heartbeat > 0 && !s.opts.Heartbeats {
+		h.mu.Unlock()
+		return nil, core.NewFault(core.CodeUnsupported, "agent %s speaks %s, which has no heartbeat interval: leave it out", id, s.identity.Dialect)
 	}
 	own := h.settings.configure(id, c)
 	h.applySettings(s, c.Reason)

@@ -111,7 +111,10 @@ func TestSettingsOutliveTheConnectionAndTheCard(t *testing.T) {
 
 func TestSettingsOfAnAgentOverrideThoseOfItsDialect(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		a, b := g.agent("a", able), g.agent("b", able)
+		a, b := g.connect("a"), g.agent("b", able)
+		if err := a.Join(core.Card{ID: "a", Dialect: "test", Features: able}, hub.JoinOptions{Heartbeats: true}); err != nil {
+			t.Fatal(err)
+		}
 		beat := time.Second
 		if _, err := g.hub.Configure(operator, core.Configure{Agent: "a", Heartbeat: &beat}); err != nil {
 			t.Fatal(err)
@@ -127,6 +130,21 @@ func TestSettingsOfAnAgentOverrideThoseOfItsDialect(t *testing.T) {
 		g.hub.SetDialectSettings("test", hub.AgentSettings{Heartbeat: time.Minute}, "again")
 		if batch, ok := g.batch(b); ok {
 			t.Errorf("the same settings again: got %+v, want nothing", batch)
+		}
+	})
+}
+
+func TestAHeartbeatIntervalIsRefusedForAnAgentWithoutOne(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a := g.agent("a", able)
+		two, beat, none := 2, time.Second, time.Duration(0)
+		_, err := g.hub.Configure(operator, core.Configure{Agent: "a", MaxConcurrent: &two, Heartbeat: &beat})
+		g.wantFault("an interval", err, core.CodeUnsupported)
+		if got := a.AgentSettings(); got != (hub.AgentSettings{}) {
+			t.Errorf("refused: got %+v, want nothing set", got)
+		}
+		if _, err := g.hub.Configure(operator, core.Configure{Agent: "a", MaxConcurrent: &two, Heartbeat: &none}); err != nil {
+			t.Errorf("no interval: got %v, want no error", err)
 		}
 	})
 }
