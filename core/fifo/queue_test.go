@@ -7,16 +7,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAQueueGivesBackInOrderWhatItWasGivenAndKeepsNoneOfIt(t *testing.T) {
+func TestAQueueReturnsValuesInOrderAndReleasesThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue[int]
 		var want []int
-		given := 0
+		pushed := 0
 		for _, in := range rapid.SliceOfN(rapid.Bool(), 1, 500).Draw(t, "pushes") {
 			if in {
-				given++
-				q.Push(given)
-				want = append(want, given)
+				pushed++
+				q.Push(pushed)
+				want = append(want, pushed)
 				continue
 			}
 			got, ok := q.Pop()
@@ -43,9 +43,8 @@ func TestAQueueGivesBackInOrderWhatItWasGivenAndKeepsNoneOfIt(t *testing.T) {
 	})
 }
 
-// A queue that holds many values and takes one for each that it gives back moves all of
-// them now and then, not each time.
-func TestAFullQueueSeldomMovesWhatItHolds(t *testing.T) {
+// A long queue with one push for each pop moves its values now and then, not each time.
+func TestALongQueueSeldomMovesItsValues(t *testing.T) {
 	const held, turns = 1000, 100_000
 	var q Queue[int]
 	for i := range held {

@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// BenchmarkMemoryAtItsCap appends to a journal that is full, so that each record costs
-// one of the oldest. The time of one must not depend on how many there are.
+// BenchmarkMemoryAtItsCap appends to a journal that is full, so that each record
+// evicts an old one. The time per record must not depend on the size of the journal.
 func BenchmarkMemoryAtItsCap(b *testing.B) {
 	for _, mib := range []int64{1, 16, 128} {
 		b.Run(strconv.FormatInt(mib, 10)+"MiB", func(b *testing.B) {

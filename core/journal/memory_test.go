@@ -36,7 +36,7 @@ func TestMemoryKeeps128MiBByDefault(t *testing.T) {
 	}
 }
 
-func TestMemoryForgetsWhatIsTooOld(t *testing.T) {
+func TestMemoryDropsRecordsThatAreTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := journal.NewMemory(journal.Retention{Age: time.Hour})
 		e := core.Event{Seq: 1, Body: core.Text{Text: "x"}}
@@ -45,21 +45,21 @@ func TestMemoryForgetsWhatIsTooOld(t *testing.T) {
 		}
 		<-time.After(time.Hour + time.Second)
 		if got, err := j.Read(t.Context(), "a", 0, 0); err == nil {
-			t.Errorf("got %v, want it forgotten", got)
+			t.Errorf("got %v, want it dropped", got)
 		}
 	})
 }
 
-func TestTextIsHeldBackUntilTheSegmentIsFullOrOldOrFollowedBySomethingElse(t *testing.T) {
+func TestTextIsHeldUntilTheSegmentIsFullOrOldOrAnotherKindFollows(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	words := func(from uint64, n int, text string) (events []core.Event) {
+	texts := func(from uint64, n int, text string) (events []core.Event) {
 		for i := range n {
 			events = append(events, core.Event{Seq: from + uint64(i), Body: core.Text{Text: text}})
 		}
 		return events
 	}
 	g := journal.NewSegmenter()
-	if out := g.Add(nil, "a", words(1, 3, "hi "), now); len(out) != 0 {
+	if out := g.Add(nil, "a", texts(1, 3, "hi "), now); len(out) != 0 {
 		t.Fatalf("young text: got %d records, want it held back", len(out))
 	}
 	if out, wait := g.Due(nil, now.Add(20*time.Millisecond)); len(out) != 0 || wait != 30*time.Millisecond {
@@ -67,17 +67,17 @@ func TestTextIsHeldBackUntilTheSegmentIsFullOrOldOrFollowedBySomethingElse(t *te
 	}
 	out, wait := g.Due(nil, now.Add(50*time.Millisecond))
 	if len(out) != 1 || wait != 0 || out[0].Event.End() != 3 || out[0].Event.Body.(core.Text).Text != "hi hi hi " {
-		t.Fatalf("old text: got %+v and a wait of %s, want one record of three words", out, wait)
+		t.Fatalf("old text: got %+v and a wait of %s, want one record of three events", out, wait)
 	}
-	out = g.Add(nil, "a", append(words(4, 1, "end"), core.Event{Seq: 5, Body: core.Done{}}), now)
+	out = g.Add(nil, "a", append(texts(4, 1, "end"), core.Event{Seq: 5, Body: core.Done{}}), now)
 	if len(out) != 2 || out[0].Event.Seq != 4 || out[1].Event.Seq != 5 {
 		t.Errorf("text and an end: got %+v, want both at once, in order", out)
 	}
 	big := make([]byte, journal.SegmentBytes)
-	if out = g.Add(nil, "b", words(1, 1, string(big)), now); len(out) != 1 {
+	if out = g.Add(nil, "b", texts(1, 1, string(big)), now); len(out) != 1 {
 		t.Errorf("a full segment: got %d records, want it at once", len(out))
 	}
-	g.Add(nil, "c", words(1, 2, "x"), now)
+	g.Add(nil, "c", texts(1, 2, "x"), now)
 	if out = g.Flush(nil); len(out) != 1 || out[0].Task != "c" {
 		t.Errorf("flushing: got %+v, want what was held back", out)
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// TestSegmentsHoldEveryEventOfATaskInOrder holds that whatever comes in whichever
-// batches comes out whole and in order.
+// TestSegmentsHoldEveryEventOfATaskInOrder checks that the events come out complete and
+// in order, however they are batched.
 func TestSegmentsHoldEveryEventOfATaskInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, now := journal.NewSegmenter(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		var out []journal.Record
-		said := map[core.TaskID][]core.Event{}
+		added := map[core.TaskID][]core.Event{}
 		for range rapid.IntRange(1, 8).Draw(t, "batches") {
 			task := rapid.SampledFrom([]core.TaskID{"a", "b"}).Draw(t, "task")
 			var events []core.Event
@@ -25,9 +25,9 @@ func TestSegmentsHoldEveryEventOfATaskInOrder(t *testing.T) {
 				body := rapid.SampledFrom([]core.Body{
 					core.Text{Text: "x"}, core.Text{Text: string(make([]byte, journal.SegmentBytes/2))}, core.Thinking{Text: "y"},
 				}).Draw(t, "body")
-				events = append(events, core.Event{Seq: uint64(len(said[task])+len(events)) + 1, At: now, Body: body})
+				events = append(events, core.Event{Seq: uint64(len(added[task])+len(events)) + 1, At: now, Body: body})
 			}
-			said[task] = append(said[task], events...)
+			added[task] = append(added[task], events...)
 			out = g.Add(out, task, events, now)
 			now = now.Add(rapid.SampledFrom([]time.Duration{0, journal.SegmentAge}).Draw(t, "pause"))
 			out, _ = g.Due(out, now)
@@ -42,7 +42,7 @@ func TestSegmentsHoldEveryEventOfATaskInOrder(t *testing.T) {
 				got[r.Task] = append(got[r.Task], one)
 			}
 		}
-		for task, want := range said {
+		for task, want := range added {
 			if d := cmp.Diff(want, got[task]); len(want)+len(got[task]) > 0 && d != "" {
 				t.Fatalf("task %s (-want +got):\n%s", task, d)
 			}

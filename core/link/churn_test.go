@@ -15,27 +15,27 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// wary is a Conn that takes note of what a Conn is promised: one writer, none behind
-// the Close, and that one called once.
-type wary struct {
+// checkedConn is a Conn that checks how it is used: one writer at a time, none after
+// Close, and one call of Close.
+type checkedConn struct {
 	t         rapid.TB
 	writers   atomic.Int32
 	closed    chan struct{}
-	closings  atomic.Int32
+	closes    atomic.Int32
 	mu        sync.Mutex
 	taken     []int
-	slow      int // every so many writes the peer is slow
+	slow      int // the peer is slow in each slow-th write; 0 means never
 	failAfter int
 }
 
-func (c *wary) Receive(context.Context) (int, error) {
+func (c *checkedConn) Receive(context.Context) (int, error) {
 	<-c.closed
 	return 0, io.EOF
 }
 
-func (c *wary) Send(_ context.Context, m int) error { return c.take([]int{m}) }
+func (c *checkedConn) Send(_ context.Context, m int) error { return c.take([]int{m}) }
 
-func (c *wary) take(ms []int) error {
+func (c *checkedConn) take(ms []int) error {
 	if c.writers.Add(1) != 1 {
 		c.t.Errorf("got two writers at once, want one")
 	}
@@ -58,24 +58,24 @@ func (c *wary) take(ms []int) error {
 	return nil
 }
 
-func (c *wary) Close(link.Reason) error {
-	if c.closings.Add(1) != 1 {
+func (c *checkedConn) Close(link.Reason) error {
+	if c.closes.Add(1) != 1 {
 		c.t.Errorf("got a second Close, want one")
 	}
 	close(c.closed)
 	return nil
 }
 
-type waryBatcher struct{ *wary }
+type checkedBatcher struct{ *checkedConn }
 
-func (c waryBatcher) SendBatch(_ context.Context, ms []int) error { return c.take(ms) }
+func (c checkedBatcher) SendBatch(_ context.Context, ms []int) error { return c.take(ms) }
 
-func TestALinkWhoseWriterLoopStartsAndEndsWritesEverythingOnceAndInOrder(t *testing.T) {
+func TestALinkWritesEachMessageOnceAndInOrderWhileItsWriterLoopStartsAndEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := &wary{t: t, closed: make(chan struct{}), slow: rapid.IntRange(0, 5).Draw(t, "slow"), failAfter: rapid.SampledFrom([]int{0, 0, 0, 40}).Draw(t, "fail")}
+		c := &checkedConn{t: t, closed: make(chan struct{}), slow: rapid.IntRange(0, 5).Draw(t, "slow"), failAfter: rapid.SampledFrom([]int{0, 0, 0, 40}).Draw(t, "fail")}
 		var conn link.Conn[int, int] = c
 		if rapid.Bool().Draw(t, "batches") {
-			conn = waryBatcher{c}
+			conn = checkedBatcher{c}
 		}
 		l := link.New(conn, link.Options{
 			QueueBytes:   rapid.SampledFrom([]int{64, 512, 1 << 20}).Draw(t, "queue"),
@@ -91,11 +91,11 @@ func TestALinkWhoseWriterLoopStartsAndEndsWritesEverythingOnceAndInOrder(t *test
 		defer cancel()
 		var all sync.WaitGroup
 		sent := make([]int, senders) // how many each has queued
-		var told atomic.Int32
+		var reported atomic.Int32
 		for i := range senders {
 			all.Go(func() {
 				for n := range each {
-					if l.SendThen(ctx, i*1000+n, 8, func() { told.Add(1) }) != nil {
+					if l.SendThen(ctx, i*1000+n, 8, func() { reported.Add(1) }) != nil {
 						return
 					}
 					sent[i] = n + 1
@@ -133,11 +133,11 @@ func TestALinkWhoseWriterLoopStartsAndEndsWritesEverythingOnceAndInOrder(t *test
 				t.Errorf("sender %d: got %d written, want no more than the %d queued", i, next[i], sent[i])
 			}
 		}
-		if whole && int(told.Load()) != len(c.taken) {
-			t.Errorf("got %d told as sent, want %d", told.Load(), len(c.taken))
+		if whole && int(reported.Load()) != len(c.taken) {
+			t.Errorf("got %d reported as sent, want %d", reported.Load(), len(c.taken))
 		}
-		if c.closings.Load() != 1 {
-			t.Errorf("got %d closings, want 1", c.closings.Load())
+		if c.closes.Load() != 1 {
+			t.Errorf("got %d calls of Close, want 1", c.closes.Load())
 		}
 	})
 }

@@ -36,7 +36,7 @@ func TestTheFirstCloseReasonWins(t *testing.T) {
 			t.Fatalf("Run: got %v, want the first reason %v", &got, &first)
 		}
 		if got := hub.Reason(); got != first {
-			t.Fatalf("told to the peer: got %v, want the first reason %v", &got, &first)
+			t.Fatalf("sent to the peer: got %v, want the first reason %v", &got, &first)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestAGracefulCloseFlushesWhatIsQueued(t *testing.T) {
 				want := upTo(5)
 				if cause == link.PeerGone || cause == link.Slow || cause == link.Unresponsive {
 					want = nil
-					synctest.Wait() // down at once
+					synctest.Wait() // the socket is closed at once
 				}
 				if got, _ := collect(peer); !slices.Equal(got, want) {
 					t.Errorf("received after the close: got %v, want %v", got, want)
@@ -88,7 +88,7 @@ func TestAFlushIsBounded(t *testing.T) {
 	})
 }
 
-func TestAnAbruptCloseWakesAWriteThatIsStuck(t *testing.T) {
+func TestAnAbruptCloseUnblocksAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, _ := pipe(0)
 		l := run(t, hub, link.Options{}, nil, nil)
@@ -103,7 +103,7 @@ func TestAnAbruptCloseWakesAWriteThatIsStuck(t *testing.T) {
 	})
 }
 
-func TestWhenItsContextEndsTheLinkShutsDown(t *testing.T) {
+func TestALinkShutsDownWhenItsContextEnds(t *testing.T) {
 	hub, peer := pipe(0)
 	l := run(t, hub, link.Options{}, nil, nil)
 	l.cancel(nil)
@@ -144,7 +144,7 @@ func TestAnErrorOfReceiveClosesTheLink(t *testing.T) {
 				t.Errorf("Run: got %+v, want %+v", got, tt.want)
 			}
 			if got := hub.Reason(); got != tt.want {
-				t.Errorf("told to the transport: got %+v, want %+v", got, tt.want)
+				t.Errorf("passed to the transport: got %+v, want %+v", got, tt.want)
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestNothingIsReceivedAfterTheClose(t *testing.T) {
 		}
 		l.wait()
 		if !slices.Equal(got, []int{1}) {
-			t.Errorf("received: got %v, want [1], where the link was closed", got)
+			t.Errorf("received: got %v, want [1], received before the close", got)
 		}
 	})
 }
@@ -178,7 +178,7 @@ func TestACallbackIsWokenByTheCloseAndJoinedByRun(t *testing.T) {
 		l := run(t, hub, link.Options{}, func(ctx context.Context, _ []byte) error {
 			<-ctx.Done()
 			if !hubDown(hub) {
-				<-hub.Closed() // socket down first, slow clean-up after
+				<-hub.Closed() // the socket is closed before the callback cleans up
 			}
 			elapse(time.Minute)
 			left = true
@@ -211,7 +211,7 @@ func TestTheEndOfTheConnectionIsTheReason(t *testing.T) {
 	}{
 		{"the peer closed", link.Reason{Cause: link.Normal}, link.Normal},
 		{"the network cut it", link.Reason{Cause: link.PeerGone}, link.PeerGone},
-		{"the peer told why", link.Reason{Cause: link.Overloaded, Code: 1013}, link.Overloaded},
+		{"the peer gave a reason", link.Reason{Cause: link.Overloaded, Code: 1013}, link.Overloaded},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			hub, peer := pipe(1)
@@ -232,12 +232,12 @@ func TestALinkThatWasClosedBeforeItRanEndsAtOnce(t *testing.T) {
 		began := time.Now()
 		l.Run(t.Context(), func(context.Context, []byte) error { return nil }, nil)
 		if took := time.Since(began); took != 0 {
-			t.Errorf("Run: got its return after %v, want it at once", took)
+			t.Errorf("Run: returned after %v, want at once", took)
 		}
 	})
 }
 
-func TestErrorsOfTheNetworkAreHiddenFromOthers(t *testing.T) {
+func TestNetworkErrorsAreHiddenFromOtherPeers(t *testing.T) {
 	broken := &net.OpError{Op: "read", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 49152}, Err: io.ErrUnexpectedEOF}
 	hub, _ := pipe(1)
 	l := run(t, unreadable{hub, broken}, link.Options{}, nil, nil)
@@ -245,24 +245,24 @@ func TestErrorsOfTheNetworkAreHiddenFromOthers(t *testing.T) {
 	if r.Cause != link.PeerGone || strings.Contains(r.Text, "127.0.0.1") || !errors.Is(&r, broken) {
 		t.Errorf("Run: got %+v, want peer gone with the error as the detail and not as the text", r)
 	}
-	told := map[string]link.Cause{}
+	seen := map[string]link.Cause{}
 	for cause := link.Normal; cause <= link.Internal; cause++ {
 		r := link.Reason{Cause: cause, Text: "read tcp 127.0.0.1:49152: what the transport said", Err: broken}
 		f := r.Fault()
 		if f.Code != core.CodeUnreachable || !f.Retryable || f.Message == "" || strings.Contains(f.Message, "127.0.0.1") {
-			t.Errorf("%v: got %+v, want it unreachable, in a sentence of the cause alone", cause, f)
+			t.Errorf("%v: got %+v, want unreachable, with a message that depends only on the cause", cause, f)
 		}
 		if !errors.Is(f, broken) {
-			t.Errorf("%v: got no detail for the log, want what the transport said", cause)
+			t.Errorf("%v: got no detail for the log, want the error of the transport", cause)
 		}
-		if before, ok := told[f.Message]; ok {
-			t.Errorf("%v: got %q, which is said of %v", cause, f.Message, before)
+		if other, ok := seen[f.Message]; ok {
+			t.Errorf("%v: got %q, the message for %v", cause, f.Message, other)
 		}
-		told[f.Message] = cause
+		seen[f.Message] = cause
 	}
 }
 
-func TestWhyAConnectionEndedIsSaidOnce(t *testing.T) {
+func TestAReasonNamesItsCauseOnce(t *testing.T) {
 	for want, r := range map[string]link.Reason{
 		"Server shutting down":              {Cause: link.ShuttingDown, Text: "Server shutting down"},
 		"shutting down":                     {Cause: link.ShuttingDown},
@@ -289,7 +289,7 @@ func (c unreadable) Receive(context.Context) ([]byte, error) { return nil, c.err
 
 func TestAWriteToALostConnectionEndsIt(t *testing.T) {
 	hub, _ := pipe(2)
-	// The reader hears nothing of the cut: only the write does.
+	// The reader does not notice the cut; only the write does.
 	c := coretest.Break(hub, coretest.Fault{Stall: 1}, coretest.Fault{Cut: 2})
 	l := run(t, c, link.Options{}, nil, nil)
 	for i := range 3 {
@@ -300,7 +300,7 @@ func TestAWriteToALostConnectionEndsIt(t *testing.T) {
 	}
 }
 
-func TestWithTwoDirectionsTheEndOfOneLeavesTheOther(t *testing.T) {
+func TestTheEndOfTheInputLeavesTheOutputOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, stdin := pipe(1)
 		out, stdout := pipe(0)
@@ -309,7 +309,7 @@ func TestWithTwoDirectionsTheEndOfOneLeavesTheOther(t *testing.T) {
 		_ = stdin.Close(link.Reason{Cause: link.Normal})
 		synctest.Wait()
 		if !ended || l.Reason().Cause != 0 {
-			t.Errorf("after the end of the input: got EOF %v and reason %v, want it told and the link open", ended, l.Reason().Cause)
+			t.Errorf("after the end of the input: got EOF %v and reason %v, want EOF called and the link open", ended, l.Reason().Cause)
 		}
 		l.send(1, 8)
 		l.Close(link.Reason{Cause: link.Normal, Text: "all answered"})

@@ -5,17 +5,16 @@ import "context"
 // Conn is a pipe of whole messages, the interface of every transport.
 //
 // Receive, Send and Close may run at the same time, but Receive and Send are each called by
-// one goroutine at a time. In this program that is always [Link.Run]; nobody else uses a
-// Conn.
+// one goroutine at a time. In this program that is always [Link.Run].
 type Conn[In, Out any] interface {
 	// Receive waits for the next whole message, which then belongs to the caller. It
 	// returns io.EOF if the peer ended the connection properly, a *[Reason] if the
 	// transport knows why it ended (a close code, a message over the limit), and any other
 	// error if it was lost. A message that breaks a rule of the transport but leaves the
 	// connection usable (a line that is too long) is a *[Reject]; the next call continues
-	// after it. If the protocol can tell a cut from an end, a cut is never io.EOF. A part
-	// of a message is never returned as a whole one. If ctx ends first, the connection is
-	// unusable and must be closed.
+	// after it. If the protocol distinguishes a lost connection from a proper end, a lost
+	// one is never io.EOF. A part of a message is never returned as a whole one. If ctx ends
+	// first, the connection is unusable and must be closed.
 	Receive(ctx context.Context) (In, error)
 
 	// Send writes one whole message and returns when the operating system or the flow

@@ -10,11 +10,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-func TestWhatIsQueuedIsWrittenByTheOneWhoFlushes(t *testing.T) {
+func TestFlushWritesTheQueueInTheCallingGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(8)
 		l := run(t, hub, link.Options{}, nil, nil)
-		synctest.Wait() // what is queued before is written when it begins
+		synctest.Wait() // what was queued before Run is written first
 		l.Hold()
 		l.send(1, 8)
 		l.send(2, 8)
@@ -24,17 +24,17 @@ func TestWhatIsQueuedIsWrittenByTheOneWhoFlushes(t *testing.T) {
 		}
 		l.Flush()
 		if got := l.Queued(); got != 0 || writers() != 0 {
-			t.Errorf("behind a Flush: got %d bytes queued and %d writer loops, want neither", got, writers())
+			t.Errorf("after a Flush: got %d bytes queued and %d writer loops, want neither", got, writers())
 		}
 		l.send(3, 8) // nothing is held any more
 		l.send(4, 8)
 		synctest.Wait()
 		l.Hold()
 		l.send(5, 8)
-		l.send(6, 100<<10) // too much to be written by the one who flushes
+		l.send(6, 100<<10) // more than Flush writes by itself
 		synctest.Wait()
 		if got := l.Queued(); got != 0 {
-			t.Errorf("bytes queued behind a large message: got %d, want none", got)
+			t.Errorf("bytes queued after a large message: got %d, want none", got)
 		}
 		l.Hold()
 		l.send(7, 8)
@@ -47,7 +47,7 @@ func TestWhatIsQueuedIsWrittenByTheOneWhoFlushes(t *testing.T) {
 	})
 }
 
-func TestAFlushBesideSendersLosesNothingAndKeepsTheirOrder(t *testing.T) {
+func TestAFlushAmongConcurrentSendersLosesNothingAndKeepsTheirOrder(t *testing.T) {
 	const senders, each = 4, 2000
 	hub, peer := pipe(16)
 	l := run(t, hub, link.Options{QueueBytes: 4 << 10}, nil, nil)
@@ -84,9 +84,9 @@ func TestAFlushBesideSendersLosesNothingAndKeepsTheirOrder(t *testing.T) {
 	}
 }
 
-func TestAFlushThatIsStuckEndsWithItsLink(t *testing.T) {
+func TestABlockedFlushEndsWithItsLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hub, _ := pipe(0) // of which nobody reads
+		hub, _ := pipe(0) // the peer never reads
 		l := run(t, hub, link.Options{WriteTimeout: time.Minute}, nil, nil)
 		synctest.Wait()
 		l.Hold()
@@ -94,7 +94,7 @@ func TestAFlushThatIsStuckEndsWithItsLink(t *testing.T) {
 		began := time.Now()
 		l.Flush()
 		if took := time.Since(began); took != time.Minute {
-			t.Errorf("got a Flush that took %v, want the %v of a write", took, time.Minute)
+			t.Errorf("Flush took %v, want the write timeout %v", took, time.Minute)
 		}
 		if got := l.wait(); got.Cause != link.Slow {
 			t.Errorf("got the link closed as %v, want slow", got.Cause)

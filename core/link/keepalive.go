@@ -12,15 +12,15 @@ import (
 // have received the answer: not if the reader loop was busy, nor if the ping waited for a
 // write, which has a timeout of its own.
 func (l *Link[In, Out]) keepAlive() {
-	began, last := l.now(), l.heard.Load()
+	began, last := l.now(), l.lastReceive.Load()
 	if last != busy && l.left(last) <= 0 {
 		if l.dead(began, last) {
 			return
 		}
-		if heard := l.heard.Load(); heard != last {
-			last = heard
+		if latest := l.lastReceive.Load(); latest != last {
+			last = latest
 		} else {
-			last = l.now() // it has answered
+			last = l.now() // it answered the ping
 		}
 	}
 	if last == busy {
@@ -34,26 +34,26 @@ func (l *Link[In, Out]) keepAlive() {
 	}
 }
 
-// left is how much longer a peer that was last heard of at last may be silent.
+// left returns how much longer a peer may be silent if the reader loop last received at last.
 func (l *Link[In, Out]) left(last int64) time.Duration {
 	return l.opts.PingEvery - time.Duration(l.now()-last)
 }
 
 // dead pings the peer, and closes the link if it does not answer.
-func (l *Link[In, Out]) dead(began, heard int64) bool {
+func (l *Link[In, Out]) dead(began, last int64) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), l.opts.PingTimeout)
 	defer cancel()
 	err := l.pinger.Ping(ctx)
 	if err == nil || ctx.Err() == nil {
-		// A ping that fails before its timeout found the connection lost: the reader loop
-		// finds the same and knows the reason.
+		// A ping that fails before its timeout means that the connection is lost. The reader
+		// loop notices that too and knows the reason.
 		return false
 	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held := l.unblocked >= began || l.writing != 0 && l.now()-l.writing >= int64(stuck)
-	if l.reason != nil || held || l.heard.Load() != heard {
+	if l.reason != nil || held || l.lastReceive.Load() != last {
 		return false
 	}
 	l.closeLocked(*Because(Unresponsive, "no answer to a ping for %v", l.opts.PingTimeout))

@@ -69,9 +69,9 @@ type Link[In, Out any] struct {
 	wg   sync.WaitGroup // the writer loop, if it runs, and every armed alarm
 	down sync.Once      // takes the socket down
 
-	// heard is when the reader loop last began to receive, or busy while it does something
+	// lastReceive is when the reader loop last began to receive, or busy while it does something
 	// else. It is only set if there is a pinger.
-	heard atomic.Int64
+	lastReceive atomic.Int64
 
 	mu      sync.Mutex
 	reason  *Reason            // nil until closed
@@ -80,16 +80,16 @@ type Link[In, Out any] struct {
 	running bool
 	cut     bool // nothing more may be written
 
-	awake   bool      // the writer loop runs
-	resting bool      // it waits for work
-	lent    bool      // a Flush writes instead of it
-	held    bool      // what is queued waits for a Flush
-	starts  int       // of the writer loop, since an idle one was last told to end
-	work    sync.Cond // tells the writer loop that there is work
-	queue   batch[Out]
-	queued  int // bytes, queued or being written
-	waiting []*waiter[Out]
-	taken   batch[Out] // what the writer loop writes; it owns it while it runs
+	awake    bool      // the writer loop runs
+	resting  bool      // it waits for work
+	flushing bool      // a Flush writes instead of it
+	held     bool      // what is queued waits for a Flush
+	starts   int       // of the writer loop, since checkWrite last ended an idle one
+	work     sync.Cond // tells the writer loop that there is work
+	queue    batch[Out]
+	queued   int // bytes, queued or being written
+	waiting  []*waiter[Out]
+	taken    batch[Out] // what the writer loop writes; it owns it while it runs
 
 	writing   int64 // when the write under way began; 0 if there is none
 	unblocked int64 // when a slow write last ended
@@ -97,7 +97,7 @@ type Link[In, Out any] struct {
 	slow, drain, silence alarm
 }
 
-// New returns a Link over conn, which nobody else may use from then on. Messages may be
+// New returns a Link over conn, which belongs to the Link from then on. Messages may be
 // queued at once; everything else begins with Run.
 func New[In, Out any](conn Conn[In, Out], opts Options) *Link[In, Out] {
 	l := &Link[In, Out]{
@@ -167,7 +167,7 @@ func (l *Link[In, Out]) start(cancel context.CancelFunc) {
 		return
 	}
 	if l.pinger != nil {
-		l.heard.Store(l.now())
+		l.lastReceive.Store(l.now())
 		l.armLocked(&l.silence, l.opts.PingEvery, l.keepAlive)
 	}
 	if len(l.queue.messages) > 0 {

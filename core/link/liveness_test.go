@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-func TestAPeerThatTakesNothingIsClosedAsSlowAndNothingBeforeIsDropped(t *testing.T) {
+func TestAPeerThatReadsNothingIsClosedAsSlowAndNothingBeforeIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		c := coretest.Break(hub, coretest.Fault{}, coretest.Fault{Stall: 6})
@@ -36,7 +36,7 @@ func TestAPeerThatTakesNothingIsClosedAsSlowAndNothingBeforeIsDropped(t *testing
 			t.Errorf("Run: got %v, want slow", &r)
 		}
 		if got := time.Since(began); got != 30*time.Second {
-			t.Errorf("patience with a peer that takes nothing: got %v, want 30s", got)
+			t.Errorf("time until a peer that reads nothing is closed: got %v, want 30s", got)
 		}
 		if err := <-refused; causeOf(err) != link.Slow {
 			t.Errorf("the sender: got %v, want slow", err)
@@ -44,7 +44,7 @@ func TestAPeerThatTakesNothingIsClosedAsSlowAndNothingBeforeIsDropped(t *testing
 	})
 }
 
-func TestPatienceWithASlowPeerBeginsWithTheWriteThatIsStuck(t *testing.T) {
+func TestTheWriteTimeoutBeginsWithTheBlockedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		l := run(t, hub, link.Options{WriteTimeout: 30 * time.Second}, nil, nil)
@@ -57,12 +57,12 @@ func TestPatienceWithASlowPeerBeginsWithTheWriteThatIsStuck(t *testing.T) {
 			t.Errorf("Run: got %v, want slow", &r)
 		}
 		if got := time.Since(began); got != 30*time.Second {
-			t.Errorf("patience with the second write: got %v, want 30s", got)
+			t.Errorf("time until the second write timed out: got %v, want 30s", got)
 		}
 	})
 }
 
-func TestAPeerThatTakesLittleIsNotSlow(t *testing.T) {
+func TestAPeerThatReadsALittleIsNotClosedAsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		c := coretest.Break(hub, coretest.Fault{}, coretest.Fault{Delay: 29 * time.Second})
@@ -74,7 +74,7 @@ func TestAPeerThatTakesLittleIsNotSlow(t *testing.T) {
 			l.Close(link.Reason{})
 		}()
 		got, _ := collect(peer)
-		if len(got) < 18 { // the last two may fall to the bounded flush
+		if len(got) < 18 { // the last two may be lost when the drain timeout ends
 			t.Errorf("taken one every 29 seconds: got %d, want at least 18 of 20", len(got))
 		}
 		if r := l.wait(); r.Cause != link.Normal {
@@ -83,7 +83,7 @@ func TestAPeerThatTakesLittleIsNotSlow(t *testing.T) {
 	})
 }
 
-func TestASilentPeerIsPingedAndLeftAloneWhenItAnswers(t *testing.T) {
+func TestASilentPeerThatAnswersPingsStaysConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		l := run(t, hub, link.Options{PingEvery: 30 * time.Second, PingTimeout: 10 * time.Second}, nil, nil)
@@ -99,19 +99,19 @@ func TestASilentPeerIsPingedAndLeftAloneWhenItAnswers(t *testing.T) {
 
 func TestAPeerThatDoesNotAnswerAPingIsUnresponsive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hub, _ := pipe(0) // nobody receives at the other end
+		hub, _ := pipe(0) // the peer does not receive
 		began := time.Now()
 		l := run(t, hub, link.Options{PingEvery: 30 * time.Second, PingTimeout: 10 * time.Second}, nil, nil)
 		if r := l.wait(); r.Cause != link.Unresponsive {
 			t.Errorf("Run: got %v, want unresponsive", &r)
 		}
 		if got := time.Since(began); got != 40*time.Second {
-			t.Errorf("patience with a dead peer: got %v, want 40s", got)
+			t.Errorf("time until a dead peer is closed: got %v, want 40s", got)
 		}
 	})
 }
 
-func TestAnyMessageIsASignOfLife(t *testing.T) {
+func TestAnyMessageCountsAsAnAnswerToAPing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0) // the peer sends, and answers no ping
 		l := run(t, hub, link.Options{PingEvery: 30 * time.Second, PingTimeout: 10 * time.Second}, nil, nil)
@@ -120,52 +120,51 @@ func TestAnyMessageIsASignOfLife(t *testing.T) {
 			_ = peer.Send(t.Context(), number(1))
 		}
 		if r := l.Reason(); r.Cause != 0 {
-			t.Errorf("while it talks: got %v, want it open", &r)
+			t.Errorf("while it sends: got %v, want it open", &r)
 		}
-		fell := time.Now()
+		silent := time.Now()
 		l.wait()
-		if got := time.Since(fell); got != 40*time.Second {
+		if got := time.Since(silent); got != 40*time.Second {
 			t.Errorf("after it fell silent: got %v, want 40s", got)
 		}
 	})
 }
 
-func TestOurOwnBusyReaderDoesNotCondemnThePeer(t *testing.T) {
+func TestABusyReaderLoopDoesNotMakeThePeerUnresponsive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(1)
-		l := run(t, &selfHeard{End: hub}, link.Options{PingEvery: 30 * time.Second, PingTimeout: 10 * time.Second},
+		l := run(t, &receivingPinger{End: hub}, link.Options{PingEvery: 30 * time.Second, PingTimeout: 10 * time.Second},
 			func(context.Context, []byte) error { elapse(time.Hour); return nil }, nil)
 		elapse(25 * time.Second)
 		_ = peer.Send(t.Context(), number(1))
 		elapse(time.Hour)
 		if r := l.Reason(); r.Cause != 0 {
-			t.Errorf("after an hour in which we did not listen: got %v, want it open", &r)
+			t.Errorf("after an hour in which the reader loop was busy: got %v, want it open", &r)
 		}
-		listening := time.Now()
+		receiving := time.Now()
 		if r := l.wait(); r.Cause != link.Unresponsive {
 			t.Errorf("Run: got %v, want unresponsive, since the peer answers nothing now", &r)
 		}
-		if got := time.Since(listening); got < 40*time.Second || got > 70*time.Second {
-			t.Errorf("patience once we listen again: got %v, want 40s and at most another 30s", got)
+		if got := time.Since(receiving); got < 40*time.Second || got > 70*time.Second {
+			t.Errorf("time until it is closed once the reader loop is idle: got %v, want 40s to 70s", got)
 		}
 	})
 }
 
-// selfHeard answers a ping only while our own Receive is under way, as a
-// WebSocket does.
-type selfHeard struct {
+// receivingPinger answers a ping only during a Receive, as a WebSocket does.
+type receivingPinger struct {
 	*coretest.End[[]byte, []byte]
-	listening atomic.Bool
+	receiving atomic.Bool
 }
 
-func (c *selfHeard) Receive(ctx context.Context) ([]byte, error) {
-	c.listening.Store(true)
-	defer c.listening.Store(false)
+func (c *receivingPinger) Receive(ctx context.Context) ([]byte, error) {
+	c.receiving.Store(true)
+	defer c.receiving.Store(false)
 	return c.End.Receive(ctx)
 }
 
-func (c *selfHeard) Ping(ctx context.Context) error {
-	if !c.listening.Load() {
+func (c *receivingPinger) Ping(ctx context.Context) error {
+	if !c.receiving.Load() {
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -219,7 +218,7 @@ func TestAPingThatFindsTheConnectionLostLeavesTheReasonToTheReader(t *testing.T)
 		elapse(time.Minute)
 		_ = peer.Close(link.Reason{Cause: link.Overloaded})
 		if r := l.wait(); r.Cause != link.Overloaded {
-			t.Errorf("Run: got %v, want what the peer said", &r)
+			t.Errorf("Run: got %v, want the reason of the peer", &r)
 		}
 	})
 }
@@ -231,7 +230,7 @@ type lost struct {
 
 func (lost) Ping(context.Context) error { return net.ErrClosed }
 
-func TestAPingUnderWayIsJoined(t *testing.T) {
+func TestClosingEndsAPing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, _ := pipe(0)
 		l := run(t, hub, link.Options{PingEvery: 10 * time.Second, PingTimeout: time.Hour}, nil, nil)

@@ -17,12 +17,12 @@ func (l *Link[In, Out]) Ping(ctx context.Context) error {
 	if !ok {
 		return errNoPing
 	}
-	heard := l.heard.Load()
+	last := l.lastReceive.Load()
 	err := p.Ping(ctx)
 	if err == nil || ctx.Err() == nil || l.pinger == nil {
 		return err
 	}
-	if now := l.heard.Load(); now == busy || now != heard {
+	if now := l.lastReceive.Load(); now == busy || now != last {
 		return nil
 	}
 	return err

@@ -10,18 +10,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-func TestAPeerIsAskedForASignOfLife(t *testing.T) {
+func TestPingReportsWhetherThePeerIsAlive(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		peer  func(context.Context, *coretest.End[string, string])
 		alive bool
 	}{
-		{"one that listens", func(ctx context.Context, p *coretest.End[string, string]) { p.Receive(ctx) }, true},
-		{"one that says something instead", func(ctx context.Context, p *coretest.End[string, string]) {
+		{"a peer that receives", func(ctx context.Context, p *coretest.End[string, string]) { p.Receive(ctx) }, true},
+		{"a peer that sends a message instead", func(ctx context.Context, p *coretest.End[string, string]) {
 			<-time.After(time.Second)
 			p.Send(ctx, "here")
 		}, true},
-		{"one that does nothing", func(context.Context, *coretest.End[string, string]) {}, false},
+		{"a peer that does nothing", func(context.Context, *coretest.End[string, string]) {}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -34,7 +34,7 @@ func TestMessagesArriveInTheOrderTheyWereSent(t *testing.T) {
 	l.wait()
 }
 
-func TestOrderIsNotLostAmongManySenders(t *testing.T) {
+func TestEachOfManySendersKeepsItsOrder(t *testing.T) {
 	const senders, each = 16, 200
 	hub, peer := pipe(0)
 	l := run(t, hub, link.Options{QueueBytes: 500}, nil, nil)
@@ -63,7 +63,7 @@ func TestOrderIsNotLostAmongManySenders(t *testing.T) {
 	l.wait()
 }
 
-func TestAChunkIsNotDroppedAtAFullBufferButSlowsItsSender(t *testing.T) {
+func TestAFullQueueSlowsItsSenderAndDropsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		l := run(t, hub, link.Options{QueueBytes: 300}, nil, nil)
@@ -77,7 +77,7 @@ func TestAChunkIsNotDroppedAtAFullBufferButSlowsItsSender(t *testing.T) {
 
 		synctest.Wait()
 		if sent != 3 || l.Queued() != 300 {
-			t.Errorf("with nobody receiving: got %d sent and %d bytes queued, want 3 and 300", sent, l.Queued())
+			t.Errorf("before any was received: got %d sent and %d bytes queued, want 3 and 300", sent, l.Queued())
 		}
 		if _, err := peer.Receive(t.Context()); err != nil {
 			t.Fatal(err)
@@ -104,9 +104,9 @@ func TestAWaitingSenderIsWokenByItsContext(t *testing.T) {
 		l := run(t, hub, link.Options{QueueBytes: 100}, nil, nil)
 		l.send(1, 100)
 
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("tired"))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("gave up"))
 		defer cancel()
-		if err := l.Send(ctx, number(2), 100); err == nil || err.Error() != "tired" {
+		if err := l.Send(ctx, number(2), 100); err == nil || err.Error() != "gave up" {
 			t.Errorf("Send to a full queue: got %v, want the cause of its context", err)
 		}
 		l.Close(link.Reason{})
@@ -137,11 +137,11 @@ func TestAWaitingSenderIsWokenByTheClose(t *testing.T) {
 	})
 }
 
-func TestThoseWhoWaitAreServedInTheOrderTheyCame(t *testing.T) {
+func TestWaitingSendersAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		l := run(t, hub, link.Options{QueueBytes: 100}, nil, nil)
-		// The third is small enough to fit beside others, and must not overtake.
+		// The third is small enough to fit, and must not overtake.
 		for i, size := range []int{100, 100, 64, 1000, 64} {
 			go l.send(i+1, size)
 			synctest.Wait()
@@ -264,13 +264,13 @@ func (b *batching) SendBatch(ctx context.Context, ms [][]byte) error {
 	return nil
 }
 
-func TestWhatIsQueuedIsWrittenInOneGo(t *testing.T) {
+func TestQueuedMessagesAreWrittenInOneBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)
 		c := &batching{End: hub}
 		l := run(t, c, link.Options{}, nil, nil)
 		l.send(1, 100)
-		synctest.Wait() // the writer is stuck with the first
+		synctest.Wait() // the first blocks the writer loop
 		for i := range 500 {
 			l.send(i+2, 1000)
 		}

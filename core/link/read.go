@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// busy in Link.heard means that the reader loop is not receiving, so that silence proves
+// busy in Link.lastReceive means that the reader loop is not receiving, so that silence proves
 // nothing about the peer.
 const busy = math.MaxInt64
 
@@ -20,11 +20,11 @@ func (l *Link[In, Out]) read(
 ) {
 	for {
 		if l.pinger != nil {
-			l.heard.Store(l.now())
+			l.lastReceive.Store(l.now())
 		}
 		m, err := l.conn.Receive(l.wire)
 		if l.pinger != nil {
-			l.heard.Store(busy)
+			l.lastReceive.Store(busy)
 		}
 		select {
 		case <-l.done: // messages after the close are dropped

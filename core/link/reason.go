@@ -31,7 +31,7 @@ const (
 
 var causeNames = [...]string{"unset", "normal", "peer gone", "shutting down", "protocol", "too large", "unauthorized", "replaced", "slow", "unresponsive", "overloaded", "internal"}
 
-// String returns the cause in words.
+// String returns the name of the cause.
 func (c Cause) String() string {
 	if int(c) < len(causeNames) {
 		return causeNames[c]
@@ -58,7 +58,7 @@ func (r *Reason) Error() string {
 	switch {
 	case r.Text == "":
 		return cause
-	case strings.HasSuffix(r.Text, cause): // which already says it
+	case strings.HasSuffix(r.Text, cause): // it already names the cause
 		return r.Text
 	}
 	return cause + ": " + r.Text
@@ -67,29 +67,29 @@ func (r *Reason) Error() string {
 // Unwrap returns Err.
 func (r *Reason) Unwrap() error { return r.Err }
 
-// departures are the messages about a peer whose connection has ended.
-var departures = map[Cause]string{
+// endMessages tell others why the connection of a peer ended.
+var endMessages = map[Cause]string{
 	Normal:       "it ended its connection",
 	PeerGone:     "its connection was lost",
 	ShuttingDown: "the hub is stopping",
 	Protocol:     "it broke the rules of its dialect",
 	TooLarge:     "it sent a message over the limit",
-	Unauthorized: "it was turned away",
+	Unauthorized: "it was not authorized",
 	Replaced:     "a newer connection took its place",
-	Slow:         "it took nothing of what was sent to it",
+	Slow:         "it did not read what was sent to it",
 	Unresponsive: "it gave no sign of life",
-	Overloaded:   "there was no room for its connection",
+	Overloaded:   "the hub had no room for its connection",
 }
 
-// Fault is what others are told of the peer: an unreachable Fault with a fixed sentence for
-// the cause. What the peer or the network said about the end is only its hidden cause. If
-// the hub is stopping, the Fault says just that.
+// Fault returns the error for others that depend on the peer: an unreachable Fault with a
+// fixed message for the cause. Text and Err are only in its hidden cause, which is never
+// sent. If the hub is stopping, there is no hidden cause.
 func (r *Reason) Fault() *core.Fault {
-	said, ok := departures[r.Cause]
+	message, ok := endMessages[r.Cause]
 	if !ok {
-		said = "the hub failed"
+		message = "the hub failed"
 	}
-	f := core.NewFault(core.CodeUnreachable, "%s", said)
+	f := core.NewFault(core.CodeUnreachable, "%s", message)
 	if r.Cause == ShuttingDown && r.Err == nil {
 		return f
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// taker takes everything at once and hears nothing.
+// taker accepts everything at once and receives nothing.
 type taker struct{ closed chan struct{} }
 
 func (c taker) Receive(context.Context) (int, error)   { <-c.closed; return 0, context.Canceled }
@@ -15,7 +15,7 @@ func (c taker) Send(context.Context, int) error        { return nil }
 func (c taker) SendBatch(context.Context, []int) error { return nil }
 func (c taker) Close(Reason) error                     { close(c.closed); return nil }
 
-func TestTheRoomOfABurstIsKeptWhileMessagesComeAndGivenBackOnceNoneDo(t *testing.T) {
+func TestTheCapacityForABurstIsKeptWhileTheLinkIsBusyAndReleasedWhenItIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New[int, int](taker{make(chan struct{})}, Options{})
 		go l.Run(context.Background(), nil, nil)
@@ -25,7 +25,7 @@ func TestTheRoomOfABurstIsKeptWhileMessagesComeAndGivenBackOnceNoneDo(t *testing
 			}
 			synctest.Wait()
 		}
-		rooms := func() int {
+		capacity := func() int {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return cap(l.queue.messages) + cap(l.taken.messages)
@@ -33,12 +33,12 @@ func TestTheRoomOfABurstIsKeptWhileMessagesComeAndGivenBackOnceNoneDo(t *testing
 		for range maxIdleEnds + 2 {
 			burst()
 		}
-		if got := rooms(); got < 4*spareRoom {
-			t.Errorf("between two bursts: got room for %d messages, want it kept for %d", got, 4*spareRoom)
+		if got := capacity(); got < 4*spareRoom {
+			t.Errorf("between two bursts: got a capacity of %d messages, want at least %d", got, 4*spareRoom)
 		}
 		<-time.After(2 * DefaultWriteTimeout)
-		if got := rooms(); got > spareRoom {
-			t.Errorf("when nothing came for long: got room for %d messages, want none", got)
+		if got := capacity(); got > spareRoom {
+			t.Errorf("when the link was idle for long: got a capacity of %d messages, want at most %d", got, spareRoom)
 		}
 		l.Close(Reason{})
 		synctest.Wait()

@@ -28,7 +28,7 @@ const (
 // is most of what a link costs.
 func (l *Link[In, Out]) wakeLocked() {
 	switch {
-	case l.lent: // Flush calls wakeLocked when it is done
+	case l.flushing: // Flush calls wakeLocked when it is done
 	case l.awake:
 		l.resting = false
 		l.work.Signal()
@@ -68,8 +68,8 @@ func (l *Link[In, Out]) write() {
 func (l *Link[In, Out]) take() (found, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.lent || len(l.queue.messages) == 0 && l.reason == nil {
-		if l.starts <= maxIdleEnds && !l.lent {
+	for l.flushing || len(l.queue.messages) == 0 && l.reason == nil {
+		if l.starts <= maxIdleEnds && !l.flushing {
 			l.taken.trim()
 			l.queue.trim()
 			l.awake = false
@@ -109,14 +109,14 @@ func (l *Link[In, Out]) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = false
-	if len(l.queue.messages) == 0 || !l.running || l.reason != nil || l.lent {
+	if len(l.queue.messages) == 0 || !l.running || l.reason != nil || l.flushing {
 		return
 	}
 	if l.awake && !l.resting || l.queued > flushBytes {
 		l.wakeLocked()
 		return
 	}
-	l.lent = true
+	l.flushing = true
 	l.wg.Add(1)
 	defer l.wg.Done()
 	l.queue, l.taken = l.taken, l.queue
@@ -127,7 +127,7 @@ func (l *Link[In, Out]) Flush() {
 	}
 	l.mu.Lock()
 	l.taken.reset()
-	if l.lent = false; len(l.queue.messages) > 0 || l.reason != nil {
+	if l.flushing = false; len(l.queue.messages) > 0 || l.reason != nil {
 		l.wakeLocked()
 	}
 }
@@ -183,7 +183,7 @@ func (l *Link[In, Out]) beginWrite() bool {
 	l.writing = l.now()
 	// One alarm serves all writes until it rings; then it looks at the clock.
 	if l.reason == nil && !l.slow.armed {
-		l.armLocked(&l.slow, l.opts.WriteTimeout, l.judgeWrite)
+		l.armLocked(&l.slow, l.opts.WriteTimeout, l.checkWrite)
 	}
 	return true
 }
@@ -200,9 +200,9 @@ func (l *Link[In, Out]) endWrite(charge int) {
 	l.admitLocked()
 }
 
-// judgeWrite closes the link if the current write takes too long, else sets the alarm for
+// checkWrite closes the link if the current write takes too long, else sets the alarm for
 // when it would. If nothing is being written, it tells an idle writer loop to end.
-func (l *Link[In, Out]) judgeWrite() {
+func (l *Link[In, Out]) checkWrite() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.reason != nil {
@@ -218,5 +218,5 @@ func (l *Link[In, Out]) judgeWrite() {
 		l.closeLocked(*Because(Slow, "nothing was taken for %v", l.opts.WriteTimeout))
 		return
 	}
-	l.armLocked(&l.slow, left, l.judgeWrite)
+	l.armLocked(&l.slow, left, l.checkWrite)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// writers is how many writer loops there are.
+// writers returns the number of writer loops.
 func writers() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "]).write(")
 }
 
-func TestALinkWithLittleToSayKeepsNoWriterLoop(t *testing.T) {
+func TestALinkThatSeldomSendsHasNoWriterLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(8)
 		l := run(t, hub, link.Options{}, nil, nil)
@@ -42,19 +42,19 @@ func TestALinkWithLittleToSayKeepsNoWriterLoop(t *testing.T) {
 	})
 }
 
-func TestAWriterLoopThatIsNeededStaysUntilThereIsNothingToWriteForLong(t *testing.T) {
+func TestABusyWriterLoopStaysUntilTheLinkIsIdleForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(200)
 		l := run(t, hub, link.Options{WriteTimeout: 30 * time.Second}, nil, nil)
 		n := 0
-		say := func(messages int) {
+		sendEach := func(messages int) {
 			for range messages {
 				n++
 				l.send(n, 8)
 				synctest.Wait()
 			}
 		}
-		say(20)
+		sendEach(20)
 		if got := writers(); got != 1 {
 			t.Errorf("writer loops of a link that is in use: got %d, want one that waits", got)
 		}
@@ -63,7 +63,7 @@ func TestAWriterLoopThatIsNeededStaysUntilThereIsNothingToWriteForLong(t *testin
 		if got := writers(); got != 0 {
 			t.Errorf("writer loops half a minute later: got %d, want none", got)
 		}
-		say(20)
+		sendEach(20)
 		if got := writers(); got != 1 {
 			t.Errorf("writer loops of a link that is in use again: got %d, want one", got)
 		}
