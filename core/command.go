@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Command is what somebody asks of the hub. The set is closed: only the types of this
-// package implement it. Whatever a dialect may do it does by commands, so that rights,
-// limits, the audit and traces have one place.
+// Command is a request to the hub. The set is closed: only the types of this package
+// implement it. Dialects act only by commands, so that rights, limits, the audit and traces
+// have one place.
 type Command interface {
-	// Act says what is done.
+	// Act returns the kind of the command.
 	Act() Act
-	// Object names what it is about, such as a task; "" for nothing in particular.
+	// Object returns the id or name of what the command acts on, such as a task; "" for none.
 	Object() string
 }
 
@@ -39,7 +39,7 @@ const (
 	actEnd
 )
 
-// actInfo is what is said once of each act.
+// actInfo describes an act.
 type actInfo struct {
 	name    string
 	right   Right
@@ -48,7 +48,7 @@ type actInfo struct {
 	read    func([]byte) (Command, error)
 }
 
-// acts are the acts by their numbers.
+// acts describes every act.
 var acts = [actEnd]actInfo{
 	ActOpen:      {"open", RightAsk, true, "open", readOpen},
 	ActCancel:    {"cancel", RightSteer, true, "cancel", readCommand[Cancel]},
@@ -86,16 +86,16 @@ func (a Act) String() string {
 	return acts[a].name
 }
 
-// IsAudited reports whether it is noted who did it.
+// IsAudited reports whether commands of the act are audited.
 func (a Act) IsAudited() bool { return a < actEnd && acts[a].audited }
 
-// Right is what somebody needs for most commands of the act: see [RightOf].
+// Right returns the right that most commands of the act need: see [RightOf].
 func (a Act) Right() Right { return a.info().right }
 
-// Span is the name of its span in traces; "" where it has none.
+// Span returns the name of its span in traces; "" if it has none.
 func (a Act) Span() string { return a.info().span }
 
-// Right is what somebody has to have for a command. The zero Right is none: anybody may.
+// Right is a right that a command needs. Commands with the zero Right need none.
 type Right uint8
 
 // The rights.
@@ -129,36 +129,36 @@ func RightOf(c Command) Right {
 	return c.Act().info().right
 }
 
-// Call is one command on its way to where it is executed.
+// Call is one command with its caller.
 type Call struct {
-	// ID names it in the audit and in traces; "" where nobody keeps them.
+	// ID identifies the call in the audit and in traces; "" if there are none.
 	ID        string
 	Principal Principal
 	Trace     Trace
 	Command   Command
 }
 
-// Trace carries what ties a call to the trace of whoever made it, as W3C Trace Context
-// writes it. The zero Trace is none.
+// Trace ties a call to the trace of its caller, in the form of W3C Trace Context. The zero
+// Trace is none.
 type Trace struct {
 	Parent string `json:"traceparent,omitempty"`
 	State  string `json:"tracestate,omitempty"`
 }
 
-// Open asks for something: it opens a task. It is a Command by its pointer, for it is made
-// together with its request.
+// Open opens a task. Only its pointer is a Command, because it is allocated together with
+// its request.
 type Open struct {
 	Request *Request `json:"request"`
-	// For is who asks, where the caller speaks for others; the zero For is the caller.
+	// For is the requester if the caller acts for another; zero means the caller.
 	For Principal `json:"for,omitzero"`
-	// Keep lets the task run on when the caller leaves, and Unwatched leaves out its
-	// events. Private keeps a notice from all but who is addressed.
+	// Keep lets the task continue when the caller leaves. Unwatched sends the caller no
+	// events. Private delivers a notice only to its addressee.
 	Keep      bool `json:"keep,omitempty"`
 	Unwatched bool `json:"unwatched,omitempty"`
 	Private   bool `json:"private,omitempty"`
 }
 
-// Cancel asks that a task be stopped.
+// Cancel cancels a task.
 type Cancel struct {
 	Task   TaskID `json:"task"`
 	Reason string `json:"reason,omitempty"`
@@ -170,14 +170,14 @@ type Inject struct {
 	Context Injected `json:"context"`
 }
 
-// Decide answers an approval.
+// Decide approves or denies a tool call.
 type Decide struct {
 	Task     TaskID          `json:"task"`
 	Decision ApprovalDecided `json:"decision"`
 }
 
-// Reply answers a question that an agent puts to people: with labels of its options, a
-// text, both, or that it will not be answered.
+// Reply answers a question of an agent to people: with labels of its options, a text or
+// both, or by dismissing it.
 type Reply struct {
 	Question  string   `json:"question"`
 	Selected  []string `json:"selected,omitempty"`
@@ -185,30 +185,30 @@ type Reply struct {
 	Dismissed bool     `json:"dismissed,omitempty"`
 }
 
-// Read looks at a task.
+// Read reads a task.
 type Read struct {
 	Task TaskID `json:"task"`
 }
 
-// Readers looks at who reads a task.
+// Readers lists the readers of a task.
 type Readers struct {
 	Task TaskID `json:"task"`
 }
 
-// WatchAll reads every task.
+// WatchAll reads the events of all tasks.
 type WatchAll struct{}
 
-// Follow reads the tasks that are opened in a thread, as far as the caller may read them.
+// Follow reads the tasks that are opened in a thread, if the caller may read them.
 type Follow struct {
 	Thread ThreadID `json:"thread"`
 }
 
-// Subscribe hears the notices of topics.
+// Subscribe subscribes the caller to the notices of topics.
 type Subscribe struct {
 	Topics []string `json:"topics"`
 }
 
-// List looks at one of the lists of the hub.
+// List returns one of the lists of the hub.
 type List struct {
 	What Listed `json:"what"`
 }
@@ -230,8 +230,8 @@ type Join struct {
 	Card Card `json:"card"`
 }
 
-// Configure sets how an agent works. A nil field is left as it is, a zero is what the
-// agent or its dialect says.
+// Configure changes the settings of an agent. A nil field stays as it is; 0 restores the
+// default of the agent or its dialect.
 type Configure struct {
 	Agent         AgentID        `json:"agent"`
 	MaxConcurrent *int           `json:"max_concurrent,omitempty"`
@@ -263,8 +263,8 @@ func (l Listed) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *Listed) UnmarshalText(b []byte) error { return lists.parse((*uint8)(l), b, "list") }
 
-// right is what somebody has to have to see the list at all. Of tasks, approvals and
-// questions everybody sees those that may be read.
+// right returns the right that the list needs. Of tasks, approvals and questions, it
+// contains those that the caller may read.
 func (l Listed) right() Right {
 	if l == ListUsage {
 		return RightOperate

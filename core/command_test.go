@@ -22,7 +22,7 @@ func TestTheGoldenCallsHaveEveryAct(t *testing.T) {
 	}
 }
 
-func TestACallThatCannotBeOneIsRefused(t *testing.T) {
+func TestAnInvalidCallIsRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"an unknown act":        `{"principal":{"id":"ana"},"act":"dance","command":{}}`,
 		"no command":            `{"principal":{"id":"ana"},"act":"cancel"}`,
@@ -38,7 +38,7 @@ func TestACallThatCannotBeOneIsRefused(t *testing.T) {
 	}
 }
 
-// oneCallOfEach is a call of every act with all that it can hold.
+// oneCallOfEach returns a call of every act with all its fields set.
 func oneCallOfEach() (calls []core.Call) {
 	four, beat := 4, 5*time.Second
 	ana := core.Principal{ID: "ana", Dialect: "pi", Authenticated: true}

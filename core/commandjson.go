@@ -26,8 +26,8 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	return json.Marshal(callJSON{c.ID, c.Principal, c.Trace, c.Command.Act().String(), command})
 }
 
-// UnmarshalJSON reads the JSON form. An act that it does not know is an unknown_kind
-// Fault, a command that is missing an invalid one.
+// UnmarshalJSON reads the JSON form. It returns an unknown_kind Fault for an unknown act,
+// and an invalid one for a missing command.
 func (c *Call) UnmarshalJSON(b []byte) error {
 	var j callJSON
 	if err := json.Unmarshal(b, &j); err != nil {

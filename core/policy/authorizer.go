@@ -6,11 +6,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Authorizer decides who may give which command, and ask which agent. It is safe for
+// Authorizer decides which principal may give which command, and ask which agent. It is safe for
 // concurrent use, returns at once and does not call the hub.
 type Authorizer interface {
-	// Allow returns a not_authorized Fault unless the principal may give the command. The
-	// owner is that of the object of the command; the zero Principal means no owner.
+	// Allow returns a not_authorized Fault unless the principal may give the command. owner
+	// owns the object of the command; the zero Principal means no owner.
 	Allow(p core.Principal, c core.Command, owner core.Principal) error
 	// AllowAgent returns a not_authorized Fault unless the agent may get what the principal
 	// asks. It is called for every agent that an address may reach.
@@ -24,7 +24,7 @@ type Limiter interface {
 	Admit(core.Call) error
 }
 
-// Auditor records who did what. It is safe for concurrent use and returns at once.
+// Auditor records audited calls. It is safe for concurrent use and returns at once.
 type Auditor interface {
 	Audit(Entry)
 }
@@ -33,7 +33,7 @@ type Auditor interface {
 type Entry struct {
 	At   time.Time
 	Call core.Call
-	// Err is why it was refused or failed; nil if it succeeded.
+	// Err is the error of the call; nil if it succeeded.
 	Err error
 }
 

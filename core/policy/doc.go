@@ -1,4 +1,4 @@
-// Package policy decides who may do what: who may ask whom, who may read a task, and how
+// Package policy decides which principal may give which command and ask which agent, and how
 // long a chain of tasks may be.
 //
 // It decides before anything is sent, so that a refusal is an ordinary Fault with a reason.

@@ -90,13 +90,13 @@ func (r Rules) Allow(p core.Principal, c core.Command, owner core.Principal) err
 func forOperators(c core.Command) string {
 	switch c := c.(type) {
 	case *core.Open:
-		return "you cannot ask in the name of " + c.For.ID
+		return "you may not ask on behalf of " + c.For.ID
 	case core.WatchAll:
 		return "the events of all tasks are for operators: read those of your own tasks"
 	case core.List:
-		return "usage is for operators: the usage of a task of your own stands in its answer"
+		return "usage is for operators: the answer of a task of your own has its usage"
 	case core.Configure:
-		return "how an agent works is set by operators"
+		return "the settings of an agent are for operators"
 	}
 	return c.Act().String() + " is for operators"
 }

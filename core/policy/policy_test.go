@@ -15,21 +15,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheChainOfATaskIsThatOfItsCausesAndItsRequester(t *testing.T) {
+func TestTheChainOfATaskExtendsTheChainsOfItsCauses(t *testing.T) {
 	ids := func(all ...core.AgentID) []core.AgentID { return all }
 	for name, c := range map[string]struct {
 		agent core.AgentID
 		above []policy.Chain
 		want  policy.Chain
 	}{
-		"a client that is no agent":         {"", nil, policy.Chain{}},
-		"an agent of its own accord":        {"a", nil, policy.Chain{Agents: ids("a")}},
-		"an agent at work for a client":     {"a", []policy.Chain{{}}, policy.Chain{Hops: 1, Agents: ids("a")}},
+		"a client":                          {"", nil, policy.Chain{}},
+		"an agent without a cause":          {"a", nil, policy.Chain{Agents: ids("a")}},
+		"an agent that works for a client":  {"a", []policy.Chain{{}}, policy.Chain{Hops: 1, Agents: ids("a")}},
 		"one hop more than the one above":   {"b", []policy.Chain{{Hops: 1, Agents: ids("a")}}, policy.Chain{Hops: 2, Agents: ids("a", "b")}},
 		"one hop more than the longest":     {"c", []policy.Chain{{Hops: 1}, {Hops: 5, Agents: ids("x")}, {Hops: 3}}, policy.Chain{Hops: 6, Agents: ids("x", "c")}},
-		"everybody above, each once":        {"d", []policy.Chain{{Hops: 2, Agents: ids("a", "b")}, {Hops: 2, Agents: ids("b", "c")}}, policy.Chain{Hops: 3, Agents: ids("a", "b", "c", "d")}},
+		"all agents above, each once":       {"d", []policy.Chain{{Hops: 2, Agents: ids("a", "b")}, {Hops: 2, Agents: ids("b", "c")}}, policy.Chain{Hops: 3, Agents: ids("a", "b", "c", "d")}},
 		"an agent that is above it already": {"a", []policy.Chain{{Hops: 1, Agents: ids("a", "b")}}, policy.Chain{Hops: 2, Agents: ids("a", "b")}},
-		"a client that works on something":  {"", []policy.Chain{{Hops: 1, Agents: ids("a")}}, policy.Chain{Hops: 2, Agents: ids("a")}},
+		"a client that works on a task":     {"", []policy.Chain{{Hops: 1, Agents: ids("a")}}, policy.Chain{Hops: 2, Agents: ids("a")}},
 	} {
 		if d := cmp.Diff(c.want, policy.Below(c.agent, c.above)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
@@ -37,7 +37,7 @@ func TestTheChainOfATaskIsThatOfItsCausesAndItsRequester(t *testing.T) {
 	}
 }
 
-func TestNoPathStartsAgainAtZero(t *testing.T) {
+func TestTheHopsOfAChainNeverDecrease(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.Map(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), func(s string) core.AgentID { return core.AgentID(s) })
 		above := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) policy.Chain {
@@ -71,13 +71,13 @@ func TestAChainBeyondItsLimitIsRefused(t *testing.T) {
 		hops  int
 		loop  bool
 	}{
-		"nothing above":              {policy.Rules{}, 0, false},
-		"at the default":             {policy.Rules{}, policy.DefaultHops, false},
-		"behind the default":         {policy.Rules{}, policy.DefaultHops + 1, true},
-		"at a limit of one":          {policy.Rules{Hops: 1}, 1, false},
-		"behind a limit of one":      {policy.Rules{Hops: 1}, 2, true},
-		"a negative limit is unset":  {policy.Rules{Hops: -1}, policy.DefaultHops, false},
-		"behind a limit that is not": {policy.Rules{Hops: -1}, policy.DefaultHops + 1, true},
+		"nothing above":             {policy.Rules{}, 0, false},
+		"at the default":            {policy.Rules{}, policy.DefaultHops, false},
+		"above the default":         {policy.Rules{}, policy.DefaultHops + 1, true},
+		"at a limit of one":         {policy.Rules{Hops: 1}, 1, false},
+		"above a limit of one":      {policy.Rules{Hops: 1}, 2, true},
+		"a negative limit is unset": {policy.Rules{Hops: -1}, policy.DefaultHops, false},
+		"above a negative limit":    {policy.Rules{Hops: -1}, policy.DefaultHops + 1, true},
 	} {
 		err := c.rules.CheckChain(policy.Chain{Hops: c.hops})
 		if got := errors.Is(err, &core.Fault{Code: core.CodeLoop}); got != c.loop || !c.loop && err != nil {
@@ -89,7 +89,7 @@ func TestAChainBeyondItsLimitIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhoMayAskWhom(t *testing.T) {
+func TestWhichAgentsAPrincipalMayAsk(t *testing.T) {
 	open := policy.Rules{}
 	closed := policy.Rules{Ask: map[string][]core.AgentID{"ana": {"a", "b"}, "mute": nil}}
 	chain := policy.Chain{Hops: 2, Agents: []core.AgentID{"a", "c"}}
@@ -100,15 +100,15 @@ func TestWhoMayAskWhom(t *testing.T) {
 		target    core.AgentID
 		want      core.Code
 	}{
-		"anybody on an open hub":            {open, "ana", policy.Chain{}, "a", ""},
-		"somebody allowed":                  {closed, "ana", policy.Chain{}, "b", ""},
-		"somebody not allowed":              {closed, "ana", policy.Chain{}, "d", core.CodeNotAuthorized},
-		"one who may ask nobody":            {closed, "mute", policy.Chain{}, "a", core.CodeNotAuthorized},
-		"one of whom nothing is said":       {closed, "ben", policy.Chain{}, "d", ""},
-		"a loop":                            {open, "ana", chain, "c", core.CodeLoop},
-		"a loop where it is allowed to ask": {closed, "ana", chain, "a", core.CodeLoop},
-		"a loop where it is not":            {closed, "ana", chain, "c", core.CodeLoop},
-		"nobody of the chain":               {open, "ana", chain, "b", ""},
+		"no rules":                               {open, "ana", policy.Chain{}, "a", ""},
+		"an allowed agent":                       {closed, "ana", policy.Chain{}, "b", ""},
+		"an agent that is not allowed":           {closed, "ana", policy.Chain{}, "d", core.CodeNotAuthorized},
+		"a principal that may ask no agent":      {closed, "mute", policy.Chain{}, "a", core.CodeNotAuthorized},
+		"a principal without an entry":           {closed, "ben", policy.Chain{}, "d", ""},
+		"a loop":                                 {open, "ana", chain, "c", core.CodeLoop},
+		"a loop to an allowed agent":             {closed, "ana", chain, "a", core.CodeLoop},
+		"a loop to an agent that is not allowed": {closed, "ana", chain, "c", core.CodeLoop},
+		"an agent outside the chain":             {open, "ana", chain, "b", ""},
 	} {
 		err := c.chain.CheckAgent(c.target)
 		if err == nil {
@@ -130,19 +130,19 @@ func TestWhoMayAskWhom(t *testing.T) {
 	}
 }
 
-func TestATaskIsReadByWhoAskedAndByOperators(t *testing.T) {
+func TestATaskIsReadByItsOwnerAndByOperators(t *testing.T) {
 	owner := core.Principal{ID: "ana", Dialect: "pi"}
 	for name, c := range map[string]struct {
 		reader core.Principal
 		want   bool
 	}{
-		"who asked":                       {core.Principal{ID: "ana", Dialect: "pi"}, true},
-		"who asked, through another door": {core.Principal{ID: "ana", Dialect: "rest", Authenticated: true}, true},
-		"somebody else":                   {core.Principal{ID: "ben"}, false},
-		"somebody else who proved it":     {core.Principal{ID: "ben", Authenticated: true}, false},
-		"an operator":                     {core.Principal{ID: "ops", Operator: true}, true},
-		"a name in other letters":         {core.Principal{ID: "Ana"}, false},
-		"nobody":                          {core.Principal{}, false},
+		"the owner":                        {core.Principal{ID: "ana", Dialect: "pi"}, true},
+		"the owner, over another dialect":  {core.Principal{ID: "ana", Dialect: "rest", Authenticated: true}, true},
+		"another principal":                {core.Principal{ID: "ben"}, false},
+		"another, authenticated principal": {core.Principal{ID: "ben", Authenticated: true}, false},
+		"an operator":                      {core.Principal{ID: "ops", Operator: true}, true},
+		"an id in other letter case":       {core.Principal{ID: "Ana"}, false},
+		"no principal":                     {core.Principal{}, false},
 	} {
 		if got := (policy.Rules{}).Allow(c.reader, core.Read{Task: "t"}, owner) == nil; got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
