@@ -14,7 +14,7 @@ func (q *Queue[T]) Len() int { return len(q.items) - q.head }
 // First returns what Pop will. The queue must not be empty.
 func (q *Queue[T]) First() T { return q.items[q.head] }
 
-// Items returns the values in order. They are the queue's own memory: the slice holds
+// Items returns the values in order. They are the queue's own memory: the slice is valid
 // until the next Push or Pop.
 func (q *Queue[T]) Items() []T { return q.items[q.head:] }
 

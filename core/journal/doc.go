@@ -4,8 +4,8 @@
 // [Journal] is the port. [Memory] is the reference: it passes the same tests as the durable
 // journal and has the same retention. [Segmenter] merges the text of running tasks before
 // it is written, so that a journal gets a few hundred segments where an agent sent
-// thousands of words.
+// thousands of chunks.
 //
-// The hub appends from one goroutine. No task waits for the journal, unless somebody asked
-// for the receipt "recorded".
+// The hub appends from one goroutine. A task waits for the journal only if its requester
+// asked for the receipt "recorded".
 package journal

@@ -19,8 +19,8 @@ type Retention struct {
 	Bytes int64
 }
 
-// MemoryBytes is the default of Bytes for a journal in memory, where it is taken from
-// everything else.
+// MemoryBytes is the default of Bytes for a journal in memory, which competes with the rest of
+// the process.
 const MemoryBytes = 128 << 20
 
 // Or returns the retention with defaults in place of zeros.

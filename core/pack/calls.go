@@ -17,8 +17,8 @@ type Call struct {
 	// Tool is the name of the tool, Input its input; none means an empty object.
 	Tool  string
 	Input json.RawMessage
-	// From is who calls, and Agent the id of that agent; "" for none. Capabilities are
-	// those that it declared.
+	// From is the principal that calls, and Agent its agent id; "" if it is no agent.
+	// Capabilities are those that the agent declared.
 	From         core.Principal
 	Agent        core.AgentID
 	Capabilities []string
@@ -35,7 +35,7 @@ type Execution struct {
 	Input json.RawMessage
 	// Deadline is when the call times out.
 	Deadline time.Time
-	// From is who calls, and Agent which agent that is; "" for none.
+	// From is the principal that calls, and Agent its agent id; "" if it is no agent.
 	From  core.Principal
 	Agent core.AgentID
 }
@@ -75,8 +75,8 @@ func (r *Registry) Call(c Call) {
 	}
 }
 
-// give passes a call to its pack. It returns the id of the pack, and why it refuses the
-// call.
+// give passes a call to its pack. It returns the id of the pack, and an error if the call
+// is refused.
 func (r *Registry) give(c Call) (pack string, err error) {
 	r.mu.Lock()
 	t := r.tools[c.Tool]
@@ -113,7 +113,7 @@ func (r *Registry) enqueue(t *provided, c *pending) error {
 	case r.stopped != nil:
 		return r.stopped
 	case r.tools[t.Name] != t:
-		return core.NewFault(core.CodeUnreachable, "tool %s has just left or changed: look at the list of tools", t.Name)
+		return core.NewFault(core.CodeUnreachable, "tool %s was removed or changed: list the tools again", t.Name)
 	case p.calls >= limits.Calls:
 		return core.NewFault(core.CodeOverloaded, "%d calls wait for pack %s: call again later", p.calls, p.id)
 	case p.bytes+len(c.Input) > limits.CallBytes:
@@ -127,8 +127,8 @@ func (r *Registry) enqueue(t *provided, c *pending) error {
 	return nil
 }
 
-// Take confirms that the pack starts an execution. It reports false for one that nobody
-// waits for any more, which the pack must not get.
+// Take confirms that the pack starts an execution. It reports false for one that has timed
+// out or whose caller has left, which the pack must not get.
 func (r *Registry) Take(e *Execution) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,7 +185,7 @@ func (r *Registry) free(c *pending) {
 }
 
 // Answer answers an execution of the peer with its output, which is JSON, or a Fault. It
-// returns a conflict Fault when nobody waits for it, a not_authorized Fault when it belongs
+// returns a conflict Fault when no caller waits for it, a not_authorized Fault when it belongs
 // to another peer, and an invalid Fault when the output is not JSON, which the caller gets
 // too. A late answer succeeds where it is still of use: see [Late].
 func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, fault *core.Fault) error {
@@ -209,7 +209,7 @@ func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, faul
 			return nil
 		}
 		r.opts.Count("tool.late")
-		return core.NewFault(core.CodeConflict, "nobody waits for execution %q: it was answered, took too long or never was", execution)
+		return core.NewFault(core.CodeConflict, "no caller waits for execution %q: it was answered, timed out or is unknown", execution)
 	}
 	defer r.mu.Unlock()
 	if c.pack.peer != p {
@@ -223,8 +223,8 @@ func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, faul
 	return nil
 }
 
-// Provider returns the peer that is to answer an execution, or may do so late; nil when
-// nobody waits for it.
+// Provider returns the peer that must answer an execution, or may do so late; nil when the
+// execution is answered or unknown.
 func (r *Registry) Provider(execution string) Peer {
 	r.mu.Lock()
 	defer r.mu.Unlock()

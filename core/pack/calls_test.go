@@ -24,22 +24,22 @@ func TestACallIsExecutedAndItsAnswerReturned(t *testing.T) {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
 		if !r.Take(e) || r.Provider(e.ID) != pack.Peer(p) {
-			t.Error("got nobody waiting, want the caller")
+			t.Error("got no caller waiting, want one")
 		}
 		if err := r.Answer(p, e.ID, []byte(`7`), nil); err != nil {
 			t.Error(err)
 		}
 		caller.wants(t, "the caller", `1 of "p": 7`)
-		wantFault(t, "answering once more", r.Answer(p, e.ID, []byte(`8`), nil), core.CodeConflict)
+		wantFault(t, "a second answer", r.Answer(p, e.ID, []byte(`8`), nil), core.CodeConflict)
 		if got := r.Provider(e.ID); got != nil {
-			t.Errorf("got %v as its provider, want none", got)
+			t.Errorf("provider: got %v, want none", got)
 		}
 		time.Sleep(time.Minute)
 		caller.wants(t, "the caller")
 	})
 }
 
-func TestACallWithoutAPackOrRightIsRefused(t *testing.T) {
+func TestACallWithoutAToolOrCapabilityIsRefused(t *testing.T) {
 	r, caller := newRegistry(nil), &peer{}
 	p := &peer{}
 	if err := r.Provide(p, "p", []tool.Definition{{Name: "x"}, {Name: "mail", Requires: []string{"mail"}}}); err != nil {
@@ -78,17 +78,17 @@ func TestACallCountsUntilItsPackTakesIt(t *testing.T) {
 		r.call(caller, "3", "x", `{}`)
 		caller.wants(t, "the caller", `1 of "p": fault timeout`, `2 of "p": fault timeout`, `3 of "p": fault overloaded`)
 		if r.Take(first) || r.Take(second) || r.Take(first) {
-			t.Error("got a call to execute that has timed out, want none")
+			t.Error("got an execution that has timed out, want none")
 		}
 		r.call(caller, "4", "x", `{}`)
 		if e := p.next(t); !r.Take(e) || r.Answer(p, e.ID, []byte(`1`), nil) != nil {
-			t.Error("got no room for another call, want some")
+			t.Error("got another call refused, want it accepted")
 		}
 		caller.wants(t, "the caller", `4 of "p": 1`)
 	})
 }
 
-func TestOnlyThePackAnswersAndWithJSON(t *testing.T) {
+func TestOnlyThePackMayAnswerAndOnlyWithJSON(t *testing.T) {
 	r, caller := newRegistry(nil), &peer{}
 	p, q := r.provide(t, "p", "x"), r.provide(t, "q")
 	r.call(caller, "1", "x", `{}`)
@@ -136,7 +136,7 @@ func TestACallOfACallerThatLeavesIsDroppedUnlessKept(t *testing.T) {
 	}
 }
 
-func TestALateAnswerGoesToTheLateOfItsCaller(t *testing.T) {
+func TestALateAnswerGoesToTheReceiverForLateAnswersOfItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, caller := newRegistry(nil), &peer{}
 		caller.late = &late{peer: caller}
@@ -156,7 +156,7 @@ func TestALateAnswerGoesToTheLateOfItsCaller(t *testing.T) {
 			t.Errorf("got %v, want it taken", err)
 		}
 		caller.wants(t, "the caller", "late answer to 1 of x by p: 7 <nil>")
-		wantFault(t, "answering once more", r.Answer(p, e.ID, []byte(`8`), nil), core.CodeConflict)
+		wantFault(t, "a second answer", r.Answer(p, e.ID, []byte(`8`), nil), core.CodeConflict)
 
 		caller.late.useless = true
 		r.call(caller, "2", "x", `{}`)
@@ -164,7 +164,7 @@ func TestALateAnswerGoesToTheLateOfItsCaller(t *testing.T) {
 		r.Take(e)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		wantFault(t, "an answer of no use", r.Answer(p, e.ID, []byte(`7`), nil), core.CodeConflict)
+		wantFault(t, "a useless late answer", r.Answer(p, e.ID, []byte(`7`), nil), core.CodeConflict)
 		want := map[string]int{"tool.timeout": 2, "tool.late": 4, "tool.late.injected": 1}
 		if diff := cmp.Diff(want, r.counts); diff != "" {
 			t.Errorf("counted (-want +got):\n%s", diff)
@@ -187,7 +187,7 @@ func TestTheOldestOfManyLateCallsIsForgotten(t *testing.T) {
 			synctest.Wait()
 		}
 		if r.Provider(all[0]) != nil || r.Provider(all[1]) == nil {
-			t.Error("got the wrong calls remembered, want the latest 256")
+			t.Error("got other calls remembered, want the latest 256")
 		}
 	})
 }

@@ -12,7 +12,7 @@
 // A Registry calls its peers with its lock held, and nothing else, so callers may hold locks
 // of their own.
 //
-// A peer may leave while it registers. Whoever calls Provide or Watch for a peer checks
-// afterwards whether it has left, and if so calls [Registry.Leave], which may be called more
+// A peer may leave while it registers. After Provide or Watch the caller checks
+// whether the peer has left, and if so calls [Registry.Leave], which may be called more
 // than once. A peer is marked as left before Leave is called for it.
 package pack

@@ -17,7 +17,7 @@ import (
 
 // The limits on the definition of one tool.
 const (
-	maxToolName  = 128 // bytes, as MCP has it
+	maxToolName  = 128 // bytes, as in MCP
 	maxToolBytes = 64 << 10
 )
 
@@ -26,7 +26,7 @@ const (
 func (r *Registry) read(id string, tools []tool.Definition) (read []*provided, size int, err error) {
 	switch {
 	case strings.TrimSpace(id) != id || id == "" || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
-		return nil, 0, core.NewFault(core.CodeInvalid, "the pack id %q cannot be one: use letters, without control characters or blanks around it", id)
+		return nil, 0, core.NewFault(core.CodeInvalid, "the pack id %q is invalid: use letters, without control characters or blanks around it", id)
 	case len(id) > core.MaxIDBytes:
 		return nil, 0, core.NewFault(core.CodeInvalid, "the pack id has %d bytes: use at most %d", len(id), core.MaxIDBytes)
 	case len(tools) > r.opts.Limits.Tools:
@@ -95,10 +95,10 @@ func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if err := strictjson.Decode(schema, strictjson.Limits{}, &members); err != nil {
 		return nil, err
 	}
-	switch kind, said := members["type"]; {
+	switch kind, ok := members["type"]; {
 	case members == nil:
 		return nil, errors.New("want an object, got null")
-	case !said:
+	case !ok:
 		members["type"] = json.RawMessage(`"object"`)
 		return json.Marshal(members)
 	case string(kind) != `"object"`:

@@ -25,7 +25,7 @@ type Limits struct {
 	Timeout, MaxTimeout time.Duration
 }
 
-// Options make a Registry.
+// Options are the options of a Registry.
 type Options struct {
 	Limits Limits
 	// Reserved reports whether packs may not use a name for a tool.
@@ -47,15 +47,15 @@ type Peer interface {
 	Returned(*tool.Result)
 	// ToolsChanged tells a peer that watches that the list of tools has changed.
 	ToolsChanged()
-	// Late returns what takes a late answer to a call of the peer; nil drops the answer. It
-	// is called without the lock of the Registry, when the call is about to time out.
+	// Late returns the receiver of a late answer to a call of the peer; nil drops the answer.
+	// It is called without the lock of the Registry, when the call is about to time out.
 	Late(call string) Late
 }
 
 // Late takes the answer to a call that has timed out. It is called without the lock of the
 // Registry.
 type Late interface {
-	// TimedOut tells that the caller got the timeout.
+	// TimedOut is called once the caller has got the timeout.
 	TimedOut()
 	// Answer takes the answer, and reports whether it was of use.
 	Answer(toolName string, r *tool.Result) bool
@@ -115,35 +115,35 @@ func (r *Registry) Provide(p Peer, id string, tools []tool.Definition) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	was := r.packs[p]
-	if err := r.admit(was, id, read, size); err != nil {
+	current := r.packs[p]
+	if err := r.admit(current, id, read, size); err != nil {
 		return err
 	}
-	if was == nil {
-		was = &pack{id: id, peer: p}
-		r.packs[p] = was
+	if current == nil {
+		current = &pack{id: id, peer: p}
+		r.packs[p] = current
 	}
-	was.size = size
-	r.withdraw(was)
+	current.size = size
+	r.withdraw(current)
 	for _, t := range read {
-		t.pack = was
+		t.pack = current
 		r.tools[t.Name] = t
 	}
 	r.changed()
 	return nil
 }
 
-// admit returns why a pack may not offer the tools. was is its present state, nil for a new
-// pack. Callers hold mu.
-func (r *Registry) admit(was *pack, id string, tools []*provided, size int) error {
+// admit returns why a pack may not offer the tools. current is its present state, nil for a
+// new pack. Callers hold mu.
+func (r *Registry) admit(current *pack, id string, tools []*provided, size int) error {
 	if r.stopped != nil {
 		return r.stopped
 	}
-	if was != nil && was.id != id {
-		return core.NewFault(core.CodeConflict, "this connection provides pack %s: open another for pack %s", was.id, id)
+	if current != nil && current.id != id {
+		return core.NewFault(core.CodeConflict, "this connection provides pack %s: open another for pack %s", current.id, id)
 	}
 	for _, other := range r.packs {
-		if other == was {
+		if other == current {
 			continue
 		}
 		if other.id == id {
@@ -151,14 +151,14 @@ func (r *Registry) admit(was *pack, id string, tools []*provided, size int) erro
 		}
 		size += other.size
 	}
-	if was == nil && len(r.packs) >= r.opts.Limits.Packs {
+	if current == nil && len(r.packs) >= r.opts.Limits.Packs {
 		return core.NewFault(core.CodeOverloaded, "%d packs are connected and no more are allowed: stop one, or put its tools into another", len(r.packs))
 	}
 	if size > maxTotalBytes {
 		return core.NewFault(core.CodeTooLarge, "the definitions of all tools would have %d bytes, the limit is %d: shorten descriptions and schemas", size, maxTotalBytes)
 	}
 	for _, t := range tools {
-		if by := r.tools[t.Name]; by != nil && by.pack != was {
+		if by := r.tools[t.Name]; by != nil && by.pack != current {
 			return core.NewFault(core.CodeConflict, "tool name collision: tool '%s' already registered by pack '%s'", t.Name, by.pack.id)
 		}
 	}
@@ -200,7 +200,7 @@ func (r *Registry) Tools(capabilities []string) []tool.Definition {
 
 // Leave removes a peer, and returns the id of the pack that it provided; "" for none. Calls
 // that wait for that pack are answered as unreachable, with the reason. The calls of the
-// peer continue only if a pack has taken them or if they are to be kept.
+// peer continue only if a pack has taken them or if they have Keep set.
 func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

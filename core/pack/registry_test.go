@@ -36,28 +36,28 @@ func TestARefusedPackChangesNothing(t *testing.T) {
 		tools []tool.Definition
 		want  core.Code
 	}{
-		"an id with a blank":             {" p", nil, core.CodeInvalid},
-		"no id":                          {"", nil, core.CodeInvalid},
-		"a long id":                      {strings.Repeat("p", core.MaxIDBytes+1), nil, core.CodeInvalid},
-		"an id in use":                   {"there", nil, core.CodeConflict},
-		"too many tools":                 {"p", definitions("1", "2", "3", "4"), core.CodeTooLarge},
-		"a reserved name":                {"p", definitions("reserved"), core.CodeConflict},
-		"a name of another":              {"p", definitions("taken"), core.CodeConflict},
-		"a name twice":                   {"p", definitions("x", "x"), core.CodeInvalid},
-		"a name with a blank":            {"p", definitions("x y"), core.CodeInvalid},
-		"a long description":             {"p", []tool.Definition{{Name: "x", Description: strings.Repeat("x", 64<<10+1)}}, core.CodeTooLarge},
-		"a description in no known text": {"p", []tool.Definition{{Name: "x", Description: "\xff"}}, core.CodeInvalid},
-		"a schema of strings":            {"p", []tool.Definition{{Name: "x", InputSchema: []byte(`{"type":"string"}`)}}, core.CodeInvalid},
+		"an id with a blank":              {" p", nil, core.CodeInvalid},
+		"no id":                           {"", nil, core.CodeInvalid},
+		"a long id":                       {strings.Repeat("p", core.MaxIDBytes+1), nil, core.CodeInvalid},
+		"an id in use":                    {"present", nil, core.CodeConflict},
+		"too many tools":                  {"p", definitions("1", "2", "3", "4"), core.CodeTooLarge},
+		"a reserved name":                 {"p", definitions("reserved"), core.CodeConflict},
+		"a name of another":               {"p", definitions("taken"), core.CodeConflict},
+		"a name twice":                    {"p", definitions("x", "x"), core.CodeInvalid},
+		"a name with a blank":             {"p", definitions("x y"), core.CodeInvalid},
+		"a long description":              {"p", []tool.Definition{{Name: "x", Description: strings.Repeat("x", 64<<10+1)}}, core.CodeTooLarge},
+		"a description that is not UTF-8": {"p", []tool.Definition{{Name: "x", Description: "\xff"}}, core.CodeInvalid},
+		"a schema of strings":             {"p", []tool.Definition{{Name: "x", InputSchema: []byte(`{"type":"string"}`)}}, core.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRegistry(nil)
-			r.provide(t, "there", "taken")
+			r.provide(t, "present", "taken")
 			watcher := &peer{}
 			r.Watch(watcher)
 			wantFault(t, name, r.Provide(&peer{}, c.id, c.tools), c.want)
 			watcher.wants(t, "the watcher")
 			if got := r.names(); got != "taken" {
-				t.Errorf("got the tools %q, want what was there", got)
+				t.Errorf("got the tools %q, want those from before", got)
 			}
 		})
 	}
@@ -69,11 +69,11 @@ func TestTheNumberOfPacksIsBounded(t *testing.T) {
 	r.provide(t, "b")
 	wantFault(t, "a third pack", r.Provide(&peer{}, "c", nil), core.CodeOverloaded)
 	if err := r.Provide(first, "a", definitions("x")); err != nil {
-		t.Errorf("a pack that is there: got %v, want no error", err)
+		t.Errorf("a connected pack: got %v, want no error", err)
 	}
 	wantFault(t, "another pack of the same peer", r.Provide(first, "c", nil), core.CodeConflict)
 	if id := r.Leave(first, core.NewFault(core.CodeUnreachable, "gone")); id != "a" {
-		t.Errorf("got %q left, want a", id)
+		t.Errorf("Leave: got %q, want a", id)
 	}
 	r.provide(t, "c")
 }
@@ -92,7 +92,7 @@ func TestWatchersLearnOfEveryChangeUntilTheyLeave(t *testing.T) {
 	r.Leave(p, gone)
 	watcher.wants(t, "the watcher", "tools changed", "tools changed", "tools changed")
 	if id := r.Leave(watcher, gone); id != "" {
-		t.Errorf("got the pack %q left, want none", id)
+		t.Errorf("Leave: got %q, want no pack", id)
 	}
 	r.provide(t, "q", "x")
 	watcher.wants(t, "a watcher that has left")
@@ -112,7 +112,7 @@ func TestAStoppedRegistryRefusesCallsAndPacks(t *testing.T) {
 }
 
 func TestASchemaChecksEveryInput(t *testing.T) {
-	reads := func(schema []byte) (func([]byte) error, error) {
+	compile := func(schema []byte) (func([]byte) error, error) {
 		if strings.Contains(string(schema), "unusable") {
 			return nil, core.NewFault(core.CodeInvalid, "unusable")
 		}
@@ -123,7 +123,7 @@ func TestASchemaChecksEveryInput(t *testing.T) {
 			return nil
 		}, nil
 	}
-	r, caller := newRegistry(func(o *pack.Options) { o.Schema = reads }), &peer{}
+	r, caller := newRegistry(func(o *pack.Options) { o.Schema = compile }), &peer{}
 	wantFault(t, "an unusable schema", r.Provide(&peer{}, "p", []tool.Definition{{Name: "x", InputSchema: []byte(`{"unusable":1}`)}}), core.CodeInvalid)
 	p := r.provide(t, "p", "x")
 	r.call(caller, "1", "x", ``)

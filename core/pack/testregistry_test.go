@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// peer records each call, as a line, and keeps what it is to execute.
+// peer records each call of its methods as a line, and queues its executions.
 type peer struct {
 	mu    sync.Mutex
 	calls []string
@@ -54,7 +54,7 @@ func (p *peer) Late(string) pack.Late {
 	return p.late
 }
 
-// wants checks the calls of the peer since the last check, and forgets them.
+// wants checks the calls of the peer since the last check, and clears them.
 func (p *peer) wants(t *testing.T, who string, want ...string) {
 	t.Helper()
 	p.mu.Lock()
@@ -65,7 +65,7 @@ func (p *peer) wants(t *testing.T, who string, want ...string) {
 	p.calls = nil
 }
 
-// next returns the execution that the peer was given first.
+// next returns the oldest execution of the peer.
 func (p *peer) next(t *testing.T) *pack.Execution {
 	t.Helper()
 	p.mu.Lock()
@@ -78,7 +78,7 @@ func (p *peer) next(t *testing.T) *pack.Execution {
 	return e
 }
 
-// late notes what comes late in the notes of its peer.
+// late records late answers with the calls of its peer.
 type late struct {
 	peer    *peer
 	useless bool

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// aliasBytes is how much of the digest an alias shows: as much as ids that were
-// derived from a key.
+// aliasBytes is how many bytes of the digest an alias has: as many as an id derived from a
+// key.
 const aliasBytes = 16
 
 // keyPrefix begins ids that were derived from an Ed25519 key.
@@ -62,7 +62,8 @@ func aliasesOf(id core.AgentID) []core.AgentID {
 	return all
 }
 
-// aliases finds ids by their aliases. Of several with the same alias the oldest comes first.
+// aliases finds ids by their aliases. Ids with the same alias are in the order in which
+// they were added.
 type aliases map[core.AgentID][]core.AgentID
 
 func (a aliases) add(id core.AgentID) {

@@ -5,7 +5,7 @@ import "github.com/dragoman-hub/dragoman/core"
 // Member is the connection of an agent. The roster compares members with ==, and calls
 // Principal with its lock held.
 type Member interface {
-	// Principal is who stands behind the connection. It never changes.
+	// Principal returns the principal of the connection. It never changes.
 	Principal() core.Principal
 }
 
@@ -24,8 +24,8 @@ func (r *Roster) Find(id core.AgentID) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Resolve returns the id that [Roster.Find] finds by an alias. An id, and an alias of
-// nobody, it returns as they are.
+// Resolve returns the id that [Roster.Find] finds by an alias. It returns any other text
+// unchanged.
 func (r *Roster) Resolve(id core.AgentID) core.AgentID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,10 +45,10 @@ func (r *Roster) resolve(id core.AgentID) core.AgentID {
 	return id
 }
 
-// knows reports whether anybody has the id or stands by under it. Callers hold mu.
+// knows reports whether an agent has the id or a member stands by under it. Callers hold mu.
 func (r *Roster) knows(id core.AgentID) bool { return r.entries[id] != nil || len(r.standby[id]) > 0 }
 
-// forget removes the aliases of an id that nobody has any more. Callers hold mu.
+// forget removes the aliases of an id that is no longer known. Callers hold mu.
 func (r *Roster) forget(id core.AgentID) {
 	if !r.knows(id) {
 		r.aliases.remove(id)

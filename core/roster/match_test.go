@@ -13,24 +13,24 @@ func TestAnAddressByIDFindsThatAgentWhateverItsLoad(t *testing.T) {
 	r := with(t, core.Card{ID: "a"}, core.Card{ID: "b"})
 	r.Change("a", func(e *roster.Entry) { e.Reported = core.LoadDraining })
 	wantIDs(t, "an agent that drains", r.Match(core.ToAgent("a")), "a")
-	wantIDs(t, "nobody of that id", r.Match(core.ToAgent("c")))
+	wantIDs(t, "an unknown id", r.Match(core.ToAgent("c")))
 }
 
-func TestOnlyWhoAnswersForAnAddressIsFound(t *testing.T) {
+func TestOnlyAgentsThatAnswerForAnAddressAreFound(t *testing.T) {
 	r := with(t,
 		core.Card{ID: "a", Capabilities: []string{"x", "y"}},
 		core.Card{ID: "b", Capabilities: []string{"x"}, Domains: []string{"work"}},
 		core.Card{ID: "c"})
 	wantIDs(t, "a capability", r.Match(core.ToCapability("x")), "a", "b")
 	wantIDs(t, "two capabilities", r.Match(core.ToCapability("x", "y")), "a")
-	wantIDs(t, "a capability that nobody has", r.Match(core.ToCapability("z")))
+	wantIDs(t, "an unknown capability", r.Match(core.ToCapability("z")))
 	wantIDs(t, "a domain", r.Match(core.ToDomain("work.mail")), "b")
-	wantIDs(t, "anybody", r.Match(core.ToAny()), "a", "b", "c")
+	wantIDs(t, "any agent", r.Match(core.ToAny()), "a", "b", "c")
 	wantIDs(t, "the hub", r.Match(core.ToHub()))
-	wantIDs(t, "nobody", r.Match(core.Address{}))
+	wantIDs(t, "no address", r.Match(core.Address{}))
 }
 
-func TestTheLongestDomainComesFirstThenAgentsThatAcceptWorkThenThoseWithLess(t *testing.T) {
+func TestTheLongestDomainComesFirstThenAgentsThatAcceptWorkThenTheLeastLoaded(t *testing.T) {
 	r := with(t,
 		core.Card{ID: "a", Domains: []string{"family"}},
 		core.Card{ID: "b", Domains: []string{"family.calendar"}},
@@ -39,21 +39,21 @@ func TestTheLongestDomainComesFirstThenAgentsThatAcceptWorkThenThoseWithLess(t *
 	r.Change("b", func(e *roster.Entry) { e.Load.Active = 1 })
 	r.Change("c", func(e *roster.Entry) { e.Load.Active = 1 })
 	r.Change("d", func(e *roster.Entry) { e.Reported = core.LoadOverloaded })
-	// c has a quarter of what it can do, b has all; d takes nothing; a is idle
-	// and answers less well.
+	// c uses a quarter of its capacity, b all of it; d accepts nothing; a is idle and
+	// matches a shorter domain.
 	wantIDs(t, "a domain", r.Match(core.ToDomain("family.calendar.today")), "c", "b", "d", "a")
 	r.Change("d", func(e *roster.Entry) { e.Reported = core.LoadIdle })
-	wantIDs(t, "once it takes work again", r.Match(core.ToDomain("family.calendar.today")), "d", "c", "b", "a")
+	wantIDs(t, "once it accepts work again", r.Match(core.ToDomain("family.calendar.today")), "d", "c", "b", "a")
 }
 
 func TestAgentsWithWaitingTasksComeLast(t *testing.T) {
 	r := with(t, core.Card{ID: "a", MaxConcurrent: 2}, core.Card{ID: "b", MaxConcurrent: 2})
 	r.Change("a", func(e *roster.Entry) { e.Load.Active, e.Load.Queued = 2, 1 })
 	r.Change("b", func(e *roster.Entry) { e.Load.Active = 2 })
-	wantIDs(t, "anybody", r.Match(core.ToAny()), "b", "a")
+	wantIDs(t, "any agent", r.Match(core.ToAny()), "b", "a")
 }
 
-func TestThoseWithTheSameLoadTakeTurns(t *testing.T) {
+func TestAgentsWithTheSameLoadTakeTurns(t *testing.T) {
 	r := with(t, core.Card{ID: "a"}, core.Card{ID: "b"}, core.Card{ID: "c"})
 	var got []core.AgentID
 	for range 7 {
@@ -68,10 +68,10 @@ func TestThoseWithTheSameLoadTakeTurns(t *testing.T) {
 	if err := r.Add(core.Card{ID: "z"}, nil, false); err != nil {
 		t.Fatal(err)
 	}
-	wantIDs(t, "one that had no turn yet", r.Match(core.ToAny())[:1], "z")
+	wantIDs(t, "an agent without a turn yet", r.Match(core.ToAny())[:1], "z")
 }
 
-func TestWorkIsSharedByWhatEachCanDo(t *testing.T) {
+func TestTasksAreSharedByCapacity(t *testing.T) {
 	r := with(t, core.Card{ID: "small", MaxConcurrent: 2}, core.Card{ID: "big", MaxConcurrent: 6})
 	got := map[core.AgentID]int{}
 	for range 8 {
@@ -87,7 +87,7 @@ func TestWorkIsSharedByWhatEachCanDo(t *testing.T) {
 	}
 }
 
-func TestManyUseTheRosterAtOnce(t *testing.T) {
+func TestTheRosterIsSafeForConcurrentUse(t *testing.T) {
 	r := roster.New()
 	const agents, rounds = 8, 200
 	var group sync.WaitGroup
@@ -111,5 +111,5 @@ func TestManyUseTheRosterAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	wantIDs(t, "at last", r.List())
+	wantIDs(t, "in the end", r.List())
 }

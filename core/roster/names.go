@@ -44,7 +44,7 @@ func insert(list []name, n name) []name {
 }
 
 func without(list []name, n name) []name {
-	if i, here := slices.BinarySearchFunc(list, n, compareNames); here {
+	if i, found := slices.BinarySearchFunc(list, n, compareNames); found {
 		return slices.Delete(list, i, i+1)
 	}
 	return list
@@ -70,7 +70,7 @@ func (n *names) nearest(id core.AgentID) []core.AgentID {
 		all = similar(all, forward, n.forward)
 	} else {
 		all = similar(all, forward, around(n.forward, forward))
-		all = similar(all, backward, around(n.backward, backward)) // reversed, they are as far apart
+		all = similar(all, backward, around(n.backward, backward)) // reversing both keeps the distance
 	}
 	slices.SortFunc(all, func(a, b near) int { return cmp.Or(cmp.Compare(a.d, b.d), cmp.Compare(a.id, b.id)) })
 	all = slices.Compact(all)
@@ -81,13 +81,13 @@ func (n *names) nearest(id core.AgentID) []core.AgentID {
 	return out
 }
 
-// near is an id and how far it is from another.
+// near is an id and its edit distance from another.
 type near struct {
 	id core.AgentID
 	d  int
 }
 
-// similar adds those of a list whose text is like another.
+// similar appends the names of a list whose text is similar to the given one.
 func similar(all []near, text string, list []name) []near {
 	for _, o := range list {
 		d := suggest.Distance(text, o.text)

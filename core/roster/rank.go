@@ -8,16 +8,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// rank is the order of agents that answer equally well: see [Roster.Best].
+// rank orders agents that match an address equally well: see [Roster.Best].
 type rank struct {
-	takes, free bool
-	pressure    float64 // load relative to capacity
-	turn        uint64
+	accepts, free bool
+	pressure      float64 // load relative to capacity
+	turn          uint64
 }
 
 func (e *Entry) rank() rank {
 	return rank{
-		takes: e.AcceptsWork(), free: e.Free(),
+		accepts: e.AcceptsWork(), free: e.Free(),
 		pressure: float64(e.Load.Active+e.Load.Queued) / float64(e.Capacity()), turn: e.turn,
 	}
 }
@@ -26,8 +26,8 @@ func (e *Entry) rank() rank {
 func (e *record) before(o *record) bool {
 	a, b := &e.rank, &o.rank
 	switch {
-	case a.takes != b.takes:
-		return a.takes
+	case a.accepts != b.accepts:
+		return a.accepts
 	case a.free != b.free:
 		return a.free
 	case a.pressure != b.pressure:
@@ -165,8 +165,8 @@ const (
 // of the matching domain prefix, then agents that accept work, then agents with a free
 // slot, then by load relative to capacity, and round robin among equals. The first agent
 // costs constant time, each further one O(log k) for k agents seen. For several
-// capabilities it goes through the agents with the rarest of them. An address by id
-// matches nobody: use [Roster.Get]. yield must not call the roster, and must not keep or
+// capabilities it goes through the agents with the rarest of them. For an address
+// by id it yields none: use [Roster.Get]. yield must not call the roster, and must not keep or
 // change the entry.
 func (r *Roster) Best(to core.Address, yield func(*Entry) Verdict) {
 	r.mu.Lock()

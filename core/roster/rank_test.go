@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// order is what Best promises, by looking at everybody.
+// order returns the order that Best promises, computed from all agents.
 func order(all []roster.Entry, turns map[core.AgentID]int, to core.Address) []core.AgentID {
 	type scored struct {
 		roster.Entry
@@ -47,7 +47,7 @@ func order(all []roster.Entry, turns map[core.AgentID]int, to core.Address) []co
 	return out
 }
 
-func TestWhateverHappensTheBestComesFirst(t *testing.T) {
+func TestTheBestAgentComesFirstAfterAnySteps(t *testing.T) {
 	capabilities, domains := []string{"a", "b", "c"}, []string{"x", "x.y", "x.y.z", "x.y.*", "w"}
 	addresses := []core.Address{core.ToAny(), core.ToCapability("a"), core.ToCapability("b"), core.ToCapability("a", "c"), core.ToCapability("none"), core.ToDomain("x.y.z.q"), core.ToDomain("x"), core.ToDomain("v")}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -76,7 +76,7 @@ func TestWhateverHappensTheBestComesFirst(t *testing.T) {
 				r.SetCard(card(), false)
 			case 4:
 				who := id.Draw(rt, "who")
-				if _, here := r.Get(who); here {
+				if _, found := r.Get(who); found {
 					turn++
 					turns[who] = turn
 				}
@@ -84,9 +84,9 @@ func TestWhateverHappensTheBestComesFirst(t *testing.T) {
 			case 5:
 				r.Finish(id.Draw(rt, "who"))
 			case 6:
-				said := rapid.SampledFrom([]core.LoadState{0, core.LoadIdle, core.LoadBusy, core.LoadOverloaded, core.LoadDraining}).Draw(rt, "load")
+				reported := rapid.SampledFrom([]core.LoadState{0, core.LoadIdle, core.LoadBusy, core.LoadOverloaded, core.LoadDraining}).Draw(rt, "load")
 				queued := rapid.IntRange(0, 2).Draw(rt, "queued")
-				r.Change(id.Draw(rt, "who"), func(e *roster.Entry) { e.Reported, e.Load.Queued = said, queued })
+				r.Change(id.Draw(rt, "who"), func(e *roster.Entry) { e.Reported, e.Load.Queued = reported, queued })
 			}
 			to := rapid.SampledFrom(addresses).Draw(rt, "address")
 			if got, want := ids(r.Match(to)), order(r.List(), turns, to); !slices.Equal(got, want) {
@@ -96,15 +96,15 @@ func TestWhateverHappensTheBestComesFirst(t *testing.T) {
 	})
 }
 
-func TestThoseWhoAnswerLessWellComeAfterAVerdictToSkip(t *testing.T) {
+func TestSkippingContinuesWithAgentsThatMatchLessWell(t *testing.T) {
 	r := with(t, core.Card{ID: "a", Domains: []string{"x.y"}}, core.Card{ID: "b", Domains: []string{"x.y", "x"}}, core.Card{ID: "c", Domains: []string{"x"}}, core.Card{ID: "d", Domains: []string{"x"}})
 	for name, c := range map[string]struct {
 		verdict roster.Verdict
 		want    []core.AgentID
 	}{
-		"go on": {roster.Continue, []core.AgentID{"a", "b", "c", "d"}},
-		"skip":  {roster.SkipWorse, []core.AgentID{"a", "c"}},
-		"stop":  {roster.Stop, []core.AgentID{"a"}},
+		"continue": {roster.Continue, []core.AgentID{"a", "b", "c", "d"}},
+		"skip":     {roster.SkipWorse, []core.AgentID{"a", "c"}},
+		"stop":     {roster.Stop, []core.AgentID{"a"}},
 	} {
 		var got []core.AgentID
 		r.Best(core.ToDomain("x.y.z"), func(e *roster.Entry) roster.Verdict {
@@ -117,7 +117,7 @@ func TestThoseWhoAnswerLessWellComeAfterAVerdictToSkip(t *testing.T) {
 	}
 }
 
-func TestTheNearestOfVeryManyBeginOrEndAlike(t *testing.T) {
+func TestTheNearestOfVeryManyIDsHaveASimilarBeginningOrEnd(t *testing.T) {
 	r := roster.New()
 	for n := range 5000 {
 		_ = r.Add(core.Card{ID: core.AgentID(fmt.Sprintf("worker-%05d", n*7919%100000))}, nil, false)
@@ -132,11 +132,11 @@ func TestTheNearestOfVeryManyBeginOrEndAlike(t *testing.T) {
 	}
 	r.Remove("shout")
 	if got := r.Nearest("shout"); slices.Contains(got, "shout") {
-		t.Errorf("got %v, want nobody who has left", got)
+		t.Errorf("got %v, want no agent that has left", got)
 	}
 }
 
-// BenchmarkBest chooses among many, gives the task and takes it back.
+// BenchmarkBest chooses among many agents, assigns a task and ends it.
 func BenchmarkBest(b *testing.B) {
 	for _, agents := range []int{10, 20_000} {
 		r := roster.New()

@@ -31,8 +31,8 @@ type Entry struct {
 	turn uint64 // the number of the last task that was assigned, for round robin
 }
 
-// Answers reports whether the agent answers for the address, and how well. That is said by
-// its card, except for an agent that is OnlyByID.
+// Answers reports whether the agent answers for the address, and how well. Its card
+// decides, unless the agent is OnlyByID.
 func (e Entry) Answers(to core.Address) (score int, ok bool) {
 	if e.OnlyByID && to.Reach() != core.ReachAgent {
 		return 0, false
@@ -40,7 +40,7 @@ func (e Entry) Answers(to core.Address) (score int, ok bool) {
 	return e.Card.Answers(to)
 }
 
-// Capacity is how many tasks the agent runs at once.
+// Capacity returns how many tasks the agent runs at once.
 func (e Entry) Capacity() int { return max(1, e.MaxConcurrent) }
 
 // AcceptsWork reports whether the agent accepts new work at all.
@@ -194,7 +194,7 @@ func (r *Roster) Get(id core.AgentID) (Entry, bool) {
 // Totals are sums over all agents.
 type Totals struct {
 	Agents, Active, Queued int
-	// Full is how many agents accept nothing new.
+	// Full is how many agents accept no new task.
 	Full int
 }
 

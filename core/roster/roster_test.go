@@ -40,35 +40,35 @@ func wantIDs(t *testing.T, what string, entries []roster.Entry, want ...core.Age
 	}
 }
 
-func TestAnIDBelongsToWhoCameFirstUntilItLeaves(t *testing.T) {
+func TestAnIDBelongsToTheFirstAgentUntilItLeaves(t *testing.T) {
 	r := with(t, core.Card{ID: "a", Name: "first"})
 	if err := r.Add(core.Card{ID: "a", Name: "second"}, nil, false); !errors.Is(err, &core.Fault{Code: core.CodeConflict}) {
 		t.Fatalf("an id that is taken: got %v, want a conflict", err)
 	}
 	_ = r.Add(core.Card{ID: "a-1"}, nil, false)
 	if err := r.Add(core.Card{ID: "a"}, nil, false); err == nil || !strings.Contains(err.Error(), "choose another id, such as a-2, or wait") {
-		t.Errorf("an id that is taken: got %v, want it to name one that is free", err)
+		t.Errorf("an id that is taken: got %v, want it to suggest a free id", err)
 	}
 	if e, ok := r.Get("a"); !ok || e.Name != "first" {
-		t.Errorf("got %q, want the first to keep it", e.Name)
+		t.Errorf("got %q, want the first agent", e.Name)
 	}
 	r.Remove("a")
 	r.Remove("a")
 	if _, ok := r.Get("a"); ok {
-		t.Error("got it after it left, want it gone")
+		t.Error("got the agent after Remove, want none")
 	}
 	if err := r.Add(core.Card{ID: "a", Name: "second"}, nil, false); err != nil {
 		t.Errorf("an id that is free again: got %v, want no error", err)
 	}
 }
 
-func TestEverybodyIsListedByID(t *testing.T) {
+func TestAgentsAreListedByID(t *testing.T) {
 	r := with(t, core.Card{ID: "c"}, core.Card{ID: "a"}, core.Card{ID: "b"})
 	wantIDs(t, "the list", r.List(), "a", "b", "c")
 	wantIDs(t, "an empty list", roster.New().List())
 }
 
-func TestWhatIsReadIsACopy(t *testing.T) {
+func TestAnEntryIsACopy(t *testing.T) {
 	r := with(t, core.Card{ID: "a"})
 	e, _ := r.Get("a")
 	e.Load.Active = 99
@@ -77,7 +77,7 @@ func TestWhatIsReadIsACopy(t *testing.T) {
 	}
 }
 
-func TestChangingWhoIsNotHereDoesNothing(t *testing.T) {
+func TestChangingAnUnknownAgentDoesNothing(t *testing.T) {
 	r := roster.New()
 	if r.Change("a", func(*roster.Entry) { t.Error("got a call, want none") }) {
 		t.Error("got true, want false")
@@ -87,7 +87,7 @@ func TestChangingWhoIsNotHereDoesNothing(t *testing.T) {
 	wantIDs(t, "the list", r.List())
 }
 
-func TestAnAgentIsHereSinceItJoined(t *testing.T) {
+func TestAnEntryHasTheTimeWhenItsAgentJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		<-time.After(time.Hour)
 		r := with(t, core.Card{ID: "a"})
@@ -102,33 +102,33 @@ func TestTheStateOfAnAgentFollowsItsLoadAndItsReports(t *testing.T) {
 	const two = 2
 	for name, c := range map[string]struct {
 		active, queued int
-		said           core.LoadState
+		reported       core.LoadState
 		want           core.LoadState
-		takes, free    bool
+		accepts, free  bool
 	}{
-		"nothing to do":                  {0, 0, 0, core.LoadIdle, true, true},
-		"it says idle and is":            {0, 0, core.LoadIdle, core.LoadIdle, true, true},
-		"it says busy with other things": {0, 0, core.LoadBusy, core.LoadBusy, true, true},
-		"room for one more":              {1, 0, 0, core.LoadBusy, true, true},
-		"it says idle and works":         {1, 0, core.LoadIdle, core.LoadBusy, true, true},
-		"full":                           {two, 0, 0, core.LoadBusy, true, false},
-		"full, and others wait":          {two, 1, 0, core.LoadOverloaded, true, false},
-		"others wait, and there is room": {1, 1, 0, core.LoadBusy, true, true},
-		"others wait, nothing runs":      {0, 1, 0, core.LoadBusy, true, true},
-		"it says overloaded":             {0, 0, core.LoadOverloaded, core.LoadOverloaded, false, false},
-		"it says draining":               {1, 0, core.LoadDraining, core.LoadDraining, false, false},
-		"draining outranks full":         {two, 1, core.LoadDraining, core.LoadDraining, false, false},
+		"nothing to do":                    {0, 0, 0, core.LoadIdle, true, true},
+		"it reports idle and is":           {0, 0, core.LoadIdle, core.LoadIdle, true, true},
+		"it reports busy without tasks":    {0, 0, core.LoadBusy, core.LoadBusy, true, true},
+		"one of two slots used":            {1, 0, 0, core.LoadBusy, true, true},
+		"it reports idle and works":        {1, 0, core.LoadIdle, core.LoadBusy, true, true},
+		"full":                             {two, 0, 0, core.LoadBusy, true, false},
+		"full, and a task waits":           {two, 1, 0, core.LoadOverloaded, true, false},
+		"a task waits, and a slot is free": {1, 1, 0, core.LoadBusy, true, true},
+		"a task waits, nothing runs":       {0, 1, 0, core.LoadBusy, true, true},
+		"it reports overloaded":            {0, 0, core.LoadOverloaded, core.LoadOverloaded, false, false},
+		"it reports draining":              {1, 0, core.LoadDraining, core.LoadDraining, false, false},
+		"draining outranks full":           {two, 1, core.LoadDraining, core.LoadDraining, false, false},
 	} {
 		r := with(t, core.Card{ID: "a", MaxConcurrent: two})
-		r.Change("a", func(e *roster.Entry) { e.Load.Active, e.Load.Queued, e.Reported = c.active, c.queued, c.said })
+		r.Change("a", func(e *roster.Entry) { e.Load.Active, e.Load.Queued, e.Reported = c.active, c.queued, c.reported })
 		e, _ := r.Get("a")
-		if e.Load.State != c.want || e.AcceptsWork() != c.takes || e.Free() != c.free {
-			t.Errorf("%s: got %s, takes %v, free %v; want %s, %v, %v", name, e.Load.State, e.AcceptsWork(), e.Free(), c.want, c.takes, c.free)
+		if e.Load.State != c.want || e.AcceptsWork() != c.accepts || e.Free() != c.free {
+			t.Errorf("%s: got %s, accepts %v, free %v; want %s, %v, %v", name, e.Load.State, e.AcceptsWork(), e.Free(), c.want, c.accepts, c.free)
 		}
 	}
 }
 
-func TestAnAgentThatDoesNotSayRunsOneTask(t *testing.T) {
+func TestAnAgentRunsOneTaskByDefault(t *testing.T) {
 	for _, most := range []int{-1, 0, 1} {
 		r := with(t, core.Card{ID: "a", MaxConcurrent: most})
 		if e, _ := r.Get("a"); e.Capacity() != 1 || !e.Free() {
@@ -155,7 +155,7 @@ func TestStartedAndFinishedTasksCount(t *testing.T) {
 	}
 }
 
-func TestTheNearestNamesAreOffered(t *testing.T) {
+func TestTheNearestIDsAreSuggested(t *testing.T) {
 	r := with(t, core.Card{ID: "shout"}, core.Card{ID: "Writer"}, core.Card{ID: "writer-2"}, core.Card{ID: "translate-german"}, core.Card{ID: "shot"}, core.Card{ID: "short"})
 	for id, want := range map[core.AgentID][]core.AgentID{
 		"shuot":          {"shot", "short", "shout"},
@@ -176,7 +176,7 @@ func TestTheNearestNamesAreOffered(t *testing.T) {
 		t.Errorf("got %v, want the nearest first", got)
 	}
 	if got := roster.New().Nearest("a"); got != nil {
-		t.Errorf("nobody here: got %v, want nothing", got)
+		t.Errorf("no agents: got %v, want nothing", got)
 	}
 	long := make([]byte, 5000)
 	for i := range long {

@@ -30,28 +30,28 @@ func TestAStandbyIsFoundByItsIDAndAliasAlone(t *testing.T) {
 	wantFound(t, "its id", r, "kit", m)
 	wantFound(t, "its alias", r, roster.Alias("kit"), m)
 	wantIDs(t, "the list", r.List())
-	wantIDs(t, "anybody", r.Match(core.ToAny()))
+	wantIDs(t, "any agent", r.Match(core.ToAny()))
 	wantIDs(t, "a capability", r.Match(core.ToCapability("x")))
 	if got := r.Member("kit"); got != nil {
-		t.Errorf("the agent of its id: got %v, want nobody", got)
+		t.Errorf("the agent of its id: got %v, want none", got)
 	}
 	if near := r.Nearest("kit"); near != nil {
-		t.Errorf("the nearest: got %v, want nobody", near)
+		t.Errorf("the nearest: got %v, want none", near)
 	}
 	if e, _ := r.Find("kit"); !e.OnlyByID || e.Since.IsZero() || e.Load.State != core.LoadIdle {
 		t.Errorf("got %+v, want an idle entry that only its id finds", e)
 	}
 	r.RemoveStandby("kit", m)
-	wantFound(t, "its id once it has left", r, "kit", nil)
-	wantFound(t, "its alias once it has left", r, roster.Alias("kit"), nil)
+	wantFound(t, "its id after it left", r, "kit", nil)
+	wantFound(t, "its alias after it left", r, roster.Alias("kit"), nil)
 }
 
-func TestTheAgentIsFoundBeforeThoseThatStandBy(t *testing.T) {
+func TestTheAgentIsFoundBeforeMembersThatStandBy(t *testing.T) {
 	r, first, second, agent := roster.New(), &connection{}, &connection{}, &connection{}
 	card := core.Card{ID: "kit"}
 	r.AddStandby(card, first)
 	r.AddStandby(card, second)
-	wantFound(t, "of two", r, "kit", second)
+	wantFound(t, "the later of two", r, "kit", second)
 	if err := r.Add(card, agent, false); err != nil {
 		t.Fatal(err)
 	}
@@ -61,21 +61,21 @@ func TestTheAgentIsFoundBeforeThoseThatStandBy(t *testing.T) {
 	}
 	r.RemoveStandby("kit", second)
 	r.Remove("kit")
-	wantFound(t, "once the others have left", r, roster.Alias("kit"), first)
+	wantFound(t, "after the others left", r, roster.Alias("kit"), first)
 }
 
 func TestAnIDIsReservedForThePrincipalThatStandsByUnderIt(t *testing.T) {
-	nobody, other := core.Principal{ID: "a"}, core.Principal{ID: "b"}
+	anonymous, other := core.Principal{ID: "a"}, core.Principal{ID: "b"}
 	proved, otherProved := core.Principal{ID: "a", Authenticated: true}, core.Principal{ID: "b", Authenticated: true}
 	for name, c := range map[string]struct {
 		standby, newcomer core.Principal
 		want              bool
 	}{
-		"nobody authenticated":       {nobody, other, false},
-		"the same, authenticated":    {proved, proved, false},
-		"another, authenticated":     {proved, otherProved, true},
-		"the first is authenticated": {proved, nobody, true},
-		"the newcomer is":            {nobody, proved, true},
+		"neither is authenticated":      {anonymous, other, false},
+		"the same, authenticated":       {proved, proved, false},
+		"another, authenticated":        {proved, otherProved, true},
+		"the first is authenticated":    {proved, anonymous, true},
+		"the newcomer is authenticated": {anonymous, proved, true},
 	} {
 		r, m := roster.New(), &connection{c.standby}
 		r.AddStandby(core.Card{ID: "kit"}, m)
@@ -91,7 +91,7 @@ func TestAnIDIsReservedForThePrincipalThatStandsByUnderIt(t *testing.T) {
 	}
 }
 
-// model is what a roster promises of ids and aliases, by looking at everybody.
+// model is a simple roster, which searches all its members.
 type model struct {
 	agents  map[core.AgentID]roster.Member
 	standby []standby
@@ -123,16 +123,16 @@ func (m *model) find(text core.AgentID) (core.AgentID, roster.Member) {
 
 // note updates which ids are known after a change of one.
 func (m *model) note(id core.AgentID) {
-	here := m.agents[id] != nil || slices.ContainsFunc(m.standby, func(s standby) bool { return s.id == id })
+	found := m.agents[id] != nil || slices.ContainsFunc(m.standby, func(s standby) bool { return s.id == id })
 	switch i := slices.Index(m.known, id); {
-	case here && i < 0:
+	case found && i < 0:
 		m.known = append(m.known, id)
-	case !here && i >= 0:
+	case !found && i >= 0:
 		m.known = slices.Delete(m.known, i, i+1)
 	}
 }
 
-func TestWhateverHappensIDsAndAliasesFindTheRightMember(t *testing.T) {
+func TestIDsAndAliasesFindTheRightMemberAfterAnySteps(t *testing.T) {
 	const key = core.AgentID("21fe31dfa154a261626bf854046fd227")
 	upper := core.AgentID(strings.ToUpper(string(key)))
 	ids := []core.AgentID{"a", "b", roster.Alias("a"), key, upper, "ed25519." + key}
@@ -142,7 +142,7 @@ func TestWhateverHappensIDsAndAliasesFindTheRightMember(t *testing.T) {
 		members := []*connection{{core.Principal{ID: "0"}}, {core.Principal{ID: "1"}}, {core.Principal{ID: "2"}}}
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
 			id, m := rapid.SampledFrom(ids).Draw(rt, "id"), rapid.SampledFrom(members).Draw(rt, "member")
-			switch rapid.SampledFrom([]string{"add", "remove", "stand by", "stand by no more"}).Draw(rt, "step") {
+			switch rapid.SampledFrom([]string{"add", "remove", "stand by", "stop standing by"}).Draw(rt, "step") {
 			case "add":
 				taken := want.agents[id] != nil
 				if err := r.Add(core.Card{ID: id}, m, false); (err != nil) != taken {
@@ -157,7 +157,7 @@ func TestWhateverHappensIDsAndAliasesFindTheRightMember(t *testing.T) {
 			case "stand by":
 				r.AddStandby(core.Card{ID: id}, m)
 				want.standby = append(want.standby, standby{id, m})
-			case "stand by no more":
+			case "stop standing by":
 				r.RemoveStandby(id, m)
 				want.standby = slices.DeleteFunc(want.standby, func(s standby) bool { return s == standby{id, m} })
 			}

@@ -13,23 +13,23 @@ import (
 type Book struct {
 	bytes int
 
-	mu       sync.Mutex
-	chapters *lru.Cache[core.ThreadID, *chapter]
+	mu      sync.Mutex
+	threads *lru.Cache[core.ThreadID, *record]
 }
 
 // TotalBytes bounds a Book as a whole, including the form in which a dialect writes the
 // turns. Beyond it, the thread whose last turn is the oldest is dropped.
 const TotalBytes = 256 << 20
 
-// chapter is a thread. Its turns are shared with those who read them, and never moved or
-// overwritten.
-type chapter struct {
+// record holds the turns of a thread. They are shared with callers of Turns, and never
+// moved or overwritten.
+type record struct {
 	turns   []core.Turn
 	dropped int // how many dropped turns their array still holds
 	bytes   int
 }
 
-func (c *chapter) add(turns []core.Turn) {
+func (c *record) add(turns []core.Turn) {
 	written := make([]core.Written, len(turns))
 	c.turns = slices.Grow(c.turns, len(turns))
 	for i, t := range turns {
@@ -41,7 +41,7 @@ func (c *chapter) add(turns []core.Turn) {
 
 // drop drops the oldest turn. Now and then the rest is copied, so that the memory of
 // dropped turns is released.
-func (c *chapter) drop() {
+func (c *record) drop() {
 	c.bytes -= c.turns[0].Size()
 	c.turns = c.turns[1:]
 	if c.dropped++; c.dropped > len(c.turns)/4 {
@@ -52,23 +52,23 @@ func (c *chapter) drop() {
 // NewBook returns a Book of that many threads with that many bytes each. The latest turn
 // of a thread is kept even if it is larger.
 func NewBook(threads, bytes int) *Book {
-	size := func(_ core.ThreadID, c *chapter) int { return 2 * c.bytes }
-	return &Book{bytes: bytes, chapters: lru.New(lru.Options[core.ThreadID, *chapter]{Count: threads, Bytes: TotalBytes, Size: size})}
+	size := func(_ core.ThreadID, c *record) int { return 2 * c.bytes }
+	return &Book{bytes: bytes, threads: lru.New(lru.Options[core.ThreadID, *record]{Count: threads, Bytes: TotalBytes, Size: size})}
 }
 
 // Add appends turns to a thread and drops the oldest turns beyond the bounds.
 func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c, ok := b.chapters.Get(id)
+	c, ok := b.threads.Get(id)
 	if !ok {
-		c = &chapter{}
+		c = &record{}
 	}
 	c.add(turns)
 	for len(c.turns) > 1 && c.bytes > b.bytes {
 		c.drop()
 	}
-	b.chapters.Put(id, c)
+	b.threads.Put(id, c)
 }
 
 // Turns returns the latest turns of a thread that fit into that many bytes, oldest first,
@@ -76,7 +76,7 @@ func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
 func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c, ok := b.chapters.Get(id)
+	c, ok := b.threads.Get(id)
 	if !ok {
 		return nil, false
 	}
@@ -93,5 +93,5 @@ func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 func (b *Book) Forget(id core.ThreadID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.chapters.Remove(id)
+	b.threads.Remove(id)
 }

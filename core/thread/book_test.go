@@ -19,10 +19,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const plenty = 1 << 30
 
-func says(text string) core.Turn { return core.Turn{Role: core.RoleUser, Text: text} }
+func turn(text string) core.Turn { return core.Turn{Role: core.RoleUser, Text: text} }
 
-// cost is what n turns of one letter cost.
-func cost(n int) int { return n * says("x").Size() }
+// cost returns the size of n turns of one letter.
+func cost(n int) int { return n * turn("x").Size() }
 
 func read(b *thread.Book, id core.ThreadID, bytes int) string {
 	turns, ok := b.Turns(id, bytes)
@@ -36,7 +36,7 @@ func read(b *thread.Book, id core.ThreadID, bytes int) string {
 	return strings.Join(out, " ")
 }
 
-func TestTheTurnsOfAThreadComeOldestFirst(t *testing.T) {
+func TestTheTurnsOfAThreadAreReadOldestFirst(t *testing.T) {
 	b := thread.NewBook(10, plenty)
 	want := []core.Turn{
 		{Role: core.RoleUser, Text: "hello", Task: "1"},
@@ -44,47 +44,47 @@ func TestTheTurnsOfAThreadComeOldestFirst(t *testing.T) {
 		{Role: core.RoleUser, Text: "and now?", Task: "2"},
 	}
 	b.Add("t", want[:2]...)
-	b.Add("other", says("x"))
+	b.Add("other", turn("x"))
 	b.Add("t", want[2])
 	got, ok := b.Turns("t", plenty)
 	if d := cmp.Diff(want, got); d != "" || !ok {
 		t.Errorf("got %v (-want +got):\n%s", ok, d)
 	}
 	if got := read(b, "never", plenty); got != "unknown" {
-		t.Errorf("a thread that never was: got %q, want it unknown", got)
+		t.Errorf("an unknown thread: got %q, want it unknown", got)
 	}
 }
 
 func TestAThreadKeepsItsLatestTurnsWithinItsBytes(t *testing.T) {
 	b := thread.NewBook(10, cost(3))
 	for i := range 5 {
-		b.Add("t", says(fmt.Sprint(i)))
+		b.Add("t", turn(fmt.Sprint(i)))
 	}
 	if got := read(b, "t", plenty); got != "2 3 4" {
 		t.Errorf("got %q, want %q", got, "2 3 4")
 	}
-	b.Add("u", says("0"), says("1"), says("2"), says("3"))
+	b.Add("u", turn("0"), turn("1"), turn("2"), turn("3"))
 	if got := read(b, "u", plenty); got != "1 2 3" {
 		t.Errorf("added at once: got %q, want %q", got, "1 2 3")
 	}
 }
 
-func TestTheLatestTurnIsKeptHoweverLongItIs(t *testing.T) {
+func TestTheLatestTurnIsKeptEvenIfItIsTooLarge(t *testing.T) {
 	b := thread.NewBook(10, cost(2))
 	long := strings.Repeat("x", 10*cost(1))
-	b.Add("t", says("a"), says(long))
+	b.Add("t", turn("a"), turn(long))
 	if got := read(b, "t", plenty); got != long {
 		t.Errorf("got %d bytes, want the %d of the latest turn", len(got), len(long))
 	}
-	b.Add("t", says("b"))
+	b.Add("t", turn("b"))
 	if got := read(b, "t", plenty); got != "b" {
-		t.Errorf("got %d bytes, want the one behind it alone", len(got))
+		t.Errorf("got %d bytes, want only the turn after it", len(got))
 	}
 }
 
 func TestOnlyTheTurnsThatFitAreRead(t *testing.T) {
 	b := thread.NewBook(10, plenty)
-	b.Add("t", says("a"), says("b"), says("c"))
+	b.Add("t", turn("a"), turn("b"), turn("c"))
 	for bytes, want := range map[int]string{
 		-1: "", 0: "", cost(1) - 1: "", cost(1): "c", cost(2) - 1: "c", cost(2): "b c", cost(3): "a b c", plenty: "a b c",
 	} {
@@ -92,18 +92,18 @@ func TestOnlyTheTurnsThatFitAreRead(t *testing.T) {
 			t.Errorf("within %d bytes: got %q, want %q", bytes, got, want)
 		}
 	}
-	b.Add("t", says(strings.Repeat("x", 1000)))
+	b.Add("t", turn(strings.Repeat("x", 1000)))
 	if got := read(b, "t", cost(2)); got != "" {
-		t.Errorf("when the latest does not fit: got %q, want nothing, not what stands before it", got)
+		t.Errorf("when the latest does not fit: got %q, want nothing, and no earlier turn", got)
 	}
 }
 
-func TestTheThreadThatWasSilentLongestIsForgotten(t *testing.T) {
+func TestTheThreadWhoseLastTurnIsTheOldestIsDropped(t *testing.T) {
 	b := thread.NewBook(2, plenty)
-	b.Add("a", says("1"))
-	b.Add("b", says("1"))
-	b.Add("a", says("2"))
-	b.Add("c", says("1"))
+	b.Add("a", turn("1"))
+	b.Add("b", turn("1"))
+	b.Add("a", turn("2"))
+	b.Add("c", turn("1"))
 	for id, want := range map[core.ThreadID]string{"a": "1 2", "b": "unknown", "c": "1"} {
 		if got := read(b, id, plenty); got != want {
 			t.Errorf("thread %s: got %q, want %q", id, got, want)
@@ -113,31 +113,31 @@ func TestTheThreadThatWasSilentLongestIsForgotten(t *testing.T) {
 
 func TestAForgottenThreadStartsEmpty(t *testing.T) {
 	b := thread.NewBook(2, plenty)
-	b.Add("a", says("1"))
+	b.Add("a", turn("1"))
 	b.Forget("a")
 	b.Forget("a")
 	b.Forget("never")
 	if got := read(b, "a", plenty); got != "unknown" {
 		t.Errorf("got %q, want it unknown", got)
 	}
-	b.Add("a", says("2"))
-	b.Add("b", says("1"))
+	b.Add("a", turn("2"))
+	b.Add("b", turn("1"))
 	if got := read(b, "a", plenty); got != "2" {
-		t.Errorf("got %q, want the new turn alone", got)
+		t.Errorf("got %q, want only the new turn", got)
 	}
 }
 
-func TestWhatIsReadStaysAsItWas(t *testing.T) {
+func TestTurnsThatWereReadDoNotChange(t *testing.T) {
 	b := thread.NewBook(2, cost(8))
 	var read [][]core.Turn
 	var want [][]string
-	var said []string
+	var added []string
 	for i := range 100 {
-		said = append(said, string(rune('a'+i%26)))
-		b.Add("t", says(said[i]))
+		added = append(added, string(rune('a'+i%26)))
+		b.Add("t", turn(added[i]))
 		turns, _ := b.Turns("t", plenty)
-		_ = append(turns, says("of the reader"))
-		read, want = append(read, turns), append(want, said[max(0, i-7):i+1])
+		_ = append(turns, turn("of the reader"))
+		read, want = append(read, turns), append(want, added[max(0, i-7):i+1])
 	}
 	for i, turns := range read {
 		var got []string
@@ -150,10 +150,10 @@ func TestWhatIsReadStaysAsItWas(t *testing.T) {
 	}
 }
 
-func TestATurnIsEncodedOnceForEveryQuestionThatFollows(t *testing.T) {
+func TestATurnIsEncodedOnceForAllLaterRequests(t *testing.T) {
 	b, encoded := thread.NewBook(2, plenty), 0
 	for i := range 10 {
-		b.Add("t", says(fmt.Sprint(i)))
+		b.Add("t", turn(fmt.Sprint(i)))
 		turns, _ := b.Turns("t", plenty)
 		written := core.WriteTurns(nil, turns, "test", func(turn core.Turn) []byte {
 			encoded++
@@ -173,17 +173,17 @@ func TestABookStaysWithinItsBounds(t *testing.T) {
 		const threads, bytes = 3, 500
 		b := thread.NewBook(threads, bytes)
 		ids := rapid.SampledFrom([]core.ThreadID{"a", "b", "c", "d", "e"})
-		said := map[core.ThreadID][]string{}
+		added := map[core.ThreadID][]string{}
 		for range rapid.IntRange(0, 40).Draw(t, "turns") {
 			id, text := ids.Draw(t, "thread"), rapid.StringN(0, 100, 100).Draw(t, "text")
 			if _, ok := b.Turns(id, plenty); !ok {
-				said[id] = nil
+				added[id] = nil
 			}
-			b.Add(id, says(text))
-			said[id] = append(said[id], text)
+			b.Add(id, turn(text))
+			added[id] = append(added[id], text)
 		}
 		known := 0
-		for id, all := range said {
+		for id, all := range added {
 			turns, ok := b.Turns(id, plenty)
 			if !ok {
 				continue
@@ -206,14 +206,14 @@ func TestABookStaysWithinItsBounds(t *testing.T) {
 	})
 }
 
-func TestManyWriteAndReadAtOnce(t *testing.T) {
+func TestABookIsSafeForConcurrentUse(t *testing.T) {
 	b := thread.NewBook(3, cost(5))
 	var group sync.WaitGroup
 	for i := range 6 {
 		id := core.ThreadID(fmt.Sprint(i % 4))
 		group.Go(func() {
 			for range 200 {
-				b.Add(id, says("x"))
+				b.Add(id, turn("x"))
 				b.Turns(id, cost(2))
 				if i == 0 {
 					b.Forget(id)

@@ -9,7 +9,7 @@ import (
 )
 
 // Index knows the tasks of threads, ordered by id. Beyond its limit it drops the oldest
-// tasks, and its answers tell where some may be missing. It is safe for concurrent use.
+// tasks, and reports where some may be missing. It is safe for concurrent use.
 type Index struct {
 	limit int
 

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
-func TestAnIndexTellsTheTasksOfAThreadInOrder(t *testing.T) {
+func TestAnIndexReturnsTheTasksOfAThreadInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 12).Draw(t, "limit")
 		x := thread.NewIndex(limit)
@@ -40,7 +40,7 @@ func TestAnIndexTellsTheTasksOfAThreadInOrder(t *testing.T) {
 			var got []core.TaskID
 			for task, _ := x.Next(id, ""); task != ""; task, _ = x.Next(id, task) {
 				if !x.Has(id, task) {
-					t.Fatalf("thread %s has no %s, which it told", id, task)
+					t.Fatalf("thread %s: Next returned %s, which Has does not know", id, task)
 				}
 				got = append(got, task)
 			}
@@ -50,18 +50,17 @@ func TestAnIndexTellsTheTasksOfAThreadInOrder(t *testing.T) {
 			if got := x.Latest(id, 2); !slices.Equal(got, want[max(0, len(want)-2):]) {
 				t.Fatalf("the latest two of %s: got %v, want those of %v", id, got, want)
 			}
-			// Whoever stands at a task and is given the next learns when one between
-			// them is no longer known.
+			// If a task between two is no longer known, Next reports that it is missing.
 			for i, at := range ever {
 				next, missing := x.Next(id, at)
 				skipped := i+1 < len(ever) && next != ever[i+1]
 				if skipped && !missing {
-					t.Fatalf("behind %s of %s: got %q and nothing missing, want it said that %s is", at, id, next, ever[i+1])
+					t.Fatalf("after %s of %s: got %q and nothing missing, want %s reported missing", at, id, next, ever[i+1])
 				}
 			}
 		}
 		if task, missing := x.Next("never", ""); task != "" || missing || x.Has("never", "0001") || x.Latest("never", 3) != nil {
-			t.Fatalf("a thread that never was: got %q and %v, want nothing", task, missing)
+			t.Fatalf("an unknown thread: got %q and %v, want nothing", task, missing)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Options make a Book.
+// Options are the options of a Book.
 type Options struct {
 	// Keep is how long a notice is kept, and a subscription without a connection; Bytes
 	// bounds the notices that are kept.
@@ -30,8 +30,7 @@ type Task interface {
 // Notice is a published notice.
 type Notice struct {
 	Topic string
-	// From is who publishes, By the connection that does; it does not receive its own
-	// notice.
+	// From is the publisher, and By its connection, which does not receive the notice.
 	From core.Principal
 	By   Subscriber
 	// To is the connection of the addressee; nil for a notice to subscribers alone.
@@ -54,7 +53,7 @@ type Delivery struct {
 	Task Task
 	// Position is passed to Ack.
 	Position Position
-	// Gap says how many notices are gone, some of which may have been for the subscriber.
+	// Gap tells which notices are gone, some of which may have been for the subscriber.
 	Gap *Gap
 }
 
@@ -68,7 +67,7 @@ type Position struct {
 }
 
 // Book holds the log of notices and the subscriptions. It is safe for concurrent use; the
-// package documentation says what its caller orders.
+// package documentation says which calls must not overlap.
 type Book struct {
 	opts Options
 
@@ -112,7 +111,7 @@ func (b *Book) Publish(n Notice) (wanted bool) {
 	now := time.Now()
 	b.trim(now)
 	var wake []*connection
-	var passed []*subscription // they have read everything, and do not want this one
+	var passed []*subscription // have read everything, and do not want this notice
 	for c := range b.reading {
 		switch {
 		case c.sub.wants(n.Topic) && b.mayReceive(n, c):
@@ -204,8 +203,8 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 }
 
 // Ack records that the transport of the subscriber accepted a notice. It does nothing for a
-// notice that was delivered before the subscription was merged with another: that comes
-// again.
+// notice that was delivered before the subscription was merged with another: that one
+// is delivered again.
 func (b *Book) Ack(s Subscriber, p Position) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 type lossyConnection struct {
 	*peer
 	stuck    bool
-	given    []topic.Delivery
+	received []topic.Delivery
 	accepted map[string]time.Time
 }
 
@@ -27,7 +27,7 @@ type step struct {
 	n    int
 }
 
-func TestEveryNoticeArrivesHoweverConnectionsAreLost(t *testing.T) {
+func TestEveryNoticeArrivesAlthoughConnectionsAreLost(t *testing.T) {
 	steps := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) step {
 		return step{
 			rapid.SampledFrom([]string{"publish", "publish to it", "sleep", "connect", "lose", "lose", "stick"}).Draw(rt, "what"),
@@ -44,76 +44,76 @@ func TestEveryNoticeArrivesHoweverConnectionsAreLost(t *testing.T) {
 	})
 }
 
-// play returns the notices that neither arrived for certain nor reached the last connection.
+// play returns the notices that neither certainly arrived nor reached the last connection.
 func play(g *testBook, steps []step) (lost []string) {
-	var here []*lossyConnection
+	var connected []*lossyConnection
 	var published []string
 	arrived := map[string]bool{}
 	read := func() {
-		for _, c := range here {
+		for _, c := range connected {
 			for d, ok := g.Next(c.peer); ok; d, ok = g.Next(c.peer) {
-				c.given = append(c.given, d)
+				c.received = append(c.received, d)
 			}
-			for ; len(c.given) > 0 && !c.stuck; c.given = c.given[1:] {
-				g.Ack(c.peer, c.given[0].Position)
-				c.accepted[c.given[0].Task.(*notice).name] = time.Now()
+			for ; len(c.received) > 0 && !c.stuck; c.received = c.received[1:] {
+				g.Ack(c.peer, c.received[0].Position)
+				c.accepted[c.received[0].Task.(*notice).name] = time.Now()
 			}
 		}
 	}
 	connect := func() {
-		here = append(here, &lossyConnection{peer: g.resumed("p"), accepted: map[string]time.Time{}})
+		connected = append(connected, &lossyConnection{peer: g.resumed("p"), accepted: map[string]time.Time{}})
 	}
 	lose := func(i int) {
-		c := here[i]
-		here = append(here[:i:i], here[i+1:]...)
+		c := connected[i]
+		connected = append(connected[:i:i], connected[i+1:]...)
 		g.Detach(c.peer)
 		for name, at := range c.accepted {
 			arrived[name] = arrived[name] || time.Since(at) >= time.Minute
 		}
 	}
 	connect()
-	if err := g.Subscribe(here[0].peer, agent("p"), []string{"n.*"}); err != nil {
+	if err := g.Subscribe(connected[0].peer, agent("p"), []string{"n.*"}); err != nil {
 		g.Fatal(err)
 	}
 	for _, s := range steps {
-		switch i := s.n % max(1, len(here)); {
+		switch i := s.n % max(1, len(connected)); {
 		case s.what == "publish":
 			published = append(published, fmt.Sprint("n.", len(published)))
 			g.publish(published[len(published)-1])
 		case s.what == "sleep":
 			time.Sleep(time.Duration(s.n) * time.Second)
-		case s.what == "connect" && len(here) < 3:
+		case s.what == "connect" && len(connected) < 3:
 			connect()
-		case len(here) == 0:
+		case len(connected) == 0:
 		case s.what == "publish to it":
 			published = append(published, fmt.Sprint("own.", len(published)))
-			here[i].accepted[published[len(published)-1]] = time.Now()
-			g.publishTo(here[i].peer, published[len(published)-1], yes)
+			connected[i].accepted[published[len(published)-1]] = time.Now()
+			g.publishTo(connected[i].peer, published[len(published)-1], yes)
 		case s.what == "lose":
 			lose(i)
 		case s.what == "stick":
-			here[i].stuck = !here[i].stuck
+			connected[i].stuck = !connected[i].stuck
 		}
 		read()
 	}
-	for len(here) > 0 {
+	for len(connected) > 0 {
 		lose(0)
 		read()
 	}
 	connect()
 	read()
 	for _, name := range published {
-		if _, accepted := here[0].accepted[name]; !accepted && !arrived[name] {
+		if _, accepted := connected[0].accepted[name]; !accepted && !arrived[name] {
 			lost = append(lost, name)
 		}
 	}
-	g.Detach(here[0].peer)
+	g.Detach(connected[0].peer)
 	return lost
 }
 
-// TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing is for the race detector: many
+// TestConnectionsThatComeAndGoDuringPublishingLoseNothing is for the race detector: many
 // connections of one subscriber take turns while notices are published.
-func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
+func TestConnectionsThatComeAndGoDuringPublishingLoseNothing(t *testing.T) {
 	b := topic.NewBook(topic.Options{Keep: time.Hour, Bytes: 1 << 20, MayReceive: func(core.Principal, core.AgentID) bool { return true }})
 	var mu sync.Mutex
 	received := map[string]bool{}
@@ -132,9 +132,9 @@ func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	const publishers, each = 4, 200
-	var life sync.WaitGroup
+	var group sync.WaitGroup
 	for i := range publishers {
-		life.Go(func() {
+		group.Go(func() {
 			for k := range each {
 				name := fmt.Sprintf("n.%d-%d", i, k)
 				if !b.Publish(topic.Notice{Topic: name, Size: 1, Task: &notice{name, yes}}) {
@@ -144,7 +144,7 @@ func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
 		})
 	}
 	for range 4 {
-		life.Go(func() {
+		group.Go(func() {
 			for range 100 {
 				p := &peer{name: "p"}
 				b.Resume(p, who)
@@ -156,8 +156,8 @@ func TestConnectionsThatComeAndGoWhileOthersPublishLoseNothing(t *testing.T) {
 			}
 		})
 	}
-	life.Go(func() { read(first); b.Detach(first) })
-	life.Wait()
+	group.Go(func() { read(first); b.Detach(first) })
+	group.Wait()
 	last := &peer{name: "last"}
 	b.Resume(last, who)
 	read(last)

@@ -29,7 +29,7 @@ type notice struct {
 
 func (n *notice) IsDone() bool { return n.done() }
 
-// testBook is a book with a publisher, from which everybody may receive except "foe".
+// testBook is a book with a publisher, from which every agent except "foe" may receive.
 type testBook struct {
 	*testing.T
 	*topic.Book
@@ -135,7 +135,7 @@ func TestANoticeReachesSubscribersThatMayReceiveIt(t *testing.T) {
 	})
 }
 
-func TestASubscriberWithANewIdentityReceivesWhatThatMayReceive(t *testing.T) {
+func TestASubscriberReceivesWhatItsNewIdentityMayReceive(t *testing.T) {
 	withBook(t, topic.Options{}, func(g *testBook) {
 		p := &peer{name: "p"}
 		g.Identify(p, agent("unknown"))
@@ -167,7 +167,7 @@ func TestPatternsAreCheckedAndBounded(t *testing.T) {
 			t.Errorf("no patterns: got %v, want a fault invalid", err)
 		}
 		if g.Unsubscribe(g.publisher, nil) {
-			t.Error("got something to undo, want that what was refused left nothing")
+			t.Error("got a subscription to remove, want none after refusals")
 		}
 	})
 }
@@ -176,7 +176,7 @@ func TestASlowSubscriberGetsAGap(t *testing.T) {
 	withBook(t, topic.Options{Bytes: 3}, func(g *testBook) {
 		p := g.subscribed("p", "a.*")
 		g.publish("a.1", "a.2", "a.3", "a.4", "a.5", "a.6")
-		g.wantNotices(p, true, "gap 1-2", "a.3", "a.4", "a.5", "a.6") // what was published last is always there
+		g.wantNotices(p, true, "gap 1-2", "a.3", "a.4", "a.5", "a.6") // the latest notices are kept
 		g.publish("a.7")
 		time.Sleep(11 * time.Minute)
 		g.publish("a.8")
@@ -198,7 +198,7 @@ func TestANewConnectionContinuesAfterWhatHasArrived(t *testing.T) {
 		g.publish("a.4")
 		q := g.resumed("p")
 		if q.wakes.Load() == 0 {
-			t.Error("who resumes: got it not woken, want it published that there is something")
+			t.Error("a connection that resumes: got no wake, want one")
 		}
 		g.wantNotices(q, true, "a.2", "a.3", "a.4")
 		time.Sleep(2 * time.Minute)
@@ -221,7 +221,7 @@ func TestASubscriptionGoesToAConnectionThatHasResumed(t *testing.T) {
 		d, _ := g.Next(two)
 		time.Sleep(2 * time.Minute)
 		g.Detach(one)
-		g.Ack(two, d.Position) // of its old place: it comes again
+		g.Ack(two, d.Position) // for its old position: it is redelivered
 		g.wantNotices(two, false, "a", "b")
 		time.Sleep(2 * time.Minute)
 		g.Detach(two)
@@ -274,7 +274,7 @@ func TestANoticeIsRedeliveredToItsAddresseeIfItWasDelivered(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		g.publishTo(p, "delivered", yes)
 		g.publishTo(p, "lost", func() bool { return false })
-		g.wantNotices(p, true) // it has them as the one addressed
+		g.wantNotices(p, true) // it got them as the addressee
 		g.Detach(p)
 		p = g.resumed("p")
 		g.wantNotices(p, true, "delivered")
@@ -294,17 +294,17 @@ func TestANoticeIsRedeliveredToItsAddresseeIfItWasDelivered(t *testing.T) {
 func TestAConnectionThatEndsDuringNextGetsNothing(t *testing.T) {
 	withBook(t, topic.Options{}, func(g *testBook) {
 		p := g.resumed("p")
-		var look func() bool
-		g.publishTo(p, "n", func() bool { return look() })
+		var isDone func() bool
+		g.publishTo(p, "n", func() bool { return isDone() })
 		g.Detach(p)
 		p = g.resumed("p")
-		looks := 0
-		look = func() bool { looks++; g.Detach(p); return true }
+		calls := 0
+		isDone = func() bool { calls++; g.Detach(p); return true }
 		g.wantNotices(p, true)
-		if looks != 1 {
-			t.Errorf("looks: got %d, want one", looks)
+		if calls != 1 {
+			t.Errorf("calls of IsDone: got %d, want one", calls)
 		}
-		look = yes
+		isDone = yes
 		g.wantNotices(g.resumed("p"), true, "n")
 		g.wantNotices(p, true)
 	})
@@ -322,7 +322,7 @@ func TestAConnectionThatHasDetachedLeavesNothing(t *testing.T) {
 		g.Identify(p, agent("q"))
 		g.wantNotices(p, true)
 		if g.Unsubscribe(p, nil) {
-			t.Error("got something to undo, want nothing")
+			t.Error("got a subscription to remove, want none")
 		}
 		g.wantNotices(g.resumed("p"), true, "a")
 	})
@@ -337,7 +337,7 @@ func TestSubscriptionsWithoutAConnectionAreBounded(t *testing.T) {
 		}
 		for i, want := range map[int]bool{0: false, 1: true, most: true} {
 			if got := g.Publish(topic.Notice{Topic: fmt.Sprint("t.", i), By: g.publisher, Size: 1, Task: &notice{}}); got != want {
-				t.Errorf("number %d is awaited: got %t, want %t", i, got, want)
+				t.Errorf("subscription %d: got it kept: %t, want %t", i, got, want)
 			}
 		}
 	})

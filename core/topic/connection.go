@@ -24,7 +24,7 @@ type Identity struct {
 
 // Subscriber is a connection that may subscribe. Values are compared with ==.
 type Subscriber interface {
-	// Wake tells that Next may return something. It is called with the lock of the Book
+	// Wake is called when Next may return something. It is called with the lock of the Book
 	// held: it must neither block nor call the Book.
 	Wake()
 }
@@ -63,7 +63,7 @@ func (b *Book) setSubscription(c *connection, sub *subscription) {
 // returns an invalid Fault for a bad pattern, and an overloaded Fault for too many.
 func (b *Book) Subscribe(s Subscriber, who Identity, patterns []string) error {
 	if len(patterns) == 0 {
-		return core.NewFault(core.CodeInvalid, "no topics: say which, such as family.*")
+		return core.NewFault(core.CodeInvalid, "no topics: send at least one, such as family.*")
 	}
 	for _, p := range patterns {
 		if err := CheckPattern(p); err != nil {
@@ -84,7 +84,7 @@ func (b *Book) Subscribe(s Subscriber, who Identity, patterns []string) error {
 		}
 	}
 	if len(all) > maxPatterns {
-		return core.NewFault(core.CodeOverloaded, "%d topics are more than the %d that a peer may have: use * and >", len(all), maxPatterns)
+		return core.NewFault(core.CodeOverloaded, "%d topics, the limit is %d for each peer: use * and >", len(all), maxPatterns)
 	}
 	if len(sub.patterns) == 0 {
 		sub.since = b.last()
@@ -116,7 +116,7 @@ func (b *Book) Unsubscribe(s Subscriber, patterns []string) bool {
 }
 
 // Identify changes the identity of a subscriber: its connection has become that of an
-// agent. What it resumed stays.
+// agent. The subscription that it resumed stays.
 func (b *Book) Identify(s Subscriber, who Identity) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,7 +179,7 @@ func (b *Book) remainder(c *connection, sub *subscription, now time.Time) *subsc
 	if sub != nil && sub.isIdle(now) {
 		sub = nil
 	}
-	resends := false // whether notices that were addressed to it come again
+	resends := false // whether notices that were addressed to it are redelivered
 	entries := b.log.Items()
 	recent := len(entries)
 	for recent > 0 && now.Sub(entries[recent-1].at) < redeliverWindow {

@@ -1,7 +1,7 @@
 // Package topic holds a log of the latest notices, and the subscriptions to their topics.
 //
 // A [Book] keeps each published notice once, with a number. A subscription is a position in
-// that log: a slow subscriber delays nobody, and gets a gap where notices were dropped
+// that log: a slow subscriber delays no other, and gets a gap where notices were dropped
 // before it read them. Notices are delivered at least once. When a connection detaches its
 // subscription is kept: the next connection of the same [Identity] that calls [Book.Resume]
 // continues at its position, moved back by what the transport accepted so recently that it
@@ -10,8 +10,8 @@
 //	publisher ── Publish ──▶ log ── Next ──▶ subscriber
 //	subscriber ── Ack ─────▶ its position
 //
-// A Book has one lock, under which it calls [Subscriber.Wake] and the rule on who may
-// receive; these must not call back. Next calls [Task.IsDone] without the lock, and checks
+// A Book has one lock, under which it calls [Subscriber.Wake] and the rule on what a subscriber
+// may receive; these must not call back. Next calls [Task.IsDone] without the lock, and checks
 // afterwards that the position is still the same. So callers may hold locks of their own;
 // that of Next none which IsDone takes.
 //

@@ -21,7 +21,7 @@ func CheckPattern(pattern string) error {
 		case w == "":
 			return core.NewFault(core.CodeInvalid, "the topic %q has an empty word: send words with dots between, such as family.calendar", pattern)
 		case w == ">" && i < len(words)-1:
-			return core.NewFault(core.CodeInvalid, "in the topic %q > stands before other words: it stands for all that follows, at the end", pattern)
+			return core.NewFault(core.CodeInvalid, "in the topic %q > is not at the end: it stands for all words that follow", pattern)
 		case len(w) > 1 && strings.ContainsAny(w, "*>"):
 			return core.NewFault(core.CodeInvalid, "in the topic %q %q is a part of a word: * stands for one whole word, > for all that follows", pattern, w)
 		}

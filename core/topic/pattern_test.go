@@ -29,7 +29,7 @@ func TestAPatternMatchesTopics(t *testing.T) {
 	}
 }
 
-func TestABadPatternIsRefusedWithWhatToChange(t *testing.T) {
+func TestAnInvalidPatternIsRefusedWithAnExplanation(t *testing.T) {
 	for pattern, about := range map[string]string{
 		"": "empty word", "a..b": "empty word", ".": "empty word", "a.": "empty word",
 		">.a": "at the end", "a*.b": "one whole word", "a.b>": "one whole word",
@@ -51,7 +51,7 @@ func FuzzMatch(f *testing.F) {
 		}
 		wild := strings.ContainsAny(pattern, "*>")
 		if got := topic.Match(pattern, name); !wild && got != (pattern == name) {
-			t.Errorf("%q and %q: got %t, want that they are the same", pattern, name, got)
+			t.Errorf("%q and %q: got %t, want %t", pattern, name, got, pattern == name)
 		}
 		if name != "" && !topic.Match(">", name) {
 			t.Errorf("> and %q: got no match, want one", name)

@@ -68,7 +68,7 @@ func (s BudgetStatus) Same(o BudgetStatus) bool {
 	return s.Budget == o.Budget && s.Key == o.Key && s.Resets.Equal(o.Resets)
 }
 
-// Warning is the message to those who use up the budget.
+// Warning is the message to the holder of the budget.
 func (s BudgetStatus) Warning() string {
 	return fmt.Sprintf("SYSTEM: Budget is %d%% consumed. %d tokens remaining. (%s)", s.Percent(), max(0, s.Tokens-s.Used), s.terms())
 }
@@ -124,7 +124,7 @@ func (b *Budgets) Add(s Record) []BudgetStatus {
 	var near []BudgetStatus
 	for i, limit := range b.limits {
 		key := s.key(limit.By)
-		if !limit.of(key) {
+		if !limit.appliesTo(key) {
 			continue
 		}
 		a, _ := b.used[i].Get(key)
@@ -157,7 +157,7 @@ func (b *Budgets) Check(by By, key string, now func() time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, limit := range b.limits {
-		if limit.By != by || !limit.of(key) {
+		if limit.By != by || !limit.appliesTo(key) {
 			continue
 		}
 		a, ok := b.used[i].Get(key)
@@ -171,9 +171,9 @@ func (b *Budgets) Check(by By, key string, now func() time.Time) error {
 	return nil
 }
 
-// of reports whether the limit applies to the key. An empty key, such as the thread of a
+// appliesTo reports whether the limit applies to the key. An empty key, such as the thread of a
 // task without one, has no limit.
-func (l Budget) of(key string) bool { return key != "" && (l.Key == Everybody || l.Key == key) }
+func (l Budget) appliesTo(key string) bool { return key != "" && (l.Key == Everybody || l.Key == key) }
 
 // day is the UTC day to which a time belongs; zero if the limit has no period.
 func (l Budget) day(at time.Time) time.Time {

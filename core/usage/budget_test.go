@@ -22,14 +22,14 @@ func spent(tokens int64, at time.Time) usage.Record {
 	return usage.Record{Task: "k", Agent: "ben", Requester: "ana", Thread: "th", At: at, Tokens: core.Usage{Input: tokens}}
 }
 
-func refused(t *testing.T, b *usage.Budgets, by usage.By, key string, now time.Time, words ...string) {
+func refused(t *testing.T, b *usage.Budgets, by usage.By, key string, now time.Time, texts ...string) {
 	t.Helper()
 	err := b.Check(by, key, clock(now))
 	if !errors.Is(err, &core.Fault{Code: core.CodeBudget}) {
 		t.Errorf("%s %s: got %v, want a budget fault", by, key, err)
 		return
 	}
-	for _, w := range words {
+	for _, w := range texts {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%s %s: got %q, want it to say %q", by, key, err, w)
 		}
@@ -43,21 +43,21 @@ func allowed(t *testing.T, b *usage.Budgets, by usage.By, key string, now time.T
 	}
 }
 
-func TestABudgetIsWarnedOfAtEightyPercentAndRefusedBeyond(t *testing.T) {
+func TestABudgetWarnsAtEightyPercentAndRefusesWhenSpent(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByAgent, Key: "ben", Tokens: 1000, Per: usage.Daily}})
 	if near := b.Add(spent(799, noon)); len(near) != 0 {
 		t.Errorf("at 799 of 1000: got %+v, want no warning", near)
 	}
 	near := b.Add(spent(1, noon))
 	if len(near) != 1 || !near[0].Crossed() || near[0].Spent() || near[0].Percent() != 80 {
-		t.Fatalf("at 800 of 1000: got %+v, want it nearly spent", near)
+		t.Fatalf("at 800 of 1000: got %+v, want nearly spent", near)
 	}
 	if got, want := near[0].Warning(), `SYSTEM: Budget is 80% consumed. 200 tokens remaining. (agent "ben" may use 1000 tokens a day, and the next day begins at 2026-01-06T00:00:00Z)`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	allowed(t, b, usage.ByAgent, "ben", noon)
 	if near = b.Add(spent(199, noon)); len(near) != 1 || near[0].Crossed() || near[0].Spent() {
-		t.Errorf("at 999: got %+v, want it to stay nearly spent", near)
+		t.Errorf("at 999: got %+v, want still nearly spent", near)
 	}
 	allowed(t, b, usage.ByAgent, "ben", noon)
 	if near = b.Add(spent(1, noon)); len(near) != 1 || !near[0].Crossed() || !near[0].Spent() {
@@ -68,7 +68,7 @@ func TestABudgetIsWarnedOfAtEightyPercentAndRefusedBeyond(t *testing.T) {
 	allowed(t, b, usage.ByRequester, "ben", noon)
 }
 
-func TestADayOfABudgetEndsAtMidnightOfUTC(t *testing.T) {
+func TestADayOfABudgetEndsAtMidnightUTC(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByThread, Key: "th", Tokens: 10, Per: usage.Daily}})
 	last := time.Date(2026, 1, 5, 23, 59, 59, 999_999_999, time.UTC)
 	next := last.Add(1)
@@ -77,9 +77,9 @@ func TestADayOfABudgetEndsAtMidnightOfUTC(t *testing.T) {
 	refused(t, b, usage.ByThread, "th", last.In(time.FixedZone("east", 9*60*60)))
 	allowed(t, b, usage.ByThread, "th", next)
 	if near := b.Add(spent(9, next)); len(near) != 1 || near[0].Used != 9 || !near[0].Crossed() {
-		t.Errorf("got %+v, want 9 used of the new day", near)
+		t.Errorf("got %+v, want 9 used on the new day", near)
 	}
-	b.Add(spent(100, last)) // it comes late, for a day that is over
+	b.Add(spent(100, last)) // a late record of the day before
 	allowed(t, b, usage.ByThread, "th", next)
 }
 
@@ -90,16 +90,16 @@ func TestATotalBudgetNeverResets(t *testing.T) {
 	refused(t, b, usage.ByRequester, "ana", noon.AddDate(1, 0, 0), "10 tokens in total", "only the operator")
 }
 
-func TestABudgetForEverybodyIsOneForEach(t *testing.T) {
+func TestABudgetForEverybodyAppliesToEachSeparately(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByAgent, Key: usage.Everybody, Tokens: 10, Per: usage.Daily}})
 	if near := b.Add(spent(10, noon)); len(near) != 1 || near[0].Key != "ben" {
-		t.Errorf("got %+v, want the standing of ben", near)
+		t.Errorf("got %+v, want the status of ben", near)
 	}
 	refused(t, b, usage.ByAgent, "ben", noon, `agent "ben"`)
 	allowed(t, b, usage.ByAgent, "ali", noon)
 }
 
-func TestATaskOnItsOwnSpendsNoThread(t *testing.T) {
+func TestATaskWithoutAThreadCountsForNoThreadBudget(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByThread, Key: usage.Everybody, Tokens: 10, Per: usage.Daily}})
 	s := spent(100, noon)
 	s.Thread = ""
@@ -109,16 +109,16 @@ func TestATaskOnItsOwnSpendsNoThread(t *testing.T) {
 	allowed(t, b, usage.ByThread, "", noon)
 }
 
-func TestWhatACacheGaveIsFree(t *testing.T) {
+func TestCacheTokensAreFree(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByAgent, Key: "ben", Tokens: 10, Per: usage.Daily}})
 	s := spent(1, noon)
 	s.Tokens = core.Usage{Input: 1, Output: 2, Thinking: 4, CacheRead: 1000, CacheWrite: 1000}
 	if b.Add(s); b.Add(s)[0].Used != 14 {
-		t.Error("got another sum, want 14: input, output and thinking")
+		t.Error("got another total, want 14: input, output and thinking")
 	}
 }
 
-func TestOneSpendingCountsForEveryBudgetThatItIsOf(t *testing.T) {
+func TestARecordCountsForEveryBudgetThatApplies(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{
 		{By: usage.ByAgent, Key: "ben", Tokens: 10, Per: usage.Daily},
 		{By: usage.ByAgent, Key: usage.Everybody, Tokens: 1000, Per: usage.Ever},
@@ -127,21 +127,21 @@ func TestOneSpendingCountsForEveryBudgetThatItIsOf(t *testing.T) {
 	})
 	near := b.Add(spent(8, noon))
 	if len(near) != 2 || near[0].By != usage.ByAgent || near[1].By != usage.ByRequester || near[0].Same(near[1]) {
-		t.Fatalf("got %+v, want that of the agent and that of the requester", near)
+		t.Fatalf("got %+v, want the budgets of the agent and of the requester", near)
 	}
 	if again := b.Add(spent(1, noon)); !again[0].Same(near[0]) || again[0].Same(b.Add(spent(8, noon.AddDate(0, 0, 1)))[0]) {
-		t.Error("got another budget on the same day or the same one on the next, want the opposite")
+		t.Error("Same: want true on the same day and false on the next")
 	}
 }
 
-func TestNoSumOverflows(t *testing.T) {
+func TestTotalsDoNotOverflow(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByAgent, Key: "ben", Tokens: 10, Per: usage.Daily}})
 	b.Add(spent(math.MaxInt64, noon))
 	b.Add(spent(math.MaxInt64, noon))
 	refused(t, b, usage.ByAgent, "ben", noon)
 }
 
-func TestABudgetIsRefusedExactlyOnceItIsUsed(t *testing.T) {
+func TestTasksAreRefusedOnceABudgetIsSpent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := usage.Budget{
 			By: usage.ByAgent, Key: rapid.SampledFrom([]string{"a", "b", usage.Everybody}).Draw(t, "key"),
@@ -159,12 +159,12 @@ func TestABudgetIsRefusedExactlyOnceItIsUsed(t *testing.T) {
 			}
 			agent := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "agent")
 			n := rapid.Int64Range(0, 20).Draw(t, "spent")
-			mine := limit.Key == usage.Everybody || limit.Key == agent
+			applies := limit.Key == usage.Everybody || limit.Key == agent
 			near := b.Add(usage.Record{Agent: core.AgentID(agent), At: now, Tokens: core.Usage{Output: n}})
-			if mine {
+			if applies {
 				used[agent] += n
 			}
-			if want := mine && used[agent]*100 >= limit.Tokens*usage.NearlySpent; (len(near) > 0) != want {
+			if want := applies && used[agent]*100 >= limit.Tokens*usage.NearlySpent; (len(near) > 0) != want {
 				t.Fatalf("%s at %d of %d: got a warning %t, want %t", agent, used[agent], limit.Tokens, len(near) > 0, want)
 			}
 			for _, other := range []string{"a", "b", "c"} {
@@ -176,7 +176,7 @@ func TestABudgetIsRefusedExactlyOnceItIsUsed(t *testing.T) {
 	})
 }
 
-func TestOfTooManyHoldersThoseThatSpentLastAreRemembered(t *testing.T) {
+func TestOfTooManyHoldersTheMostRecentAreKept(t *testing.T) {
 	b := usage.NewBudgets([]usage.Budget{{By: usage.ByRequester, Key: usage.Everybody, Tokens: 1, Per: usage.Ever}})
 	for i := range usage.MaxKeys + 1 {
 		b.Add(usage.Record{Requester: fmt.Sprint(i), At: noon, Tokens: core.Usage{Input: 1}})

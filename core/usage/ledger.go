@@ -36,7 +36,7 @@ func (t *Total) add(tokens core.Usage, events int64) {
 
 // Record is one usage event and the keys under which it counts.
 type Record struct {
-	// Task and Seq identify the event, so that a record that comes again is known.
+	// Task and Seq identify the event, so that a repeated record is recognized.
 	Task core.TaskID
 	Seq  uint64
 	// At is the time of the event, in milliseconds.

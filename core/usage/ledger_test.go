@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var lines = []usage.By{usage.ByAgent, usage.ByThread, usage.ByRequester, usage.ByDay, usage.ByTask}
+var groupings = []usage.By{usage.ByAgent, usage.ByThread, usage.ByRequester, usage.ByDay, usage.ByTask}
 
 func totals(t *testing.T, l *usage.Ledger, by usage.By) []usage.Total {
 	t.Helper()
@@ -29,7 +29,7 @@ func totals(t *testing.T, l *usage.Ledger, by usage.By) []usage.Total {
 	return got
 }
 
-func TestTokensAddUpAlongEveryLine(t *testing.T) {
+func TestTokensAddUpInEveryGrouping(t *testing.T) {
 	l := usage.NewLedger()
 	monday := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	one := core.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Thinking: 5}
@@ -51,7 +51,7 @@ func TestTokensAddUpAlongEveryLine(t *testing.T) {
 	}
 }
 
-func TestDaysAreThoseOfUTC(t *testing.T) {
+func TestDaysAreInUTC(t *testing.T) {
 	l := usage.NewLedger()
 	east := time.FixedZone("east", 9*60*60)
 	west := time.FixedZone("west", -8*60*60)
@@ -72,7 +72,7 @@ func TestDaysAreThoseOfUTC(t *testing.T) {
 	}
 }
 
-func TestALineThatThereIsNotIsRefused(t *testing.T) {
+func TestAnUnknownGroupingIsRefused(t *testing.T) {
 	for _, by := range []usage.By{"", "agents", "Agent", "model"} {
 		got, err := usage.NewLedger().Totals(by)
 		if !errors.Is(err, &core.Fault{Code: core.CodeInvalid}) || got != nil {
@@ -87,14 +87,14 @@ func TestALineThatThereIsNotIsRefused(t *testing.T) {
 
 func TestAnEmptyLedgerHasNoTotals(t *testing.T) {
 	l := usage.NewLedger()
-	for _, by := range lines {
+	for _, by := range groupings {
 		if got := totals(t, l, by); got == nil || len(got) != 0 {
 			t.Errorf("by %s: got %v, want an empty list", by, got)
 		}
 	}
 }
 
-func TestEveryLineAddsUpToTheSame(t *testing.T) {
+func TestEveryGroupingHasTheSameTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := usage.NewLedger()
 		name := rapid.SampledFrom([]string{"", "a", "b", "c"})
@@ -109,7 +109,7 @@ func TestEveryLineAddsUpToTheSame(t *testing.T) {
 				At: time.Unix(rapid.Int64Range(0, 1<<20).Draw(t, "at"), 0), Tokens: u,
 			})
 		}
-		for _, by := range lines {
+		for _, by := range groupings {
 			all, err := l.Totals(by)
 			if err != nil {
 				t.Fatal(err)
@@ -120,7 +120,7 @@ func TestEveryLineAddsUpToTheSame(t *testing.T) {
 			for i, total := range all {
 				got, events = got.Add(total.Tokens), events+total.Events
 				if i > 0 && total.Key <= last {
-					t.Fatalf("by %s: got %q behind %q, want them in order", by, total.Key, last)
+					t.Fatalf("by %s: got %q after %q, want them in order", by, total.Key, last)
 				}
 				last = total.Key
 			}
@@ -131,7 +131,7 @@ func TestEveryLineAddsUpToTheSame(t *testing.T) {
 	})
 }
 
-func TestManyAddAtOnceAndNothingIsLost(t *testing.T) {
+func TestConcurrentRecordsAreAllCounted(t *testing.T) {
 	l := usage.NewLedger()
 	const writers, each = 8, 250
 	var group sync.WaitGroup
@@ -151,7 +151,7 @@ func TestManyAddAtOnceAndNothingIsLost(t *testing.T) {
 	}
 }
 
-func TestOfTooManyKeysThoseThatRestedLongestAreAddedUpAsOthers(t *testing.T) {
+func TestTheLeastRecentOfTooManyKeysAreCountedAsOthers(t *testing.T) {
 	l := usage.NewLedger()
 	one := core.Usage{Input: 1}
 	spend := func(agent string) { l.Add(usage.Record{Agent: core.AgentID(agent), Tokens: one}) }
@@ -162,8 +162,8 @@ func TestOfTooManyKeysThoseThatRestedLongestAreAddedUpAsOthers(t *testing.T) {
 		spend(fmt.Sprintf("agent-%05d", i))
 	}
 	spend("busy")
-	spend("new")   // first goes for it
-	spend("newer") // and then the oldest of the many
+	spend("new")   // evicts first
+	spend("newer") // evicts the oldest of the many
 	all := totals(t, l, usage.ByAgent)
 	if len(all) != usage.MaxKeys+1 {
 		t.Fatalf("got %d keys, want %d and the others", len(all), usage.MaxKeys)

@@ -14,17 +14,17 @@ func (b *Budgets) Status(now time.Time) []BudgetStatus {
 	all := []BudgetStatus{}
 	for i, limit := range b.limits {
 		today := account{day: limit.day(now)}
-		var of []BudgetStatus
+		var holders []BudgetStatus
 		for key, a := range b.used[i].All() {
 			if a.day.Equal(today.day) {
-				of = append(of, limit.status(key, a))
+				holders = append(holders, limit.status(key, a))
 			}
 		}
-		if len(of) == 0 && limit.Key != Everybody {
-			of = append(of, limit.status(limit.Key, today))
+		if len(holders) == 0 && limit.Key != Everybody {
+			holders = append(holders, limit.status(limit.Key, today))
 		}
-		slices.SortFunc(of, func(a, b BudgetStatus) int { return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Key, b.Key)) })
-		all = append(all, of...)
+		slices.SortFunc(holders, func(a, b BudgetStatus) int { return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Key, b.Key)) })
+		all = append(all, holders...)
 	}
 	return all
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
-// Store keeps usage records beyond the end of the process. All methods may be called
+// Store keeps usage records across restarts. All methods may be called
 // concurrently.
 type Store interface {
 	// Append writes records in the order given and returns once all of them are as safe
@@ -36,8 +36,8 @@ func (r Retention) Or() Retention {
 	return Retention{Age: cmp.Or(r.Age, 400*24*time.Hour), Bytes: cmp.Or(r.Bytes, 64<<20)}
 }
 
-// Once returns a function that calls next for each record the first time that it comes. It
-// knows the records of the last [MaxKeys] tasks.
+// Once returns a function that calls next for each record once, even if it is
+// repeated. It remembers the records of the last [MaxKeys] tasks.
 func Once(next func(Record) bool) func(Record) bool {
 	seen := lru.New(lru.Options[core.TaskID, uint64]{Count: MaxKeys})
 	return func(s Record) bool {
