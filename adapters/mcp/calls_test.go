@@ -17,15 +17,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// asking is an agent's question through MCP.
-const asking = `{"to":"bob","content":"how much?"}`
+// askBob is the input of an agent_ask.
+const askBob = `{"to":"bob","content":"how much?"}`
 
-// later sends a message and hands the answer over once it has come.
-func (g *stage) later(ctx context.Context, below, body string, headers ...string) <-chan answer {
+// later sends a message in a goroutine and sends the answer to the channel.
+func (g *testServer) later(ctx context.Context, path, body string, headers ...string) <-chan answer {
 	done := make(chan answer, 1)
 	go func() {
 		defer close(done)
-		resp, err := g.send(ctx, http.MethodPost, below, body, headers...)
+		resp, err := g.send(ctx, http.MethodPost, path, body, headers...)
 		if err != nil {
 			return
 		}
@@ -36,13 +36,13 @@ func (g *stage) later(ctx context.Context, below, body string, headers ...string
 	return done
 }
 
-func TestAnAgentAsksAnotherInItsOwnName(t *testing.T) {
+func TestAnAgentAsksAnotherUnderItsOwnID(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	ann, bob := g.actor("ann"), g.actor("bob")
-	token, revoke := g.door.Issue(ann.Session)
+	ann, bob := g.agent("ann"), g.agent("bob")
+	token, revoke := g.server.Issue(ann.Session)
 	defer revoke()
-	for _, how := range []struct{ below, header string }{
+	for _, how := range []struct{ path, header string }{
 		{"/" + token, ""}, {"/" + token + "/", ""}, {fmt.Sprintf("/%%%x%s", token[0], token[1:]), ""},
 		{"", "Authorization: Bearer " + token}, {"", "Authorization: bearer " + token}, {"/" + token, "Authorization: Bearer " + token},
 	} {
@@ -50,73 +50,73 @@ func TestAnAgentAsksAnotherInItsOwnName(t *testing.T) {
 		if how.header != "" {
 			headers = append(headers, how.header)
 		}
-		done := g.later(t.Context(), how.below, calling("1", "agent_ask", asking), headers...)
+		done := g.later(t.Context(), how.path, toolCall("1", "agent_ask", askBob), headers...)
 		task := bob.next(core.KindAssigned)
 		if task.From().ID != "ann" || task.Request().Content != "how much?" {
 			t.Errorf("got %q from %+v, want how much? from ann", task.Request().Content, task.From())
 		}
-		bob.say(task, core.Text{Text: "forty"}, core.Text{Text: "-two"}, core.Done{Data: json.RawMessage(`{"n":42}`)})
+		bob.report(task, core.Text{Text: "forty"}, core.Text{Text: "-two"}, core.Done{Data: json.RawMessage(`{"n":42}`)})
 		o := (<-done).outcome()
-		o.says(t, false, `"text":"forty-two","data":{"n":42}`)
-		o.says(t, false, string(task.ID()))
+		o.contains(t, false, `"text":"forty-two","data":{"n":42}`)
+		o.contains(t, false, string(task.ID()))
 	}
 }
 
-func TestWhatAnAgentSaidBeforeItFailedIsTold(t *testing.T) {
+func TestAFailureIncludesTheOutputBeforeIt(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	bob := g.actor("bob")
-	done := g.later(t.Context(), "", calling("1", "agent_ask", asking))
+	bob := g.agent("bob")
+	done := g.later(t.Context(), "", toolCall("1", "agent_ask", askBob))
 	task := bob.next(core.KindAssigned)
 	if task.From().ID != "anybody" {
 		t.Errorf("got %+v, want anybody", task.From())
 	}
-	bob.say(task, core.Text{Text: "half an answer"}, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "too much at once")})
+	bob.report(task, core.Text{Text: "half an answer"}, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "too much at once")})
 	o := (<-done).outcome()
-	o.says(t, true, "overloaded: too much at once")
-	o.says(t, true, "half an answer")
+	o.contains(t, true, "overloaded: too much at once")
+	o.contains(t, true, "half an answer")
 	if len(o.Content) != 2 {
-		t.Errorf("got %+v, want the fault and what was said apart", o)
+		t.Errorf("got %+v, want the fault and the output as two texts", o)
 	}
 }
 
-func TestALoopThroughMCPIsRefusedAsOneThroughTheAgent(t *testing.T) {
+func TestALoopThroughMCPIsRefused(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	ann, bob := g.actor("ann"), g.actor("bob")
-	token, revoke := g.door.Issue(bob.Session)
+	ann, bob := g.agent("ann"), g.agent("bob")
+	token, revoke := g.server.Issue(bob.Session)
 	defer revoke()
 	asked, err := ann.Open(core.Request{To: core.ToAgent("bob"), Content: "do"}, hub.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	bob.next(core.KindAssigned)
-	g.post("/"+token, calling("1", "agent_ask", `{"to":"ann","content":"you do"}`)).outcome().says(t, true, "loop: ")
-	g.post("/"+token, calling("1", "agent_ask", `{"to":"bob","content":"I do"}`)).outcome().says(t, true, "loop: ")
-	// What it asks of others counts as because of what it works on.
-	g.actor("carl")
-	g.post("/"+token, calling("1", "agent_delegate", `{"to":"carl","content":"you do"}`)).outcome().says(t, false, `"accepted":true`)
-	bob.say(asked, core.Done{})
+	g.post("/"+token, toolCall("1", "agent_ask", `{"to":"ann","content":"you do"}`)).outcome().contains(t, true, "loop: ")
+	g.post("/"+token, toolCall("1", "agent_ask", `{"to":"bob","content":"I do"}`)).outcome().contains(t, true, "loop: ")
+	// A task that it delegates is caused by the task that it works on.
+	g.agent("carl")
+	g.post("/"+token, toolCall("1", "agent_delegate", `{"to":"carl","content":"you do"}`)).outcome().contains(t, false, `"accepted":true`)
+	bob.report(asked, core.Done{})
 }
 
-func TestATokenDiesWithItsConnection(t *testing.T) {
+func TestATokenEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	ann, bob := g.actor("ann"), g.actor("bob")
-	token, revoke := g.door.Issue(ann.Session)
-	done := g.later(t.Context(), "/"+token, calling("1", "agent_ask", asking))
+	ann, bob := g.agent("ann"), g.agent("bob")
+	token, revoke := g.server.Issue(ann.Session)
+	done := g.later(t.Context(), "/"+token, toolCall("1", "agent_ask", askBob))
 	task := bob.next(core.KindAssigned)
 	revoke()
-	revoke() // no harm
-	(<-done).outcome().says(t, true, "has ended")
+	revoke() // does nothing
+	(<-done).outcome().contains(t, true, "has ended")
 	if got := bob.next(core.KindCancelRequested); got != task {
 		t.Errorf("got a cancel of %s, want one of %s", got.ID(), task.ID())
 	}
-	bob.say(task, core.Cancelled{})
+	bob.report(task, core.Cancelled{})
 	for _, a := range []answer{
-		g.post("/"+token, calling("7", "agents_list", `{}`)),
-		g.post("", calling("7", "agents_list", `{}`), "Authorization: Bearer "+token),
-		g.post("/nonsense", calling("7", "agents_list", `{}`)),
+		g.post("/"+token, toolCall("7", "agents_list", `{}`)),
+		g.post("", toolCall("7", "agents_list", `{}`), "Authorization: Bearer "+token),
+		g.post("/nonsense", toolCall("7", "agents_list", `{}`)),
 	} {
 		a.fails(http.StatusBadRequest, -32600, "connect again")
 		if r := a.rpc(http.StatusBadRequest); string(r.ID) != "7" || a.header.Get("WWW-Authenticate") != "" {
@@ -125,10 +125,10 @@ func TestATokenDiesWithItsConnection(t *testing.T) {
 	}
 }
 
-func TestATokenThatIsShownInAnOddWayIsRefused(t *testing.T) {
+func TestAMalformedTokenIsRefused(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	token, revoke := g.door.Issue(g.actor("ann").Session)
+	token, revoke := g.server.Issue(g.agent("ann").Session)
 	defer revoke()
 	g.post("/"+token, hello, "Authorization: Bearer other").fails(http.StatusBadRequest, -32600, "differ")
 	g.post("", hello, "Authorization: Basic "+token).fails(http.StatusBadRequest, -32600, "Bearer")
@@ -136,7 +136,7 @@ func TestATokenThatIsShownInAnOddWayIsRefused(t *testing.T) {
 	g.post("/"+token+"/more", hello).fails(http.StatusBadRequest, -32600, "unknown")
 }
 
-func TestWithoutAnAnonymousPrincipalATokenIsNeeded(t *testing.T) {
+func TestATokenIsRequiredWithoutAnAnonymousPrincipal(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
 	closed := mcp.New(g.hub, mcp.Options{})
@@ -145,77 +145,77 @@ func TestWithoutAnAnonymousPrincipalATokenIsNeeded(t *testing.T) {
 	g.post("", hello).fails(http.StatusUnauthorized, -32600, "mcp_token")
 }
 
-func TestWhoHangsUpCancelsTheCall(t *testing.T) {
+func TestClosingTheConnectionCancelsTheCall(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	bob := g.actor("bob")
-	ctx, hangUp := context.WithCancel(t.Context())
-	done := g.later(ctx, "", calling("1", "agent_ask", asking))
+	bob := g.agent("bob")
+	ctx, disconnect := context.WithCancel(t.Context())
+	done := g.later(ctx, "", toolCall("1", "agent_ask", askBob))
 	task := bob.next(core.KindAssigned)
-	hangUp()
+	disconnect()
 	<-done
 	if got := bob.next(core.KindCancelRequested); got != task {
 		t.Errorf("got a cancel of %s, want one of %s", got.ID(), task.ID())
 	}
-	bob.say(task, core.Cancelled{})
+	bob.report(task, core.Cancelled{})
 }
 
-func TestACallIsCancelledInTheSessionOfItsClientOnly(t *testing.T) {
+func TestACallIsCancelledOnlyInItsOwnSession(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	bob := g.actor("bob")
-	mine, other := g.post("", hello).header.Get("Mcp-Session-Id"), g.post("", hello).header.Get("Mcp-Session-Id")
-	if mine == "" || mine == other {
-		t.Fatalf("got sessions %q and %q, want two", mine, other)
+	bob := g.agent("bob")
+	own, other := g.post("", hello).header.Get("Mcp-Session-Id"), g.post("", hello).header.Get("Mcp-Session-Id")
+	if own == "" || own == other {
+		t.Fatalf("got sessions %q and %q, want two", own, other)
 	}
-	done := g.later(t.Context(), "", calling("4", "agent_ask", asking), "Mcp-Session-Id: "+mine)
+	done := g.later(t.Context(), "", toolCall("4", "agent_ask", askBob), "Mcp-Session-Id: "+own)
 	task := bob.next(core.KindAssigned)
 	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4,"reason":"changed my mind"}}`
 	g.post("", cancel)
 	g.post("", cancel, "Mcp-Session-Id: "+other)
-	g.post("", strings.Replace(cancel, "4", "5", 1), "Mcp-Session-Id: "+mine)
-	bob.say(task, core.Text{Text: "still here"})
-	g.post("", cancel, "Mcp-Session-Id: "+mine)
-	(<-done).outcome().says(t, true, "changed my mind")
+	g.post("", strings.Replace(cancel, "4", "5", 1), "Mcp-Session-Id: "+own)
+	bob.report(task, core.Text{Text: "still running"})
+	g.post("", cancel, "Mcp-Session-Id: "+own)
+	(<-done).outcome().contains(t, true, "changed my mind")
 	bob.next(core.KindCancelRequested)
-	bob.say(task, core.Cancelled{})
+	bob.report(task, core.Cancelled{})
 }
 
-func TestTooManyCallsAreToldToWait(t *testing.T) {
+func TestTooManyCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{MaxCalls: 2})
-	ann, bob := g.actor("ann"), g.actor("bob")
-	token, revoke := g.door.Issue(ann.Session)
+	ann, bob := g.agent("ann"), g.agent("bob")
+	token, revoke := g.server.Issue(ann.Session)
 	defer revoke()
 	var waiting []<-chan answer
 	var tasks []*task.Task
 	for range 2 {
-		waiting = append(waiting, g.later(t.Context(), "/"+token, calling("1", "agent_ask", asking)))
+		waiting = append(waiting, g.later(t.Context(), "/"+token, toolCall("1", "agent_ask", askBob)))
 		tasks = append(tasks, bob.next(core.KindAssigned))
 	}
-	g.post("/"+token, calling("1", "agents_list", `{}`)).outcome().says(t, true, "overloaded: 2 tools are running")
-	g.post("", calling("1", "agents_list", `{}`)).outcome().says(t, false, "agents") // another holder
+	g.post("/"+token, toolCall("1", "agents_list", `{}`)).outcome().contains(t, true, "overloaded: 2 tools are running")
+	g.post("", toolCall("1", "agents_list", `{}`)).outcome().contains(t, false, "agents") // another holder
 	for i, task := range tasks {
-		bob.say(task, core.Done{})
-		(<-waiting[i]).outcome().says(t, false, "task_id")
+		bob.report(task, core.Done{})
+		(<-waiting[i]).outcome().contains(t, false, "task_id")
 	}
-	g.post("/"+token, calling("1", "agents_list", `{}`)).outcome().says(t, false, "agents")
+	g.post("/"+token, toolCall("1", "agents_list", `{}`)).outcome().contains(t, false, "agents")
 }
 
 func TestACallThatTakesTooLongIsStopped(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{CallTimeout: 50 * time.Millisecond})
-	bob := g.actor("bob")
-	g.post("", calling("1", "agent_ask", asking)).outcome().says(t, true, "timeout: agent_ask took longer than 50ms")
+	bob := g.agent("bob")
+	g.post("", toolCall("1", "agent_ask", askBob)).outcome().contains(t, true, "timeout: agent_ask took longer than 50ms")
 	task := bob.next(core.KindCancelRequested)
-	bob.say(task, core.Cancelled{})
+	bob.report(task, core.Cancelled{})
 }
 
-func TestALongAnswerShowsThatItLives(t *testing.T) {
+func TestALongCallGetsKeepAliveComments(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{Patience: time.Millisecond, KeepAlive: time.Millisecond})
-	bob := g.actor("bob")
-	resp, err := g.send(t.Context(), http.MethodPost, "", calling(`"x"`, "agent_ask", asking), "Accept: application/json, text/event-stream")
+	bob := g.agent("bob")
+	resp, err := g.send(t.Context(), http.MethodPost, "", toolCall(`"x"`, "agent_ask", askBob), "Accept: application/json, text/event-stream")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,10 +226,10 @@ func TestALongAnswerShowsThatItLives(t *testing.T) {
 	lines := bufio.NewScanner(resp.Body)
 	for range 4 {
 		if lines.Scan(); lines.Text() != ": alive" && lines.Text() != "" {
-			t.Errorf("got %q, want signs of life", lines.Text())
+			t.Errorf("got %q, want comments", lines.Text())
 		}
 	}
-	bob.say(bob.next(core.KindAssigned), core.Text{Text: "at\nlast"}, core.Done{})
+	bob.report(bob.next(core.KindAssigned), core.Text{Text: "at\nlast"}, core.Done{})
 	var data []string
 	for lines.Scan() {
 		if d, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
@@ -241,30 +241,30 @@ func TestALongAnswerShowsThatItLives(t *testing.T) {
 	}
 	a := answer{t, http.StatusOK, nil, []byte(data[0])}
 	if r := a.rpc(http.StatusOK); string(r.ID) != `"x"` {
-		t.Errorf("got id %s, want the one that was sent", r.ID)
+		t.Errorf("got id %s, want the id of the request", r.ID)
 	}
-	a.outcome().says(t, false, `at\nlast`)
+	a.outcome().contains(t, false, `at\nlast`)
 
-	// A client that reads JSON only is left to wait.
-	done := g.later(t.Context(), "", calling("1", "agent_ask", asking), "Accept: */*")
-	bob.say(bob.next(core.KindAssigned), core.Done{})
+	// A client that accepts only JSON waits.
+	done := g.later(t.Context(), "", toolCall("1", "agent_ask", askBob), "Accept: */*")
+	bob.report(bob.next(core.KindAssigned), core.Done{})
 	if late := <-done; late.header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %q, want JSON", late.header.Get("Content-Type"))
 	}
 }
 
-func TestClosingTheDoorEndsWhatRuns(t *testing.T) {
+func TestClosingTheServerEndsRunningCalls(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	ann, bob := g.actor("ann"), g.actor("bob")
-	token, _ := g.door.Issue(ann.Session)
-	mine, anybodys := g.later(t.Context(), "/"+token, calling("1", "agent_ask", asking)), g.later(t.Context(), "", calling("1", "agent_ask", asking))
+	ann, bob := g.agent("ann"), g.agent("bob")
+	token, _ := g.server.Issue(ann.Session)
+	own, anonymous := g.later(t.Context(), "/"+token, toolCall("1", "agent_ask", askBob)), g.later(t.Context(), "", toolCall("1", "agent_ask", askBob))
 	first, second := bob.next(core.KindAssigned), bob.next(core.KindAssigned)
-	g.door.Close()
-	(<-mine).outcome().says(t, true, "unreachable: the hub is stopping")
-	(<-anybodys).outcome().says(t, true, "unreachable: the hub is stopping")
-	bob.say(first, core.Cancelled{})
-	bob.say(second, core.Cancelled{})
+	g.server.Close()
+	(<-own).outcome().contains(t, true, "unreachable: the hub is stopping")
+	(<-anonymous).outcome().contains(t, true, "unreachable: the hub is stopping")
+	bob.report(first, core.Cancelled{})
+	bob.report(second, core.Cancelled{})
 	g.post("", hello).fails(http.StatusServiceUnavailable, -32000, "the hub is stopping")
 	g.post("/"+token, hello).fails(http.StatusServiceUnavailable, -32000, "the hub is stopping")
 }

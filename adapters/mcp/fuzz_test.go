@@ -20,7 +20,7 @@ func FuzzAMessageIsReadOrRefused(f *testing.F) {
 		m, bad := readMessage(body, 1<<16)
 		if bad != nil {
 			if answer := failure(m.ID, bad); !json.Valid(answer) || bad.Message == "" {
-				t.Fatalf("got %q, want a refusal in JSON that says why", answer)
+				t.Fatalf("got %q, want a refusal in JSON with a reason", answer)
 			}
 			return
 		}
@@ -29,7 +29,7 @@ func FuzzAMessageIsReadOrRefused(f *testing.F) {
 		}
 		again, bad := readMessage(m.as("MARK"), 1<<17)
 		if bad != nil || string(again.ID) != `"MARK"` || again.Method != m.Method || !bytes.Equal(again.Params.Raw(), m.Params.Raw()) {
-			t.Fatalf("got %+v and %v on, want %+v", again, bad, m)
+			t.Fatalf("got %+v and %v with another id, want %+v", again, bad, m)
 		}
 		if answer := failure(m.ID, invalid("no")); strictjson.Check(answer, strictjson.Limits{}) != nil || !bytes.Contains(answer, m.ID) {
 			t.Fatalf("got %q, want an answer to %s", answer, m.ID)

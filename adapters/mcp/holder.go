@@ -51,7 +51,7 @@ func (h *holder) begin(ctx context.Context, c *call) (_ context.Context, end fun
 	case h.gone != nil:
 		return nil, nil, h.gone
 	case c.stream && h.streams >= h.limits.MaxStreams:
-		return nil, nil, core.NewFault(core.CodeOverloaded, "%d streams are open under this token: close one, or ask tools/list from time to time", h.streams)
+		return nil, nil, core.NewFault(core.CodeOverloaded, "%d streams are open under this token: close one, or poll tools/list", h.streams)
 	case !c.stream && h.calls >= h.limits.MaxCalls:
 		return nil, nil, core.NewFault(core.CodeOverloaded, "%d tools are running under this token: wait for one to end", h.calls)
 	}
@@ -76,8 +76,8 @@ func (h *holder) count(c *call, n int) {
 	h.calls += n
 }
 
-// cancel cancels the request of a client's session. Without a session it is unknown whose
-// request it is: such a client closes the connection.
+// cancel cancels the request of a client's session. Without a session the request
+// cannot be identified: such a client closes the connection instead.
 func (h *holder) cancel(session string, id json.RawMessage, why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

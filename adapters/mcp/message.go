@@ -11,7 +11,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// message is a JSON-RPC message from a client. The zero message is a response to no request.
+// message is a JSON-RPC message from a client. The zero message is a response to
+// a request that the server did not send.
 type message struct {
 	// ID is the id as it was sent; nil for a notification.
 	ID     json.RawMessage
@@ -20,9 +21,9 @@ type message struct {
 	Params strictjson.Value
 }
 
-// readMessage reads one message from the body of a request, strictly. Its error is for the
-// client, and is returned with what was read of the message.
-func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
+// readMessage reads one message from the body of a request, strictly. It returns an error for
+// the client together with the part of the message that was read.
+func readMessage(body []byte, maxBytes int) (message, *jsonrpc.Error) {
 	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) == 0 {
 		return message{}, invalid("the body is empty: send a JSON-RPC message")
 	} else if b[0] == '[' {
@@ -36,7 +37,7 @@ func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
 		Result  strictjson.Value `json:"result"`
 		Error   strictjson.Value `json:"error"`
 	}
-	if err := strictjson.Decode(body, strictjson.Limits{Bytes: most}, &in); err != nil {
+	if err := strictjson.Decode(body, strictjson.Limits{Bytes: maxBytes}, &in); err != nil {
 		return message{}, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: err.Error()}
 	}
 	var m message
@@ -56,7 +57,7 @@ func readMessage(body []byte, most int) (message, *jsonrpc.Error) {
 	case !in.Method.Exists() && (in.Result.Exists() || in.Error.Exists()):
 		return message{}, nil
 	case m.Method == "":
-		return m, invalid("method: want the name of one, got %.20s", cmp.Or(string(in.Method.Raw()), "nothing"))
+		return m, invalid("method: want a method name, got %.20s", cmp.Or(string(in.Method.Raw()), "nothing"))
 	case m.Params.Exists() && m.Params.Kind() != strictjson.Object:
 		return m, invalid("params: want an object, got %.20s", m.Params.Raw())
 	}
@@ -102,8 +103,8 @@ func failure(id json.RawMessage, e *jsonrpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	what, _ := json.Marshal(e) // plain fields always encode
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, what)
+	body, _ := json.Marshal(e) // plain fields always encode
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, body)
 }
 
 func invalid(format string, args ...any) *jsonrpc.Error {

@@ -38,7 +38,7 @@ type Options struct {
 	// MaxCalls is the maximum number of running tool calls for each token, and for all
 	// callers without one; default 64.
 	MaxCalls int
-	// MaxStreams is the maximum number of notification streams of each; default 16.
+	// MaxStreams is the maximum number of notification streams, counted likewise; default 16.
 	MaxStreams int
 	// Patience is how long an answer may take before a client that accepts a stream gets
 	// one, with a comment every KeepAlive; defaults 30 s and 15 s.

@@ -49,7 +49,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, bad := readMessage(body, s.opts.MaxBodyBytes)
-	h, unknown := s.who(r)
+	h, unknown := s.authenticate(r)
 	switch {
 	case unknown != nil:
 		s.refuseToken(w, r, m, unknown)
@@ -65,7 +65,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get(versionHeader) >= sessionless {
 			status = http.StatusNotFound
 		}
-		s.refuse(w, status, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %.100s; here are %s", m.Method, strings.Join(methods, ", "))})
+		s.refuse(w, status, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %.100s; the methods are %s", m.Method, strings.Join(methods, ", "))})
 	default:
 		s.pass(w, r, &request{holder: h, sdk: s.sdk, client: r.Context(), session: r.Header.Get(sessionHeader), id: m.ID}, m)
 	}
@@ -87,12 +87,12 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m me
 			return
 		}
 		req.sdk = s.newSDK()
-		news := req.watch() // before the client learns that it is subscribed
+		changes := req.watch() // before the client learns that it is subscribed
 		var watch sync.WaitGroup
-		watch.Go(func() { follow(ctx, news, 0, func(bool) error { return announce(req.sdk) }) })
+		watch.Go(func() { follow(ctx, changes, 0, func(bool) error { return announce(req.sdk) }) })
 		defer func() {
 			end()
-			news.Close(nil)
+			changes.Close(nil)
 			watch.Wait()
 		}()
 	}
@@ -101,7 +101,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m me
 	// The SDK is always asked for JSON or a stream, whatever the Accept header says.
 	inner.Header.Set("Accept", "application/json, text/event-stream")
 	inner.Header.Set("Content-Type", "application/json")
-	inner.Header.Del("Last-Event-Id") // no events are kept for resending
+	inner.Header.Del("Last-Event-Id") // no events are kept for replay
 	b := m.as(mark)
 	inner.Body, inner.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
 	if m.Method == methodInitialize {
@@ -109,7 +109,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, req *request, m me
 	}
 	a := newReply(w, r, mark, m.ID, s.opts)
 	defer a.drop()
-	req.running = func(tool string) { a.tellProgress(token, tool) }
+	req.running = func(tool string) { a.startProgress(token, tool) }
 	s.handler.ServeHTTP(a, inner)
 	a.finish()
 }
@@ -141,16 +141,16 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, 
 	if header := r.Header.Get("Content-Type"); header != "" {
 		// This also refuses forms of web pages.
 		if media, _, err := mime.ParseMediaType(header); err != nil || media != "application/json" {
-			return nil, http.StatusUnsupportedMediaType, invalid("the body is said to be %.100q: send JSON with Content-Type: application/json", header)
+			return nil, http.StatusUnsupportedMediaType, invalid("unsupported Content-Type %.100q: send JSON with Content-Type: application/json", header)
 		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.opts.MaxBodyBytes)))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, http.StatusRequestEntityTooLarge, invalid("the message has more than %d bytes: send less, or say where it is (a path, a link)", over.Limit)
+		return nil, http.StatusRequestEntityTooLarge, invalid("the message has more than %d bytes: send less, or a path or a link", over.Limit)
 	case err != nil:
-		return nil, http.StatusBadRequest, invalid("the body could not be read to its end: send it again")
+		return nil, http.StatusBadRequest, invalid("the body could not be read: send it again")
 	}
 	return body, 0, nil
 }
@@ -163,7 +163,7 @@ func (s *Server) refuseToken(w http.ResponseWriter, r *http.Request, m message, 
 	case why.Code != core.CodeUnauthenticated:
 		e.Code = busy
 		s.refuse(w, http.StatusServiceUnavailable, m.ID, e)
-	case showsToken(r) && (m.Method != "" || r.Method == http.MethodGet):
+	case hasToken(r) && (m.Method != "" || r.Method == http.MethodGet):
 		s.refuse(w, http.StatusBadRequest, m.ID, e)
 	default:
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -20,19 +20,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// withToken is the message that calls agent_ask and wants to be told of its progress.
+// withToken returns a call of agent_ask with a progress token.
 func withToken(token string) string {
-	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":` + asking + `,"_meta":{"progressToken":` + token + `}}}`
+	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":` + askBob + `,"_meta":{"progressToken":` + token + `}}}`
 }
 
-// said is what a stream said: the notifications of progress, and the answers.
-type said struct {
+// streamed is the content of a stream: the progress notifications and the answers.
+type streamed struct {
 	progress []string // "token number"
 	answers  []rpc
 }
 
-// readStream reads what a stream said.
-func readStream(t *testing.T, body string) (s said) {
+// readStream parses a stream.
+func readStream(t *testing.T, body string) (s streamed) {
 	t.Helper()
 	for line := range strings.Lines(body) {
 		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
@@ -54,7 +54,7 @@ func readStream(t *testing.T, body string) (s said) {
 		switch m.Method {
 		case "notifications/progress":
 			if len(s.answers) > 0 || !strings.HasPrefix(m.Params.Message, "agent_ask") {
-				t.Errorf("got %s behind %d answers, want progress of agent_ask before its answer", data, len(s.answers))
+				t.Errorf("got %s after %d answers, want progress of agent_ask before its answer", data, len(s.answers))
 			}
 			s.progress = append(s.progress, fmt.Sprintf("%s %d", m.Params.Token, m.Params.Progress))
 		default:
@@ -64,16 +64,16 @@ func readStream(t *testing.T, body string) (s said) {
 	return s
 }
 
-func TestTheSDKsOwnClientGetsTheProgressOfACall(t *testing.T) {
+func TestTheSDKClientGetsTheProgressOfACall(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, mcp.Options{KeepAlive: 10 * time.Millisecond})
-			bob := g.actor("bob")
-			told := make(chan *sdk.ProgressNotificationParams, 1000)
+			bob := g.agent("bob")
+			received := make(chan *sdk.ProgressNotificationParams, 1000)
 			client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
-				ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- r.Params },
+				ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { received <- r.Params },
 			})
 			cs, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: g.url, HTTPClient: g.client, MaxRetries: -1}, &sdk.ClientSessionOptions{ProtocolVersion: version})
 			if err != nil {
@@ -82,7 +82,7 @@ func TestTheSDKsOwnClientGetsTheProgressOfACall(t *testing.T) {
 			t.Cleanup(func() { cs.Close() })
 			done := make(chan *sdk.CallToolResult, 1)
 			go func() {
-				p := &sdk.CallToolParams{Name: "agent_ask", Arguments: json.RawMessage(asking)}
+				p := &sdk.CallToolParams{Name: "agent_ask", Arguments: json.RawMessage(askBob)}
 				p.SetProgressToken("p1")
 				r, err := cs.CallTool(t.Context(), p)
 				if err != nil {
@@ -94,16 +94,16 @@ func TestTheSDKsOwnClientGetsTheProgressOfACall(t *testing.T) {
 			for before := 0.0; before < 3; {
 				var got *sdk.ProgressNotificationParams
 				select {
-				case got = <-told:
+				case got = <-received:
 				case <-time.After(time.Minute):
-					t.Fatalf("got no progress behind %v for a minute", before)
+					t.Fatalf("got no progress after %v for a minute", before)
 				}
 				if got.ProgressToken != "p1" || got.Progress <= before {
-					t.Errorf("got %+v behind %v, want more progress of p1", got, before)
+					t.Errorf("got %+v after %v, want more progress of p1", got, before)
 				}
 				before = got.Progress
 			}
-			bob.say(task, core.Text{Text: "42"}, core.Done{})
+			bob.report(task, core.Text{Text: "42"}, core.Done{})
 			if r := <-done; r == nil || r.IsError || !strings.Contains(r.Content[0].(*sdk.TextContent).Text, `"text":"42"`) {
 				t.Errorf("got %+v, want 42", r)
 			}
@@ -111,76 +111,76 @@ func TestTheSDKsOwnClientGetsTheProgressOfACall(t *testing.T) {
 	}
 }
 
-// What keeps the connection alive for proxies is not enough for the official clients:
-// after 60 s they cancel a call of which they heard no progress.
-func TestProgressIsToldAtOnceAndThenAtLeastEvery15Seconds(t *testing.T) {
+// Keep-alive comments are enough for proxies but not for the official clients, which cancel
+// a call after 60 s without progress.
+func TestProgressIsSentAtOnceAndThenAtLeastEvery15Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &stage{t: t, hub: coretest.NewHub(t, hub.Options{})}
-		door := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
-		defer door.Close()
-		bob := g.actor("bob")
-		w := &diary{ResponseRecorder: httptest.NewRecorder(), begun: time.Now()}
+		g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
+		server := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
+		defer server.Close()
+		bob := g.agent("bob")
+		w := &timedRecorder{ResponseRecorder: httptest.NewRecorder(), begun: time.Now()}
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(withToken("7")))
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			door.ServeHTTP(w, r)
+			server.ServeHTTP(w, r)
 		}()
 		task := bob.next(core.KindAssigned)
 		<-time.After(5 * time.Minute)
-		bob.say(task, core.Done{Text: "42"})
+		bob.report(task, core.Done{Text: "42"})
 		<-done
 		last := time.Duration(0)
 		for i, at := range w.written {
 			if i == 0 && at != 0 || at-last > 15*time.Second {
-				t.Errorf("write %d came %s behind the one before, want the first at once and each within 15s", i, at-last)
+				t.Errorf("write %d came %s after the previous one, want the first at once and each within 15s", i, at-last)
 			}
 			last = at
 		}
-		heard := readStream(t, w.Body.String())
-		if len(heard.progress) < 20 || len(heard.answers) != 1 || !strings.Contains(string(heard.answers[0].Result), "42") {
-			t.Errorf("got %+v, want progress of five minutes and the answer", heard)
+		stream := readStream(t, w.Body.String())
+		if len(stream.progress) < 20 || len(stream.answers) != 1 || !strings.Contains(string(stream.answers[0].Result), "42") {
+			t.Errorf("got %+v, want progress for five minutes and the answer", stream)
 		}
 	})
 }
 
-// diary notes when something was written.
-type diary struct {
+// timedRecorder records the time of each write.
+type timedRecorder struct {
 	*httptest.ResponseRecorder
 	begun   time.Time
 	written []time.Duration
 }
 
-func (d *diary) Write(p []byte) (int, error) {
-	d.written = append(d.written, time.Since(d.begun))
-	return d.ResponseRecorder.Write(p)
+func (r *timedRecorder) Write(p []byte) (int, error) {
+	r.written = append(r.written, time.Since(r.begun))
+	return r.ResponseRecorder.Write(p)
 }
 
-func TestAProgressTokenComesBackAsItWasSent(t *testing.T) {
+func TestAProgressTokenIsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	bob := g.actor("bob")
+	bob := g.agent("bob")
 	for _, token := range []string{`"p\u0031"`, `7`, `-1`} {
 		done := g.later(t.Context(), "", withToken(token), "Accept: application/json, text/event-stream")
-		bob.say(bob.next(core.KindAssigned), core.Done{})
-		heard := readStream(t, string((<-done).body))
-		if d := cmp.Diff([]string{token + " 1"}, heard.progress); d != "" || len(heard.answers) != 1 {
-			t.Errorf("of the token %s got %d answers and (-want +got):\n%s", token, len(heard.answers), d)
+		bob.report(bob.next(core.KindAssigned), core.Done{})
+		stream := readStream(t, string((<-done).body))
+		if d := cmp.Diff([]string{token + " 1"}, stream.progress); d != "" || len(stream.answers) != 1 {
+			t.Errorf("token %s: got %d answers and (-want +got):\n%s", token, len(stream.answers), d)
 		}
 	}
 	g.post("", withToken(`{"a":1}`)).fails(http.StatusBadRequest, -32602, "progressToken")
 }
 
-func TestWhoTakesNoStreamIsToldNoProgress(t *testing.T) {
+func TestAClientWithoutStreamsGetsNoProgress(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{KeepAlive: time.Millisecond})
-	bob := g.actor("bob")
+	bob := g.agent("bob")
 	done := g.later(t.Context(), "", withToken("7"))
-	bob.say(bob.next(core.KindAssigned), core.Done{Text: "42"})
-	(<-done).outcome().says(t, false, "42")
-	// Nor is who asks for none.
+	bob.report(bob.next(core.KindAssigned), core.Done{Text: "42"})
+	(<-done).outcome().contains(t, false, "42")
+	// Nor does a client with a null token.
 	done = g.later(t.Context(), "", withToken("null"), "Accept: application/json, text/event-stream")
-	bob.say(bob.next(core.KindAssigned), core.Done{Text: "43"})
-	(<-done).outcome().says(t, false, "43")
+	bob.report(bob.next(core.KindAssigned), core.Done{Text: "43"})
+	(<-done).outcome().contains(t, false, "43")
 }

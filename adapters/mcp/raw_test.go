@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 )
 
-// hello is what the MCP client of a Coven agent says first, and only then.
+// hello is the first message of the MCP client of a Coven agent.
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"mux","version":"1"}}}`
 
 func TestAClientWithoutASessionHeaderIsServed(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAClientWithoutASessionHeaderIsServed(t *testing.T) {
 	}
 	if welcome.ProtocolVersion != "2024-11-05" || welcome.ServerInfo.Name != "dragoman" || welcome.ServerInfo.Version != "1.2.3" ||
 		len(welcome.Capabilities) != 1 || !welcome.Capabilities["tools"].ListChanged {
-		t.Errorf("initialize: got %+v, want 2024-11-05, dragoman 1.2.3 and tools alone", welcome)
+		t.Errorf("initialize: got %+v, want 2024-11-05, dragoman 1.2.3 and only tools", welcome)
 	}
 	if r := g.post("", `{"jsonrpc":"2.0","id":7,"method":"ping"}`).rpc(http.StatusOK); string(r.Result) != "{}" {
 		t.Errorf("ping: got %s, want {}", r.Result)
@@ -45,7 +45,7 @@ func TestAClientWithoutASessionHeaderIsServed(t *testing.T) {
 		t.Fatalf("tools/list: got %s, want tools", r.Result)
 	}
 	if tools.CacheScope != "private" {
-		t.Errorf("cacheScope: got %q, want private, since others may be offered other tools", tools.CacheScope)
+		t.Errorf("cacheScope: got %q, want private, since other callers may have other tools", tools.CacheScope)
 	}
 	var names []string
 	for _, tool := range tools.Tools {
@@ -58,11 +58,11 @@ func TestAClientWithoutASessionHeaderIsServed(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("tools/list (-want +got):\n%s", diff)
 	}
-	g.actor("bob", "chat")
-	g.post("", calling("100", "agents_list", `{"capability":"chat"}`)).outcome().says(t, false, `"id":"bob"`)
+	g.agent("bob", "chat")
+	g.post("", toolCall("100", "agents_list", `{"capability":"chat"}`)).outcome().contains(t, false, `"id":"bob"`)
 }
 
-func TestTheIDOfARequestComesBackAsItWasSent(t *testing.T) {
+func TestTheIDOfARequestIsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
 	for _, id := range []string{
@@ -70,9 +70,9 @@ func TestTheIDOfARequestComesBackAsItWasSent(t *testing.T) {
 	} {
 		for what, body := range map[string]string{
 			"a result":          `{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}`,
-			"a tool":            calling(id, "agents_list", `{}`),
-			"a failure":         calling(id, "agent_ask", `{"to":"nobody","content":"hi"}`),
-			"an unknown tool":   calling(id, "nothing", `{}`),
+			"a tool":            toolCall(id, "agents_list", `{}`),
+			"a failure":         toolCall(id, "agent_ask", `{"to":"nobody","content":"hi"}`),
+			"an unknown tool":   toolCall(id, "nothing", `{}`),
 			"an unknown method": `{"jsonrpc":"2.0","id":` + id + `,"method":"prompts/list"}`,
 			"a bad request":     `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call"}`,
 		} {
@@ -84,13 +84,13 @@ func TestTheIDOfARequestComesBackAsItWasSent(t *testing.T) {
 	}
 }
 
-func TestABadMessageIsToldWhatIsWrongWithIt(t *testing.T) {
+func TestAnInvalidMessageIsRefusedWithAReason(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
 	for _, tt := range []struct {
 		body         string
 		status, code int
-		says         string
+		detail       string
 	}{
 		{``, 400, -32600, "empty"},
 		{`nonsense`, 400, -32700, "JSON"},
@@ -108,20 +108,20 @@ func TestABadMessageIsToldWhatIsWrongWithIt(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, 200, -32601, "tools/call"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, 400, -32600, "params"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, 200, -32602, "name"},
-		{calling("1", "nothing", `{}`), 200, -32602, `unknown tool "nothing"`},
+		{toolCall("1", "nothing", `{}`), 200, -32602, `unknown tool "nothing"`},
 		{strings.Repeat(`{"a":`, 200) + `1` + strings.Repeat(`}`, 200), 400, -32700, "deep"},
 	} {
-		g.post("", tt.body).fails(tt.status, tt.code, tt.says)
+		g.post("", tt.body).fails(tt.status, tt.code, tt.detail)
 	}
 	g.post("", "a=b", "Content-Type: application/x-www-form-urlencoded").fails(415, -32600, "application/json")
 	g.post("", hello, "Mcp-Protocol-Version: 1999-01-01").fails(400, -32600, "version")
 	g.post("", `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, "Mcp-Protocol-Version: 2026-07-28").fails(404, -32601, "prompts/list")
-	for _, quiet := range []string{
+	for _, message := range []string{
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
 		`{"jsonrpc":"2.0","method":"notifications/unheard/of"}`,
 	} {
-		if a := g.post("", quiet); a.status != http.StatusAccepted || len(a.body) > 0 {
-			t.Errorf("%s: got %d %s, want 202 and nothing", quiet, a.status, a.body)
+		if a := g.post("", message); a.status != http.StatusAccepted || len(a.body) > 0 {
+			t.Errorf("%s: got %d %s, want 202 and nothing", message, a.status, a.body)
 		}
 	}
 	a := g.post("", hello)
@@ -130,13 +130,13 @@ func TestABadMessageIsToldWhatIsWrongWithIt(t *testing.T) {
 	}
 }
 
-func TestAMessageThatIsTooLargeIsToldTheLimit(t *testing.T) {
+func TestATooLargeMessageIsRefusedWithTheLimit(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{MaxBodyBytes: 2000})
-	g.post("", calling("1", "agent_ask", `{"to":"bob","content":"`+strings.Repeat("x", 2000)+`"}`)).fails(413, -32600, "2000 bytes")
+	g.post("", toolCall("1", "agent_ask", `{"to":"bob","content":"`+strings.Repeat("x", 2000)+`"}`)).fails(413, -32600, "2000 bytes")
 }
 
-func TestOtherMethodsOfHTTPAreToldWhichThereAre(t *testing.T) {
+func TestOtherHTTPMethodsAreRefusedWithTheAllowedOnes(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
 	resp, err := g.send(t.Context(), http.MethodDelete, "", "")
@@ -149,10 +149,10 @@ func TestOtherMethodsOfHTTPAreToldWhichThereAre(t *testing.T) {
 	}
 }
 
-func TestABadInputIsAFailureOfTheToolThatNamesTheField(t *testing.T) {
+func TestAnInvalidInputIsAToolFailureThatNamesTheField(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})
-	for _, tt := range []struct{ tool, input, says string }{
+	for _, tt := range []struct{ tool, input, detail string }{
 		{"agent_ask", `{"content":"hi"}`, "'to'"},
 		{"agent_ask", `{"to":"bob","content":5}`, "content"},
 		{"agent_ask", `{"to":"bob","content":"hi","timeout_seconds":-1}`, "timeout_seconds"},
@@ -162,7 +162,7 @@ func TestABadInputIsAFailureOfTheToolThatNamesTheField(t *testing.T) {
 		{"agent_result", `{}`, "'task_id'"},
 		{"agent_result", `null`, "'task_id'"},
 	} {
-		g.post("", calling("1", tt.tool, tt.input)).outcome().says(t, true, tt.says)
+		g.post("", toolCall("1", tt.tool, tt.input)).outcome().contains(t, true, tt.detail)
 	}
-	g.post("", calling("1", "agent_result", `[]`)).outcome().says(t, true, "object")
+	g.post("", toolCall("1", "agent_result", `[]`)).outcome().contains(t, true, "object")
 }

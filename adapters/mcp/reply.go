@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// reply is the answer to a request on its way from the SDK to the client. A stream passes as
-// it comes; any other answer is held until it is complete. The SDK knows the request by a
+// reply is the answer to a request on its way from the SDK to the client. A stream is
+// passed on at once; any other answer is held until it is complete. The SDK knows the request by a
 // mark instead of its id, which reply replaces by the id that the client sent. A client
 // that accepts a stream gets one if it has to wait, so that it and proxies see that the
 // connection is alive. One that sent a progress token gets the stream with progress
@@ -40,14 +40,14 @@ type progress struct {
 	token json.RawMessage // as the client sent it
 	tool  string
 	since time.Time
-	told  int
+	sent  int
 }
 
 // next returns the next notification. Its number rises each time; there is no total.
 func (p *progress) next() []byte {
-	p.told++
+	p.sent++
 	message, _ := json.Marshal(fmt.Sprintf("%s has been running for %s", p.tool, time.Since(p.since).Round(time.Second))) // a string always encodes
-	return event(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":%s}}`, p.token, p.told, message))
+	return event(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":%s}}`, p.token, p.sent, message))
 }
 
 func newReply(w http.ResponseWriter, r *http.Request, mark string, id json.RawMessage, o Options) *reply {
@@ -120,9 +120,9 @@ func (a *reply) begin() {
 	}
 }
 
-// tellProgress sends a progress notification at once, and then at least every KeepAlive.
+// startProgress sends a progress notification at once, and then at least every KeepAlive.
 // Without a token, or if the client does not accept a stream, it does nothing.
-func (a *reply) tellProgress(token json.RawMessage, tool string) {
+func (a *reply) startProgress(token json.RawMessage, tool string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.alive == nil || token == nil {
@@ -139,11 +139,11 @@ func (a *reply) sendKeepAlive() {
 		return
 	}
 	a.begin()
-	sign := []byte(keepAliveComment)
+	text := []byte(keepAliveComment)
 	if a.progress != nil {
-		sign = a.progress.next()
+		text = a.progress.next()
 	}
-	if _, err := a.w.Write(sign); err != nil || a.rc.Flush() != nil {
+	if _, err := a.w.Write(text); err != nil || a.rc.Flush() != nil {
 		return // the client has gone; the SDK will notice
 	}
 	a.alive.Reset(a.every)

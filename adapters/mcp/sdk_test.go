@@ -22,17 +22,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// versions are those of the protocol that a client may speak: with sessions and
-// without.
+// versions are the protocol versions of the tests, with sessions and without.
 var versions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
-// visit connects the SDK's own client; changed gets each news of changed tools.
-func (g *stage) visit(t *testing.T, version, below string, changed chan<- struct{}) *sdk.ClientSession {
+// connect connects a client of the SDK; changed receives each change of the tools.
+func (g *testServer) connect(t *testing.T, version, path string, changed chan<- struct{}) *sdk.ClientSession {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} },
 	})
-	cs, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: g.url + below, HTTPClient: g.client, MaxRetries: -1}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	cs, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: g.url + path, HTTPClient: g.client, MaxRetries: -1}, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatalf("connecting: got %v, want no error", err)
 	}
@@ -70,20 +69,20 @@ func namesOf(t *testing.T, cs *sdk.ClientSession) []string {
 	return names
 }
 
-func TestTheSDKsOwnClientIsServedInEveryVersionOfTheProtocol(t *testing.T) {
+func TestTheSDKClientIsServedInEveryProtocolVersion(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, mcp.Options{})
-			ann, bob := g.actor("ann", "meteo"), g.actor("bob")
+			ann, bob := g.agent("ann", "meteo"), g.agent("bob")
 			pack := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
 			t.Cleanup(func() { pack.Close(nil) })
 			provide(t, pack, packTool("forecast", "meteo"), packTool("secret", "admin"))
-			token, revoke := g.door.Issue(ann.Session)
+			token, revoke := g.server.Issue(ann.Session)
 			defer revoke()
 			changed := make(chan struct{}, 100)
-			cs := g.visit(t, version, "/"+token, changed)
+			cs := g.connect(t, version, "/"+token, changed)
 			if version != "2026-07-28" {
 				if err := cs.Ping(t.Context(), nil); err != nil {
 					t.Errorf("ping: got %v, want no error", err)
@@ -92,8 +91,8 @@ func TestTheSDKsOwnClientIsServedInEveryVersionOfTheProtocol(t *testing.T) {
 			if names := namesOf(t, cs); !slices.Contains(names, "forecast") || slices.Contains(names, "secret") || !slices.Contains(names, "agent_ask") {
 				t.Errorf("got the tools %v, want forecast and agent_ask, and no secret", names)
 			}
-			stranger := g.visit(t, version, "", changed)
-			if names := namesOf(t, stranger); slices.Contains(names, "forecast") {
+			anonymous := g.connect(t, version, "", changed)
+			if names := namesOf(t, anonymous); slices.Contains(names, "forecast") {
 				t.Errorf("without a token: got the tools %v, want no forecast", names)
 			}
 
@@ -105,8 +104,8 @@ func TestTheSDKsOwnClientIsServedInEveryVersionOfTheProtocol(t *testing.T) {
 				}
 				done <- r
 			}
-			go call("agent_ask", asking)
-			bob.say(bob.next(core.KindAssigned), core.Text{Text: "42"}, core.Done{})
+			go call("agent_ask", askBob)
+			bob.report(bob.next(core.KindAssigned), core.Text{Text: "42"}, core.Done{})
 			if r := <-done; r.IsError || !strings.Contains(r.Content[0].(*sdk.TextContent).Text, `"text":"42"`) {
 				t.Errorf("agent_ask: got %+v, want 42", r)
 			}
@@ -127,13 +126,13 @@ func TestTheSDKsOwnClientIsServedInEveryVersionOfTheProtocol(t *testing.T) {
 			}
 			var wire *jsonrpc.Error
 			if _, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "secret"}); !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams {
-				t.Errorf("secret: got %v, want that it is unknown", err)
+				t.Errorf("secret: got %v, want an unknown tool", err)
 			}
 		})
 	}
 }
 
-func TestAClientThatListensIsToldThatTheToolsHaveChanged(t *testing.T) {
+func TestASubscribedClientIsNotifiedOfChangedTools(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
@@ -142,7 +141,7 @@ func TestAClientThatListensIsToldThatTheToolsHaveChanged(t *testing.T) {
 			pack := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
 			t.Cleanup(func() { pack.Close(nil) })
 			changed := make(chan struct{}, 100)
-			cs := g.visit(t, version, "", changed)
+			cs := g.connect(t, version, "", changed)
 			provide(t, pack, packTool("forecast"))
 			<-changed
 			if names := namesOf(t, cs); !slices.Contains(names, "forecast") {
@@ -162,10 +161,10 @@ func TestAClientThatListensIsToldThatTheToolsHaveChanged(t *testing.T) {
 	}
 }
 
-func TestAStreamOfNewsShowsThatItLivesAndEndsWithItsToken(t *testing.T) {
+func TestAnEventStreamGetsCommentsAndEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{KeepAlive: time.Millisecond, MaxStreams: 1})
-	token, revoke := g.door.Issue(g.actor("ann").Session)
+	token, revoke := g.server.Issue(g.agent("ann").Session)
 	resp, err := g.send(t.Context(), http.MethodGet, "", "", "Accept: text/event-stream", "Authorization: Bearer "+token)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +173,7 @@ func TestAStreamOfNewsShowsThatItLivesAndEndsWithItsToken(t *testing.T) {
 	lines := bufio.NewScanner(resp.Body)
 	for range 6 {
 		if lines.Scan(); lines.Text() != ": alive" && lines.Text() != "" {
-			t.Errorf("got %q, want signs of life", lines.Text())
+			t.Errorf("got %q, want comments", lines.Text())
 		}
 	}
 	for _, accept := range []string{"Accept: text/event-stream", "Accept: application/json"} {
@@ -191,7 +190,7 @@ func TestAStreamOfNewsShowsThatItLivesAndEndsWithItsToken(t *testing.T) {
 	for lines.Scan() {
 	}
 	if err := lines.Err(); err != nil {
-		t.Errorf("got %v, want the end", err)
+		t.Errorf("got %v, want a clean end", err)
 	}
 	dead, err := g.send(t.Context(), http.MethodGet, "/"+token, "", "Accept: text/event-stream")
 	if err != nil {
@@ -203,19 +202,19 @@ func TestAStreamOfNewsShowsThatItLivesAndEndsWithItsToken(t *testing.T) {
 	}
 }
 
-// Official clients take 401 and 403 for an invitation to OAuth. There is none here, so
-// what is wrong with the token would never be seen.
-func TestATokenThatHasExpiredIsSaidToBeSoWithoutOAuth(t *testing.T) {
+// Official clients start OAuth on 401 and 403. This server has none, so its error would
+// never be shown.
+func TestAnExpiredTokenIsReportedWithoutOAuth(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, mcp.Options{})
-			token, revoke := g.door.Issue(g.actor("ann").Session)
+			token, revoke := g.server.Issue(g.agent("ann").Session)
 			login, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 				PreregisteredClient: &oauthex.ClientCredentials{ClientID: "test"}, RedirectURL: "http://127.0.0.1/callback",
 				AuthorizationCodeFetcher: func(context.Context, *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-					return nil, errors.New("a person was asked to log in")
+					return nil, errors.New("a user was asked to log in")
 				},
 			})
 			if err != nil {
@@ -234,14 +233,14 @@ func TestATokenThatHasExpiredIsSaidToBeSoWithoutOAuth(t *testing.T) {
 			defer cs.Close()
 			revoke()
 			if _, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "agents_list"}); err == nil || !strings.Contains(err.Error(), "has expired") {
-				t.Errorf("a call: got %v, want that the token has expired", err)
+				t.Errorf("a call: got %v, want an expired token", err)
 			}
 			if _, err := connect(); err == nil || !strings.Contains(err.Error(), "has expired") {
-				t.Errorf("another client: got %v, want that the token has expired", err)
+				t.Errorf("another client: got %v, want an expired token", err)
 			}
 			for _, m := range []string{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ""} {
 				if got := g.post("/"+token, m).status; got != map[bool]int{true: http.StatusBadRequest, false: http.StatusUnauthorized}[m != ""] {
-					t.Errorf("%q with it: got %d, want 400 of a notification and 401 of nothing at all", m, got)
+					t.Errorf("body %q: got %d, want 400 for a notification and 401 for an empty body", m, got)
 				}
 			}
 		})

@@ -97,7 +97,7 @@ func (s *Server) Admit(token [sha256.Size]byte, p core.Principal) (leave func())
 	revoke := s.put(token, session)
 	return func() {
 		revoke()
-		session.Close(core.NewFault(core.CodeUnauthenticated, "the token was taken back"))
+		session.Close(core.NewFault(core.CodeUnauthenticated, "the token was revoked"))
 	}
 }
 
@@ -120,24 +120,24 @@ func tokenInPath(r *http.Request) string {
 	return strings.Trim(strings.TrimPrefix(r.URL.Path, Path), "/")
 }
 
-// showsToken reports whether a request has a token, valid or not.
-func showsToken(r *http.Request) bool {
+// hasToken reports whether a request has a token, valid or not.
+func hasToken(r *http.Request) bool {
 	return tokenInPath(r) != "" || len(r.Header.Values("Authorization")) > 0
 }
 
-// who returns the holder of the token in the path or the Authorization header of a request.
-func (s *Server) who(r *http.Request) (*holder, *core.Fault) {
+// authenticate returns the holder of the token in the path or the Authorization header of a request.
+func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 	token := tokenInPath(r)
 	if values := r.Header.Values("Authorization"); len(values) > 0 {
-		scheme, shown, _ := strings.Cut(values[0], " ")
-		shown = strings.TrimSpace(shown)
+		scheme, bearer, _ := strings.Cut(values[0], " ")
+		bearer = strings.TrimSpace(bearer)
 		switch {
-		case len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || shown == "":
+		case len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || bearer == "":
 			return nil, core.NewFault(core.CodeUnauthenticated, "the Authorization header is not understood: send Bearer and the token, or the token in the path")
-		case token != "" && token != shown:
+		case token != "" && token != bearer:
 			return nil, core.NewFault(core.CodeUnauthenticated, "the token in the path and the one in the Authorization header differ: send one")
 		}
-		token = shown
+		token = bearer
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.listen(w, r)
 	default: // there is no session to delete
 		w.Header().Set("Allow", "GET, POST")
-		s.refuse(w, http.StatusMethodNotAllowed, nil, invalid("%s is not possible here: POST a JSON-RPC message, or GET the stream of news", r.Method))
+		s.refuse(w, http.StatusMethodNotAllowed, nil, invalid("method %s is not allowed: POST a JSON-RPC message, or GET the event stream", r.Method))
 	}
 }
 
@@ -178,7 +178,7 @@ type request struct {
 	client  context.Context //nolint:containedctx // the SDK does not pass it on
 	session string
 	id      []byte
-	// running tells the client that its tool runs, if it wants progress.
+	// running is called when the tool runs, to send progress if the client wants it.
 	running func(tool string)
 }
 

@@ -28,15 +28,15 @@ func beginStream(w http.ResponseWriter) {
 }
 
 // listen serves the notification stream of a client with a version before sessionless: it
-// tells when the tools change.
+// reports changes of the tools.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
-	h, unknown := s.who(r)
+	h, unknown := s.authenticate(r)
 	if unknown != nil {
 		s.refuseToken(w, r, message{}, unknown)
 		return
 	}
 	if !acceptsStream(r) {
-		s.refuse(w, http.StatusNotAcceptable, nil, invalid("GET answers with a stream of news: send Accept: text/event-stream, or POST a message"))
+		s.refuse(w, http.StatusNotAcceptable, nil, invalid("GET returns an event stream: send Accept: text/event-stream, or POST a message"))
 		return
 	}
 	ctx, end, full := h.begin(r.Context(), &call{session: r.Header.Get(sessionHeader), stream: true})
@@ -45,24 +45,24 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer end()
-	news := h.watch() // before the client is told that it listens
-	defer news.Close(nil)
+	changes := h.watch() // before the client gets the head of the stream
+	defer changes.Close(nil)
 	rc := http.NewResponseController(w)
-	say := func(text []byte) error {
+	send := func(text []byte) error {
 		if _, err := w.Write(text); err != nil {
 			return err
 		}
 		return rc.Flush()
 	}
 	beginStream(w)
-	if say([]byte(keepAliveComment)) != nil {
+	if send([]byte(keepAliveComment)) != nil {
 		return
 	}
-	follow(ctx, news, s.opts.KeepAlive, func(changed bool) error {
+	follow(ctx, changes, s.opts.KeepAlive, func(changed bool) error {
 		if changed {
-			return say(event([]byte(toolsChanged)))
+			return send(event([]byte(toolsChanged)))
 		}
-		return say([]byte(keepAliveComment))
+		return send([]byte(keepAliveComment))
 	})
 }
 
@@ -73,13 +73,13 @@ func (h *holder) watch() *hub.Session {
 	return b
 }
 
-// follow calls tell(true) when the tools have changed, and tell(false) when that did not
-// happen for that long; zero means no limit. It returns when tell returns an error, or ctx or
+// follow calls notify(true) when the tools have changed, and notify(false) when they have
+// not for silence; zero means no limit. It returns when notify returns an error, or ctx or
 // the session ends.
-func follow(ctx context.Context, news *hub.Session, silence time.Duration, tell func(changed bool) error) {
+func follow(ctx context.Context, changes *hub.Session, silence time.Duration, notify func(changed bool) error) {
 	for {
-		changed, err := next(ctx, news, silence)
-		if err != nil || tell(changed) != nil {
+		changed, err := next(ctx, changes, silence)
+		if err != nil || notify(changed) != nil {
 			return
 		}
 	}

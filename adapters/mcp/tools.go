@@ -61,7 +61,7 @@ func (s *Server) callTool(r *request, p *sdk.CallToolParamsRaw) (sdk.Result, err
 	}
 	defer end()
 	r.running(p.Name)
-	late := core.NewFault(core.CodeTimeout, "%s took longer than %s and was stopped: give long work to agent_delegate and ask agent_result what became of it", p.Name, s.opts.CallTimeout)
+	late := core.NewFault(core.CodeTimeout, "%s took longer than %s and was stopped: use agent_delegate and agent_result for long work", p.Name, s.opts.CallTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.CallTimeout, late)
 	defer cancel()
 	out, err := r.holder.session.Call(ctx, p.Name, input)
@@ -75,11 +75,11 @@ func (s *Server) callTool(r *request, p *sdk.CallToolParamsRaw) (sdk.Result, err
 }
 
 // failed is the result of a tool that failed, with its output so far.
-func (s *Server) failed(f *core.Fault, said json.RawMessage) *sdk.CallToolResult {
+func (s *Server) failed(f *core.Fault, output json.RawMessage) *sdk.CallToolResult {
 	s.hub.Count(Name + ".failed." + string(f.Code))
 	r := &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: f.Error()}}}
-	if len(said) > 0 {
-		r.Content = append(r.Content, &sdk.TextContent{Text: string(said)})
+	if len(output) > 0 {
+		r.Content = append(r.Content, &sdk.TextContent{Text: string(output)})
 	}
 	return r
 }
@@ -90,7 +90,7 @@ type inputs struct {
 	checks map[string]func([]byte) error // by the text of the schema
 }
 
-// maxChecks is the maximum number of compiled schemas: packs come and go.
+// maxChecks is the maximum number of compiled schemas, since packs change.
 const maxChecks = 1024
 
 // check validates an input; its error names the field. If the schema cannot be compiled, the

@@ -2,8 +2,8 @@ package mcp
 
 import "github.com/dragoman-hub/dragoman/core"
 
-// Translation says what gives each command. MCP clients call the tools of the hub; no event
-// reaches them, so that it has no table of kinds.
+// Translation names the tool or method of each command. MCP clients call the tools of the
+// hub and get no events, so there is no table of kinds.
 var Translation = core.Translation{
 	Dialect: Name,
 	Commands: core.CommandTable{

@@ -9,14 +9,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// mostAgents is the maximum number of agents on a page.
-const mostAgents = 1000
+// maxAgents is the maximum number of agents on a page.
+const maxAgents = 1000
 
 // getAgents lists the connected agents; all of them without a limit, for clients that do not
 // use pages.
 func (a *api) getAgents(c call) error {
 	after := core.AgentID(c.r.URL.Query().Get("after"))
-	limit, err := number(c.r, "limit", math.MaxInt, mostAgents)
+	limit, err := number(c.r, "limit", math.MaxInt, maxAgents)
 	if err == nil && after != "" {
 		err = core.CheckAgentID(after)
 	}

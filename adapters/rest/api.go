@@ -41,25 +41,25 @@ func (a *api) routes() chi.Router {
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.notAllowed(r))
 	r.Get("/v1/openapi.json", a.openAPI)
-	r.Get("/v1/hub", a.known(a.getHub))
-	r.Get("/v1/usage", a.known(a.getUsage))
-	r.Get("/v1/approvals", a.known(a.getApprovals))
-	r.Get("/v1/questions", a.known(a.getQuestions))
-	r.Post("/v1/questions/{id}/answer", a.known(a.postAnswer))
-	r.Get("/v1/agents", a.known(a.getAgents))
-	r.Get("/v1/agents/{id}", a.known(a.getAgent))
-	r.Patch("/v1/agents/{id}", a.known(a.patchAgent))
-	r.Get("/v1/threads/{id}", a.known(a.getThread))
-	r.Get("/v1/events", a.known(a.getAllEvents))
-	r.Post("/v1/notices", a.known(a.postNotice))
-	r.Get("/v1/tasks", a.known(a.getTasks))
-	r.Post("/v1/tasks", a.known(a.postTask))
-	r.Get("/v1/tasks/{id}", a.known(a.getTask))
-	r.Get("/v1/tasks/{id}/readers", a.known(a.getReaders))
-	r.Get("/v1/tasks/{id}/events", a.known(a.getEvents))
-	r.Post("/v1/tasks/{id}/cancel", a.known(a.postCancel))
-	r.Post("/v1/tasks/{id}/inject", a.known(a.postInject))
-	r.Post("/v1/tasks/{id}/decisions", a.known(a.postDecision))
+	r.Get("/v1/hub", a.withPrincipal(a.getHub))
+	r.Get("/v1/usage", a.withPrincipal(a.getUsage))
+	r.Get("/v1/approvals", a.withPrincipal(a.getApprovals))
+	r.Get("/v1/questions", a.withPrincipal(a.getQuestions))
+	r.Post("/v1/questions/{id}/answer", a.withPrincipal(a.postAnswer))
+	r.Get("/v1/agents", a.withPrincipal(a.getAgents))
+	r.Get("/v1/agents/{id}", a.withPrincipal(a.getAgent))
+	r.Patch("/v1/agents/{id}", a.withPrincipal(a.patchAgent))
+	r.Get("/v1/threads/{id}", a.withPrincipal(a.getThread))
+	r.Get("/v1/events", a.withPrincipal(a.getAllEvents))
+	r.Post("/v1/notices", a.withPrincipal(a.postNotice))
+	r.Get("/v1/tasks", a.withPrincipal(a.getTasks))
+	r.Post("/v1/tasks", a.withPrincipal(a.postTask))
+	r.Get("/v1/tasks/{id}", a.withPrincipal(a.getTask))
+	r.Get("/v1/tasks/{id}/readers", a.withPrincipal(a.getReaders))
+	r.Get("/v1/tasks/{id}/events", a.withPrincipal(a.getEvents))
+	r.Post("/v1/tasks/{id}/cancel", a.withPrincipal(a.postCancel))
+	r.Post("/v1/tasks/{id}/inject", a.withPrincipal(a.postInject))
+	r.Post("/v1/tasks/{id}/decisions", a.withPrincipal(a.postDecision))
 	return r
 }
 
@@ -70,13 +70,13 @@ type call struct {
 	from core.Principal
 }
 
-// known passes a request to serve when its principal is known. An error of serve becomes a
-// problem document; serve returns nil if it has answered.
-func (a *api) known(serve func(call) error) http.HandlerFunc {
+// withPrincipal passes a request to serve when its principal is known. An error of serve
+// becomes a problem document; serve returns nil if it has answered.
+func (a *api) withPrincipal(serve func(call) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p, err := a.opts.Principal(r)
 		if err == nil && p.ID == "" {
-			err = core.NewFault(core.CodeUnauthenticated, "it is not known who you are: send a token")
+			err = core.NewFault(core.CodeUnauthenticated, "the request is not authenticated: send a token")
 		}
 		if err == nil {
 			p.Dialect = cmp.Or(p.Dialect, Name)

@@ -34,7 +34,7 @@ func (a *api) postDecision(c call) error {
 	case body.Approved == nil:
 		return core.NewFault(core.CodeInvalid, "approved: missing; send true or false")
 	case body.All && !*body.Approved:
-		return core.NewFault(core.CodeInvalid, "all: it approves all, and approved is false; leave it out, or cancel the task")
+		return core.NewFault(core.CodeInvalid, "all: it approves all calls, and approved is false; leave it out, or cancel the task")
 	}
 	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason}
 	return a.steer(c, func(s *hub.Session, t *task.Task) error {

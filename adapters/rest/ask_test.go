@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestATaskIsOpenedAndFoundAgain(t *testing.T) {
+func TestATaskIsOpenedAndRead(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	shout := g.agent("shout")
 	a := g.post("/v1/tasks", `{"to":"shout","content":"hello"}`)
@@ -30,11 +30,11 @@ func TestATaskIsOpenedAndFoundAgain(t *testing.T) {
 		t.Errorf("got thread %q and receipt %+v, want a thread and accepted", o.Thread, o.Receipt)
 	}
 
-	task := shout.takes()
+	task := shout.accept()
 	if d := g.document(o.ID); d.State != "running" || d.Agent != "shout" || d.Receipt.Stage != core.StageDelivered || d.Answer.End != "" {
 		t.Errorf("got %+v, want it running at shout, delivered, without an end", d)
 	}
-	shout.says(task, core.Text{Text: "HEL"}, core.Usage{Input: 3, Output: 5}, core.File{Name: "a.txt", MediaType: "text/plain", Data: []byte("A")},
+	shout.report(task, core.Text{Text: "HEL"}, core.Usage{Input: 3, Output: 5}, core.File{Name: "a.txt", MediaType: "text/plain", Data: []byte("A")},
 		core.Text{Text: "LO"}, core.Done{Data: json.RawMessage(`{"n":1}`), Truncated: true})
 	d := g.document(o.ID)
 	if d.State != "done" || d.Answer.End != "done" || d.Answer.Text != "HELLO" || string(d.Answer.Data) != `{"n":1}` || !d.Answer.Truncated ||
@@ -46,14 +46,14 @@ func TestATaskIsOpenedAndFoundAgain(t *testing.T) {
 	}
 }
 
-func TestEveryMemberOfABodyReachesTheAgent(t *testing.T) {
+func TestEveryFieldOfABodyReachesTheAgent(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	before := time.Now()
 	g.opened(`{"to":"a","intent":"delegate","content":"do","data":[1,null],"context":{"k":"v"},"thread":"th",
 		"domain":"family.calendar","priority":"urgent","max_tokens":7,"deadline_ms":60000,"report_back":true,"keep":true,"receipt":"accepted",
 		"attachments":[{"name":"n","media_type":"text/plain","data":"aGk="}]}`)
-	task := a.takes()
+	task := a.accept()
 	got := task.Request()
 	if d := got.Deadline.Sub(before); d < 59*time.Second || d > 90*time.Second {
 		t.Errorf("got a deadline in %s, want 60s", d)
@@ -67,23 +67,23 @@ func TestEveryMemberOfABodyReachesTheAgent(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(core.Address{})); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }
 
 func TestNullCountsAsAbsent(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	g.opened(`{"to":"a","content":"do","data":null,"context":null,"deadline_ms":null,"keep":null,"thread":null,"attachments":null}`)
-	task := a.takes()
+	task := a.accept()
 	if r := task.Request(); r.Data != nil || r.Context != nil || r.Deadline.IsZero() {
 		t.Errorf("got %+v, want no data, no context and the default deadline", r)
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }
 
-func TestWaitingAnswersWithTheOutcome(t *testing.T) {
+func TestWaitReturnsTheOutcome(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
-	g.agent("a").plays(2, core.Text{Text: "yes"}, core.Done{})
+	g.agent("a").answer(2, core.Text{Text: "yes"}, core.Done{})
 	for _, query := range []string{"?wait=true", "?wait"} {
 		var d taskJSON
 		g.post("/v1/tasks"+query, `{"to":"a","content":"well?","keep":false}`).into(http.StatusOK, &d)
@@ -93,9 +93,9 @@ func TestWaitingAnswersWithTheOutcome(t *testing.T) {
 	}
 }
 
-func TestWaitingTellsOfAFailureToo(t *testing.T) {
+func TestWaitReturnsAFailure(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
-	g.agent("a").plays(1, core.Failed{Fault: core.NewFault(core.CodeBudget, "nothing left")})
+	g.agent("a").answer(1, core.Failed{Fault: core.NewFault(core.CodeBudget, "nothing left")})
 	var d taskJSON
 	g.post("/v1/tasks?wait=true", `{"to":"a","content":"well?"}`).into(http.StatusOK, &d)
 	if d.State != "failed" || d.Answer.Fault == nil || d.Answer.Fault.Code != core.CodeBudget {
@@ -113,7 +113,7 @@ func TestADeadlineEndsATaskAsTimeout(t *testing.T) {
 	}
 }
 
-func TestTheDefaultDeadlineIsTheOneOfTheOptions(t *testing.T) {
+func TestTheOptionsSetTheDefaultDeadline(t *testing.T) {
 	g := start(t, hub.Options{Limits: hub.Limits{SlotGrace: time.Millisecond}}, rest.Options{Deadline: 20 * time.Millisecond})
 	g.agent("silent")
 	var d taskJSON
@@ -134,9 +134,9 @@ func TestARecordedReceiptIsGivenOnceTheJournalHasIt(t *testing.T) {
 	if o.Receipt.Stage != core.StageRecorded {
 		t.Errorf("got a receipt of %s, want recorded", o.Receipt.Stage)
 	}
-	a.says(a.takes(), core.Done{})
+	a.report(a.accept(), core.Done{})
 
-	a.plays(1, core.Done{})
+	a.answer(1, core.Done{})
 	var d taskJSON
 	g.post("/v1/tasks?wait=true", `{"to":"a","content":"x","receipt":"recorded"}`).into(http.StatusOK, &d)
 	if d.Receipt.Stage != core.StageRecorded || d.State != "done" {
@@ -144,31 +144,31 @@ func TestARecordedReceiptIsGivenOnceTheJournalHasIt(t *testing.T) {
 	}
 }
 
-func TestANoticeIsDoneOnceTheTransportTookIt(t *testing.T) {
+func TestANoticeIsDoneOnceTheTransportAcceptsIt(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
-	heard := make(chan *core.Notice, 1)
-	t.Cleanup(func() { close(heard) })
-	go func() { heard <- a.takes().Request().Notice }()
+	received := make(chan *core.Notice, 1)
+	t.Cleanup(func() { close(received) })
+	go func() { received <- a.accept().Request().Notice }()
 	var d taskJSON
 	g.post("/v1/notices?wait=true", `{"to":"a","topic":"door.open","data":{"who":"me"},"importance":"high"}`).into(http.StatusOK, &d)
 	if d.State != "done" || d.Intent != "notify" || d.Receipt.Stage != core.StageDelivered {
 		t.Errorf("got %+v, want a notice that was delivered", d)
 	}
 	want := &core.Notice{Topic: "door.open", Data: json.RawMessage(`{"who":"me"}`), Importance: core.ImportanceHigh}
-	if diff := cmp.Diff(want, <-heard); diff != "" {
+	if diff := cmp.Diff(want, <-received); diff != "" {
 		t.Errorf("notice (-want +got):\n%s", diff)
 	}
 	var o struct{ Receipt core.Receipt }
 	answer := g.post("/v1/notices", `{"to":"a","topic":"door.shut"}`)
 	answer.into(http.StatusCreated, &o)
 	if o.Receipt.Stage != core.StageAccepted || answer.header.Get("Location") == "" {
-		t.Errorf("got %+v, want accepted, and where it is", o.Receipt)
+		t.Errorf("got %+v, want accepted and a Location", o.Receipt)
 	}
-	a.takes()
+	a.accept()
 }
 
-func TestANoticeIsRefusedByAnAgentThatTakesNone(t *testing.T) {
+func TestANoticeToAnAgentWithoutNoticesIsRefused(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	g.agent("deaf", func(c *core.Card) { c.Features = 0 })
 	p := g.post("/v1/notices", `{"to":"deaf","topic":"t"}`).refused(http.StatusUnprocessableEntity, core.CodeUnsupported, "takes no notices")
@@ -177,7 +177,7 @@ func TestANoticeIsRefusedByAnAgentThatTakesNone(t *testing.T) {
 	}
 }
 
-func TestAnUnknownAgentIsRefusedWithTheNearestNames(t *testing.T) {
+func TestARequestToAnUnknownAgentIsRefusedWithTheNearestIDs(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	g.agent("shout")
 	p := g.post("/v1/tasks", `{"to":"shuot","content":"x"}`).refused(http.StatusNotFound, core.CodeUnknownAgent, "shuot", "shout")
@@ -194,16 +194,16 @@ func TestAFullQueueIsOverloadedAndRetryable(t *testing.T) {
 	g.opened(`{"to":"a","content":"1"}`)
 	queued := g.opened(`{"to":"a","content":"2"}`)
 	if p := g.post("/v1/tasks", `{"to":"a","content":"3"}`).refused(http.StatusServiceUnavailable, core.CodeOverloaded); !p.Retryable {
-		t.Error("got a problem that is not retryable, want one that is")
+		t.Error("Retryable: got false, want true")
 	}
 	if d := g.document(queued); d.State != "queued" {
 		t.Errorf("got state %s, want queued", d.State)
 	}
-	a.plays(2, core.Done{})
+	a.answer(2, core.Done{})
 	g.ended(queued)
 }
 
-func TestATaskThatIsNotKeptNeedsAConnectionThatLasts(t *testing.T) {
+func TestATaskThatIsNotKeptNeedsAnOpenConnection(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	g.agent("a")
 	g.post("/v1/tasks", `{"to":"a","content":"x","keep":false}`).refused(http.StatusBadRequest, core.CodeInvalid, "?wait=true")
@@ -211,16 +211,16 @@ func TestATaskThatIsNotKeptNeedsAConnectionThatLasts(t *testing.T) {
 
 func TestARetriedTaskIsOneSequenceOfEvents(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
-	weak := func(c *core.Card) { c.Capabilities = []string{"sing"} }
-	a, b := g.agent("a", weak), g.agent("b", weak)
+	singer := func(c *core.Card) { c.Capabilities = []string{"sing"} }
+	a, b := g.agent("a", singer), g.agent("b", singer)
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"capability:sing","content":"la"}`, "Accept: text/event-stream")
 	first := r.until(core.KindAssigned)
 	who, other := a, b
 	if first[len(first)-1].Body.(core.Assigned).Agent == "b" {
 		who, other = b, a
 	}
-	who.says(who.takes(), core.Failed{Fault: core.NewFault(core.CodeOverloaded, "hoarse")})
-	other.says(other.takes(), core.Text{Text: "la"}, core.Done{})
+	who.report(who.accept(), core.Failed{Fault: core.NewFault(core.CodeOverloaded, "hoarse")})
+	other.report(other.accept(), core.Text{Text: "la"}, core.Done{})
 	if got, want := kinds(append(first, r.rest()...)), "opened assigned retrying assigned text done"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // read decodes the body of a request strictly: one JSON value without duplicate or unknown
-// keys. It returns a Fault that says what to change.
+// keys. Its error is a Fault that tells the client what to change.
 func (a *api) read(c call, v any) error {
 	body, err := a.body(c)
 	if err != nil {
@@ -36,8 +36,8 @@ func (a *api) readIfAny(c call, v any) error {
 	return decode(body, a.opts.MaxBodyBytes, v)
 }
 
-func decode(body []byte, most int, v any) error {
-	if err := strictjson.DecodeKnown(body, strictjson.Limits{Bytes: most}, v); err != nil {
+func decode(body []byte, maxBytes int, v any) error {
+	if err := strictjson.DecodeKnown(body, strictjson.Limits{Bytes: maxBytes}, v); err != nil {
 		return core.NewFault(core.CodeInvalid, "%s", err)
 	}
 	return nil
@@ -55,7 +55,7 @@ func (a *api) body(c call) ([]byte, error) {
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes moves the limit", over.Limit)
+		return nil, core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less, attachments included, or send a path or a link; the setting rest.body_bytes changes the limit", over.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &refusal{
 			err:    core.NewFault(core.CodeTimeout, "the body took longer than %s: send it at once", a.opts.WriteTimeout),
@@ -80,7 +80,7 @@ func checkContentType(header string) error {
 		return nil
 	}
 	return &refusal{
-		err:    core.NewFault(core.CodeUnsupported, "the body is said to be %q: send JSON with Content-Type: application/json", header),
+		err:    core.NewFault(core.CodeUnsupported, "unsupported Content-Type %q: send JSON with Content-Type: application/json", header),
 		status: http.StatusUnsupportedMediaType,
 	}
 }

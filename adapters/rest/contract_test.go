@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// openAPI is what tests read of the OpenAPI document.
+// openAPI is the part of the OpenAPI document that tests read.
 type openAPI struct {
 	Paths      map[string]map[string]operation
 	Components struct {
@@ -49,8 +49,8 @@ var document = sync.OnceValue(func() openAPI {
 	return d
 })
 
-// strict is the document with nothing allowed that it does not tell, so that a
-// member which is missing there fails a test.
+// strict is the document without additional properties, so that an undocumented property
+// fails a test.
 var strict = sync.OnceValue(func() []byte {
 	var d map[string]any
 	if err := json.Unmarshal(schemas.OpenAPI, &d); err != nil {
@@ -80,7 +80,7 @@ func closeObjects(v any) {
 		}
 	}
 	closeObjects(s["items"])
-	// Of an event the alternatives only say what the kinds hold.
+	// The alternatives of an event only describe the bodies of the kinds.
 	if alternatives, ok := s["oneOf"].([]any); ok && s["properties"] == nil {
 		for _, a := range alternatives {
 			closeObjects(a)
@@ -93,7 +93,7 @@ var (
 	compiled   = map[string]*jsonschema.Schema{}
 )
 
-// schemaOf compiles what a pointer into the document leads to.
+// schemaOf compiles the schema at a pointer into the document.
 func schemaOf(t testing.TB, pointer string) *jsonschema.Schema {
 	t.Helper()
 	compiledMu.Lock()
@@ -114,16 +114,16 @@ func schemaOf(t testing.TB, pointer string) *jsonschema.Schema {
 	return s
 }
 
-// documented holds a value against the schema of the name, or of otherwise.
+// documented validates a value against the schema of the name, or of otherwise.
 func documented(t testing.TB, name, otherwise string, data []byte) {
 	t.Helper()
 	if name == "" {
 		name = otherwise
 	}
-	holds(t, "#/components/schemas/"+name, data)
+	validate(t, "#/components/schemas/"+name, data)
 }
 
-func holds(t testing.TB, pointer string, data []byte) {
+func validate(t testing.TB, pointer string, data []byte) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -132,39 +132,39 @@ func holds(t testing.TB, pointer string, data []byte) {
 		t.Fatalf("got %q, want JSON: %v", data, err)
 	}
 	if err := schemaOf(t, pointer).Validate(v); err != nil {
-		t.Errorf("%.300s is not what %s says: %#v", data, pointer, err)
+		t.Errorf("%.300s does not match %s: %#v", data, pointer, err)
 	}
 }
 
-// conforms holds an answer against the document.
+// conforms validates an answer against the document.
 func (a answer) conforms(method, path string) {
 	a.t.Helper()
 	path, _, _ = strings.Cut(path, "?")
 	template, op := route(method, path)
 	contentType := a.header.Get("Content-Type")
 	if len(a.body) > 0 && !strings.HasSuffix(string(a.body), "\n") {
-		a.t.Errorf("%s %s: got %q, want a line break at its end, for those who read it in a terminal", method, path, a.body)
+		a.t.Errorf("%s %s: got %q, want a line break at its end, for terminals", method, path, a.body)
 	}
 	if op == nil {
 		if a.status < 400 {
-			a.t.Errorf("%s %s: got status %d, and the document does not know it", method, path, a.status)
+			a.t.Errorf("%s %s: got undocumented status %d", method, path, a.status)
 		}
 		documented(a.t, "Problem", "", a.body)
 		return
 	}
-	told, ok := op.Responses[strconv.Itoa(a.status)]
+	described, ok := op.Responses[strconv.Itoa(a.status)]
 	if !ok {
-		a.t.Errorf("%s %s: got status %d with %s, and the document does not know it", method, template, a.status, a.body)
+		a.t.Errorf("%s %s: got undocumented status %d with %s", method, template, a.status, a.body)
 		return
 	}
-	if told.Ref != "" {
-		told = document().Components.Responses[strings.TrimPrefix(told.Ref, "#/components/responses/")]
+	if described.Ref != "" {
+		described = document().Components.Responses[strings.TrimPrefix(described.Ref, "#/components/responses/")]
 	}
-	m, ok := told.Content[contentType]
+	m, ok := described.Content[contentType]
 	switch {
-	case len(told.Content) == 0 && len(a.body) == 0:
+	case len(described.Content) == 0 && len(a.body) == 0:
 	case !ok:
-		a.t.Errorf("%s %s: got %d in %q, want one of %v", method, template, a.status, contentType, slices.Sorted(maps.Keys(told.Content)))
+		a.t.Errorf("%s %s: got %d in %q, want one of %v", method, template, a.status, contentType, slices.Sorted(maps.Keys(described.Content)))
 	case strings.HasSuffix(contentType, "json") && contentType != "application/x-ndjson":
 		var ref struct {
 			Ref string `json:"$ref"`
@@ -173,7 +173,7 @@ func (a answer) conforms(method, path string) {
 			a.t.Fatal(err)
 		}
 		if ref.Ref != "" {
-			holds(a.t, ref.Ref, a.body)
+			validate(a.t, ref.Ref, a.body)
 		}
 	}
 }
@@ -189,27 +189,27 @@ func route(method, path string) (string, *operation) {
 	return path, nil
 }
 
-func TestEveryReferenceOfTheDocumentLeadsSomewhere(t *testing.T) {
+func TestEveryReferenceInTheDocumentResolves(t *testing.T) {
 	for _, ref := range regexp.MustCompile(`"\$ref": "#/components/(\w+)/(\w+)"`).FindAllStringSubmatch(string(schemas.OpenAPI), -1) {
 		d := document().Components
 		_, isSchema := d.Schemas[ref[2]]
 		_, isResponse := d.Responses[ref[2]]
 		if ref[1] == "schemas" && !isSchema || ref[1] == "responses" && !isResponse {
-			t.Errorf("#/components/%s/%s leads nowhere", ref[1], ref[2])
+			t.Errorf("#/components/%s/%s does not resolve", ref[1], ref[2])
 		}
 	}
 	ids := map[string]bool{}
 	for path, methods := range document().Paths {
 		for method, op := range methods {
 			if op.OperationID == "" || ids[op.OperationID] {
-				t.Errorf("%s %s has the operationId %q, want one of its own", method, path, op.OperationID)
+				t.Errorf("%s %s has the operationId %q, want a unique one", method, path, op.OperationID)
 			}
 			ids[op.OperationID] = true
 		}
 	}
 }
 
-func TestEverySchemaOfTheDocumentIsASchemaAndInUse(t *testing.T) {
+func TestEverySchemaOfTheDocumentIsValidAndUsed(t *testing.T) {
 	for name := range document().Components.Schemas {
 		schemaOf(t, "#/components/schemas/"+name)
 		if !bytes.Contains(schemas.OpenAPI, []byte(`"#/components/schemas/`+name+`"`)) {
@@ -218,7 +218,7 @@ func TestEverySchemaOfTheDocumentIsASchemaAndInUse(t *testing.T) {
 	}
 }
 
-func TestTheDocumentKnowsEveryKindAndEveryCode(t *testing.T) {
+func TestTheDocumentHasEveryKindAndEveryCode(t *testing.T) {
 	var enum struct{ Enum []string }
 	read := func(name string) []string {
 		if err := json.Unmarshal(document().Components.Schemas[name], &enum); err != nil {

@@ -22,12 +22,12 @@ func TestRefreshKillsTheRun(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asSSE)
-	task := a.takes()
-	a.says(task, core.Text{Text: "one "})
+	task := a.accept()
+	a.report(task, core.Text{Text: "one "})
 	seen := r.until(core.KindText)
 	r.leave()
 	<-g.left
-	a.says(task, core.Text{Text: "two "}, core.Text{Text: "three"}, core.Done{})
+	a.report(task, core.Text{Text: "two "}, core.Text{Text: "three"}, core.Done{})
 	rest := g.events(task.ID(), "", "Last-Event-ID: "+seen[len(seen)-1].Cursor().String()).rest()
 	if got, want := core.Fold(append(seen, rest...)).Text, "one two three"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -42,21 +42,21 @@ func TestATaskThatIsNotKeptIsCancelledWhenItsReaderLeaves(t *testing.T) {
 	a := g.agent("a")
 	for _, form := range []string{asSSE, asLines} {
 		r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi","keep":false}`, form)
-		task := a.takes()
-		a.says(task, core.Text{Text: "one "})
+		task := a.accept()
+		a.report(task, core.Text{Text: "one "})
 		r.leave()
-		_, e := a.told(core.KindCancelRequested)
+		_, e := a.next(core.KindCancelRequested)
 		if got := e.Body.(core.CancelRequested); got.By != operator || got.Reason != "the requester left" {
 			t.Errorf("got %+v, want a cancel by %s because the requester left", got, operator)
 		}
-		a.says(task, core.Cancelled{Reason: "told so"})
+		a.report(task, core.Cancelled{Reason: "on request"})
 		if d := g.document(task.ID()); d.State != "cancelled" {
 			t.Errorf("got state %s, want cancelled", d.State)
 		}
 	}
 }
 
-func TestATaskThatIsNotKeptIsCancelledWhenWhoWaitsLeaves(t *testing.T) {
+func TestATaskThatIsNotKeptIsCancelledWhenItsWaitingClientLeaves(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	for _, keep := range []bool{false, true} {
@@ -70,24 +70,24 @@ func TestATaskThatIsNotKeptIsCancelledWhenWhoWaitsLeaves(t *testing.T) {
 			}
 			gone <- err
 		}()
-		task := a.takes()
+		task := a.accept()
 		cancel()
 		if err := <-gone; err == nil {
 			t.Error("got an answer, want none")
 		}
 		<-g.left
 		if keep {
-			a.says(task, core.Done{})
+			a.report(task, core.Done{})
 		} else {
-			a.told(core.KindCancelRequested)
-			a.says(task, core.Cancelled{})
+			a.next(core.KindCancelRequested)
+			a.report(task, core.Cancelled{})
 		}
 		if got, want := g.document(task.ID()).State, map[bool]string{true: "done", false: "cancelled"}[keep]; got != want {
 			t.Errorf("keep=%t: got %s, want %s", keep, got, want)
 		}
 	}
 	if n := g.hub.Counters()["rest.refused.cancelled"]; n != 0 {
-		t.Errorf("got %d refusals, want none: nobody listened", n)
+		t.Errorf("got %d refusals, want none: the client had left", n)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestTruncatedStreamLooksComplete(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asSSE)
-	a.says(a.takes(), core.Text{Text: "half an ans"})
+	a.report(a.accept(), core.Text{Text: "half an ans"})
 	r.until(core.KindText)
 	a.s.Close(nil)
 	rest := r.rest()
@@ -107,14 +107,14 @@ func TestTruncatedStreamLooksComplete(t *testing.T) {
 	}
 }
 
-// TestOneSlowReader: who takes nothing is cut off, disturbs nobody, and comes back
-// for exactly what it missed.
+// TestOneSlowReader checks that a client that reads nothing is cut off, does not delay
+// others, and resumes with exactly what it missed.
 func TestOneSlowReader(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	strict := g.serve(rest.Options{WriteTimeout: 50 * time.Millisecond})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	task := a.takes()
+	task := a.accept()
 	healthy := g.events(id, "")
 
 	conn, err := net.Dial("tcp", strings.TrimPrefix(strict.url, "http://"))
@@ -128,9 +128,9 @@ func TestOneSlowReader(t *testing.T) {
 	for i := range 400 {
 		piece := fmt.Sprintf("%04d", i) + strings.Repeat("x", 4<<10)
 		whole.WriteString(piece)
-		a.says(task, core.Text{Text: piece})
+		a.report(task, core.Text{Text: piece})
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 	if got := core.Fold(healthy.rest()).Text; got != whole.String() {
 		t.Errorf("the other reader: got %d bytes, want %d", len(got), whole.Len())
 	}
@@ -141,18 +141,18 @@ func TestOneSlowReader(t *testing.T) {
 		t.Errorf("got %d readers cut off, want 1", n)
 	}
 
-	seen := whatArrived(t, conn)
+	seen := wholeEvents(t, conn)
 	if len(seen) == 0 || seen[len(seen)-1].Body.Kind() == core.KindDone {
 		t.Fatalf("the slow reader got %d events, want some and not all", len(seen))
 	}
 	rest := g.events(id, "?from="+seen[len(seen)-1].Cursor().String()).rest()
 	if got := core.Fold(append(seen, rest...)).Text; got != whole.String() {
-		t.Errorf("the slow reader, after it came back: got %d bytes, want %d", len(got), whole.Len())
+		t.Errorf("the slow reader, after it resumed: got %d bytes, want %d", len(got), whole.Len())
 	}
 }
 
-// whatArrived reads the events that came whole before the connection was cut.
-func whatArrived(t *testing.T, conn net.Conn) []core.Event {
+// wholeEvents reads the events that arrived completely before the connection was cut.
+func wholeEvents(t *testing.T, conn net.Conn) []core.Event {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

@@ -23,26 +23,26 @@ const (
 	asLines = "Accept: application/x-ndjson"
 )
 
-func TestTheEventsOfANewTaskComeFromTheFirst(t *testing.T) {
+func TestTheEventsOfANewTaskStartWithTheFirst(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asSSE)
 	if got := r.resp.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Errorf("got Content-Type %q, want text/event-stream", got)
 	}
-	task := a.takes()
+	task := a.accept()
 	if got, want := r.resp.Header.Get("Location"), "/v1/tasks/"+string(task.ID()); got != want {
 		t.Errorf("got Location %q, want %q", got, want)
 	}
 	all := r.until(core.KindAssigned)
-	a.says(task, core.Thinking{Text: "hm"}, core.Text{Text: "a\nb"}, core.Done{})
+	a.report(task, core.Thinking{Text: "hm"}, core.Text{Text: "a\nb"}, core.Done{})
 	all = append(all, r.rest()...)
 	if got, want := kinds(all), "opened assigned thinking text done"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for i, e := range all {
 		if e.Seq != uint64(i+1) {
-			t.Errorf("got sequence %d at place %d, want %d", e.Seq, i, i+1)
+			t.Errorf("got sequence %d at index %d, want %d", e.Seq, i, i+1)
 		}
 	}
 	if got := core.Fold(all).Text; got != "a\nb" {
@@ -54,8 +54,8 @@ func TestEveryKindHasTheFormInTheOpenAPIDocument(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi","data":1,"context":{},"domain":"d","attachments":[{"name":"n","data":""}]}`, asSSE)
-	task := a.takes()
-	a.says(task, core.Accepted{Estimate: time.Second}, core.SessionStarted{Session: "s"}, core.SessionLost{Reason: "r"}, core.Thinking{Text: "t"},
+	task := a.accept()
+	a.report(task, core.Accepted{Estimate: time.Second}, core.SessionStarted{Session: "s"}, core.SessionLost{Reason: "r"}, core.Thinking{Text: "t"},
 		core.ToolCall{ID: "c", Name: "n", Input: "{"}, core.ToolState{ID: "c", State: core.ToolRunning, Detail: "d"}, core.ToolResult{ID: "c", Output: "o", IsError: true},
 		core.File{Name: "f", Data: []byte{0, 255}}, core.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Thinking: 5}, core.ApprovalRequested{ID: "c2", Name: "n", Input: "{}"})
 	if err := a.s.Report(task.ID(), core.ForeignFrame{Dialect: "test", Name: "x"}, &core.Foreign{Dialect: "test", JSON: json.RawMessage(`{"k":[1]}`), Wire: []byte{1}}); err != nil {
@@ -64,7 +64,7 @@ func TestEveryKindHasTheFormInTheOpenAPIDocument(t *testing.T) {
 	path := "/v1/tasks/" + string(task.ID())
 	g.post(path+"/inject", `{"id":"i","content":"psst","source":"system"}`).into(http.StatusAccepted, &struct{}{})
 	g.post(path+"/decisions", `{"id":"c2","approved":true,"all":true,"reason":"fine"}`).into(http.StatusOK, &struct{}{})
-	a.says(task, core.InjectionAnswered{ID: "i", Accepted: true, Reason: "r"}, core.Text{Text: "<&>\u2028"}, core.Done{Text: "x", Data: json.RawMessage(`null`), Truncated: true, TokensUsed: 9})
+	a.report(task, core.InjectionAnswered{ID: "i", Accepted: true, Reason: "r"}, core.Text{Text: "<&>\u2028"}, core.Done{Text: "x", Data: json.RawMessage(`null`), Truncated: true, TokensUsed: 9})
 	all := r.rest()
 	want := "opened assigned accepted session_started session_lost thinking tool_call tool_state tool_result file usage approval_requested " +
 		"foreign injected approval_decided injection_answered text done"
@@ -72,11 +72,11 @@ func TestEveryKindHasTheFormInTheOpenAPIDocument(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if diff := cmp.Diff(encoded(task.Events()), encoded(all)); diff != "" {
-		t.Errorf("events (-hub +told):\n%s", diff)
+		t.Errorf("events (-hub +received):\n%s", diff)
 	}
 }
 
-// encoded is events in their stable form, which is what they are compared by.
+// encoded returns events in their stable JSON form, for comparison.
 func encoded(events []core.Event) []string {
 	var out []string
 	for _, e := range events {
@@ -86,15 +86,15 @@ func encoded(events []core.Event) []string {
 	return out
 }
 
-func TestLinesTellTheSameAsEvents(t *testing.T) {
+func TestLinesHaveTheSameEventsAsTheEventStream(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asLines)
 	if got := r.resp.Header.Get("Content-Type"); got != "application/x-ndjson" {
 		t.Errorf("got Content-Type %q, want application/x-ndjson", got)
 	}
-	task := a.takes()
-	a.says(task, core.Text{Text: "a"}, core.Done{})
+	task := a.accept()
+	a.report(task, core.Text{Text: "a"}, core.Done{})
 	var events []core.Event
 	for l, ok := r.nextLine(); ok; l, ok = r.nextLine() {
 		if l.Cursor != l.Event.Cursor().String() || l.Task != "" {
@@ -103,7 +103,7 @@ func TestLinesTellTheSameAsEvents(t *testing.T) {
 		events = append(events, l.Event)
 	}
 	if diff := cmp.Diff(encoded(task.Events()), encoded(events)); diff != "" {
-		t.Errorf("events (-hub +told):\n%s", diff)
+		t.Errorf("events (-hub +received):\n%s", diff)
 	}
 }
 
@@ -111,11 +111,11 @@ func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	task := a.takes()
+	task := a.accept()
 	for i := range 50 {
-		a.says(task, core.Text{Text: fmt.Sprint(i, " ")})
+		a.report(task, core.Text{Text: fmt.Sprint(i, " ")})
 	}
-	// Come back from every place, while it runs and afterwards, by either way.
+	// Resume after every event, with both parameters, while the task runs and afterwards.
 	whole := task.Events()
 	for i, e := range whole {
 		want := kinds(whole[i+1:])
@@ -124,15 +124,15 @@ func TestReconnectLosesOrRepeatsEvents(t *testing.T) {
 		}
 	}
 	live := g.events(id, "?from=1.20")
-	a.says(task, core.Text{Text: "end"}, core.Done{})
+	a.report(task, core.Text{Text: "end"}, core.Done{})
 	whole = task.Events()
 	if diff := cmp.Diff(encoded(whole[20:]), encoded(live.rest())); diff != "" {
-		t.Errorf("a reader that was there (-hub +told):\n%s", diff)
+		t.Errorf("a reader that stayed connected (-hub +received):\n%s", diff)
 	}
 	for i, e := range whole[:len(whole)-1] {
 		again := g.events(id, "?from=1.1", "Last-Event-ID: "+e.Cursor().String())
 		if diff := cmp.Diff(encoded(whole[i+1:]), encoded(again.rest())); diff != "" {
-			t.Errorf("from %s (-hub +told):\n%s", e.Cursor(), diff)
+			t.Errorf("from %s (-hub +received):\n%s", e.Cursor(), diff)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestACursorAtTheEndIsAnsweredByNoContent(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	a.says(a.takes(), core.Done{})
+	a.report(a.accept(), core.Done{})
 	end := g.ended(id).Cursor().String()
 	for _, form := range []string{asSSE, asLines} {
 		if got := g.get("/v1/tasks/"+string(id)+"/events", "Last-Event-ID: "+end, form); got.status != http.StatusNoContent || len(got.body) > 0 {
@@ -150,22 +150,22 @@ func TestACursorAtTheEndIsAnsweredByNoContent(t *testing.T) {
 	}
 }
 
-func TestFollowFalseEndsWithWhatThereIs(t *testing.T) {
+func TestFollowFalseEndsWithTheLatestEvent(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	task := a.takes()
-	a.says(task, core.Text{Text: "a"})
+	task := a.accept()
+	a.report(task, core.Text{Text: "a"})
 	if got, want := kinds(g.events(id, "?follow=false").rest()), "opened assigned text"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := kinds(g.events(id, "?follow=false&from=1.3").rest()); got != "" {
-		t.Errorf("behind the last event: got %s, want nothing", got)
+		t.Errorf("after the last event: got %s, want nothing", got)
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }
 
-func TestACursorThatIsNoneOfTheTaskIsRefused(t *testing.T) {
+func TestAnInvalidCursorIsRefused(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
@@ -174,25 +174,25 @@ func TestACursorThatIsNoneOfTheTaskIsRefused(t *testing.T) {
 		g.get(path+"?from="+from).refused(http.StatusBadRequest, core.CodeInvalid, "cursor", from)
 	}
 	g.get(path+"?follow=perhaps").refused(http.StatusBadRequest, core.CodeInvalid, "follow")
-	a.says(a.takes(), core.Done{})
+	a.report(a.accept(), core.Done{})
 }
 
-func TestWhatIsNoLongerKeptIsAGap(t *testing.T) {
+func TestEventsThatAreNoLongerKeptAreAGap(t *testing.T) {
 	limits := hub.Limits{FinishedTasks: 1}
 	kept := journal.NewMemory(journal.Retention{Bytes: 20_000})
 	g := start(t, hub.Options{Limits: limits, Journal: kept}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	task := a.takes()
+	task := a.accept()
 	for i := range 40 {
-		a.says(task, core.Thinking{Text: strings.Repeat("x", 900) + fmt.Sprint(i)})
+		a.report(task, core.Thinking{Text: strings.Repeat("x", 900) + fmt.Sprint(i)})
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 	whole := task.Events()
-	// The task leaves the memory once others have ended and the journal has it.
+	// The hub drops the task from memory once others have ended and the journal has it.
 	for g.inMemory(task) {
 		other := g.opened(`{"to":"a","content":"next","receipt":"recorded"}`)
-		a.says(a.takes(), core.Done{})
+		a.report(a.accept(), core.Done{})
 		g.ended(other)
 	}
 	r := g.events(id, "")
@@ -202,19 +202,19 @@ func TestWhatIsNoLongerKeptIsAGap(t *testing.T) {
 		t.Fatalf("got %q with %s, want a gap from 1", m.event, m.data)
 	}
 	if diff := cmp.Diff(encoded(whole[gap.To:]), encoded(r.rest())); diff != "" {
-		t.Errorf("behind the gap (-hub +told):\n%s", diff)
+		t.Errorf("after the gap (-hub +received):\n%s", diff)
 	}
 	l, _ := g.events(id, "", asLines).nextLine()
 	if l.Gap == nil {
 		t.Errorf("in lines: got %+v, want a gap", l)
 	}
 	if d := g.document(id); d.State != "done" || d.Intent != "" || d.Receipt.Stage != core.StageRecorded {
-		t.Errorf("got %+v, want it done, its request gone, recorded", d)
+		t.Errorf("got %+v, want it done and recorded, without its request", d)
 	}
 }
 
-// inMemory reports whether the hub itself still has the task.
-func (g *stage) inMemory(task *task.Task) bool {
+// inMemory reports whether the hub still has the task in memory.
+func (g *testServer) inMemory(task *task.Task) bool {
 	g.t.Helper()
 	found, err := g.hub.Task(context.Background(), core.Principal{Operator: true}, task.ID())
 	if err != nil {
@@ -223,18 +223,18 @@ func (g *stage) inMemory(task *task.Task) bool {
 	return found == task
 }
 
-func TestASilentStreamGivesASignOfLife(t *testing.T) {
+func TestASilentStreamGetsKeepAliveComments(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{KeepAlive: 5 * time.Millisecond})
 	a := g.agent("a")
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asSSE)
-	task := a.takes()
+	task := a.accept()
 	r.until(core.KindAssigned)
 	for range 3 {
 		if m, ok := r.next(); !ok || !m.comment {
 			t.Fatalf("got %+v, want a comment", m)
 		}
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 	if got := kinds(r.rest()); got != "done" {
 		t.Errorf("got %s, want done", got)
 	}
@@ -244,13 +244,13 @@ func TestAllTasksAreFollowedLive(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	running := g.opened(`{"to":"a","content":"1"}`)
-	first := a.takes()
+	first := a.accept()
 	events, lines := g.follow(http.MethodGet, "/v1/events", ""), g.follow(http.MethodGet, "/v1/events", "", asLines)
-	a.says(first, core.Text{Text: "x"}, core.Done{})
+	a.report(first, core.Text{Text: "x"}, core.Done{})
 	later := g.opened(`{"to":"a","content":"2"}`)
-	a.says(a.takes(), core.Done{})
+	a.report(a.accept(), core.Done{})
 
-	told := func(next func() (core.TaskID, core.Event)) map[core.TaskID]string {
+	collect := func(next func() (core.TaskID, core.Event)) map[core.TaskID]string {
 		got := map[core.TaskID]string{}
 		for ends := 0; ends < 2; {
 			id, e := next()
@@ -262,7 +262,7 @@ func TestAllTasksAreFollowedLive(t *testing.T) {
 		return got
 	}
 	want := map[core.TaskID]string{running: "text done ", later: "opened assigned done "}
-	got := told(func() (core.TaskID, core.Event) {
+	got := collect(func() (core.TaskID, core.Event) {
 		m, _ := events.next()
 		var l line
 		if err := json.Unmarshal(m.data, &struct {
@@ -282,7 +282,7 @@ func TestAllTasksAreFollowedLive(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	got = told(func() (core.TaskID, core.Event) {
+	got = collect(func() (core.TaskID, core.Event) {
 		l, _ := lines.nextLine()
 		return l.Task, l.Event
 	})
@@ -291,30 +291,30 @@ func TestAllTasksAreFollowedLive(t *testing.T) {
 	}
 }
 
-func TestTheHubSaysThatItStops(t *testing.T) {
+func TestStreamsReportThatTheHubStops(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	r := g.follow(http.MethodPost, "/v1/tasks", `{"to":"a","content":"hi"}`, asSSE)
 	all := g.follow(http.MethodGet, "/v1/events", "", asLines)
-	task := a.takes()
+	task := a.accept()
 	r.until(core.KindAssigned)
 	closed := make(chan error, 1)
 	go func() { closed <- g.hub.Close(context.Background(), "maintenance") }()
 	m, _ := r.next()
 	if m.event != "shutdown" || !strings.Contains(string(m.data), "maintenance") {
-		t.Errorf("got %q with %s, want shutdown and why", m.event, m.data)
+		t.Errorf("got %q with %s, want shutdown with the reason", m.event, m.data)
 	}
-	// What runs may still finish.
-	a.says(task, core.Text{Text: "bye"}, core.Done{})
+	// Running tasks may still finish.
+	a.report(task, core.Text{Text: "bye"}, core.Done{})
 	if got := kinds(r.rest()); got != "text done" {
 		t.Errorf("got %s, want text done", got)
 	}
-	said := false
+	reported := false
 	for l, ok := all.nextLine(); ok; l, ok = all.nextLine() {
-		said = said || l.Shutdown != nil
+		reported = reported || l.Shutdown != nil
 	}
-	if !said {
-		t.Error("the reader of everything was not told of the shutdown")
+	if !reported {
+		t.Error("the stream of all tasks: got no shutdown, want one")
 	}
 	if err := <-closed; err != nil {
 		t.Errorf("closing the hub: got %v, want no error", err)

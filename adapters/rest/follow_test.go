@@ -19,8 +19,8 @@ type reader struct {
 	resp   *http.Response
 	lines  *bufio.Reader
 	cancel context.CancelFunc
-	// held are the kinds that were held against the document: one of each is enough.
-	held map[string]bool
+	// validated are the kinds that were validated against the document: one of each is enough.
+	validated map[string]bool
 }
 
 // message is one server-sent event, or one JSON line.
@@ -30,8 +30,8 @@ type message struct {
 	comment   bool
 }
 
-// follow asks for a stream, which must come.
-func (g *stage) follow(method, path, body string, headers ...string) *reader {
+// follow opens a stream, and fails the test if it gets none.
+func (g *testServer) follow(method, path, body string, headers ...string) *reader {
 	g.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	resp := g.request(ctx, method, path, body, headers...)
@@ -45,12 +45,12 @@ func (g *stage) follow(method, path, body string, headers ...string) *reader {
 }
 
 // events follows a task.
-func (g *stage) events(id core.TaskID, query string, headers ...string) *reader {
+func (g *testServer) events(id core.TaskID, query string, headers ...string) *reader {
 	g.t.Helper()
 	return g.follow(http.MethodGet, "/v1/tasks/"+string(id)+"/events"+query, "", headers...)
 }
 
-// leave ends the connection, wherever the stream is.
+// leave closes the connection.
 func (r *reader) leave() {
 	r.cancel()
 	r.resp.Body.Close()
@@ -70,8 +70,8 @@ func (r *reader) next() (m message, ok bool) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		switch {
 		case line == "\n" && (m.comment || m.event != ""):
-			if !m.comment && !r.held[m.event] {
-				r.held[m.event] = true
+			if !m.comment && !r.validated[m.event] {
+				r.validated[m.event] = true
 				documented(r.t, map[string]string{"gap": "Gap", "shutdown": "Shutdown"}[m.event], "Event", m.data)
 			}
 			return m, true
@@ -114,14 +114,14 @@ func (r *reader) nextEvent() (core.Event, bool) {
 	return e, true
 }
 
-// until reads up to an event of the kind, and returns all of it.
+// until reads up to an event of the kind, and returns all events read.
 func (r *reader) until(kind core.Kind) []core.Event {
 	r.t.Helper()
 	var all []core.Event
 	for {
 		e, ok := r.nextEvent()
 		if !ok {
-			r.t.Fatalf("got the end of the stream behind %v, want %s", kinds(all), kind)
+			r.t.Fatalf("got the end of the stream after %v, want %s", kinds(all), kind)
 		}
 		if all = append(all, e); e.Body.Kind() == kind {
 			return all
@@ -159,21 +159,21 @@ func (r *reader) nextLine() (l line, ok bool) {
 		return l, false
 	}
 	if err != nil {
-		r.t.Fatalf("reading lines: got %v, want a whole one", err)
+		r.t.Fatalf("reading lines: got %v, want a whole line", err)
 	}
-	var told struct {
+	var in struct {
 		Kind, Cursor  string
 		Task          core.TaskID
 		Gap, Shutdown json.RawMessage
 	}
-	if err := json.Unmarshal(text, &told); err != nil {
+	if err := json.Unmarshal(text, &in); err != nil {
 		r.t.Fatal(err)
 	}
-	if !r.held[told.Kind] {
-		r.held[told.Kind] = true
+	if !r.validated[in.Kind] {
+		r.validated[in.Kind] = true
 		documented(r.t, "Line", "", bytes.TrimSpace(text))
 	}
-	l.Cursor, l.Task, l.Gap, l.Shutdown = told.Cursor, told.Task, told.Gap, told.Shutdown
+	l.Cursor, l.Task, l.Gap, l.Shutdown = in.Cursor, in.Task, in.Gap, in.Shutdown
 	if l.Cursor != "" {
 		if err := json.Unmarshal(text, &l.Event); err != nil {
 			r.t.Fatal(err)

@@ -21,8 +21,8 @@ type listed struct {
 	Answer         *struct{}
 }
 
-// lists reads all pages of a list of tasks, and tells each task in words.
-func (g *stage) lists(query string, headers ...string) (words []string) {
+// lists reads all pages of a list of tasks, and returns a line for each task.
+func (g *testServer) lists(query string, headers ...string) (lines []string) {
 	g.t.Helper()
 	for before := ""; ; {
 		var page struct {
@@ -31,13 +31,13 @@ func (g *stage) lists(query string, headers ...string) (words []string) {
 		}
 		g.get("/v1/tasks?"+query+"&before="+before, headers...).into(http.StatusOK, &page)
 		for _, task := range page.Tasks {
-			words = append(words, fmt.Sprintf("%s %s %s", task.Content, task.State, task.Agent))
+			lines = append(lines, fmt.Sprintf("%s %s %s", task.Content, task.State, task.Agent))
 			if task.Answer != nil {
 				g.t.Errorf("got %+v, want no answer in a list", task)
 			}
 		}
 		if before = page.Before; before == "" {
-			return words
+			return lines
 		}
 	}
 }
@@ -46,11 +46,11 @@ func TestTasksAreListed(t *testing.T) {
 	g := start(t, hub.Options{Limits: hub.Limits{FinishedTasks: 1}}, rest.Options{})
 	a, b := g.agent("a"), g.agent("b", func(c *core.Card) { c.MaxConcurrent = 1 })
 	one := g.opened(`{"to":"a","content":"one","thread":"talk"}`)
-	a.says(a.takes(), core.Text{Text: "yes"}, core.Done{})
+	a.report(a.accept(), core.Text{Text: "yes"}, core.Done{})
 	g.opened(`{"to":"a","content":"two"}`, "X-User: ann")
-	a.says(a.takes(), core.Failed{Fault: core.NewFault(core.CodeInternal, "no")})
+	a.report(a.accept(), core.Failed{Fault: core.NewFault(core.CodeInternal, "no")})
 	g.opened(`{"to":"b","content":"three","thread":"talk"}`)
-	runs := b.takes()
+	running := b.accept()
 	four := g.opened(`{"to":"b","content":"four"}`)
 	all := []string{"four queued ", "three running b", "two failed a", "one done a"}
 	for query, want := range map[string][]string{
@@ -66,21 +66,21 @@ func TestTasksAreListed(t *testing.T) {
 	if d := cmp.Diff(all[2:3], g.lists("", "X-User: ann")); d != "" {
 		t.Errorf("ann's own (-want +got):\n%s", d)
 	}
-	for query, says := range map[string]string{
+	for query, detail := range map[string]string{
 		"state=over": "cancelled", "limit=0": "1 to 500", "limit=501": "1 to 500", "limit=x": "1 to 500", "before=yesterday": "before",
 		"agent=" + url.QueryEscape("capability:x"): "agent",
 	} {
-		g.get("/v1/tasks?"+query).refused(http.StatusBadRequest, core.CodeInvalid, says)
+		g.get("/v1/tasks?"+query).refused(http.StatusBadRequest, core.CodeInvalid, detail)
 	}
 	var task struct{ Content, Thread string }
 	if g.get("/v1/tasks/"+string(one)).into(http.StatusOK, &task); task.Content != "one" || task.Thread != "talk" {
-		t.Errorf("got %+v, want what was asked", task)
+		t.Errorf("got %+v, want the request", task)
 	}
-	b.says(runs, core.Done{})
-	b.says(b.takes(), core.Done{})
+	b.report(running, core.Done{})
+	b.report(b.accept(), core.Done{})
 }
 
-func TestWhatWasAskedIsShown(t *testing.T) {
+func TestATaskShowsItsRequest(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	g.agent("a")
 	id := g.opened(`{"to":"a","intent":"delegate","content":"sort","data":[3,1],"context":{"n":2},"domain":"lists","priority":"urgent","max_tokens":9,"report_back":true,"attachments":[{"name":"x","data":"aGk="}]}`)
@@ -124,7 +124,7 @@ func TestAgentsAreListedInPages(t *testing.T) {
 			t.Errorf("in pages of %q (-want +got):\n%s", limit, d)
 		}
 	}
-	for query, says := range map[string]string{"limit=0": "1 to 1000", "limit=1001": "1 to 1000", "after=capability:x": "reserved"} {
-		g.get("/v1/agents?"+query).refused(http.StatusBadRequest, core.CodeInvalid, says)
+	for query, detail := range map[string]string{"limit=0": "1 to 1000", "limit=1001": "1 to 1000", "after=capability:x": "reserved"} {
+		g.get("/v1/agents?"+query).refused(http.StatusBadRequest, core.CodeInvalid, detail)
 	}
 }

@@ -52,16 +52,16 @@ func flag(r *http.Request, name string, otherwise bool) (bool, error) {
 	return v, nil
 }
 
-// number reads a query parameter that is a number from 1 to most; if it is absent or empty,
+// number reads a query parameter that is a number from 1 to maximum; if it is absent or empty,
 // number returns otherwise.
-func number(r *http.Request, name string, otherwise, most int) (int, error) {
+func number(r *http.Request, name string, otherwise, maximum int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return otherwise, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, core.NewFault(core.CodeInvalid, "?%s=%s: send a number from 1 to %d", name, text, most)
+	if err != nil || n < 1 || n > maximum {
+		return 0, core.NewFault(core.CodeInvalid, "?%s=%s: send a number from 1 to %d", name, text, maximum)
 	}
 	return n, nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheFormIsTheOneThatTheClientPrefers(t *testing.T) {
+func TestTheFormatIsTheOneThatTheClientPrefers(t *testing.T) {
 	for _, c := range []struct {
 		accept []string
 		want   string

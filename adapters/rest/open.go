@@ -31,12 +31,12 @@ type taskBody struct {
 
 func (b taskBody) request() (core.Request, error) {
 	req := core.Request{
-		Intent: b.Intent, To: b.To, Thread: b.Thread, Content: b.Content, Data: given(b.Data), Attachments: b.Attachments,
-		Context: given(b.Context), Domain: b.Domain, Priority: b.Priority, MaxTokens: b.MaxTokens, ReportBack: b.ReportBack,
+		Intent: b.Intent, To: b.To, Thread: b.Thread, Content: b.Content, Data: nonNull(b.Data), Attachments: b.Attachments,
+		Context: nonNull(b.Context), Domain: b.Domain, Priority: b.Priority, MaxTokens: b.MaxTokens, ReportBack: b.ReportBack,
 	}
 	switch {
 	case b.Intent == core.IntentNotify:
-		return req, core.NewFault(core.CodeInvalid, "intent: a task is asked or delegated; POST /v1/notices to notify")
+		return req, core.NewFault(core.CodeInvalid, "intent: want ask or delegate; POST /v1/notices to notify")
 	case len(b.Thread) > core.MaxIDBytes:
 		return req, core.NewFault(core.CodeInvalid, "thread: want at most %d bytes, got %d", core.MaxIDBytes, len(b.Thread))
 	case b.MaxTokens < 0:
@@ -68,28 +68,28 @@ func (b noticeBody) request() (core.Request, error) {
 	at, err := deadline(b.DeadlineMS)
 	return core.Request{
 		Intent: core.IntentNotify, To: b.To, Deadline: at,
-		Notice: &core.Notice{Topic: b.Topic, Data: given(b.Data), Importance: b.Importance},
+		Notice: &core.Notice{Topic: b.Topic, Data: nonNull(b.Data), Importance: b.Importance},
 	}, err
 }
 
-// given returns a value of the body; null counts as absent.
-func given(value json.RawMessage) json.RawMessage {
+// nonNull returns the value, or nil for null.
+func nonNull(value json.RawMessage) json.RawMessage {
 	if value = bytes.TrimSpace(value); string(value) == "null" {
 		return nil
 	}
 	return value
 }
 
-// longest is the maximum duration of a task: journals do not keep older ones.
-const longest = 7 * 24 * time.Hour
+// maxDeadline is the maximum duration of a task: journals do not keep tasks longer.
+const maxDeadline = 7 * 24 * time.Hour
 
 // deadline returns the time that many milliseconds from now; the zero time for nil.
 func deadline(ms *int64) (time.Time, error) {
 	if ms == nil {
 		return time.Time{}, nil
 	}
-	if *ms < 1 || *ms > longest.Milliseconds() {
-		return time.Time{}, core.NewFault(core.CodeInvalid, "deadline_ms: want 1 to %d, got %d", longest.Milliseconds(), *ms)
+	if *ms < 1 || *ms > maxDeadline.Milliseconds() {
+		return time.Time{}, core.NewFault(core.CodeInvalid, "deadline_ms: want 1 to %d, got %d", maxDeadline.Milliseconds(), *ms)
 	}
 	return time.Now().Add(time.Duration(*ms) * time.Millisecond), nil
 }
@@ -119,21 +119,21 @@ func (a *api) postNotice(c call) error {
 }
 
 // open opens a task and answers as the client asked: with a receipt, with the events, or with
-// the outcome. wanted says whether the task outlives the connection; nil for the default.
-func (a *api) open(c call, req core.Request, wanted *bool, stage core.Stage) error {
+// the outcome. keepWanted is the keep of the request; nil means the default.
+func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage) error {
 	form := negotiate(c.r, jsonType, eventType, lineType)
 	wait, err := flag(c.r, "wait", false)
-	stays := wait || form != jsonType
-	keep := !stays || !a.opts.DropTasks
-	if wanted != nil {
-		keep = *wanted
+	connected := wait || form != jsonType
+	keep := !connected || !a.opts.DropTasks
+	if keepWanted != nil {
+		keep = *keepWanted
 	}
 	switch {
 	case err != nil:
 		return err
 	case stage != 0 && stage != core.StageAccepted && stage != core.StageRecorded:
 		return core.NewFault(core.CodeInvalid, "receipt: want accepted or recorded, got %s", stage)
-	case !keep && !stays:
+	case !keep && !connected:
 		return core.NewFault(core.CodeInvalid, "keep: false cancels the task when the connection ends, which is at once: ask for the events or for ?wait=true")
 	}
 	s := a.connect(c)

@@ -29,10 +29,10 @@ type tasksView struct {
 	Queued  int `json:"queued"`
 }
 
-// journalView says whether the journal can be written.
+// journalView is the health of the journal.
 type journalView struct {
 	State string `json:"state"` // "ok" or "failing"
-	// Reason is why it cannot and what to do, and Since when that began.
+	// Reason is why the journal cannot be written and what to do, and Since when that began.
 	Reason string     `json:"reason,omitempty"`
 	Since  *time.Time `json:"since,omitempty"`
 }
@@ -81,13 +81,13 @@ func (a *api) limits() limitsView {
 }
 
 func (a *api) getHub(c call) error {
-	all := a.hub.Totals()
-	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: all.Agents, Journal: a.journal(), Counters: a.hub.Counters(), Limits: a.limits()}
-	v.Tasks.Running, v.Tasks.Queued = all.Active, all.Queued
+	totals := a.hub.Totals()
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: totals.Agents, Journal: a.journal(), Counters: a.hub.Counters(), Limits: a.limits()}
+	v.Tasks.Running, v.Tasks.Queued = totals.Active, totals.Queued
 	return a.reply(c.w, http.StatusOK, v)
 }
 
-// getUsage returns token totals. They concern everybody, so it is for operators.
+// getUsage returns token totals of all principals, so it is for operators.
 func (a *api) getUsage(c call) error {
 	by := cmp.Or(usage.By(c.r.URL.Query().Get("by")), usage.ByAgent)
 	totals, err := a.hub.Usage(c.from, by)
@@ -120,8 +120,8 @@ type budgetView struct {
 	Resets  *time.Time   `json:"resets,omitempty"`
 }
 
-// getThread returns the turns of a thread that the hub remembers. Anybody may start a thread of
-// any name, so a thread without turns is an empty list, not an error.
+// getThread returns the turns of a thread that the hub remembers. Any name may be a thread, so a
+// thread without turns is an empty list, not an error.
 func (a *api) getThread(c call) error {
 	id := c.id()
 	turns := append([]core.Turn{}, a.hub.Turns(c.from, core.ThreadID(id))...)

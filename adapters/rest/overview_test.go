@@ -39,7 +39,7 @@ func TestTheAgentsAreListed(t *testing.T) {
 	}
 }
 
-func TestAnAgentIsFoundByAnyIDItMayHave(t *testing.T) {
+func TestAnAgentIsFoundByAnyValidID(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	for _, id := range []string{"plain", "team/one", "50%", "50%25", "mit Lücke", "a?b#c"} {
 		g.agent(id)
@@ -52,7 +52,7 @@ func TestAnAgentIsFoundByAnyIDItMayHave(t *testing.T) {
 	g.get("/v1/agents/plian").refused(http.StatusNotFound, core.CodeUnknownAgent, "plian", "the nearest: plain")
 }
 
-func TestTheHubAtAGlance(t *testing.T) {
+func TestTheOverviewOfTheHub(t *testing.T) {
 	g := start(t, hub.Options{ID: "h"}, rest.Options{Addresses: func(r *http.Request) rest.Addresses {
 		host, _, _ := net.SplitHostPort(r.Host)
 		return rest.Addresses{GRPC: host + ":1"}
@@ -76,7 +76,7 @@ func TestTheHubAtAGlance(t *testing.T) {
 	}
 	g.get("/v1/hub").into(http.StatusOK, &v)
 	if v.ID != "h" || v.Version != "1.2.3" || v.Agents != 1 || v.Tasks.Running != 1 || v.Tasks.Queued != 1 {
-		t.Errorf("got %+v, want hub h with an agent, a task that runs and one that waits", v)
+		t.Errorf("got %+v, want hub h with an agent, a running task and a queued task", v)
 	}
 	if d := cmp.Diff(map[string]string{"grpc": "127.0.0.1:1"}, v.Addresses); d != "" {
 		t.Errorf("the addresses (-want +got):\n%s", d)
@@ -84,16 +84,16 @@ func TestTheHubAtAGlance(t *testing.T) {
 	if v.Counters["rest.refused.unknown_agent"] != 1 || v.Limits.Deadline != 300_000 || v.Limits.BodyBytes != 1_000_000 || v.Limits.QueueLength != 64 || v.Limits.Disconnect != "single" {
 		t.Errorf("got counters %v and limits %+v, want one refusal and the defaults", v.Counters, v.Limits)
 	}
-	a.plays(2, core.Done{})
+	a.answer(2, core.Done{})
 	g.ended(last)
 }
 
-func TestUsageIsAddedUp(t *testing.T) {
+func TestUsageAddsUpTokens(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	for range 2 {
 		g.opened(`{"to":"a","content":"x","thread":"th"}`)
-		a.says(a.takes(), core.Usage{Input: 10, Output: 1}, core.Done{})
+		a.report(a.accept(), core.Usage{Input: 10, Output: 1}, core.Done{})
 	}
 	for by, key := range map[string]string{"": "a", "agent": "a", "thread": "th", "requester": operator} {
 		var u struct {
@@ -112,12 +112,12 @@ func TestUsageIsAddedUp(t *testing.T) {
 	g.get("/v1/usage?by=moon").refused(http.StatusBadRequest, core.CodeInvalid, "agent, thread, requester, day or task")
 }
 
-func TestTheUsageTellsHowTheBudgetsStand(t *testing.T) {
+func TestUsageIncludesTheStatusOfBudgets(t *testing.T) {
 	limits := []usage.Budget{{By: usage.ByAgent, Key: "a", Tokens: 40, Per: usage.Daily}, {By: usage.ByThread, Key: "th", Tokens: 7, Per: usage.Ever}}
 	g := start(t, hub.Options{Budgets: limits}, rest.Options{})
 	a := g.agent("a")
 	g.opened(`{"to":"a","content":"x"}`)
-	a.says(a.takes(), core.Usage{Input: 10}, core.Done{})
+	a.report(a.accept(), core.Usage{Input: 10}, core.Done{})
 	type budget struct {
 		By, Key, Per          string
 		Tokens, Used, Percent int64
@@ -127,14 +127,14 @@ func TestTheUsageTellsHowTheBudgetsStand(t *testing.T) {
 	g.get("/v1/usage").into(http.StatusOK, &u)
 	want := []budget{{By: "agent", Key: "a", Per: "day", Tokens: 40, Used: 10, Percent: 25}, {By: "thread", Key: "th", Per: "total", Tokens: 7}}
 	if len(u.Budgets) != 2 || u.Budgets[0].Resets == nil {
-		t.Fatalf("got %+v, want two, and when the first begins anew", u.Budgets)
+		t.Fatalf("got %+v, want two, the first with the time when it resets", u.Budgets)
 	}
 	if u.Budgets[0].Resets = nil; !cmp.Equal(want, u.Budgets) {
 		t.Errorf("got %+v, want %+v", u.Budgets, want)
 	}
 }
 
-func TestAThreadTellsItsTurns(t *testing.T) {
+func TestAThreadListsItsTurns(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	var th struct {
@@ -147,7 +147,7 @@ func TestAThreadTellsItsTurns(t *testing.T) {
 	}
 	for _, q := range []string{"one?", "two?"} {
 		g.opened(`{"to":"a","content":"` + q + `","thread":"a/b"}`)
-		a.says(a.takes(), core.Text{Text: "yes, " + q}, core.Done{})
+		a.report(a.accept(), core.Text{Text: "yes, " + q}, core.Done{})
 	}
 	g.get("/v1/threads/a%2Fb").into(http.StatusOK, &th)
 	var got []string
@@ -159,9 +159,9 @@ func TestAThreadTellsItsTurns(t *testing.T) {
 	}
 }
 
-func TestTheDocumentIsServedToEverybody(t *testing.T) {
+func TestTheDocumentNeedsNoAuthentication(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
-	if a := g.get("/v1/openapi.json", "X-User: nobody"); a.status != http.StatusOK || string(a.body) != string(schemas.OpenAPI) {
+	if a := g.get("/v1/openapi.json", "X-User: unauthenticated"); a.status != http.StatusOK || string(a.body) != string(schemas.OpenAPI) {
 		t.Errorf("got status %d and %d bytes, want the document", a.status, len(a.body))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestTheExamplesOfThePageAreRight(t *testing.T) {
+func TestTheExamplesOfThePageAreValid(t *testing.T) {
 	page, err := os.ReadFile("../../docs/rest.md")
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestTheExamplesOfThePageAreRight(t *testing.T) {
 		}
 		found := chi.NewRouteContext()
 		if !router.Match(found, method, c[1]) {
-			t.Errorf("%s: nothing is at %s %s", c[0], method, c[1])
+			t.Errorf("%s: no route %s %s", c[0], method, c[1])
 			continue
 		}
 		if body == nil {
@@ -49,26 +49,26 @@ func TestTheExamplesOfThePageAreRight(t *testing.T) {
 	}
 }
 
-func TestThePageTellsTheStatusOfEveryCode(t *testing.T) {
+func TestThePageListsTheStatusOfEveryCode(t *testing.T) {
 	page, err := os.ReadFile("../../docs/rest.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[core.Code][]string{}
+	documented := map[core.Code][]string{}
 	for _, row := range regexp.MustCompile(`(?m)^\| ([45]\d\d[, \d]*) \| (.*) \|$`).FindAllStringSubmatch(string(page), -1) {
 		numbers, codes := strings.Split(row[1], ", "), regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[2], -1)
 		for i, c := range codes {
-			// A row of as many statuses as codes tells them in the same order.
+			// A row with as many statuses as codes lists them in the same order.
 			if len(numbers) == len(codes) {
-				told[core.Code(c[1])] = append(told[core.Code(c[1])], numbers[i])
+				documented[core.Code(c[1])] = append(documented[core.Code(c[1])], numbers[i])
 			} else {
-				told[core.Code(c[1])] = append(told[core.Code(c[1])], numbers...)
+				documented[core.Code(c[1])] = append(documented[core.Code(c[1])], numbers...)
 			}
 		}
 	}
 	for code, status := range statuses {
-		if !slices.Contains(told[code], strconv.Itoa(status)) {
-			t.Errorf("the page says %v of %s, want %d", told[code], code, status)
+		if !slices.Contains(documented[code], strconv.Itoa(status)) {
+			t.Errorf("the page has %v for %s, want %d", documented[code], code, status)
 		}
 	}
 }

@@ -34,7 +34,7 @@ var statuses = map[core.Code]int{
 	core.CodeInternal:        http.StatusInternalServerError,
 }
 
-// problem is a problem document (RFC 9457). Its type is about:blank; the code tells the kind
+// problem is a problem document (RFC 9457). Its type is about:blank; the code is the kind
 // of problem.
 type problem struct {
 	Type      string    `json:"type"`
@@ -95,7 +95,7 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
 	a.refuse(w, r, &refusal{
-		err:    core.NewFault(core.CodeUnsupported, "nothing is at %s: /v1/openapi.json tells what there is", r.URL.Path),
+		err:    core.NewFault(core.CodeUnsupported, "no route %s: see /v1/openapi.json", r.URL.Path),
 		status: http.StatusNotFound,
 	})
 }
@@ -116,7 +116,7 @@ func (a *api) notAllowed(router chi.Routes) http.HandlerFunc {
 		allow := strings.Join(methods, ", ")
 		w.Header().Set("Allow", allow)
 		a.refuse(w, r, &refusal{
-			err:    core.NewFault(core.CodeUnsupported, "%s is not for %s: use %s", r.Method, r.URL.Path, allow),
+			err:    core.NewFault(core.CodeUnsupported, "method %s is not allowed for %s: use %s", r.Method, r.URL.Path, allow),
 			status: http.StatusMethodNotAllowed,
 		})
 	}

@@ -31,9 +31,9 @@ func (a *api) postAnswer(c call) error {
 	}
 	s := a.connect(c)
 	defer leave(s)
-	given, err := s.AnswerQuestion(core.Reply{Question: c.id(), Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
+	outcome, err := s.AnswerQuestion(core.Reply{Question: c.id(), Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
 	if err != nil {
 		return err
 	}
-	return a.reply(c.w, http.StatusOK, given)
+	return a.reply(c.w, http.StatusOK, outcome)
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
+func TestAQuestionIsListedForThoseWhoMayAnswerAndAnsweredOnce(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.Capabilities = []string{"ui"} })
-	looker := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}})
-	t.Cleanup(func() { looker.Close(nil) })
+	viewer := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}})
+	t.Cleanup(func() { viewer.Close(nil) })
 	list := func(who ...string) (all []question.Question) {
 		t.Helper()
 		var got struct{ Questions []question.Question }
@@ -28,8 +28,8 @@ func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
 		t.Errorf("got %+v, want none", got)
 	}
 	g.opened(`{"to":"a","content":"hi","thread":"trip"}`, "X-User: ann")
-	task := a.takes()
-	looker.WatchQuestions(question.View{Thread: "trip", For: core.Principal{ID: "ann"}})
+	task := a.accept()
+	viewer.WatchQuestions(question.View{Thread: "trip", For: core.Principal{ID: "ann"}})
 	a.s.CallTool("c", "ask_user", []byte(`{"question":"Which day?","options":[{"label":"Monday","description":"the first"},{"label":"Friday"}],"multi_select":true,"header":"Day"}`))
 	got := list("X-User: ann")
 	if len(got) != 1 || got[0].Text != "Which day?" || got[0].Agent != "a" || len(got[0].Options) != 2 || got[0].Tasks[0] != task.ID() {
@@ -44,14 +44,14 @@ func TestAQuestionIsListedForWhoMayAnswerItAndAnsweredOnce(t *testing.T) {
 	g.post(path, `{"selected":["Sunday"]}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "none of the options")
 	g.post(path, `{"dismissed":true,"custom_text":"x"}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "dismissed: it says that there is no answer")
 	g.post("/v1/questions/none/answer", `{"dismissed":true}`).refused(http.StatusNotFound, core.CodeUnknownTask)
-	var given question.Outcome
-	g.post(path, `{"selected":["Friday","Monday"],"custom_text":"or Sunday"}`, "X-User: ann").into(http.StatusOK, &given)
-	if !given.Answered || len(given.Selected) != 2 || given.Text != "or Sunday" {
-		t.Errorf("got %+v, want what was said", given)
+	var outcome question.Outcome
+	g.post(path, `{"selected":["Friday","Monday"],"custom_text":"or Sunday"}`, "X-User: ann").into(http.StatusOK, &outcome)
+	if !outcome.Answered || len(outcome.Selected) != 2 || outcome.Text != "or Sunday" {
+		t.Errorf("got %+v, want the answer", outcome)
 	}
 	g.post(path, `{"selected":["Friday"]}`, "X-User: ann").refused(http.StatusConflict, core.CodeConflict, "has been settled")
 	if got := list(); len(got) != 0 {
-		t.Errorf("once answered: got %+v, want none", got)
+		t.Errorf("after the answer: got %+v, want none", got)
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }

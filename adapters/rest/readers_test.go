@@ -14,7 +14,7 @@ func TestAReaderOfATaskMayListItsReaders(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`, "X-User: ann")
-	taken := a.takes()
+	taken := a.accept()
 	path := "/v1/tasks/" + string(id) + "/readers"
 	var got struct{ Readers []task.ReaderStatus }
 	g.get(path, "X-User: ann").into(http.StatusOK, &got)
@@ -23,9 +23,9 @@ func TestAReaderOfATaskMayListItsReaders(t *testing.T) {
 		found = found || r.Principal.ID == "a" && r.Role == task.Agent && r.Seq > 0
 	}
 	if !found {
-		t.Errorf("got %+v, want the agent among them", got.Readers)
+		t.Errorf("got %+v, want the agent in the list", got.Readers)
 	}
 	g.get(path, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
 	g.get("/v1/tasks/0190b5c0-0000-7000-8000-000000000000/readers").refused(http.StatusNotFound, core.CodeUnknownTask)
-	a.says(taken, core.Done{})
+	a.report(taken, core.Done{})
 }

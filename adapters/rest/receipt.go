@@ -9,24 +9,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// recordTimeout is how long a client waits for a journal that does not answer, and recordLook
+// recordTimeout is how long a client waits for a journal that does not answer, and healthInterval
 // how often the health of the journal is checked meanwhile.
 const (
-	recordTimeout = 30 * time.Second
-	recordLook    = time.Second
+	recordTimeout  = 30 * time.Second
+	healthInterval = time.Second
 )
 
 // recorded waits until the journal has the events of the task up to seq.
 func (a *api) recorded(c call, t *task.Task, seq uint64) error {
 	for began := time.Now(); ; {
-		err := within(c.r.Context(), recordLook, func(ctx context.Context) error { return t.Recorded(ctx, seq) })
+		err := within(c.r.Context(), healthInterval, func(ctx context.Context) error { return t.Recorded(ctx, seq) })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		f := core.NewFault(core.CodeTimeout, "the task was taken in, and the journal has not confirmed it in %s: see what became of it before you ask again", recordTimeout)
+		f := core.NewFault(core.CodeTimeout, "the task was taken in, but the journal has not confirmed it within %s: check its state before you ask again", recordTimeout)
 		switch why := a.hub.JournalHealth().Err; {
 		case why != nil:
-			f = core.NewFault(core.CodeOverloaded, "the task was taken in, and cannot be recorded now: %s; see what became of it before you ask again", why)
+			f = core.NewFault(core.CodeOverloaded, "the task was taken in, but cannot be recorded now: %s; check its state before you ask again", why)
 		case time.Since(began) < recordTimeout:
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestABadBodyIsRefusedWithWhatToChange(t *testing.T) {
+func TestAnInvalidBodyIsRefusedWithAnExplanation(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{MaxBodyBytes: 2000})
 	a := g.agent("a")
 	deep := strings.Repeat("[", 500) + strings.Repeat("]", 500)
@@ -26,7 +26,7 @@ func TestABadBodyIsRefusedWithWhatToChange(t *testing.T) {
 		name, path, body string
 		status           int
 		code             core.Code
-		words            []string
+		texts            []string
 	}{
 		{"nothing", "/v1/tasks", " ", 400, core.CodeInvalid, []string{"empty"}},
 		{"malformed", "/v1/tasks", `{"to":"a",`, 400, core.CodeInvalid, nil},
@@ -49,41 +49,41 @@ func TestABadBodyIsRefusedWithWhatToChange(t *testing.T) {
 		{"a notice as a task", "/v1/tasks", `{"to":"a","content":"x","intent":"notify"}`, 400, core.CodeInvalid, []string{"/v1/notices"}},
 		{"a context that is no object", "/v1/tasks", `{"to":"a","content":"x","context":[1]}`, 400, core.CodeInvalid, []string{"context: want an object"}},
 		{"a deadline in the past", "/v1/tasks", `{"to":"a","content":"x","deadline_ms":0}`, 400, core.CodeInvalid, []string{"deadline_ms"}},
-		{"a deadline too far", "/v1/tasks", `{"to":"a","content":"x","deadline_ms":9223372036854775807}`, 400, core.CodeInvalid, []string{"deadline_ms"}},
-		{"fewer than no tokens", "/v1/tasks", `{"to":"a","content":"x","max_tokens":-1}`, 400, core.CodeInvalid, []string{"max_tokens"}},
+		{"a deadline too far in the future", "/v1/tasks", `{"to":"a","content":"x","deadline_ms":9223372036854775807}`, 400, core.CodeInvalid, []string{"deadline_ms"}},
+		{"a negative token limit", "/v1/tasks", `{"to":"a","content":"x","max_tokens":-1}`, 400, core.CodeInvalid, []string{"max_tokens"}},
 		{"a file without a name", "/v1/tasks", `{"to":"a","attachments":[{"data":"aGk="}]}`, 400, core.CodeInvalid, []string{"attachments[0].name"}},
 		{"a file not in base64", "/v1/tasks", `{"to":"a","attachments":[{"name":"n","data":"?"}]}`, 400, core.CodeInvalid, []string{"attachments[0].data", "base64"}},
 		{"an overlong thread", "/v1/tasks", `{"to":"a","content":"x","thread":"` + strings.Repeat("t", 513) + `"}`, 400, core.CodeInvalid, []string{"thread"}},
-		{"a receipt that cannot be waited for", "/v1/tasks", `{"to":"a","content":"x","receipt":"delivered"}`, 400, core.CodeInvalid, []string{"accepted or recorded"}},
-		{"a flag that is none", "/v1/tasks?wait=maybe", `{"to":"a","content":"x"}`, 400, core.CodeInvalid, []string{"wait"}},
+		{"an unsupported receipt", "/v1/tasks", `{"to":"a","content":"x","receipt":"delivered"}`, 400, core.CodeInvalid, []string{"accepted or recorded"}},
+		{"an invalid flag", "/v1/tasks?wait=maybe", `{"to":"a","content":"x"}`, 400, core.CodeInvalid, []string{"wait"}},
 		{"a notice without a topic", "/v1/notices", `{"to":"a"}`, 400, core.CodeInvalid, []string{"topic"}},
 		{"a notice with a task's key", "/v1/notices", `{"to":"a","topics":"x"}`, 400, core.CodeInvalid, []string{`did you mean "topic"?`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := *g
 			h.t = t
-			h.post(c.path, c.body).refused(c.status, c.code, c.words...)
+			h.post(c.path, c.body).refused(c.status, c.code, c.texts...)
 		})
 	}
-	// Nothing else was disturbed.
+	// The server still works.
 	id := g.opened(`{"to":"a","content":"still here?"}`)
-	a.says(a.takes(), core.Text{Text: "yes"}, core.Done{})
+	a.report(a.accept(), core.Text{Text: "yes"}, core.Done{})
 	if d := g.document(id); d.Answer.Text != "yes" {
 		t.Errorf("got %q, want yes", d.Answer.Text)
 	}
 }
 
-func TestABodyThatSaysItIsSomethingElseIsRefused(t *testing.T) {
+func TestABodyWithAnotherContentTypeIsRefused(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
-	for _, said := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "?"} {
-		g.post("/v1/tasks", `{"to":"a","content":"x"}`, "Content-Type: "+said).
+	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "?"} {
+		g.post("/v1/tasks", `{"to":"a","content":"x"}`, "Content-Type: "+contentType).
 			refused(http.StatusUnsupportedMediaType, core.CodeUnsupported, "application/json")
 	}
 	g.post("/v1/tasks", `{"to":"a","content":"x"}`, "Content-Type: application/json; charset=utf-8").refused(http.StatusNotFound, core.CodeUnknownAgent)
 	g.post("/v1/tasks", `{"to":"a","content":"x"}`, "Content-Type: ").refused(http.StatusNotFound, core.CodeUnknownAgent)
 }
 
-func TestABodyThatDoesNotArriveIsGivenUp(t *testing.T) {
+func TestABodyThatDoesNotArriveTimesOut(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{WriteTimeout: 30 * time.Millisecond})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(g.url, "http://"))
 	if err != nil {
@@ -120,7 +120,7 @@ func TestUnknownPathsAndWrongMethodsAreProblems(t *testing.T) {
 
 func TestARequestWithoutAPrincipalIsRefused(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
-	for _, user := range []string{"nobody", "liar"} {
+	for _, user := range []string{"unauthenticated", "wrong token"} {
 		for _, path := range []string{"/v1/hub", "/v1/agents", "/v1/usage", "/v1/events", "/v1/tasks/x", "/v1/threads/x"} {
 			a := g.get(path, "X-User: "+user)
 			a.refused(http.StatusUnauthorized, core.CodeUnauthenticated, "token")
@@ -160,6 +160,6 @@ func TestANewTaskIsRefusedWhileTheHubStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := g.post("/v1/tasks", `{"to":"a","content":"x"}`).refused(http.StatusServiceUnavailable, core.CodeUnreachable, "maintenance"); !p.Retryable {
-		t.Error("got a problem that is not retryable, want one that is")
+		t.Error("Retryable: got false, want true")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// follow says which events of a session are sent.
+// follow selects the events of a session to send.
 type follow struct {
 	// task is the task that the session reads; nil if it reads all.
 	task *task.Task
@@ -49,9 +49,9 @@ func (a *api) relay(c call, s *hub.Session, form string, f follow) {
 		case silent:
 			out.alive()
 		case b.Draining != "":
-			err = out.say("shutdown", shutdown{b.Draining})
+			err = out.control("shutdown", shutdown{b.Draining})
 		case b.Gap != nil:
-			err = out.say("gap", gap{b.Task.ID(), b.Gap.From, b.Gap.To})
+			err = out.control("gap", gap{b.Task.ID(), b.Gap.From, b.Gap.To})
 		case b.Task != nil:
 			for _, e := range b.Events {
 				if err == nil {
@@ -66,7 +66,7 @@ func (a *api) relay(c call, s *hub.Session, form string, f follow) {
 	}
 	if err != nil {
 		a.hub.Count("rest.cut")
-		a.opts.Log.Info("a reader of events was cut off", "path", c.r.URL.Path, "principal", c.from.ID, "error", err)
+		a.opts.Log.Info("a stream of events was cut off", "path", c.r.URL.Path, "principal", c.from.ID, "error", err)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-func TestTheDocumentTellsEveryRouteAndNoOther(t *testing.T) {
-	var served, told []string
+func TestTheDocumentHasExactlyTheRoutesThatAreServed(t *testing.T) {
+	var served, documented []string
 	router := (&api{opts: Options{}.withDefaults()}).routes()
 	err := chi.Walk(router, func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		served = append(served, method+" "+path)
@@ -35,23 +35,23 @@ func TestTheDocumentTellsEveryRouteAndNoOther(t *testing.T) {
 	}
 	for path, methods := range d.Paths {
 		for m := range methods {
-			told = append(told, strings.ToUpper(m)+" "+path)
+			documented = append(documented, strings.ToUpper(m)+" "+path)
 		}
 	}
 	slices.Sort(served)
-	slices.Sort(told)
-	if diff := cmp.Diff(served, told); diff != "" {
-		t.Errorf("routes (-served +told):\n%s", diff)
+	slices.Sort(documented)
+	if diff := cmp.Diff(served, documented); diff != "" {
+		t.Errorf("routes (-served +documented):\n%s", diff)
 	}
 }
 
-func TestEveryFaultHasAStatusThatTheDocumentTells(t *testing.T) {
+func TestEveryFaultHasADocumentedStatus(t *testing.T) {
 	for _, c := range core.Codes() {
 		switch s := statuses[c]; {
 		case s < 400 || http.StatusText(s) == "":
-			t.Errorf("%s has status %d, want one of an error", c, s)
+			t.Errorf("%s has status %d, want an error status", c, s)
 		case !strings.Contains(string(schemas.OpenAPI), fmt.Sprintf(`"%d": {"$ref": "#/components/responses/`, s)):
-			t.Errorf("%s has status %d, which the document does not tell", c, s)
+			t.Errorf("%s has status %d, which is not documented", c, s)
 		}
 	}
 	if len(statuses) != len(core.Codes()) {
@@ -59,7 +59,7 @@ func TestEveryFaultHasAStatusThatTheDocumentTells(t *testing.T) {
 	}
 }
 
-func TestBodiesHaveTheKeysThatTheDocumentTells(t *testing.T) {
+func TestBodiesHaveTheDocumentedKeys(t *testing.T) {
 	var d struct {
 		Components struct {
 			Schemas map[string]struct {
@@ -83,24 +83,24 @@ func TestBodiesHaveTheKeysThatTheDocumentTells(t *testing.T) {
 		"BodyCancelRequested": core.CancelRequested{}, "BodyForeign": core.ForeignFrame{}, "BodyDone": core.Done{}, "BodyFailed": core.Failed{},
 		"BodyCancelled": core.Cancelled{},
 	} {
-		var has, told []string
+		var has, documented []string
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" {
 				has = append(has, key)
 			}
 		}
 		for key := range d.Components.Schemas[name].Properties {
-			told = append(told, key)
+			documented = append(documented, key)
 		}
 		slices.Sort(has)
-		slices.Sort(told)
-		if diff := cmp.Diff(has, told); diff != "" {
+		slices.Sort(documented)
+		if diff := cmp.Diff(has, documented); diff != "" {
 			t.Errorf("%s: keys (-program +document):\n%s", name, diff)
 		}
 	}
 }
 
-func TestTheTranslationSaysSomethingOfEveryKind(t *testing.T) {
+func TestTheTranslationCoversEveryKind(t *testing.T) {
 	if err := Translation.Check(); err != nil {
 		t.Error(err)
 	}

@@ -23,7 +23,7 @@ type injectBody struct {
 	Source   string                 `json:"source"`
 }
 
-// injection answers it.
+// injection is the answer to an injection.
 type injection struct {
 	Task core.TaskID `json:"task"`
 	ID   string      `json:"id"`
@@ -67,7 +67,7 @@ func (a *api) postInject(c call) error {
 	}
 	switch {
 	case body.Content == "":
-		return core.NewFault(core.CodeInvalid, "content: missing; send what the agent should know")
+		return core.NewFault(core.CodeInvalid, "content: missing; send the context for the agent")
 	case len(body.ID) > core.MaxIDBytes:
 		return core.NewFault(core.CodeInvalid, "id: want at most %d bytes, got %d", core.MaxIDBytes, len(body.ID))
 	}
@@ -81,17 +81,17 @@ func (a *api) postInject(c call) error {
 		if err := s.Inject(t.ID(), in); err != nil {
 			return err
 		}
-		told := injection{Task: t.ID(), ID: in.ID}
+		out := injection{Task: t.ID(), ID: in.ID}
 		if !wait {
-			return a.reply(c.w, http.StatusAccepted, told)
+			return a.reply(c.w, http.StatusAccepted, out)
 		}
 		if err := s.Watch(t, events[len(events)-1].Cursor(), nil); err != nil {
 			return err
 		}
-		if err := told.await(c.r.Context(), s); err != nil {
+		if err := out.await(c.r.Context(), s); err != nil {
 			return err
 		}
-		return a.reply(c.w, http.StatusOK, told)
+		return a.reply(c.w, http.StatusOK, out)
 	})
 }
 
@@ -103,8 +103,8 @@ func (i *injection) await(ctx context.Context, s *hub.Session) error {
 			return err
 		}
 		for _, e := range b.Events {
-			if said, ok := e.Body.(core.InjectionAnswered); ok && said.ID == i.ID {
-				i.Accepted, i.Reason = &said.Accepted, said.Reason
+			if a, ok := e.Body.(core.InjectionAnswered); ok && a.ID == i.ID {
+				i.Accepted, i.Reason = &a.Accepted, a.Reason
 				return nil
 			}
 			if e.Body.Kind().Ends() {

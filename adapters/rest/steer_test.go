@@ -15,28 +15,28 @@ func TestACancelReachesTheAgent(t *testing.T) {
 	a := g.agent("a")
 	for _, body := range []string{`{"reason":"enough"}`, ``, `{}`} {
 		id := g.opened(`{"to":"a","content":"hi"}`)
-		held := a.takes()
+		taken := a.accept()
 		var d taskJSON
 		g.post("/v1/tasks/"+string(id)+"/cancel", body).into(http.StatusAccepted, &d)
 		if d.ID != id || d.State != "running" {
-			t.Errorf("got %+v, want it running still", d)
+			t.Errorf("got %+v, want it still running", d)
 		}
-		_, e := a.told(core.KindCancelRequested)
+		_, e := a.next(core.KindCancelRequested)
 		if got := e.Body.(core.CancelRequested); got.By != operator || (body == `{"reason":"enough"}`) != (got.Reason == "enough") {
-			t.Errorf("%s: got %+v, want it by %s for the reason", body, got, operator)
+			t.Errorf("%s: got %+v, want it by %s with the reason", body, got, operator)
 		}
-		a.says(held, core.Cancelled{Reason: "as you wish"})
+		a.report(taken, core.Cancelled{Reason: "as you wish"})
 		if d := g.document(id); d.State != "cancelled" || d.Answer.Fault.Code != core.CodeCancelled {
 			t.Errorf("got %+v, want cancelled", d)
 		}
 	}
 }
 
-func TestACancelWithoutAnAgentThatSupportsItEndsTheTaskAtOnce(t *testing.T) {
+func TestACancelEndsTheTaskOfAnAgentWithoutCancellationAtOnce(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.Features = 0 })
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	a.takes()
+	a.accept()
 	var d taskJSON
 	g.post("/v1/tasks/"+string(id)+"/cancel", `{"reason":"enough"}`).into(http.StatusAccepted, &d)
 	if d.State != "cancelled" || d.Answer.Fault.Message != "enough" {
@@ -44,11 +44,11 @@ func TestACancelWithoutAnAgentThatSupportsItEndsTheTaskAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnEndedTaskIsSteeredNoMore(t *testing.T) {
+func TestAnEndedTaskCannotBeSteered(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	a.says(a.takes(), core.Done{})
+	a.report(a.accept(), core.Done{})
 	path := "/v1/tasks/" + string(id)
 	g.post(path+"/cancel", ``).refused(http.StatusConflict, core.CodeConflict, "has ended")
 	g.post(path+"/inject", `{"content":"x"}`).refused(http.StatusConflict, core.CodeConflict, "has ended")
@@ -69,52 +69,52 @@ func TestAnInjectionReachesTheAgent(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	task := a.takes()
+	task := a.accept()
 	var o struct {
 		Task core.TaskID
 		ID   string
 	}
 	g.post("/v1/tasks/"+string(id)+"/inject", `{"content":"psst","priority":"immediate","source":"system"}`).into(http.StatusAccepted, &o)
-	_, e := a.told(core.KindInjected)
+	_, e := a.next(core.KindInjected)
 	want := core.Injected{ID: o.ID, Content: "psst", Priority: core.InjectionImmediate, Source: "system"}
 	if e.Body != want || o.ID == "" || o.Task != id {
 		t.Errorf("got %+v for %+v, want %+v", e.Body, o, want)
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }
 
-func TestAnInjectionIsRefusedAtOnceByAnAgentThatTakesNone(t *testing.T) {
+func TestAnInjectionIntoAnAgentWithoutInjectionIsRefused(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.Features = core.FeatureStreaming })
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	task := a.takes()
+	task := a.accept()
 	g.post("/v1/tasks/"+string(id)+"/inject", `{"content":"psst"}`).refused(http.StatusUnprocessableEntity, core.CodeUnsupported, "agent a")
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }
 
 func TestTheFirstDecisionCounts(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"hi"}`)
-	task := a.takes()
-	a.says(task, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
+	task := a.accept()
+	a.report(task, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
 	path := "/v1/tasks/" + string(id) + "/decisions"
 	var d core.ApprovalDecided
 	g.post(path, `{"id":"c","approved":false,"reason":"no"}`).into(http.StatusOK, &d)
 	want := core.ApprovalDecided{ID: "c", By: operator, Reason: "no"}
-	if _, e := a.told(core.KindApprovalDecided); e.Body != want || d != want {
-		t.Errorf("got %+v told as %+v, want %+v", e.Body, d, want)
+	if _, e := a.next(core.KindApprovalDecided); e.Body != want || d != want {
+		t.Errorf("got event %+v and answer %+v, want %+v", e.Body, d, want)
 	}
 	g.post(path, `{"id":"c","approved":true}`).refused(http.StatusConflict, core.CodeConflict, "decided before")
 	g.post(path, `{"id":"other","approved":true}`).refused(http.StatusBadRequest, core.CodeInvalid, "other")
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }
 
-func TestSteeringNeedsTheRightBody(t *testing.T) {
+func TestSteeringNeedsAValidBody(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	path := "/v1/tasks/" + string(g.opened(`{"to":"a","content":"hi"}`))
-	task := a.takes()
+	task := a.accept()
 	for _, c := range []struct{ path, body, word string }{
 		{"/cancel", `{"raeson":"x"}`, `did you mean "reason"?`},
 		{"/cancel", `[`, ""},
@@ -129,14 +129,14 @@ func TestSteeringNeedsTheRightBody(t *testing.T) {
 	} {
 		g.post(path+c.path, c.body).refused(http.StatusBadRequest, core.CodeInvalid, c.word)
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }
 
 func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
 	id := g.opened(`{"to":"a","content":"secret","thread":"th"}`, "X-User: ann")
-	task := a.takes()
+	task := a.accept()
 	path := "/v1/tasks/" + string(id)
 	for _, get := range []string{path, path + "/events", path + "/events?from=1.1"} {
 		g.get(get, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized, "somebody else")
@@ -147,7 +147,7 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 	for _, get := range []string{"/v1/events", "/v1/usage"} {
 		g.get(get, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized, "operators")
 	}
-	a.says(task, core.Text{Text: "42"}, core.Done{})
+	a.report(task, core.Text{Text: "42"}, core.Done{})
 	for user, want := range map[string]int{"ann": 2, "bob": 0, "": 2} {
 		var th struct{ Turns []core.Turn }
 		g.get("/v1/threads/th", "X-User: "+user).into(http.StatusOK, &th)
@@ -164,7 +164,7 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 func TestAClientMayWaitForTheAnswerToItsInjection(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		says     func(id string) core.Body
+		outcome  func(id string) core.Body
 		accepted *bool
 		reason   string
 	}{
@@ -176,13 +176,13 @@ func TestAClientMayWaitForTheAnswerToItsInjection(t *testing.T) {
 			g := start(t, hub.Options{}, rest.Options{})
 			a := g.agent("a")
 			id := g.opened(`{"to":"a","content":"hi"}`)
-			task := a.takes()
+			task := a.accept()
 			answered := make(chan answer, 1)
 			go func() {
 				answered <- g.post("/v1/tasks/"+string(id)+"/inject?wait=true", `{"id":"i1","content":"psst"}`)
 			}()
-			_, e := a.told(core.KindInjected)
-			a.says(task, core.InjectionAnswered{ID: "another", Accepted: true}, c.says(e.Body.(core.Injected).ID))
+			_, e := a.next(core.KindInjected)
+			a.report(task, core.InjectionAnswered{ID: "another", Accepted: true}, c.outcome(e.Body.(core.Injected).ID))
 			var got struct {
 				Task     core.TaskID
 				ID       string
@@ -194,13 +194,13 @@ func TestAClientMayWaitForTheAnswerToItsInjection(t *testing.T) {
 				t.Errorf("got %+v, want accepted %v because %q", got, c.accepted, c.reason)
 			}
 			if c.accepted != nil {
-				a.says(task, core.Done{})
+				a.report(task, core.Done{})
 			}
 		})
 	}
 }
 
-func TestWhatWaitsForApprovalIsListedForWhoMayDecide(t *testing.T) {
+func TestApprovalsAreListedForThoseWhoMayDecide(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a", func(c *core.Card) { c.MaxConcurrent = 2 })
 	list := func(who ...string) (all []task.PendingApproval) {
@@ -216,15 +216,15 @@ func TestWhatWaitsForApprovalIsListedForWhoMayDecide(t *testing.T) {
 		t.Errorf("got %+v, want none", got)
 	}
 	id := g.opened(`{"to":"a","content":"hi"}`, "X-User: ann")
-	task := a.takes()
-	a.says(task, core.ApprovalRequested{ID: "c", Name: "rm", Input: `{"all":true}`})
+	task := a.accept()
+	a.report(task, core.ApprovalRequested{ID: "c", Name: "rm", Input: `{"all":true}`})
 	for _, who := range []string{"X-User: ann", "X-User: "} {
 		got := list(who)
 		if len(got) != 1 || got[0].Task != id || got[0].ID != "c" || got[0].Name != "rm" || got[0].Input != `{"all":true}` || got[0].Agent != "a" || got[0].From.ID != "ann" {
 			t.Fatalf("%s: got %+v, want the call of rm", who, got)
 		}
 		if wait := got[0].Until.Sub(got[0].Since); wait != g.hub.Limits().ApprovalTimeout {
-			t.Errorf("got it to wait for %s, want %s", wait, g.hub.Limits().ApprovalTimeout)
+			t.Errorf("got a timeout of %s, want %s", wait, g.hub.Limits().ApprovalTimeout)
 		}
 	}
 	if got := list("X-User: bob"); len(got) != 0 {
@@ -232,7 +232,7 @@ func TestWhatWaitsForApprovalIsListedForWhoMayDecide(t *testing.T) {
 	}
 	g.post("/v1/tasks/"+string(id)+"/decisions", `{"id":"c","approved":true}`).into(http.StatusOK, &struct{}{})
 	if got := list(); len(got) != 0 {
-		t.Errorf("once decided: got %+v, want none", got)
+		t.Errorf("after the decision: got %+v, want none", got)
 	}
-	a.says(task, core.Done{})
+	a.report(task, core.Done{})
 }

@@ -66,8 +66,8 @@ func (s *stream) event(task core.TaskID, e core.Event) error {
 	return nil
 }
 
-// say appends something else than an event of a task.
-func (s *stream) say(name string, v any) error {
+// control appends a message that is not an event of a task.
+func (s *stream) control(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err

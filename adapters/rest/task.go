@@ -84,7 +84,7 @@ func (a *api) getTask(c call) error {
 	return a.reply(c.w, http.StatusOK, document(t))
 }
 
-// getReaders lists who reads a task.
+// getReaders lists the readers of a task.
 func (a *api) getReaders(c call) error {
 	readers, err := a.hub.Readers(c.r.Context(), c.from, core.TaskID(c.id()))
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *api) getTasks(c call) error {
 		return core.NewFault(core.CodeInvalid, "?thread=: want at most %d bytes, got %d", core.MaxIDBytes, len(f.Thread))
 	}
 	if _, isTask := f.Before.Begun(); f.Before != "" && !isTask {
-		return core.NewFault(core.CodeInvalid, "?before=%s: send the id of a task, as before of the page before", f.Before)
+		return core.NewFault(core.CodeInvalid, "?before=%s: send the before of the previous page", f.Before)
 	}
 	found, before, err := a.hub.Tasks(c.r.Context(), c.from, f)
 	if err != nil {

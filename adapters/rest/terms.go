@@ -17,9 +17,9 @@ type termsBody struct {
 
 // Bounds of the values.
 const (
-	mostConcurrent = 1 << 20
-	leastHeartbeat = 100 * time.Millisecond
-	mostHeartbeat  = 24 * time.Hour
+	maxConcurrent = 1 << 20
+	minHeartbeat  = 100 * time.Millisecond
+	maxHeartbeat  = 24 * time.Hour
 )
 
 // patchAgent changes the settings of an agent.
@@ -31,16 +31,16 @@ func (a *api) patchAgent(c call) error {
 	if body.MaxConcurrent == nil && body.HeartbeatIntervalMS == nil {
 		return core.NewFault(core.CodeInvalid, "nothing is to be set: send max_concurrent, heartbeat_interval_ms or both")
 	}
-	if n := body.MaxConcurrent; n != nil && (*n < 0 || *n > mostConcurrent) {
-		return core.NewFault(core.CodeInvalid, "max_concurrent: want 0 to %d, 0 for what the agent says", mostConcurrent)
+	if n := body.MaxConcurrent; n != nil && (*n < 0 || *n > maxConcurrent) {
+		return core.NewFault(core.CodeInvalid, "max_concurrent: want 0 to %d, or 0 for the agent's own", maxConcurrent)
 	}
 	set := core.Configure{Agent: core.AgentID(c.id()), MaxConcurrent: body.MaxConcurrent, Reason: body.Reason}
 	if ms := body.HeartbeatIntervalMS; ms != nil {
-		if *ms != 0 && (*ms < leastHeartbeat.Milliseconds() || *ms > mostHeartbeat.Milliseconds()) {
-			return core.NewFault(core.CodeInvalid, "heartbeat_interval_ms: want %d to %d, or 0 for that of the settings", leastHeartbeat.Milliseconds(), mostHeartbeat.Milliseconds())
+		if *ms != 0 && (*ms < minHeartbeat.Milliseconds() || *ms > maxHeartbeat.Milliseconds()) {
+			return core.NewFault(core.CodeInvalid, "heartbeat_interval_ms: want %d to %d, or 0 for the configured interval", minHeartbeat.Milliseconds(), maxHeartbeat.Milliseconds())
 		}
-		beat := time.Duration(*ms) * time.Millisecond
-		set.Heartbeat = &beat
+		interval := time.Duration(*ms) * time.Millisecond
+		set.Heartbeat = &interval
 	}
 	status, err := a.hub.Configure(c.from, set)
 	if err != nil {

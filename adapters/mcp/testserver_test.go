@@ -16,42 +16,42 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// stage is a hub behind a real HTTP server on loopback.
-type stage struct {
+// testServer is a hub with an MCP server on loopback.
+type testServer struct {
 	t      *testing.T
 	hub    *hub.Hub
-	door   *mcp.Server
+	server *mcp.Server
 	url    string // of the endpoint
 	client *http.Client
 }
 
-func start(t *testing.T, opts mcp.Options) *stage {
+func start(t *testing.T, opts mcp.Options) *testServer {
 	t.Helper()
-	g := &stage{t: t, hub: coretest.NewHub(t, hub.Options{})}
+	g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
 	opts.Anonymous = core.Principal{ID: "anybody"}
 	opts.Version = "1.2.3"
-	g.door = mcp.New(g.hub, opts)
-	g.serve(g.door)
+	g.server = mcp.New(g.hub, opts)
+	g.serve(g.server)
 	return g
 }
 
-// serve puts a door where the test asks from now on.
-func (g *stage) serve(door *mcp.Server) {
-	srv := httptest.NewServer(door)
+// serve starts an HTTP server for an MCP server; later requests of the test go there.
+func (g *testServer) serve(server *mcp.Server) {
+	srv := httptest.NewServer(server)
 	g.url, g.client = srv.URL+mcp.Path, srv.Client()
 	g.t.Cleanup(func() {
-		door.Close()
+		server.Close()
 		srv.Close()
 	})
 }
 
-// actor is an agent of which a test plays what it does.
-type actor struct {
+// testAgent is an agent that the test controls.
+type testAgent struct {
 	*hub.Session
 	t *testing.T
 }
 
-func (g *stage) actor(id string, capabilities ...string) *actor {
+func (g *testServer) agent(id string, capabilities ...string) *testAgent {
 	g.t.Helper()
 	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
@@ -62,11 +62,11 @@ func (g *stage) actor(id string, capabilities ...string) *actor {
 	if err := s.Join(card, hub.JoinOptions{}); err != nil {
 		g.t.Fatalf("joining %s: got %v, want no error", id, err)
 	}
-	return &actor{s, g.t}
+	return &testAgent{s, g.t}
 }
 
-// next waits for the next event of a kind of a task that the agent has.
-func (a *actor) next(k core.Kind) *task.Task {
+// next waits for an event of the kind and returns its task.
+func (a *testAgent) next(k core.Kind) *task.Task {
 	a.t.Helper()
 	for {
 		b, err := a.Next(a.t.Context())
@@ -81,7 +81,7 @@ func (a *actor) next(k core.Kind) *task.Task {
 	}
 }
 
-func (a *actor) say(task *task.Task, bodies ...core.Body) {
+func (a *testAgent) report(task *task.Task, bodies ...core.Body) {
 	a.t.Helper()
 	for _, b := range bodies {
 		if err := a.Report(task.ID(), b, nil); err != nil {
@@ -90,7 +90,7 @@ func (a *actor) say(task *task.Task, bodies ...core.Body) {
 	}
 }
 
-// answer is an answer that was read to its end.
+// answer is a response that was read completely.
 type answer struct {
 	t      *testing.T
 	status int
@@ -98,10 +98,10 @@ type answer struct {
 	body   []byte
 }
 
-// send sends a request; headers are "Name: value". Its error is the client's.
-func (g *stage) send(ctx context.Context, method, below, body string, headers ...string) (*http.Response, error) {
+// send sends a request; headers are "Name: value". It returns the error of the client.
+func (g *testServer) send(ctx context.Context, method, path, body string, headers ...string) (*http.Response, error) {
 	g.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, g.url+below, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, g.url+path, strings.NewReader(body))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -115,11 +115,10 @@ func (g *stage) send(ctx context.Context, method, below, body string, headers ..
 	return g.client.Do(req)
 }
 
-// post sends a message below the endpoint as a client does that knows nothing of
-// sessions.
-func (g *stage) post(below, body string, headers ...string) answer {
+// post sends a message to a path below the endpoint, without a session header.
+func (g *testServer) post(path, body string, headers ...string) answer {
 	g.t.Helper()
-	resp, err := g.send(g.t.Context(), http.MethodPost, below, body, headers...)
+	resp, err := g.send(g.t.Context(), http.MethodPost, path, body, headers...)
 	if err != nil {
 		g.t.Fatalf("POST: got %v, want an answer", err)
 	}
@@ -154,16 +153,16 @@ func (a answer) rpc(status int) rpc {
 	return r
 }
 
-// fails holds the answer to be an error of the protocol that says something.
-func (a answer) fails(status, code int, says string) {
+// fails checks that the answer is a protocol error with a text.
+func (a answer) fails(status, code int, text string) {
 	a.t.Helper()
 	r := a.rpc(status)
-	if r.Error == nil || r.Error.Code != code || !strings.Contains(r.Error.Message, says) {
-		a.t.Errorf("got %s, want error %d saying %q", a.body, code, says)
+	if r.Error == nil || r.Error.Code != code || !strings.Contains(r.Error.Message, text) {
+		a.t.Errorf("got %s, want error %d with %q", a.body, code, text)
 	}
 }
 
-// outcome is what a tool came to.
+// outcome is the result of a tool call.
 type outcome struct {
 	IsError bool `json:"isError"`
 	Content []struct {
@@ -171,7 +170,7 @@ type outcome struct {
 	} `json:"content"`
 }
 
-// texts joins what the outcome says.
+// texts joins the texts of the outcome.
 func (o outcome) texts() string {
 	var all []string
 	for _, c := range o.Content {
@@ -180,26 +179,26 @@ func (o outcome) texts() string {
 	return strings.Join(all, "\n")
 }
 
-// outcome reads the answer to a call of a tool.
+// outcome reads the result of a tool call.
 func (a answer) outcome() outcome {
 	a.t.Helper()
 	r := a.rpc(http.StatusOK)
 	var o outcome
 	if err := json.Unmarshal(r.Result, &o); err != nil {
-		a.t.Fatalf("got %s, want what a tool came to", a.body)
+		a.t.Fatalf("got %s, want the result of a tool", a.body)
 	}
 	return o
 }
 
-// says holds the outcome to be a failure, or not, that says something.
-func (o outcome) says(t *testing.T, failure bool, text string) {
+// contains checks whether the outcome is a failure and contains a text.
+func (o outcome) contains(t *testing.T, failure bool, text string) {
 	t.Helper()
 	if o.IsError != failure || !strings.Contains(o.texts(), text) {
-		t.Errorf("got %+v, want isError %t saying %q", o, failure, text)
+		t.Errorf("got %+v, want isError %t and %q", o, failure, text)
 	}
 }
 
-// calling is the message that calls a tool.
-func calling(id, tool, input string) string {
+// toolCall returns the message that calls a tool.
+func toolCall(id, tool, input string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + input + `}}`
 }

@@ -17,33 +17,33 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// stage is a hub behind a real HTTP server on loopback.
-type stage struct {
+// testServer is a hub behind a real HTTP server on loopback.
+type testServer struct {
 	t   *testing.T
 	hub *hub.Hub
 	url string
-	// left gets the path of every request that the server is done with.
+	// left receives the path of every request that the server has served.
 	left chan string
 }
 
-// operator is who sends a request without X-User.
+// operator is the principal of requests without X-User.
 const operator = "local"
 
-func start(t *testing.T, hubOpts hub.Options, opts rest.Options) *stage {
+func start(t *testing.T, hubOpts hub.Options, opts rest.Options) *testServer {
 	t.Helper()
-	g := &stage{t: t, hub: coretest.NewHub(t, hubOpts)}
+	g := &testServer{t: t, hub: coretest.NewHub(t, hubOpts)}
 	return g.serve(opts)
 }
 
-// serve opens another door to the hub.
-func (g *stage) serve(opts rest.Options) *stage {
+// serve starts another server for the hub.
+func (g *testServer) serve(opts rest.Options) *testServer {
 	opts.Principal = func(r *http.Request) (core.Principal, error) {
 		switch user := r.Header.Get("X-User"); user {
 		case "":
 			return core.Principal{ID: operator, Operator: true}, nil
-		case "nobody":
+		case "unauthenticated":
 			return core.Principal{}, nil
-		case "liar":
+		case "wrong token":
 			return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "the token is wrong: ask for another")
 		default:
 			return core.Principal{ID: user, Authenticated: true}, nil
@@ -57,12 +57,12 @@ func (g *stage) serve(opts rest.Options) *stage {
 		handler.ServeHTTP(w, r)
 	}))
 	srv.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		_ = conn.(*net.TCPConn).SetWriteBuffer(128 << 10) // a reader that does not read is felt at once
+		_ = conn.(*net.TCPConn).SetWriteBuffer(128 << 10) // so that a client that reads nothing blocks writes soon
 		return ctx
 	}
 	srv.Start()
 	g.t.Cleanup(srv.Close)
-	return &stage{t: g.t, hub: g.hub, url: srv.URL, left: left}
+	return &testServer{t: g.t, hub: g.hub, url: srv.URL, left: left}
 }
 
 // answer is a response that was read to its end.
@@ -74,7 +74,7 @@ type answer struct {
 }
 
 // request sends a request and returns the answer, which the caller closes; headers are "Name: value".
-func (g *stage) request(ctx context.Context, method, path, body string, headers ...string) *http.Response {
+func (g *testServer) request(ctx context.Context, method, path, body string, headers ...string) *http.Response {
 	g.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, g.url+path, strings.NewReader(body))
 	if err != nil {
@@ -94,26 +94,26 @@ func (g *stage) request(ctx context.Context, method, path, body string, headers 
 	return resp
 }
 
-// do sends a request and holds the answer against the OpenAPI document.
-func (g *stage) do(method, path, body string, headers ...string) answer {
+// do sends a request and validates the answer against the OpenAPI document.
+func (g *testServer) do(method, path, body string, headers ...string) answer {
 	g.t.Helper()
 	resp := g.request(context.Background(), method, path, body, headers...)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		g.t.Fatalf("%s %s: reading the answer: got %v, want none", method, path, err)
+		g.t.Fatalf("%s %s: reading the answer: got %v, want no error", method, path, err)
 	}
 	a := answer{g.t, resp.StatusCode, resp.Header, b}
 	a.conforms(method, path)
 	return a
 }
 
-func (g *stage) get(path string, headers ...string) answer {
+func (g *testServer) get(path string, headers ...string) answer {
 	g.t.Helper()
 	return g.do(http.MethodGet, path, "", headers...)
 }
 
-func (g *stage) post(path, body string, headers ...string) answer {
+func (g *testServer) post(path, body string, headers ...string) answer {
 	g.t.Helper()
 	return g.do(http.MethodPost, path, body, headers...)
 }
@@ -138,9 +138,9 @@ type problem struct {
 	Task                core.TaskID
 }
 
-// refused checks that the answer is a problem of the code, whose detail has all of
-// the words.
-func (a answer) refused(status int, code core.Code, words ...string) problem {
+// refused checks that the answer is a problem of the code, whose detail contains all
+// of the texts.
+func (a answer) refused(status int, code core.Code, texts ...string) problem {
 	a.t.Helper()
 	var p problem
 	a.into(status, &p)
@@ -150,7 +150,7 @@ func (a answer) refused(status int, code core.Code, words ...string) problem {
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
 		a.t.Errorf("got Content-Type %q, want application/problem+json", got)
 	}
-	for _, w := range words {
+	for _, w := range texts {
 		if !strings.Contains(p.Detail, w) {
 			a.t.Errorf("got detail %q, want %q in it", p.Detail, w)
 		}
@@ -158,7 +158,7 @@ func (a answer) refused(status int, code core.Code, words ...string) problem {
 	return p
 }
 
-// task is what tests want of a task document.
+// taskJSON is the part of a task document that tests read.
 type taskJSON struct {
 	ID     core.TaskID
 	Thread core.ThreadID
@@ -181,8 +181,8 @@ type taskJSON struct {
 	Receipt core.Receipt
 }
 
-// opened asks and returns the id of the task.
-func (g *stage) opened(body string, headers ...string) core.TaskID {
+// opened opens a task and returns its id.
+func (g *testServer) opened(body string, headers ...string) core.TaskID {
 	g.t.Helper()
 	var o struct{ ID core.TaskID }
 	g.post("/v1/tasks", body, headers...).into(http.StatusCreated, &o)
@@ -190,27 +190,27 @@ func (g *stage) opened(body string, headers ...string) core.TaskID {
 }
 
 // document reads a task.
-func (g *stage) document(id core.TaskID) taskJSON {
+func (g *testServer) document(id core.TaskID) taskJSON {
 	g.t.Helper()
 	var d taskJSON
 	g.get("/v1/tasks/"+string(id)).into(http.StatusOK, &d)
 	return d
 }
 
-// agent is an agent of which the test plays every move.
+// agent is an agent that the test controls.
 type agent struct {
 	t *testing.T
 	s *hub.Session
 }
 
-const able = core.FeatureStreaming | core.FeatureCancellation | core.FeatureInjection | core.FeatureApprovals | core.FeatureNotices
+const features = core.FeatureStreaming | core.FeatureCancellation | core.FeatureInjection | core.FeatureApprovals | core.FeatureNotices
 
-// agent joins an agent; change alters its card.
-func (g *stage) agent(id string, change ...func(*core.Card)) *agent {
+// agent connects an agent; change modifies its card.
+func (g *testServer) agent(id string, change ...func(*core.Card)) *agent {
 	g.t.Helper()
 	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
-	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: able, MaxConcurrent: 8}
+	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: features, MaxConcurrent: 8}
 	for _, c := range change {
 		c(&card)
 	}
@@ -220,12 +220,12 @@ func (g *stage) agent(id string, change ...func(*core.Card)) *agent {
 	return &agent{g.t, s}
 }
 
-// told waits for an event of the kind that is said to the agent.
-func (a *agent) told(kind core.Kind) (*task.Task, core.Event) {
+// next waits for an event of the kind for the agent.
+func (a *agent) next(kind core.Kind) (*task.Task, core.Event) {
 	for {
 		b, err := a.s.Next(context.Background())
 		if err != nil {
-			a.t.Errorf("waiting for %s: got %v, want it", kind, err)
+			a.t.Errorf("waiting for %s: got %v, want no error", kind, err)
 			return nil, core.Event{}
 		}
 		for _, e := range b.Events {
@@ -236,15 +236,15 @@ func (a *agent) told(kind core.Kind) (*task.Task, core.Event) {
 	}
 }
 
-// takes waits for the next task, whose delivery it confirms.
-func (a *agent) takes() *task.Task {
-	t, _ := a.told(core.KindAssigned)
+// accept waits for the next task and confirms its delivery.
+func (a *agent) accept() *task.Task {
+	t, _ := a.next(core.KindAssigned)
 	a.s.Delivered(t.ID())
 	return t
 }
 
-// says reports events of a task.
-func (a *agent) says(t *task.Task, bodies ...core.Body) {
+// report reports events of a task.
+func (a *agent) report(t *task.Task, bodies ...core.Body) {
 	for _, b := range bodies {
 		if err := a.s.Report(t.ID(), b, nil); err != nil {
 			a.t.Errorf("reporting %s: got %v, want no error", b.Kind(), err)
@@ -252,24 +252,24 @@ func (a *agent) says(t *task.Task, bodies ...core.Body) {
 	}
 }
 
-// plays answers n tasks in a goroutine of its own, which the test waits for.
-func (a *agent) plays(n int, bodies ...core.Body) {
+// answer answers n tasks in a goroutine, which ends before the test does.
+func (a *agent) answer(n int, bodies ...core.Body) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range n {
-			a.says(a.takes(), bodies...)
+			a.report(a.accept(), bodies...)
 		}
 	}()
 	a.t.Cleanup(func() { <-done })
 }
 
-// ended waits until a task has ended, and returns how.
-func (g *stage) ended(id core.TaskID) core.Event {
+// ended waits for the last event of a task and returns it.
+func (g *testServer) ended(id core.TaskID) core.Event {
 	g.t.Helper()
 	t, err := g.hub.Task(context.Background(), core.Principal{Operator: true}, id)
 	if err != nil {
-		g.t.Fatalf("finding task %s: got %v, want it", id, err)
+		g.t.Fatalf("finding task %s: got %v, want no error", id, err)
 	}
 	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "test", Operator: true}})
 	defer s.Close(nil)
@@ -279,7 +279,7 @@ func (g *stage) ended(id core.TaskID) core.Event {
 	for {
 		b, err := s.Next(context.Background())
 		if err != nil {
-			g.t.Fatalf("waiting for the end: got %v, want it", err)
+			g.t.Fatalf("waiting for the end: got %v, want no error", err)
 		}
 		if n := len(b.Events); n > 0 && b.Events[n-1].Body.Kind().Ends() {
 			return b.Events[n-1]
