@@ -148,7 +148,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, 
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, http.StatusRequestEntityTooLarge, invalid("the message has more than %d bytes: send less, or a path or a link", over.Limit)
+		return nil, http.StatusRequestEntityTooLarge, invalid("the message has more than %d bytes: send less, or say where it is (a path, a link)", over.Limit)
 	case err != nil:
 		return nil, http.StatusBadRequest, invalid("the body could not be read: send it again")
 	}

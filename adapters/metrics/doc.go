@@ -1,4 +1,4 @@
-// Package metrics tells Prometheus what the hub knows of itself. It keeps nothing:
-// each scrape reads the hub. The names that the page of Parallax lists stand beside
-// those of the hub's own.
+// Package metrics exports the state of the hub to Prometheus. It stores nothing: each scrape
+// reads the hub. Besides the hub's own metrics there are those that the Parallax
+// documentation lists.
 package metrics

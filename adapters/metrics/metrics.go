@@ -11,23 +11,23 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// Traffic is how many messages of a type went in one direction, and how long the hub
-// took over them together, in seconds, where that was measured.
+// Traffic counts the messages of a type in one direction, and the total time in seconds that
+// the hub took to process them, if that was measured.
 type Traffic struct {
 	Direction, Type string
 	Messages        uint64
 	Seconds         float64
 }
 
-// Options say what a scrape tells beside what the hub knows.
+// Options are what a scrape reports besides the state of the hub.
 type Options struct {
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Parallax tells the traffic with Parallax agents; nil for none.
+	// Parallax returns the traffic with Parallax agents; nil means none.
 	Parallax func() []Traffic
 }
 
-// New returns the handler of /metrics. It may be called by several goroutines.
+// New returns the handler of /metrics. It is safe for concurrent use.
 func New(h *hub.Hub, opts Options) http.Handler {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
@@ -37,19 +37,19 @@ func New(h *hub.Hub, opts Options) http.Handler {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError})
 }
 
-// The metrics: of the hub, then those of the page of Parallax, "Control Plane Metrics".
+// The metrics of the hub, then those of the Parallax page "Control Plane Metrics".
 var (
 	build     = describe("dragoman_build_info", "The program: always 1.", "version")
-	agents    = describe("dragoman_agents", "Agents that are here.", "dialect", "state")
+	agents    = describe("dragoman_agents", "Connected agents.", "dialect", "state")
 	running   = describe("dragoman_tasks_running", "Tasks that agents work on.")
 	queued    = describe("dragoman_tasks_queued", "Tasks that wait for an agent.")
-	events    = describe("dragoman_events_total", "What the hub counts: see the operations page.", "name")
+	events    = describe("dragoman_events_total", "Events that the hub counts: see the operations page.", "name")
 	active    = describe("dragoman_agent_active_tasks", "Tasks that an agent works on.", "agent")
-	missed    = describe("dragoman_agent_missed_heartbeats", "Heartbeats in a row that an agent has missed, once it has sent one.", "agent")
-	vital     = describe("dragoman_agent_vital", "What an agent says of itself in its heartbeats.", "agent", "metric")
+	missed    = describe("dragoman_agent_missed_heartbeats", "Consecutive heartbeats that an agent has missed, once it has sent one.", "agent")
+	vital     = describe("dragoman_agent_vital", "Metrics that an agent reports in its heartbeats.", "agent", "metric")
 	connected = describe("parallax_agents_connected", "Connected agents that have a capability.", "capability")
 	messages  = describe("parallax_ws_messages_total", "Messages exchanged with Parallax agents.", "direction", "type")
-	latency   = describe("parallax_ws_message_latency_seconds", "How long the hub took over a message that it received.", "type")
+	latency   = describe("parallax_ws_message_latency_seconds", "Time that the hub took to process a received message.", "type")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -78,9 +78,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 	}
 	gauge(build, 1, c.opts.Version)
-	all := c.hub.Totals()
-	gauge(running, float64(all.Active))
-	gauge(queued, float64(all.Queued))
+	totals := c.hub.Totals()
+	gauge(running, float64(totals.Active))
+	gauge(queued, float64(totals.Queued))
 	for name, n := range c.hub.Counters() {
 		counter(events, float64(n), name)
 	}
@@ -96,13 +96,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// label is what an agent calls something, as Prometheus takes it.
+// label returns a name that an agent chose, as valid UTF-8, which Prometheus requires.
 func label(name string) string { return strings.ToValidUTF8(name, "\ufffd") }
 
-// collectAgents tells of those who are here.
+// collectAgents reports the connected agents.
 func (c *collector) collectAgents(gauge func(*prometheus.Desc, float64, ...string)) {
 	type kind struct{ dialect, state string }
-	kinds, able := map[kind]int{}, map[string]int{}
+	kinds, byCapability := map[kind]int{}, map[string]int{}
 	for _, a := range c.hub.Agents(hub.Part("metrics", "").Principal) {
 		id := label(string(a.ID))
 		kinds[kind{a.Dialect, a.Load.State.String()}]++
@@ -111,17 +111,17 @@ func (c *collector) collectAgents(gauge func(*prometheus.Desc, float64, ...strin
 			capability = label(capability)
 			if !seen[capability] {
 				seen[capability] = true
-				able[capability]++
+				byCapability[capability]++
 			}
 		}
 		gauge(active, float64(a.Load.Active), id)
 		if v := a.Vitals; v != nil {
 			gauge(missed, float64(v.Missed), id)
-			named := map[string]float64{}
+			vitals := map[string]float64{}
 			for name, n := range v.Metrics {
-				named[label(name)] = n
+				vitals[label(name)] = n
 			}
-			for name, n := range named {
+			for name, n := range vitals {
 				gauge(vital, n, id, name)
 			}
 		}
@@ -129,7 +129,7 @@ func (c *collector) collectAgents(gauge func(*prometheus.Desc, float64, ...strin
 	for k, n := range kinds {
 		gauge(agents, float64(n), k.dialect, k.state)
 	}
-	for capability, n := range able {
+	for capability, n := range byCapability {
 		gauge(connected, float64(n), capability)
 	}
 }

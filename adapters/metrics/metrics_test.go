@@ -26,14 +26,14 @@ func scrape(t *testing.T, handler http.Handler) string {
 	return w.Body.String()
 }
 
-func TestAScrapeTellsWhatTheHubKnows(t *testing.T) {
+func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
 	handler := metrics.New(h, metrics.Options{Version: "1.2.3", Parallax: func() []metrics.Traffic {
 		return []metrics.Traffic{{"sent", "task", 3, 0}, {"received", "task_result", 2, 0.5}}
 	}})
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "parallax"})
 	defer s.Close(nil)
-	// An agent may call things what it likes.
+	// Agents may choose any names.
 	odd := "a \"b\"\n\xff"
 	if err := s.Join(core.Card{ID: "a", Dialect: "parallax", Capabilities: []string{"x", "x", odd}}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func AcceptPush[Out any](s *Server, stream grpc.ServerStreamingServer[Out]) (*St
 	return c, open(stream, &c.finish)
 }
 
-// open sends the headers and finds the way to end the stream.
+// open sends the headers and sets finish.
 func open(ss grpc.ServerStream, finish *func(link.Reason, bool)) error {
 	end, err := ender(ss.Context())
 	if err != nil {

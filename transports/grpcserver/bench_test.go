@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// The benchmarks move messages of 64 bytes through one stream over loopback, both
-// ends in this process: an op is what the two ends spend on one message.
+// The benchmarks send messages of 64 bytes through one stream over loopback. Both ends are
+// in this process: an op is the cost of one message at both.
 
 // batch is how many messages SendBatch gets at a time.
 const batch = 16
@@ -57,7 +57,7 @@ func flow(b *testing.B, from, to *stream, send func(*stream, *message) (int, err
 	defer cancel()
 	b.ReportAllocs()
 	b.ResetTimer()
-	sent := during(func() {
+	sent := async(func() {
 		for n := 0; n < b.N; {
 			k, err := send(from, m)
 			if err != nil {
@@ -77,11 +77,11 @@ func flow(b *testing.B, from, to *stream, send func(*stream, *message) (int, err
 	within(b, sent, "all messages sent")
 }
 
-// BenchmarkThereAndBack is the time one message takes to be answered.
-func BenchmarkThereAndBack(b *testing.B) {
+// BenchmarkRoundTrip measures a message and its echo.
+func BenchmarkRoundTrip(b *testing.B) {
 	server, client := pair(b, grpcserver.Options{}, grpcserver.DialOptions{})
 	ctx := context.Background()
-	echo := during(func() {
+	echo := async(func() {
 		for {
 			m, err := server.Receive(ctx)
 			if err != nil || server.Send(ctx, m) != nil {

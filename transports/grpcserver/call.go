@@ -89,7 +89,7 @@ func (s *Server) releaseBuiltin(ctx context.Context, method string) (leave func(
 	return func() { stop() }, nil
 }
 
-// recovered is deferred around a handler and turns a panic into INTERNAL.
+// recovered is deferred around a handler and turns a panic into an INTERNAL status.
 func (s *Server) recovered(method string, err *error) {
 	if v := recover(); v != nil {
 		s.opts.OnPanic(method, v, debug.Stack())

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-func TestTheClientHearsWhyTheServerClosed(t *testing.T) {
+func TestTheClientGetsTheCloseReasonOfTheServer(t *testing.T) {
 	for _, c := range []struct {
 		reason link.Reason
 		code   codes.Code
@@ -43,7 +43,7 @@ func TestTheClientHearsWhyTheServerClosed(t *testing.T) {
 				t.Errorf("Status: got %v, want %v", got, c.code)
 			}
 			server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
-			receiving := during(func() {
+			receiving := async(func() {
 				_, err := server.Receive(context.Background())
 				var r *link.Reason
 				if !errors.As(err, &r) || *r != c.reason {
@@ -51,8 +51,8 @@ func TestTheClientHearsWhyTheServerClosed(t *testing.T) {
 				}
 			})
 			server.Close(c.reason)
-			within(t, receiving, "Receive to wake while the handler still runs")
-			_, err := client.Receive(soon(t))
+			within(t, receiving, "Receive to return while the handler still runs")
+			_, err := client.Receive(testContext(t))
 			if c.code == codes.OK {
 				if err != io.EOF {
 					t.Errorf("client: got %v, want EOF", err)
@@ -76,19 +76,19 @@ func TestTheFirstCloseWins(t *testing.T) {
 	}
 }
 
-func TestWhatWasSentArrivesBeforeTheClose(t *testing.T) {
+func TestSentMessagesArriveBeforeTheClose(t *testing.T) {
 	const n = 1000
 	for _, from := range []string{"server", "client"} {
 		t.Run(from, func(t *testing.T) {
-			ctx := soon(t)
+			ctx := testContext(t)
 			server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
 			sender, reader := server, client
 			if from == "client" {
 				sender, reader = client, server
 			}
-			sent := during(func() {
+			sent := async(func() {
 				for i := range n {
-					sender.Send(ctx, say(fmt.Sprint(i)))
+					sender.Send(ctx, msg(fmt.Sprint(i)))
 				}
 				sender.Close(link.Reason{Cause: link.Normal})
 			})
@@ -109,8 +109,7 @@ func TestWhatWasSentArrivesBeforeTheClose(t *testing.T) {
 // chunk is the size of a message of fill.
 const chunk = 1000
 
-// fill sends until the peer, which does not read, takes no more, and returns the
-// error that ended it.
+// fill sends to a peer that does not read until Send fails, and returns the error.
 func fill(ctx context.Context, c *stream, sent *atomic.Int64) error {
 	for {
 		if err := c.Send(ctx, &message{Value: make([]byte, chunk)}); err != nil {
@@ -120,10 +119,10 @@ func fill(ctx context.Context, c *stream, sent *atomic.Int64) error {
 	}
 }
 
-func TestASendThatIsStuckWakesOnClose(t *testing.T) {
+func TestCloseUnblocksSend(t *testing.T) {
 	for _, end := range []string{"server", "client"} {
 		t.Run(end, func(t *testing.T) {
-			ctx := soon(t)
+			ctx := testContext(t)
 			server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
 			from, to := server, client
 			if end == "client" {
@@ -131,23 +130,23 @@ func TestASendThatIsStuckWakesOnClose(t *testing.T) {
 			}
 			var sent atomic.Int64
 			var err error
-			stuck := during(func() { err = fill(context.Background(), from, &sent) })
-			for sent.Load()*chunk < 256<<10 { // the window is full, the queue soon
+			blocked := async(func() { err = fill(context.Background(), from, &sent) })
+			for sent.Load()*chunk < 256<<10 { // the window is full, the queue almost
 				select {
-				case <-stuck:
+				case <-blocked:
 					t.Fatalf("Send: got %v, want it to wait for the reader", err)
 				default:
 					runtime.Gosched()
 				}
 			}
 			from.Close(link.Reason{Cause: link.Slow, Text: "read faster"})
-			within(t, stuck, "Send to wake")
+			within(t, blocked, "Send to return")
 			var r *link.Reason
 			if !errors.As(err, &r) || r.Cause != link.Slow {
 				t.Errorf("Send: got %v, want cause %v", err, link.Slow)
 			}
 			if end == "client" {
-				return // a client cannot say why
+				return // a client cannot send a reason
 			}
 			for got := int64(0); ; got++ {
 				_, err := to.Receive(ctx)
@@ -158,7 +157,7 @@ func TestASendThatIsStuckWakesOnClose(t *testing.T) {
 					t.Errorf("reader: got %v, want code %v", err, codes.ResourceExhausted)
 				}
 				if got < sent.Load() {
-					t.Errorf("reader: got %d messages, want all %d that Send took", got, sent.Load())
+					t.Errorf("reader: got %d messages, want all %d that Send accepted", got, sent.Load())
 				}
 				return
 			}
@@ -193,22 +192,22 @@ func TestAReceiveEndsWithItsContext(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancelCause(context.Background())
 			var err error
-			receiving := during(func() { _, err = reader.Receive(ctx) })
+			receiving := async(func() { _, err = reader.Receive(ctx) })
 			cancel(&link.Reason{Cause: link.Replaced, Text: "moved"})
-			within(t, receiving, "Receive to wake")
+			within(t, receiving, "Receive to return")
 			var r *link.Reason
 			if !errors.Is(err, context.Canceled) && (!errors.As(err, &r) || r.Cause != link.Replaced) {
-				t.Errorf("got %v, want the reason that is the context's cause", err)
+				t.Errorf("got %v, want the cause of the context", err)
 			}
 		})
 	}
 }
 
-func TestAContextThatEndsBetweenCallsHarmsNothing(t *testing.T) {
+func TestAContextThatEndsBetweenCallsDoesNotCloseTheStream(t *testing.T) {
 	server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
 	for i := range 200 {
 		ctx, cancel := context.WithCancel(context.Background())
-		if err := client.Send(ctx, say(fmt.Sprint(i))); err != nil {
+		if err := client.Send(ctx, msg(fmt.Sprint(i))); err != nil {
 			t.Fatalf("Send %d: got %v, want nil", i, err)
 		}
 		m, err := server.Receive(ctx)
@@ -216,19 +215,19 @@ func TestAContextThatEndsBetweenCallsHarmsNothing(t *testing.T) {
 			t.Fatalf("Receive %d: got %v, %v, want the message", i, m, err)
 		}
 		cancel()
-		if err := client.Send(ctx, say("too late")); !errors.Is(err, context.Canceled) {
+		if err := client.Send(ctx, msg("too late")); !errors.Is(err, context.Canceled) {
 			t.Fatalf("Send with a context that has ended: got %v, want %v", err, context.Canceled)
 		}
 	}
 }
 
-func TestASenderLearnsWhyTheServerEndedTheStream(t *testing.T) {
+func TestASenderGetsTheStatusOfTheServer(t *testing.T) {
 	server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
 	server.Close(link.Reason{Cause: link.Protocol, Text: "agent a already registered", Code: int(codes.AlreadyExists)})
-	reading := during(func() { reasonOf(t, client) })
+	reading := async(func() { reasonOf(t, client) })
 	var sent atomic.Int64
 	err := fill(context.Background(), client, &sent)
-	within(t, reading, "the reader to hear it")
+	within(t, reading, "the reader to end")
 	var r *link.Reason
 	if !errors.As(err, &r) || r.Code != int(codes.AlreadyExists) {
 		t.Errorf("Send: got %v, want code %v", err, codes.AlreadyExists)

@@ -8,8 +8,8 @@ import (
 
 // connLimiter is a listener that counts its connections and closes those beyond a limit. It
 // does not wrap connections: grpc-go reads a bare TCP connection without keeping a buffer
-// for it, but not a wrapped one. Hence nothing tells connLimiter that a connection has
-// ended; it checks all of them when it is full.
+// for it, but not a wrapped one. Hence connLimiter is not notified when a connection
+// ends; it checks all of them when it is full.
 type connLimiter struct {
 	net.Listener
 	limit   int

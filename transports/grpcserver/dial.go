@@ -34,8 +34,8 @@ type DialOptions struct {
 }
 
 // Dial connects to a server and waits for an answer. It asks for the server's health, but
-// accepts any answer. The error is a gRPC status, UNAVAILABLE if nobody listens, or that of
-// ctx. The caller closes the connection; until then gRPC reconnects by itself.
+// accepts any answer. The error is a gRPC status, UNAVAILABLE if there is no server, or the
+// error of ctx. The caller closes the connection; until then gRPC reconnects by itself.
 func Dial(ctx context.Context, target string, o DialOptions) (*grpc.ClientConn, error) {
 	window := int32(or(o.Window, 256<<10))
 	creds := insecure.NewCredentials()
@@ -46,7 +46,7 @@ func Dial(ctx context.Context, target string, o DialOptions) (*grpc.ClientConn, 
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(or(o.MaxMessageBytes, DefaultMaxMessageBytes)),
-			grpc.MaxCallSendMsgSize(math.MaxInt32), // Send looks before it writes
+			grpc.MaxCallSendMsgSize(math.MaxInt32), // Send checks the size before it writes
 		),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time:    or(o.PingEvery, 20*time.Second),
@@ -56,7 +56,7 @@ func Dial(ctx context.Context, target string, o DialOptions) (*grpc.ClientConn, 
 		grpc.WithStaticConnWindowSize(window),
 		grpc.WithReadBufferSize(or(o.ReadBuffer, 8<<10)),
 		grpc.WithWriteBufferSize(or(o.WriteBuffer, 8<<10)),
-		grpc.WithDisableServiceConfig(), // no look-up of settings in the DNS
+		grpc.WithDisableServiceConfig(), // no service configuration from DNS
 	}
 	if o.Credentials != nil {
 		opts = append(opts, grpc.WithPerRPCCredentials(o.Credentials))

@@ -17,10 +17,10 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-func TestDialSaysThatNobodyListens(t *testing.T) {
+func TestDialWithoutAServerIsUnavailable(t *testing.T) {
 	l := listen(t)
 	l.Close()
-	cc, err := grpcserver.Dial(soon(t), l.Addr().String(), grpcserver.DialOptions{})
+	cc, err := grpcserver.Dial(testContext(t), l.Addr().String(), grpcserver.DialOptions{})
 	if err == nil {
 		cc.Close()
 	}
@@ -29,7 +29,7 @@ func TestDialSaysThatNobodyListens(t *testing.T) {
 	}
 }
 
-func TestDialGivesUpWithItsContext(t *testing.T) {
+func TestDialEndsWithItsContext(t *testing.T) {
 	l := listen(t) // accepts in the kernel and never answers
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
@@ -43,7 +43,7 @@ func TestDialGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-func TestDialAcceptsAServerThatRefusesToTellItsHealth(t *testing.T) {
+func TestDialAcceptsAServerThatRefusesHealthChecks(t *testing.T) {
 	_, addr := serve(t, grpcserver.Options{
 		Admit: func(context.Context, string) (context.Context, error) {
 			return nil, status.Error(codes.Unauthenticated, "missing authorization header")
@@ -54,8 +54,8 @@ func TestDialAcceptsAServerThatRefusesToTellItsHealth(t *testing.T) {
 
 func TestOpenSendsTheMetadataOfItsContextAndOutlivesIt(t *testing.T) {
 	got := make(chan []string, 1)
-	_, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) talk {
-		return talk{chat: func(raw rawServer) error {
+	_, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) testService {
+		return testService{chat: func(raw rawServer) error {
 			md, _ := metadata.FromIncomingContext(raw.Context())
 			got <- md.Get("x-name")
 			c, err := grpcserver.Accept(s, raw)
@@ -69,7 +69,7 @@ func TestOpenSendsTheMetadataOfItsContextAndOutlivesIt(t *testing.T) {
 			return c.Send(raw.Context(), m)
 		}}
 	})
-	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(soon(t), "x-name", "ada"))
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(testContext(t), "x-name", "ada"))
 	c, err := grpcserver.Open(ctx, chat(dial(t, addr, grpcserver.DialOptions{})), grpcserver.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -79,15 +79,15 @@ func TestOpenSendsTheMetadataOfItsContextAndOutlivesIt(t *testing.T) {
 	if got := <-got; len(got) != 1 || got[0] != "ada" {
 		t.Errorf("metadata: got %v, want ada", got)
 	}
-	if err := c.Send(soon(t), say("hello")); err != nil {
+	if err := c.Send(testContext(t), msg("hello")); err != nil {
 		t.Errorf("Send: got %v, want nil", err)
 	}
-	if got := receive(soon(t), t, c); got != "hello" {
+	if got := receive(testContext(t), t, c); got != "hello" {
 		t.Errorf("got %q, want %q", got, "hello")
 	}
 }
 
-func TestOpenGivesUpWithItsContext(t *testing.T) {
+func TestOpenEndsWithItsContext(t *testing.T) {
 	_, addr := serve(t, grpcserver.Options{}, nothing)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -97,21 +97,21 @@ func TestOpenGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-func TestTheLinkCanBeEncrypted(t *testing.T) {
+func TestTheConnectionCanBeEncrypted(t *testing.T) {
 	cert := httptest.NewTLSServer(nil) // for its certificate
 	defer cert.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(cert.Certificate())
 	addr, accepted, release := accepting(t, grpcserver.Options{TLS: &tls.Config{Certificates: cert.TLS.Certificates}})
 	client := open(t, addr, grpcserver.DialOptions{TLS: &tls.Config{RootCAs: roots}})
-	if err := (<-accepted).Send(soon(t), say("secret")); err != nil {
+	if err := (<-accepted).Send(testContext(t), msg("secret")); err != nil {
 		t.Fatal(err)
 	}
-	if got := receive(soon(t), t, client); got != "secret" {
+	if got := receive(testContext(t), t, client); got != "secret" {
 		t.Errorf("got %q, want %q", got, "secret")
 	}
 	release(link.Reason{Cause: link.Normal})
-	ctx, cancel := context.WithTimeout(soon(t), time.Second)
+	ctx, cancel := context.WithTimeout(testContext(t), time.Second)
 	defer cancel()
 	if cc, err := grpcserver.Dial(ctx, addr, grpcserver.DialOptions{}); err == nil {
 		cc.Close()

@@ -13,8 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// bare connects to addr and speaks HTTP/2 by hand, so that a test decides what
-// is answered.
+// bare connects to addr with plain HTTP/2 frames, so that a test controls the answers.
 func bare(t *testing.T, addr string) (*http2.Framer, net.Conn) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -22,7 +21,7 @@ func bare(t *testing.T, addr string) (*http2.Framer, net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +32,7 @@ func bare(t *testing.T, addr string) (*http2.Framer, net.Conn) {
 	return f, conn
 }
 
-func TestAPeerThatAnswersNoPingIsCutOff(t *testing.T) {
+func TestAPeerThatAnswersNoPingIsDisconnected(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t, grpcserver.Options{PingEvery: time.Second, PingTimeout: 10 * time.Millisecond}, nothing)
 	f, _ := bare(t, addr)
@@ -41,7 +40,7 @@ func TestAPeerThatAnswersNoPingIsCutOff(t *testing.T) {
 	for {
 		frame, err := f.ReadFrame()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("got an open connection after %v, want it cut off", patience)
+			t.Fatalf("got an open connection after %v, want it closed", testTimeout)
 		}
 		if err != nil {
 			break
@@ -55,11 +54,11 @@ func TestAPeerThatAnswersNoPingIsCutOff(t *testing.T) {
 	}
 }
 
-func TestAClientMayPingOnlySoOften(t *testing.T) {
+func TestAClientThatPingsTooOftenIsDisconnected(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		min  time.Duration
-		want bool // sent away
+		want bool // disconnected
 	}{
 		{"slower than the limit", time.Nanosecond, false},
 		{"faster than the limit", time.Hour, true},
@@ -73,8 +72,8 @@ func TestAClientMayPingOnlySoOften(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			away := false
-			for answers := 0; answers < pings && !away; {
+			disconnected := false
+			for answers := 0; answers < pings && !disconnected; {
 				frame, err := f.ReadFrame()
 				if err != nil {
 					break
@@ -83,11 +82,11 @@ func TestAClientMayPingOnlySoOften(t *testing.T) {
 				case *http2.PingFrame:
 					answers++
 				case *http2.GoAwayFrame:
-					away = frame.ErrCode == http2.ErrCodeEnhanceYourCalm
+					disconnected = frame.ErrCode == http2.ErrCodeEnhanceYourCalm
 				}
 			}
-			if away != c.want {
-				t.Errorf("sent away: got %v, want %v", away, c.want)
+			if disconnected != c.want {
+				t.Errorf("disconnected: got %v, want %v", disconnected, c.want)
 			}
 		})
 	}

@@ -9,16 +9,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// grpc-go has one limit for all messages that a server receives. If some calls have a larger
-// one, the limit of the others is checked here, with the error text of grpc-go.
+// grpc-go has one limit for all messages that a server receives. If some methods have a
+// larger one, the limit of the others is checked here, with the error text of grpc-go.
 
 // largest is the largest limit of any call.
 func (o Options) largest() int {
-	most := o.MaxMessageBytes
+	largest := o.MaxMessageBytes
 	for _, n := range o.Larger {
-		most = max(most, n)
+		largest = max(largest, n)
 	}
-	return most
+	return largest
 }
 
 // boundOf returns the limit for requests of the method; zero if grpc-go checks it.
@@ -57,7 +57,7 @@ func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if b, ok := v.(*bounded); ok {
 		if b.size = data.Len(); b.size > b.bound {
-			return nil // an error would end the stream as a broken one
+			return nil // an error would end the stream as a protocol error
 		}
 		v = b.message
 	}

@@ -14,13 +14,12 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// One call may have larger requests than the others: those are held to their limit as
-// if there were no other.
-func TestACallThatMayHaveLargerRequestsLeavesTheOthersTheirLimit(t *testing.T) {
+// A larger limit for one method does not change the limit of the others.
+func TestALargerLimitForOneMethodKeepsTheLimitOfTheOthers(t *testing.T) {
 	o := grpcserver.Options{MaxMessageBytes: 100, Larger: map[string]int{"/test.Talk/Ask": 1000}}
-	_, addr := serve(t, o, func(s *grpcserver.Server) talk {
-		return talk{
-			ask: func(context.Context) (*message, error) { return say("heard"), nil },
+	_, addr := serve(t, o, func(s *grpcserver.Server) testService {
+		return testService{
+			ask: func(context.Context) (*message, error) { return msg("received"), nil },
 			chat: func(raw rawServer) error {
 				c, err := grpcserver.Accept(s, raw)
 				if err != nil {
@@ -28,7 +27,7 @@ func TestACallThatMayHaveLargerRequestsLeavesTheOthersTheirLimit(t *testing.T) {
 				}
 				m, err := c.Receive(raw.Context())
 				if err != nil || len(m.Value) != 50 {
-					t.Errorf("a message of 50 bytes: got %v, %v, want it", m, err)
+					t.Errorf("a message of 50 bytes: got %v, %v, want the message", m, err)
 				}
 				_, err = c.Receive(raw.Context())
 				var r *link.Reason
@@ -42,7 +41,7 @@ func TestACallThatMayHaveLargerRequestsLeavesTheOthersTheirLimit(t *testing.T) {
 	})
 	cc := dial(t, addr, grpcserver.DialOptions{})
 	ask := func(size int, opts ...grpc.CallOption) codes.Code {
-		return status.Code(cc.Invoke(soon(t), "/test.Talk/Ask", say(strings.Repeat("x", size)), new(message), opts...))
+		return status.Code(cc.Invoke(testContext(t), "/test.Talk/Ask", msg(strings.Repeat("x", size)), new(message), opts...))
 	}
 	for size, want := range map[int]codes.Code{50: codes.OK, 900: codes.OK, 2000: codes.ResourceExhausted} {
 		if got := ask(size); got != want {
@@ -51,7 +50,7 @@ func TestACallThatMayHaveLargerRequestsLeavesTheOthersTheirLimit(t *testing.T) {
 	}
 	c := open(t, addr, grpcserver.DialOptions{})
 	for _, size := range []int{50, 500} {
-		if err := c.Send(soon(t), say(strings.Repeat("x", size))); err != nil {
+		if err := c.Send(testContext(t), msg(strings.Repeat("x", size))); err != nil {
 			t.Fatal(err)
 		}
 	}

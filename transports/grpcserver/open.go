@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// partingTime is how long a server may take to end a stream that its client has half-closed.
-const partingTime = time.Second
+// halfCloseTimeout is how long a server may take to end a stream that its client has half-closed.
+const halfCloseTimeout = time.Second
 
 // OpenOptions are the settings of a client stream. A zero field means its default.
 type OpenOptions struct {
@@ -78,8 +78,8 @@ func (c *clientStream[In, Out]) recv() (*In, error) {
 	return m, err
 }
 
-// send writes m. gRPC tells a sender only that the stream has ended; the reader, if there
-// is one, gets the reason.
+// send writes m. If the stream has ended, gRPC returns only io.EOF to a sender; the status
+// goes to the reader, if there is one.
 func (c *clientStream[In, Out]) send(m *Out) error {
 	c.sending.Lock()
 	err := c.cs.Send(m)
@@ -87,7 +87,7 @@ func (c *clientStream[In, Out]) send(m *Out) error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	timer := time.NewTimer(partingTime)
+	timer := time.NewTimer(halfCloseTimeout)
 	defer timer.Stop()
 	select {
 	case <-c.ended:
@@ -97,14 +97,14 @@ func (c *clientStream[In, Out]) send(m *Out) error {
 	}
 }
 
-// finish ends the stream. Cancelling loses messages on their way, so a polite end first
+// finish ends the stream. Cancelling loses messages in flight, so a graceful end first
 // half-closes and reads until the server has ended its half.
-func (c *clientStream[In, Out]) finish(_ link.Reason, polite bool) {
+func (c *clientStream[In, Out]) finish(_ link.Reason, graceful bool) {
 	defer c.cancel()
-	if !polite {
+	if !graceful {
 		return
 	}
-	defer time.AfterFunc(partingTime, c.cancel).Stop()
+	defer time.AfterFunc(halfCloseTimeout, c.cancel).Stop()
 	c.sending.Lock() // the timer wakes a blocked Send
 	c.cs.CloseSend()
 	c.sending.Unlock()

@@ -23,10 +23,10 @@ import (
 
 var _ grpc.ServiceRegistrar = (*grpcserver.Server)(nil)
 
-func nothing(*grpcserver.Server) talk { return talk{} }
+func nothing(*grpcserver.Server) testService { return testService{} }
 
-func TestEveryServiceIsReportedHealthyAndDescribed(t *testing.T) {
-	ctx := soon(t)
+func TestEveryServiceHasHealthAndReflection(t *testing.T) {
+	ctx := testContext(t)
 	_, addr := serve(t, grpcserver.Options{}, nothing)
 	cc := dial(t, addr, grpcserver.DialOptions{})
 	for _, service := range []string{"", "test.Talk"} {
@@ -53,8 +53,8 @@ func TestEveryServiceIsReportedHealthyAndDescribed(t *testing.T) {
 	}
 }
 
-func TestStopTellsTheWatchersOfHealthAndDoesNotWaitForThem(t *testing.T) {
-	ctx := soon(t)
+func TestStopNotifiesHealthWatchersAndDoesNotWaitForThem(t *testing.T) {
+	ctx := testContext(t)
 	s, addr := serve(t, grpcserver.Options{}, nothing)
 	watch, err := healthpb.NewHealthClient(dial(t, addr, grpcserver.DialOptions{})).Watch(ctx, &healthpb.HealthCheckRequest{})
 	if err != nil {
@@ -82,15 +82,15 @@ func TestStopTellsTheWatchersOfHealthAndDoesNotWaitForThem(t *testing.T) {
 
 func TestStopWaitsForTheOwnersOfStreams(t *testing.T) {
 	streams, stopping := make(chan *stream, 1), make(chan struct{})
-	s, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) talk {
-		return talk{chat: func(raw rawServer) error {
+	s, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) testService {
+		return testService{chat: func(raw rawServer) error {
 			c, err := grpcserver.Accept(s, raw)
 			if err != nil {
 				return err
 			}
 			streams <- c
 			<-stopping
-			c.Send(context.Background(), say("goodbye"))
+			c.Send(context.Background(), msg("goodbye"))
 			r := link.Reason{Cause: link.ShuttingDown, Text: "restarting"}
 			c.Close(r)
 			return grpcserver.Status(r)
@@ -99,9 +99,9 @@ func TestStopWaitsForTheOwnersOfStreams(t *testing.T) {
 	client := open(t, addr, grpcserver.DialOptions{})
 	<-streams
 	var err error
-	stopped := during(func() { err = s.Stop(soon(t)) })
+	stopped := async(func() { err = s.Stop(testContext(t)) })
 	close(stopping)
-	if got := receive(soon(t), t, client); got != "goodbye" {
+	if got := receive(testContext(t), t, client); got != "goodbye" {
 		t.Errorf("got %q, want %q", got, "goodbye")
 	}
 	if got := reasonOf(t, client); got.Code != int(codes.Unavailable) || got.Text != "restarting" {
@@ -113,10 +113,10 @@ func TestStopWaitsForTheOwnersOfStreams(t *testing.T) {
 	}
 }
 
-func TestStopCutsWhatDoesNotEndInTime(t *testing.T) {
+func TestStopClosesConnectionsThatDoNotEndInTime(t *testing.T) {
 	streams, ended := make(chan *stream, 1), make(chan struct{})
-	s, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) talk {
-		return talk{chat: func(raw rawServer) error {
+	s, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) testService {
+		return testService{chat: func(raw rawServer) error {
 			defer close(ended)
 			c, err := grpcserver.Accept(s, raw)
 			if err != nil {
@@ -137,17 +137,17 @@ func TestStopCutsWhatDoesNotEndInTime(t *testing.T) {
 	select {
 	case <-ended:
 	default:
-		t.Error("got a handler that still runs after Stop, want it joined")
+		t.Error("got a handler that still runs after Stop, want it ended")
 	}
 	if got := reasonOf(t, client); got.Cause != link.PeerGone {
 		t.Errorf("client: got %v, want cause %v", got, link.PeerGone)
 	}
 }
 
-func TestAConnectionThatSaysNothingDoesNotHoldUpStop(t *testing.T) {
+func TestASilentConnectionDoesNotDelayStop(t *testing.T) {
 	s := grpcserver.New(grpcserver.Options{ConnectTimeout: time.Hour})
-	l := keeper{listen(t), make(chan net.Conn, 1)}
-	served := during(func() { s.Serve(l) })
+	l := recordingListener{listen(t), make(chan net.Conn, 1)}
+	served := async(func() { s.Serve(l) })
 	conn, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -156,35 +156,35 @@ func TestAConnectionThatSaysNothingDoesNotHoldUpStop(t *testing.T) {
 	<-l.kept
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	stopped := during(func() { s.Stop(ctx) })
+	stopped := async(func() { s.Stop(ctx) })
 	within(t, stopped, "Stop to return")
 	within(t, served, "Serve to return")
 }
 
-func TestAConnectionThatSaysNothingIsClosed(t *testing.T) {
+func TestASilentConnectionIsClosed(t *testing.T) {
 	_, addr := serve(t, grpcserver.Options{ConnectTimeout: 20 * time.Millisecond}, nothing)
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := io.Copy(io.Discard, conn); errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got an open connection after %v, want it closed", patience)
+		t.Errorf("got an open connection after %v, want it closed", testTimeout)
 	}
 }
 
-func TestOneConnectionTooManyIsClosedUntilThereIsRoom(t *testing.T) {
+func TestAConnectionBeyondTheLimitIsClosed(t *testing.T) {
 	refused := make(chan net.Addr, 100)
 	_, addr := serve(t, grpcserver.Options{
 		MaxConnections: 1,
 		OnRefused:      func(a net.Addr) { refused <- a },
 	}, nothing)
-	first, err := grpcserver.Dial(soon(t), addr, grpcserver.DialOptions{})
+	first, err := grpcserver.Dial(testContext(t), addr, grpcserver.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cc, err := grpcserver.Dial(soon(t), addr, grpcserver.DialOptions{}); err == nil {
+	if cc, err := grpcserver.Dial(testContext(t), addr, grpcserver.DialOptions{}); err == nil {
 		cc.Close()
 		t.Fatal("second Dial: got nil, want an error")
 	}
@@ -193,7 +193,7 @@ func TestOneConnectionTooManyIsClosedUntilThereIsRoom(t *testing.T) {
 	}
 	first.Close()
 	for { // the server needs a moment to notice
-		cc, err := grpcserver.Dial(soon(t), addr, grpcserver.DialOptions{})
+		cc, err := grpcserver.Dial(testContext(t), addr, grpcserver.DialOptions{})
 		if err == nil {
 			cc.Close()
 			return
@@ -204,7 +204,7 @@ func TestOneConnectionTooManyIsClosedUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-func TestAPanicIsOneCallsMisfortune(t *testing.T) {
+func TestAPanicEndsOnlyItsCall(t *testing.T) {
 	panics := make(chan string, 2)
 	_, addr := serve(t, grpcserver.Options{
 		OnPanic: func(method string, v any, stack []byte) {
@@ -213,14 +213,14 @@ func TestAPanicIsOneCallsMisfortune(t *testing.T) {
 			}
 			panics <- method + " " + v.(string)
 		},
-	}, func(*grpcserver.Server) talk {
-		return talk{
+	}, func(*grpcserver.Server) testService {
+		return testService{
 			chat: func(rawServer) error { panic("oops") },
 			ask:  func(context.Context) (*message, error) { panic("ouch") },
 		}
 	})
 	cc := dial(t, addr, grpcserver.DialOptions{})
-	cs, err := chat(cc)(soon(t))
+	cs, err := chat(cc)(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestAPanicIsOneCallsMisfortune(t *testing.T) {
 	if got, want := <-panics, "/test.Talk/Chat oops"; got != want {
 		t.Errorf("OnPanic: got %q, want %q", got, want)
 	}
-	if err := cc.Invoke(soon(t), "/test.Talk/Ask", say(""), new(message)); status.Code(err) != codes.Internal {
+	if err := cc.Invoke(testContext(t), "/test.Talk/Ask", msg(""), new(message)); status.Code(err) != codes.Internal {
 		t.Errorf("call: got %v, want INTERNAL", err)
 	}
 	if got, want := <-panics, "/test.Talk/Ask ouch"; got != want {
@@ -244,39 +244,39 @@ func TestACallThatIsNotAdmittedIsRefusedBeforeAnyHeaderIsSent(t *testing.T) {
 			return nil, status.Error(codes.Unauthenticated, "unknown public key")
 		},
 	}, nothing)
-	cs, err := chat(dial(t, addr, grpcserver.DialOptions{}))(soon(t))
+	cs, err := chat(dial(t, addr, grpcserver.DialOptions{}))(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if md, err := cs.Header(); len(md) != 0 {
-		t.Errorf("headers: got %v, %v, want none: the refusal is all there is", md, err)
+		t.Errorf("headers: got %v, %v, want none, only the refusal", md, err)
 	}
 	if _, err := cs.Recv(); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("got %v, want UNAUTHENTICATED", err)
 	}
 }
 
-func TestTheHandlerOfACallSeesTheContextWithWhichItWasAdmitted(t *testing.T) {
-	type who struct{}
+func TestTheHandlerGetsTheContextOfAdmit(t *testing.T) {
+	type admitKey struct{}
 	seen := make(chan any, 2)
 	_, addr := serve(t, grpcserver.Options{
 		Admit: func(ctx context.Context, method string) (context.Context, error) {
-			return context.WithValue(ctx, who{}, method), nil
+			return context.WithValue(ctx, admitKey{}, method), nil
 		},
-	}, func(*grpcserver.Server) talk {
-		return talk{
-			ask:  func(ctx context.Context) (*message, error) { seen <- ctx.Value(who{}); return say(""), nil },
-			chat: func(raw rawServer) error { seen <- raw.Context().Value(who{}); return nil },
+	}, func(*grpcserver.Server) testService {
+		return testService{
+			ask:  func(ctx context.Context) (*message, error) { seen <- ctx.Value(admitKey{}); return msg(""), nil },
+			chat: func(raw rawServer) error { seen <- raw.Context().Value(admitKey{}); return nil },
 		}
 	})
 	cc := dial(t, addr, grpcserver.DialOptions{})
-	if err := cc.Invoke(soon(t), "/test.Talk/Ask", say(""), new(message)); err != nil {
+	if err := cc.Invoke(testContext(t), "/test.Talk/Ask", msg(""), new(message)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := <-seen, any("/test.Talk/Ask"); got != want {
 		t.Errorf("a call: got %v, want %v", got, want)
 	}
-	cs, err := chat(cc)(soon(t))
+	cs, err := chat(cc)(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,15 +290,15 @@ func TestTheHandlerOfACallSeesTheContextWithWhichItWasAdmitted(t *testing.T) {
 
 func TestMetadataOverTheLimitIsRefused(t *testing.T) {
 	var called atomic.Bool
-	_, addr := serve(t, grpcserver.Options{}, func(*grpcserver.Server) talk {
-		return talk{ask: func(context.Context) (*message, error) { called.Store(true); return say(""), nil }}
+	_, addr := serve(t, grpcserver.Options{}, func(*grpcserver.Server) testService {
+		return testService{ask: func(context.Context) (*message, error) { called.Store(true); return msg(""), nil }}
 	})
 	cc := dial(t, addr, grpcserver.DialOptions{})
-	ctx := metadata.AppendToOutgoingContext(soon(t), "x-big", strings.Repeat("x", 70_000))
-	if err := cc.Invoke(ctx, "/test.Talk/Ask", say(""), new(message)); err == nil || called.Load() {
+	ctx := metadata.AppendToOutgoingContext(testContext(t), "x-big", strings.Repeat("x", 70_000))
+	if err := cc.Invoke(ctx, "/test.Talk/Ask", msg(""), new(message)); err == nil || called.Load() {
 		t.Errorf("got %v (handler called: %v), want an error before the handler", err, called.Load())
 	}
-	if err := cc.Invoke(soon(t), "/test.Talk/Ask", say(""), new(message)); err != nil {
+	if err := cc.Invoke(testContext(t), "/test.Talk/Ask", msg(""), new(message)); err != nil {
 		t.Errorf("the next call: got %v, want nil", err)
 	}
 }

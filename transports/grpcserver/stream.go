@@ -22,9 +22,9 @@ import (
 type Stream[In, Out any] struct {
 	recv func() (*In, error)
 	send func(*Out) error
-	// finish ends the stream on the wire. It is called once. If polite, it may take a
-	// bounded time, in which messages on their way arrive.
-	finish func(r link.Reason, polite bool)
+	// finish ends the stream on the wire. It is called once. If graceful, it may take a
+	// bounded time, in which messages in flight arrive.
+	finish func(r link.Reason, graceful bool)
 	// explain turns an error of recv or send into one of link.Conn.
 	explain func(error) error
 	limit   int
@@ -106,8 +106,8 @@ func (s *Stream[In, Out]) SendBatch(ctx context.Context, ms []*Out) error {
 	return refused
 }
 
-// sent explains an error of send. A message that was queued while Close ran may come after
-// the end, where nobody reads it, so it does not count as sent.
+// sent explains an error of send. A message that was queued while Close ran may be written
+// after the end of the stream and lost, so it does not count as sent.
 func (s *Stream[In, Out]) sent(err error) error {
 	if r := s.reason.Load(); r != nil {
 		return r
@@ -133,7 +133,7 @@ func (s *Stream[In, Out]) Fits(m *Out) (size int, ok bool) {
 // Close ends the stream for r and wakes Receive and Send. At the server's end the client
 // gets [Status] of r, after the messages sent before; the handler still has to return. At
 // the client's end gRPC carries no reason: the stream is half-closed, and cancelled after
-// the server has ended it or a second has passed, so that messages on their way arrive; for
+// the server has ended it or a second has passed, so that messages in flight arrive; for
 // PeerGone, Slow and Unresponsive it is cancelled at once. Later calls wait for the first
 // and have no effect. It returns nil.
 func (s *Stream[In, Out]) Close(r link.Reason) error {
@@ -147,10 +147,10 @@ func (s *Stream[In, Out]) Close(r link.Reason) error {
 }
 
 // close does the work of Close.
-func (s *Stream[In, Out]) close(r link.Reason, polite bool) {
+func (s *Stream[In, Out]) close(r link.Reason, graceful bool) {
 	s.once.Do(func() {
 		s.reason.Store(&r)
-		s.finish(r, polite)
+		s.finish(r, graceful)
 		s.in.release()
 		s.out.release()
 	})

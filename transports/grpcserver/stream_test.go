@@ -18,16 +18,16 @@ import (
 )
 
 func TestMessagesKeepTheirOrderBothWays(t *testing.T) {
-	ctx := soon(t)
+	ctx := testContext(t)
 	server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
 	const n = 5000
 	for _, way := range []struct {
 		name     string
 		from, to *stream
 	}{{"to the server", client, server}, {"to the client", server, client}} {
-		sent := during(func() {
+		sent := async(func() {
 			for i := range n {
-				if err := way.from.Send(ctx, say(fmt.Sprint(i))); err != nil {
+				if err := way.from.Send(ctx, msg(fmt.Sprint(i))); err != nil {
 					t.Errorf("%s: Send: got %v, want nil", way.name, err)
 					return
 				}
@@ -42,9 +42,9 @@ func TestMessagesKeepTheirOrderBothWays(t *testing.T) {
 	}
 }
 
-func TestHeadersArriveBeforeAnythingIsSaid(t *testing.T) {
+func TestHeadersArriveBeforeTheFirstMessage(t *testing.T) {
 	addr, accepted, release := accepting(t, grpcserver.Options{})
-	cs, err := chat(dial(t, addr, grpcserver.DialOptions{}))(soon(t))
+	cs, err := chat(dial(t, addr, grpcserver.DialOptions{}))(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestHeadersArriveBeforeAnythingIsSaid(t *testing.T) {
 }
 
 func TestAnOversizedMessageIsRefusedAndTheStreamSurvives(t *testing.T) {
-	ctx := soon(t)
+	ctx := testContext(t)
 	server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
 	for _, way := range []struct {
 		name     string
@@ -76,7 +76,7 @@ func TestAnOversizedMessageIsRefusedAndTheStreamSurvives(t *testing.T) {
 		if *got != want || ok {
 			t.Errorf("%s: got %+v (fits: %v), want %+v", way.name, *got, ok, want)
 		}
-		if err := way.from.Send(ctx, say("after")); err != nil {
+		if err := way.from.Send(ctx, msg("after")); err != nil {
 			t.Fatalf("%s: Send after the refusal: got %v, want nil", way.name, err)
 		}
 		if got := receive(ctx, t, way.to); got != "after" {
@@ -86,13 +86,13 @@ func TestAnOversizedMessageIsRefusedAndTheStreamSurvives(t *testing.T) {
 }
 
 func TestAMessageOfExactlyTheLimitPasses(t *testing.T) {
-	ctx := soon(t)
+	ctx := testContext(t)
 	server, client := pair(t, grpcserver.Options{}, grpcserver.DialOptions{})
 	m := &message{Value: make([]byte, grpcserver.DefaultMaxMessageBytes-5)} // a tag and four bytes of length
 	if size, ok := server.Fits(m); size != grpcserver.DefaultMaxMessageBytes || !ok {
 		t.Fatalf("Fits: got %d, %v, want %d, true", size, ok, grpcserver.DefaultMaxMessageBytes)
 	}
-	sent := during(func() {
+	sent := async(func() {
 		if err := server.Send(ctx, m); err != nil {
 			t.Errorf("Send: got %v, want nil", err)
 		}
@@ -103,10 +103,10 @@ func TestAMessageOfExactlyTheLimitPasses(t *testing.T) {
 	within(t, sent, "the message sent")
 }
 
-func TestABatchLeavesOutOnlyWhatIsTooLarge(t *testing.T) {
-	ctx := soon(t)
+func TestABatchSkipsOnlyMessagesThatAreTooLarge(t *testing.T) {
+	ctx := testContext(t)
 	server, client := pair(t, grpcserver.Options{MaxMessageBytes: 100}, grpcserver.DialOptions{})
-	err := server.SendBatch(ctx, []*message{say("one"), say(strings.Repeat("x", 100)), say("two")})
+	err := server.SendBatch(ctx, []*message{msg("one"), msg(strings.Repeat("x", 100)), msg("two")})
 	var reject *link.Reject
 	if !errors.As(err, &reject) || reject.Limit != 100 {
 		t.Errorf("SendBatch: got %v, want a *link.Reject with limit 100", err)
@@ -118,9 +118,9 @@ func TestABatchLeavesOutOnlyWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-func TestAPeerThatSendsTooMuchLosesItsStreamAsTooLarge(t *testing.T) {
+func TestAMessageOverTheLimitEndsTheStreamAsTooLarge(t *testing.T) {
 	server, client := pair(t, grpcserver.Options{MaxMessageBytes: 100}, grpcserver.DialOptions{})
-	if err := client.Send(soon(t), say(strings.Repeat("x", 200))); err != nil {
+	if err := client.Send(testContext(t), msg(strings.Repeat("x", 200))); err != nil {
 		t.Fatal(err)
 	}
 	for _, end := range []struct {
@@ -134,7 +134,7 @@ func TestAPeerThatSendsTooMuchLosesItsStreamAsTooLarge(t *testing.T) {
 	}
 }
 
-// raw sends bytes as they are where a message is expected.
+// raw is a codec that sends bytes unchanged.
 type raw struct{}
 
 func (raw) Name() string                  { return "proto" }
@@ -143,10 +143,10 @@ func (raw) Unmarshal([]byte, any) error   { return nil }
 
 var _ encoding.Codec = raw{}
 
-func TestWhatIsNoMessageEndsTheStreamAsProtocol(t *testing.T) {
+func TestAnInvalidMessageEndsTheStreamAsProtocol(t *testing.T) {
 	addr, accepted, release := accepting(t, grpcserver.Options{})
 	cc := dial(t, addr, grpcserver.DialOptions{})
-	cs, err := cc.NewStream(soon(t), &talkDesc.Streams[0], "/test.Talk/Chat", grpc.ForceCodec(raw{}))
+	cs, err := cc.NewStream(testContext(t), &testServiceDesc.Streams[0], "/test.Talk/Chat", grpc.ForceCodec(raw{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,22 +159,22 @@ func TestWhatIsNoMessageEndsTheStreamAsProtocol(t *testing.T) {
 	release(link.Reason{Cause: link.Protocol})
 }
 
-func TestHalfACloseIsAnEndInGoodOrder(t *testing.T) {
+func TestAHalfCloseIsAProperEnd(t *testing.T) {
 	addr, accepted, release := accepting(t, grpcserver.Options{})
-	cs, err := chat(dial(t, addr, grpcserver.DialOptions{}))(soon(t))
+	cs, err := chat(dial(t, addr, grpcserver.DialOptions{}))(testContext(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cs.CloseSend()
 	server := <-accepted
-	if _, err := server.Receive(soon(t)); err != io.EOF {
+	if _, err := server.Receive(testContext(t)); err != io.EOF {
 		t.Errorf("server: got %v, want EOF", err)
 	}
-	if err := server.Send(soon(t), say("still here")); err != nil {
-		t.Errorf("Send after the peer's half is closed: got %v, want nil", err)
+	if err := server.Send(testContext(t), msg("last")); err != nil {
+		t.Errorf("Send after the half-close of the peer: got %v, want nil", err)
 	}
 	release(link.Reason{Cause: link.PeerGone})
-	if m, err := cs.Recv(); err != nil || string(m.Value) != "still here" {
+	if m, err := cs.Recv(); err != nil || string(m.Value) != "last" {
 		t.Errorf("client: got %v, %v, want the last message", m, err)
 	}
 	if _, err := cs.Recv(); err != io.EOF {
@@ -194,8 +194,8 @@ func TestAClientThatCancelsIsGone(t *testing.T) {
 
 func TestALinkRunsOverEachEnd(t *testing.T) {
 	joined := make(chan link.Reason, 1)
-	_, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) talk {
-		return talk{chat: func(raw rawServer) error {
+	_, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) testService {
+		return testService{chat: func(raw rawServer) error {
 			c, err := grpcserver.Accept(s, raw)
 			if err != nil {
 				return err
@@ -203,33 +203,33 @@ func TestALinkRunsOverEachEnd(t *testing.T) {
 			l := link.New(c, link.Options{})
 			r := l.Run(context.Background(), func(ctx context.Context, m *message) error {
 				if string(m.Value) == "bye" {
-					return link.Because(link.Replaced, "somebody else came")
+					return link.Because(link.Replaced, "replaced by a newer one")
 				}
 				return l.Send(ctx, m, len(m.Value))
 			}, nil)
-			joined <- r // both loops have ended while the stream is still the handler's
+			joined <- r // both loops have ended before the handler returns
 			return grpcserver.Status(r)
 		}}
 	})
 	l := link.New(open(t, addr, grpcserver.DialOptions{}), link.Options{})
 	const n = 1000
-	sent := during(func() {
+	sent := async(func() {
 		for i := range n {
-			l.Send(context.Background(), say(fmt.Sprint(i)), 4)
+			l.Send(context.Background(), msg(fmt.Sprint(i)), 4)
 		}
 	})
 	got := 0
-	r := l.Run(soon(t), func(ctx context.Context, m *message) error {
+	r := l.Run(testContext(t), func(ctx context.Context, m *message) error {
 		if string(m.Value) != fmt.Sprint(got) {
 			t.Errorf("got echo %s, want %d", m.Value, got)
 		}
 		if got++; got == n {
-			return l.Send(ctx, say("bye"), 3)
+			return l.Send(ctx, msg("bye"), 3)
 		}
 		return nil
 	}, nil)
 	within(t, sent, "all messages sent")
-	if r.Code != int(codes.Aborted) || r.Text != "somebody else came" || got != n {
+	if r.Code != int(codes.Aborted) || r.Text != "replaced by a newer one" || got != n {
 		t.Errorf("client: got %v with code %d after %d echoes, want ABORTED after %d", &r, r.Code, got, n)
 	}
 	if r := <-joined; r.Cause != link.Replaced {
@@ -237,13 +237,13 @@ func TestALinkRunsOverEachEnd(t *testing.T) {
 	}
 }
 
-// keeper is a listener that keeps what it accepts, so that a test can cut it.
-type keeper struct {
+// recordingListener passes on the connections that it accepts, so that a test can close them.
+type recordingListener struct {
 	net.Listener
 	kept chan net.Conn
 }
 
-func (k keeper) Accept() (net.Conn, error) {
+func (k recordingListener) Accept() (net.Conn, error) {
 	conn, err := k.Listener.Accept()
 	if err == nil {
 		k.kept <- conn
@@ -251,24 +251,24 @@ func (k keeper) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-func TestAConnectionThatIsCutIsGoneAtBothEnds(t *testing.T) {
+func TestALostConnectionIsReportedAtBothEnds(t *testing.T) {
 	s := grpcserver.New(grpcserver.Options{})
 	atServer := make(chan *link.Reason, 1)
-	s.Register(&talkDesc, talk{chat: func(raw rawServer) error {
+	s.Register(&testServiceDesc, testService{chat: func(raw rawServer) error {
 		c, err := grpcserver.Accept(s, raw)
 		if err != nil {
 			return err
 		}
-		receive(soon(t), t, c)
+		receive(testContext(t), t, c)
 		atServer <- nil
 		r := reasonOf(t, c)
 		atServer <- r
 		return grpcserver.Status(*r)
 	}})
-	l := keeper{listen(t), make(chan net.Conn, 10)}
-	served := during(func() { s.Serve(l) })
+	l := recordingListener{listen(t), make(chan net.Conn, 10)}
+	served := async(func() { s.Serve(l) })
 	client := open(t, l.Addr().String(), grpcserver.DialOptions{})
-	client.Send(soon(t), say("hello"))
+	client.Send(testContext(t), msg("hello"))
 	<-atServer
 	(<-l.kept).Close()
 	if got := reasonOf(t, client); got.Cause != link.PeerGone {
@@ -277,31 +277,31 @@ func TestAConnectionThatIsCutIsGoneAtBothEnds(t *testing.T) {
 	if got := <-atServer; got.Cause != link.PeerGone {
 		t.Errorf("server: got %v, want cause %v", got, link.PeerGone)
 	}
-	s.Stop(soon(t))
+	s.Stop(testContext(t))
 	within(t, served, "Serve to return")
 }
 
 func TestAPushStreamEndsWithItsClient(t *testing.T) {
 	ended := make(chan error, 1)
-	_, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) talk {
-		return talk{push: func(raw grpc.ServerStreamingServer[message]) error {
+	_, addr := serve(t, grpcserver.Options{}, func(s *grpcserver.Server) testService {
+		return testService{push: func(raw grpc.ServerStreamingServer[message]) error {
 			c, err := grpcserver.AcceptPush(s, raw)
 			if err != nil {
 				return err
 			}
-			if err = c.Send(raw.Context(), say("pushed")); err == nil {
+			if err = c.Send(raw.Context(), msg("pushed")); err == nil {
 				_, err = c.Receive(context.Background())
 			}
 			ended <- err
 			return err
 		}}
 	})
-	ctx, cancel := context.WithCancel(soon(t))
-	cs, err := dial(t, addr, grpcserver.DialOptions{}).NewStream(ctx, &talkDesc.Streams[1], "/test.Talk/Push")
+	ctx, cancel := context.WithCancel(testContext(t))
+	cs, err := dial(t, addr, grpcserver.DialOptions{}).NewStream(ctx, &testServiceDesc.Streams[1], "/test.Talk/Push")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cs.SendMsg(say("start"))
+	cs.SendMsg(msg("start"))
 	cs.CloseSend()
 	got := new(message)
 	if err := cs.RecvMsg(got); err != nil || string(got.Value) != "pushed" {

@@ -17,37 +17,37 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// testTimeout bounds every wait of a test.
+const testTimeout = 20 * time.Second
 
-// message is what the service of these tests speaks in both directions.
+// message is the message of the test service in both directions.
 type message = wrapperspb.BytesValue
 
-// serverStream and clientStream are the two ends as a test sees them.
+// rawServer and rawClient are the gRPC streams of the two ends.
 type (
 	rawServer = grpc.BidiStreamingServer[message, message]
 	rawClient = grpc.BidiStreamingClient[message, message]
 	stream    = grpcserver.Stream[message, message]
 )
 
-func say(text string) *message { return &message{Value: []byte(text)} }
+func msg(text string) *message { return &message{Value: []byte(text)} }
 
-// talk describes a service of three methods: chat is bidirectional, push only
+// testService is a service of three methods: chat is bidirectional, push only
 // sends, ask is a plain call.
-type talk struct {
+type testService struct {
 	chat func(rawServer) error
 	push func(grpc.ServerStreamingServer[message]) error
 	ask  func(context.Context) (*message, error)
 }
 
-var talkDesc = grpc.ServiceDesc{
+var testServiceDesc = grpc.ServiceDesc{
 	ServiceName: "test.Talk",
 	HandlerType: (*any)(nil),
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName: "Chat", ServerStreams: true, ClientStreams: true,
 			Handler: func(srv any, ss grpc.ServerStream) error {
-				return srv.(talk).chat(&grpc.GenericServerStream[message, message]{ServerStream: ss})
+				return srv.(testService).chat(&grpc.GenericServerStream[message, message]{ServerStream: ss})
 			},
 		},
 		{
@@ -56,7 +56,7 @@ var talkDesc = grpc.ServiceDesc{
 				if err := ss.RecvMsg(new(message)); err != nil {
 					return err
 				}
-				return srv.(talk).push(&grpc.GenericServerStream[message, message]{ServerStream: ss})
+				return srv.(testService).push(&grpc.GenericServerStream[message, message]{ServerStream: ss})
 			},
 		},
 	},
@@ -67,16 +67,16 @@ var talkDesc = grpc.ServiceDesc{
 			if err := decode(in); err != nil {
 				return nil, err
 			}
-			call := func(ctx context.Context, _ any) (any, error) { return srv.(talk).ask(ctx) }
+			call := func(ctx context.Context, _ any) (any, error) { return srv.(testService).ask(ctx) }
 			return around(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: "/test.Talk/Ask"}, call)
 		},
 	}},
 }
 
-// chat is the bidirectional method as generated code offers it to a client.
+// chat returns the bidirectional method like generated code.
 func chat(cc *grpc.ClientConn) func(context.Context, ...grpc.CallOption) (rawClient, error) {
 	return func(ctx context.Context, opts ...grpc.CallOption) (rawClient, error) {
-		cs, err := cc.NewStream(ctx, &talkDesc.Streams[0], "/test.Talk/Chat", opts...)
+		cs, err := cc.NewStream(ctx, &testServiceDesc.Streams[0], "/test.Talk/Chat", opts...)
 		return &grpc.GenericClientStream[message, message]{ClientStream: cs}, err
 	}
 }
@@ -91,23 +91,23 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// soon is a context that ends when a test has waited too long.
-func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// testContext returns a context that ends after testTimeout.
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
 // serve runs a server with the service until the test ends.
-func serve(t testing.TB, o grpcserver.Options, impl func(*grpcserver.Server) talk) (*grpcserver.Server, string) {
+func serve(t testing.TB, o grpcserver.Options, impl func(*grpcserver.Server) testService) (*grpcserver.Server, string) {
 	t.Helper()
 	s := grpcserver.New(o)
-	s.Register(&talkDesc, impl(s))
+	s.Register(&testServiceDesc, impl(s))
 	l := listen(t)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("Stop: got %v, want nil", err)
@@ -122,7 +122,7 @@ func serve(t testing.TB, o grpcserver.Options, impl func(*grpcserver.Server) tal
 // dial connects to addr until the test ends.
 func dial(t testing.TB, addr string, o grpcserver.DialOptions) *grpc.ClientConn {
 	t.Helper()
-	cc, err := grpcserver.Dial(soon(t), addr, o)
+	cc, err := grpcserver.Dial(testContext(t), addr, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func dial(t testing.TB, addr string, o grpcserver.DialOptions) *grpc.ClientConn 
 // open opens the client's end of a chat.
 func open(t testing.TB, addr string, o grpcserver.DialOptions) *stream {
 	t.Helper()
-	c, err := grpcserver.Open(soon(t), chat(dial(t, addr, o)), grpcserver.OpenOptions{})
+	c, err := grpcserver.Open(testContext(t), chat(dial(t, addr, o)), grpcserver.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,14 +141,14 @@ func open(t testing.TB, addr string, o grpcserver.DialOptions) *stream {
 	return c
 }
 
-// accepting is a service whose chat hands the server's end to the test and
-// returns when that is closed and test has called the returned function.
+// accepting starts a server whose chat passes the server's end to the test, and returns
+// when the test has called release.
 func accepting(t testing.TB, o grpcserver.Options) (addr string, accepted <-chan *stream, release func(link.Reason)) {
 	t.Helper()
 	streams := make(chan *stream, 1)
 	reasons := make(chan link.Reason, 1)
-	_, addr = serve(t, o, func(s *grpcserver.Server) talk {
-		return talk{chat: func(raw rawServer) error {
+	_, addr = serve(t, o, func(s *grpcserver.Server) testService {
+		return testService{chat: func(raw rawServer) error {
 			c, err := grpcserver.Accept(s, raw)
 			if err != nil {
 				return err
@@ -160,14 +160,14 @@ func accepting(t testing.TB, o grpcserver.Options) (addr string, accepted <-chan
 	return addr, streams, func(r link.Reason) { reasons <- r }
 }
 
-// pair is both ends of one chat; it ends with the test.
+// pair returns both ends of one chat, which ends with the test.
 func pair(t testing.TB, so grpcserver.Options, co grpcserver.DialOptions) (server, client *stream) {
 	t.Helper()
 	addr, accepted, release := accepting(t, so)
 	client = open(t, addr, co)
 	select {
 	case server = <-accepted:
-	case <-soon(t).Done():
+	case <-testContext(t).Done():
 		t.Fatal("the chat was not accepted")
 	}
 	t.Cleanup(func() { release(link.Reason{Cause: link.Normal}) })
@@ -184,10 +184,10 @@ func receive(ctx context.Context, t testing.TB, c *stream) string {
 	return string(m.Value)
 }
 
-// reasonOf reads until the end and returns why it came.
+// reasonOf reads to the end of the stream and returns its reason.
 func reasonOf(t testing.TB, c *stream) *link.Reason {
 	t.Helper()
-	ctx := soon(t)
+	ctx := testContext(t)
 	for {
 		_, err := c.Receive(ctx)
 		if err == nil {
@@ -206,13 +206,13 @@ func within(t testing.TB, done <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(patience):
-		t.Fatalf("got nothing in %v, want %s", patience, what)
+	case <-time.After(testTimeout):
+		t.Fatalf("got nothing in %v, want %s", testTimeout, what)
 	}
 }
 
-// during starts f and returns a channel that is closed when it has returned.
-func during(f func()) <-chan struct{} {
+// async calls f in a goroutine and returns a channel that is closed when f returns.
+func async(f func()) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

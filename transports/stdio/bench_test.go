@@ -11,8 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
-// BenchmarkEcho measures one message there and back over a Unix socket, through a
-// link at the server.
+// BenchmarkEcho measures a round trip over a Unix socket with a link at the server.
 func BenchmarkEcho(b *testing.B) {
 	server, client := sockets(b)
 	l := link.New(server, link.Options{})
@@ -26,7 +25,7 @@ func BenchmarkEcho(b *testing.B) {
 }
 
 // BenchmarkChildEcho measures the same with another process.
-func BenchmarkChildEcho(b *testing.B) { echo(b, start(b, play("std"), stdio.ChildOptions{})) }
+func BenchmarkChildEcho(b *testing.B) { echo(b, start(b, childCommand("std"), stdio.ChildOptions{})) }
 
 func echo(b *testing.B, c conn) {
 	m := make([]byte, 200)
@@ -44,8 +43,7 @@ func echo(b *testing.B, c conn) {
 	}
 }
 
-// BenchmarkStream measures messages of 200 bytes one after the other, through a
-// link.
+// BenchmarkStream measures a sequence of messages of 200 bytes through a link.
 func BenchmarkStream(b *testing.B) {
 	server, client := sockets(b)
 	l := link.New(server, link.Options{})

@@ -85,20 +85,20 @@ func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, err
 		output: output{ourIn},
 		exited: make(chan struct{}),
 	}
-	unbind := context.AfterFunc(ctx, func() { _ = c.Close(link.Reason{Cause: link.ShuttingDown}) })
-	go c.reap(unbind)
+	stop := context.AfterFunc(ctx, func() { _ = c.Close(link.Reason{Cause: link.ShuttingDown}) })
+	go c.reap(stop)
 	return c, nil
 }
 
-// reap waits for the process to exit. Its pipes do not tell that: other processes may hold
+// reap waits for the process to exit. Its pipes do not show that: other processes may hold
 // them open.
-func (c *Child) reap(unbind func() bool) {
+func (c *Child) reap(stop func() bool) {
 	c.err = c.cmd.Wait()
 	if errors.Is(c.err, exec.ErrWaitDelay) {
-		c.err = nil // it exited with success, and another process holds its stderr
+		c.err = nil // it exited successfully, and another process holds its stderr
 	}
 	close(c.exited)
-	unbind()
+	stop()
 	_ = c.output.SetReadDeadline(time.Now()) // wakes the reader; see output
 }
 
@@ -106,7 +106,7 @@ func (c *Child) reap(unbind func() bool) {
 type output struct{ *os.File }
 
 // Read implements io.Reader. After the exit of the process, the output ends when nothing
-// comes for a while, even if another process holds it open.
+// arrives for lastOutput, even if another process holds it open.
 func (o output) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -126,8 +126,8 @@ func (c *Child) PID() int { return c.cmd.Process.Pid }
 // Exited is closed when the process has exited and was reaped.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Receive implements [link.Conn]. The end of the process is io.EOF if it exited with success,
-// else a *[link.Reason] that says how it ended.
+// Receive implements [link.Conn]. The end of the process is io.EOF if it exited
+// successfully, else a *[link.Reason] with its exit status.
 func (c *Child) Receive(ctx context.Context) ([]byte, error) {
 	m, err := c.Conn.Receive(ctx)
 	if !errors.Is(err, io.EOF) {
@@ -158,7 +158,7 @@ func (c *Child) Close(r link.Reason) error {
 			terminate(c.cmd.Process)
 			c.gone(c.opts.Term)
 		}
-		kill(c.cmd.Process) // and what is left of its group
+		kill(c.cmd.Process) // and the rest of its group
 		<-c.exited
 		_ = c.Conn.Close(r)
 	})

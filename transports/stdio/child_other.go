@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Without process groups a process is ended alone, and at once.
+// Without process groups, only the process itself is killed, and at once.
 
 func ownGroup(*exec.Cmd) {}
 

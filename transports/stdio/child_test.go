@@ -22,10 +22,10 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
-// child is what the test binary does as a child process.
-func child(play string) {
+// child is the main function of the test binary as a child process.
+func child(mode string) {
 	in := bufio.NewScanner(os.Stdin)
-	switch play {
+	switch mode {
 	case "echo":
 		fmt.Fprintln(os.Stderr, "I am an echo")
 		for in.Scan() {
@@ -33,30 +33,30 @@ func child(play string) {
 		}
 	case "crash":
 		in.Scan()
-		fmt.Fprintln(os.Stdout, "last words")
+		fmt.Fprintln(os.Stdout, "last line")
 		os.Exit(3)
-	case "lazy": // does not care about the end of its stdin
-		asked := make(chan os.Signal, 1)
-		signal.Notify(asked, syscall.SIGTERM)
+	case "lazy": // ignores the end of its stdin
+		terminated := make(chan os.Signal, 1)
+		signal.Notify(terminated, syscall.SIGTERM)
 		fmt.Fprintln(os.Stdout, "ready")
-		<-asked
-	case "stubborn": // nor about SIGTERM
+		<-terminated
+	case "stubborn": // ignores SIGTERM too
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Fprintln(os.Stdout, "ready")
 		select {}
-	case "parent": // leaves a child of its own behind, which holds its stdout
+	case "parent": // leaves a child that holds its stdout open
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), role+"=stubborn")
+		cmd.Env = append(os.Environ(), modeVariable+"=stubborn")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if err := cmd.Start(); err != nil {
 			panic(err)
 		}
 		fmt.Fprintln(os.Stdout, cmd.Process.Pid)
 		in.Scan()
-	case "burst": // says much and is gone before anybody listens
+	case "burst": // writes much and exits before anything is read
 		fmt.Fprintln(os.Stdout, strings.Repeat("x", 30_000))
 		fmt.Fprint(os.Stdout, "the end")
-	case "mute": // says that it has nothing more to say, and stays
+	case "mute": // closes its stdout and keeps running
 		_ = os.Stdout.Close()
 		in.Scan()
 	case "std": // an echo through Std, which survives the loss of its stdout
@@ -79,10 +79,10 @@ func child(play string) {
 	}
 }
 
-func play(part string) *exec.Cmd {
+func childCommand(mode string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
-	// The race detector has a process linger for a second unless it is told not to.
-	cmd.Env = append(os.Environ(), role+"="+part, "GORACE=atexit_sleep_ms=0")
+	// With the race detector, a process waits for a second at exit by default.
+	cmd.Env = append(os.Environ(), modeVariable+"="+mode, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 
@@ -97,9 +97,9 @@ func start(tb testing.TB, cmd *exec.Cmd, opts stdio.ChildOptions) *stdio.Child {
 	return c
 }
 
-func TestAChildProcessIsSpokenToByLines(t *testing.T) {
+func TestAChildProcessExchangesLines(t *testing.T) {
 	var stderr bytes.Buffer
-	cmd := play("echo")
+	cmd := childCommand("echo")
 	cmd.Stderr = &stderr
 	c := start(t, cmd, stdio.ChildOptions{})
 	for _, m := range []string{"one", "", "three"} {
@@ -113,7 +113,7 @@ func TestAChildProcessIsSpokenToByLines(t *testing.T) {
 	_ = c.Close(link.Reason{Cause: link.Normal})
 	<-c.Exited()
 	if got := stderr.String(); got != "I am an echo\n" {
-		t.Errorf("stderr: got %q, want it handed over", got)
+		t.Errorf("stderr: got %q, want it passed on", got)
 	}
 	if c.PID() == 0 || alive(c.PID()) {
 		t.Errorf("process %d: got it alive, want it reaped", c.PID())
@@ -122,11 +122,11 @@ func TestAChildProcessIsSpokenToByLines(t *testing.T) {
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-func TestADeadChildIsNoticedAndSaidToBeDead(t *testing.T) {
-	c := start(t, play("crash"), stdio.ChildOptions{})
+func TestTheEndOfAChildIsReportedWithItsExitStatus(t *testing.T) {
+	c := start(t, childCommand("crash"), stdio.ChildOptions{})
 	_ = c.Send(t.Context(), []byte("die"))
-	if got, err := receive(c); got != "last words" {
-		t.Errorf("received: got %q %v, want the last words", got, err)
+	if got, err := receive(c); got != "last line" {
+		t.Errorf("received: got %q %v, want the last line", got, err)
 	}
 	_, err := receive(c)
 	var r *link.Reason
@@ -135,8 +135,8 @@ func TestADeadChildIsNoticedAndSaidToBeDead(t *testing.T) {
 	}
 }
 
-func TestAChildThatExitsWithSuccessEndsInGoodOrderWithAllItSaid(t *testing.T) {
-	c := start(t, play("burst"), stdio.ChildOptions{})
+func TestAllOutputOfAChildThatExitsSuccessfullyIsReceived(t *testing.T) {
+	c := start(t, childCommand("burst"), stdio.ChildOptions{})
 	<-c.Exited() // and reaped, before the first byte is read
 	if got, err := receive(c); len(got) != 30_000 {
 		t.Errorf("received: got %d bytes %v, want 30000", len(got), err)
@@ -149,18 +149,18 @@ func TestAChildThatExitsWithSuccessEndsInGoodOrderWithAllItSaid(t *testing.T) {
 	}
 }
 
-func TestAChildThatClosesItsStdoutHasEndedItsSide(t *testing.T) {
-	c := start(t, play("mute"), stdio.ChildOptions{})
+func TestAChildThatClosesItsStdoutIsNotKilled(t *testing.T) {
+	c := start(t, childCommand("mute"), stdio.ChildOptions{})
 	if _, err := receive(c); !errors.Is(err, io.EOF) {
 		t.Errorf("received: got %v, want EOF", err)
 	}
 	if !alive(c.PID()) {
-		t.Error("the process: got it dead, want it left alone")
+		t.Error("the process: got it dead, want it running")
 	}
 }
 
-func TestADeadChildIsNoticedThoughItsStdoutIsHeldOpen(t *testing.T) {
-	c := start(t, play("parent"), stdio.ChildOptions{})
+func TestTheEndOfAChildIsNoticedAlthoughItsStdoutIsHeldOpen(t *testing.T) {
+	c := start(t, childCommand("parent"), stdio.ChildOptions{})
 	pid, err := receive(c)
 	if err != nil {
 		t.Fatal(err)
@@ -170,16 +170,16 @@ func TestADeadChildIsNoticedThoughItsStdoutIsHeldOpen(t *testing.T) {
 	}
 	_ = c.Send(t.Context(), []byte("exit"))
 	if _, err := receive(c); !errors.Is(err, io.EOF) {
-		t.Errorf("after the exit of process %d: got %v, want EOF though process %s holds on", c.PID(), err, pid)
+		t.Errorf("after the exit of process %d: got %v, want EOF although process %s holds its stdout", c.PID(), err, pid)
 	}
 	_ = c.Close(link.Reason{})
 	var n int
 	_, _ = fmt.Sscan(pid, &n)
-	awaitDeath(t, n)
+	awaitExit(t, n)
 }
 
-// awaitDeath waits for the end of a process that is not ours to reap.
-func awaitDeath(t *testing.T, pid int) {
+// awaitExit waits for the end of a process that is not our child.
+func awaitExit(t *testing.T, pid int) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -197,15 +197,15 @@ func awaitDeath(t *testing.T, pid int) {
 	}
 }
 
-func TestAChildThatDoesNotLeaveIsAskedAndThenKilled(t *testing.T) {
-	for _, tt := range []struct{ part, want string }{
-		{"lazy", "exit in good order"},
+func TestAChildThatDoesNotExitIsTerminatedAndThenKilled(t *testing.T) {
+	for _, tt := range []struct{ mode, want string }{
+		{"lazy", "success"},
 		{"stubborn", "signal: killed"},
 	} {
-		t.Run(tt.part, func(t *testing.T) {
-			cmd := play(tt.part)
+		t.Run(tt.mode, func(t *testing.T) {
+			cmd := childCommand(tt.mode)
 			opts := stdio.ChildOptions{Leave: 20 * time.Millisecond, Term: 100 * time.Millisecond}
-			if tt.part == "lazy" {
+			if tt.mode == "lazy" {
 				opts.Term = time.Minute
 			}
 			c := start(t, cmd, opts)
@@ -217,7 +217,7 @@ func TestAChildThatDoesNotLeaveIsAskedAndThenKilled(t *testing.T) {
 				wg.Go(func() { _ = c.Close(link.Reason{Cause: link.Normal}) })
 			}
 			wg.Wait()
-			got := "exit in good order"
+			got := "success"
 			if s := cmd.ProcessState; !s.Success() {
 				got = s.String()
 			}
@@ -228,28 +228,28 @@ func TestAChildThatDoesNotLeaveIsAskedAndThenKilled(t *testing.T) {
 	}
 }
 
-func TestWhenItsContextEndsTheChildIsClosed(t *testing.T) {
+func TestAChildIsClosedWhenItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := stdio.Command(ctx, play("stubborn"), stdio.ChildOptions{Leave: time.Millisecond, Term: time.Millisecond})
+	c, err := stdio.Command(ctx, childCommand("stubborn"), stdio.ChildOptions{Leave: time.Millisecond, Term: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
 	<-c.Exited()
-	if _, err := stdio.Command(ctx, play("echo"), stdio.ChildOptions{}); err != nil {
+	if _, err := stdio.Command(ctx, childCommand("echo"), stdio.ChildOptions{}); err != nil {
 		t.Errorf("Command with a context that has ended: got %v, want a child that is closed at once", err)
 	}
 }
 
-func TestAProgramThatIsNotThereIsAnError(t *testing.T) {
+func TestAMissingProgramIsAnError(t *testing.T) {
 	if _, err := stdio.Command(t.Context(), exec.Command("/no/such/program"), stdio.ChildOptions{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Command: got %v, want that it does not exist", err)
+		t.Errorf("Command: got %v, want ErrNotExist", err)
 	}
 }
 
-func TestStdCarriesLinesOverOurOwnStdinAndStdout(t *testing.T) {
+func TestStdExchangesLinesOverStdinAndStdout(t *testing.T) {
 	var stderr bytes.Buffer
-	cmd := play("std")
+	cmd := childCommand("std")
 	cmd.Stderr = &stderr
 	c := start(t, cmd, stdio.ChildOptions{})
 	_ = c.Send(t.Context(), []byte("hello"))
@@ -272,15 +272,15 @@ func TestTheLossOfStdoutIsAnErrorAndNotTheEndOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stderr bytes.Buffer
-	cmd := play("std")
+	cmd := childCommand("std")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	_, _, _ = in.Close(), out.Close(), theirOut.Close()
-	_, _ = io.WriteString(theirIn, "anybody there?\n")
+	_, _ = io.WriteString(theirIn, "hello?\n")
 	if err := cmd.Wait(); err != nil || stderr.String() != "lost: true\n" {
-		t.Errorf("with nobody at its stdout: got %v and %q, want it to live and say that it lost it", err, stderr.String())
+		t.Errorf("with a closed stdout: got %v and %q, want a clean exit that reports the loss", err, stderr.String())
 	}
 	_ = theirIn.Close()
 }

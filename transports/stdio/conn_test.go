@@ -34,7 +34,7 @@ func TestEachLineIsAMessageAndEachMessageALine(t *testing.T) {
 		t.Errorf("then: got %v, want EOF", err)
 	}
 
-	// The output stands open after the end of the input.
+	// The output stays open after the end of the input.
 	go func() {
 		_ = c.Send(context.Background(), []byte("one"))
 		_ = c.SendBatch(context.Background(), [][]byte{[]byte("two"), {}, []byte("four")})
@@ -45,7 +45,7 @@ func TestEachLineIsAMessageAndEachMessageALine(t *testing.T) {
 	}
 }
 
-func TestWhatWasSentMayBeWrittenOverAtOnce(t *testing.T) {
+func TestASentMessageMayBeOverwrittenAtOnce(t *testing.T) {
 	c, _, out := pipes(t, stdio.Options{})
 	var want string
 	var batch [][]byte
@@ -88,7 +88,7 @@ func TestALineBreakInAMessageDoesNotBreakTheLine(t *testing.T) {
 	}
 }
 
-func TestALineOverTheLimitIsRejectedAndTheConnectionLivesOn(t *testing.T) {
+func TestALineOverTheLimitIsRejectedAndTheConnectionStaysOpen(t *testing.T) {
 	c, in, _ := pipes(t, stdio.Options{})
 	go func() {
 		for range 10_485_761 / 1009 {
@@ -135,29 +135,28 @@ func TestCloseWakesReceiveAndSend(t *testing.T) {
 			_ = c.Close(link.Reason{Cause: link.Normal})
 			for range 2 {
 				if err := <-errs; !errors.Is(err, net.ErrClosed) {
-					t.Errorf("a call that was under way: got %v, want that it is closed", err)
+					t.Errorf("a running call: got %v, want net.ErrClosed", err)
 				}
 			}
 			if _, err := receive(c); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("Receive afterwards: got %v, want that it is closed", err)
+				t.Errorf("Receive afterwards: got %v, want net.ErrClosed", err)
 			}
 		})
 	}
 }
 
-func TestAContextThatEndsWakesReceive(t *testing.T) {
+func TestReceiveEndsWithItsContext(t *testing.T) {
 	c, _, _ := pipes(t, stdio.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	got := make(chan error)
 	go func() { _, err := c.Receive(ctx); got <- err }()
 	cancel()
 	if err := <-got; !errors.Is(err, context.Canceled) {
-		t.Errorf("Receive: got %v, want that its context was canceled", err)
+		t.Errorf("Receive: got %v, want context.Canceled", err)
 	}
 }
 
-// blocking returns a connection over pipes as an ordinary parent hands them down:
-// not to be polled.
+// blocking returns a connection over pipes in blocking mode, which cannot be polled.
 func blocking(t *testing.T) (c *stdio.Conn, in, out *os.File) {
 	t.Helper()
 	var a, b [2]int
@@ -166,14 +165,14 @@ func blocking(t *testing.T) (c *stdio.Conn, in, out *os.File) {
 	}
 	file := func(fd int) *os.File { return os.NewFile(uintptr(fd), "pipe") }
 	in, out = file(a[1]), file(b[0])
-	t.Cleanup(func() { // which also ends what Close has left behind
+	t.Cleanup(func() { // which also ends the goroutines that Close left
 		_ = in.Close()
 		_ = out.Close()
 	})
 	return stdio.Files(file(a[0]), file(b[1]), stdio.Options{}), in, out
 }
 
-func TestFilesThatCannotBePolledCarryLinesToo(t *testing.T) {
+func TestFilesThatCannotBePolledExchangeLines(t *testing.T) {
 	c, in, out := blocking(t)
 	r := bufio.NewReader(out)
 	for i := range 100 {
@@ -196,11 +195,11 @@ func TestFilesThatCannotBePolledCarryLinesToo(t *testing.T) {
 		t.Errorf("at the end of the input: got %v, want EOF", err)
 	}
 	if _, err := receive(c); !errors.Is(err, io.EOF) {
-		t.Errorf("and again: got %v, want EOF", err)
+		t.Errorf("a second time: got %v, want EOF", err)
 	}
 	_ = out.Close()
-	if err := c.Send(t.Context(), []byte("nobody")); !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("with nobody at the output: got %v, want a broken pipe", err)
+	if err := c.Send(t.Context(), []byte("unread")); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("with a closed output: got %v, want a broken pipe", err)
 	}
 	_ = c.Close(link.Reason{})
 }
@@ -226,7 +225,7 @@ func sockets(tb testing.TB) (server, client *stdio.Conn) {
 	return server, client
 }
 
-// socketPath returns a short path: a socket has room for some hundred bytes.
+// socketPath returns a short path: that of a socket may have about a hundred bytes.
 func socketPath(tb testing.TB) string {
 	dir, err := os.MkdirTemp("", "dg") //nolint:usetesting // TempDir has the name of the test in it
 	if err != nil {
@@ -236,7 +235,7 @@ func socketPath(tb testing.TB) string {
 	return filepath.Join(dir, "hub.sock")
 }
 
-func TestASocketIsForOurOwnUserOnlyAndGoneAfterwards(t *testing.T) {
+func TestASocketIsOnlyForOurUserAndRemovedAtClose(t *testing.T) {
 	path := socketPath(t)
 	l, err := stdio.Listen(path, stdio.Options{})
 	if err != nil {
@@ -247,19 +246,19 @@ func TestASocketIsForOurOwnUserOnlyAndGoneAfterwards(t *testing.T) {
 		t.Errorf("mode: got %v %v, want 0600", info.Mode(), err)
 	}
 	if _, err := stdio.Listen(path, stdio.Options{}); err == nil || !strings.Contains(err.Error(), "another process") {
-		t.Errorf("Listen where somebody listens: got %v, want that another process does", err)
+		t.Errorf("Listen on a socket in use: got %v, want another process reported", err)
 	}
-	_, _ = l.Accept() // the visit of the second
+	_, _ = l.Accept() // the probe of the second Listen
 	_ = l.Close()
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Accept after Close: got %v, want that it is closed", err)
+		t.Errorf("Accept after Close: got %v, want net.ErrClosed", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket after Close: got %v, want it gone", err)
 	}
 }
 
-func TestASocketThatADeadProcessLeftIsReplacedAndNothingElse(t *testing.T) {
+func TestOnlyAStaleSocketIsReplaced(t *testing.T) {
 	path := socketPath(t)
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
 	if err != nil {
@@ -273,18 +272,18 @@ func TestASocketThatADeadProcessLeftIsReplacedAndNothingElse(t *testing.T) {
 	}
 	_ = l.Close()
 
-	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := stdio.Listen(path, stdio.Options{}); err == nil {
 		t.Error("Listen over a file: got nil, want an error")
 	}
-	if got, _ := os.ReadFile(path); string(got) != "precious" {
+	if got, _ := os.ReadFile(path); string(got) != "content" {
 		t.Errorf("the file: got %q, want it untouched", got)
 	}
 }
 
-func TestWhatALinkSaysLastReachesThePeerOverASocket(t *testing.T) {
+func TestTheLastMessageOfALinkReachesThePeerOverASocket(t *testing.T) {
 	server, client := sockets(t)
 	l := link.New(server, link.Options{})
 	var wg sync.WaitGroup
@@ -297,7 +296,7 @@ func TestWhatALinkSaysLastReachesThePeerOverASocket(t *testing.T) {
 	// More than the link reads before it closes.
 	_ = client.SendBatch(t.Context(), [][]byte{[]byte("bad"), []byte("unread"), []byte("unread")})
 	if got, err := receive(client); got != "not like that" {
-		t.Errorf("received: got %q %v, want the last words", got, err)
+		t.Errorf("received: got %q %v, want the last message", got, err)
 	}
 	wg.Wait()
 }

@@ -1,6 +1,6 @@
 // Package stdio carries whole messages as lines (NDJSON) over any pair of byte
 // streams: our own stdin and stdout ([Std]), a Unix socket ([Listen]), a
-// child process ([Command]), or what [New] is given. Each is a
+// child process ([Command]), or any two streams ([New]). Each is a
 // link.Conn[[]byte, []byte] and a link.Batcher.
 //
 //	c := stdio.Std(stdio.Options{})
@@ -18,12 +18,13 @@
 //
 // # How it ends
 //
-// The peer cannot be sent a reason. The end of the stream is io.EOF; for a child process only
-// if it has exited with success, else a *link.Reason{Cause: PeerGone} that says how it ended.
+// No reason can be sent to the peer. The end of the stream is io.EOF; for a child process only
+// if it has exited successfully, else a *link.Reason{Cause: PeerGone} with its exit status.
 //
 // # The one exception
 //
 // Close wakes every wait and joins every goroutine, with one exception: a stdin or stdout that
-// the system cannot poll (a terminal, or a pipe in blocking mode) cannot be woken. A goroutine
-// reads or writes it, which Close leaves behind; it ends with its next line or the process.
+// the system cannot poll (a terminal, or a pipe in blocking mode) cannot be woken. The
+// goroutine that reads or writes it stays after Close; it ends with its next line or the
+// process.
 package stdio

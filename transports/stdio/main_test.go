@@ -14,12 +14,12 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
-// role in the environment makes the test binary a child process.
-const role = "STDIO_TEST_ROLE"
+// modeVariable is the environment variable that makes the test binary a child process.
+const modeVariable = "STDIO_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	if play := os.Getenv(role); play != "" {
-		child(play)
+	if mode := os.Getenv(modeVariable); mode != "" {
+		child(mode)
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -40,7 +40,7 @@ func rejectOf(err error) link.Reject {
 	return link.Reject{}
 }
 
-// pipes returns a connection and the files at its far end.
+// pipes returns a connection and the files at its other end.
 func pipes(tb testing.TB, opts stdio.Options) (c *stdio.Conn, in, out *os.File) {
 	tb.Helper()
 	r, in, err := os.Pipe()

@@ -38,7 +38,7 @@ func Listen(path string, opts Options) (*Listener, error) {
 	return &Listener{l: l.(*net.UnixListener), opts: opts}, nil
 }
 
-// removeStale removes a socket on which nobody listens.
+// removeStale removes a socket without a listener.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,11 +48,11 @@ func removeStale(path string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
-		return errors.New("there is a file of that name that is not a socket")
+		return errors.New("a file of that name exists and is not a socket")
 	}
 	c, err := net.Dial("unix", path)
 	if err == nil {
-		return errors.Join(errors.New("another process listens there"), c.Close())
+		return errors.Join(errors.New("another process listens on it"), c.Close())
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// lines returns all that a splitter makes of r: the lines, and the size of each
-// line over the limit as "<n>".
+// lines returns all lines that a splitter returns for r, and the error of each line over the
+// limit in angle brackets.
 func lines(r io.Reader, limit int) (got []string, end error) {
 	s := splitter{r: r, limit: limit}
 	for {
@@ -69,9 +69,9 @@ func TestALineEndsAtAnyLineBreak(t *testing.T) {
 	}
 }
 
-func TestALineIsHandedOnAsSoonAsItsEndIsSeen(t *testing.T) {
+func TestALineIsReturnedAsSoonAsItsEndWasRead(t *testing.T) {
 	for _, in := range []string{"a\n", "a\r", "a\r\n"} {
-		// A read that follows would be one too many: the peer waits for an answer.
+		// Another read would block: the peer waits for an answer.
 		s := splitter{r: io.MultiReader(strings.NewReader(in), iotest.ErrReader(errors.New("read on"))), limit: 8}
 		if got, err := s.next(); string(got) != "a" || err != nil {
 			t.Errorf("%q: got %q %v, want a without another read", in, got, err)
@@ -79,7 +79,7 @@ func TestALineIsHandedOnAsSoonAsItsEndIsSeen(t *testing.T) {
 	}
 }
 
-func TestALongLineCrossesManyReads(t *testing.T) {
+func TestALongLineSpansManyReads(t *testing.T) {
 	const limit = 100_000
 	for _, size := range []int{readBytes - 1, readBytes, readBytes + 1, limit} {
 		in := strings.Repeat("x", size)
@@ -107,15 +107,15 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestALossIsNotTheEndOfALine(t *testing.T) {
+func TestALostConnectionIsNotTheEndOfALine(t *testing.T) {
 	lost := errors.New("lost")
 	got, end := lines(io.MultiReader(strings.NewReader("whole\nhalf"), iotest.ErrReader(lost)), 100)
 	if !slices.Equal(got, []string{"whole"}) || !errors.Is(end, lost) {
-		t.Errorf("cut in the middle of a line: got %q and %v, want only the whole line and the loss", got, end)
+		t.Errorf("cut within a line: got %q and %v, want only the whole line and the error", got, end)
 	}
 }
 
-func TestAStreamThatNeverBringsAnythingIsBroken(t *testing.T) {
+func TestAStreamOfEmptyReadsIsAnError(t *testing.T) {
 	if _, end := lines(nothing{}, 100); !errors.Is(end, io.ErrNoProgress) {
 		t.Errorf("end: got %v, want no progress", end)
 	}
@@ -125,23 +125,22 @@ type nothing struct{}
 
 func (nothing) Read([]byte) (int, error) { return 0, nil }
 
-// FuzzSplit holds that however a stream is cut into reads, it is split as the
-// plain definition says.
+// FuzzSplit compares the splitter with a simple implementation, for any sizes of reads.
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{"", "a\nb", "a\r\nb\rc\n\n", "\r\r\n\n\r", strings.Repeat("x", 20) + "\ny"} {
 		f.Add([]byte(s), uint8(9), uint64(1))
 	}
-	f.Fuzz(func(t *testing.T, in []byte, most uint8, seed uint64) {
-		limit := int(most) + 1
+	f.Fuzz(func(t *testing.T, in []byte, maximum uint8, seed uint64) {
+		limit := int(maximum) + 1
 		want := plain(in, limit)
-		got, end := lines(&cutUp{in, rand.New(rand.NewPCG(seed, 0))}, limit)
+		got, end := lines(&randomReader{in, rand.New(rand.NewPCG(seed, 0))}, limit)
 		if !slices.Equal(got, want) || end != io.EOF {
 			t.Errorf("%q with limit %d: got %q and %v, want %q and EOF", in, limit, got, end, want)
 		}
 	})
 }
 
-// plain is the definition of a line.
+// plain is the simple implementation.
 func plain(in []byte, limit int) (want []string) {
 	in = bytes.ReplaceAll(in, []byte("\r\n"), []byte("\n"))
 	in = bytes.ReplaceAll(in, []byte("\r"), []byte("\n"))
@@ -166,13 +165,13 @@ func plain(in []byte, limit int) (want []string) {
 	return want
 }
 
-// cutUp brings its bytes in portions of any size.
-type cutUp struct {
+// randomReader returns its bytes in random portions.
+type randomReader struct {
 	b   []byte
 	rnd *rand.Rand
 }
 
-func (c *cutUp) Read(p []byte) (int, error) {
+func (c *randomReader) Read(p []byte) (int, error) {
 	if len(c.b) == 0 {
 		return 0, io.EOF
 	}

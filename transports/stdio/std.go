@@ -27,16 +27,16 @@ func pollable(f *os.File) bool { return f.SetDeadline(time.Time{}) == nil }
 // blockingReader reads a file that cannot be woken, in a goroutine that starts with the first
 // Read and ends with the file.
 type blockingReader struct {
-	f      *os.File
-	start  sync.Once
-	close  sync.Once
-	closed chan struct{}
-	brings chan brought
-	now    brought // the data that was not returned yet
+	f       *os.File
+	start   sync.Once
+	close   sync.Once
+	closed  chan struct{}
+	results chan readResult
+	current readResult // the data that was not returned yet
 }
 
-// brought is the result of one read. next requests another.
-type brought struct {
+// readResult is the result of one read. next requests another.
+type readResult struct {
 	b    []byte
 	err  error
 	next chan<- struct{}
@@ -45,27 +45,27 @@ type brought struct {
 // Read implements io.Reader.
 func (r *blockingReader) Read(p []byte) (int, error) {
 	r.start.Do(func() {
-		r.brings = make(chan brought)
+		r.results = make(chan readResult)
 		go r.run()
 	})
-	if len(r.now.b) == 0 {
-		if r.now.err != nil {
-			return 0, r.now.err
+	if len(r.current.b) == 0 {
+		if r.current.err != nil {
+			return 0, r.current.err
 		}
-		if r.now.next != nil {
-			r.now.next <- struct{}{}
-			r.now.next = nil
+		if r.current.next != nil {
+			r.current.next <- struct{}{}
+			r.current.next = nil
 		}
 		select {
-		case r.now = <-r.brings:
+		case r.current = <-r.results:
 		case <-r.closed:
 			return 0, os.ErrClosed
 		}
 	}
-	n := copy(p, r.now.b)
-	r.now.b = r.now.b[n:]
-	if len(r.now.b) == 0 {
-		return n, r.now.err
+	n := copy(p, r.current.b)
+	r.current.b = r.current.b[n:]
+	if len(r.current.b) == 0 {
+		return n, r.current.err
 	}
 	return n, nil
 }
@@ -76,7 +76,7 @@ func (r *blockingReader) run() {
 	for {
 		n, err := r.f.Read(b)
 		select {
-		case r.brings <- brought{b[:n], err, next}:
+		case r.results <- readResult{b[:n], err, next}:
 		case <-r.closed:
 			return
 		}

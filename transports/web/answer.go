@@ -47,7 +47,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// Flush implements http.Flusher, which some libraries ask for.
+// Flush implements http.Flusher, which some libraries need.
 func (a *answer) Flush() { _ = a.FlushError() }
 
 // FlushError sends what was written, within the deadline. An answer that is flushed counts
@@ -81,7 +81,7 @@ func (a *answer) SetWriteDeadline(t time.Time) error {
 	return a.rc.SetWriteDeadline(t)
 }
 
-// arm renews the deadline. A writer without deadlines is not a socket of ours.
+// arm renews the deadline. It ignores writers without deadlines.
 func (a *answer) arm() {
 	if !a.own {
 		_ = a.rc.SetWriteDeadline(time.Now().Add(a.timeout))

@@ -10,7 +10,7 @@ import (
 )
 
 // body is the body of a request with its limits. Reading too much, or for too long, returns
-// an error, and the client gets an answer that says so, unless the handler has begun to
+// an error, and the client gets an error response, unless the handler has begun to
 // answer.
 type body struct {
 	io.ReadCloser // bounded by http.MaxBytesReader
@@ -20,8 +20,8 @@ type body struct {
 	armed         bool
 }
 
-// limitBody limits the body of r. If the head already says that the body is too large, it
-// answers and returns false.
+// limitBody limits the body of r. If Content-Length is already over the limit, it answers and
+// returns false.
 func limitBody(a *answer, r *http.Request, o Options) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true

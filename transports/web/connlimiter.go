@@ -15,7 +15,7 @@ const (
 	// maxRefusals is how many connections are refused with an answer at a time; others are
 	// closed without one.
 	maxRefusals = 64
-	// refusalTime is how long such a connection may take to ask and to read the answer.
+	// refusalTime is how long such a connection may take to send a request and read the answer.
 	refusalTime = 500 * time.Millisecond
 )
 
@@ -47,13 +47,13 @@ func (d *connLimiter) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch in, told := d.server.opts.Admit(conn); {
-		case in && d.enter():
+		switch accepted, answered := d.server.opts.Admit(conn); {
+		case accepted && d.enter():
 			return &limitedConn{Conn: conn, leave: sync.OnceFunc(d.leave)}, nil
-		case in:
+		case accepted:
 			d.refuse(conn)
 			d.server.opts.OnRefused(conn.RemoteAddr())
-		case told:
+		case answered:
 			d.refuse(conn)
 		default:
 			conn.Close()
@@ -61,7 +61,7 @@ func (d *connLimiter) Accept() (net.Conn, error) {
 	}
 }
 
-// Close closes the listener and waits for the maxRefusals under way.
+// Close closes the listener and waits for the refusals under way.
 func (d *connLimiter) Close() error {
 	err := d.Listener.Close()
 	d.closing()
@@ -86,7 +86,7 @@ func (d *connLimiter) leave() {
 }
 
 // refuse answers conn that there is no room, and closes it. Clients expect no answer before
-// they have asked, and read none while they send. Therefore refuse reads before and after
+// their request, and read none while they send. Therefore refuse reads before and after
 // the answer, for a bounded time and in a goroutine of its own.
 func (d *connLimiter) refuse(conn net.Conn) {
 	select {
@@ -112,7 +112,7 @@ func (d *connLimiter) refuse(conn net.Conn) {
 			return
 		}
 		// The connection is closed, whether the client reads this or not.
-		_, _ = io.WriteString(conn, noRoom)
+		_, _ = io.WriteString(conn, overloadedResponse)
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}
@@ -215,8 +215,8 @@ func (g *limitedConn) CloseWrite() error {
 	return nil
 }
 
-// noRoom is the answer to a connection beyond the limit, which net/http never sees.
-const noRoom = "HTTP/1.1 503 Service Unavailable\r\n" +
+// overloadedResponse is the answer to a connection beyond the limit, which net/http never sees.
+const overloadedResponse = "HTTP/1.1 503 Service Unavailable\r\n" +
 	"Content-Type: application/problem+json\r\n" +
 	"Connection: close\r\n" +
 	"Retry-After: 1\r\n\r\n" +

@@ -4,7 +4,7 @@
 // Each request passes these checks, in this order and before its route:
 //
 //   - recovery: a panic becomes a 500, or cuts the connection if an answer had begun, so
-//     that a part of an answer is never taken for the whole;
+//     that a client never takes a part of an answer for the whole;
 //   - the Host check: a connection over loopback must ask for a loopback name or a
 //     configured one, which prevents DNS rebinding: a page that points its own name to
 //     the hub;
@@ -12,8 +12,8 @@
 //     configured origin, WebSocket upgrades included;
 //   - the limit on the body's size and on the time it may take.
 //
-// Refusals are answered as application/problem+json with a sentence that says what to
-// change, and reported to [Options].OnDenied.
+// Refusals are answered as application/problem+json with a message that tells the client what
+// to change, and reported to [Options].OnDenied.
 //
 // Every write has a deadline, so that a client which stops reading delays a handler for a
 // bounded time.

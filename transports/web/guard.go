@@ -35,8 +35,8 @@ type refusal struct {
 	code, detail string
 }
 
-// host refuses a request whose Host is not a name of the server, as that of a page with a
-// rebound name.
+// host refuses a request whose Host is not a name of the server, such as one from a page
+// with a rebound name.
 func (g guard) host(r *http.Request) *refusal {
 	name := hostname(r.Host)
 	if slices.Contains(g.hosts, name) {

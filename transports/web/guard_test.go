@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
-// A web page drives a local hub: the page's own name, whose address was changed to
-// 127.0.0.1, reaches the hub as the Host, and any other page as the Origin.
+// A web page must not use a local hub: a page whose name was rebound to 127.0.0.1 is
+// recognized by its Host, any other page by its Origin.
 func TestAWebPageCannotDriveALocalHub(t *testing.T) {
 	denied := make(chan string, 1)
 	_, addr := serve(t, web.Options{
@@ -47,7 +47,7 @@ func TestAWebPageCannotDriveALocalHub(t *testing.T) {
 		{host: "0.0.0.0:" + port, status: 421, detail: "0.0.0.0"},
 
 		{host: "localhost:8080", origin: "http://localhost:8080", status: 200},
-		{host: "hub.example.com", origin: "https://hub.example.com", status: 200}, // behind a proxy that ends TLS
+		{host: "hub.example.com", origin: "https://hub.example.com", status: 200}, // behind a proxy that terminates TLS
 		{host: "localhost", origin: "http://localhost:80", status: 200},
 		{host: "localhost:8080", origin: "https://console.example.com", status: 200},
 		{host: "localhost:8080", origin: "HTTPS://CONSOLE.example.com", status: 200},
@@ -86,7 +86,7 @@ func TestAWebPageCannotDriveALocalHub(t *testing.T) {
 	}
 }
 
-func TestARequestMustNameItsHostOnce(t *testing.T) {
+func TestARequestMustHaveExactlyOneHost(t *testing.T) {
 	_, addr := serve(t, web.Options{}, hello)
 	for _, head := range []string{
 		"GET /hello HTTP/1.0\r\n\r\n",
@@ -107,7 +107,7 @@ func TestARequestMustNameItsHostOnce(t *testing.T) {
 	}
 }
 
-func TestAConfiguredPageGetsWhatItsBrowserWantsToSee(t *testing.T) {
+func TestPagesOfAConfiguredOriginGetCORSHeaders(t *testing.T) {
 	const page = "https://console.example.com"
 	_, addr := serve(t, web.Options{Origins: []string{page}}, hello)
 	resp, _ := do(t, request(t, "OPTIONS", "http://"+addr+"/hello", nil, func(r *http.Request) {
@@ -136,7 +136,7 @@ func TestAConfiguredPageGetsWhatItsBrowserWantsToSee(t *testing.T) {
 	}
 }
 
-func TestAWebSocketComesFromTheSamePagesOnly(t *testing.T) {
+func TestAWebSocketIsAcceptedOnlyFromTheSameOrigin(t *testing.T) {
 	_, addr := serve(t, web.Options{}, func(s *web.Server) {
 		s.Router().Get("/ws", func(w http.ResponseWriter, r *http.Request) {
 			c, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
@@ -147,13 +147,13 @@ func TestAWebSocketComesFromTheSamePagesOnly(t *testing.T) {
 			c.Close(websocket.StatusNormalClosure, "")
 		})
 	})
-	for origin, welcome := range map[string]bool{"": true, "http://" + addr: true, "https://evil.example": false} {
+	for origin, allowed := range map[string]bool{"": true, "http://" + addr: true, "https://evil.example": false} {
 		h := http.Header{}
 		if origin != "" {
 			h.Set("Origin", origin)
 		}
-		c, resp, err := websocket.Dial(soon(t), "ws://"+addr+"/ws", &websocket.DialOptions{HTTPHeader: h, HTTPClient: client(t)})
-		if !welcome {
+		c, resp, err := websocket.Dial(testContext(t), "ws://"+addr+"/ws", &websocket.DialOptions{HTTPHeader: h, HTTPClient: client(t)})
+		if !allowed {
 			if err == nil || resp.StatusCode != http.StatusForbidden {
 				t.Errorf("origin %q: got %v, want 403", origin, err)
 			}
@@ -162,32 +162,32 @@ func TestAWebSocketComesFromTheSamePagesOnly(t *testing.T) {
 		if err != nil {
 			t.Fatalf("origin %q: got %v, want a WebSocket", origin, err)
 		}
-		if _, got, err := c.Read(soon(t)); err != nil || string(got) != "welcome" {
+		if _, got, err := c.Read(testContext(t)); err != nil || string(got) != "welcome" {
 			t.Errorf("origin %q: got %q, %v, want the welcome", origin, got, err)
 		}
 		c.CloseNow()
 	}
 }
 
-// elsewhere is a listener whose connections seem to arrive at another address.
-type elsewhere struct {
+// fakeLocal is a listener whose connections have another local address.
+type fakeLocal struct {
 	net.Listener
 	local net.Addr
 }
 
-type elsewhereConn struct {
+type fakeLocalConn struct {
 	net.Conn
 	local net.Addr
 }
 
-func (e elsewhere) Accept() (net.Conn, error) {
+func (e fakeLocal) Accept() (net.Conn, error) {
 	conn, err := e.Listener.Accept()
-	return elsewhereConn{conn, e.local}, err
+	return fakeLocalConn{conn, e.local}, err
 }
 
-func (c elsewhereConn) LocalAddr() net.Addr { return c.local }
+func (c fakeLocalConn) LocalAddr() net.Addr { return c.local }
 
-func TestBeyondLoopbackAnyNameWillDoUnlessSomeAreConfigured(t *testing.T) {
+func TestOutsideLoopbackAnyHostIsAllowedUnlessSomeAreConfigured(t *testing.T) {
 	for _, c := range []struct {
 		hosts []string
 		host  string
@@ -201,7 +201,7 @@ func TestBeyondLoopbackAnyNameWillDoUnlessSomeAreConfigured(t *testing.T) {
 	} {
 		s := web.New(web.Options{Hosts: c.hosts})
 		hello(s)
-		addr := serveOn(t, s, elsewhere{listen(t), &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8080}})
+		addr := serveOn(t, s, fakeLocal{listen(t), &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8080}})
 		resp, _ := do(t, request(t, "GET", "http://"+addr+"/hello", nil, func(r *http.Request) { r.Host = c.host }))
 		if resp.StatusCode != c.want {
 			t.Errorf("hosts %v, host %s: got %d, want %d", c.hosts, c.host, resp.StatusCode, c.want)
@@ -209,7 +209,7 @@ func TestBeyondLoopbackAnyNameWillDoUnlessSomeAreConfigured(t *testing.T) {
 	}
 }
 
-func TestAUnixSocketIsOutOfABrowsersReach(t *testing.T) {
+func TestAUnixSocketNeedsNoHostCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hub.sock")
 	l, err := net.Listen("unix", path)
 	if err != nil {

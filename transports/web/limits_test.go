@@ -15,7 +15,7 @@ import (
 // unsized hides the length of a body, so that it is sent in chunks.
 type unsized struct{ io.Reader }
 
-func TestABodyOverTheLimitIsRefusedInWords(t *testing.T) {
+func TestABodyOverTheLimitIsRefusedWithAProblem(t *testing.T) {
 	_, addr := serve(t, web.Options{}, hello)
 	for _, c := range []struct {
 		name string
@@ -40,7 +40,7 @@ func TestABodyOverTheLimitIsRefusedInWords(t *testing.T) {
 	}
 }
 
-func TestABodyThatDripsIsRefusedInTime(t *testing.T) {
+func TestASlowBodyTimesOut(t *testing.T) {
 	_, addr := serve(t, web.Options{BodyTimeout: 20 * time.Millisecond}, hello)
 	conn, r := dial(t, addr)
 	io.WriteString(conn, "POST /hello HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
@@ -53,7 +53,7 @@ func TestABodyThatDripsIsRefusedInTime(t *testing.T) {
 	wantClosed(t, r)
 }
 
-func TestAHeadThatDripsIsCutOffInTime(t *testing.T) {
+func TestASlowHeadTimesOut(t *testing.T) {
 	_, addr := serve(t, web.Options{ReadHeaderTimeout: 20 * time.Millisecond}, hello)
 	conn, r := dial(t, addr)
 	io.WriteString(conn, "GET /hello HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
@@ -81,7 +81,7 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	wantClosed(t, r)
 }
 
-func TestOneConnectionTooManyIsToldSo(t *testing.T) {
+func TestAConnectionBeyondTheLimitGetsAProblem(t *testing.T) {
 	refused := make(chan net.Addr, 1)
 	_, addr := serve(t, web.Options{MaxConnections: 1, OnRefused: func(a net.Addr) { refused <- a }}, hello)
 	first, r := dial(t, addr)
@@ -104,10 +104,10 @@ func TestOneConnectionTooManyIsToldSo(t *testing.T) {
 	}
 }
 
-func TestWhereThereIsNoRoomSomePathsAreAnsweredOnce(t *testing.T) {
-	var told atomic.Bool
-	told.Store(true)
-	_, addr := serve(t, web.Options{Admit: func(net.Conn) (bool, bool) { return false, told.Load() }, Always: []string{"/hello"}}, hello)
+func TestHealthPathsAreAnsweredBeyondTheConnectionLimit(t *testing.T) {
+	var answered atomic.Bool
+	answered.Store(true)
+	_, addr := serve(t, web.Options{Admit: func(net.Conn) (bool, bool) { return false, answered.Load() }, Always: []string{"/hello"}}, hello)
 	conn, r := dial(t, addr)
 	io.WriteString(conn, "GET /hello HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\nGET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	resp, err := http.ReadResponse(r, nil)
@@ -125,12 +125,12 @@ func TestWhereThereIsNoRoomSomePathsAreAnsweredOnce(t *testing.T) {
 			t.Errorf("%s: got %v and %v, want 503", head, resp, err)
 		}
 	}
-	told.Store(false)
+	answered.Store(false)
 	_, r = dial(t, addr)
 	wantClosed(t, r)
 }
 
-func TestAClientThatDoesNotReadLosesItsAnswer(t *testing.T) {
+func TestAClientThatDoesNotReadIsDisconnected(t *testing.T) {
 	ended := make(chan error, 1)
 	_, addr := serve(t, web.Options{WriteTimeout: 50 * time.Millisecond}, func(s *web.Server) {
 		s.Router().Get("/flood", func(w http.ResponseWriter, _ *http.Request) {

@@ -30,11 +30,11 @@ type Options struct {
 	// MaxHeaderBytes is the maximum size of the head of a request; default 64 KiB.
 	MaxHeaderBytes int
 	// MaxConnections is the maximum number of open connections, including WebSockets;
-	// default 4096. Others are answered 503 and closed.
+	// default 4096. Others get a 503 and are closed.
 	MaxConnections int
 	// Admit, if set, is called for every connection. It reports whether there is room for
-	// it, and if not, whether there is room to answer that. It may be called concurrently.
-	Admit func(net.Conn) (in, told bool)
+	// it, and if not, whether to answer with a 503. It may be called concurrently.
+	Admit func(net.Conn) (accept, answer bool)
 	// Always are paths, such as those of health checks, that are answered once even to a
 	// connection for which there is no room.
 	Always []string
@@ -95,7 +95,7 @@ func (o Options) withDefaults() Options {
 		o.OnDenied = func(*http.Request, int, string) {}
 	}
 	if o.Admit == nil {
-		o.Admit = func(net.Conn) (in, told bool) { return true, true }
+		o.Admit = func(net.Conn) (accept, answer bool) { return true, true }
 	}
 	if o.OnRefused == nil {
 		o.OnRefused = func(net.Addr) {}

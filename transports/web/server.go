@@ -34,7 +34,7 @@ type Server struct {
 	mu     sync.Mutex
 	silent map[net.Conn]struct{} // connections without a request so far
 	busy   int                   // handlers that run
-	idle   chan struct{}         // closed when busy is 0 again; nil unless somebody waits
+	idle   chan struct{}         // closed when busy is 0 again; nil unless Stop waits
 }
 
 // New returns a server without routes.
@@ -115,13 +115,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	a := &answer{ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave}
 	defer a.finish()
 	defer s.recovered(a, r)
-	if no := s.guard.host(r); no != nil {
-		s.deny(a, r, no)
+	if denied := s.guard.host(r); denied != nil {
+		s.deny(a, r, denied)
 		return
 	}
-	origin, no := s.guard.origin(r)
-	if no != nil {
-		s.deny(a, r, no)
+	origin, denied := s.guard.origin(r)
+	if denied != nil {
+		s.deny(a, r, denied)
 		return
 	}
 	if origin != "" && allow(a, r, origin) {
@@ -133,9 +133,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // deny answers and reports a request that is refused.
-func (s *Server) deny(a *answer, r *http.Request, no *refusal) {
-	a.refuse(no.status, no.code, no.detail)
-	s.opts.OnDenied(r, no.status, no.detail)
+func (s *Server) deny(a *answer, r *http.Request, denied *refusal) {
+	a.refuse(denied.status, denied.code, denied.detail)
+	s.opts.OnDenied(r, denied.status, denied.detail)
 }
 
 // recovered is deferred around a route.
@@ -156,10 +156,10 @@ func (s *Server) recovered(a *answer, r *http.Request) {
 
 // notFound answers if there is no route.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	Problem(w, http.StatusNotFound, "unsupported", fmt.Sprintf("there is nothing at %s", r.URL.Path))
+	Problem(w, http.StatusNotFound, "unsupported", fmt.Sprintf("no route %s", r.URL.Path))
 }
 
-// notAllowed answers if there are only routes for other methods, and names those.
+// notAllowed answers requests for a path that has only other methods, and lists those.
 func (s *Server) notAllowed(w http.ResponseWriter, r *http.Request) {
 	var use []string
 	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {

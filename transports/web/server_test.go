@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
-func TestAPanicIsOneRequestsMisfortune(t *testing.T) {
+func TestAPanicEndsOnlyItsRequest(t *testing.T) {
 	panics := make(chan string, 1)
 	_, addr := serve(t, web.Options{
 		OnPanic: func(r *http.Request, v any, stack []byte) {
@@ -46,7 +46,7 @@ func TestAPanicIsOneRequestsMisfortune(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(resp.Body); err == nil {
-		t.Errorf("half an answer: got %q and no error, want it to look cut off", got)
+		t.Errorf("half an answer: got %q and no error, want an error", got)
 	}
 	resp.Body.Close()
 	if got, want := <-panics, "/late ouch"; got != want {
@@ -57,7 +57,7 @@ func TestAPanicIsOneRequestsMisfortune(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsSaidInWords(t *testing.T) {
+func TestUnknownRoutesGetAProblem(t *testing.T) {
 	_, addr := serve(t, web.Options{}, func(s *web.Server) {
 		s.Router().Post("/tasks", func(http.ResponseWriter, *http.Request) {})
 	})
@@ -70,7 +70,7 @@ func TestWhatIsNotThereIsSaidInWords(t *testing.T) {
 	}
 }
 
-func TestStopWaitsForWhatIsUnderWay(t *testing.T) {
+func TestStopWaitsForRunningRequests(t *testing.T) {
 	started, finish := make(chan struct{}), make(chan struct{})
 	s, addr := serve(t, web.Options{}, func(s *web.Server) {
 		s.Router().Get("/slow", func(w http.ResponseWriter, r *http.Request) {
@@ -83,10 +83,10 @@ func TestStopWaitsForWhatIsUnderWay(t *testing.T) {
 		})
 	})
 	var body string
-	asked := during(func() { _, body = do(t, request(t, "GET", "http://"+addr+"/slow", nil)) })
+	requested := async(func() { _, body = do(t, request(t, "GET", "http://"+addr+"/slow", nil)) })
 	<-started
 	var err error
-	stopped := during(func() { err = s.Stop(soon(t)) })
+	stopped := async(func() { err = s.Stop(testContext(t)) })
 	for { // until the server has begun to stop
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -95,7 +95,7 @@ func TestStopWaitsForWhatIsUnderWay(t *testing.T) {
 		conn.Close()
 	}
 	close(finish)
-	within(t, asked, "the answer")
+	within(t, requested, "the answer")
 	within(t, stopped, "Stop to return")
 	if body != "done" || err != nil {
 		t.Errorf("got %q and Stop %v, want done and nil", body, err)
@@ -111,7 +111,7 @@ func TestStopEndsAStreamOfEvents(t *testing.T) {
 				return
 			}
 			<-r.Context().Done()
-			io.WriteString(w, "event: bye\ndata: come back with your cursor\n\n")
+			io.WriteString(w, "event: bye\ndata: resume with your cursor\n\n")
 		})
 	})
 	resp, err := client(t).Do(request(t, "GET", "http://"+addr+"/events", nil))
@@ -119,17 +119,17 @@ func TestStopEndsAStreamOfEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if err := s.Stop(soon(t)); err != nil {
+	if err := s.Stop(testContext(t)); err != nil {
 		t.Errorf("Stop: got %v, want nil", err)
 	}
 	got, err := io.ReadAll(resp.Body)
-	if want := "event: bye\ndata: come back with your cursor\n\n"; string(got) != want || err != nil {
-		t.Errorf("got %q, %v, want %q and an end in good order", got, err, want)
+	if want := "event: bye\ndata: resume with your cursor\n\n"; string(got) != want || err != nil {
+		t.Errorf("got %q, %v, want %q and a clean end", got, err, want)
 	}
 }
 
-func TestStopLeavesConnectionsThatWereTakenOver(t *testing.T) {
-	taken, ended := make(chan net.Conn, 1), make(chan struct{})
+func TestStopLeavesHijackedConnectionsOpen(t *testing.T) {
+	hijacked, ended := make(chan net.Conn, 1), make(chan struct{})
 	s, addr := serve(t, web.Options{}, func(s *web.Server) {
 		s.Router().Get("/ws", func(w http.ResponseWriter, _ *http.Request) {
 			defer close(ended)
@@ -138,35 +138,35 @@ func TestStopLeavesConnectionsThatWereTakenOver(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			taken <- conn
-			io.Copy(conn, conn) // its owner's business, until the client leaves
+			hijacked <- conn
+			io.Copy(conn, conn) // until the client disconnects
 			conn.Close()
 		})
 	})
 	conn, r := dial(t, addr)
 	io.WriteString(conn, "GET /ws HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	<-taken
-	if err := s.Stop(soon(t)); err != nil {
+	<-hijacked
+	if err := s.Stop(testContext(t)); err != nil {
 		t.Errorf("Stop: got %v, want nil", err)
 	}
-	io.WriteString(conn, "still here\n")
-	if got, err := r.ReadString('\n'); got != "still here\n" {
+	io.WriteString(conn, "ping\n")
+	if got, err := r.ReadString('\n'); got != "ping\n" {
 		t.Errorf("got %q, %v, want an echo", got, err)
 	}
 	conn.Close()
 	within(t, ended, "the owner to end")
 }
 
-func TestStopCutsWhatDoesNotEndInTime(t *testing.T) {
+func TestStopClosesConnectionsThatDoNotEndInTime(t *testing.T) {
 	started := make(chan struct{})
 	s, addr := serve(t, web.Options{}, func(s *web.Server) {
-		s.Router().Get("/stuck", func(_ http.ResponseWriter, r *http.Request) {
+		s.Router().Get("/blocked", func(_ http.ResponseWriter, r *http.Request) {
 			close(started)
 			<-r.Context().Done()
 		})
 	})
 	conn, r := dial(t, addr)
-	io.WriteString(conn, "GET /stuck HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	io.WriteString(conn, "GET /blocked HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	<-started
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -176,11 +176,11 @@ func TestStopCutsWhatDoesNotEndInTime(t *testing.T) {
 	wantClosed(t, r)
 }
 
-func TestAConnectionThatSaysNothingDoesNotHoldUpStop(t *testing.T) {
+func TestASilentConnectionDoesNotDelayStop(t *testing.T) {
 	s, addr := serve(t, web.Options{}, hello)
 	_, r := dial(t, addr)
 	do(t, request(t, "GET", "http://"+addr+"/hello", nil)) // so that the silent one was accepted before
-	if err := s.Stop(soon(t)); err != nil {
+	if err := s.Stop(testContext(t)); err != nil {
 		t.Errorf("Stop: got %v, want nil", err)
 	}
 	wantClosed(t, r)

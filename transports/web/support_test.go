@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// testTimeout bounds every wait of a test.
+const testTimeout = 20 * time.Second
 
 // listen opens a loopback socket.
 func listen(t testing.TB) net.Listener {
@@ -32,9 +32,9 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// soon is a context that ends when a test has waited too long.
-func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// testContext returns a context that ends after testTimeout.
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -53,7 +53,7 @@ func serveOn(t testing.TB, s *web.Server, l net.Listener) (addr string) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
 			t.Errorf("Stop: got %v, want nil", err)
@@ -70,24 +70,24 @@ func hello(s *web.Server) {
 	s.Router().HandleFunc("/hello", func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
-			http.Error(w, "the handler's own words", http.StatusTeapot)
+			http.Error(w, "the handler's own error", http.StatusTeapot)
 			return
 		}
 		io.WriteString(w, "hello "+string(b))
 	})
 }
 
-// client is an HTTP client that leaves no connection behind.
+// client returns an HTTP client whose connections are closed with the test.
 func client(t testing.TB) *http.Client {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: patience}
+	return &http.Client{Transport: tr, Timeout: testTimeout}
 }
 
-// request makes a request; each change is made to it.
+// request returns a request with the changes.
 func request(t testing.TB, method, url string, body io.Reader, change ...func(*http.Request)) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(soon(t), method, url, body)
+	r, err := http.NewRequestWithContext(testContext(t), method, url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func do(t testing.TB, r *http.Request) (*http.Response, string) {
 }
 
 // wantProblem checks that an answer is a problem of that status and code whose
-// detail holds a text.
+// detail contains a text.
 func wantProblem(t testing.TB, resp *http.Response, body string, status int, code, detail string) {
 	t.Helper()
 	var got struct {
@@ -135,7 +135,7 @@ func wantProblem(t testing.TB, resp *http.Response, body string, status int, cod
 	}
 }
 
-// dial opens a connection to addr on which a test speaks HTTP by hand.
+// dial opens a connection to addr, for plain HTTP.
 func dial(t testing.TB, addr string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -143,15 +143,15 @@ func dial(t testing.TB, addr string) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(testTimeout))
 	return conn, bufio.NewReader(conn)
 }
 
-// wantClosed checks that the server closes a connection, whatever it says first.
+// wantClosed checks that the server closes a connection, after any output.
 func wantClosed(t testing.TB, r io.Reader) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, r); isTimeout(err) {
-		t.Errorf("got an open connection after %v, want it closed", patience)
+		t.Errorf("got an open connection after %v, want it closed", testTimeout)
 	}
 }
 
@@ -165,13 +165,13 @@ func within(t testing.TB, done <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(patience):
-		t.Fatalf("got nothing in %v, want %s", patience, what)
+	case <-time.After(testTimeout):
+		t.Fatalf("got nothing in %v, want %s", testTimeout, what)
 	}
 }
 
-// during starts f and returns a channel that is closed when it has returned.
-func during(f func()) <-chan struct{} {
+// async calls f in a goroutine and returns a channel that is closed when f returns.
+func async(f func()) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

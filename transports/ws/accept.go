@@ -32,8 +32,8 @@ type AcceptOptions struct {
 }
 
 // Accept upgrades the request r to a WebSocket. If it returns an error, it has answered the
-// request: 426 without an upgrade header, 403 if Origin or Host is not allowed, else as RFC
-// 6455 says.
+// request: 426 without an upgrade header, 403 if Origin or Host is not allowed, else as
+// in RFC 6455.
 func Accept(w http.ResponseWriter, r *http.Request, opts AcceptOptions) (*Conn, error) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Connection", "Upgrade")

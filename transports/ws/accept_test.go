@@ -28,7 +28,7 @@ func TestMessagesPassBothWays(t *testing.T) {
 	}
 }
 
-func TestAWebPageDoesNotDriveALocalHub(t *testing.T) {
+func TestAForeignWebPageCannotConnectToALocalHub(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		host    string
@@ -37,8 +37,8 @@ func TestAWebPageDoesNotDriveALocalHub(t *testing.T) {
 		refused bool
 	}{
 		{name: "a program"},
-		{name: "a program that says localhost", host: "localhost:8080"},
-		{name: "a program that says ::1", host: "[::1]:8080"},
+		{name: "a program that asks for localhost", host: "localhost:8080"},
+		{name: "a program that asks for ::1", host: "[::1]:8080"},
 		{name: "a page of the hub itself", host: "localhost:8080", origin: "http://localhost:8080"},
 		{name: "a foreign page", host: "localhost:8080", origin: "https://evil.example", refused: true},
 		{name: "a page of another port", host: "localhost:8080", origin: "http://localhost:3000", refused: true},
@@ -61,36 +61,36 @@ func TestAWebPageDoesNotDriveALocalHub(t *testing.T) {
 			if tt.refused {
 				var he *ws.HandshakeError
 				if !errors.As(err, &he) || he.Status != http.StatusForbidden || he.Text == "" {
-					t.Errorf("Dial: got %v, want 403 and why", err)
+					t.Errorf("Dial: got %v, want 403 with a reason", err)
 				}
 				return
 			}
 			if err != nil {
-				t.Fatalf("Dial: got %v, want it let in", err)
+				t.Fatalf("Dial: got %v, want it accepted", err)
 			}
 			closeBoth(c, <-conns)
 		})
 	}
 }
 
-// asHost returns a client that names another host than it connects to.
+// asHost returns a client that sends another Host than it connects to.
 func asHost(host string) *http.Client {
-	return &http.Client{Transport: renamed{host}}
+	return &http.Client{Transport: hostTransport{host}}
 }
 
-type renamed struct{ host string }
+type hostTransport struct{ host string }
 
-func (n renamed) RoundTrip(r *http.Request) (*http.Response, error) {
+func (n hostTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if n.host != "" {
 		r.Host = n.host
 	}
 	return (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 }
 
-func TestTheAnswerCarriesTheHeadersAndTheFirstSubprotocol(t *testing.T) {
+func TestTheResponseHasTheHeadersAndTheFirstSubprotocol(t *testing.T) {
 	opts := ws.AcceptOptions{Header: http.Header{"X-Connection-Id": {"c-1"}}, EchoSubprotocol: true}
 	var got http.Header
-	client := &http.Client{Transport: seen{&got}}
+	client := &http.Client{Transport: headerRecorder{&got}}
 	server, c := pair(t, opts, ws.DialOptions{Client: client, Subprotocols: []string{"pi.v2", "pi.v1"}})
 	if id := got.Get("X-Connection-Id"); id != "c-1" {
 		t.Errorf("X-Connection-Id: got %q, want c-1", id)
@@ -103,9 +103,9 @@ func TestTheAnswerCarriesTheHeadersAndTheFirstSubprotocol(t *testing.T) {
 	}
 }
 
-type seen struct{ header *http.Header }
+type headerRecorder struct{ header *http.Header }
 
-func (s seen) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s headerRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Sec-WebSocket-Extensions", "permessage-deflate")
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil {
@@ -134,7 +134,7 @@ func TestAPlainRequestIsAskedToUpgrade(t *testing.T) {
 	}
 }
 
-func TestFramesThatComeAlongWithTheRequestAreNotLost(t *testing.T) {
+func TestFramesSentWithTheRequestAreNotLost(t *testing.T) {
 	for _, size := range []int{1, 600, 3000, 50_000} {
 		url, conns := listen(t, ws.AcceptOptions{})
 		m := strings.Repeat("x", size)
@@ -142,14 +142,14 @@ func TestFramesThatComeAlongWithTheRequestAreNotLost(t *testing.T) {
 		server := <-conns
 		for _, want := range []string{m, "next"} {
 			if got, err := receive(server); got != want {
-				t.Errorf("a frame of %d bytes sent early: got %d bytes and %v, want them", len(want), len(got), err)
+				t.Errorf("a frame of %d bytes sent early: got %d bytes and %v, want the frame", len(want), len(got), err)
 			}
 		}
 		closeBoth(server, server)
 	}
 }
 
-func TestAServerThatIsNoWebSocketIsSaidToBeNone(t *testing.T) {
+func TestDialReturnsTheResponseOfAServerWithoutWebSocket(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
 	_, err := ws.Dial(t.Context(), srv.URL, ws.DialOptions{Client: asHost("")})

@@ -20,8 +20,7 @@ func echo(c *ws.Conn) (wait func()) {
 	return wg.Wait
 }
 
-// BenchmarkEcho measures one message there and back over a loopback socket,
-// through a link at the server.
+// BenchmarkEcho measures a round trip over a loopback socket with a link at the server.
 func BenchmarkEcho(b *testing.B) {
 	server, client := pair(b, ws.AcceptOptions{}, ws.DialOptions{})
 	wait := echo(server)
@@ -39,8 +38,8 @@ func BenchmarkEcho(b *testing.B) {
 	wait()
 }
 
-// BenchmarkStream measures messages of 200 bytes sent one after the other through
-// a link, as the chunks of an answer are.
+// BenchmarkStream measures a sequence of messages of 200 bytes through a link, like the
+// chunks of an answer.
 func BenchmarkStream(b *testing.B) {
 	server, client := pair(b, ws.AcceptOptions{}, ws.DialOptions{})
 	l := link.New(server, link.Options{})
@@ -65,8 +64,8 @@ func BenchmarkStream(b *testing.B) {
 	wg.Wait()
 }
 
-// BenchmarkInbound measures messages of 200 bytes that come in faster than they
-// are read, as the chunks of an agent do.
+// BenchmarkInbound measures messages of 200 bytes that arrive faster than they are read,
+// like the chunks of an agent.
 func BenchmarkInbound(b *testing.B) {
 	server, client := pair(b, ws.AcceptOptions{}, ws.DialOptions{})
 	var wg sync.WaitGroup
@@ -92,9 +91,9 @@ func BenchmarkInbound(b *testing.B) {
 	wg.Wait()
 }
 
-// BenchmarkIdle measures what an idle connection keeps at the server: sockets,
-// buffers, and the two loops of its link. The clients are in the same process and
-// as small as can be, but their sockets count too.
+// BenchmarkIdle measures the memory of an idle connection at the server: socket, buffers,
+// and its link. The clients are in the same process and minimal, but their sockets count
+// too.
 func BenchmarkIdle(b *testing.B) {
 	url, conns := listen(b, ws.AcceptOptions{})
 	var wg sync.WaitGroup

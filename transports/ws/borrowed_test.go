@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-func TestWhatWasSentMayBeWrittenOverAtOnce(t *testing.T) {
+func TestASentMessageMayBeOverwrittenAtOnce(t *testing.T) {
 	server, client := pair(t, ws.AcceptOptions{}, ws.DialOptions{})
 	for _, way := range []struct{ from, to *ws.Conn }{{server, client}, {client, server}} {
 		var want []string

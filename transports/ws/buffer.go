@@ -48,20 +48,20 @@ func (i *intake) read(r io.Reader, p []byte) (int, error) {
 		n, err := r.Read((*i.buf)[:cap(*i.buf)])
 		*i.buf, i.from = (*i.buf)[:n], 0
 		if err != nil {
-			i.emptied()
+			i.returnBuffer()
 			return 0, err
 		}
 	}
 	n := copy(p, (*i.buf)[i.from:])
 	i.from += n
 	if i.from == len(*i.buf) && i.from < cap(*i.buf) {
-		i.emptied()
+		i.returnBuffer()
 	}
 	return n, nil
 }
 
-// emptied returns the borrowed buffer.
-func (i *intake) emptied() {
+// returnBuffer returns the borrowed buffer.
+func (i *intake) returnBuffer() {
 	giveBack(i.buf)
 	*i = intake{}
 }

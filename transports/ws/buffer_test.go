@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// portions is a socket on which the bytes come in as given.
+// portions is a socket that receives the given portions.
 type portions struct {
 	waiting [][]byte
-	largest int // room that a read has offered
+	largest int // the largest buffer of a Read
 }
 
 func (p *portions) Read(b []byte) (int, error) {
@@ -25,7 +25,7 @@ func (p *portions) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-func TestWhatComesInIsPassedOnUnchanged(t *testing.T) {
+func TestReceivedBytesAreReturnedUnchanged(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 1<<20)
 	for i := range noise {
@@ -58,15 +58,15 @@ func TestWhatComesInIsPassedOnUnchanged(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(got, want) {
-			t.Fatalf("passed on: got %d bytes, want %d, the same", len(got), len(want))
+			t.Fatalf("got %d bytes, want the %d that were received", len(got), len(want))
 		}
 		if in.buf != nil {
-			t.Fatal("after the end: got a buffer still borrowed, want none")
+			t.Fatal("after the end: got a borrowed buffer, want none")
 		}
 	}
 }
 
-func TestALargeBufferIsBorrowedOnlyWhileMuchComesIn(t *testing.T) {
+func TestALargeBufferIsBorrowedOnlyForManyBytes(t *testing.T) {
 	var in intake
 	p := make([]byte, readerBytes)
 	read := func(s *portions) {
@@ -79,12 +79,12 @@ func TestALargeBufferIsBorrowedOnlyWhileMuchComesIn(t *testing.T) {
 	s := &portions{waiting: [][]byte{make([]byte, 100), make([]byte, readerBytes), make([]byte, 200)}}
 	read(s)
 	if s.largest != readerBytes {
-		t.Errorf("largest read with little coming in: got %d, want %d", s.largest, readerBytes)
+		t.Errorf("largest read of few bytes: got %d, want %d", s.largest, readerBytes)
 	}
 	s = &portions{waiting: [][]byte{make([]byte, 50_000)}}
 	read(s)
 	if s.largest < corkBytes {
-		t.Errorf("largest read with much coming in: got %d, want %d", s.largest, corkBytes)
+		t.Errorf("largest read of many bytes: got %d, want %d", s.largest, corkBytes)
 	}
 	s = &portions{waiting: [][]byte{make([]byte, 100)}}
 	read(s)

@@ -22,7 +22,7 @@ func closeBoth(a, b *ws.Conn) {
 	wg.Wait()
 }
 
-func TestEveryReasonIsToldByItsCloseCode(t *testing.T) {
+func TestEveryReasonIsSentWithItsCloseCode(t *testing.T) {
 	long := strings.Repeat("é", 100)
 	for _, tt := range []struct {
 		reason link.Reason
@@ -40,7 +40,7 @@ func TestEveryReasonIsToldByItsCloseCode(t *testing.T) {
 		{link.Reason{Cause: link.Overloaded}, 1013, ""},
 		{link.Reason{Cause: link.Internal}, 1011, ""},
 		{link.Reason{Cause: link.Protocol, Code: 4404}, 4404, ""},
-		{link.Reason{Cause: link.Protocol, Code: 1006}, 1002, ""}, // which no frame may carry
+		{link.Reason{Cause: link.Protocol, Code: 1006}, 1002, ""}, // which must not be in a frame
 		{link.Reason{Cause: link.Normal, Text: long}, 1000, long[:122]},
 	} {
 		t.Run(tt.reason.Error(), func(t *testing.T) {
@@ -60,10 +60,10 @@ func TestEveryReasonIsToldByItsCloseCode(t *testing.T) {
 	}
 }
 
-func TestWhatThePeerSaysInClosingIsTheEnd(t *testing.T) {
+func TestTheCloseFrameOfThePeerIsTheReason(t *testing.T) {
 	for _, tt := range []struct {
 		code  uint16
-		cause link.Cause // unset for an end in good order
+		cause link.Cause // unset for a proper end
 	}{
 		{1000, 0}, {1001, 0},
 		{1002, link.Protocol}, {1003, link.Protocol}, {1007, link.Protocol}, {1008, link.Unauthorized},
@@ -91,7 +91,7 @@ func TestWhatThePeerSaysInClosingIsTheEnd(t *testing.T) {
 	}
 }
 
-func TestACloseWithoutACodeIsAnEndInGoodOrder(t *testing.T) {
+func TestACloseWithoutACodeIsAProperEnd(t *testing.T) {
 	server, peer := rawPair(t, ws.AcceptOptions{})
 	peer.send(frame(closed, ""))
 	if _, err := receive(server); !errors.Is(err, io.EOF) {
@@ -99,13 +99,12 @@ func TestACloseWithoutACodeIsAnEndInGoodOrder(t *testing.T) {
 	}
 }
 
-// A cut between two reads must not make a whole message of its first half, nor a
-// good end of the cut.
+// A lost connection must neither complete a message nor look like a proper end.
 func TestATruncatedStreamDoesNotLookComplete(t *testing.T) {
 	message := strings.Repeat("x", 5000)
 	whole := frame(text, message)
 	split := append(frame(part, message[:4096]), frame(rest, message[4096:])...)
-	// Where the buffers of 4096 bytes end is where the library would be fooled.
+	// The library could fail at the ends of its buffers of 4096 bytes.
 	for _, stream := range [][]byte{whole, split} {
 		for _, at := range []int{0, 1, 4, 8, 100, 4095, 4096, 4103, 4104, 4105, 4108, len(stream) - 1} {
 			server, peer := rawPair(t, ws.AcceptOptions{})
@@ -141,14 +140,14 @@ func TestCloseDoesNotWaitLongForAPeerThatDoesNotAnswer(t *testing.T) {
 		t.Errorf("Close: took %v, want about a second", got)
 	}
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Receive: got %v, want that it is closed", err)
+		t.Errorf("Receive: got %v, want net.ErrClosed", err)
 	}
 	if _, err := receive(server); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a later Receive: got %v, want that it is closed", err)
+		t.Errorf("a later Receive: got %v, want net.ErrClosed", err)
 	}
 }
 
-func TestCloseWakesASendThatIsStuck(t *testing.T) {
+func TestCloseUnblocksSend(t *testing.T) {
 	for _, cause := range []link.Cause{link.Slow, link.PeerGone} {
 		server, _ := rawPair(t, ws.AcceptOptions{})
 		started, ended := make(chan struct{}), make(chan error)
@@ -166,7 +165,7 @@ func TestCloseWakesASendThatIsStuck(t *testing.T) {
 		began := time.Now()
 		_ = server.Close(link.Reason{Cause: cause})
 		if err := <-ended; err == nil {
-			t.Error("the stuck Send: got nil, want an error")
+			t.Error("the blocked Send: got nil, want an error")
 		}
 		if got := time.Since(began); got > 4*time.Second {
 			t.Errorf("Close as %v: took %v, want about a second", cause, got)
@@ -174,14 +173,14 @@ func TestCloseWakesASendThatIsStuck(t *testing.T) {
 	}
 }
 
-func TestAFrameThatBreaksTheProtocolEndsTheConnectionAsSuch(t *testing.T) {
+func TestAnInvalidFrameEndsTheConnectionAsProtocol(t *testing.T) {
 	for name, f := range map[string][]byte{
-		"reserved bits":       frame(text|0x40, "x"),
-		"an unknown opcode":   frame(0x83, "x"),
-		"a fragmented ping":   frame(ping&^0x80, "x"),
-		"a stray rest":        frame(rest, "x"),
-		"an unmasked frame":   {text, 1, 'x'},
-		"a close of one byte": frame(closed, "x"),
+		"reserved bits":        frame(text|0x40, "x"),
+		"an unknown opcode":    frame(0x83, "x"),
+		"a fragmented ping":    frame(ping&^0x80, "x"),
+		"a stray continuation": frame(rest, "x"),
+		"an unmasked frame":    {text, 1, 'x'},
+		"a close of one byte":  frame(closed, "x"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, peer := rawPair(t, ws.AcceptOptions{})
@@ -194,7 +193,7 @@ func TestAFrameThatBreaksTheProtocolEndsTheConnectionAsSuch(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() { _ = server.Close(r) })
 			if op, payload := peer.next(); op != closed || binary.BigEndian.Uint16([]byte(payload)) != 1002 {
-				t.Errorf("told to the peer: got %x %q, want close 1002", op, payload)
+				t.Errorf("sent to the peer: got %x %q, want close 1002", op, payload)
 			}
 			_ = peer.Conn.Close()
 			wg.Wait()
@@ -212,10 +211,10 @@ func TestTheDialContextBoundsOnlyTheHandshake(t *testing.T) {
 	server := <-conns
 	defer closeBoth(server, client)
 	cancel()
-	if err := client.Send(t.Context(), []byte("still here")); err != nil {
+	if err := client.Send(t.Context(), []byte("hello")); err != nil {
 		t.Errorf("Send after the context of Dial ended: got %v, want nil", err)
 	}
-	if got, err := receive(server); got != "still here" {
-		t.Errorf("received: got %q %v, want it", got, err)
+	if got, err := receive(server); got != "hello" {
+		t.Errorf("received: got %q %v, want hello", got, err)
 	}
 }

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// closeTimeout bounds the closing handshake. The library would wait 5 seconds for its
+	// closeTimeout bounds the closing handshake. The library waits 5 seconds for its
 	// write and 5 for the answer.
 	closeTimeout = time.Second
-	// lastWords is how long a Send that finds the connection lost waits for Receive to find
-	// the reason.
-	lastWords = 200 * time.Millisecond
+	// closeFrameWait is how long a Send on a lost connection waits for Receive to get the
+	// reason.
+	closeFrameWait = 200 * time.Millisecond
 )
 
 var (
@@ -78,7 +78,7 @@ func (c *Conn) sent(ctx context.Context, err error) error {
 	if err == nil || c.closing.Load() || ctx.Err() != nil {
 		return err
 	}
-	t := time.NewTimer(lastWords)
+	t := time.NewTimer(closeFrameWait)
 	defer t.Stop()
 	select {
 	case <-c.ended:
@@ -111,7 +111,7 @@ func (c *Conn) Close(r link.Reason) error {
 		}
 		cut := time.AfterFunc(closeTimeout, func() { _ = c.wire.Close() })
 		defer cut.Stop()
-		_ = c.ws.Close(status(r)) // it makes no difference whether the peer has answered
+		_ = c.ws.Close(status(r)) // the socket is closed whether the peer has answered or not
 		_ = c.wire.Close()
 	})
 	return nil
@@ -128,17 +128,17 @@ func (c *Conn) lost(ctx context.Context, err error) error {
 }
 
 func (c *Conn) endOf(ctx context.Context, err error) error {
-	told := closeFrame(err)
+	received := closeFrame(err)
 	switch {
 	case c.closing.Load():
 		return net.ErrClosed
-	case told != nil:
-		return told
+	case received != nil:
+		return received
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case c.wire.closed.Load() || errors.Is(err, context.DeadlineExceeded):
 		// The library fails if it cannot write a control frame.
-		return &link.Reason{Cause: link.Slow, Text: "not even a ping was taken", Err: err}
+		return &link.Reason{Cause: link.Slow, Text: "a ping could not be written", Err: err}
 	case c.wire.failed.Load():
 		return &link.Reason{Cause: link.PeerGone, Text: "the connection was lost", Err: err}
 	default:

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-func TestAnOversizedMessageIsRejectedAndTheConnectionLivesOn(t *testing.T) {
+func TestAnOversizedMessageIsRejectedAndTheConnectionStaysOpen(t *testing.T) {
 	const limit, hard = 100_000, 300_000
 	for _, how := range []string{"in one frame", "in several"} {
 		t.Run(how, func(t *testing.T) {
@@ -25,11 +25,11 @@ func TestAnOversizedMessageIsRejectedAndTheConnectionLivesOn(t *testing.T) {
 				got, err := receive(server)
 				switch r := rejectOf(err); {
 				case size <= limit && got != m:
-					t.Errorf("message of %d bytes: got %d bytes and %v, want it", size, len(got), err)
+					t.Errorf("message of %d bytes: got %d bytes and %v, want the message", size, len(got), err)
 				case size > limit && (r.Cause != link.TooLarge || r.Size != size || r.Limit != limit):
 					t.Errorf("message of %d bytes: got %+v %v, want it rejected as too large, %d over %d", size, r, err, size, limit)
 				case size > limit && (len(r.Head) == 0 || !strings.HasPrefix(m, r.Head)):
-					t.Errorf("message of %d bytes: got the head %q, want how it begins", size, r.Head)
+					t.Errorf("message of %d bytes: got the head %q, want its beginning", size, r.Head)
 				}
 				if next, err := receive(server); next != "next" {
 					t.Errorf("the message after it: got %q %v, want next", next, err)
@@ -52,7 +52,7 @@ func TestWithoutRejectAnOversizedMessageEndsTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := receive(client); reasonOf(err).Code != 1009 {
-		t.Errorf("told to the peer: got %v, want 1009", err)
+		t.Errorf("sent to the peer: got %v, want 1009", err)
 	}
 	if r := <-ended; r.Cause != link.TooLarge {
 		t.Errorf("Run: got %v, want too large", &r)
@@ -100,6 +100,6 @@ func TestReceiveAfterCloseIsRefused(t *testing.T) {
 	_ = client.Send(t.Context(), []byte("unread"))
 	closeBoth(server, client)
 	if _, err := receive(server); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Receive: got %v, want that it is closed", err)
+		t.Errorf("Receive: got %v, want net.ErrClosed", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-func TestAPingIsAnsweredByAPeerThatReceives(t *testing.T) {
+func TestAPeerThatReceivesAnswersAPing(t *testing.T) {
 	server, client := pair(t, ws.AcceptOptions{}, ws.DialOptions{})
 	go func() { _, _ = receive(server) }()
 	go func() { _, _ = receive(client) }()
@@ -23,7 +23,7 @@ func TestAPingIsAnsweredByAPeerThatReceives(t *testing.T) {
 	closeBoth(server, client)
 }
 
-func TestAPingIsNotAnsweredByAPeerThatDoesNotReceive(t *testing.T) {
+func TestAPeerThatDoesNotReceiveAnswersNoPing(t *testing.T) {
 	server, _ := rawPair(t, ws.AcceptOptions{})
 	go func() { _, _ = receive(server) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -33,14 +33,14 @@ func TestAPingIsNotAnsweredByAPeerThatDoesNotReceive(t *testing.T) {
 	}
 }
 
-func TestAMessageThatTakesLongToArriveIsASignOfLife(t *testing.T) {
+func TestAMessageThatArrivesSlowlyCountsAsAnAnswerToAPing(t *testing.T) {
 	server, peer := rawPair(t, ws.AcceptOptions{})
 	got := make(chan string, 1)
 	go func() { m, _ := receive(server); got <- m }()
 	whole := frame(text, strings.Repeat("x", 1000))
 	for alive, at := false, 0; !alive; at++ {
 		if at == len(whole)-1 {
-			t.Fatal("Ping: got no sign of life from a message that arrives byte by byte")
+			t.Fatal("Ping: got no answer while a message arrives byte by byte, want one")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		pinged := make(chan error)
@@ -60,29 +60,29 @@ func TestAMessageThatTakesLongToArriveIsASignOfLife(t *testing.T) {
 	}
 }
 
-func TestAPingWhileASendIsStuckNeitherStopsTheReaderNorEndsTheConnection(t *testing.T) {
+func TestAPingDuringABlockedSendNeitherBlocksTheReaderNorEndsTheConnection(t *testing.T) {
 	server, peer := rawPair(t, ws.AcceptOptions{})
 	large := strings.Repeat("x", 16<<20) // more than the sockets hold
 	sent := make(chan error)
 	go func() { sent <- server.Send(context.Background(), []byte(large)) }()
-	// The first bytes say that the Send is under way, and we take no more of them.
+	// The first bytes show that the Send runs; no more are read.
 	if _, err := peer.r.Peek(1); err != nil {
 		t.Fatal(err)
 	}
-	peer.send(frame(ping, "one"), frame(text, "still heard"), frame(ping, "two"), frame(text, "and again"))
-	for _, want := range []string{"still heard", "and again"} {
+	peer.send(frame(ping, "one"), frame(text, "first"), frame(ping, "two"), frame(text, "second"))
+	for _, want := range []string{"first", "second"} {
 		if got, err := receive(server); got != want {
-			t.Errorf("received beside a stuck Send: got %q %v, want %q", got, err, want)
+			t.Errorf("received during a blocked Send: got %q %v, want %q", got, err, want)
 		}
 	}
 	if op, payload := peer.next(); op != text || payload != large {
-		t.Errorf("then taken: got frame %x of %d bytes, want the message", op, len(payload))
+		t.Errorf("then: got frame %x of %d bytes, want the message", op, len(payload))
 	}
 	if err := <-sent; err != nil {
 		t.Errorf("Send: got %v, want nil", err)
 	}
 	if op, payload := peer.next(); op != pong || payload != "two" {
-		t.Errorf("behind it: got frame %x %q, want the pong to the last ping", op, payload)
+		t.Errorf("after it: got frame %x %q, want the pong to the last ping", op, payload)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestASlowPeerIsClosedWithNothingDroppedBefore(t *testing.T) {
 	if r := <-ended; r.Cause != link.Slow {
 		t.Errorf("Run: got %v, want slow", &r)
 	}
-	// The peer wakes up and reads what the sockets still hold.
+	// The peer reads what the sockets still hold.
 	next := 0
 	for {
 		op, payload := peer.nextOrEnd()
@@ -122,7 +122,7 @@ func TestASlowPeerIsClosedWithNothingDroppedBefore(t *testing.T) {
 	}
 }
 
-func TestALinkSaysWhyBeforeItCloses(t *testing.T) {
+func TestALinkSendsItsErrorMessageBeforeItCloses(t *testing.T) {
 	server, client := pair(t, ws.AcceptOptions{}, ws.DialOptions{})
 	l := link.New(server, link.Options{})
 	refuse := func(ctx context.Context, m []byte) error {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// listen serves WebSockets and hands each connection over.
+// listen serves WebSockets and passes each connection to the test.
 func listen(tb testing.TB, opts ws.AcceptOptions) (url string, accepted <-chan *ws.Conn) {
 	conns := make(chan *ws.Conn, 16)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func pair(tb testing.TB, accept ws.AcceptOptions, dial ws.DialOptions) (server, 
 	return server, client
 }
 
-// raw is a peer that does as it is told, byte by byte.
+// raw is a client that sends and receives single frames.
 type raw struct {
 	tb testing.TB
 	net.Conn
@@ -59,7 +59,7 @@ type raw struct {
 // The opcodes of RFC 6455, with the bit that ends a message.
 const (
 	text   = 0x81
-	part   = 0x01 // of a text message that goes on
+	part   = 0x01 // the beginning of a text message
 	rest   = 0x80 // the end of one
 	binar  = 0x82
 	closed = 0x88
@@ -131,7 +131,7 @@ func (r *raw) next() (op byte, payload string) {
 	return op, payload
 }
 
-// nextOrEnd is next where the connection may end.
+// nextOrEnd is next for a connection that may end.
 func (r *raw) nextOrEnd() (op byte, payload string) {
 	op, payload, err := r.read()
 	if err != nil {

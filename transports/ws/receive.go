@@ -20,7 +20,7 @@ const (
 	DefaultHardLimit = 100 << 20
 )
 
-// Oversize says how to treat a message over the read limit.
+// Oversize selects how to treat a message over the read limit.
 type Oversize uint8
 
 // Ways to treat a message over the read limit.
@@ -36,7 +36,7 @@ const (
 type Limits struct {
 	// ReadLimit is the maximum size of a message in bytes. 0 means [DefaultReadLimit].
 	ReadLimit int
-	// Oversize says how to treat a larger message.
+	// Oversize selects how to treat a larger message.
 	Oversize Oversize
 	// HardLimit is the maximum size of a message that Reject skips. 0 means
 	// [DefaultHardLimit].
@@ -72,12 +72,12 @@ func (c *Conn) Receive(ctx context.Context) ([]byte, error) {
 	defer giveBack(buf)
 
 	if typ == websocket.MessageBinary && !c.limits.AcceptBinary {
-		return nil, c.pass(ctx, r, buf, 0, &link.Reject{Cause: link.Protocol, Text: "binary message; send text"})
+		return nil, c.skip(ctx, r, buf, 0, &link.Reject{Cause: link.Protocol, Text: "binary message; send text"})
 	}
 	if err := fill(r, buf, c.limits.ReadLimit); err != nil {
 		if errors.Is(err, errOversize) {
 			head := string((*buf)[:min(len(*buf), headBytes)])
-			return nil, c.pass(ctx, r, buf, len(*buf), &link.Reject{Cause: link.TooLarge, Limit: c.limits.ReadLimit, Head: head})
+			return nil, c.skip(ctx, r, buf, len(*buf), &link.Reject{Cause: link.TooLarge, Limit: c.limits.ReadLimit, Head: head})
 		}
 		return nil, c.lost(ctx, err)
 	}
@@ -129,9 +129,9 @@ func fill(r io.Reader, buf *[]byte, limit int) error {
 	}
 }
 
-// pass skips the rest of a message of which size bytes were read, and returns why the message
-// was refused. Beyond the hard limit the connection must end.
-func (c *Conn) pass(ctx context.Context, r io.Reader, buf *[]byte, size int, why *link.Reject) error {
+// skip reads the rest of a message of which size bytes were read, and returns why, the
+// refusal, with its size. Beyond the hard limit the connection must end.
+func (c *Conn) skip(ctx context.Context, r io.Reader, buf *[]byte, size int, why *link.Reject) error {
 	b := (*buf)[:cap(*buf)]
 	for {
 		if size > c.limits.HardLimit {

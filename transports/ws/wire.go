@@ -18,8 +18,8 @@ const (
 )
 
 // wire is the byte stream under a WebSocket. The library writes frame by frame; while
-// corked, wire collects frames and writes them at once. It also knows what the library does
-// not tell: whether bytes arrived and whether the socket failed. It answers pings when the
+// corked, wire collects frames and writes them at once. It also records what the library
+// does not report: whether bytes arrived and whether the socket failed. It answers pings when the
 // library would have to wait.
 type wire struct {
 	rwc    io.ReadWriteCloser
@@ -43,7 +43,7 @@ func newWire(rwc io.ReadWriteCloser, client bool) *wire { return &wire{rwc: rwc,
 
 // Read implements io.Reader. A WebSocket ends with a close frame, so the end of the stream is
 // always a loss. It must not be io.EOF, which the library takes for the end of a message:
-// a part of a message would pass for the whole.
+// a part of a message would be returned as the whole.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.in.read(w.rwc, p)
 	w.received.Add(int64(n))
@@ -92,8 +92,8 @@ func (w *wire) cork() {
 	w.corked, w.buf = true, borrow()
 }
 
-// uncork writes what was collected. Then, certainly between frames, it answers the pings that
-// arrived meanwhile.
+// uncork writes what was collected. Then, between frames, it answers the pings that arrived
+// meanwhile.
 func (w *wire) uncork() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// socket notes what is written to it, write by write.
+// socket records each write.
 type socket struct {
 	writes []string
 	during func() // called during the first write
@@ -38,7 +38,7 @@ func write(t *testing.T, w *wire, ps ...string) {
 	}
 }
 
-func TestFramesWrittenWhileCorkedGoOutTogether(t *testing.T) {
+func TestFramesWrittenWhileCorkedAreWrittenTogether(t *testing.T) {
 	s := &socket{}
 	w := newWire(s, false)
 	write(t, w, "a", "b")
@@ -53,7 +53,7 @@ func TestFramesWrittenWhileCorkedGoOutTogether(t *testing.T) {
 	}
 }
 
-func TestWhatIsGatheredIsBoundedAndKeepsItsOrder(t *testing.T) {
+func TestCorkedFramesAreBoundedAndKeepTheirOrder(t *testing.T) {
 	s := &socket{}
 	w := newWire(s, false)
 	large, small := strings.Repeat("L", corkBytes), strings.Repeat("s", 1000)
@@ -78,7 +78,7 @@ func TestWhatIsGatheredIsBoundedAndKeepsItsOrder(t *testing.T) {
 	}
 }
 
-func TestAPingDuringAWriteIsAnsweredBehindIt(t *testing.T) {
+func TestAPingDuringAWriteIsAnsweredAfterIt(t *testing.T) {
 	for _, tt := range []struct {
 		client bool
 		pong   string
@@ -86,14 +86,14 @@ func TestAPingDuringAWriteIsAnsweredBehindIt(t *testing.T) {
 		s := &socket{}
 		w := newWire(s, tt.client)
 		if !w.pinged(context.Background(), []byte("idle")) {
-			t.Error("a ping while nothing is written: got it kept back, want it left to the library")
+			t.Error("a ping without a write: got it held, want it left to the library")
 		}
 		w.cork()
 		write(t, w, "frame")
 		s.during = func() {
 			for _, p := range []string{"old", "hi"} {
 				if w.pinged(context.Background(), []byte(p)) {
-					t.Error("a ping during a write: got it left to the library, want it kept back")
+					t.Error("a ping during a write: got it left to the library, want it held")
 				}
 			}
 		}
@@ -104,7 +104,7 @@ func TestAPingDuringAWriteIsAnsweredBehindIt(t *testing.T) {
 			t.Errorf("writes: got %q, want the frame and the pong to the last ping %q", got, want)
 		}
 		if !w.pinged(context.Background(), nil) {
-			t.Error("a ping after the write: got it kept back, want it left to the library")
+			t.Error("a ping after the write: got it held, want it left to the library")
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestAFailedWriteIsReportedAndLeavesNoPong(t *testing.T) {
 	write(t, w, "frame")
 	s.during = func() { w.pinged(context.Background(), []byte("hi")) }
 	if err := w.uncork(); !errors.Is(err, broken) {
-		t.Errorf("uncork: got %v, want that it is broken", err)
+		t.Errorf("uncork: got %v, want the error of the write", err)
 	}
 	if len(s.writes) != 1 || !w.failed.Load() {
 		t.Errorf("after it: got writes %q and failed %v, want one write and true", s.writes, w.failed.Load())
