@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// reply is the answer to a request on its way from the SDK to the client. A stream is
-// passed on at once; any other answer is held until it is complete. The SDK knows the request by a
-// mark instead of its id, which reply replaces by the id that the client sent. A client
-// that accepts a stream gets one if it has to wait, so that it and proxies see that the
+// reply is the answer to a request on its way from the SDK to the client. A stream is passed
+// on at once; any other answer is held until it is complete. The SDK knows the request by a
+// mark instead of its id, which reply replaces by the id that the client sent. A client that
+// accepts a stream gets one if it has to wait, so that it and proxies see that the
 // connection is alive. One that sent a progress token gets the stream with progress
 // notifications as soon as its tool runs; official clients wait longer for those.
 type reply struct {

@@ -125,7 +125,8 @@ func hasToken(r *http.Request) bool {
 	return tokenInPath(r) != "" || len(r.Header.Values("Authorization")) > 0
 }
 
-// authenticate returns the holder of the token in the path or the Authorization header of a request.
+// authenticate returns the holder of the token in the path or the Authorization header of a
+// request.
 func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 	token := tokenInPath(r)
 	if values := r.Header.Values("Authorization"); len(values) > 0 {

@@ -29,7 +29,7 @@ type Options struct {
 	// Deadline is the deadline of tasks whose request has none; default [DefaultDeadline].
 	Deadline time.Duration
 	// DropTasks cancels a task when the client that waits for it or reads it closes the
-	// connection, unless the request says keep. Otherwise tasks go on unless the request
+	// connection, unless the request says keep. Otherwise tasks continue unless the request
 	// says keep: false.
 	DropTasks bool
 	// MaxBodyBytes is the maximum size of a request body; default [DefaultMaxBodyBytes].

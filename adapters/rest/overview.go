@@ -120,8 +120,8 @@ type budgetView struct {
 	Resets  *time.Time   `json:"resets,omitempty"`
 }
 
-// getThread returns the turns of a thread that the hub remembers. Any name may be a thread, so a
-// thread without turns is an empty list, not an error.
+// getThread returns the turns of a thread that the hub remembers. Any name may be a thread,
+// so a thread without turns is an empty list, not an error.
 func (a *api) getThread(c call) error {
 	id := c.id()
 	turns := append([]core.Turn{}, a.hub.Turns(c.from, core.ThreadID(id))...)

@@ -9,8 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// recordTimeout is how long a client waits for a journal that does not answer, and healthInterval
-// how often the health of the journal is checked meanwhile.
+// recordTimeout is how long a client waits for a journal that does not answer, and
+// healthInterval how often the health of the journal is checked meanwhile.
 const (
 	recordTimeout  = 30 * time.Second
 	healthInterval = time.Second

@@ -105,7 +105,7 @@ func (l *Link[In, Out]) armLocked(a *alarm, d time.Duration, ring func()) {
 	a.timer.Set(d)
 }
 
-// stopLocked disarms a. A call of ring that has begun goes on.
+// stopLocked disarms a. A running call of ring continues.
 func (l *Link[In, Out]) stopLocked(a *alarm) {
 	if a.armed && a.timer.Stop() {
 		a.armed = false

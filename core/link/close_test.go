@@ -275,7 +275,7 @@ func TestAReasonNamesItsCauseOnce(t *testing.T) {
 	}
 	stopping := link.Reason{Cause: link.ShuttingDown, Text: "the hub stopped: shutdown"}
 	if f := stopping.Fault(); errors.Unwrap(f) != nil {
-		t.Errorf("an agent that left a hub which is stopping: got the detail %v, want none beside %q", errors.Unwrap(f), f.Message)
+		t.Errorf("an agent that left a hub which is stopping: got the detail %v, want none besides %q", errors.Unwrap(f), f.Message)
 	}
 }
 

@@ -10,7 +10,7 @@
 // The reader loop is the goroutine that called Run; it passes each message to receive, in
 // order. The writer loop is a second goroutine, which exists while something is queued; it
 // writes everything that [Link.Send] has queued at once. Neither allocates per message, and
-// an idle link costs a few hundred bytes beside the goroutine that called Run. A goroutine
+// an idle link costs a few hundred bytes besides the goroutine that called Run. A goroutine
 // that only sends may collect messages with [Link.Hold] and write them with [Link.Flush]; a
 // few messages then need no writer loop. Never call Flush from receive: it would wait for
 // the peer.

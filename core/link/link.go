@@ -69,8 +69,8 @@ type Link[In, Out any] struct {
 	wg   sync.WaitGroup // the writer loop, if it runs, and every armed alarm
 	down sync.Once      // takes the socket down
 
-	// lastReceive is when the reader loop last began to receive, or busy while it does something
-	// else. It is only set if there is a pinger.
+	// lastReceive is when the reader loop last began to receive, or busy while it does
+	// something else. It is only set if there is a pinger.
 	lastReceive atomic.Int64
 
 	mu      sync.Mutex

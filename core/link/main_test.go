@@ -22,8 +22,8 @@ type (
 	rejected = func(context.Context, *link.Reject) error
 )
 
-// pipe returns the hub's end and the peer's end of a connection that
-// buffers that many messages each way.
+// pipe returns the hub's end and the peer's end of a connection that buffers that many
+// messages each way.
 func pipe(messages int) (hub, peer *coretest.End[[]byte, []byte]) {
 	return coretest.Pipe[[]byte, []byte](messages)
 }

@@ -173,7 +173,7 @@ func TestASmallMessageIsAdmittedWhenTheLargeOneBeforeItGivesUp(t *testing.T) {
 		go l.send(3, 100)
 		synctest.Wait()
 		if got := l.Queued(); got != 100 {
-			t.Errorf("behind a large message: got %d bytes queued, want 100", got)
+			t.Errorf("after a large message: got %d bytes queued, want 100", got)
 		}
 		cancel()
 		synctest.Wait()

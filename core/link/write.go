@@ -93,7 +93,7 @@ func (l *Link[In, Out]) take() (found, idle bool) {
 	return true, false
 }
 
-// Hold keeps messages in the queue until [Link.Flush], whoever sends them, unless they are
+// Hold keeps messages in the queue until [Link.Flush], from all senders, unless they are
 // more than Flush writes by itself. Only one goroutine of a connection may use Hold, and it
 // must call Flush before it waits for anything but room in the queue.
 func (l *Link[In, Out]) Hold() {

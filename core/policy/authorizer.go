@@ -6,8 +6,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Authorizer decides which principal may give which command, and ask which agent. It is safe for
-// concurrent use, returns at once and does not call the hub.
+// Authorizer decides which principal may give which command, and ask which agent. It is safe
+// for concurrent use, returns at once and does not call the hub.
 type Authorizer interface {
 	// Allow returns a not_authorized Fault unless the principal may give the command. owner
 	// owns the object of the command; the zero Principal means no owner.

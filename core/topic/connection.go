@@ -206,7 +206,7 @@ func (b *Book) remainder(c *connection, sub *subscription, now time.Time) *subsc
 	return sub
 }
 
-// adopt makes a connection continue a subscription beside its own. Callers hold mu.
+// adopt makes a connection continue a subscription in addition to its own. Callers hold mu.
 func (b *Book) adopt(c *connection, sub *subscription) {
 	if own := c.sub; own != nil {
 		merged := *own // a copy: an Ack for the old position does not count for the new one

@@ -101,9 +101,9 @@ func (s *subscription) rewind(read uint64) {
 	s.read, s.sent, s.accepted, s.unacked = read, read, read, nil
 }
 
-// merge adds the subscription of another connection of the same identity, as far as there
-// is room for its patterns. Notices that only one of the two received are delivered again, and so are those that
-// were delivered and not accepted: an Ack for it would no longer count.
+// merge adds the subscription of another connection of the same identity, as far as there is
+// room for its patterns. Notices that only one of the two received are delivered again, and
+// so are those that were delivered and not accepted: an Ack for them would no longer count.
 func (s *subscription) merge(o *subscription) {
 	for _, p := range o.patterns {
 		if len(s.patterns) < maxPatterns && !slices.Contains(s.patterns, p) {

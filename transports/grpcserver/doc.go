@@ -15,16 +15,15 @@
 //
 // # How a stream is closed
 //
-// A gRPC handler that wants to end a stream returns a status; until it does, its
-// RecvMsg waits for the client, and nothing in the documented interface wakes
-// it. A loop that reads would have to outlive its handler. Close avoids
-// that: it writes the status through the transport's stream, as grpc-go itself
-// does when RecvMsg or SendMsg fails. That cancels the stream, wakes both loops
-// and tells the client the reason at once; the loops are joined, the handler
-// returns, and grpc-go ignores the status it returns because one is written
-// already. The method that writes the status is exported by grpc-go's stream but
-// is not part of its documented interface: Accept refuses a stream without it,
-// so that an upgrade which removes it fails every test of this package.
+// A gRPC handler that wants to end a stream returns a status; until it does, its RecvMsg
+// waits for the client, and nothing in the documented interface wakes it. A loop that reads
+// would have to outlive its handler. Close avoids that: it writes the status through the
+// transport's stream, as grpc-go itself does when RecvMsg or SendMsg fails. That cancels the
+// stream, wakes both loops and tells the client the reason at once; the loops are joined,
+// the handler returns, and grpc-go ignores the status it returns because one is written
+// already. The method that writes the status is exported by grpc-go's stream but is not part
+// of its documented interface: Accept refuses a stream without it, so that an upgrade which
+// removes it fails every test of this package.
 //
 // A client stream is simpler: Close half-closes it, gives the server a second to
 // end it properly, and cancels it.
@@ -32,9 +31,8 @@
 // # What is bounded
 //
 // What a peer may have in flight is its flow-control window, which is fixed
-// ([Options].Window) and does not grow with the bandwidth as it does by default in
-// grpc-go. At most 64 KiB and one message of a stream wait to be
-// written. A stream that is closed because its peer reads nothing keeps that much
-// until the peer reads again or its connection ends; it holds no goroutine, but it
-// counts against [Options].MaxStreams.
+// ([Options].Window) and does not grow with the bandwidth as it does by default in grpc-go.
+// At most 64 KiB and one message of a stream wait to be written. A stream that is closed
+// because its peer reads nothing keeps that much until the peer reads again or its
+// connection ends; it holds no goroutine, but it counts against [Options].MaxStreams.
 package grpcserver

@@ -14,7 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// halfCloseTimeout is how long a server may take to end a stream that its client has half-closed.
+// halfCloseTimeout is how long a server may take to end a stream that its client has
+// half-closed.
 const halfCloseTimeout = time.Second
 
 // OpenOptions are the settings of a client stream. A zero field means its default.

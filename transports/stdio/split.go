@@ -71,8 +71,8 @@ func (s *splitter) cut() (line []byte, ok bool, err error) {
 	return line, true, err
 }
 
-// find returns the index of the next c. It scans each byte once, regardless of line breaks of the
-// other kind.
+// find returns the index of the next c. It scans each byte once, regardless of line breaks
+// of the other kind.
 func (s *splitter) find(c byte, at *int) int {
 	if *at < s.from {
 		*at = s.to

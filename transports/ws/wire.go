@@ -19,8 +19,8 @@ const (
 
 // wire is the byte stream under a WebSocket. The library writes frame by frame; while
 // corked, wire collects frames and writes them at once. It also records what the library
-// does not report: whether bytes arrived and whether the socket failed. It answers pings when the
-// library would have to wait.
+// does not report: whether bytes arrived and whether the socket failed. It answers pings
+// when the library would have to wait.
 type wire struct {
 	rwc    io.ReadWriteCloser
 	client bool // frames must be masked
