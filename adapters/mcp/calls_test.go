@@ -213,7 +213,7 @@ func TestACallThatTakesTooLongIsStopped(t *testing.T) {
 
 func TestALongCallGetsKeepAliveComments(t *testing.T) {
 	t.Parallel()
-	g := start(t, mcp.Options{Patience: time.Millisecond, KeepAlive: time.Millisecond})
+	g := start(t, mcp.Options{StreamAfter: time.Millisecond, KeepAlive: time.Millisecond})
 	bob := g.agent("bob")
 	resp, err := g.send(t.Context(), http.MethodPost, "", toolCall(`"x"`, "agent_ask", askBob), "Accept: application/json, text/event-stream")
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	DefaultMaxBodyBytes = 1_000_000
 	DefaultMaxCalls     = 64
 	DefaultMaxStreams   = 16
-	DefaultPatience     = 30 * time.Second
+	DefaultStreamAfter  = 30 * time.Second
 	DefaultKeepAlive    = 15 * time.Second
 )
 
@@ -40,9 +40,9 @@ type Options struct {
 	MaxCalls int
 	// MaxStreams is the maximum number of notification streams, counted likewise; default 16.
 	MaxStreams int
-	// Patience is how long an answer may take before a client that accepts a stream gets
+	// StreamAfter is how long an answer may take before a client that accepts a stream gets
 	// one, with a comment every KeepAlive; defaults 30 s and 15 s.
-	Patience, KeepAlive time.Duration
+	StreamAfter, KeepAlive time.Duration
 	// Log gets messages for operators, without tokens or payloads; nil discards them.
 	Log *slog.Logger
 }
@@ -53,7 +53,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBodyBytes = cmp.Or(max(0, o.MaxBodyBytes), DefaultMaxBodyBytes)
 	o.MaxCalls = cmp.Or(max(0, o.MaxCalls), DefaultMaxCalls)
 	o.MaxStreams = cmp.Or(max(0, o.MaxStreams), DefaultMaxStreams)
-	o.Patience = cmp.Or(max(0, o.Patience), DefaultPatience)
+	o.StreamAfter = cmp.Or(max(0, o.StreamAfter), DefaultStreamAfter)
 	o.KeepAlive = cmp.Or(max(0, o.KeepAlive), DefaultKeepAlive)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

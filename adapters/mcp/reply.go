@@ -55,7 +55,7 @@ func newReply(w http.ResponseWriter, r *http.Request, mark string, id json.RawMe
 	if acceptsStream(r) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.alive = time.AfterFunc(o.Patience, func() {
+		a.alive = time.AfterFunc(o.StreamAfter, func() {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.sendKeepAlive()
