@@ -15,8 +15,8 @@ import (
 
 // Defaults of [ChildOptions].
 const (
-	DefaultLeave = time.Second
-	DefaultTerm  = 2 * time.Second
+	DefaultExitTimeout = time.Second
+	DefaultTermTimeout = 2 * time.Second
 )
 
 // lastOutput is how long the output of an exited process is still read if another process
@@ -27,11 +27,12 @@ const lastOutput = time.Second
 type ChildOptions struct {
 	Options
 
-	// Leave is how long the process may take to exit after the end of its stdin before it
-	// gets SIGTERM. 0 means [DefaultLeave].
-	Leave time.Duration
-	// Term is how long it may take after SIGTERM before it is killed. 0 means [DefaultTerm].
-	Term time.Duration
+	// ExitTimeout is how long the process may take to exit after the end of its stdin before it
+	// gets SIGTERM. 0 means [DefaultExitTimeout].
+	ExitTimeout time.Duration
+	// TermTimeout is how long it may take after SIGTERM before it is killed. 0 means
+	// [DefaultTermTimeout].
+	TermTimeout time.Duration
 }
 
 // Child is a connection to a child process over its stdin and stdout.
@@ -54,11 +55,11 @@ func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, err
 	if cmd.Stdin != nil || cmd.Stdout != nil {
 		return nil, errors.New("start child process: stdin or stdout is taken")
 	}
-	if opts.Leave <= 0 {
-		opts.Leave = DefaultLeave
+	if opts.ExitTimeout <= 0 {
+		opts.ExitTimeout = DefaultExitTimeout
 	}
-	if opts.Term <= 0 {
-		opts.Term = DefaultTerm
+	if opts.TermTimeout <= 0 {
+		opts.TermTimeout = DefaultTermTimeout
 	}
 	theirIn, ourOut, err := os.Pipe()
 	if err != nil {
@@ -148,15 +149,15 @@ func (c *Child) Receive(ctx context.Context) ([]byte, error) {
 }
 
 // Close implements [link.Conn]. It closes the stdin of the process, which should then exit;
-// after Leave it sends SIGTERM to the process group, and after Term SIGKILL. It returns when
-// the process was reaped.
+// after ExitTimeout it sends SIGTERM to the process group, and after TermTimeout SIGKILL. It
+// returns when the process was reaped.
 func (c *Child) Close(r link.Reason) error {
 	c.ending.Do(func() {
 		c.closing.Store(true)
 		_ = c.w.Close()
-		if !c.gone(c.opts.Leave) {
+		if !c.gone(c.opts.ExitTimeout) {
 			terminate(c.cmd.Process)
-			c.gone(c.opts.Term)
+			c.gone(c.opts.TermTimeout)
 		}
 		kill(c.cmd.Process) // and the rest of its group
 		<-c.exited

@@ -204,9 +204,9 @@ func TestAChildThatDoesNotExitIsTerminatedAndThenKilled(t *testing.T) {
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
 			cmd := childCommand(tt.mode)
-			opts := stdio.ChildOptions{Leave: 20 * time.Millisecond, Term: 100 * time.Millisecond}
+			opts := stdio.ChildOptions{ExitTimeout: 20 * time.Millisecond, TermTimeout: 100 * time.Millisecond}
 			if tt.mode == "lazy" {
-				opts.Term = time.Minute
+				opts.TermTimeout = time.Minute
 			}
 			c := start(t, cmd, opts)
 			if got, err := receive(c); got != "ready" {
@@ -230,7 +230,7 @@ func TestAChildThatDoesNotExitIsTerminatedAndThenKilled(t *testing.T) {
 
 func TestAChildIsClosedWhenItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := stdio.Command(ctx, childCommand("stubborn"), stdio.ChildOptions{Leave: time.Millisecond, Term: time.Millisecond})
+	c, err := stdio.Command(ctx, childCommand("stubborn"), stdio.ChildOptions{ExitTimeout: time.Millisecond, TermTimeout: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
