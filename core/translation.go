@@ -2,17 +2,17 @@ package core
 
 import "fmt"
 
-// Handling says how a dialect handles a kind. The zero value is unset, which a test refuses.
+// Handling is how a dialect handles a kind. [Translation.Check] refuses the zero value.
 type Handling uint8
 
 // The ways in which a dialect can handle a kind.
 const (
 	_           Handling = iota
-	Native               // the dialect has it
-	Folded               // it becomes part of something else of the dialect
-	Synthesised          // the dialect lacks it; the hub makes it from something else
-	Refused              // it cannot be expressed; its sender learns why
-	Internal             // it is internal to the hub; nothing is lost
+	Native               // the dialect has a frame for it
+	Folded               // it becomes part of another frame
+	Synthesised          // the dialect lacks it; the hub derives it from another frame
+	Refused              // the dialect cannot express it; its sender gets an error
+	Internal             // it stays in the hub, or comes from the other side; nothing is lost
 )
 
 var handlings = names{"", "native", "folded", "synthesised", "refused", "internal"}
@@ -23,24 +23,25 @@ func (h Handling) String() string { return handlings.name(uint8(h)) }
 // Disposition is how one direction of a dialect handles one kind.
 type Disposition struct {
 	How Handling
-	// With is the frame of a native kind, what a folded one is folded into, what a
-	// synthesised one is made from, or why it is refused.
+	// With names the frame of a native kind, the frame or member that a folded one becomes
+	// part of, or the source of a synthesised one; or it gives the reason for a refused or
+	// an internal one.
 	With string
 }
 
 // Table is one direction of a dialect: a disposition for every kind.
 type Table map[Kind]Disposition
 
-// CommandTable has what gives the command of each act in a dialect; "" if nothing does.
+// CommandTable maps each act to what issues its command in a dialect, "" if nothing does.
 type CommandTable map[Act]string
 
-// Translation is the declaration of a dialect: how it handles every kind, and what gives
-// each command. A direction that the dialect does not have is nil.
+// Translation is the declaration of a dialect: how it handles every kind, and what issues
+// each command. The table of a direction that the dialect does not have is nil.
 type Translation struct {
 	Dialect string
-	// FromAgent and ToAgent are from and to an agent of the dialect.
+	// FromAgent and ToAgent are for what an agent of the dialect sends and gets.
 	FromAgent, ToAgent Table
-	// FromRequester and ToRequester are from and to a requester of the dialect.
+	// FromRequester and ToRequester are for what a requester of the dialect sends and gets.
 	FromRequester, ToRequester Table
 	Commands                   CommandTable
 }
@@ -56,13 +57,13 @@ func (t Translation) Check() error {
 		}
 		for _, k := range Kinds() {
 			if d := direction.table[k]; d.How == 0 || d.With == "" {
-				return fmt.Errorf("dialect %s says nothing of %s in %s: declare what becomes of it", t.Dialect, k, direction.name)
+				return fmt.Errorf("dialect %s does not declare %s in %s: add how it is translated", t.Dialect, k, direction.name)
 			}
 		}
 	}
 	for _, a := range Acts() {
 		if _, ok := t.Commands[a]; !ok {
-			return fmt.Errorf("dialect %s says nothing of %s in Commands: declare what gives it, or that nothing does", t.Dialect, a)
+			return fmt.Errorf("dialect %s does not declare %s in Commands: add what issues it, or \"\" if nothing does", t.Dialect, a)
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func everything() core.Table {
+func everyKind() core.Table {
 	all := core.Table{}
 	for _, k := range core.Kinds() {
 		all[k] = core.Disposition{How: core.Native, With: "frame"}
@@ -23,11 +23,11 @@ func everyCommand() core.CommandTable {
 	return all
 }
 
-func TestATranslationThatSaysSomethingOfEveryKindIsComplete(t *testing.T) {
+func TestATranslationThatDeclaresEveryKindIsComplete(t *testing.T) {
 	for name, tr := range map[string]core.Translation{
-		"all directions":         {Dialect: "x", FromAgent: everything(), ToAgent: everything(), FromRequester: everything(), ToRequester: everything()},
-		"one direction":          {Dialect: "x", ToRequester: everything()},
-		"no part in any of them": {Dialect: "x"},
+		"all directions": {Dialect: "x", FromAgent: everyKind(), ToAgent: everyKind(), FromRequester: everyKind(), ToRequester: everyKind()},
+		"one direction":  {Dialect: "x", ToRequester: everyKind()},
+		"no direction":   {Dialect: "x"},
 	} {
 		tr.Commands = everyCommand()
 		if err := tr.Check(); err != nil {
@@ -36,22 +36,22 @@ func TestATranslationThatSaysSomethingOfEveryKindIsComplete(t *testing.T) {
 	}
 }
 
-func TestATranslationThatIsSilentOnAKindIsRefusedWithItsName(t *testing.T) {
+func TestAnUndeclaredKindIsReportedByName(t *testing.T) {
 	for _, k := range core.Kinds() {
-		for name, leaves := range map[string]func(core.Table){
-			"missing":      func(all core.Table) { delete(all, k) },
-			"unset":        func(all core.Table) { all[k] = core.Disposition{With: "frame"} },
-			"without what": func(all core.Table) { all[k] = core.Disposition{How: core.Refused} },
+		for name, remove := range map[string]func(core.Table){
+			"missing": func(all core.Table) { delete(all, k) },
+			"unset":   func(all core.Table) { all[k] = core.Disposition{With: "frame"} },
+			"no text": func(all core.Table) { all[k] = core.Disposition{How: core.Refused} },
 		} {
-			table := everything()
-			leaves(table)
+			table := everyKind()
+			remove(table)
 			for direction, tr := range map[string]core.Translation{
 				"FromAgent": {Dialect: "x", FromAgent: table}, "ToAgent": {Dialect: "x", ToAgent: table},
 				"FromRequester": {Dialect: "x", FromRequester: table}, "ToRequester": {Dialect: "x", ToRequester: table},
 			} {
 				err := tr.Check()
-				if err == nil || !strings.Contains(err.Error(), "dialect x says nothing of "+k.String()+" in "+direction) {
-					t.Errorf("%s %s in %s: got %v, want it named", k, name, direction, err)
+				if err == nil || !strings.Contains(err.Error(), "dialect x does not declare "+k.String()+" in "+direction) {
+					t.Errorf("%s %s in %s: got %v, want an error that names it", k, name, direction, err)
 				}
 			}
 		}
@@ -65,13 +65,13 @@ func TestATranslationThatIsSilentOnAKindIsRefusedWithItsName(t *testing.T) {
 	}
 }
 
-func TestATranslationThatIsSilentOnACommandIsRefusedWithItsName(t *testing.T) {
+func TestAnUndeclaredCommandIsReportedByName(t *testing.T) {
 	for _, a := range core.Acts() {
 		commands := everyCommand()
 		delete(commands, a)
 		err := core.Translation{Dialect: "x", Commands: commands}.Check()
-		if err == nil || !strings.Contains(err.Error(), "dialect x says nothing of "+a.String()+" in Commands") {
-			t.Errorf("%s is missing: got %v, want it named", a, err)
+		if err == nil || !strings.Contains(err.Error(), "dialect x does not declare "+a.String()+" in Commands") {
+			t.Errorf("%s missing: got %v, want an error that names it", a, err)
 		}
 	}
 }

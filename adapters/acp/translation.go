@@ -12,8 +12,8 @@ const Dialect = wire.Dialect
 var Translation = core.Translation{
 	Dialect: Dialect,
 	FromAgent: core.Table{
-		core.KindOpened:            hubSays,
-		core.KindAssigned:          hubSays,
+		core.KindOpened:            fromHub,
+		core.KindAssigned:          fromHub,
 		core.KindAccepted:          {How: core.Native, With: "ack of a delegate; progress.accepted of a query"},
 		core.KindSessionStarted:    progressMember("session_started"),
 		core.KindSessionLost:       progressMember("session_lost"),
@@ -28,7 +28,7 @@ var Translation = core.Translation{
 		core.KindInjectionAnswered: {How: core.Synthesised, With: "the delivery of the notify dragoman.context; progress.injection_answered if the agent sends it"},
 		core.KindFile:              {How: core.Native, With: "progress.file; data.files of response, result or partial of error, base64"},
 		core.KindUsage:             {How: core.Native, With: "progress.usage; else tokens_used of response, result or partial of error, as output"},
-		core.KindRetrying:          hubSays,
+		core.KindRetrying:          fromHub,
 		core.KindCancelRequested:   {How: core.Refused, With: "error unsupported: an agent ends its task with error cancelled instead"},
 		core.KindForeign:           {How: core.Native, With: "an envelope of an unknown kind with the ref of the task, if the requester speaks ACP; else error unknown_kind"},
 		core.KindDone:              {How: core.Native, With: "response; result completed, or partial for a truncated one"},
@@ -38,50 +38,50 @@ var Translation = core.Translation{
 	ToAgent: core.Table{
 		core.KindOpened:            {How: core.Internal, With: "part of assigned"},
 		core.KindAssigned:          {How: core.Native, With: "query, delegate or notify, by intent; from an ACP requester the envelope unchanged"},
-		core.KindAccepted:          agentSays,
-		core.KindSessionStarted:    agentSays,
-		core.KindSessionLost:       agentSays,
-		core.KindThinking:          agentSays,
-		core.KindText:              agentSays,
-		core.KindToolCall:          agentSays,
-		core.KindToolState:         agentSays,
-		core.KindToolResult:        agentSays,
-		core.KindApprovalRequested: agentSays,
+		core.KindAccepted:          fromAgent,
+		core.KindSessionStarted:    fromAgent,
+		core.KindSessionLost:       fromAgent,
+		core.KindThinking:          fromAgent,
+		core.KindText:              fromAgent,
+		core.KindToolCall:          fromAgent,
+		core.KindToolState:         fromAgent,
+		core.KindToolResult:        fromAgent,
+		core.KindApprovalRequested: fromAgent,
 		core.KindApprovalDecided:   {How: core.Refused, With: "ACP agents request no approvals"},
 		core.KindInjected:          {How: core.Native, With: "notify of topic dragoman.context"},
-		core.KindInjectionAnswered: agentSays,
-		core.KindFile:              agentSays,
-		core.KindUsage:             agentSays,
+		core.KindInjectionAnswered: fromAgent,
+		core.KindFile:              fromAgent,
+		core.KindUsage:             fromAgent,
 		core.KindRetrying:          {How: core.Internal, With: "the next agent gets the task by assigned"},
 		core.KindCancelRequested:   {How: core.Native, With: "cancel"},
-		core.KindForeign:           agentSays,
-		core.KindDone:              agentSays,
+		core.KindForeign:           fromAgent,
+		core.KindDone:              fromAgent,
 		core.KindFailed:            {How: core.Folded, With: "cancel, if the hub ended the task before the agent did"},
 		core.KindCancelled:         {How: core.Folded, With: "cancel, if the hub ended the task before the agent did"},
 	},
 	FromRequester: core.Table{
 		core.KindOpened:            {How: core.Native, With: "query, delegate or notify; an unknown kind for an ACP agent, as a notice"},
-		core.KindAssigned:          hubSays,
-		core.KindAccepted:          agentSays,
-		core.KindSessionStarted:    agentSays,
-		core.KindSessionLost:       agentSays,
-		core.KindThinking:          agentSays,
-		core.KindText:              agentSays,
-		core.KindToolCall:          agentSays,
-		core.KindToolState:         agentSays,
-		core.KindToolResult:        agentSays,
-		core.KindApprovalRequested: agentSays,
+		core.KindAssigned:          fromHub,
+		core.KindAccepted:          fromAgent,
+		core.KindSessionStarted:    fromAgent,
+		core.KindSessionLost:       fromAgent,
+		core.KindThinking:          fromAgent,
+		core.KindText:              fromAgent,
+		core.KindToolCall:          fromAgent,
+		core.KindToolState:         fromAgent,
+		core.KindToolResult:        fromAgent,
+		core.KindApprovalRequested: fromAgent,
 		core.KindApprovalDecided:   {How: core.Refused, With: "error unsupported: ACP has no kind for a decision; people at the hub decide"},
-		core.KindInjected:          {How: core.Native, With: "notify of topic dragoman.context with the ref of the query or delegate"},
-		core.KindInjectionAnswered: agentSays,
+		core.KindInjected:          {How: core.Native, With: "notify of topic dragoman.context, with the ref of the query or delegate"},
+		core.KindInjectionAnswered: fromAgent,
 		core.KindFile:              {How: core.Native, With: "context.files of query or delegate, base64"},
-		core.KindUsage:             agentSays,
-		core.KindRetrying:          hubSays,
+		core.KindUsage:             fromAgent,
+		core.KindRetrying:          fromHub,
 		core.KindCancelRequested:   {How: core.Native, With: "cancel; the end of an HTTP POST that waits for a query"},
 		core.KindForeign:           {How: core.Native, With: "an envelope of an unknown kind to an ACP agent, unchanged; else error unknown_kind"},
-		core.KindDone:              agentSays,
-		core.KindFailed:            agentSays,
-		core.KindCancelled:         agentSays,
+		core.KindDone:              fromAgent,
+		core.KindFailed:            fromAgent,
+		core.KindCancelled:         fromAgent,
 	},
 	ToRequester: core.Table{
 		core.KindOpened:            {How: core.Native, With: "ack accepted true of a delegate; nothing for a query, which has only an answer"},
@@ -96,7 +96,7 @@ var Translation = core.Translation{
 		core.KindToolResult:        progressOnly("tool_result"),
 		core.KindApprovalRequested: {How: core.Folded, With: "progress.approval_requested, for information; people at the hub decide"},
 		core.KindApprovalDecided:   progressOnly("approval_decided"),
-		core.KindInjected:          {How: core.Internal, With: "its sender knows"},
+		core.KindInjected:          {How: core.Internal, With: "the requester sends it"},
 		core.KindInjectionAnswered: progressOnly("injection_answered"),
 		core.KindFile:              {How: core.Native, With: "progress.file; data.files of response, result or partial of error, base64"},
 		core.KindUsage:             {How: core.Folded, With: "progress.usage; tokens_used of response, result or partial of error"},
@@ -113,7 +113,7 @@ var Translation = core.Translation{
 		core.ActInject:    "notify of topic dragoman.context",
 		core.ActDecide:    "",
 		core.ActAnswer:    "",
-		core.ActRead:      "the connection again, for what a delegate with report_back still owes",
+		core.ActRead:      "a reconnect gets the missing results of delegates with report_back",
 		core.ActReaders:   "",
 		core.ActWatchAll:  "",
 		core.ActFollow:    "",
@@ -127,17 +127,17 @@ var Translation = core.Translation{
 }
 
 var (
-	hubSays   = core.Disposition{How: core.Internal, With: "the hub sends it"}
-	agentSays = core.Disposition{How: core.Internal, With: "the agent sends it"}
+	fromHub   = core.Disposition{How: core.Internal, With: "the hub sends it"}
+	fromAgent = core.Disposition{How: core.Internal, With: "the agent sends it"}
 )
 
-// progressMember is the disposition of a kind that only progress has.
+// progressMember is the disposition of a kind that only a member of progress carries.
 func progressMember(member string) core.Disposition {
 	return core.Disposition{How: core.Native, With: "progress." + member + ", by the extension"}
 }
 
-// progressOnly is the disposition of a kind that a requester gets by the extension. For any
-// other it is no part of the answer, and counted.
+// progressOnly is the disposition of a kind that only requesters with the extension get. For
+// others it is counted and left out of the answer.
 func progressOnly(member string) core.Disposition {
 	return core.Disposition{How: core.Folded, With: "progress." + member + " to a peer with the extension; else part of the end"}
 }

@@ -2,8 +2,8 @@ package mcp
 
 import "github.com/dragoman-hub/dragoman/core"
 
-// Translation names the tool or method of each command. MCP clients call the tools of the
-// hub and get no events, so there is no table of kinds.
+// Translation declares what issues each command. MCP clients call the tools of the hub and
+// get no events, so the tables of kinds are nil.
 var Translation = core.Translation{
 	Dialect: Name,
 	Commands: core.CommandTable{

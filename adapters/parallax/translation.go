@@ -8,16 +8,16 @@ import (
 // Dialect is the name of the dialect in cards, principals and events.
 const Dialect = wire.Dialect
 
-// Translation says what becomes of every kind of event between this dialect and
-// the hub. What is native through task_progress or task_accepted is so with peers
-// that declared the extension. For the others it is folded into the end, where
-// text and files have places of their own.
+// Translation declares how every kind of event is translated between this dialect and
+// the hub. Native frames of task_progress and task_accepted are for peers that declared
+// the extension. For other peers the event is folded into the end of the task, which has
+// members for text and files.
 var Translation = core.Translation{
 	Dialect: Dialect,
 	FromAgent: core.Table{
 		core.KindOpened:            internal("the hub sends it"),
 		core.KindAssigned:          internal("the hub sends it"),
-		core.KindAccepted:          native("task_accepted; without it the first word on the task"),
+		core.KindAccepted:          native("task_accepted; without it the first message about the task"),
 		core.KindSessionStarted:    native("task_progress.session.id; metadata.progress of the end"),
 		core.KindSessionLost:       native("task_progress.session.lost; metadata.progress of the end"),
 		core.KindThinking:          native("task_progress.thinking; metadata.progress of the end"),
@@ -39,25 +39,25 @@ var Translation = core.Translation{
 		core.KindCancelled:         native("task_error of code CANCELLED; task_result of status cancelled"),
 	},
 	ToAgent: core.Table{
-		core.KindOpened:            internal("told by assigned"),
+		core.KindOpened:            internal("part of assigned"),
 		core.KindAssigned:          native("task"),
-		core.KindAccepted:          own(),
-		core.KindSessionStarted:    own(),
-		core.KindSessionLost:       own(),
-		core.KindThinking:          own(),
-		core.KindText:              own(),
-		core.KindToolCall:          own(),
-		core.KindToolState:         own(),
-		core.KindToolResult:        own(),
-		core.KindApprovalRequested: own(),
-		core.KindApprovalDecided:   refused("agents of this dialect ask for no approvals"),
-		core.KindInjected:          refused("the dialect has no injection: whoever injects is told unsupported"),
-		core.KindInjectionAnswered: own(),
-		core.KindFile:              own(),
-		core.KindUsage:             own(),
-		core.KindRetrying:          internal("told by a new assignment of the other agent"),
+		core.KindAccepted:          fromAgent,
+		core.KindSessionStarted:    fromAgent,
+		core.KindSessionLost:       fromAgent,
+		core.KindThinking:          fromAgent,
+		core.KindText:              fromAgent,
+		core.KindToolCall:          fromAgent,
+		core.KindToolState:         fromAgent,
+		core.KindToolResult:        fromAgent,
+		core.KindApprovalRequested: fromAgent,
+		core.KindApprovalDecided:   refused("agents of this dialect request no approvals"),
+		core.KindInjected:          refused("error unsupported: the dialect has no injection"),
+		core.KindInjectionAnswered: fromAgent,
+		core.KindFile:              fromAgent,
+		core.KindUsage:             fromAgent,
+		core.KindRetrying:          internal("the next agent gets the task by assigned"),
 		core.KindCancelRequested:   native("task_cancelled"),
-		core.KindForeign:           own(),
+		core.KindForeign:           fromAgent,
 		core.KindDone:              folded("task_cancelled, if the agent still works"),
 		core.KindFailed:            folded("task_cancelled, if the agent still works"),
 		core.KindCancelled:         folded("task_cancelled, if the agent still works"),
@@ -65,30 +65,30 @@ var Translation = core.Translation{
 	FromRequester: core.Table{
 		core.KindOpened:            native("task_request"),
 		core.KindAssigned:          internal("the hub sends it"),
-		core.KindAccepted:          internal("the agent sends it"),
-		core.KindSessionStarted:    internal("the agent sends it"),
-		core.KindSessionLost:       internal("the agent sends it"),
-		core.KindThinking:          internal("the agent sends it"),
-		core.KindText:              internal("the agent sends it"),
-		core.KindToolCall:          internal("the agent sends it"),
-		core.KindToolState:         internal("the agent sends it"),
-		core.KindToolResult:        internal("the agent sends it"),
-		core.KindApprovalRequested: internal("the agent sends it"),
-		core.KindApprovalDecided:   refused("the dialect has no message for it: people decide elsewhere"),
+		core.KindAccepted:          fromAgent,
+		core.KindSessionStarted:    fromAgent,
+		core.KindSessionLost:       fromAgent,
+		core.KindThinking:          fromAgent,
+		core.KindText:              fromAgent,
+		core.KindToolCall:          fromAgent,
+		core.KindToolState:         fromAgent,
+		core.KindToolResult:        fromAgent,
+		core.KindApprovalRequested: fromAgent,
+		core.KindApprovalDecided:   refused("the dialect has no message for it; people at the hub decide"),
 		core.KindInjected:          internal("the dialect has no message for it"),
-		core.KindInjectionAnswered: internal("the agent sends it"),
+		core.KindInjectionAnswered: fromAgent,
 		core.KindFile:              native("task_request.input.attachments"),
-		core.KindUsage:             internal("the agent sends it"),
+		core.KindUsage:             fromAgent,
 		core.KindRetrying:          internal("the hub sends it"),
 		core.KindCancelRequested:   native("task_cancel"),
-		core.KindForeign:           native("members of task_request without a neutral meaning, but for its signature"),
-		core.KindDone:              internal("the agent sends it"),
-		core.KindFailed:            internal("the agent sends it"),
-		core.KindCancelled:         internal("the agent sends it"),
+		core.KindForeign:           native("members of task_request that the hub does not know, except its signature"),
+		core.KindDone:              fromAgent,
+		core.KindFailed:            fromAgent,
+		core.KindCancelled:         fromAgent,
 	},
 	ToRequester: core.Table{
 		core.KindOpened:            internal("the requester knows what it asked"),
-		core.KindAssigned:          folded("the executionId of what follows"),
+		core.KindAssigned:          folded("the executionId of later messages"),
 		core.KindAccepted:          native("task_accepted"),
 		core.KindSessionStarted:    native("task_progress.session.id; metadata.progress of the end"),
 		core.KindSessionLost:       native("task_progress.session.lost; metadata.progress of the end"),
@@ -99,13 +99,13 @@ var Translation = core.Translation{
 		core.KindToolResult:        native("task_progress.toolResult; metadata.progress of the end"),
 		core.KindApprovalRequested: native("task_progress.approvalRequested; metadata.progress of the end"),
 		core.KindApprovalDecided:   native("task_progress.approvalDecided; metadata.progress of the end"),
-		core.KindInjected:          internal("whoever injected knows"),
+		core.KindInjected:          internal("the requester sends it"),
 		core.KindInjectionAnswered: native("task_progress.injectionAnswered; metadata.progress of the end"),
 		core.KindFile:              native("task_progress.file; files of task_result.result or task_error.partialResult"),
 		core.KindUsage:             native("task_progress.usage; metadata.tokensUsed of the end"),
 		core.KindRetrying:          native("task_progress.retrying; metadata.progress of the end"),
 		core.KindCancelRequested:   folded("task_error of code CANCELLED or TIMEOUT"),
-		core.KindForeign:           native("task_progress, verbatim from a Parallax agent; task_progress.foreign names another's"),
+		core.KindForeign:           native("task_progress, verbatim from a Parallax agent; task_progress.foreign names a frame of another dialect"),
 		core.KindDone:              native("task_result"),
 		core.KindFailed:            native("task_error"),
 		core.KindCancelled:         native("task_error of code CANCELLED"),
@@ -133,4 +133,5 @@ func native(with string) core.Disposition  { return core.Disposition{How: core.N
 func folded(into string) core.Disposition  { return core.Disposition{How: core.Folded, With: into} }
 func refused(why string) core.Disposition  { return core.Disposition{How: core.Refused, With: why} }
 func internal(why string) core.Disposition { return core.Disposition{How: core.Internal, With: why} }
-func own() core.Disposition                { return internal("the agent said it itself") }
+
+var fromAgent = internal("the agent sends it")

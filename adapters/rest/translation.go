@@ -2,31 +2,31 @@ package rest
 
 import "github.com/dragoman-hub/dragoman/core"
 
-// Translation is the disposition of every kind. Agents do not use this interface; a requester
-// gets every event unchanged in its JSON form.
+// Translation declares how every kind is translated. Agents do not use this interface; a
+// requester gets every event unchanged in its JSON form.
 var Translation = core.Translation{
 	Dialect: Name,
 	FromRequester: core.Table{
 		core.KindOpened:            {How: core.Native, With: "POST /v1/tasks, POST /v1/notices"},
 		core.KindAssigned:          {How: core.Internal, With: "the hub sends it"},
-		core.KindAccepted:          {How: core.Internal, With: "the agent sends it"},
-		core.KindSessionStarted:    {How: core.Internal, With: "the agent sends it"},
-		core.KindSessionLost:       {How: core.Internal, With: "the agent sends it"},
-		core.KindThinking:          {How: core.Internal, With: "the agent sends it"},
-		core.KindText:              {How: core.Internal, With: "the agent sends it"},
-		core.KindToolCall:          {How: core.Internal, With: "the agent sends it"},
+		core.KindAccepted:          fromAgent,
+		core.KindSessionStarted:    fromAgent,
+		core.KindSessionLost:       fromAgent,
+		core.KindThinking:          fromAgent,
+		core.KindText:              fromAgent,
+		core.KindToolCall:          fromAgent,
 		core.KindToolState:         {How: core.Internal, With: "the agent or the hub sends it"},
-		core.KindToolResult:        {How: core.Internal, With: "the agent sends it"},
-		core.KindApprovalRequested: {How: core.Internal, With: "the agent sends it"},
+		core.KindToolResult:        fromAgent,
+		core.KindApprovalRequested: fromAgent,
 		core.KindApprovalDecided:   {How: core.Native, With: "POST /v1/tasks/{id}/decisions"},
 		core.KindInjected:          {How: core.Native, With: "POST /v1/tasks/{id}/inject"},
 		core.KindInjectionAnswered: {How: core.Internal, With: "the agent or the hub sends it"},
 		core.KindFile:              {How: core.Folded, With: "attachments of POST /v1/tasks"},
-		core.KindUsage:             {How: core.Internal, With: "the agent sends it"},
+		core.KindUsage:             fromAgent,
 		core.KindRetrying:          {How: core.Internal, With: "the hub sends it"},
 		core.KindCancelRequested:   {How: core.Native, With: "POST /v1/tasks/{id}/cancel; the end of a connection whose task is not kept"},
-		core.KindForeign:           {How: core.Refused, With: "an unknown key is an error that names the nearest"},
-		core.KindDone:              {How: core.Internal, With: "the agent sends it"},
+		core.KindForeign:           {How: core.Refused, With: "an unknown key is an error that suggests the closest known key"},
+		core.KindDone:              fromAgent,
 		core.KindFailed:            {How: core.Internal, With: "the agent or the hub sends it"},
 		core.KindCancelled:         {How: core.Internal, With: "the agent or the hub sends it"},
 	},
@@ -50,7 +50,9 @@ var Translation = core.Translation{
 	},
 }
 
-// everyEvent is the disposition of a requester that gets every event.
+var fromAgent = core.Disposition{How: core.Internal, With: "the agent sends it"}
+
+// everyEvent returns the table of a requester that gets every event.
 func everyEvent() core.Table {
 	t := core.Table{}
 	for _, k := range core.Kinds() {
