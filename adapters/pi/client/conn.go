@@ -40,7 +40,7 @@ type Conn struct {
 	ended chan struct{}
 	end   link.Reason
 	on    func(Frame)
-	name  string // prefix of its command ids, which must be unique for a principal
+	name  string // prefix of generated command ids, which must be unique per principal
 
 	mu      sync.Mutex
 	greeted bool // server_ready was received
@@ -48,9 +48,9 @@ type Conn struct {
 	waiting map[string]chan Frame
 }
 
-// Connect starts to read from conn and waits for server_ready. It calls on for every frame,
-// one at a time, and for a response before [Conn.Do] returns it; on must not wait for the
-// Conn. It returns the *link.Reason of the end of the connection, or the context's error. The
+// Connect starts reading conn and waits for server_ready. It calls on with every frame, one
+// at a time, and with a response before [Conn.Do] returns it; on must not wait for the
+// Conn. Connect returns the *link.Reason of the end of the connection, or the context's error. The
 // caller must call Close.
 func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)) (*Conn, error) {
 	c := &Conn{
@@ -66,7 +66,7 @@ func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)
 		return c, nil
 	case <-c.ended:
 		select {
-		case <-c.ready: // the connection ended after it
+		case <-c.ready: // server_ready came before the end
 			return c, nil
 		default:
 			return nil, &c.end
@@ -80,7 +80,7 @@ func Connect(ctx context.Context, conn link.Conn[[]byte, []byte], on func(Frame)
 func (c *Conn) receive(_ context.Context, raw []byte) error {
 	f := Frame{Raw: raw}
 	if err := strictjson.Decode(raw, strictjson.Limits{Bytes: 1 << 30, Depth: 1000}, &f); err != nil {
-		return link.Because(link.Protocol, "a frame is not what a pi-server sends: %v", err)
+		return link.Because(link.Protocol, "invalid frame from the pi-server: %v", err)
 	}
 	if c.on != nil {
 		c.on(f)

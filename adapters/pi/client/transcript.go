@@ -7,20 +7,20 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 )
 
-// Transcript assembles the events of one session, as a client does to show them: once from
-// the deltas and once from the snapshots, so that both can be compared. The zero Transcript
-// is empty. It is not safe for concurrent use.
+// Transcript assembles the events of one session into the text that a client shows: once
+// from the deltas and once from the snapshots, so that both can be compared. The zero
+// Transcript is empty. It is not safe for concurrent use.
 type Transcript struct {
-	// Deltas is the text of all text_delta of the assistant.
+	// Deltas is the concatenated text of all text_delta events.
 	Deltas strings.Builder
-	// Snapshots is the text of all completed messages of the assistant, and of the last
-	// snapshot of the message under way.
+	// Snapshots is the text of all completed messages of the assistant and of the last
+	// snapshot of the current one.
 	Snapshots string
-	// Kinds are the types of the events, updates as message_update/<their type>.
+	// Kinds are the types of the events, those of updates as message_update/<update type>.
 	Kinds []string
 	// StopReason and ErrorMessage are those of the last completed message of the assistant.
 	StopReason, ErrorMessage string
-	// Asked are the requests of the extension UI.
+	// Asked are the UI requests.
 	Asked []UIRequest
 
 	ended string

@@ -1,8 +1,8 @@
-// Package reaper runs a program and, when that ends, kills everything that the program
-// started. It is a process of its own, between a hub and the programs of its clients. On
-// Linux it also ends processes that have left the process group of the program, since
-// orphans become children of the reaper; elsewhere it ends the group.
+// Package reaper runs a program and, when it ends, kills every process that the program
+// started. A reaper is a separate process between a hub and a program of a client. On
+// Linux it also kills processes that have left the process group of the program, since
+// orphans become children of the reaper; elsewhere it kills only the group.
 //
-// Its input is a lifeline: when the input ends, because the hub closes it or has died,
-// everything is killed.
+// Its stdin is a lifeline: when stdin ends, because the hub closed it or died, the reaper
+// kills everything.
 package reaper

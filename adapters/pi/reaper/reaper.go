@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// Run runs a program with the output of this process and no input, until it ends or the
-// input of this process ends. Then it kills all remaining descendants, waits for them, and
-// returns the exit code of the program: 128 plus the signal if a signal ended it, 127 if it
-// could not be started. The process must do nothing else.
+// Run runs a program, with the stdout and stderr of this process and an empty stdin, until
+// the program or the stdin of this process ends. Then it kills all remaining descendants,
+// waits for them, and returns the exit code of the program: 128 plus the signal if a signal
+// ended it, 127 if it could not be started. The process must do nothing else.
 func Run(argv []string) int {
 	if len(argv) == 0 {
 		fmt.Fprintln(os.Stderr, "there is no program to run")
@@ -24,7 +24,7 @@ func Run(argv []string) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	runtime.LockOSThread() // the program dies with the thread that started it
 	adopt()
-	cmd := exec.Command(argv[0], argv[1:]...) //nolint:gosec // that is what it is for
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:gosec // running a given program is the purpose
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = attributes()
 	if err := cmd.Start(); err != nil {
@@ -47,12 +47,12 @@ func Run(argv []string) int {
 			pid = 0
 		}
 		if pid == 0 {
-			killAll(cmd.Process.Pid) // again each time: they may have started others
+			killAll(cmd.Process.Pid) // repeated because descendants may start others meanwhile
 		}
 	}
 }
 
-// reap waits for a child to end. It reports false when there is none.
+// reap waits for a child to end. It reports false if there is none.
 func reap() (pid int, status syscall.WaitStatus, ok bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, 0, nil)

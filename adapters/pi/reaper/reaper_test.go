@@ -21,46 +21,46 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/reaper"
 )
 
-// playsReaper as the first argument makes the test binary a reaper.
-const playsReaper = "reap"
+// reaperArgument as the first argument makes the test binary a reaper.
+const reaperArgument = "reap"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == playsReaper {
+	if len(os.Args) > 1 && os.Args[1] == reaperArgument {
 		os.Exit(reaper.Run(os.Args[2:]))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// begin starts a reaper of a shell script in a directory. What it is given ends the
-// life line.
+// begin starts a reaper that runs a shell script in a directory. Closing the returned
+// lifeline makes the reaper kill everything.
 func begin(t *testing.T, dir, script string) (*exec.Cmd, io.Closer, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, playsReaper, "bash", "-c", script)
+	cmd := exec.Command(self, reaperArgument, "bash", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	line, err := cmd.StdinPipe()
+	lifeline, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return cmd, line, &out
+	return cmd, lifeline, &out
 }
 
-// patience is how long a test waits for what must come: only a failing test does.
-const patience = 30 * time.Second
+// testTimeout bounds the waits of a test. Only a failing test reaches it.
+const testTimeout = 30 * time.Second
 
 // pidIn waits for the file in which a program wrote its id.
 func pidIn(t *testing.T, path string) int {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); {
 		if b, err := os.ReadFile(path); err == nil && bytes.HasSuffix(b, []byte("\n")) {
 			pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
 			if err != nil {
@@ -70,29 +70,29 @@ func pidIn(t *testing.T, path string) int {
 		}
 		<-time.After(time.Millisecond)
 	}
-	t.Fatalf("%s: no id of a process", path)
+	t.Fatalf("%s: got no process id, want one", path)
 	return 0
 }
 
-// dead waits until there is no such process, or one that only waits to be reaped.
-func dead(t *testing.T, pid int) {
+// requireDead waits until the process is gone or a zombie.
+func requireDead(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(time.Millisecond) {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); <-time.After(time.Millisecond) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if _, rest, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(rest, "Z") || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			return
 		}
 	}
-	t.Errorf("process %d: got it alive, want it dead", pid)
+	t.Errorf("process %d is still alive", pid)
 }
 
-func TestAReaperEndsAsItsProgramDoes(t *testing.T) {
-	for script, want := range map[string]int{"echo said; exit 3": 3, "echo said; kill -TERM $$": 143, "echo said": 0, "echo said; kill 0": 143} {
-		cmd, line, out := begin(t, t.TempDir(), script)
+func TestAReaperReturnsTheExitCodeOfItsProgram(t *testing.T) {
+	for script, want := range map[string]int{"echo text; exit 3": 3, "echo text; kill -TERM $$": 143, "echo text": 0, "echo text; kill 0": 143} {
+		cmd, lifeline, out := begin(t, t.TempDir(), script)
 		_ = cmd.Wait()
-		_ = line.Close()
-		if got := cmd.ProcessState.ExitCode(); got != want || out.String() != "said\n" {
-			t.Errorf("%s: got %d and %q, want %d and what was said", script, got, out, want)
+		_ = lifeline.Close()
+		if got := cmd.ProcessState.ExitCode(); got != want || out.String() != "text\n" {
+			t.Errorf("%s: got %d and %q, want %d and the output text", script, got, out, want)
 		}
 	}
 	if got := reaper.Run(nil); got != 2 {
@@ -100,70 +100,70 @@ func TestAReaperEndsAsItsProgramDoes(t *testing.T) {
 	}
 }
 
-func TestWhateverAProgramBeganEndsWithIt(t *testing.T) {
+func TestAllDescendantsEndWithTheProgram(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("what leaves the group escapes here: see the package")
+		t.Skip("processes that leave the group survive on this system")
 	}
 	const waits = ` while [ ! -s child ]; do sleep 0.01; done; wait; sleep 1000`
 	const escape = `setsid bash -c '(trap "" TERM HUP; echo $BASHPID > child; exec -a "a) name (" sleep 1000) & wait' & `
 	const orphan = `(setsid bash -c 'echo $$ > child; exec sleep 1000' &); `
 	for name, tt := range map[string]struct {
 		script string
-		end    func(cmd *exec.Cmd, line io.Closer) error
+		end    func(cmd *exec.Cmd, lifeline io.Closer) error
 	}{
-		"the line ends, and it left the group":     {escape + waits, func(_ *exec.Cmd, line io.Closer) error { return line.Close() }},
-		"the line ends, and it is an orphan":       {orphan + waits, func(_ *exec.Cmd, line io.Closer) error { return line.Close() }},
-		"the program ends, and it left the group":  {escape + `while [ ! -s child ]; do sleep 0.01; done`, nil},
-		"the program ends, and it is an orphan":    {orphan + ` while [ ! -s child ]; do sleep 0.01; done`, nil},
-		"the program is asked to end by its group": {orphan + ` while [ ! -s child ]; do sleep 0.01; done; kill 0`, nil},
+		"stdin ends, left the group":       {escape + waits, func(_ *exec.Cmd, lifeline io.Closer) error { return lifeline.Close() }},
+		"stdin ends, orphan":               {orphan + waits, func(_ *exec.Cmd, lifeline io.Closer) error { return lifeline.Close() }},
+		"the program ends, left the group": {escape + `while [ ! -s child ]; do sleep 0.01; done`, nil},
+		"the program ends, orphan":         {orphan + ` while [ ! -s child ]; do sleep 0.01; done`, nil},
+		"the group is signalled, orphan":   {orphan + ` while [ ! -s child ]; do sleep 0.01; done; kill 0`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			cmd, line, _ := begin(t, dir, tt.script)
+			cmd, lifeline, _ := begin(t, dir, tt.script)
 			child := pidIn(t, filepath.Join(dir, "child"))
 			if tt.end != nil {
-				if err := tt.end(cmd, line); err != nil {
+				if err := tt.end(cmd, lifeline); err != nil {
 					t.Fatal(err)
 				}
 			}
 			_ = cmd.Wait()
-			_ = line.Close()
-			dead(t, child)
+			_ = lifeline.Close()
+			requireDead(t, child)
 		})
 	}
 }
 
 func TestAProgramDiesWithItsReaper(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("it does not here: see the package")
+		t.Skip("a program outlives its reaper on this system")
 	}
 	dir := t.TempDir()
-	cmd, line, _ := begin(t, dir, `echo $$ > child; exec sleep 1000`)
+	cmd, lifeline, _ := begin(t, dir, `echo $$ > child; exec sleep 1000`)
 	child := pidIn(t, filepath.Join(dir, "child"))
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	_ = line.Close()
-	dead(t, child)
+	_ = lifeline.Close()
+	requireDead(t, child)
 }
 
-// A container may have no /proc: then nobody tells what has left the group.
-func TestTheGroupOfAProgramEndsWithTheLineWhereProcessesAreNotTold(t *testing.T) {
+// A container may have no /proc: then only the process group can be found.
+func TestWithoutProcTheProcessGroupEndsWithStdin(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "none", dir).CombinedOutput(); err != nil {
-		t.Skipf("nothing can be mounted here: %v: %s", err, out)
+		t.Skipf("mounting is not permitted: %v: %s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "unshare", "-rm", "bash", "-c", `mount -t tmpfs none /proc && exec "$0" reap bash -c 'sleep 1000 & echo $! > child; sleep 1000; true'`, self)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
-	line, err := cmd.StdinPipe()
+	lifeline, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,12 +171,12 @@ func TestTheGroupOfAProgramEndsWithTheLineWhereProcessesAreNotTold(t *testing.T)
 		t.Fatal(err)
 	}
 	child := pidIn(t, filepath.Join(dir, "child"))
-	if err := line.Close(); err != nil {
+	if err := lifeline.Close(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
 	if got := cmd.ProcessState.ExitCode(); got != 137 {
 		t.Errorf("got %d, want 137", got)
 	}
-	dead(t, child)
+	requireDead(t, child)
 }

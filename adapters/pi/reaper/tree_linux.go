@@ -14,16 +14,17 @@ func adopt() {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
 }
 
-// attributes put the program into a process group of its own that dies with its reaper.
+// attributes returns the attributes that give the program its own process group and kill it
+// when its reaper dies.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killAll kills every descendant of this process, or without /proc the process group of the
-// program.
+// killAll kills every descendant of this process. Without /proc it kills the process group
+// of the program.
 func killAll(pid int) {
 	children := map[int][]int{}
-	entries, _ := os.ReadDir("/proc") // as much as can be read
+	entries, _ := os.ReadDir("/proc") // a partial list is better than none
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
 			parent := parentOf(pid)
@@ -39,8 +40,8 @@ func killAll(pid int) {
 	}
 }
 
-// parentOf returns the parent of a process, or 0: the second field after its name, which is
-// in parentheses and may itself contain some (proc_pid_stat(5)).
+// parentOf returns the parent of a process, or 0. It is the second field after the name,
+// which is in parentheses and may itself contain parentheses (proc_pid_stat(5)).
 func parentOf(pid int) int {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -4,11 +4,11 @@ package reaper
 
 import "syscall"
 
-// adopt does nothing: orphans belong to the first process here.
+// adopt does nothing: on these systems orphans become children of process 1.
 func adopt() {}
 
-// attributes put the program into a group of its own.
+// attributes returns the attributes that give the program its own process group.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// killAll kills the group of the program.
+// killAll kills the process group of the program.
 func killAll(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }

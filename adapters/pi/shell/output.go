@@ -13,23 +13,23 @@ const (
 	PieceBytes = 8 << 10
 )
 
-// Output is an [io.Writer] for what a command prints: it reports pieces of it at a
-// bounded rate and keeps its end. Its memory is bounded. It is safe for concurrent use.
+// Output is an [io.Writer] for the output of a command. It reports pieces of the output at
+// a bounded rate and keeps its end. Its memory is bounded. It is safe for concurrent use.
 type Output struct {
 	report func(piece string, skipped int64)
 
 	mu      sync.Mutex
 	tail    tail
 	piece   []byte      // not reported yet
-	skipped int64       // bytes before piece that will not be reported
-	timer   *time.Timer // set while piece waits for its time
+	skipped int64       // bytes dropped before piece
+	timer   *time.Timer // set while a flush is scheduled
 	closed  bool
 }
 
 // NewOutput returns an Output that calls report with each piece, as valid UTF-8, and
-// with the number of bytes before it that were too many to report. Calls do not
-// overlap; they come from Close and from a goroutine of their own. Writers wait for
-// report to return, and report must not call the Output.
+// with the number of bytes dropped before it to keep the rate. Calls do not overlap; they
+// come from Close and from a separate goroutine. Writers wait for report to return, and
+// report must not call the Output.
 func NewOutput(report func(piece string, skipped int64)) *Output {
 	return &Output{report: report}
 }
@@ -60,7 +60,7 @@ func (o *Output) flush() {
 	}
 }
 
-// Close reports the rest of the output and returns what was printed. Nothing is
+// Close reports the rest of the output and returns a summary of all of it. Nothing is
 // reported afterwards.
 func (o *Output) Close() Printed {
 	o.mu.Lock()
@@ -83,8 +83,7 @@ func (o *Output) send(n int) {
 	o.skipped = 0
 }
 
-// wholeCharacters returns the length of p without a character at its end that is still
-// incomplete.
+// wholeCharacters returns the length of p without an incomplete character at its end.
 func wholeCharacters(p []byte) int {
 	for i := len(p) - 1; i >= 0 && i >= len(p)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(p[i]) {
@@ -97,5 +96,5 @@ func wholeCharacters(p []byte) int {
 	return len(p)
 }
 
-// validUTF8 returns p as a string, with U+FFFD for what is not UTF-8.
+// validUTF8 returns p as a string, with U+FFFD in place of invalid UTF-8.
 func validUTF8(p []byte) string { return strings.ToValidUTF8(string(p), "\ufffd") }

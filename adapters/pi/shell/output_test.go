@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/shell"
 )
 
-func TestTheEndOfTheOutputIsKeptHoweverItIsWritten(t *testing.T) {
+func TestTheEndOfTheOutputDoesNotDependOnTheSizesOfWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.SampledFrom([]string{"", "x", "héllo wörld 🙂", strings.Repeat("é", 300), strings.Repeat("y", 60_000)})
 		lines := rapid.SliceOfN(line, 0, 400).Draw(t, "lines")
@@ -46,7 +46,7 @@ func TestTheEndOfTheOutputIsKeptHoweverItIsWritten(t *testing.T) {
 			t.Fatalf("lines: got %d, want %d", got.Lines, want)
 		}
 		if cut := len(all) - len(text); cut > 0 && all[cut-1] != '\n' && strings.Contains(strings.TrimSuffix(text, "\n"), "\n") {
-			t.Fatalf("got a text that begins in the middle of a line, want whole lines")
+			t.Fatalf("got text that begins in the middle of a line, want whole lines")
 		}
 	})
 }
@@ -66,13 +66,13 @@ func TestAPieceEndsWithAWholeCharacter(t *testing.T) {
 			}
 			out.Close()
 			if rest := strings.ToValidUTF8(text, "\ufffd"); len(got) < len(rest) {
-				t.Errorf("%q: got %q once it is closed, want all of it", text, got)
+				t.Errorf("%q: got %q after Close, want all of it", text, got)
 			}
 		})
 	}
 }
 
-func TestEveryByteIsReportedOrCountedAtABoundedRate(t *testing.T) {
+func TestEveryByteIsReportedOrCountedAsSkippedAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reported, skipped, pieces := 0, int64(0), 0
 		out := shell.NewOutput(func(piece string, n int64) {
@@ -88,10 +88,10 @@ func TestEveryByteIsReportedOrCountedAtABoundedRate(t *testing.T) {
 		}
 		out.Close()
 		if got := reported + int(skipped); got != times*each || skipped == 0 {
-			t.Errorf("got %d bytes reported and %d counted, want %d together", reported, skipped, times*each)
+			t.Errorf("got %d bytes reported and %d skipped, want %d in total", reported, skipped, times*each)
 		}
 		if pieces > 3 {
-			t.Errorf("got %d pieces in twice the time of one, want at most 3", pieces)
+			t.Errorf("got %d pieces in two reporting intervals, want at most 3", pieces)
 		}
 	})
 }

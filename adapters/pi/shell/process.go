@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// inherited are the variables that a command gets from this process, besides those that
-// begin with LC_: what it takes to find programs and files and to choose a language. All
-// others may be secrets, such as those that begin with DRAGOMAN_.
+// inherited are the environment variables that a command gets from this process, besides
+// those that begin with LC_. They are what it needs to find programs and files and to
+// choose a language. All others may be secrets, such as those that begin with DRAGOMAN_.
 var inherited = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR"}
 
-// exitGrace is how long a killed command may take to end, and how long its output may
-// stay open after it has ended.
+// exitGrace bounds how long a killed command may take to end, and how long its output may
+// stay open after that.
 const exitGrace = 5 * time.Second
 
 // Command is a command to run.
@@ -29,16 +29,16 @@ type Command struct {
 	Line string
 	// Dir is the working directory; "" means that of this process.
 	Dir string
-	// Reaper is the command line that runs bash and ends with everything that bash
-	// started (package reaper). Without it, processes that leave the process group
-	// survive.
+	// Reaper is the command line of a reaper (package reaper), which runs bash and then
+	// kills everything that bash started. Without it, processes that leave the process
+	// group survive.
 	Reaper []string
 }
 
-// Run runs the command until it ends or ctx does, and kills whatever it has left
-// running. Its input is empty; both of its outputs go to out. Run returns the exit code,
-// which is 128 plus the number of the signal if a signal ended the command, and an error
-// if it could not run. The exit code of a command that ctx has ended means nothing.
+// Run runs the command until it ends or ctx does, and kills the processes that it left
+// running. Its stdin is empty; stdout and stderr go to out. Run returns the exit code, or
+// 128 plus the signal number if a signal ended the command, and an error if the command
+// could not run. If ctx ended the command, the exit code is meaningless.
 func (c Command) Run(ctx context.Context, out io.Writer) (exitCode int, err error) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -65,7 +65,7 @@ func (c Command) Run(ctx context.Context, out io.Writer) (exitCode int, err erro
 		return 0, fmt.Errorf("bash: %w", err)
 	}
 	err = cmd.Wait()
-	_ = kill() // what bash left running
+	_ = kill() // processes that bash left running
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -79,7 +79,7 @@ func (c Command) Run(ctx context.Context, out io.Writer) (exitCode int, err erro
 	return 0, err
 }
 
-// environment returns the variables of a command that runs in dir, out of all.
+// environment selects from all the variables for a command that runs in dir.
 func environment(all []string, dir string) []string {
 	env := []string{"TERM=dumb"}
 	if dir != "" {

@@ -15,11 +15,11 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/shell"
 )
 
-// playsReaper as the first argument makes the test binary a reaper.
-const playsReaper = "reap"
+// reaperArgument as the first argument makes the test binary a reaper.
+const reaperArgument = "reap"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == playsReaper {
+	if len(os.Args) > 1 && os.Args[1] == reaperArgument {
 		os.Exit(reaper.Run(os.Args[2:]))
 	}
 	goleak.VerifyTestMain(m)
@@ -33,7 +33,7 @@ func run(t *testing.T, line, dir string) (int, shell.Printed) {
 		t.Fatal(err)
 	}
 	out := shell.NewOutput(func(string, int64) {})
-	code, err := shell.Command{Line: line, Dir: dir, Reaper: []string{self, playsReaper}}.Run(t.Context(), out)
+	code, err := shell.Command{Line: line, Dir: dir, Reaper: []string{self, reaperArgument}}.Run(t.Context(), out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestACommandRunsInItsDirectoryWithoutInput(t *testing.T) {
 	}
 }
 
-func TestACommandGetsNoVariableThatMayBeASecret(t *testing.T) {
+func TestACommandDoesNotInheritSecrets(t *testing.T) {
 	t.Setenv("DRAGOMAN_TOKEN", "secret")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("LC_TIME", "C")
@@ -72,7 +72,7 @@ func TestACommandGetsNoVariableThatMayBeASecret(t *testing.T) {
 	}
 }
 
-func TestWithoutAReaperTheProcessGroupEndsWithItsCommand(t *testing.T) {
+func TestWithoutAReaperTheProcessGroupIsKilled(t *testing.T) {
 	var out strings.Builder
 	code, err := shell.Command{Line: `sleep 1000 >/dev/null 2>&1 & echo $!`}.Run(t.Context(), &out)
 	if code != 0 || err != nil {
@@ -85,7 +85,7 @@ func TestWithoutAReaperTheProcessGroupEndsWithItsCommand(t *testing.T) {
 	for syscall.Kill(pid, 0) == nil {
 		state, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if _, rest, ok := strings.Cut(string(state), ") "); err == nil && ok && strings.HasPrefix(rest, "Z") {
-			return // killed, and waits to be reaped by somebody else
+			return // a zombie of another parent: it was killed
 		}
 	}
 }
@@ -93,19 +93,19 @@ func TestWithoutAReaperTheProcessGroupEndsWithItsCommand(t *testing.T) {
 func TestACommandThatCannotRunIsAnError(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	if _, err := (shell.Command{Line: "true", Dir: gone}).Run(t.Context(), &strings.Builder{}); err == nil || !strings.HasPrefix(err.Error(), "bash: ") {
-		t.Errorf("got %v, want an error that begins with bash", err)
+		t.Errorf("got %v, want an error with the prefix bash", err)
 	}
 }
 
 func TestACommandEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	begun := make(chan struct{})
-	out := shell.NewOutput(func(string, int64) { close(begun); cancel() })
-	if _, err := (shell.Command{Line: `echo begun; sleep 1000`}).Run(ctx, out); err != nil {
+	started := make(chan struct{})
+	out := shell.NewOutput(func(string, int64) { close(started); cancel() })
+	if _, err := (shell.Command{Line: `echo started; sleep 1000`}).Run(ctx, out); err != nil {
 		t.Error(err)
 	}
-	<-begun
-	if got := out.Close(); got.Text != "begun\n" {
-		t.Errorf("got %+v, want what it printed", got)
+	<-started
+	if got := out.Close(); got.Text != "started\n" {
+		t.Errorf("got %+v, want the text started", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// The end of the output that is kept has at most TailBytes in at most TailLines.
+// A tail keeps at most TailBytes in at most TailLines.
 const (
 	TailBytes = 51_200
 	TailLines = 2000
@@ -22,8 +22,7 @@ type Printed struct {
 	Bytes, Lines int64
 }
 
-// tail keeps the end of what is written to it and counts the rest. The zero tail is
-// empty.
+// tail keeps the end of the written bytes and counts all of them. The zero tail is empty.
 type tail struct {
 	kept     []byte
 	bytes    int64
@@ -38,7 +37,7 @@ func (t *tail) write(p []byte) {
 	t.bytes += int64(len(p))
 	t.newlines += int64(bytes.Count(p, []byte{'\n'}))
 	t.open = p[len(p)-1] != '\n'
-	t.kept = append(t.kept, last(p, TailBytes+1)...) // the additional byte shows whether the rest begins a line
+	t.kept = append(t.kept, last(p, TailBytes+1)...) // the extra byte shows whether the kept text begins a line
 	if len(t.kept) > 4*TailBytes {
 		t.kept = append(t.kept[:0], last(t.kept, TailBytes+1)...)
 	}
@@ -47,7 +46,7 @@ func (t *tail) write(p []byte) {
 // last returns the last n bytes of p, or all of it.
 func last(p []byte, n int) []byte { return p[max(0, len(p)-n):] }
 
-// lines is how many lines there were.
+// lines returns the number of lines written.
 func (t *tail) lines() int64 {
 	if t.open {
 		return t.newlines + 1
@@ -55,7 +54,7 @@ func (t *tail) lines() int64 {
 	return t.newlines
 }
 
-// printed returns what is kept.
+// printed returns the summary of the written bytes.
 func (t *tail) printed() Printed {
 	p := last(t.kept, TailBytes)
 	if cut := len(t.kept) - len(p); cut > 0 && t.kept[cut-1] != '\n' {

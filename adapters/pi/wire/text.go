@@ -8,9 +8,9 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendText appends s as it stands inside a JSON string. Unlike encoding/json it
-// leaves <, > and & alone: escaped, code would grow sixfold on the wire. What is
-// not UTF-8 becomes U+FFFD.
+// AppendText appends s escaped for the inside of a JSON string. Unlike encoding/json it
+// does not escape <, > and &, which would make code up to six times larger on the wire.
+// Invalid UTF-8 becomes U+FFFD.
 func AppendText(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
@@ -51,7 +51,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(AppendText(append(dst, '"'), s), '"')
 }
 
-// Encode returns v as JSON. It panics where v has no JSON form.
+// Encode returns v as JSON. It panics if v cannot be encoded.
 func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-func TestTextIsEscapedSoThatEveryReaderGetsItBack(t *testing.T) {
+func TestEscapedTextDecodesToTheOriginal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkEscaped(t, rapid.String().Draw(t, "text")) })
 }
 
@@ -26,9 +26,9 @@ func checkEscaped(t interface{ Fatalf(string, ...any) }, s string) {
 		t.Fatalf("AppendString(%q) = %s: %v", s, b, err)
 	}
 	if want := strings.ToValidUTF8(s, "\ufffd"); got != want && s == want {
-		t.Fatalf("AppendString(%q) reads back as %q", s, got)
+		t.Fatalf("AppendString(%q) decodes to %q", s, got)
 	}
 	if strings.ContainsAny(string(b), "\n\r") {
-		t.Fatalf("AppendString(%q) breaks a line: %q", s, b)
+		t.Fatalf("AppendString(%q) contains a line break: %q", s, b)
 	}
 }
