@@ -24,7 +24,7 @@ func TestAQuestionIsAnsweredInItsSessionAlone(t *testing.T) {
 	}
 	a.CallTool("k", "ask_user", []byte(`{"question":"Who?"}`))
 	ann.until("extension_ui_request", `"method":"input"`)
-	id := ann.transcript("s").Asked[0].RequestID
+	id := ann.transcript("s").UIRequests[0].RequestID
 	answer := func(session, value string) string {
 		return `{"type":"extension_ui_response","sessionId":"` + session + `","requestId":"` + id + `","response":{"method":"input","value":"` + value + `"}}`
 	}
@@ -33,7 +33,7 @@ func TestAQuestionIsAnsweredInItsSessionAlone(t *testing.T) {
 	ann.ok(answer("s", "me"))
 	ann.until("notify", "Who? answered by ann: me")
 	ann.fails(answer("s", "me"), "Request "+id+" already settled")
-	if got := len(bob.transcript("s").Asked); got != 0 {
+	if got := len(bob.transcript("s").UIRequests); got != 0 {
 		t.Errorf("bob got %d questions, want none: the session is another", got)
 	}
 }

@@ -335,7 +335,7 @@ func TestAnApprovalIsAnsweredOnceByAnyClientOfTheSession(t *testing.T) {
 	task := <-w.tasks
 	a.report(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	c.until("extension_ui_request", "confirm")
-	id := c.transcript("dotted.name").Asked[0].RequestID
+	id := c.transcript("dotted.name").UIRequests[0].RequestID
 	respond := func(session, id, response string) string {
 		return `{"type":"extension_ui_response","sessionId":"` + session + `","requestId":"` + id + `","response":` + response + `}`
 	}
@@ -352,7 +352,7 @@ func TestAnApprovalIsAnsweredOnceByAnyClientOfTheSession(t *testing.T) {
 	c.until("notify", "rm: approved by bob")
 	a.report(task, core.ApprovalRequested{ID: "l", Name: "mv", Input: "{}"})
 	c.until("extension_ui_request", "Allow mv?")
-	id = c.transcript("dotted.name").Asked[2].RequestID
+	id = c.transcript("dotted.name").UIRequests[2].RequestID
 	c.ok(respond("dotted.name", id, `{"method":"cancelled"}`))
 	if d, _ = (<-w.requests).(core.ApprovalDecided); d.Approved || d.ID != "l" {
 		t.Errorf("the agent was told %+v, want l denied", d)

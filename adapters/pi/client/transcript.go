@@ -20,8 +20,8 @@ type Transcript struct {
 	Kinds []string
 	// StopReason and ErrorMessage are those of the last completed message of the assistant.
 	StopReason, ErrorMessage string
-	// Asked are the UI requests.
-	Asked []UIRequest
+	// UIRequests are the requests to the user.
+	UIRequests []UIRequest
 
 	ended string
 }
@@ -55,9 +55,9 @@ func (t *Transcript) Add(f Frame) {
 		}
 	}
 	t.Kinds = append(t.Kinds, kind)
-	var ask UIRequest
-	if e.Type == "extension_ui_request" && json.Unmarshal(f.Event, &ask) == nil {
-		t.Asked = append(t.Asked, ask)
+	var request UIRequest
+	if e.Type == "extension_ui_request" && json.Unmarshal(f.Event, &request) == nil {
+		t.UIRequests = append(t.UIRequests, request)
 		return
 	}
 	var m struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// discard has sent a frame at once.
+// discard reports every frame as sent at once.
 type discard struct{}
 
 func (discard) SendThen(_ context.Context, _ []byte, _ int, sent func()) error {
@@ -19,7 +19,7 @@ func (discard) SendThen(_ context.Context, _ []byte, _ int, sent func()) error {
 	return nil
 }
 
-// BenchmarkViewText renders one chunk of 64 bytes, of answers of 5,000.
+// BenchmarkViewText renders one chunk of 64 bytes in answers of 5,000 chunks.
 func BenchmarkViewText(b *testing.B) {
 	for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
 		b.Run([]string{"", "snapshots", "deltas"}[how], func(b *testing.B) {

@@ -1,37 +1,35 @@
 package render
 
-// The reference repeats the whole message in every update, so that the bytes on the wire
-// grow with the square of the text. Here an update is sent only while it is worth its
-// bytes; what it leaves out comes with the next. At the end of a text of n bytes (as it
-// is encoded in JSON) these have been sent or will be in any case: the deltas (n), the
-// snapshot with the last of them (n), text_end with its content and its snapshot (2n),
-// message_end, turn_end and agent_end (3n). Updates on the way may cost n+budgetSpare
-// more, and never more than budgetMost. So an answer costs at most 8 times its text and
-// 40,000 bytes, which are budgetSpare and the frames around the text; from 64,000 bytes
-// on it costs at most 8 times its text.
+// The reference implementation repeats the whole message in every update, so the bytes on
+// the wire grow with the square of the text. Here an update is sent only if the budget
+// affords it; the next update includes the text of a skipped one. A text of n bytes
+// (encoded in JSON) always costs the deltas (n), the snapshot with the last delta (n),
+// text_end with its content and its snapshot (2n), and message_end, turn_end and agent_end
+// (3n). Earlier updates may add n+budgetSpare, but at most budgetMost. So an answer costs
+// at most 8 times its text plus 40,000 bytes for budgetSpare and the frames around the
+// text; from 64,000 bytes on it costs at most 8 times its text.
 //
-// Within that, every delta is sent until budgetFirst is spent: eight chunks, or 500 bytes
-// if that is less. Then one is sent when the message has grown by a third, and beyond
-// budgetLong, where the budget nears its end, when it has doubled. The budget ends at
-// about 10 to 20 KB: any later update would have to be taken from the end of the message,
-// which needs all there is.
+// Every delta is sent until budgetFirst is spent: eight chunks, or 500 bytes if that is
+// less. After that an update is sent when the message has grown by a third, and beyond
+// budgetLong when it has doubled. The budget is spent at about 10 to 20 KB. The rest is
+// reserved for the frames that end the message.
 const (
 	budgetFirst = 11_000
 	budgetSpare = 36_000
 	budgetMost  = 60_000
 	budgetLong  = 4 << 10
-	// budgetStep is the least growth that is worth an update beyond budgetFirst.
+	// budgetStep is the minimum growth between updates beyond budgetFirst.
 	budgetStep = 64
 )
 
-// budget is what the updates of one message have cost.
+// budget tracks the cost of the updates of one message.
 type budget struct {
 	spent int
 	last  int // the size of the message at the last update
 }
 
-// affords reports whether an update that costs so many bytes is worth it in a message of
-// size bytes, and charges it.
+// affords reports whether the budget of a message of size bytes allows an update of cost
+// bytes, and if so charges it.
 func (b *budget) affords(size, cost int) bool {
 	spent := b.spent + cost
 	if spent > min(size+budgetSpare, budgetMost) || spent > budgetFirst && size-b.last < b.step() {
@@ -41,7 +39,7 @@ func (b *budget) affords(size, cost int) bool {
 	return true
 }
 
-// step is by how much the message has to grow before the next update.
+// step returns by how much the message must grow before the next update.
 func (b *budget) step() int {
 	if b.last > budgetLong {
 		return b.last
@@ -49,6 +47,6 @@ func (b *budget) step() int {
 	return max(budgetStep, b.last/3)
 }
 
-// partialLimit is up to which size of a message its updates repeat the snapshot as
-// assistantMessageEvent.partial too.
+// partialLimit is the maximum size of a message whose updates also repeat the snapshot as
+// assistantMessageEvent.partial.
 const partialLimit = 256

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// read puts frames together as a client does.
+// read adds the frames to the transcript and returns their size.
 func read(t interface{ Fatalf(string, ...any) }, tr *client.Transcript, frames [][]byte) (bytes int) {
 	for _, raw := range frames {
 		var f client.Frame
@@ -27,15 +27,15 @@ func read(t interface{ Fatalf(string, ...any) }, tr *client.Transcript, frames [
 	return bytes
 }
 
-// whole tells text in chunks and batches as batch draws them, and returns the bytes
-// of everything that the run costs on the wire, the prompt's own message included.
-func whole(t interface{ Fatalf(string, ...any) }, how render.Snapshots, chunks []string, batch func(i int) bool) (*client.Transcript, int) {
+// renderRun renders an answer of these chunks, taking frames after each chunk for which batch
+// is true. It returns the size of all frames of the run, including the user's message.
+func renderRun(t interface{ Fatalf(string, ...any) }, how render.Snapshots, chunks []string, batch func(i int) bool) (*client.Transcript, int) {
 	v := newView(how)
 	record := newRecord()
 	var tr client.Transcript
-	asked := conversation.UserMessage("hello", nil, atNoon.UnixMilli())
+	prompt := conversation.UserMessage("hello", nil, atNoon.UnixMilli())
 	envelope := testTask().Envelope
-	bytes := read(t, &tr, envelope.Opening([]conversation.Message{asked}, true))
+	bytes := read(t, &tr, envelope.Opening([]conversation.Message{prompt}, true))
 	deliver := func(b core.Body) {
 		for _, v := range []*view{v, record} {
 			_ = core.Event{At: atNoon, Body: b}.Deliver(v)
@@ -49,7 +49,7 @@ func whole(t interface{ Fatalf(string, ...any) }, how render.Snapshots, chunks [
 	}
 	deliver(core.Done{})
 	bytes += read(t, &tr, v.take())
-	bytes += len(envelope.AgentEnd(append([]conversation.Message{asked}, record.TakeMessages()...)))
+	bytes += len(envelope.AgentEnd(append([]conversation.Message{prompt}, record.TakeMessages()...)))
 	return &tr, bytes
 }
 
@@ -61,11 +61,11 @@ func chunked(n, size int) []string {
 	return chunks
 }
 
-// The bound of budget.go: so many times the text, and so many bytes more.
+// The bound of budget.go: a multiple of the text plus a constant.
 const (
 	boundTimes = 8
 	boundSpare = 40_000
-	// boundFrom is from where on the text the times alone suffice.
+	// boundFrom is the size of text from which the bound has no constant.
 	boundFrom = 64_000
 )
 
@@ -91,10 +91,10 @@ func TestAnAnswerCostsAtMostEightTimesItsTextAndAConstant(t *testing.T) {
 	} {
 		chunks := chunked(tt.n, tt.size)
 		text := strings.Join(chunks, "")
-		tr, bytes := whole(t, render.SnapshotsAll, chunks, tt.batch)
+		tr, bytes := renderRun(t, render.SnapshotsAll, chunks, tt.batch)
 		t.Logf("%s: %d bytes of text cost %d on the wire, %.2f times", tt.name, len(text), bytes, float64(bytes)/float64(len(text)))
 		if !withinBound(len(text), bytes) {
-			t.Errorf("%s: got %d bytes for %d of text, want at most %d times that, and below %d bytes %d more",
+			t.Errorf("%s: got %d bytes for %d of text, want at most %d times that, plus below %d bytes another %d",
 				tt.name, bytes, len(text), boundTimes, boundFrom, boundSpare)
 		}
 		if tr.Deltas.String() != text || tr.Snapshots != text {
@@ -103,17 +103,17 @@ func TestAnAnswerCostsAtMostEightTimesItsTextAndAConstant(t *testing.T) {
 	}
 }
 
-func TestTheBoundHoldsForEveryWayToCutAnAnswer(t *testing.T) {
+func TestTheBoundHoldsHoweverAnAnswerIsChunked(t *testing.T) {
 	piece := rapid.OneOf(rapid.IntRange(1, 10), rapid.IntRange(1, 300), rapid.IntRange(1, 3000))
 	rapid.Check(t, func(t *rapid.T) {
-		// Each of the pieces comes a few times over.
+		// Each piece is repeated a few times.
 		var chunks []string
 		for _, n := range rapid.SliceOfN(piece, 1, 10).Draw(t, "pieces") {
 			for range rapid.IntRange(1, 20).Draw(t, "times") {
 				chunks = append(chunks, strings.Repeat("\n", n))
 			}
 		}
-		_, bytes := whole(t, render.SnapshotsAll, chunks, func(int) bool { return true })
+		_, bytes := renderRun(t, render.SnapshotsAll, chunks, func(int) bool { return true })
 		text := len(wire.AppendText(nil, strings.Join(chunks, "")))
 		if !withinBound(text, bytes) {
 			t.Fatalf("got %d bytes for %d of text in JSON, %d more than %d times", bytes, text, bytes-boundTimes*text, boundTimes)
@@ -121,7 +121,7 @@ func TestTheBoundHoldsForEveryWayToCutAnAnswer(t *testing.T) {
 	})
 }
 
-func TestTheFirstDeltasLeaveAtOnce(t *testing.T) {
+func TestTheFirstDeltasAreSentImmediately(t *testing.T) {
 	for size := 1; size <= 500; size++ {
 		v := newView(render.SnapshotsAll)
 		text := 0
@@ -135,31 +135,31 @@ func TestTheFirstDeltasLeaveAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfAFewKilobytesIsSeenToGrow(t *testing.T) {
+func TestAShortAnswerIsStreamedInSmallSteps(t *testing.T) {
 	for _, size := range []int{1, 4, 10, 64, 200} {
 		v := newView(render.SnapshotsAll)
-		told := 0
+		sent := 0
 		for text := size; text <= 6<<10; text += size {
 			_ = core.Event{At: atNoon, Body: core.Text{Text: strings.Repeat("x", size)}}.Deliver(v)
 			if len(v.take()) > 0 {
-				told = text
+				sent = text
 			}
-			// A third of what was told last, in whole chunks.
-			if most := min(max(64, told/3), 1500) + size; told < 4<<10 && text-told > most {
-				t.Errorf("chunks of %d bytes: at %d bytes the client knows %d, want at most %d to be missing", size, text, told, most)
+			// A third of the last update, in whole chunks.
+			if most := min(max(64, sent/3), 1500) + size; sent < 4<<10 && text-sent > most {
+				t.Errorf("chunks of %d bytes: at %d bytes the client has %d, want at most %d missing", size, text, sent, most)
 				break
 			}
 		}
 	}
 }
 
-func TestDeltasAndSnapshotsTellTheSame(t *testing.T) {
+func TestDeltasAndSnapshotsGiveTheSameText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		how := rapid.SampledFrom([]render.Snapshots{render.SnapshotsAll, render.SnapshotsNone}).Draw(t, "how")
 		chunks := rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.Map(rapid.IntRange(0, 1000), func(n int) string { return strings.Repeat("<é\n", n) })), 1, 20).Draw(t, "chunks")
 		batch := rapid.IntRange(1, 10).Draw(t, "batch")
 		want := strings.ToValidUTF8(strings.Join(chunks, ""), "\ufffd")
-		tr, _ := whole(t, how, chunks, func(i int) bool { return i%batch == 0 })
+		tr, _ := renderRun(t, how, chunks, func(i int) bool { return i%batch == 0 })
 		if got := tr.Deltas.String(); got != want {
 			t.Fatalf("deltas: got %d bytes, want %d", len(got), len(want))
 		}
@@ -169,8 +169,8 @@ func TestDeltasAndSnapshotsTellTheSame(t *testing.T) {
 	})
 }
 
-// Whoever reads, in whatever batches, ends with the same messages.
-func TestMessagesDoNotDependOnWhoReads(t *testing.T) {
+// Every reader ends with the same messages, whatever its batches are.
+func TestMessagesDoNotDependOnTheReader(t *testing.T) {
 	bodies := rapid.SliceOfN(rapid.OneOf(
 		rapid.Map(rapid.StringN(1, 400, 4000), func(s string) core.Body { return core.Text{Text: s} }),
 		rapid.Map(rapid.StringN(1, 400, 4000), func(s string) core.Body { return core.Thinking{Text: s} }),
@@ -210,17 +210,17 @@ func TestMessagesDoNotDependOnWhoReads(t *testing.T) {
 				t.Fatalf("view %d: messages differ:\n got %s\nwant %s", j, got, want)
 			}
 			if !v.Ended() {
-				t.Fatalf("view %d did not come to an end", j)
+				t.Fatalf("view %d did not end", j)
 			}
 			if j > 0 {
-				grammatical(t, append(frames[j], v.take()...))
+				checkOrder(t, append(frames[j], v.take()...))
 			}
 		}
 	})
 }
 
-// grammatical checks the order of events of a turn (facts, section 5).
-func grammatical(t interface{ Fatalf(string, ...any) }, frames [][]byte) {
+// checkOrder checks the order of the events of a turn (facts, section 5).
+func checkOrder(t interface{ Fatalf(string, ...any) }, frames [][]byte) {
 	var tr client.Transcript
 	read(t, &tr, frames)
 	turn, message := true, false
@@ -241,15 +241,15 @@ func grammatical(t interface{ Fatalf(string, ...any) }, frames [][]byte) {
 			ok = true
 		}
 		if !ok {
-			t.Fatalf("event %d, %s, stands where it must not: %v", i, k, tr.Kinds)
+			t.Fatalf("event %d, %s, is out of order: %v", i, k, tr.Kinds)
 		}
 	}
 	if turn || message {
-		t.Fatalf("the turn did not end: %v", tr.Kinds)
+		t.Fatalf("got a turn without an end: %v", tr.Kinds)
 	}
 }
 
-func TestASnapshotSettingIsRead(t *testing.T) {
+func TestParseSnapshots(t *testing.T) {
 	for text, want := range map[string]render.Snapshots{"": render.SnapshotsAll, "all": render.SnapshotsAll, "none": render.SnapshotsNone} {
 		if got, err := render.ParseSnapshots(text); got != want || err != nil {
 			t.Errorf("ParseSnapshots(%q): got %v and %v, want %v", text, got, err, want)

@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Compaction is why a conversation is compacted without a request from a client (section
-// 19.4).
+// Compaction is the reason for an automatic compaction, one that no client requested
+// (section 19.4).
 type Compaction string
 
 // The reasons for an automatic compaction.
@@ -25,9 +25,9 @@ func (e Envelope) CompactionStart(reason Compaction) []byte {
 	})
 }
 
-// CompactionEnd returns the frame that tells the end of an automatic compaction: it has a
-// result, or failed because of the fault. After an overflow a result means that the agent
-// is asked again.
+// CompactionEnd returns the frame that reports the end of an automatic compaction: its
+// result, or the fault that made it fail. A result after an overflow means that the prompt
+// is sent to the agent again.
 func (e Envelope) CompactionEnd(reason Compaction, result json.RawMessage, why *core.Fault) []byte {
 	return e.Event(len(result)+compactionSize, func(b []byte) []byte {
 		b = append(b, `{"type":"auto_compaction_end"`...)

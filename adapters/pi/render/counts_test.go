@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestAMessageIsCountedWhenItIsMadeAsItIsWhenItIsRead(t *testing.T) {
+func TestRenderedAndParsedMessagesHaveTheSameCounts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.StringMatching(`[a-zäß"\\\n ]{0,40}`)
 		v := newRecord()
@@ -35,13 +35,13 @@ func TestAMessageIsCountedWhenItIsMadeAsItIsWhenItIsRead(t *testing.T) {
 		for _, m := range all {
 			read := conversation.ReadMessage(m.JSON)
 			if m.Tokens > 0 && m.Tokens != read.Tokens {
-				rt.Errorf("got %d tokens counted when it was made and %d when it was read: %s", m.Tokens, read.Tokens, m.JSON)
+				rt.Errorf("got %d tokens as rendered and %d as parsed, want the same: %s", m.Tokens, read.Tokens, m.JSON)
 			}
 			if m.TextBytes > len(read.Text()) {
-				rt.Errorf("got %d bytes of text counted, want %d at most: %s", m.TextBytes, len(read.Text()), m.JSON)
+				rt.Errorf("got %d bytes of text as rendered, want at most %d: %s", m.TextBytes, len(read.Text()), m.JSON)
 			}
 			if read.TextBytes != len(read.Text()) {
-				rt.Errorf("got %d bytes of text read, want %d: %s", read.TextBytes, len(read.Text()), m.JSON)
+				rt.Errorf("got %d bytes of text as parsed, want %d: %s", read.TextBytes, len(read.Text()), m.JSON)
 			}
 		}
 	})

@@ -11,8 +11,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-// DialogAnswer reads the response to the dialog of a question. A response to another
-// method, or without a value, dismisses the question (facts, section 7.1).
+// DialogAnswer returns the reply that a response to the dialog of a question means. A
+// response to another method, or without a value, dismisses the question (facts, section
+// 7.1).
 func DialogAnswer(q question.Question, method, value string) core.Reply {
 	if value = strings.TrimSpace(value); method != dialogMethod(q) || value == "" {
 		return core.Reply{Dismissed: true}
@@ -23,24 +24,24 @@ func DialogAnswer(q question.Question, method, value string) core.Reply {
 	if !q.Several {
 		return core.Reply{Text: value}
 	}
-	var picked core.Reply
+	var reply core.Reply
 	var rest []string
-	for word := range strings.SplitSeq(value, ",") {
-		switch label, ok := chosen(q, strings.TrimSpace(word)); {
-		case ok && !slices.Contains(picked.Selected, label):
-			picked.Selected = append(picked.Selected, label)
-		case !ok && strings.TrimSpace(word) != "":
-			rest = append(rest, strings.TrimSpace(word))
+	for item := range strings.SplitSeq(value, ",") {
+		switch label, ok := chosen(q, strings.TrimSpace(item)); {
+		case ok && !slices.Contains(reply.Selected, label):
+			reply.Selected = append(reply.Selected, label)
+		case !ok && strings.TrimSpace(item) != "":
+			rest = append(rest, strings.TrimSpace(item))
 		}
 	}
-	if picked.Text = strings.Join(rest, ", "); picked.Text == "" && len(picked.Selected) == 0 {
+	if reply.Text = strings.Join(rest, ", "); reply.Text == "" && len(reply.Selected) == 0 {
 		return core.Reply{Dismissed: true}
 	}
-	return picked
+	return reply
 }
 
-// chosen returns the label of the option that the text names: the text that was shown, the
-// label in any case, or, where several are typed, the number.
+// chosen returns the label of the option that the text names: by the text that was shown,
+// by the label in any case or, if several may be chosen, by the number.
 func chosen(q question.Question, text string) (string, bool) {
 	i := slices.IndexFunc(q.Options, func(o question.Option) bool { return text == optionText(o) || strings.EqualFold(text, o.Label) })
 	if n, err := strconv.Atoi(text); i < 0 && q.Several && err == nil {
@@ -52,8 +53,8 @@ func chosen(q question.Question, text string) (string, bool) {
 	return q.Options[i].Label, true
 }
 
-// dialogMethod returns the kind of dialog that shows a question: a select for one choice.
-// Pi has no dialog for several choices: the user types them, as free text.
+// dialogMethod returns the method of the dialog that shows a question: select for one
+// choice, else input. Pi has no dialog for several choices, so the user types them.
 func dialogMethod(q question.Question) string {
 	if len(q.Options) > 0 && !q.Several {
 		return "select"
@@ -93,7 +94,8 @@ func (e Envelope) Dialog(q question.Question, timeout time.Duration) []byte {
 	})
 }
 
-// optionText returns how an option is shown: the specification has one text for each.
+// optionText returns the text that shows an option. The specification has only one text
+// per option.
 func optionText(o question.Option) string {
 	if o.Description == "" {
 		return o.Label

@@ -12,7 +12,7 @@ import (
 
 func TestATypedAnswerSelectsTheOptionsThatItNames(t *testing.T) {
 	options := []question.Option{{Label: "Red"}, {Label: "Blue, dark", Description: "as the sea"}, {Label: "3"}, {Label: "Green"}}
-	one, several, words := question.Question{Options: options}, question.Question{Options: options, Several: true}, question.Question{}
+	one, several, open := question.Question{Options: options}, question.Question{Options: options, Several: true}, question.Question{}
 	for _, tt := range []struct {
 		q             question.Question
 		method, value string
@@ -25,8 +25,8 @@ func TestATypedAnswerSelectsTheOptionsThatItNames(t *testing.T) {
 		{one, "input", "Red", core.Reply{Dismissed: true}},
 		{one, "select", "", core.Reply{Dismissed: true}},
 		{one, "cancelled", "", core.Reply{Dismissed: true}},
-		{words, "input", " a, b ", core.Reply{Text: "a, b"}},
-		{words, "input", "  ", core.Reply{Dismissed: true}},
+		{open, "input", " a, b ", core.Reply{Text: "a, b"}},
+		{open, "input", "  ", core.Reply{Dismissed: true}},
 		{several, "input", "red, 2, red", core.Reply{Selected: []string{"Red", "Blue, dark"}}},
 		{several, "input", "Blue, dark", core.Reply{Selected: []string{"Blue, dark"}}},
 		{several, "input", "3", core.Reply{Selected: []string{"3"}}},

@@ -1,9 +1,9 @@
-// Package render turns the events of a task into the frames that pi clients read, and a
-// conversation into a page of HTML.
+// Package render renders the events of a task as the frames that pi clients read, and a
+// conversation as an HTML page.
 //
-// A [View] is a [core.Sink] that renders one task. It puts the pieces of an answer
-// together as a draft, decides which updates of the draft are worth their bytes
-// (budget.go), and collects the messages that have ended:
+// A [View] is a [core.Sink] that renders one task. It assembles the pieces of an answer in
+// a draft, decides which updates of the draft are worth their bytes (budget.go), and
+// collects the completed messages:
 //
 //	var out render.Frames
 //	var v render.View
@@ -14,15 +14,15 @@
 //	v.Flush()
 //	out.Send(ctx, link)
 //
-// Every reader of a task has a View of its own, at its own pace. The messages do not
-// depend on the reader: views of one task all end with the same ones. A View without
-// Frames makes the messages alone; a session keeps its record with one.
+// Every reader of a task has its own View and its own pace. The messages do not depend on
+// the reader: all views of one task end with the same ones. A View without Frames makes
+// only the messages; a session uses one for its record.
 //
-// [Frames] is the memory of one connection: frames are written one behind the other into
-// buffers, and a buffer is used again once the connection has sent what is in it.
-// [Envelope] returns the frames of a session that belong to no task: what begins and
-// ends a run, notices, retries.
+// [Frames] is the frame memory of one connection: frames are written one after the other
+// into buffers, and a buffer is reused once the connection has sent its frames. [Envelope]
+// returns the frames of a session that belong to no task: the start and the end of a run,
+// notices, retries.
 //
-// Nothing here waits, except [Frames.Send] for the connection, and nothing is locked: a
-// View and its Frames belong to the one goroutine that reads the task.
+// Only [Frames.Send] blocks, for the connection. The package has no locks: a View and its
+// Frames belong to the goroutine that reads the task.
 package render

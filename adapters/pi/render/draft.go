@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// draft is an assistant's message while it grows. Its text is escaped once, when it
-// arrives; deltas and snapshots are copies of that.
+// draft is an incomplete message of the assistant. Its text is escaped once, when it
+// arrives; deltas and snapshots copy the escaped text.
 type draft struct {
 	provider string
 	agent    core.AgentID
@@ -19,13 +19,13 @@ type draft struct {
 	calls    int
 	usage    core.Usage
 	size     int    // bytes of all blocks
-	said     int    // bytes of text, thinking and calls, before they were escaped
-	words    int    // those of them that are text
-	tail     []byte // what follows the content while the message grows, encoded once
+	rawBytes int    // bytes of text, thinking and calls before escaping
+	rawText  int    // bytes of text alone, before escaping
+	tail     []byte // the members behind the content of a snapshot, encoded once
 	budget   budget // of updates
-	// blockCost is what the starts and ends of blocks would have cost in snapshots,
-	// whether or not this reader gets any: the blocks of a message must not depend on
-	// its reader.
+	// blockCost is the cost of the snapshots at the starts and ends of blocks. It is
+	// charged even if this reader gets no snapshots, because the blocks of a message must
+	// not depend on the reader.
 	blockCost int
 }
 
@@ -39,7 +39,8 @@ const (
 	blockCall
 )
 
-// name begins the names of the updates of the kind, and is the member that has its text.
+// name returns the prefix of the names of updates of this kind. It is also the name of the
+// member that has the text.
 func (k blockKind) name() string {
 	return [...]string{"", "text", "thinking", "toolcall"}[k]
 }
@@ -47,9 +48,9 @@ func (k blockKind) name() string {
 // block is one part of a message's content.
 type block struct {
 	kind blockKind
-	// body is the escaped text, or the whole block of a tool call.
+	// body is the escaped text, or the whole encoded block of a tool call.
 	body []byte
-	sent int // how much of body was sent in deltas
+	sent int // bytes of body that were sent in deltas
 	open bool
 }
 
@@ -64,7 +65,7 @@ func (b *block) appendTo(dst []byte) []byte {
 	return append(dst, '"', '}')
 }
 
-// The reasons for which a message of the assistant ends (facts, section 5).
+// The stop reasons of a message of the assistant (facts, section 5).
 const (
 	StopDone    = "stop"
 	StopLength  = "length"
@@ -74,16 +75,16 @@ const (
 )
 
 const (
-	// updateSize is about what an update costs besides the content of the message.
+	// updateSize is the approximate size of an update without the content of the message.
 	updateSize = 512
-	// tailBytes is about the size of what follows the content, without its names.
+	// tailBytes is the approximate size of the tail without the names in it.
 	tailBytes = 272
 )
 
 // spend adds tokens.
 func (d *draft) spend(u core.Usage) { d.usage, d.tail = d.usage.Add(u), nil }
 
-// appendMessage appends the message so far.
+// appendMessage appends a snapshot of the message.
 func (d *draft) appendMessage(dst []byte) []byte {
 	if d.tail == nil {
 		d.tail = d.appendTail(make([]byte, 0, d.tailSize()), StopDone, "")
@@ -91,7 +92,7 @@ func (d *draft) appendMessage(dst []byte) []byte {
 	return append(d.appendContent(dst), d.tail...)
 }
 
-// message returns the message that has ended.
+// message returns the completed message.
 func (d *draft) message(stop, problem string) []byte {
 	if d.tail != nil && stop == StopDone && problem == "" {
 		return d.appendMessage(make([]byte, 0, d.contentSize()+len(d.tail)))
@@ -101,12 +102,12 @@ func (d *draft) message(stop, problem string) []byte {
 
 const draftHead = `{"role":"assistant","content":[`
 
-// contentSize is the size of the message up to its tail.
+// contentSize is the approximate size of the message up to its tail.
 func (d *draft) contentSize() int {
 	return len(draftHead) + d.size + len(d.blocks)*len(`,{"type":"thinking","thinking":""}`)
 }
 
-// tailSize is about the size of what follows the content.
+// tailSize is the approximate size of the tail.
 func (d *draft) tailSize() int { return tailBytes + len(d.provider) + len(d.agent) }
 
 func (d *draft) appendContent(dst []byte) []byte {
@@ -137,13 +138,13 @@ func (d *draft) grow(i int, text string) {
 	before := len(b.body)
 	b.body = wire.AppendText(b.body, text)
 	d.size += len(b.body) - before
-	if d.said += len(text); b.kind == blockText {
-		d.words += len(text)
+	if d.rawBytes += len(text); b.kind == blockText {
+		d.rawText += len(text)
 	}
 }
 
-// affordsBlock reports whether the start and the end of a block are worth their bytes,
-// and charges them.
+// affordsBlock reports whether the updates at the start and the end of a block are worth
+// their bytes, and if so charges them.
 func (d *draft) affordsBlock() bool {
 	cost := 2 * (d.size + updateSize)
 	if d.blockCost+cost > blockSpare+d.size/2 {
@@ -153,7 +154,7 @@ func (d *draft) affordsBlock() bool {
 	return true
 }
 
-// blockSpare is what blocks may cost in snapshots besides their share of the text.
+// blockSpare is what the snapshots of blocks may cost beyond half the size of the message.
 const blockSpare = 32 << 10
 
 // lastOpen returns the index of the last open block of the kind, or -1.

@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-// Envelope is what every event frame of a session begins with (section 19). Its methods
-// return frames, each in memory of its own.
+// Envelope is the beginning of every event frame of a session (section 19). Its methods
+// return frames that share no memory.
 type Envelope []byte
 
 // NewEnvelope returns the Envelope of a session.
@@ -23,22 +23,22 @@ func (e Envelope) Event(size int, fill func(dst []byte) []byte) []byte {
 	return append(fill(append(make([]byte, 0, len(e)+size+1), e...)), '}')
 }
 
-// Opening returns the frames that begin a turn in which the messages were asked: with
-// agent_start if a run begins with it.
-func (e Envelope) Opening(asked []conversation.Message, runBegins bool) [][]byte {
-	events := 2 + 2*len(asked)
+// Opening returns the frames that begin a turn with these messages of the user. They begin
+// with agent_start if the turn is the first of a run.
+func (e Envelope) Opening(prompts []conversation.Message, runBegins bool) [][]byte {
+	events := 2 + 2*len(prompts)
 	frames := make([][]byte, 0, events)
-	room := make([]byte, 0, events*(len(e)+eventSize)+2*conversation.JSONSize(asked))
+	buf := make([]byte, 0, events*(len(e)+eventSize)+2*conversation.JSONSize(prompts))
 	add := func(fill func([]byte) []byte) {
-		from := len(room)
-		room = append(fill(append(room, e...)), '}')
-		frames = append(frames, room[from:len(room):len(room)])
+		from := len(buf)
+		buf = append(fill(append(buf, e...)), '}')
+		frames = append(frames, buf[from:len(buf):len(buf)])
 	}
 	if runBegins {
 		add(func(b []byte) []byte { return append(b, `{"type":"agent_start"}`...) })
 	}
 	add(appendTurnStart)
-	for _, m := range asked {
+	for _, m := range prompts {
 		add(func(b []byte) []byte { return appendMessageEvent(b, "start", m.JSON) })
 		add(func(b []byte) []byte { return appendMessageEvent(b, "end", m.JSON) })
 	}
@@ -65,8 +65,8 @@ func (e Envelope) Notice(at time.Time, kind, text string) []byte {
 	return e.Event(noticeSize+len(text), func(b []byte) []byte { return appendNotice(b, at, kind, text) })
 }
 
-// RetryStart returns the frame that announces a retry, its number, how many there may
-// be, when it begins and why.
+// RetryStart returns the frame that announces a retry: its number, the maximum, the delay
+// until it begins and the reason.
 func (e Envelope) RetryStart(attempt, most int, delay time.Duration, problem string) []byte {
 	return e.Event(retrySize+len(problem), func(b []byte) []byte { return appendRetryStart(b, attempt, most, delay, problem) })
 }
@@ -76,9 +76,9 @@ func (e Envelope) RetryEnd(attempt int, problem string) []byte {
 	return e.Event(retrySize+len(problem), func(b []byte) []byte { return appendRetryEnd(b, attempt, problem) })
 }
 
-// Queue returns the frame that tells which messages wait for their turn: steering ones for
-// the next, following ones for the turns after that. It is an additional event (section
-// 14), which later versions of pi have.
+// Queue returns the frame with the queued messages: steering ones for the next turn,
+// following ones for the turns after it. It is an additional event (section 14), which
+// later versions of pi have.
 func (e Envelope) Queue(steering, following []string) []byte {
 	return e.Event(queueSize, func(b []byte) []byte {
 		b = appendStrings(append(b, `{"type":"queue_update","steering":`...), steering)
@@ -86,16 +86,15 @@ func (e Envelope) Queue(steering, following []string) []byte {
 	})
 }
 
-// ThinkingLevel returns the frame that tells a new thinking level.
+// ThinkingLevel returns the frame that announces a new thinking level.
 func (e Envelope) ThinkingLevel(level string) []byte {
 	return e.Event(eventSize, func(b []byte) []byte {
 		return append(wire.AppendString(append(b, `{"type":"thinking_level_change","thinkingLevel":`...), level), '}')
 	})
 }
 
-// BashOutput returns the frame of what a bash command has printed: skipped is
-// the number of bytes left out before the piece. It is an additional event (section
-// 14).
+// BashOutput returns the frame with a piece of the output of a bash command; skipped is
+// the number of bytes dropped before the piece. It is an additional event (section 14).
 func (e Envelope) BashOutput(commandID, piece string, skipped int64) []byte {
 	return e.Event(bashSize+len(piece), func(b []byte) []byte {
 		b = wire.AppendString(append(b, `{"type":"bash_output","commandId":`...), commandID)

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 )
 
-// About how many bytes events take besides what varies most.
+// The approximate sizes of events without their largest variable part.
 const (
 	eventSize  = 48
 	noticeSize = 160
@@ -33,8 +33,8 @@ func appendTurnEnd(dst, reply []byte, results []conversation.Message) []byte {
 	return append(conversation.AppendMessages(append(dst, `,"toolResults":`...), results), '}')
 }
 
-// appendTool appends a tool_execution event of a call: phase is the end of its type, and
-// rest, unless it is nil, appends the members that only this phase has.
+// appendTool appends a tool_execution event of a call: phase is the suffix of its type, and
+// rest, unless nil, appends the members that only this phase has.
 func appendTool(dst []byte, phase string, c *toolCall, rest func([]byte) []byte) []byte {
 	dst = append(append(dst, `{"type":"tool_execution_`...), phase...)
 	dst = wire.AppendString(append(dst, `","toolCallId":`...), c.id)

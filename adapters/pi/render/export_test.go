@@ -8,7 +8,7 @@ type Part = part
 // Parts returns what a page shows of a message.
 func Parts(m conversation.Message) []Part { return partsOf(m) }
 
-// Ended reports whether nothing of the task is under way.
+// Ended reports whether the view has no open turn, draft, call or waiting message.
 func (v *View) Ended() bool {
 	return !v.turn.open && v.draft == nil && len(v.calls) == 0 && len(v.waiting) == 0
 }
@@ -19,5 +19,5 @@ const BufferSize = bufferSize
 // Add adds a frame of about size bytes.
 func (f *Frames) Add(size int, fill func([]byte) []byte) { f.add(size, fill) }
 
-// Room is how much memory is kept for the next frames.
+// Room returns the capacity kept for the next frames.
 func (f *Frames) Room() int { return cap(f.room) }

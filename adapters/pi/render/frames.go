@@ -6,33 +6,32 @@ import (
 	"sync/atomic"
 )
 
-// Frames collects the frames that a connection sends next. They stand one behind the
-// other in buffers, which are used again once a connection has sent their frames:
-// otherwise most of the memory that a prompt costs would be frames. The zero Frames is
-// empty. It is not safe for concurrent use.
+// Frames collects the frames that a connection sends next. They share buffers that are
+// reused once the connection has sent their frames: otherwise frames would be most of the
+// memory that a prompt costs. The zero Frames is empty. It is not safe for concurrent use.
 type Frames struct {
 	list [][]byte
-	// room is where the next frame goes, behind the last: in buf, or in memory for one
-	// large frame when buf is nil.
+	// room is where the next frame goes, after the last one. It is in buf or, if buf is
+	// nil, in memory for one large frame.
 	room []byte
 	buf  *buffer
 	ends []end
 }
 
-// end says which frame is the last so far in a buffer.
+// end records the last frame in a buffer.
 type end struct {
 	frame int // its index in Frames.list
 	buf   *buffer
 }
 
-// Sender sends frames in order, as link.Link does. SendThen waits for room. Once it has
-// returned nil it may still read the frame until it calls sent, which is nil for most
-// frames; it never calls sent for a frame that it did not send.
+// Sender sends frames in order, as link.Link does. SendThen blocks until there is room. After
+// it has returned nil it may still read the frame until it calls sent, which is nil for
+// most frames; it never calls sent for a frame that it did not send.
 type Sender interface {
 	SendThen(ctx context.Context, frame []byte, size int, sent func()) error
 }
 
-// spareFrames is the length of the list that is kept from one batch to the next.
+// spareFrames is the maximum capacity of the list that is kept between batches.
 const spareFrames = 256
 
 // add adds the frame, of about size bytes, that fill appends.
@@ -54,7 +53,7 @@ func (f *Frames) add(size int, fill func(dst []byte) []byte) {
 	f.list = append(f.list, b[:len(b):len(b)])
 }
 
-// makeRoom makes room for a frame of about size bytes.
+// makeRoom gets memory for a frame of about size bytes.
 func (f *Frames) makeRoom(size int) {
 	if f.buf != nil {
 		f.keepBuffer()
@@ -69,7 +68,7 @@ func (f *Frames) makeRoom(size int) {
 	f.room = f.buf.memory
 }
 
-// keepBuffer makes the last frame in the list a user of the buffer.
+// keepBuffer registers the last frame in the list as a user of the buffer.
 func (f *Frames) keepBuffer() {
 	if f.buf != nil && len(f.list) > 0 {
 		f.buf.users.Add(1)
@@ -77,8 +76,8 @@ func (f *Frames) keepBuffer() {
 	}
 }
 
-// Send sends the frames in order and forgets them. It waits as the Sender does, and
-// reports false once that returns an error.
+// Send sends the frames in order and forgets them. It blocks as the Sender does, and
+// reports false if the Sender returns an error.
 func (f *Frames) Send(ctx context.Context, to Sender) bool {
 	f.keepBuffer()
 	ends := f.ends
@@ -102,15 +101,15 @@ func (f *Frames) Send(ctx context.Context, to Sender) bool {
 	return true
 }
 
-// bufferSize is the size of a buffer: the frames of a run with one short answer fit.
+// bufferSize is the size of a buffer. It holds the frames of a run with one short answer.
 const bufferSize = 4 << 10
 
 // buffer is memory for frames.
 type buffer struct {
 	memory []byte
-	// users are the Frames that write into the buffer and, for each of its batches, the
-	// last frame, until that was sent. With the last user the buffer is free. If a frame
-	// is never sent, its buffer is left to the garbage collector.
+	// users counts the Frames that write into the buffer and, for each batch in it, the last
+	// frame until it was sent. The buffer is free when the count reaches 0. If a frame is
+	// never sent, the garbage collector frees its buffer.
 	users   atomic.Int32
 	release func() // of one user
 }

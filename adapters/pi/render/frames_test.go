@@ -14,8 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// However far the transport lags behind, every frame leaves as it was made.
-func TestABufferIsNotUsedAgainBeforeItsFramesAreSent(t *testing.T) {
+// Every frame is sent unchanged, however far the transport lags behind.
+func TestABufferIsNotReusedBeforeItsFramesAreSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hubs, clients := coretest.Pipe[[]byte, []byte](rapid.IntRange(0, 3).Draw(t, "ahead"))
 		l := link.New(hubs, link.Options{QueueBytes: rapid.SampledFrom([]int{1 << 10, 64 << 10}).Draw(t, "queue")})
@@ -56,7 +56,7 @@ func TestABufferIsNotUsedAgainBeforeItsFramesAreSent(t *testing.T) {
 	})
 }
 
-func TestAConnectionKeepsNoMoreThanABufferOfWhatItHasSent(t *testing.T) {
+func TestAtMostOneBufferIsKeptAfterSending(t *testing.T) {
 	hubs, _ := coretest.Pipe[[]byte, []byte](1)
 	l := link.New(hubs, link.Options{})
 	var f render.Frames
@@ -66,7 +66,7 @@ func TestAConnectionKeepsNoMoreThanABufferOfWhatItHasSent(t *testing.T) {
 			t.Fatal("got a closed link, want it open")
 		}
 		if got := f.Room(); got > render.BufferSize {
-			t.Errorf("after a frame of %d bytes: got %d kept, want at most %d", size, got, render.BufferSize)
+			t.Errorf("after a frame of %d bytes: got %d bytes kept, want at most %d", size, got, render.BufferSize)
 		}
 	}
 }

@@ -20,20 +20,20 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// PageMark is in every Page, so that a file can be told to be one.
+// PageMark is in every Page, so that an exported page can be recognised.
 const PageMark = `<meta name="generator" content="dragoman pi export">`
 
-// Page is a conversation that is shown on one page of HTML.
+// Page is a conversation to show as one HTML page.
 type Page struct {
 	Title string
 	Cwd   string
-	// Began is when the session began, as a session file says it.
+	// Began is the start of the session, as in a session file.
 	Began string
 	// Path is the conversation, from the root of its tree.
 	Path []*conversation.Node
 }
 
-// HTML returns the page. It needs no other file and runs no program.
+// HTML returns the page. It loads no other files and has no scripts.
 func (p Page) HTML() ([]byte, error) {
 	began := p.Began
 	if t, err := time.Parse(time.RFC3339, began); err == nil {
@@ -50,15 +50,15 @@ func (p Page) HTML() ([]byte, error) {
 
 // part is an entry of a conversation, or a block of a message, on a page.
 type part struct {
-	// Kind is who, user, assistant, note, tool, thinking or problem: how it looks.
+	// Kind is who, user, assistant, note, tool, thinking or problem. It selects the style.
 	Kind string
-	// Title is what is shown of a part that is folded.
+	// Title is shown when the part is folded.
 	Title, Text string
 	Folded      bool
 	Image       template.URL
 }
 
-// partsOfPath returns what a page shows of a path through the tree.
+// partsOfPath returns the parts of a path through the tree.
 func partsOfPath(nodes []*conversation.Node) []part {
 	var all []part
 	for _, n := range nodes {
@@ -76,7 +76,7 @@ func partsOfPath(nodes []*conversation.Node) []part {
 	return all
 }
 
-// partsOf returns what a page shows of a message.
+// partsOf returns the parts of a message.
 func partsOf(m conversation.Message) []part {
 	var shape struct {
 		ToolName     string  `json:"toolName"`
@@ -91,7 +91,7 @@ func partsOf(m conversation.Message) []part {
 		CustomType   string  `json:"customType"`
 		Timestamp    float64 `json:"timestamp"`
 	}
-	_ = json.Unmarshal(m.JSON, &shape) // what is of another type is not shown
+	_ = json.Unmarshal(m.JSON, &shape) // members of other types are not shown
 	kind, folded, title := m.Role, false, ""
 	switch m.Role {
 	case conversation.RoleTool:
@@ -113,12 +113,12 @@ func partsOf(m conversation.Message) []part {
 	}
 	var all []part
 	if m.Role == conversation.RoleUser || m.Role == conversation.RoleAssistant {
-		// Several agents and people may talk in one conversation.
+		// A conversation may have several agents and users.
 		who := cmp.Or(shape.Model, shape.From, m.Role)
 		all = append(all, part{Kind: "who", Title: who, Text: pageTime(time.UnixMilli(int64(shape.Timestamp)))})
 	}
 	blocks := m.Blocks()
-	if m.Role == conversation.RoleTool && len(blocks) == 0 { // it printed nothing, which is worth knowing
+	if m.Role == conversation.RoleTool && len(blocks) == 0 { // show also a result without output
 		blocks = []conversation.Block{{Type: "text"}}
 	}
 	for _, b := range blocks {
@@ -153,8 +153,8 @@ func indented(raw json.RawMessage) string {
 
 var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/]+=*$`)
 
-// picture is the address of an image that is part of the page; "" of anything that
-// is not plainly an image.
+// picture returns the data URL of an image, or "" if the block is not a valid image of a
+// known type.
 func picture(b conversation.Block) template.URL {
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.MimeType) || !base64Text.MatchString(b.Data) {
 		return ""

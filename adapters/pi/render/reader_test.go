@@ -15,12 +15,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// content is a block of a message, whatever its type.
+// content is a block of a message of any type.
 type content struct {
 	Type, Text, Thinking, ID, Name string
 	Arguments                      any
-	grows                          bool
-	raw                            string // the input of a call, as its delta has it
+	open                           bool
+	raw                            string // the input of a call, from its delta
 }
 
 func (c content) body() string { return c.Text + c.Thinking }
@@ -40,16 +40,15 @@ func (s shape) text() string {
 	return b.String()
 }
 
-// reader is a client that believes in nothing: it puts the deltas together and
-// compares them with every snapshot that it is sent.
+// reader is a client that assembles the deltas and compares them with every snapshot.
 type reader struct {
 	t   *rapid.T
 	how render.Snapshots
 	account
 	tr     client.Transcript
-	blocks []content // of the message that grows, by the deltas
+	blocks []content // of the current message, from the deltas
 	ended  []json.RawMessage
-	retry  int // begun and not ended
+	retry  int // started and not ended
 }
 
 func (r *reader) read(frame []byte) {
@@ -100,7 +99,7 @@ func (r *reader) read(frame []byte) {
 	case "extension_ui_request":
 		if e.Method == "confirm" {
 			var text struct{ Message string }
-			_ = json.Unmarshal(f.Event, &text) // it is a text here
+			_ = json.Unmarshal(f.Event, &text) // confirm has a text
 			r.Approvals = append(r.Approvals, approval{e.RequestID, e.Title, text.Message})
 		}
 	case "auto_retry_start":
@@ -114,7 +113,7 @@ func (r *reader) read(frame []byte) {
 			r.t.Fatalf("agent_end: %v", err)
 		}
 		if diff := cmp.Diff(r.ended, all.Messages); diff != "" {
-			r.t.Fatalf("agent_end has other messages than were told (-told +agent_end):\n%s", diff)
+			r.t.Fatalf("agent_end has other messages than were sent (-sent +agent_end):\n%s", diff)
 		}
 	}
 }
@@ -122,13 +121,13 @@ func (r *reader) read(frame []byte) {
 func (r *reader) update(kind string, i int, delta, text string, call content) {
 	kind, phase, _ := strings.Cut(kind, "_")
 	if i == len(r.blocks) && (phase == "start" || kind == "toolcall" && phase == "end") {
-		r.blocks = append(r.blocks, content{Type: kind, grows: true})
+		r.blocks = append(r.blocks, content{Type: kind, open: true})
 	}
-	if i >= len(r.blocks) || r.blocks[i].Type != kind || !r.blocks[i].grows {
-		r.t.Fatalf("%s_%s of block %d: got blocks %+v, want one of that type that grows", kind, phase, i, r.blocks)
+	if i >= len(r.blocks) || r.blocks[i].Type != kind || !r.blocks[i].open {
+		r.t.Fatalf("%s_%s of block %d: got blocks %+v, want an open one of that type", kind, phase, i, r.blocks)
 	}
 	b := &r.blocks[i]
-	b.grows = phase != "end"
+	b.open = phase != "end"
 	switch kind {
 	case "text":
 		b.Text += delta
@@ -139,28 +138,28 @@ func (r *reader) update(kind string, i int, delta, text string, call content) {
 		b.ID, b.Name, b.Arguments = call.ID, call.Name, call.Arguments
 	}
 	if phase == "end" && b.body() != text {
-		r.t.Fatalf("%s_end of block %d: got %q, want what the deltas were, %q", kind, i, text, b.body())
+		r.t.Fatalf("%s_end of block %d: got %q, want the text of its deltas, %q", kind, i, text, b.body())
 	}
 }
 
-// compare holds a snapshot against the deltas. While the message grows a snapshot
-// may be ahead of the deltas of a block (facts, section 5), but never behind.
+// compare compares a snapshot with the deltas. Until the message ends, a snapshot may be
+// ahead of the deltas of a block (facts, section 5), but never behind.
 func (r *reader) compare(message json.RawMessage, ended bool) shape {
 	var m shape
 	if err := json.Unmarshal(message, &m); err != nil {
 		r.t.Fatalf("message %s: %v", message, err)
 	}
 	if len(m.Content) != len(r.blocks) {
-		r.t.Fatalf("got %d blocks in %s, want the %d of the deltas", len(m.Content), message, len(r.blocks))
+		r.t.Fatalf("got %d blocks in %s, want %d as in the deltas", len(m.Content), message, len(r.blocks))
 	}
 	for i, b := range r.blocks {
 		c := m.Content[i]
 		ok := strings.HasPrefix(c.body(), b.body()) && strings.EqualFold(c.Type, b.Type)
-		if !b.grows {
+		if !b.open {
 			ok = ok && c.body() == b.body() && cmp.Equal(c.Arguments, b.Arguments)
 		}
-		if !ok || ended && b.grows {
-			r.t.Fatalf("block %d: got %+v in the snapshot, want what the deltas were: %+v", i, c, b)
+		if !ok || ended && b.open {
+			r.t.Fatalf("block %d: got %+v in the snapshot, want the deltas: %+v", i, c, b)
 		}
 	}
 	return m
@@ -177,16 +176,16 @@ func (r *reader) end(message json.RawMessage) {
 		r.Injected = append(r.Injected, m.text())
 	case conversation.RoleTool:
 		if got := (toolEnd{m.ToolCallID, m.text(), m.IsError}); !slices.Contains(r.Results, got) {
-			r.t.Fatalf("got the message %+v, want one of what ended: %+v", got, r.Results)
+			r.t.Fatalf("got the message %+v, want one of the tools that ended: %+v", got, r.Results)
 		}
 	case conversation.RoleAssistant:
 		m = r.compare(message, true)
 		for i, c := range m.Content {
 			if c.Type == "toolCall" {
-				r.Said = append(r.Said, piece{Kind: c.Type, ID: c.ID, Name: c.Name, Text: r.blocks[i].raw, Arguments: string(wire.Encode(c.Arguments))})
+				r.Pieces = append(r.Pieces, piece{Kind: c.Type, ID: c.ID, Name: c.Name, Text: r.blocks[i].raw, Arguments: string(wire.Encode(c.Arguments))})
 				continue
 			}
-			r.say(c.Type, c.body())
+			r.add(c.Type, c.body())
 		}
 		u := core.Usage{Input: m.Usage.Input, Output: m.Usage.Output, CacheRead: m.Usage.CacheRead, CacheWrite: m.Usage.CacheWrite}
 		if total := u.Input + u.Output + u.CacheRead + u.CacheWrite; m.Usage.TotalTokens != total {

@@ -18,13 +18,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// account is what a run comes to, whether it is put together from the hub's events
-// or from the frames that tell them.
+// account is the content of a run, assembled from the hub's events or from the frames.
 type account struct {
-	Said      []piece // text, thinking and calls, in order, neighbours of a kind put together
+	Pieces    []piece // text, thinking and calls in order; consecutive pieces of a kind joined
 	Results   []toolEnd
 	States    []core.ToolState
-	Usage     core.Usage // thinking stands in Output
+	Usage     core.Usage // thinking is part of Output
 	Injected  []string
 	Approvals []approval
 	Retries   []retry
@@ -46,28 +45,28 @@ type retry struct {
 	Problem string
 }
 
-func (a *account) say(kind, text string) {
-	if n := len(a.Said); n > 0 && a.Said[n-1].Kind == kind && kind != "toolCall" {
-		a.Said[n-1].Text += text
+func (a *account) add(kind, text string) {
+	if n := len(a.Pieces); n > 0 && a.Pieces[n-1].Kind == kind && kind != "toolCall" {
+		a.Pieces[n-1].Text += text
 	} else if text != "" {
-		a.Said = append(a.Said, piece{Kind: kind, Text: text})
+		a.Pieces = append(a.Pieces, piece{Kind: kind, Text: text})
 	}
 }
 
-// accountOf puts the events of a task together by what they mean.
+// accountOf assembles the account of the events of a task.
 func accountOf(events []core.Event) account {
 	var a account
 	var waiting []core.Injected
-	spoke := false
+	hasText := false
 	for _, e := range events {
 		switch b := e.Body.(type) {
 		case core.Text:
-			a.say("text", b.Text)
-			spoke = true
+			a.add("text", b.Text)
+			hasText = true
 		case core.Thinking:
-			a.say("thinking", b.Text)
+			a.add("thinking", b.Text)
 		case core.ToolCall:
-			a.Said = append(a.Said, piece{Kind: "toolCall", ID: b.ID, Name: b.Name, Text: b.Input, Arguments: argumentsOf(b.Input)})
+			a.Pieces = append(a.Pieces, piece{Kind: "toolCall", ID: b.ID, Name: b.Name, Text: b.Input, Arguments: argumentsOf(b.Input)})
 		case core.ToolState:
 			if b.State != core.ToolPending {
 				a.States = append(a.States, b)
@@ -96,10 +95,10 @@ func accountOf(events []core.Event) account {
 			if a.Stop = render.StopDone; b.Truncated {
 				a.Stop = render.StopLength
 			}
-			if !spoke {
-				a.say("text", b.Text)
+			if !hasText {
+				a.add("text", b.Text)
 			}
-			a.say("text", string(b.Data))
+			a.add("text", string(b.Data))
 		case core.Failed:
 			a.Stop, a.Problem = render.StopError, b.Fault.Message
 		case core.Cancelled:
@@ -115,8 +114,8 @@ func accountOf(events []core.Event) account {
 	return a
 }
 
-// argumentsOf is the input of a tool as pi's clients know it: an object. What readers of
-// session files would not take for JSON is a text.
+// argumentsOf returns the input of a tool as pi clients get it: an object. Input that is
+// not strict JSON is wrapped as a string.
 func argumentsOf(input string) string {
 	var v any
 	strict := strictjson.Check([]byte(input), strictjson.Limits{Bytes: len(input), Depth: conversation.ArgumentsDepth}) == nil
@@ -133,43 +132,43 @@ func argumentsOf(input string) string {
 	return string(wire.Encode(v))
 }
 
-// sorted is the account of a message that changed between text, thinking and calls so
-// often that new blocks, and the steps of a call, are not worth their bytes: each
-// kind is whole and in order.
+// sorted returns the account grouped by kind, without the deltas of calls. A message that
+// often alternates between kinds gets no new blocks and no updates of calls, so only the
+// order within a kind is kept.
 func (a account) sorted() account {
 	var s account
 	for _, kind := range []string{"text", "thinking"} {
 		var b strings.Builder
-		for _, p := range a.Said {
+		for _, p := range a.Pieces {
 			if p.Kind == kind {
 				b.WriteString(p.Text)
 			}
 		}
-		s.say(kind, b.String())
+		s.add(kind, b.String())
 	}
-	for _, p := range a.Said {
+	for _, p := range a.Pieces {
 		if p.Kind == "toolCall" {
 			p.Text = ""
-			s.Said = append(s.Said, p)
+			s.Pieces = append(s.Pieces, p)
 		}
 	}
-	a.Said = s.Said
+	a.Pieces = s.Pieces
 	return a
 }
 
-// happenings draws up to so many things that an agent may say in a task, in any
-// order; ids of tools and injections mostly belong together.
-func happenings(t *rapid.T, most int) []core.Event {
+// drawEvents draws the events of a task: up to the given number in any order, and an end. Ids
+// of tools and injections mostly match.
+func drawEvents(t *rapid.T, most int) []core.Event {
 	var bodies []core.Body
 	draw := func(k core.Kind) core.Body { return coretest.Body(k).Draw(t, k.String()) }
-	for i := range rapid.IntRange(0, 2).Draw(t, "retries") { // nothing had been said
+	for i := range rapid.IntRange(0, 2).Draw(t, "retries") { // before any other event
 		b := draw(core.KindRetrying).(core.Retrying)
 		b.Attempt = i + 1
 		bodies = append(bodies, b)
 	}
 	var calls, injections []string
-	among := func(all []string) string {
-		return rapid.SampledFrom(append([]string{"nobody's"}, all...)).Draw(t, "id")
+	oneOf := func(all []string) string {
+		return rapid.SampledFrom(append([]string{"unknown"}, all...)).Draw(t, "id")
 	}
 	kinds := []core.Kind{
 		core.KindText, core.KindText, core.KindThinking, core.KindToolCall, core.KindToolState, core.KindToolResult,
@@ -190,16 +189,16 @@ func happenings(t *rapid.T, most int) []core.Event {
 			}
 			calls, b = append(calls, v.ID), v
 		case core.ToolState:
-			v.ID = among(calls)
+			v.ID = oneOf(calls)
 			b = v
 		case core.ToolResult:
-			v.ID = among(calls)
+			v.ID = oneOf(calls)
 			b = v
 		case core.Injected:
 			v.ID = fmt.Sprintf("%s%d", v.ID, i)
 			injections, b = append(injections, v.ID), v
 		case core.InjectionAnswered:
-			v.ID = among(injections)
+			v.ID = oneOf(injections)
 			b = v
 		}
 		bodies = append(bodies, b)
@@ -208,10 +207,10 @@ func happenings(t *rapid.T, most int) []core.Event {
 	return numbered(append(bodies, draw(end))...)
 }
 
-func TestEventsReadBackFromTheirFramesAreTheSame(t *testing.T) {
+func TestFramesRoundTripTheEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		long := rapid.Bool().Draw(t, "long")
-		events := happenings(t, map[bool]int{false: 15, true: 80}[long])
+		events := drawEvents(t, map[bool]int{false: 15, true: 80}[long])
 		want := accountOf(events)
 		text := want.text()
 		if long {
@@ -243,7 +242,7 @@ func TestEventsReadBackFromTheirFramesAreTheSame(t *testing.T) {
 				t.Fatalf("%v: read back (-want +got):\n%s", how, diff)
 			}
 			if r.retry != 0 {
-				t.Errorf("%d retries did not end", r.retry)
+				t.Errorf("got %d retries without an end, want none", r.retry)
 			}
 			if r.tr.Deltas.String() != text || r.tr.Snapshots != text || r.tr.StopReason != want.Stop || r.tr.ErrorMessage != want.Problem {
 				t.Errorf("transcript: got %q by deltas, %q by snapshots, stop %q %q, want %q twice and %q %q",
@@ -253,10 +252,10 @@ func TestEventsReadBackFromTheirFramesAreTheSame(t *testing.T) {
 	})
 }
 
-// text is all text of the run.
+// text returns all text of the run.
 func (a account) text() string {
 	var b strings.Builder
-	for _, p := range a.Said {
+	for _, p := range a.Pieces {
 		if p.Kind == "text" {
 			b.WriteString(p.Text)
 		}

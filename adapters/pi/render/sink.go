@@ -14,22 +14,22 @@ import (
 
 var _ core.Sink = (*View)(nil)
 
-// Opened is nothing: the user's message precedes the view.
+// Opened is ignored: the user's message precedes the view.
 func (v *View) Opened(core.Event, core.Opened) error { return nil }
 
-// Assigned names the agent of what follows.
+// Assigned sets the agent of the messages that follow.
 func (v *View) Assigned(_ core.Event, b core.Assigned) error {
 	v.agent = b.Agent
 	return nil
 }
 
-// Accepted is nothing: pi clients do not show it.
+// Accepted is ignored: pi clients do not show it.
 func (v *View) Accepted(core.Event, core.Accepted) error { return nil }
 
-// SessionStarted is nothing: pi clients do not show it.
+// SessionStarted is ignored: pi clients do not show it.
 func (v *View) SessionStarted(core.Event, core.SessionStarted) error { return nil }
 
-// SessionLost is a warning.
+// SessionLost shows a warning.
 func (v *View) SessionLost(e core.Event, b core.SessionLost) error {
 	v.task.Count("folded.session_lost")
 	v.notice(e.At, NoticeWarning, "the agent has lost its own session: "+b.Reason)
@@ -42,26 +42,26 @@ func (v *View) notice(at time.Time, kind, text string) {
 	v.event(noticeSize+len(text), func(b []byte) []byte { return appendNotice(b, at, kind, text) })
 }
 
-// Gap warns that a part of the task is no longer kept.
+// Gap warns that the events from and to, and those between them, are no longer kept.
 func (v *View) Gap(from, to uint64, at time.Time) {
 	v.notice(at, NoticeWarning, "events "+strconv.FormatUint(from, 10)+" to "+strconv.FormatUint(to, 10)+" of this run are no longer kept")
 }
 
-// Thinking is added to a block of thinking.
+// Thinking adds to a block of thinking.
 func (v *View) Thinking(e core.Event, b core.Thinking) error {
-	v.say(blockThinking, b.Text, e.At)
+	v.grow(blockThinking, b.Text, e.At)
 	return nil
 }
 
-// Text is added to a block of text.
+// Text adds to a block of text.
 func (v *View) Text(e core.Event, b core.Text) error {
 	v.hasText = true
-	v.say(blockText, b.Text, e.At)
+	v.grow(blockText, b.Text, e.At)
 	return nil
 }
 
-// ApprovalRequested asks the person at the client. The id of the request leads back to
-// the event ([ParseRequestID]).
+// ApprovalRequested asks the user for a decision. The id of the UI request identifies the
+// event ([ParseRequestID]).
 func (v *View) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	v.endCalls()
 	v.Flush()
@@ -75,8 +75,8 @@ func (v *View) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	return nil
 }
 
-// RequestID returns the id of an approval: the task, and the number of the event that
-// asked for it. It is valid in extension_ui_response.
+// RequestID returns the id of an approval for extension_ui_response: the task and the
+// sequence number of its ApprovalRequested event.
 func RequestID(task core.TaskID, seq uint64) string {
 	return string(task) + ":" + strconv.FormatUint(seq, 10)
 }
@@ -88,7 +88,7 @@ func ParseRequestID(id string) (core.TaskID, uint64, bool) {
 	return core.TaskID(task), n, ok && err == nil
 }
 
-// ApprovalDecided tells the clients that did not decide.
+// ApprovalDecided informs the clients that did not decide.
 func (v *View) ApprovalDecided(e core.Event, b core.ApprovalDecided) error {
 	v.task.Count("folded.approval_decided")
 	text := "denied"
@@ -107,15 +107,15 @@ func (v *View) ApprovalDecided(e core.Event, b core.ApprovalDecided) error {
 	return nil
 }
 
-// Injected is kept until the agent has answered it.
+// Injected keeps the message until the agent has answered it.
 func (v *View) Injected(_ core.Event, b core.Injected) error {
 	v.injected = append(v.injected, b)
 	return nil
 }
 
-// InjectionAnswered shows what the agent accepted at the place where it did: what it says
-// from there on is another message. What it did not accept is asked again as a turn of
-// its own.
+// InjectionAnswered adds an accepted message at the place where the agent accepted it and
+// ends the draft before it. A refused message is dropped here: the session sends it again
+// as the next turn.
 func (v *View) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
 	i := slices.IndexFunc(v.injected, func(in core.Injected) bool { return in.ID == b.ID })
 	if i < 0 {
@@ -138,8 +138,8 @@ func (v *View) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
 	return nil
 }
 
-// File is folded into the text: a note, and the file itself if it is text. Any other file
-// follows as a message of its own.
+// File adds a note to the text, with the content of a text file. Any other file follows as
+// a separate message.
 func (v *View) File(e core.Event, b core.File) error {
 	v.task.Count("folded.file")
 	v.endCalls()
@@ -164,7 +164,7 @@ func (v *View) File(e core.Event, b core.File) error {
 	return nil
 }
 
-// Usage is added to the message that grows, or to the next.
+// Usage adds to the draft or, without one, to the next message.
 func (v *View) Usage(_ core.Event, b core.Usage) error {
 	if v.draft != nil {
 		v.draft.spend(b)
@@ -174,7 +174,7 @@ func (v *View) Usage(_ core.Event, b core.Usage) error {
 	return nil
 }
 
-// Retrying tells that another agent is asked.
+// Retrying announces that the hub retries with another agent.
 func (v *View) Retrying(_ core.Event, b core.Retrying) error {
 	v.endRetry(b.Fault)
 	v.attempt = b.Attempt
@@ -183,7 +183,7 @@ func (v *View) Retrying(_ core.Event, b core.Retrying) error {
 	return nil
 }
 
-// endRetry ends the retry under way: with success, or because of the fault.
+// endRetry ends the current retry, with success if the fault is nil.
 func (v *View) endRetry(f *core.Fault) {
 	if v.attempt == 0 {
 		return
@@ -197,10 +197,10 @@ func (v *View) endRetry(f *core.Fault) {
 	v.event(retrySize+len(problem), func(b []byte) []byte { return appendRetryEnd(b, attempt, problem) })
 }
 
-// RetryCancelled is why a retry ends that a person did not want.
+// RetryCancelled is the error of a retry that a user cancelled.
 const RetryCancelled = "Retry cancelled"
 
-// FaultMessage returns why a task failed; its fault may be nil.
+// FaultMessage returns the message of a task's fault, which may be nil.
 func FaultMessage(f *core.Fault) string {
 	if f == nil {
 		return core.InternalMessage
@@ -208,10 +208,10 @@ func FaultMessage(f *core.Fault) string {
 	return f.Message
 }
 
-// CancelRequested is nothing: the end of the task shows it.
+// CancelRequested is ignored: the end of the task shows it.
 func (v *View) CancelRequested(core.Event, core.CancelRequested) error { return nil }
 
-// ForeignFrame is an event that clients may ignore (section 14).
+// ForeignFrame adds an event that clients may ignore (section 14).
 func (v *View) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 	v.task.Count("folded.foreign")
 	v.Flush()
@@ -230,8 +230,8 @@ func (v *View) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 	return nil
 }
 
-// Done ends the last message. Text that came only now, and structured data, become
-// blocks of it.
+// Done ends the last message. Its text, if none was streamed, and its structured data
+// become blocks of that message.
 func (v *View) Done(e core.Event, b core.Done) error {
 	v.endCalls()
 	v.resolve("", e.At)
@@ -270,7 +270,7 @@ func (v *View) Cancelled(e core.Event, b core.Cancelled) error {
 	return nil
 }
 
-// fail ends a task that is not done. Calls that never started stay in the message.
+// fail ends a failed or cancelled task. Calls that never started get no result.
 func (v *View) fail(e core.Event, stop, text string) {
 	v.calls = slices.DeleteFunc(v.calls, func(c *toolCall) bool { return !c.started })
 	v.resolve("the run ended before the tool did", e.At)
@@ -278,8 +278,7 @@ func (v *View) fail(e core.Event, stop, text string) {
 	v.end(e, stop, text)
 }
 
-// end ends the last message, adds what was injected and never answered, and ends the
-// turn.
+// end ends the last message, adds the unanswered injections, and ends the turn.
 func (v *View) end(e core.Event, stop, problem string) {
 	v.endDraft(stop, problem)
 	for _, in := range v.injected {

@@ -2,22 +2,22 @@ package render
 
 import "github.com/dragoman-hub/dragoman/core"
 
-// Snapshots says whether updates repeat the whole message so far. The zero Snapshots is
+// Snapshots selects whether updates repeat the whole message so far. The zero value means
 // SnapshotsAll.
 type Snapshots uint8
 
-// The ways of telling a message that grows.
+// The ways to update an incomplete message.
 const (
 	_ Snapshots = iota
 	// SnapshotsAll repeats the message in every update, and sends as many updates as
 	// are worth their bytes.
 	SnapshotsAll
-	// SnapshotsNone sends every delta at once and no message with it.
+	// SnapshotsNone sends every delta immediately, without the message.
 	SnapshotsNone
 )
 
-// ParseSnapshots reads what a client asks for with ?snapshots= in its address: all,
-// none, or nothing. It returns an invalid Fault for anything else.
+// ParseSnapshots parses the parameter snapshots of a client's address: all, none or empty.
+// It returns an invalid Fault for anything else.
 func ParseSnapshots(text string) (Snapshots, error) {
 	switch text {
 	case "", "all":

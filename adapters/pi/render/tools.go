@@ -19,7 +19,7 @@ type toolCall struct {
 	detail   string
 }
 
-// ToolCall adds the call to the message, which further calls may join.
+// ToolCall adds the call to the draft. Further calls go into the same message.
 func (v *View) ToolCall(e core.Event, b core.ToolCall) error {
 	d := v.beginDraft(e.At)
 	v.endBlocks()
@@ -39,21 +39,21 @@ func (v *View) ToolCall(e core.Event, b core.ToolCall) error {
 	}
 	d.blocks[i].body = body
 	d.size += len(body)
-	d.said += len(b.Name) + len(c.args)
+	d.rawBytes += len(b.Name) + len(c.args)
 	v.update("toolcall_end", i, len(body), func(dst []byte) []byte {
 		return append(append(dst, `,"toolCall":`...), body...)
 	})
 	return nil
 }
 
-// callBlock is a call within a message.
+// callBlock returns the encoded block of a call.
 func callBlock(id, name string, args json.RawMessage) []byte {
 	b := wire.AppendString([]byte(`{"type":"toolCall","id":`), id)
 	b = wire.AppendString(append(b, `,"name":`...), name)
 	return append(append(append(b, `,"arguments":`...), args...), '}')
 }
 
-// start tells that a call has started.
+// start announces the start of a call, once.
 func (v *View) start(c *toolCall) {
 	if !c.started {
 		c.started = true
@@ -61,12 +61,12 @@ func (v *View) start(c *toolCall) {
 	}
 }
 
-// tool adds a tool_execution event, see appendTool; rest appends about size bytes.
+// tool adds a tool_execution event (see appendTool); rest appends about size bytes.
 func (v *View) tool(phase string, c *toolCall, size int, rest func([]byte) []byte) {
 	v.event(len(c.id)+len(c.name)+len(c.args)+size+toolSize, func(b []byte) []byte { return appendTool(b, phase, c, rest) })
 }
 
-// call returns the call with the id. One that the agent never announced is started now.
+// call returns the call with the id. If the agent never announced it, call starts it.
 func (v *View) call(id string) *toolCall {
 	for _, c := range v.calls {
 		if c.id == id {
@@ -79,7 +79,7 @@ func (v *View) call(id string) *toolCall {
 	return c
 }
 
-// ToolState tells the progress of a call. The call itself has said that it is pending.
+// ToolState reports the progress of a call. Pending is ignored: the call itself implies it.
 func (v *View) ToolState(_ core.Event, b core.ToolState) error {
 	if b.State == core.ToolPending {
 		return nil
@@ -124,8 +124,8 @@ func (v *View) result(c *toolCall, output string, isError bool, at time.Time) {
 	v.add(conversation.ToolMessage(c.id, c.name, output, isError, at.UnixMilli()))
 }
 
-// resolve ends the calls that have no result. ended is the error of those whose state
-// does not say how they ended; with "" these are no errors.
+// resolve ends the calls that have no result. ended is the error of calls whose last state
+// is not final; if it is "", they did not fail.
 func (v *View) resolve(ended string, at time.Time) {
 	for len(v.calls) > 0 {
 		c := v.calls[0]

@@ -9,45 +9,44 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Task is what a View has to know of a task besides its events.
+// Task is what a View needs about a task besides its events.
 type Task struct {
 	Envelope Envelope // of the session that shows the task
 	ID       core.TaskID
 	// Provider names the dialect of an agent.
 	Provider func(core.AgentID) string
-	// ApprovalTimeout is how long a person has to decide an approval.
+	// ApprovalTimeout is how long a user has to decide an approval.
 	ApprovalTimeout time.Duration
-	// MaxAttempts is how many agents are asked in turn at most.
+	// MaxAttempts is the maximum number of agents that the task is assigned to.
 	MaxAttempts int
-	// Count counts what was folded, by name; it may be nil.
+	// Count counts a folded event, by name; it may be nil.
 	Count func(name string)
 }
 
-// View renders one task: a run, or one of the turns queued behind it. It begins behind
-// the user's message, within a turn, and ends with turn_end. Views of the same task end
-// with the same messages, whatever their Snapshots are and however often they are
-// flushed.
+// View renders one task: a run, or one of the turns queued behind it. It starts after the
+// user's message, within a turn, and ends with turn_end. All views of a task end with the
+// same messages, whatever their Snapshots are and however often they are flushed.
 //
-// A View is a [core.Sink]. Its methods add frames to the Frames that it was begun with,
-// and return nil. It is not safe for concurrent use.
+// A View is a [core.Sink]. Its methods add frames to the Frames given to [View.Begin] and
+// return nil. It is not safe for concurrent use.
 type View struct {
 	task      Task
 	snapshots Snapshots
-	out       *Frames // nil: no frames are made
+	out       *Frames // nil to make no frames
 
-	messages []conversation.Message  // that have ended and were not taken yet
+	messages []conversation.Message  // completed and not yet taken
 	room     [1]conversation.Message // for messages: most views have one
-	draft    *draft                  // the message that grows: &latest, or nil
+	draft    *draft                  // the incomplete message: &latest, or nil
 	latest   draft
 	turn     turn
 	calls    []*toolCall            // without a result
-	waiting  []conversation.Message // for the draft to end
-	injected []core.Injected        // that the agent has not answered
+	waiting  []conversation.Message // until the draft ends
+	injected []core.Injected        // not yet answered by the agent
 
 	agent   core.AgentID
 	usage   core.Usage // reported between two messages
 	hasText bool
-	attempt int // the retry under way, or 0
+	attempt int // number of the current retry, or 0
 }
 
 // turn is a reply and the results of its tool calls.
@@ -57,8 +56,8 @@ type turn struct {
 	results []conversation.Message
 }
 
-// Begin makes v, which may have rendered another task to its end, a View of a task whose
-// turn has begun. Without Frames it makes the messages alone.
+// Begin prepares v to render a task whose turn has begun; v may have rendered another task
+// to its end. Without Frames v makes only the messages.
 func (v *View) Begin(t Task, out *Frames, how Snapshots) {
 	switch {
 	case out == nil:
@@ -72,8 +71,8 @@ func (v *View) Begin(t Task, out *Frames, how Snapshots) {
 	*v = View{task: t, out: out, snapshots: how, turn: turn{open: true}}
 }
 
-// SpeakAs names the agent whose answer follows, and its provider, in place of the events
-// of a task.
+// SpeakAs sets the agent of the messages that follow, and its provider, for an answer that
+// does not come from the events of a task.
 func (v *View) SpeakAs(agent core.AgentID, provider string) {
 	v.agent, v.task.Provider = agent, func(core.AgentID) string { return provider }
 }
@@ -81,7 +80,7 @@ func (v *View) SpeakAs(agent core.AgentID, provider string) {
 // Agent returns the agent that the task is assigned to, or "".
 func (v *View) Agent() core.AgentID { return v.agent }
 
-// TakeMessages returns the messages that have ended since the last call. The slice is
+// TakeMessages returns the messages completed since the last call. The slice is
 // valid until the next event.
 func (v *View) TakeMessages() []conversation.Message {
 	all := v.messages
@@ -103,8 +102,8 @@ func (v *View) message(phase string, json []byte) {
 	v.event(len(json)+eventSize, func(b []byte) []byte { return appendMessageEvent(b, phase, json) })
 }
 
-// beginDraft returns the draft. Without one it begins one, in a new turn if this turn
-// has its reply.
+// beginDraft returns the draft. If there is none it begins one, in a new turn if the
+// current turn has its reply.
 func (v *View) beginDraft(at time.Time) *draft {
 	if v.draft != nil {
 		return v.draft
@@ -137,16 +136,16 @@ func (v *View) endTurn() {
 	v.turn = turn{}
 }
 
-// say adds a piece of text or thinking to the message.
-func (v *View) say(kind blockKind, text string, at time.Time) {
+// grow adds a piece of text or thinking to the draft.
+func (v *View) grow(kind blockKind, text string, at time.Time) {
 	v.endCalls()
 	d := v.beginDraft(at)
 	d.grow(v.block(kind), text)
 }
 
-// block returns the index of the block that the next piece of the kind belongs to. Once
-// a message has changed its kind so often that new blocks are not worth their
-// snapshots, text continues the last block of text, and thinking that of thinking.
+// block returns the index of the block for the next piece of the kind. If a message has
+// alternated between kinds so often that new blocks are not worth their snapshots, a piece
+// continues the last open block of its kind.
 func (v *View) block(kind blockKind) int {
 	d := v.draft
 	n := len(d.blocks)
@@ -165,7 +164,7 @@ func (v *View) block(kind blockKind) int {
 	return n
 }
 
-// Flush adds what the open blocks have grown by, if that is worth its bytes.
+// Flush adds a delta for each open block that has grown, if the delta is worth its bytes.
 func (v *View) Flush() {
 	if v.draft == nil || v.out == nil {
 		return
@@ -175,7 +174,8 @@ func (v *View) Flush() {
 	}
 }
 
-// delta adds what a block has grown by, if that is worth its bytes or has to be sent.
+// delta adds a delta of an open block that has grown, if it is worth its bytes or must is
+// true.
 func (v *View) delta(i int, must bool) {
 	d := v.draft
 	b := &d.blocks[i]
@@ -216,8 +216,8 @@ func (v *View) endBlocks() {
 	}
 }
 
-// update adds a message_update about a block; fields, unless it is nil, appends the
-// members that only this update has, about extra bytes.
+// update adds a message_update about a block; fields, unless nil, appends the additional
+// members of this update, about extra bytes.
 func (v *View) update(name string, i, extra int, fields func([]byte) []byte) {
 	size := updateSize/2 + extra
 	if v.snapshots == SnapshotsAll {
@@ -240,12 +240,12 @@ func (v *View) update(name string, i, extra int, fields func([]byte) []byte) {
 	})
 }
 
-// endDraft ends the message that grows.
+// endDraft completes the draft.
 func (v *View) endDraft(stop, problem string) {
 	d := v.draft
 	v.endBlocks()
 	m := conversation.Message{Role: conversation.RoleAssistant, JSON: d.message(stop, problem), Calls: d.calls, Usage: d.usage}
-	m.Count(d.said, d.words)
+	m.Count(d.rawBytes, d.rawText)
 	v.draft, v.latest, v.turn.reply = nil, draft{}, m.JSON
 	v.keep(m)
 	v.message("end", m.JSON)
@@ -255,7 +255,7 @@ func (v *View) endDraft(stop, problem string) {
 	v.waiting = nil
 }
 
-// keep keeps a message that has ended.
+// keep adds a completed message to those that TakeMessages returns.
 func (v *View) keep(m conversation.Message) {
 	if v.messages == nil {
 		v.messages = v.room[:0]
@@ -263,7 +263,7 @@ func (v *View) keep(m conversation.Message) {
 	v.messages = append(v.messages, m)
 }
 
-// add adds a message that does not grow; while a draft does, it waits.
+// add adds a complete message. While there is a draft, the message waits.
 func (v *View) add(m conversation.Message) {
 	if v.draft != nil {
 		v.waiting = append(v.waiting, m)
@@ -277,8 +277,8 @@ func (v *View) add(m conversation.Message) {
 	v.message("end", m.JSON)
 }
 
-// endCalls ends a draft that calls tools, and begins these: what comes next belongs
-// behind the calls.
+// endCalls ends a draft that has tool calls, and starts the calls: later events belong
+// after them.
 func (v *View) endCalls() {
 	if v.draft == nil || v.draft.calls == 0 {
 		return

@@ -20,7 +20,7 @@ import (
 
 var atNoon = time.UnixMilli(1_795_210_147_791)
 
-// numbered makes the bodies the events of one task.
+// numbered returns the bodies as the events of one task.
 func numbered(bodies ...core.Body) []core.Event {
 	events := make([]core.Event, len(bodies))
 	for i, b := range bodies {
@@ -36,7 +36,7 @@ func testTask() render.Task {
 	}
 }
 
-// view is a View of the test's task with Frames of its own.
+// view is a View of the test's task, with its own Frames.
 type view struct {
 	render.View
 	out render.Frames
@@ -55,7 +55,7 @@ func newRecord() *view {
 	return v
 }
 
-// take returns the frames so far and forgets them.
+// take returns and removes the frames so far.
 func (v *view) take() [][]byte {
 	v.Flush()
 	var c collector
@@ -63,7 +63,7 @@ func (v *view) take() [][]byte {
 	return c
 }
 
-// collector takes what is sent.
+// collector keeps the frames that are sent.
 type collector [][]byte
 
 func (c *collector) SendThen(_ context.Context, frame []byte, _ int, sent func()) error {
@@ -74,9 +74,9 @@ func (c *collector) SendThen(_ context.Context, frame []byte, _ int, sent func()
 	return nil
 }
 
-// told returns the events that the bodies are told as, in the short form of the
-// captured sequences: see brief. Each body is a batch of its own.
-func told(t *testing.T, how render.Snapshots, bodies ...core.Body) []string {
+// rendered returns the events that the bodies are rendered as, in the short form of the
+// captured sequences (see brief). Each body is a separate batch.
+func rendered(t *testing.T, how render.Snapshots, bodies ...core.Body) []string {
 	t.Helper()
 	v := newView(how)
 	var lines []string
@@ -91,9 +91,9 @@ func told(t *testing.T, how render.Snapshots, bodies ...core.Body) []string {
 	return lines
 }
 
-// brief takes off a frame what is always the same: the envelope, the model, empty
-// usage, the timestamp; and of an update its snapshots, after checking that they are
-// the same.
+// brief removes the constant members of a frame: the envelope, the model, empty usage and
+// the timestamp. From an update it removes the snapshots, after checking that they are
+// equal.
 func brief(t *testing.T, frame []byte) string {
 	t.Helper()
 	var f struct {
@@ -144,7 +144,7 @@ func trim(v any) any {
 	return v
 }
 
-func wantTold(t *testing.T, got []string, want string) {
+func wantEvents(t *testing.T, got []string, want string) {
 	t.Helper()
 	var lines []string
 	for l := range strings.Lines(want) {
@@ -161,9 +161,9 @@ func wantTold(t *testing.T, got []string, want string) {
 }
 
 // The sequence of the facts, section 5.1, from the assistant's first message on.
-func TestARunWithTextAndAToolIsToldAsPiServerTellsIt(t *testing.T) {
+func TestARunWithTextAndAToolIsRenderedAsByPiServer(t *testing.T) {
 	for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
-		got := told(t, how,
+		got := rendered(t, how,
 			core.Opened{}, core.Assigned{Agent: "a", Attempt: 1}, core.Accepted{},
 			core.Text{Text: "Running "}, core.Text{Text: "it."},
 			core.ToolCall{ID: "call_1", Name: "bash", Input: `{"command":"echo hi"}`},
@@ -172,7 +172,7 @@ func TestARunWithTextAndAToolIsToldAsPiServerTellsIt(t *testing.T) {
 			core.ToolResult{ID: "call_1", Output: "hi\n"},
 			core.Text{Text: "Hello "}, core.Text{Text: "world"},
 			core.Usage{Input: 100, Output: 10}, core.Done{})
-		wantTold(t, got, `
+		wantEvents(t, got, `
 			{"message":{"content":[],"role":"assistant","stopReason":"stop"},"type":"message_start"}
 			{"assistantMessageEvent":{"contentIndex":0,"type":"text_start"},"type":"message_update"}
 			{"assistantMessageEvent":{"contentIndex":0,"delta":"Running ","type":"text_delta"},"type":"message_update"}
@@ -200,9 +200,9 @@ func TestARunWithTextAndAToolIsToldAsPiServerTellsIt(t *testing.T) {
 	}
 }
 
-func TestThinkingAndTextAreBlocksOfTheirOwn(t *testing.T) {
-	got := told(t, render.SnapshotsAll, core.Thinking{Text: "hm"}, core.Text{Text: "yes"}, core.Done{Text: "ignored: the pieces came"})
-	wantTold(t, got, `
+func TestThinkingAndTextAreSeparateBlocks(t *testing.T) {
+	got := rendered(t, render.SnapshotsAll, core.Thinking{Text: "hm"}, core.Text{Text: "yes"}, core.Done{Text: "ignored: the text was streamed"})
+	wantEvents(t, got, `
 		{"message":{"content":[],"role":"assistant","stopReason":"stop"},"type":"message_start"}
 		{"assistantMessageEvent":{"contentIndex":0,"type":"thinking_start"},"type":"message_update"}
 		{"assistantMessageEvent":{"contentIndex":0,"delta":"hm","type":"thinking_delta"},"type":"message_update"}
@@ -215,44 +215,44 @@ func TestThinkingAndTextAreBlocksOfTheirOwn(t *testing.T) {
 	`)
 }
 
-func TestAFailureIsAMessageThatStoppedInAnError(t *testing.T) {
-	got := told(t, render.SnapshotsAll, core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")})
-	wantTold(t, got[len(got)-2:], `
+func TestAFailureIsAMessageWithAnError(t *testing.T) {
+	got := rendered(t, render.SnapshotsAll, core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")})
+	wantEvents(t, got[len(got)-2:], `
 		{"message":{"content":[{"text":"half","type":"text"}],"errorMessage":"boom","role":"assistant","stopReason":"error"},"type":"message_end"}
 		{"message":{"content":[{"text":"half","type":"text"}],"errorMessage":"boom","role":"assistant","stopReason":"error"},"toolResults":[],"type":"turn_end"}
 	`)
-	got = told(t, render.SnapshotsAll, core.CancelRequested{}, core.Cancelled{})
-	wantTold(t, got, `
+	got = rendered(t, render.SnapshotsAll, core.CancelRequested{}, core.Cancelled{})
+	wantEvents(t, got, `
 		{"message":{"content":[],"role":"assistant","stopReason":"stop"},"type":"message_start"}
 		{"message":{"content":[],"errorMessage":"Request was aborted.","role":"assistant","stopReason":"aborted"},"type":"message_end"}
 		{"message":{"content":[],"errorMessage":"Request was aborted.","role":"assistant","stopReason":"aborted"},"toolResults":[],"type":"turn_end"}
 	`)
 }
 
-func TestARetryIsToldWithItsOutcome(t *testing.T) {
-	got := told(t, render.SnapshotsAll, core.Assigned{Agent: "a"},
+func TestARetryIsRenderedWithItsOutcome(t *testing.T) {
+	got := rendered(t, render.SnapshotsAll, core.Assigned{Agent: "a"},
 		core.Retrying{Attempt: 1, Agent: "a", Fault: core.NewFault(core.CodeUnreachable, "gone")}, core.Assigned{Agent: "b"}, core.Text{Text: "x"})
-	wantTold(t, got[:2], `
+	wantEvents(t, got[:2], `
 		{"attempt":1,"delayMs":0,"errorMessage":"gone","maxAttempts":2,"type":"auto_retry_start"}
 		{"attempt":1,"success":true,"type":"auto_retry_end"}
 	`)
-	got = told(t, render.SnapshotsAll, core.Retrying{Attempt: 2, Agent: "a", Fault: core.NewFault(core.CodeUnreachable, "gone")},
+	got = rendered(t, render.SnapshotsAll, core.Retrying{Attempt: 2, Agent: "a", Fault: core.NewFault(core.CodeUnreachable, "gone")},
 		core.Failed{Fault: core.NewFault(core.CodeUnreachable, "all gone")})
-	wantTold(t, got[:2], `
+	wantEvents(t, got[:2], `
 		{"attempt":2,"delayMs":0,"errorMessage":"gone","maxAttempts":2,"type":"auto_retry_start"}
 		{"attempt":2,"finalError":"all gone","success":false,"type":"auto_retry_end"}
 	`)
 }
 
-func TestToolsThatRunBesideOneAnotherKeepTheirResults(t *testing.T) {
-	got := told(t, render.SnapshotsNone,
+func TestConcurrentToolsKeepTheirResults(t *testing.T) {
+	got := rendered(t, render.SnapshotsNone,
 		core.ToolCall{ID: "1", Name: "read", Input: "{}"}, core.ToolState{ID: "1", State: core.ToolPending},
 		core.ToolCall{ID: "2", Name: "write", Input: "not json"},
 		core.ToolResult{ID: "2", Output: "no", IsError: true},
 		core.Text{Text: "meanwhile"},
 		core.ToolResult{ID: "1", Output: "yes"},
 		core.Done{})
-	wantTold(t, kindsOnly(t, got), `
+	wantEvents(t, kindsOnly(t, got), `
 		message_start message_update/toolcall_start message_update/toolcall_delta message_update/toolcall_end
 		message_update/toolcall_start message_update/toolcall_delta message_update/toolcall_end message_end
 		tool_execution_start tool_execution_start tool_execution_end message_start message_end turn_end
@@ -265,15 +265,15 @@ func TestToolsThatRunBesideOneAnotherKeepTheirResults(t *testing.T) {
 		`{"isError":false,"result":{"content":[{"text":"yes","type":"text"}]},"toolCallId":"1","toolName":"read","type":"tool_execution_end"}`,
 	} {
 		if !strings.Contains(strings.Join(got, "\n"), line) {
-			t.Errorf("got\n%s\nwant among it\n%s", strings.Join(got, "\n"), line)
+			t.Errorf("got\n%s\nwant it to contain\n%s", strings.Join(got, "\n"), line)
 		}
 	}
 }
 
-// kindsOnly groups the types of the events in lines of the same breaks as want.
+// kindsOnly returns the types of the events as one line.
 func kindsOnly(t *testing.T, lines []string) []string {
 	t.Helper()
-	var words []string
+	var kinds []string
 	for _, l := range lines {
 		var e struct {
 			Type   string `json:"type"`
@@ -288,14 +288,14 @@ func kindsOnly(t *testing.T, lines []string) []string {
 		if e.Update.Type != "" {
 			w += "/" + e.Update.Type
 		}
-		words = append(words, w)
+		kinds = append(kinds, w)
 	}
-	return []string{strings.Join(words, " ")}
+	return []string{strings.Join(kinds, " ")}
 }
 
 func TestACallWithoutAResultEndsWithTheRun(t *testing.T) {
-	got := told(t, render.SnapshotsNone, core.ToolCall{ID: "1", Name: "read"}, core.ToolState{ID: "1", State: core.ToolDenied, Detail: "no"}, core.Done{})
-	wantTold(t, kindsOnly(t, got), `
+	got := rendered(t, render.SnapshotsNone, core.ToolCall{ID: "1", Name: "read"}, core.ToolState{ID: "1", State: core.ToolDenied, Detail: "no"}, core.Done{})
+	wantEvents(t, kindsOnly(t, got), `
 		message_start message_update/toolcall_start message_update/toolcall_delta message_update/toolcall_end message_end
 		tool_execution_start tool_execution_update tool_execution_end message_start message_end turn_end
 		turn_start message_start message_end turn_end
@@ -304,16 +304,16 @@ func TestACallWithoutAResultEndsWithTheRun(t *testing.T) {
 	if got[7] != want {
 		t.Errorf("got %s\nwant %s", got[7], want)
 	}
-	got = told(t, render.SnapshotsNone, core.ToolResult{ID: "9", Output: "out of the blue"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "x")})
-	wantTold(t, kindsOnly(t, got), `
+	got = rendered(t, render.SnapshotsNone, core.ToolResult{ID: "9", Output: "out of the blue"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "x")})
+	wantEvents(t, kindsOnly(t, got), `
 		tool_execution_start tool_execution_end message_start message_end message_start message_end turn_end
 	`)
 }
 
-func TestWhatWasInjectedStandsWhereTheAgentTookIt(t *testing.T) {
-	got := told(t, render.SnapshotsNone, core.Text{Text: "one"}, core.Injected{ID: "i", Content: "stop that"}, core.Text{Text: " two"},
+func TestAnInjectionIsShownWhereTheAgentAcceptedIt(t *testing.T) {
+	got := rendered(t, render.SnapshotsNone, core.Text{Text: "one"}, core.Injected{ID: "i", Content: "stop that"}, core.Text{Text: " two"},
 		core.InjectionAnswered{ID: "i", Accepted: true}, core.Text{Text: "three"}, core.Done{})
-	wantTold(t, kindsOnly(t, got), `
+	wantEvents(t, kindsOnly(t, got), `
 		message_start message_update/text_start message_update/text_delta message_update/text_delta message_update/text_end
 		message_end turn_end turn_start message_start message_end
 		message_start message_update/text_start message_update/text_delta message_update/text_end message_end turn_end
@@ -322,25 +322,25 @@ func TestWhatWasInjectedStandsWhereTheAgentTookIt(t *testing.T) {
 	if got[8] != want {
 		t.Errorf("got %s\nwant %s", got[8], want)
 	}
-	// Never acknowledged, it stands at the end; refused, it is another turn's.
-	got = told(t, render.SnapshotsNone, core.Injected{ID: "i", Content: "stop that"}, core.Injected{ID: "j", Content: "no"},
+	// An unanswered injection is shown at the end; a refused one belongs to another turn.
+	got = rendered(t, render.SnapshotsNone, core.Injected{ID: "i", Content: "stop that"}, core.Injected{ID: "j", Content: "no"},
 		core.InjectionAnswered{ID: "j"}, core.Text{Text: "x"}, core.Done{})
-	wantTold(t, kindsOnly(t, got), `
+	wantEvents(t, kindsOnly(t, got), `
 		message_start message_update/text_start message_update/text_delta message_update/text_end message_end
 		message_start message_end turn_end
 	`)
 }
 
-func TestAnApprovalAsksTheClientAndItsDecisionIsTold(t *testing.T) {
-	got := told(t, render.SnapshotsNone, core.ToolCall{ID: "1", Name: "rm", Input: `{"path":"/"}`},
+func TestAnApprovalAsksTheClientAndItsDecisionIsShown(t *testing.T) {
+	got := rendered(t, render.SnapshotsNone, core.ToolCall{ID: "1", Name: "rm", Input: `{"path":"/"}`},
 		core.ApprovalRequested{ID: "1", Name: "rm", Input: `{"path":"/"}`}, core.ApprovalDecided{ID: "1", By: "hub", Reason: "nobody decided in time"})
-	wantTold(t, got[len(got)-2:], `
+	wantEvents(t, got[len(got)-2:], `
 		{"message":"{\"path\":\"/\"}","method":"confirm","requestId":"0198c0de-0000-7000-8000-000000000000:2","timeout":300000,"title":"Allow rm?","type":"extension_ui_request"}
 		{"message":"rm: denied by hub: nobody decided in time","method":"notify","notifyType":"info","requestId":"notify-1795210147791","type":"extension_ui_request"}
 	`)
 }
 
-func TestWhatPiLacksIsFoldedAndNotLost(t *testing.T) {
+func TestEventsThatPiLacksAreFolded(t *testing.T) {
 	var counted []string
 	task := testTask()
 	task.Count = func(what string) { counted = append(counted, what) }
@@ -375,7 +375,7 @@ func TestWhatPiLacksIsFoldedAndNotLost(t *testing.T) {
 		`"stopReason":"length"`,
 	} {
 		if !strings.Contains(all.String(), want) {
-			t.Errorf("got\n%s\nwant among it %s", all.String(), want)
+			t.Errorf("got\n%s\nwant it to contain %s", all.String(), want)
 		}
 	}
 	want := []string{"folded.file", "folded.file", "folded.file", "folded.session_lost", "folded.foreign", "folded.data"}
@@ -384,7 +384,7 @@ func TestWhatPiLacksIsFoldedAndNotLost(t *testing.T) {
 	}
 }
 
-func TestSyntheticAndApprovalIDsPassOrFailValidationAsTheyShould(t *testing.T) {
+func TestApprovalIDsRoundTripAndAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seq := rapid.Uint64().Draw(t, "seq")
 		id := render.RequestID("0198c0de-0000-7000-8000-000000000000", seq)
