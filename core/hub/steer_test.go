@@ -201,7 +201,7 @@ func TestTheFirstDecisionOfAnApprovalCounts(t *testing.T) {
 	})
 }
 
-func TestAnApprovalThatNobodyDecidesIsDenied(t *testing.T) {
+func TestAnUndecidedApprovalIsDenied(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")

@@ -66,7 +66,7 @@ func TestATaskReleasesItsReaders(t *testing.T) {
 	})
 }
 
-func TestACursorThatIsNotOfTheTaskIsRefused(t *testing.T) {
+func TestACursorOfAnotherTaskIsRefused(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		asker := g.connect("r")

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// disk is a journal in memory that can be slow, refuse and hang.
+// disk is an in-memory journal that can be slow, fail and hang.
 type disk struct {
 	*journal.Memory
 	mu      sync.Mutex
@@ -68,12 +68,12 @@ func (d *disk) written() int {
 	return len(d.writes)
 }
 
-// stage is a recorder, its journal, and a store of tasks that it records. It is the host
+// fixture is a recorder with its journal and the task store that it records. It is the host
 // of the store.
-type stage struct {
+type fixture struct {
 	*recorder.Recorder
 	disk  *disk
-	spent *ledger
+	spent *usageStore
 	tasks *task.Store
 	log   bytes.Buffer
 
@@ -81,14 +81,14 @@ type stage struct {
 	counts map[string]int
 }
 
-// ledger is a usage store that can refuse.
-type ledger struct {
+// usageStore is a usage store that can fail.
+type usageStore struct {
 	coretest.MemoryUsage
 	mu      sync.Mutex
 	refuses error
 }
 
-func (l *ledger) Append(ctx context.Context, records ...usage.Record) error {
+func (l *usageStore) Append(ctx context.Context, records ...usage.Record) error {
 	l.mu.Lock()
 	refuses := l.refuses
 	l.mu.Unlock()
@@ -98,15 +98,15 @@ func (l *ledger) Append(ctx context.Context, records ...usage.Record) error {
 	return l.MemoryUsage.Append(ctx, records...)
 }
 
-func (l *ledger) refuse(why error) {
+func (l *usageStore) refuse(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refuses = why
 }
 
-// start starts a recorder. The test stops it.
-func start(maxLag time.Duration) *stage {
-	s := &stage{disk: &disk{Memory: journal.NewMemory(journal.Retention{})}, spent: &ledger{}, counts: map[string]int{}}
+// start starts a recorder, which the test must stop.
+func start(maxLag time.Duration) *fixture {
+	s := &fixture{disk: &disk{Memory: journal.NewMemory(journal.Retention{})}, spent: &usageStore{}, counts: map[string]int{}}
 	s.tasks = task.NewStore(task.Limits{TaskBytes: 1 << 20, FinishedTasks: 100, FinishedBytes: 1 << 20}, s, s.disk)
 	s.Recorder = recorder.Start(recorder.Options{
 		Journal: s.disk, Usage: s.spent, Find: s.tasks.Get, MaxLag: maxLag, Count: s.Count, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
@@ -114,8 +114,8 @@ func start(maxLag time.Duration) *stage {
 	return s
 }
 
-// run opens a task that is recorded, and gives it to a worker.
-func (s *stage) run() (*task.Task, *worker) {
+// run opens a recorded task and assigns it to a worker.
+func (s *fixture) run() (*task.Task, *worker) {
 	t := s.tasks.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAny(), Deadline: time.Now().Add(time.Hour)}, core.Trace{})
 	s.tasks.Open(t)
 	s.Record(t)
@@ -124,7 +124,7 @@ func (s *stage) run() (*task.Task, *worker) {
 	return t, w
 }
 
-// report reports what has to be accepted.
+// report reports events that must be accepted.
 func report(t *testing.T, one *task.Task, w *worker, bodies ...core.Body) {
 	t.Helper()
 	for _, b := range bodies {
@@ -140,16 +140,16 @@ func report(t *testing.T, one *task.Task, w *worker, bodies ...core.Body) {
 	}
 }
 
-// stop stops the recorder, which has to have written everything.
-func (s *stage) stop(t *testing.T) {
+// stop stops the recorder, which must have written everything.
+func (s *fixture) stop(t *testing.T) {
 	t.Helper()
 	if err := s.Stop(s.unrecorded); err != nil {
 		t.Errorf("stopping: got %v, want no error", err)
 	}
 }
 
-// unrecorded returns how many tasks the journal does not have.
-func (s *stage) unrecorded() (n int) {
+// unrecorded returns the number of tasks that the journal lacks.
+func (s *fixture) unrecorded() (n int) {
 	for _, t := range s.tasks.InMemory() {
 		if !t.IsRecorded() {
 			n++
@@ -158,8 +158,8 @@ func (s *stage) unrecorded() (n int) {
 	return n
 }
 
-// read returns what the journal has of a task.
-func (s *stage) read(t *testing.T, one *task.Task) []core.Event {
+// read returns the events of a task in the journal.
+func (s *fixture) read(t *testing.T, one *task.Task) []core.Event {
 	t.Helper()
 	events, err := s.disk.Read(t.Context(), one.ID(), 0, 0)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *stage) read(t *testing.T, one *task.Task) []core.Event {
 	return events
 }
 
-func (s *stage) counted(name string) int {
+func (s *fixture) counted(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[name]
@@ -176,26 +176,26 @@ func (s *stage) counted(name string) int {
 
 // The host of the store.
 
-func (s *stage) Count(name string) {
+func (s *fixture) Count(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[name]++
 }
 
-func (s *stage) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatus {
+func (s *fixture) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatus {
 	if late {
 		s.SpentLate(t, r)
 	}
 	return nil
 }
 
-func (s *stage) JournalBehind() bool                           { return s.Behind() }
-func (s *stage) Appended(core.TaskID, core.Event)              {}
-func (s *stage) Answered(core.Request, core.TaskID, *task.Log) {}
-func (s *stage) Recorded(core.TaskID, uint64)                  {}
-func (s *stage) BudgetsCrossed([]usage.BudgetStatus)           {}
-func (s *stage) Ended(*task.Task, task.Worker)                 {}
-func (s *stage) CancelUnanswered(*task.Task)                   {}
+func (s *fixture) JournalBehind() bool                           { return s.Behind() }
+func (s *fixture) Appended(core.TaskID, core.Event)              {}
+func (s *fixture) Answered(core.Request, core.TaskID, *task.Log) {}
+func (s *fixture) Recorded(core.TaskID, uint64)                  {}
+func (s *fixture) BudgetsCrossed([]usage.BudgetStatus)           {}
+func (s *fixture) Ended(*task.Task, task.Worker)                 {}
+func (s *fixture) CancelUnanswered(*task.Task)                   {}
 
 // worker is an agent that reads nothing.
 type worker struct{}

@@ -15,7 +15,7 @@ import (
 
 const noLimit = time.Hour
 
-func TestWhatHappensInTasksIsInTheJournal(t *testing.T) {
+func TestTheEventsOfTasksAreJournaled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(noLimit)
 		var tasks []*task.Task
@@ -37,31 +37,31 @@ func TestWhatHappensInTasksIsInTheJournal(t *testing.T) {
 			}
 		}
 		if got := s.disk.written(); got != 1 {
-			t.Errorf("got %d writes, want one: all happened together", got)
+			t.Errorf("got %d writes, want one for simultaneous events", got)
 		}
 		s.stop(t)
 	})
 }
 
-func TestTextIsHeldBackForAMomentAndNothingElseIs(t *testing.T) {
+func TestOnlyTextIsDelayedBeforeItIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(noLimit)
 		one, w := s.run()
 		report(t, one, w, core.Text{Text: "a"})
 		<-time.After(5 * time.Millisecond)
 		if got := len(s.read(t, one)); got != 2 {
-			t.Errorf("at once: got %d events, want what stands before the text", got)
+			t.Errorf("at once: got %d events, want those before the text", got)
 		}
 		report(t, one, w, core.Text{Text: "b"})
 		<-time.After(60 * time.Millisecond)
 		if got := s.read(t, one); len(got) != 3 || got[2].Body.(core.Text).Text != "ab" {
-			t.Errorf("after a moment: got %d events, want the text in one", len(got))
+			t.Errorf("after the delay: got %d events, want the text in one", len(got))
 		}
 		s.stop(t)
 	})
 }
 
-func TestStopWritesWhatWasHeldBack(t *testing.T) {
+func TestStopWritesDelayedText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(noLimit)
 		one, w := s.run()
@@ -102,25 +102,25 @@ func TestAnEndWaitsForAJournalThatIsTooSlow(t *testing.T) {
 		one, w := s.run()
 		<-time.After(50 * time.Millisecond)
 		if s.Behind() {
-			t.Error("within the limit: the journal is called behind")
+			t.Error("within the limit: the journal is behind, want it not behind")
 		}
 		<-time.After(100 * time.Millisecond)
 		if !s.Behind() {
-			t.Error("beyond the limit: the journal is not called behind")
+			t.Error("beyond the limit: the journal is not behind, want it behind")
 		}
-		told := make(chan struct{})
-		one.Attach(ready(func(*task.Reader) { close(told) }), task.Waiter, nil, 0)
+		endReady := make(chan struct{})
+		one.Attach(ready(func(*task.Reader) { close(endReady) }), task.Waiter, nil, 0)
 		report(t, one, w, core.Done{})
-		<-told // that there is an end to look at
+		<-endReady
 		if one.State() != task.Running {
-			t.Errorf("got %s, want the end not told", one.State())
+			t.Errorf("got %s, want the end not shown", one.State())
 		}
 		if err := one.Recorded(t.Context(), 3); err != nil || one.State() != task.Ended {
 			t.Errorf("once it is recorded: got %s and %v, want it ended", one.State(), err)
 		}
 		synctest.Wait()
 		if s.Behind() {
-			t.Error("with everything written: the journal is called behind")
+			t.Error("with everything written: the journal is behind, want it not behind")
 		}
 		s.stop(t)
 	})
@@ -140,7 +140,7 @@ func TestANegativeLagIsAlwaysExceeded(t *testing.T) {
 	s.stop(t)
 }
 
-func TestAJournalThatRefusesIsAskedUntilItTakesWhatItRefused(t *testing.T) {
+func TestFailedWritesAreRetriedUntilTheySucceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(noLimit)
 		full := errors.New("the disk is full")
@@ -154,13 +154,13 @@ func TestAJournalThatRefusesIsAskedUntilItTakesWhatItRefused(t *testing.T) {
 		<-time.After(time.Second)
 		h := s.Health()
 		if !errors.Is(h.Err, full) || h.Since.Sub(begin) > 10*time.Millisecond {
-			t.Errorf("while it refuses: got %v since %s, want %v from the first refusal on", h.Err, h.Since, full)
+			t.Errorf("while it fails: got %v since %s, want %v since the first failure", h.Err, h.Since, full)
 		}
 		if one.State() != task.Ended || one.IsRecorded() {
 			t.Errorf("the task: got %s, recorded %v; want it ended and not recorded", one.State(), one.IsRecorded())
 		}
 		if got := s.counted("journal.refused"); got < 3 || s.counted("journal.failing") != 1 {
-			t.Errorf("got %d refusals and %d failures, want several tries and one failure", got, s.counted("journal.failing"))
+			t.Errorf("got %d refusals and %d failures, want several attempts and one failure", got, s.counted("journal.failing"))
 		}
 		s.disk.set(func(d *disk) { d.refuses = nil })
 		if err := one.Recorded(t.Context(), 4); err != nil {
@@ -168,12 +168,12 @@ func TestAJournalThatRefusesIsAskedUntilItTakesWhatItRefused(t *testing.T) {
 		}
 		synctest.Wait()
 		if h := s.Health(); h.Err != nil || !h.Since.IsZero() {
-			t.Errorf("once it takes records: got %+v, want it healthy", h)
+			t.Errorf("after recovery: got %+v, want it healthy", h)
 		}
 		s.stop(t)
 		log := s.log.String()
 		if strings.Count(log, "takes no records") != 1 || strings.Count(log, "takes records again") != 1 {
-			t.Errorf("got the log\n%swant one line when it fails and one when it is back", log)
+			t.Errorf("got the log\n%swant one line when it fails and one when it recovers", log)
 		}
 	})
 }
@@ -187,12 +187,12 @@ func TestAJournalThatReportsAFailureIsFailing(t *testing.T) {
 	}
 	s.disk.set(func(d *disk) { d.failure = nil })
 	if h := s.Health(); h.Err != nil {
-		t.Errorf("once it reports none: got %v, want nil", h.Err)
+		t.Errorf("after the failure: got %v, want nil", h.Err)
 	}
 	s.stop(t)
 }
 
-func TestStopGivesUpAJournalThatRefusesAndOneThatHangs(t *testing.T) {
+func TestStopGivesUpOnAFailingOrHangingJournal(t *testing.T) {
 	for name, c := range map[string]struct {
 		disk func(*disk)
 		most time.Duration
@@ -219,7 +219,7 @@ func TestStopGivesUpAJournalThatRefusesAndOneThatHangs(t *testing.T) {
 }
 
 // tokens returns the tokens of the records that the usage store has.
-func (s *stage) tokens(t *testing.T) (all []int64) {
+func (s *fixture) tokens(t *testing.T) (all []int64) {
 	t.Helper()
 	if err := s.spent.Replay(t.Context(), func(r usage.Record) bool {
 		all = append(all, r.Tokens.Input)
@@ -230,7 +230,7 @@ func (s *stage) tokens(t *testing.T) (all []int64) {
 	return all
 }
 
-func TestUsageIsStoredBeforeTheEventThatTellsIt(t *testing.T) {
+func TestUsageIsStoredBeforeItsEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(noLimit)
 		s.spent.refuse(errors.New("not now"))
@@ -238,7 +238,7 @@ func TestUsageIsStoredBeforeTheEventThatTellsIt(t *testing.T) {
 		report(t, one, w, core.Usage{Input: 7}, core.Done{})
 		<-time.After(time.Second)
 		if got := s.disk.written(); got > 0 {
-			t.Errorf("got %d writes of events whose usage is not stored, want none", got)
+			t.Errorf("got %d writes of events before their usage was stored, want none", got)
 		}
 		s.spent.refuse(nil)
 		if err := one.Recorded(t.Context(), 4); err != nil {
@@ -265,17 +265,17 @@ func TestUsageAfterTheEndIsStoredOnceTheTaskIsRecorded(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := s.tokens(t); len(got) > 1 {
-			t.Errorf("before the task is recorded: got the usage %v, want none from after its end", got)
+			t.Errorf("before the task is recorded: got the usage %v, want none reported after its end", got)
 		}
 		<-time.After(3 * time.Second)
 		if got := s.tokens(t); len(got) != 2 || got[0] != 1 || got[1] != 5 {
-			t.Errorf("got the usage %v, want 1 and then 5 for what came after the end", got)
+			t.Errorf("got the usage %v, want 1 and then 5, reported after the end", got)
 		}
 		s.stop(t)
 	})
 }
 
-func TestOneWhoWaitsForTheJournalMayLeave(t *testing.T) {
+func TestWaitingForTheJournalEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(noLimit)
 		s.disk.set(func(d *disk) { d.takes = time.Minute })

@@ -32,7 +32,7 @@ func TestAnApprovalIsDecidedOnce(t *testing.T) {
 	})
 }
 
-func TestAnApprovalThatNobodyDecidesIsDenied(t *testing.T) {
+func TestAnUndecidedApprovalIsDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := newStore()
 		one, w := run(s)
@@ -51,7 +51,7 @@ func TestAnApprovalThatNobodyDecidesIsDenied(t *testing.T) {
 	})
 }
 
-func TestWhoApprovesAllApprovesWhatIsAskedLater(t *testing.T) {
+func TestAnApprovalOfAllCoversLaterRequests(t *testing.T) {
 	s, _, _ := newStore()
 	one, w := run(s)
 	report(t, one, w, core.ApprovalRequested{ID: "1"}, core.ApprovalRequested{ID: "2"})
@@ -83,7 +83,7 @@ func TestACallThatProceedsWithoutADecisionIsNoLongerPending(t *testing.T) {
 	}
 }
 
-func TestATaskThatEndsWaitsForNoApproval(t *testing.T) {
+func TestAnEndedTaskHasNoPendingApprovals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := newStore()
 		one, w := run(s)
@@ -99,7 +99,7 @@ func TestATaskThatEndsWaitsForNoApproval(t *testing.T) {
 	})
 }
 
-func TestACallThatIsAskedAboutAgainWaitsAgain(t *testing.T) {
+func TestARepeatedApprovalRequestIsPendingAgain(t *testing.T) {
 	s, _, _ := newStore()
 	one, w := run(s)
 	for range 2 {

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestTheLogHasEveryEventInOrderWithoutHoles(t *testing.T) {
+func TestTheLogHasEveryEventInOrderWithoutGaps(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	const chunks = 1000 // several segments of a log
@@ -26,14 +26,14 @@ func TestTheLogHasEveryEventInOrderWithoutHoles(t *testing.T) {
 	}
 	for i, e := range events {
 		if e.Seq != uint64(i+1) {
-			t.Fatalf("event %d: got the number %d, want %d", i, e.Seq, i+1)
+			t.Fatalf("event %d: got sequence %d, want %d", i, e.Seq, i+1)
 		}
 	}
 	if got := len(h.appended[one.ID()]); got != len(events) {
-		t.Errorf("the host was told of %d events, want %d", got, len(events))
+		t.Errorf("got %d events reported to the host, want %d", got, len(events))
 	}
 	if got := one.Answer().Text; got != strings.Repeat("x", chunks) {
-		t.Errorf("the answer has %d bytes, want %d", len(got), chunks)
+		t.Errorf("got an answer of %d bytes, want %d", len(got), chunks)
 	}
 	log := one.Log()
 	i := log.Len()
@@ -44,11 +44,11 @@ func TestTheLogHasEveryEventInOrderWithoutHoles(t *testing.T) {
 	}
 	same := task.LogOf(events)
 	if same.Len() != len(events) || same.At(500).Seq != 501 || same.Last().Seq != events[len(events)-1].Seq {
-		t.Errorf("a log of the same events: got %d events, number %d at index 500", same.Len(), same.At(500).Seq)
+		t.Errorf("a log of the same events: got %d events and sequence %d at index 500", same.Len(), same.At(500).Seq)
 	}
 }
 
-func TestATaskEndsOnceAndNothingFollows(t *testing.T) {
+func TestATaskEndsOnceWithNoEventsAfterTheEnd(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	if one.HasEnded() || one.IsDone() || one.State() != task.Running {
@@ -72,11 +72,11 @@ func TestATaskEndsOnceAndNothingFollows(t *testing.T) {
 		t.Errorf("report.late: got %d, want 3", got)
 	}
 	if len(h.answered) != 1 {
-		t.Errorf("the host was told of %d answers, want 1", len(h.answered))
+		t.Errorf("got %d answers reported to the host, want 1", len(h.answered))
 	}
 }
 
-func TestOfManyWhoEndATaskOneDoes(t *testing.T) {
+func TestOnlyOneOfSeveralConcurrentEndsSucceeds(t *testing.T) {
 	s, h, _ := newStore()
 	for range 100 {
 		one, w := run(s)
@@ -99,7 +99,7 @@ func TestOfManyWhoEndATaskOneDoes(t *testing.T) {
 		}
 		all.Wait()
 		if log := one.Log(); ends.Load() != 1 || log.Len() != 3 || !log.Last().Body.Kind().Ends() {
-			t.Fatalf("%d of four succeeded and the log is %q, want one end", ends.Load(), kinds(one))
+			t.Fatalf("got %d of four that succeeded and the log %q, want one end", ends.Load(), kinds(one))
 		}
 	}
 	if len(h.ended) > 100 {
@@ -107,7 +107,7 @@ func TestOfManyWhoEndATaskOneDoes(t *testing.T) {
 	}
 }
 
-func TestOnlyTheAgentThatHasATaskReportsOnIt(t *testing.T) {
+func TestOnlyTheAssignedAgentReportsOnATask(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	other := &worker{}
@@ -119,22 +119,22 @@ func TestOnlyTheAgentThatHasATaskReportsOnIt(t *testing.T) {
 	for _, b := range []core.Body{core.Opened{}, core.Assigned{}, core.ApprovalDecided{}, core.Injected{}, core.Retrying{}, core.CancelRequested{}} {
 		wantFault(t, "an agent that says "+b.Kind().String(), one.Report(w, b, nil), core.CodeInvalid)
 	}
-	report(t, one, w, core.Text{}) // says nothing
+	report(t, one, w, core.Text{}) // empty text is ignored
 	wantKinds(t, one, "opened", "assigned")
 }
 
-func TestATaskThatSaysMoreThanItMayFails(t *testing.T) {
+func TestATaskWithTooMuchOutputFails(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	report(t, one, w, core.Text{Text: strings.Repeat("x", limits.TaskBytes)})
 	wantFault(t, "more text", one.Report(w, core.Text{Text: "x"}, nil), core.CodeTooLarge)
 	wantKinds(t, one, "opened", "assigned", "text", "failed")
 	if len(h.ended) != 1 {
-		t.Errorf("the host was told %d times that the task ended, want once", len(h.ended))
+		t.Errorf("got %d ends reported to the host, want one", len(h.ended))
 	}
 }
 
-func TestATaskFailsAtItsDeadlineAndItsAgentIsToldToStop(t *testing.T) {
+func TestATaskFailsAtItsDeadlineAndItsAgentIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h, _ := newStore()
 		one := openRequest(s, core.Request{To: core.ToAny(), Deadline: time.Now().Add(time.Minute)})
@@ -151,13 +151,13 @@ func TestATaskFailsAtItsDeadlineAndItsAgentIsToldToStop(t *testing.T) {
 			t.Errorf("receipt: got %s, want %s", got, core.StageExpired)
 		}
 		if len(h.ended) != 1 {
-			t.Errorf("the host was told %d times that the task ended, want once", len(h.ended))
+			t.Errorf("got %d ends reported to the host, want one", len(h.ended))
 		}
 		wantRead(t, "the agent", &w.inbox, "2 5 6 over")
 	})
 }
 
-func TestAnAgentThatTakesLessTimeThanTheDeadlineIsHeldToIt(t *testing.T) {
+func TestAnAgentsTimeoutBelowTheDeadlineIsEnforced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := newStore()
 		one := open(s)
@@ -173,7 +173,7 @@ func TestAnAgentThatTakesLessTimeThanTheDeadlineIsHeldToIt(t *testing.T) {
 	})
 }
 
-func TestACancelledTaskEndsWhenItsAgentSaysSoOrItsGraceIsOver(t *testing.T) {
+func TestACancelledTaskEndsWithItsAgentOrAfterTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h, _ := newStore()
 		answers, ignores, deaf, queued := open(s), open(s), open(s), open(s)
@@ -181,7 +181,7 @@ func TestACancelledTaskEndsWhenItsAgentSaysSoOrItsGraceIsOver(t *testing.T) {
 		assign(ignores)
 		deaf.Assign(task.Assignment{Worker: &worker{}, Agent: "eve"})
 		for _, one := range []*task.Task{answers, ignores, deaf, queued} {
-			for range 2 { // asking twice changes nothing
+			for range 2 { // a second cancel changes nothing
 				if err := one.Cancel("ann", "enough"); err != nil && !one.HasEnded() {
 					t.Fatal(err)
 				}
@@ -198,18 +198,18 @@ func TestACancelledTaskEndsWhenItsAgentSaysSoOrItsGraceIsOver(t *testing.T) {
 		wantKinds(t, ignores, "opened", "assigned", "cancel_requested", "cancelled")
 		wantKinds(t, answers, "opened", "assigned", "cancel_requested", "done")
 		if len(h.ignored) != 1 || h.ignored[0] != ignores.ID() {
-			t.Errorf("did not answer a cancel: got %v, want %s", h.ignored, ignores.ID())
+			t.Errorf("unanswered cancels: got %v, want %s", h.ignored, ignores.ID())
 		}
 	})
 }
 
-func TestATaskGoesToAnotherAgentUntilItHasSaidSomething(t *testing.T) {
+func TestATaskIsReassignedUntilItHasOutput(t *testing.T) {
 	overloaded := core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}
 	s, _, _ := newStore()
 	fail := func(one *task.Task, w task.Worker, want bool) {
 		t.Helper()
 		if again, err := one.Fail(w, overloaded, nil); err != nil || again != want {
-			t.Errorf("got %v and %v, want to go to another: %v", again, err, want)
+			t.Errorf("got reassigned %v and error %v, want reassigned %v", again, err, want)
 		}
 	}
 	one, w := run(s)
@@ -243,7 +243,7 @@ func TestATaskGoesToAnotherAgentUntilItHasSaidSomething(t *testing.T) {
 	}
 }
 
-func TestAReceiptTellsHowFarATaskGot(t *testing.T) {
+func TestAReceiptHasTheStageOfATask(t *testing.T) {
 	s, _, _ := newStore()
 	one := open(s)
 	stage := func(want core.Stage) {
@@ -281,7 +281,7 @@ func TestContextIsPushedToAnAgentThatTakesIt(t *testing.T) {
 	}
 	wantFault(t, "too much", one.Inject(core.Injected{Content: strings.Repeat("x", limits.RequestBytes+1)}), core.CodeTooLarge)
 	if one.InjectFor(&worker{}, core.Injected{Content: "x"}) || !one.InjectFor(w, core.Injected{Content: "x"}) {
-		t.Error("InjectFor: want it for the worker that has the task alone")
+		t.Error("InjectFor: want success only for the assigned worker")
 	}
 	wantRead(t, "the agent", &w.inbox, "2 3 4")
 

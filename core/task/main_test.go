@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// host is the hub that the tests put around a Store: it notes what it is told.
+// host is the host of a Store in tests. It records its calls.
 type host struct {
 	mu       sync.Mutex
 	appended map[core.TaskID][]core.Event
@@ -96,7 +96,7 @@ func (h *host) CancelUnanswered(t *task.Task) {
 	h.ignored = append(h.ignored, t.ID())
 }
 
-// inbox gathers the readers that are ready.
+// inbox collects the readers that are ready.
 type inbox struct {
 	mu    sync.Mutex
 	ready []*task.Reader
@@ -177,7 +177,7 @@ var limits = task.Limits{
 	Retries: 2, FinishedTasks: 100, FinishedBytes: 1 << 20,
 }
 
-// newStore makes a Store with the limits of the tests and a journal in memory.
+// newStore returns a Store with the limits of the tests and a journal in memory.
 func newStore() (*task.Store, *host, *journal.Memory) { return newStoreWith(limits) }
 
 func newStoreWith(l task.Limits) (*task.Store, *host, *journal.Memory) {
@@ -213,7 +213,7 @@ func run(s *task.Store) (*task.Task, *worker) {
 	return t, assign(t)
 }
 
-// report reports what has to be accepted.
+// report reports events that must be accepted.
 func report(t *testing.T, one *task.Task, w task.Worker, bodies ...core.Body) {
 	t.Helper()
 	for _, b := range bodies {
@@ -231,7 +231,7 @@ func conclude(t *testing.T, one *task.Task, w task.Worker, end core.Body) {
 	}
 }
 
-// record has the journal keep what a task has so far.
+// record writes the events of a task so far to the journal.
 func record(t *testing.T, j journal.Journal, one *task.Task) {
 	t.Helper()
 	log := one.Log()

@@ -35,11 +35,11 @@ func TestEveryReaderReadsAtItsOwnPace(t *testing.T) {
 	wantRead(t, "quick", quick, "4 5 over")
 	wantRead(t, "slow", slow, "1 2 3 4 5 over")
 	if slow.calls != 1 {
-		t.Errorf("the inbox of a reader that did not take was told %d times, want once", slow.calls)
+		t.Errorf("got %d notifications of a reader that took nothing, want one", slow.calls)
 	}
 }
 
-func TestAReaderThatComesBackGetsWhatItMissed(t *testing.T) {
+func TestAReturningReaderGetsTheMissedEvents(t *testing.T) {
 	s, _, _ := newStore()
 	one, w := run(s)
 	in, r := watch(t, one, core.Cursor{})
@@ -57,11 +57,11 @@ func TestAReaderThatComesBackGetsWhatItMissed(t *testing.T) {
 	conclude(t, one, w, core.Done{})
 	wantRead(t, "who came back", back, "4 over")
 	if _, r := watch(t, one, one.Last().Cursor()); r != nil {
-		t.Error("a reader after the end: want none, for nothing will come")
+		t.Error("a reader after the end: got one, want none")
 	}
 }
 
-func TestACursorThatIsNotOfTheTaskIsRefused(t *testing.T) {
+func TestACursorOfAnotherTaskIsRefused(t *testing.T) {
 	s, _, _ := newStore()
 	one, _ := run(s)
 	for _, c := range []core.Cursor{{Epoch: 1, Seq: 3}, {Epoch: 2, Seq: 1}, {Seq: 1}} {
@@ -70,7 +70,7 @@ func TestACursorThatIsNotOfTheTaskIsRefused(t *testing.T) {
 	}
 }
 
-func TestEachRoleGetsTheEventsForIt(t *testing.T) {
+func TestEachRoleGetsItsEvents(t *testing.T) {
 	s, _, _ := newStore()
 	one := open(s)
 	plain := &worker{} // declares neither cancellation nor injection
@@ -106,15 +106,15 @@ func TestAPieceCarriesTheRoleAndTheTagOfItsReader(t *testing.T) {
 	}
 }
 
-func TestAFollowerGetsWhatHappensFromNowOn(t *testing.T) {
+func TestAFollowerGetsNewEventsOnly(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	in := &inbox{}
 	if one.Follow(in, task.Viewer) == nil {
-		t.Fatal("a task that runs: got no reader")
+		t.Fatal("a running task: got no reader, want one")
 	}
 	if one.Follow(in, task.Viewer) != nil {
-		t.Error("an inbox that reads the task already: got another reader")
+		t.Error("an inbox that already reads the task: got another reader, want none")
 	}
 	report(t, one, w, core.Text{Text: "x"})
 	wantRead(t, "the follower", in, "3")
@@ -122,12 +122,12 @@ func TestAFollowerGetsWhatHappensFromNowOn(t *testing.T) {
 	conclude(t, one, w, core.Done{})
 	late := &inbox{}
 	if one.Follow(late, task.Viewer) == nil {
-		t.Fatal("a task whose end is still to be told: got no reader")
+		t.Fatal("a task whose end is not shown yet: got no reader, want one")
 	}
 	one.SetRecorded(4)
 	wantRead(t, "the late follower", late, "4 over")
 	if one.Follow(&inbox{}, task.Viewer) != nil {
-		t.Error("a task that has ended: got a reader")
+		t.Error("an ended task: got a reader, want none")
 	}
 }
 
@@ -143,7 +143,7 @@ func TestADetachedReaderGetsNothing(t *testing.T) {
 	wantRead(t, "who was detached", in, "")
 }
 
-func TestReadersBesideAWriterReadEveryEventOnce(t *testing.T) {
+func TestConcurrentReadersReadEveryEventOnce(t *testing.T) {
 	s, _, _ := newStore()
 	one, w := run(s)
 	const chunks, readers = 2000, 6
@@ -157,7 +157,7 @@ func TestReadersBesideAWriterReadEveryEventOnce(t *testing.T) {
 				p, _ := r.Take()
 				for _, e := range p.Events {
 					if e.Seq != next {
-						t.Errorf("got %d, want %d", e.Seq, next)
+						t.Errorf("got sequence %d, want %d", e.Seq, next)
 						return
 					}
 					next++
@@ -167,7 +167,7 @@ func TestReadersBesideAWriterReadEveryEventOnce(t *testing.T) {
 				}
 			}
 			if next != chunks+4 {
-				t.Errorf("read up to %d, want %d", next-1, chunks+3)
+				t.Errorf("got events up to %d, want %d", next-1, chunks+3)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestReadersBesideAWriterReadEveryEventOnce(t *testing.T) {
 	all.Wait()
 }
 
-// notifying is an inbox of one reader, which is ready at most once before it takes.
+// notifying is an inbox of one reader, which is notified at most once between takes.
 type notifying struct {
 	t    *testing.T
 	wake chan *task.Reader
@@ -194,7 +194,7 @@ func (n *notifying) Ready(r *task.Reader) {
 
 func (*notifying) Principal() core.Principal { return core.Principal{} }
 
-// inJournal opens a store whose journal has the events of one task, and finds that.
+// inJournal returns a task of a new store whose journal has its events.
 func inJournal(t *testing.T, events ...core.Event) *task.Task {
 	t.Helper()
 	s, _, j := newStore()
@@ -214,7 +214,7 @@ func event(epoch uint32, seq uint64, body core.Body) core.Event {
 	return core.Event{Epoch: epoch, Seq: seq, Body: body}
 }
 
-func TestWhatRetentionDroppedIsAGap(t *testing.T) {
+func TestEventsDroppedByRetentionAreAGap(t *testing.T) {
 	one := inJournal(t, event(1, 5, core.Text{Text: "e"}), event(1, 6, core.Done{}))
 	in, _ := watch(t, one, core.Cursor{})
 	wantRead(t, "from the beginning", in, "gap 1-4 5 6 over")
@@ -224,7 +224,7 @@ func TestWhatRetentionDroppedIsAGap(t *testing.T) {
 	wantRead(t, "from behind the gap", in, "6 over")
 }
 
-func TestACursorAheadOfTheJournalIsAnsweredByAGap(t *testing.T) {
+func TestACursorAheadOfTheJournalGetsAGap(t *testing.T) {
 	one := inJournal(t, event(1, 1, core.Opened{}), event(1, 2, core.Assigned{Agent: "bob"}), event(2, 3, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "the hub stopped")}))
 	in, _ := watch(t, one, core.Cursor{Epoch: 1, Seq: 9})
 	wantRead(t, "who had read more than the journal kept", in, "gap 3-9 3 over")
@@ -232,7 +232,7 @@ func TestACursorAheadOfTheJournalIsAnsweredByAGap(t *testing.T) {
 	wantRead(t, "who had read what the journal kept", in, "3 over")
 }
 
-func TestACursorInsideMergedTextGetsTheRestOfIt(t *testing.T) {
+func TestACursorInsideMergedTextGetsTheRemainder(t *testing.T) {
 	var words []core.Event
 	for i, text := range []string{"one ", "two ", "three"} {
 		words = append(words, event(1, uint64(i+2), core.Text{Text: text}))
@@ -256,7 +256,7 @@ func (d damaged) Read(context.Context, core.TaskID, uint64, int) ([]core.Event, 
 	return d.events, d.gap
 }
 
-func TestWhatIsMissingInTheMiddleIsAGap(t *testing.T) {
+func TestEventsMissingInTheMiddleAreAGap(t *testing.T) {
 	lost := damaged{
 		events: []core.Event{event(1, 1, core.Opened{}), event(1, 2, core.Text{Text: "a"}), event(1, 5, core.Text{Text: "b"}), event(1, 6, core.Done{})},
 		gap:    &journal.GapError{Task: "a", From: 3, To: 4},

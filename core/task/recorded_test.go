@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestAnEndWaitsForAJournalThatIsBehindAndTextDoesNot(t *testing.T) {
+func TestOnlyEndsWaitForAJournalThatIsBehind(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	var viewer, waiter, recorder inbox
@@ -25,7 +25,7 @@ func TestAnEndWaitsForAJournalThatIsBehindAndTextDoesNot(t *testing.T) {
 	wantRead(t, "the recorder", &recorder, "3 4 over")
 	wantRead(t, "the agent", &w.inbox, "2 4 over")
 	if one.State() != task.Running || one.Status().State != "running" || len(one.Events()) != 3 || !one.HasEnded() {
-		t.Errorf("told: %s, %s and %d events; want running and 3", one.State(), one.Status().State, len(one.Events()))
+		t.Errorf("got %s, %s and %d events, want running and 3", one.State(), one.Status().State, len(one.Events()))
 	}
 	late, _ := watch(t, one, core.Cursor{Epoch: 1, Seq: 3})
 	wantRead(t, "who comes now", late, "")
@@ -37,11 +37,11 @@ func TestAnEndWaitsForAJournalThatIsBehindAndTextDoesNot(t *testing.T) {
 	wantRead(t, "a waiter", &waiter, "over")
 	wantRead(t, "who came in between", late, "4 over")
 	if one.State() != task.Ended || one.Status().State != "done" || h.recorded[one.ID()] != 4 {
-		t.Errorf("told: %s, %s, recorded up to %d; want ended, done and 4", one.State(), one.Status().State, h.recorded[one.ID()])
+		t.Errorf("got %s, %s, recorded up to %d, want ended, done and 4", one.State(), one.Status().State, h.recorded[one.ID()])
 	}
 }
 
-func TestAnEndThatWasShownStaysShown(t *testing.T) {
+func TestAShownEndStaysShown(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	conclude(t, one, w, core.Done{})
@@ -88,13 +88,13 @@ func TestAWaiterForTheJournalReturnsOnceTheJournalHasTheEvent(t *testing.T) {
 			t.Errorf("the second event: got %v, recorded whole: %v", err, one.IsRecorded())
 		}
 		if err := one.Recorded(t.Context(), 2); err != nil {
-			t.Errorf("what is recorded already: got %v", err)
+			t.Errorf("already recorded: got %v, want no error", err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("gone")
 		cancel(why)
 		if err := one.Recorded(ctx, 3); !errors.Is(err, why) {
-			t.Errorf("a waiter that leaves: got %v, want %v", err, why)
+			t.Errorf("a waiter whose context ends: got %v, want %v", err, why)
 		}
 	})
 }

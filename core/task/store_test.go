@@ -25,7 +25,7 @@ func idAfter(id core.TaskID) core.TaskID {
 	return one.ID()
 }
 
-func TestWhatFollowsAnIDIsTheNextIDThereIs(t *testing.T) {
+func TestTheIDAfterAnIDIsTheNextPossibleOne(t *testing.T) {
 	for id, want := range map[core.TaskID]core.TaskID{
 		"f19b0000-0000-7000-8000-000000000001": "f19b0000-0000-7000-8000-000000000002",
 		"f19b0000-0000-7000-8000-000000000009": "f19b0000-0000-7000-8000-00000000000a",
@@ -35,7 +35,7 @@ func TestWhatFollowsAnIDIsTheNextIDThereIs(t *testing.T) {
 		"f19b0000-0000-7fff-bfff-ffffffffffff": "f19b0000-0001-7000-8000-000000000000",
 	} {
 		if got := idAfter(id); got != want {
-			t.Errorf("behind %s: got %s, want %s", id, got, want)
+			t.Errorf("after %s: got %s, want %s", id, got, want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -43,14 +43,14 @@ func TestWhatFollowsAnIDIsTheNextIDThereIs(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			next := idAfter(id)
 			if !version7.MatchString(string(next)) || next <= id {
-				t.Fatalf("got %s behind %s, want a greater UUID of version 7", next, id)
+				t.Fatalf("got %s after %s, want a greater UUID of version 7", next, id)
 			}
 			id = next
 		}
 	})
 }
 
-func TestTheIDsOfTasksGrowWhateverTheClockDoes(t *testing.T) {
+func TestTaskIDsGrowEvenIfTheClockGoesBack(t *testing.T) {
 	s, _, _ := newStore()
 	s.Recover("no id of a task", core.KindDone, time.Now())
 	last := core.TaskID("ffff0000-0000-7000-8000-000000000000") // a clock was ahead
@@ -58,14 +58,14 @@ func TestTheIDsOfTasksGrowWhateverTheClockDoes(t *testing.T) {
 	for range 100 {
 		one := open(s)
 		if one.ID() <= last {
-			t.Fatalf("got %s behind %s, want a greater id", one.ID(), last)
+			t.Fatalf("got %s after %s, want a greater id", one.ID(), last)
 		}
 		last = one.ID()
 		one.End(core.Cancelled{})
 	}
 }
 
-func TestATaskWithoutAThreadBeginsOne(t *testing.T) {
+func TestATaskWithoutAThreadStartsOne(t *testing.T) {
 	s, _, _ := newStore()
 	alone, turn := open(s), openRequest(s, core.Request{To: core.ToAny(), Thread: "talk"})
 	notice := openRequest(s, core.Request{Intent: core.IntentNotify, To: core.ToAny(), Thread: "talk"})
@@ -90,14 +90,14 @@ func TestEndedTasksStayInMemoryUntilTheJournalHasThem(t *testing.T) {
 		tasks = append(tasks, one)
 	}
 	if got := len(s.InMemory()); got != 3 {
-		t.Errorf("with nothing recorded: got %d in memory, want 3", got)
+		t.Errorf("before recording: got %d in memory, want 3", got)
 	}
 	for _, one := range tasks {
 		record(t, j, one)
 	}
 	one := s.FinishedBytes()
 	if got := s.InMemory(); len(got) != 1 || got[0] != tasks[2] || one == 0 {
-		t.Errorf("with all recorded: got %d in memory with %d bytes, want the last alone", len(got), one)
+		t.Errorf("after recording: got %d in memory with %d bytes, want only the last", len(got), one)
 	}
 	found, err := s.Find(t.Context(), tasks[0].ID())
 	if err != nil {
@@ -107,13 +107,13 @@ func TestEndedTasksStayInMemoryUntilTheJournalHasThem(t *testing.T) {
 		t.Errorf("from the journal: got agent %s, from %s, text %q, receipt %s", found.Agent(), found.From().ID, found.Answer().Text, found.Receipt().Stage)
 	}
 	if err := found.Recorded(t.Context(), 99); err != nil {
-		t.Errorf("waiting for what the journal has: got %v", err)
+		t.Errorf("waiting for a recorded task: got %v, want no error", err)
 	}
 	_, err = s.Find(t.Context(), "nothing")
 	wantFault(t, "a task that never was", err, core.CodeUnknownTask)
 }
 
-func TestAListGoesBackFromTheNewestPageByPage(t *testing.T) {
+func TestAListIsPagedNewestFirst(t *testing.T) {
 	l := limits
 	l.FinishedTasks = 2
 	s, _, j := newStoreWith(l)
@@ -168,7 +168,7 @@ func TestAListGoesBackFromTheNewestPageByPage(t *testing.T) {
 		}
 	}
 	if got := list(task.Filter{}, func(core.Principal) bool { return false }); len(got) > 0 {
-		t.Errorf("for who may read none: got %v", got)
+		t.Errorf("without the right to read: got %v, want none", got)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-func TestWhatAnAgentSpendsIsCountedForTheAgentThatSpentIt(t *testing.T) {
+func TestUsageIsCountedForTheAgentThatReportedIt(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	report(t, one, w, core.Usage{Input: -3, Output: math.MaxInt64})
@@ -24,7 +24,7 @@ func TestWhatAnAgentSpendsIsCountedForTheAgentThatSpentIt(t *testing.T) {
 		t.Fatalf("got %+v, want one record of bob and one of eve", h.spent)
 	}
 	if got := h.spent[0].Tokens; got.Input != 0 || got.Output != 1<<40 {
-		t.Errorf("tokens that cannot be: got %+v, want them bounded", got)
+		t.Errorf("impossible numbers of tokens: got %+v, want them bounded", got)
 	}
 	first := one.Events()[2]
 	if again := one.UsageRecord(first, first.Body.(core.Usage)); again != h.spent[0] {
@@ -32,7 +32,7 @@ func TestWhatAnAgentSpendsIsCountedForTheAgentThatSpentIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsSpentAfterTheEndIsCountedToo(t *testing.T) {
+func TestUsageAfterTheEndIsCounted(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	one.End(core.Cancelled{})
@@ -42,14 +42,14 @@ func TestWhatIsSpentAfterTheEndIsCountedToo(t *testing.T) {
 	wantFault(t, "usage of another", one.Report(&worker{}, core.Usage{Input: 5}, nil), core.CodeConflict)
 	last := one.Last()
 	if len(h.spent) != 2 || h.spent[0].Seq <= last.Seq || h.spent[1].Seq <= h.spent[0].Seq {
-		t.Errorf("got %+v, want two records with numbers that no event has", h.spent)
+		t.Errorf("got %+v, want two records with new sequence numbers", h.spent)
 	}
 	if got := h.counted("usage.late"); got != 2 {
 		t.Errorf("usage.late: got %d, want 2", got)
 	}
 }
 
-func TestAnAgentIsWarnedOnceOfABudgetThatIsNearlySpent(t *testing.T) {
+func TestABudgetWarningIsInjectedOnce(t *testing.T) {
 	budgets := usage.NewBudgets([]usage.Budget{{By: usage.ByAgent, Key: usage.Everybody, Tokens: 100, Per: usage.Ever}})
 	s, h, _ := newStore()
 	one, w := run(s)
@@ -59,7 +59,7 @@ func TestAnAgentIsWarnedOnceOfABudgetThatIsNearlySpent(t *testing.T) {
 	}
 	wantKinds(t, one, "opened", "assigned", "usage", "usage", "injected", "usage", "usage")
 	if len(h.crossed) != 2 || h.crossed[0].Spent() || !h.crossed[1].Spent() {
-		t.Errorf("the host was told of %+v, want one nearly spent and then spent", h.crossed)
+		t.Errorf("got %+v reported to the host, want one nearly spent and then spent", h.crossed)
 	}
 
 	plain := &worker{}
