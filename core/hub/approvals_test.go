@@ -29,8 +29,8 @@ func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 		if diff := cmp.Diff(want, g.hub.Approvals(me)); diff != "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
-		if got := g.hub.Approvals(core.Principal{ID: "somebody else"}); len(got) != 0 {
-			t.Errorf("somebody else got %+v, want nothing", got)
+		if got := g.hub.Approvals(core.Principal{ID: "stranger"}); len(got) != 0 {
+			t.Errorf("another principal got %+v, want nothing", got)
 		}
 		if got := g.hub.Approvals(core.Principal{ID: "chief", Operator: true}); len(got) != 3 {
 			t.Errorf("an operator got %+v, want all three", got)
@@ -39,17 +39,17 @@ func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want[1:], g.hub.Approvals(me)); diff != "" {
-			t.Errorf("once it was decided: want (-), got (+):\n%s", diff)
+			t.Errorf("after the decision: want (-), got (+):\n%s", diff)
 		}
 		g.report(agent, first, core.Done{})
 		g.report(agent, second, core.Done{})
 		if got := g.hub.Approvals(me); len(got) != 0 {
-			t.Errorf("once the tasks have ended: got %+v, want nothing", got)
+			t.Errorf("after the tasks ended: got %+v, want nothing", got)
 		}
 	})
 }
 
-func TestALateDecisionLearnsWhatWasDecidedAndByWhom(t *testing.T) {
+func TestALateDecisionIsRefusedWithTheEarlierOne(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -71,7 +71,7 @@ func TestALateDecisionLearnsWhatWasDecidedAndByWhom(t *testing.T) {
 	})
 }
 
-func TestADenialByTheHubIsAToolEventToo(t *testing.T) {
+func TestADenialByTheHubAddsAToolEvent(t *testing.T) {
 	withHub(t, hub.Limits{ApprovalTimeout: time.Minute}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -130,14 +130,14 @@ func TestAnApprovalOfAllIncludesPendingOnes(t *testing.T) {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
 		if got := g.hub.Approvals(core.Principal{Operator: true}); len(got) != 1 || got[0].Task != elsewhere.ID() {
-			t.Errorf("got %+v, want the call of the other task still to wait", got)
+			t.Errorf("got %+v, want the call of the other task still pending", got)
 		}
 		g.report(agent, task, core.Done{})
 		g.report(agent, elsewhere, core.Done{})
 	})
 }
 
-func TestAnApprovalThatIsRequestedAgainWaitsAgain(t *testing.T) {
+func TestARepeatedApprovalRequestIsPendingAgain(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -149,15 +149,15 @@ func TestAnApprovalThatIsRequestedAgainWaitsAgain(t *testing.T) {
 		g.report(agent, task, core.ApprovalRequested{ID: "t"})
 		g.sleep(2 * time.Second)
 		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}); err != nil {
-			t.Errorf("got %v, want it open again, for as long again", err)
+			t.Errorf("got %v, want it open again, with a new timeout", err)
 		}
 		g.report(agent, task, core.Done{})
 	})
 }
 
-// An agent with a timeout of its own may continue without a decision: then the approval is
-// no longer pending, and the hub adds nothing about the tool.
-func TestAnApprovalThatTheAgentWentOnWithoutIsNoLongerPending(t *testing.T) {
+// An agent with its own timeout may continue without a decision. The approval is then no
+// longer pending, and the hub adds no event about the tool.
+func TestAnApprovalIsNotPendingOnceTheAgentContinues(t *testing.T) {
 	for what, next := range map[string]core.Body{
 		"it runs": core.ToolState{ID: "t", State: core.ToolRunning}, "it was denied": core.ToolState{ID: "t", State: core.ToolDenied},
 		"it has a result": core.ToolResult{ID: "t", Output: "Tool execution denied by user", IsError: true},
@@ -168,11 +168,11 @@ func TestAnApprovalThatTheAgentWentOnWithoutIsNoLongerPending(t *testing.T) {
 				task := g.ask(asker, "a")
 				g.report(agent, task, core.ToolCall{ID: "t"}, core.ApprovalRequested{ID: "t"}, core.ToolState{ID: "t", State: core.ToolAwaitingApproval})
 				if got := g.hub.Approvals(asker.Identity().Principal); len(got) != 1 {
-					t.Errorf("got %+v, want the call to wait still", got)
+					t.Errorf("got %+v, want the call still pending", got)
 				}
 				g.report(agent, task, next)
 				if got := g.hub.Approvals(asker.Identity().Principal); len(got) != 0 {
-					t.Errorf("got %+v, want nothing to wait", got)
+					t.Errorf("got %+v, want nothing pending", got)
 				}
 				g.wantFault("a decision", asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeConflict)
 				g.sleep(300 * time.Second)

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// BenchmarkTextEvent appends one text event and reads it, without any input or
-// output: what the hub itself costs.
+// BenchmarkTextEvent measures the hub's own cost of one text event: appending and reading
+// it, without I/O.
 func BenchmarkTextEvent(b *testing.B) {
 	for _, recorded := range []bool{false, true} {
 		name := "alone"
@@ -63,8 +63,8 @@ func BenchmarkTextEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkQuestion opens a task in a thread, answers it with one piece of text and
-// reads it to its end: what the hub itself costs for each question.
+// BenchmarkQuestion measures the hub's own cost of one question: opening a task in a thread,
+// answering it with one piece of text and reading it to its end.
 func BenchmarkQuestion(b *testing.B) {
 	h := hub.New(hub.Options{Journal: discard{}})
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
@@ -92,7 +92,7 @@ func BenchmarkQuestion(b *testing.B) {
 			b.Fatal(err)
 		}
 		finish(b, agent, asker, task, viewer)
-		if n++; n%1000 == 0 { // the recorder gathers at its own pace
+		if n++; n%1000 == 0 { // let the recorder catch up
 			b.StopTimer()
 			if err := task.Recorded(b.Context(), 4); err != nil {
 				b.Fatal(err)
@@ -125,13 +125,13 @@ func finish(b *testing.B, agent, asker *hub.Session, task *task.Task, viewers ..
 	}
 }
 
-// discard is a journal that keeps nothing, so that only the hub is measured.
+// discard is a journal that keeps nothing, so that the benchmark measures only the hub.
 type discard struct{ journal.Journal }
 
 func (discard) Append(context.Context, ...journal.Record) error { return nil }
 
-// BenchmarkManyAgents asks by every kind of address, and takes in a heartbeat while a
-// task waits, with few agents and with very many.
+// BenchmarkManyAgents measures requests by every kind of address, and a heartbeat while a
+// task waits, with few and with very many agents.
 func BenchmarkManyAgents(b *testing.B) {
 	for _, agents := range []int{10, 1000, 20_000} {
 		h := hub.New(hub.Options{Journal: discard{}, Limits: hub.Limits{UnrecordedBytes: 1 << 40}})
@@ -162,7 +162,7 @@ func BenchmarkManyAgents(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/unknown", agents), func(b *testing.B) {
 			for b.Loop() {
 				if _, err := asker.Open(core.Request{To: core.ToAgent("agemt-7"), Content: "?"}, hub.OpenOptions{Unwatched: true}); err == nil {
-					b.Fatal("got it taken in, want it refused")
+					b.Fatal("got the heartbeat accepted, want it refused")
 				}
 			}
 		})
@@ -182,7 +182,7 @@ func BenchmarkManyAgents(b *testing.B) {
 	}
 }
 
-// BenchmarkViewers measures what each of many viewers of a task costs.
+// BenchmarkViewers measures the cost of each of many viewers of a task.
 func BenchmarkViewers(b *testing.B) {
 	for _, viewers := range []int{50, 5000} {
 		b.Run(fmt.Sprint(viewers), func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// called is the result of a call.
+// called is the outcome of a call.
 type called struct {
 	out *tool.Result
 	err error
@@ -36,16 +36,16 @@ func TestACallReturnsItsResultOnlyToItsCaller(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		done := g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`)
-		task := g.given(bob)
+		task := g.assigned(bob)
 		g.report(bob, task, core.Text{Text: "42"}, core.Done{})
 		if c := <-done; c.err != nil || c.out.Fault != nil || !strings.Contains(string(c.out.Output), `"text":"42"`) {
 			t.Errorf("got %+v, want 42", c)
 		}
 		if b, ok := g.batch(ann); ok {
-			t.Errorf("ann herself: got %+v, want nothing", b)
+			t.Errorf("the session: got %+v, want nothing", b)
 		}
 		if c := <-g.call(g.t.Context(), ann, "nothing", `{}`); c.err != nil || c.out.Fault == nil {
-			t.Errorf("a tool that there is not: got %+v, want a fault", c)
+			t.Errorf("an unknown tool: got %+v, want a fault", c)
 		}
 	})
 }
@@ -61,34 +61,34 @@ func TestACallIsCausedByTheTaskOfItsSession(t *testing.T) {
 			t.Errorf("asking itself: got %+v, want a loop", c)
 		}
 		done := g.call(g.t.Context(), bob, "agent_ask", `{"to":"carl","content":"you do"}`)
-		task := g.given(carl)
+		task := g.assigned(carl)
 		if task.Request().Cause != asked.ID() || task.From().ID != "bob" {
 			t.Errorf("got cause %q from %+v, want %q from bob", task.Request().Cause, task.From(), asked.ID())
 		}
 		g.report(carl, task, core.Done{})
 		<-done
 		g.report(bob, asked, core.Done{})
-		// What it did a moment ago counts as well.
+		// A task that ended a moment ago still counts as the cause.
 		if c := <-g.call(g.t.Context(), bob, "agent_ask", `{"to":"ann","content":"thanks"}`); c.err != nil || c.out.Fault == nil || c.out.Fault.Code != core.CodeLoop {
 			t.Errorf("asking back later: got %+v, want a loop", c)
 		}
 	})
 }
 
-func TestAnAbandonedCallCancelsWhatItAsked(t *testing.T) {
+func TestAnAbandonedCallCancelsItsTask(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(g.t.Context())
 		done := g.call(ctx, ann, "agent_ask", `{"to":"bob","content":"how much?"}`)
-		task := g.given(bob)
+		task := g.assigned(bob)
 		cancel(why)
 		if c := <-done; !errors.Is(c.err, why) {
 			t.Errorf("got %+v, want %v", c, why)
 		}
 		g.report(bob, task, core.Cancelled{})
 		if got := task.Answer().End; got != core.KindCancelled {
-			t.Errorf("got %s, want that the task was cancelled", got)
+			t.Errorf("got %s, want the task cancelled", got)
 		}
 	})
 }
@@ -97,11 +97,11 @@ func TestATaskThatACallDelegatesContinues(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		<-g.call(g.t.Context(), ann, "agent_delegate", `{"to":"bob","content":"build it"}`)
-		task := g.given(bob)
+		task := g.assigned(bob)
 		done := g.call(g.t.Context(), ann, "agent_result", `{"task_id":"`+string(task.ID())+`","wait_seconds":60}`)
 		g.report(bob, task, core.Text{Text: "built"}, core.Done{})
 		if c := <-done; c.err != nil || !strings.Contains(string(c.out.Output), `"text":"built"`) {
-			t.Errorf("got %+v, want what was built", c)
+			t.Errorf("got %+v, want the result of the task", c)
 		}
 	})
 }
@@ -110,14 +110,14 @@ func TestACallEndsWithItsSession(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able)
 		asks, waits := g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`), ann.Child()
-		task := g.given(bob)
+		task := g.assigned(bob)
 		ann.Close(core.NewFault(core.CodeUnreachable, "gone fishing"))
 		if c := <-asks; c.err == nil || !strings.Contains(c.err.Error(), "gone fishing") {
-			t.Errorf("got %+v, want why the session ended", c)
+			t.Errorf("got %+v, want the reason why the session ended", c)
 		}
 		g.report(bob, task, core.Cancelled{})
 		if _, err := waits.Next(g.t.Context()); err == nil || !strings.Contains(err.Error(), "gone fishing") {
-			t.Errorf("a branch: got %v, want why the session ended", err)
+			t.Errorf("a child session: got %v, want the reason why the session ended", err)
 		}
 		if c := <-g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"again?"}`); c.err == nil && c.out.Fault == nil {
 			t.Errorf("after the end: got %+v, want a fault", c)
@@ -126,7 +126,7 @@ func TestACallEndsWithItsSession(t *testing.T) {
 	})
 }
 
-func TestACallWaitsForNoReaderOfItsSession(t *testing.T) {
+func TestACallDoesNotWaitForAReaderOfItsSession(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		ann, bob := g.agent("ann", able), g.agent("bob", able, func(c *core.Card) { c.MaxConcurrent = 100 })
 		var all []<-chan called
@@ -134,7 +134,7 @@ func TestACallWaitsForNoReaderOfItsSession(t *testing.T) {
 			all = append(all, g.call(g.t.Context(), ann, "agent_ask", `{"to":"bob","content":"how much?"}`))
 		}
 		for range 100 {
-			g.report(bob, g.given(bob), core.Done{})
+			g.report(bob, g.assigned(bob), core.Done{})
 		}
 		for _, done := range all {
 			if c := <-done; c.err != nil || c.out.Fault != nil {
@@ -145,8 +145,8 @@ func TestACallWaitsForNoReaderOfItsSession(t *testing.T) {
 	})
 }
 
-// The race detector shows whether the two are apart.
-func TestASessionMayBeExpelledWhileItMakesChildren(t *testing.T) {
+// The race detector shows whether the two are synchronised.
+func TestASessionMayBeExpelledWhileItCreatesChildren(t *testing.T) {
 	g := &testHub{t, hub.New(hub.Options{})}
 	t.Cleanup(func() {
 		if err := g.hub.Close(t.Context(), "over"); err != nil {

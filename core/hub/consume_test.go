@@ -18,27 +18,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-// consumers returns how many goroutines consume sessions.
+// consumers returns the number of goroutines that consume sessions.
 func consumers() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*consumer).run(")
 }
 
-// consumed is what Consume passed to a function.
+// consumed records what Consume passed to its function.
 type consumed struct {
 	leave  func()
 	events []core.Event
 	ends   []error
 	calls  int
-	within atomic.Int32 // how many calls are under way
+	within atomic.Int32 // calls in progress
 }
 
-// consume keeps what is served, until stop returns true.
+// consume records the batches until stop returns true.
 func (g *testHub) consume(ctx context.Context, s *hub.Session, stop func(hub.Batch) bool) *consumed {
 	a := &consumed{}
 	a.leave = s.Consume(ctx, func(b hub.Batch, err error) bool {
 		if a.within.Add(1) != 1 {
-			g.t.Errorf("call %d: got it beside another, want one after the other", a.calls+1)
+			g.t.Errorf("call %d: got two calls at once, want one at a time", a.calls+1)
 		}
 		defer a.within.Add(-1)
 		a.calls++
@@ -51,7 +51,7 @@ func (g *testHub) consume(ctx context.Context, s *hub.Session, stop func(hub.Bat
 	return a
 }
 
-func TestAConsumerGetsAllNewsInOrderAndHasNoGoroutineWhenIdle(t *testing.T) {
+func TestAnIdleConsumerHasNoGoroutineAndMissesNothing(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -59,7 +59,7 @@ func TestAConsumerGetsAllNewsInOrderAndHasNoGoroutineWhenIdle(t *testing.T) {
 		for i := range 3 {
 			synctest.Wait()
 			if got := consumers(); got != 0 {
-				t.Errorf("goroutines after %d words: got %d, want none", i, got)
+				t.Errorf("goroutines after %d texts: got %d, want none", i, got)
 			}
 			g.report(agent, task, core.Text{Text: fmt.Sprint(i, " ")})
 		}
@@ -86,7 +86,7 @@ func TestABusyConsumerKeepsItsGoroutineForHalfAMinute(t *testing.T) {
 		}
 		say(20)
 		if got := consumers(); got != 1 {
-			t.Errorf("goroutines amid news: got %d, want 1", got)
+			t.Errorf("goroutines while busy: got %d, want 1", got)
 		}
 		g.sleep(31 * time.Second)
 		if got := consumers(); got != 0 {
@@ -94,7 +94,7 @@ func TestABusyConsumerKeepsItsGoroutineForHalfAMinute(t *testing.T) {
 		}
 		say(20)
 		if got := consumers(); got != 1 {
-			t.Errorf("goroutines amid news again: got %d, want 1", got)
+			t.Errorf("goroutines while busy again: got %d, want 1", got)
 		}
 		if got, want := text(news.events), strings.Repeat("x", 40); got != want {
 			t.Errorf("text: got %q, want %q", got, want)
@@ -117,7 +117,7 @@ func TestAConsumerGetsTheEndOnceAndNothingAfter(t *testing.T) {
 	})
 }
 
-func TestConsumingEndsWhenAsked(t *testing.T) {
+func TestConsumingEndsOnRequest(t *testing.T) {
 	for name, end := range map[string]func(*consumed, context.CancelFunc){
 		"left":                  func(a *consumed, _ context.CancelFunc) { a.leave() },
 		"at the end of context": func(_ *consumed, cancel context.CancelFunc) { cancel() },
@@ -130,23 +130,23 @@ func TestConsumingEndsWhenAsked(t *testing.T) {
 					task := g.ask(asker, "a")
 					ctx, cancel := context.WithCancel(context.Background())
 					defer cancel()
-					said := 0
+					count := 0
 					enough := func(b hub.Batch) bool {
 						return name == "when it had enough" && strings.HasSuffix(text(b.Events), "!")
 					}
 					news := g.consume(ctx, asker, enough)
 					for range before {
 						g.report(agent, task, core.Text{Text: "x"})
-						said++
+						count++
 						synctest.Wait()
 					}
 					g.report(agent, task, core.Text{Text: "!"})
 					synctest.Wait()
 					end(news, cancel)
 					synctest.Wait()
-					g.report(agent, task, core.Text{Text: "unheard"}, core.Done{})
+					g.report(agent, task, core.Text{Text: "unread"}, core.Done{})
 					synctest.Wait()
-					if got, want := text(news.events), strings.Repeat("x", said)+"!"; got != want {
+					if got, want := text(news.events), strings.Repeat("x", count)+"!"; got != want {
 						t.Errorf("text: got %q, want %q", got, want)
 					}
 					if got := consumers(); got != 0 {
@@ -173,9 +173,9 @@ func TestStoppingAConsumerDoesNotWaitForNews(t *testing.T) {
 		began := time.Now()
 		news.leave()
 		if took := time.Since(began); took != 0 {
-			t.Errorf("leaving took %v, want no time", took)
+			t.Errorf("stopping took %v, want no time", took)
 		}
-		g.report(agent, task, core.Text{Text: "unheard"})
+		g.report(agent, task, core.Text{Text: "unread"})
 		synctest.Wait()
 		if got, want := text(news.events), strings.Repeat("x", 20); got != want {
 			t.Errorf("text: got %q, want %q", got, want)
@@ -183,13 +183,13 @@ func TestStoppingAConsumerDoesNotWaitForNews(t *testing.T) {
 	})
 }
 
-func TestASessionIsConsumedAgainFromWhereConsumingStopped(t *testing.T) {
+func TestConsumingResumesWhereItStopped(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		first := g.consume(context.Background(), asker, func(b hub.Batch) bool { return strings.HasSuffix(text(b.Events), "enough") })
-		for _, said := range []string{"one ", "two ", "enough"} {
-			g.report(agent, task, core.Text{Text: said})
+		for _, piece := range []string{"one ", "two ", "enough"} {
+			g.report(agent, task, core.Text{Text: piece})
 			synctest.Wait()
 		}
 		first.leave()
@@ -221,13 +221,13 @@ func TestAConsumerGetsAllBatchesOneAtATime(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		var within atomic.Int32
-		heard, ended, ends := map[core.TaskID]int{}, 0, 0
+		received, ended, ends := map[core.TaskID]int{}, 0, 0
 		all := make(chan struct{}, 1)
 		serve := func(until int) func(hub.Batch, error) bool {
 			served := 0
 			return func(b hub.Batch, err error) bool {
 				if within.Add(1) != 1 {
-					rt.Errorf("got two calls at once, want one after the other")
+					rt.Errorf("got two calls at once, want one at a time")
 				}
 				defer within.Add(-1)
 				if err != nil {
@@ -236,7 +236,7 @@ func TestAConsumerGetsAllBatchesOneAtATime(t *testing.T) {
 				for _, e := range b.Events {
 					switch e.Body.(type) {
 					case core.Text:
-						heard[b.Task.ID()]++
+						received[b.Task.ID()]++
 					case core.Done:
 						ended++
 					}
@@ -284,8 +284,8 @@ func TestAConsumerGetsAllBatchesOneAtATime(t *testing.T) {
 		asker.Close(nil)
 		leave()
 		for i, task := range tasks {
-			if got := heard[task.ID()]; got != words[i] {
-				rt.Errorf("task %d: got %d words, want %d", i, got, words[i])
+			if got := received[task.ID()]; got != words[i] {
+				rt.Errorf("task %d: got %d texts, want %d", i, got, words[i])
 			}
 		}
 		if ended != len(words) || ends > 1 {

@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// doorman is the authorizer, limiter, tracer and auditor of a hub, and records its calls.
-type doorman struct {
+// doorRecorder is the authorizer, limiter, tracer and auditor of a hub, and records its calls.
+type doorRecorder struct {
 	policy.Rules
 	mu    sync.Mutex
 	seen  []string
@@ -25,13 +25,13 @@ type doorman struct {
 	limit error
 }
 
-func (d *doorman) note(what string, c core.Command) {
+func (d *doorRecorder) note(what string, c core.Command) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.seen = append(d.seen, what+" "+c.Act().String())
 }
 
-func (d *doorman) take() []string {
+func (d *doorRecorder) take() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	seen := d.seen
@@ -39,7 +39,7 @@ func (d *doorman) take() []string {
 	return seen
 }
 
-func (d *doorman) Allow(p core.Principal, c core.Command, owner core.Principal) error {
+func (d *doorRecorder) Allow(p core.Principal, c core.Command, owner core.Principal) error {
 	d.note("allow", c)
 	if d.deny != nil {
 		return d.deny
@@ -47,31 +47,31 @@ func (d *doorman) Allow(p core.Principal, c core.Command, owner core.Principal) 
 	return d.Rules.Allow(p, c, owner)
 }
 
-func (d *doorman) Admit(c core.Call) error {
+func (d *doorRecorder) Admit(c core.Call) error {
 	d.note("limit", c.Command)
 	return d.limit
 }
 
-func (d *doorman) Begin(c core.Call) (core.Trace, func(error)) {
+func (d *doorRecorder) Begin(c core.Call) (core.Trace, func(error)) {
 	d.note("trace", c.Command)
 	return core.Trace{Parent: c.Trace.Parent + "+"}, func(error) { d.note("end", c.Command) }
 }
 
-func (d *doorman) Audit(e policy.Entry) {
+func (d *doorRecorder) Audit(e policy.Entry) {
 	d.note("audit", e.Call.Command)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.audit = append(d.audit, e)
 }
 
-func onDoor(t *testing.T) (*doorman, *testHub) {
-	d := &doorman{}
+func onDoor(t *testing.T) (*doorRecorder, *testHub) {
+	d := &doorRecorder{}
 	return d, &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: d, Limiter: d, Tracer: d, Auditor: d})}
 }
 
-// TestEveryCommandIsHeldAtTheDoor gives every command there is, as the adapters do, and
-// shows what the layers of the door see of it, in order. A command without a row fails.
-func TestEveryCommandIsHeldAtTheDoor(t *testing.T) {
+// TestEveryCommandPassesTheDoor issues every command as the adapters do, and checks which
+// layers of the door see it, in order. It fails for a command without a row.
+func TestEveryCommandPassesTheDoor(t *testing.T) {
 	d, g := onDoor(t)
 	_, asker := g.agent("a", able, two), g.operator("r")
 	d.take()
@@ -104,7 +104,7 @@ func TestEveryCommandIsHeldAtTheDoor(t *testing.T) {
 	}
 	for _, act := range core.Acts() {
 		if give[act] == nil {
-			t.Errorf("%s: nobody gives it here, want a row", act)
+			t.Errorf("%s: got no row, want one", act)
 			continue
 		}
 		err := give[act]()
@@ -123,7 +123,7 @@ func TestEveryCommandIsHeldAtTheDoor(t *testing.T) {
 
 }
 
-func TestWhatTheAuthorizerRefusesIsAuditedAndNotDone(t *testing.T) {
+func TestARefusedCommandIsAuditedAndNotExecuted(t *testing.T) {
 	d, g := onDoor(t)
 	agent, asker := g.agent("a", able), g.connect("r")
 	asked := g.ask(asker, "a")
@@ -131,7 +131,7 @@ func TestWhatTheAuthorizerRefusesIsAuditedAndNotDone(t *testing.T) {
 	g.wantFault("a cancel", asker.Cancel(asked.ID(), ""), core.CodeNotAuthorized)
 	last := d.audit[len(d.audit)-1]
 	if last.Call.Command.Act() != core.ActCancel || !errors.Is(last.Err, d.deny) || last.Call.ID == "" || last.Call.Principal.ID != "r" {
-		t.Errorf("the audit has %+v, want the cancel of r and why it was refused", last)
+		t.Errorf("the audit has %+v, want the cancel by r and the reason for the refusal", last)
 	}
 	d.deny, d.limit = nil, core.NewFault(core.CodeRateLimited, "slowly")
 	g.wantFault("a cancel too many", asker.Cancel(asked.ID(), ""), core.CodeRateLimited)
@@ -142,7 +142,7 @@ func TestWhatTheAuthorizerRefusesIsAuditedAndNotDone(t *testing.T) {
 	g.report(agent, asked, core.Done{})
 }
 
-func TestTheAuthorizerDecidesWhichAgentsMayBeAsked(t *testing.T) {
+func TestTheAuthorizerDecidesWhichAgentsGetRequests(t *testing.T) {
 	d, g := onDoor(t)
 	g.agent("a", able)
 	d.Ask = map[string][]core.AgentID{"r": {"b"}}
@@ -158,13 +158,13 @@ func TestTheTraceOfACallIsInTheTaskThatItOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := task.Events()[0].Body.(core.Opened).Trace.Parent; got != "00-1-2-01+" {
-		t.Errorf("got the trace %q, want the one that the tracer went on with", got)
+		t.Errorf("got the trace %q, want the one that the tracer returned", got)
 	}
 	g.report(agent, task, core.Done{})
 }
 
-// TestWhoMayGiveWhichCommand is the table of the rules that hold without a file of rules.
-func TestWhoMayGiveWhichCommand(t *testing.T) {
+// TestTheDefaultRightsForEachCommand is the table of the rights without a file of rules.
+func TestTheDefaultRightsForEachCommand(t *testing.T) {
 	ana, ben, ops := core.Principal{ID: "ana"}, core.Principal{ID: "ben"}, operator
 	for _, c := range []struct {
 		command                core.Command
@@ -186,7 +186,7 @@ func TestWhoMayGiveWhichCommand(t *testing.T) {
 		{core.Provide{}, true, true, true},
 		{core.Join{}, true, true, true},
 		{core.Configure{}, false, false, true},
-		{core.Reply{}, true, true, true}, // the book of questions knows to whom one is put
+		{core.Reply{}, true, true, true}, // package question checks who may answer
 	} {
 		name := fmt.Sprintf("%s (right %s)", c.command.Act(), core.RightOf(c.command))
 		owned := func(owner core.Principal) core.Principal {

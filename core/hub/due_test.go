@@ -51,11 +51,11 @@ func TestATaskIsDueWhenItsAgentHasUsedItsTimeDespiteRetries(t *testing.T) {
 				}
 				g.sleep(time.Until(due) - 1)
 				if got := asked.State(); got != task.Running {
-					rt.Errorf("just before it is due: got it %v, want it running", got)
+					rt.Errorf("just before it is due: got the task %v, want it running", got)
 				}
 				g.sleep(1)
 				if f := asked.Answer().Fault; asked.State() != task.Ended || f == nil || f.Code != core.CodeTimeout || !strings.Contains(f.Message, why) {
-					rt.Errorf("when it is due: got it %v with %v, want a timeout: %s", asked.State(), f, why)
+					rt.Errorf("when it is due: got the task %v with %v, want a timeout: %s", asked.State(), f, why)
 				}
 				return
 			}

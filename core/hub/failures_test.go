@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Each test here is named for a failure that was seen in the field; docs/failures.md
-// lists them, with those that stand beside what they guard.
+// Each test here is named after a failure that was seen in the field. docs/failures.md
+// lists them, and those that are in other packages.
 
 func TestOrderLost(t *testing.T) {
 	const chunks, readers = 3000, 4
@@ -50,7 +50,7 @@ func TestOrderLost(t *testing.T) {
 		}
 		_ = agent.Report(task.ID(), core.Done{}, nil)
 	})
-	group.Go(func() { // what others say goes in between
+	group.Go(func() { // interleave events of others
 		for i := range chunks {
 			_ = asker.Inject(task.ID(), core.Injected{Content: fmt.Sprint(i)}) // a conflict once it has ended
 		}
@@ -75,7 +75,7 @@ func TestOrderLost(t *testing.T) {
 		next := 0
 		for j, e := range events {
 			if e.Seq != uint64(j+1) {
-				t.Fatalf("reader %d: got sequence %d at place %d, want %d", i, e.Seq, j, j+1)
+				t.Fatalf("reader %d: got sequence %d at index %d, want %d", i, e.Seq, j, j+1)
 			}
 			if b, ok := e.Body.(core.Text); ok {
 				if b.Text != fmt.Sprint(next) {
@@ -90,7 +90,7 @@ func TestOrderLost(t *testing.T) {
 	}
 }
 
-func TestAgentsThatAnswerInsteadOfStoppingKeepTheOrderOfTheirEnd(t *testing.T) {
+func TestAnAnswerInsteadOfAStopKeepsTheOrderOfTheEvents(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -103,8 +103,8 @@ func TestAgentsThatAnswerInsteadOfStoppingKeepTheOrderOfTheirEnd(t *testing.T) {
 	})
 }
 
-// A request that the hub turns down, for whatever reason, is a task with an end, and
-// the journal has it. Only what cannot be meant at all has no place there: see
+// A request that the hub refuses, for any reason, is a task with an end, and is in the
+// journal. Only invalid requests are not: see
 // TestAnInvalidRequestIsRefusedBeforeAnythingElse.
 func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 	for _, tt := range []struct {
@@ -112,9 +112,9 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 		ask  func(g *testHub) (*task.Task, error)
 		want core.Code
 	}{
-		{"nobody has the id", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToAgent("nobody")) }, core.CodeUnknownAgent},
-		{"nobody has the capability", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToCapability("x")) }, core.CodeUnknownAgent},
-		{"nobody serves the domain", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToDomain("x.y")) }, core.CodeUnknownDomain},
+		{"no agent has the id", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToAgent("nobody")) }, core.CodeUnknownAgent},
+		{"no agent has the capability", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToCapability("x")) }, core.CodeUnknownAgent},
+		{"no agent serves the domain", func(g *testHub) (*task.Task, error) { return g.try(g.connect("r"), core.ToDomain("x.y")) }, core.CodeUnknownDomain},
 		{"the operator does not allow it", func(g *testHub) (*task.Task, error) {
 			g.agent("a", able)
 			return g.try(g.connect("limited"), core.ToAgent("a"))
@@ -143,7 +143,7 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 			g.ask(b, "c")
 			return g.try(c, core.ToAgent("d"))
 		}, core.CodeLoop},
-		{"its cause is somebody else's task", func(g *testHub) (*task.Task, error) {
+		{"its cause is a task of another principal", func(g *testHub) (*task.Task, error) {
 			a := g.agent("a", able)
 			g.agent("b", able)
 			other := g.ask(g.connect("r"), "b")
@@ -165,7 +165,7 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 				task, err := tt.ask(g)
 				g.wantFault("the request", err, tt.want)
 				if task == nil {
-					t.Fatal("got no task beside the fault, want the one that records it")
+					t.Fatal("got no task with the fault, want the one that records it")
 				}
 				g.wantKinds("its log", task.Events(), "opened", "failed")
 				if r := task.Receipt(); r.Stage != core.StageRefused || r.Fault == nil || r.Fault.Code != tt.want {
@@ -182,7 +182,7 @@ func TestDeniedRequestMissingFromTheLogWhateverTheReason(t *testing.T) {
 						seen = append(seen, b.Events...)
 					}
 				}
-				g.wantKinds("an operator who watches all read", seen, "opened", "failed")
+				g.wantKinds("an operator that watches all", seen, "opened", "failed")
 			})
 		})
 	}
@@ -193,9 +193,9 @@ func (g *testHub) try(s *hub.Session, to core.Address) (*task.Task, error) {
 	return s.Open(core.Request{To: to, Content: "go"}, hub.OpenOptions{})
 }
 
-// The three events of an approval are linked by the id of the tool call: held,
-// decided (by whom the hub established, whatever was claimed), executed. Behind a
-// refusal nothing was executed, and the log shows that.
+// The three events of an approval are linked by the id of the tool call: requested, decided
+// (by the principal that the hub knows, not a claimed one) and executed. After a denial
+// nothing is executed, and the log shows that.
 func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 	for _, approved := range []bool{true, false} {
 		t.Run(fmt.Sprintf("approved %v", approved), func(t *testing.T) {
@@ -205,9 +205,9 @@ func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 				g.report(agent, task, core.ToolCall{ID: "t1", Name: "rm"}, core.ApprovalRequested{ID: "t1", Name: "rm"})
 				g.sleep(time.Second)
 				if got := g.events(agent); len(got) != 1 {
-					t.Fatalf("before the decision the agent read %v, want nothing but its task", kinds(got))
+					t.Fatalf("before the decision the agent got %v, want only its task", kinds(got))
 				}
-				if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: approved, By: "somebody else"}); err != nil {
+				if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: approved, By: "another"}); err != nil {
 					t.Fatal(err)
 				}
 				// The agent acts on what it reads.
@@ -242,7 +242,7 @@ func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 					}
 				}
 				if held == 0 || decided <= held || (executed > decided) != approved || !approved && executed != 0 {
-					t.Errorf("got held at %d, decided at %d and executed at %d, want them in this order, the third only if approved (%v)", held, decided, executed, approved)
+					t.Errorf("got requested at %d, decided at %d and executed at %d, want this order, and the third only if approved (%v)", held, decided, executed, approved)
 				}
 				if by != "r" {
 					t.Errorf("got the decision by %q, want by r, as the hub knows", by)

@@ -20,7 +20,7 @@ func TestAHubGeneratesAnIDUnlessItHasOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := coretest.NewHub(t, hub.Options{}), coretest.NewHub(t, hub.Options{})
 		if one.ID() == "" || one.ID() == other.ID() {
-			t.Errorf("got %q and %q, want a name each", one.ID(), other.ID())
+			t.Errorf("got %q and %q, want two different ids", one.ID(), other.ID())
 		}
 		if got := coretest.NewHub(t, hub.Options{ID: "home"}).ID(); got != "home" {
 			t.Errorf("got %q, want home", got)
@@ -84,7 +84,7 @@ func TestATaskTellsItsRequesterAndState(t *testing.T) {
 		}
 		opened := task.Events()[0].Body.(core.Opened)
 		if opened.Task != task.ID() || opened.From != task.From() {
-			t.Errorf("got %+v in the log, want the task and who asked", opened)
+			t.Errorf("got %+v in the log, want the task and its requester", opened)
 		}
 		if got, err := json.Marshal(task.State()); err != nil || string(got) != `"running"` {
 			t.Errorf("got %s and %v, want running", got, err)
@@ -103,7 +103,7 @@ func TestASignOfLifeIsRecorded(t *testing.T) {
 		agent.Seen()
 		g.connect("r").Seen()
 		if a, _ := g.hub.Agent("a"); !a.Load.LastSeen.Equal(time.Now()) || !a.Since.Before(time.Now()) {
-			t.Errorf("got it seen at %s and here since %s, want now and a minute ago", a.Load.LastSeen, a.Since)
+			t.Errorf("got last seen %s and connected since %s, want now and a minute ago", a.Load.LastSeen, a.Since)
 		}
 		if got := g.hub.Nearest("A"); !slices.Equal(got, []core.AgentID{"a"}) {
 			t.Errorf("got %v, want the nearest name", got)
@@ -120,7 +120,7 @@ func TestAnAgentReportsOnlyEventsOfAgents(t *testing.T) {
 		} {
 			g.wantFault(body.Kind().String(), agent.Report(task.ID(), body, nil), core.CodeInvalid)
 		}
-		g.report(agent, task, core.Text{}) // says nothing
+		g.report(agent, task, core.Text{}) // empty text is ignored
 		foreign := &core.Foreign{Dialect: "test", JSON: json.RawMessage(`{"x":1}`)}
 		if err := agent.Report(task.ID(), core.Text{}, foreign); err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestReportsAfterTheDeadlineAreCounted(t *testing.T) {
 		g.sleep(time.Second)
 		g.wantFault("late text", agent.Report(task.ID(), core.Text{Text: "sorry"}, nil), core.CodeConflict)
 		g.wantFault("a late end", agent.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
-		g.wantFault("an end behind it", agent.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
+		g.wantFault("an end after it", agent.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
 		if got := g.hub.Counters(); got["report.late"] != 3 || got["report.not_held"] != 0 {
 			t.Errorf("got %v, want three late reports", got)
 		}
@@ -162,7 +162,7 @@ func TestReportsAfterTheDeadlineAreCounted(t *testing.T) {
 	})
 }
 
-func TestAnOperatorReadsAGapWhereTheFirstEventsAreGone(t *testing.T) {
+func TestAnOperatorGetsAGapForDroppedFirstEvents(t *testing.T) {
 	forgotten(t, 2, func(g *testHub, _ *hub.Session, id core.TaskID) {
 		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "o", Operator: true}})
 		defer operator.Close(nil)
@@ -177,12 +177,12 @@ func TestAnOperatorReadsAGapWhereTheFirstEventsAreGone(t *testing.T) {
 		if want := (task.Gap{From: 1, To: 2}); b.Gap == nil || *b.Gap != want {
 			g.t.Fatalf("got %+v, want the gap %+v", b, want)
 		}
-		g.wantKinds("behind the gap", g.events(operator), "text", "done")
+		g.wantKinds("after the gap", g.events(operator), "text", "done")
 		if err := operator.Watch(asked, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil {
 			g.t.Fatal(err)
 		}
 		if b, _ := g.batch(operator); b.Gap != nil || len(b.Events) != 1 {
-			g.t.Errorf("from behind the gap: got %+v, want the end alone", b)
+			g.t.Errorf("from after the gap: got %+v, want only the end", b)
 		}
 		if err := asked.Recorded(g.t.Context(), 4); err != nil || asked.Receipt().Stage != core.StageRecorded {
 			g.t.Errorf("got %v and %s, want it recorded", err, asked.Receipt().Stage)

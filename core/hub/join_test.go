@@ -25,7 +25,7 @@ func TestABadAgentIDIsRefused(t *testing.T) {
 			t.Errorf("got %d agents, want none", len(got))
 		}
 		if err := s.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
-			t.Errorf("a good id after all: got %v, want no error", err)
+			t.Errorf("a valid id afterwards: got %v, want no error", err)
 		}
 	})
 }
@@ -61,12 +61,12 @@ func TestAnIDStaysWithItsAgent(t *testing.T) {
 		g.wantFault("a second id", first.Join(core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeConflict)
 		g.wantFault("the same id again", first.Join(core.Card{ID: "a"}, hub.JoinOptions{}), core.CodeConflict)
 		task := g.ask(asker, "a")
-		g.wantFault("a report of who was refused", second.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		g.wantFault("a report by the refused agent", second.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
 		g.report(first, task, core.Done{})
 
 		first.Close(nil)
 		if err := second.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
-			t.Fatalf("once it has left: got %v, want no error", err)
+			t.Fatalf("after it left: got %v, want no error", err)
 		}
 		g.report(second, g.ask(asker, "a"), core.Done{})
 	})
@@ -88,7 +88,7 @@ func TestOnlyTheOwnerReplacesACard(t *testing.T) {
 	})
 }
 
-func TestAnAgentGetsOnlyWhatItStillDeclares(t *testing.T) {
+func TestAnAgentGetsOnlyWhatItsLatestCardDeclares(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -112,15 +112,15 @@ func TestAgentsAreListedWithPrincipalAndLoad(t *testing.T) {
 			t.Fatalf("got %+v, want a and b", all)
 		}
 		if all[0].Name != "Anna" || all[1].Name != "b" || all[0].Principal.ID != "a" || all[0].Load.State != core.LoadIdle {
-			t.Errorf("got %+v, want Anna, known as a, idle, and b under its id", all)
+			t.Errorf("got %+v, want a with the name Anna, idle, and b with its id as its name", all)
 		}
 		if _, ok := g.hub.Agent("c"); ok {
-			t.Error("got an agent that is not here, want none")
+			t.Error("got an agent that is not connected, want none")
 		}
 	})
 }
 
-func TestASessionThatIsClosedTwiceEndsOnceForTheFirstReason(t *testing.T) {
+func TestASessionThatIsClosedTwiceKeepsTheFirstReason(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -138,7 +138,7 @@ func TestASessionThatIsClosedTwiceEndsOnceForTheFirstReason(t *testing.T) {
 	})
 }
 
-func TestTheReasonWhyAnAgentLeftIsShownWithoutItsHiddenCause(t *testing.T) {
+func TestTheReasonWhyAnAgentLeftOmitsItsInternalCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})}
@@ -158,7 +158,7 @@ func TestTheReasonWhyAnAgentLeftIsShownWithoutItsHiddenCause(t *testing.T) {
 	})
 }
 
-func TestASessionThatHasEndedCanDoNothing(t *testing.T) {
+func TestAnEndedSessionRefusesEverything(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, s := g.agent("a", able), g.connect("r")
 		task := g.ask(g.connect("r2"), "a")
@@ -179,15 +179,15 @@ func TestASessionThatHasEndedCanDoNothing(t *testing.T) {
 
 func TestAnExpelledPrincipalCannotConnectAgain(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		alice, bob, nobody := g.as("alice"), g.as("bob"), g.connect("local")
-		for _, s := range []*hub.Session{alice, bob, nobody} {
+		alice, bob, anonymous := g.as("alice"), g.as("bob"), g.connect("local")
+		for _, s := range []*hub.Session{alice, bob, anonymous} {
 			if err := s.Join(core.Card{ID: core.AgentID(s.Identity().Principal.ID)}, hub.JoinOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		g.hub.Expel(func(p core.Principal) bool { return p.ID != "bob" })
 		g.wantAgents("without bob", "alice", "local")
-		// The second one was authenticated before, and connects only now.
+		// The second connection was authenticated before, but connects now.
 		for _, s := range []*hub.Session{bob, g.as("bob")} {
 			_, err := s.Next(t.Context())
 			g.wantFault("bob", err, core.CodeUnauthenticated)

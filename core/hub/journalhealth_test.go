@@ -28,7 +28,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.all.Write(p)
 }
 
-// with returns the lines that hold the text.
+// with returns the lines that contain the text.
 func (l *lines) with(text string) (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func TestAFailingJournalIsLoggedOnceAndAgainWhenItRecovers(t *testing.T) {
 		g := &testHub{t, h}
 		agent, asker := g.agent("a", able), g.connect("r")
 		if got := h.JournalHealth(); got.Err != nil || !got.Since.IsZero() {
-			t.Errorf("at the start: got %+v, want nothing wrong", got)
+			t.Errorf("at the start: got %+v, want no failure", got)
 		}
 		j.refuse.Store(true)
 		g.report(agent, g.ask(asker, "a"), core.Done{})
@@ -59,7 +59,7 @@ func TestAFailingJournalIsLoggedOnceAndAgainWhenItRecovers(t *testing.T) {
 		j.allow()
 		g.sleep(time.Second)
 		if got := h.JournalHealth(); got.Err != nil || !got.Since.IsZero() {
-			t.Errorf("once it takes records again: got %+v, want nothing wrong", got)
+			t.Errorf("after it recovered: got %+v, want no failure", got)
 		}
 		if got := log.with("the disk is full"); len(got) != 1 || !strings.Contains(got[0], "level=ERROR") {
 			t.Errorf("got the lines %q, want one", got)
@@ -73,7 +73,7 @@ func TestAFailingJournalIsLoggedOnceAndAgainWhenItRecovers(t *testing.T) {
 	})
 }
 
-// broken is a journal that reports itself that it cannot record.
+// broken is a journal whose Health reports a failure.
 type broken struct {
 	*journal.Memory
 	why error
@@ -97,7 +97,7 @@ func TestAJournalThatCannotRecordIsReportedBeforeTheFirstRecord(t *testing.T) {
 		}
 		j.why = nil
 		if got := h.JournalHealth(); got.Err != nil {
-			t.Errorf("once it is well: got %v, want nothing wrong", got.Err)
+			t.Errorf("after it recovered: got %v, want no failure", got.Err)
 		}
 	})
 }
@@ -121,10 +121,10 @@ func TestAStopReportsUnrecordedTasksAndDoesNotWaitLong(t *testing.T) {
 		start := time.Now()
 		err := h.Close(t.Context(), "the test is over")
 		if err == nil || !strings.Contains(err.Error(), "since they are not recorded: 3") || !strings.Contains(err.Error(), "the disk is full") {
-			t.Errorf("closing: got %v, want it to say that 3 tasks are not recorded, and why", err)
+			t.Errorf("closing: got %v, want an error with 3 unrecorded tasks and the reason", err)
 		}
 		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("closing: got it after %v, want at most 3s", took)
+			t.Errorf("closing took %v, want at most 3s", took)
 		}
 		for _, broken := range promises.Broken() {
 			t.Error(broken)

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestAToolThatIsOpenWhenTheDeadlinePassesHasTimedOut(t *testing.T) {
+func TestAnOpenToolTimesOutAtTheDeadline(t *testing.T) {
 	withHub(t, hub.Limits{Deadline: time.Minute, ApprovalTimeout: time.Hour}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -35,7 +35,7 @@ func TestAToolThatIsOpenWhenTheDeadlinePassesHasTimedOut(t *testing.T) {
 			{ID: "held", State: core.ToolTimeout, Detail: why},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("behind %d events: want (-), got (+):\n%s", before, diff)
+			t.Errorf("after %d events: want (-), got (+):\n%s", before, diff)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestALateToolResultIsInjected(t *testing.T) {
 		g.wantFault("answered twice", pack.AnswerTool(late[0], []byte(`1`), nil), core.CodeConflict)
 		g.report(agent, second, core.InjectionAnswered{ID: in.ID, Accepted: true}, core.Done{})
 		if err := pack.AnswerTool(late[1], nil, core.NewFault(core.CodeInternal, "no sky today")); err != nil {
-			t.Errorf("got %v, want a failure to go to the other task", err)
+			t.Errorf("got %v, want the other task for a failure", err)
 		}
 		events = first.Events()
 		if in, ok := events[len(events)-1].Body.(core.Injected); !ok || !strings.HasSuffix(in.Content, "no sky today") {
@@ -100,7 +100,7 @@ func TestALateToolResultIsInjected(t *testing.T) {
 	})
 }
 
-func TestALateToolResultIsDroppedWhereTheAgentAcceptsNoInjections(t *testing.T) {
+func TestALateToolResultIsDroppedIfTheAgentAcceptsNoInjections(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		slow := packTool("weather")
 		slow.Timeout = time.Second
@@ -115,9 +115,9 @@ func TestALateToolResultIsDroppedWhereTheAgentAcceptsNoInjections(t *testing.T) 
 	})
 }
 
-// An agent that works on one task calls a tool that the task does not show, as agents
-// do whose calls have ids of their own: it can only be of that.
-func TestALateAnswerToACallWithoutEventsGoesToTheOnlyTask(t *testing.T) {
+// An agent with one task calls a tool without a ToolCall event, as agents do whose calls
+// have their own ids. The call can only belong to that task.
+func TestALateResultOfACallWithoutEventsGoesToTheOnlyTask(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		slow := packTool("weather")
 		slow.Timeout = time.Second

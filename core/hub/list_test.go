@@ -18,10 +18,8 @@ import (
 
 var addresses = cmpopts.EquateComparable(core.Address{})
 
-var everybody = core.Principal{ID: "root", Operator: true}
-
-// lists returns the states of the tasks that a filter matches, by the names that the test
-// gave them, page by page.
+// lists returns the pages of the tasks that a filter matches, with the names that the test
+// gave them.
 func (g *testHub) lists(names map[core.TaskID]string, p core.Principal, f task.Filter) (pages [][]string) {
 	g.t.Helper()
 	for {
@@ -41,7 +39,7 @@ func (g *testHub) lists(names map[core.TaskID]string, p core.Principal, f task.F
 	}
 }
 
-// However many tasks are in memory, and after a restart, the list is the same.
+// The list does not depend on how many tasks are in memory.
 func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 	for _, kept := range []int{1, 100} {
 		withHub(t, hub.Limits{FinishedTasks: kept}, func(g *testHub) {
@@ -61,27 +59,27 @@ func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 			waits := ask("fifth", bob, "b", "")
 			g.sleep(time.Second)
 			all := []string{"fifth queued", "fourth running", "third done", "second failed", "first done"}
-			wants := func(what string, p core.Principal, f task.Filter, want ...[]string) {
+			list := func(what string, p core.Principal, f task.Filter, want ...[]string) {
 				t.Helper()
 				if d := cmp.Diff(want, g.lists(names, p, f), cmpopts.EquateEmpty()); d != "" {
 					t.Errorf("%s, with %d kept in memory (-want +got):\n%s", what, kept, d)
 				}
 			}
-			wants("all", everybody, task.Filter{}, all)
-			wants("in pages", everybody, task.Filter{Limit: 2}, all[:2], all[2:4], all[4:])
-			wants("those of ann", core.Principal{ID: "ann"}, task.Filter{}, []string{all[1], all[2], all[4]})
-			wants("from bob", everybody, task.Filter{From: "bob"}, []string{all[0], all[3]})
-			wants("from nobody", everybody, task.Filter{From: "nobody"}, nil)
-			wants("of agent a", everybody, task.Filter{Agent: "a"}, all[3:])
-			wants("done", everybody, task.Filter{State: "done"}, []string{all[2], all[4]})
-			wants("running", everybody, task.Filter{State: "running"}, all[1:2])
-			wants("queued", everybody, task.Filter{State: "queued"}, all[:1])
-			wants("in a thread", everybody, task.Filter{Thread: "talk"}, []string{all[1], all[3], all[4]})
-			wants("in a thread of its own", everybody, task.Filter{Thread: core.ThreadID(waits.ID())}, all[:1])
-			wants("before the third", everybody, task.Filter{Before: runs.ID()}, all[2:])
-			wants("ann's of b in the thread", core.Principal{ID: "ann"}, task.Filter{Agent: "b", Thread: "talk"}, all[1:2])
+			list("all", operator, task.Filter{}, all)
+			list("in pages", operator, task.Filter{Limit: 2}, all[:2], all[2:4], all[4:])
+			list("those of ann", core.Principal{ID: "ann"}, task.Filter{}, []string{all[1], all[2], all[4]})
+			list("from bob", operator, task.Filter{From: "bob"}, []string{all[0], all[3]})
+			list("from an unknown principal", operator, task.Filter{From: "unknown"}, nil)
+			list("of agent a", operator, task.Filter{Agent: "a"}, all[3:])
+			list("done", operator, task.Filter{State: "done"}, []string{all[2], all[4]})
+			list("running", operator, task.Filter{State: "running"}, all[1:2])
+			list("queued", operator, task.Filter{State: "queued"}, all[:1])
+			list("in a thread", operator, task.Filter{Thread: "talk"}, []string{all[1], all[3], all[4]})
+			list("in a thread of its own", operator, task.Filter{Thread: core.ThreadID(waits.ID())}, all[:1])
+			list("before the third", operator, task.Filter{Before: runs.ID()}, all[2:])
+			list("ann's of b in the thread", core.Principal{ID: "ann"}, task.Filter{Agent: "b", Thread: "talk"}, all[1:2])
 
-			got, _, err := g.hub.Tasks(t.Context(), everybody, task.Filter{State: "running"})
+			got, _, err := g.hub.Tasks(t.Context(), operator, task.Filter{State: "running"})
 			if err != nil || len(got) != 1 {
 				t.Fatalf("got %v and %v, want one", got, err)
 			}
@@ -136,7 +134,7 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 	if d := cmp.Diff(pages, g.lists(names, core.Principal{ID: "ann"}, task.Filter{Thread: "talk", Limit: 2})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	all, _, err := g.hub.Tasks(t.Context(), everybody, task.Filter{State: "done"})
+	all, _, err := g.hub.Tasks(t.Context(), operator, task.Filter{State: "done"})
 	if err != nil || len(all) != 5 {
 		t.Fatalf("got %d tasks and %v, want 5", len(all), err)
 	}
@@ -152,8 +150,8 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 	}
 }
 
-// A list costs what its page has and no more than it may look at, however many tasks
-// there are.
+// The cost of a list is bounded by the size of its page and by the number of tasks that one
+// call may examine.
 func TestAPageReadsABoundedNumberOfTasks(t *testing.T) {
 	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		a, ann, bob := g.agent("a", able), g.connect("ann"), g.connect("bob")
@@ -163,16 +161,16 @@ func TestAPageReadsABoundedNumberOfTasks(t *testing.T) {
 			g.report(a, g.ask(ann, "a"), core.Done{})
 		}
 		g.sleep(time.Second)
-		g.report(a, g.ask(ann, "a"), core.Done{}) // with it all but itself leave memory
-		pages := g.lists(map[core.TaskID]string{oldest.ID(): "oldest"}, everybody, task.Filter{From: "bob"})
+		g.report(a, g.ask(ann, "a"), core.Done{}) // which removes all others from memory
+		pages := g.lists(map[core.TaskID]string{oldest.ID(): "oldest"}, operator, task.Filter{From: "bob"})
 		if len(pages) < 3 || len(pages) > 4 {
 			t.Errorf("got %d pages, want about one for each 250 tasks that had to be read", len(pages))
 		}
 		if found := slices.Concat(pages...); len(found) != 1 || found[0] != "oldest done" {
-			t.Errorf("got %v, want the oldest found at last", found)
+			t.Errorf("got %v, want the oldest task found", found)
 		}
-		if got := g.lists(nil, everybody, task.Filter{State: "running"}); len(got) != 1 || len(got[0]) != 0 {
-			t.Errorf("those that run: got %v, want none at once", got)
+		if got := g.lists(nil, operator, task.Filter{State: "running"}); len(got) != 1 || len(got[0]) != 0 {
+			t.Errorf("running tasks: got %v, want none in the first page", got)
 		}
 	})
 }

@@ -19,16 +19,16 @@ func TestEchoStorm(t *testing.T) {
 		g.ask(asker, "a")
 		g.ask(a, "b")
 		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "and you?"}, hub.OpenOptions{})
-		g.wantFault("asking who asked", err, core.CodeLoop)
+		g.wantFault("asking the requester", err, core.CodeLoop)
 		if strings.Contains(err.Error(), "ended") {
-			t.Errorf("got %v while the cause runs, want nothing of an end", err)
+			t.Errorf("got %v while the cause runs, want no mention of an end", err)
 		}
 		_, err = b.Open(core.Request{To: core.ToAny(), Content: "anybody?"}, hub.OpenOptions{})
-		g.wantFault("asking whoever is free, when only the chain is there", err, core.CodeLoop)
+		g.wantFault("asking any agent when all are in the chain", err, core.CodeLoop)
 	})
 }
 
-func TestAChainOfTasksHasABound(t *testing.T) {
+func TestAChainOfTasksIsBounded(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		sessions := make([]*hub.Session, 12)
 		for i := range sessions {
@@ -56,11 +56,11 @@ func TestChainDepthLaunderedThroughATimer(t *testing.T) {
 		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "a second later"}, hub.OpenOptions{})
 		g.wantFault("asking back a second after its task ended", err, core.CodeLoop)
 		if want := fmt.Sprintf("because of task %s, which ended less than 10s ago", inner.ID()); !strings.Contains(core.AsFault(err).Message, want) {
-			t.Errorf("got %v, want it to say that the cause is remembered: %s", err, want)
+			t.Errorf("got %v, want an error that the cause is remembered: %s", err, want)
 		}
 		g.sleep(10 * time.Second)
 		if task := g.ask(b, "a"); task.Hops() != 0 {
-			t.Errorf("long after: got %d hops, want a chain of its own", task.Hops())
+			t.Errorf("long after: got %d hops, want a new chain", task.Hops())
 		}
 	})
 }
@@ -95,10 +95,10 @@ func TestRefusalThatKillsTheRunInsteadOfInformingIt(t *testing.T) {
 	})
 }
 
-// tool reads the session up to the output of a tool.
+// tool reads the session until it returns the output of a tool.
 func (g *testHub) tool(s *hub.Session) *tool.Result {
 	g.t.Helper()
-	synctest.Wait() // what reads the journal runs beside
+	synctest.Wait() // a read of the journal runs in another goroutine
 	for {
 		b, ok := g.batch(s)
 		if !ok {
@@ -110,7 +110,7 @@ func (g *testHub) tool(s *hub.Session) *tool.Result {
 	}
 }
 
-func TestAgentsMayNotifyEachOtherButNotForEver(t *testing.T) {
+func TestAgentsCannotNotifyEachOtherForever(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", core.FeatureNotices), g.agent("b", core.FeatureNotices)
 		tell := func(from *hub.Session, to string) (*task.Task, error) {
@@ -128,10 +128,10 @@ func TestAgentsMayNotifyEachOtherButNotForEver(t *testing.T) {
 			from, to, names[0], names[1] = to, from, names[1], names[0]
 		}
 		if passed < 2 || passed > 10 {
-			t.Errorf("got %d notices through, want an answer to be possible and an end to come", passed)
+			t.Errorf("got %d notices delivered, want at least an answer, and an end", passed)
 		}
 		if _, err := tell(a, "a"); err == nil {
-			t.Error("telling oneself: got no error, want one")
+			t.Error("notifying itself: got no error, want one")
 		}
 	})
 }

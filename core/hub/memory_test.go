@@ -14,18 +14,18 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// What has ended and been recorded is the journal's to remember: no session that
-// asked, answered or viewed it keeps it in memory for as long as it stays.
+// An ended and recorded task is kept by the journal alone: no session that asked, answered
+// or viewed it keeps it in memory.
 func TestATaskThatWasReadToItsEndIsReleased(t *testing.T) {
 	t.Run("asked by a session", func(t *testing.T) {
-		letGo(t, func(s *hub.Session) *hub.Session { return s })
+		checkReleased(t, func(s *hub.Session) *hub.Session { return s })
 	})
-	t.Run("asked by a child session", func(t *testing.T) { letGo(t, (*hub.Session).Child) })
+	t.Run("asked by a child session", func(t *testing.T) { checkReleased(t, (*hub.Session).Child) })
 }
 
-func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
+func checkReleased(t *testing.T, of func(*hub.Session) *hub.Session) {
 	opts := hub.Options{Limits: hub.Limits{FinishedTasks: 1}}
-	promises := coretest.Watch(&opts) // without its readers: the idle one keeps what it has not read
+	promises := coretest.Watch(&opts) // without its readers: an idle one keeps unread events
 	g := &testHub{t, hub.New(opts)}
 	t.Cleanup(func() {
 		if err := g.hub.Close(context.Background(), "the test is over"); err != nil {
@@ -73,9 +73,9 @@ func letGo(t *testing.T, of func(*hub.Session) *hub.Session) {
 			kept++
 		}
 	}
-	// The latest is kept on purpose, and the agent's memory of its last cause is an id.
+	// The latest task is kept on purpose. An agent remembers its last cause only by id.
 	if kept > 2 {
-		t.Errorf("got %d of %d ended tasks in memory, want the latest alone", kept, len(past))
+		t.Errorf("got %d of %d ended tasks in memory, want only the latest", kept, len(past))
 	}
 }
 
@@ -99,8 +99,8 @@ func TestOnlyAnOperatorAsksForAnotherPrincipal(t *testing.T) {
 	})
 }
 
-// A client that gives up agent_result leaves nothing behind, however long it wanted to wait,
-// and neither does one that was answered.
+// A client that abandons agent_result leaves nothing in memory, whatever its timeout, and
+// neither does one that got a result.
 func TestASessionThatWaitedForAResultIsReleased(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
@@ -149,8 +149,8 @@ func (g *testHub) wantReleased(sessions []weak.Pointer[hub.Session]) {
 	}
 }
 
-// closing is a tracer that calls a function when a command has been executed, before its
-// caller continues.
+// closing is a tracer that calls a function after a command was executed and before it
+// returns.
 type closing struct{ after func(core.Call) }
 
 func (c *closing) Begin(call core.Call) (core.Trace, func(error)) {

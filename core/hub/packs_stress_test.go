@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// TestEveryCallIsAnsweredOnceWhateverThePacksDo lets packs come, answer, keep silent,
-// change and vanish while callers call and leave.
-func TestEveryCallIsAnsweredOnceWhateverThePacksDo(t *testing.T) {
+// TestEveryCallIsAnsweredOnce runs packs that connect, answer, stay silent, change and
+// disconnect while callers call and leave.
+func TestEveryCallIsAnsweredOnce(t *testing.T) {
 	const callers, calls, packs = 8, 300, 3
 	h := coretest.NewHub(t, hub.Options{Limits: hub.Limits{PackCalls: 16, ToolTimeout: 5 * time.Millisecond}})
 	ctx, stop := context.WithCancel(t.Context())
@@ -58,7 +58,7 @@ func TestEveryCallIsAnsweredOnceWhateverThePacksDo(t *testing.T) {
 		t.Errorf("got %+v and %v, want ToolsChanged", b, err)
 	}
 	if got := watcher.Tools(); len(got) != len(h.Tools()) {
-		t.Errorf("got %d tools, want the hub's own once all packs have gone", len(got))
+		t.Errorf("got %d tools, want the hub's own after all packs left", len(got))
 	}
 	watcher.Close(nil)
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// packTool is a tool of a pack that wants the capabilities.
+// packTool is a tool of a pack that requires the capabilities.
 func packTool(name string, capabilities ...string) tool.Definition {
 	return tool.Definition{Name: name, Description: "the tool " + name, Requires: capabilities}
 }
 
-// pack connects a pack with the tools.
+// pack connects a pack that provides the tools.
 func (g *testHub) pack(id string, tools ...tool.Definition) *hub.Session {
 	g.t.Helper()
 	s := g.connect("pack " + id)
@@ -106,11 +106,11 @@ func TestAToolNeedsAllItsCapabilities(t *testing.T) {
 				}
 			}
 		}
-		nobody := g.connect("nobody")
-		if got := names(nobody.Tools()); got != ownTools+" open" {
-			t.Errorf("one who is no agent: got %s, want what needs no capability", got)
+		plain := g.connect("plain")
+		if got := names(plain.Tools()); got != ownTools+" open" {
+			t.Errorf("a session without an agent: got %s, want the tools without required capabilities", got)
 		}
-		if got := nobody.Tools()[6].Requires; got != nil {
+		if got := plain.Tools()[6].Requires; got != nil {
 			t.Errorf("open: got %v required, want nothing", got)
 		}
 	})
@@ -131,10 +131,10 @@ func TestACallThatIsNotAnsweredInTimeTimesOut(t *testing.T) {
 		g.wantFault("answering too late", p.AnswerTool(e.ID, []byte("1"), nil), core.CodeConflict)
 		g.sleep(298 * time.Second)
 		if o := g.tool(a); o.Call != "c2" || o.Fault == nil || o.Fault.Code != core.CodeTimeout {
-			t.Errorf("got %+v, want c2 timed out at the most that a tool may take", o)
+			t.Errorf("got %+v, want c2 timed out at the maximum for tools", o)
 		}
 		if b, ok := g.batch(p); ok {
-			t.Errorf("got %+v, want nothing: the call that nobody waits for was not given", b)
+			t.Errorf("got %+v, want nothing: an abandoned call is not delivered", b)
 		}
 		for name, want := range map[string]int64{"tool.timeout": 2, "tool.late": 1} {
 			if got := g.hub.Counters()[name]; got != want {
@@ -193,7 +193,7 @@ func TestThePackDoesNotGetTheCallOfACallerThatLeft(t *testing.T) {
 	})
 }
 
-func TestTheCallsThatWaitForAPackAreBounded(t *testing.T) {
+func TestTheCallsQueuedForAPackAreBounded(t *testing.T) {
 	withHub(t, hub.Limits{PackCalls: 3, RequestBytes: 1000}, func(g *testHub) {
 		a, p, q := g.agent("a", able), g.pack("p", packTool("x")), g.pack("q", packTool("y"))
 		for i := range 4 {
@@ -206,7 +206,7 @@ func TestTheCallsThatWaitForAPackAreBounded(t *testing.T) {
 		g.tool(a)
 		a.CallTool("again", "x", nil)
 		if b, ok := g.batch(a); ok {
-			t.Errorf("got %+v, want the call taken behind an answer", b)
+			t.Errorf("got %+v, want the call accepted after an answer", b)
 		}
 		big := []byte(`"` + strings.Repeat("x", 600) + `"`)
 		a.CallTool("big", "y", big)
@@ -235,23 +235,23 @@ func TestABadPackIsRefusedWithTheReason(t *testing.T) {
 		code  core.Code
 		want  string
 	}{
-		"no id":                {"", nil, core.CodeInvalid, "pack id"},
-		"control characters":   {"a\x00", nil, core.CodeInvalid, "pack id"},
-		"a long id":            {strings.Repeat("x", 513), nil, core.CodeInvalid, "512"},
-		"an id that is taken":  {"there", nil, core.CodeConflict, "pack there already registered"},
-		"the hub's own name":   {"p", []tool.Definition{packTool("agent_ask")}, core.CodeConflict, "tool name collision: tool 'agent_ask' already registered as builtin"},
-		"somebody else's name": {"p", []tool.Definition{packTool("taken")}, core.CodeConflict, "tool name collision: tool 'taken' already registered by pack 'there'"},
-		"a name twice":         {"p", []tool.Definition{packTool("x"), packTool("x")}, core.CodeInvalid, "'x' stands twice"},
-		"a name with a blank":  {"p", []tool.Definition{packTool("x y")}, core.CodeInvalid, `"x y"`},
-		"no name":              {"p", []tool.Definition{packTool("")}, core.CodeInvalid, "tool name"},
-		"too many tools":       {"p", []tool.Definition{packTool("1"), packTool("2"), packTool("3"), packTool("4")}, core.CodeTooLarge, "the limit is 3"},
-		"a long description":   {"p", bad(func(x *tool.Definition) { x.Description = long + long }), core.CodeTooLarge, "shorten"},
-		"no UTF-8":             {"p", bad(func(x *tool.Definition) { x.Description = "\xff" }), core.CodeInvalid, "UTF-8"},
-		"a schema of no JSON":  {"p", schema(`{`), core.CodeInvalid, "input schema of tool x"},
-		"a schema of null":     {"p", schema(`null`), core.CodeInvalid, "got null"},
-		"a schema of strings":  {"p", schema(`{"type":"string"}`), core.CodeInvalid, `want "object"`},
-		"a schema that is bad": {"p", schema(`{"bad":1}`), core.CodeInvalid, "bad: not wanted"},
-		"too many packs":       {"p", nil, core.CodeOverloaded, "2 packs"},
+		"no id":                  {"", nil, core.CodeInvalid, "pack id"},
+		"control characters":     {"a\x00", nil, core.CodeInvalid, "pack id"},
+		"a long id":              {strings.Repeat("x", 513), nil, core.CodeInvalid, "512"},
+		"an id that is taken":    {"there", nil, core.CodeConflict, "pack there already registered"},
+		"the hub's own name":     {"p", []tool.Definition{packTool("agent_ask")}, core.CodeConflict, "tool name collision: tool 'agent_ask' already registered as builtin"},
+		"a name of another pack": {"p", []tool.Definition{packTool("taken")}, core.CodeConflict, "tool name collision: tool 'taken' already registered by pack 'there'"},
+		"a name twice":           {"p", []tool.Definition{packTool("x"), packTool("x")}, core.CodeInvalid, "'x' stands twice"},
+		"a name with a blank":    {"p", []tool.Definition{packTool("x y")}, core.CodeInvalid, `"x y"`},
+		"no name":                {"p", []tool.Definition{packTool("")}, core.CodeInvalid, "tool name"},
+		"too many tools":         {"p", []tool.Definition{packTool("1"), packTool("2"), packTool("3"), packTool("4")}, core.CodeTooLarge, "the limit is 3"},
+		"a long description":     {"p", bad(func(x *tool.Definition) { x.Description = long + long }), core.CodeTooLarge, "shorten"},
+		"no UTF-8":               {"p", bad(func(x *tool.Definition) { x.Description = "\xff" }), core.CodeInvalid, "UTF-8"},
+		"a schema of no JSON":    {"p", schema(`{`), core.CodeInvalid, "input schema of tool x"},
+		"a schema of null":       {"p", schema(`null`), core.CodeInvalid, "got null"},
+		"a schema of strings":    {"p", schema(`{"type":"string"}`), core.CodeInvalid, `want "object"`},
+		"a schema that is bad":   {"p", schema(`{"bad":1}`), core.CodeInvalid, "bad: not wanted"},
+		"too many packs":         {"p", nil, core.CodeOverloaded, "2 packs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withSchemas(t, hub.Limits{Packs: 2, PackTools: 3}, func(g *testHub) {
@@ -266,7 +266,7 @@ func TestABadPackIsRefusedWithTheReason(t *testing.T) {
 					t.Errorf("got %v, want %q in it", err, c.want)
 				}
 				if got := names(s.Tools()); got != ownTools+" taken" {
-					t.Errorf("got %s, want nothing of the manifest that was refused", got)
+					t.Errorf("got %s, want no tools of the refused manifest", got)
 				}
 			})
 		})
@@ -284,7 +284,7 @@ func TestTheDefinitionsOfAllToolsAreBounded(t *testing.T) {
 		p := g.pack("p", many[:20]...)
 		g.wantFault("twice as much", g.connect("q").Provide("q", append(many[20:], packTool("x"))), core.CodeTooLarge)
 		if err := p.Provide("p", many[:10]); err != nil {
-			t.Errorf("less in place of it: got %v, want no error", err)
+			t.Errorf("fewer definitions instead: got %v, want no error", err)
 		}
 	})
 }
@@ -301,13 +301,13 @@ func TestAPackMayChangeItsTools(t *testing.T) {
 			t.Errorf("got %+v, want ToolsChanged", b)
 		}
 		if got := names(a.Tools()); got != ownTools+" y z" {
-			t.Errorf("got %s, want what it provides now", got)
+			t.Errorf("got %s, want the tools it provides now", got)
 		}
 		a.CallTool("c2", "x", nil)
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
-			t.Errorf("got %+v, want x to be gone", o)
+			t.Errorf("got %+v, want x unknown", o)
 		}
-		g.answer(p, g.execution(p).ID, "1") // what was asked before is still answered
+		g.answer(p, g.execution(p).ID, "1") // earlier calls are still answered
 		g.tool(a)
 		g.wantFault("another id", p.Provide("q", nil), core.CodeConflict)
 		p.Close(nil)
@@ -327,16 +327,16 @@ func TestAPackAnswersOnlyItsOwnCalls(t *testing.T) {
 		a.CallTool("c1", "x", nil)
 		e := g.execution(p)
 		if got := g.hub.Provider(e.ID); got != p {
-			t.Errorf("who is to answer: got %v, want the pack", got)
+			t.Errorf("the pending pack: got %v, want the pack", got)
 		}
 		g.wantFault("another pack", q.AnswerTool(e.ID, []byte("1"), nil), core.CodeNotAuthorized)
-		g.wantFault("nobody's", q.AnswerTool("no-such", []byte("1"), nil), core.CodeConflict)
+		g.wantFault("an unknown call", q.AnswerTool("no-such", []byte("1"), nil), core.CodeConflict)
 		g.wantFault("no JSON", p.AnswerTool(e.ID, []byte("sunny"), nil), core.CodeInvalid)
 		if o := g.tool(a); o.Fault == nil || !strings.Contains(o.Fault.Message, "not JSON") {
-			t.Errorf("got %+v, want the fault at the caller", o)
+			t.Errorf("got %+v, want the caller to get the fault", o)
 		}
 		if got := g.hub.Provider(e.ID); got != nil {
-			t.Errorf("who is to answer: got %v, want nobody", got)
+			t.Errorf("the pending pack: got %v, want none", got)
 		}
 	})
 }
@@ -360,7 +360,7 @@ func TestAStoppingHubAnswersTheCallsOfPacks(t *testing.T) {
 	})
 }
 
-// notWanted is a schema checker that refuses a member "bad".
+// notWanted is a schema checker that refuses the member "bad".
 func notWanted(schema []byte) (func([]byte) error, error) {
 	bad := func(b []byte) error {
 		var m map[string]any

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// asker joins an agent that may ask people.
+// asker joins an agent that may ask users.
 func (g *testHub) asker(id string) *hub.Session { return g.agent(id, able, skilled("ui")) }
 
 // viewer connects a session that shows a conversation.
@@ -24,8 +24,8 @@ func (g *testHub) viewer(id string, thread core.ThreadID, with core.AgentID) *hu
 	return s
 }
 
-// asking reads the question or its outcome, which must be ready.
-func (g *testHub) asking(s *hub.Session) *question.Update {
+// nextQuestion reads the next question or outcome, which must be ready.
+func (g *testHub) nextQuestion(s *hub.Session) *question.Update {
 	g.t.Helper()
 	for {
 		b, ok := g.batch(s)
@@ -38,7 +38,7 @@ func (g *testHub) asking(s *hub.Session) *question.Update {
 	}
 }
 
-func (g *testHub) askedNothing(what string, s *hub.Session) {
+func (g *testHub) wantNoQuestion(what string, s *hub.Session) {
 	g.t.Helper()
 	for b, ok := g.batch(s); ok; b, ok = g.batch(s) {
 		if b.Question != nil {
@@ -57,7 +57,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 		here, too := g.viewer("ada", "trip", ""), g.viewer("ada", "trip", "a")
 		elsewhere, stranger := g.viewer("ada", "work", "a"), g.viewer("bob", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
-		got := g.asking(here)
+		got := g.nextQuestion(here)
 		want := question.Question{
 			ID: got.Question.ID, Agent: "a", Tasks: []core.TaskID{task.ID()}, Text: "Which day?", Options: []question.Option{{Label: "Monday"}, {Label: "Friday"}},
 			Since: got.Question.Since, Until: got.Question.Since.Add(time.Minute),
@@ -65,20 +65,20 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 		if diff := cmp.Diff(want, got.Question); diff != "" || got.Tag != "sight of ada" {
 			t.Errorf("got tag %v and (-want +got):\n%s", got.Tag, diff)
 		}
-		g.askedNothing("another thread", elsewhere)
-		g.askedNothing("somebody else's", stranger)
+		g.wantNoQuestion("another thread", elsewhere)
+		g.wantNoQuestion("another principal", stranger)
 		late := g.viewer("ada", "trip", "")
-		if q := g.asking(late).Question; q.ID != want.ID {
-			t.Errorf("who comes late: got %s, want %s", q.ID, want.ID)
+		if q := g.nextQuestion(late).Question; q.ID != want.ID {
+			t.Errorf("a late viewer: got %s, want %s", q.ID, want.ID)
 		}
 		if all := g.hub.Questions(core.Principal{ID: "ada"}); len(all) != 1 || all[0].ID != want.ID {
 			t.Errorf("got %v open, want the question", all)
 		}
 		if all := g.hub.Questions(core.Principal{ID: "bob"}); len(all) != 0 {
-			t.Errorf("somebody else: got %v open, want nothing", all)
+			t.Errorf("another principal: got %v open, want nothing", all)
 		}
 		_, err := stranger.AnswerQuestion(core.Reply{Question: want.ID, Selected: []string{"Friday"}})
-		g.wantFault("somebody else answers", err, core.CodeNotAuthorized)
+		g.wantFault("an answer by another principal", err, core.CodeNotAuthorized)
 		for text, r := range map[string]core.Reply{
 			"at least one selection or custom_text is required": {},
 			"one selection is allowed":                          {Selected: []string{"Monday", "Friday"}},
@@ -99,7 +99,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 		if out := outputOf[question.Outcome](g, g.tool(a)); !out.Answered || len(out.Selected) != 1 || out.Selected[0] != "Friday" {
 			t.Errorf("got %+v, want Friday", out)
 		}
-		if end := g.asking(here).Outcome; end == nil || end.By.ID != "ada" || end.Selected[0] != "Friday" {
+		if end := g.nextQuestion(here).Outcome; end == nil || end.By.ID != "ada" || end.Selected[0] != "Friday" {
 			t.Errorf("the other: got %+v, want the outcome", end)
 		}
 		g.report(a, task, core.Done{})
@@ -123,9 +123,9 @@ func TestAQuestionWithoutViewersOfItsThreadGoesToThoseOfItsAgent(t *testing.T) {
 		with := g.viewer("ada", "chat", "a")
 		task := g.ask(ada, "a")
 		a.CallTool("c1", "ask_user", []byte(whichDay))
-		q := g.asking(with).Question
+		q := g.nextQuestion(with).Question
 		late := g.viewer("ada", "another chat", "a")
-		if got := g.asking(late).Question.ID; got != q.ID {
+		if got := g.nextQuestion(late).Question.ID; got != q.ID {
 			t.Errorf("got %s, want %s", got, q.ID)
 		}
 		late.UnwatchQuestions("sight of ada")
@@ -135,12 +135,12 @@ func TestAQuestionWithoutViewersOfItsThreadGoesToThoseOfItsAgent(t *testing.T) {
 		if out := outputOf[question.Outcome](g, g.tool(a)); out.Answered || out.Reason != "dismissed" {
 			t.Errorf("got %+v, want it dismissed", out)
 		}
-		g.askedNothing("who looked away", late)
+		g.wantNoQuestion("a session that no longer views it", late)
 		g.report(a, task, core.Done{})
 	})
 }
 
-func TestAQuestionOfASubtaskGoesToThePeopleOfItsCause(t *testing.T) {
+func TestAQuestionOfASubtaskGoesToTheViewersOfItsCause(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second, ada := g.agent("first", able), g.asker("second"), g.connect("ada")
 		to, _ := core.ParseAddress("first")
@@ -150,14 +150,14 @@ func TestAQuestionOfASubtaskGoesToThePeopleOfItsCause(t *testing.T) {
 		first.CallTool("c1", "agent_ask", []byte(`{"to":"second","content":"when?"}`))
 		g.events(second)
 		second.CallTool("c2", "ask_user", []byte(whichDay))
-		if q := g.asking(here).Question; q.Agent != "second" {
+		if q := g.nextQuestion(here).Question; q.Agent != "second" {
 			t.Errorf("got %+v, want the question of the second", q)
 		}
 		g.report(first, task, core.Done{})
 	})
 }
 
-func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
+func TestAQuestionEndsWithItsTimeoutItsTaskOrItsAgent(t *testing.T) {
 	for what, tt := range map[string]struct {
 		end    func(*testHub, *hub.Session, *task.Task)
 		reason string
@@ -178,12 +178,12 @@ func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 				task := g.open(ada, request)
 				here := g.viewer("ada", "trip", "")
 				a.CallTool("c1", "ask_user", []byte(whichDay))
-				q := g.asking(here).Question
+				q := g.nextQuestion(here).Question
 				tt.end(g, a, task)
 				if all := g.hub.Questions(core.Principal{ID: "ada", Operator: true}); len(all) != 0 {
 					t.Errorf("got %v open, want nothing", all)
 				}
-				if end := g.asking(here); end.Outcome == nil || end.Outcome.Answered {
+				if end := g.nextQuestion(here); end.Outcome == nil || end.Outcome.Answered {
 					t.Errorf("got %+v, want the outcome", end)
 				}
 				if tt.reason != "" {
@@ -192,13 +192,13 @@ func TestAQuestionEndsWithItsTimeItsTaskOrItsAgent(t *testing.T) {
 					}
 				}
 				_, err := here.AnswerQuestion(core.Reply{Question: q.ID, Selected: []string{"Friday"}})
-				g.wantFault("an answer behind the end", err, core.CodeConflict)
+				g.wantFault("an answer after the end", err, core.CodeConflict)
 			})
 		})
 	}
 }
 
-func TestQuestionsAreBoundInNumberAndForAgentsThatDeclaredThem(t *testing.T) {
+func TestQuestionsAreLimitedAndNeedTheCapability(t *testing.T) {
 	withHub(t, hub.Limits{Questions: 2}, func(g *testHub) {
 		a, b := g.asker("a"), g.agent("b", able)
 		g.viewer("ada", "trip", "a")
@@ -241,13 +241,13 @@ func TestAQuestionWithoutOptionsIsAnsweredWithText(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, ada := g.asker("a"), g.viewer("ada", "trip", "a")
 		a.CallTool("c1", "ask_user", []byte(`{"question":"Which day?"}`))
-		q := g.asking(ada).Question
+		q := g.nextQuestion(ada).Question
 		const want = "the question has no options: answer in words of your own"
 		if _, err := ada.AnswerQuestion(core.Reply{Question: q.ID, Selected: []string{"Friday"}}); err == nil || core.AsFault(err).Message != want {
 			t.Errorf("got %v, want %q", err, want)
 		}
 		if _, err := ada.AnswerQuestion(core.Reply{Question: q.ID, Text: "Friday"}); err != nil {
-			t.Errorf("got %v, want it to count", err)
+			t.Errorf("got %v, want it accepted", err)
 		}
 	})
 }
@@ -261,12 +261,12 @@ func TestAQuestionEndsWithTheHub(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnreachable {
-			t.Errorf("got %+v, want it said that the hub stopped", o)
+			t.Errorf("got %+v, want the reason that the hub stopped", o)
 		}
 	})
 }
 
-func TestAClosedSessionOpensAndWatchesNothing(t *testing.T) {
+func TestAClosedSessionGetsAndAsksNoQuestions(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, gone, ada := g.asker("a"), g.asker("gone"), g.viewer("ada", "trip", "gone")
 		for _, s := range []*hub.Session{gone, ada} {
@@ -275,15 +275,15 @@ func TestAClosedSessionOpensAndWatchesNothing(t *testing.T) {
 		ada.WatchQuestions(question.View{Tag: "view of ada", Agent: "a", For: core.Principal{ID: "ada"}})
 		a.CallTool("c1", "ask_user", []byte(whichDay))
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
-			t.Errorf("a question to who has left: got %+v, want it unsupported", o)
+			t.Errorf("a question to a closed session: got %+v, want it unsupported", o)
 		}
 		bob := g.viewer("bob", "trip", "gone")
 		gone.CallTool("c1", "ask_user", []byte(whichDay))
 		if all := g.hub.Questions(core.Principal{ID: "bob"}); len(all) != 0 {
-			t.Errorf("a question of who has left: got %v open, want nothing", all)
+			t.Errorf("a question by a closed session: got %v open, want nothing", all)
 		}
-		if asked, end := g.asking(bob), g.asking(bob); asked.Outcome != nil || end.Outcome == nil || end.Outcome.Reason != "left" {
-			t.Errorf("got %+v and %+v, want the question and that its asker has left", asked, end)
+		if asked, end := g.nextQuestion(bob), g.nextQuestion(bob); asked.Outcome != nil || end.Outcome == nil || end.Outcome.Reason != "left" {
+			t.Errorf("got %+v and %+v, want the question, and that its agent left", asked, end)
 		}
 	})
 }

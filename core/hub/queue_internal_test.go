@@ -84,7 +84,7 @@ func TestTheHubKnowsWhichQueuesHaveMovableTasks(t *testing.T) {
 			got := maps.Clone(h.movable)
 			h.mu.Unlock()
 			if !maps.Equal(got, want) {
-				rt.Fatalf("after %s: the hub looks in %d queues, want %d", name, len(got), len(want))
+				rt.Fatalf("after %s: got %d queues with movable tasks, want %d", name, len(got), len(want))
 			}
 		}
 	})

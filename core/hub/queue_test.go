@@ -32,7 +32,7 @@ func (g *testHub) wantLoad(id core.AgentID, active, queued int, state core.LoadS
 	}
 }
 
-func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
+func TestTheQueueIsOrderedByPriorityAndThenByArrival(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		running := g.ask(asker, "a")
@@ -50,7 +50,7 @@ func TestTheQueueIsInOrderOfPriorityAndThenOfArrival(t *testing.T) {
 			for i, next := range want[p] {
 				g.report(agent, running, core.Done{})
 				if got := next.State(); got != task.Running {
-					t.Fatalf("%s task %d: got %s, want it to be next", p, i+1, got)
+					t.Fatalf("%s task %d: got %s, want it next", p, i+1, got)
 				}
 				running = next
 			}
@@ -75,7 +75,7 @@ func TestAFreeAgentTakesTheMostUrgentQueuedTask(t *testing.T) {
 		c := able("c")
 		for i, want := range []*task.Task{urgent, first, second, later} {
 			if got := want.State(); got != task.Running || want.Agent() != "c" {
-				t.Fatalf("%d: got %s at %q, want it running at c", i, got, want.Agent())
+				t.Fatalf("%d: got %s by %q, want it running by c", i, got, want.Agent())
 			}
 			g.report(c, want, core.Done{})
 		}
@@ -108,14 +108,14 @@ func TestACardWithMoreSlotsStartsQueuedTasks(t *testing.T) {
 	})
 }
 
-func TestAnOverloadedAgentIsSkippedUntilItReportsOtherwise(t *testing.T) {
+func TestAnOverloadedAgentIsSkippedUntilItRecovers(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		a.SetLoad(core.LoadOverloaded)
 		g.wantLoad("a", 0, 0, core.LoadOverloaded)
 		free, named := g.ask(asker, "*"), g.ask(asker, "a")
 		if got := free.Agent(); got != "b" {
-			t.Errorf("for whoever is free: got %q, want b", got)
+			t.Errorf("for any agent: got %q, want b", got)
 		}
 		g.wantState("by name", task.Queued, named)
 		a.SetLoad(core.LoadIdle)
@@ -136,10 +136,10 @@ func TestADrainingAgentFinishesItsTasksAndGetsNoMore(t *testing.T) {
 			t.Errorf("got %v, want it retryable", err)
 		}
 		_, err = asker.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.OpenOptions{})
-		g.wantFault("for whoever is free", err, core.CodeUnreachable)
+		g.wantFault("for any agent", err, core.CodeUnreachable)
 		g.report(agent, has, core.Text{Text: "still here"}, core.Done{})
 		if got := has.Answer().End; got != core.KindDone {
-			t.Errorf("what it had: got %s, want done", got)
+			t.Errorf("its earlier task: got %s, want done", got)
 		}
 	})
 }
@@ -155,7 +155,7 @@ func TestABusyAgentStillTakesWorkUpToItsLimit(t *testing.T) {
 	})
 }
 
-func TestAQueuedTaskOfALostAgentGoesToAnotherWhereItsAddressAllows(t *testing.T) {
+func TestAQueuedTaskOfALostAgentMovesIfItsAddressAllows(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		x := func(c *core.Card) { c.Capabilities = []string{"x"} }
 		a, asker := g.agent("a", able, x), g.connect("r")
@@ -165,11 +165,11 @@ func TestAQueuedTaskOfALostAgentGoesToAnotherWhereItsAddressAllows(t *testing.T)
 		for what, task := range map[string]*task.Task{"ran": first, "waited": named} {
 			f := task.Answer().Fault
 			if f == nil || f.Code != core.CodeUnreachable || !f.Retryable {
-				t.Errorf("what %s by name: got %v, want a retryable unreachable fault", what, f)
+				t.Errorf("addressed by name, %s: got %v, want a retryable unreachable fault", what, f)
 			}
 		}
 		if got := waits.Agent(); got != "b" {
-			t.Fatalf("what waited by capability: got %q, want b", got)
+			t.Fatalf("queued by capability: got %q, want b", got)
 		}
 		g.report(b, waits, core.Done{})
 		if got := waits.Answer().End; got != core.KindDone {
@@ -194,7 +194,7 @@ func TestAQueuedTaskEndsAtItsDeadline(t *testing.T) {
 	})
 }
 
-func TestAQueueHasRoomAgainOnceATaskLeavesIt(t *testing.T) {
+func TestATaskThatLeavesAQueueMakesRoom(t *testing.T) {
 	withHub(t, hub.Limits{QueueLength: 1}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, second := g.ask(asker, "a"), g.ask(asker, "a")
@@ -210,7 +210,7 @@ func TestAQueueHasRoomAgainOnceATaskLeavesIt(t *testing.T) {
 		}
 		g.report(agent, first, core.Done{})
 		third := g.ask(asker, "a")
-		g.wantState("behind it", task.Queued, third)
+		g.wantState("after it", task.Queued, third)
 		g.report(agent, second, core.Done{})
 		g.report(agent, third, core.Done{})
 	})
@@ -223,10 +223,10 @@ func TestAQueuedTaskGoesToAnotherAgentThatBecomesFree(t *testing.T) {
 		first, waits, named := g.ask(asker, "capability:x"), g.ask(asker, "capability:x"), g.ask(asker, "a")
 		b := g.agent("b", able, x)
 		if got := waits.Agent(); got != "b" {
-			t.Errorf("when b joins: got the waiting task with %q, want b", got)
+			t.Errorf("when b joins: got the queued task with %q, want b", got)
 		}
 		if got := named.State(); got != task.Queued {
-			t.Errorf("what was asked of a by name: got %s, want queued", got)
+			t.Errorf("addressed to a by name: got %s, want queued", got)
 		}
 		g.report(b, waits, core.Done{})
 		g.report(a, first, core.Done{})
@@ -234,7 +234,7 @@ func TestAQueuedTaskGoesToAnotherAgentThatBecomesFree(t *testing.T) {
 	})
 }
 
-// blocking is an observer that stops at the first event of a kind until the test continues.
+// blocking is an observer that blocks at the first event of a kind until it is released.
 type blocking struct {
 	kind             core.Kind
 	once             sync.Once
@@ -253,8 +253,8 @@ func (b *blocking) Appended(_ core.TaskID, e core.Event) {
 	}
 }
 
-// Promise P8: an agent runs as many tasks as it said, also after one that it never got.
-func TestATaskThatEndsWhileItIsAssignedGivesItsSlotBack(t *testing.T) {
+// Promise P8: an agent runs as many tasks as it declared, even after one that it never got.
+func TestATaskThatEndsWhileItIsAssignedFreesItsSlot(t *testing.T) {
 	cancelled := &blocking{kind: core.KindCancelled, reached: make(chan struct{}), proceed: make(chan struct{})}
 	g := &testHub{t, coretest.NewHub(t, hub.Options{Observer: cancelled})}
 	a, asker := g.agent("a", able), g.connect("r")

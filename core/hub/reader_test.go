@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// batches reads everything that is ready for the session now, batch by batch.
+// batches reads all batches that are ready for the session.
 func (g *testHub) batches(s *hub.Session) []hub.Batch {
 	g.t.Helper()
 	var all []hub.Batch
@@ -48,7 +48,7 @@ func TestTheTasksOfASessionTakeTurns(t *testing.T) {
 				t.Errorf("batch %d: got %d events, want at most 256", i+1, len(b.Events))
 			}
 			if b.Task == last {
-				t.Errorf("batch %d: got the same task twice in a row, want them to take turns", i+1)
+				t.Errorf("batch %d: got the same task twice in a row, want another one", i+1)
 			}
 			last = b.Task
 			got[b.Task] = append(got[b.Task], b.Events...)
@@ -95,7 +95,7 @@ func TestConcurrentTasksOfOneAgentAreSeparate(t *testing.T) {
 	})
 }
 
-func TestACancelReachesAnAgentBehindManyEvents(t *testing.T) {
+func TestACancelReachesAnAgentAfterManyEvents(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -111,7 +111,7 @@ func TestACancelReachesAnAgentBehindManyEvents(t *testing.T) {
 	})
 }
 
-func TestASessionMayAskAndAnswerAtOnce(t *testing.T) {
+func TestASessionMayAskAndAnswerConcurrently(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		outer := g.ask(asker, "a")
@@ -128,7 +128,7 @@ func TestASessionMayAskAndAnswerAtOnce(t *testing.T) {
 			}
 		}
 		if roles[task.Agent] != outer || roles[task.Requester] != inner {
-			t.Errorf("got %v, want it the agent of one task and the requester of the other", roles)
+			t.Errorf("got %v, want the roles agent and requester", roles)
 		}
 		g.report(a, outer, core.Text{Text: inner.Answer().Text}, core.Done{})
 		if got := outer.Answer().Text; got != "42" {
@@ -137,23 +137,23 @@ func TestASessionMayAskAndAnswerAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatALeavingAgentAskedIsCancelled(t *testing.T) {
+func TestTheRequestsOfALeavingAgentAreCancelled(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		outer, inner := g.ask(asker, "a"), g.ask(a, "b")
 		a.Close(nil)
 		if f := outer.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
-			t.Errorf("what it worked on: got %v, want unreachable", f)
+			t.Errorf("its task: got %v, want unreachable", f)
 		}
 		g.wantKinds("whom it asked read", g.events(b), "assigned", "cancel_requested")
 		g.report(b, inner, core.Cancelled{})
 		if got := inner.Answer().End; got != core.KindCancelled {
-			t.Errorf("what it asked: got %s, want cancelled", got)
+			t.Errorf("its request: got %s, want cancelled", got)
 		}
 	})
 }
 
-func TestAViewerThatUnwatchesReadsNoMore(t *testing.T) {
+func TestAViewerThatUnwatchesGetsNoMoreEvents(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, viewer := g.agent("a", able), g.connect("r"), g.connect("r")
 		asked := g.ask(asker, "a")
@@ -191,7 +191,7 @@ func TestWatchingAllShowsRunningAndNewTasks(t *testing.T) {
 		fresh := g.ask(asker, "a")
 		g.report(agent, fresh, core.Done{})
 		_, err := asker.Open(core.Request{To: core.ToAgent("nobody"), Content: "go"}, hub.OpenOptions{})
-		g.wantFault("a request to nobody", err, core.CodeUnknownAgent)
+		g.wantFault("a request to an unknown agent", err, core.CodeUnknownAgent)
 
 		got := map[*task.Task][]core.Event{}
 		for _, b := range g.batches(operator) {
@@ -201,8 +201,8 @@ func TestWatchingAllShowsRunningAndNewTasks(t *testing.T) {
 			}
 		}
 		g.wantKinds("what had ended", got[ended])
-		g.wantKinds("what ran", got[runs], "text", "done")
-		g.wantKinds("what is new", got[fresh], "opened", "assigned", "done")
+		g.wantKinds("the running task", got[runs], "text", "done")
+		g.wantKinds("the new task", got[fresh], "opened", "assigned", "done")
 		delete(got, runs)
 		delete(got, fresh)
 		for task, events := range got {
@@ -234,7 +234,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestNextWakesUpForWhatIsNew(t *testing.T) {
+func TestNextWakesForNewEvents(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		got := make(chan []core.Event)
@@ -258,7 +258,7 @@ func TestNextWakesUpForWhatIsNew(t *testing.T) {
 			}
 		}
 		if seen.Seq < 10 {
-			t.Errorf("got up to %d, want it woken for every text", seen.Seq)
+			t.Errorf("got events up to %d, want a wake-up for every text", seen.Seq)
 		}
 		go asker.Close(nil)
 		for range got {
@@ -295,7 +295,7 @@ func TestClosingAHubAgainDoesNothing(t *testing.T) {
 func TestAwaitingTheEndWakesForNothingElse(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", 0), g.connect("asker")
-		for name, early := range map[string]bool{"before it": false, "behind it": true} {
+		for name, early := range map[string]bool{"before it": false, "after it": true} {
 			asked, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Unwatched: true})
 			if err != nil {
 				t.Fatal(err)
@@ -312,10 +312,10 @@ func TestAwaitingTheEndWakesForNothingElse(t *testing.T) {
 				asker.AwaitEnd(asked)
 			}
 			if b, ok := g.batch(asker); !ok || b.Task != asked || b.Role != task.Requester || len(b.Events) > 0 {
-				t.Errorf("%s: got %+v, want the task alone", name, b)
+				t.Errorf("%s: got %+v, want only the task", name, b)
 			}
 			if b, ok := g.batch(asker); ok {
-				t.Errorf("%s: got %+v behind the end, want nothing", name, b)
+				t.Errorf("%s: got %+v after the end, want nothing", name, b)
 			}
 		}
 	})

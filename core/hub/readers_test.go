@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// reads is a reader in short.
+// reads is the short form of a reader.
 type reads struct {
 	Who    string
 	Role   task.Role
@@ -27,14 +27,14 @@ func (g *testHub) readers(p core.Principal, id core.TaskID) (all []reads) {
 	}
 	for _, r := range got {
 		if strings.HasPrefix(r.Principal.ID, "reader-") {
-			continue // the checker of the promises
+			continue // the reader of the promise checker
 		}
 		all = append(all, reads{r.Principal.ID, r.Role, r.Seq, r.Behind})
 	}
 	return all
 }
 
-func TestTheReadersOfATaskAreListedWithHowFarTheyHaveRead(t *testing.T) {
+func TestTheReadersOfATaskAreListedWithTheirPositions(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, viewer := g.agent("a", able), g.connect("r"), g.operator("v")
 		asked := g.ask(asker, "a")
@@ -64,7 +64,7 @@ func TestTheReadersOfATaskAreListedWithHowFarTheyHaveRead(t *testing.T) {
 	})
 }
 
-func TestATaskThatIsInTheJournalAloneHasNoReaders(t *testing.T) {
+func TestATaskThatIsOnlyInTheJournalHasNoReaders(t *testing.T) {
 	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		type listed struct{ Readers *[]task.ReaderStatus }

@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// searched is a journal that records which tasks it was asked for and lacked.
+// searched is a journal that records the missing tasks that were looked up.
 type searched struct {
 	*journal.Memory
 	missed []core.TaskID
@@ -36,13 +36,13 @@ func (j *searched) CompleteTasks(ctx context.Context, tasks []core.TaskID, yield
 	return j.Memory.CompleteTasks(ctx, tasks, yield)
 }
 
-// A journal may have to go through much to say that it has nothing of a task.
+// Looking up a missing task may be expensive for a journal.
 func TestAStartReadsOnlyTasksThatAreInTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := &searched{Memory: journal.NewMemory(journal.Retention{})}
 		before := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept})}
 		a, asker := before.agent("a", able), before.connect("r")
-		session := core.NewID() // that names a thread as a task would
+		session := core.NewID() // a thread id that looks like a task id
 		before.talk(asker, a, "a", session, "one", "1")
 		before.sleep(time.Second)
 
@@ -51,7 +51,7 @@ func TestAStartReadsOnlyTasksThatAreInTheJournal(t *testing.T) {
 			t.Error(err)
 		}
 		if len(kept.missed) > 0 {
-			t.Errorf("looked for %v, want nothing that is not there", kept.missed)
+			t.Errorf("got lookups of the missing tasks %v, want none", kept.missed)
 		}
 		if got, want := turns(h.Turns(core.Principal{Operator: true}, core.ThreadID(session))), "user: one | assistant: 1"; got != want {
 			t.Errorf("got the thread %q, want %q", got, want)

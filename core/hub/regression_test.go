@@ -16,9 +16,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Each test here guards against a defect that the hub had.
+// Each test here covers a former defect of the hub.
 
-func TestAnEndedConnectionDoesNotSpeakForItsSuccessor(t *testing.T) {
+func TestAnEndedConnectionCannotUpdateItsSuccessor(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		old := g.agent("a", able)
 		old.Close(nil)
@@ -35,12 +35,12 @@ func TestAnEndedConnectionDoesNotSpeakForItsSuccessor(t *testing.T) {
 		g.sleep(time.Second)
 		old.Seen()
 		if a, _ := g.hub.Agent("a"); a.Load.LastSeen != seen.Load.LastSeen {
-			t.Errorf("got it seen at %s, want %s", a.Load.LastSeen, seen.Load.LastSeen)
+			t.Errorf("got last seen %s, want %s", a.Load.LastSeen, seen.Load.LastSeen)
 		}
 	})
 }
 
-func TestATaskThatEndsWhileItsAgentLeavesFreesNoSlotOfTheNextAgent(t *testing.T) {
+func TestATaskOfALeavingAgentFreesNoSlotOfItsSuccessor(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{Limits: hub.Limits{FinishedTasks: 10}})
 	asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
 	defer asker.Close(nil)
@@ -77,11 +77,11 @@ func TestAReceiptKeepsItsStageAcrossRetries(t *testing.T) {
 		a.Delivered(task.ID())
 		g.report(a, task, core.Accepted{}, notNow)
 		if r := task.Receipt(); r.Stage != core.StageAccepted || r.Agent != "" {
-			t.Errorf("given to b: got %s by %q, want accepted, since b has said nothing", r.Stage, r.Agent)
+			t.Errorf("assigned to b: got %s by %q, want accepted, since b reported nothing", r.Stage, r.Agent)
 		}
 		b.Delivered(task.ID())
 		if r := task.Receipt(); r.Stage != core.StageDelivered || r.Agent != "b" {
-			t.Errorf("taken by b's transport: got %s by %q, want delivered by b", r.Stage, r.Agent)
+			t.Errorf("accepted by b's transport: got %s by %q, want delivered by b", r.Stage, r.Agent)
 		}
 		g.report(b, task, core.Accepted{}, core.Done{})
 	})
@@ -96,7 +96,7 @@ func TestARetryWithAnAgentWithoutAMemoryHasTheHistory(t *testing.T) {
 		b := g.agent("b", able, x)
 		g.report(a, task, notNow)
 		if got, want := turns(task.Request().History), "user: one? | assistant: 1"; got != want {
-			t.Errorf("given to b: got the history %q, want %q", got, want)
+			t.Errorf("assigned to b: got the history %q, want %q", got, want)
 		}
 		g.report(b, task, core.Done{})
 	})
@@ -114,7 +114,7 @@ func TestTheHistoryOfTheRequesterComesBeforeThatOfTheThread(t *testing.T) {
 	})
 }
 
-// gone is a journal that has lost the first events of every task.
+// gone is a journal without the first events of every task.
 type gone struct {
 	*journal.Memory
 	lost uint64
@@ -128,7 +128,7 @@ func (j gone) Read(ctx context.Context, id core.TaskID, after uint64, limit int)
 	return events, err
 }
 
-// forgotten opens a task, ends it, and has the store drop it.
+// forgotten opens and ends a task and makes the store drop it.
 func forgotten(t *testing.T, lost uint64, test func(g *testHub, asker *hub.Session, id core.TaskID)) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := &gone{Memory: journal.NewMemory(journal.Retention{})}
@@ -148,12 +148,12 @@ func forgotten(t *testing.T, lost uint64, test func(g *testHub, asker *hub.Sessi
 	})
 }
 
-func TestARequesterReadsAGapOrLearnsThatItsTaskIsGone(t *testing.T) {
+func TestARequesterGetsAGapOrAnErrorForADroppedTask(t *testing.T) {
 	forgotten(t, 1, func(g *testHub, asker *hub.Session, id core.TaskID) {
 		task, err := g.hub.Task(g.t.Context(), asker.Identity().Principal, id)
 		if err != nil {
 			if f := core.AsFault(err); f.Code != core.CodeUnknownTask {
-				g.t.Errorf("got %v, want the task with a gap, or that it is no longer kept", f)
+				g.t.Errorf("got %v, want the task with a gap, or an error that it is no longer kept", f)
 			}
 			return
 		}
@@ -222,17 +222,17 @@ func TestAConnectionToAClosedHubEndsAtOnce(t *testing.T) {
 	})
 }
 
-func TestARequesterClaimsNoCause(t *testing.T) {
+func TestARequesterCannotClaimACause(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, _, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		outer := g.ask(asker, "a")
 		liar, err := asker.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: outer.ID()}, hub.OpenOptions{})
 		if err == nil && liar.Request().Cause != "" {
-			t.Errorf("of who works on nothing: got the cause %q, want none or a refusal", liar.Request().Cause)
+			t.Errorf("an agent without tasks: got the cause %q, want none or a refusal", liar.Request().Cause)
 		}
 		inner := g.ask(a, "b")
 		if got := inner.Events()[0].Body.(core.Opened).Request.Cause; got != outer.ID() {
-			t.Errorf("of an agent that works on one task: got the cause %q, want %q", got, outer.ID())
+			t.Errorf("an agent with one task: got the cause %q, want %q", got, outer.ID())
 		}
 	})
 }
@@ -245,7 +245,7 @@ func TestWatchingAllTwiceReadsOnce(t *testing.T) {
 		g.watchAll(viewer)
 		g.watchAll(asker)
 		g.report(agent, task, core.Text{Text: "once"}, core.Done{})
-		g.wantKinds("who watches all twice read", g.events(viewer), "text", "done")
+		g.wantKinds("watching all twice", g.events(viewer), "text", "done")
 		g.wantKinds("a requester that watches all read", g.events(asker), "opened", "assigned", "text", "done")
 	})
 }
@@ -294,7 +294,7 @@ func TestAnEventWithoutAJSONFormStopsTheJournal(t *testing.T) {
 			for _, task := range tasks {
 				for _, e := range task.Events() {
 					if _, err := json.Marshal(e); err != nil {
-						t.Errorf("%s: got the event %d, %s, into the log: %v", name, e.Seq, e.Body.Kind(), err)
+						t.Errorf("%s: got event %d, %s, appended to the log: %v", name, e.Seq, e.Body.Kind(), err)
 					}
 				}
 				_ = asker.Cancel(task.ID(), "")
@@ -311,14 +311,14 @@ func TestACancelBeforeAFarDeadlineDoesNotDisconnectTheAgent(t *testing.T) {
 		asker := g.connect("r")
 		task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go", Deadline: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)}, hub.OpenOptions{})
 		if err != nil {
-			return // refused, which is an answer too
+			return // a refusal is fine too
 		}
 		if err := asker.Cancel(task.ID(), "stop"); err != nil {
 			t.Fatal(err)
 		}
 		g.sleep(time.Second)
 		if _, ok := g.hub.Agent("a"); !ok {
-			t.Error("a second later: got the agent thrown out, want it here")
+			t.Error("a second later: got the agent disconnected, want it connected")
 		}
 	})
 }
@@ -329,7 +329,7 @@ func TestALongTimeoutOfAToolDoesNotEndAtOnce(t *testing.T) {
 		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello","timeout_seconds":1e10}`))
 		batch, ok := g.batch(b)
 		if !ok {
-			g.t.Fatalf("got %+v, want b to be asked", g.tool(a).Fault)
+			g.t.Fatalf("got %+v, want a request to b", g.tool(a).Fault)
 		}
 		g.report(b, batch.Task, core.Text{Text: "hi"}, core.Done{})
 		if got := outputOf[asked](g, g.tool(a)); got.Text != "hi" {
@@ -338,7 +338,7 @@ func TestALongTimeoutOfAToolDoesNotEndAtOnce(t *testing.T) {
 		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
 		a.CallTool("c1", "agent_result", []byte(`{"task_id":"`+string(task.TaskID)+`","wait_seconds":1e10}`))
 		if b, ok := g.batch(a); ok {
-			t.Errorf("got %+v before the task has ended, want a wait", b.Tool)
+			t.Errorf("got %+v before the end of the task, want nothing", b.Tool)
 		}
 	})
 }

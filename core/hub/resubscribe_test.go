@@ -13,7 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestRedeliveredNoticesComeAgainWhenTheirConnectionIsLost(t *testing.T) {
+func TestRedeliveredNoticesAreSentAgainAfterAnotherLoss(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		publisher, subscriber := g.connect("publisher"), g.subscribe("subscriber", "n.*")
 		back := func() {
@@ -38,7 +38,7 @@ func TestRedeliveredNoticesComeAgainWhenTheirConnectionIsLost(t *testing.T) {
 	})
 }
 
-func TestANoticeForAnAgentComesAgainAfterEveryPossibleLoss(t *testing.T) {
+func TestANoticeForAnAgentIsRedeliveredAfterEveryPossibleLoss(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		publisher := g.connect("publisher")
 		agent := g.standby("agent")
@@ -70,7 +70,7 @@ func TestANoticeForAnAgentComesAgainAfterEveryPossibleLoss(t *testing.T) {
 	})
 }
 
-func TestAnAckOfBeforeAMergeDoesNotCountForLaterNotices(t *testing.T) {
+func TestAnAckFromBeforeAMergeDoesNotCountForLaterNotices(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		publisher, one, two := g.connect("publisher"), g.connect("subscriber"), g.connect("subscriber")
 		for s, topic := range map[*hub.Session]string{one: "a", two: "b"} {
@@ -141,7 +141,7 @@ func TestASubscriberThatMissedNothingGetsNoGap(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatEndsWhileItResubscribesLeavesNothing(t *testing.T) {
+func TestAConnectionThatEndsWhileItResubscribesLeavesNoSubscription(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		publisher, first := g.connect("publisher"), g.subscribe("subscriber", "n.*")
 		first.Close(nil)
@@ -164,7 +164,7 @@ func TestAConnectionThatEndsWhileItResubscribesLeavesNothing(t *testing.T) {
 }
 
 // lossyConnection is a connection of a subscriber. Its transport accepts every notice, except
-// while it is stuck; what it accepted within the last minute is lost with it.
+// while it is stuck. Notices that it accepted within the last minute are lost with it.
 type lossyConnection struct {
 	*hub.Session
 	stuck bool
@@ -172,7 +172,7 @@ type lossyConnection struct {
 	took  map[string]time.Time
 }
 
-func TestASubscriberGetsEverythingHoweverItLosesItsConnections(t *testing.T) {
+func TestASubscriberGetsEveryNoticeDespiteLostConnections(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		withHub(t, hub.Limits{KeepNotices: 24 * time.Hour}, func(g *testHub) {
 			publisher := g.connect("publisher")
@@ -233,7 +233,7 @@ func TestASubscriberGetsEverythingHoweverItLosesItsConnections(t *testing.T) {
 			read()
 			for _, topic := range published {
 				if _, took := here[0].took[topic]; !took && !arrived[topic] {
-					rt.Errorf("%s: did not arrive for certain, want it redelivered until it does", topic)
+					rt.Errorf("%s: got no certain delivery, want redelivery until there is one", topic)
 				}
 			}
 			here[0].Close(nil)

@@ -28,7 +28,7 @@ func TestATaskIsRetriedAtMostTwice(t *testing.T) {
 		for attempt := 1; attempt <= 3; attempt++ {
 			id := task.Agent()
 			if had[id] {
-				t.Errorf("attempt %d: got %s again, want another agent", attempt, id)
+				t.Errorf("attempt %d: got agent %s again, want another one", attempt, id)
 			}
 			had[id] = true
 			g.report(agents[id], task, notNow)
@@ -89,9 +89,9 @@ func TestFailuresThatAreNotRetried(t *testing.T) {
 				g.t.Fatal(err)
 			}
 		}, notNow},
-		"a task with a file":      {"*", said(core.File{Name: "x"}), notNow},
-		"a task with a thought":   {"*", said(core.Thinking{Text: "hm"}), notNow},
-		"a task with a tool call": {"*", said(core.ToolCall{ID: "1", Name: "ls"}), notNow},
+		"a task with a file":      {"*", reported(core.File{Name: "x"}), notNow},
+		"a task with a thought":   {"*", reported(core.Thinking{Text: "hm"}), notNow},
+		"a task with a tool call": {"*", reported(core.ToolCall{ID: "1", Name: "ls"}), notNow},
 		"a task with something unknown": {"*", func(g *testHub, _, agent *hub.Session, task *task.Task) {
 			if err := agent.Report(task.ID(), core.ForeignFrame{Dialect: "test", Name: "dance"}, nil); err != nil {
 				g.t.Fatal(err)
@@ -115,7 +115,7 @@ func TestFailuresThatAreNotRetried(t *testing.T) {
 	}
 }
 
-func said(body core.Body) func(*testHub, *hub.Session, *hub.Session, *task.Task) {
+func reported(body core.Body) func(*testHub, *hub.Session, *hub.Session, *task.Task) {
 	return func(g *testHub, _, agent *hub.Session, task *task.Task) { g.report(agent, task, body) }
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 )
 
-func TestAPrincipalAsksOnlyTheAgentsItMay(t *testing.T) {
+func TestAPrincipalAsksOnlyPermittedAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"r": {"b"}, "mute": {}}}
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
@@ -31,13 +31,13 @@ func TestAPrincipalAsksOnlyTheAgentsItMay(t *testing.T) {
 			g.report(b, allowed, core.Done{})
 		}
 		_, err = mute.Open(core.Request{To: core.ToAny(), Content: "go"}, hub.OpenOptions{})
-		g.wantFault("one who may ask nobody", err, core.CodeNotAuthorized)
+		g.wantFault("a principal that may ask no agent", err, core.CodeNotAuthorized)
 		g.report(a, g.ask(other, "a"), core.Done{})
 		g.wantKinds("agent a read", g.events(a), "assigned", "done")
 	})
 }
 
-func TestARetryGoesOnlyToAnAgentThatMayBeAsked(t *testing.T) {
+func TestARetryGoesOnlyToAPermittedAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: policy.Rules{Ask: map[string][]core.AgentID{"r": {"a"}}}})}
 		a, asker := g.agent("a", able), g.connect("r")
@@ -76,7 +76,7 @@ func TestAnOperatorSteersEveryTask(t *testing.T) {
 		g.report(agent, task, core.Cancelled{})
 		for i, e := range task.Events() {
 			if c, ok := e.Body.(core.CancelRequested); ok && c.By != "o" {
-				t.Errorf("event %d: got it cancelled by %q, want the operator named", i+1, c.By)
+				t.Errorf("event %d: got a cancel by %q, want the operator", i+1, c.By)
 			}
 		}
 	})
@@ -90,7 +90,7 @@ func TestAnInvalidRequestIsRefusedBeforeAnythingElse(t *testing.T) {
 			req  core.Request
 			want core.Code
 		}{
-			"nobody":                  {core.Request{Content: "go"}, core.CodeInvalid},
+			"no address":              {core.Request{Content: "go"}, core.CodeInvalid},
 			"the hub":                 {core.Request{To: core.ToHub(), Content: "go"}, core.CodeUnsupported},
 			"nothing asked":           {core.Request{To: to}, core.CodeInvalid},
 			"a notice without one":    {core.Request{To: to, Intent: core.IntentNotify}, core.CodeInvalid},
@@ -103,10 +103,10 @@ func TestAnInvalidRequestIsRefusedBeforeAnythingElse(t *testing.T) {
 			task, err := asker.Open(c.req, hub.OpenOptions{})
 			g.wantFault(name, err, c.want)
 			if task != nil {
-				t.Errorf("%s: got a task beside the fault, want none", name)
+				t.Errorf("%s: got a task with the fault, want none", name)
 			}
 			if n := g.hub.Counters()["refused."+string(c.want)]; n == 0 {
-				t.Errorf("%s: got nothing counted, want it counted as %s", name, c.want)
+				t.Errorf("%s: got no counter, want %s counted", name, c.want)
 			}
 		}
 		if got := g.batches(a); len(got) != 0 {
@@ -141,7 +141,7 @@ func TestAnAgentGetsTheTurnsThatTheRequesterMayRead(t *testing.T) {
 			{g.as("bob"), "what is the code?", 0},
 			{g.as("alice"), "what was the code?", 2},
 			{operator, "what did they say?", 6},
-			{g.connect("local"), "on an open hub nobody is anybody", 8},
+			{g.connect("local"), "on an open hub all are one principal", 8},
 		} {
 			task, err := c.asker.Open(core.Request{To: core.ToAgent("a"), Thread: "t", Content: c.says}, hub.OpenOptions{})
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 
 var operator = core.Principal{ID: "ops", Operator: true}
 
-// atOnce sets how many tasks an agent runs at once at most.
+// atOnce limits how many tasks an agent runs at once.
 func atOnce(id core.AgentID, n int, reason string) core.Configure {
 	return core.Configure{Agent: id, MaxConcurrent: &n, Reason: reason}
 }
@@ -33,22 +33,22 @@ func TestAnOperatorLimitsHowManyTasksAnAgentRuns(t *testing.T) {
 			}
 		}
 		if b, ok := g.batch(a); !ok || b.SettingsChanged == nil || b.SettingsChanged.MaxConcurrent != 1 || b.SettingsChanged.Concurrent != 1 || b.SettingsChanged.Reason != "why" {
-			t.Errorf("the agent got %+v, want the last settings alone", b.SettingsChanged)
+			t.Errorf("the agent got %+v, want only the last settings", b.SettingsChanged)
 		}
 		if b, ok := g.batch(a); ok {
-			t.Errorf("got %+v too, want nothing more", b)
+			t.Errorf("got also %+v, want nothing more", b)
 		}
 
 		asker := g.connect("r")
 		first, second := g.ask(asker, "a"), g.ask(asker, "a")
 		if got := second.Agent(); got != "" {
-			t.Errorf("the second task is at %q, want it to wait", got)
+			t.Errorf("got the second task assigned to %q, want it queued", got)
 		}
 		if _, err := g.hub.Configure(operator, atOnce("a", 0, "")); err != nil {
 			t.Fatal(err)
 		}
 		if got := second.Agent(); got != "a" {
-			t.Errorf("once it may: got %q, want the second task at a", got)
+			t.Errorf("with a higher limit: got %q, want the second task assigned to a", got)
 		}
 		g.report(a, first, core.Done{})
 		g.report(a, second, core.Done{})
@@ -64,7 +64,7 @@ func TestAnAgentThatDeclaresNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, _ := g.hub.Agent(core.AgentID(id)); got.MaxConcurrent != max(1, opts.Concurrent) {
-				t.Errorf("%s as it joined: got %d, want %d", id, got.MaxConcurrent, max(1, opts.Concurrent))
+				t.Errorf("%s after joining: got %d, want %d", id, got.MaxConcurrent, max(1, opts.Concurrent))
 			}
 			for _, c := range []struct{ set, want int }{{0, max(1, opts.Concurrent)}, {5, 5}, {1, 1}, {3, 3}} {
 				got, err := g.hub.Configure(operator, atOnce(core.AgentID(id), c.set, ""))
@@ -101,10 +101,10 @@ func TestSettingsOutliveTheConnectionAndTheCard(t *testing.T) {
 		}
 		a.Close(nil)
 		_, err := g.hub.Configure(operator, atOnce("a", 3, ""))
-		g.wantFault("nobody", err, core.CodeUnknownAgent)
+		g.wantFault("an unknown agent", err, core.CodeUnknownAgent)
 		again := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
 		if got, _ := g.hub.Agent("a"); got.MaxConcurrent != 2 || again.AgentSettings().MaxConcurrent != 2 {
-			t.Errorf("come back: got %d, want 2", got.MaxConcurrent)
+			t.Errorf("after a reconnect: got %d, want 2", got.MaxConcurrent)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestAHeartbeatIntervalIsRefusedForAnAgentWithoutOne(t *testing.T) {
 	})
 }
 
-func TestSettingsThatCannotBeStoredAreInForceAndTheOperatorIsTold(t *testing.T) {
+func TestSettingsThatCannotBeStoredApplyAndTheOperatorGetsAnError(t *testing.T) {
 	full := errors.New("the disk is full")
 	var kept []map[core.AgentID]hub.AgentSettings
 	h := coretest.NewHub(t, hub.Options{
@@ -165,13 +165,13 @@ func TestSettingsThatCannotBeStoredAreInForceAndTheOperatorIsTold(t *testing.T) 
 		t.Fatal(err)
 	}
 	if a, _ := h.Agent("a"); a.MaxConcurrent != 2 {
-		t.Errorf("got %d at once, want 2 as was set before", a.MaxConcurrent)
+		t.Errorf("got %d at once, want 2 as set before", a.MaxConcurrent)
 	}
 	_, err := h.Configure(operator, atOnce("a", 3, ""))
 	if f := core.AsFault(err); !errors.Is(err, full) || f.Code != core.CodeInternal || !strings.Contains(f.Message, "in force") {
-		t.Errorf("got %v, want an error that they end with the hub", err)
+		t.Errorf("got %v, want an error that the settings last only until a restart", err)
 	}
 	if a, _ := h.Agent("a"); a.MaxConcurrent != 3 || len(kept) != 1 || kept[0]["a"].MaxConcurrent != 3 {
-		t.Errorf("got %d at once and %v to keep, want 3", a.MaxConcurrent, kept)
+		t.Errorf("got %d at once and %v stored, want 3", a.MaxConcurrent, kept)
 	}
 }

@@ -42,23 +42,23 @@ func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
 	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *testHub, _ *slow) {
 		agent, asker, caller := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 3 }), g.connect("asker"), g.agent("caller", able)
 		first := g.ask(asker, "a")
-		g.given(agent)
-		g.sleep(10 * time.Millisecond) // the journal writes the beginning of the first until 1.002 s
+		g.assigned(agent)
+		g.sleep(10 * time.Millisecond) // the journal is writing the first events until 1.002 s
 		g.report(agent, first, core.Text{Text: "early"}, core.Done{})
 		g.wantKinds("within the limit", g.events(asker), "opened", "assigned", "text", "done")
 
 		g.sleep(300 * time.Millisecond)
 		second := g.ask(asker, "a")
 		caller.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"go"}`))
-		g.given(agent)
+		g.assigned(agent)
 		g.report(agent, second, core.Text{Text: "late"}, core.Done{})
-		g.report(agent, g.given(agent), core.Done{Text: "shown"})
+		g.report(agent, g.assigned(agent), core.Done{Text: "shown"})
 		g.wantKinds("beyond the limit", g.events(asker), "opened", "assigned", "text")
 		if got := second.State(); got != task.Running {
 			t.Errorf("beyond the limit: got the task %s, want running", got)
 		}
 		if got := second.Answer(); got.End != 0 || got.Text != "late" {
-			t.Errorf("beyond the limit: got the answer %q with the end %s, want the text alone", got.Text, got.End)
+			t.Errorf("beyond the limit: got the answer %q with the end %s, want only the text", got.Text, got.End)
 		}
 		if got := first.State(); got != task.Ended {
 			t.Errorf("an end that was shown: got the task %s, want ended", got)
@@ -78,7 +78,7 @@ func TestAnEndWaitsForItsRecordOnceTheJournalIsBehind(t *testing.T) {
 	})
 }
 
-func TestEveryEndWaitsForItsRecordWhereThatIsWanted(t *testing.T) {
+func TestEveryEndWaitsForItsRecordIfSet(t *testing.T) {
 	onSlowDisk(t, 20*time.Millisecond, -1, func(g *testHub, _ *slow) {
 		agent, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
@@ -88,14 +88,14 @@ func TestEveryEndWaitsForItsRecordWhereThatIsWanted(t *testing.T) {
 		if err := late.Watch(task, core.Cursor{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		g.wantKinds("who comes later", g.events(late), "opened", "assigned", "text")
+		g.wantKinds("the late reader", g.events(late), "opened", "assigned", "text")
 		g.sleep(100 * time.Millisecond)
 		g.wantKinds("once it is recorded", g.events(asker), "done")
-		g.wantKinds("who came later", g.events(late), "done")
+		g.wantKinds("the late reader", g.events(late), "done")
 	})
 }
 
-func TestNoEndIsToldThatTheJournalNeverTook(t *testing.T) {
+func TestAnEndThatIsNeverRecordedIsNeverShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slow{journal.NewMemory(journal.Retention{}), time.Hour}
 		h := hub.New(hub.Options{Journal: disk})
@@ -119,7 +119,7 @@ func TestNoEndIsToldThatTheJournalNeverTook(t *testing.T) {
 	})
 }
 
-func TestTheJournalKeepsUpAndNoEndWaits(t *testing.T) {
+func TestNoEndWaitsWhileTheJournalKeepsUp(t *testing.T) {
 	onSlowDisk(t, 0, time.Millisecond, func(g *testHub, _ *slow) {
 		agent, asker := g.agent("a", 0), g.connect("asker")
 		for range 20 {
@@ -131,26 +131,26 @@ func TestTheJournalKeepsUpAndNoEndWaits(t *testing.T) {
 	})
 }
 
-// A journal that continues is less far behind, although it does not have the end yet.
-func TestAnEndThatOneReaderGetsReachesAll(t *testing.T) {
+// A journal that makes progress is less far behind, even before it has the end.
+func TestAnEndThatOneReaderGetsReachesAllReaders(t *testing.T) {
 	onSlowDisk(t, time.Second, 200*time.Millisecond, func(g *testHub, _ *slow) {
 		agent, asker, caller := g.agent("a", 0, func(c *core.Card) { c.MaxConcurrent = 3 }), g.connect("asker"), g.agent("caller", able)
-		g.ask(asker, "a") // the journal writes it until 1.002 s
-		g.given(agent)
+		g.ask(asker, "a") // the journal is writing it until 1.002 s
+		g.assigned(agent)
 		g.sleep(900 * time.Millisecond)
 		g.events(asker)
 		asked := g.ask(asker, "a")
 		caller.CallTool("c", "agent_ask", []byte(`{"to":"a","content":"go"}`))
-		g.given(agent)
+		g.assigned(agent)
 		g.report(agent, asked, core.Done{Text: "x"})
-		g.report(agent, g.given(agent), core.Done{Text: "shown"})
+		g.report(agent, g.assigned(agent), core.Done{Text: "shown"})
 		g.wantKinds("beyond the limit", g.events(asker), "opened", "assigned")
 
-		g.sleep(150 * time.Millisecond) // the journal writes what is that old
+		g.sleep(150 * time.Millisecond) // the journal writes events of that age
 		if got := asked.State(); got != task.Ended {
 			t.Fatalf("within the limit: got the task %s, want ended", got)
 		}
-		g.wantKinds("who waited", g.events(asker), "done")
+		g.wantKinds("the waiting reader", g.events(asker), "done")
 	})
 }
 
@@ -181,7 +181,7 @@ func (s *slowStore) Append(ctx context.Context, all ...usage.Record) error {
 	return s.Store.Append(ctx, all...)
 }
 
-func TestAnEndWaitsForAJournalThatWaitsForWhatWasSpentLate(t *testing.T) {
+func TestAnEndWaitsForAJournalThatWaitsForLateUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowStore{&coretest.MemoryUsage{}, time.Second}
 		g := &testHub{t, coretest.NewHub(t, hub.Options{UsageStore: store, Limits: hub.Limits{JournalLag: 200 * time.Millisecond}})}
@@ -191,8 +191,8 @@ func TestAnEndWaitsForAJournalThatWaitsForWhatWasSpentLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.sleep(100 * time.Millisecond)
-		g.wantFault("usage behind the end", agent.Report(left.ID(), core.Usage{Input: 1}, nil), core.CodeConflict)
-		g.sleep(500 * time.Millisecond) // the store writes that
+		g.wantFault("usage after the end", agent.Report(left.ID(), core.Usage{Input: 1}, nil), core.CodeConflict)
+		g.sleep(500 * time.Millisecond) // the store writes it
 		g.events(asker)
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Done{Text: "x"})

@@ -39,7 +39,7 @@ func TestDisconnectingAnAgentThatIgnoresACancelIsSettable(t *testing.T) {
 				g.sleep(time.Second)
 				a, here := g.hub.Agent("a")
 				if here == c.gone || here && a.Load.Active != 0 {
-					t.Errorf("after the second: got it here %t with %d active, want it gone %t, else free", here, a.Load.Active, c.gone)
+					t.Errorf("after the second grace: got connected %t with %d active, want disconnected %t, else none active", here, a.Load.Active, c.gone)
 				}
 				if n := g.hub.Counters(); n["cancel.unanswered"] != 1 || n["agent.overdue"] != 1 {
 					t.Errorf("got %v, want one cancel unanswered and one agent overdue", n)
@@ -49,7 +49,7 @@ func TestDisconnectingAnAgentThatIgnoresACancelIsSettable(t *testing.T) {
 	}
 }
 
-func TestTheChoicesForAnOverdueAgentHaveNames(t *testing.T) {
+func TestTheSettingsForOverdueAgentsHaveNames(t *testing.T) {
 	for _, want := range []hub.Disconnect{hub.DisconnectSingle, hub.DisconnectAlways, hub.DisconnectNever} {
 		var got hub.Disconnect
 		if err := got.UnmarshalText([]byte(want.String())); err != nil || got != want {

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An agent that cannot be cancelled works on after its task was cancelled, and reports
-// what that cost: it counts, over restarts too, once, and nothing follows the end.
+// An agent that cannot be cancelled continues after its task was cancelled and reports its
+// usage. The usage counts once, also over restarts, and no event follows the end.
 func TestTheUsageOfACancelledTaskCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, kept := &coretest.MemoryUsage{}, journal.NewMemory(journal.Retention{})
@@ -38,11 +38,11 @@ func TestTheUsageOfACancelledTaskCounts(t *testing.T) {
 				}
 				ended := len(task.Events())
 				for _, n := range []int64{20, 70} {
-					g.wantFault("usage behind the end", a.Report(task.ID(), core.Usage{Input: n}, nil), core.CodeConflict)
+					g.wantFault("usage after the end", a.Report(task.ID(), core.Usage{Input: n}, nil), core.CodeConflict)
 					g.sleep(time.Second) // the store has it
 				}
 				g.wantFault("the agent's own end", a.Report(task.ID(), core.Done{}, nil), core.CodeConflict)
-				g.wantFault("usage behind that", a.Report(task.ID(), core.Usage{Input: 1000}, nil), core.CodeConflict)
+				g.wantFault("usage after that", a.Report(task.ID(), core.Usage{Input: 1000}, nil), core.CodeConflict)
 				if got := len(task.Events()); got != ended {
 					t.Errorf("got %d events, want the %d up to the end", got, ended)
 				}
@@ -62,7 +62,7 @@ func TestTheUsageOfACancelledTaskCounts(t *testing.T) {
 	})
 }
 
-// logbook is a log that a test reads while others write.
+// logbook is a log buffer that is safe for concurrent use.
 type logbook struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -75,7 +75,7 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// read returns what was written since the last time.
+// read returns the output since the last call.
 func (l *logbook) read() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// onBudget runs a test with a hub that has budgets, under a fake clock that begins
-// at midnight of UTC.
+// onBudget runs a test with a hub that has budgets, under a fake clock that starts at
+// midnight UTC.
 func onBudget(t *testing.T, opts hub.Options, test func(*testHub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(&testHub{t, coretest.NewHub(t, opts)}) })
@@ -45,7 +45,7 @@ func (g *testHub) total(by usage.By, key string) usage.Total {
 	return usage.Total{}
 }
 
-// injections are the contents of what was injected into a task.
+// injections returns the contents of the injections into a task.
 func injections(task *task.Task) (all []string) {
 	for _, e := range task.Events() {
 		if in, ok := e.Body.(core.Injected); ok {
@@ -61,19 +61,19 @@ func TestOnlyUsageEventsCount(t *testing.T) {
 		task := g.ask(asker, "a")
 		g.report(a, task, core.Usage{Input: 30, Output: 12}, core.Done{TokensUsed: 42})
 		if err := a.Report(task.ID(), core.Usage{Output: 1}, nil); err == nil {
-			t.Error("usage behind the end: got no error, want it refused")
+			t.Error("usage after the end: got no error, want it refused")
 		}
 		want := usage.Total{Key: string(task.ID()), Tokens: core.Usage{Input: 30, Output: 12}, Events: 1}
 		if d := cmp.Diff(want, g.total(usage.ByTask, string(task.ID()))); d != "" {
 			t.Errorf("the task (-want +got):\n%s", d)
 		}
 		if got := g.total(usage.ByAgent, "a").Tokens.Total(); got != 42 {
-			t.Errorf("got %d tokens, want 42: what Done says repeats the usage", got)
+			t.Errorf("got %d tokens, want 42: Done repeats the usage", got)
 		}
 	})
 }
 
-func TestNoUsageEventBringsASumToOverflowOrBelowNothing(t *testing.T) {
+func TestUsageSumsNeitherOverflowNorGoNegative(t *testing.T) {
 	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		task := g.ask(asker, "a")
@@ -107,7 +107,7 @@ func TestARequesterWithoutTokensIsRefused(t *testing.T) {
 				g.wantFault("beyond the budget", err, core.CodeBudget)
 				for _, w := range []string{string(by), key, "999", "100 tokens a day", "2000-01-02T00:00:00Z"} {
 					if !strings.Contains(err.Error(), w) {
-						t.Errorf("got %q, want it to say %s", err, w)
+						t.Errorf("got %q, want it to contain %s", err, w)
 					}
 				}
 				if r := refused.Receipt(); r.Stage != core.StageRefused || r.Fault.Code != core.CodeBudget || refused.Answer().End != core.KindFailed {
@@ -158,7 +158,7 @@ func TestABudgetStartsOverAtMidnight(t *testing.T) {
 	})
 }
 
-func TestATaskForAnyAgentGoesToOneWithTokensLeft(t *testing.T) {
+func TestATaskForAnyAgentGoesToOneWithinItsBudget(t *testing.T) {
 	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		g.report(a, g.ask(asker, "*"), core.Usage{Output: 10}, core.Done{})
@@ -173,13 +173,13 @@ func TestATaskForAnyAgentGoesToOneWithTokensLeft(t *testing.T) {
 	})
 }
 
-func TestAnAcceptedTaskRunsAlthoughTheBudgetIsUsedUp(t *testing.T) {
+func TestAnAcceptedTaskRunsAfterTheBudgetIsSpent(t *testing.T) {
 	onBudget(t, daily(usage.ByAgent, "a", 10), func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
 		first, queued := g.ask(asker, "a"), g.ask(asker, "a")
 		g.report(a, first, core.Usage{Output: 10}, core.Done{})
 		if queued.State() != task.Running {
-			t.Errorf("got it %s, want it running", queued.State())
+			t.Errorf("got %s, want running", queued.State())
 		}
 		g.report(a, queued, core.Usage{Output: 10}, core.Done{})
 	})
@@ -200,18 +200,18 @@ func TestAnAgentIsWarnedOfABudgetOncePerTask(t *testing.T) {
 		g.report(unreadable, three, core.Usage{Output: 99})
 		for task, want := range map[*task.Task]string{one: "80% consumed. 20 tokens", two: "83% consumed. 17 tokens"} {
 			if got := injections(task); len(got) != 1 || !strings.Contains(got[0], want) {
-				t.Errorf("got %q, want one that says %q", got, want)
+				t.Errorf("got %q, want one with %q", got, want)
 			}
 		}
 		if got := injections(three); len(got) != 0 {
-			t.Errorf("who takes no injections: got %q, want nothing", got)
+			t.Errorf("an agent without injections: got %q, want nothing", got)
 		}
 		warned := 0
 		for _, e := range g.events(takes) {
 			if in, ok := e.Body.(core.Injected); ok {
 				warned++
 				if in.Priority != core.InjectionImmediate || in.Source != "system" || in.ID == "" {
-					t.Errorf("got %+v, want it at once, from the system", in)
+					t.Errorf("got %+v, want it immediate and from the system", in)
 				}
 			}
 		}
@@ -220,13 +220,13 @@ func TestAnAgentIsWarnedOfABudgetOncePerTask(t *testing.T) {
 		}
 		for _, e := range g.events(unreadable) {
 			if e.Body.Kind() == core.KindInjected {
-				t.Errorf("got %+v, want nothing that it did not declare", e)
+				t.Errorf("got %+v, want no event that the agent did not declare", e)
 			}
 		}
 	})
 }
 
-func TestAWarningComesAgainOnAnotherDay(t *testing.T) {
+func TestABudgetWarningIsRepeatedOnAnotherDay(t *testing.T) {
 	onBudget(t, daily(usage.ByAgent, "a", 100), func(g *testHub) {
 		a, asker := g.agent("a", core.FeatureInjection), g.connect("asker")
 		task := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(100 * time.Hour)})
@@ -234,7 +234,7 @@ func TestAWarningComesAgainOnAnotherDay(t *testing.T) {
 		g.sleep(24 * time.Hour)
 		g.report(a, task, core.Usage{Output: 10})
 		if got := injections(task); len(got) != 1 {
-			t.Errorf("got %q, want one warning: the day is new", got)
+			t.Errorf("got %q, want one warning on the new day", got)
 		}
 		g.report(a, task, core.Usage{Output: 75})
 		if got := injections(task); len(got) != 2 {
@@ -253,7 +253,7 @@ func TestUsageBeforeARetryCountsForItsAgent(t *testing.T) {
 		g.report(sessions[first], task, core.Usage{Input: 5}, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")})
 		second := task.Agent()
 		if second == first {
-			t.Fatalf("got it tried with %s again, want the other", second)
+			t.Fatalf("got a retry with %s again, want the other agent", second)
 		}
 		g.report(sessions[second], task, core.Usage{Input: 7}, core.Done{})
 		if err := task.Recorded(g.t.Context(), 7); err != nil {
@@ -274,8 +274,8 @@ func TestUsageBeforeARetryCountsForItsAgent(t *testing.T) {
 	})
 }
 
-// A restarted hub has the usage and the budgets of the one before, however
-// often: what tasks say in the journal is not counted again.
+// A restarted hub has the usage and the budgets of the one before, over any number of
+// restarts: the usage events in the journal are not counted again.
 func TestUsageCountsOnceAfterEveryStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, kept := &coretest.MemoryUsage{}, journal.NewMemory(journal.Retention{})
@@ -315,7 +315,7 @@ func TestUsageCountsOnceAfterEveryStart(t *testing.T) {
 	})
 }
 
-// stubborn is a store whose first writes fail after they have been made.
+// stubborn is a store whose first writes return an error after they were made.
 type stubborn struct {
 	*coretest.MemoryUsage
 	mu   sync.Mutex
@@ -332,7 +332,7 @@ func (s *stubborn) Append(ctx context.Context, all ...usage.Record) error {
 	return errors.New("the disk is slow")
 }
 
-func TestAUsageRecordThatTheStoreRefusedIsRetriedAndCountsOnce(t *testing.T) {
+func TestARetriedUsageRecordCountsOnce(t *testing.T) {
 	store := &stubborn{MemoryUsage: &coretest.MemoryUsage{}, left: 3}
 	onBudget(t, hub.Options{UsageStore: store}, func(g *testHub) {
 		a, asker := g.agent("a", 0), g.connect("asker")
@@ -349,7 +349,7 @@ func TestAUsageRecordThatTheStoreRefusedIsRetriedAndCountsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff([]uint64{3, 4}, got); d != "" {
-			t.Errorf("what is kept when the task is recorded (-want +got):\n%s", d)
+			t.Errorf("stored when the task is recorded (-want +got):\n%s", d)
 		}
 		if n := g.hub.Counters()["journal.refused"]; n != 3 {
 			t.Errorf("got %d refusals counted, want 3", n)

@@ -15,13 +15,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// standby connects a session of which only the id is known.
+// standby connects a session with an id and no card.
 func (g *testHub) standby(id string) *hub.Session {
 	g.t.Helper()
 	s := g.connect(id)
 	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: able | core.FeatureNotices}
 	if err := s.Join(card, hub.JoinOptions{OnlyByID: true}); err != nil {
-		g.t.Fatalf("being found as %s: got %v, want no error", id, err)
+		g.t.Fatalf("becoming reachable as %s: got %v, want no error", id, err)
 	}
 	return s
 }
@@ -63,7 +63,7 @@ func TestAStandbyBecomesAnAgentWithItsFirstTask(t *testing.T) {
 		quiet.Close(nil)
 		g.wantAgents("once it has left")
 		_, err := asker.Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.OpenOptions{})
-		g.wantFault("asking who has left", err, core.CodeUnknownAgent)
+		g.wantFault("asking an agent that left", err, core.CodeUnknownAgent)
 	})
 }
 
@@ -91,16 +91,16 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 			for _, to := range all {
 				task := g.ask(asker, to)
 				if got := task.Agent(); string(got) != id || !roster.SameAgent(to, got) {
-					t.Fatalf("to %s: got it to %q, want %q", to, got, id)
+					t.Fatalf("to %s: got agent %q, want %q", to, got, id)
 				}
 				g.report(s, task, core.Done{})
 			}
 			s.Close(nil)
 			_, err := asker.Open(core.Request{To: core.ToAgent(core.AgentID(alias)), Content: "go"}, hub.OpenOptions{})
-			g.wantFault("the alias of who has left", err, core.CodeUnknownAgent)
+			g.wantFault("the alias of an agent that left", err, core.CodeUnknownAgent)
 		}
 		if roster.SameAgent("nobody", "somebody") || roster.SameAgent(string(roster.Alias("nobody")), "somebody") {
-			t.Error("another name: got the same agent, want another")
+			t.Error("another name: got the same agent, want a different one")
 		}
 	})
 }
@@ -111,13 +111,13 @@ func TestAnIDHasPrecedenceOverAnAlias(t *testing.T) {
 		other := g.agent(string(roster.Alias("a")), able)
 		task := g.ask(g.connect("r"), string(roster.Alias("a")))
 		if got := task.Agent(); got != roster.Alias("a") {
-			t.Errorf("got it to %q, want the agent of that id", got)
+			t.Errorf("got agent %q, want the agent with that id", got)
 		}
 		g.report(other, task, core.Done{})
 	})
 }
 
-func TestAnAliasOutlivesAnotherAgentWhoseIDItIs(t *testing.T) {
+func TestAnAliasWorksAgainAfterAnAgentWithThatIDLeft(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)
 		other := g.agent(string(roster.Alias("a")), able)
@@ -126,7 +126,7 @@ func TestAnAliasOutlivesAnotherAgentWhoseIDItIs(t *testing.T) {
 		}
 		other.Close(nil)
 		if got, ok := g.hub.Agent(roster.Alias("a")); !ok || got.ID != "a" {
-			t.Errorf("once it has left: got %q, want a", got.ID)
+			t.Errorf("after it left: got %q, want a", got.ID)
 		}
 	})
 }
@@ -157,13 +157,13 @@ func TestAStandbyMayJoinAsAnOrdinaryAgent(t *testing.T) {
 			g.wantFault("another id", quiet.Join(other, hub.JoinOptions{}), core.CodeConflict)
 			g.wantFault("the same again", quiet.Join(card, hub.JoinOptions{OnlyByID: true}), core.CodeConflict)
 			if err := quiet.Join(card, hub.JoinOptions{}); err != nil {
-				t.Fatalf("joining in full, asked before: %t: got %v, want no error", asked, err)
+				t.Fatalf("joining with a card, asked before %t: got %v, want no error", asked, err)
 			}
 			g.wantFault("joining twice", quiet.Join(card, hub.JoinOptions{}), core.CodeConflict)
 			g.wantAgents("in full", "quiet")
 			if asked {
 				if a, _ := g.hub.Agent("quiet"); a.Load.Active != 1 {
-					t.Errorf("active: got %d, want what it was given before", a.Load.Active)
+					t.Errorf("active: got %d, want the tasks assigned before", a.Load.Active)
 				}
 				g.report(quiet, task, core.Done{})
 			}
@@ -176,17 +176,17 @@ func TestAStandbyMayJoinAsAnOrdinaryAgent(t *testing.T) {
 	})
 }
 
-func TestAnIDOfAStandbyGoesToAnAgentThatJoinsUnlessItHasWork(t *testing.T) {
+func TestAJoiningAgentTakesTheIDOfAnIdleStandby(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		quiet, asker, loud := g.standby("kit"), g.connect("r"), g.connect("kit2")
 		task := g.ask(asker, "kit")
 		g.wantFault("while it works", loud.Join(core.Card{ID: "kit"}, hub.JoinOptions{}), core.CodeConflict)
 		g.report(quiet, task, core.Done{})
 		if err := loud.Join(core.Card{ID: "kit", Name: "Loud"}, hub.JoinOptions{}); err != nil {
-			t.Fatalf("when it has nothing to do: got %v, want no error", err)
+			t.Fatalf("from an idle standby: got %v, want no error", err)
 		}
 		g.report(loud, g.ask(asker, "kit"), core.Done{})
-		g.wantFault("a report of who gave way", quiet.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		g.wantFault("a report by the replaced standby", quiet.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
 		g.wantFault("joining as well", quiet.Join(core.Card{ID: "kit"}, hub.JoinOptions{}), core.CodeConflict)
 		loud.Close(nil)
 		g.wantAgents("once that has left")
@@ -194,7 +194,7 @@ func TestAnIDOfAStandbyGoesToAnAgentThatJoinsUnlessItHasWork(t *testing.T) {
 	})
 }
 
-func TestOfSeveralStandbysWithOneIDTheLatestIsAddressed(t *testing.T) {
+func TestTheLatestOfSeveralStandbysWithOneIDGetsRequests(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, second, asker := g.standby("kit"), g.standby("kit"), g.connect("r")
 		g.report(second, g.ask(asker, "kit"), core.Done{})
@@ -212,7 +212,7 @@ func TestARefusedRequestMakesNoSessionAnAgent(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
 		g.standby("quiet")
 		_, err := g.connect("r").Open(core.Request{To: core.ToAgent("quiet"), Content: "go"}, hub.OpenOptions{})
-		g.wantFault("who may ask nobody", err, core.CodeNotAuthorized)
+		g.wantFault("a principal that may ask no agent", err, core.CodeNotAuthorized)
 		g.wantAgents("after that")
 	})
 }
@@ -236,7 +236,7 @@ func TestTheToolsReachAStandbyByItsID(t *testing.T) {
 			}
 		}
 		if len(got) != 3 || strings.Contains(got["1"], "quiet") || !strings.Contains(got["2"], `"text":"hello"`) || !strings.Contains(got["3"], `"id":"quiet","name":"quiet","dialect":"test","capabilities":[],"domains":[]`) {
-			t.Errorf("got %s, want an answer, and quiet in the list behind it, with no capabilities", got)
+			t.Errorf("got %s, want an answer, and then quiet in the list, without capabilities", got)
 		}
 	})
 }
@@ -244,14 +244,14 @@ func TestTheToolsReachAStandbyByItsID(t *testing.T) {
 func TestAStandbyKeepsItsIDFromOtherPrincipals(t *testing.T) {
 	for _, c := range []struct {
 		name          string
-		first, second string // principals; "" is nobody authenticated
+		first, second string // principals; "" is not authenticated
 		free          bool
 	}{
 		{"the same principal", "alice", "alice", true},
 		{"another principal", "alice", "bob", false},
-		{"nobody behind somebody", "alice", "", false},
-		{"somebody behind nobody", "", "alice", false},
-		{"nobody at all", "", "", true},
+		{"unauthenticated after alice", "alice", "", false},
+		{"alice after unauthenticated", "", "alice", false},
+		{"both unauthenticated", "", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			withHub(t, hub.Limits{}, func(g *testHub) {
@@ -294,8 +294,8 @@ func (o *onCancel) Appended(_ core.TaskID, e core.Event) {
 	}
 }
 
-// A session that closes ends its children, which cancels what they asked, before it
-// fails what it works on: in between its tasks are still its own.
+// A closing session first ends its children, which cancels their requests, and then fails
+// its tasks: in between it still has its tasks.
 func TestAnAgentThatLeavesKeepsItsIDUntilItsTasksHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		observer := &onCancel{}
@@ -320,13 +320,13 @@ func TestAnAgentThatLeavesKeepsItsIDUntilItsTasksHaveEnded(t *testing.T) {
 			t.Errorf("its task: got %v, want that agent kit left", f)
 		}
 		if err := newcomer.Join(card, hub.JoinOptions{}); err != nil {
-			t.Errorf("joining once it has left: got %v, want no error", err)
+			t.Errorf("joining after it left: got %v, want no error", err)
 		}
 	})
 }
 
-// The race detector shows whether the two are apart: leaving takes long enough, because a
-// session that closes looks through the calls that wait for packs.
+// The race detector shows whether the two are synchronised. Leaving takes long enough,
+// because a closing session searches the calls that wait for packs.
 func TestAnAgentMayLeaveWhileAnotherConnectionTakesItsID(t *testing.T) {
 	const waiting = 2000
 	g := &testHub{t, hub.New(hub.Options{Limits: hub.Limits{PackCalls: waiting}})}
@@ -350,7 +350,7 @@ func TestAnAgentMayLeaveWhileAnotherConnectionTakesItsID(t *testing.T) {
 			defer close(left)
 			quiet.Close(nil)
 		}()
-		for quiet.Provide("kit", nil) == nil { // until it has begun to leave
+		for quiet.Provide("kit", nil) == nil { // until it starts to leave
 			runtime.Gosched()
 		}
 		if err := newcomer.Join(core.Card{ID: "kit"}, hub.JoinOptions{}); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestACancelledTaskEndsWhenItsAgentSaysSo(t *testing.T) {
+func TestACancelledTaskEndsWithTheReportOfItsAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -25,7 +25,7 @@ func TestACancelledTaskEndsWhenItsAgentSaysSo(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatAnswersInsteadOfStoppingHasAnswered(t *testing.T) {
+func TestAnAnswerAfterACancelIsKept(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -65,7 +65,7 @@ func TestAnAgentThatIgnoresACancelLosesItsConnectionAfterTwoGraces(t *testing.T)
 	})
 }
 
-func TestAnAgentOfManyTasksGetsItsSlotBackAfterTwoGraces(t *testing.T) {
+func TestASlotOfABusyAgentIsFreedAfterTwoGraces(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
 		asked, other, waits := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
@@ -158,7 +158,7 @@ func TestRefreshKillsTheRun(t *testing.T) {
 	})
 }
 
-func TestAnInjectionReachesTheAgentAndItsAnswerComesBack(t *testing.T) {
+func TestAnInjectionReachesTheAgentAndItsAnswerTheRequester(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -171,7 +171,7 @@ func TestAnInjectionReachesTheAgentAndItsAnswerComesBack(t *testing.T) {
 	})
 }
 
-func TestAnInjectionIsRefusedWhereTheAgentAcceptsNone(t *testing.T) {
+func TestAnInjectionIsRefusedIfTheAgentAcceptsNone(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", core.FeatureCancellation)
 		asker := g.connect("r")
@@ -191,7 +191,7 @@ func TestTheFirstDecisionOfAnApprovalCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.wantFault("a second decision", asker.Decide(task.ID(), yes), core.CodeConflict)
-		g.wantFault("a decision nobody asked for", asker.Decide(task.ID(), core.ApprovalDecided{ID: "u"}), core.CodeInvalid)
+		g.wantFault("a decision that was not requested", asker.Decide(task.ID(), core.ApprovalDecided{ID: "u"}), core.CodeInvalid)
 		events := g.events(agent)
 		g.wantKinds("the agent read", events, "assigned", "approval_decided")
 		if d := events[1].Body.(core.ApprovalDecided); d.By != "r" || !d.Approved {
@@ -236,7 +236,7 @@ func TestANoticeIsDoneOnceTheTransportAcceptedIt(t *testing.T) {
 		tell := core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "door.open"}}
 		notice := g.open(asker, tell)
 		if got := notice.State(); got != task.Running {
-			t.Errorf("beside a task: got %s, want running", got)
+			t.Errorf("during a task: got %s, want running", got)
 		}
 		agent.Delivered(notice.ID())
 		if got := notice.Answer().End; got != core.KindDone {
@@ -273,9 +273,9 @@ func TestPoliteAgentsThatAnswerEachOtherForEver(t *testing.T) {
 	})
 }
 
-// Context stays with the task: what is pushed into one is bounded as what is asked, and
-// as what its agent says.
-func TestAnInjectionThatATaskHasNoRoomForIsRefused(t *testing.T) {
+// A task keeps the context that is injected into it, so injections are bounded like its
+// request and its output.
+func TestAnInjectionBeyondTheLimitOfATaskIsRefused(t *testing.T) {
 	withHub(t, hub.Limits{RequestBytes: 300, TaskBytes: 1000}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -287,7 +287,7 @@ func TestAnInjectionThatATaskHasNoRoomForIsRefused(t *testing.T) {
 		}
 		g.wantFault("more than a task", err, core.CodeTooLarge)
 		if n < 2 {
-			t.Errorf("got the first refused, want some taken")
+			t.Errorf("got the first injection refused, want some accepted")
 		}
 		g.report(agent, task, core.Done{})
 	})

@@ -15,12 +15,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// TestManyPeersThatComeAndGoAtOnceBreakNoPromise runs agents and askers in real
-// time, each with goroutines of its own: they answer, fail, stall,
-// leave, come back, cancel and ask one another as they like. The hub's checker
-// holds the promises over all of it; the askers hold what they read against what
-// the hub has.
-func TestManyPeersThatComeAndGoAtOnceBreakNoPromise(t *testing.T) {
+// TestConcurrentPeersBreakNoPromise runs agents and askers in real time, each with its own
+// goroutines. They answer, fail, stall, leave, return, cancel and ask one another at
+// random. The promise checker watches all of it; the askers compare the events that they
+// read with those of the hub.
+func TestConcurrentPeersBreakNoPromise(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{Limits: hub.Limits{
 		QueueLength: 4, CancelGrace: 5 * time.Millisecond, SlotGrace: 5 * time.Millisecond, ApprovalTimeout: 5 * time.Millisecond,
 		FinishedTasks: 40, HistoryBytes: 2000, CauseMemory: -1,
@@ -53,7 +52,7 @@ func TestManyPeersThatComeAndGoAtOnceBreakNoPromise(t *testing.T) {
 	stop()
 	agents.Wait()
 	if got := h.Agents(core.Principal{Operator: true}); len(got) != 0 {
-		t.Errorf("when all have left: got %d agents, want none", len(got))
+		t.Errorf("after all left: got %d agents, want none", len(got))
 	}
 }
 
@@ -68,7 +67,7 @@ var stressEnds = []core.Body{
 	core.Failed{Fault: core.NewFault(core.CodeOverloaded, "not now")}, core.Failed{},
 }
 
-// wildAgent is one connection of an agent: a pump and two goroutines that answer.
+// wildAgent runs one connection of an agent: a pump and two goroutines that answer.
 func wildAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}, Dialect: "test"})
 	defer s.Close(nil)
@@ -103,8 +102,8 @@ func wildAgent(ctx context.Context, h *hub.Hub, id core.AgentID, r *rand.Rand) {
 	group.Wait()
 }
 
-// wildWork answers tasks until there are no more. Some it leaves unanswered, and
-// some make it leave.
+// wildWork answers tasks until there are no more. It leaves some unanswered, and disconnects
+// at others.
 func wildWork(s *hub.Session, card core.Card, work <-chan *task.Task, r *rand.Rand) {
 	for task := range work {
 		for range r.IntN(40) {
@@ -116,14 +115,14 @@ func wildWork(s *hub.Session, card core.Card, work <-chan *task.Task, r *rand.Ra
 		case 0:
 			s.Close(core.NewFault(core.CodeUnreachable, "enough"))
 		case 1:
-			continue // never ended
+			continue // leave it without an end
 		case 2:
 			s.SetLoad(core.LoadState(1 + r.IntN(4)))
 		case 3:
 			card.MaxConcurrent = 1 + r.IntN(3)
 			_ = s.Update(card)
 		case 4, 5:
-			_, _ = s.Open(core.Request{To: someone(r), Content: "help", Deadline: time.Now().Add(30 * time.Millisecond)}, hub.OpenOptions{Keep: r.IntN(2) == 0})
+			_, _ = s.Open(core.Request{To: anyAddress(r), Content: "help", Deadline: time.Now().Add(30 * time.Millisecond)}, hub.OpenOptions{Keep: r.IntN(2) == 0})
 		case 6:
 			s.CallTool("c", "agent_ask", []byte(`{"to":"*","content":"help","timeout_seconds":0.02}`))
 		}
@@ -134,7 +133,7 @@ func wildWork(s *hub.Session, card core.Card, work <-chan *task.Task, r *rand.Ra
 	}
 }
 
-func someone(r *rand.Rand) core.Address {
+func anyAddress(r *rand.Rand) core.Address {
 	switch r.IntN(4) {
 	case 0:
 		return core.ToAny()
@@ -144,7 +143,7 @@ func someone(r *rand.Rand) core.Address {
 	return core.ToAgent(core.AgentID(fmt.Sprintf("a%d", r.IntN(6))))
 }
 
-// asker asks through one connection after another and reads what it asked.
+// asker opens tasks over one connection after another and reads their events.
 type asker struct {
 	t      *testing.T
 	hub    *hub.Hub
@@ -158,7 +157,7 @@ type asker struct {
 	ended int
 }
 
-// reading is what an asker has read of a task.
+// reading is the state of an asker that reads a task.
 type reading struct {
 	task  *task.Task
 	at    core.Cursor
@@ -168,8 +167,8 @@ type reading struct {
 
 func (a *asker) principal() core.Principal { return core.Principal{ID: a.name} }
 
-// live is one connection: it asks, steers, and leaves at once, when some of its
-// tasks have ended or when all have.
+// live runs one connection: it asks, steers and disconnects immediately, after some of its
+// tasks have ended or after all have.
 func (a *asker) live() {
 	s := a.hub.Connect(hub.Identity{Principal: a.principal(), Dialect: "test"})
 	var pump sync.WaitGroup
@@ -189,16 +188,16 @@ func (a *asker) live() {
 	pump.Wait()
 }
 
-// open asks once and returns how many tasks came of it: one, or none.
+// open asks once and returns the number of opened tasks, 0 or 1.
 func (a *asker) open(s *hub.Session) int {
 	req := core.Request{
-		To: someone(a.r), Content: "go", Priority: core.Priority(a.r.IntN(4)), Thread: core.ThreadID(fmt.Sprint("t", a.r.IntN(3))),
+		To: anyAddress(a.r), Content: "go", Priority: core.Priority(a.r.IntN(4)), Thread: core.ThreadID(fmt.Sprint("t", a.r.IntN(3))),
 		Deadline: time.Now().Add(time.Duration(5+a.r.IntN(60)) * time.Millisecond),
 	}
 	if a.r.IntN(8) == 0 {
 		req.Intent, req.Notice = core.IntentNotify, &core.Notice{Topic: "news"}
 	}
-	a.mu.Lock() // the pump must know the task before it reads of it
+	a.mu.Lock() // the pump must know the task before its first event
 	defer a.mu.Unlock()
 	task, err := s.Open(req, hub.OpenOptions{Keep: a.r.IntN(3) > 0})
 	if err != nil {
@@ -233,7 +232,7 @@ func (a *asker) pump(s *hub.Session) {
 	}
 }
 
-// take compares a batch with what was read before.
+// take checks that a batch continues the earlier ones.
 func (a *asker) take(b hub.Batch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -250,7 +249,7 @@ func (a *asker) take(b hub.Batch) {
 	}
 	for _, e := range b.Events {
 		if e.Seq != read.at.Seq+1 || read.ended {
-			a.t.Errorf("task %s: got event %d behind %d (ended: %v), want the next", b.Task.ID(), e.Seq, read.at.Seq, read.ended)
+			a.t.Errorf("task %s: got event %d after %d (ended: %v), want the next", b.Task.ID(), e.Seq, read.at.Seq, read.ended)
 		}
 		read.at = e.Cursor()
 		if b, ok := e.Body.(core.Text); ok {
@@ -264,8 +263,8 @@ func (a *asker) take(b hub.Batch) {
 	}
 }
 
-// readOut comes back and reads the rest of everything, from where it stood, and
-// holds it against what the hub has.
+// readOut reconnects, reads the rest of every task and compares the result with the task of
+// the hub.
 func (a *asker) readOut() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -291,13 +290,13 @@ func (a *asker) readOut() {
 			}
 			a.take(b)
 		}
-		var said strings.Builder
+		var want strings.Builder
 		for _, e := range read.task.Events() {
 			if b, ok := e.Body.(core.Text); ok {
-				said.WriteString(b.Text)
+				want.WriteString(b.Text)
 			}
 		}
-		if got, want := read.text.String(), said.String(); got != want {
+		if got, want := read.text.String(), want.String(); got != want {
 			a.t.Errorf("task %s: got %q, want %q", id, got, want)
 		}
 	}

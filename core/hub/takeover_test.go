@@ -20,23 +20,23 @@ func (g *testHub) as(principal string) *hub.Session {
 	return s
 }
 
-func TestWhichOfTwoConnectionsHasAnIDDependsOnTheirPrincipals(t *testing.T) {
+func TestATakeoverDependsOnThePrincipalsOfTheConnections(t *testing.T) {
 	answers := func(context.Context) error { return nil }
 	silent := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for _, c := range []struct {
 		name          string
-		first, second string // principals; "" is nobody authenticated
+		first, second string // principals; "" is not authenticated
 		probe         func(context.Context) error
 		newer         bool
 		after         time.Duration
 	}{
 		{"the same principal", "alice", "alice", answers, true, 0},
 		{"another principal", "alice", "bob", silent, false, 0},
-		{"nobody behind somebody", "alice", "", silent, false, 0},
-		{"somebody behind nobody", "", "alice", silent, false, 0},
-		{"nobody, and the first answers", "", "", answers, false, 0},
-		{"nobody, and the first is silent", "", "", silent, true, 2 * time.Second},
-		{"nobody, and the first cannot be asked", "", "", nil, false, 0},
+		{"unauthenticated after alice", "alice", "", silent, false, 0},
+		{"alice after unauthenticated", "", "alice", silent, false, 0},
+		{"unauthenticated, the first answers", "", "", answers, false, 0},
+		{"unauthenticated, the first is silent", "", "", silent, true, 2 * time.Second},
+		{"unauthenticated, the first cannot be pinged", "", "", nil, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			withHub(t, hub.Limits{}, func(g *testHub) {
@@ -64,17 +64,17 @@ func TestWhichOfTwoConnectionsHasAnIDDependsOnTheirPrincipals(t *testing.T) {
 					return
 				}
 				if err != nil || a.Name != "newer" {
-					t.Fatalf("got %v and %q, want the newer one in", err, a.Name)
+					t.Fatalf("got %v and %q, want the newer one accepted", err, a.Name)
 				}
 				if _, err := first.Next(g.t.Context()); err == nil || core.AsFault(err).Code != core.CodeConflict || !strings.Contains(err.Error(), "newer connection") {
-					t.Errorf("the older one got %v, want that a newer connection took its place", err)
+					t.Errorf("the older one got %v, want that a newer connection replaced it", err)
 				}
 			})
 		})
 	}
 }
 
-func TestTheTasksOfAReplacedConnectionGoElsewhere(t *testing.T) {
+func TestTheTasksOfAReplacedConnectionAreReassigned(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		first, asker := g.as("alice"), g.connect("r")
 		able := core.Card{ID: "a", Capabilities: []string{"x"}}
@@ -88,9 +88,9 @@ func TestTheTasksOfAReplacedConnectionGoElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := task.Agent(); got != "b" {
-			t.Fatalf("the task is at %q, want b", got)
+			t.Fatalf("got the task assigned to %q, want b", got)
 		}
-		g.wantFault("a late answer of who was replaced", first.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
+		g.wantFault("a late answer by the replaced agent", first.Report(task.ID(), core.Done{}, nil), core.CodeNotAuthorized)
 		g.report(other, task, core.Text{Text: "done"}, core.Done{})
 		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "retrying", "assigned", "text", "done")
 		g.report(second, g.ask(asker, "a"), core.Done{})
@@ -118,16 +118,16 @@ func TestWaitingForAnIDEndsWithItsContext(t *testing.T) {
 		if err := <-got; !errors.Is(err, left) {
 			t.Errorf("got %v, want %v", err, left)
 		}
-		if !errors.Is(gaveUp, context.DeadlineExceeded) { // a ping that is cancelled may take its connection with it
-			t.Errorf("the probe was given up with %v, want it to have all of its time", gaveUp)
+		if !errors.Is(gaveUp, context.DeadlineExceeded) { // a cancelled ping may end its connection
+			t.Errorf("the probe ended with %v, want it to use its whole timeout", gaveUp)
 		}
 		if _, here := g.hub.Agent("a"); !here {
-			t.Error("got nobody, want the first one kept")
+			t.Error("got no agent, want the first one kept")
 		}
 	})
 }
 
-func TestAnAgentTakesNoSecondID(t *testing.T) {
+func TestAnAgentCannotTakeASecondID(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", 0)
 		g.wantFault("a second id", a.Take(g.t.Context(), core.Card{ID: "b"}, hub.JoinOptions{}), core.CodeConflict)
@@ -135,7 +135,7 @@ func TestAnAgentTakesNoSecondID(t *testing.T) {
 	})
 }
 
-func TestANewerConnectionGetsTasksThatTheOlderOneHadNotStarted(t *testing.T) {
+func TestANewerConnectionGetsUnstartedTasksOfTheOlderOne(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		able := core.Card{ID: "a", Capabilities: []string{"sums"}, MaxConcurrent: 2}
 		first, second, asker := g.as("alice"), g.as("alice"), g.connect("asker")
@@ -175,7 +175,7 @@ func TestANewerConnectionGetsTasksThatTheOlderOneHadNotStarted(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatFailedATaskDoesNotGetItOverANewConnection(t *testing.T) {
+func TestAFailedTaskIsNotRetriedOverANewConnectionOfItsAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		able := core.Card{ID: "a", Capabilities: []string{"sums"}}
 		first, second, busy, asker := g.as("alice"), g.as("alice"), g.connect("b"), g.connect("asker")
@@ -199,7 +199,7 @@ func TestAnAgentThatFailedATaskDoesNotGetItOverANewConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := asked.State(); got != task.Queued {
-			t.Errorf("got it %s, want it to wait for the other agent", got)
+			t.Errorf("got %s, want it queued for the other agent", got)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 const able = core.FeatureCancellation | core.FeatureInjection
 
-func TestARequesterReadsWhatTheAgentSaidInOrderUpToTheEnd(t *testing.T) {
+func TestARequesterReadsTheEventsInOrderUpToTheEnd(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -58,7 +58,7 @@ func TestFinalAnswerOvertakesChunks(t *testing.T) {
 		}
 		for i, e := range events {
 			if e.Seq != uint64(i+1) {
-				t.Fatalf("got sequence %d at place %d, want %d", e.Seq, i, i+1)
+				t.Fatalf("got sequence %d at index %d, want %d", e.Seq, i, i+1)
 			}
 		}
 		if text(events) != want.String() {
@@ -80,7 +80,7 @@ func TestReportsAfterTheEndAreCountedAndNotDelivered(t *testing.T) {
 	})
 }
 
-func TestAReportOnSomebodyElsesTaskIsRefused(t *testing.T) {
+func TestAReportOnATaskOfAnotherAgentIsRefused(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, thief, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		task := g.ask(asker, "a")
@@ -107,7 +107,7 @@ func TestAnAgentNeverRunsMoreTasksThanItDeclared(t *testing.T) {
 	})
 }
 
-func TestAnUrgentTaskGoesAheadInTheQueue(t *testing.T) {
+func TestAnUrgentTaskOvertakesTheQueue(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		first, normal := g.ask(asker, "a"), g.ask(asker, "a")
@@ -147,7 +147,7 @@ func TestTheLongestDeclaredDomainAnswers(t *testing.T) {
 			t.Errorf("got %s, want family", got)
 		}
 		_, err := asker.Open(core.Request{To: core.ToDomain("work"), Content: "go"}, hub.OpenOptions{})
-		g.wantFault("a domain that nobody serves", err, core.CodeUnknownDomain)
+		g.wantFault("a domain that no agent serves", err, core.CodeUnknownDomain)
 	})
 }
 
@@ -161,7 +161,7 @@ func TestAnUnknownAgentIsRefusedWithSimilarIDs(t *testing.T) {
 			t.Errorf("got %q, want the nearest name in it", err)
 		}
 		if got := g.events(asker); len(got) != 0 {
-			t.Errorf("got %v from Next, want nothing of what was refused", kinds(got))
+			t.Errorf("got %v from Next, want no events of the refused task", kinds(got))
 		}
 		if r := task.Receipt(); r.Stage != core.StageRefused || r.Fault == nil {
 			t.Errorf("got the receipt %+v, want refused with its fault", r)
@@ -206,7 +206,7 @@ func TestAFailureAfterOutputIsNotRetried(t *testing.T) {
 	})
 }
 
-func TestATaskOfALostAgentIsRetriedWhereItsAddressAllows(t *testing.T) {
+func TestATaskOfALostAgentIsRetriedIfItsAddressAllows(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		asked, waits := g.ask(asker, "*"), g.ask(asker, "a")
@@ -216,12 +216,12 @@ func TestATaskOfALostAgentIsRetriedWhereItsAddressAllows(t *testing.T) {
 		a.Close(nil)
 		g.report(b, asked, core.Done{})
 		if f := waits.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
-			t.Errorf("what waited for the lost agent by name: got %v, want unreachable", f)
+			t.Errorf("a task queued for the lost agent by name: got %v, want unreachable", f)
 		}
 	})
 }
 
-func TestADeadlineEndsTheTaskAndTellsTheAgent(t *testing.T) {
+func TestADeadlineEndsTheTaskAndCancelsTheAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(time.Minute)})
@@ -245,7 +245,7 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 		testHub := func(want core.Stage) {
 			t.Helper()
 			if got := task.Receipt().Stage; got != want {
-				t.Errorf("got the testHub %s, want %s", got, want)
+				t.Errorf("got the stage %s, want %s", got, want)
 			}
 		}
 		testHub(core.StageAccepted)

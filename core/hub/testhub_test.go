@@ -12,14 +12,13 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// testHub is a hub with peers that a test drives, under a fake clock.
+// testHub is a hub with peers controlled by a test, under a fake clock.
 type testHub struct {
 	t   *testing.T
 	hub *hub.Hub
 }
 
-// withHub runs a test in a bubble of fake time, with a hub whose promises are
-// checked at the end.
+// withHub runs a test under a fake clock, with a hub whose promises are checked at the end.
 func withHub(t *testing.T, limits hub.Limits, test func(*testHub)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +90,7 @@ func (g *testHub) report(s *hub.Session, task *task.Task, bodies ...core.Body) {
 	}
 }
 
-// events reads everything that is ready for the session now.
+// events reads all events that are ready for the session.
 func (g *testHub) events(s *hub.Session) []core.Event {
 	g.t.Helper()
 	var all []core.Event
@@ -104,7 +103,7 @@ func (g *testHub) events(s *hub.Session) []core.Event {
 	}
 }
 
-// batch returns what is ready for the session now, if anything.
+// batch returns the next batch if one is ready for the session.
 func (g *testHub) batch(s *hub.Session) (hub.Batch, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// talk asks in a thread and lets the agent answer.
+// talk opens a task in a thread and answers it.
 func (g *testHub) talk(asker, agent *hub.Session, to, thread, content, answer string) *task.Task {
 	g.t.Helper()
 	task := g.open(asker, core.Request{To: core.ToAgent(core.AgentID(to)), Thread: core.ThreadID(thread), Content: content})
@@ -38,10 +38,10 @@ func TestAnAgentWithoutAMemoryGetsTheHistory(t *testing.T) {
 			t.Errorf("got the history %q, want %q", got, want)
 		}
 		if got[1].Agent != "a" || got[3].Agent != "b" || got[0].Task != first.ID() || got[0].At.IsZero() || got[1].At.IsZero() {
-			t.Errorf("got %+v, want who said it, in which task and when", got)
+			t.Errorf("got %+v, want the agent, the task and the time of each turn", got)
 		}
 		if got := first.Request().History; len(got) != 0 {
-			t.Errorf("in a thread that begins: got the history %q, want none", turns(got))
+			t.Errorf("in a new thread: got the history %q, want none", turns(got))
 		}
 		g.report(a, third, core.Done{})
 		if got, want := turns(g.hub.Turns(core.Principal{Operator: true}, "t")), "user: one? | assistant: 1 | user: two? | assistant: 2 | user: three? | assistant: "; got != want {
@@ -127,13 +127,13 @@ func (f atTheEnd) Appended(_ core.TaskID, e core.Event) {
 	}
 }
 
-// Whoever reads that a task is done may ask again at once: the turn is in
-// the thread by then.
+// A client may ask again as soon as it reads that a task is done: by then the turn is in the
+// thread.
 func TestAnAnswerIsInItsThreadOnceItsEndIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g *testHub
-		heard := ""
-		end := atTheEnd(func() { heard = turns(g.hub.Turns(core.Principal{Operator: true}, "t")) }) // which waits for no lock of the task
+		history := ""
+		end := atTheEnd(func() { history = turns(g.hub.Turns(core.Principal{Operator: true}, "t")) }) // does not wait for a lock of the task
 		h := hub.New(hub.Options{Observer: end})
 		g = &testHub{t, h}
 		defer func() {
@@ -143,8 +143,8 @@ func TestAnAnswerIsInItsThreadOnceItsEndIsRead(t *testing.T) {
 		}()
 		a, asker := g.agent("a", able), g.connect("r")
 		g.talk(asker, a, "a", "t", "one?", "1")
-		if want := "user: one? | assistant: 1"; heard != want {
-			t.Errorf("at the end: got %q in the thread, want %q", heard, want)
+		if want := "user: one? | assistant: 1"; history != want {
+			t.Errorf("at the end: got %q in the thread, want %q", history, want)
 		}
 		a.Close(nil)
 		asker.Close(nil)

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reads starts reading a thread as the principal id.
+// reads starts to read a thread as the principal id.
 func (g *testHub) reads(id, of string, from core.Place) *hub.ThreadReader {
 	g.t.Helper()
 	c, err := g.hub.ReadThread(g.t.Context(), hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"}, core.ThreadID(of), from)
@@ -28,8 +28,8 @@ func (g *testHub) reads(id, of string, from core.Place) *hub.ThreadReader {
 	return c
 }
 
-// readNow reads everything that is ready, as text, and returns the place after it.
-func (g *testHub) readNow(c *hub.ThreadReader) (words []string, behind core.Place) {
+// readNow reads all ready events as text, and returns the place after them.
+func (g *testHub) readNow(c *hub.ThreadReader) (lines []string, after core.Place) {
 	g.t.Helper()
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
@@ -37,12 +37,12 @@ func (g *testHub) readNow(c *hub.ThreadReader) (words []string, behind core.Plac
 		cancel()
 		switch {
 		case err != nil:
-			return words, behind
+			return lines, after
 		case p.Gap:
-			words = append(words, "gap")
+			lines = append(lines, "gap")
 		}
 		for _, e := range p.Events {
-			words, behind = append(words, describe(e)), core.PlaceAfter(p.Task.ID(), e)
+			lines, after = append(lines, describe(e)), core.PlaceAfter(p.Task.ID(), e)
 		}
 	}
 }
@@ -72,19 +72,19 @@ func TestAThreadIsReadTaskByTaskAndThenLive(t *testing.T) {
 		g.talk(asker, a, "a", "another", "else", "no")
 		c := g.reads("r", "t", core.Place{})
 		got, _ := g.readNow(c)
-		g.wantLines("what was said", got, "opened one", "assigned", "text 1", "done")
+		g.wantLines("the first task", got, "opened one", "assigned", "text 1", "done")
 
 		two := g.open(asker, core.Request{To: core.ToAgent("a"), Thread: "t", Content: "two"})
 		g.talk(asker, a, "a", "t", "three", "3")
-		got, behind := g.readNow(c)
+		got, after := g.readNow(c)
 		g.wantLines("while the second runs", got, "opened two", "assigned")
 		g.report(a, two, core.Text{Text: "2"}, core.Done{})
 		got, _ = g.readNow(c)
 		rest := []string{"text 2", "done", "opened three", "assigned", "text 3", "done"}
 		g.wantLines("once it has ended", got, rest...)
 
-		got, _ = g.readNow(g.reads("r", "t", behind))
-		g.wantLines("behind a place", got, rest...)
+		got, _ = g.readNow(g.reads("r", "t", after))
+		g.wantLines("after a place", got, rest...)
 	})
 }
 
@@ -92,7 +92,7 @@ func TestAThreadIsReadFromAnyPlace(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		turns := rapid.IntRange(1, 5).Draw(rt, "turns")
 		pieces := rapid.IntRange(0, 4).Draw(rt, "pieces")
-		left := rapid.IntRange(0, turns*(pieces+3)).Draw(rt, "left behind")
+		left := rapid.IntRange(0, turns*(pieces+3)).Draw(rt, "left after")
 		kept := rapid.SampledFrom([]int{1, 100}).Draw(rt, "tasks in memory")
 		withHub(t, hub.Limits{FinishedTasks: kept}, func(g *testHub) {
 			a, asker := g.agent("a", able), g.connect("r")
@@ -111,7 +111,7 @@ func TestAThreadIsReadFromAnyPlace(t *testing.T) {
 				}
 			}
 			got, _ := g.readNow(first)
-			g.wantLines("as it was said", merged(got), merged(all)...)
+			g.wantLines("all texts", merged(got), merged(all)...)
 			if !slices.IsSortedFunc(places, core.Place.Compare) {
 				t.Errorf("got the places %v, want them in order", places)
 			}
@@ -126,9 +126,9 @@ func TestAThreadIsReadFromAnyPlace(t *testing.T) {
 }
 
 // merged joins consecutive texts, as the journal does.
-func merged(words []string) []string {
+func merged(lines []string) []string {
 	var out []string
-	for _, w := range words {
+	for _, w := range lines {
 		piece, isText := strings.CutPrefix(w, "text ")
 		if n := len(out); isText && n > 0 && strings.HasPrefix(out[n-1], "text ") {
 			out[n-1] += piece
@@ -139,7 +139,7 @@ func merged(words []string) []string {
 	return out
 }
 
-func TestAThreadThatBeganAsASingleTaskIsReadFromIt(t *testing.T) {
+func TestAThreadStartedByASingleTaskIncludesThatTask(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		first := g.ask(asker, "a")
@@ -165,24 +165,24 @@ func TestAThreadShowsEachReaderWhatItMayRead(t *testing.T) {
 	})
 }
 
-func TestAPlaceThatItsTaskDoesNotHaveIsRefused(t *testing.T) {
+func TestAPlaceThatDoesNotExistIsRefused(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		task := g.talk(asker, a, "a", "t", "one", "1")
 		for _, at := range []core.Cursor{{Epoch: 1, Seq: 99}, {Epoch: 9, Seq: 1}, {Epoch: 2, Seq: 5}} {
 			_, err := g.hub.ReadThread(t.Context(), hub.Identity{Principal: core.Principal{ID: "r"}}, "t", core.Place{Task: task.ID(), Cursor: at})
-			g.wantFault("behind "+at.String(), err, core.CodeInvalid)
+			g.wantFault("after "+at.String(), err, core.CodeInvalid)
 		}
 	})
 }
 
-func TestAPlaceThatIsNoLongerKeptIsAGapFollowedByTheRest(t *testing.T) {
+func TestADroppedPlaceIsAGapFollowedByTheRest(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")
 		elsewhere := g.talk(asker, a, "a", "another", "else", "no")
 		g.talk(asker, a, "a", "t", "one", "1")
 		got, _ := g.readNow(g.reads("r", "t", core.PlaceAfter(elsewhere.ID(), elsewhere.Events()[0])))
-		g.wantLines("behind a place of another thread", got, "gap", "opened one", "assigned", "text 1", "done")
+		g.wantLines("after a place of another thread", got, "gap", "opened one", "assigned", "text 1", "done")
 	})
 }
 
@@ -196,7 +196,7 @@ func TestAThreadIsRestoredFromTheJournal(t *testing.T) {
 		before.talk(asker, a, "a", string(own.ID()), "one", "1")
 		before.talk(asker, a, "a", "t", "two", "2")
 		before.sleep(time.Second)
-		was, behind := before.readNow(before.reads("r", "t", core.Place{}))
+		was, end := before.readNow(before.reads("r", "t", core.Place{}))
 
 		h := coretest.NewHub(t, hub.Options{Journal: kept})
 		if err := h.Recover(t.Context()); err != nil {
@@ -205,8 +205,8 @@ func TestAThreadIsRestoredFromTheJournal(t *testing.T) {
 		after := &testHub{t, h}
 		is, same := after.readNow(after.reads("r", "t", core.Place{}))
 		after.wantLines("the thread", is, was...)
-		if same != behind {
-			t.Errorf("got %s as its last place, want %s as before", same, behind)
+		if same != end {
+			t.Errorf("got %s as its last place, want %s as before", same, end)
 		}
 		after.agent("a", able)
 		again := after.connect("r")
@@ -214,16 +214,16 @@ func TestAThreadIsRestoredFromTheJournal(t *testing.T) {
 		if got, want := turns(next.Request().History), "user: two | assistant: 2"; got != want {
 			t.Errorf("got the history %q, want %q", got, want)
 		}
-		if next.ID() <= behind.Task {
-			t.Errorf("got task %s behind %s, want a greater id", next.ID(), behind.Task)
+		if next.ID() <= end.Task {
+			t.Errorf("got task %s after %s, want a greater id", next.ID(), end.Task)
 		}
 		if got, want := turns(h.Turns(core.Principal{Operator: true}, core.ThreadID(own.ID()))), "user: go | assistant: 0 | user: one | assistant: 1"; got != want {
-			t.Errorf("the thread that began as a task: got %q, want %q", got, want)
+			t.Errorf("the thread started by a task: got %q, want %q", got, want)
 		}
 	})
 }
 
-func TestAReaderOfAThreadLearnsThatTheHubStops(t *testing.T) {
+func TestAReaderOfAThreadIsInformedOfAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, hub.New(hub.Options{})}
 		g.agent("a", able)
@@ -235,7 +235,7 @@ func TestAReaderOfAThreadLearnsThatTheHubStops(t *testing.T) {
 		if err := g.hub.Close(ctx, "maintenance"); err != nil {
 			t.Fatal(err)
 		}
-		var said []string
+		var read []string
 		for {
 			p, err := c.Next(t.Context())
 			if err != nil {
@@ -243,24 +243,24 @@ func TestAReaderOfAThreadLearnsThatTheHubStops(t *testing.T) {
 				break
 			}
 			if p.Draining != "" {
-				said = append(said, p.Draining)
+				read = append(read, p.Draining)
 			}
 			for _, e := range p.Events {
-				said = append(said, describe(e))
+				read = append(read, describe(e))
 			}
 		}
 		if running.State() != task.Ended {
 			t.Errorf("got %s, want it ended", running.State())
 		}
 		for _, want := range []string{"maintenance", "failed"} {
-			if !slices.Contains(said, want) {
-				t.Errorf("got %q, want %q in it", said, want)
+			if !slices.Contains(read, want) {
+				t.Errorf("got %q, want %q in it", read, want)
 			}
 		}
 	})
 }
 
-func TestAFollowerIsShownTheTasksThatOthersOpen(t *testing.T) {
+func TestAFollowerGetsTheTasksThatOthersOpen(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker, follower := g.agent("a", able), g.connect("r"), g.connect("r")
 		follower.Follow("talk", "mine")
@@ -297,7 +297,7 @@ func TestAFollowerReadsItsOwnTasksOnce(t *testing.T) {
 	})
 }
 
-func TestFollowingAThreadOfSomebodyElseShowsNothing(t *testing.T) {
+func TestFollowingAThreadOfAnotherPrincipalShowsNothing(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent := g.agent("a", able)
 		owner := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "owner", Authenticated: true}})

@@ -18,7 +18,7 @@ func TestEveryToolOfTheHubIsDescribed(t *testing.T) {
 		tools := g.hub.Tools()
 		for i, tool := range tools {
 			if i >= len(want) || tool.Name != want[i] {
-				t.Fatalf("got the tool %s at place %d, want %v", tool.Name, i+1, want)
+				t.Fatalf("got the tool %s at index %d, want %v", tool.Name, i+1, want)
 			}
 			var schema struct {
 				Type       string
@@ -43,7 +43,7 @@ func TestEveryToolOfTheHubIsDescribed(t *testing.T) {
 	})
 }
 
-func TestEveryToolRefusesWhatItCannotRead(t *testing.T) {
+func TestEveryToolRefusesInvalidInput(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		for _, tool := range g.hub.Tools() {
@@ -57,7 +57,7 @@ func TestEveryToolRefusesWhatItCannotRead(t *testing.T) {
 	})
 }
 
-func TestAToolThatFailsSaysWhy(t *testing.T) {
+func TestAFailedToolReturnsTheReason(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
 		foreign := g.ask(asker, "b")
@@ -65,15 +65,15 @@ func TestAToolThatFailsSaysWhy(t *testing.T) {
 			tool, input string
 			want        core.Code
 		}{
-			"asking nobody":                    {"agent_ask", `{"to":"nobody","content":"hello"}`, core.CodeUnknownAgent},
-			"asking nothing":                   {"agent_ask", `{"to":"b"}`, core.CodeInvalid},
-			"asking without an address":        {"agent_ask", `{"content":"hello"}`, core.CodeInvalid},
-			"delegating to nobody":             {"agent_delegate", `{"to":"capability:fly","content":"hello"}`, core.CodeUnknownAgent},
-			"the result of nothing":            {"agent_result", `{"task_id":"never"}`, core.CodeUnknownTask},
-			"the result of somebody else":      {"agent_result", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeNotAuthorized},
-			"cancelling what is somebody else": {"agent_cancel", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeNotAuthorized},
-			"telling who takes no notices":     {"agent_notify", `{"to":"b","topic":"tea"}`, core.CodeUnsupported},
-			"telling nothing":                  {"agent_notify", `{"to":"b"}`, core.CodeInvalid},
+			"asking an unknown agent":         {"agent_ask", `{"to":"nobody","content":"hello"}`, core.CodeUnknownAgent},
+			"asking nothing":                  {"agent_ask", `{"to":"b"}`, core.CodeInvalid},
+			"asking without an address":       {"agent_ask", `{"content":"hello"}`, core.CodeInvalid},
+			"delegating to no agent":          {"agent_delegate", `{"to":"capability:fly","content":"hello"}`, core.CodeUnknownAgent},
+			"the result of nothing":           {"agent_result", `{"task_id":"never"}`, core.CodeUnknownTask},
+			"the result of another principal": {"agent_result", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeNotAuthorized},
+			"cancelling a task of another":    {"agent_cancel", `{"task_id":"` + string(foreign.ID()) + `"}`, core.CodeNotAuthorized},
+			"notifying an agent without them": {"agent_notify", `{"to":"b","topic":"tea"}`, core.CodeUnsupported},
+			"telling nothing":                 {"agent_notify", `{"to":"b"}`, core.CodeInvalid},
 		} {
 			a.CallTool("c1", c.tool, json.RawMessage(c.input))
 			if o := g.tool(a); o.Fault == nil || o.Fault.Code != c.want || o.Output != nil {
@@ -113,7 +113,7 @@ func TestTheResultToolReturnsAnEndedTaskAtOnce(t *testing.T) {
 		task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it","context":{"k":1}}`)
 		batch, _ := g.batch(b)
 		if got := string(batch.Task.Request().Context); got != `{"k":1}` || batch.Task.Request().Intent != core.IntentDelegate {
-			t.Errorf("got the context %s and the intent %s, want what was delegated", got, batch.Task.Request().Intent)
+			t.Errorf("got the context %s and the intent %s, want those of the delegated task", got, batch.Task.Request().Intent)
 		}
 		g.report(b, batch.Task, core.Text{Text: "did it"}, core.Done{Data: json.RawMessage(`[1]`)})
 		input := `{"task_id":"` + string(task.TaskID) + `"}`
@@ -124,7 +124,7 @@ func TestTheResultToolReturnsAnEndedTaskAtOnce(t *testing.T) {
 		}
 		a.CallTool("c1", "agent_cancel", []byte(input))
 		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeConflict {
-			t.Errorf("cancelling what has ended: got %+v, want a conflict", o)
+			t.Errorf("cancelling an ended task: got %+v, want a conflict", o)
 		}
 	})
 }
@@ -146,8 +146,8 @@ func TestATaskThatEndsWithTheWaitIsReportedOnce(t *testing.T) {
 	})
 }
 
-// FuzzToolInput holds that every call of a tool is answered exactly once, with JSON
-// or with a short fault, and that one fault of the input says what to change.
+// FuzzToolInput checks that every call of a tool is answered exactly once, with JSON or with
+// a short fault.
 func FuzzToolInput(f *testing.F) {
 	for i, inputs := range [][]string{
 		{``, `{}`, `{"capability":"acting"}`, `{"domain":"family.calendar"}`, `{"capability":"","domain":"."}`, `{"Capability":"x"}`, `trust`, `[]`},
@@ -170,7 +170,7 @@ func FuzzToolInput(f *testing.F) {
 			given := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
 			raw := strings.ReplaceAll(string(input), "TASK", string(given.TaskID))
 			a.CallTool("c1", tools[int(which)%len(tools)].Name, json.RawMessage(raw))
-			g.sleep(10 * 24 * time.Hour) // longer than any task may take
+			g.sleep(10 * 24 * time.Hour) // longer than the timeout of any task
 			var outputs []*tool.Result
 			for {
 				b, ok := g.batch(a)
@@ -189,10 +189,10 @@ func FuzzToolInput(f *testing.F) {
 				t.Errorf("got the output %s and the fault %v, want JSON or a fault", o.Output, o.Fault)
 			}
 			if o.Fault != nil && (o.Fault.Code == core.CodeInternal || o.Fault.Message == "" || len(o.Fault.Message) > 2000) {
-				t.Errorf("got %v, want a short fault of the caller's", o.Fault)
+				t.Errorf("got %v, want a short fault that the caller can fix", o.Fault)
 			}
 			if len(raw) > 0 && strictjson.Check([]byte(raw), strictjson.Limits{}) != nil && (o.Fault == nil || o.Fault.Code != core.CodeInvalid) {
-				t.Errorf("got %+v for what is no JSON, want an invalid fault", o)
+				t.Errorf("got %+v for input that is not JSON, want an invalid fault", o)
 			}
 		})
 	})

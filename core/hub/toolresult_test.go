@@ -15,8 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// given returns the next task of the agent.
-func (g *testHub) given(s *hub.Session) *task.Task {
+// assigned returns the next task of the agent.
+func (g *testHub) assigned(s *hub.Session) *task.Task {
 	g.t.Helper()
 	for {
 		b, ok := g.batch(s)
@@ -31,23 +31,23 @@ func (g *testHub) given(s *hub.Session) *task.Task {
 	}
 }
 
-// forgotten is the id of a task that a delegated to b, which ended so and of which
-// the journal alone knows by now.
-func (g *testHub) forgotten(a, b *hub.Session, said ...core.Body) string {
+// forgotten returns the id of a task that a delegated to b, which ended with these events
+// and is now only in the journal.
+func (g *testHub) forgotten(a, b *hub.Session, bodies ...core.Body) string {
 	g.t.Helper()
 	task := call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
 	for i := range 3 { // one remains in memory
 		if i > 0 {
-			said = []core.Body{core.Done{}}
+			bodies = []core.Body{core.Done{}}
 			call[asked](g, a, "agent_delegate", `{"to":"b","content":"do it"}`)
 		}
-		g.report(b, g.given(b), said...)
+		g.report(b, g.assigned(b), bodies...)
 		g.sleep(time.Second)
 	}
 	return `{"task_id":"` + string(task.TaskID) + `"}`
 }
 
-func TestTheResultToolFindsInTheJournalWhatIsNoLongerInMemory(t *testing.T) {
+func TestTheResultToolFindsTasksInTheJournal(t *testing.T) {
 	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		done := g.forgotten(a, b, core.Text{Text: "did it"}, core.Done{Data: json.RawMessage(`[1]`)})
@@ -56,12 +56,12 @@ func TestTheResultToolFindsInTheJournalWhatIsNoLongerInMemory(t *testing.T) {
 		}
 		failed := g.forgotten(a, b, core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeBudget, "spent")})
 		if got := call[asked](g, a, "agent_result", failed); got.State != "failed" || got.Text != "half" || got.Error == nil || got.Error.Code != core.CodeBudget {
-			t.Errorf("got %+v, want failed as budget, with what was said before", got)
+			t.Errorf("got %+v, want failed as budget, with the text before it", got)
 		}
 		c := g.agent("c", able)
 		c.CallTool("c1", "agent_result", json.RawMessage(done))
 		if o := g.tool(c); o.Fault == nil || o.Fault.Code != core.CodeNotAuthorized {
-			t.Errorf("somebody else: got %+v, want not_authorized", o)
+			t.Errorf("another principal: got %+v, want not_authorized", o)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func (hanging) Read(ctx context.Context, _ core.TaskID, _ uint64, _ int) ([]core
 	return nil, context.Cause(ctx)
 }
 
-func TestAHangingJournalDelaysNoCallOfATool(t *testing.T) {
+func TestAHangingJournalDelaysNoToolCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: hanging{journal.NewMemory(journal.Retention{})}})}
 		a := g.agent("a", able)
@@ -82,7 +82,7 @@ func TestAHangingJournalDelaysNoCallOfATool(t *testing.T) {
 		a.CallTool("c1", "agent_result", []byte(`{"task_id":"long ago"}`))
 		a.CallTool("c2", "agents_list", nil)
 		if took := time.Since(began); took != 0 {
-			t.Errorf("calling took %v, want no time", took)
+			t.Errorf("the call took %v, want no time", took)
 		}
 		if o := g.tool(a); o.Call != "c2" || time.Since(began) != 0 {
 			t.Errorf("got the output of call %s after %v, want that of c2 at once", o.Call, time.Since(began))
@@ -112,12 +112,12 @@ func TestLookupsOfClosedSessionsAreSkipped(t *testing.T) {
 		b.CallTool("c1", "agent_result", []byte(`{"task_id":"long ago"}`))
 		g.sleep(10 * time.Second)
 		if o := g.tool(b); o.Fault == nil || o.Fault.Code != core.CodeTimeout {
-			t.Errorf("got %+v, want to have had its turn", o)
+			t.Errorf("got %+v, want the lookup of the open session", o)
 		}
 	})
 }
 
-func TestACallOfAToolWhileTheHubStopsRacesWithNothing(t *testing.T) {
+func TestAToolCallDuringAStopIsRaceFree(t *testing.T) {
 	for range 50 {
 		h := coretest.NewHub(t, hub.Options{})
 		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})
@@ -137,23 +137,23 @@ func TestACallOfAToolWhileTheHubStopsRacesWithNothing(t *testing.T) {
 func TestTheAskToolReturnsTheTextBeforeAFailure(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
-		ask := func(said ...core.Body) *tool.Result {
+		ask := func(bodies ...core.Body) *tool.Result {
 			t.Helper()
 			a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello"}`))
-			g.report(b, g.given(b), said...)
+			g.report(b, g.assigned(b), bodies...)
 			return g.tool(a)
 		}
 		spent := core.Failed{Fault: core.NewFault(core.CodeBudget, "spent")}
 		o := ask(core.Text{Text: "half"}, spent)
 		var got asked
 		if err := json.Unmarshal(o.Output, &got); err != nil || o.Fault == nil || o.Fault.Code != core.CodeBudget {
-			t.Fatalf("got %+v and %v, want a budget fault and JSON beside it", o, err)
+			t.Fatalf("got %+v and %v, want a budget fault with JSON", o, err)
 		}
 		if got.State != "failed" || got.Text != "half" || got.TaskID == "" || got.Error == nil || got.Error.Message != "spent" {
-			t.Errorf("got %+v, want what agent_result tells", got)
+			t.Errorf("got %+v, want the output of agent_result", got)
 		}
 		if o := ask(spent); o.Fault == nil || o.Output != nil {
-			t.Errorf("nothing was said: got %+v, want a fault alone", o)
+			t.Errorf("without text: got %+v, want only a fault", o)
 		}
 	})
 }

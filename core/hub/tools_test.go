@@ -75,7 +75,7 @@ func TestTheListToolReturnsAPageAndHowManyMore(t *testing.T) {
 		} {
 			got := call[page](g, a, "agents_list", input)
 			if n := len(got.Agents); got.More != want.More || got.After != want.After || n == 0 || want.After != "" && got.Agents[n-1].ID != want.After {
-				t.Errorf("%s: got %d agents, %d more behind %q, want %d behind %q", input, n, got.More, got.After, want.More, want.After)
+				t.Errorf("%s: got %d agents, %d more after %q, want %d after %q", input, n, got.More, got.After, want.More, want.After)
 			}
 		}
 		a.CallTool("c1", "agents_list", []byte(`{"limit":0}`))
@@ -90,7 +90,7 @@ func TestTheAskToolAnswersOnceTheOtherAgentIsDone(t *testing.T) {
 		a, b := g.agent("a", able), g.agent("b", able)
 		a.CallTool("c1", "agent_ask", []byte(`{"to":"b","content":"hello"}`))
 		if _, ok := g.batch(a); ok {
-			t.Fatal("got news before the other agent answered, want none")
+			t.Fatal("got a batch before the other agent answered, want none")
 		}
 		batch, _ := g.batch(b)
 		g.report(b, batch.Task, core.Text{Text: "HEL"}, core.Text{Text: "LO"}, core.Done{Data: json.RawMessage(`{"n":1}`)})
@@ -128,7 +128,7 @@ func TestTheNotifyAndCancelToolsReturnTheOutcome(t *testing.T) {
 		a, b := g.agent("a", able), g.agent("b", core.FeatureNotices)
 		a.CallTool("c1", "agent_notify", []byte(`{"to":"b","topic":"tea","data":{"ready":true}}`))
 		if _, ok := g.batch(a); ok {
-			t.Fatal("got a receipt before the transport took the notice, want none")
+			t.Fatal("got a receipt before the transport accepted the notice, want none")
 		}
 		batch, _ := g.batch(b)
 		b.Delivered(batch.Task.ID())
@@ -142,7 +142,7 @@ func TestTheNotifyAndCancelToolsReturnTheOutcome(t *testing.T) {
 	})
 }
 
-func TestBadInputOfAToolSaysWhatToChange(t *testing.T) {
+func TestTheErrorForBadToolInputSuggestsAFix(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		for name, want := range map[string]core.Code{"agent_ask": core.CodeInvalid, "agent_fly": core.CodeUnsupported} {

@@ -91,7 +91,7 @@ func TestANoticeForAnAgentReachesSubscribersTooUnlessItIsPrivate(t *testing.T) {
 		}
 		agent.Delivered(private.ID())
 		_, err = g.publish(publisher, "lost", core.ToAgent("nobody"))
-		g.wantFault("to nobody", err, core.CodeUnknownAgent)
+		g.wantFault("to an unknown agent", err, core.CodeUnknownAgent)
 		g.wantNotices(subscriber, true, "hans.location")
 	})
 }
@@ -120,14 +120,14 @@ func TestANoticeWithoutSubscribersIsRefused(t *testing.T) {
 		_, err = g.publish(publisher, "dragoman.shutdown", core.ToHub())
 		g.wantFault("of the hub's own", err, core.CodeInvalid)
 		if !subscriber.Unsubscribe([]string{"hans.*"}) || subscriber.Unsubscribe(nil) {
-			t.Error("unsubscribing twice: want that the first undoes it and the second finds nothing")
+			t.Error("unsubscribing twice: want success once")
 		}
 		_, err = g.publish(publisher, "hans.location", core.ToHub())
 		g.wantFault("once it has unsubscribed", err, core.CodeUnreachable)
 	})
 }
 
-func TestAPrincipalNotifiesOnlySubscribersThatItMayAsk(t *testing.T) {
+func TestAPrincipalNotifiesOnlyPermittedSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := policy.Rules{Ask: map[string][]core.AgentID{"publisher": {"friend"}}}
 		g := &testHub{t, coretest.NewHub(t, hub.Options{Rules: rules})}
@@ -144,7 +144,7 @@ func TestAPrincipalNotifiesOnlySubscribersThatItMayAsk(t *testing.T) {
 	})
 }
 
-func TestAReturningSubscriberGetsWhatItMissedAndWhatMayBeLost(t *testing.T) {
+func TestAReturningSubscriberGetsMissedAndUncertainNotices(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		publisher, subscriber := g.connect("publisher"), g.subscribe("subscriber", "n.*")
 		g.mustPublish(publisher, "n.1")
@@ -156,7 +156,7 @@ func TestAReturningSubscriberGetsWhatItMissedAndWhatMayBeLost(t *testing.T) {
 		g.wantNotices(subscriber, false, "n.3") // delivered, and not accepted
 		subscriber.Close(nil)
 		g.mustPublish(publisher, "n.4")
-		g.connect("somebody else").Resubscribe()
+		g.connect("stranger").Resubscribe()
 		subscriber = g.connect("subscriber")
 		subscriber.Resubscribe()
 		g.mustPublish(publisher, "n.5")
@@ -179,7 +179,7 @@ func TestASubscriberThatReturnsBeforeItsOldConnectionEndsGetsEverything(t *testi
 			t.Fatal(err)
 		}
 		g.mustPublish(publisher, "n.1")
-		g.wantNotices(lost, true, "n.1") // over a connection that nobody reads
+		g.wantNotices(lost, true, "n.1") // over a dead connection
 		also, back := g.connect("subscriber"), g.connect("subscriber")
 		also.Resubscribe()
 		back.Resubscribe()
@@ -191,7 +191,7 @@ func TestASubscriberThatReturnsBeforeItsOldConnectionEndsGetsEverything(t *testi
 		g.wantNotices(back, true, "n.1", "n.2")
 		g.mustPublish(publisher, "n.3")
 		g.wantNotices(back, true, "n.3")
-		back.Close(nil) // what it had is now the other's
+		back.Close(nil) // the other connection takes over
 		g.mustPublish(publisher, "n.4")
 		g.wantNotices(also, true, "n.1", "n.2", "m", "n.3", "n.4")
 		also.Close(nil)
@@ -211,7 +211,7 @@ func TestTheSubscriptionsOfTwoConnectionsAreMerged(t *testing.T) {
 	})
 }
 
-func TestANoticeForAnAgentComesAgainIfItMayBeLost(t *testing.T) {
+func TestANoticeForAnAgentIsRedeliveredIfItMayBeLost(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		publisher := g.connect("publisher")
 		agent := g.standby("agent")
@@ -238,7 +238,7 @@ func TestANoticeForAnAgentComesAgainIfItMayBeLost(t *testing.T) {
 		g.sleep(2 * time.Minute)
 		tell("n.2")
 		take("n.2")
-		tell("n.3") // its transport does not accept it, which the publisher learns
+		tell("n.3") // its transport does not accept it, so the publisher gets an error
 		agent.Close(nil)
 		agent = g.standby("agent")
 		agent.Resubscribe()
@@ -279,7 +279,7 @@ func TestASlowSubscriberGetsAGap(t *testing.T) {
 			t.Fatalf("got %+v, want a gap first", arrived)
 		}
 		if gap := arrived[0].Gap; gap.From != 1 || int(gap.To)+len(arrived)-1 != 20 {
-			t.Errorf("got a gap from %d to %d and %d notices, want 20 in all", gap.From, gap.To, len(arrived)-1)
+			t.Errorf("got a gap from %d to %d and %d notices, want 20 in total", gap.From, gap.To, len(arrived)-1)
 		}
 	})
 }

@@ -56,10 +56,10 @@ func TestATaskReleasesItsReaders(t *testing.T) {
 			viewer.Close(nil)
 			return weak.Make(p)
 		}
-		for name, p := range map[string]weak.Pointer[page]{"one who read": watch(true), "one who did not": watch(false)} {
+		for name, p := range map[string]weak.Pointer[page]{"a reader of all events": watch(true), "a reader of none": watch(false)} {
 			runtime.GC()
 			if p.Value() != nil {
-				t.Errorf("%s: got what he watched it with still in memory, want it gone with him", name)
+				t.Errorf("%s: got the tag of the reader in memory, want it released", name)
 			}
 		}
 		g.report(agent, task, core.Done{})
@@ -89,21 +89,21 @@ func TestOneSlowReaderNeverSlowsAnother(t *testing.T) {
 		}
 		g.report(agent, task, core.Done{})
 		if got := len(text(g.events(asker))); got != 2000 {
-			t.Errorf("the quick reader: got %d bytes, want 2000", got)
+			t.Errorf("the fast reader: got %d bytes, want 2000", got)
 		}
 		if got := len(text(g.events(slow))); got != 2000 {
-			t.Errorf("the slow reader, at last: got %d bytes, want 2000", got)
+			t.Errorf("the slow reader: got %d bytes, want 2000", got)
 		}
 	})
 }
 
-func TestAnEndedTaskIsReadAgainFromTheJournalInsideMergedText(t *testing.T) {
+func TestARereadFromTheJournalMayStartInsideMergedText(t *testing.T) {
 	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.Text{Text: "aa"}, core.Text{Text: "bbb"}, core.Text{Text: "c"}, core.Done{})
-		g.sleep(time.Second) // the recorder has it
-		for range 2 {        // and memory has not
+		g.sleep(time.Second) // it is recorded
+		for range 2 {        // and dropped from memory
 			g.report(agent, g.ask(asker, "a"), core.Done{})
 			g.sleep(time.Second)
 		}
@@ -115,7 +115,7 @@ func TestAnEndedTaskIsReadAgainFromTheJournalInsideMergedText(t *testing.T) {
 		if again == task {
 			t.Fatal("got the task from memory, want it from the journal")
 		}
-		if err := asker.Watch(again, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil { // behind "aa"
+		if err := asker.Watch(again, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil { // after "aa"
 			t.Fatal(err)
 		}
 		rest := g.events(asker)
@@ -176,7 +176,7 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 		if a.Text != "so far" || a.Fault == nil || a.Fault.Code != core.CodeUnreachable || !a.Fault.Retryable {
 			t.Errorf("got %q and %+v, want the text so far and a retryable unreachable fault", a.Text, a.Fault)
 		}
-		// A reader of the first life had seen more than was recorded.
+		// A reader of the first process had read more than was recorded.
 		if err := back.Watch(found, core.Cursor{Epoch: 1, Seq: 9}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -188,12 +188,12 @@ func TestATaskCutOffByAKilledHubIsFoundFailed(t *testing.T) {
 			t.Errorf("got %+v, want the gap %+v", b.Gap, want)
 		}
 		if b, err = back.Next(t.Context()); err != nil || len(b.Events) != 1 || b.Events[0].Body.Kind() != core.KindFailed {
-			t.Errorf("got %v and %v, want the end behind the gap", kinds(b.Events), err)
+			t.Errorf("got %v and %v, want the end after the gap", kinds(b.Events), err)
 		}
 	})
 }
 
-func TestAFailingJournalDelaysNoTaskAndGetsEverythingLater(t *testing.T) {
+func TestAFailingJournalDelaysNoTaskAndLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)
@@ -218,7 +218,7 @@ func TestAFailingJournalDelaysNoTaskAndGetsEverythingLater(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := asked.Recorded(ctx, 3); err == nil {
-			t.Error("a receipt ran ahead of the journal: got recorded, want a wait")
+			t.Error("got the receipt recorded before the journal had the task, want a wait")
 		}
 		j.allow()
 		if err := asked.Recorded(t.Context(), 3); err != nil {
@@ -227,7 +227,7 @@ func TestAFailingJournalDelaysNoTaskAndGetsEverythingLater(t *testing.T) {
 	})
 }
 
-func TestWithAFailingJournalMemoryFillsAndRequestsAreRefused(t *testing.T) {
+func TestAFailingJournalLeadsToRefusalsWhenMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &moody{Memory: journal.NewMemory(journal.Retention{})}
 		j.refuse.Store(true)
@@ -239,7 +239,7 @@ func TestWithAFailingJournalMemoryFillsAndRequestsAreRefused(t *testing.T) {
 		for {
 			task, err := asker.Open(req, hub.OpenOptions{})
 			if err != nil {
-				g.wantFault("a request that nobody could record", err, core.CodeOverloaded)
+				g.wantFault("a request that cannot be recorded", err, core.CodeOverloaded)
 				break
 			}
 			if g.report(agent, task, answer); n > 10 {
@@ -253,7 +253,7 @@ func TestWithAFailingJournalMemoryFillsAndRequestsAreRefused(t *testing.T) {
 	})
 }
 
-// moody is a journal that fails while it is set to.
+// moody is a journal that fails until allow is called.
 type moody struct {
 	*journal.Memory
 	refuse atomic.Bool
@@ -282,7 +282,7 @@ func TestAnAnswerBeyondTheLimitOfATaskEndsIt(t *testing.T) {
 	})
 }
 
-func TestAStoppingHubTellsEverySessionAndLetsTasksFinish(t *testing.T) {
+func TestAStoppingHubInformsSessionsAndLetsTasksFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &testHub{t, coretest.NewHub(t, hub.Options{})}
 		agent, asker := g.agent("a", able), g.connect("r")
@@ -305,13 +305,13 @@ func TestAStoppingHubTellsEverySessionAndLetsTasksFinish(t *testing.T) {
 			t.Errorf("got %v, want no error", err)
 		}
 		if f := other.Answer().Fault; f == nil || f.Code != core.CodeUnreachable {
-			t.Errorf("what did not finish in time: got %v, want unreachable", f)
+			t.Errorf("an unfinished task: got %v, want unreachable", f)
 		}
 	})
 }
 
-// Whoever looks for a task may find that the connection has ended meanwhile.
-func TestASessionThatHasEndedReadsNothing(t *testing.T) {
+// A session may end while a task is being looked up.
+func TestAnEndedSessionReadsNothing(t *testing.T) {
 	type page [1 << 10]byte
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
@@ -325,7 +325,7 @@ func TestASessionThatHasEndedReadsNothing(t *testing.T) {
 		p := watch()
 		runtime.GC()
 		if p.Value() != nil {
-			t.Error("got a reader that nobody reads, want none")
+			t.Error("got a reader of an ended session, want none")
 		}
 		g.report(agent, task, core.Done{})
 	})
