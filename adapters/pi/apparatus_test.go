@@ -25,7 +25,7 @@ import (
 // testTimeout bounds the waits of a test. Only a failing test reaches it.
 const testTimeout = 30 * time.Second
 
-// unlimited are the rates of servers in tests that are not about rates.
+// unlimited are the rates of servers in tests of anything but rates.
 var unlimited = command.Rates{Client: -1, Session: -1, Server: -1, Answers: -1}
 
 func newServer(t *testing.T, opts pi.Options) (*hub.Hub, *pi.Server) {
@@ -45,7 +45,7 @@ func newServerOn(t *testing.T, hubOpts hub.Options, opts pi.Options) (*hub.Hub, 
 	return h, s
 }
 
-// countsOf returns the numbers of a server's engine.
+// countsOf returns the counts of a server's engine.
 func countsOf(s *pi.Server) command.Counts {
 	e := s.Parts().Engine
 	e.Lock()
@@ -68,7 +68,7 @@ type testAgent struct {
 	t *testing.T
 }
 
-// joinAgent joins an agent that calls work with every batch that the hub sends it.
+// joinAgent joins an agent that calls work with every batch.
 func joinAgent(t *testing.T, h *hub.Hub, card core.Card, work func(a *testAgent, b hub.Batch)) *testAgent {
 	t.Helper()
 	if card.Dialect == "" {
@@ -137,7 +137,7 @@ type testClient struct {
 
 	mu     sync.Mutex
 	frames []client.Frame
-	times  []time.Time // at which they came
+	times  []time.Time // of the frames
 	news   chan struct{}
 }
 
@@ -151,7 +151,7 @@ func dialOver(t *testing.T, s *pi.Server, o pi.ConnOptions, hubs, clients link.C
 	t.Helper()
 	c := &testClient{t: t, served: make(chan link.Reason, 1), news: make(chan struct{}, 1)}
 	if !o.Principal.Authenticated {
-		o.Principal.Operator = true // every user of an open hub is
+		o.Principal.Operator = true // as every user of an open hub
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { c.served <- s.Serve(ctx, hubs, o) }()
@@ -180,7 +180,7 @@ func (c *testClient) received() []client.Frame {
 	return c.frames[:len(c.frames):len(c.frames)]
 }
 
-// until waits for a frame whose text has all of the parts, and returns it.
+// until waits for a frame that contains all of the parts, and returns it.
 func (c *testClient) until(parts ...string) client.Frame {
 	c.t.Helper()
 	limit := time.After(testTimeout)
@@ -207,7 +207,7 @@ func has(f client.Frame, parts ...string) bool {
 	return true
 }
 
-// count returns how many frames have all of the parts.
+// count returns the number of frames that contain all of the parts.
 func (c *testClient) count(parts ...string) int {
 	n := 0
 	for _, f := range c.received() {
@@ -268,7 +268,7 @@ func (c *testClient) send(frame string) {
 	}
 }
 
-// open makes a session and subscribes to it.
+// open creates a session and subscribes to it.
 func (c *testClient) open(session, agent string) {
 	c.t.Helper()
 	create := map[string]string{"type": "create_session", "sessionId": session}

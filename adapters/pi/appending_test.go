@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// afterOnePrompt makes a session s with one prompt, and returns the path of its file.
+// afterOnePrompt creates a session s with one prompt, and returns the path of its file.
 func afterOnePrompt(t *testing.T, opts pi.Options) (*testClient, *pi.Server, string) {
 	t.Helper()
 	h, s := newServer(t, opts)
@@ -28,7 +28,7 @@ func afterOnePrompt(t *testing.T, opts pi.Options) (*testClient, *pi.Server, str
 	return c, s, fileOf(c, "s")
 }
 
-func TestASymlinkInPlaceOfAFileIsNotFollowed(t *testing.T) {
+func TestASymlinkInsteadOfAFileIsNotFollowed(t *testing.T) {
 	for name, swap := range map[string]func(path, victim string) error{
 		"of the file": func(path, victim string) error {
 			return os.Symlink(victim, path)
@@ -55,7 +55,7 @@ func TestASymlinkInPlaceOfAFileIsNotFollowed(t *testing.T) {
 			c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
 			flush(s)
 			if got, err := os.ReadFile(victim); err != nil || string(got) != "precious\n" {
-				t.Errorf("got %q and %v in a file that is not the session's, want it as it was", got, err)
+				t.Errorf("got %q and %v in a file that is not the session's, want it unchanged", got, err)
 			}
 			if got := len(messagesOf(t, c, "s")); got != 4 {
 				t.Errorf("got %d messages in memory, want 4", got)
@@ -83,7 +83,7 @@ func TestARemovedFileIsWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestSubscribersAreToldThatAFileCannotBeWritten(t *testing.T) {
+func TestSubscribersAreWarnedThatAFileCannotBeWritten(t *testing.T) {
 	c, s, path := afterOnePrompt(t, pi.Options{SessionDir: t.TempDir()})
 	c.ok(`{"type":"switch_session","sessionId":"s"}`)
 	data, err := os.ReadFile(path)
@@ -93,7 +93,7 @@ func TestSubscribersAreToldThatAFileCannotBeWritten(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(path, 0o700); err != nil { // a directory where the file was
+	if err := os.Mkdir(path, 0o700); err != nil { // a directory instead of the file
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -101,7 +101,7 @@ func TestSubscribersAreToldThatAFileCannotBeWritten(t *testing.T) {
 		flush(s)
 	}
 	if got := c.count(`"method":"notify"`, `"notifyType":"error"`, "cannot be written to its file"); got != 1 {
-		t.Errorf("got told %d times that the file cannot be written, want once", got)
+		t.Errorf("got %d warnings that the file cannot be written, want one", got)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestAClosingServerRetriesUnwrittenLines(t *testing.T) {
 	for name, mended := range map[string]bool{"and can": true, "and cannot": false} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "sessions")
-			if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file where a directory should be
+			if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file instead of the directory
 				t.Fatal(err)
 			}
 			var log strings.Builder
@@ -146,7 +146,7 @@ func TestAClosingServerRetriesUnwrittenLines(t *testing.T) {
 				}
 			}
 			if got := strings.Contains(log.String(), "could not be written"); got == mended {
-				t.Errorf("got the log\n%s\nwant it to say what is lost: %v", log.String(), !mended)
+				t.Errorf("got the log\n%s\nwant lost lines in it: %v", log.String(), !mended)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestASessionInADirectoryWithALongNameIsWritten(t *testing.T) {
 	}
 }
 
-func TestASwitchThatTimedOutDoesNotHappen(t *testing.T) {
+func TestASwitchThatTimedOutHasNoEffect(t *testing.T) {
 	c, s, path := afterOnePrompt(t, pi.Options{Commands: command.Options{PromptTimeout: 100 * time.Millisecond}, SessionDir: t.TempDir()})
 	c.ok(`{"type":"create_session","sessionId":"t"}`)
 	release := stall(s.Parts().Disk, command.Workers)

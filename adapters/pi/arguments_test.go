@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Whatever arguments an agent gives a tool, every reader of the format can read the line.
-func TestAFileCanBeReadAgainWhateverTheArgumentsOfATool(t *testing.T) {
+// Every reader of the format can read a line with any arguments of a tool.
+func TestAFileWithAnyToolArgumentsCanBeLoaded(t *testing.T) {
 	for name, input := range map[string]string{
 		"lines of JSON":      "{\n  \"path\": \"a\",\r\n\t\"lines\": [1,\n2]\n}",
 		"a key twice":        `{"path":"a","path":"b"}`,

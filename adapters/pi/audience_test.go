@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	gatherTime  = 10 * time.Millisecond // how long lifecycle events of others wait, and
-	gatherBytes = 16 << 10              // up to how many bytes
-	itemBytes   = 64                    // that each counts for besides its frame
+	gatherTime  = 10 * time.Millisecond // delay of the lifecycle events of others
+	gatherBytes = 16 << 10              // maximum size of a batch of them
+	itemBytes   = 64                    // overhead that each is charged
 )
 
 // phasesOf returns the lifecycle events that a client received, in order.
@@ -77,7 +77,7 @@ func TestAClientGetsTheLifecycleEventsItSelects(t *testing.T) {
 				t.Errorf("%s: got %d lifecycle events of its own command, want 3", name, own)
 			}
 			if got := o.count(`"session_deleted"`); got != 1 && name != "another principal's" {
-				t.Errorf("%s: got %d times that the session was deleted, want once", name, got)
+				t.Errorf("%s: got %d events that the session was deleted, want one", name, got)
 			}
 		}
 		if d := cmp.Diff(append(first, "accepted 3", "started 3", "finished 3"), phasesOf(c)); d != "" {
@@ -88,7 +88,7 @@ func TestAClientGetsTheLifecycleEventsItSelects(t *testing.T) {
 
 func TestAnUnknownLifecycleParameterIsRefused(t *testing.T) {
 	if _, err := pi.ParseLifecycle("mine"); err == nil || !strings.Contains(core.AsFault(err).Message, `"mine" is not known: ask for all, session or own`) {
-		t.Errorf("got %v, want what to write", err)
+		t.Errorf("got %v, want an error with the valid values", err)
 	}
 }
 
@@ -140,15 +140,15 @@ func TestTheLifecycleEventsOfOthersAreBatched(t *testing.T) {
 		}
 		synctest.Wait()
 		if took := time.Since(began); took != 0 || len(phasesOf(c)) != 15 {
-			t.Errorf("got %d lifecycle events told to their own client within %v, want 15 at once", len(phasesOf(c)), took)
+			t.Errorf("got %d lifecycle events at their own client within %v, want 15 at once", len(phasesOf(c)), took)
 		}
 		if got := phasesOf(other); len(got) != 0 {
-			t.Errorf("got %d told to another at once, want them to wait", len(got))
+			t.Errorf("got %d at another client at once, want them delayed", len(got))
 		}
 		time.Sleep(gatherTime)
 		synctest.Wait()
 		if d := cmp.Diff(phasesOf(c), phasesOf(other)); d != "" {
-			t.Errorf("told to another after %v (-own +other):\n%s", gatherTime, d)
+			t.Errorf("lifecycle events of another client after %v (-own +other):\n%s", gatherTime, d)
 		}
 		c.ok(`{"id":"last","type":"list_sessions"}`)
 		other.ok(`{"id":"mine","type":"list_sessions"}`)
@@ -156,7 +156,7 @@ func TestTheLifecycleEventsOfOthersAreBatched(t *testing.T) {
 		last := phasesOf(other)
 		want := []string{"accepted last", "started last", "finished last", "accepted mine", "started mine", "finished mine"}
 		if d := cmp.Diff(want, last[len(last)-6:]); d != "" {
-			t.Errorf("told before its own (-want +got):\n%s", d)
+			t.Errorf("before its own (-want +got):\n%s", d)
 		}
 	})
 }
@@ -169,7 +169,7 @@ func TestABatchOfLifecycleEventsIsBounded(t *testing.T) {
 		for i := 0; sent < 4*gatherBytes; i++ {
 			c.ok(fmt.Sprintf(`{"id":"%d","type":"list_sessions"}`, i))
 			synctest.Wait()
-			heard := 0
+			received := 0
 			sent = 0
 			for _, f := range c.received() {
 				if strings.HasPrefix(f.Type, "command_") {
@@ -178,11 +178,11 @@ func TestABatchOfLifecycleEventsIsBounded(t *testing.T) {
 			}
 			for _, f := range other.received() {
 				if strings.HasPrefix(f.Type, "command_") {
-					heard += itemBytes + len(f.Raw)
+					received += itemBytes + len(f.Raw)
 				}
 			}
-			if sent-heard > gatherBytes {
-				t.Fatalf("got %d bytes gathered and not told, want %d at most", sent-heard, gatherBytes)
+			if sent-received > gatherBytes {
+				t.Fatalf("got %d bytes gathered and not sent, want at most %d", sent-received, gatherBytes)
 			}
 		}
 	})

@@ -58,18 +58,18 @@ func TestAFullContextIsCompactedAfterTheRun(t *testing.T) {
 					want = []string{conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}
 				}
 				if d := cmp.Diff(want, rolesOf(t, c)); d != "" {
-					t.Errorf("what stands (-want +got):\n%s", d)
+					t.Errorf("messages (-want +got):\n%s", d)
 				}
 			})
 		})
 	}
 }
 
-func TestAContextWithoutReportedUsageIsEstimatedByItsText(t *testing.T) {
+func TestAContextWithoutReportedUsageIsEstimatedFromItsText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newSummarizer(summaryBodies...)
 		long := strings.Repeat("so ", 30_000)
-		_, c := g.converse(t, pi.Options{}, long, long) // 22,500 tokens each, and as many back
+		_, c := g.converse(t, pi.Options{}, long, long) // 22,500 tokens each, and the same in the answer
 		synctest.Wait()
 		if got := c.count("auto_compaction_start"); got != 0 {
 			t.Errorf("got %d compactions of 90,000 tokens, want none", got)
@@ -83,7 +83,7 @@ func TestAPromptIsAnsweredBeforeItsCompactionEndsAndTheNextUsesTheResult(t *test
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newServer(t, pi.Options{})
 		held := make(chan *task.Task, 1)
-		asked := make(chan core.Request, 1)
+		requests := make(chan core.Request, 1)
 		n := 0
 		a := joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) {
 			switch n++; {
@@ -92,7 +92,7 @@ func TestAPromptIsAnsweredBeforeItsCompactionEndsAndTheNextUsesTheResult(t *test
 			case asksForSummary(b.Task.Request()):
 				held <- b.Task
 			case n == 4:
-				asked <- b.Task.Request()
+				requests <- b.Task.Request()
 				fallthrough
 			default:
 				a.report(b.Task, core.Usage{Input: 120_000}, core.Text{Text: "yes"}, core.Done{})
@@ -112,8 +112,8 @@ func TestAPromptIsAnsweredBeforeItsCompactionEndsAndTheNextUsesTheResult(t *test
 		}
 		a.report(task, summaryBodies...)
 		want := []string{"What was said before, in short:\n\nin short", "two", "yes"}
-		if d := cmp.Diff(want, textsOf((<-asked).History)); d != "" {
-			t.Errorf("what the next prompt tells (-want +got):\n%s", d)
+		if d := cmp.Diff(want, textsOf((<-requests).History)); d != "" {
+			t.Errorf("history of the next prompt (-want +got):\n%s", d)
 		}
 		late.until(summaryEnd)
 		c.until(`"response"`, `"id":"next"`, `"success":true`)
@@ -187,24 +187,24 @@ const three = `{"id":"3","type":"prompt","sessionId":"s","message":"three"}`
 func TestATooLargeConversationIsCompactedAndRetriedOnce(t *testing.T) {
 	long := []string{conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}
 	for what, tt := range map[string]struct {
-		times   int
-		first   []core.Body
-		summary []core.Body
-		opts    pi.Options
-		asked   int // for the third answer
-		end     string
-		stop    string
-		stands  []string
+		times    int
+		first    []core.Body
+		summary  []core.Body
+		opts     pi.Options
+		requests int // for the third answer
+		end      string
+		stop     string
+		stands   []string
 	}{
-		"once": {times: 1, summary: summaryBodies, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopDone,
+		"once": {times: 1, summary: summaryBodies, requests: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopDone,
 			stands: []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}},
-		"twice": {times: 2, summary: summaryBodies, asked: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopError,
+		"twice": {times: 2, summary: summaryBodies, requests: 2, end: `"aborted":false,"willRetry":true}`, stop: render.StopError,
 			stands: []string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant, conversation.RoleUser, conversation.RoleAssistant}},
-		"without a summary": {times: 1, summary: []core.Body{core.Done{}}, asked: 1, stop: render.StopError, stands: long,
+		"without a summary": {times: 1, summary: []core.Body{core.Done{}}, requests: 1, stop: render.StopError, stands: long,
 			end: fmt.Sprintf(endedAs, false) + `,"errorMessage":"Context overflow recovery failed: the agent gave no summary"}`},
-		"behind words":       {times: 1, first: []core.Body{core.Text{Text: "I"}}, asked: 1, stop: render.StopError, stands: long},
-		"never":              {times: 1, opts: pi.Options{CompactAt: -1}, asked: 1, stop: render.StopError, stands: long},
-		"not with some left": {times: 0, asked: 1, stop: render.StopDone, stands: long},
+		"after text":         {times: 1, first: []core.Body{core.Text{Text: "I"}}, requests: 1, stop: render.StopError, stands: long},
+		"never":              {times: 1, opts: pi.Options{CompactAt: -1}, requests: 1, stop: render.StopError, stands: long},
+		"not with some left": {times: 0, requests: 1, stop: render.StopDone, stands: long},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestATooLargeConversationIsCompactedAndRetriedOnce(t *testing.T) {
 				_, c := overflowing(t, tt.opts, g, tt.times, tt.first...)
 				c.ok(three)
 				if tr := c.transcript("s"); tr.StopReason != tt.stop {
-					t.Errorf("got it ended as %s, want %s", tr.StopReason, tt.stop)
+					t.Errorf("got stop reason %s, want %s", tr.StopReason, tt.stop)
 				}
 				starts := 0
 				if tt.end != "" {
@@ -222,25 +222,25 @@ func TestATooLargeConversationIsCompactedAndRetriedOnce(t *testing.T) {
 					t.Errorf("got %d starts, want %d and the end %q\n%s", got, starts, tt.end, c.log())
 				}
 				if d := cmp.Diff(tt.stands, rolesOf(t, c)); d != "" {
-					t.Errorf("what stands (-want +got):\n%s", d)
+					t.Errorf("messages (-want +got):\n%s", d)
 				}
-				var asked []core.Request
+				var requests []core.Request
 				for len(g.requests) > 0 {
 					if r := <-g.requests; r.Content == "three" {
-						asked = append(asked, r)
+						requests = append(requests, r)
 					}
 				}
-				if len(asked) != tt.asked {
-					t.Fatalf("got it asked %d times, want %d", len(asked), tt.asked)
+				if len(requests) != tt.requests {
+					t.Fatalf("got %d requests, want %d", len(requests), tt.requests)
 				}
-				if tt.asked == 2 {
+				if tt.requests == 2 {
 					want := []string{"What was said before, in short:\n\nin short", "two", "you said two"}
-					if d := cmp.Diff(want, textsOf(asked[1].History)); d != "" {
-						t.Errorf("what the agent was told the second time (-want +got):\n%s", d)
+					if d := cmp.Diff(want, textsOf(requests[1].History)); d != "" {
+						t.Errorf("history of the second attempt (-want +got):\n%s", d)
 					}
 				}
 				if starts, ends := c.count(`"event":{"type":"agent_start"`), c.count(`"event":{"type":"agent_end"`); starts != ends {
-					t.Errorf("got %d beginnings and %d ends, want as many", starts, ends)
+					t.Errorf("got %d starts and %d ends, want the same number", starts, ends)
 				}
 			})
 		})

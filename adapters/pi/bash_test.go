@@ -21,8 +21,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// shellClient is a client with a session in a directory of its own, where it may run
-// programs.
+// shellClient is a client with a session in a new directory, in which it may run programs.
 type shellClient struct {
 	*testClient
 	hub    *hub.Hub
@@ -110,7 +109,7 @@ func requireDead(t *testing.T, pid int) {
 		}
 		<-time.After(time.Millisecond)
 	}
-	t.Errorf("process %d: got it alive, want it dead", pid)
+	t.Errorf("process %d is still alive", pid)
 }
 
 func TestBashRunsInTheDirectoryOfTheSessionAndReturnsItsResult(t *testing.T) {
@@ -158,7 +157,7 @@ func TestTheNextPromptReportsBashCommands(t *testing.T) {
 	}
 }
 
-func TestEveryProcessOfBashEndsWithIt(t *testing.T) {
+func TestEveryProcessOfBashIsKilled(t *testing.T) {
 	const both = `sleep 1000 & echo $! > child; echo $$ > shell; wait`
 	const away = `(setsid bash -c 'echo $$ > child; exec sleep 1000' &); while [ ! -s child ]; do sleep 0.01; done; echo $$ > shell; `
 	for _, tt := range []struct {
@@ -167,18 +166,18 @@ func TestEveryProcessOfBashEndsWithIt(t *testing.T) {
 		end           func(t *testing.T, c *testClient)
 		want          string
 	}{
-		{"when it is aborted", both, pi.Options{}, func(_ *testing.T, c *testClient) {
+		{"aborted", both, pi.Options{}, func(_ *testing.T, c *testClient) {
 			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
 		}, `"success":true,"data":{"exitCode":0,"output":"","cancelled":true`},
-		{"when the session is deleted", both, pi.Options{}, func(_ *testing.T, c *testClient) {
+		{"session deleted", both, pi.Options{}, func(_ *testing.T, c *testClient) {
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
 		}, `"cancelled":true`},
-		{"when it takes too long", both, pi.Options{Commands: command.Options{PromptTimeout: time.Second}}, func(*testing.T, *testClient) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
-		{"when it has left the group and is aborted", away + `wait; sleep 1000`, pi.Options{}, func(_ *testing.T, c *testClient) {
+		{"timed out", both, pi.Options{Commands: command.Options{PromptTimeout: time.Second}}, func(*testing.T, *testClient) {}, `"success":false,"error":"Command 'bash' timed out after 1000ms","timedOut":true`},
+		{"left the group, aborted", away + `wait; sleep 1000`, pi.Options{}, func(_ *testing.T, c *testClient) {
 			c.ok(`{"type":"abort_bash","sessionId":"s"}`)
 		}, `"cancelled":true`},
-		{"when it has left the group and the shell ends", away, pi.Options{}, func(*testing.T, *testClient) {}, `"exitCode":0`},
-		{"when the shell ends", `sleep 1000 & echo $! > child; echo $$ > shell`, pi.Options{}, func(*testing.T, *testClient) {}, `"exitCode":0`},
+		{"left the group, shell ended", away, pi.Options{}, func(*testing.T, *testClient) {}, `"exitCode":0`},
+		{"shell ended", `sleep 1000 & echo $! > child; echo $$ > shell`, pi.Options{}, func(*testing.T, *testClient) {}, `"exitCode":0`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newShell(t, tt.opts)
@@ -200,7 +199,7 @@ func TestBashEndsWithItsClientIfTasksAreDropped(t *testing.T) {
 	requireDead(t, pid)
 }
 
-func TestAHubThatStopsLetsBashEndAndKillsItWhenThatTakesTooLong(t *testing.T) {
+func TestAStoppingHubWaitsForBashAndKillsItAfterTheTimeout(t *testing.T) {
 	for _, tt := range []struct{ name, program, want string }{
 		{"ends", `echo $$ > shell; while [ ! -e go ]; do sleep 0.01; done; echo done`, `"output":"done\n","cancelled":false`},
 		{"takes too long", `echo $$ > shell; sleep 1000`, `"cancelled":true`},
@@ -253,12 +252,12 @@ func TestEndlessOutputIsBoundedInMemoryAndOnTheWire(t *testing.T) {
 	c := newShell(t, pi.Options{})
 	got := c.runs("b", `yes 0123456789abcdef | head -c 50000000; echo; echo the end`)
 	if !got.Truncated || !strings.HasSuffix(got.Output, "\nthe end\n") || len(got.Output) > shell.TailBytes {
-		t.Errorf("got truncated %v and %d bytes, want the end of it", got.Truncated, len(got.Output))
+		t.Errorf("got truncated %v and %d bytes, want its end", got.Truncated, len(got.Output))
 	}
 	if lines := strings.Count(got.Output, "\n"); lines > shell.TailLines || got.TotalBytes != 50_000_000+9 {
 		t.Errorf("got %d lines of %d bytes, want at most %d of 50000009", lines, got.TotalBytes, shell.TailLines)
 	}
-	var told, skipped int
+	var reported, skipped int
 	for _, f := range c.received() {
 		if !has(f, `"bash_output"`) {
 			continue
@@ -273,10 +272,10 @@ func TestEndlessOutputIsBoundedInMemoryAndOnTheWire(t *testing.T) {
 		if len(e.Delta) > shell.PieceBytes {
 			t.Errorf("a piece: got %d bytes, want at most %d", len(e.Delta), shell.PieceBytes)
 		}
-		told, skipped = told+len(e.Delta), skipped+e.SkippedBytes
+		reported, skipped = reported+len(e.Delta), skipped+e.SkippedBytes
 	}
-	if told+skipped != 50_000_009 || skipped == 0 {
-		t.Errorf("got %d bytes told and %d counted, want %d together", told, skipped, 50_000_009)
+	if reported+skipped != 50_000_009 || skipped == 0 {
+		t.Errorf("got %d bytes reported and %d skipped, want %d in total", reported, skipped, 50_000_009)
 	}
 }
 

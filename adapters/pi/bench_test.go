@@ -75,7 +75,7 @@ func newBenchClient(b *testing.B, how render.Snapshots, inFlight int) (send func
 	}, responses
 }
 
-// BenchmarkChunks asks an agent that answers in 5,000 chunks, 16 at a time.
+// BenchmarkChunks measures prompts that an agent answers in 5,000 chunks, 16 at a time.
 func BenchmarkChunks(b *testing.B) {
 	for _, how := range []render.Snapshots{render.SnapshotsAll, render.SnapshotsNone} {
 		b.Run([]string{"", "snapshots", "deltas"}[how], func(b *testing.B) {

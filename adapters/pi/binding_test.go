@@ -12,9 +12,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// hadWith returns a server with a session file whose last agent has the id, and the path of
-// the file.
-func hadWith(t *testing.T, provider, id string) (bring func(string) *testAgent, c *testClient, path string) {
+// lastBoundTo returns a server with a session file whose last agent has the id, and the path
+// of the file.
+func lastBoundTo(t *testing.T, provider, id string) (bring func(string) *testAgent, c *testClient, path string) {
 	t.Helper()
 	dir := conversation.Resolve(t.TempDir())
 	h, s := newServer(t, pi.Options{SessionDir: dir, Dialects: []string{"coven", "parallax"}})
@@ -37,7 +37,7 @@ func TestAConversationStaysBoundToItsAgentWhileItIsAway(t *testing.T) {
 	const away = `agent "shout" is not connected: ask again once it is back, or choose another with set_model`
 	for _, how := range []string{"load_session", "switch_session_file"} {
 		t.Run(how, func(t *testing.T) {
-			bring, c, path := hadWith(t, "coven", "shout")
+			bring, c, path := lastBoundTo(t, "coven", "shout")
 			if how == "switch_session_file" {
 				c.ok(`{"type":"create_session","sessionId":"s"}`)
 			}
@@ -46,7 +46,7 @@ func TestAConversationStaysBoundToItsAgentWhileItIsAway(t *testing.T) {
 				t.Errorf("while it is away: got %s, want the agent as the model", f.Data)
 			}
 			c.fails(`{"type":"prompt","sessionId":"s","message":"hi"}`, away)
-			c.fails(`{"type":"prompt","sessionId":"s","message":"hi"}`, away) // and it is not for the next one either
+			c.fails(`{"type":"prompt","sessionId":"s","message":"hi"}`, away) // and again for the next prompt
 			bring("parallax")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
 			if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"model":{"id":"shout"`, `"provider":"parallax"`) {
@@ -60,7 +60,7 @@ func TestAConversationStaysBoundToItsAgentWhileItIsAway(t *testing.T) {
 }
 
 func TestAClientMayChooseAnotherAgentWhileItsOwnIsAway(t *testing.T) {
-	_, c, path := hadWith(t, "parallax", "shout")
+	_, c, path := lastBoundTo(t, "parallax", "shout")
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"s"}`)
 	c.ok(`{"type":"set_model","sessionId":"s","provider":"coven","modelId":"anybody"}`)
 	c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
@@ -69,8 +69,8 @@ func TestAClientMayChooseAnotherAgentWhileItsOwnIsAway(t *testing.T) {
 	}
 }
 
-func TestAModelOfPiItselfBindsNoAgent(t *testing.T) {
-	_, c, path := hadWith(t, "anthropic", "claude")
+func TestANativePiModelBindsNoAgent(t *testing.T) {
+	_, c, path := lastBoundTo(t, "anthropic", "claude")
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"s"}`)
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); has(f, `"model":{`) {
 		t.Errorf("got %s, want no model", f.Data)
@@ -99,7 +99,7 @@ func TestASessionRemembersItsAgentBeforeItsFirstAnswer(t *testing.T) {
 					c.ok(`{"type":"new_session","sessionId":"s"}`)
 				}
 				if _, nodes := treeOf(c, "s"); len(nodes) != 1 || shownIn(nodes)[0] != tt.want {
-					t.Errorf("%s: got %q, want %q alone", how, shownIn(nodes), tt.want)
+					t.Errorf("%s: got %q, want only %q", how, shownIn(nodes), tt.want)
 				}
 			}
 			c.ok(`{"type":"prompt","sessionId":"s","message":"/agents"}`) // the hub answers, which makes a file
@@ -111,12 +111,12 @@ func TestASessionRemembersItsAgentBeforeItsFirstAnswer(t *testing.T) {
 			c = dial(t, s, pi.ConnOptions{})
 			c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"s"}`)
 			if f := c.do(`{"type":"prompt","sessionId":"s","message":"hi"}`); f.Success {
-				t.Error("after a restart: got somebody else asked, want the agent waited for")
+				t.Error("after a restart: got a request to another agent, want a wait for the bound one")
 			}
 			joinAgent(t, h, core.Card{ID: "shout"}, echoAgent)
 			c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
 			if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"model":{"id":"shout"`) {
-				t.Errorf("got %s, want its agent asked", f.Data)
+				t.Errorf("got %s, want a request to its agent", f.Data)
 			}
 		})
 	}

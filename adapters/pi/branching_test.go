@@ -69,9 +69,9 @@ func TestAForkKeepsTheLabelsOfItsBranch(t *testing.T) {
 	}
 }
 
-// asking returns a session with a branch that can be left with a summary, for which the
-// agent answers with the bodies, and the command that does so.
-func asking(t *testing.T, work func(*testAgent, hub.Batch)) (*pi.Server, *testClient, string) {
+// withBranch returns a session with a branch, whose agent works as given, and the command that
+// leaves the branch with a summary.
+func withBranch(t *testing.T, work func(*testAgent, hub.Batch)) (*pi.Server, *testClient, string) {
 	h, s := newServer(t, pi.Options{})
 	joinAgent(t, h, core.Card{ID: "x"}, work)
 	c := dial(t, s, pi.ConnOptions{})
@@ -87,7 +87,7 @@ func TestANavigationWhoseSummaryFailsChangesNothing(t *testing.T) {
 		"no idea":                   {core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")}},
 		"the agent gave no summary": {core.Done{}},
 	} {
-		_, c, command := asking(t, func(a *testAgent, b hub.Batch) {
+		_, c, command := withBranch(t, func(a *testAgent, b hub.Batch) {
 			switch {
 			case assigned(b) && strings.Contains(b.Task.Request().Content, "say it"):
 				a.report(b.Task, end...)
@@ -104,7 +104,7 @@ func TestANavigationWhoseSummaryFailsChangesNothing(t *testing.T) {
 }
 
 func TestASummaryHasTheLabelAndTheInstructionsOfTheClient(t *testing.T) {
-	_, c, command := asking(t, echoAgent)
+	_, c, command := withBranch(t, echoAgent)
 	c.ok(fmt.Sprintf(command, `,"replaceInstructions":true`))
 	leaf, nodes := treeOf(c, "s")
 	want := []string{"branch_summary you said say it back", "label back → " + nodes[len(nodes)-2].EntryID + " "}
@@ -114,17 +114,17 @@ func TestASummaryHasTheLabelAndTheInstructionsOfTheClient(t *testing.T) {
 }
 
 func TestDeletingASessionCancelsItsSummary(t *testing.T) {
-	asked := make(chan struct{}, 1)
-	_, c, command := asking(t, func(a *testAgent, b hub.Batch) {
+	requested := make(chan struct{}, 1)
+	_, c, command := withBranch(t, func(a *testAgent, b hub.Batch) {
 		if assigned(b) && strings.Contains(b.Task.Request().Content, "say it") {
-			asked <- struct{}{}
+			requested <- struct{}{}
 			return
 		}
 		echoAgent(a, b)
 	})
 	done := make(chan client.Frame, 1)
 	go func() { done <- c.do(fmt.Sprintf(command, "")) }()
-	<-asked
+	<-requested
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	if f := <-done; !has(f, `"cancelled":true`) {
 		t.Errorf("got %s, want the move cancelled", f.Raw)

@@ -20,7 +20,7 @@ func failWith(code core.Code) func(*testAgent, hub.Batch) {
 	return answerWith(core.Failed{Fault: core.NewFault(code, "no")})
 }
 
-func TestAnAgentThatKeepsFailingIsNotAskedForAWhile(t *testing.T) {
+func TestRepeatedFailuresOfAnAgentOpenItsCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newServer(t, pi.Options{})
 		var well atomic.Bool
@@ -48,7 +48,7 @@ func TestAnAgentThatKeepsFailingIsNotAskedForAWhile(t *testing.T) {
 		}
 
 		time.Sleep(20*time.Second + 1)
-		c.ok(askCommand) // one trial, which fails
+		c.ok(askCommand) // a failing trial
 		c.fails(askCommand, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 		time.Sleep(30*time.Second + 1)
 		well.Store(true)
@@ -100,7 +100,7 @@ func TestOnlyRealFailuresOpenACircuit(t *testing.T) {
 	}
 }
 
-func TestOldFailuresOpenNoCircuitAndNeitherDoAnyWithoutALimit(t *testing.T) {
+func TestOldFailuresAndDisabledLimitsOpenNoCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for failures, pause := range map[int]time.Duration{2: time.Minute, -1: 0} {
 			h, s := newServer(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: failures}}})
@@ -115,7 +115,7 @@ func TestOldFailuresOpenNoCircuitAndNeitherDoAnyWithoutALimit(t *testing.T) {
 	})
 }
 
-func TestOneAgentThatFailsDoesNotStopAnother(t *testing.T) {
+func TestAFailingAgentDoesNotBlockAnother(t *testing.T) {
 	h, s := newServer(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}})
 	joinAgent(t, h, core.Card{ID: "bad"}, failWith(core.CodeInternal))
 	joinAgent(t, h, core.Card{ID: "good"}, echoAgent)

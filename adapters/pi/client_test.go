@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// The duties of clients (section 13) that package client fulfils for its user.
-func TestTheClientMeetsTheDutiesOfClients(t *testing.T) {
+// The requirements for clients (section 13) that package client meets.
+func TestTheClientMeetsTheRequirementsForClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newServer(t, pi.Options{})
 		joinAgent(t, h, core.Card{ID: "mute"}, func(*testAgent, hub.Batch) {})
@@ -26,7 +26,7 @@ func TestTheClientMeetsTheDutiesOfClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			if seen[string(f.ID)] || f.Replayed != (i > 0) || f.SessionVersion == nil || *f.SessionVersion != 0 {
-				t.Errorf("response %d: got %s, want an id of its own, the version, and replayed behind the first", i, f.Raw)
+				t.Errorf("response %d: got %s, want a new id, the version, and replayed after the first", i, f.Raw)
 			}
 			seen[string(f.ID)] = true
 		}

@@ -19,14 +19,14 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// words is the message of one command.
-type words struct {
-	Message string
-	Images  []core.File
+// message is the content of one command.
+type message struct {
+	Text   string
+	Images []core.File
 }
 
-func someWords(t *rapid.T) words {
-	w := words{Message: rapid.OneOf(
+func someMessage(t *rapid.T) message {
+	w := message{Text: rapid.OneOf(
 		rapid.StringN(1, -1, -1),
 		rapid.Map(rapid.IntRange(1, command.MaxMessage), func(n int) string { return strings.Repeat("x", n) }),
 	).Draw(t, "message")}
@@ -39,8 +39,8 @@ func someWords(t *rapid.T) words {
 }
 
 // frame returns the command with the message.
-func (w words) frame(kind, session, id, behavior string) string {
-	m := map[string]any{"type": kind, "sessionId": session, "id": id, "message": w.Message}
+func (w message) frame(kind, session, id, behavior string) string {
+	m := map[string]any{"type": kind, "sessionId": session, "id": id, "message": w.Text}
 	var images []any
 	for _, f := range w.Images {
 		images = append(images, map[string]any{"type": "image", "data": base64.StdEncoding.EncodeToString(f.Data), "mimeType": f.MediaType})
@@ -54,24 +54,26 @@ func (w words) frame(kind, session, id, behavior string) string {
 	return string(wire.Encode(m))
 }
 
-// together returns the content of a request with several messages.
-func together(all ...words) words {
-	var w words
+// joined returns the content of a request with several messages.
+func joined(all ...message) message {
+	var w message
 	var texts []string
 	for _, one := range all {
-		texts = append(texts, one.Message)
+		texts = append(texts, one.Text)
 		w.Images = append(w.Images, one.Images...)
 	}
-	w.Message = strings.Join(texts, "\n\n")
+	w.Text = strings.Join(texts, "\n\n")
 	return w
 }
 
-// asked is the content of the agent's requests.
-func asked(task *task.Task) words { return words{task.Request().Content, task.Request().Attachments} }
+// contentOf returns the content of the agent's request.
+func contentOf(task *task.Task) message {
+	return message{task.Request().Content, task.Request().Attachments}
+}
 
-// userWords returns the texts of the user's messages, as clients see them.
-func userWords(t *rapid.T, messages []conversation.Message) []words {
-	var all []words
+// userMessages returns the user's messages, as clients get them.
+func userMessages(t *rapid.T, messages []conversation.Message) []message {
+	var all []message
 	for _, m := range messages {
 		if m.Role != conversation.RoleUser {
 			continue
@@ -82,10 +84,10 @@ func userWords(t *rapid.T, messages []conversation.Message) []words {
 		if err := json.Unmarshal(m.JSON, &s); err != nil {
 			t.Fatal(err)
 		}
-		var w words
+		var w message
 		for i, c := range s.Content {
 			if c.Type == "text" {
-				w.Message += c.Text
+				w.Text += c.Text
 				continue
 			}
 			data, err := base64.StdEncoding.DecodeString(c.Data)
@@ -99,7 +101,7 @@ func userWords(t *rapid.T, messages []conversation.Message) []words {
 	return all
 }
 
-// ways are the commands with a message for a run under way.
+// ways are the commands that send a message during a run.
 var ways = []struct {
 	kind, behavior string
 	follows        bool
@@ -108,7 +110,7 @@ var ways = []struct {
 }
 
 func TestAMessageReachesTheAgentAndTheSessionWhole(t *testing.T) {
-	h, s := newServer(t, pi.Options{CompactAt: -1}) // long words would have the agent asked for a summary
+	h, s := newServer(t, pi.Options{CompactAt: -1}) // long messages would cause requests for a summary
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureFiles}, w.work)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -121,50 +123,50 @@ func TestAMessageReachesTheAgentAndTheSessionWhole(t *testing.T) {
 				rt.Fatalf("%s (-want +got):\n%s", what, diff)
 			}
 		}
-		var shown, steering, following []words
+		var shown, steering, following []message
 		id := 0
-		do := func(said words, kind, behavior string) {
+		do := func(sent message, kind, behavior string) {
 			id++
-			c.ok(said.frame(kind, "s", fmt.Sprintf("c%d", id), behavior))
+			c.ok(sent.frame(kind, "s", fmt.Sprintf("c%d", id), behavior))
 		}
 
-		first := someWords(rt)
-		opening := []words{first}
+		first := someMessage(rt)
+		opening := []message{first}
 		for range rapid.IntRange(0, 2).Draw(rt, "steered before") {
-			said := someWords(rt)
-			do(said, "steer", "")
-			opening = append(opening, said)
+			sent := someMessage(rt)
+			do(sent, "steer", "")
+			opening = append(opening, sent)
 		}
 		c.send(first.frame("prompt", "s", "run", ""))
 		task := <-w.tasks
-		same("request of the prompt", together(opening...), asked(task))
+		same("request of the prompt", joined(opening...), contentOf(task))
 		shown = append(shown, opening...)
 
-		for range rapid.IntRange(0, 4).Draw(rt, "said in the run") {
-			said := someWords(rt)
+		for range rapid.IntRange(0, 4).Draw(rt, "sent in the run") {
+			sent := someMessage(rt)
 			how := rapid.SampledFrom(ways).Draw(rt, "how")
-			do(said, how.kind, how.behavior)
+			do(sent, how.kind, how.behavior)
 			switch {
 			case how.follows:
-				following = append(following, said)
-			case len(said.Images) > 0: // more than an injection holds
-				steering = append(steering, said)
+				following = append(following, sent)
+			case len(sent.Images) > 0: // more than an injection holds
+				steering = append(steering, sent)
 			default:
 				in := (<-w.requests).(core.Injected)
-				same("injection", said.Message, in.Content)
+				same("injection", sent.Text, in.Content)
 				a.report(task, core.InjectionAnswered{ID: in.ID, Accepted: true})
-				shown = append(shown, said)
+				shown = append(shown, sent)
 			}
 		}
 		a.report(task, core.Done{})
-		for _, said := range append(steering, following...) {
+		for _, sent := range append(steering, following...) {
 			task = <-w.tasks
-			same("request of a turn", said, asked(task))
+			same("request of a turn", sent, contentOf(task))
 			a.report(task, core.Done{})
-			shown = append(shown, said)
+			shown = append(shown, sent)
 		}
 		c.until(`"type":"response"`, `"id":"run"`, `"success":true`)
-		same("messages of the user", shown, userWords(rt, messagesOf(t, c, "s")))
+		same("messages of the user", shown, userMessages(rt, messagesOf(t, c, "s")))
 		c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	})
 }

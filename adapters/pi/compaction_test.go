@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// summarizer answers requests for a summary with the bodies, and repeats any other. It keeps
-// the requests.
+// summarizer is an agent that answers requests for a summary with the bodies and echoes all
+// others. It records the requests.
 type summarizer struct {
 	summary  []core.Body
 	usage    int64 // of an answer, or 0
@@ -66,7 +66,7 @@ func (g *summarizer) next(t *testing.T, summary bool) core.Request {
 		case <-time.After(testTimeout):
 		}
 	}
-	t.Fatal("got nothing asked, want a request")
+	t.Fatal("got no request, want one")
 	return core.Request{}
 }
 
@@ -119,15 +119,15 @@ func TestACompactionReplacesTheFirstMessagesByASummary(t *testing.T) {
 	if want := (result{"in short", nodes[5].EntryID, 100_000}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	prompted, asked := g.next(t, false), g.next(t, true)
-	if d := cmp.Diff([]string{"one", "you said one", "two", "you said two"}, textsOf(asked.History)); d != "" {
-		t.Errorf("what the agent was told for its summary (-want +got):\n%s", d)
+	prompted, requested := g.next(t, false), g.next(t, true)
+	if d := cmp.Diff([]string{"one", "you said one", "two", "you said two"}, textsOf(requested.History)); d != "" {
+		t.Errorf("history of the summary request (-want +got):\n%s", d)
 	}
-	if !strings.HasSuffix(asked.Content, "\n\nmind the gap") || asked.Thread == prompted.Thread {
-		t.Errorf("got %q asked in thread %q, want the client's instructions in another than the session's", asked.Content, asked.Thread)
+	if !strings.HasSuffix(requested.Content, "\n\nmind the gap") || requested.Thread == prompted.Thread {
+		t.Errorf("got request %q in thread %q, want the client's instructions, in another thread than the session's", requested.Content, requested.Thread)
 	}
 	if d := cmp.Diff([]string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}, rolesOf(t, c)); d != "" {
-		t.Errorf("what stands (-want +got):\n%s", d)
+		t.Errorf("messages (-want +got):\n%s", d)
 	}
 	for len(g.requests) > 0 {
 		<-g.requests
@@ -135,21 +135,21 @@ func TestACompactionReplacesTheFirstMessagesByASummary(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"four"}`)
 	want := []string{"What was said before, in short:\n\nin short", "three", "you said three"}
 	if d := cmp.Diff(want, textsOf(g.next(t, false).History)); d != "" {
-		t.Errorf("what the agent is told with the next prompt (-want +got):\n%s", d)
+		t.Errorf("history of the next prompt (-want +got):\n%s", d)
 	}
 }
 
 func TestACompactionKeepsAtMostHalfOfTheHistory(t *testing.T) {
 	g := newSummarizer(summaryBodies...)
-	long := strings.Repeat("so ", 3000) // 2,250 tokens, and its answer as many
+	long := strings.Repeat("so ", 3000) // 2,250 tokens, and the same in its answer
 	_, c := g.converse(t, pi.Options{}, long, long, long)
 	c.ok(compactCommand)
 	if d := cmp.Diff([]string{conversation.RoleCompaction, conversation.RoleUser, conversation.RoleAssistant}, rolesOf(t, c)); d != "" {
-		t.Errorf("what stands (-want +got):\n%s", d)
+		t.Errorf("messages (-want +got):\n%s", d)
 	}
 }
 
-func TestThereMustBeSomethingToCompact(t *testing.T) {
+func TestCompactingTooLittleFails(t *testing.T) {
 	for want, turns := range map[string][]string{
 		"Nothing to compact (session too small)": {"one", "two"},
 		"Already compacted":                      {strings.Repeat("so ", 20_000), "two"},
@@ -170,7 +170,7 @@ func TestThereMustBeSomethingToCompact(t *testing.T) {
 	}
 }
 
-func TestNothingIsCompactedWhereAgentsGetNoHistory(t *testing.T) {
+func TestNothingIsCompactedIfAgentsGetNoHistory(t *testing.T) {
 	h, s := newServerOn(t, hub.Options{Limits: hub.Limits{HistoryBytes: -1}}, pi.Options{})
 	joinAgent(t, h, core.Card{ID: "a"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
@@ -209,7 +209,7 @@ func TestEveryWayToCancelACompaction(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := newSummarizer() // says nothing
+				g := newSummarizer() // never answers
 				g.usage = 100_000
 				_, c := g.converse(t, pi.Options{}, "one", "two")
 				c.send(compactCommand)
@@ -257,7 +257,7 @@ func TestACompactionEndsWithItsClientIfTasksAreDropped(t *testing.T) {
 	})
 }
 
-func TestAnAgentWhoseCircuitIsOpenIsNotAskedForASummary(t *testing.T) {
+func TestAnOpenCircuitPreventsASummaryRequest(t *testing.T) {
 	g := newSummarizer(core.Failed{Fault: core.NewFault(core.CodeInternal, "no idea")})
 	g.usage = 100_000
 	_, c := g.converse(t, pi.Options{Breakers: command.Breakers{Agent: command.Breaker{Failures: 1}}}, "one", "two")
@@ -265,7 +265,7 @@ func TestAnAgentWhoseCircuitIsOpenIsNotAskedForASummary(t *testing.T) {
 	c.fails(`{"type":"compact","sessionId":"s"}`, "Circuit breaker open: Circuit open for a (recovery in 30s)")
 }
 
-func TestASummaryRequestSaysHowManyMessagesDoNotFit(t *testing.T) {
+func TestASummaryRequestHasTheNumberOfOmittedMessages(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	g := newSummarizer(summaryBodies...)
 	card := core.Card{ID: "a", Metadata: map[string]json.RawMessage{"context_window": json.RawMessage("20000")}}
@@ -277,12 +277,12 @@ func TestASummaryRequestSaysHowManyMessagesDoNotFit(t *testing.T) {
 		c.ok(`{"type":"prompt","sessionId":"s","message":"` + strings.Repeat("so ", 6_000) + `"}`)
 	}
 	c.ok(compactCommand)
-	asked := g.next(t, true)
-	if !strings.Contains(asked.Content, "The first 5 messages do not fit here") || len(asked.History) != 3 {
-		t.Errorf("got %d turns and %q, want 3 and the word that 5 are left out", len(asked.History), asked.Content)
+	requested := g.next(t, true)
+	if !strings.Contains(requested.Content, "The first 5 messages do not fit here") || len(requested.History) != 3 {
+		t.Errorf("got %d turns and %q, want 3 and a note that 5 are omitted", len(requested.History), requested.Content)
 	}
 	if f := c.ok(`{"type":"get_context_usage","sessionId":"s"}`); !has(f, `"contextWindow":20000`) {
-		t.Errorf("got %s, want the window that the agent told of", f.Raw)
+		t.Errorf("got %s, want the window in the agent's error", f.Raw)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestACompactionIsInTheFileOfItsSession(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"t","message":"three"}`)
 	want := []string{"What was said before, in short:\n\nin short", "two", "you said two"}
 	if d := cmp.Diff(want, textsOf(g.next(t, false).History)); d != "" {
-		t.Errorf("what the agent is told of a loaded session (-want +got):\n%s", d)
+		t.Errorf("history of a loaded session (-want +got):\n%s", d)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// answersOf returns the work of an agent that answers with that many bytes, and requests for
-// a summary with the bodies.
+// answersOf returns the work of an agent that answers with size bytes, and requests for a
+// summary with the bodies.
 func answersOf(size int, summary ...core.Body) func(*testAgent, hub.Batch) {
 	return func(a *testAgent, b hub.Batch) {
 		switch {
@@ -43,7 +43,7 @@ func TestOtherSessionsAreServedWhileACompactionIsPrepared(t *testing.T) {
 	other.ok(`{"type":"prompt","sessionId":"t","message":"hello"}`)
 	other.ok(`{"type":"get_state","sessionId":"s"}`)
 	if got := c.count(`"response"`, `"id":"c"`); got != 0 {
-		t.Errorf("got %d responses to compact, want it still under way", got)
+		t.Errorf("got %d responses to compact, want it still running", got)
 	}
 	release()
 	c.until(`"response"`, `"id":"c"`, `"success":true`)
@@ -79,7 +79,7 @@ func TestAFailedAutomaticCompactionIsNotRetriedAfterEachAnswer(t *testing.T) {
 			}
 			synctest.Wait()
 			if got := c.count(fmt.Sprintf(startedFor, "threshold")); got != want {
-				t.Errorf("%s: got %d compactions tried, want %d", when, got, want)
+				t.Errorf("%s: got %d compactions, want %d", when, got, want)
 			}
 		}
 		tries(5, 1, "behind the first answers")

@@ -20,10 +20,10 @@ func TestWorkThatTimesOutIsAbortedAndItsLateOutcomeIgnored(t *testing.T) {
 		s.Handle("bash", func(x *command.Execution) command.Outcome {
 			x.OnAbort(func() {
 				aborted = time.Now()
-				time.AfterFunc(5*time.Second, func() { // it takes its time
+				time.AfterFunc(5*time.Second, func() { // slow to end
 					engine.Lock()
 					defer engine.Unlock()
-					x.Finish(command.Outcome{Data: wire.Encode("late"), After: func() { t.Error("got what follows a success, want none") }})
+					x.Finish(command.Outcome{Data: wire.Encode("late"), After: func() { t.Error("got After called, want it only after a success") }})
 				})
 			})
 			return command.Outcome{Pending: true}
@@ -37,13 +37,13 @@ func TestWorkThatTimesOutIsAbortedAndItsLateOutcomeIgnored(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if got := aborted.Sub(began); got != 10*time.Second {
-			t.Errorf("got it aborted after %v, want 10s", got)
+			t.Errorf("got an abort after %v, want 10s", got)
 		}
 		if f := c.until(`"response"`, `"id":"b"`); f.Error != "Command 'bash' timed out after 10000ms" || !f.TimedOut || f.SessionVersion != nil {
 			t.Errorf("got %s, want it timed out", f.Raw)
 		}
 		if c.count("command_started", `"n"`) != 0 {
-			t.Error("got the next begun, want it to wait for the end of the work")
+			t.Error("got the next command started, want it to wait for the end of the work")
 		}
 		time.Sleep(5 * time.Second)
 		if f := c.until(`"response"`, `"id":"n"`); f.SessionVersion == nil || *f.SessionVersion != 1 {
@@ -53,7 +53,7 @@ func TestWorkThatTimesOutIsAbortedAndItsLateOutcomeIgnored(t *testing.T) {
 			t.Errorf("got %s, want the timeout replayed", f.Raw)
 		}
 		if n := c.count("command_finished", `"commandId":"b"`); n != 2 {
-			t.Errorf("got it finished %d times, want once and once replayed", n)
+			t.Errorf("got %d command_finished, want one and one replayed", n)
 		}
 	})
 }

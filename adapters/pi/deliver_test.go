@@ -52,12 +52,12 @@ func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
 		t.Errorf("events of the late one (-early +late):\n%s", diff)
 	}
 	if got.Snapshots != want.Snapshots || got.Snapshots != "begunbegun" {
-		t.Errorf("text: got %q late and %q early, want begun twice", got.Snapshots, want.Snapshots)
+		t.Errorf("text: got %q late and %q early, want both complete", got.Snapshots, want.Snapshots)
 	}
 	for _, c := range []*testClient{early, late} {
 		order := types(t, c.received())
 		if last := order[len(order)-1]; last != "response" && last != "command_finished" {
-			t.Errorf("the last frame: got %s, want the outcome of the prompt behind its events", last)
+			t.Errorf("the last frame: got %s, want the outcome of the prompt after its events", last)
 		}
 		for i, f := range c.received() {
 			if has(f, `"type":"command_finished"`, `"commandId":"p"`) && order[i-1] != "event/agent_end" {
@@ -66,7 +66,7 @@ func TestALateSubscriberSeesTheRunFromItsBeginning(t *testing.T) {
 		}
 	}
 	if n := len(never.events("s")); n != 0 {
-		t.Errorf("who did not subscribe got %d events", n)
+		t.Errorf("the unsubscribed client got %d events, want none", n)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestAConnectionMayHaveDeltasWithoutSnapshots(t *testing.T) {
 	}
 }
 
-func TestARunOutlivesTheClientThatBeganIt(t *testing.T) {
+func TestARunOutlivesTheClientThatStartedIt(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
@@ -102,7 +102,7 @@ func TestARunOutlivesTheClientThatBeganIt(t *testing.T) {
 	a.report(first, core.Done{})
 	second := <-w.tasks
 	if got := second.From(); got.ID != "ann" || got.Operator {
-		t.Errorf("the turn behind it is asked by %+v, want ann", got)
+		t.Errorf("the next turn: got requester %+v, want ann", got)
 	}
 	again.ok(`{"type":"switch_session","sessionId":"s"}`)
 	a.report(second, core.Done{})
@@ -166,7 +166,7 @@ func (c *halfOpen) Receive(ctx context.Context) ([]byte, error) {
 	}
 }
 
-func TestADrainingHubTellsRefusesAndClosesItsClients(t *testing.T) {
+func TestADrainingHubInformsAndClosesItsClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newServer(t, pi.Options{})
 		w := newHeldAgent()
@@ -189,7 +189,7 @@ func TestADrainingHubTellsRefusesAndClosesItsClients(t *testing.T) {
 		late := dial(t, s, pi.ConnOptions{})
 		late.until("server_shutdown")
 		if got := <-late.served; got.Code != 1001 || got.Text != "Server shutting down" {
-			t.Errorf("who comes while it stops: got %+v, want it turned away:\n%s", got, late.log())
+			t.Errorf("a connection while it stops: got %+v, want it refused:\n%s", got, late.log())
 		} else {
 			late.served <- got
 		}
@@ -227,12 +227,12 @@ func TestARunThatTheDrainCutsOffIsAnswered(t *testing.T) {
 		c.served <- <-c.served
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
 		if tr := c.transcript("s"); tr.StopReason != render.StopError || !strings.Contains(tr.ErrorMessage, "the hub stopped") {
-			t.Errorf("got %q %q, want an error that says why", tr.StopReason, tr.ErrorMessage)
+			t.Errorf("got %q %q, want an error with the reason", tr.StopReason, tr.ErrorMessage)
 		}
 	})
 }
 
-func TestAConnectionToAStoppedHubIsToldAndClosed(t *testing.T) {
+func TestAConnectionToAStoppedHubIsClosedWithTheReason(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	if err := h.Close(t.Context(), "over"); err != nil {
 		t.Fatal(err)
@@ -274,8 +274,8 @@ func TestDeletingASessionEndsItsRunAndItsEvents(t *testing.T) {
 	}
 }
 
-// The whole path: agent, hub, server, link, client.
-func TestABurstOfChunksArrivesWholeAndWithinItsBound(t *testing.T) {
+// The path is agent, hub, server, link, client.
+func TestABurstOfChunksArrivesWholeAndWithinTheBound(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	chunks := chunked(5000, 64)
 	joinAgent(t, h, core.Card{ID: "a"}, func(a *testAgent, b hub.Batch) {
@@ -309,7 +309,7 @@ func TestABurstOfChunksArrivesWholeAndWithinItsBound(t *testing.T) {
 	}
 }
 
-// chunked returns n chunks, each of another letter.
+// chunked returns n chunks with different letters.
 func chunked(n, size int) []string {
 	chunks := make([]string, n)
 	for i := range chunks {

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// waitsInTurn is the error of a command in a cycle of dependencies.
+// waitsInTurn returns the error of a command in a cycle of dependencies.
 func waitsInTurn(id string) string {
 	return "Dependency '" + id + "' waits for this command and cannot be awaited from it"
 }
@@ -19,8 +19,8 @@ func TestACommandThatWaitsForItselfFailsAtOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		commands []string
-		failed   string // this one
-		on       string // because of that
+		failed   string // id of the failing command
+		on       string // id in the error
 		goOn     []string
 	}{
 		{"through one that overtakes", []string{
@@ -57,20 +57,20 @@ func TestACommandThatWaitsForItselfFailsAtOnce(t *testing.T) {
 				began := time.Now()
 				a.report(task, core.Done{})
 				if f := c.until(`{"id":"` + tt.failed + `","type":"response"`); f.Success || f.Error != waitsInTurn(tt.on) {
-					t.Errorf("got %s, want it to fail because %s waits for it", f.Raw, tt.on)
+					t.Errorf("got %s, want a failure because %s waits for it", f.Raw, tt.on)
 				}
 				for _, id := range tt.goOn {
 					c.until(`{"id":"`+id+`","type":"response"`, `"success":true`)
 				}
 				if took := time.Since(began); took != 0 {
-					t.Errorf("got all of it in %v, want it at once", took)
+					t.Errorf("got all responses after %v, want them at once", took)
 				}
 			})
 		})
 	}
 }
 
-func TestCommandsThatWaitAreExecutedAfterTheirClientLeft(t *testing.T) {
+func TestWaitingCommandsAreExecutedAfterTheirClientLeft(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
@@ -105,7 +105,7 @@ func TestADependentThatTimedOutIsForgotten(t *testing.T) {
 			}
 		}
 		if n := countsOf(s).Dependents; n != 0 {
-			t.Errorf("got %d that wait for another, want none", n)
+			t.Errorf("got %d waiting commands, want none", n)
 		}
 		a.report(task, core.Done{})
 		c.until(`{"id":"p","type":"response"`)

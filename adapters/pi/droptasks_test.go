@@ -28,11 +28,11 @@ func TestTasksEndWithTheirClientIfTasksAreDropped(t *testing.T) {
 	goes.send(`{"id":"p3","type":"prompt","sessionId":"shared","message":"three"}`)
 	goes.send(`{"id":"c4","type":"compact","sessionId":"shared"}`)
 	goes.send(`{"id":"b5","type":"bash","sessionId":"shared","command":"true"}`)
-	goes.ok(`{"type":"get_state","sessionId":"shared"}`) // the server has what came before
+	goes.ok(`{"type":"get_state","sessionId":"shared"}`) // the server has processed the earlier commands
 	goes.disconnect()
 
 	if got, ok := (<-w.requests).(core.CancelRequested); !ok || got.Reason != "the client left" {
-		t.Errorf("what ran: got %#v, want a cancel because the client left", got)
+		t.Errorf("the running prompt: got %#v, want a cancel because the client left", got)
 	}
 	a.report(second, core.Cancelled{})
 	a.report(first, core.Done{})
@@ -40,12 +40,12 @@ func TestTasksEndWithTheirClientIfTasksAreDropped(t *testing.T) {
 	stays.ok(`{"type":"set_session_name","sessionId":"shared","name":"behind what waited"}`)
 	for _, id := range []string{"p3", "c4", "b5"} {
 		if f := stays.until(`command_finished`, `"`+id+`"`); !has(f, `"error":"the client left"`) {
-			t.Errorf("what waited: got %s, want it not begun because the client left", f.Data)
+			t.Errorf("the waiting prompt: got %s, want it not started because the client left", f.Data)
 		}
 	}
 	select {
 	case task := <-w.tasks:
-		t.Errorf("what waited: got %q asked, want it passed over", task.Request().Content)
+		t.Errorf("the waiting prompt: got request %q, want it skipped", task.Request().Content)
 	default:
 	}
 }

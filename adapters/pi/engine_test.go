@@ -19,8 +19,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// simulateWork makes commands of a type follow their member plan: take a number of
-// microseconds, and fail or not.
+// simulateWork makes commands of these types follow their member plan: a duration in
+// microseconds, and whether to fail.
 func simulateWork(s *pi.Server, kinds ...string) {
 	engine := s.Parts().Engine
 	for _, kind := range kinds {
@@ -48,8 +48,8 @@ func simulate(engine *command.Engine, x *command.Execution) command.Outcome {
 	return command.Outcome{Pending: true}
 }
 
-// workKinds are commands of every class: a long one, one without a limit, two that overtake,
-// and those that create, delete and read sessions.
+// workKinds are commands of every class: a long one, one without a timeout, two that overtake
+// others, and those that create, delete and read sessions.
 var workKinds = []intent{
 	{kind: "bash", mutates: true, limit: 10_000_000},
 	{kind: "export_html", mutates: true},
@@ -60,7 +60,7 @@ var workKinds = []intent{
 	{kind: "delete_session", control: true},
 }
 
-// frame is the intent on the wire.
+// frame returns the intent as a frame.
 func (i intent) frame() string {
 	m := map[string]any{"type": i.kind, "sessionId": i.session, "command": "x", "plan": fmt.Sprint(i.takes, i.fails)}
 	if i.id != "" {
@@ -78,8 +78,8 @@ func (i intent) frame() string {
 	return string(wire.Encode(m))
 }
 
-// someIntents draws commands of two clients that share ids and keys and depend on one
-// another, single or in bursts. No two of them have the same time.
+// someIntents draws commands of two clients, single or in bursts, that share ids and keys and
+// depend on one another. No two of them have the same time.
 func someIntents(t *rapid.T) (all []intent) {
 	at, burst := 0, 0
 	var first intent // of the burst
@@ -101,7 +101,7 @@ func someIntents(t *rapid.T) (all []intent) {
 		case what == 15:
 			all = append(all, intent{at: at + n, client: client, leaves: true})
 			continue
-		case what > 12 && len(all) > 0: // sent once more, perhaps over another connection
+		case what > 12 && len(all) > 0: // a repetition, perhaps over another connection
 			i := rapid.SampledFrom(all).Draw(t, "the same")
 			i.at, i.client = at+n, client
 			all = append(all, i)
@@ -112,7 +112,7 @@ func someIntents(t *rapid.T) (all []intent) {
 		i.session = rapid.SampledFrom([]string{"s", "t", "s", "t", "s", "nowhere"}).Draw(t, "session")
 		i.id = rapid.SampledFrom([]string{own(n), own(n), own(n), own(n), "a", "b", ""}).Draw(t, "id")
 		i.key = rapid.SampledFrom([]string{"", "", "", "", "", "k", "l"}).Draw(t, "key")
-		if command.Table[i.kind].Session { // the others take no time
+		if command.Table[i.kind].Session { // the other commands take no time
 			if takes := rapid.SampledFrom([]int{700, 11_000, 50, 0, 4500, 2500}).Draw(t, "takes"); takes > 0 {
 				i.takes = 1000*takes + 32*(n+1)
 			}
@@ -175,29 +175,29 @@ func describe(t *rapid.T, f client.Frame) string {
 	return strings.TrimSpace(phase + " " + name + " " + d.CommandType + " " + outcome)
 }
 
-// Random commands of two clients, on an open hub or of one principal, with ids, keys,
-// dependencies, versions and work, over connections that end and are replaced, have the
-// outcomes of the model at the times of the model, in the order of the specification.
-func TestTheEngineDoesWhatItsModelDoes(t *testing.T) {
+// Random commands of two clients have the outcomes of the model, at its times and in the order
+// of the specification. The clients are on an open hub or have one principal; the commands have
+// ids, keys, dependencies, versions and work; connections end and are replaced.
+func TestTheEngineMatchesItsModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		came := map[string]int{} // to what how many commands came
-		// Without the deadline, which a bubble has none of.
+		outcomeCounts := map[string]int{}
+		// Without the deadline, which a bubble cannot have.
 		rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) {
 			principal := rapid.Bool().Draw(rt, "one principal")
 			most := rapid.SampledFrom([]int{3, 2000}).Draw(rt, "outcomes")
-			playEngine(t, rt, newEngineModel(principal, most), someIntents(rt), came)
+			playEngine(t, rt, newEngineModel(principal, most), someIntents(rt), outcomeCounts)
 		})
-		t.Logf("what commands came to: %v", came)
+		t.Logf("outcomes of commands: %v", outcomeCounts)
 	})
 }
 
-// outcomes are the kinds of outcomes, by a part of the answer.
+// outcomes are the kinds of outcomes and a part of each answer.
 var outcomes = []string{
 	"ok", "ok replayed", "timedOut", "timedOut replayed", "dependsOn:", "Conflicting id '", "Conflicting idempotencyKey", "same lane", "waits for this",
 	"depend on itself", "unknown", "failed: ", "mismatch", "not found", "already exists", "it failed",
 }
 
-func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came map[string]int) {
+func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, outcomeCounts map[string]int) {
 	_, s := newServer(t, pi.Options{
 		Commands:   command.Options{PromptTimeout: 10 * time.Second, CommandTimeout: 4 * time.Second, DependencyTimeout: 3 * time.Second, KeyTTL: 8 * time.Second, MaxOutcomes: m.most},
 		GatherTime: -1,
@@ -208,7 +208,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 	}
 	m.run()
 	if m.tied {
-		came["skipped"]++
+		outcomeCounts["skipped"]++
 		rt.Skip("two things happen at once")
 	}
 	var as pi.ConnOptions
@@ -233,25 +233,25 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 		}
 		synctest.Wait()
 	}
-	time.Sleep(time.Until(began.Add(time.Duration(m.now)*time.Microsecond + time.Second))) // all that goes on has ended
+	time.Sleep(time.Until(began.Add(time.Duration(m.now)*time.Microsecond + time.Second))) // all work has ended
 	synctest.Wait()
 
-	told, lanes, phases := map[int][]string{}, map[string]string{}, map[string][3]int{}
+	events, lanes, phases := map[int][]string{}, map[string]string{}, map[string][3]int{}
 	for i, f := range host.received()[heard:] {
 		if !strings.HasPrefix(f.Type, "command_") {
 			continue
 		}
 		at := int(host.times[heard+i].Sub(began).Microseconds())
-		told[at] = append(told[at], describe(rt, f))
+		events[at] = append(events[at], describe(rt, f))
 		checkOrder(rt, lanes, phases, f)
 	}
-	for _, list := range []map[int][]string{told, m.told} {
+	for _, list := range []map[int][]string{events, m.broadcast} {
 		for at := range list {
 			slices.Sort(list[at])
 		}
 	}
-	if d := cmp.Diff(m.told, told); d != "" {
-		rt.Fatalf("what everybody is told, by the time in us (-model +engine):\n%s", d)
+	if d := cmp.Diff(m.broadcast, events); d != "" {
+		rt.Fatalf("events for all clients, by time in us (-model +engine):\n%s", d)
 	}
 	for client, conns := range clients {
 		for conn, c := range conns {
@@ -261,7 +261,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 				if f.Type == "response" {
 					got = append(got, describe(rt, f))
 					if frames[i-1].Type != "command_finished" && !strings.HasPrefix(f.Error, "Conflicting") {
-						rt.Errorf("%s: got it behind %s, want its command_finished there", f.Raw, frames[i-1].Raw)
+						rt.Errorf("%s: got it after %s, want it after its command_finished", f.Raw, frames[i-1].Raw)
 					}
 				}
 			}
@@ -274,7 +274,7 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 			for _, answer := range got {
 				for _, outcome := range outcomes {
 					if strings.Contains(answer, outcome) {
-						came[outcome]++
+						outcomeCounts[outcome]++
 					}
 				}
 			}
@@ -282,14 +282,14 @@ func playEngine(t *testing.T, rt *rapid.T, m *engineModel, all []intent, came ma
 		}
 	}
 	if n := countsOf(s); n.InFlight != 0 || n.Lanes != 0 || n.InFlightBytes != 0 {
-		rt.Errorf("in the end: got %+v, want nothing in flight", n)
+		rt.Errorf("at the end: got %+v, want nothing in flight", n)
 	}
 	host.Close()
 }
 
-// checkOrder holds that a command is accepted, started and finished in this order
-// (section 7.2), and that the commands of a lane run one at a time (section 7.3). phases
-// counts the events of each id.
+// checkOrder checks that a command is accepted, started and finished in this order (section
+// 7.2), and that the commands of a lane run one at a time (section 7.3). phases counts the
+// events of each id.
 func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f client.Frame) {
 	var d struct {
 		CommandID, CommandType, SessionID, Error string
@@ -303,17 +303,17 @@ func checkOrder(t *rapid.T, lanes map[string]string, phases map[string][3]int, f
 	if command.Table[d.CommandType].Control {
 		limit = 4 * time.Second
 	}
-	inTheQueue := d.Error == command.TimedOut(d.CommandType, limit) // perhaps: then it never starts
+	timedOut := d.Error == command.TimedOut(d.CommandType, limit) // it may never have started
 	switch {
 	case f.Type == "command_accepted":
 		n[0]++
 	case f.Type == "command_started":
 		n[1]++
-	case !d.Replayed && !inTheQueue:
+	case !d.Replayed && !timedOut:
 		n[2]++
 	}
 	if phases[d.CommandID] = n; n[1] > n[0] || n[2] > n[1] {
-		t.Errorf("%s: got it told before what comes first", f.Raw)
+		t.Errorf("%s: got the event out of order", f.Raw)
 	}
 	if d.Replayed || command.Table[d.CommandType].Control {
 		return

@@ -15,7 +15,7 @@ type Parts struct {
 // Parts returns the parts of the server.
 func (s *Server) Parts() Parts { return Parts{s.engine, s.jobs, s.lists, s.summaries, s.store} }
 
-// Left counts what the server holds that should be gone once its sessions are deleted.
+// Left counts the state of sessions, which must be 0 after they were deleted.
 func (s *Server) Left() map[string]int {
 	files, _ := s.store.Counts()
 	s.engine.Lock()

@@ -15,7 +15,7 @@ import (
 // noPlace is the error of a path outside the allowed directories.
 const noPlace = "outputPath must be under an allowed directory for this server (its working directory or that of its sessions)"
 
-func TestAPageHasTheWholeConversationAndRunsNoneOfIt(t *testing.T) {
+func TestAPageHasTheWholeConversationEscaped(t *testing.T) {
 	dir, cwd := t.TempDir(), conversation.Resolve(t.TempDir())
 	h, s := newServer(t, pi.Options{SessionDir: dir, ExportDirs: []string{cwd}})
 	const evil = `</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>"'&`
@@ -47,15 +47,15 @@ func TestAPageHasTheWholeConversationAndRunsNoneOfIt(t *testing.T) {
 		}
 	}
 	if since := regexp.MustCompile(`since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`); len(since.FindString(text)) == 0 {
-		t.Errorf("got a page that does not say since when, as people write it:\n%s", text)
+		t.Errorf("got a page without a readable start time:\n%s", text)
 	}
 	if bad := regexp.MustCompile(`(?i)<script|<svg|<img src=x|<[^>]* on[a-z]+=|https?://`).FindString(text); bad != "" {
-		t.Errorf("got %q on the page, want it escaped, and nothing that is elsewhere:\n%s", bad, text)
+		t.Errorf("got %q on the page, want it escaped, and no external references:\n%s", bad, text)
 	}
 	if got, want := strings.Count(text, "<details"), strings.Count(text, "</details>"); got != want || got < 3 {
-		t.Errorf("got %d details begun and %d ended, want the tools folded", got, want)
+		t.Errorf("got %d details opened and %d closed, want the tools folded", got, want)
 	}
-	c.ok(`{"type":"export_html","sessionId":"s"}`) // a page of ours is replaced
+	c.ok(`{"type":"export_html","sessionId":"s"}`) // replaces the earlier page
 }
 
 func TestAPageIsWrittenToAllowedDirectoriesOnly(t *testing.T) {
@@ -70,7 +70,7 @@ func TestAPageIsWrittenToAllowedDirectoriesOnly(t *testing.T) {
 	}
 	c := as(core.Principal{})
 	if f := c.ok(`{"type":"export_html","sessionId":"s"}`); !has(f, dir) {
-		t.Errorf("a session elsewhere: got %s, want the page beside its file", f.Data)
+		t.Errorf("a session in another directory: got %s, want the page next to its file", f.Data)
 	}
 	ours, link := filepath.Join(cwd, "page.html"), filepath.Join(cwd, "link.html")
 	if err := os.WriteFile(ours, []byte("precious"), 0o600); err != nil {
@@ -81,7 +81,7 @@ func TestAPageIsWrittenToAllowedDirectoriesOnly(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(other, "page.html"): noPlace,
-		"page.html":                       noPlace, // below the session's directory, which is not allowed
+		"page.html":                       noPlace, // in the session's directory, which is not allowed
 		link:                              "Failed to export session: " + conversation.Resolve(cwd) + "/link.html cannot be written (path escapes from parent)",
 		cwd + "/../page.html":             noPlace,
 		filepath.Join(cwd, "page.txt"):    "outputPath must point to a .html file",
@@ -90,10 +90,10 @@ func TestAPageIsWrittenToAllowedDirectoriesOnly(t *testing.T) {
 		c.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+path+`"}`, want)
 	}
 	if data, err := os.ReadFile(ours); err != nil || string(data) != "precious" {
-		t.Errorf("got %q and %v, want the file as it was", data, err)
+		t.Errorf("got %q and %v, want the file unchanged", data, err)
 	}
 	if there, err := os.ReadDir(other); err != nil || len(there) > 0 {
-		t.Errorf("got %v and %v, want nothing outside", there, err)
+		t.Errorf("got %v and %v, want no files outside", there, err)
 	}
 	ann := as(core.Principal{ID: "ann", Authenticated: true})
 	ann.fails(`{"type":"export_html","sessionId":"s","outputPath":"`+filepath.Join(cwd, "ann.html")+`"}`, noPlace)

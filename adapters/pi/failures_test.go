@@ -15,7 +15,7 @@ import (
 // A client subscribes late to a run that is far longer than its queue and stalls during the
 // replay, while the run goes on.
 func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
-	const chunks = 3000 // before it comes, and as many again while it is stuck
+	const chunks = 3000 // before it subscribes, and the same number while it is stalled
 	h, s := newServer(t, pi.Options{Link: link.Options{QueueBytes: 512}})
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
@@ -43,7 +43,7 @@ func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 	a.report(task, core.Done{})
 	early.until(`"command_finished"`, `"commandId":"p"`)
 	if n := late.count("message_update"); n != 0 {
-		t.Errorf("the late client got %d updates while it was stuck, want none", n)
+		t.Errorf("the late client got %d updates while it was stalled, want none", n)
 	}
 	select {
 	case reason := <-late.served:
@@ -59,8 +59,8 @@ func TestQueueOverflowHangsUpDuringReplay(t *testing.T) {
 			t.Errorf("the %s client got %d bytes of text, want %d in order", name, len(got), want.Len())
 		}
 		if tr.Snapshots != want.String() {
-			t.Errorf("the %s client got %d bytes in the end, want %d", name, len(tr.Snapshots), want.Len())
+			t.Errorf("the %s client got a final message of %d bytes, want %d", name, len(tr.Snapshots), want.Len())
 		}
 	}
-	late.ok(`{"type":"health_check"}`) // and its connection lives on
+	late.ok(`{"type":"health_check"}`) // its connection is still open
 }

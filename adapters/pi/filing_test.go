@@ -26,7 +26,7 @@ func fileOf(c *testClient, session string) string {
 	return info.SessionFile
 }
 
-// flush waits until everything is on the disk.
+// flush waits until everything is written.
 func flush(s *pi.Server) {
 	done := make(chan struct{})
 	parts := s.Parts()
@@ -76,9 +76,9 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 		t.Errorf("got the file %s, want one like %s", path, want)
 	}
 	c.ok(`{"type":"set_session_name","sessionId":"s","name":" before "}`)
-	c.ok(`{"type":"set_session_name","sessionId":"s","name":"  "}`) // names nothing, as in pi
+	c.ok(`{"type":"set_session_name","sessionId":"s","name":"  "}`) // ignored, as in pi
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"sessionName":"before"`) {
-		t.Errorf("got %s, want the name without blanks", f.Data)
+		t.Errorf("got %s, want the trimmed name", f.Data)
 	}
 	flush(s)
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
@@ -95,7 +95,7 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("got the mode %v and %v, want it for its owner alone", info.Mode(), err)
+		t.Errorf("got the mode %v and %v, want access only for its owner", info.Mode(), err)
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"again"}`)
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)
@@ -104,11 +104,11 @@ func TestAConversationIsWrittenAsItGrows(t *testing.T) {
 		t.Errorf("got %d entries after two prompts, want 11", got)
 	}
 	if held := s.Left()["files"]; held != 0 {
-		t.Errorf("got %d files held without a session, want none", held)
+		t.Errorf("got %d files in memory without a session, want none", held)
 	}
 }
 
-func TestLinesThatTheDiskRefusesAreWrittenLater(t *testing.T) {
+func TestFailedWritesAreRetriedLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there")
 	if err := os.WriteFile(filepath.Dir(dir), nil, 0o600); err != nil { // a file where a directory should be
 		t.Fatal(err)
@@ -151,14 +151,14 @@ func TestAFileLoadedTwiceIsWrittenOnce(t *testing.T) {
 	flush(s)
 	f := readFile(t, path)
 	if got := len(f.Entries); got != 11 {
-		t.Errorf("got %d entries, want those of both: 11", got)
+		t.Errorf("got %d entries, want 11, those of both", got)
 	}
 	tree := conversation.FromFile(f)
 	if got, want := len(tree.Context), 6; got != want {
 		t.Errorf("got %d messages on the last branch, want %d", got, want)
 	}
 	if got := len(messagesOf(t, c, "s")); got != 6 {
-		t.Errorf("got %d messages in the first session, want its own 6", got)
+		t.Errorf("got %d messages in the first session, want its 6", got)
 	}
 }
 
@@ -167,33 +167,33 @@ func TestAnAgentGetsALoadedConversation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			h, s := newServer(t, pi.Options{SessionDir: dir})
-			told := make(chan string, 8)
+			histories := make(chan string, 8)
 			joinAgent(t, h, core.Card{ID: "x", Features: features}, func(a *testAgent, b hub.Batch) {
 				if assigned(b) {
 					var texts []string
 					for _, turn := range b.Task.Request().History {
 						texts = append(texts, turn.Role.String()+": "+turn.Text)
 					}
-					told <- strings.Join(texts, "; ")
+					histories <- strings.Join(texts, "; ")
 					a.report(b.Task, core.Text{Text: "heard"}, core.Done{})
 				}
 			})
 			c := dial(t, s, pi.ConnOptions{})
 			c.open("s", "x")
 			c.ok(`{"type":"prompt","sessionId":"s","message":"one"}`)
-			<-told
+			<-histories
 			flush(s)
 			path := fileOf(c, "s")
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
 			f := c.ok(`{"type":"load_session","sessionPath":"` + path + `"}`)
 			if !has(f, `"sessionId":"s"`, `"model":{"id":"x"`, `"messageCount":2`) {
-				t.Errorf("got %s, want the session as it was", f.Data)
+				t.Errorf("got %s, want the session unchanged", f.Data)
 			}
 			want := "user: one; assistant: heard"
 			for _, next := range []string{want, map[bool]string{true: "", false: want + "; user: two; assistant: heard"}[features != 0]} {
 				c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
-				if got := <-told; got != next {
-					t.Errorf("got told %q, want %q", got, next)
+				if got := <-histories; got != next {
+					t.Errorf("got history %q, want %q", got, next)
 				}
 			}
 		})
@@ -215,7 +215,7 @@ func TestFilesAreReadableByTheirOwnerOnly(t *testing.T) {
 	for _, other := range []*testClient{bob, anybody} {
 		other.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, conversation.NotAllowed)
 		if f := other.ok(`{"type":"list_stored_sessions"}`); string(f.Data) != `{"sessions":[]}` {
-			t.Errorf("got %s listed for somebody else, want nothing", f.Data)
+			t.Errorf("got %s listed for another principal, want nothing", f.Data)
 		}
 	}
 	ann.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
@@ -234,11 +234,11 @@ func TestATooLargeFileIsNotLoaded(t *testing.T) {
 	}
 	c.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, "Failed to load session from "+path)
 	if f := c.ok(`{"type":"list_stored_sessions"}`); !has(f, path, `"fileExists":true`) {
-		t.Errorf("got %s, want the file listed all the same", f.Data)
+		t.Errorf("got %s, want the file listed", f.Data)
 	}
 }
 
-func TestDeletedSessionsLeaveNothingInMemory(t *testing.T) {
+func TestDeletedSessionsLeaveNoState(t *testing.T) {
 	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
 	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// Members share the memory of their frame: keeping one keeps the frame.
+// Decoded members share the memory of their frame, so keeping one retains the frame.
 func TestARunningCommandDoesNotRetainItsFrame(t *testing.T) {
 	junk := `,"unknown":"` + strings.Repeat("x", 1<<20) + `"}`
 	for name, tt := range map[string]struct {
@@ -39,7 +39,7 @@ func TestARunningCommandDoesNotRetainItsFrame(t *testing.T) {
 			if strings.Contains(tt.frame, "idempotencyKey") {
 				c.send(tt.frame)
 			}
-			c.ok(`{"type":"list_sessions"}`) // its frame takes the place of the one before
+			c.ok(`{"type":"list_sessions"}`) // its frame replaces the one before
 			frames := received.all[:len(received.all)-1]
 			runtime.GC()
 			if len(frames) == 0 {
@@ -47,14 +47,14 @@ func TestARunningCommandDoesNotRetainItsFrame(t *testing.T) {
 			}
 			for i, f := range frames {
 				if f.Value() != nil {
-					t.Errorf("frame %d: got it kept while the command goes on, want it gone", i+1)
+					t.Errorf("frame %d: got it retained while the command runs, want it released", i+1)
 				}
 			}
 		})
 	}
 }
 
-// receipts is a transport that has weak pointers to the frames it received.
+// receipts is a transport that keeps weak pointers to the received frames.
 type receipts struct {
 	link.Conn[[]byte, []byte]
 	all []weak.Pointer[byte]

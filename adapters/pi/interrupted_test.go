@@ -28,8 +28,8 @@ func (s *stalling) Append(ctx context.Context, records ...journal.Record) error 
 	return s.Journal.Append(ctx, records...)
 }
 
-// The hub tells the end of a task only once it is recorded, so never if it stops while its
-// journal blocks.
+// The hub reports the end of a task only once it is recorded, so a hub that stops while its
+// journal blocks never reports it.
 func TestCommandsWhoseTaskHasNoEndFailWhenTheHubStops(t *testing.T) {
 	for name, line := range map[string]string{
 		"a prompt":     `{"id":"x","type":"prompt","sessionId":"s","message":"one more"}`,
@@ -56,20 +56,20 @@ func TestCommandsWhoseTaskHasNoEndFailWhenTheHubStops(t *testing.T) {
 				c.send(line)
 				<-time.After(2 * time.Second)
 				if err := h.Close(t.Context(), "over"); err == nil {
-					t.Fatal("closing: got no error, want that of the journal")
+					t.Fatal("closing: got no error, want the error of the journal")
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				start := time.Now()
 				s.Drain(ctx)
 				if took := time.Since(start); took > time.Second {
-					t.Errorf("the commands in flight ended after %s, want it at once", took)
+					t.Errorf("the commands in flight ended after %s, want at once", took)
 				}
 				if f := c.until(`"response"`, `"id":"x"`); name == "a compaction" && f.Success {
-					t.Errorf("got %s, want no summary of which the end is not known", f.Raw)
+					t.Errorf("got %s, want no summary of an unknown end", f.Raw)
 				}
 				if said := c.count(`"stopReason":"error"`); name == "a prompt" && said == 0 {
-					t.Error("got nothing that says that the answer was cut off")
+					t.Error("got no notice that the answer was cut off")
 				}
 			})
 		})

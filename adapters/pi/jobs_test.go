@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Behind a disk that hangs, commands pile up that have timed out.
+// Commands that have timed out pile up behind a hanging disk.
 func TestACommandThatTimedOutBeforeItsJobIsNotExecuted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newServer(t, pi.Options{Commands: command.Options{CommandTimeout: time.Second, PromptTimeout: time.Second}, SessionDir: t.TempDir()})
@@ -29,10 +29,10 @@ func TestACommandThatTimedOutBeforeItsJobIsNotExecuted(t *testing.T) {
 		c.fails(`{"type":"switch_session_file","sessionId":"s","sessionPath":"`+path+`"}`, "Command 'switch_session_file' timed out after 1000ms")
 		c.ok(`{"type":"set_session_name","sessionId":"s","name":"its lane goes on"}`)
 		if got := parts.Lists.Len(); got != 0 {
-			t.Errorf("lists: got %d that wait, want none", got)
+			t.Errorf("lists: got %d waiting, want none", got)
 		}
 		if got := parts.Disk.Len(); got != 1 {
-			t.Errorf("jobs: got %d that wait for the disk, want only the one that writes the name", got)
+			t.Errorf("jobs: got %d waiting for the disk, want only the one that writes the name", got)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestASessionThatJoinsAThreadBeginsWithItsTurns(t *testing.T) {
+func TestASessionThatJoinsAThreadStartsWithItsTurns(t *testing.T) {
 	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}, SessionDir: t.TempDir()})
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 4}, w.work)
@@ -23,7 +23,7 @@ func TestASessionThatJoinsAThreadBeginsWithItsTurns(t *testing.T) {
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s","thread":"../kitchen"}`)
 	if got := roles(t, c, "s"); !strings.HasPrefix(got, "user:one assistant:begun 1") {
-		t.Errorf("messages: got %s, want what was said before", got)
+		t.Errorf("messages: got %s, want the earlier turns", got)
 	}
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"thread":"../kitchen"`, `"id":"a"`, `"isStreaming":true`) {
 		t.Errorf("state: got %s, want the thread, its agent and a run", f.Data)
@@ -52,7 +52,7 @@ func TestASessionThatJoinsAThreadBeginsWithItsTurns(t *testing.T) {
 	}
 }
 
-func TestAThreadIsJoinedOnlyByThoseWhoMayReadIt(t *testing.T) {
+func TestJoiningAThreadNeedsTheRightToReadIt(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	joinAgent(t, h, core.Card{ID: "a"}, answerWith(core.Done{Text: "x"}))
 	newAsker(t, h, "bob").ask("bobs", "a", "mine")
@@ -72,14 +72,14 @@ func TestAThreadIsJoinedOnlyByThoseWhoMayReadIt(t *testing.T) {
 	ann.fails(create("t", strings.Repeat("x", core.MaxIDBytes+1)), "Validation failed: thread: Too long (max 512 bytes)")
 	ann.fails(`{"type":"create_session","thread":7}`, "Validation failed: thread: "+command.NotBlank)
 
-	// A thread without turns begins; clients that may not read it do not see it.
+	// For clients that may not read the thread it is a new one without turns.
 	ann.ok(create("n", "news"))
 	ann.ok(`{"type":"switch_session","sessionId":"n"}`)
 	newAsker(t, h, "bob").ask("news", "a", "for bob alone")
 	newAsker(t, h, "ann").ask("news", "a", "for ann")
 	ann.until(`"agent_end"`, `"text":"for ann"`)
 	if ann.count("for bob alone") > 0 {
-		t.Error("ann was shown what bob has asked")
+		t.Error("got bob's prompt shown to ann, want it hidden")
 	}
 }
 
@@ -106,7 +106,7 @@ func TestAnOperatorThatJoinsAThreadSeesItsRuns(t *testing.T) {
 	if got := roles(t, boss, "look"); got != "user:p0 assistant:begun! user:p1 assistant:begun!" {
 		t.Errorf("messages of the operator: got %s", got)
 	}
-	if got := roles(t, ann, "s"); got != "user:p0 assistant:begun!" { // what the operator asks is not for her
+	if got := roles(t, ann, "s"); got != "user:p0 assistant:begun!" { // she may not read the operator's prompt
 		t.Errorf("messages of ann: got %s", got)
 	}
 }
@@ -126,8 +126,8 @@ func TestAPromptHasTheRightsOfItsClient(t *testing.T) {
 	a.report(<-w.tasks, core.Done{})
 	for i, c := range []struct {
 		*testClient
-		from core.Principal
-		told int
+		from  core.Principal
+		turns int
 	}{
 		{ann, core.Principal{ID: "ann", Dialect: pi.Name, Authenticated: true}, 0},
 		{boss, core.Principal{ID: "boss", Dialect: pi.Name, Authenticated: true, Operator: true}, 4},
@@ -135,11 +135,11 @@ func TestAPromptHasTheRightsOfItsClient(t *testing.T) {
 		id := fmt.Sprint("p", i)
 		c.send(fmt.Sprintf(`{"id":%q,"type":"prompt","sessionId":"s","message":"and?"}`, id))
 		task := <-w.tasks
-		if got := task.Request().History; len(got) != c.told {
-			t.Errorf("%s: got the turns %v told to the agent, want %d", c.from.ID, got, c.told)
+		if got := task.Request().History; len(got) != c.turns {
+			t.Errorf("%s: got a history of %v turns, want %d", c.from.ID, got, c.turns)
 		}
 		if got := task.From(); got != c.from {
-			t.Errorf("got %+v recorded as who asked, want %+v", got, c.from)
+			t.Errorf("got requester %+v, want %+v", got, c.from)
 		}
 		a.report(task, core.Done{})
 		c.until(`"response"`, `"id":"`+id+`"`)

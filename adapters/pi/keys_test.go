@@ -30,7 +30,7 @@ func TestAKeyInAnotherCaseIsRefusedBeforeAdmission(t *testing.T) {
 			t.Errorf("%s: got sessions %s, want none", tt.frame, got.Data)
 		}
 		if got := c.count(`"type":"command_accepted"`); got != 1 {
-			t.Errorf("%s: got %d admitted commands, want the list alone", tt.frame, got)
+			t.Errorf("%s: got %d admitted commands, want only the list", tt.frame, got)
 		}
 		c.Close()
 	}

@@ -21,7 +21,7 @@ func TestCommandsBeyondTheInFlightLimitAreRefused(t *testing.T) {
 	task := <-w.tasks
 	other.fails(`{"id":"x","type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
 	if got := other.lifecycles("x"); got != 0 {
-		t.Errorf("lifecycle events of what was refused: got %d, want 0", got)
+		t.Errorf("lifecycle events of refused commands: got %d, want 0", got)
 	}
 	a.report(task, core.Done{})
 	c.until(`"response"`, `"id":"p"`, `"success":true`)
@@ -37,13 +37,13 @@ func TestWaitingFramesAreBoundedInBytes(t *testing.T) {
 	large := func(id string) string {
 		return `{"id":"` + id + `","type":"prompt","sessionId":"s","message":"hello","unknown":"` + strings.Repeat("x", 600_000) + `"}`
 	}
-	c.send(large("1")) // which needs its frame no more once it runs
+	c.send(large("1")) // a running command releases its frame
 	first := <-w.tasks
 	c.send(large("2"))
 	c.until("command_accepted", `"2"`)
 	c.send(large("3"))
 	if f := c.until(`"response"`, `"id":"3"`); f.Error != command.TooManyInFlight {
-		t.Errorf("beyond the bound: got %s, want it refused", f.Raw)
+		t.Errorf("above the bound: got %s, want it refused", f.Raw)
 	}
 	c.ok(`{"type":"steer","sessionId":"s","message":"small"}`)
 	a.report(first, core.Done{})
@@ -52,7 +52,7 @@ func TestWaitingFramesAreBoundedInBytes(t *testing.T) {
 	a.report(<-w.tasks, core.Done{})
 	c.until(`"response"`, `"id":"2"`, `"success":true`)
 	if n := countsOf(s).InFlightBytes; n != 0 {
-		t.Errorf("in the end: got %d bytes in flight, want 0", n)
+		t.Errorf("at the end: got %d bytes in flight, want 0", n)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-func TestASlowListDelaysNothingElse(t *testing.T) {
+func TestASlowListDelaysNoOtherCommand(t *testing.T) {
 	h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
 	joinAgent(t, h, core.Card{ID: "x"}, echoAgent)
 	c := dial(t, s, pi.ConnOptions{})
@@ -27,7 +27,7 @@ func TestASlowListDelaysNothingElse(t *testing.T) {
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
 	c.ok(`{"type":"get_tree","sessionId":"t"}`)
 	if n := c.count(`"type":"response","command":"list_stored_sessions"`); n != 0 {
-		t.Errorf("got %d lists before the disk was there, want none", n)
+		t.Errorf("got %d lists while the disk was blocked, want none", n)
 	}
 	release()
 	for i := range lists {
@@ -35,14 +35,14 @@ func TestASlowListDelaysNothingElse(t *testing.T) {
 	}
 }
 
-func TestASlowDirectoryDelaysNothingElse(t *testing.T) {
+func TestASlowDirectoryDelaysNoOtherCommand(t *testing.T) {
 	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	release := stall(s.Parts().Disk, command.Workers)
 	c.send(`{"id":"slow","type":"create_session","sessionId":"s","cwd":"/"}`)
 	c.ok(`{"type":"create_session","sessionId":"t"}`)
 	if f := c.ok(`{"type":"list_sessions"}`); has(f, `"sessionId":"s"`) {
-		t.Errorf("got %s before the disk was there, want no session s", f.Data)
+		t.Errorf("got %s while the disk was blocked, want no session s", f.Data)
 	}
 	release()
 	c.until(`"id":"slow","type":"response"`, `"success":true`, `"sessionVersion":0`)
@@ -60,6 +60,6 @@ func TestFilesOfAPrincipalAreClosedToOthersFromEveryRoot(t *testing.T) {
 	anybody := dial(t, s, pi.ConnOptions{})
 	anybody.fails(`{"type":"load_session","sessionPath":"`+path+`"}`, conversation.NotAllowed)
 	if f := anybody.ok(`{"type":"list_stored_sessions"}`); string(f.Data) != `{"sessions":[]}` {
-		t.Errorf("got %s listed for somebody else, want nothing", f.Data)
+		t.Errorf("got %s listed for another principal, want nothing", f.Data)
 	}
 }

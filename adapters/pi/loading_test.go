@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// realSession is a file written by pi-coding-agent 0.54.2: two branches, a summary of the
-// one that was left, entries of every type, and a compaction.
+// realSession is a file written by pi-coding-agent 0.54.2. It has two branches, a summary of
+// the abandoned one, entries of every type, and a compaction.
 const realSession = "testdata/session-of-pi-0.54.2.jsonl"
 
 func TestAFileOfPiIsLoadedAndContinued(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAFileOfPiIsLoadedAndContinued(t *testing.T) {
 	for _, m := range messagesOf(t, c, "s") {
 		roles = append(roles, m.Role)
 	}
-	want := []string{"compactionSummary", "user", "assistant", "user", "assistant"} // as the real program has it
+	want := []string{"compactionSummary", "user", "assistant", "user", "assistant"} // as in the real program
 	if d := cmp.Diff(want, roles); d != "" {
 		t.Errorf("the messages (-want +got):\n%s", d)
 	}
@@ -60,7 +60,7 @@ func TestAFileOfPiIsLoadedAndContinued(t *testing.T) {
 	flush(s)
 	after, err := os.ReadFile(path)
 	if err != nil || !strings.HasPrefix(string(after), string(data)) {
-		t.Fatalf("got %v and %d bytes, want the file as it was, and more behind it", err, len(after))
+		t.Fatalf("got %v and %d bytes, want the file unchanged, with new lines appended", err, len(after))
 	}
 	grown := conversation.FromFile(readFile(t, path))
 	if got, want := len(grown.Context), 7; got != want {
@@ -83,7 +83,7 @@ func TestAnUnknownAgentIsNotBound(t *testing.T) {
 	if f := c.ok(`{"type":"load_session","sessionPath":"` + filepath.Join(dir, "real.json") + `"}`); has(f, `"model"`) || !has(f, `"sessionId":"real"`) {
 		t.Errorf("got %s, want no model", f.Data)
 	}
-	c.ok(`{"type":"prompt","sessionId":"real","message":"who is there?"}`) // whoever is free
+	c.ok(`{"type":"prompt","sessionId":"real","message":"who is there?"}`) // to any free agent
 }
 
 func TestLoadingASessionIsNotAnnounced(t *testing.T) {
@@ -92,9 +92,9 @@ func TestLoadingASessionIsNotAnnounced(t *testing.T) {
 	c.ok(`{"type":"load_session","sessionPath":"` + path + `","sessionId":"t"}`)
 	c.ok(`{"type":"create_session","sessionId":"u"}`)
 	for _, who := range []*testClient{c, other} {
-		who.until(`"type":"session_created"`, `"sessionId":"u"`) // what came before it is there
+		who.until(`"type":"session_created"`, `"sessionId":"u"`) // earlier events have arrived
 		if got := who.count(`"type":"session_created"`, `"sessionId":"t"`); got != 0 {
-			t.Errorf("got %d session_created of a session that was loaded, want none", got)
+			t.Errorf("got %d session_created for a loaded session, want none", got)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestANewConversationKeepsTheAgentAndTheThinkingLevel(t *testing.T) {
 	c.ok(`{"type":"set_thinking_level","sessionId":"s","level":"high"}`)
 	c.ok(`{"type":"new_session","sessionId":"s"}`)
 	if f := c.ok(`{"type":"get_state","sessionId":"s"}`); !has(f, `"thinkingLevel":"high"`, `"model":{"id":"x"`, `"messageCount":0`) {
-		t.Errorf("got %s, want the level and the agent of before, and no messages", f.Data)
+		t.Errorf("got %s, want the earlier level and agent, and no messages", f.Data)
 	}
 	c.ok(`{"type":"prompt","sessionId":"s","message":"two"}`)
 	flush(s)

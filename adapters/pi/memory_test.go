@@ -20,12 +20,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// TestTenThousandSessionsLeaveNothingBehind measures how much the heap grows with 10,000
-// sessions that are created, prompted and deleted. The bounded memories of the server and the
-// hub (outcomes, history, ended tasks, threads) are full before.
-func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
+// TestTenThousandSessionsLeakNothing measures how much the heap grows with 10,000 sessions that
+// are created, prompted and deleted. The bounded caches of the server and the hub (outcomes,
+// history, ended tasks, threads) are filled before.
+func TestTenThousandSessionsLeakNothing(t *testing.T) {
 	const warm, many, most = 1_000, 10_000, 4 << 20
-	h := hub.New(hub.Options{ // without the checker of promises, which forgets nothing
+	h := hub.New(hub.Options{ // without the promise checker, which keeps everything
 		Limits:  hub.Limits{FinishedTasks: 100, FinishedBytes: 1 << 20, Threads: 100},
 		Journal: journal.NewMemory(journal.Retention{Bytes: 1 << 20}),
 	})
@@ -66,7 +66,7 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	after := heap()
 	t.Logf("heap after %d sessions: %d KiB, after %d more: %d KiB", warm, before>>10, many, after>>10)
 	if after > before+most {
-		t.Errorf("%d sessions have left %d bytes behind, want at most %d", many, after-before, most)
+		t.Errorf("%d sessions leaked %d bytes, want at most %d", many, after-before, most)
 	}
 	kept := 0
 	for _, w := range sessions {
@@ -76,7 +76,7 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	}
 	// The hub keeps the latest tasks, and the history the latest commands.
 	if kept > 5 {
-		t.Errorf("got %d of %d sessions in memory still, want at most the latest", kept, len(sessions))
+		t.Errorf("got %d of %d sessions in memory, want at most the latest", kept, len(sessions))
 	}
 	for what, n := range s.Left() {
 		if n != 0 {
@@ -85,7 +85,7 @@ func TestTenThousandSessionsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// underLock returns how many bytes do allocates in a turn of the engine.
+// underLock returns the bytes that do allocates in a turn of the engine.
 func underLock(s *Server, do func()) uint64 {
 	var before, after runtime.MemStats
 	s.engine.Lock()
@@ -132,7 +132,7 @@ func TestACompactionReadsNoConversationInATurnOfTheEngine(t *testing.T) {
 		}
 	})
 	if began > most {
-		t.Errorf("got %d bytes allocated to begin a compaction of 800,000, want %d at most", began, most)
+		t.Errorf("got %d bytes allocated to start a compaction of 800,000, want %d at most", began, most)
 	}
 	ended := underLock(s, func() {
 		divided, _ := s.cutFor(x.target.tree.Leaf, true)
@@ -154,10 +154,10 @@ func TestTheDialectsOfAgentsThatHaveLeftAreBounded(t *testing.T) {
 		t.Errorf("got %d agents, want at most %d", kept, maxDialects)
 	}
 	if got := s.dialects.of(core.AgentID(fmt.Sprint("agent-", 3*maxDialects-1))); got != "acp" {
-		t.Errorf("the last who left: got %q, want acp", got)
+		t.Errorf("the last agent that left: got %q, want acp", got)
 	}
 	if got := s.dialects.of("here"); got != "coven" {
-		t.Errorf("who is here: got %q, want coven", got)
+		t.Errorf("a connected agent: got %q, want coven", got)
 	}
 }
 
@@ -202,7 +202,7 @@ func answerAll(t *testing.T, h *hub.Hub, id core.AgentID, answer func(core.Reque
 	})
 }
 
-// plain is a client that does not decode frames, so that it costs little.
+// plain is a cheap client, which does not decode frames.
 type plain struct {
 	t    *testing.T
 	conn link.Conn[[]byte, []byte]
@@ -229,7 +229,7 @@ func (p plain) send(frames ...string) {
 	}
 }
 
-// until reads up to the frame that has the text.
+// until reads up to a frame with the text.
 func (p plain) until(text string) {
 	p.t.Helper()
 	for {

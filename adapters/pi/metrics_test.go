@@ -54,7 +54,7 @@ func TestTheMetricsHaveTheLatestEventsOfTheServer(t *testing.T) {
 		_, s := newServer(t, pi.Options{SessionLifetime: time.Hour})
 		c := dial(t, s, pi.ConnOptions{})
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
-		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`) // nothing is made again
+		c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`) // a replay creates nothing
 		c.ok(`{"type":"create_session","sessionId":"t"}`)
 		time.Sleep(time.Minute)
 		c.ok(`{"type":"delete_session","sessionId":"s"}`)
@@ -94,7 +94,7 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)
 	go func() { s.Serve(t.Context(), hubs, pi.ConnOptions{}) }()
 	if _, err := client.Connect(t.Context(), clients, nil); err == nil {
-		t.Error("a connection too many: got no error, want one")
+		t.Error("a connection above the limit: got no error, want one")
 	}
 	c.send(`{"type":"list_sessions","x":"` + strings.Repeat("x", 300) + `"}`)
 	c.until("Message size")
@@ -117,7 +117,7 @@ func TestEveryLimitIsCountedInTheMetrics(t *testing.T) {
 	busy.Close()
 	ann := dial(t, s, pi.ConnOptions{Transport: pi.Stdio, Principal: core.Principal{ID: "ann", Authenticated: true}})
 	ann.fails(`{"type":"list_sessions"}`, "Server busy - too many concurrent commands. Please retry.")
-	mute.report(<-w.tasks, core.Done{}) // so that the numbers can be asked for
+	mute.report(<-w.tasks, core.Done{}) // makes room for get_metrics
 	ann.until("command_finished", `"q"`)
 	for c.do(`{"type":"health_check"}`).Success {
 	}
@@ -157,7 +157,7 @@ func TestQuestionsBeyondTheLimitOfTheHubAreInTheMetrics(t *testing.T) {
 	})
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	c.ok(`{"type":"health_check"}`) // the session is heard behind the response, before anything else is done
+	c.ok(`{"type":"health_check"}`) // the session listens after this response
 	for _, id := range []string{"1", "2"} {
 		a.CallTool(id, "ask_user", []byte(`{"question":"Which?"}`))
 	}
@@ -166,6 +166,6 @@ func TestQuestionsBeyondTheLimitOfTheHubAreInTheMetrics(t *testing.T) {
 	}
 	c.until("extension_ui_request")
 	if got := metricsOf(c).Stores.ExtensionUI; got.PendingCount != 1 || got.MaxPendingRequests != 1 || got.RejectedCount != 1 {
-		t.Errorf("got %+v, want one open, one at most, one refused", got)
+		t.Errorf("got %+v, want one open, a maximum of one, one refused", got)
 	}
 }

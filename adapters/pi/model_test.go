@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// The reference model of the engine: the specification as plain code, with a clock of
-// microseconds.
+// This file is the reference model of the engine: the specification as simple code, with a
+// clock in microseconds.
 
 // intent is one command of a client in the model.
 type intent struct {
 	at, client, conn int
 	id, key          string
 	kind, session    string
-	takes            int // microseconds that its work takes
+	takes            int // duration of its work in microseconds
 	fails            bool
 	depends          []string
 	ifVersion        int // -1 without
 	control, mutates bool
 	limit            int  // microseconds, 0 without
-	leaves           bool // no command: the client's connection ends, and another takes its place
+	leaves           bool // not a command: the client's connection is replaced by another
 }
 
-// meaning is equal for intents that are the same command.
+// meaning returns a key that is equal for intents with the same command.
 func (i intent) meaning() string {
 	return fmt.Sprint(i.kind, i.session, i.takes, i.fails, i.depends, i.depends == nil, i.ifVersion)
 }
@@ -42,11 +42,11 @@ type modelled struct {
 	on                        *modelSession
 	started, settled, working bool
 	met                       int
-	waits                     *modelled // for it
+	waits                     *modelled // the command that it waits for
 	outcome                   string
 	finished                  int
-	number                    int           // of its admission
-	meant                     *modelSession // that there was then
+	number                    int           // in the order of admission
+	meant                     *modelSession // the session at its admission
 	again                     []intent
 	dependents                []*modelled
 }
@@ -60,7 +60,7 @@ type modelEvent struct {
 type modelSession struct {
 	version int
 	deleted bool
-	until   int // the admission of what deleted it
+	until   int // admission number of the command that deleted it
 }
 
 type modelLane struct {
@@ -72,10 +72,10 @@ type modelLane struct {
 type engineModel struct {
 	now      int
 	events   []modelEvent
-	tied     bool // two things happen at once: what comes of that is nobody's promise
+	tied     bool // two events at the same time, whose order is not specified
 	ids      map[string]*modelled
 	keys     map[string]*modelled
-	kept     map[string][]*modelled // what is known by an id, by whose that is
+	kept     map[string][]*modelled // outcomes with an id, by the owner of the id
 	lanes    map[string]*modelLane
 	sessions map[string]*modelSession
 	admitted []*modelled
@@ -83,9 +83,9 @@ type engineModel struct {
 	waking   bool
 
 	dependencyLimit, ttl, most int
-	principal                  bool                // all clients are one
-	told                       map[int][]string    // by time: what everybody is told
-	conns                      [2]int              // which connection each client has
+	principal                  bool                // all clients have the same one
+	broadcast                  map[int][]string    // events for all clients, by time
+	conns                      [2]int              // the current connection of each client
 	answers                    map[[2]int][]string // by client and connection
 }
 
@@ -93,12 +93,12 @@ func newEngineModel(principal bool, most int) *engineModel {
 	m := &engineModel{
 		dependencyLimit: 3_000_000, ttl: 8_000_000, most: most, principal: principal, ids: map[string]*modelled{}, keys: map[string]*modelled{},
 		kept: map[string][]*modelled{}, sessions: map[string]*modelSession{"s": {}, "t": {}}, lanes: map[string]*modelLane{},
-		told: map[int][]string{}, answers: map[[2]int][]string{},
+		broadcast: map[int][]string{}, answers: map[[2]int][]string{},
 	}
 	for _, session := range []string{"s", "t", "nowhere"} {
 		m.lanes[session] = &modelLane{}
 	}
-	if principal { // who made the sessions has its outcomes remembered like all of them
+	if principal { // the commands that created the sessions have outcomes too
 		m.kept["ann"] = []*modelled{{}, {}}
 	}
 	return m
@@ -122,10 +122,10 @@ func (m *engineModel) run() {
 }
 
 func (m *engineModel) tell(what string, i intent, more string) {
-	m.told[m.now] = append(m.told[m.now], strings.TrimSpace(what+" "+i.name()+" "+i.kind+" "+more))
+	m.broadcast[m.now] = append(m.broadcast[m.now], strings.TrimSpace(what+" "+i.name()+" "+i.kind+" "+more))
 }
 
-// answer responds to the client, if the connection of the command still exists.
+// answer responds to the client if the command's connection still exists.
 func (m *engineModel) answer(i intent, outcome string) {
 	if m.conns[i.client] == i.conn {
 		at := [2]int{i.client, i.conn}
@@ -154,7 +154,7 @@ func (m *engineModel) names(i intent) (whose string, names []string) {
 	return whose, names
 }
 
-// remember keeps the latest outcomes of the owner of the ids.
+// remember keeps the latest outcomes of the owner of the id.
 func (m *engineModel) remember(x *modelled) {
 	whose, names := m.names(x.intent)
 	if names == nil {
@@ -184,7 +184,7 @@ func (m *engineModel) submit(i intent) {
 		}
 	}
 	_, names := m.names(i)
-	slices.Reverse(names) // what has a key is looked for first
+	slices.Reverse(names) // the key is looked up first
 	for _, name := range names {
 		if before == nil {
 			before, token = m.ids[name], fmt.Sprintf("id '%s'", i.id)
@@ -225,7 +225,7 @@ func (m *engineModel) submit(i intent) {
 	}
 }
 
-// makesAnother reports whether x creates a session that exists and that nothing before x
+// makesAnother reports whether x creates a session that exists and that no command before x
 // deletes.
 func (m *engineModel) makesAnother(x *modelled) bool {
 	return x.kind == "create_session" && len(x.depends) == 0 && m.sessions[x.session] != nil &&

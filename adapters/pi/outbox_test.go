@@ -16,7 +16,7 @@ func TestEveryWaitingItemCounts(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		item func() item
-		most int // so many fit
+		most int // how many fit
 	}{
 		{"a frame", func() item { return item{frame: make([]byte, 1000)} }, limit/1000 + 1},
 		{"a step", func() item {
@@ -33,18 +33,18 @@ func TestEveryWaitingItemCounts(t *testing.T) {
 			}
 		}
 		if n > tt.most+1 {
-			t.Errorf("%s: got %d taken, want at most %d", tt.name, n, tt.most)
+			t.Errorf("%s: got %d accepted, want at most %d", tt.name, n, tt.most)
 		}
 		for _, it := range o.take(nil) {
 			o.sent(it)
 		}
 		if o.bytes != 0 || len(o.live) != 0 {
-			t.Errorf("%s: got %d bytes and %d runs once nothing waits, want none", tt.name, o.bytes, len(o.live))
+			t.Errorf("%s: got %d bytes and %d runs with an empty queue, want none", tt.name, o.bytes, len(o.live))
 		}
 	}
 }
 
-// Of the waiting steps, those of ended runs count and no others.
+// Among the waiting steps only those of ended runs count.
 func TestOnlyTheStepsOfEndedRunsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := newOutbox(1 << 30)
@@ -103,20 +103,20 @@ func TestBroadcastsDoNotStarveTheHub(t *testing.T) {
 	ss := &session{server: s}
 	c.subscriptions[ss] = struct{}{}
 	const most = 10
-	told := 0
-	var more *step // each comes while the one before it is delivered
+	delivered := 0
+	var more *step // each is added while the one before is delivered
 	more = &step{run: &run{session: ss}, answer: func(*render.View) {
-		if told++; told < most {
+		if delivered++; delivered < most {
 			c.push(item{step: more})
 		}
 	}}
 	c.push(item{step: more})
 	for want := 1; want <= most; want++ {
-		if !c.deliver(t.Context()) || told != want {
-			t.Fatalf("call %d: got %d delivered, want one a call", want, told)
+		if !c.deliver(t.Context()) || delivered != want {
+			t.Fatalf("call %d: got %d delivered, want one per call", want, delivered)
 		}
 		if want < most && len(c.out.ready) == 0 {
-			t.Fatalf("call %d: got nobody told that more waits", want)
+			t.Fatalf("call %d: got no notification that more waits, want one", want)
 		}
 	}
 }

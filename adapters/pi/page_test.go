@@ -41,24 +41,24 @@ func TestThePageOfTheDialectDescribesEveryCommand(t *testing.T) {
 	}
 }
 
-func TestThePageOfTheDialectNamesEveryStoryOfASection(t *testing.T) {
+func TestThePageOfTheDialectNamesTheConversationsOfEachSection(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dialects/pi.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	stories, err := filepath.Glob("../../schemas/conversations/pi/section_*.txtar")
-	if err != nil || len(stories) == 0 {
-		t.Fatalf("got %d stories and %v", len(stories), err)
+	conversations, err := filepath.Glob("../../schemas/conversations/pi/section_*.txtar")
+	if err != nil || len(conversations) == 0 {
+		t.Fatalf("got %d conversations and %v, want some", len(conversations), err)
 	}
-	for _, path := range stories {
+	for _, path := range conversations {
 		if name := strings.TrimSuffix(filepath.Base(path), ".txtar"); !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("%s is not on the page", name)
 		}
 	}
 }
 
-// The table of the specification's sections names existing tests, and has every section with
-// a MUST (pi-server 1.0.0).
+// The table of sections has every section of pi-server 1.0.0 with a MUST and names existing
+// tests.
 func TestEverySectionOfTheSpecificationNamesItsTest(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dialects/pi.md")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestEverySectionOfTheSpecificationNamesItsTest(t *testing.T) {
 			name := strings.Trim(proof, "`")
 			_, err := os.Stat("../../schemas/conversations/pi/" + name + ".txtar")
 			if err != nil && !strings.Contains(string(tests), "func "+name+"(t *testing.T)") {
-				t.Errorf("section %s: %s is neither a story nor a test", row[1], proof)
+				t.Errorf("section %s: %s is neither a conversation nor a test", row[1], proof)
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func TestEverySectionOfTheSpecificationNamesItsTest(t *testing.T) {
 	}
 }
 
-func TestThePageDescribesEachSuccessAfterARestart(t *testing.T) {
+func TestThePageListsTheCommandsThatAreRedoneAfterARestart(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dialects/pi.md")
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestThePageDescribesEachSuccessAfterARestart(t *testing.T) {
 	}
 	for kind, of := range command.Table {
 		if got, said := again[kind]; !said || got != of.Volatile {
-			t.Errorf("%s: the page says done again %v (%v), want %v", kind, got, said, of.Volatile)
+			t.Errorf("%s: the page has done again %v (%v), want %v", kind, got, said, of.Volatile)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func sessionsOf(t *testing.T, c *testClient) string {
 	return strings.Join(ids, " ")
 }
 
-func TestAClientAtItsSessionLimitTakesNoneFromAnother(t *testing.T) {
+func TestAClientAtItsSessionLimitEvictsNoneOfAnother(t *testing.T) {
 	for name, other := range map[string]pi.ConnOptions{"on an open hub": {}, "of another principal": ann} {
 		t.Run(name, func(t *testing.T) {
 			_, s := newServer(t, pi.Options{MaxSessions: 3})
@@ -46,20 +46,20 @@ func TestAClientAtItsSessionLimitTakesNoneFromAnother(t *testing.T) {
 			}
 			c.fails(`{"type":"create_session","sessionId":"one-more"}`, "Session limit reached (3 sessions)")
 			if n := greedy.count("session_deleted"); n != 0 {
-				t.Errorf("got %d sessions deleted, want none that a client looks at", n)
+				t.Errorf("got %d deleted sessions with subscribers, want none", n)
 			}
 		})
 	}
 }
 
-func TestAllSessionsTogetherHaveALimit(t *testing.T) {
+func TestTheTotalNumberOfSessionsIsLimited(t *testing.T) {
 	_, s := newServer(t, pi.Options{MaxSessions: 3, AllSessions: 4})
 	a, b := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	for i := range 3 {
 		a.open("a"+strconv.Itoa(i), "")
 	}
 	b.ok(`{"type":"create_session","sessionId":"b0"}`)
-	b.ok(`{"type":"create_session","sessionId":"b1"}`) // the one before makes room
+	b.ok(`{"type":"create_session","sessionId":"b1"}`) // evicts the one before
 	if got, want := sessionsOf(t, b), "a0 a1 a2 b1"; got != want {
 		t.Errorf("got the sessions %q, want %q", got, want)
 	}
@@ -67,7 +67,7 @@ func TestAllSessionsTogetherHaveALimit(t *testing.T) {
 	b.fails(`{"type":"create_session","sessionId":"b2"}`, "Session limit reached (4 sessions)")
 }
 
-func TestAScriptMakesThreeHundredSessions(t *testing.T) {
+func TestAScriptCreatesThreeHundredSessions(t *testing.T) {
 	for name, oneConnection := range map[string]bool{"over one connection": true, "over a connection each": false} {
 		t.Run(name, func(t *testing.T) {
 			h, s := newServer(t, pi.Options{SessionDir: t.TempDir()})
@@ -99,14 +99,14 @@ func TestAScriptMakesThreeHundredSessions(t *testing.T) {
 
 			// Switching to a parked session restores it with its messages.
 			if f := c.ok(`{"type":"switch_session","sessionId":"s000"}`); *f.SessionVersion != 1 || !has(f, `"messageCount":2`) {
-				t.Errorf("got %s, want the session as it was", f.Raw)
+				t.Errorf("got %s, want the session unchanged", f.Raw)
 			}
 			c.ok(`{"type":"prompt","sessionId":"s000","message":"still here?"}`)
 			said := messagesOf(t, c, "s000")
 			if len(said) != 4 || !strings.Contains(string(said[0].JSON), "hello from s000") || !strings.Contains(string(said[3].JSON), "you said still here?") {
-				t.Errorf("got %d messages, want those of before and the new ones", len(said))
+				t.Errorf("got %d messages, want the earlier and the new ones", len(said))
 			}
-			// Loading its file does the same.
+			// Loading its file also restores it.
 			for _, info := range stored.Sessions {
 				if info.SessionID == "s001" {
 					c.ok(string(wire.Encode(map[string]string{"type": "load_session", "sessionPath": info.SessionPath})))
@@ -196,10 +196,10 @@ func TestAParkedSessionIsRestoredByTheNextCommandThatNamesIt(t *testing.T) {
 			c.ok(`{"type":"create_session","sessionId":"t"}`)
 			after := c.ok(`{"type":"get_state","sessionId":"s"}`)
 			if *after.SessionVersion != *before.SessionVersion || !has(after, `"sessionName":"mine"`) {
-				t.Errorf("got %s, want the session as it was: %s", after.Raw, before.Raw)
+				t.Errorf("got %s, want the session unchanged: %s", after.Raw, before.Raw)
 			}
 			if got, want := sessionsOf(t, c), "s"; got != want {
-				t.Errorf("got the sessions %q, want %q: the other made room", got, want)
+				t.Errorf("got the sessions %q, want %q: the other was evicted", got, want)
 			}
 			c.ok(`{"type":"create_session","sessionId":"t2"}`)
 			c.ok(`{"type":"delete_session","sessionId":"s"}`)
@@ -207,16 +207,16 @@ func TestAParkedSessionIsRestoredByTheNextCommandThatNamesIt(t *testing.T) {
 
 			begin("u")
 			c.ok(`{"type":"create_session","sessionId":"t3"}`)
-			work, asked := failingFirst([]core.Body{overloadedFault})
+			work, requests := failingFirst([]core.Body{overloadedFault})
 			joinAgent(t, h, core.Card{ID: "b", Capabilities: []string{"x"}}, work)
-			if c.ok(`{"type":"prompt","sessionId":"u","message":"hello"}`); *asked != 1 {
-				t.Errorf("got the agent with capability x asked %d times, want once: it is the session's, which does not retry", *asked)
+			if c.ok(`{"type":"prompt","sessionId":"u","message":"hello"}`); *requests != 1 {
+				t.Errorf("got %d requests to the agent with capability x, want one, from the session without retries", *requests)
 			}
 		})
 	}
 }
 
-func TestParkingIsAnnouncedAndTheNameIsFree(t *testing.T) {
+func TestParkingIsAnnouncedAndFreesTheName(t *testing.T) {
 	_, s := newServer(t, pi.Options{MaxSessions: 1})
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"type":"create_session","sessionId":"s"}`)
@@ -224,6 +224,6 @@ func TestParkingIsAnnouncedAndTheNameIsFree(t *testing.T) {
 	c.ok(`{"type":"create_session","sessionId":"t"}`)
 	c.until(`{"type":"session_deleted","data":{"sessionId":"s"}}`)
 	if f := c.ok(`{"type":"create_session","sessionId":"s"}`); *f.SessionVersion != 0 || has(f, "mine") {
-		t.Errorf("got %s, want a session that begins", f.Raw)
+		t.Errorf("got %s, want a new session", f.Raw)
 	}
 }

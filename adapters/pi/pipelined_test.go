@@ -50,7 +50,7 @@ func TestPipelinedCommandsFindTheirSession(t *testing.T) {
 			for _, f := range tt.frames {
 				c.send(f)
 			}
-			// Other sessions, and the server itself, do not wait.
+			// Other sessions and commands of the server do not wait.
 			c.ok(`{"id":"l","type":"list_sessions"}`)
 			c.fails(`{"id":"o","type":"get_state","sessionId":"other"}`, "Session other not found")
 			release()

@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func TestAQuestionIsAnsweredInItsSessionAlone(t *testing.T) {
+func TestAQuestionIsAnsweredOnlyInItsSession(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	a := joinAgent(t, h, core.Card{ID: "a", Capabilities: []string{"ui"}}, func(*testAgent, hub.Batch) {})
 	c := dial(t, s, pi.ConnOptions{})
@@ -34,6 +34,6 @@ func TestAQuestionIsAnsweredInItsSessionAlone(t *testing.T) {
 	ann.until("notify", "Who? answered by ann: me")
 	ann.fails(answer("s", "me"), "Request "+id+" already settled")
 	if got := len(bob.transcript("s").UIRequests); got != 0 {
-		t.Errorf("bob got %d questions, want none: the session is another", got)
+		t.Errorf("bob got %d questions, want none in another session", got)
 	}
 }

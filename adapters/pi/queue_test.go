@@ -25,6 +25,6 @@ func TestTheMessageQueueIsBounded(t *testing.T) {
 	c.fails(say("steer"), full)
 	c.fails(say("follow_up"), full)
 	c.ok(`{"type":"follow_up","sessionId":"s","message":"small"}`)
-	c.ok(`{"type":"new_session","sessionId":"s"}`) // drops what was queued
+	c.ok(`{"type":"new_session","sessionId":"s"}`) // drops the queue
 	c.ok(say("follow_up"))
 }

@@ -43,8 +43,8 @@ var conflictingCommands = strings.Split(`"type":"create_session","agent":"a"
 "type":"get_session_stats"
 "type":"delete_session"`, "\n")
 
-// unreliable is the work of an agent that answers, fails in every way that causes more than
-// an end, or never ends.
+// unreliable is the work of an agent that answers, fails in every way that has side effects,
+// or never ends.
 func unreliable(a *testAgent, b hub.Batch) {
 	if !assigned(b) {
 		return
@@ -91,7 +91,7 @@ func TestConcurrentCommandsAreAnsweredOnceAndLeaveNothingRunning(t *testing.T) {
 			}
 		}
 	}
-	// What goes on after a response, such as a compaction, holds the lane.
+	// Work after a response, such as a compaction, occupies the lane.
 	for _, id := range []string{"s0", "s1"} {
 		clients[0].do(`{"type":"set_session_name","sessionId":"` + id + `","name":"last"}`)
 	}
@@ -104,7 +104,7 @@ func TestConcurrentCommandsAreAnsweredOnceAndLeaveNothingRunning(t *testing.T) {
 	for id := range strings.FieldsSeq(sessionsOf(t, clients[0])) {
 		data, err := os.ReadFile(fileOf(clients[0], id))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // nothing was said there
+			continue // no messages there
 		}
 		_, nodes := treeOf(clients[0], id)
 		if got, want := bytes.Count(data, []byte("\n"))-1, len(nodes); err != nil || got != want {

@@ -16,25 +16,25 @@ func (c *testClient) lifecycles(id string) int {
 	return c.count(`{"type":"command_`, `"commandId":"`+id+`"`)
 }
 
-func TestCommandsBeyondTheRateAreRefusedForAMinute(t *testing.T) {
+func TestCommandsAboveTheRateAreRefusedForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, s := newServer(t, pi.Options{Commands: command.Options{Rates: command.Rates{Session: 3, Server: 2, Answers: 1}}})
 		c := dial(t, s, pi.ConnOptions{})
-		c.open("s", "") // one server command, and one that is for its target
+		c.open("s", "") // one command of the server, and one of its session
 		c.ok(`{"type":"list_sessions"}`)
 		c.fails(`{"id":"x","type":"health_check"}`, "Rate limit exceeded (2 commands/minute)")
 		synctest.Wait()
 		if got := c.lifecycles("x"); got != 0 {
-			t.Errorf("lifecycle events of what was refused: got %d, want 0", got)
+			t.Errorf("lifecycle events of refused commands: got %d, want 0", got)
 		}
 		c.ok(`{"type":"get_state","sessionId":"s"}`)
 		time.Sleep(30 * time.Second)
 		c.ok(`{"type":"get_state","sessionId":"s"}`)
 		c.ok(`{"type":"get_state","sessionId":"s"}`)
-		for range 3 { // what is refused is not counted
+		for range 3 { // refused commands do not count
 			c.fails(`{"type":"get_state","sessionId":"s"}`, "Rate limit exceeded (3 commands/minute)")
 		}
-		c.fails(`{"type":"get_state","sessionId":"other"}`, "Session other not found") // it has a rate of its own
+		c.fails(`{"type":"get_state","sessionId":"other"}`, "Session other not found") // it has a separate rate
 		c.ok(`{"type":"switch_session","sessionId":"s"}`)                              // and so does this
 		c.fails(`{"type":"get_state"}`, "Validation failed: sessionId: Session commands must have a non-empty string 'sessionId'")
 		time.Sleep(30 * time.Second)
@@ -43,7 +43,7 @@ func TestCommandsBeyondTheRateAreRefusedForAMinute(t *testing.T) {
 	})
 }
 
-func TestCommandsOfAClientAndAnswersHaveRatesOfTheirOwn(t *testing.T) {
+func TestCommandsOfAClientAndAnswersHaveSeparateRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, s := newServer(t, pi.Options{Commands: command.Options{Rates: command.Rates{Client: 6, Answers: 1}}})
 		c := dial(t, s, pi.ConnOptions{})

@@ -28,7 +28,7 @@ func newRecovered(t *testing.T, log core.RecordLog) (*hub.Hub, *pi.Server) {
 	return h, s
 }
 
-// copyLog returns a copy of the log as a killed process leaves it.
+// copyLog returns a copy of the log, like one left by a killed process.
 func copyLog(t *testing.T, log core.RecordLog) core.RecordLog {
 	t.Helper()
 	after := &coretest.MemoryLog{}
@@ -71,7 +71,7 @@ func TestAnOutcomeIsReplayedAfterARestart(t *testing.T) {
 				t.Fatalf("got replayed %v, want %v: %s", got, tt.want, again.Raw)
 			}
 			if n := c.count("command_started"); (n == 0) != tt.want {
-				t.Errorf("got %d commands started, want none of a replay", n)
+				t.Errorf("got %d commands started, want none by a replay", n)
 			}
 			if tt.want && (!first.Success || !again.Success || *again.SessionVersion != *first.SessionVersion) {
 				t.Errorf("got %s, want %s", again.Raw, first.Raw)
@@ -99,24 +99,24 @@ func TestAnInterruptedCommandIsReplayedAsFailed(t *testing.T) {
 		c = dial(t, s, pi.ConnOptions{})
 		c.send(prompt)
 		if f := c.until(`"response"`, `"id":"p"`); f.Error != command.Interrupted || !has(f, `"replayed":true`) {
-			t.Errorf("life %d: got %s, want a replay of the failure", life, f.Raw)
+			t.Errorf("process %d: got %s, want a replay of the failure", life, f.Raw)
 		}
-		var told command.Recovery
-		if err := json.Unmarshal(c.ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
+		var recovery command.Recovery
+		if err := json.Unmarshal(c.ok(`{"type":"get_startup_recovery"}`).Data, &recovery); err != nil {
 			t.Fatal(err)
 		}
 		summary := c.until("startup_recovery_summary")
 		if has(summary, `"p"`) || has(summary, `"q"`) {
-			t.Errorf("got %s, want no ids told to everybody", summary.Raw)
+			t.Errorf("got %s, want no ids in an event for all clients", summary.Raw)
 		}
 		want := []command.InterruptedCommand{
 			{ID: "p", Type: "prompt", Lane: "session:s", Last: command.PhaseStarted, Reason: command.InterruptedReason}, {ID: "q", Type: "set_session_name", Lane: "session:s", Last: command.PhaseAccepted, Reason: command.InterruptedReason},
 		}
 		if life > 0 {
-			want = []command.InterruptedCommand{} // they failed in the life before
+			want = []command.InterruptedCommand{} // they failed in the process before
 		}
-		if !slices.Equal(told.InFlight, want) || told.Failures != len(want) || told.State != "ready" || !told.Initialized {
-			t.Errorf("life %d: got %+v, want %+v cut off", life, told, want)
+		if !slices.Equal(recovery.InFlight, want) || recovery.Failures != len(want) || recovery.State != "ready" || !recovery.Initialized {
+			t.Errorf("process %d: got %+v, want %+v interrupted", life, recovery, want)
 		}
 		s.Parts().Engine.Journal().Flush()
 	}
@@ -141,7 +141,7 @@ func TestARestartReportsToEveryPrincipalItsOwnCommandsOnly(t *testing.T) {
 // valve is a log whose writes block until they are released, with an error or nil.
 type valve struct {
 	core.RecordLog
-	writes chan []string // the phases that are written
+	writes chan []string // the written phases
 	let    chan error
 }
 
@@ -165,7 +165,7 @@ func (v *valve) Append(ctx context.Context, records ...[]byte) error {
 	return v.RecordLog.Append(ctx, records...)
 }
 
-func TestNothingIsReportedThatTheJournalDoesNotHave(t *testing.T) {
+func TestNothingIsReportedBeforeItIsJournaled(t *testing.T) {
 	v := newValve()
 	_, s := newServer(t, pi.Options{Commands: command.Options{Journal: v}})
 	c := dial(t, s, pi.ConnOptions{})
@@ -175,16 +175,16 @@ func TestNothingIsReportedThatTheJournalDoesNotHave(t *testing.T) {
 		if got := <-v.writes; !slices.Equal(got, want) {
 			t.Errorf("got %v written, want %v", got, want)
 		}
-		c.ok(`{"type":"list_sessions"}`) // what waits holds nobody up
+		c.ok(`{"type":"list_sessions"}`) // other commands do not wait
 	}
 	expect("command_accepted")
 	if c.count("command_started", `"1"`) != 0 {
-		t.Error("got it started, want it to wait for the journal")
+		t.Error("got the command started, want it to wait for the journal")
 	}
 	v.let <- nil
 	expect("command_started", "command_finished")
 	if c.count("command_finished", `"1"`) != 0 || c.count(`"response"`, `"id":"1"`) != 0 {
-		t.Error("got its outcome, want that to wait for the journal")
+		t.Error("got the outcome, want it to wait for the journal")
 	}
 	v.let <- nil
 	c.until(`"response"`, `"id":"1"`, `"success":true`)
@@ -213,7 +213,7 @@ func TestTheHistoryOfCommandsIsNewestFirst(t *testing.T) {
 	c := dial(t, s, pi.ConnOptions{})
 	c.ok(`{"id":"1","type":"create_session","sessionId":"s"}`)
 	c.fails(`{"id":"2","type":"set_session_name","sessionId":"s","name":"x","ifSessionVersion":7,"dependsOn":["1"]}`, "Session version mismatch: expected 7, got 0")
-	type told struct {
+	type recovery struct {
 		Enabled, Initialized bool
 		InitState            string
 		Filters              map[string]any
@@ -226,7 +226,7 @@ func TestTheHistoryOfCommandsIsNewestFirst(t *testing.T) {
 		SchemaVersion        int
 		InitializationError  *string
 	}
-	ask := func(more string) (h told) {
+	ask := func(more string) (h recovery) {
 		t.Helper()
 		if err := json.Unmarshal(c.ok(`{"type":"get_command_history"`+more+`}`).Data, &h); err != nil {
 			t.Fatal(err)
@@ -257,10 +257,10 @@ func TestTheHistoryOfCommandsIsNewestFirst(t *testing.T) {
 		t.Errorf("got the fingerprint %q, want v2:sha256: and 64 digits", digest)
 	}
 	if h := ask(`,"commandId":"1","limit":2`); h.Returned != 2 || !h.Truncated || h.MaxItemsReturned != 2 {
-		t.Errorf("got %+v, want the last two entries of the command, cut off", h)
+		t.Errorf("got %+v, want the last two entries of the command", h)
 	}
 	if h := ask(`,"toTimestamp":1`); h.Returned != 0 {
-		t.Errorf("got %+v, want nothing of that time", h)
+		t.Errorf("got %+v, want no entries of that time", h)
 	}
 }
 
@@ -334,12 +334,12 @@ func TestUnsupportedAndMalformedRecordsAreCountedAndSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, s = newRecovered(t, copyLog(t, log))
-	var told command.Recovery
-	if err := json.Unmarshal(dial(t, s, pi.ConnOptions{}).ok(`{"type":"get_startup_recovery"}`).Data, &told); err != nil {
+	var recovery command.Recovery
+	if err := json.Unmarshal(dial(t, s, pi.ConnOptions{}).ok(`{"type":"get_startup_recovery"}`).Data, &recovery); err != nil {
 		t.Fatal(err)
 	}
-	if told.Scanned != 7 || told.Unsupported != 1 || told.Malformed != 3 || told.Outcomes != 1 || told.Failures != 0 {
-		t.Errorf("got %+v, want seven records, one of another version, three of nothing and one outcome", told)
+	if recovery.Scanned != 7 || recovery.Unsupported != 1 || recovery.Malformed != 3 || recovery.Outcomes != 1 || recovery.Failures != 0 {
+		t.Errorf("got %+v, want seven records, one of another version, three of nothing and one outcome", recovery)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestAServerStoppedWithoutADrainKeepsItsOutcomes(t *testing.T) {
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
 		s.Drain(over)
-		synctest.Wait() // who works for the server has heard of it
+		synctest.Wait() // the goroutines of the server have handled it
 		if err := h.Close(over, "now"); err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
@@ -365,7 +365,8 @@ func TestAServerStoppedWithoutADrainKeepsItsOutcomes(t *testing.T) {
 	})
 }
 
-// The journal is closed after the server, and keeps what ends with the server.
+// The journal is closed after the server, so it records commands that the end of the server
+// interrupts.
 func TestCommandsThatEndWithTheServerAreInTheJournal(t *testing.T) {
 	log := &coretest.MemoryLog{}
 	c := newShell(t, pi.Options{Commands: command.Options{Journal: log}})
@@ -381,6 +382,6 @@ func TestCommandsThatEndWithTheServerAreInTheJournal(t *testing.T) {
 	c.testClient = dial(t, again, pi.ConnOptions{})
 	c.send(run)
 	if f := c.until(`"response"`, `"id":"b"`); !has(f, `"cancelled":true`, `"replayed":true`) {
-		t.Errorf("got %s, want what came of it", f.Raw)
+		t.Errorf("got %s, want its outcome", f.Raw)
 	}
 }

@@ -32,20 +32,20 @@ func TestTheOldestOutcomesAreForgotten(t *testing.T) {
 			c.ok(`{"type":"create_session","sessionId":"s"}`)
 			for i := range 6 {
 				if id := fmt.Sprint(i); c.repeats(named(id, id)) {
-					t.Errorf("%d: got a replay, want it done", i)
+					t.Errorf("%d: got a replay, want it executed", i)
 				}
 			}
 			if !c.repeats(named("5", "5")) {
-				t.Error("the last: got it done again, want a replay")
+				t.Error("the last: got it executed again, want a replay")
 			}
 			if c.repeats(named("0", "0")) {
-				t.Error("the first: got a replay, want it forgotten and done")
+				t.Error("the first: got a replay, want it forgotten and executed")
 			}
 		})
 	}
 }
 
-func TestAKeyIsRememberedForItsTTLHoweverManyIDsFollow(t *testing.T) {
+func TestAKeyIsRememberedForItsTTLDespiteManyIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, s := newServer(t, pi.Options{Commands: command.Options{MaxOutcomes: 1, KeyTTL: time.Minute}})
 		c := dial(t, s, pi.ConnOptions{})
@@ -57,11 +57,11 @@ func TestAKeyIsRememberedForItsTTLHoweverManyIDsFollow(t *testing.T) {
 		}
 		time.Sleep(time.Minute - time.Second)
 		if !c.repeats(keyed) {
-			t.Error("within its time: got it done again, want a replay")
+			t.Error("within its TTL: got it executed again, want a replay")
 		}
 		time.Sleep(time.Second)
 		if c.repeats(keyed) {
-			t.Error("after its time: got a replay, want it done")
+			t.Error("after its TTL: got a replay, want it executed")
 		}
 	})
 }
@@ -82,7 +82,7 @@ func TestTheIDsOfAConnectionEndWithIt(t *testing.T) {
 	host.until("command_finished", `"p"`)
 	host.disconnect()
 	if n := countsOf(s); n.Outcomes != 1 || n.Keys != 1 || n.Namespaces != 1 {
-		t.Errorf("got %+v, want what has an id and a key alone", n)
+		t.Errorf("got %+v, want only the command with an id and a key", n)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestAnIDWithItsKeyIsReplayedOnAnotherConnectionAfterTheTTL(t *testing.T) {
 		c.disconnect()
 		time.Sleep(time.Hour)
 		if !dial(t, s, pi.ConnOptions{}).repeats(create) {
-			t.Error("got it done again, want a replay")
+			t.Error("got it executed again, want a replay")
 		}
 	})
 }
@@ -108,12 +108,12 @@ func TestAReplayedSwitchSubscribesItsConnection(t *testing.T) {
 	const subscribe = `{"id":"w","idempotencyKey":"k","type":"switch_session","sessionId":"s"}`
 	one.ok(subscribe)
 	if !two.repeats(subscribe) {
-		t.Fatal("got it done again, want a replay")
+		t.Fatal("got it executed again, want a replay")
 	}
 	two.ok(`{"type":"prompt","sessionId":"s","message":"hello"}`)
 	two.until("agent_end")
 	if got := two.transcript("s").Snapshots; got != "you said hello" {
-		t.Errorf("got %q told, want the answer", got)
+		t.Errorf("got text %q, want the answer", got)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestAPrincipalThatReconnectsGetsItsOutcomes(t *testing.T) {
 		return dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: id, Authenticated: true}})
 	}
 	ann, bob := as("ann"), as("bob")
-	for _, c := range []*testClient{ann, bob} { // each counts from 1
+	for _, c := range []*testClient{ann, bob} { // each has its own ids from 1
 		c.ok(`{"id":"1","type":"create_session","sessionId":"s","agent":"a"}`)
 		c.send(`{"id":"2","type":"prompt","sessionId":"s","message":"x"}`)
 		a.report(<-w.tasks, core.Done{})
@@ -152,7 +152,7 @@ func TestAPrincipalThatReconnectsGetsItsOutcomes(t *testing.T) {
 	again := as("ann")
 	for _, command := range []string{`{"id":"1","type":"create_session","sessionId":"s","agent":"a"}`, `{"id":"2","type":"prompt","sessionId":"s","message":"x"}`} {
 		if !again.repeats(command) {
-			t.Errorf("%s: got it done again, want a replay", command)
+			t.Errorf("%s: got it executed again, want a replay", command)
 		}
 	}
 	again.send(`{"id":"3","type":"prompt","sessionId":"s","message":"y"}`)
@@ -160,7 +160,7 @@ func TestAPrincipalThatReconnectsGetsItsOutcomes(t *testing.T) {
 	a.report(task, core.Done{})
 	again.until(`{"id":"3","type":"response"`, `"success":true,"sessionVersion":2,"replayed":true}`)
 	if n := again.count("command_started", `"prompt"`); n != 0 {
-		t.Errorf("got %d prompts started, want none again", n)
+		t.Errorf("got %d prompts started, want none by a replay", n)
 	}
 	if len(w.tasks) != 0 {
 		t.Error("the agent was asked again")
@@ -177,7 +177,7 @@ func TestWaitingDuplicatesAreBounded(t *testing.T) {
 	const asked = `{"id":"p","type":"prompt","sessionId":"s","message":"x"}`
 	host.send(asked)
 	task := <-w.tasks
-	for range 3 { // each comes, asks again and goes: what it waits for goes on
+	for range 3 { // each connects, repeats the command and leaves; the command continues
 		c := dial(t, s, as)
 		c.send(asked)
 		c.until("command_accepted", `"p"`)
@@ -185,13 +185,13 @@ func TestWaitingDuplicatesAreBounded(t *testing.T) {
 	}
 	c := dial(t, s, as)
 	c.fails(asked, "Server busy - too many concurrent commands. Please retry.")
-	c.ok(`{"type":"list_sessions"}`) // which is none of them
+	c.ok(`{"type":"list_sessions"}`) // not a duplicate
 	a.report(task, core.Done{})
 	host.until(`"response"`, `"id":"p"`, `"success":true`)
 	if !c.repeats(asked) {
-		t.Error("behind its end: got it done again, want a replay")
+		t.Error("after its end: got it executed again, want a replay")
 	}
-	host.ok(`{"type":"health_check"}`) // it is told behind all of that
+	host.ok(`{"type":"health_check"}`) // its response follows all of them
 	if n := host.count("command_finished", `"p"`, `"replayed":true`); n != 4 {
 		t.Errorf("got %d replays finished, want those of the 3 that left and 1 more", n)
 	}

@@ -34,7 +34,7 @@ func withID(n int, command string) string {
 func TestSuccessesHeldInMemoryAreRedoneAfterARestart(t *testing.T) {
 	commands := []struct {
 		command string
-		again   string // what comes of it in the next life: "done again", "replayed", or an error that is replayed
+		again   string // its outcome after a restart: "done again", "replayed", or a replayed error
 	}{
 		{`{"type":"create_session","sessionId":"s","agent":"a"}`, "done again"},
 		{`{"type":"switch_session","sessionId":"s"}`, "done again"},
@@ -70,13 +70,13 @@ func TestSuccessesHeldInMemoryAreRedoneAfterARestart(t *testing.T) {
 				flush(s)
 			}
 
-			h, s = newRecoveredIn(t, copyLog(t, log), tt.dir) // nobody is back yet
+			h, s = newRecoveredIn(t, copyLog(t, log), tt.dir) // no agent has reconnected yet
 			c = dial(t, s, pi.ConnOptions{})
 			for i, cmd := range commands {
 				f := c.do(withID(i, cmd.command))
 				switch {
 				case cmd.again == "done again" && (!f.Success || f.Replayed):
-					t.Errorf("%s: got %s, want it done again", cmd.command, f.Raw)
+					t.Errorf("%s: got %s, want it executed again", cmd.command, f.Raw)
 				case cmd.again == "replayed" && (!f.Success || !f.Replayed):
 					t.Errorf("%s: got %s, want it replayed", cmd.command, f.Raw)
 				case strings.HasPrefix(cmd.again, "Message") && (f.Error != cmd.again || !f.Replayed):
@@ -85,7 +85,7 @@ func TestSuccessesHeldInMemoryAreRedoneAfterARestart(t *testing.T) {
 			}
 			state := c.ok(`{"type":"get_state","sessionId":"s"}`)
 			if !has(state, `"sessionName":"mine"`, `"thinkingLevel":"medium"`, `"model":{"id":"a"`) {
-				t.Errorf("got %s, want the name, the level and the model that clients were told", state.Raw)
+				t.Errorf("got %s, want the name, the level and the model from before the restart", state.Raw)
 			}
 			if got := len(messagesOf(t, c, "s")); got != tt.messages {
 				t.Errorf("got %d messages, want %d", got, tt.messages)
@@ -99,9 +99,9 @@ func TestSuccessesHeldInMemoryAreRedoneAfterARestart(t *testing.T) {
 				t.Errorf("got %d tasks for 3 prompts and %d compactions, want no retry and no compaction", *asked, n)
 			}
 			if got := c.transcript("s").Snapshots; got != "fullfull" {
-				t.Errorf("got %q, want the answers told to the subscriber, each once", got)
+				t.Errorf("got %q, want each answer once at the subscriber", got)
 			}
-			// From now on these are outcomes of this process.
+			// From here on these are outcomes of this process.
 			if f := c.ok(withID(0, commands[0].command)); !f.Replayed {
 				t.Errorf("got %s, want a replay", f.Raw)
 			}
@@ -109,7 +109,7 @@ func TestSuccessesHeldInMemoryAreRedoneAfterARestart(t *testing.T) {
 	}
 }
 
-// A client that repeats no command still has the session of its file.
+// A client that repeats no command still gets the session of its file.
 func TestASessionOfAnEarlierProcessIsRestoredByACommandThatNamesIt(t *testing.T) {
 	log, dir := &coretest.MemoryLog{}, t.TempDir()
 	h, s := newRecoveredIn(t, log, dir)
@@ -132,16 +132,16 @@ func TestASessionOfAnEarlierProcessIsRestoredByACommandThatNamesIt(t *testing.T)
 		t.Errorf("got %s, want the session with its version and its latest conversation", f.Raw)
 	}
 	c.fails(`{"type":"switch_session","sessionId":"deleted"}`, "Session deleted not found")
-	// Repeating all commands ends in the same state.
+	// Repeating all commands leads to the same state.
 	c.ok(`{"id":"5","idempotencyKey":"5","type":"create_session","sessionId":"deleted","agent":"a"}`)
 	c.ok(`{"id":"7","idempotencyKey":"7","type":"delete_session","sessionId":"deleted"}`)
 	c.fails(`{"type":"get_state","sessionId":"deleted"}`, "Session deleted not found")
 	if f := c.ok(`{"id":"3","idempotencyKey":"3","type":"new_session","sessionId":"` + id + `"}`); !f.Replayed {
 		t.Errorf("got %s, want it replayed: the session is in that conversation", f.Raw)
 	}
-	// The session has the id that the server generated.
+	// The session keeps the id that the server generated.
 	if f := c.ok(`{"id":"1","idempotencyKey":"1","type":"create_session","agent":"a"}`); stringIn(t, f.Data, "sessionId") != id || f.Replayed {
-		t.Errorf("got %s, want session %s, which is there", f.Raw, id)
+		t.Errorf("got %s, want the existing session %s", f.Raw, id)
 	}
 	if said := messagesOf(t, c, id); len(said) != 2 || !strings.Contains(string(said[0].JSON), "two") {
 		t.Errorf("got %d messages, want the latest conversation", len(said))
@@ -160,19 +160,19 @@ func TestASessionOfAnEarlierProcessEndsWithItsFileOrItsLifetime(t *testing.T) {
 		flush(s)
 		after := copyLog(t, log)
 
-		_, s = newRecoveredIn(t, after, t.TempDir()) // in which the file is not
+		_, s = newRecoveredIn(t, after, t.TempDir()) // a directory without the file
 		c = dial(t, s, pi.ConnOptions{})
 		c.fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
 		c.ok(create)
 		if said := messagesOf(t, c, "s"); len(said) != 0 {
-			t.Errorf("got %d messages, want a session that begins", len(said))
+			t.Errorf("got %d messages, want a new session", len(said))
 		}
 
 		time.Sleep(25 * time.Hour)
 		_, s = newRecoveredIn(t, after, dir)
 		dial(t, s, pi.ConnOptions{}).fails(`{"type":"switch_session","sessionId":"s"}`, "Session s not found")
 		if files, err := filepath.Glob(filepath.Join(dir, "*", "*.jsonl")); err != nil || len(files) != 1 {
-			t.Errorf("got %q and %v, want the file to stay", files, err)
+			t.Errorf("got %q and %v, want the file kept", files, err)
 		}
 	})
 }
@@ -209,7 +209,7 @@ func TestASummaryIsNotRequestedAgainAfterARestart(t *testing.T) {
 	messages := len(messagesOf(t, c, "s"))
 	flush(s)
 
-	_, s = newRecoveredIn(t, copyLog(t, log), dir) // in which nobody could be asked
+	_, s = newRecoveredIn(t, copyLog(t, log), dir) // without agents
 	c = dial(t, s, pi.ConnOptions{})
 	if again := c.ok(navigate); string(again.Data) != string(before.Data) || len(messagesOf(t, c, "s")) != messages {
 		t.Errorf("got %s and %d messages, want %s and %d", again.Data, len(messagesOf(t, c, "s")), before.Data, messages)

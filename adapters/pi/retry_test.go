@@ -20,8 +20,8 @@ import (
 
 var overloadedFault = core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}
 
-// failingFirst returns the work of an agent that sends these in its first tasks, one each,
-// and then answers. asked counts its tasks.
+// failingFirst returns the work of an agent that sends one list of bodies in each of its first
+// tasks and then answers. requests counts its tasks.
 func failingFirst(first ...[]core.Body) (work func(*testAgent, hub.Batch), asked *int) {
 	asked = new(int)
 	return func(a *testAgent, b hub.Batch) {
@@ -72,20 +72,20 @@ func TestATransientFailureIsRetried(t *testing.T) {
 				}
 				began := time.Now()
 				if f := c.doUnlimited(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`); !f.Success {
-					t.Errorf("got %q, want success: that an agent fails is no failure of the command", f.Error)
+					t.Errorf("got %q, want success although the agent failed", f.Error)
 				}
 				if took := time.Since(began); took != tt.took {
-					t.Errorf("got it answered after %s, want %s", took, tt.took)
+					t.Errorf("got the response after %s, want %s", took, tt.took)
 				}
 				tr := c.transcript("s")
 				if tr.StopReason != tt.stop || *asked != tt.asked {
-					t.Errorf("got it asked %d times and ended as %s, want %d and %s", *asked, tr.StopReason, tt.asked, tt.stop)
+					t.Errorf("got %d requests and stop reason %s, want %d and %s", *asked, tr.StopReason, tt.asked, tt.stop)
 				}
 				if got := c.count("auto_retry_end"); tt.told == "" && got != 0 || tt.told != "" && c.count("auto_retry_end", tt.told) != 1 {
 					t.Errorf("got %d ends of retries, want %q\n%s", got, tt.told, c.log())
 				}
 				if starts, ends := c.count(`"event":{"type":"agent_start"`), c.count(`"event":{"type":"agent_end"`); starts != ends || starts != tt.asked {
-					t.Errorf("got %d beginnings and %d ends, want %d", starts, ends, tt.asked)
+					t.Errorf("got %d starts and %d ends, want %d", starts, ends, tt.asked)
 				}
 				var roles []string
 				for _, m := range messagesOf(t, c, "s") {
@@ -93,7 +93,7 @@ func TestATransientFailureIsRetried(t *testing.T) {
 				}
 				if tt.asked > 1 {
 					if diff := cmp.Diff([]string{conversation.RoleUser, conversation.RoleAssistant}, roles); diff != "" {
-						t.Errorf("messages that stay (-want +got):\n%s", diff)
+						t.Errorf("messages (-want +got):\n%s", diff)
 					}
 				}
 			})
@@ -111,7 +111,7 @@ func TestOnlyTransientFaultsAreRetriedWithTheSameAgent(t *testing.T) {
 		c.open("s", "a")
 		c.ok(`{"type":"prompt","sessionId":"s","message":"hi"}`)
 		if got, want := *asked > 1, slices.Contains(worth, code); got != want {
-			t.Errorf("%s, retryable: got asked again %v, want %v", code, got, want)
+			t.Errorf("%s, retryable: got a retry %v, want %v", code, got, want)
 		}
 	}
 }
@@ -132,15 +132,15 @@ func TestARetryHasTheMessagesInjectedIntoTheAttempt(t *testing.T) {
 		c.ok(`{"type":"steer","sessionId":"s","message":"two"}`)
 		a.report(first, overloadedFault)
 		synctest.Wait()
-		c.ok(`{"type":"steer","sessionId":"s","message":"three"}`) // nobody works: it waits
+		c.ok(`{"type":"steer","sessionId":"s","message":"three"}`) // no task is running: it waits
 		second := <-tasks
 		if got := second.Request().Content; got != "one\n\ntwo" {
-			t.Errorf("got %q asked, want what was pushed with it", got)
+			t.Errorf("got request %q, want the injected message in it", got)
 		}
 		a.report(second, core.Done{})
 		third := <-tasks
 		if got := third.Request().Content; got != "three" {
-			t.Errorf("got %q asked, want three", got)
+			t.Errorf("got request %q, want three", got)
 		}
 		a.report(third, core.Done{})
 		c.until(`"response"`, `"id":"p"`, `"success":true`)
@@ -166,12 +166,12 @@ func TestARunThatWaitsForItsRetryEndsWithTheSessionTheClientAndTheHub(t *testing
 				other.until("auto_retry_start")
 				end(h, c, other)
 				other.until("command_finished", `"commandId":"p"`, `"success":true`)
-				if what != "session" { // who heard of that hears no more
+				if what != "session" { // a deleted session sends no more events
 					other.until("auto_retry_end", `"success":false`)
 				}
 				time.Sleep(2 * time.Hour)
 				if *asked != 1 {
-					t.Errorf("got it asked %d times, want once", *asked)
+					t.Errorf("got %d requests, want one", *asked)
 				}
 			})
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// needed are the required members of the commands of a session.
+// needed maps the commands of a session to their required members.
 var needed = map[string]string{
 	"prompt": `"message":"x"`, "steer": `"message":"x"`, "follow_up": `"message":"x"`, "set_model": `"provider":"coven","modelId":"a"`,
 	"set_thinking_level": `"level":"low"`, "set_session_name": `"name":"x"`, "set_auto_compaction": `"enabled":true`, "set_auto_retry": `"enabled":true`,
@@ -44,7 +44,7 @@ func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 		c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: name, Authenticated: true, Operator: name == "root"}})
 		for _, frame := range []string{`{"type":"list_sessions"}`, `{"type":"list_stored_sessions"}`, `{"type":"get_command_history"}`} {
 			if got := c.ok(frame); has(got, `"s"`) || has(got, file) || has(got, "hers") {
-				t.Errorf("%s, %s: got %s, want nothing of hers", name, frame, got.Data)
+				t.Errorf("%s, %s: got %s, want nothing about her session", name, frame, got.Data)
 			}
 		}
 		for _, kind := range slices.Sorted(maps.Keys(command.Table)) {
@@ -62,9 +62,9 @@ func TestNoCommandReachesTheSessionOfAnotherPrincipal(t *testing.T) {
 		if got := c.do(`{"type":"load_session","sessionPath":"` + file + `"}`); got.Error == "" {
 			t.Errorf("%s, her file: got %s, want it refused", name, got.Data)
 		}
-		c.open("s", "a") // the id is free for everybody
+		c.open("s", "a") // the id is free for other principals
 		if got := c.do(fill.Replace(`{"type":"extension_ui_response","sessionId":"s",` + needed["extension_ui_response"] + `}`)); got.Error != "No pending UI request with id "+asked {
-			t.Errorf("%s answers her request in a session of his own: got %q, want it unknown", name, got.Error)
+			t.Errorf("%s answers her request in another session: got %q, want it unknown", name, got.Error)
 		}
 	}
 	ann.ok(fill.Replace(`{"type":"extension_ui_response","sessionId":"s",` + needed["extension_ui_response"] + `}`))

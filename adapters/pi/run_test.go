@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// heldAgent is an agent that begins every answer and leaves the rest to the test.
+// heldAgent is an agent that starts every answer and leaves the rest to the test.
 type heldAgent struct {
 	tasks    chan *task.Task
 	requests chan core.Body
@@ -44,7 +44,7 @@ func (w *heldAgent) work(a *testAgent, b hub.Batch) {
 // busy is the error of a prompt while another runs.
 const busy = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
 
-func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
+func TestASecondPromptFailsWithoutAQueueingBehavior(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
@@ -56,7 +56,7 @@ func TestASecondPromptFailsUnlessItSaysHowToBeQueued(t *testing.T) {
 	c.ok(`{"id":"p3","type":"prompt","sessionId":"s","message":"three","streamingBehavior":"followUp"}`)
 	c.ok(`{"id":"p4","type":"prompt","sessionId":"s","message":"four","streamingBehavior":"steer"}`)
 	a.report(first, core.Done{})
-	for _, want := range []string{"four", "three"} { // what steers goes before what follows up
+	for _, want := range []string{"four", "three"} { // steering messages go first
 		next := <-w.tasks
 		if got := next.Request().Content; got != want {
 			t.Errorf("next turn: got %q, want %q", got, want)
@@ -140,14 +140,14 @@ func TestAbortEndsTheRunAsAborted(t *testing.T) {
 	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureCancellation}, w.work)
 	c := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "ann"}})
 	c.open("s", "a")
-	c.ok(`{"type":"abort","sessionId":"s"}`) // nothing runs: nothing happens
+	c.ok(`{"type":"abort","sessionId":"s"}`) // without a run it does nothing
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"one"}`)
 	task := <-w.tasks
 	c.ok(`{"type":"follow_up","sessionId":"s","message":"later"}`)
-	other := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob"}}) // whoever shares the session may
+	other := dial(t, s, pi.ConnOptions{Principal: core.Principal{ID: "bob"}}) // any client of the session may abort
 	other.ok(`{"id":"x","type":"abort","sessionId":"s"}`)
 	if got, want := <-w.requests, (core.CancelRequested{By: "bob"}); got != want {
-		t.Errorf("the agent was told %+v, want %+v", got, want)
+		t.Errorf("the agent got %+v, want %+v", got, want)
 	}
 	a.report(task, core.Cancelled{})
 	if f := c.until(`"response"`, `"id":"p"`); !f.Success {
@@ -161,14 +161,14 @@ func TestAbortEndsTheRunAsAborted(t *testing.T) {
 	c.send(`{"id":"q","type":"prompt","sessionId":"s","message":"two"}`)
 	a.report(<-w.tasks, core.Done{})
 	if got := (<-w.tasks); got.Request().Content != "later" {
-		t.Errorf("got %q, want what was queued", got.Request().Content)
+		t.Errorf("got %q, want the queued message", got.Request().Content)
 	} else {
 		a.report(got, core.Done{})
 	}
 	c.until(`"response"`, `"id":"q"`)
 }
 
-func TestSteerReachesAnAgentThatTakesItAndWaitsForOneThatDoesNot(t *testing.T) {
+func TestSteerIsInjectedIfTheAgentTakesItAndElseQueued(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureInjection}, w.work)
@@ -186,7 +186,7 @@ func TestSteerReachesAnAgentThatTakesItAndWaitsForOneThatDoesNot(t *testing.T) {
 		a.report(task, core.InjectionAnswered{ID: in.ID, Accepted: i == 0})
 	}
 	a.report(task, core.Text{Text: "turned"}, core.Done{})
-	refused := <-w.tasks // the agent did not take it: it is a turn of its own
+	refused := <-w.tasks // a refused injection becomes the next turn
 	if got := refused.Request().Content; got != "right" {
 		t.Errorf("got %q, want the refused injection", got)
 	}
@@ -221,7 +221,7 @@ func TestMessagesSteeredIntoAnIdleSessionGoWithTheNextPrompt(t *testing.T) {
 	}
 }
 
-func TestAFailureOfTheAgentIsNoFailureOfTheCommand(t *testing.T) {
+func TestAnAgentFailureDoesNotFailTheCommand(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	joinAgent(t, h, core.Card{ID: "a"}, answerWith(core.Text{Text: "half"}, core.Failed{Fault: core.NewFault(core.CodeInternal, "boom")}))
 	c := dial(t, s, pi.ConnOptions{})
@@ -250,7 +250,7 @@ func TestAnAgentCutOffMidAnswerFailsTheRun(t *testing.T) {
 	a.Close(nil)
 	c.until(`"response"`, `"id":"p"`, `"success":true`)
 	if tr := c.transcript("s"); tr.StopReason != render.StopError || tr.Snapshots != "begun" {
-		t.Errorf("got %q and %q, want error after what was said", tr.StopReason, tr.Snapshots)
+		t.Errorf("got %q and %q, want error after the partial text", tr.StopReason, tr.Snapshots)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestAPromptThatTakesTooLongTimesOut(t *testing.T) {
 				t.Errorf("got %s, want a timeout", f.Raw)
 			}
 			if got := time.Since(begun); got != tt.limit {
-				t.Errorf("it took %v, want %v", got, tt.limit)
+				t.Errorf("the prompt took %v, want %v", got, tt.limit)
 			}
 			// A timeout of the agent itself is a failure of the agent.
 			c.open("t", "b")
@@ -346,7 +346,7 @@ func TestAnApprovalIsAnsweredOnceByAnyClientOfTheSession(t *testing.T) {
 	other.ok(respond("dotted.name", id, yes))
 	d, _ := (<-w.requests).(core.ApprovalDecided)
 	if !d.Approved || d.ID != "k" || d.By != "bob" {
-		t.Errorf("the agent was told %+v, want k approved by bob", d)
+		t.Errorf("the agent got %+v, want k approved by bob", d)
 	}
 	c.fails(respond("dotted.name", id, yes), "Request "+id+" already settled")
 	c.until("notify", "rm: approved by bob")
@@ -355,7 +355,7 @@ func TestAnApprovalIsAnsweredOnceByAnyClientOfTheSession(t *testing.T) {
 	id = c.transcript("dotted.name").UIRequests[2].RequestID
 	c.ok(respond("dotted.name", id, `{"method":"cancelled"}`))
 	if d, _ = (<-w.requests).(core.ApprovalDecided); d.Approved || d.ID != "l" {
-		t.Errorf("the agent was told %+v, want l denied", d)
+		t.Errorf("the agent got %+v, want l denied", d)
 	}
 	a.report(task, core.Done{})
 	c.until(`"response"`, `"id":"p"`)
@@ -372,6 +372,6 @@ func TestARetryOfTheHubIsShown(t *testing.T) {
 	c.ok(`{"type":"prompt","sessionId":"s","message":"x"}`)
 	kinds := c.transcript("s").Kinds
 	if i, j := slices.Index(kinds, "auto_retry_start"), slices.Index(kinds, "auto_retry_end"); i < 0 || j < i {
-		t.Errorf("events: got %v, want a retry that begins and ends", kinds)
+		t.Errorf("events: got %v, want the start and the end of a retry", kinds)
 	}
 }

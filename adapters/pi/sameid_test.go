@@ -58,7 +58,7 @@ func TestASessionToBeDeletedIsCreatedAgainInItsTurn(t *testing.T) {
 		}
 		threads[session] = state.Thread
 	}
-	for _, session := range []string{"t", "s"} { // the delete follows the first, and cancels the second
+	for _, session := range []string{"t", "s"} { // the delete follows the first and cancels the second
 		if err := a.Report(tasks[threads[session]], core.Done{}, nil); err != nil {
 			t.Errorf("ending the run in %s: %v", session, err)
 		}
@@ -67,7 +67,7 @@ func TestASessionToBeDeletedIsCreatedAgainInItsTurn(t *testing.T) {
 		}
 	}
 	if f := c.until(`"response"`, `"create"`); !f.Success {
-		t.Errorf("behind the delete: got %q, want the session made", f.Error)
+		t.Errorf("after the delete: got error %q, want the session created", f.Error)
 	}
 }
 
@@ -102,20 +102,20 @@ func TestCommandsForADeletedSessionDoNotReachItsSuccessor(t *testing.T) {
 	stays.ok(`{"type":"load_session","sessionPath":"` + state.SessionFile + `"}`) // as s again, in the lane of the server
 	before := stays.ok(`{"type":"get_state","sessionId":"s"}`)
 	a.report(elsewhere, core.Done{})
-	_ = a.Report(running.ID(), core.Done{}, nil) // it was cancelled, and may have ended
+	_ = a.Report(running.ID(), core.Done{}, nil) // it was cancelled and may have ended
 	stays.until(`command_finished`, `"late name"`)
 	for _, f := range stays.received() {
 		if f.Type == "command_finished" && has(f, `"commandId":"late `) && !has(f, "Session s not found") {
-			t.Errorf("what was meant for the session before: got %s, want it not found", f.Data)
+			t.Errorf("a command for the earlier session: got %s, want it not found", f.Data)
 		}
 	}
 	after := stays.ok(`{"type":"get_state","sessionId":"s"}`)
 	if string(after.Data) != string(before.Data) || *after.SessionVersion != 0 {
-		t.Errorf("the next session: got version %d and\n%s, want it as it was\n%s", *after.SessionVersion, after.Data, before.Data)
+		t.Errorf("the next session: got version %d and\n%s, want it unchanged\n%s", *after.SessionVersion, after.Data, before.Data)
 	}
 	select {
 	case task := <-w.tasks:
-		t.Errorf("got %q asked, want nothing", task.Request().Content)
+		t.Errorf("got request %q, want none", task.Request().Content)
 	default:
 	}
 }

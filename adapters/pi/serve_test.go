@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// types are the types of frames, events of a session as event/<type>.
+// types returns the types of frames, those of events of a session as event/<type>.
 func types(t *testing.T, frames []client.Frame) []string {
 	t.Helper()
 	var out []string
@@ -33,7 +33,7 @@ func types(t *testing.T, frames []client.Frame) []string {
 	return out
 }
 
-func TestFramesOfAPromptComeInTheOrderThatClientsRelyOn(t *testing.T) {
+func TestTheFramesOfAPromptAreInOrder(t *testing.T) {
 	h, s := newServer(t, pi.Options{Version: "9"})
 	joinAgent(t, h, core.Card{ID: "shout"}, answerWith(core.Text{Text: "HELLO"}, core.Done{}))
 	c := dial(t, s, pi.ConnOptions{})
@@ -116,13 +116,13 @@ func TestARefusedCommandHasNoLifecycle(t *testing.T) {
 		}
 		c.ok(`{"type":"health_check"}`)
 		if got := c.count(`"type":"command_accepted"`); got != 1 {
-			t.Errorf("%s %s: got %d admitted commands, want the health check alone", tt.transport, tt.frame, got)
+			t.Errorf("%s %s: got %d admitted commands, want only the health check", tt.transport, tt.frame, got)
 		}
 		c.Close()
 	}
 }
 
-func TestATooLargeFrameIsRefusedAndTheConnectionLives(t *testing.T) {
+func TestATooLargeFrameIsRefusedAndTheConnectionStaysOpen(t *testing.T) {
 	_, s := newServer(t, pi.Options{MaxMessageBytes: 100})
 	c := dial(t, s, pi.ConnOptions{})
 	c.send(`{"type":"list_sessions","padding":"` + strings.Repeat("x", 100) + `"}`)
@@ -142,7 +142,7 @@ func TestAMessageThatTheTransportRefusedIsAnswered(t *testing.T) {
 	c.ok(`{"type":"health_check"}`)
 }
 
-// rejecting is a transport that refuses its first message.
+// rejecting is a transport that rejects its first message.
 type rejecting struct {
 	link.Conn[[]byte, []byte]
 	did bool
@@ -157,7 +157,7 @@ func (r *rejecting) Receive(ctx context.Context) ([]byte, error) {
 	return m, err
 }
 
-func TestEveryCommandOfTheSpecificationIsOffered(t *testing.T) {
+func TestEveryCommandOfTheSpecificationIsImplemented(t *testing.T) {
 	_, s := newServer(t, pi.Options{})
 	c := dial(t, s, pi.ConnOptions{})
 	const arguments = `,"sessionId":"s","message":"hi","provider":"coven","modelId":"x","level":"low","name":"n","enabled":true,"command":"ls",` +
@@ -165,7 +165,7 @@ func TestEveryCommandOfTheSpecificationIsOffered(t *testing.T) {
 	for name := range command.Table {
 		c.do(`{"type":"create_session","sessionId":"s"}`) // the command before may have deleted it
 		if f := c.do(`{"type":"` + name + `"` + arguments); strings.Contains(f.Error, "Validation failed") || f.Error == "Session s not found" {
-			t.Errorf("%s: got %q, want every command to be offered", name, f.Error)
+			t.Errorf("%s: got %q, want every command implemented", name, f.Error)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestSessionsOfAnAuthenticatedPrincipalAreItsOwn(t *testing.T) {
 	}
 }
 
-func TestAConnectionBeyondTheLimitIsClosedWithAReason(t *testing.T) {
+func TestAConnectionAboveTheLimitIsClosedWithAReason(t *testing.T) {
 	_, s := newServer(t, pi.Options{MaxConnections: 1})
 	dial(t, s, pi.ConnOptions{})
 	hubs, clients := coretest.Pipe[[]byte, []byte](8)

@@ -40,7 +40,7 @@ func TestASessionIsCreatedListedAndDeleted(t *testing.T) {
 	c.fails(`{"type":"create_session","sessionId":"s1"}`, "Session s1 already exists")
 	c.fails(`{"type":"create_session","sessionId":"a/b"}`, "Session ID must contain only alphanumeric characters, underscores, dashes, and dots")
 	c.fails(`{"type":"create_session","sessionId":"`+strings.Repeat("x", 257)+`"}`, "Session ID too long (max 256 characters)")
-	c.ok(`{"type":"get_state","sessionId":"s1"}`) // the failed duplicate did not hurt the live one
+	c.ok(`{"type":"get_state","sessionId":"s1"}`) // the failed duplicate did not affect the existing session
 
 	f = c.ok(`{"type":"create_session"}`)
 	if err := json.Unmarshal(f.Data, &got); err != nil || !regexp.MustCompile(`^session-[0-9a-z]+-[0-9a-f]{8}$`).MatchString(got.SessionID) || f.SessionVersion == nil {

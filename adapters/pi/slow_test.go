@@ -70,7 +70,7 @@ func TestASlowClientDoesNotSlowOthers(t *testing.T) {
 	wall.release()
 	slow.until(`"response"`, `"id":"p"`)
 	if got := slow.transcript("s").Deltas.Len(); got != 500_000 {
-		t.Errorf("the slow client got %d bytes in the end, want all", got)
+		t.Errorf("the slow client got %d bytes at the end, want all", got)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestAClientThatReadsNothingIsClosedAsSlow(t *testing.T) {
 	fast.until("command_finished", `"commandId":"w"`)
 	key := strings.Repeat("k", 256)
 	for range 100 {
-		// Every client gets every lifecycle event, with all that identifies the command.
+		// Every client gets every lifecycle event with the ids of the command.
 		fast.ok(`{"type":"set_session_name","sessionId":"s","name":"n","idempotencyKey":"` + key + `"}`)
 	}
 	slow.requireClosed(tooSlow)
@@ -102,7 +102,7 @@ func (c *testClient) requireClosed(want link.Reason) {
 			c.t.Errorf("the end of the connection: got %+v, want %+v", got, want)
 		}
 	case <-time.After(testTimeout):
-		c.t.Error("the connection is open yet, want it closed")
+		c.t.Error("got an open connection, want it closed")
 	}
 }
 
@@ -114,7 +114,7 @@ func TestAClientMayJoinARunLargerThanItsBacklog(t *testing.T) {
 	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	early, late := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	early.open("s", "a")
-	long := strings.Repeat("x", 1000) // and each turn is asked with those before it
+	long := strings.Repeat("x", 1000) // and each request has the earlier turns
 	early.send(`{"id":"p","type":"prompt","sessionId":"s","message":"` + long + `"}`)
 	task := <-w.tasks
 	const turns = 20
@@ -124,11 +124,11 @@ func TestAClientMayJoinARunLargerThanItsBacklog(t *testing.T) {
 		task = <-w.tasks
 	}
 	late.ok(`{"type":"switch_session","sessionId":"s"}`)
-	late.until("message_end", fmt.Sprint(long, turns-1)) // from here on it is told no more slowly than the others
+	late.until("message_end", fmt.Sprint(long, turns-1)) // from here on it keeps up with the others
 	a.report(task, core.Done{})
 	late.until("command_finished", `"commandId":"p"`, `"success":true`)
 	if n := late.count(`"turn_end"`); n != turns+1 {
-		t.Errorf("got %d turns told, want all %d", n, turns+1)
+		t.Errorf("got %d turns, want all %d", n, turns+1)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestAClientThatReadsNothingOfARunIsClosedAndCanReturn(t *testing.T) {
 		a.report(task, core.Text{Text: " and ended"}, core.Done{})
 		again.until("command_finished", `"commandId":"p"`, `"success":true`)
 		if got := again.transcript("s"); got.Snapshots != "begun and ended" || got.Deltas.String() != "begun and ended" {
-			t.Errorf("who came back: got %q and %q, want the whole run", got.Snapshots, got.Deltas.String())
+			t.Errorf("after the reconnect: got %q and %q, want the whole run", got.Snapshots, got.Deltas.String())
 		}
 	})
 }

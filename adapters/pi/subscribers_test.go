@@ -53,8 +53,8 @@ func TestALateSubscriberEndsWithTheSameMessages(t *testing.T) {
 	}
 }
 
-// whole returns the frames of a session's runs with the deltas of each block joined, since
-// the cut of a text may differ. It omits updates that repeat the message so far.
+// whole returns the frames of a session's runs with the deltas of each block joined, since the
+// chunks of a text may differ. It omits updates that only repeat the message.
 func (c *testClient) whole(session string, updates bool) []string {
 	var all []string
 	grown := map[int]string{}
@@ -75,7 +75,7 @@ func (c *testClient) whole(session string, updates bool) []string {
 		}
 		u := e.Update
 		switch {
-		case e.Type == "queue_update": // it comes beside the run
+		case e.Type == "queue_update": // not part of the run
 		case e.Type == "message_update" && !updates:
 		case strings.HasSuffix(u.Type, "_delta"):
 			grown[u.ContentIndex] += u.Delta
@@ -90,11 +90,11 @@ func (c *testClient) whole(session string, updates bool) []string {
 	return all
 }
 
-// Whenever a client subscribes, it gets the same frames as one that was subscribed from the
-// beginning, over several turns and a failed attempt.
+// A client that subscribes at any time gets the same frames as one that was subscribed from
+// the beginning, over several turns and a failed attempt.
 func TestEverySubscriberGetsTheSameFrames(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var script [][]core.Body // what the agent says in each of its tasks
+		var script [][]core.Body // the answers of the agent, by task
 		turns := rapid.IntRange(1, 3).Draw(rt, "turns")
 		for turn := range turns {
 			if rapid.Bool().Draw(rt, "an attempt fails") {
@@ -137,7 +137,7 @@ func TestEverySubscriberGetsTheSameFrames(t *testing.T) {
 			c.until(`"command_finished"`, `"commandId":"p"`, `"success":true`)
 		}
 		for i, c := range all {
-			deltas := i != 1 // the other one is told snapshots
+			deltas := i != 1 // client 1 gets snapshots
 			if d := cmp.Diff(early.whole("s", deltas), c.whole("s", deltas)); d != "" {
 				rt.Fatalf("what client %d was told, who came before %d (-early +late):\n%s", i, joins[min(i, 1)], d)
 			}

@@ -59,7 +59,7 @@ func TestASessionShowsWhatOthersAskInItsThread(t *testing.T) {
 	a := joinAgent(t, h, core.Card{ID: "a"}, w.work)
 	c, late := dial(t, s, pi.ConnOptions{}), dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	c.open("t", "a") // hears nothing of it
+	c.open("t", "a") // not subscribed to the thread
 	thread := threadOf(c, "s")
 	if got := textOf(c, `{"type":"get_session_stats","sessionId":"s"}`, "sessionId"); got != string(thread) {
 		t.Errorf("sessionId of get_session_stats: got %s, want the thread %s", got, thread)
@@ -111,7 +111,7 @@ func TestSharedAndOwnRunsAreShownOneAfterTheOther(t *testing.T) {
 	c.until(`command_accepted`, `"p"`)
 	who.ask(thread, "a", "three")
 	third := <-w.tasks
-	a.report(third, core.Text{Text: " three"}, core.Done{}) // before the others
+	a.report(third, core.Text{Text: " three"}, core.Done{}) // earlier than the others
 	if c.count(`command_started`, `"p"`) > 0 {
 		t.Error("the prompt has started beside a run that is told")
 	}
@@ -128,7 +128,7 @@ func TestSharedAndOwnRunsAreShownOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestASharedRunIsSteeredAbortedAndFollowedLikeAnOwnOne(t *testing.T) {
+func TestASharedRunIsControlledLikeAnOwnOne(t *testing.T) {
 	h, s := newServer(t, pi.Options{})
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a", Features: core.FeatureInjection | core.FeatureCancellation | core.FeatureApprovals}, w.work)
@@ -145,7 +145,7 @@ func TestASharedRunIsSteeredAbortedAndFollowedLikeAnOwnOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-w.requests
-	// Of the injections that the agent refuses only that of this session becomes a turn.
+	// Of the refused injections only that of this session becomes a turn.
 	a.report(task, core.InjectionAnswered{ID: in.ID}, core.InjectionAnswered{ID: "theirs"})
 	a.report(task, core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, core.ApprovalRequested{ID: "k", Name: "rm", Input: "{}"})
 	id := c.until("extension_ui_request", `"confirm"`)
@@ -160,7 +160,7 @@ func TestASharedRunIsSteeredAbortedAndFollowedLikeAnOwnOne(t *testing.T) {
 	a.report(task, core.ToolResult{ID: "k", Output: "gone"}, core.Done{})
 	next := <-w.tasks
 	if got := next.Request(); got.Content != "left" || got.Thread != thread {
-		t.Errorf("the turn behind: got %q in thread %s, want left in %s", got.Content, got.Thread, thread)
+		t.Errorf("the next turn: got %q in thread %s, want left in %s", got.Content, got.Thread, thread)
 	}
 	a.report(next, core.Done{})
 	c.until("agent_end")
@@ -170,13 +170,13 @@ func TestASharedRunIsSteeredAbortedAndFollowedLikeAnOwnOne(t *testing.T) {
 	c.until(`"role":"user"`, `"text":"two"`)
 	c.ok(`{"type":"abort","sessionId":"s"}`)
 	if got, ok := (<-w.requests).(core.CancelRequested); !ok {
-		t.Errorf("got %+v, want the agent to be told to stop", got)
+		t.Errorf("got %+v, want a cancel for the agent", got)
 	}
 	a.report(task, core.Cancelled{})
 	c.until("agent_end", `"stopReason":"aborted"`)
 }
 
-func TestASessionThatLeavesAThreadSeesNoMoreOfItAndStopsNothing(t *testing.T) {
+func TestLeavingAThreadStopsItsEventsAndNoTasks(t *testing.T) {
 	h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 	w := newHeldAgent()
 	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 4, Features: core.FeatureCancellation}, w.work)
@@ -186,7 +186,7 @@ func TestASessionThatLeavesAThreadSeesNoMoreOfItAndStopsNothing(t *testing.T) {
 	c.ok(`{"type":"new_session","sessionId":"s"}`)
 	next := threadOf(c, "s")
 	if next == thread {
-		t.Fatal("new_session has left the thread as it was")
+		t.Fatal("got the same thread after new_session, want another")
 	}
 	old := who.ask(thread, "a", "old")
 	a.report(<-w.tasks, core.Done{})
@@ -195,19 +195,19 @@ func TestASessionThatLeavesAThreadSeesNoMoreOfItAndStopsNothing(t *testing.T) {
 	<-w.tasks
 	c.until(`"role":"user"`, `"text":"new"`)
 	if got := c.count(`"text":"old"`); got != 0 {
-		t.Errorf("got %d frames of the thread that was left, want none", got)
+		t.Errorf("got %d frames of the old thread, want none", got)
 	}
 	// Deleting the session stops neither the task of the other requester nor the lane.
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"never"}`)
 	c.until(`command_accepted`, `"p"`)
 	c.ok(`{"type":"delete_session","sessionId":"s"}`)
 	if f := c.until(`"response"`, `"p"`); f.Error != "Session s not found" {
-		t.Errorf("the prompt that waited: got %s", f.Raw)
+		t.Errorf("the waiting prompt: got %s", f.Raw)
 	}
 	a.report(task, core.Done{})
 	<-w.ended(t, h, task)
 	if got := task.Answer().Fault; got != nil {
-		t.Errorf("the task of the other one: got %v, want done", got)
+		t.Errorf("the task of the other requester: got %v, want done", got)
 	}
 	left := s.Left()
 	if n := left["threads"] + left["runs"] + left["lanes"]; n != 0 {
@@ -247,7 +247,7 @@ func TestASessionReportsSharedTurnsThatItCannotShow(t *testing.T) {
 	a := joinAgent(t, h, core.Card{ID: "a", MaxConcurrent: 1000}, w.work)
 	c := dial(t, s, pi.ConnOptions{})
 	c.open("s", "a")
-	const others = 100 // may wait in a session
+	const others = 100 // the limit of waiting tasks in a session
 	who, thread := newAsker(t, h, "rest"), threadOf(c, "s")
 	c.send(`{"id":"p","type":"prompt","sessionId":"s","message":"mine"}`)
 	mine := <-w.tasks
@@ -266,7 +266,7 @@ func TestASessionReportsSharedTurnsThatItCannotShow(t *testing.T) {
 	}
 }
 
-func TestNothingWaitsForASharedRunWhenTheHubStops(t *testing.T) {
+func TestAStoppingHubFailsPromptsThatWaitForASharedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newServer(t, pi.Options{Commands: command.Options{QueuePrompts: true}})
 		w := newHeldAgent()
@@ -280,7 +280,7 @@ func TestNothingWaitsForASharedRunWhenTheHubStops(t *testing.T) {
 		c.until(`command_accepted`, `"p"`)
 		_ = h.Close(t.Context(), "over")
 		if f := c.until(`"response"`, `"p"`); f.Success {
-			t.Errorf("the prompt that waited: got %s, want a failure", f.Raw)
+			t.Errorf("the waiting prompt: got %s, want a failure", f.Raw)
 		}
 	})
 }
@@ -303,7 +303,7 @@ func TestASharedConversationIsNotCompactedAutomatically(t *testing.T) {
 		}
 		c.ok(`{"type":"set_session_name","sessionId":"s","name":"behind all"}`)
 		if stays := threadOf(c, "s") == thread; stays != shared {
-			t.Errorf("shared %v: got a thread that stays %v, want it to stay where it is shared", shared, stays)
+			t.Errorf("shared %v: got the same thread %v, want it only if it is shared", shared, stays)
 		}
 	}
 }
