@@ -7,7 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 )
 
-func TestAnErrorForAnUnknownRecipientSaysWhatToDoInstead(t *testing.T) {
+func TestTheErrorForAnUnknownRecipientSuggestsAFix(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.peer("kit")
 		for i, c := range []struct {

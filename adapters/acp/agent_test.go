@@ -33,7 +33,7 @@ func (s *setup) ended(asked *task.Task) core.Answer {
 	return asked.Answer()
 }
 
-func TestAPeerIsAnAgentOnceItSendsItsCapabilities(t *testing.T) {
+func TestAPeerBecomesAnAgentWithItsCapabilities(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.peer("kit")
 		if _, ok := s.hub.Agent("kit"); ok {
@@ -94,7 +94,7 @@ func TestARequestOfAnotherDialectReachesAnACPAgentAsAQuery(t *testing.T) {
 		if string(e.Payload) != want {
 			t.Errorf("payload: got %s\nwant %s", e.Payload, want)
 		}
-		synctest.Wait() // the delivery is noted after the write
+		synctest.Wait() // the delivery is recorded after the write
 		if got := task.Receipt().Stage; got != core.StageDelivered {
 			t.Errorf("receipt: got %s, want delivered", got)
 		}
@@ -136,7 +136,7 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 					kit.send(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true,"estimated_ms":5000}}`, e.ID)
 					s.until(func() bool { return asked.Receipt().Stage == core.StageAcknowledged }, "it is acknowledged")
 					if asked.State() == task.Ended {
-						t.Error("after the ack: got ended, want to wait for the result")
+						t.Error("after the ack: got the task ended, want a wait for the result")
 					}
 				}
 				kit.send(`{"id":"r1","ref":"%s","kind":%s}`, e.ID, c.say)
@@ -144,7 +144,7 @@ func TestADelegateOfAnotherDialectReachesAnACPAgentAndItsResultComesBack(t *test
 				if diff := cmp.Diff(c.want, s.ended(asked), sameMeaning); diff != "" {
 					t.Errorf("answer (-want +got):\n%s", diff)
 				}
-				// A second end is late: it changes nothing, and is not refused.
+				// A second end is late: it is ignored and not refused.
 				kit.send(`{"id":"r2","ref":"%s","kind":"error","payload":{"code":"internal","message":"oops"}}`, e.ID)
 				s.counted("acp.late", 1)
 				kit.expectNothing()
@@ -168,7 +168,7 @@ func TestATaskThatAnAgentRefusesGoesToAnother(t *testing.T) {
 	})
 }
 
-func TestProgressOfAnAgentIsForwardedAsItComes(t *testing.T) {
+func TestProgressOfAnAgentIsForwardedImmediately(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{"extensions":["progress"]}`)
 		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
@@ -202,7 +202,7 @@ func TestProgressOfAnAgentIsForwardedAsItComes(t *testing.T) {
 	})
 }
 
-func TestProgressWithoutAKnownMemberIsRefusedAndTheTaskGoesOn(t *testing.T) {
+func TestProgressWithoutAKnownMemberIsRefusedAndTheTaskContinues(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{"extensions":["progress"]}`)
 		task := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("kit"), Content: "?"})
@@ -264,7 +264,7 @@ func TestACancelReachesAnACPAgentAndItsAckEndsTheTask(t *testing.T) {
 	}
 }
 
-func TestACancelThatComesTooLateLeavesTheResult(t *testing.T) {
+func TestALateCancelKeepsTheResult(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
 		rest := s.plainSession("rest")
@@ -323,7 +323,7 @@ func TestContextForATaskReachesAnACPAgentAsANotify(t *testing.T) {
 	})
 }
 
-func TestANoticeReachesAnACPAgentBesideItsTasks(t *testing.T) {
+func TestANoticeReachesABusyACPAgent(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
 		rest := s.plainSession("rest")
@@ -344,7 +344,7 @@ func TestANoticeReachesAnACPAgentBesideItsTasks(t *testing.T) {
 	})
 }
 
-func TestARequestTooLargeForAnEnvelopeIsRefusedAndTheAgentSurvives(t *testing.T) {
+func TestARequestTooLargeForAnEnvelopeIsRefusedAndTheAgentStays(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.agent("kit", `{}`)
 		rest := s.plainSession("rest")
@@ -377,7 +377,7 @@ func TestTheLoadInAPongOfAnAgentIsUsed(t *testing.T) {
 		kit := s.agent("kit", `{}`)
 		for status, want := range map[string]core.LoadState{"overloaded": core.LoadOverloaded, "busy": core.LoadBusy} {
 			kit.send(`{"id":"%s","kind":"pong","payload":{"status":"%s"}}`, core.NewID(), status)
-			s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == want }, "its load is "+status)
+			s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == want }, "the load is "+status)
 		}
 	})
 }

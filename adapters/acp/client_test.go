@@ -61,7 +61,7 @@ func TestAClientThatStopsWaitingCancelsItsQuery(t *testing.T) {
 			t.Errorf("got %v, want deadline exceeded", err)
 		}
 		if err := <-stopped; core.AsFault(err).Code != core.CodeCancelled {
-			t.Errorf("the handler: got %v, want to be cancelled", err)
+			t.Errorf("the handler: got %v, want a cancel", err)
 		}
 	})
 }

@@ -25,14 +25,14 @@ func TestAnAckHasAnEstimateIfTheAgentHasAHistory(t *testing.T) {
 			task := s.assigned(doer)
 			time.Sleep(3 * time.Second)
 			s.report(doer, task, core.Done{})
-			s.nextBatch(doer) // of its own end
+			s.nextBatch(doer) // the end that it reported
 			kit.expect(wire.KindResult)
 		}
 		kit.send(`{"id":"x","to":"doer","kind":"delegate","payload":{"task":"one"}}`)
 		kit.expect(wire.KindAck)
 		kit.send(`{"id":"y","to":"doer","kind":"delegate","payload":{"task":"two"}}`)
 		if got := expect[wire.Ack](kit, wire.KindAck, "y"); got.EstimatedMS != 6000 {
-			t.Errorf("behind another: got %+v, want 6000 ms", got)
+			t.Errorf("after another: got %+v, want 6000 ms", got)
 		}
 	})
 }
@@ -48,7 +48,7 @@ func TestADelegateWithoutReportEndsForItsAgentWithTheAck(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			fam.send(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)
 			kit.send(next)
-			fam.expect(wire.KindQuery) // it has room: the first has no result
+			fam.expect(wire.KindQuery) // its slot is free: the first delegate has no result
 			kit.send(`{"id":"d2","to":"fam","kind":"delegate","payload":{"task":"do it again"}}`)
 			if got := expect[wire.Ack](kit, wire.KindAck, "d2"); got.EstimatedMS != 0 {
 				t.Errorf("ack: got %+v, want no estimate from tasks without a report", got)
@@ -58,7 +58,7 @@ func TestADelegateWithoutReportEndsForItsAgentWithTheAck(t *testing.T) {
 			kit.expectNothing()
 		})
 	})
-	t.Run("of our end, once it has done it", func(t *testing.T) {
+	t.Run("of our client, when it is done", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			s.work(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				time.Sleep(time.Second)
@@ -71,11 +71,11 @@ func TestADelegateWithoutReportEndsForItsAgentWithTheAck(t *testing.T) {
 			kit.send(next)
 			kit.expect(wire.KindResponse)
 			if got := time.Since(began); got != 2*time.Second {
-				t.Errorf("the next was answered after %s, want one after the other in 2s", got)
+				t.Errorf("the next was answered after %s, want both in turn within 2s", got)
 			}
 		})
 	})
-	t.Run("of our end, when it fails", func(t *testing.T) {
+	t.Run("of our client, when it fails", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			s.work(core.Card{ID: "fam"}, acpclient.WorkOptions{}, func(context.Context, core.Request, func(core.Body) error) error {
 				return core.NewFault(core.CodeInternal, "no")
@@ -88,7 +88,7 @@ func TestADelegateWithoutReportEndsForItsAgentWithTheAck(t *testing.T) {
 	})
 }
 
-func TestAnUrgentDelegateGoesAheadInTheQueueOfItsAgent(t *testing.T) {
+func TestAnUrgentDelegateOvertakesTheQueueOfItsAgent(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		doer, kit := s.plainAgent("doer", core.Card{}), s.peer("kit")
 		for _, c := range []struct{ id, priority string }{{"runs", "normal"}, {"waits", "normal"}, {"hurry", "urgent"}} {
@@ -101,12 +101,12 @@ func TestAnUrgentDelegateGoesAheadInTheQueueOfItsAgent(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 			s.report(doer, task, core.Done{})
-			s.nextBatch(doer) // of its own end
+			s.nextBatch(doer) // the end that it reported
 		}
 	})
 }
 
-func TestAResultNamesItsTaskInBrief(t *testing.T) {
+func TestAResultHasAShortNameOfItsTask(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		doer, fam, kit := s.plainAgent("doer", core.Card{}), s.agent("fam", `{}`), s.peer("kit")
 		kit.send(`{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"first line\nand %s"}}`, strings.Repeat("x", 1000))
@@ -121,24 +121,24 @@ func TestAResultNamesItsTaskInBrief(t *testing.T) {
 			kit.expect(wire.KindAck)
 			fam.expect(wire.KindDelegate)
 			if id == "d3" {
-				time.Sleep(time.Minute) // what was sent counts as received
+				time.Sleep(time.Minute) // sent envelopes now count as received
 				kit.disconnect()
 			}
 			fam.send(`{"id":"r%s","kind":"result","ref":"%s",`+result+`}`, id, id)
 			if id == "d2" {
 				if got := string(kit.expect(wire.KindResult).Payload); got != `{"status":"completed","outcome":"done"}` {
-					t.Errorf("from one ACP peer to another: got %s, want it as it came", got)
+					t.Errorf("from one ACP peer to another: got %s, want it unchanged", got)
 				}
 			}
 		}
 		kit = s.peer("kit")
 		if got := expect[wire.Result](kit, wire.KindResult, "d3"); got.TaskRef != "do it" {
-			t.Errorf("late, from one ACP peer to another: got %+v, want the task named", got)
+			t.Errorf("late, from one ACP peer to another: got %+v, want the name of the task", got)
 		}
 	})
 }
 
-func TestAResultGoesToTheConnectionOnWhichThePeerListens(t *testing.T) {
+func TestAResultGoesToTheConnectedConnection(t *testing.T) {
 	const delegate = `{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it"}}`
 	for name, after := range map[string]bool{"that is there at the end": false, "that comes after the end": true} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestAResultGoesToTheConnectionOnWhichThePeerListens(t *testing.T) {
 				}
 				kit.expectNothing()
 				if got := waiting(x, "kit"); len(got) > 0 {
-					t.Errorf("over HTTP: got %q that wait, want none", got)
+					t.Errorf("over HTTP: got %q waiting, want none", got)
 				}
 			})
 		})

@@ -15,8 +15,7 @@ func TestTheTranslationTableCoversEveryKind(t *testing.T) {
 	}
 }
 
-// counts checks that one event of each kind that a table declares folded or refused is
-// counted as that, once.
+// counts checks that one event of each folded or refused kind of a table is counted once.
 func counts(t *testing.T, table core.Table, happen func(s *setup, k core.Kind)) {
 	t.Helper()
 	for _, k := range core.Kinds() {
@@ -33,7 +32,7 @@ func counts(t *testing.T, table core.Table, happen func(s *setup, k core.Kind)) 
 	}
 }
 
-// refusedEvent is how an agent or a requester sends an event that the table refuses.
+// refusedEvent returns an envelope with an event that the table refuses.
 var refusedEvent = map[core.Kind]string{
 	core.KindApprovalRequested: `"kind":"progress","payload":{"seq":1,"approval_requested":{"id":"t","name":"n"}}`,
 	core.KindApprovalDecided:   `"kind":"progress","payload":{"seq":1,"approval_decided":{"id":"t","approved":true,"by":"me"}}`,

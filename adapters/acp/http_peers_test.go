@@ -16,15 +16,15 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// serve handles a request in the bubble of the test.
+// serve handles a request in the test's bubble.
 func serve(x *acp.HTTP, method, agent, envelope string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	x.ServeHTTP(w, httptest.NewRequest(method, "/acp?agent_id="+agent, strings.NewReader(envelope)))
 	return w
 }
 
-// waiting returns the envelopes in the mailbox of a peer: what a GET returns at once, without
-// the discover that greets it.
+// waiting returns the envelopes in the mailbox of a peer: those that a GET returns at once,
+// without the initial discover.
 func waiting(x *acp.HTTP, agent string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -39,7 +39,7 @@ func waiting(x *acp.HTTP, agent string) []string {
 	return all
 }
 
-func TestAnIdlePeerIsForgottenAndItsResultsAreNot(t *testing.T) {
+func TestTheResultsOfAForgottenPeerAreKept(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers}, Idle: time.Minute})
 		defer x.Close()
@@ -65,7 +65,7 @@ func TestPeersAreBoundedInNumber(t *testing.T) {
 		s.plainAgent("slow", core.Card{MaxConcurrent: 2})
 		for i, name := range []string{"a", "b", "c"} {
 			if w := serve(x, "POST", name, `{"id":"1","kind":"capabilities"}`); w.Code != 202 {
-				t.Errorf("peer %d: got %d, want 202, the one that was idle longest being forgotten", i, w.Code)
+				t.Errorf("peer %d: got %d, want 202, and the longest idle peer forgotten", i, w.Code)
 			}
 			time.Sleep(time.Second)
 		}
@@ -97,7 +97,7 @@ func TestAHeldQueryTimesOutWithAStatus(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatComesAsThePostIsCutIsKeptIfTasksAreKept(t *testing.T) {
+func TestTheAnswerToAClosingPostIsKeptIfTasksAreKept(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		x := acp.NewHTTP(s.hub, acp.HTTPOptions{Session: acp.Options{Peers: s.peers, KeepTasks: true}})
 		defer x.Close()
@@ -111,7 +111,7 @@ func TestAnAnswerThatComesAsThePostIsCutIsKeptIfTasksAreKept(t *testing.T) {
 			written += min(1, w.Body.Len())
 		}
 		if waits := len(waiting(x, "kit")); waits+written != 20 {
-			t.Errorf("got %d answers written and %d that wait, want 20", written, waits)
+			t.Errorf("got %d answers written and %d waiting, want 20 in total", written, waits)
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestAQueryThatAnHTTPAgentNeverFetchedFailsWhenTheAgentIsForgotten(t *testin
 		first := s.ask(rest, core.Request{To: core.ToAgent("fam"), Content: strings.Repeat("x", 1500)})
 		synctest.Wait()
 		if got := first.Receipt().Stage; got != core.StageAccepted {
-			t.Errorf("receipt of a query that nobody fetched: got %s, want accepted", got)
+			t.Errorf("receipt of a query that was not fetched: got %s, want accepted", got)
 		}
 		second := s.ask(rest, core.Request{To: core.ToAgent("fam"), Content: strings.Repeat("y", 1500)})
 		if a := s.ended(first); a.Fault == nil || a.Fault.Code != core.CodeUnreachable {

@@ -282,7 +282,7 @@ func TestTheFailureOfAQueryOverHTTPHasItsStatus(t *testing.T) {
 		want, said := wire.HTTPStatus(code), wire.ErrorOf(core.NewFault(code, "")).Code
 		switch code {
 		case core.CodeUnauthenticated:
-			want = wire.HTTPStatus(core.CodeNotAuthorized) // ACP has one code for the two
+			want = wire.HTTPStatus(core.CodeNotAuthorized) // ACP has one code for both
 		case core.CodeUnknownTask:
 			want = wire.HTTPStatus(core.CodeUnknownAgent)
 		}
@@ -292,7 +292,7 @@ func TestTheFailureOfAQueryOverHTTPHasItsStatus(t *testing.T) {
 	}
 }
 
-func TestEnvelopesForAnHTTPPeerComeAsEventsThatResume(t *testing.T) {
+func TestEnvelopesForAnHTTPPeerAreResumableEvents(t *testing.T) {
 	s := newServer(t, acp.HTTPOptions{})
 	release := make(chan struct{})
 	s.work("doer", 0, func(p *hub.Session, t *task.Task) {
@@ -327,7 +327,7 @@ func TestEnvelopesForAnHTTPPeerComeAsEventsThatResume(t *testing.T) {
 	}
 	r = s.read("kit", "other-7")
 	if name, data := r.event(); name != "gap" || data != `{"missed":0}` {
-		t.Errorf("after an id of another time: got %s %s, want a gap of unknown size", name, data)
+		t.Errorf("after an outdated id: got %s %s, want a gap of unknown size", name, data)
 	}
 }
 
@@ -354,7 +354,7 @@ func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
 	}
 }
 
-func TestAPostThatIsCutCancelsItsQuery(t *testing.T) {
+func TestAClosedPostCancelsItsQuery(t *testing.T) {
 	s := newServer(t, acp.HTTPOptions{})
 	taken := make(chan *task.Task, 1)
 	s.work("slow", core.FeatureCancellation, func(_ *hub.Session, t *task.Task) { taken <- t })
@@ -411,7 +411,7 @@ func TestCloseEndsTheRequestsThatWait(t *testing.T) {
 	}
 }
 
-func TestAPeerWithATokenIsToldHowToBeAnotherAgent(t *testing.T) {
+func TestTheErrorForAnotherAgentIDNamesTheSetting(t *testing.T) {
 	s := newServer(t, acp.HTTPOptions{Identify: func(*http.Request) (core.Principal, core.AgentID, error) {
 		return core.Principal{ID: "bob", Authenticated: true}, "", nil
 	}})

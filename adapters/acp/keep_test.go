@@ -11,7 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-func TestTheAnswerToACutPostCanBeFetchedIfTasksAreKept(t *testing.T) {
+func TestTheAnswerToAClosedPostCanBeFetchedIfTasksAreKept(t *testing.T) {
 	s := newServer(t, acp.HTTPOptions{Session: acp.Options{KeepTasks: true}})
 	taken, release := make(chan struct{}), make(chan struct{})
 	s.work("slow", 0, func(p *hub.Session, t *task.Task) {

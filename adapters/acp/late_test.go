@@ -15,7 +15,7 @@ import (
 
 func TestALateResultReachesThePeerOnAnyConnection(t *testing.T) {
 	const delegate = `{"id":"d1","to":"doer","kind":"delegate","payload":{"task":"do it"}}`
-	t.Run("back before the end", func(t *testing.T) {
+	t.Run("reconnected before the end", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.peer("kit")
@@ -36,7 +36,7 @@ func TestALateResultReachesThePeerOnAnyConnection(t *testing.T) {
 			kit.expectNothing()
 		})
 	})
-	t.Run("back after the end", func(t *testing.T) {
+	t.Run("reconnected after the end", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.peer("kit")
@@ -54,7 +54,7 @@ func TestALateResultReachesThePeerOnAnyConnection(t *testing.T) {
 			}
 		})
 	})
-	t.Run("back too late", func(t *testing.T) {
+	t.Run("reconnected too late", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.peer("kit")
@@ -69,26 +69,26 @@ func TestALateResultReachesThePeerOnAnyConnection(t *testing.T) {
 			s.counted("acp.result.expired", 1)
 		})
 	})
-	t.Run("cut off as it comes", func(t *testing.T) {
+	t.Run("disconnected as the result arrives", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.peer("kit")
 			kit.send(delegate)
 			kit.expect(wire.KindAck)
 			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
-			synctest.Wait() // it is sent, and nobody reads it
+			synctest.Wait() // it is sent and not read
 			kit.disconnect()
 			kit = s.peer("kit")
 			if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 				t.Errorf("result: got %+v, want done", got)
 			}
-			time.Sleep(2 * time.Minute) // what was sent now counts as received
+			time.Sleep(2 * time.Minute) // sent envelopes now count as received
 			kit.disconnect()
 			kit = s.peer("kit")
 			kit.expectNothing()
 		})
 	})
-	t.Run("back before the lost connection is missed", func(t *testing.T) {
+	t.Run("reconnected before the loss is noticed", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			doer := s.plainAgent("doer", core.Card{})
 			lost := s.peer("kit")
@@ -102,7 +102,7 @@ func TestALateResultReachesThePeerOnAnyConnection(t *testing.T) {
 			}
 		})
 	})
-	t.Run("not again to one that took its leave", func(t *testing.T) {
+	t.Run("not after a clean disconnect", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit := s.peer("kit")
@@ -110,14 +110,14 @@ func TestALateResultReachesThePeerOnAnyConnection(t *testing.T) {
 			kit.expect(wire.KindAck)
 			s.report(doer, s.assigned(doer), core.Done{Text: "done"})
 			kit.expect(wire.KindResult)
-			synctest.Wait() // the transport has taken it
+			synctest.Wait() // the transport has accepted it
 			_ = kit.conn.Close(nilReason)
 			<-kit.ended
 			kit = s.peer("kit")
 			kit.expectNothing()
 		})
 	})
-	t.Run("here by another connection", func(t *testing.T) {
+	t.Run("connected by another connection", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			doer := s.plainAgent("doer", core.Card{})
 			kit, also := s.peer("kit"), s.peer("kit")
@@ -133,7 +133,7 @@ func TestALateResultReachesThePeerOnAnyConnection(t *testing.T) {
 	})
 }
 
-func TestAnIDIsNotUsedAgainWhileItsRequestRuns(t *testing.T) {
+func TestAnIDIsNotReusedWhileItsRequestRuns(t *testing.T) {
 	const delegate = `{"id":"1","to":"doer","kind":"delegate","payload":{"task":"%s"}}`
 	withHub(t, func(t *testing.T, s *setup) {
 		doer := s.plainAgent("doer", core.Card{MaxConcurrent: 2})
@@ -158,7 +158,7 @@ func TestAnIDIsNotUsedAgainWhileItsRequestRuns(t *testing.T) {
 	})
 }
 
-func TestAQueryIsCancelledWhenItsRequesterLeavesAndADelegateRunsOn(t *testing.T) {
+func TestALeavingRequesterCancelsItsQueriesAndNotItsDelegates(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		doer := s.plainAgent("doer", core.Card{MaxConcurrent: 2, Features: core.FeatureCancellation})
 		kit := s.peer("kit")
@@ -175,7 +175,7 @@ func TestAQueryIsCancelledWhenItsRequesterLeavesAndADelegateRunsOn(t *testing.T)
 	})
 }
 
-func TestADelegateWithoutReportRunsOnWhenItsSenderLeavesAndCanBeCancelled(t *testing.T) {
+func TestADelegateWithoutReportOutlivesItsSenderAndCanBeCancelled(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		doer := s.plainAgent("doer", core.Card{Features: core.FeatureCancellation})
 		kit := s.peer("kit")
@@ -190,7 +190,7 @@ func TestADelegateWithoutReportRunsOnWhenItsSenderLeavesAndCanBeCancelled(t *tes
 			t.Errorf("cancel: got %+v, want accepted", got)
 		}
 		if got, ok := s.nextBatch(doer).Events[0].Body.(core.CancelRequested); !ok || got.Reason != "rain" {
-			t.Errorf("the agent: got %+v, want to be stopped because of the cancel, and not before", got)
+			t.Errorf("the agent: got %+v, want it cancelled by the cancel and not before", got)
 		}
 		s.report(doer, task, core.Cancelled{Reason: "rain"})
 		kit.expectNothing()
@@ -214,7 +214,7 @@ func TestAPeerSteersARequestFromAnotherConnection(t *testing.T) {
 		}
 		eve.send(`{"id":"c0","kind":"cancel","ref":"d1"}`)
 		if got := expect[wire.Ack](eve, wire.KindAck, "c0"); got.Accepted {
-			t.Errorf("a cancel by somebody else: got %+v, want not accepted", got)
+			t.Errorf("a cancel by another peer: got %+v, want not accepted", got)
 		}
 		if w := serve(x, "POST", "kit", `{"id":"c1","kind":"cancel","ref":"d1"}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"accepted":true`) {
 			t.Errorf("cancel: got %d %s, want 200 and accepted", w.Code, w.Body)
@@ -227,7 +227,7 @@ func TestAPeerSteersARequestFromAnotherConnection(t *testing.T) {
 	})
 }
 
-func TestTheHubSaysWhenItIsStopping(t *testing.T) {
+func TestAStoppingHubInformsItsPeers(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.peer("kit")
 		stopped := make(chan error, 1)

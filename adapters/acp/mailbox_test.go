@@ -18,32 +18,32 @@ func TestAMailboxIsBoundedAndReportsWhatItDropped(t *testing.T) {
 	}
 	items, missed, _ := b.after(0)
 	if len(items) != 3 || missed != 7 || at != 7 {
-		t.Errorf("after the beginning: got %d items, %d missed, to resume at %d; want 3, 7 and 7", len(items), missed, at)
+		t.Errorf("from the start: got %d items, %d missed, to resume at %d, want 3, 7 and 7", len(items), missed, at)
 	}
 	b.read(items[0])
 	b.read(items[1])
 	b.put(message{json: make([]byte, 900), lost: func() { lost = append(lost, 10) }})
 	if got := fmt.Sprint(lost); got != "[0 1 2 3 4 5 6 9]" {
-		t.Errorf("lost: got %s, want items that were read dropped silently", got)
+		t.Errorf("lost: got %s, want read items dropped silently", got)
 	}
 	if got := total.used.Load(); got != 900 {
-		t.Errorf("bytes in all: got %d, want 900", got)
+		t.Errorf("total bytes: got %d, want 900", got)
 	}
 	other := newMailbox(1<<20, total)
 	other.put(message{json: make([]byte, 1<<20)})
 	other.put(message{json: make([]byte, 10)})
 	if items, _, _ := other.after(0); len(items) != 1 || len(items[0].json) != 10 {
-		t.Errorf("beyond the bytes of all: got %d items, want the latest alone", len(items))
+		t.Errorf("above the total limit: got %d items, want only the latest", len(items))
 	}
 	for _, m := range []*mailbox{b, other} {
 		m.close()
 		m.discard()
 	}
 	if got := lost[len(lost)-1]; got != 10 {
-		t.Errorf("lost at the end: got %d, want the last item", got)
+		t.Errorf("lost after closing: got %d, want the last item", got)
 	}
 	if got := total.used.Load(); got != 0 {
-		t.Errorf("bytes in all after the end: got %d, want 0", got)
+		t.Errorf("total bytes after closing: got %d, want 0", got)
 	}
 }
 

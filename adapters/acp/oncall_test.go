@@ -35,7 +35,7 @@ func TestAPeerWithoutCapabilitiesGetsRequestsFromAnyDialect(t *testing.T) {
 		}
 		for _, to := range []core.Address{core.ToAny(), core.ToCapability("x"), core.ToDomain("d")} {
 			if task, err := rest.Open(core.Request{To: to, Content: "?"}, hub.OpenOptions{}); err == nil {
-				t.Errorf("to %s: got it to %s, want nobody", to, task.Agent())
+				t.Errorf("to %s: got agent %s, want none", to, task.Agent())
 			}
 		}
 	})
@@ -55,7 +55,7 @@ func TestAPeerWithoutCapabilitiesIsListedOnceItWasAssignedATask(t *testing.T) {
 		}
 		kit.send(`{"id":"c2","kind":"discover"}`)
 		if got := expect[wire.Capabilities](kit, wire.KindCapabilities, "c2"); len(got.Agents) != 0 {
-			t.Errorf("the list before: got %+v, want nobody", got.Agents)
+			t.Errorf("the list before: got %+v, want none", got.Agents)
 		}
 		s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("shy"), Content: "?"})
 		kit.send(`{"id":"c3","kind":"discover"}`)
@@ -101,7 +101,7 @@ func TestTheOtherConnectionOfAPeerGetsRequestsWhenOneLeaves(t *testing.T) {
 	})
 }
 
-func TestAnAgentOfAnotherDialectTakesTheIDOfAPeerThatIsNoAgent(t *testing.T) {
+func TestAnAgentOfAnotherDialectTakesTheIDOfANonAgentPeer(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.peer("kit")
 		agent := s.plainAgent("kit", core.Card{})
@@ -116,14 +116,14 @@ func TestAnAgentOfAnotherDialectTakesTheIDOfAPeerThatIsNoAgent(t *testing.T) {
 	})
 }
 
-func TestAPeerGetsNoRequestOfItsOwn(t *testing.T) {
+func TestAPeerDoesNotGetItsOwnRequests(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.peer("kit")
 		for _, to := range []string{"kit", alias("kit")} {
 			kit.send(`{"id":"q-%s","to":"%s","kind":"query","payload":{"question":"?"}}`, to, to)
 			kit.refused("q-"+to, wire.CodeLoop, "kit")
 		}
-		// The assigned agent may ask it: that task is its cause.
+		// The assigned agent may ask it: the task is the cause of that request.
 		fam := s.agent("fam", `{"max_concurrent_tasks":2}`)
 		kit.send(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"when?"}}`)
 		id := fam.expect(wire.KindQuery).ID

@@ -60,7 +60,7 @@ func TestAPartialAnswerBeforeAFailureReachesTheRequester(t *testing.T) {
 	}
 }
 
-func TestAFailureDoesNotRepeatWhatProgressBrought(t *testing.T) {
+func TestAFailureDoesNotRepeatReportedProgress(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		poet, kit := s.plainAgent("poet", core.Card{}), s.peer("kit").declareProgress()
 		kit.send(`{"id":"q1","to":"poet","kind":"query","payload":{"question":"?"}}`)
@@ -76,7 +76,7 @@ func TestAFailureDoesNotRepeatWhatProgressBrought(t *testing.T) {
 	})
 }
 
-func TestATranslatedEndBringsWhatProgressDidNot(t *testing.T) {
+func TestATranslatedEndHasContentMissingInProgress(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		fam, kit := s.agent("fam", `{"extensions":["progress"]}`), s.peer("kit").declareProgress()
 		kit.send(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`)
@@ -135,7 +135,7 @@ func TestAPartialAnswerOfAnACPAgentReachesAPeerWithoutTheExtension(t *testing.T)
 				}
 				if c.kind == "query" {
 					if got := s.ended(task); got.Text != c.after || got.Fault == nil || got.Fault.Message != "oops" {
-						t.Errorf("one of another dialect: got %+v, want %q and then oops", got, c.after)
+						t.Errorf("a requester of another dialect: got %+v, want %q and then oops", got, c.after)
 					}
 				}
 			})
@@ -157,7 +157,7 @@ func TestAPartialAnswerThatDoesNotFitIsOmittedAndTheErrorSaysSo(t *testing.T) {
 				e := kit.next()
 				why := wire.TextOf(e.Payload, "message") + wire.TextOf(e.Payload, "error")
 				if wire.TextOf(e.Payload, "status") != status || !strings.Contains(string(e.Payload), "overloaded") || !strings.Contains(why, "no more (what was answered before has 1000000 bytes") {
-					t.Errorf("got %.300s, want overloaded, and a note of what is omitted", e.Raw)
+					t.Errorf("got %.300s, want overloaded, and a note of the omitted parts", e.Raw)
 				}
 				s.counted("acp.refused.text", 1)
 			})
@@ -173,7 +173,7 @@ func TestAPartialAnswerThatDoesNotFitIsOmittedAndTheErrorSaysSo(t *testing.T) {
 			}
 			fam.send(`{"id":"e","kind":"error","ref":"q1","payload":{"code":"overloaded","message":"no more","retryable":true}}`)
 			if got := expect[wire.Error](kit, wire.KindError, "q1"); got.Code != wire.CodeOverloaded || !got.Retryable || !strings.Contains(got.Message, "1200000 bytes") {
-				t.Errorf("got %+v, want overloaded, and a note of what is omitted", &got)
+				t.Errorf("got %+v, want overloaded, and a note of the omitted parts", &got)
 			}
 			s.counted("acp.refused.text", 1)
 		})
@@ -212,7 +212,7 @@ func TestTheAgentEndReportsAPartialAnswerThatDoesNotFit(t *testing.T) {
 		})
 		got := s.ended(s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("poet"), Content: "?"}))
 		if got.Fault == nil || got.Fault.Code != core.CodeBudget || !strings.Contains(got.Fault.Message, "1000000 bytes") {
-			t.Errorf("got %+v, want budget, and a note of what is omitted", got.Fault)
+			t.Errorf("got %+v, want budget, and a note of the omitted parts", got.Fault)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestAFailureIsRetriedUnlessThereWasOutput(t *testing.T) {
 				two.answerQuery("roses")
 			}
 			if got := s.ended(task); retried != (got.End == core.KindDone) {
-				t.Errorf("with %q: got %+v, want another try: %t", partial, got, retried)
+				t.Errorf("with %q: got %+v, want a retry: %t", partial, got, retried)
 			}
 		})
 	}

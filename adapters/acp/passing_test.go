@@ -40,7 +40,7 @@ func TestAnEnvelopePassesBetweenACPPeersWithUnknownFieldsUntouched(t *testing.T)
 		fam.expect(wire.KindQuery)
 		fam.send(`{"id":"e2","kind":"error","ref":"q2","payload":{"code":"out_of_milk","message":"go","retryable":false,"shop":"corner"}}`)
 		if got := kit.expect(wire.KindError); !strings.Contains(string(got.Raw), `"out_of_milk","message":"go","retryable":false,"shop":"corner"`) {
-			t.Errorf("the error: got %s, want it as it came", got.Raw)
+			t.Errorf("the error: got %s, want it unchanged", got.Raw)
 		}
 
 		kit.send(`{"id":"n1","to":"fam","kind":"notify","payload":{"topic":"a","data":{"b": 1},"importance":"high","ttl":5}}`)
@@ -55,12 +55,12 @@ func TestAnIDThatTheAgentHasFromAnotherPeerIsReplacedAndRefFollows(t *testing.T)
 		kit, bob, fam := s.peer("kit"), s.peer("bob"), s.agent("fam", `{"max_concurrent_tasks":2}`)
 		kit.send(`{"id":"1","to":"fam","kind":"query","payload":{"question":"kit?"}}`)
 		if got := fam.expect(wire.KindQuery); got.ID != "1" || got.From != "kit" {
-			t.Errorf("got %s, want it as it came from kit", got.Raw)
+			t.Errorf("got %s, want it unchanged from kit", got.Raw)
 		}
 		bob.send(`{"id":"1","to":"fam","kind":"query","payload":{"question":"bob?"}}`)
 		other := fam.expect(wire.KindQuery)
 		if other.ID == "1" || other.From != "bob" {
-			t.Errorf("got %s, want it from bob with an id of its own", other.Raw)
+			t.Errorf("got %s, want it from bob with another id", other.Raw)
 		}
 		fam.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"bob!"}}`, other.ID)
 		fam.send(`{"id":"r2","kind":"response","ref":"1","payload":{"summary":"kit!"}}`)
@@ -76,7 +76,7 @@ func TestAnIDThatTheAgentHasFromAnotherPeerIsReplacedAndRefFollows(t *testing.T)
 func TestUnknownKindsPassBetweenACPPeersBothWays(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit, fam := s.peer("kit"), s.agent("fam", `{}`)
-		for i := range 3 { // answering one another is no loop
+		for i := range 3 { // mutual answers are not a loop
 			id := string(rune('0' + i))
 			kit.send(`{"id":"s%s","from":"kit","to":"fam","kind":"negotiate","payload":{"topic":"a.>"},"x":1}`, id)
 			if got, want := string(fam.expect("negotiate").Raw), `{"id":"s`+id+`","from":"kit","to":"fam","kind":"negotiate","payload":{"topic":"a.>"},"x":1}`; got != want {
@@ -91,9 +91,9 @@ func TestUnknownKindsPassBetweenACPPeersBothWays(t *testing.T) {
 		fam.expect("frobnicate")
 		fam.send(`{"id":"t4","kind":"error","ref":"s4","payload":{"code":"unknown_kind","message":"what?","z":1}}`)
 		if got := kit.expect(wire.KindError); got.Ref != "s4" || got.From != "fam" || !strings.Contains(string(got.Raw), `"z":1`) {
-			t.Errorf("got %s, want the error of fam as it came", got.Raw)
+			t.Errorf("got %s, want the error of fam unchanged", got.Raw)
 		}
-		// A kind that nobody answers takes no slot, and its end is not sent.
+		// A kind without an answer takes no slot, and its end is not sent.
 		kit.send(`{"id":"s5","to":"fam","kind":"fyi"}`)
 		fam.expect("fyi")
 		kit.send(`{"id":"q1","to":"fam","kind":"query","payload":{"question":"?","deadline_ms":120000}}`)
@@ -159,9 +159,9 @@ func TestProgressPassesBetweenACPPeersUnchanged(t *testing.T) {
 		}
 		kit.expect(wire.KindProgress)
 		if got := expect[wire.Response](kit, wire.KindResponse, "q-kit"); got.Summary != "a poem" {
-			t.Errorf("with the extension: got %+v, want the response as it came", got)
+			t.Errorf("with the extension: got %+v, want the response unchanged", got)
 		}
-		// A peer that did not get the pieces gets the whole text with the end, and the rest unchanged.
+		// A peer that did not get the pieces gets the whole text in the end, and all else unchanged.
 		if got, want := string(plain.expect(wire.KindResponse).Raw), `{"id":"r-plain","kind":"response","ref":"q-plain","payload":{"summary":"roses","data":null,"w":0.70},"from":"fam","to":"plain"}`; got != want {
 			t.Errorf("without the extension:\ngot  %s\nwant %s", got, want)
 		}

@@ -76,7 +76,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-func TestEachBadEnvelopeGetsAnErrorAndTheConnectionLivesOn(t *testing.T) {
+func TestABadEnvelopeGetsAnErrorAndTheConnectionStaysOpen(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.peer("kit")
 		bob := s.peer("bob")
@@ -157,7 +157,7 @@ func TestPingReturnsTheStateOfTheHubAndOfAnAgent(t *testing.T) {
 		shout.SetLoad(core.LoadOverloaded)
 		kit.send(`{"id":"p4","kind":"ping"}`)
 		if got := expect[wire.Pong](kit, wire.KindPong, "p4"); got.Status != "overloaded" {
-			t.Errorf("the hub when nobody has room: got %+v, want overloaded", got)
+			t.Errorf("the hub when all agents are busy: got %+v, want overloaded", got)
 		}
 		kit.send(`{"id":"p5","to":"nobody","kind":"ping"}`)
 		kit.refused("p5", wire.CodePeerNotFound, "nobody")
@@ -196,7 +196,7 @@ func TestDiscoverReturnsTheCapabilitiesOfOneAgentAndOfAll(t *testing.T) {
 	})
 }
 
-func TestARepeatedEnvelopeIsNotActedOnTwice(t *testing.T) {
+func TestARepeatedEnvelopeIsIgnored(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		shout := s.plainAgent("shout", core.Card{MaxConcurrent: 9})
 		kit, bob := s.peer("kit"), s.peer("bob")
@@ -242,7 +242,7 @@ func TestAnotherEnvelopeWithASeenIDIsAConflict(t *testing.T) {
 			t.Errorf("of bob: got %d %s, want 200", w.Code, w.Body)
 		}
 		if w := serve(x, "POST", "bob", `{"id":"1","to":"doer","kind":"delegate","payload":{"task":"three"}}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"ack"`) {
-			t.Errorf("of bob again, since his first POST was cut: got %d %s, want another ack", w.Code, w.Body)
+			t.Errorf("of bob again, after his first POST was closed: got %d %s, want another ack", w.Code, w.Body)
 		}
 	})
 }
@@ -261,7 +261,7 @@ func (g *refusingConn) Receive(ctx context.Context) ([]byte, error) {
 	return g.Conn.Receive(ctx)
 }
 
-func TestAMessageRefusedByTheTransportGetsAnErrorAndTheConnectionLivesOn(t *testing.T) {
+func TestAMessageRefusedByTheTransportGetsAnErrorAndTheConnectionStaysOpen(t *testing.T) {
 	for cause, code := range map[link.Cause]wire.Code{link.TooLarge: wire.CodeTooLarge, link.Protocol: wire.CodeInvalidEnvelope} {
 		withHub(t, func(t *testing.T, s *setup) {
 			ours, theirs := pipe()
@@ -293,7 +293,7 @@ func TestARetryIsSentAsProgress(t *testing.T) {
 		e := kit.expect(wire.KindProgress)
 		_, body, err := e.Progress()
 		if b, ok := body.(core.Retrying); !ok || err != nil || b.Agent != "one" || e.From != wire.HubID {
-			t.Errorf("got %s (%v), want the hub to tell that one is not tried again", e.Raw, err)
+			t.Errorf("got %s (%v), want a retrying progress from the hub", e.Raw, err)
 		}
 		two.expect(wire.KindDelegate)
 		two.send(`{"id":"a1","kind":"ack","ref":"d1","payload":{"accepted":true}}`)

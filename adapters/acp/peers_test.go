@@ -19,14 +19,14 @@ func TestPendingResultsAreBoundedAndLostOnesAreCounted(t *testing.T) {
 		t.Errorf("as many as there is room for: got %v and %d lost, want none", here, lost)
 	}
 	if _, lost := p.keepPending(kit, []pendingResult{{id: "more", reports: true, until: at.Add(time.Hour)}}); lost != 0 {
-		t.Errorf("one that reports nothing makes room: got %d lost, want none", lost)
+		t.Errorf("a delegate without a report makes room: got %d lost, want none", lost)
 	}
 	if _, lost := p.keepPending(kit, []pendingResult{{id: "still more", reports: true, until: at.Add(time.Hour)}}); lost != 1 {
-		t.Errorf("one too many: got %d lost, want 1", lost)
+		t.Errorf("one above the limit: got %d lost, want 1", lost)
 	}
 	for _, o := range p.pending[kit] {
 		if o.id == "7" || o.id == fmt.Sprint(maxPending-1) {
-			t.Errorf("got %s kept, want unwanted results and those kept the shortest dropped", o.id)
+			t.Errorf("got %s kept, want it dropped as unwanted or kept for the shortest time", o.id)
 		}
 	}
 	if got := len(p.pending[kit]); got != maxPending || p.pendingCount != maxPending {
@@ -36,6 +36,6 @@ func TestPendingResultsAreBoundedAndLostOnesAreCounted(t *testing.T) {
 		p.keepPending(peerID{"p", core.AgentID(fmt.Sprint(i))}, due)
 	}
 	if _, lost := p.keepPending(peerID{"p", "last"}, due[:2]); lost != 2 || p.pendingCount != maxPendingTotal {
-		t.Errorf("beyond the bound of all: got %d lost and %d kept, want 2 and %d", lost, p.pendingCount, maxPendingTotal)
+		t.Errorf("above the total limit: got %d lost and %d kept, want 2 and %d", lost, p.pendingCount, maxPendingTotal)
 	}
 }

@@ -48,7 +48,7 @@ func TestAPingThatAnACPAgentDoesNotAnswerTimesOut(t *testing.T) {
 		kit.expectNothing()
 		time.Sleep(2 * time.Second)
 		kit.refused("p1", wire.CodeTimeout, "")
-		fam.expectNothing() // no cancel: there is nothing to stop
+		fam.expectNothing() // no cancel
 		fam.send(`{"id":"o1","kind":"pong","ref":"p1","payload":{"status":"idle","uptime_secs":1,"active_tasks":0}}`)
 		kit.expectNothing()
 		kit.send(`{"id":"p2","to":"fam","kind":"ping"}`)
@@ -70,12 +70,12 @@ func TestTheHubAnswersAPingForThePeerItselfOrForANonAgent(t *testing.T) {
 		}
 		quiet.expectNothing()
 		if _, listed := s.hub.Agent("quiet"); listed {
-			t.Error("who was pinged is an agent, want that a ping changes nothing")
+			t.Error("got an agent after a ping, want none")
 		}
 	})
 }
 
-func TestAForwardedPingTakesNoSlotAndIsAnsweredByTheAgentEnd(t *testing.T) {
+func TestAForwardedPingTakesNoSlotAndIsAnsweredByTheClient(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		s.work(core.Card{ID: "echo", Name: "Echo", MaxConcurrent: 1}, acpclient.WorkOptions{}, stubborn)
 		kit := s.peer("kit")
@@ -92,7 +92,7 @@ func TestAForwardedPingTakesNoSlotAndIsAnsweredByTheAgentEnd(t *testing.T) {
 }
 
 func TestAnOverloadedAgentGetsTasksAgainOnceItHasEndedOne(t *testing.T) {
-	t.Run("our end", func(t *testing.T) {
+	t.Run("our client", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			s.work(core.Card{ID: "echo"}, acpclient.WorkOptions{}, func(_ context.Context, r core.Request, say func(core.Body) error) error {
 				time.Sleep(time.Second)
@@ -109,7 +109,7 @@ func TestAnOverloadedAgentGetsTasksAgainOnceItHasEndedOne(t *testing.T) {
 			}
 		})
 	})
-	t.Run("one that says overloaded", func(t *testing.T) {
+	t.Run("an agent that reports overloaded", func(t *testing.T) {
 		withHub(t, func(t *testing.T, s *setup) {
 			fam, kit := s.agent("fam", `{"max_concurrent_tasks":2}`), s.peer("kit")
 			for _, id := range []string{"q1", "q2"} {
@@ -121,7 +121,7 @@ func TestAnOverloadedAgentGetsTasksAgainOnceItHasEndedOne(t *testing.T) {
 			fam.expectNothing()
 			fam.send(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"!"}}`)
 			if e := fam.expect(wire.KindQuery); e.ID != "q3" {
-				t.Errorf("got %s, want the one that waited", e.Raw)
+				t.Errorf("got %s, want the queued one", e.Raw)
 			}
 		})
 	})

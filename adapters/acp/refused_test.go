@@ -46,7 +46,7 @@ func TestAnAnswerThatTheHubRefusesEndsItsTaskAtOnce(t *testing.T) {
 					t.Errorf("it took %s, want the failure at once", took)
 				}
 				kit.send(`{"id":"q2","to":"fam","kind":"query","payload":{"question":"again?"}}`)
-				fam.expect(wire.KindQuery) // it has room
+				fam.expect(wire.KindQuery) // its slot is free
 			})
 		})
 	}
@@ -92,7 +92,7 @@ func TestTheTextOfAnAnswerIsNeverEmpty(t *testing.T) {
 	}
 }
 
-func TestANumberWithoutAFractionIsAnIntegerHoweverItIsWritten(t *testing.T) {
+func TestANumberWithoutAFractionIsAnIntegerInAnyNotation(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{"max_concurrent_tasks":2e0,"extensions":["progress"]}`)
 		if a, _ := s.hub.Agent("fam"); a.MaxConcurrent != 2 {
@@ -102,7 +102,7 @@ func TestANumberWithoutAFractionIsAnIntegerHoweverItIsWritten(t *testing.T) {
 		kit.send(`{"v":1.0,"id":"q1","to":"doer","kind":"query","payload":{"question":{"n":5.0},"max_tokens":5.0,"deadline_ms":1e3}}`)
 		task := s.assigned(doer)
 		if r := task.Request(); r.MaxTokens != 5 || time.Until(r.Deadline) != time.Second || string(r.Data) != `{"n":5.0}` {
-			t.Errorf("got %d tokens, %s and %s, want 5, 1s and the question as it was written", r.MaxTokens, time.Until(r.Deadline), r.Data)
+			t.Errorf("got %d tokens, %s and %s, want 5, 1s and the question unchanged", r.MaxTokens, time.Until(r.Deadline), r.Data)
 		}
 		s.report(doer, task, core.Done{Text: "x"})
 		kit.expect(wire.KindResponse)

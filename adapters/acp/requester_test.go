@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// plainAgent connects an agent of another dialect that the test drives.
+// plainAgent connects an agent of another dialect, controlled by the test.
 func (s *setup) plainAgent(id string, card core.Card) *hub.Session {
 	s.Helper()
 	p := s.plainSession(id)
@@ -108,7 +108,7 @@ func TestAQueryWithoutAddressIsRoutedByItsDomainOrToAnyFreeAgent(t *testing.T) {
 	})
 }
 
-func TestADomainBesideAnIDIsOnlyAHint(t *testing.T) {
+func TestADomainWithAnIDIsOnlyAHint(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		calendar, shop := s.plainAgent("calendar", core.Card{Domains: []string{"family"}}), s.plainAgent("shop", core.Card{Domains: []string{"groceries"}})
 		kit := s.peer("kit")
@@ -126,7 +126,7 @@ func TestADomainBesideAnIDIsOnlyAHint(t *testing.T) {
 				if kind[1] == 'q' {
 					kit.expect(wire.KindResponse)
 				}
-				s.nextBatch(shop) // its end
+				s.nextBatch(shop) // the end that it reported
 			}
 		}
 		now, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
@@ -227,13 +227,13 @@ func TestAFailedDelegateWithoutReportGetsALateError(t *testing.T) {
 	}
 }
 
-func TestADelegateThatNobodyCanTakeIsAnErrorAndNoAck(t *testing.T) {
+func TestADelegateWithoutAnAgentIsAnErrorAndNoAck(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.peer("kit")
 		kit.send(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
 		kit.refused("d1", wire.CodePeerNotFound, "nobody")
 		kit.expectNothing()
-		// The envelope was not acted on, so its id may be used again.
+		// The envelope was refused, so its id may be used again.
 		agent := s.plainAgent("nobody", core.Card{})
 		kit.send(`{"id":"d1","to":"nobody","kind":"delegate","payload":{"task":"do it"}}`)
 		kit.expect(wire.KindAck)
@@ -321,7 +321,7 @@ func TestACancelByRefStopsAQueryAndADelegate(t *testing.T) {
 
 func got(b hub.Batch) string { return b.Events[0].Body.(core.CancelRequested).Reason }
 
-func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
+func TestAPeerWithTheExtensionGetsPiecesImmediately(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		agent := s.plainAgent("poet", core.Card{})
 		kit := s.peer("kit")
@@ -351,7 +351,7 @@ func TestAPeerWithTheExtensionGetsPiecesAsTheyCome(t *testing.T) {
 					t.Fatal(err)
 				}
 				if want := "roses " + strings.Repeat("x", 600) + "are red"; r.Summary != want || text.String() != want[6:] {
-					t.Errorf("got %q in pieces and %q in the end, want all of it in both", text.String(), r.Summary)
+					t.Errorf("got %q in pieces and %q in the end, want the whole text in both", text.String(), r.Summary)
 				}
 				break
 			}
@@ -378,7 +378,7 @@ func TestAPeerWithoutTheExtensionGetsNoProgressAndTheWholeText(t *testing.T) {
 			want.WriteString(piece)
 			s.report(agent, task, core.Text{Text: piece})
 		}
-		// Declaring the extension now must not lose the text that was not sent before.
+		// Declaring the extension now must not lose earlier text.
 		kit.send(`{"id":"h","kind":"hello","payload":{"protocol_versions":[1],"features":["progress"]}}`)
 		kit.expect(wire.KindHello)
 		s.report(agent, task, core.Thinking{Text: "hm"}, core.Done{})
@@ -412,10 +412,10 @@ func TestAnAnswerOverTheLimitIsRefusedAndNeverCut(t *testing.T) {
 			received += len(wire.TextOf(e.Payload, "text"))
 		}
 		if got := kit.expect(wire.KindProgress); wire.TextOf(got.Payload, "omitted") != "tool_result" {
-			t.Errorf("got %s, want a note of what is omitted", got.Raw)
+			t.Errorf("got %s, want a note of the omitted parts", got.Raw)
 		}
 		s.counted("acp.refused.tool_result", 1)
-		// Progress brought the whole text: the answer need not repeat what does not fit.
+		// Progress had the whole text, so the answer need not repeat it.
 		if got := expect[wire.Response](kit, wire.KindResponse, "q2"); got.Summary == "" || len(got.Summary) > 1000 {
 			t.Errorf("got a summary of %d bytes, want a short one", len(got.Summary))
 		}

@@ -25,7 +25,7 @@ func TestTheMemoryOfSeenIDsIsBounded(t *testing.T) {
 	}
 	seen.forget(w, fmt.Sprint(maxSeenIDs+4999))
 	if _, _, fresh := seen.add(w, wire.Envelope{ID: fmt.Sprint(maxSeenIDs + 4999)}, 1); !fresh {
-		t.Error("one that was forgotten: got seen, want fresh")
+		t.Error("a forgotten one: got seen, want fresh")
 	}
 }
 
@@ -47,14 +47,14 @@ func TestAFloodOfOnePeerEvictsNoIDsOfOthers(t *testing.T) {
 			}
 		}
 		if _, _, fresh := seen.add(eve, wire.Envelope{ID: "1"}, 2); !fresh {
-			t.Error("the oldest of who floods: got seen, want it forgotten")
+			t.Error("the oldest of the flooding peer: got seen, want it forgotten")
 		}
 		time.Sleep(DefaultKeepIDs)
 		if _, _, fresh := seen.add(fam, wire.Envelope{ID: "1"}, 3); !fresh {
-			t.Error("after its time: got seen, want fresh")
+			t.Error("expired: got seen, want fresh")
 		}
 		if n := seen.ids.Len(); n != 1 {
-			t.Errorf("after all their time: got %d ids, want one", n)
+			t.Errorf("all expired: got %d ids, want one", n)
 		}
 	})
 }

@@ -33,7 +33,7 @@ func (a *peer) readProgress(ref string) (progress []wire.Envelope, last wire.Env
 	}
 }
 
-func TestTheProgressOfEachSenderIsNumberedUpwards(t *testing.T) {
+func TestTheProgressOfEachSenderHasIncreasingNumbers(t *testing.T) {
 	for name, c := range map[string]struct{ capabilities, pieces, kind, end string }{
 		"tokens of a response":        {`{"extensions":["progress"]}`, "1 2 3", "query", `"response","payload":{"summary":"roses","tokens_used":47}`},
 		"tokens of a result":          {`{"extensions":["progress"]}`, "1 2 3", "delegate", `"result","payload":{"status":"completed","outcome":"roses","tokens_used":47}`},
@@ -65,13 +65,13 @@ func TestTheProgressOfEachSenderIsNumberedUpwards(t *testing.T) {
 				fam.send(`{"id":"end","ref":"q1","kind":%s}`, c.end)
 				progress, last := kit.readProgress("q1")
 				if len(progress) != sent {
-					t.Errorf("got %d pieces, want the %d that the agent sent: the end says the rest itself", len(progress), sent)
+					t.Errorf("got %d pieces, want the %d that the agent sent: the end has the rest", len(progress), sent)
 				}
 				highest := map[string]uint64{}
 				for _, e := range progress {
 					seq, _, err := e.Progress()
 					if err != nil || seq <= highest[e.From] {
-						t.Errorf("got %s behind %d (%v), want a number that grows", e.Raw, highest[e.From], err)
+						t.Errorf("got %s after %d (%v), want an increasing number", e.Raw, highest[e.From], err)
 					}
 					highest[e.From] = seq
 				}
@@ -94,8 +94,7 @@ func TestTheProgressOfEachSenderIsNumberedUpwards(t *testing.T) {
 	}
 }
 
-// The client reads the answers of agents with and without progress, and counts nothing
-// twice.
+// The client reads answers of agents with and without progress and counts everything once.
 func TestAClientWithProgressCountsRepeatedContentOnce(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{}`)

@@ -12,8 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// FuzzSession checks that a session survives whatever a peer sends, one envelope a line: it
-// answers a later ping, and other sessions go on.
+// FuzzSession checks that a session survives any input of a peer, one envelope a line: it
+// answers a later ping, and other sessions continue.
 func FuzzSession(f *testing.F) {
 	for _, s := range []string{
 		`{"id":"1","to":"echo","kind":"query","payload":{"question":"?"}}` + "\n" + `{"id":"2","ref":"1","kind":"cancel"}`,
@@ -36,7 +36,7 @@ func FuzzSession(f *testing.F) {
 			conn, _ := s.connect(acp.Options{AgentID: "peer"})
 			for _, line := range lines {
 				if err := conn.Send(t.Context(), line); err != nil {
-					t.Fatalf("%q: got %v, want that the connection lives on", line, err)
+					t.Fatalf("%q: got %v, want the connection open", line, err)
 				}
 			}
 			synctest.Wait()

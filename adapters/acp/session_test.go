@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// setup is a hub with an agent and a requester that have no dialect, for tests of the parts
-// of an ACP session.
+// setup is a hub with an agent and a requester without a dialect, for tests of the parts of an
+// ACP session.
 type setup struct {
 	*testing.T
 	hub   *hub.Hub
@@ -28,7 +28,7 @@ type setup struct {
 	rest  *hub.Session
 }
 
-// withHub runs a test in a bubble of fake time.
+// withHub runs a test under a fake clock.
 func withHub(t *testing.T, test func(t *testing.T, w *setup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,13 +176,12 @@ var bodiesOfAllKinds = []core.Body{
 func TestThereIsOneEventOfEveryKind(t *testing.T) {
 	for i, k := range core.Kinds() {
 		if i >= len(bodiesOfAllKinds) || bodiesOfAllKinds[i].Kind() != k {
-			t.Fatalf("event %d: got another kind than %s, want all kinds in order", i, k)
+			t.Fatalf("event %d: got a kind other than %s, want all kinds in order", i, k)
 		}
 	}
 }
 
-// countsEach checks that one event of each kind that a table declares folded or refused is
-// counted as that, once.
+// countsEach checks that one event of each folded or refused kind of a table is counted once.
 func countsEach(t *testing.T, table core.Table, happen func(t *testing.T, w *setup, b core.Body)) {
 	t.Helper()
 	for i, k := range core.Kinds() {
@@ -260,7 +259,7 @@ func TestAResultThatCouldNotBeSentIsStillPending(t *testing.T) {
 		w.act(lost, `{"id":"d1","to":"poet","kind":"delegate","payload":{"task":"do it"}}`)
 		w.report(w.assigned(), core.Done{Text: "done"})
 		if err := lost.pump(t.Context()); err == nil {
-			t.Error("the pump: got no error, want that the connection broke")
+			t.Error("the pump: got no error, want that of the broken connection")
 		}
 		lost.close(core.NewFault(core.CodeUnreachable, "gone"))
 		out := &recorder{}
@@ -306,7 +305,7 @@ func TestTheEndOfACancelledTaskWaitsForTheAckOfTheCancel(t *testing.T) {
 		synctest.Wait()
 		stop()
 		if got := out.kinds(); !slices.Contains(got, wire.KindError) {
-			t.Errorf("behind the ack: got %v, want the end", got)
+			t.Errorf("after the ack: got %v, want the end", got)
 		}
 	})
 }
@@ -330,12 +329,12 @@ func TestOverHTTPEachTokenOfAPrincipalHasOnlyItsOwnRights(t *testing.T) {
 			}
 			task := w.assigned()
 			if got, want := task.From().Operator, token == "operator"; got != want {
-				t.Errorf("by the token of the %s: got an operator %t, want %t", token, got, want)
+				t.Errorf("with the token of the %s: got operator %t, want %t", token, got, want)
 			}
 			defer w.report(task, core.Done{})
 		}
 		if got := len(x.peers); got != 2 {
-			t.Errorf("got %d callers, want one with the rights of each token", got)
+			t.Errorf("got %d callers, want one for each token", got)
 		}
 	})
 }

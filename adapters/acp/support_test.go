@@ -22,7 +22,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
-// setup is a hub and its connections, in a bubble of fake time.
+// setup is a hub and its connections, under a fake clock.
 type setup struct {
 	*testing.T
 	hub   *hub.Hub
@@ -57,7 +57,7 @@ func (s *setup) connect(opts acp.Options) (conn *coretest.End[[]byte, []byte], r
 	return theirs, ended
 }
 
-// peer is an ACP peer whose envelopes the test writes itself.
+// peer is an ACP peer whose envelopes the test writes.
 type peer struct {
 	*setup
 	conn  *coretest.End[[]byte, []byte]
@@ -65,7 +65,7 @@ type peer struct {
 	name  string
 }
 
-// peer connects a peer and receives the discover that greets it.
+// peer connects a peer and receives the initial discover.
 func (s *setup) peer(name string) *peer {
 	s.Helper()
 	a := s.silentPeer(name)
@@ -116,7 +116,7 @@ func (a *peer) next() wire.Envelope {
 		err = e.Check()
 	}
 	if err != nil {
-		a.Fatalf("%s received %s: got %v, want an envelope that obeys its schema", a.name, raw, err)
+		a.Fatalf("%s received %s: got %v, want an envelope that matches its schema", a.name, raw, err)
 	}
 	return e
 }
@@ -154,7 +154,7 @@ func (a *peer) refused(ref string, code wire.Code, about string) {
 	}
 }
 
-// expectNothing checks that no envelope comes once everything has settled.
+// expectNothing checks that no envelope comes once all goroutines are idle.
 func (a *peer) expectNothing() {
 	a.Helper()
 	synctest.Wait()
@@ -165,14 +165,14 @@ func (a *peer) expectNothing() {
 	}
 }
 
-// disconnect cuts the connection.
+// disconnect breaks the connection.
 func (a *peer) disconnect() {
 	a.Helper()
 	_ = a.conn.Close(link.Reason{Cause: link.PeerGone})
 	<-a.ended
 }
 
-// until checks a condition once everything has settled.
+// until checks a condition once all goroutines are idle.
 func (s *setup) until(so func() bool, what string) {
 	s.Helper()
 	synctest.Wait()
@@ -243,7 +243,7 @@ var sameMeaning = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(core.Ad
 
 var nilReason = link.Reason{Cause: link.Normal}
 
-// pipe connects an agent's end with a test that plays the hub.
+// pipe connects a client with a test that acts as the hub.
 func pipe() (ours, theirs *coretest.End[[]byte, []byte]) {
 	return coretest.Pipe[[]byte, []byte](64)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// readAll reads every envelope from now on, as a live peer does, into the channel.
+// readAll sends all further envelopes to the channel, as a live peer reads them.
 func (a *peer) readAll() <-chan wire.Envelope {
 	came := make(chan wire.Envelope, 64)
 	go func() {
@@ -35,7 +35,7 @@ func (a *peer) readAll() <-chan wire.Envelope {
 	return came
 }
 
-// authenticated connects a peer that has authenticated.
+// authenticated connects an authenticated peer.
 func (s *setup) authenticated(p core.Principal, id core.AgentID) *peer {
 	s.Helper()
 	p.Authenticated = true
@@ -51,12 +51,12 @@ func (a *peer) declare(id string) {
 	a.send(`{"id":"%s","kind":"capabilities","payload":{"agent_name":"%s"}}`, id, id)
 }
 
-// replaced checks that the peer is told of a newer connection.
+// replaced checks that the peer is informed of a newer connection.
 func (a *peer) replaced() {
 	a.Helper()
 	a.refused("", wire.CodeConflict, "newer connection")
 	if r := <-a.ended; r.Cause != link.Replaced {
-		a.Errorf("%s: got %v, want it replaced", a.name, &r)
+		a.Errorf("%s: got %v, want that it was replaced", a.name, &r)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestASilentAgentIsReplacedByTheNextConnection(t *testing.T) {
 		}
 		s.until(func() bool { a, _ := s.hub.Agent("fam"); return a.Name == "newer" }, "the last capabilities count")
 		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeUnreachable {
-			t.Errorf("its task: got %+v, want it failed", got)
+			t.Errorf("its task: got %+v, want a failure", got)
 		}
 		old.expect(wire.KindQuery)
 		old.expect(wire.KindCancel)
@@ -135,7 +135,7 @@ func TestAnAuthenticatedPeerReplacesItsOlderConnectionAtOnce(t *testing.T) {
 		fresh.send(`{"id":"p","kind":"ping"}`)
 		expect[wire.Pong](fresh, wire.KindPong, "p")
 		if took := time.Since(start); took != 0 {
-			t.Errorf("it took %v, want no time", took)
+			t.Errorf("the takeover took %v, want no time", took)
 		}
 		old.replaced()
 		bob := s.authenticated(core.Principal{ID: "bob"}, "fam")
@@ -147,7 +147,7 @@ func TestAnAuthenticatedPeerReplacesItsOlderConnectionAtOnce(t *testing.T) {
 	})
 }
 
-func TestAPeerThatLeavesDuringATakeoverLeavesNothingBehind(t *testing.T) {
+func TestAPeerThatLeavesDuringATakeoverLeavesNoAgent(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		s.agent("fam", `{"agent_name":"old"}`)
 		fresh := s.peer("fam")
@@ -160,7 +160,7 @@ func TestAPeerThatLeavesDuringATakeoverLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestAPeerWhoseTokenExpiresIsTold(t *testing.T) {
+func TestAPeerIsInformedThatItsTokenExpired(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		a := s.authenticated(core.Principal{ID: "alice", Until: time.Now().Add(time.Minute)}, "")
 		a.refused("", wire.CodeNotAuthorized, "Token has expired")
@@ -170,7 +170,7 @@ func TestAPeerWhoseTokenExpiresIsTold(t *testing.T) {
 	})
 }
 
-func TestTheAgentEndReturnsOnceItIsReplacedOrUnknown(t *testing.T) {
+func TestTheClientReturnsOnceItIsReplacedOrUnknown(t *testing.T) {
 	for _, c := range []struct {
 		code wire.Code
 		want core.Fault
@@ -207,14 +207,14 @@ func requestOf(ctx context.Context, x *acp.HTTP, method, body string) int {
 func TestAnHTTPPeerIsPresentWhileARequestIsOpen(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// comes is what the peer does during the probe, and after how long.
+		// comes is what the peer does during the probe.
 		comes   func(ctx context.Context, x *acp.HTTP)
 		replace bool
 		after   time.Duration
 	}{
-		{"it does nothing", func(context.Context, *acp.HTTP) {}, true, 2 * time.Second},
-		{"it reads what arrives", func(ctx context.Context, x *acp.HTTP) { requestOf(ctx, x, http.MethodGet, "") }, false, 0},
-		{"it comes back in time", func(ctx context.Context, x *acp.HTTP) {
+		{"silent", func(context.Context, *acp.HTTP) {}, true, 2 * time.Second},
+		{"a GET is open", func(ctx context.Context, x *acp.HTTP) { requestOf(ctx, x, http.MethodGet, "") }, false, 0},
+		{"reconnects in time", func(ctx context.Context, x *acp.HTTP) {
 			<-time.After(1500 * time.Millisecond)
 			requestOf(ctx, x, http.MethodPost, `{"id":"p","kind":"ping"}`)
 		}, false, 1500 * time.Millisecond},
@@ -239,7 +239,7 @@ func TestAnHTTPPeerIsPresentWhileARequestIsOpen(t *testing.T) {
 					fresh.refused("new", wire.CodeConflict, "fam")
 				}
 				if took := time.Since(start); took != c.after {
-					t.Errorf("it took %v, want %v", took, c.after)
+					t.Errorf("the takeover took %v, want %v", took, c.after)
 				}
 				cancel()
 				reading.Wait()
@@ -256,10 +256,10 @@ func TestAPostOfCapabilitiesWaitsForTheTakeover(t *testing.T) {
 		old := s.agent("fam", `{"agent_name":"old"}`)
 		start := time.Now()
 		if got := requestOf(t.Context(), x, http.MethodPost, `{"id":"c","kind":"capabilities","payload":{}}`); got != http.StatusAccepted {
-			t.Errorf("while the old one is silent: got %d, want 202", got)
+			t.Errorf("with a silent old connection: got %d, want 202", got)
 		}
 		if took := time.Since(start); took != 2*time.Second {
-			t.Errorf("it took %v, want 2s", took)
+			t.Errorf("the takeover took %v, want 2s", took)
 		}
 		old.replaced()
 		alive := s.agent("gus", `{}`)
@@ -268,7 +268,7 @@ func TestAPostOfCapabilitiesWaitsForTheTakeover(t *testing.T) {
 		w := httptest.NewRecorder()
 		x.ServeHTTP(w, r)
 		if w.Code != http.StatusConflict {
-			t.Errorf("while another one is there: got %d, want 409", w.Code)
+			t.Errorf("with a live old connection: got %d, want 409", w.Code)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// BenchmarkQuestion asks an agent that answers at once: in a thread that begins, and
-// in one that has as many earlier turns as an agent gets.
+// BenchmarkQuestion measures a question to an agent that answers at once: in a new thread, and
+// in one with as many earlier turns as an agent gets.
 func BenchmarkQuestion(b *testing.B) {
 	for name, turns := range map[string]int{"first": 0, "long thread": 300} {
 		b.Run(name, func(b *testing.B) {
@@ -78,7 +78,7 @@ func BenchmarkQuestion(b *testing.B) {
 	}
 }
 
-// answerAtOnce is an agent that reads of a query no more than it must.
+// answerAtOnce is an agent that decodes only the necessary members of a query.
 func answerAtOnce(conn *coretest.End[[]byte, []byte]) {
 	ctx := context.Background()
 	send := func(frame []byte) bool { return conn.Send(ctx, frame) == nil }

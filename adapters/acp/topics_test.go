@@ -43,7 +43,7 @@ func TestANotifyWithoutAnAddressReachesSubscribersUnchanged(t *testing.T) {
 	})
 }
 
-func TestANoticeOfAnotherDialectReachesSubscribersUnderTheIDOfItsTask(t *testing.T) {
+func TestANoticeOfAnotherDialectHasTheIDOfItsTask(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		fam, p := s.peer("fam"), s.plainSession("p")
 		fam.subscribe("s1", ">")
@@ -58,7 +58,7 @@ func TestANoticeOfAnotherDialectReachesSubscribersUnderTheIDOfItsTask(t *testing
 	})
 }
 
-func TestASubscribedAddresseeGetsANoticeOnce(t *testing.T) {
+func TestASubscribedRecipientGetsANoticeOnce(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit, other := s.peer("kit"), s.peer("other")
 		fam := s.agent("fam", `{}`)
@@ -107,7 +107,7 @@ func TestAnInvalidSubscriptionIsRefused(t *testing.T) {
 	})
 }
 
-func TestASubscriberThatWasCutOffGetsNoticesAgainWithTheSameIDs(t *testing.T) {
+func TestAReconnectedSubscriberGetsNoticesAgainWithTheSameIDs(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit, fam := s.peer("kit"), s.peer("fam")
 		fam.subscribe("s1", "a.>")
@@ -118,7 +118,7 @@ func TestASubscriberThatWasCutOffGetsNoticesAgainWithTheSameIDs(t *testing.T) {
 		fam.expect(wire.KindNotify)
 		fam.disconnect()
 		kit.send(`{"id":"n3","kind":"notify","payload":{"topic":"a.c"}}`)
-		kit.expectNothing() // no refusal: the hub waits for fam
+		kit.expectNothing() // no error: the hub waits for fam
 		fam = s.peer("fam")
 		for _, id := range []string{"n2", "n3"} { // the first counts as received
 			if e := fam.expect(wire.KindNotify); e.ID != id {
@@ -137,7 +137,7 @@ func TestANotifyThatMayBeLostWithItsConnectionIsSentAgainWithItsID(t *testing.T)
 		fam.disconnect()
 		fam = s.peer("fam")
 		if again := fam.expect(wire.KindNotify); string(again.Raw) != string(first.Raw) {
-			t.Errorf("got %s, want %s as before", again.Raw, first.Raw)
+			t.Errorf("got %s, want %s unchanged", again.Raw, first.Raw)
 		}
 		s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("fam"), Intent: core.IntentNotify, Notice: &core.Notice{Topic: "b"}})
 		first = fam.expect(wire.KindNotify)
@@ -145,16 +145,16 @@ func TestANotifyThatMayBeLostWithItsConnectionIsSentAgainWithItsID(t *testing.T)
 		fam = s.peer("fam")
 		fam.expect(wire.KindNotify)
 		if again := fam.expect(wire.KindNotify); string(again.Payload) != string(first.Payload) || again.ID != first.ID || again.From != first.From {
-			t.Errorf("of another dialect: got %s, want %s as before", again.Raw, first.Raw)
+			t.Errorf("of another dialect: got %s, want %s unchanged", again.Raw, first.Raw)
 		}
-		time.Sleep(2 * time.Minute) // what was sent now counts as received
+		time.Sleep(2 * time.Minute) // sent envelopes now count as received
 		fam.disconnect()
 		fam = s.peer("fam")
 		fam.expectNothing()
 	})
 }
 
-func TestASubscriberIsToldOfDroppedAndOversizedNotices(t *testing.T) {
+func TestASubscriberIsInformedOfDroppedAndOversizedNotices(t *testing.T) {
 	withHubOptions(t, hub.Options{Limits: hub.Limits{NoticeBytes: 8 << 10}}, func(t *testing.T, s *setup) {
 		conn, ended := s.connect(acp.Options{AgentID: "fam", MaxEnvelopeBytes: 2 << 10})
 		fam := &peer{setup: s, conn: conn, ended: ended, name: "fam"}
@@ -163,7 +163,7 @@ func TestASubscriberIsToldOfDroppedAndOversizedNotices(t *testing.T) {
 		kit := s.peer("kit")
 		kit.send(`{"id":"n1","kind":"notify","payload":{"topic":"a","data":"%s"}}`, strings.Repeat("x", 2<<10))
 		if got := expect[wire.Notify](fam, wire.KindNotify, ""); got.Topic != wire.TopicMissed || string(got.Data) != `{"missed":1}` {
-			t.Errorf("got %+v, want that one is missed", got)
+			t.Errorf("got %+v, want one missed", got)
 		}
 		time.Sleep(2 * time.Minute)
 		fam.disconnect()
@@ -176,7 +176,7 @@ func TestASubscriberIsToldOfDroppedAndOversizedNotices(t *testing.T) {
 		var missed struct{ Missed int }
 		_ = json.Unmarshal(got.Data, &missed)
 		if got.Topic != wire.TopicMissed || missed.Missed == 0 {
-			t.Fatalf("got %+v, want how many are missed", got)
+			t.Fatalf("got %+v, want the number of missed notices", got)
 		}
 		for i := missed.Missed; i < 12; i++ {
 			if e := fam.expect(wire.KindNotify); e.ID != fmt.Sprint("m", i) {

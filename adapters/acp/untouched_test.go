@@ -18,7 +18,7 @@ import (
 // entry is a member of a JSON object: its key, and its value in JSON.
 type entry struct{ key, value string }
 
-// quoted is a string in JSON.
+// quoted returns a string as JSON.
 func quoted(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -27,7 +27,7 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// objectOf is a JSON object.
+// objectOf returns a JSON object.
 func objectOf(members ...entry) string {
 	var all []string
 	for _, m := range members {
@@ -36,7 +36,7 @@ func objectOf(members ...entry) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// anyText draws any text that JSON can hold, anyValueText any value.
+// anyText draws any JSON string, anyValueText any JSON value.
 var (
 	anyText      = rapid.String().Filter(utf8.ValidString)
 	anyValueText = rapid.Custom(func(t *rapid.T) string {
@@ -54,7 +54,7 @@ var (
 	})
 )
 
-// anEnvelope draws an envelope of a kind with members of its own, in any order.
+// anEnvelope draws an envelope of a kind with additional members, in any order.
 func anEnvelope(t *rapid.T, id, kind, to, ref string, payload ...entry) string {
 	all := []entry{{"id", quoted(id)}, {"kind", quoted(kind)}}
 	if to != "" {
@@ -89,7 +89,7 @@ func checkUntouched(t *rapid.T, sent string, got wire.Envelope) {
 	}
 }
 
-// noDeadline is a test in a bubble of fake time, which has no deadline.
+// noDeadline is a test without a deadline, which a bubble cannot have.
 type noDeadline struct{ testing.TB }
 
 // Envelopes between ACP peers arrive with every member (promise P11): queries, delegates,
@@ -187,7 +187,7 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 			expect[wire.Ack](kit, wire.KindAck, fmt.Sprint("c", n))
 			b := s.nextBatch(poet)
 			if got, ok := b.Events[0].Body.(core.CancelRequested); b.Role != task.Agent || !ok || got.Reason != reason {
-				rt.Fatalf("got %+v, want to be cancelled because of %q", b.Events, reason)
+				rt.Fatalf("got %+v, want a cancel because of %q", b.Events, reason)
 			}
 			s.report(poet, work, core.Cancelled{Reason: reason})
 			if got := expect[wire.Error](kit, wire.KindError, q); got.Code != wire.CodeCancelled {
