@@ -1,6 +1,9 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // ToolCondition is the state of a tool call. The zero value is unset.
 type ToolCondition uint8
@@ -142,5 +145,5 @@ func (n names) parse(v *uint8, b []byte, what string) error {
 			return nil
 		}
 	}
-	return NewFault(CodeInvalid, "unknown %s %q: send one of %q", what, b, []string(n[1:]))
+	return NewFault(CodeInvalid, "unknown %s %q: send one of %s", what, b, strings.Join(n[1:], ", "))
 }

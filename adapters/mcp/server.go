@@ -19,7 +19,7 @@ const Path = "/mcp"
 
 // instructions describe the tools as a whole to a model.
 const instructions = "These are the tools of a Dragoman hub: agents_list tells which other agents are here, agent_ask asks one and waits, " +
-	"agent_delegate gives work away and agent_result tells what became of it. Tools of other names belong to packs on the hub."
+	"agent_delegate delegates work and agent_result returns its outcome. Tools of other names belong to packs on the hub."
 
 // Server serves MCP clients. It is safe for concurrent use.
 type Server struct {

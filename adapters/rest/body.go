@@ -55,10 +55,10 @@ func (a *api) body(c call) ([]byte, error) {
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes moves the limit", over.Limit)
+		return nil, core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes sets the limit", over.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &refusal{
-			err:    core.NewFault(core.CodeTimeout, "the body took longer than %s: send it at once", a.opts.WriteTimeout),
+			err:    core.NewFault(core.CodeTimeout, "the body took longer than %s: send it faster", a.opts.WriteTimeout),
 			status: http.StatusRequestTimeout,
 		}
 	case err != nil:

@@ -88,7 +88,7 @@ func TestARequestForARecordedReceiptFailsSoonIfTheJournalFails(t *testing.T) {
 		}
 		got := answer{t, w.Code, w.Header(), w.Body.Bytes()}
 		got.conforms(http.MethodPost, "/v1/tasks")
-		if p := got.refused(http.StatusServiceUnavailable, core.CodeOverloaded, "taken in", "make room"); p.Retryable {
+		if p := got.refused(http.StatusServiceUnavailable, core.CodeOverloaded, "accepted", "make room"); p.Retryable {
 			t.Error("Retryable: got true, want false: a second request would be a second task")
 		}
 		a.report(a.accept(), core.Done{})

@@ -23,10 +23,10 @@ func (a *api) recorded(c call, t *task.Task, seq uint64) error {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		f := core.NewFault(core.CodeTimeout, "the task was taken in, but the journal has not confirmed it within %s: check its state before you ask again", recordTimeout)
+		f := core.NewFault(core.CodeTimeout, "the task was accepted, but the journal has not confirmed it within %s: check its state before you ask again", recordTimeout)
 		switch why := a.hub.JournalHealth().Err; {
 		case why != nil:
-			f = core.NewFault(core.CodeOverloaded, "the task was taken in, but cannot be recorded now: %s; check its state before you ask again", why)
+			f = core.NewFault(core.CodeOverloaded, "the task was accepted, but cannot be recorded now: %s; check its state before you ask again", why)
 		case time.Since(began) < recordTimeout:
 			continue
 		}

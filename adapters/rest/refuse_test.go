@@ -99,7 +99,7 @@ func TestABodyThatDoesNotArriveTimesOut(t *testing.T) {
 	b, _ := io.ReadAll(resp.Body)
 	a := answer{t, resp.StatusCode, resp.Header, b}
 	a.conforms(http.MethodPost, "/v1/tasks")
-	a.refused(http.StatusRequestTimeout, core.CodeTimeout, "send it at once")
+	a.refused(http.StatusRequestTimeout, core.CodeTimeout, "send it faster")
 }
 
 func TestUnknownPathsAndWrongMethodsAreProblems(t *testing.T) {

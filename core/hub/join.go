@@ -187,7 +187,7 @@ func (s *Session) expire() {
 
 // revoked is the reason for closing a session whose credential was revoked.
 func revoked() *core.Fault {
-	return core.NewFault(core.CodeUnauthenticated, "the token was taken back")
+	return core.NewFault(core.CodeUnauthenticated, "the token was revoked")
 }
 
 // Expel closes the sessions of all authenticated principals for which known is false, and

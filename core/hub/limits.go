@@ -2,6 +2,7 @@ package hub
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -134,5 +135,5 @@ func (d *Disconnect) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return core.NewFault(core.CodeInvalid, "unknown answer %q: send one of %q", b, disconnects[1:])
+	return core.NewFault(core.CodeInvalid, "unknown answer %q: send one of %s", b, strings.Join(disconnects[1:], ", "))
 }

@@ -105,7 +105,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 		return nil, err
 	}
 	if len(raw) > maxQuestionBytes {
-		return nil, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d: ask shorter", len(raw), maxQuestionBytes)
+		return nil, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d: shorten it", len(raw), maxQuestionBytes)
 	}
 	q, err := in.question(s.hub.limits.QuestionTimeout)
 	if err != nil {

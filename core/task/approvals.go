@@ -148,7 +148,7 @@ func (t *Task) decide(d core.ApprovalDecided) error {
 	case decided:
 		return core.NewFault(core.CodeConflict, "%q was decided before: denied by %s", d.ID, before.By)
 	case p == nil:
-		return core.NewFault(core.CodeInvalid, "task %s waits for no approval of %q", t.id, d.ID)
+		return core.NewFault(core.CodeInvalid, "task %s has no pending approval %q", t.id, d.ID)
 	}
 	p.timer.Stop()
 	delete(t.pending, d.ID)

@@ -47,7 +47,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"ask", "a", "b", "--file", "/none"}, command.ExitUsage, "--file /none: no such file or directory; name a file that you may read"},
 		{[]string{"ask", "a", "b", "--data", "x"}, command.ExitUsage, "--data is not JSON: write it such as"},
 		{[]string{"ask", "somebody", "b", "--hub", hub}, command.ExitFailed, `no agent "somebody" is here; 'dragoman agents -o wide' lists who is here`},
-		{[]string{"ask", "actor", "b", "--hub", hub, "--file", file}, command.ExitFailed, "send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes moves the limit"},
+		{[]string{"ask", "actor", "b", "--hub", hub, "--file", file}, command.ExitFailed, "send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes sets the limit"},
 		{[]string{"agent", "--dialect", "acp", "--name", "a", "--concurrent", "0", "--", "cat"}, command.ExitUsage, "--concurrent 0: want at least 1"},
 		{[]string{"agent", "--dialect", "acp", "--name", "a", "--", "no-such-command-here"}, command.ExitUsage, "the command cannot be run"},
 		{[]string{"ask", "a", "b", "--timeout", "long"}, command.ExitUsage, `--timeout "long": want a time such as 20s, 5m or 7d; see 'dragoman ask --help'`},
