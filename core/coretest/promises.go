@@ -73,7 +73,7 @@ func Watch(opts *hub.Options) *Promises {
 		opts.Journal = journal.NewMemory(journal.Retention{Age: century})
 	}
 	p := &Promises{
-		limits: opts.Limits.Or(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer,
+		limits: opts.Limits.WithDefaults(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
 		working: map[core.AgentID]map[core.TaskID]struct{}{}, questions: questions{},
 	}

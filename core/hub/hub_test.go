@@ -46,7 +46,7 @@ func TestEveryLimitHasADefaultAndIsSettable(t *testing.T) {
 			Disconnect: hub.DisconnectNever,
 			Packs:      15, PackTools: 16, PackCalls: 17, ToolTimeout: 18, MaxToolTimeout: 19, QuestionTimeout: 20, Questions: 21,
 		}
-		if got := set.Or(); got != set {
+		if got := set.WithDefaults(); got != set {
 			t.Errorf("got %+v, want %+v", got, set)
 		}
 	})

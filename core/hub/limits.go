@@ -77,8 +77,8 @@ type Limits struct {
 	NoticeBytes int
 }
 
-// Or returns the limits with defaults in place of zeros.
-func (l Limits) Or() Limits {
+// WithDefaults returns the limits with defaults in place of zeros.
+func (l Limits) WithDefaults() Limits {
 	return Limits{
 		QueueLength:     cmp.Or(l.QueueLength, 64),
 		Retries:         cmp.Or(l.Retries, 2),
