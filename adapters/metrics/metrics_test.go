@@ -39,7 +39,7 @@ func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.SetVitals(core.Vitals{Status: "healthy", Metrics: map[string]float64{"cpuUsage": 45, odd: 1}})
-	s.Missed(2)
+	s.SetMissedHeartbeats(2)
 	h.Count("parallax.unhealthy")
 	got := scrape(t, handler)
 	for _, want := range []string{

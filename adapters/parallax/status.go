@@ -183,7 +183,7 @@ func (s *session) noteAlive(heartbeat bool) {
 func (s *session) missedHeartbeats(missed int) {
 	if missed == 2 {
 		s.hub.Count("parallax.unhealthy")
-		s.agent.Missed(missed)
+		s.agent.SetMissedHeartbeats(missed)
 		s.updateStatus(func(st *status) { st.silent = true })
 		return
 	}

@@ -105,8 +105,8 @@ func (s *Session) SetVitals(v core.Vitals) {
 	s.note(func(e *roster.Entry) { e.Load.LastSeen, e.Vitals = time.Now(), &v })
 }
 
-// Missed records how many heartbeats in a row the agent has missed.
-func (s *Session) Missed(heartbeats int) {
+// SetMissedHeartbeats records how many heartbeats in a row the agent has missed.
+func (s *Session) SetMissedHeartbeats(heartbeats int) {
 	s.note(func(e *roster.Entry) {
 		if e.Vitals != nil {
 			v := *e.Vitals
