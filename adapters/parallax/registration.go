@@ -56,7 +56,7 @@ func (s *session) joinOptions() hub.JoinOptions {
 	if s.gateway != nil {
 		return hub.JoinOptions{NoticeTasks: true, Heartbeats: true, Probe: s.probe}
 	}
-	return hub.JoinOptions{NoticeTasks: true, Heartbeats: true, Probe: s.link.Ping, MostTime: s.maxTaskTime}
+	return hub.JoinOptions{NoticeTasks: true, Heartbeats: true, Probe: s.link.Ping, MaxTaskTime: s.maxTaskTime}
 }
 
 // welcome confirms the registration.

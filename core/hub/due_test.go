@@ -26,7 +26,7 @@ func TestATaskIsDueWhenItsAgentHasUsedItsTimeDespiteRetries(t *testing.T) {
 				s := g.connect(string(id))
 				defer s.Close(nil)
 				most[id] = seconds("most time")
-				if err := s.Join(core.Card{ID: id, Features: able}, hub.JoinOptions{MostTime: most[id]}); err != nil {
+				if err := s.Join(core.Card{ID: id, Features: able}, hub.JoinOptions{MaxTaskTime: most[id]}); err != nil {
 					g.t.Fatal(err)
 				}
 				agents[id] = s

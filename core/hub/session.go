@@ -41,9 +41,9 @@ type JoinOptions struct {
 	// Concurrent is how many concurrent tasks the agent gets when neither its card nor an
 	// operator says; zero means one.
 	Concurrent int
-	// MostTime is how long a task may take with the agent before it fails as if its
+	// MaxTaskTime is how long a task may take with the agent before it fails as if its
 	// deadline had come; zero means until the deadline.
-	MostTime time.Duration
+	MaxTaskTime time.Duration
 	// OnlyByID is for sessions of which only the id is known. Such a session becomes an
 	// agent, and is listed, with the first task that is addressed to its id or alias;
 	// addresses by capability, by domain and * never reach it. Others may still join with

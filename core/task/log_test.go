@@ -161,7 +161,7 @@ func TestAnAgentsTimeoutBelowTheDeadlineIsEnforced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := newStore()
 		one := open(s)
-		one.Assign(task.Assignment{Worker: &worker{}, Agent: "bob", MostTime: time.Minute})
+		one.Assign(task.Assignment{Worker: &worker{}, Agent: "bob", MaxTaskTime: time.Minute})
 		if got := time.Until(one.Due()); got != time.Minute || !one.Deadline().After(one.Due()) {
 			t.Errorf("due in %s, want a minute, before the deadline", got)
 		}

@@ -113,8 +113,8 @@ func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign) (again 
 type Assignment struct {
 	Worker Worker
 	Agent  core.AgentID
-	// MostTime is the maximum time of the agent; zero means until the deadline.
-	MostTime time.Duration
+	// MaxTaskTime is the maximum time of the agent; zero means until the deadline.
+	MaxTaskTime time.Duration
 	// History returns the turns that the agent gets, given those from the requester; nil
 	// gives it the latter.
 	History func(fromRequester []core.Turn) []core.Turn
@@ -130,7 +130,7 @@ func (t *Task) Assign(a Assignment) bool {
 	t.state, t.worker, t.agent = Running, a.Worker, a.Agent
 	t.attempt++
 	if !t.IsNotice() {
-		t.setDue(a.MostTime)
+		t.setDue(a.MaxTaskTime)
 	}
 	t.request.History = t.request.History[:t.ownTurns:t.ownTurns]
 	if a.History != nil {
