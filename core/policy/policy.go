@@ -25,9 +25,9 @@ type Chain struct {
 	Agents []core.AgentID
 }
 
-// Below returns the chain of a task that the agent opens while it works on tasks
+// ChainBelow returns the chain of a task that the agent opens while it works on tasks
 // with the given chains: one hop more than the longest, and all of their agents.
-func Below(agent core.AgentID, above []Chain) Chain {
+func ChainBelow(agent core.AgentID, above []Chain) Chain {
 	var c Chain
 	for _, a := range above {
 		c.Hops = max(c.Hops, a.Hops+1)

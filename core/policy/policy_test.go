@@ -31,7 +31,7 @@ func TestTheChainOfATaskExtendsTheChainsOfItsCauses(t *testing.T) {
 		"an agent that is above it already": {"a", []policy.Chain{{Hops: 1, Agents: ids("a", "b")}}, policy.Chain{Hops: 2, Agents: ids("a", "b")}},
 		"a client that works on a task":     {"", []policy.Chain{{Hops: 1, Agents: ids("a")}}, policy.Chain{Hops: 2, Agents: ids("a")}},
 	} {
-		if d := cmp.Diff(c.want, policy.Below(c.agent, c.above)); d != "" {
+		if d := cmp.Diff(c.want, policy.ChainBelow(c.agent, c.above)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
@@ -44,7 +44,7 @@ func TestTheHopsOfAChainNeverDecrease(t *testing.T) {
 			return policy.Chain{Hops: rapid.IntRange(0, 9).Draw(t, "hops"), Agents: rapid.SliceOfN(name, 0, 4).Draw(t, "agents")}
 		}), 1, 4).Draw(t, "above")
 		agent := name.Draw(t, "agent")
-		got := policy.Below(agent, above)
+		got := policy.ChainBelow(agent, above)
 		has := map[core.AgentID]int{}
 		for _, id := range got.Agents {
 			has[id]++
