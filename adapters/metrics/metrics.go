@@ -103,7 +103,7 @@ func label(name string) string { return strings.ToValidUTF8(name, "\ufffd") }
 func (c *collector) collectAgents(gauge func(*prometheus.Desc, float64, ...string)) {
 	type kind struct{ dialect, state string }
 	kinds, byCapability := map[kind]int{}, map[string]int{}
-	for _, a := range c.hub.Agents(hub.Part("metrics", "").Principal) {
+	for _, a := range c.hub.Agents(hub.ComponentIdentity("metrics", "").Principal) {
 		id := label(string(a.ID))
 		kinds[kind{a.Dialect, a.Load.State.String()}]++
 		seen := map[string]bool{}

@@ -159,7 +159,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	opts = opts.withDefaults()
 	s := &Server{
 		hub: h, dialects: newDialects(h), handlers: handlers(), opts: opts, done: make(chan struct{}),
-		root:     h.Connect(hub.Part("pi-server", Name)),
+		root:     h.Connect(hub.ComponentIdentity("pi-server", Name)),
 		sessions: map[command.Key]*session{}, parked: lru.New(lru.Options[command.Key, *parked]{Count: maxParked}),
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
 		circuits: command.NewAgentCircuits(opts.Breakers.Agent), bash: command.NewCircuit("bash_global", opts.Breakers.BashAll),

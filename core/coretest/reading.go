@@ -26,7 +26,7 @@ func (p *Promises) Read(h *hub.Hub) {
 }
 
 func newReading(h *hub.Hub, id string) *reading {
-	r := &reading{session: h.Connect(hub.Part("reader-"+id, "")), tasks: map[core.TaskID]*account{}}
+	r := &reading{session: h.Connect(hub.ComponentIdentity("reader-"+id, "")), tasks: map[core.TaskID]*account{}}
 	_ = r.session.WatchAll() // the program itself may
 	return r
 }

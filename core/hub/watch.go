@@ -146,10 +146,10 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all [
 	return all, before, err
 }
 
-// Part is the identity of a part of the program, such as the server of a dialect that
+// ComponentIdentity is the identity of a part of the program, such as the server of a dialect that
 // follows every task. It may do everything: the part itself keeps what it learns from those
 // who may not know it.
-func Part(name, dialect string) Identity {
+func ComponentIdentity(name, dialect string) Identity {
 	return Identity{Principal: core.Principal{ID: name, Dialect: dialect, Operator: true}, Dialect: dialect}
 }
 

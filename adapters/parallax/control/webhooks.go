@@ -88,7 +88,7 @@ type hook struct {
 func (k *hook) finished() bool { return k.ended && k.waiting == 0 }
 
 // watcher is the identity of the session that reads the tasks.
-var watcher = hub.Part("webhooks", wire.Dialect)
+var watcher = hub.ComponentIdentity("webhooks", wire.Dialect)
 
 func newWebhooks(h *hub.Hub, opts Options) *webhooks {
 	ctx, cancel := context.WithCancel(context.Background())
