@@ -74,7 +74,7 @@ func typeOf(v strictjson.Value) types {
 	case strictjson.Bool:
 		return boolean
 	case strictjson.Number:
-		if v.WrittenWhole() {
+		if v.IsIntegerLiteral() {
 			return integer | number
 		}
 		return number

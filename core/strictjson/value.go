@@ -75,8 +75,8 @@ func (v Value) Text() (string, bool) {
 // Escaped reports whether the value is a string with escapes.
 func (v Value) Escaped() bool { return v.Kind() == String && v.node().marks&escaped != 0 }
 
-// WrittenWhole reports whether the value is a number without a fraction and exponent.
-func (v Value) WrittenWhole() bool { return v.Kind() == Number && v.node().marks&fraction == 0 }
+// IsIntegerLiteral reports whether the value is a number without a fraction and exponent.
+func (v Value) IsIntegerLiteral() bool { return v.Kind() == Number && v.node().marks&fraction == 0 }
 
 // Members yields the members of an object in order, with unescaped keys, which may share the
 // memory of the text. Any other value has none.

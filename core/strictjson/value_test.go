@@ -52,7 +52,7 @@ func TestAValueHasTheKindAndTextOfItsPosition(t *testing.T) {
 	whole := 0
 	for item := range v.Get("payload", "n").Items() {
 		items = append(items, string(item.Raw()))
-		if item.WrittenWhole() {
+		if item.IsIntegerLiteral() {
 			whole++
 		}
 	}
