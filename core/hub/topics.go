@@ -77,7 +77,7 @@ func (h *Hub) deliver(t *job, private bool) error {
 
 // publish publishes a notice, and reports whether it has subscribers.
 func (h *Hub) publish(t *job) bool {
-	n := topic.Notice{Topic: t.Notice().Topic, From: t.From(), By: t.opener.root().peer(), Size: task.Overhead + t.Size(), Task: t.Task}
+	n := topic.Notice{Topic: t.Notice().Topic, From: t.From(), By: t.opener.root().peer(), Size: task.OverheadBytes + t.Size(), Task: t.Task}
 	if w, given := t.Worker().(*peer); given {
 		n.To = w
 	}

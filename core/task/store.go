@@ -156,12 +156,12 @@ func (s *Store) InMemory() []*Task {
 
 // The memory of a task and of an event beside their content, in bytes.
 const (
-	Overhead      = 2 << 10
+	OverheadBytes = 2 << 10
 	eventOverhead = 128
 )
 
 // memory estimates the memory of an ended task in bytes. Callers hold mu.
-func (t *Task) memory() int { return Overhead + t.bytes + t.log.Len()*eventOverhead }
+func (t *Task) memory() int { return OverheadBytes + t.bytes + t.log.Len()*eventOverhead }
 
 // Retain keeps an ended task in memory for a while. It is called once for each.
 func (s *Store) Retain(t *Task) {
