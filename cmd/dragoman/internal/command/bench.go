@@ -33,7 +33,7 @@ minutes. The rows are:
 	f := c.Flags()
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.IntVar(&o.Rounds, "rounds", 5, "`number` of rounds; each side has one turn per round")
-	f.DurationVar(&o.Each, "time", 2*time.Second, "`time` of one turn")
+	each := timeFlag(f, "time", 2*time.Second, "`time` of one turn")
 	f.IntVar(&o.Agents, "agents", 200, "`number` of idle agents whose memory is measured")
 	f.IntVar(&o.Crowd, "crowd", 10_000, "`number` of agents in the crowd rows")
 	f.StringSliceVar(&o.Rows, "rows", nil, "`names` of the rows to measure, with * and ?; 'all' for every row")
@@ -42,6 +42,10 @@ minutes. The rows are:
 	f.StringArrayVar(&o.HubEnv, "hub-env", nil, "`NAME=VALUE` for the environment of the hub, such as DRAGOMAN_JOURNAL_SYNC=always; may be repeated")
 	c.AddCommand(benchAgentCommand(), benchRelayCommand(), benchCrowdCommand())
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		o.Each = *each
+		if err := checkBench(o); err != nil {
+			return err
+		}
 		rows, err := bench.ChooseRows(o.Rows)
 		if err != nil {
 			return &exit{ExitUsage, err}
@@ -61,6 +65,26 @@ minutes. The rows are:
 		return printBench(io.Out, r)
 	}
 	return c
+}
+
+// checkBench returns a usage error for options that would measure nothing.
+func checkBench(o bench.Options) error {
+	switch {
+	case o.Rounds < 1:
+		return usagef("--rounds %d: want at least 1", o.Rounds)
+	case o.Each < time.Millisecond:
+		return usagef("--time %s: want at least 1ms", o.Each)
+	case o.Agents < 1:
+		return usagef("--agents %d: want at least 1", o.Agents)
+	case o.Crowd < 1:
+		return usagef("--crowd %d: want at least 1", o.Crowd)
+	}
+	for _, v := range o.HubEnv {
+		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
+			return usagef("--hub-env %q: write NAME=VALUE", v)
+		}
+	}
+	return nil
 }
 
 // describeBenchRows lists the rows for the help text.
