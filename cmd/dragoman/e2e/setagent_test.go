@@ -69,7 +69,7 @@ func TestAnOperatorConfiguresAnAgentAndSeesItsHealth(t *testing.T) {
 	a.send(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":5}}}`)
 	a.wantFrame(`"registered"`)
 	code, out, _ := run(t, "config", "set-agent", "a", "--max-concurrent", "3", "--heartbeat", "5s", "--reason", "balance", "--hub", "http://"+at)
-	if code != command.ExitDone || out != "a runs 3 at once\n" {
+	if code != command.ExitDone || out != "a runs up to 3 tasks at once; it sends heartbeats every 5s\n" {
 		t.Errorf("got %q and %d, want that it runs 3", out, code)
 	}
 	a.wantFrame(`"config_update"`, `"heartbeatInterval":5000`, `"maxConcurrentTasks":3`, `"reason":"balance"`)
@@ -108,7 +108,7 @@ func TestSetAgentReportsTheAgentsOwnLimit(t *testing.T) {
 	a := dialParallax(t, at, http.Header{"X-Agent-Id": {"a"}})
 	a.send(`{"type":"register","id":"r","payload":{"capabilities":["x"],"config":{"maxConcurrentTasks":2}}}`)
 	a.wantFrame(`"registered"`)
-	for most, want := range map[string]string{"3": "a runs 2 at once: the agent itself accepts no more\n", "2": "a runs 2 at once\n", "0": "a runs 2 at once\n"} {
+	for most, want := range map[string]string{"3": "a runs up to 2 tasks at once: the agent itself accepts no more\n", "2": "a runs up to 2 tasks at once\n", "0": "a runs up to 2 tasks at once\n"} {
 		if code, out, _ := run(t, "config", "set-agent", "a", "--max-concurrent", most, "--hub", "http://"+at); code != command.ExitDone || out != want {
 			t.Errorf("%s: got %q and %d, want %q", most, out, code, want)
 		}
@@ -131,7 +131,7 @@ func TestSetAgentRaisesTheLimitOfAnAgentThatDeclaredNone(t *testing.T) {
 	b.roundTrip(`{"v":1,"id":"c","kind":"capabilities","payload":{"domains":["y"]}}`, `"discover"`)
 	b.roundTrip(`{"v":1,"id":"p","kind":"ping","payload":{}}`, `"pong"`)
 	for _, id := range []string{"parallax", "coven", "acp"} {
-		for _, c := range []struct{ most, want string }{{"3", id + " runs 3 at once\n"}, {"0", id + " runs 1 at once\n"}} {
+		for _, c := range []struct{ most, want string }{{"3", id + " runs up to 3 tasks at once\n"}, {"0", id + " runs up to 1 task at once\n"}} {
 			if code, out, _ := run(t, "config", "set-agent", id, "--max-concurrent", c.most, "--hub", "http://"+at); code != command.ExitDone || out != c.want {
 				t.Errorf("%s set to %s: got %q and %d, want %q", id, c.most, out, code, c.want)
 			}

@@ -65,11 +65,20 @@ changed, and survive restarts if the hub has a data directory.
 		if err := to.client().Send(c.Context(), http.MethodPatch, path, body, &a); err != nil {
 			return err
 		}
-		note := ""
+		tasks, note := "tasks", ""
+		if a.MaxConcurrent == 1 {
+			tasks = "task"
+		}
 		if limit > a.MaxConcurrent {
 			note = ": the agent itself accepts no more"
 		}
-		return to.print(a, fmt.Sprintf("%s runs %d at once%s", a.ID, a.MaxConcurrent, note))
+		switch {
+		case *heartbeat > 0:
+			note += "; it sends heartbeats every " + heartbeat.String()
+		case f.Changed("heartbeat") && a.Dialect == parallax.Dialect:
+			note += "; it sends heartbeats at the hub's interval"
+		}
+		return to.print(a, fmt.Sprintf("%s runs up to %d %s at once%s", a.ID, a.MaxConcurrent, tasks, note))
 	}
 	return c
 }
