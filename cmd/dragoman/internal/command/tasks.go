@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -66,11 +67,22 @@ readers.`,
 			return []string{string(v.ID), v.State, orDash(string(v.Agent)), orDash(v.From.ID), v.opened(), orDash(brief(v.asked()))}
 		})
 		if list.Before != "" && !to.json {
-			fmt.Fprintf(io.Err, "there are more: 'dragoman tasks --before %s' lists them\n", list.Before)
+			fmt.Fprintf(io.Err, "there are more: 'dragoman tasks%s --before %s' lists them\n", sameFlags(c.Flags(), "before", "token"), list.Before)
 		}
 		return err
 	}
 	return c
+}
+
+// sameFlags returns the flags that were given, without some, as one writes them.
+func sameFlags(given *pflag.FlagSet, without ...string) string {
+	var text strings.Builder
+	given.Visit(func(f *pflag.Flag) {
+		if f.Value.String() != "" && !slices.Contains(without, f.Name) {
+			fmt.Fprintf(&text, " --%s %s", f.Name, quoted(f.Value.String()))
+		}
+	})
+	return text.String()
 }
 
 // showReaders prints the readers of a task.
