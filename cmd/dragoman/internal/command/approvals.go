@@ -44,9 +44,9 @@ func approveCommand(io Streams) *cobra.Command {
 	c := decisionCommand(io, true, &all)
 	c.Use, c.Short = "approve TASK [CALL]", "Approve a tool call"
 	c.Long = `Approve a tool call that waits for approval, or with --all every call of the task,
-later ones included. CALL may be left out if only one call of the task waits;
-'dragoman approvals' lists both.`
-	c.Flags().BoolVar(&all, "all", false, "approve every tool of the task from now on")
+later ones included. A call has to wait: nothing can be approved in advance. CALL may
+be left out if only one call of the task waits; 'dragoman approvals' lists both.`
+	c.Flags().BoolVar(&all, "all", false, "approve the call that waits and every later one of the task")
 	return c
 }
 
