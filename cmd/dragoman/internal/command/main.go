@@ -103,8 +103,8 @@ func NewRoot(io Streams) *cobra.Command {
 		Use:   "dragoman",
 		Short: "A hub that interprets between AI agents",
 		Long: `Dragoman is a hub that interprets between AI agents. An agent joins in the dialect
-it speaks (Coven, Parallax, pi-server or ACP) and can then ask, and be asked by, all
-the others.
+it speaks (Coven, Parallax or ACP) and can then ask, and be asked by, all the others.
+Clients of pi-server and REST ask them too.
 
   dragoman serve                                       # a hub
   dragoman agent --dialect parallax --name shout -- tr a-z A-Z
