@@ -23,14 +23,14 @@ func TestTasksListsTheReadersOfATask(t *testing.T) {
 		t.Errorf("got %d, %s and %s, want the agent in a table", code, out, errs)
 	}
 	code, out, errs = h.run(t, "tasks", id, "--readers", "--json")
-	var readers []task.ReaderStatus
-	if err := json.Unmarshal([]byte(out), &readers); err != nil || code != command.ExitDone {
+	var list struct{ Readers []task.ReaderStatus }
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != command.ExitDone {
 		t.Fatalf("got %d, %v and %s, want JSON", code, err, errs)
 	}
-	if !slices.ContainsFunc(readers, func(r task.ReaderStatus) bool {
+	if !slices.ContainsFunc(list.Readers, func(r task.ReaderStatus) bool {
 		return r.Principal.ID == "guide" && r.Principal.Dialect == coven.Name && r.Role == task.Agent && r.Seq > 0
 	}) {
-		t.Errorf("got %+v, want the agent of Coven among them", readers)
+		t.Errorf("got %+v, want the agent of Coven among them", list.Readers)
 	}
 	if code, _, errs := h.run(t, "tasks", "--readers"); code != command.ExitUsage || !strings.Contains(errs, "dragoman tasks ID --readers") {
 		t.Errorf("without an id: got %d and %s, want how to name one", code, errs)

@@ -92,7 +92,7 @@ func showReaders(ctx context.Context, to *hubFlags, id core.TaskID) error {
 		return err
 	}
 	heads := []string{"READER", "DIALECT", "ROLE", "SEQ", "BEHIND"}
-	return printList(to, readers, readers, "the task has no readers", heads, func(r task.ReaderStatus) []string {
+	return printList(to, map[string]any{"readers": readers}, readers, "the task has no readers", heads, func(r task.ReaderStatus) []string {
 		return []string{r.Principal.ID, orDash(r.Principal.Dialect), r.Role.String(), fmt.Sprint(r.Seq), fmt.Sprint(r.Behind)}
 	})
 }

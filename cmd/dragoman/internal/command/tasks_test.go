@@ -13,3 +13,10 @@ func TestTheHintForMoreTasksKeepsTheFlags(t *testing.T) {
 		t.Errorf("got %q, want %q and no token", stderr, want)
 	}
 }
+
+func TestTheReadersOfATaskAreAnObjectInJSON(t *testing.T) {
+	hub := fakeHub(t, map[string]string{"GET /v1/tasks/t/readers": `{"readers":[{"seq":3}]}`})
+	if _, out, stderr := run(t, "tasks", "t", "--readers", "--json", hub); !strings.HasPrefix(out, "{\n  \"readers\": [\n") {
+		t.Errorf("got %q and %q, want an object with the readers", out, stderr)
+	}
+}
