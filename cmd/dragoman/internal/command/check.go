@@ -4,8 +4,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -36,6 +38,9 @@ the given kinds: enough for a language model to write them.`,
 	c.Flags().BoolVar(&envelope, "envelope", false, "print annotated examples of ACP envelopes")
 	c.RunE = func(c *cobra.Command, kinds []string) error {
 		if envelope {
+			if err := refuseFlags(c, "with --envelope", settingFlags(c)...); err != nil {
+				return err
+			}
 			return printEnvelopes(io.Out, kinds, asJSON)
 		}
 		settings, err := config.Load(c.Flags(), os.Environ())
@@ -52,6 +57,16 @@ the given kinds: enough for a language model to write them.`,
 		return explain(io.Out, settings)
 	}
 	return c
+}
+
+// settingFlags returns the flags that settings are read from.
+func settingFlags(c *cobra.Command) (names []string) {
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"json", "envelope", "help"}, f.Name) {
+			names = append(names, f.Name)
+		}
+	})
+	return names
 }
 
 // explain prints a table of all settings.

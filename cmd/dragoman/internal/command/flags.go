@@ -86,6 +86,16 @@ func refuseEmpty(c *cobra.Command, names ...string) error {
 	return nil
 }
 
+// refuseFlags returns a usage error for a flag that does nothing here.
+func refuseFlags(c *cobra.Command, here string, names ...string) error {
+	for _, name := range names {
+		if c.Flags().Changed(name) {
+			return usagef("--%s has no effect %s: leave it out", name, here)
+		}
+	}
+	return nil
+}
+
 // usageArgs wraps an argument check: its usage error names the argument that is missing,
 // empty or unexpected.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {

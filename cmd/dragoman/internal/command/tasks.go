@@ -40,6 +40,11 @@ readers.`,
 	f.BoolVar(&readers, "readers", false, "list the readers of the task and how far each has read")
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(task.States, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			if err := refuseFlags(c, "with an ID", "state", "agent", "from", "thread", "before", "limit"); err != nil {
+				return err
+			}
+		}
 		switch {
 		case readers && len(args) == 0:
 			return usagef("--readers: name the task: 'dragoman tasks ID --readers'")
@@ -50,7 +55,7 @@ readers.`,
 		case q.State != "" && !slices.Contains(task.States, q.State):
 			return usagef("--state %q: use one of %s", q.State, strings.Join(task.States, ", "))
 		case q.Limit < 0:
-			return usagef("--limit %d: use 0 for all, or more", q.Limit)
+			return usagef("--limit %d: want 0 (all) or more", q.Limit)
 		}
 		list, err := to.client().Tasks(c.Context(), q)
 		if err != nil {
