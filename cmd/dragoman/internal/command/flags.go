@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
@@ -94,6 +95,27 @@ func refuseFlags(c *cobra.Command, here string, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// memberFlags are the flags whose values the members of a request to the hub have.
+var memberFlags = map[string]string{
+	"deadline_ms:": "timeout", "max_tokens:": "max-tokens", "context:": "context", "max_concurrent:": "max-concurrent",
+	"heartbeat_interval_ms:": "heartbeat", "?before=": "before",
+}
+
+// refusedFlag returns the flag that a refusal by the hub is about, as the prefix of the error;
+// "" if it is about none that was given.
+func refusedFlag(c *cobra.Command, err error) string {
+	var refused client.Refusal
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	for member, flag := range memberFlags {
+		if strings.HasPrefix(refused.Message, member) && c.Flags().Changed(flag) {
+			return "--" + flag + ": "
+		}
+	}
+	return ""
 }
 
 // usageArgs wraps an argument check: its usage error names the argument that is missing,

@@ -60,12 +60,12 @@ func Run(ctx context.Context, args []string, io Streams) int {
 	root.SetIn(io.In)
 	root.SetOut(io.Out)
 	root.SetErr(io.Err)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitDone
 	}
 	if !errors.Is(err, errQuiet) {
-		fmt.Fprintf(io.Err, "dragoman: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		fmt.Fprintf(io.Err, "dragoman: %s%s\n", refusedFlag(c, err), strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return exitCode(err)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,9 @@ latest days.`,
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.Flags().StringVar(&by, "by", "agent", "`key` to group by: agent, thread, requester, day or task")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if !slices.Contains([]string{"agent", "thread", "requester", "day", "task"}, by) {
+			return usagef("--by %q: use agent, thread, requester, day or task", by)
+		}
 		hub := to.client()
 		u, err := hub.Usage(c.Context(), by)
 		if err != nil {
