@@ -207,7 +207,7 @@ func unreachable(at, flag string, err error) error {
 
 // NotHub returns the error for an address where something else answers.
 func NotHub(at, flag, why string) error {
-	return fmt.Errorf("what answers at %s is not a hub, or another listener of it: give the address that the hub logs when it is ready with %s (%s)", at, flag, why)
+	return fmt.Errorf("what answers at %s is not a hub, or another listener of it: set %s to the address that the hub logs when it is ready (%s)", at, flag, why)
 }
 
 // Reason returns the cause of a failed connection without the prefixes of libraries, which

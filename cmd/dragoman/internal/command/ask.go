@@ -71,7 +71,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		}
 		if data != "" {
 			if a.Data = json.RawMessage(data); !json.Valid(a.Data) {
-				return usagef("--data is not JSON: write it such as '{\"n\":1}', a text as '\"text\"'")
+				return usagef("--data is not JSON: write an object such as '{\"n\":1}', a text as '\"text\"'")
 			}
 		}
 		if a.Attachments, err = attach(files); err != nil {
@@ -129,7 +129,7 @@ func attach(paths []string) ([]core.File, error) {
 // deadline returns --timeout in milliseconds; with 0 the hub decides.
 func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
 	if c.Flags().Changed("timeout") && timeout < time.Millisecond {
-		return 0, usagef("--timeout %s: use some time, such as 20s, or leave it out", timeout)
+		return 0, usagef("--timeout %s: want at least 1ms, such as 20s; leave it out for the hub's setting", timeout)
 	}
 	return timeout.Milliseconds(), nil
 }
@@ -274,7 +274,7 @@ func (p *printer) print(l client.Line, raw []byte) error {
 	case core.Retrying:
 		fmt.Fprintf(p.io.Err, "[%s failed: %s; trying another]\n", b.Agent, b.Fault.Message)
 	case core.ApprovalRequested:
-		fmt.Fprintf(p.io.Err, "[%s waits for approval: %s; decide with 'dragoman approve %s %s', or deny]\n", b.Name, b.Input, p.task, quoted(b.ID))
+		fmt.Fprintf(p.io.Err, "[%s waits for approval: %s; 'dragoman approve %[3]s %[4]s' or 'dragoman deny %[3]s %[4]s' decides]\n", b.Name, b.Input, p.task, quoted(b.ID))
 	case core.ApprovalDecided:
 		fmt.Fprintf(p.io.Err, "[%s]\n", verdict(b))
 	case core.ToolState:

@@ -116,7 +116,7 @@ func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON bool) (er
 
 func printExchanges(io Streams, all []exchange) error {
 	fmt.Fprintln(io.Out)
-	t := newTable(io.Out, append([]string{"asked by \\ of"}, demo.Answerers...)...)
+	t := newTable(io.Out, append([]string{"FROM \\ TO"}, demo.Answerers...)...)
 	for _, from := range demo.Requesters {
 		row := []string{from}
 		for _, to := range demo.Answerers {

@@ -30,7 +30,11 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &wrong):
 		text = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), allowedBy(wrong.GetFlag(), wrong))
 	}
-	return usagef("%s; see '%s --help'", text, c.CommandPath())
+	see := "; see"
+	if strings.HasSuffix(text, "?") {
+		see = " See"
+	}
+	return usagef("%s%s '%s --help'", text, see, c.CommandPath())
 }
 
 // unknownFlag suggests the closest flag of the command.

@@ -84,7 +84,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 				log.Error("reloading the settings failed: the previous ones stay in effect", "error", err)
 			}
 		case sig := <-signals:
-			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "patience", settings.StopTimeout.String())
+			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "stop_timeout", settings.StopTimeout.String())
 			reason = "shutdown"
 		case cause = <-s.Failed():
 			reason = "a listener ended"

@@ -40,8 +40,11 @@ stdin the command waits for outstanding answers and exits.
 			return usagef("--dialect %q: use pi or acp", dialect)
 		}
 		if snapshots != "" {
-			if _, err := render.ParseSnapshots(snapshots); err != nil || dialect != pi.Name {
-				return usagef("--snapshots %q: use all or none, with --dialect pi", snapshots)
+			if dialect != pi.Name {
+				return usagef("--snapshots is for --dialect pi alone")
+			}
+			if _, err := render.ParseSnapshots(snapshots); err != nil {
+				return usagef("--snapshots %q: use all or none", snapshots)
 			}
 			b.Path += "?snapshots=" + snapshots
 		}

@@ -56,7 +56,7 @@ An interrupt ends the command, not the tasks.`,
 		case ctx.Err() != nil:
 			return &exit{ExitInterrupted, errQuiet}
 		case len(args) == 0:
-			return client.CutOff(err, "'dragoman tail' follows on once it is back")
+			return client.CutOff(err, "run 'dragoman tail' again once it is back")
 		case err != nil || !ended && resp.StatusCode == http.StatusOK:
 			return client.CutOff(err, client.TailHint(core.TaskID(args[0])))
 		}
@@ -191,7 +191,7 @@ func summary(body core.Body) string {
 	case core.ApprovalRequested:
 		s = b.Name + " " + b.Input
 	case core.ApprovalDecided:
-		s = fmt.Sprintf("%s approved=%t by %s %s", b.ID, b.Approved, b.By, b.Reason)
+		s = verdict(b)
 	case core.Injected:
 		s = b.Content
 	case core.InjectionAnswered:
