@@ -76,7 +76,11 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect
 		if err != nil {
 			reason = err.Error()
 		}
-		log.Warn("the connection has ended: joining again", "reason", reason, "in", pause.String())
+		what := "the connection has ended: joining again"
+		if since.IsZero() {
+			what = "joining failed: trying again"
+		}
+		log.Warn(what, "reason", reason, "in", pause.Round(time.Millisecond).String())
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

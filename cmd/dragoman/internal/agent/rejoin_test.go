@@ -68,3 +68,28 @@ func TestALostConnectionIsLoggedWithItsReason(t *testing.T) {
 		})
 	}
 }
+
+func TestAFailedRejoinIsNotLoggedAsALostConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var log bytes.Buffer
+		tries := 0
+		_ = agent.Stay(ctx, slog.New(slog.NewTextHandler(&log, nil)), 0, func(_ context.Context, joined func()) error {
+			if tries++; tries == 1 {
+				joined()
+			}
+			return lost
+		})
+		if n := strings.Count(log.String(), "the connection has ended"); n != 1 || !strings.Contains(log.String(), `msg="joining failed: trying again"`) {
+			t.Errorf("got the log %q, want one connection that ended, and joins that failed", log.String())
+		}
+		for field := range strings.FieldsSeq(log.String()) {
+			if in, ok := strings.CutPrefix(field, "in="); ok {
+				if d, err := time.ParseDuration(in); err != nil || d != d.Round(time.Millisecond) {
+					t.Errorf("got %s, want whole milliseconds", field)
+				}
+			}
+		}
+	})
+}

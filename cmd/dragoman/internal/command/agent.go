@@ -108,7 +108,7 @@ topic and data.`,
 				joined()
 			}, slog.New(wire))
 		})
-		if err == nil {
+		if err == nil && wire.Begun.Load() {
 			log.Info("left", "agent", id)
 		}
 		if errors.Is(err, client.ErrNotAccepted) {
