@@ -183,13 +183,13 @@ func summary(body core.Body) string {
 	case core.Text:
 		s = b.Text
 	case core.ToolCall:
-		s = b.Name + " " + b.Input
+		s = b.ID + " " + b.Name + " " + b.Input
 	case core.ToolState:
 		s = b.ID + " " + b.State.String() + " " + b.Detail
 	case core.ToolResult:
 		s = b.ID + " " + b.Output
 	case core.ApprovalRequested:
-		s = b.Name + " " + b.Input
+		s = b.ID + " " + b.Name + " " + b.Input
 	case core.ApprovalDecided:
 		s = verdict(b)
 	case core.Injected:

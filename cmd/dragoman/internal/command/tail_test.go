@@ -52,3 +52,16 @@ func TestAnAnswerIsPrintedOnceByTailHoweverItsAgentEndsIt(t *testing.T) {
 		}
 	}
 }
+
+func TestTailNamesTheCallsOfTools(t *testing.T) {
+	for want, body := range map[string]core.Body{
+		`c1 add {"n":1}`:             core.ToolCall{ID: "c1", Name: "add", Input: `{"n":1}`},
+		`c2 rm {}`:                   core.ApprovalRequested{ID: "c2", Name: "rm", Input: "{}"},
+		"c2 approved by local: fine": core.ApprovalDecided{ID: "c2", Approved: true, By: "local", Reason: "fine"},
+		"c2 denied by the time-out":  core.ApprovalDecided{ID: "c2", By: "the time-out"},
+	} {
+		if got := summary(body); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
