@@ -90,7 +90,7 @@ func (b *run) knownTo(ctx context.Context, binary string) ([]string, error) {
 			return strings.Contains(string(out), "unknown variable "+name+":")
 		})
 		if len(known) == before {
-			return nil, fmt.Errorf("%s check: %w: %s", binary, err, out)
+			return nil, fmt.Errorf("%s check: %w (%s)", binary, err, strings.TrimSpace(string(out)))
 		}
 	}
 }

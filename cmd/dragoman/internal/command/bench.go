@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -78,6 +79,11 @@ func checkBench(o bench.Options) error {
 		return usagef("--agents %d: want at least 1", o.Agents)
 	case o.Crowd < 1:
 		return usagef("--crowd %d: want at least 1", o.Crowd)
+	}
+	for flag, binary := range map[string]string{"--hub-binary": o.HubBinary, "--base-binary": o.BaseBinary} {
+		if _, err := exec.LookPath(binary); binary != "" && err != nil {
+			return usagef("%s: %w", flag, err)
+		}
 	}
 	for _, v := range o.HubEnv {
 		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
