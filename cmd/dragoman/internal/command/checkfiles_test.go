@@ -31,3 +31,31 @@ func TestCheckReadsTheFilesThatSettingsName(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckRefusesThePathsThatServeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ flag, path, advice string }{
+		{"--data-dir", file, "name a directory"},
+		{"--pi-socket", file, "remove it, or name another"},
+		{"--ready-file", filepath.Join(dir, "none", "x"), "name a file in a directory"},
+		{"--ready-file", dir, "name a file in a directory"},
+	} {
+		for _, command := range [][]string{{"check"}, {"serve", "--grpc-addr=", "--http-addr=127.0.0.1:0", "--pi-addr="}} {
+			code, _, stderr := run(t, append(command, tt.flag, tt.path)...)
+			if code == 0 || !strings.Contains(stderr, tt.flag+" "+tt.path) || !strings.Contains(stderr, tt.advice) || strings.Contains(stderr, ".tmp") {
+				t.Errorf("%s %s %s: got %d and %q, want the flag and %q", command[0], tt.flag, tt.path, code, stderr, tt.advice)
+			}
+		}
+	}
+}
+
+func TestServeSaysHowToReachTheServerOfTheJournal(t *testing.T) {
+	args := []string{"serve", "--grpc-addr=", "--http-addr=127.0.0.1:0", "--pi-addr=", "--nats-url=nats://127.0.0.1:1"}
+	if code, _, stderr := run(t, args...); code != command.ExitFailed || !strings.Contains(stderr, "start NATS there, or name another server with --nats-url") {
+		t.Errorf("got %d and %q, want the flag and what to do", code, stderr)
+	}
+}

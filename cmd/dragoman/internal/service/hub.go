@@ -107,6 +107,9 @@ func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
 		Logs:      map[string]journal.Retention{pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}},
 	})
 	if err != nil {
+		if c.Journal.NATSURL != "" {
+			err = fmt.Errorf("%w; start NATS there, or name another server with %s", err, c.At("journal.nats_url").Where())
+		}
 		return nil, fmt.Errorf("opening the journal: %w", err)
 	}
 	s.journal, s.piJournal = j, j.Log(pi.Name)

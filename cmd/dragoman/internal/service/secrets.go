@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -14,12 +15,31 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// CheckFiles reads the files that settings name, as a start does.
+// CheckFiles checks the paths that settings name, and reads the files, as a start does.
 func CheckFiles(c config.Config) error {
 	_, tokens := readTokens(c.Auth.Tokens)
 	_, secrets := readSecrets(c.Coven.Secrets)
 	_, signing := readSigningSecrets(c.Parallax.Secrets)
-	return errors.Join(tokens, secrets, signing)
+	return errors.Join(tokens, secrets, signing, checkPaths(c))
+}
+
+// checkPaths returns an error for paths of the settings that cannot be used.
+func checkPaths(c config.Config) error {
+	var errs []error
+	if info, err := os.Stat(c.DataDir); err == nil && !info.IsDir() {
+		errs = append(errs, fmt.Errorf("%s %s: it is a file; name a directory that you may write into", c.At("data_dir"), c.DataDir))
+	}
+	if info, err := os.Lstat(c.PiSocket); err == nil && info.Mode()&fs.ModeSocket == 0 {
+		errs = append(errs, fmt.Errorf("%s %s: a file that is not a socket is there: remove it, or name another path", c.At("pi_socket"), c.PiSocket))
+	}
+	if path := c.ReadyFile; path != "" {
+		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s %s: its directory is missing; name a file in a directory that you may write into", c.At("ready_file"), path))
+		} else if info, err := os.Stat(path); err == nil && info.IsDir() {
+			errs = append(errs, fmt.Errorf("%s %s: it is a directory; name a file in a directory that you may write into", c.At("ready_file"), path))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // readFile reads the file that a setting names.

@@ -72,7 +72,7 @@ type Service struct {
 // Start puts a hub together and returns once all listeners are bound and served. What it
 // started ends with Stop. observer may be nil.
 func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func(*hub.Options)) (*Service, error) {
-	if err := checkExposure(c); err != nil {
+	if err := errors.Join(checkExposure(c), checkPaths(c)); err != nil {
 		return nil, err
 	}
 	s := &Service{config: c, loaded: c, log: log, failed: make(chan error, 1)}
