@@ -116,8 +116,8 @@ func TestTheDocumentationListsTheReloadableSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(page), "Taken over at once are")
-	text, _, _ = strings.Cut(text, "What else changed")
+	_, text, _ := strings.Cut(string(page), "These take effect at once:")
+	text, _, _ = strings.Cut(text, "The log names other changed settings")
 	for _, setting := range reloadable {
 		if !strings.Contains(text, "`"+setting+"`") {
 			t.Errorf("docs/operations.md: got %q, want %s in what SIGHUP applies", text, setting)
