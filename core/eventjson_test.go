@@ -72,7 +72,7 @@ func TestTheGoldenEventsHaveEveryKind(t *testing.T) {
 func oneOfEach() []core.Event {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
 	fault := core.NewFault(core.CodeOverloaded, "too much to do")
-	fault.Peer = "BUSY"
+	fault.PeerCode = "BUSY"
 	bodies := []core.Body{
 		core.Opened{
 			Task: "0197-task", From: core.Principal{ID: "ana", Dialect: "pi", Authenticated: true, Operator: true},

@@ -48,9 +48,9 @@ type Fault struct {
 	Message string `json:"message"`
 	// Retryable says that the same request may succeed later or with another agent.
 	Retryable bool `json:"retryable,omitempty"`
-	// Peer is the code of the source dialect if it has no neutral equivalent, for peers of
+	// PeerCode is the code of the source dialect if it has no neutral equivalent, for peers of
 	// the same dialect.
-	Peer string `json:"peer_code,omitempty"`
+	PeerCode string `json:"peer_code,omitempty"`
 
 	cause error
 }
@@ -95,7 +95,7 @@ func (f *Fault) size() int {
 	if f == nil {
 		return 0
 	}
-	return 80 + len(f.Message) + len(f.Peer)
+	return 80 + len(f.Message) + len(f.PeerCode)
 }
 
 // AsFault returns the Fault that err is or wraps. A context's end becomes

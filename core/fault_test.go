@@ -78,7 +78,7 @@ func TestTheCauseOfAFaultStaysInTheProcess(t *testing.T) {
 
 func TestACauseIsAddedToACopy(t *testing.T) {
 	shared := core.NewFault(core.CodeUnreachable, "gone")
-	shared.Peer = "GONE"
+	shared.PeerCode = "GONE"
 	f := shared.Because(io.EOF)
 	if !errors.Is(f, io.EOF) {
 		t.Errorf("got %v, want io.EOF behind it", f)
@@ -86,7 +86,7 @@ func TestACauseIsAddedToACopy(t *testing.T) {
 	if errors.Is(shared, io.EOF) {
 		t.Error("got the cause in the fault that others share, want it in the copy alone")
 	}
-	if f.Code != shared.Code || f.Message != shared.Message || !f.Retryable || f.Peer != "GONE" {
+	if f.Code != shared.Code || f.Message != shared.Message || !f.Retryable || f.PeerCode != "GONE" {
 		t.Errorf("got %+v, want the rest as in %+v", f, shared)
 	}
 }

@@ -175,7 +175,7 @@ func TestTheClientReturnsOnceItIsReplacedOrUnknown(t *testing.T) {
 		code wire.Code
 		want core.Fault
 	}{
-		{wire.CodeConflict, core.Fault{Code: core.CodeConflict, Message: "why", Peer: acpclient.Replaced}},
+		{wire.CodeConflict, core.Fault{Code: core.CodeConflict, Message: "why", PeerCode: acpclient.Replaced}},
 		{wire.CodeNotAuthorized, core.Fault{Code: core.CodeNotAuthorized, Message: "why"}},
 	} {
 		withHub(t, func(t *testing.T, s *setup) {
@@ -188,7 +188,7 @@ func TestTheClientReturnsOnceItIsReplacedOrUnknown(t *testing.T) {
 			a.expect(wire.KindCapabilities)
 			a.send(`{"id":"1","from":"hub","kind":"error","ref":null,"payload":{"code":"%s","message":"why"}}`, c.code)
 			var got *core.Fault
-			if err := <-done; !errors.As(err, &got) || got.Code != c.want.Code || got.Message != c.want.Message || got.Peer != c.want.Peer {
+			if err := <-done; !errors.As(err, &got) || got.Code != c.want.Code || got.Message != c.want.Message || got.PeerCode != c.want.PeerCode {
 				t.Errorf("%s: got %v, want %+v", c.code, err, c.want)
 			}
 		})

@@ -87,7 +87,7 @@ func TestAFailureKeepsItsCodeAndMessage(t *testing.T) {
 		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
 		p.send(withIDs(`{"type":"task_error","id":"m","payload":{"taskId":"TASK","executionId":"EXEC","error":{"code":"PROCESSING_ERROR","message":"Failed to process input","details":{"reason":"Content too long"}},"retryable":true}}`, assigned))
 		events := a.events(opened)
-		want := &core.Fault{Code: core.CodeInternal, Message: "Failed to process input", Retryable: true, Peer: "PROCESSING_ERROR"}
+		want := &core.Fault{Code: core.CodeInternal, Message: "Failed to process input", Retryable: true, PeerCode: "PROCESSING_ERROR"}
 		if diff := cmp.Diff(want, core.Fold(events).Fault, cmpopts.IgnoreUnexported(core.Fault{})); diff != "" {
 			t.Errorf("fault differs (-want +got):\n%s", diff)
 		}

@@ -53,7 +53,7 @@ func TestATransientFailureIsRetried(t *testing.T) {
 		"not in this session":   {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":false}`, asked: 1, stop: render.StopError},
 		"in this session again": {said: [][]core.Body{fails}, before: `{"type":"set_auto_retry","sessionId":"s","enabled":true}`, asked: 2, took: 2 * time.Second, stop: render.StopDone, told: `"success":true,"attempt":1`},
 		"for good":              {said: [][]core.Body{{core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}}}, asked: 1, stop: render.StopError},
-		"as not for this agent": {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeUnsupported, Message: "not me", Retryable: true, Peer: "REJECTED"}}}}, asked: 1, stop: render.StopError},
+		"as not for this agent": {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeUnsupported, Message: "not me", Retryable: true, PeerCode: "REJECTED"}}}}, asked: 1, stop: render.StopError},
 		"as broken, retryable":  {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeInternal, Message: "broke", Retryable: true}}}}, asked: 1, stop: render.StopError},
 		"as not retryable":      {said: [][]core.Body{{core.Failed{Fault: &core.Fault{Code: core.CodeOverloaded, Message: "closed for today"}}}}, asked: 1, stop: render.StopError},
 		"behind a tool call":    {said: [][]core.Body{{core.ToolCall{ID: "k", Name: "rm", Input: "{}"}, overloadedFault}}, asked: 1, stop: render.StopError},

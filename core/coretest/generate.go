@@ -160,7 +160,7 @@ func Addresses() *rapid.Generator[core.Address] {
 func Faults() *rapid.Generator[*core.Fault] {
 	return rapid.Custom(func(t *rapid.T) *core.Fault {
 		f := core.NewFault(rapid.SampledFrom(core.Codes()).Draw(t, "code"), "%s", words(t, "message"))
-		f.Retryable, f.Peer = flip(t, "retryable"), words(t, "peer")
+		f.Retryable, f.PeerCode = flip(t, "retryable"), words(t, "peer")
 		return f
 	})
 }

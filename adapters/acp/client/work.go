@@ -166,7 +166,7 @@ func (w *worker) receive(ctx context.Context, raw []byte) error {
 			w.refused = fault
 			return link.Because(link.Normal, "the hub refused the agent")
 		case e.Ref == "" && refusal.Code == wire.CodeConflict:
-			fault.Peer = Replaced
+			fault.PeerCode = Replaced
 			w.refused = fault
 			return link.Because(link.Normal, "the hub has another connection of the agent")
 		case e.Ref == "" && refusal.Code == wire.CodeNotAuthorized:

@@ -129,7 +129,7 @@ func (c *Control) start(q request, r core.Request, w *webhook, out accepted, str
 	t, err := s.Open(r, hub.OpenOptions{Keep: true, Unwatched: true})
 	if f := core.AsFault(err); err != nil && f.Code == core.CodeUnknownAgent && len(r.To.Capabilities()) > 0 {
 		none := core.NewFault(core.CodeUnreachable, "%s", f.Message)
-		none.Peer = noAgents
+		none.PeerCode = noAgents
 		return none
 	}
 	if err != nil {

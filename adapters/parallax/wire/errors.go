@@ -144,7 +144,7 @@ func (e TaskError) Fault() *core.Fault {
 		f.Retryable = *e.Retryable
 	}
 	if e.Error.Code != codes[code] {
-		f.Peer = e.Error.Code
+		f.PeerCode = e.Error.Code
 	}
 	return f
 }
@@ -159,8 +159,8 @@ func errorOf(f *core.Fault, foreign *core.Foreign) *ErrorDetail {
 		return nil
 	}
 	code := cmp.Or(codes[f.Code], codes[core.CodeInternal])
-	if _, own := faultCodes[f.Peer]; own || (f.Peer != "" && foreign != nil && foreign.Dialect == Dialect) {
-		code = f.Peer
+	if _, own := faultCodes[f.PeerCode]; own || (f.PeerCode != "" && foreign != nil && foreign.Dialect == Dialect) {
+		code = f.PeerCode
 	}
 	return &ErrorDetail{Code: code, Message: f.Message}
 }
@@ -173,7 +173,7 @@ func TaskErrorOf(ref TaskRef, f *core.Fault, foreign *core.Foreign) TaskError {
 // WithCode returns a Foreign even if there is nothing to keep when the end has a code of
 // the agent's own: it marks the code as one of this dialect, so that a peer gets it.
 func WithCode(f *core.Foreign, end core.Body) *core.Foreign {
-	if failed, ok := end.(core.Failed); ok && f == nil && failed.Fault.Peer != "" {
+	if failed, ok := end.(core.Failed); ok && f == nil && failed.Fault.PeerCode != "" {
 		f = &core.Foreign{Dialect: Dialect}
 	}
 	return f

@@ -195,7 +195,7 @@ func TestAnAgentsOwnCodeReachesOnlyItsDialect(t *testing.T) {
 			t.Errorf("%s: got %s back, want it unchanged", code, got)
 		}
 	}
-	stranger := &core.Fault{Code: core.CodeInternal, Message: "no", Peer: "some_other_dialect"}
+	stranger := &core.Fault{Code: core.CodeInternal, Message: "no", PeerCode: "some_other_dialect"}
 	if got := wire.CodeOf(stranger); got != "INTERNAL_ERROR" {
 		t.Errorf("a code of another dialect: got %s, want INTERNAL_ERROR", got)
 	}

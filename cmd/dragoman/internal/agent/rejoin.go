@@ -59,7 +59,7 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &refused) && (refused.Peer == parallaxwire.Replaced || refused.Peer == acpclient.Replaced):
+		case errors.As(err, &refused) && (refused.PeerCode == parallaxwire.Replaced || refused.PeerCode == acpclient.Replaced):
 			return errors.New(refused.Message)
 		case in && errors.As(err, &refused) && refused.Code == core.CodeConflict:
 			// The hub may not have noticed yet that the previous connection is lost.
