@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stage is how far a request got. The zero Stage is unset.
+// Stage is the progress of a request. The zero Stage is unset.
 type Stage uint8
 
 // The stages of a Receipt (promise P4). Each proves only what its comment says.
@@ -31,7 +31,7 @@ func (s Stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Stage) UnmarshalText(b []byte) error { return stages.parse((*uint8)(s), b, "stage") }
 
-// Receipt says how far a request got.
+// Receipt states the progress of a request.
 type Receipt struct {
 	Task  TaskID `json:"task"`
 	Stage Stage  `json:"stage"`

@@ -113,8 +113,9 @@ type Principal struct {
 	Dialect string `json:"dialect,omitempty"`
 	// Authenticated says that it proved its identity; on an open hub nobody does.
 	Authenticated bool `json:"authenticated,omitempty"`
-	// Operator may read and cancel every task. On an open hub it is everybody who uses REST
-	// from the same machine, else those who were given the right.
+	// Operator may read and cancel every task. On an open hub it is everybody who
+	// comes over pi, REST, the REST of Parallax or as a client of Coven, else those who
+	// were given the right.
 	Operator bool `json:"operator,omitempty"`
 	// Until is when the proof of its identity expires, which ends its sessions; zero is
 	// never. It is not sent to peers.

@@ -90,7 +90,7 @@ func (t *Tasks[T]) Find(id string) (task T, found bool) {
 
 // Cancel cancels the context of a pending task with the cause why, and reports whether
 // there is one. note, unless it is nil, is called with the task before, while none is
-// released: it must return soon and must not call back.
+// released: it must return soon and must not call Tasks.
 func (t *Tasks[T]) Cancel(id string, why error, note func(T)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

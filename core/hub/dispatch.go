@@ -20,7 +20,7 @@ func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 		s.id, s.opts = "", before
 		return err
 	}
-	s.vacated = make(chan struct{})
+	s.left = make(chan struct{})
 	h.announce(s, card, limited)
 	h.topics.Identify(s.peer(), s.subscriberID())
 	h.log.Info("agent joined", "agent", card.ID, "dialect", card.Dialect, "name", card.Name)
@@ -72,7 +72,7 @@ func (h *Hub) applySettings(s *Session, reason string) {
 
 func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
 	h.roster.Remove(s.id)
-	close(s.vacated)
+	close(s.left)
 	if h.observer != nil {
 		h.observer.Left(s.id)
 	}

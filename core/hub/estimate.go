@@ -35,8 +35,8 @@ func (h *Hub) noteTaskTime(agent core.AgentID, log *task.Log) {
 	}
 }
 
-// Estimate returns about how long a task will take, from the average of its agent and what
-// waits before it. It returns zero when the agent has done no task since it joined, and
+// Estimate returns about how long a task will take, from the average of its agent and the
+// queue ahead of it. It returns zero when the agent has done no task since it joined, and
 // when the task has no agent or has ended.
 func (h *Hub) Estimate(id core.TaskID) time.Duration {
 	h.mu.Lock()

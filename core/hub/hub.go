@@ -50,7 +50,7 @@ type Options struct {
 	Schema func(schema []byte) (func(input []byte) error, error)
 	// Log is for operators; nil discards it.
 	Log *slog.Logger
-	// Observer is told of everything as it happens; nil for none.
+	// Observer is notified of every event as it happens; nil for none.
 	Observer Observer
 }
 

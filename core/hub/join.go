@@ -107,7 +107,7 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 		if err == nil || core.AsFault(err).Code != core.CodeConflict {
 			return err
 		}
-		by, vacated := s.hub.holder(s, card.ID)
+		by, gone := s.hub.holder(s, card.ID)
 		if by == nil {
 			if s.agentID() != "" || !s.mayHave(card.ID, opts) {
 				return err // the conflict is not with another connection
@@ -121,7 +121,7 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 		}
 		left = append(left, by.close(core.NewFault(core.CodeConflict, "a newer connection took the place of agent %s", card.ID))...)
 		select {
-		case <-vacated:
+		case <-gone:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -130,13 +130,13 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 
 // holder returns the session that has an id which s wants, or nil, and a channel that is
 // closed once it has left.
-func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, vacated <-chan struct{}) {
+func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, gone <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if by = sessionOf(h.roster.Member(id)); by == nil || by == s {
 		return nil, nil
 	}
-	return by, by.vacated
+	return by, by.left
 }
 
 // mayHave reports whether the session may have the id once nobody else has it.

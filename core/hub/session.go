@@ -53,8 +53,8 @@ type JoinOptions struct {
 	// Heartbeats says that the agent's dialect has a heartbeat interval, which an operator
 	// may set.
 	Heartbeats bool
-	// Probe asks the peer for a sign of life when another connection wants its id: see
-	// [Session.Take]. It returns nil once there was one; ctx has a deadline and is not
+	// Probe asks the peer whether it is alive when another connection wants its id: see
+	// [Session.Take]. It returns nil once the peer has answered; ctx has a deadline and is not
 	// cancelled. An agent without a Probe counts as alive.
 	Probe func(ctx context.Context) error
 }
@@ -77,8 +77,8 @@ type Session struct {
 	opts    JoinOptions
 	queue   []*job
 	closed  bool
-	// vacated is closed once the session is no longer an agent.
-	vacated chan struct{}
+	// left is closed once the session is no longer an agent.
+	left chan struct{}
 	// declared is how many tasks at once the agent said it takes; 0 if it said nothing.
 	declared int
 	expiry   *time.Timer // closes the session; nil if its credential does not expire

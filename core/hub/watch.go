@@ -146,9 +146,9 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all [
 	return all, before, err
 }
 
-// ComponentIdentity is the identity of a part of the program, such as the server of a dialect that
-// follows every task. It may do everything: the part itself keeps what it learns from those
-// who may not know it.
+// ComponentIdentity is the identity of a part of the program, such as the server of a
+// dialect that follows every task. It may do everything: the part itself keeps what it
+// learns from those who may not know it.
 func ComponentIdentity(name, dialect string) Identity {
 	return Identity{Principal: core.Principal{ID: name, Dialect: dialect, Operator: true}, Dialect: dialect}
 }

@@ -10,7 +10,7 @@ type Member interface {
 }
 
 // Find returns the entry that an address by the id or alias reaches: that of the agent, or
-// of the latest member that stands by under the id.
+// of the latest member on standby for the id.
 func (r *Roster) Find(id core.AgentID) (Entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +45,7 @@ func (r *Roster) resolve(id core.AgentID) core.AgentID {
 	return id
 }
 
-// knows reports whether an agent has the id or a member stands by under it. Callers hold mu.
+// knows reports whether an agent has the id or a member is on standby for it. Callers hold mu.
 func (r *Roster) knows(id core.AgentID) bool { return r.entries[id] != nil || len(r.standby[id]) > 0 }
 
 // forget removes the aliases of an id that is no longer known. Callers hold mu.

@@ -31,7 +31,7 @@ type Entry struct {
 	turn uint64 // the number of the last task that was assigned, for round robin
 }
 
-// Answers reports whether the agent answers for the address, and how well. Its card
+// Answers reports whether the agent matches the address, and how well. Its card
 // decides, unless the agent is OnlyByID.
 func (e Entry) Answers(to core.Address) (score int, ok bool) {
 	if e.OnlyByID && to.Reach() != core.ReachAgent {
@@ -110,7 +110,7 @@ func (r *Roster) another(id core.AgentID) string {
 	return ""
 }
 
-// Remove removes an agent. A member that stands by under the id is found from then on.
+// Remove removes an agent. A member on standby for the id is found from then on.
 func (r *Roster) Remove(id core.AgentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,7 +31,7 @@ func (r *Roster) RemoveStandby(id core.AgentID, m Member) {
 	}
 }
 
-// Reserved reports whether a member of another principal stands by under the id. Two
+// Reserved reports whether a member of another principal is on standby for the id. Two
 // principals are the same if neither has authenticated.
 func (r *Roster) Reserved(id core.AgentID, m Member) bool {
 	r.mu.Lock()

@@ -120,7 +120,7 @@ func (b *Book) Publish(n Notice) (wanted bool) {
 			passed = append(passed, c.sub)
 		}
 	}
-	wanted = len(wake) > 0 || b.awaited(n)
+	wanted = len(wake) > 0 || b.hasReceiver(n)
 	e := entry{Notice: n, at: now}
 	if c := b.connections[n.To]; c != nil {
 		e.to = c.resumes
@@ -139,9 +139,9 @@ func (b *Book) Publish(n Notice) (wanted bool) {
 	return wanted
 }
 
-// awaited reports whether a subscription without a connection wants a notice. Callers hold
+// hasReceiver reports whether a subscription without a connection wants a notice. Callers hold
 // mu.
-func (b *Book) awaited(n Notice) bool {
+func (b *Book) hasReceiver(n Notice) bool {
 	for who, sub := range b.away.All() {
 		if sub.wants(n.Topic) && b.opts.MayReceive(n.From, who.Agent) {
 			return true
