@@ -183,7 +183,7 @@ func (w *worker) join(m *pb.ServerMessage) error {
 	case *pb.ServerMessage_RegistrationError:
 		text := p.RegistrationError.GetReason()
 		if free := p.RegistrationError.GetSuggestedId(); free != "" {
-			text += ": choose another id, such as " + free
+			text += "; the id " + free + " is free"
 		}
 		w.rejected = core.NewFault(core.CodeConflict, "%s", text)
 		return &link.Reason{Cause: link.Normal, Text: text}

@@ -77,7 +77,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--domain", "A B", "--", "cat"}, command.ExitUsage, `--domain "A B": write words with dots between, such as family.calendar`},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "actor", "--hub", hub, "sed", "-e", "p"}, command.ExitFailed, "agent actor already registered: choose another id, such as actor-1, or wait"},
 		{[]string{"agent", "--dialect", parallax.Dialect, "--name", "actor", "--hub", hub, "--", "cat"}, command.ExitFailed, "choose another id, such as actor-1, or wait"},
-		{[]string{"agent", "--dialect", coven.Name, "--name", "actor", "--grpc-addr", grpc, "--", "cat"}, command.ExitFailed, "choose another id, such as actor-1"},
+		{[]string{"agent", "--dialect", coven.Name, "--name", "actor", "--grpc-addr", grpc, "--", "cat"}, command.ExitFailed, "the id actor-1 is free"},
 		{[]string{"serve", "--http-addr", ":70000"}, command.ExitUsage, `--http-addr :70000: "70000" is no port (0 to 65535); write it as host:port`},
 		{[]string{"serve", "--http-addr", "300.1.1.1:80"}, command.ExitUsage, `--http-addr 300.1.1.1:80: "300.1.1.1" is no IP address; write it`},
 		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, command.ExitUsage, "; --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
