@@ -55,7 +55,7 @@ func TestTheFirstConversationOfTheReadmeWorks(t *testing.T) {
 		t.Errorf("ask: got %q, want HELLO", answer)
 	}
 	frames, demo, ok := strings.Cut(rest, "A hub on ")
-	if !ok || !strings.Contains(demo, "asked by") || strings.Contains(demo, "FAILED") {
+	if !ok || !strings.Contains(demo, `FROM \ TO`) || strings.Contains(demo, "FAILED") {
 		t.Errorf("demo: got %q, want every pair and no failure", demo)
 	}
 	received, success := transcriptOf(t, frames)
