@@ -38,8 +38,8 @@ func (s *PackService) Register(m *pb.PackManifest, stream pb.PackService_Registe
 const MaxResultBytes = 4 * wire.DefaultMaxMessageBytes
 
 // ToolResult implements PackService. It returns OK for every result that fits into a
-// message: existing packs exit on an error. The id of a call is a secret between the hub
-// and the pack, and whoever has it may answer.
+// message: existing packs exit on an error. Only the hub and the
+// pack know the id of a call, so the id is all that an answer needs.
 func (s *PackService) ToolResult(_ context.Context, m *pb.ExecuteToolResponse) (*emptypb.Empty, error) {
 	pack := s.hub.Provider(m.GetRequestId())
 	if pack == nil {

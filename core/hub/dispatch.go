@@ -136,7 +136,7 @@ func (h *Hub) assign(j *job, s *Session) {
 // enqueue puts a task into the queue of an agent, urgent ones first.
 func (h *Hub) enqueue(j *job, s *Session) {
 	if j.HasEnded() {
-		return // whoever ended it no longer looks for it in a queue
+		return // its end was handled already: nothing would remove it from the queue
 	}
 	j.waiting = s
 	i := len(s.queue)

@@ -139,7 +139,7 @@ func TestTwoClientsShareAConversation(t *testing.T) {
 	h := newTestHub(t, nil)
 	h.startAgent(t, coven.Name, "guide", 2)
 	ada, bob := connectCovenClient(t, h.service.Addresses().GRPC), connectCovenClient(t, h.service.Addresses().GRPC)
-	hers, his := ada.open("guide", ""), bob.open("guide", "")
+	adaStream, bobStream := ada.open("guide", ""), bob.open("guide", "")
 	one, two := h.key(), h.key()
 	ada.send("guide", "hang "+one)
 	h.await(t, one+" begun")
@@ -151,7 +151,7 @@ func TestTwoClientsShareAConversation(t *testing.T) {
 		"asked: hang " + one, "text: " + firstHalf + secondHalf, "done: " + firstHalf + secondHalf,
 		"asked: say " + two, "text: " + shortAnswer(two), "done: " + shortAnswer(two),
 	}
-	for who, e := range map[string]*eventStream{"ada": hers, "bob": his} {
+	for who, e := range map[string]*eventStream{"ada": adaStream, "bob": bobStream} {
 		e.readUntil(isDone)
 		e.readUntil(isDone)
 		if d := cmp.Diff(want, describe(e.events)); d != "" {
