@@ -50,7 +50,7 @@ var (
 	}, leaves...)
 	// session is what a dialect needs of the engine.
 	session = append([]string{
-		"core", "core/agent", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic",
+		"core", "core/agent", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic",
 	}, leaves...)
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -64,11 +64,13 @@ var table = []row{
 	{from: leaves, own: leaves},
 	{
 		from: []string{
-			"core/access", "core/agent", "core/journal", "core/link", "core/policy", "core/question", "core/roster",
+			"core/access", "core/journal", "core/link", "core/policy", "core/question", "core/roster",
 			"core/thread", "core/tool", "core/topic", "core/usage",
 		},
 		own: append([]string{"core"}, leaves...),
 	},
+	{from: []string{"core/agent"}, own: append([]string{"core", "core/question"}, leaves...)},
+	{from: []string{"core/host"}, own: engine},
 	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},
 	{from: []string{"core/task"}, own: append([]string{"core", "core/journal", "core/policy", "core/usage"}, leaves...)},
 	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/policy", "core/task", "core/usage"}, leaves...)},
@@ -163,7 +165,7 @@ func clientEnd(name string, lib ...string) row {
 	return row{
 		from: []string{"adapters/" + name + "/client"},
 		own: append([]string{
-			"core", "core/agent", "core/link", "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
+			"core", "core/agent", "core/link", "core/question", "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
 		}, leaves...),
 		lib: lib,
 	}
