@@ -1,66 +1,19 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
-	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-const hexDigits = "0123456789abcdef"
+// AppendText is [strictjson.AppendText].
+func AppendText(dst []byte, s string) []byte { return strictjson.AppendText(dst, s) }
 
-// AppendText appends s escaped for the inside of a JSON string. Unlike encoding/json it
-// does not escape <, > and &, which would make code up to six times larger on the wire.
-// Invalid UTF-8 becomes U+FFFD.
-func AppendText(dst []byte, s string) []byte {
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				dst = append(append(dst, s[start:i]...), "\ufffd"...)
-				start = i + 1
-			}
-			i += size
-			continue
-		}
-		i++
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[start:i-1]...)
-		start = i
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-	}
-	return append(dst, s[start:]...)
-}
+// AppendString is [strictjson.AppendString].
+func AppendString(dst []byte, s string) []byte { return strictjson.AppendString(dst, s) }
 
-// AppendString appends s as a JSON string.
-func AppendString(dst []byte, s string) []byte {
-	return append(AppendText(append(dst, '"'), s), '"')
-}
-
-// Encode returns v as JSON. It panics if v cannot be encoded.
-func Encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
+// Encode is [strictjson.Encode].
+func Encode(v any) json.RawMessage { return strictjson.Encode(v) }
 
 // IsString reports whether a JSON value is a string.
 func IsString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
