@@ -97,6 +97,7 @@ var table = []row{
 
 	// The codecs that have a package of their own.
 	codec("acp"),
+	codec("editor"),
 	codec("parallax"),
 	{
 		from: []string{"adapters/coven/wire"},
