@@ -96,6 +96,7 @@ var table = []row{
 	},
 
 	// The codecs that have a package of their own.
+	codec("a2a"),
 	codec("acp"),
 	codec("editor"),
 	codec("parallax"),

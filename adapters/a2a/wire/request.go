@@ -1,0 +1,286 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// SendRequest is the request of SendMessage and SendStreamingMessage (section 3.2.1).
+type SendRequest struct {
+	Tenant        string
+	Message       Message
+	Configuration Configuration
+	Metadata      json.RawMessage // an object, or nil
+	Unknown       json.RawMessage
+}
+
+// Configuration says how a message is to be answered (section 3.2.2).
+type Configuration struct {
+	AcceptedOutputModes []string    `json:"acceptedOutputModes,omitempty"`
+	HistoryLength       *int        `json:"historyLength,omitempty"`
+	ReturnImmediately   bool        `json:"returnImmediately,omitempty"`
+	Push                *PushConfig `json:"taskPushNotificationConfig,omitempty"`
+}
+
+// ReadSendRequest reads the request of SendMessage or SendStreamingMessage.
+func ReadSendRequest(v strictjson.Value) (SendRequest, error) {
+	var r SendRequest
+	if err := wantObject(v); err != nil {
+		return r, err
+	}
+	var unknown rest
+	for key, value := range v.Members() {
+		var err error
+		switch string(key) {
+		case "tenant":
+			err = textIn(value, &r.Tenant)
+		case "message":
+			if !value.Absent() {
+				err = r.Message.read(value)
+			}
+		case "configuration":
+			err = value.Decode(&r.Configuration)
+		case "metadata":
+			err = objectIn(value, &r.Metadata)
+		default:
+			if err := unknown.add(key, value, "tenant", "message", "configuration", "metadata"); err != nil {
+				return r, err
+			}
+		}
+		if err != nil {
+			return r, under(string(key), err)
+		}
+	}
+	r.Unknown = unknown.object()
+	if err := r.Configuration.check(); err != nil {
+		return r, under("configuration", err)
+	}
+	return r, under("message", r.Message.check())
+}
+
+func (c Configuration) check() error {
+	if err := checkLength(c.HistoryLength); err != nil {
+		return err
+	}
+	if c.Push == nil {
+		return nil
+	}
+	return under("taskPushNotificationConfig", c.Push.checkTarget())
+}
+
+func checkLength(n *int) error {
+	if n != nil && *n < 0 {
+		return under("historyLength", wrong("want 0 or more, got %d", *n))
+	}
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r SendRequest) MarshalJSON() ([]byte, error) {
+	configuration, err := Marshal(r.Configuration)
+	if err != nil {
+		return nil, err
+	}
+	return marshal(func(w *writer) {
+		w.begin()
+		w.some("tenant", r.Tenant)
+		w.key("message")
+		w.message(r.Message)
+		w.raw("configuration", configuration)
+		w.raw("metadata", r.Metadata)
+		w.end(r.Unknown)
+	})
+}
+
+// GetTaskRequest is the request of GetTask. An unset HistoryLength leaves the number of
+// messages to the server.
+type GetTaskRequest struct {
+	Tenant        string `json:"tenant,omitempty"`
+	ID            string `json:"id"`
+	HistoryLength *int   `json:"historyLength,omitempty"`
+}
+
+func (r GetTaskRequest) check() error {
+	if r.ID == "" {
+		return missing("id", "name the task")
+	}
+	return checkLength(r.HistoryLength)
+}
+
+// ListTasksRequest is the request of ListTasks (section 3.1.4).
+type ListTasksRequest struct {
+	Tenant               string `json:"tenant,omitempty"`
+	ContextID            string `json:"contextId,omitempty"`
+	Status               State  `json:"status,omitempty"`
+	PageSize             *int   `json:"pageSize,omitempty"`
+	PageToken            string `json:"pageToken,omitempty"`
+	HistoryLength        *int   `json:"historyLength,omitempty"`
+	StatusTimestampAfter string `json:"statusTimestampAfter,omitempty"`
+	IncludeArtifacts     bool   `json:"includeArtifacts,omitempty"`
+}
+
+// The page sizes of ListTasks (section 3.1.4).
+const (
+	DefaultPageSize = 50
+	MaxPageSize     = 100
+)
+
+func (r ListTasksRequest) check() error {
+	switch {
+	case r.Status != "" && r.Status != "TASK_STATE_UNSPECIFIED" && !r.Status.Known():
+		return under("status", wrong("want one of the states, such as %s, got %.40q", StateWorking, r.Status))
+	case r.PageSize != nil && (*r.PageSize < 1 || *r.PageSize > MaxPageSize):
+		return under("pageSize", wrong("want 1 to %d, got %d", MaxPageSize, *r.PageSize))
+	}
+	if _, err := r.After(); err != nil {
+		return err
+	}
+	return checkLength(r.HistoryLength)
+}
+
+// After returns StatusTimestampAfter, zero for none.
+func (r ListTasksRequest) After() (time.Time, error) {
+	if r.StatusTimestampAfter == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, r.StatusTimestampAfter)
+	if err != nil {
+		return t, under("statusTimestampAfter", wrong("want a time such as 2026-11-22T03:07:17.640Z, got %.40q", r.StatusTimestampAfter))
+	}
+	return t, nil
+}
+
+// ListTasksResponse is the answer to ListTasks. All members are always there.
+type ListTasksResponse struct {
+	Tasks         []Task `json:"tasks"`
+	NextPageToken string `json:"nextPageToken"`
+	PageSize      int    `json:"pageSize"`
+	TotalSize     int    `json:"totalSize"`
+}
+
+// TaskRequest is the request of CancelTask and SubscribeToTask. The metadata of
+// SubscribeToTask is that of [CursorExtension].
+type TaskRequest struct {
+	Tenant   string          `json:"tenant,omitempty"`
+	ID       string          `json:"id"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+}
+
+func (r TaskRequest) check() error {
+	if r.ID == "" {
+		return missing("id", "name the task")
+	}
+	return nil
+}
+
+// Cursor returns the cursor of [CursorExtension] in the metadata; "" for none.
+func (r TaskRequest) Cursor() (string, error) {
+	if len(r.Metadata) == 0 {
+		return "", nil
+	}
+	v, err := Parse(r.Metadata)
+	if err != nil {
+		return "", under("metadata", err)
+	}
+	var cursor string
+	return cursor, under("metadata", under("["+CursorExtension+"]", textIn(v.Get(CursorExtension), &cursor)))
+}
+
+// PushConfig is where a task's updates are posted (section 4.3.1), and the request to create
+// one.
+type PushConfig struct {
+	Tenant         string `json:"tenant,omitempty"`
+	TaskID         string `json:"taskId,omitempty"`
+	ID             string `json:"id,omitempty"`
+	URL            string `json:"url"`
+	Token          string `json:"token,omitempty"`
+	Authentication *struct {
+		Scheme      string `json:"scheme"`
+		Credentials string `json:"credentials,omitempty"`
+	} `json:"authentication,omitempty"`
+}
+
+func (c PushConfig) check() error {
+	if c.TaskID == "" {
+		return missing("taskId", "name the task")
+	}
+	return c.checkTarget()
+}
+
+func (c PushConfig) checkTarget() error {
+	switch {
+	case c.URL == "":
+		return missing("url", "say where the updates are to be posted")
+	case c.Authentication != nil && c.Authentication.Scheme == "":
+		return under("authentication", missing("scheme", "name an HTTP authentication scheme, such as Bearer"))
+	}
+	return nil
+}
+
+// PushRequest is the request to get or delete a push notification configuration.
+type PushRequest struct {
+	Tenant string `json:"tenant,omitempty"`
+	TaskID string `json:"taskId"`
+	ID     string `json:"id"`
+}
+
+func (r PushRequest) check() error {
+	switch {
+	case r.TaskID == "":
+		return missing("taskId", "name the task")
+	case r.ID == "":
+		return missing("id", "name the configuration")
+	}
+	return nil
+}
+
+// ListPushRequest is the request to list the push notification configurations of a task.
+type ListPushRequest struct {
+	Tenant    string `json:"tenant,omitempty"`
+	TaskID    string `json:"taskId"`
+	PageSize  int    `json:"pageSize,omitempty"`
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+func (r ListPushRequest) check() error {
+	if r.TaskID == "" {
+		return missing("taskId", "name the task")
+	}
+	return nil
+}
+
+// ListPushResponse is the answer to a ListPushRequest.
+type ListPushResponse struct {
+	Configs       []PushConfig `json:"configs"`
+	NextPageToken string       `json:"nextPageToken"`
+}
+
+// CardRequest is the request of GetExtendedAgentCard.
+type CardRequest struct {
+	Tenant string `json:"tenant,omitempty"`
+}
+
+func (CardRequest) check() error { return nil }
+
+// Request is what [Read] reads.
+type Request interface {
+	GetTaskRequest | ListTasksRequest | TaskRequest | PushConfig | PushRequest | ListPushRequest | CardRequest
+	check() error
+}
+
+// Read reads the request of a method from its params or its body.
+func Read[R Request](v strictjson.Value) (R, error) {
+	var r R
+	if err := wantObject(v); err != nil {
+		return r, err
+	}
+	if err := v.Decode(&r); err != nil {
+		return r, err
+	}
+	return r, r.check()
+}
+
+// Check checks a request that was put together from a path and a query.
+func Check[R Request](r R) error { return r.check() }

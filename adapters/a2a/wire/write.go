@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+)
+
+// TimeFormat is the form of timestamps (section 5.6.1): UTC with milliseconds.
+const TimeFormat = "2006-01-02T15:04:05.000Z"
+
+// Marshal returns v as JSON without the escapes that only HTML needs. It fails only if a
+// RawMessage is no JSON.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends s as a JSON string, without the escapes that only HTML needs. Invalid
+// UTF-8 becomes U+FFFD.
+func AppendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				b = append(append(b, s[start:i]...), "\ufffd"...)
+				start = i + 1
+			}
+			i += size
+			continue
+		}
+		i++
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[start:i-1]...)
+		start = i
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return append(append(b, s[start:]...), '"')
+}
+
+// writer appends the members of objects.
+type writer struct{ b []byte }
+
+// key begins a member.
+func (w *writer) key(key string) {
+	if w.b[len(w.b)-1] != '{' {
+		w.b = append(w.b, ',')
+	}
+	w.b = append(append(append(w.b, '"'), key...), '"', ':')
+}
+
+func (w *writer) begin() { w.b = append(w.b, '{') }
+
+// end ends an object, after the members of unknown, which is an object or nil.
+func (w *writer) end(unknown json.RawMessage) {
+	if inner := bytes.TrimSpace(unknown); len(inner) > 2 && inner[0] == '{' {
+		if inner = bytes.TrimSpace(inner[1 : len(inner)-1]); len(inner) > 0 {
+			if w.b[len(w.b)-1] != '{' {
+				w.b = append(w.b, ',')
+			}
+			w.b = append(w.b, inner...)
+		}
+	}
+	w.b = append(w.b, '}')
+}
+
+func (w *writer) text(key, s string) {
+	w.key(key)
+	w.b = AppendString(w.b, s)
+}
+
+// some writes a string unless it is empty.
+func (w *writer) some(key, s string) {
+	if s != "" {
+		w.text(key, s)
+	}
+}
+
+// flag writes true, or nothing.
+func (w *writer) flag(key string, on bool) {
+	if on {
+		w.key(key)
+		w.b = append(w.b, "true"...)
+	}
+}
+
+// raw writes a value that is JSON already, if there is one.
+func (w *writer) raw(key string, v json.RawMessage) {
+	if len(v) > 0 {
+		w.key(key)
+		w.b = append(w.b, v...)
+	}
+}
+
+func (w *writer) bytes(key string, v []byte) {
+	w.key(key)
+	w.b = append(w.b, '"')
+	w.b = append(base64.StdEncoding.AppendEncode(w.b, v), '"')
+}
+
+func (w *writer) time(key string, t time.Time) {
+	if !t.IsZero() {
+		w.key(key)
+		w.b = append(t.UTC().AppendFormat(append(w.b, '"'), TimeFormat), '"')
+	}
+}
+
+// texts writes a list of strings unless it is empty.
+func (w *writer) texts(key string, all []string) {
+	if len(all) > 0 {
+		list(w, key, all, func(w *writer, s string) { w.b = AppendString(w.b, s) })
+	}
+}
+
+// list writes a list.
+func list[T any](w *writer, key string, all []T, write func(*writer, T)) {
+	w.key(key)
+	w.b = append(w.b, '[')
+	for i, v := range all {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		write(w, v)
+	}
+	w.b = append(w.b, ']')
+}
