@@ -43,6 +43,8 @@ type Turn interface {
 	Task() core.TaskID
 	// Request is what is asked.
 	Request() core.Request
+	// Delivered says that the connection to the agent has taken the task, for the receipt.
+	Delivered()
 	// Report reports an event. foreign is what else the agent said, verbatim, or nil; hosts
 	// whose dialect cannot carry it drop it. It may wait for room in the connection of a host,
 	// until the ctx of Work ends. It returns a Fault for what was refused: conflict after the

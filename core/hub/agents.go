@@ -15,10 +15,12 @@ type AgentStatus struct {
 	Since     time.Time      `json:"since"`
 	// Vitals are the last health report of the agent; nil before the first.
 	Vitals *core.Vitals `json:"vitals,omitempty"`
+	// Child is the state of an agent that the hub runs itself, else nil.
+	Child *core.Child `json:"child,omitempty"`
 }
 
 func statusOf(e roster.Entry) AgentStatus {
-	return AgentStatus{Card: e.Card, Load: e.Load, Principal: e.Member.Principal(), Since: e.Since, Vitals: e.Vitals}
+	return AgentStatus{Card: e.Card, Load: e.Load, Principal: e.Member.Principal(), Since: e.Since, Vitals: e.Vitals, Child: e.Child}
 }
 
 func statusesOf(entries []roster.Entry) []AgentStatus {

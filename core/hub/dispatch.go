@@ -20,6 +20,9 @@ func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 		s.id, s.opts = "", before
 		return err
 	}
+	if opts.Starting {
+		h.roster.Change(s.id, func(e *roster.Entry) { e.Child = &core.Child{State: core.ChildStarting} })
+	}
 	s.left = make(chan struct{})
 	h.announce(s, card, limited)
 	h.topics.Identify(s.peer(), s.subscriberID())

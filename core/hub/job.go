@@ -57,7 +57,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 		if b.Fault == nil {
 			b.Fault = core.NewFault(core.CodeInternal, "the agent failed without saying why")
 		}
-		again, err := s.hub.attemptFailed(w.job, s, attempt{agent: s.agentID()}, b, foreign)
+		again, err := s.hub.attemptFailed(w.job, s, attempt{agent: s.AgentID()}, b, foreign)
 		if again && s.hub.route(w.job) != nil {
 			w.job.End(b)
 		}
@@ -76,7 +76,7 @@ func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 // notHeld returns why a session that does not have the task may not report on it:
 // its agent has ended the task, or never had it.
 func (h *Hub) notHeld(s *Session, id core.TaskID) error {
-	agent := s.agentID()
+	agent := s.AgentID()
 	if t := h.tasks.Get(id); t != nil && sessionOf(h.roster.Member(agent)) == s && t.Agent() == agent && t.HasEnded() {
 		h.Count("report.late")
 		return core.NewFault(core.CodeConflict, "task %s has ended", id)

@@ -109,7 +109,7 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 		}
 		by, gone := s.hub.holder(s, card.ID)
 		if by == nil {
-			if s.agentID() != "" || !s.mayHave(card.ID, opts) {
+			if s.AgentID() != "" || !s.mayHave(card.ID, opts) {
 				return err // the conflict is not with another connection
 			}
 			continue // the other one has left in the meantime

@@ -77,7 +77,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if len(causes) > 0 {
 		req.Cause = causes[0].task // the one with the most hops
 	}
-	t := &job{Task: h.tasks.New(from, policy.ChainBelow(s.agentID(), above), req, trace), opener: s}
+	t := &job{Task: h.tasks.New(from, policy.ChainBelow(s.AgentID(), above), req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -111,22 +112,91 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 	if err != nil {
 		return nil, err
 	}
-	q.Agent = s.agentID()
+	q.Agent = s.AgentID()
 	request := question.Request{Question: q, Asker: s.peer(), Ref: call}
 	agent := s.root()
 	for _, t := range agent.working() {
-		request.Tasks = append(request.Tasks, question.Task{
-			ID: t.ID(), Sources: s.hub.sources(t), Working: func() bool { return !t.HasEnded() && t.Worker() == agent.peer() },
-		})
+		request.Tasks = append(request.Tasks, s.hub.questioned(t, agent))
 	}
-	err = s.hub.questions.Put(request)
+	err = s.hub.putQuestion(request)
 	if s.isClosed() { // maybe before the question was put
 		s.hub.questions.Leave(s.peer())
 	}
-	if errors.Is(err, &core.Fault{Code: core.CodeOverloaded}) {
-		s.hub.Count("refused.question")
-	}
 	return nil, err
+}
+
+// questioned returns a task of the agent for which people are asked.
+func (h *Hub) questioned(t *task.Task, agent *Session) question.Task {
+	return question.Task{
+		ID: t.ID(), Sources: h.sources(t), Working: func() bool { return !t.HasEnded() && t.Worker() == agent.peer() },
+	}
+}
+
+func (h *Hub) putQuestion(r question.Request) error {
+	err := h.questions.Put(r)
+	if errors.Is(err, &core.Fault{Code: core.CodeOverloaded}) {
+		h.Count("refused.question")
+	}
+	return err
+}
+
+// AskPeople puts a question of the agent to the people of one of its tasks, and waits for
+// what they say. Of the question the text, the header, the options and a limit of time are
+// read; without a limit it is that of the hub. AskPeople returns an invalid Fault for a
+// question that does not fit, an unsupported Fault where nobody can be shown it, a
+// not_authorized Fault for a task that the session does not have, and the cause of ctx.
+func (s *Session) AskPeople(ctx context.Context, id core.TaskID, q question.Question) (question.Outcome, error) {
+	s.mu.Lock()
+	w := s.work[id]
+	s.mu.Unlock()
+	if w == nil {
+		return question.Outcome{}, s.hub.notHeld(s, id)
+	}
+	return s.hub.askPeople(ctx, q, s.AgentID(), []question.Task{s.hub.questioned(w.job.Task, s)})
+}
+
+func (h *Hub) askPeople(ctx context.Context, q question.Question, agent core.AgentID, tasks []question.Task) (question.Outcome, error) {
+	q.ID, q.Agent, q.Since = core.NewID(), agent, time.Now()
+	if q.Until.IsZero() {
+		q.Until = q.Since.Add(h.limits.QuestionTimeout)
+	}
+	if err := q.Check(); err != nil {
+		return question.Outcome{}, err
+	}
+	a := &asking{settled: make(chan settled, 1)}
+	if err := h.putQuestion(question.Request{Question: q, Asker: a, Tasks: tasks}); err != nil {
+		return question.Outcome{}, err
+	}
+	defer h.questions.Leave(a)
+	select {
+	case got := <-a.settled:
+		if got.fault != nil {
+			return question.Outcome{}, got.fault
+		}
+		return got.outcome, nil
+	case <-ctx.Done():
+		return question.Outcome{}, context.Cause(ctx)
+	}
+}
+
+// asking waits for the outcome of one question.
+type asking struct{ settled chan settled }
+
+// settled is how a question ended.
+type settled struct {
+	outcome question.Outcome
+	fault   *core.Fault
+}
+
+// Show implements [question.Peer].
+func (*asking) Show(question.Update) {}
+
+// Settled implements [question.Peer].
+func (a *asking) Settled(_ string, o question.Outcome, fault *core.Fault) {
+	select {
+	case a.settled <- settled{o, fault}:
+	default: // it was settled before
+	}
 }
 
 // sources returns the threads of a task and of its causes, as far as they are in memory.

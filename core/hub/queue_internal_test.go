@@ -47,7 +47,7 @@ func TestTheHubKnowsWhichQueuesHaveMovableTasks(t *testing.T) {
 			"ask": func() {
 				to := core.ToCapability("x")
 				if rapid.Bool().Draw(rt, "by id") {
-					to = core.ToAgent(some().agentID())
+					to = core.ToAgent(some().AgentID())
 				}
 				if task, err := asker.Open(core.Request{To: to, Content: "?"}, OpenOptions{Unwatched: true}); err == nil {
 					opened = append(opened, task)

@@ -85,6 +85,10 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	if j.triedBy(s) {
 		return roster.Continue
 	}
+	if e.Child != nil && e.Child.State == core.ChildFailed {
+		c.refused = childFailed(e.ID, *e.Child)
+		return roster.Continue
+	}
 	c.found = true
 	if !s.closed && (e.Free() || takesNoSlot(j.Task, s)) {
 		c.now = s

@@ -53,6 +53,9 @@ type JoinOptions struct {
 	// Heartbeats says that the agent's dialect has a heartbeat interval, which an operator
 	// may set.
 	Heartbeats bool
+	// Starting says that the hub runs the agent itself and that it is not ready yet: its
+	// tasks wait until [Session.SetChild] says that it is.
+	Starting bool
 	// Probe asks the peer whether it is alive when another connection wants its id: see
 	// [Session.Take]. It returns nil once the peer has answered; ctx has a deadline and is not
 	// cancelled. An agent without a Probe counts as alive.
@@ -155,8 +158,8 @@ func (p *peer) Features() core.Features {
 	return p.card.Features
 }
 
-// agentID returns the id of the agent that the session is, or "".
-func (s *Session) agentID() core.AgentID {
+// AgentID returns the id of the agent that the session is, or "".
+func (s *Session) AgentID() core.AgentID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.card.ID
@@ -224,23 +227,13 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	}
 
 	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", id, reason.Message)
-	for _, w := range work {
-		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: gone}, nil); again && h.route(w.job) != nil { // it may have ended
-			left = append(left, orphan{w.job, gone})
-		}
-	}
+	left = h.failWork(s, work, gone)
 	h.mu.Lock()
 	if s.id != "" {
 		h.removeAgent(s, reason)
 	}
 	h.mu.Unlock()
-	for _, t := range queue {
-		if t.To().Reach() == core.ReachAgent {
-			t.End(core.Failed{Fault: gone})
-		} else if err := h.route(t); err != nil {
-			left = append(left, orphan{t, core.AsFault(err)})
-		}
-	}
+	left = append(left, h.failQueue(queue, gone)...)
 	for t, keep := range opened {
 		t.Detach(s.peer(), task.Requester, task.Waiter)
 		if !keep {
@@ -250,6 +243,30 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	s.views.close()
 	s.waits.close()
 	s.inbox.end(reason)
+	return left
+}
+
+// failWork fails the tasks that an agent works on, or gives them to another agent. It
+// returns those that found none.
+func (h *Hub) failWork(s *Session, work table[core.TaskID, *holding], why *core.Fault) (left []orphan) {
+	for _, w := range work {
+		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: why}, nil); again && h.route(w.job) != nil { // it may have ended
+			left = append(left, orphan{w.job, why})
+		}
+	}
+	return left
+}
+
+// failQueue fails the tasks that waited for an agent, or gives them to another agent. It
+// returns those that found none.
+func (h *Hub) failQueue(queue []*job, why *core.Fault) (left []orphan) {
+	for _, j := range queue {
+		if j.To().Reach() == core.ReachAgent {
+			j.End(core.Failed{Fault: why})
+		} else if err := h.route(j); err != nil {
+			left = append(left, orphan{j, core.AsFault(err)})
+		}
+	}
 	return left
 }
 

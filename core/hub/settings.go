@@ -147,5 +147,5 @@ func (h *Hub) SetDialectSettings(dialect string, all AgentSettings, reason strin
 
 // AgentSettings returns the settings in force for the agent that the session is.
 func (s *Session) AgentSettings() AgentSettings {
-	return s.hub.settings.of(s.agentID(), s.identity.Dialect)
+	return s.hub.settings.of(s.AgentID(), s.identity.Dialect)
 }

@@ -53,10 +53,10 @@ func (h *Hub) overdue(s *Session, j *job) {
 	}
 	h.Count("agent.overdue")
 	if on := h.limits.Disconnect; w.slot && (on == DisconnectAlways || on == DisconnectSingle && single) {
-		h.log.Warn("agent did not end a task in time: closing its connection", "agent", s.agentID(), "task", j.ID())
+		h.log.Warn("agent did not end a task in time: closing its connection", "agent", s.AgentID(), "task", j.ID())
 		s.Close(core.NewFault(core.CodeTimeout, "task %s was not ended in time", j.ID()))
 		return
 	}
-	h.log.Warn("agent did not end a task in time: its slot is free again", "agent", s.agentID(), "task", j.ID())
+	h.log.Warn("agent did not end a task in time: its slot is free again", "agent", s.AgentID(), "task", j.ID())
 	h.release(s, j, time.Now())
 }

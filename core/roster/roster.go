@@ -23,6 +23,9 @@ type Entry struct {
 	// Vitals is the last health report of the agent; nil before the first. It is replaced,
 	// never changed.
 	Vitals *core.Vitals
+	// Child is the state of an agent that the hub runs itself, else nil. It is replaced, never
+	// changed.
+	Child *core.Child
 	// OnlyByID hides the agent from every address except its id.
 	OnlyByID bool
 	// Member is the connection of the agent.
@@ -45,8 +48,11 @@ func (e Entry) Capacity() int { return max(1, e.MaxConcurrent) }
 
 // AcceptsWork reports whether the agent accepts new work at all.
 func (e Entry) AcceptsWork() bool {
-	return e.Reported != core.LoadOverloaded && e.Reported != core.LoadDraining
+	return e.up() && e.Reported != core.LoadOverloaded && e.Reported != core.LoadDraining
 }
+
+// up reports whether the agent is ready, where the hub runs it itself.
+func (e *Entry) up() bool { return e.Child == nil || e.Child.State == core.ChildReady }
 
 // Free reports whether the agent can run one more task now.
 func (e Entry) Free() bool { return e.AcceptsWork() && e.Load.Active < e.Capacity() }
@@ -173,6 +179,8 @@ func (e *Entry) state() core.LoadState {
 	switch {
 	case e.Reported == core.LoadDraining || e.Reported == core.LoadOverloaded:
 		return e.Reported
+	case !e.up():
+		return core.LoadOverloaded
 	case e.Load.Active == 0 && e.Load.Queued == 0 && e.Reported != core.LoadBusy:
 		return core.LoadIdle
 	case e.Load.Active >= e.Capacity() && e.Load.Queued > 0:

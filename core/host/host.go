@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// Serve gives the agent the tasks of a session, which has joined, until ctx ends or the session
+// does. It returns the cause of ctx or the reason of the session, once every Work has returned;
+// the context of those ends with ctx. The session stays open: tasks that come when nobody
+// serves it wait. Only one Serve, and nobody else, reads the session at a time.
+func Serve(ctx context.Context, s *hub.Session, a agent.Agent) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	h := &host{session: s, agent: a, turns: map[core.TaskID]*turn{}}
+	defer h.workers.Wait()
+	defer cancel(nil)
+	for {
+		b, err := s.Next(ctx)
+		if err != nil {
+			cancel(err)
+			return err
+		}
+		if b.Task != nil && b.Role == task.Agent {
+			for _, e := range b.Events {
+				_ = e.DeliverToAgent(sink{h, ctx, b.Task}) // it returns no errors
+			}
+		}
+	}
+}
+
+// host is the state of one Serve.
+type host struct {
+	session *hub.Session
+	agent   agent.Agent
+	workers sync.WaitGroup
+
+	mu    sync.Mutex
+	turns map[core.TaskID]*turn
+}
+
+// start begins to work on a task.
+func (h *host) start(ctx context.Context, t *task.Task) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &turn{session: h.session, task: t, request: t.Request(), ctx: ctx, cancel: cancel, news: make(chan struct{}, 1)}
+	h.mu.Lock()
+	h.turns[t.ID()] = w
+	h.mu.Unlock()
+	h.workers.Go(func() {
+		defer cancel(nil)
+		err := h.agent.Work(ctx, w)
+		h.mu.Lock()
+		if h.turns[t.ID()] == w {
+			delete(h.turns, t.ID())
+		}
+		h.mu.Unlock()
+		w.finish(err)
+	})
+}
+
+// find returns the turn of a task that the agent works on, or nil.
+func (h *host) find(id core.TaskID) *turn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.turns[id]
+}
+
+// sink takes the events of one task for its agent.
+type sink struct {
+	*host
+	ctx  context.Context
+	task *task.Task
+}
+
+var _ core.AgentSink = sink{}
+
+func (s sink) tell(body core.Body) error {
+	if w := s.find(s.task.ID()); w != nil {
+		w.push(body)
+	}
+	return nil
+}
+
+// end ends the context of a turn whose task ended without its agent.
+func (s sink) end(why *core.Fault) error {
+	if w := s.find(s.task.ID()); w != nil {
+		w.cancel(why)
+	}
+	return nil
+}
+
+func (s sink) Assigned(_ core.Event, b core.Assigned) error {
+	if b.Agent == s.session.AgentID() {
+		s.start(s.ctx, s.task)
+	}
+	return nil
+}
+
+func (s sink) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error { return s.tell(b) }
+func (s sink) Injected(_ core.Event, b core.Injected) error               { return s.tell(b) }
+func (s sink) CancelRequested(_ core.Event, b core.CancelRequested) error { return s.tell(b) }
+
+func (s sink) Done(core.Event, core.Done) error {
+	return s.end(core.NewFault(core.CodeConflict, "the task has ended"))
+}
+
+func (s sink) Failed(_ core.Event, b core.Failed) error { return s.end(b.Fault) }
+
+func (s sink) Cancelled(_ core.Event, b core.Cancelled) error {
+	return s.end(core.NewFault(core.CodeCancelled, "%s", b.Reason))
+}

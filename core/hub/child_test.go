@@ -1,0 +1,101 @@
+package hub_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// child joins an agent that the hub runs itself and that is still starting.
+func (g *testHub) child(id string) *hub.Session {
+	g.t.Helper()
+	s := g.connect(id)
+	card := core.Card{ID: core.AgentID(id), Dialect: "test", Capabilities: []string{"work"}, Features: able}
+	if err := s.Join(card, hub.JoinOptions{Starting: true}); err != nil {
+		g.t.Fatal(err)
+	}
+	return s
+}
+
+func TestTasksOfAChildWaitUntilItIsReady(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		child, user := g.child("c"), g.connect("user")
+		asked := g.ask(user, "c")
+		synctest.Wait()
+		if got := asked.Agent(); got != "" {
+			t.Fatalf("the task was assigned to %s, want it in the queue", got)
+		}
+		if a, _ := g.hub.Agent("c"); a.Child == nil || a.Child.State != core.ChildStarting || a.Load.Queued != 1 {
+			t.Errorf("the agent is listed as %+v with %d queued, want starting with 1", a.Child, a.Load.Queued)
+		}
+		child.SetChild(core.Child{State: core.ChildReady, PID: 7})
+		if got := asked.Agent(); got != "c" {
+			t.Errorf("once it is ready the task is with %q, want c", got)
+		}
+		if err := child.Report(asked.ID(), core.Done{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestAnAgentThatIsReadyIsPreferredToAChildThatStarts(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		g.child("c")
+		other := g.agent("o", able, func(c *core.Card) { c.Capabilities = []string{"work"} })
+		asked := g.ask(g.connect("user"), "capability:work")
+		if got := asked.Agent(); got != "o" {
+			t.Errorf("the task is with %q, want o", got)
+		}
+		if err := other.Report(asked.ID(), core.Done{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestTasksOfAChildThatFailedAreUnreachable(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		child, user := g.child("c"), g.connect("user")
+		waits := g.ask(user, "c")
+		child.SetChild(core.Child{State: core.ChildFailed, LastError: "no such program"})
+		synctest.Wait()
+		if f := waits.Answer().Fault; !errors.Is(f, &core.Fault{Code: core.CodeUnreachable}) || !strings.Contains(f.Message, "no such program") {
+			t.Errorf("the task that waited: got %v, want unreachable with the reason", f)
+		}
+		for _, to := range []core.Address{core.ToAgent("c"), core.ToCapability("work")} {
+			_, err := user.Open(core.Request{To: to, Content: "go"}, hub.OpenOptions{})
+			if !errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) || !strings.Contains(err.Error(), "no such program") {
+				t.Errorf("a new task to %s: got %v, want unreachable with the reason", to, err)
+			}
+		}
+		child.SetChild(core.Child{State: core.ChildReady, Restarts: 1})
+		asked := g.ask(user, "c")
+		if got := asked.Agent(); got != "c" {
+			t.Errorf("after a restart the task is with %q, want c", got)
+		}
+		if err := child.Report(asked.ID(), core.Done{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestATaskByCapabilityLeavesAChildThatFailed(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		child, user := g.child("c"), g.connect("user")
+		waits := g.ask(user, "capability:work")
+		other := g.agent("o", able, func(c *core.Card) { c.Capabilities = []string{"work"}; c.MaxConcurrent = 1 })
+		if got := waits.Agent(); got != "o" { // it came idle and took what waits
+			t.Fatalf("the task is with %q, want o", got)
+		}
+		second := g.ask(user, "capability:work")
+		child.SetChild(core.Child{State: core.ChildFailed, LastError: "gone"})
+		for _, asked := range []core.TaskID{waits.ID(), second.ID()} {
+			if err := other.Report(asked, core.Done{}, nil); err != nil {
+				t.Errorf("task %s: got %v, want it with the other agent", asked, err)
+			}
+		}
+	})
+}
