@@ -19,7 +19,7 @@ type Agent interface {
 	// error that it failed for (a [core.Fault] is passed on unchanged). If it has reported the
 	// end itself, its error counts for nothing; nil without an end is [core.Done]. Work is
 	// called only while Run is ready, up to the agent's number of concurrent tasks at once. A
-	// task that is lost with the connection fails as unreachable. When ctx ends nobody waits
+	// task that is lost with the whole agent fails with [Lost]. When ctx ends nobody waits
 	// for the task any more; a cancel comes from [Turn.Next] before that.
 	Work(ctx context.Context, t Turn) error
 }

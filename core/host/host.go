@@ -11,12 +11,13 @@ import (
 )
 
 // Serve gives the agent the tasks of a session, which has joined, until ctx ends or the session
-// does. It returns the cause of ctx or the reason of the session, once every Work has returned;
+// does. It calls lost, if that is not nil, before it reports a task as failed for [agent.Lost]:
+// the caller then says by [hub.Session.SetChild] that the agent takes nothing for now. Serve returns the cause of ctx or the reason of the session, once every Work has returned;
 // the context of those ends with ctx. The session stays open: tasks that come when nobody
 // serves it wait. Only one Serve, and nobody else, reads the session at a time.
-func Serve(ctx context.Context, s *hub.Session, a agent.Agent) error {
+func Serve(ctx context.Context, s *hub.Session, a agent.Agent, lost func(error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	h := &host{session: s, agent: a, turns: map[core.TaskID]*turn{}}
+	h := &host{session: s, agent: a, lost: lost, turns: map[core.TaskID]*turn{}}
 	defer h.workers.Wait()
 	defer cancel(nil)
 	for {
@@ -37,6 +38,7 @@ func Serve(ctx context.Context, s *hub.Session, a agent.Agent) error {
 type host struct {
 	session *hub.Session
 	agent   agent.Agent
+	lost    func(error)
 	workers sync.WaitGroup
 
 	mu    sync.Mutex
@@ -58,6 +60,9 @@ func (h *host) start(ctx context.Context, t *task.Task) {
 			delete(h.turns, t.ID())
 		}
 		h.mu.Unlock()
+		if h.lost != nil && agent.IsLost(err) {
+			h.lost(err)
+		}
 		w.finish(err)
 	})
 }

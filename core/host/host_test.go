@@ -52,13 +52,18 @@ func serve(t *testing.T, f workFunc, test func(*served)) {
 		}
 		var ctx context.Context
 		ctx, s.stop = context.WithCancel(t.Context())
-		go func() { s.end <- host.Serve(ctx, s.agent, f) }()
+		go func() { s.end <- host.Serve(ctx, s.agent, f, s.lost) }()
 		test(s)
 		s.stop()
 		<-s.end
 		s.user.Close(nil)
 		s.agent.Close(nil)
 	})
+}
+
+// lost does what a supervisor does.
+func (s *served) lost(err error) {
+	s.agent.SetChild(core.Child{State: core.ChildRestarting, LastError: err.Error()})
 }
 
 func (s *served) ask(content string) *task.Task {
@@ -216,5 +221,30 @@ func TestAnAgentCallsToolsOfTheHub(t *testing.T) {
 		return turn.Report(core.Text{Text: list.Agents[0].ID}, nil)
 	}, func(s *served) {
 		s.wants(s.ask("who is here?"), core.KindDone, "a")
+	})
+}
+
+func TestTheQueueOfALostAgentWaitsUntilItIsBack(t *testing.T) {
+	worked := 0
+	serve(t, func(_ context.Context, turn agent.Turn) error {
+		if worked++; turn.Request().Content == "first" {
+			_, _ = turn.Next(t.Context())
+			return agent.Lost(errors.New("exit status 1"))
+		}
+		return nil
+	}, func(s *served) {
+		first, second := s.ask("first"), s.ask("second")
+		if err := s.user.Inject(first.ID(), core.Injected{ID: "i", Content: "die"}); err != nil {
+			t.Fatal(err)
+		}
+		s.wants(first, core.KindFailed, "")
+		if f := first.Answer().Fault; !errors.Is(f, &core.Fault{Code: core.CodeUnreachable}) || !f.Retryable {
+			t.Errorf("got %v, want a retryable unreachable Fault", f)
+		}
+		if worked != 1 || second.HasEnded() {
+			t.Fatalf("the agent got %d tasks, and the second has ended: %v; want it to wait", worked, second.HasEnded())
+		}
+		s.agent.SetChild(core.Child{State: core.ChildReady, Restarts: 1})
+		s.wants(second, core.KindDone, "")
 	})
 }
