@@ -61,11 +61,6 @@ func serve(t *testing.T, f workFunc, test func(*served)) {
 	})
 }
 
-// lost does what a supervisor does.
-func (s *served) lost(err error) {
-	s.agent.SetChild(core.Child{State: core.ChildRestarting, LastError: err.Error()})
-}
-
 func (s *served) ask(content string) *task.Task {
 	s.Helper()
 	t, err := s.user.Open(core.Request{To: core.ToAgent("a"), Content: content}, hub.OpenOptions{Unwatched: true})
@@ -74,6 +69,11 @@ func (s *served) ask(content string) *task.Task {
 	}
 	synctest.Wait()
 	return t
+}
+
+// lost does what a supervisor does.
+func (s *served) lost(err error) {
+	s.agent.SetChild(core.Child{State: core.ChildRestarting, LastError: err.Error()})
 }
 
 // wants fails the test unless the task has ended with the kind and the text.
@@ -226,9 +226,9 @@ func TestAnAgentCallsToolsOfTheHub(t *testing.T) {
 
 func TestTheQueueOfALostAgentWaitsUntilItIsBack(t *testing.T) {
 	worked := 0
-	serve(t, func(_ context.Context, turn agent.Turn) error {
+	serve(t, func(ctx context.Context, turn agent.Turn) error {
 		if worked++; turn.Request().Content == "first" {
-			_, _ = turn.Next(t.Context())
+			_, _ = turn.Next(ctx)
 			return agent.Lost(errors.New("exit status 1"))
 		}
 		return nil
