@@ -18,6 +18,8 @@ type Config struct {
 	Hosts, Origins                       []string
 	StopTimeout                          time.Duration
 	Budgets                              Budgets
+	Agents                               Agents
+	Packs                                Packs
 
 	Journal   Journal
 	Usage     Usage
@@ -55,6 +57,8 @@ func (c *Config) settings() *table {
 	c.Journal.settings(t.group("journal", "How long tasks are kept, and where."))
 	c.Usage.settings(t.group("usage", "How long token usage is kept."))
 	add(t, "budgets", &c.Budgets, nil, "Token limits per agent, requester or thread, each per day or in total.")
+	add(t, "agents", &c.Agents, nil, "Agents that the hub runs as child processes, or connects to.")
+	add(t, "packs", &c.Packs, nil, "MCP servers that the hub runs or connects to, and whose tools it offers.")
 	c.Auth.settings(t.group("auth", "Authentication."))
 	c.Limits.settings(t.group("limits", "Limits of the engine."))
 	c.GRPC.settings(t.group("grpc", "gRPC connections."))

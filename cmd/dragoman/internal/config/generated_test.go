@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func shownDefault(s *Setting) string {
 		if len(v) == 0 {
 			return ""
 		}
-	case Budgets:
+	case Budgets, Agents, Packs:
 		return ""
 	case string:
 		if v == "" {
@@ -232,6 +233,10 @@ func schemaOf(s *Setting) object {
 		}
 	case Budgets:
 		o = object{{"type", "array"}, {"items", schemaOfBudget()}}
+	case Agents:
+		o = object{{"type", "array"}, {"items", schemaOfAgent()}}
+	case Packs:
+		o = object{{"type", "array"}, {"items", schemaOfPack()}}
 	default:
 		o = object{{"type", "integer"}}
 		if s.inBytes {
@@ -272,4 +277,65 @@ func schemaOfBudget() object {
 		{"additionalProperties", false},
 		{"examples", []object{{{"agent", "ben"}, {"tokens", 100_000}, {"per", "day"}}}},
 	}
+}
+
+// textList describes a list of texts.
+func textList(description string) object {
+	return object{{"type", "array"}, {"items", object{{"type", "string"}}}, {"description", description}}
+}
+
+func text(description string) object { return object{{"type", "string"}, {"description", description}} }
+
+// processSchema and remoteSchema are the members of a child and of a remote.
+func processSchema() object {
+	return object{
+		{"command", textList("Program and arguments of a child process.")},
+		{"env", textList("Variables that it gets besides PATH, HOME, LANG and TMPDIR: NAME passes on that of the hub, NAME=value sets one.")},
+		{"cwd", text("Working directory. The default is that of the hub.")},
+	}
+}
+
+func remoteSchema() object {
+	return object{
+		{"url", text("Address to connect to, instead of a command.")},
+		{"token_file", text("File with the token to send as Bearer.")},
+	}
+}
+
+func schemaOfAgent() object {
+	count := func(description string) object {
+		return object{{"type", "integer"}, {"minimum", 0}, {"description", description}}
+	}
+	members := slices.Concat(
+		object{
+			{"name", text("Id of the agent.")},
+			{"dialect", object{{"type", "string"}, {"enum", append(slices.Clone(Speaks), SpeaksA2A)}, {"description", "What it speaks."}}},
+		},
+		processSchema(), remoteSchema(),
+		object{
+			{"capabilities", textList("Capabilities that it is found by.")},
+			{"domains", textList("Domains that it is found by.")},
+			{"model", text("Model that it uses.")},
+			{"max_concurrent", count("How many tasks it runs at once. The default is 1.")},
+			{"warm", count("How many processes of pi are kept ready.")},
+			{"auth", text("Method to authenticate an editor agent with.")},
+			{"tools", object{{"type", "boolean"}, {"description", "Whether the tools of the hub are offered to it. The default is true."}}},
+		})
+	return object{{"type", "object"}, {"properties", members}, {"required", []string{"name", "dialect"}}, {"additionalProperties", false}}
+}
+
+func schemaOfPack() object {
+	duration := func(description string) object {
+		return object{{"type", "string"}, {"pattern", timePattern}, {"description", description}}
+	}
+	members := slices.Concat(
+		object{{"name", object{{"type", "string"}, {"pattern", packName.String()}, {"description", "Id of the pack, and prefix of its tools."}}}},
+		processSchema(), remoteSchema(),
+		object{
+			{"concurrent", object{{"type", "integer"}, {"minimum", 0}, {"description", "How many calls run at once. The default is 16."}}},
+			{"result_bytes", object{{"type", []string{"integer", "string"}}, {"pattern", sizePattern}, {"description", "Maximum size of a result. The default is 4 MiB."}}},
+			{"timeout", duration("How long a call may take without progress. The default is 60s.")},
+			{"max_time", duration("How long a call may take with progress. The default is 300s.")},
+		})
+	return object{{"type", "object"}, {"properties", members}, {"required", []string{"name"}}, {"additionalProperties", false}}
 }

@@ -56,6 +56,8 @@ func (s *Setting) plain() any {
 		return field.String()
 	case *[]string:
 		return append([]string{}, *field...)
+	case list:
+		return field.plain()
 	case *Budgets:
 		return append(Budgets{}, *field...)
 	}

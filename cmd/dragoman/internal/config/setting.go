@@ -35,7 +35,7 @@ type Setting struct {
 
 // value lists the types of settings.
 type value interface {
-	string | bool | int | int64 | time.Duration | []string | Budgets
+	string | bool | int | int64 | time.Duration | []string | Budgets | Agents | Packs
 }
 
 // table collects the settings of one group; all groups share all and groups.
@@ -135,6 +135,9 @@ func (t *table) read(key string, raw any) (set bool, err error) {
 		switch {
 		case s.Key == key && raw == nil:
 			return false, nil
+		case s.Key == key && s.isList():
+			err := s.field.(list).read(raw)
+			return err == nil, err
 		case s.Key == key && s.set(raw):
 			return true, nil
 		case s.Key == key:
@@ -187,6 +190,12 @@ func (s *Setting) set(raw any) (ok bool) {
 		return ok && store(field, list)
 	}
 	return false
+}
+
+// isList reports whether the setting is a list of objects, which says itself what is wrong.
+func (s *Setting) isList() bool {
+	_, is := s.field.(list)
+	return is
 }
 
 func store[T value](field *T, v T) bool {
