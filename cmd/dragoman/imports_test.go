@@ -138,8 +138,10 @@ var table = []row{
 	// The program. Calls run down this list: a package knows those above it.
 	program("config", "core", "core/journal", "core/usage"),
 	program("client", "adapters/...", "core", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/..."),
-	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...", internal+"config", internal+"client"),
 	program("agent", "adapters/...", "core", internal+"client"),
+	program("supervisor", "adapters/...", "core/...", "transports/...", internal+"agent", internal+"config"),
+	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...",
+		internal+"config", internal+"client", internal+"supervisor"),
 	program("bridge", "adapters/...", "core", "core/link", "core/lru", "transports/...", internal+"client"),
 	program("demo", "adapters/...", "core", internal+"client", internal+"service"),
 	program("bench", "adapters/...", "core", "core/link", "proto/...", "transports/...",

@@ -26,7 +26,7 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): come again once it is back", h.draining)
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): come again once it is back", h.draining).Because(ErrStopping)
 	case s.id != "" && !s.opts.OnlyByID:
 		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
 	case s.standby != "" && (s.standby != card.ID || opts.OnlyByID):

@@ -27,19 +27,42 @@ const (
 	maxChunk   = 16 << 10
 )
 
+// Program is what a handler runs.
+type Program struct {
+	// Name is for messages.
+	Name string
+	// Command returns the command for one request, which ends with the context. Its Env is set.
+	Command func(ctx context.Context) (*exec.Cmd, error)
+	// Started is told of each process and its group; exited is closed when it has ended. Nil for
+	// nobody.
+	Started func(pid int, exited <-chan struct{})
+}
+
+// ProgramOf returns the Program of a command line, which gets all our variables.
+func ProgramOf(argv []string) Program {
+	return Program{Name: argv[0], Command: func(ctx context.Context) (*exec.Cmd, error) {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Env = os.Environ()
+		return cmd, nil
+	}}
+}
+
 // Handler answers requests by running a command: the content is its stdin, its stdout is
 // streamed as text, and a non-zero exit is a failure with the end of its stderr. Each request
 // has its own process group, which is killed when the request is cancelled. The rest of a
 // request is JSON in the file that DRAGOMAN_REQUEST names. Failed runs are logged without
 // their reason, which is on stderr already.
-func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
+func Handler(p Program, stderr io.Writer, log *slog.Logger) core.Handler {
 	return func(ctx context.Context, r core.Request, say func(core.Body) error) error {
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd, err := p.Command(ctx)
+		if err != nil {
+			return core.NewFault(core.CodeInternal, "cannot run %s: %s", p.Name, err)
+		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 		cmd.WaitDelay = killDelay
 		cmd.Stdin = strings.NewReader(requestText(r))
-		cmd.Env = append(os.Environ(), "DRAGOMAN_THREAD="+string(r.Thread))
+		cmd.Env = append(cmd.Env, "DRAGOMAN_THREAD="+string(r.Thread))
 		if path, err := requestFile(r); err != nil {
 			return err
 		} else if path != "" {
@@ -47,17 +70,22 @@ func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 			cmd.Env = append(cmd.Env, "DRAGOMAN_REQUEST="+path)
 		}
 		out := &textWriter{say: say, invalid: sync.OnceFunc(func() {
-			fmt.Fprintf(stderr, "dragoman: %s wrote invalid UTF-8: the invalid bytes are replaced\n", argv[0])
+			fmt.Fprintf(stderr, "dragoman: %s wrote invalid UTF-8: the invalid bytes are replaced\n", p.Name)
 		})}
 		cmd.Stdout = out
 		errs := &Tail{Also: stderr}
 		cmd.Stderr = errs
 
 		if err := cmd.Start(); err != nil {
-			log.Warn("the command cannot be run", "command", argv[0], "error", err)
-			return core.NewFault(core.CodeInternal, "cannot run %s: %s", argv[0], err)
+			log.Warn("the command cannot be run", "command", p.Name, "error", err)
+			return core.NewFault(core.CodeInternal, "cannot run %s: %s", p.Name, err)
 		}
-		err := cmd.Wait()
+		exited := make(chan struct{})
+		if p.Started != nil {
+			p.Started(cmd.Process.Pid, exited)
+		}
+		err = cmd.Wait()
+		close(exited)
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // remaining child processes
 		switch {
 		case ctx.Err() != nil:
@@ -65,8 +93,8 @@ func Handler(argv []string, stderr io.Writer, log *slog.Logger) core.Handler {
 		case out.err != nil:
 			return out.err
 		case err != nil:
-			log.Warn("the command failed", "command", argv[0], "error", err, "thread", r.Thread)
-			text := argv[0] + ": " + err.Error()
+			log.Warn("the command failed", "command", p.Name, "error", err, "thread", r.Thread)
+			text := p.Name + ": " + err.Error()
 			if tail := errs.Text(); tail != "" {
 				text += ": " + tail
 			}

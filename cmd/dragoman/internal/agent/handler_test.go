@@ -19,7 +19,7 @@ import (
 // answerOf runs a command as a handler and returns its answer.
 func answerOf(ctx context.Context, r core.Request, argv ...string) (string, error) {
 	var text strings.Builder
-	err := agent.Handler(argv, io.Discard, slog.New(slog.DiscardHandler))(ctx, r, func(b core.Body) error {
+	err := agent.Handler(agent.ProgramOf(argv), io.Discard, slog.New(slog.DiscardHandler))(ctx, r, func(b core.Body) error {
 		text.WriteString(b.(core.Text).Text)
 		return nil
 	})
@@ -51,7 +51,7 @@ func TestAFailedCommandReportsTheEndOfItsStderr(t *testing.T) {
 func TestAFailedCommandIsLoggedAndItsStderrShownOnce(t *testing.T) {
 	var terminal bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&terminal, nil))
-	err := agent.Handler([]string{"sh", "-c", "echo the disk is full >&2; exit 3"}, &terminal, log)(t.Context(), core.Request{}, nil)
+	err := agent.Handler(agent.ProgramOf([]string{"sh", "-c", "echo the disk is full >&2; exit 3"}), &terminal, log)(t.Context(), core.Request{}, nil)
 	output := terminal.String()
 	if err == nil || !strings.Contains(output, `"the command failed" command=sh error="exit status 3"`) || strings.Count(output, "the disk is full") != 1 {
 		t.Errorf("got %v and %q, want the status in the log and its stderr once", err, output)
@@ -71,7 +71,7 @@ func TestACancelledCommandDiesWithItsChildren(t *testing.T) {
 	started := make(chan struct{}, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- agent.Handler([]string{"sh", "-c", script}, w, slog.New(slog.DiscardHandler))(ctx, core.Request{}, func(core.Body) error {
+		done <- agent.Handler(agent.ProgramOf([]string{"sh", "-c", script}), w, slog.New(slog.DiscardHandler))(ctx, core.Request{}, func(core.Body) error {
 			started <- struct{}{}
 			return nil
 		})

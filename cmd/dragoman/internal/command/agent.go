@@ -102,7 +102,7 @@ topic and data.`,
 		log := newLog(io.Err, "info", "auto")
 		wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
 		err = agent.Stay(ctx, log, *wait, func(ctx context.Context, joined func()) error {
-			return connect(ctx, at, card, agent.Handler(args, io.Err, log), func(client.AskFunc) {
+			return connect(ctx, at, card, agent.Handler(agent.ProgramOf(args), io.Err, log), func(client.AskFunc) {
 				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect)
 				wire.Begun.Store(true)
 				joined()

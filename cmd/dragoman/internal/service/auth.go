@@ -71,7 +71,7 @@ func (s *Service) authorize(path string) error {
 	}
 	s.tokens.Replace(list)
 	if s.hub != nil {
-		s.hub.Expel(s.tokens.Knows)
+		s.hub.Expel(s.knows)
 		s.admitToMCP()
 	}
 	return nil

@@ -104,7 +104,7 @@ func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
 	j, err := nats.Open(ctx, nats.Options{
 		Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep, Log: s.log,
 		KeepUsage: usage.Retention{Age: c.Usage.Age, Bytes: c.Usage.Bytes},
-		Logs:      map[string]journal.Retention{pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}},
+		Logs:      recordLogs(c),
 	})
 	if err != nil {
 		if c.Journal.NATSURL != "" {

@@ -11,7 +11,7 @@ import (
 )
 
 // reloadable are the settings that Reload applies. The files that they name are read again.
-var reloadable = []string{"auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
+var reloadable = []string{"agents", "packs", "auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
 
 // Reload applies the changed settings that are reloadable and notifies the agents concerned.
 // The others are logged. After an error nothing has changed. Only one goroutine may call it.
@@ -32,6 +32,7 @@ func (s *Service) Reload(c config.Config) error {
 	if c.Parallax.HeartbeatInterval != s.loaded.Parallax.HeartbeatInterval {
 		s.hub.SetDialectSettings(parallax.Dialect, hub.AgentSettings{Heartbeat: c.Parallax.HeartbeatInterval}, reason)
 	}
+	s.supervisor.Apply(c.Agents, c.Packs)
 	s.loaded = c
 	var later []string
 	for _, key := range slices.Sorted(maps.Keys(now)) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -51,6 +52,8 @@ type Service struct {
 	pi           piState
 	acp          acpState
 	mcp          mcpState
+
+	supervisor *supervisor.Supervisor
 
 	files    *descriptors
 	refusals *refusalLog
@@ -130,6 +133,7 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		*bound[key] = l.Addr().String()
 	}
 	s.listen(listeners)
+	s.supervise()
 	s.loops.Go(s.watchJournal)
 	if err = WriteReady(c.ReadyFile, s.bound); err != nil {
 		return fmt.Errorf("%s %s: %w", c.At("ready_file"), c.ReadyFile, err)
@@ -166,6 +170,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	var errs []error
 	if s.hub != nil {
 		errs = append(errs, s.hub.Close(ctx, reason))
+	}
+	if s.supervisor != nil {
+		s.supervisor.Close()
 	}
 	for _, d := range Dialects() {
 		if d.Drain != nil {

@@ -1,0 +1,88 @@
+package service
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// recordKeepers are the dialects whose supervised agents keep records of their sessions.
+var recordKeepers = []string{config.SpeaksEditor, config.SpeaksPiRPC, config.SpeaksA2A}
+
+// recordLimit bounds those records, per dialect.
+const recordLimit = 16 << 20
+
+// recordLogs returns the limits of the logs of records that the journal has: those of pi-server,
+// and where there are agents in the settings those of their dialects.
+func recordLogs(c config.Config) map[string]journal.Retention {
+	logs := map[string]journal.Retention{pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}}
+	if len(c.Agents) > 0 {
+		for _, dialect := range recordKeepers {
+			logs[dialect] = journal.Retention{Age: c.Journal.Age, Bytes: recordLimit}
+		}
+	}
+	return logs
+}
+
+// GuardCommand is the hidden command that ends the children of this program if it is killed:
+// see [supervisor.Guard].
+const GuardCommand = "guard"
+
+// supervise starts the agents and packs of the settings.
+func (s *Service) supervise() {
+	launcher := &supervisor.Launcher{Log: s.log}
+	if self := selfCommand(GuardCommand); self != nil {
+		launcher.Guard = supervisor.NewGuard(self...)
+	}
+	s.supervisor = supervisor.New(supervisor.Options{
+		Hub: s.hub, Launcher: launcher, Version: Version, Log: s.log, HTTP: remoteClient(), Records: s.records, Tools: s.toolsFor,
+	})
+	s.supervisor.Apply(s.config.Agents, s.config.Packs)
+}
+
+// records returns the log of the supervised agents of a dialect; nil where nothing is stored.
+func (s *Service) records(dialect string) core.RecordLog {
+	if j, ok := s.journal.(*nats.Journal); ok {
+		if l := j.Log(dialect); l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// toolsFor gives an agent in this process access to the tools of the hub. The token acts as its
+// session.
+func (s *Service) toolsFor(session *hub.Session) (url, token string, revoke func()) {
+	if s.bound.HTTP == "" || s.mcp.server == nil {
+		return "", "", func() {}
+	}
+	token, revoke = s.mcp.server.Issue(session)
+	return endpoint(s.bound.HTTP, nil, nil), token, revoke
+}
+
+// knows reports whether the credential of a principal is still valid.
+func (s *Service) knows(p core.Principal) bool {
+	return p.Proof == supervisor.Proof || s.tokens.Knows(p)
+}
+
+// remoteClient returns the client for agents and packs at an address. Answers may stream for as
+// long as they like.
+func remoteClient() *http.Client {
+	const connect, headers = 10 * time.Second, 60 * time.Second
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = connect, headers
+	return &http.Client{Transport: t}
+}
+
+// RestartChild starts an agent or a pack of the settings again.
+func (s *Service) RestartChild(_ context.Context, name string) error {
+	return s.supervisor.Restart(name)
+}

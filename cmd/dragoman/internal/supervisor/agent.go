@@ -1,0 +1,189 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/host"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// agent returns the unit of an agent, and what runs it until its context ends.
+func (s *Supervisor) agent(e config.Agent) (*unit, func(context.Context)) {
+	a := &supervised{supervisor: s, entry: e, child: &child{launcher: s.opts.Launcher, name: e.Name, process: e.Process}}
+	a.unit = newUnit(kindAgent, e.Name, s.opts.Log, a.live, a.changed, a.child.pid)
+	return a.unit, a.run
+}
+
+// supervised is an agent of the settings.
+type supervised struct {
+	supervisor *Supervisor
+	entry      config.Agent
+	child      *child
+	unit       *unit
+
+	mu      sync.Mutex
+	session *hub.Session            // that of the moment
+	leave   context.CancelCauseFunc // ends running with it
+	tools   tools
+	agent   agent.Agent // nil before the first life
+}
+
+// tools is where the tools of the hub are, over MCP; the zero tools are none.
+type tools struct{ url, token string }
+
+// principal is who the agent is.
+func (a *supervised) principal() core.Principal {
+	return core.Principal{ID: a.entry.Name, Dialect: a.entry.Dialect, Authenticated: true, Proof: Proof}
+}
+
+// card is what the settings say of the agent, and p adds.
+func (a *supervised) card(p agent.Profile) core.Card {
+	e := a.entry
+	card := core.Card{
+		ID: core.AgentID(e.Name), Name: e.Name, Dialect: e.Dialect, Domains: e.Domains, Model: e.Model,
+		Capabilities: slices.Clone(e.Capabilities), MaxConcurrent: max(1, e.MaxConcurrent), Features: p.Features, Metadata: maps.Clone(p.Metadata),
+	}
+	for _, c := range p.Capabilities {
+		if !slices.Contains(card.Capabilities, c) {
+			card.Capabilities = append(card.Capabilities, c)
+		}
+	}
+	if card.Model == "" {
+		card.Model = p.Model
+	}
+	return card
+}
+
+// changed tells the hub of a new state.
+func (a *supervised) changed(c core.Child) {
+	a.mu.Lock()
+	s := a.session
+	a.mu.Unlock()
+	if s != nil {
+		s.SetChild(c)
+	}
+}
+
+// The delays before an agent joins again whose session has ended, and one that could not join.
+const (
+	afterSession = time.Second
+	afterRefusal = 5 * time.Second
+)
+
+// run keeps the agent joined until ctx ends.
+func (a *supervised) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause := afterSession
+		joined, err := a.join(ctx)
+		switch {
+		case errors.Is(err, hub.ErrStopping):
+			pause = math.MaxInt64
+		case !joined:
+			pause = afterRefusal
+			a.supervisor.opts.Log.Warn("an agent of the settings cannot join: it tries again", "agent", a.entry.Name, "error", err, "in", pause.String())
+		case ctx.Err() == nil:
+			a.supervisor.opts.Log.Warn("the session of an agent of the settings has ended: it is started again", "agent", a.entry.Name, "error", err)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// join joins, and runs the unit until ctx or the session ends. The hub ends the session of an
+// agent that is stuck in a task: then its process ends too.
+func (a *supervised) join(ctx context.Context) (joined bool, err error) {
+	s := a.supervisor.opts.Hub.Connect(hub.Identity{Principal: a.principal(), Dialect: a.entry.Dialect})
+	defer s.Close(core.NewFault(core.CodeUnreachable, "it was taken out of the settings, or the hub is stopping"))
+	// Its other features are known once it is ready.
+	card := a.card(agent.Profile{Features: core.FeatureStreaming | core.FeatureCancellation})
+	if err := s.Join(card, hub.JoinOptions{Starting: true, NoticeTasks: true}); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var offered tools
+	if a.entry.Tools == nil || *a.entry.Tools {
+		var revoke func()
+		offered.url, offered.token, revoke = a.supervisor.opts.Tools(s)
+		defer revoke()
+	}
+	a.mu.Lock()
+	a.session, a.leave, a.tools = s, cancel, offered
+	a.mu.Unlock()
+	a.unit.run(ctx)
+	return true, context.Cause(ctx)
+}
+
+// live runs the agent once.
+func (a *supervised) live(ctx context.Context, ready func()) error {
+	a.mu.Lock()
+	s, leave, inner := a.session, a.leave, a.agent
+	a.mu.Unlock()
+	if inner == nil {
+		var err error
+		if inner, err = speaks[a.entry.Dialect](connection{a}); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		a.agent = inner
+		a.mu.Unlock()
+	}
+	serving, cancel := context.WithCancelCause(ctx)
+	served := make(chan error, 1)
+	go func() {
+		err := host.Serve(serving, s, inner, a.unit.lost)
+		if serving.Err() == nil {
+			leave(err) // the session has ended
+		}
+		served <- err
+	}()
+	err := inner.Run(ctx, func(p agent.Profile) {
+		if err := s.Update(a.card(p)); err == nil {
+			ready()
+		}
+	})
+	if ctx.Err() == nil {
+		if err == nil {
+			err = errors.New("it ended")
+		}
+		a.unit.lost(err) // nothing is assigned from here on
+	}
+	cancel(agent.Lost(err))
+	<-served
+	return err
+}
+
+// tokenOf reads a token from a file; "" for no file.
+func tokenOf(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	path, err := config.ExpandHome(path)
+	if err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if b = bytes.TrimSpace(b); len(b) == 0 {
+		return "", fmt.Errorf("%s is empty", path)
+	}
+	return string(b), nil
+}

@@ -1,0 +1,155 @@
+package supervisor
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// markVariable is the variable that all processes of a hub inherit, by which its guard finds
+// those that have left their process group.
+const markVariable = "CHILD_OF_DRAGOMAN"
+
+// Guard is a process that ends the children of this program if it is killed: its stdin is a
+// lifeline. It is started with the first child. A nil Guard does nothing.
+type Guard struct {
+	// Command is the command line that runs [RunGuard]; the mark is appended.
+	Command []string
+
+	once     sync.Once
+	id       string
+	mu       sync.Mutex
+	lifeline io.WriteCloser
+	done     chan struct{}
+}
+
+// NewGuard returns a Guard that is run by a command line of this program.
+func NewGuard(command ...string) *Guard { return &Guard{Command: command, id: core.NewID()} }
+
+// mark adds the mark to an environment.
+func (g *Guard) mark(env []string) []string {
+	if g == nil {
+		return env
+	}
+	return append(env, markVariable+"="+g.id)
+}
+
+// watch makes the guard end the process group of a child that leads one, until it has exited.
+func (g *Guard) watch(pid int, exited <-chan struct{}) {
+	if g == nil {
+		return
+	}
+	g.once.Do(g.start)
+	g.tell('+', pid)
+	go func() {
+		<-exited
+		g.tell('-', pid)
+	}()
+}
+
+// start starts the guard. Without one, children are ended by this program alone.
+func (g *Guard) start() {
+	g.done = make(chan struct{})
+	cmd := exec.Command(g.Command[0], append(g.Command[1:len(g.Command):len(g.Command)], g.id)...) //nolint:gosec // our own program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                          // a signal for our group is not for the guard
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		close(g.done)
+		return
+	}
+	g.mu.Lock()
+	g.lifeline = in
+	g.mu.Unlock()
+	go func() {
+		defer close(g.done)
+		_ = cmd.Wait()
+	}()
+}
+
+func (g *Guard) tell(sign byte, pid int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lifeline != nil {
+		_, _ = fmt.Fprintf(g.lifeline, "%c%d\n", sign, pid) // a guard that died guards no more
+	}
+}
+
+// Close ends the guard and with it every process that is left.
+func (g *Guard) Close() {
+	if g == nil {
+		return
+	}
+	g.once.Do(func() { g.done = make(chan struct{}); close(g.done) })
+	g.mu.Lock()
+	if g.lifeline != nil {
+		_ = g.lifeline.Close()
+		g.lifeline = nil
+	}
+	g.mu.Unlock()
+	<-g.done
+}
+
+// RunGuard is the process of a Guard: it reads lines +PID and -PID and, when its stdin ends,
+// kills the process groups that were added and not removed, and every process that has the mark
+// in its environment. The process must do nothing else.
+func RunGuard(mark string, in io.Reader) {
+	groups := map[int]struct{}{}
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		text := lines.Text()
+		pid, err := strconv.Atoi(strings.TrimLeft(text, "+-"))
+		if err != nil || pid <= 1 {
+			continue
+		}
+		if text[0] == '+' {
+			groups[pid] = struct{}{}
+		} else {
+			delete(groups, pid)
+		}
+	}
+	for pid := range groups {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	for range 100 { // those that are killed may have started others meanwhile
+		left := marked(markVariable + "=" + mark)
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// marked returns the processes with a variable in their environment, where the system shows
+// environments; the caller is not one of them.
+func marked(variable string) (pids []int) {
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, entry := range all {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		env, err := os.ReadFile("/proc/" + entry.Name() + "/environ")
+		if err == nil && strings.Contains("\x00"+string(env), "\x00"+variable+"\x00") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

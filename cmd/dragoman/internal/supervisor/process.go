@@ -1,0 +1,245 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/transports/stdio"
+)
+
+// The variables that every child process gets, if the hub has them.
+var passedOn = []string{"PATH", "HOME", "LANG", "TMPDIR"}
+
+// The bounds of what a process writes on stderr.
+const (
+	maxStderrLine = 2 << 10
+	stderrTail    = 1 << 10
+	// maxStderrLines is how many lines of one process are logged.
+	maxStderrLines = 10_000
+)
+
+// Launcher starts child processes. The zero Launcher logs nothing and has no guard.
+type Launcher struct {
+	// Log gets what processes write on stderr; nil discards it.
+	Log *slog.Logger
+	// Guard ends the processes if this program is killed; nil for none.
+	Guard *Guard
+	// Environ is the environment that Process.Env passes on; nil is that of this program.
+	Environ []string
+}
+
+// environment returns the environment of a process.
+func (l *Launcher) environment(p config.Process) []string {
+	ours := l.Environ
+	if ours == nil {
+		ours = os.Environ()
+	}
+	var env []string
+	add := func(name string) {
+		for _, v := range ours {
+			if n, _, _ := strings.Cut(v, "="); n == name {
+				env = append(env, v)
+			}
+		}
+	}
+	for _, name := range passedOn {
+		add(name)
+	}
+	for _, v := range p.Env {
+		if strings.Contains(v, "=") {
+			env = append(env, v)
+		} else {
+			add(v)
+		}
+	}
+	return l.Guard.mark(env)
+}
+
+// directory returns the absolute working directory of a process.
+func directory(p config.Process) (string, error) {
+	dir, err := config.ExpandHome(p.Dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(dir)
+}
+
+// command returns a command that is not started. Its program is looked up in the PATH of the
+// process.
+func (l *Launcher) command(ctx context.Context, p config.Process, more ...string) (*exec.Cmd, error) {
+	dir, err := directory(p)
+	if err != nil {
+		return nil, err
+	}
+	program, err := exec.LookPath(p.Command[0])
+	if err != nil {
+		return nil, fmt.Errorf("command %s cannot be run: %w", p.Command[0], errors.Unwrap(err))
+	}
+	cmd := exec.CommandContext(ctx, program, append(p.Command[1:len(p.Command):len(p.Command)], more...)...) //nolint:gosec // running the command of the settings is the purpose
+	cmd.Dir, cmd.Env = dir, l.environment(p)
+	return cmd, nil
+}
+
+// child is the process of an entry of the settings. It may be started again and again, and
+// several may run at once.
+type child struct {
+	launcher *Launcher
+	name     string
+	process  config.Process
+
+	mu     sync.Mutex
+	last   *stdio.Child
+	stderr *tail // of the last
+}
+
+// dial starts the process with more arguments, and returns the connection to it, which owns it.
+func (c *child) dial(ctx context.Context, more ...string) (link.Conn[[]byte, []byte], error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	// The end of ctx closes the connection, which gives the process time to end.
+	cmd, err := c.launcher.command(context.WithoutCancel(ctx), c.process, more...)
+	if err != nil {
+		return nil, err
+	}
+	errs := &tail{log: c.launcher.Log, name: c.name}
+	cmd.Stderr = errs
+	started, err := stdio.Command(ctx, cmd, stdio.ChildOptions{})
+	if err != nil {
+		return nil, err
+	}
+	c.launcher.Guard.watch(started.PID(), started.Exited())
+	c.mu.Lock()
+	c.last, c.stderr = started, errs
+	c.mu.Unlock()
+	return &dialled{Child: started, stderr: errs}, nil
+}
+
+// pid returns the id of the process that was started last, if it still runs.
+func (c *child) pid() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		return 0
+	}
+	select {
+	case <-c.last.Exited():
+		return 0
+	default:
+		return c.last.PID()
+	}
+}
+
+// dialled is the connection to a process. The reason for which it ends has the last line that
+// the process wrote on stderr.
+type dialled struct {
+	*stdio.Child
+	stderr *tail
+}
+
+// Receive implements link.Conn.
+func (d *dialled) Receive(ctx context.Context) ([]byte, error) {
+	m, err := d.Child.Receive(ctx)
+	if err == nil {
+		return m, nil
+	}
+	var gone *link.Reason
+	if last := d.stderr.line(); last != "" && errors.As(err, &gone) && gone.Cause == link.PeerGone {
+		with := *gone
+		with.Text += ": " + last
+		return nil, &with
+	}
+	if errors.Is(err, io.EOF) {
+		return nil, &link.Reason{Cause: link.PeerGone, Text: "the process has ended"}
+	}
+	return m, err
+}
+
+// tail logs what a process writes on stderr, line by line, and keeps the end of it.
+type tail struct {
+	log  *slog.Logger
+	name string
+
+	mu    sync.Mutex
+	rest  []byte // of a line that has not ended
+	last  string
+	lines int
+}
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for rest := p; len(rest) > 0; {
+		line, after, whole := bytes.Cut(rest, []byte{'\n'})
+		if room := maxStderrLine - len(t.rest); room > 0 {
+			t.rest = append(t.rest, line[:min(len(line), room)]...)
+		}
+		if rest = after; whole {
+			t.put()
+		}
+	}
+	return len(p), nil
+}
+
+// ReadFrom implements io.ReaderFrom, for [io.Copy], whose own buffer would be most of what an
+// idle child costs.
+func (t *tail) ReadFrom(r io.Reader) (n int64, err error) {
+	buf := make([]byte, 512)
+	for {
+		m, err := r.Read(buf)
+		_, _ = t.Write(buf[:m])
+		n += int64(m)
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// put ends a line. Callers hold mu.
+func (t *tail) put() {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.rest), "\ufffd"))
+	t.rest = t.rest[:0]
+	if text == "" {
+		return
+	}
+	t.last = text
+	t.lines++
+	if t.log == nil || t.lines > maxStderrLines {
+		return
+	}
+	if t.lines == maxStderrLines {
+		text = fmt.Sprintf("the process wrote %d lines: no more are logged", maxStderrLines)
+	}
+	t.log.Info("stderr", "child", t.name, "text", text)
+}
+
+// line returns the last line, cut to stderrTail.
+func (t *tail) line() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := t.last
+	if len(t.rest) > 0 {
+		text = strings.TrimSpace(strings.ToValidUTF8(string(t.rest), "\ufffd"))
+	}
+	for len(text) > stderrTail {
+		_, n := utf8.DecodeLastRuneInString(text[:stderrTail])
+		text = text[:stderrTail-n]
+	}
+	return text
+}

@@ -1,0 +1,73 @@
+package supervisor
+
+import (
+	"context"
+	"os/exec"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// speaks has the constructor of the agents of each dialect, which are constructed before their
+// first run.
+var speaks = map[string]func(connection) (coreagent.Agent, error){
+	config.SpeaksText: newText,
+}
+
+// connection is what an agent is constructed from: its settings, and ways to what it needs.
+type connection struct{ *supervised }
+
+// dial starts a process of the agent with more arguments.
+func (c connection) dial(ctx context.Context, more ...string) (link.Conn[[]byte, []byte], error) {
+	return c.child.dial(ctx, more...)
+}
+
+// dir returns the absolute working directory of the agent.
+func (c connection) dir() (string, error) { return directory(c.entry.Process) }
+
+// options are those of the program.
+func (c connection) options() Options { return c.supervisor.opts }
+
+// sessions returns the log in which the agent keeps what must survive a restart of the hub; nil
+// where nothing is stored.
+func (c connection) sessions() core.RecordLog { return c.options().Records(c.entry.Dialect) }
+
+// count adds one to a counter of the hub.
+func (c connection) count(name string) { c.options().Hub.Count(name) }
+
+// token reads the token for a remote; "" for none.
+func (c connection) token() (string, error) { return tokenOf(c.entry.TokenFile) }
+
+// hubTools returns where the tools of the hub are over MCP, and the token for them; "" for none.
+func (c connection) hubTools() (url, token string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tools.url, c.tools.token
+}
+
+// newText returns an agent that runs its command for each request.
+func newText(c connection) (coreagent.Agent, error) {
+	l, e := c.options().Launcher, c.entry
+	program := agent.Program{Name: e.Command[0], Command: func(ctx context.Context) (*exec.Cmd, error) { return l.command(ctx, e.Process) }, Started: l.Guard.watch}
+	t := &text{Agent: coreagent.FromHandler(agent.Handler(program, &tail{log: l.Log, name: e.Name}, c.options().Log), coreagent.Profile{
+		Features: core.FeatureStreaming | core.FeatureCancellation | core.FeatureNotices,
+	}), command: program.Command}
+	return t, nil
+}
+
+// text is an agent that is ready when its program is there.
+type text struct {
+	coreagent.Agent
+	command func(context.Context) (*exec.Cmd, error)
+}
+
+// Run implements [coreagent.Agent].
+func (t *text) Run(ctx context.Context, ready func(coreagent.Profile)) error {
+	if _, err := t.command(ctx); err != nil {
+		return err
+	}
+	return t.Agent.Run(ctx, ready)
+}

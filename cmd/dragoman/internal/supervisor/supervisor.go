@@ -1,0 +1,194 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// Options are what a Supervisor needs of its program.
+type Options struct {
+	Hub      *hub.Hub
+	Launcher *Launcher
+	// HTTP connects to remotes.
+	HTTP *http.Client
+	// Version is that of the program, for those who ask.
+	Version string
+	// Records opens the log in which agents of a dialect keep what must survive a restart of the
+	// hub; nil keeps it in memory.
+	Records func(dialect string) core.RecordLog
+	// Tools returns the address of the hub's tools over MCP, "" for none, and a token that acts
+	// as the session until it is revoked.
+	Tools func(*hub.Session) (url, token string, revoke func())
+	Log   *slog.Logger
+}
+
+// Proof is the [core.Principal.Proof] of the agents and packs of the settings.
+const Proof = "settings"
+
+// Supervisor runs the agents and packs of the settings.
+type Supervisor struct {
+	opts Options
+	ctx  context.Context //nolint:containedctx // units end with the Supervisor
+	stop context.CancelFunc
+
+	mu    sync.Mutex
+	units map[key]*running
+}
+
+// key names a unit.
+type key struct{ kind, name string }
+
+// The kinds of units.
+const (
+	kindAgent = "agent"
+	kindPack  = "pack"
+)
+
+// running is a unit with the settings that it was started with.
+type running struct {
+	*unit
+	entry any
+	end   context.CancelFunc
+	ended chan struct{}
+}
+
+// New returns a Supervisor that runs nothing yet. Close ends it.
+func New(opts Options) *Supervisor {
+	s := &Supervisor{opts: opts, units: map[key]*running{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Apply runs exactly the agents and packs of the settings: new ones are started, others are
+// ended, and those that have changed or had failed are started again. All others go on. It
+// returns once those that had to end have ended; it does not wait for any to become ready.
+func (s *Supervisor) Apply(agents config.Agents, packs config.Packs) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wanted := map[key]any{}
+	for _, a := range agents {
+		wanted[key{kindAgent, a.Name}] = a
+	}
+	for _, p := range packs {
+		wanted[key{kindPack, p.Name}] = p
+	}
+	var leaving []*running
+	for k, r := range s.units {
+		entry, stays := wanted[k]
+		switch {
+		case stays && reflect.DeepEqual(entry, r.entry):
+			if r.State().State == core.ChildFailed {
+				r.Restart()
+			}
+			delete(wanted, k)
+		default:
+			r.end()
+			leaving = append(leaving, r)
+			delete(s.units, k)
+		}
+	}
+	for _, r := range leaving {
+		<-r.ended
+	}
+	for k, entry := range wanted {
+		s.units[k] = s.start(k, entry)
+	}
+}
+
+// start starts a unit.
+func (s *Supervisor) start(k key, entry any) *running {
+	ctx, end := context.WithCancel(s.ctx)
+	r := &running{entry: entry, end: end, ended: make(chan struct{})}
+	var serve func(context.Context)
+	switch e := entry.(type) {
+	case config.Agent:
+		r.unit, serve = s.agent(e)
+	case config.Pack:
+		r.unit, serve = s.pack(e)
+	}
+	go func() {
+		defer close(r.ended)
+		serve(ctx)
+	}()
+	return r
+}
+
+// Restart starts an agent or a pack again. It returns an unknown_agent Fault for a name that is
+// not in the settings.
+func (s *Supervisor) Restart(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, kind := range []string{kindAgent, kindPack} {
+		if r := s.units[key{kind, name}]; r != nil {
+			r.Restart()
+			return nil
+		}
+	}
+	return core.NewFault(core.CodeUnknownAgent, "%s is not among the agents and packs of the hub's settings: only those are restarted", name)
+}
+
+// PackState is the state of a pack of the settings.
+type PackState struct {
+	Name string
+	core.Child
+}
+
+// Packs returns the states of the packs, by name.
+func (s *Supervisor) Packs() []PackState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []PackState
+	for k, r := range s.units {
+		if k.kind == kindPack {
+			all = append(all, PackState{k.name, r.State()})
+		}
+	}
+	slices.SortFunc(all, func(a, b PackState) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Close ends all units and their processes, and waits for them.
+func (s *Supervisor) Close() {
+	s.stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.units {
+		<-r.ended
+	}
+	s.opts.Launcher.Guard.Close()
+}
+
+// Check returns what keeps an agent or a pack of the settings from being started, as far as that
+// can be seen without starting it: programs and files that are missing.
+func Check(agents config.Agents, packs config.Packs) error {
+	l := &Launcher{}
+	var errs []error
+	check := func(kind, name string, p config.Process, r config.Remote) {
+		if len(p.Command) > 0 {
+			if _, err := l.command(context.Background(), p); err != nil {
+				errs = append(errs, fmt.Errorf("%s %s: %w", kind, name, err))
+			}
+		}
+		if _, err := tokenOf(r.TokenFile); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: token_file: %w", kind, name, err))
+		}
+	}
+	for _, a := range agents {
+		check(kindAgent, a.Name, a.Process, a.Remote)
+	}
+	for _, p := range packs {
+		check(kindPack, p.Name, p.Process, p.Remote)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,181 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// How a unit is started again.
+const (
+	minBackoff = 500 * time.Millisecond
+	maxBackoff = 30 * time.Second
+	// healthy is how long a unit must have been ready for the delay to begin from the start.
+	healthy = time.Minute
+	// maxStarts is how many starts in a row that never got ready make a unit failed.
+	maxStarts = 5
+	// startTimeout is how long a start may take.
+	startTimeout = time.Minute
+)
+
+// errNotReady is the cause of a start that took too long.
+var errNotReady = fmt.Errorf("it was not ready within %s", startTimeout)
+
+// life runs a unit once: it calls ready when the unit does its work, and returns why it ended.
+// It ends with ctx.
+type life func(ctx context.Context, ready func()) error
+
+// unit is something that is started again whenever it ends.
+type unit struct {
+	kind, name string // for the log
+	log        *slog.Logger
+	live       life
+	// changed is told of every new state, one call at a time.
+	changed func(core.Child)
+	// pid returns the id of the process that runs, or 0.
+	pid func() int
+
+	restart chan struct{} // holds one wish to start again
+
+	mu    sync.Mutex
+	state core.Child
+}
+
+func newUnit(kind, name string, log *slog.Logger, live life, changed func(core.Child), pid func() int) *unit {
+	return &unit{kind: kind, name: name, log: log, live: live, changed: changed, pid: pid, restart: make(chan struct{}, 1)}
+}
+
+// Restart starts the unit again: at once if it failed or waits for its next start, else after
+// its process was ended.
+func (u *unit) Restart() {
+	select {
+	case u.restart <- struct{}{}:
+	default: // somebody else has asked already
+	}
+}
+
+// State returns the present state.
+func (u *unit) State() core.Child {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.state
+}
+
+// set changes the state.
+func (u *unit) set(state core.ChildState, change func(*core.Child)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.state.State, u.state.PID = state, 0
+	if state == core.ChildReady || state == core.ChildStarting {
+		u.state.PID = u.pid()
+	}
+	if change != nil {
+		change(&u.state)
+	}
+	u.changed(u.state)
+}
+
+// lost notes that the unit is about to end, before its life has returned.
+func (u *unit) lost(why error) {
+	u.set(core.ChildRestarting, func(c *core.Child) { c.LastError = why.Error() })
+}
+
+// run runs the unit until ctx ends.
+func (u *unit) run(ctx context.Context) {
+	u.set(core.ChildStarting, nil)
+	wait, starts := minBackoff, 0
+	for {
+		began, wasReady, byHand, err := u.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if byHand {
+			wait, starts = minBackoff, 0
+			u.set(core.ChildRestarting, func(c *core.Child) { c.Restarts = 0 })
+			continue
+		}
+		if starts++; wasReady {
+			starts = 0
+			if time.Since(began) >= healthy {
+				wait = minBackoff
+			}
+		}
+		if err == nil {
+			err = errors.New("it ended")
+		}
+		if starts >= maxStarts || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			u.log.Error(u.kind+" failed: it is not started again until 'dragoman agents restart' or SIGHUP", u.kind, u.name, "error", err)
+			u.set(core.ChildFailed, func(c *core.Child) { c.LastError = err.Error() })
+			select {
+			case <-u.restart:
+			case <-ctx.Done():
+				return
+			}
+			wait, starts = minBackoff, 0
+			u.set(core.ChildStarting, func(c *core.Child) { c.Restarts = 0 })
+			continue
+		}
+		pause := wait/2 + rand.N(wait/2)
+		u.log.Warn(u.kind+" ended: it is started again", u.kind, u.name, "error", err, "in", pause.Round(time.Millisecond).String())
+		u.set(core.ChildRestarting, func(c *core.Child) { c.LastError, c.Restarts = err.Error(), c.Restarts+1 })
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+			wait = min(2*wait, maxBackoff)
+		case <-u.restart:
+			wait, starts = minBackoff, 0
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// once runs the unit once. began is when it became ready; byHand says that somebody asked for a
+// restart.
+func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(startTimeout, func() { cancel(errNotReady) })
+	defer late.Stop()
+	ended := make(chan error, 1)
+	ready := make(chan struct{})
+	var once sync.Once
+	go func() {
+		ended <- u.live(ctx, func() {
+			once.Do(func() {
+				late.Stop()
+				began = time.Now()
+				close(ready)
+				u.set(core.ChildReady, nil)
+				u.log.Info(u.kind+" is ready", u.kind, u.name)
+			})
+		})
+	}()
+	select {
+	case err = <-ended:
+	case <-u.restart:
+		byHand = true
+		cancel(errors.New("it is started again by hand"))
+		err = <-ended
+	}
+	select {
+	case <-ready:
+		wasReady = true
+	default:
+	}
+	if errors.Is(context.Cause(ctx), errNotReady) {
+		err = errNotReady
+	}
+	return began, wasReady, byHand, err
+}
