@@ -113,6 +113,7 @@ var table = []row{
 
 	// What the program uses to be an agent or a client of a dialect. It knows no hub.
 	clientEnd("acp"),
+	clientEnd("editor"),
 	clientEnd("coven", "google.golang.org/grpc/codes", "google.golang.org/protobuf"),
 	clientEnd("parallax"),
 

@@ -1,0 +1,122 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// Options describe an agent and what it needs. Dial and Dir are required.
+type Options struct {
+	// Dial starts the agent, with further arguments, and connects to it.
+	Dial func(ctx context.Context, args ...string) (link.Conn[[]byte, []byte], error)
+	// Dir is the absolute working directory of its sessions.
+	Dir string
+	// Auth is the id of the method to authenticate with; "" leaves that to the agent.
+	Auth string
+	// MCPServers are handed to every session.
+	MCPServers []wire.MCPServer
+	// Version is that of the hub, which the agent is told.
+	Version string
+	// Sessions keeps which session belongs to which thread; nil keeps it in memory alone.
+	Sessions core.RecordLog
+	// Log gets messages for operators; nil discards them.
+	Log *slog.Logger
+	// Count counts by name; nil does not.
+	Count func(name string)
+}
+
+// startTimeout is how long the agent may take to answer initialize and authenticate.
+const startTimeout = 2 * time.Minute
+
+// Agent is an agent that speaks the editor's protocol. It implements [agent.Agent].
+type Agent struct {
+	opts     Options
+	sessions *sessions
+
+	mu   sync.Mutex
+	conn *connection // nil unless Run is ready
+}
+
+var _ agent.Agent = (*Agent)(nil)
+
+// New returns an agent, which connects when it is run.
+func New(opts Options) *Agent {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Count == nil {
+		opts.Count = func(string) {}
+	}
+	return &Agent{opts: opts, sessions: newSessions(opts)}
+}
+
+// features are what every agent of this dialect can do. Sessions are not among them: an agent
+// that has them may lose one, and then needs the history that the hub sends.
+const features = core.FeatureStreaming | core.FeatureUsage | core.FeatureToolStates | core.FeatureCancellation | core.FeatureApprovals | core.FeatureFiles
+
+// Run implements [agent.Agent]. It returns nil when ctx has ended, an unauthenticated Fault that
+// says what to do if the agent wants to be logged in, an unsupported Fault if it speaks another
+// version, and otherwise the *[link.Reason] of the end of its connection.
+func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
+	if !filepath.IsAbs(a.opts.Dir) {
+		return core.NewFault(core.CodeInvalid, "the working directory %q of the agent is not absolute", a.opts.Dir)
+	}
+	if err := a.sessions.load(ctx); err != nil {
+		a.opts.Log.Warn("the sessions of the agent could not be read: threads begin new ones", "error", err)
+	}
+	conn, err := a.opts.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	c := newConnection(conn, a.opts)
+	var reading sync.WaitGroup
+	reading.Go(func() { c.run(ctx) })
+	err = a.serve(ctx, c, ready)
+	a.use(nil)
+	c.link.Close(link.Reason{Cause: link.Normal, Err: err})
+	reading.Wait()
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the end of ctx is the proper end
+	}
+	return err
+}
+
+// serve says hello, and returns why the connection has ended.
+func (a *Agent) serve(ctx context.Context, c *connection, ready func(agent.Profile)) error {
+	starting, stop := context.WithTimeoutCause(ctx, startTimeout, core.NewFault(core.CodeTimeout, "the agent did not answer initialize within %v", startTimeout))
+	defer stop()
+	profile, err := c.hello(starting)
+	if err != nil {
+		var gone *goneError
+		if errors.As(err, &gone) {
+			return &gone.reason
+		}
+		return err
+	}
+	a.use(c)
+	ready(profile)
+	<-c.gone
+	return &c.reason
+}
+
+// use makes a connection the one for new tasks.
+func (a *Agent) use(c *connection) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conn = c
+}
+
+func (a *Agent) connection() *connection {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.conn
+}

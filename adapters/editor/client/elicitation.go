@@ -1,0 +1,161 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
+)
+
+// maxElicitations bounds the questions of a turn that wait. Further ones are answered cancel.
+const maxElicitations = 16
+
+// asker puts the questions of a turn to people, one after the other, in a goroutine of its own
+// that begins with the first.
+type asker struct {
+	mu      sync.Mutex
+	open    []*elicitation // those that wait, and first the one that people see
+	running bool
+	stopped bool
+	done    sync.WaitGroup
+}
+
+// elicitation is an open elicitation/create.
+type elicitation struct {
+	message jsonrpc.Message
+	req     wire.ElicitationRequest
+	ctx     context.Context //nolint:containedctx // it waits in the queue with its question
+	cancel  context.CancelCauseFunc
+}
+
+// The causes for which a question ends before people have answered it.
+var (
+	errWithdrawn = errors.New("the agent withdrew its question")
+	errCompleted = errors.New("the page was done with")
+	errTurnOver  = errors.New("the turn is over")
+)
+
+// elicit asks what the agent wants to know.
+func (t *turn) elicit(ctx context.Context, m jsonrpc.Message) {
+	req, fault := wire.Read[wire.ElicitationRequest](m.Params)
+	if fault != nil {
+		t.conn.settled(m.ID)
+		_ = t.conn.refuse(ctx, m.ID, fault)
+		return
+	}
+	e := &elicitation{message: m, req: req}
+	e.ctx, e.cancel = context.WithCancelCause(ctx)
+	a := &t.ask
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped || len(a.open) >= maxElicitations {
+		e.cancel(nil)
+		_ = t.conn.answerCancelled(ctx, m)
+		return
+	}
+	a.open = append(a.open, e)
+	if !a.running {
+		a.running = true
+		a.done.Go(func() { t.askAll(ctx) })
+	}
+}
+
+// askAll asks until no question waits.
+func (t *turn) askAll(ctx context.Context) {
+	a := &t.ask
+	for {
+		a.mu.Lock()
+		if len(a.open) == 0 {
+			a.running = false
+			a.mu.Unlock()
+			return
+		}
+		e := a.open[0]
+		a.mu.Unlock()
+		t.answerElicitation(ctx, e)
+		a.mu.Lock()
+		a.open = a.open[1:]
+		a.mu.Unlock()
+		e.cancel(nil)
+	}
+}
+
+func (t *turn) answerElicitation(ctx context.Context, e *elicitation) {
+	response := wire.ElicitationResponse{Action: wire.ElicitCancel}
+	if e.ctx.Err() == nil {
+		response = t.askElicitation(e)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	t.conn.settled(e.message.ID)
+	switch context.Cause(e.ctx) {
+	case errWithdrawn: //nolint:errorlint // it is the value itself
+		_ = t.conn.refuse(ctx, e.message.ID, jsonrpc.Errorf(wire.CodeRequestCancelled, "the request was cancelled"))
+		return
+	case errCompleted: //nolint:errorlint // it is the value itself
+		response = wire.ElicitationResponse{Action: wire.ElicitAccept}
+	}
+	_ = t.conn.answer(ctx, e.message.ID, response)
+}
+
+// askElicitation asks people: about a page whether it may be opened, about a form each member.
+func (t *turn) askElicitation(e *elicitation) wire.ElicitationResponse {
+	if e.req.Mode == wire.ElicitURL {
+		q := question.Question{
+			Text:    e.req.Message + "\n\n" + e.req.URL,
+			Options: []question.Option{{Label: optionOpened, Description: "I have opened the page"}, {Label: optionDecline, Description: "I do not want to"}},
+		}
+		outcome, err := t.Ask(e.ctx, q)
+		switch {
+		case err != nil || !outcome.Answered && outcome.Reason != reasonDismissed:
+			return wire.ElicitationResponse{Action: wire.ElicitCancel}
+		case outcome.Answered && len(outcome.Selected) > 0 && outcome.Selected[0] == optionOpened:
+			return wire.ElicitationResponse{Action: wire.ElicitAccept}
+		}
+		return wire.ElicitationResponse{Action: wire.ElicitDecline}
+	}
+	return askForm(e.ctx, t.Turn, e.req.Message, e.req.RequestedSchema)
+}
+
+const (
+	optionOpened  = "Opened"
+	optionDecline = "Decline"
+	// reasonDismissed is why a question has no answer that somebody has dismissed; for any other
+	// reason nobody has said anything.
+	reasonDismissed = "dismissed"
+)
+
+// withdraw ends the question of a request, and reports whether there is one.
+func (a *asker) withdraw(id string) bool {
+	return a.end(errWithdrawn, func(e *elicitation) bool { return string(e.message.ID) == id })
+}
+
+// end ends questions with a cause, and reports whether there were any.
+func (a *asker) end(cause error, which func(*elicitation) bool) (found bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.open {
+		if which(e) {
+			found = true
+			e.cancel(cause)
+		}
+	}
+	return found
+}
+
+// stop ends every question, takes no more, and waits until they are answered.
+func (a *asker) stop() {
+	a.end(errTurnOver, func(*elicitation) bool { return true })
+	a.mu.Lock()
+	a.stopped = true
+	a.mu.Unlock()
+	a.done.Wait()
+}
+
+// elicited notes that the page of an elicitation was done with.
+func (t *turn) elicited(id string) {
+	t.ask.end(errCompleted, func(e *elicitation) bool { return id != "" && e.req.ElicitationID == id })
+}

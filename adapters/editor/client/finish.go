@@ -1,0 +1,59 @@
+package client
+
+import (
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// finish ends the task by the answer to the prompt.
+func (t *turn) finish(m jsonrpc.Message) error {
+	if m.Err != nil {
+		err := t.conn.explain("the prompt", m.Err)
+		if f := core.AsFault(err); t.isCancelling() || f.Code == core.CodeCancelled {
+			// An agent must answer cancelled, and some answer with an error all the same.
+			t.conn.opts.Count("editor.cancelled_by_error")
+			return t.conclude(core.Cancelled{Reason: t.whyCancelled()}, nil)
+		}
+		return err
+	}
+	r, fault := wire.Read[wire.PromptResponse](m.Result)
+	if fault != nil {
+		return core.NewFault(core.CodeInvalid, "the agent's answer to the prompt: %s", fault.Message)
+	}
+	if u := r.Usage; u != nil {
+		t.report(core.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CachedReadTokens, CacheWrite: u.CachedWriteTokens, Thinking: u.ThoughtTokens}, nil)
+	}
+	t.session.knows(t.Task())
+	foreign := resultForeign(m.Result, r.StopReason)
+	switch r.StopReason {
+	case wire.StopEndTurn:
+		return t.conclude(core.Done{}, foreign)
+	case wire.StopMaxTokens, wire.StopMaxTurnRequests:
+		return t.conclude(core.Done{Truncated: true}, foreign)
+	case wire.StopCancelled:
+		return t.conclude(core.Cancelled{Reason: t.whyCancelled()}, foreign)
+	case wire.StopRefusal:
+		f := core.NewFault(core.CodeNotAuthorized, "the agent refuses to go on with this request; it is not part of the conversation")
+		f.PeerCode = string(wire.StopRefusal)
+		return t.conclude(core.Failed{Fault: f}, foreign)
+	}
+	t.conn.opts.Count("editor.unknown_stop_reason")
+	return t.conclude(core.Done{}, foreign)
+}
+
+// conclude reports the end of the task.
+func (t *turn) conclude(end core.Body, foreign *core.Foreign) error {
+	t.report(end, foreign)
+	return t.muted
+}
+
+// resultForeign returns what else the answer to the prompt says. The stop reason is part of it
+// where the end of the task does not imply it.
+func resultForeign(result strictjson.Value, reason wire.StopReason) *core.Foreign {
+	if reason == wire.StopEndTurn {
+		return wire.Rest(result, "stopReason", "usage")
+	}
+	return wire.Rest(result, "usage")
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+)
+
+// permission is an open session/request_permission.
+type permission struct {
+	id  json.RawMessage // of the request
+	req wire.PermissionRequest
+}
+
+// maxPermits bounds the open permission requests of a turn. Further ones are answered cancelled.
+const maxPermits = 64
+
+// request handles a request of the agent in the turn.
+func (t *turn) request(ctx context.Context, m jsonrpc.Message) {
+	if t.isCancelling() || t.muted != nil {
+		_ = t.conn.answerCancelled(ctx, m)
+		return
+	}
+	if m.Method == wire.MethodElicitationCreate {
+		t.elicit(ctx, m)
+		return
+	}
+	p, fault := wire.Read[wire.PermissionRequest](m.Params)
+	if fault != nil {
+		t.conn.settled(m.ID)
+		_ = t.conn.refuse(ctx, m.ID, fault)
+		return
+	}
+	tl := t.toolOf(p.ToolCall.ToolCallID)
+	if tl == nil {
+		tl = &tool{id: p.ToolCall.ToolCallID}
+	}
+	tl.merge(p.ToolCall)
+	approval, ok := t.hold(tl.id, &permission{m.ID, p})
+	if !ok {
+		t.conn.opts.Count("editor.too_many_permissions")
+		_ = t.conn.answerCancelled(ctx, m)
+		return
+	}
+	t.report(core.ApprovalRequested{ID: approval, Name: tl.label(), Input: tl.input}, wire.Rest(m.Params, "sessionId"))
+}
+
+// hold keeps an open permission under the id of its approval: that of the tool call, with a
+// number if that is taken. It fails if there are too many, or the turn is being cancelled.
+func (t *turn) hold(toolID string, p *permission) (approval string, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.permits) >= maxPermits || t.cancelling {
+		return "", false
+	}
+	approval = toolID
+	for n := 2; t.permits[approval] != nil; n++ {
+		approval = toolID + "#" + strconv.Itoa(n)
+	}
+	t.permits[approval] = p
+	return approval, true
+}
+
+// release returns an open permission and forgets it; nil if there is none.
+func (t *turn) release(approval string) *permission {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.permits[approval]
+	delete(t.permits, approval)
+	return p
+}
+
+// decide answers a permission request with the option that is nearest to the decision: to allow
+// once unless all calls were approved, and to reject once.
+func (t *turn) decide(ctx context.Context, d core.ApprovalDecided) {
+	p := t.release(d.ID)
+	if p == nil {
+		return // withdrawn, or cancelled with the turn
+	}
+	kinds := []string{wire.RejectOnce, wire.RejectAlways}
+	switch {
+	case d.Approved && d.All:
+		kinds = []string{wire.AllowAlways, wire.AllowOnce}
+	case d.Approved:
+		kinds = []string{wire.AllowOnce, wire.AllowAlways}
+	case d.All:
+		kinds = []string{wire.RejectAlways, wire.RejectOnce}
+	}
+	outcome := wire.PermissionOutcome{Outcome: wire.OutcomeCancelled}
+	if o, ok := p.req.Option(kinds...); ok {
+		outcome = wire.PermissionOutcome{Outcome: wire.OutcomeSelected, OptionID: o.OptionID}
+	} else {
+		t.conn.opts.Count("editor.no_such_option")
+	}
+	t.conn.settled(p.id)
+	_ = t.conn.answer(ctx, p.id, wire.PermissionResponse{Outcome: outcome})
+}
+
+// cancelPermits answers every open permission request of a turn that is cancelled or over.
+func (t *turn) cancelPermits(ctx context.Context) {
+	t.mu.Lock()
+	open := t.permits
+	t.permits = map[string]*permission{}
+	t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	for _, p := range open {
+		_ = t.conn.answerCancelled(ctx, jsonrpc.Message{ID: p.id, Method: wire.MethodRequestPermission})
+	}
+}
+
+// withdraw answers a request that the agent does not want answered any more ($/cancel_request).
+func (t *turn) withdraw(ctx context.Context, id string) {
+	if t.ask.withdraw(id) {
+		return
+	}
+	t.mu.Lock()
+	approval := ""
+	for a, p := range t.permits {
+		if string(p.id) == id {
+			approval = a
+		}
+	}
+	t.mu.Unlock()
+	p := t.release(approval)
+	if p == nil {
+		return
+	}
+	t.conn.settled(p.id)
+	_ = t.conn.refuse(ctx, p.id, jsonrpc.Errorf(wire.CodeRequestCancelled, "the request was cancelled"))
+	t.report(core.ToolState{ID: approval, State: core.ToolCancelled, Detail: "the agent withdrew its request"}, wire.Told())
+}

@@ -1,0 +1,186 @@
+package client
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// unseen returns the turns of the thread that the session does not know, and notes them as known.
+func (s *session) unseen(history []core.Turn, fresh bool) []core.Turn {
+	from := len(history)
+	switch {
+	case fresh || s.seen == "" && !s.recalled:
+		from = 0
+	case s.seen != "":
+		for i, turn := range history {
+			if turn.Task == s.seen {
+				from = i + 1
+			}
+		}
+	}
+	if n := len(history); n > 0 {
+		s.seen, s.recalled = history[n-1].Task, false
+	}
+	return history[from:]
+}
+
+// knows notes that the session had a turn of the thread.
+func (s *session) knows(task core.TaskID) { s.seen, s.recalled = task, false }
+
+// prompt returns the params of session/prompt. What the agent takes no block for becomes text; a
+// file that cannot become text is refused.
+func (t *turn) prompt(r core.Request, history []core.Turn) (json.RawMessage, error) {
+	p := composer{can: t.conn.hi.AgentCapabilities.PromptCapabilities}
+	if len(history) > 0 {
+		p.text("Earlier in this conversation:\n" + fenced(turnsJSON(history)))
+	}
+	meta, err := p.request(r)
+	if err != nil {
+		return nil, err
+	}
+	params := strictjson.AppendString([]byte(`{"sessionId":`), t.session.id)
+	params = append(append(params, `,"prompt":[`...), bytes.Join(p.blocks, []byte(","))...)
+	params = append(params, ']')
+	if len(meta) > 0 {
+		params = append(append(params, `,"_meta":`...), meta...)
+	}
+	return append(params, '}'), nil
+}
+
+// composer makes the blocks of a prompt.
+type composer struct {
+	can    wire.PromptCapabilities
+	blocks [][]byte
+}
+
+func (p *composer) text(text string) { p.block(wire.Text(text)) }
+
+func (p *composer) block(b wire.Block) { p.blocks = append(p.blocks, strictjson.Encode(b)) }
+
+// request adds what is asked. What an editor wrote stays as it is; see [composer.foreign].
+func (p *composer) request(r core.Request) (meta json.RawMessage, err error) {
+	if meta, ok := p.foreign(r); ok {
+		return meta, nil
+	}
+	if text := contentOf(r); text != "" || len(r.Attachments) == 0 {
+		p.text(text)
+	}
+	for _, f := range r.Attachments {
+		if err := p.file(f); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// foreign adds the blocks of a prompt that came from a peer of the dialect, and reports whether
+// the agent takes all of them. Foreign.JSON is the params of session/prompt.
+func (p *composer) foreign(r core.Request) (meta json.RawMessage, ok bool) {
+	if r.Foreign == nil || r.Foreign.Dialect != wire.Dialect || len(r.Data) > 0 || len(r.Context) > 0 || r.MaxTokens > 0 {
+		return nil, false
+	}
+	whole := strictjson.ParseValid(r.Foreign.JSON)
+	var blocks [][]byte
+	for b := range whole.Get("prompt").Items() {
+		kind, _ := b.Get("type").Text()
+		switch {
+		case kind == wire.BlockImage && !p.can.Image, kind == wire.BlockAudio && !p.can.Audio, kind == wire.BlockResource && !p.can.EmbeddedContext:
+			return nil, false
+		}
+		blocks = append(blocks, b.Raw())
+	}
+	if len(blocks) == 0 {
+		return nil, false
+	}
+	p.blocks = append(p.blocks, blocks...)
+	return whole.Get("_meta").Raw(), true
+}
+
+// file adds an attachment as the block that the agent takes.
+func (p *composer) file(f core.File) error {
+	text := isText(f)
+	uri := "attachment:" + url.PathEscape(f.Name)
+	switch {
+	case strings.HasPrefix(f.MediaType, "image/") && p.can.Image:
+		p.block(wire.Block{Type: wire.BlockImage, Data: f.Data, MimeType: f.MediaType})
+	case strings.HasPrefix(f.MediaType, "audio/") && p.can.Audio:
+		p.block(wire.Block{Type: wire.BlockAudio, Data: f.Data, MimeType: f.MediaType})
+	case p.can.EmbeddedContext && text:
+		s := string(f.Data)
+		p.block(wire.Block{Type: wire.BlockResource, Resource: &wire.Resource{URI: uri, MimeType: f.MediaType, Text: &s}})
+	case p.can.EmbeddedContext:
+		p.blocks = append(p.blocks, fmt.Appendf(nil, `{"type":"resource","resource":{"uri":%s,"mimeType":%s,"blob":"%s"}}`,
+			strictjson.AppendString(nil, uri), strictjson.AppendString(nil, f.MediaType), base64.StdEncoding.EncodeToString(f.Data)))
+	case text:
+		p.text("File " + f.Name + ":\n" + fence(f.Data, ""))
+	default:
+		return core.NewFault(core.CodeUnsupported, "the agent takes no file such as %.80q (%.80s): it declared neither embedded resources nor its kind of media", f.Name, f.MediaType)
+	}
+	return nil
+}
+
+// isText reports whether a file can be read as text.
+func isText(f core.File) bool { return utf8.Valid(f.Data) && !bytes.ContainsRune(f.Data, 0) }
+
+// contentOf returns the content of a request, and below it the parts for which the protocol has no
+// words, each under a heading.
+func contentOf(r core.Request) string {
+	var parts []string
+	add := func(text string) { parts = append(parts, text) }
+	if r.Content != "" {
+		add(r.Content)
+	}
+	if n := r.Notice; n != nil {
+		add("Notice (no answer is expected): " + n.Topic)
+		if len(n.Data) > 0 {
+			add("Data:\n" + fenced(n.Data))
+		}
+	}
+	if len(r.Data) > 0 {
+		add("Data:\n" + fenced(r.Data))
+	}
+	if len(r.Context) > 0 {
+		add("Context:\n" + fenced(r.Context))
+	}
+	if r.Domain != "" {
+		add("Domain: " + r.Domain)
+	}
+	if r.MaxTokens > 0 {
+		add(fmt.Sprintf("Answer in at most %d tokens.", r.MaxTokens))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// turnsJSON is [{"role":"user","text":"..."},{"role":"assistant","agent":"a","text":"..."}].
+func turnsJSON(turns []core.Turn) []byte {
+	type turn struct {
+		Role  string       `json:"role"`
+		Agent core.AgentID `json:"agent,omitempty"`
+		Text  string       `json:"text"`
+	}
+	all := make([]turn, len(turns))
+	for i, t := range turns {
+		all[i] = turn{t.Role.String(), t.Agent, t.Text}
+	}
+	return strictjson.Encode(all)
+}
+
+func fenced(data []byte) string { return fence(data, "json") }
+
+// fence returns text in a fence that is longer than any run of backticks in it.
+func fence(data []byte, kind string) string {
+	marks := "```"
+	for bytes.Contains(data, []byte(marks)) {
+		marks += "`"
+	}
+	return marks + kind + "\n" + string(data) + "\n" + marks
+}

@@ -1,0 +1,300 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// maxSessions is how many threads keep a session. A thread whose session was dropped begins
+// another, with its history.
+const maxSessions = 1024
+
+// sessions are the sessions of the threads. They outlive connections.
+type sessions struct {
+	opts Options
+	log  core.RecordLog // nil keeps nothing
+
+	mu     sync.Mutex
+	loaded bool
+	all    *lru.Cache[core.ThreadID, *session]
+	idle   []*session // dropped, to be closed
+}
+
+// session is a session of the agent.
+type session struct {
+	thread core.ThreadID // "" for a task without a thread
+	// slot is held by the task that uses the session: prompts take turns.
+	slot chan struct{}
+
+	// Owned by the holder of the slot.
+	id   string
+	conn *connection // on which it is open
+	seen core.TaskID // the last turn of the thread that it knows; "" for none
+	// recalled says that the session was read from the log: which turns it knows is unknown.
+	recalled bool
+
+	mu sync.Mutex
+	// stuck says that a prompt was given up and is not answered yet.
+	stuck   bool
+	outside []wire.Update // updates since the last turn, the latest of each kind
+	kept    int           // their bytes
+	replay  bool          // the agent repeats the conversation
+}
+
+// record is a session in the log. The last one of a thread counts.
+type record struct {
+	Thread  core.ThreadID `json:"thread"`
+	Session string        `json:"session"`
+}
+
+func newSessions(opts Options) *sessions {
+	s := &sessions{opts: opts, log: opts.Sessions}
+	s.all = lru.New(lru.Options[core.ThreadID, *session]{Count: maxSessions, Evicted: func(_ core.ThreadID, old *session) { s.idle = append(s.idle, old) }})
+	return s
+}
+
+func newSession(thread core.ThreadID) *session {
+	return &session{thread: thread, slot: make(chan struct{}, 1)}
+}
+
+// load reads the sessions of an earlier run of the hub, once.
+func (s *sessions) load(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log == nil || s.loaded {
+		return nil
+	}
+	s.loaded = true
+	err := s.log.Replay(ctx, func(_ time.Time, text []byte) bool {
+		var r record
+		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Thread != "" && r.Session != "" {
+			old := newSession(r.Thread)
+			old.id, old.recalled = r.Session, true
+			s.all.Put(r.Thread, old)
+		}
+		return true
+	})
+	s.idle = nil
+	return err
+}
+
+// of returns the session of a thread, which may be one that is not open yet.
+func (s *sessions) of(thread core.ThreadID) *session {
+	if thread == "" {
+		return newSession("")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.all.Get(thread)
+	if !ok {
+		found = newSession(thread)
+	}
+	s.all.Put(thread, found) // as the newest
+	return found
+}
+
+// keep remembers the id of a session beyond the run of the hub.
+func (s *sessions) keep(ctx context.Context, of *session) {
+	if s.log == nil || of.thread == "" {
+		return
+	}
+	if err := s.log.Append(ctx, strictjson.Encode(record{of.thread, of.id})); err != nil {
+		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.thread, "error", err)
+	}
+}
+
+// dropped returns the sessions that were dropped for newer ones.
+func (s *sessions) dropped() []*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	idle := s.idle
+	s.idle = nil
+	return idle
+}
+
+// acquire waits until the session is free. The error is the cause of ctx.
+func (s *session) acquire(ctx context.Context) error {
+	select {
+	case s.slot <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *session) release() { <-s.slot }
+
+// answered notes that the last prompt was answered.
+func (s *session) answered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stuck = false
+}
+
+// giveUp notes that nobody waits for the answer of the last prompt.
+func (s *session) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stuck = true
+}
+
+func (s *session) isStuck() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stuck
+}
+
+// maxOutside bounds what is kept of the updates between two turns, in bytes.
+const maxOutside = 64 << 10
+
+// keep keeps an update that came between two turns, for the next one: the latest of each kind,
+// such as the commands and the mode. It reports whether the update is kept or of no use: what is
+// replayed was told before, and pieces of an answer belong to a turn.
+func (s *session) keep(u wire.Update) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.IsChunk() || u.Kind == wire.UpdateToolCall || u.Kind == wire.UpdateToolCallUpdate || u.Kind == wire.UpdatePlan {
+		return s.replay
+	}
+	for i, old := range s.outside {
+		if old.Kind == u.Kind {
+			s.kept -= old.Whole.Memory()
+			s.outside = append(s.outside[:i], s.outside[i+1:]...)
+			break
+		}
+	}
+	if s.kept+u.Whole.Memory() > maxOutside {
+		return false
+	}
+	s.outside, s.kept = append(s.outside, u), s.kept+u.Whole.Memory()
+	return true
+}
+
+// takeOutside returns what keep has kept.
+func (s *session) takeOutside() []wire.Update {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.outside
+	s.outside, s.kept = nil, 0
+	return all
+}
+
+func (s *session) setReplay(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replay = on
+}
+
+// open makes the session one that is open on the connection. lost says why an earlier session of
+// the thread is gone; "" if there was none or it goes on. fresh reports whether the session knows
+// nothing of the thread. The caller holds the slot.
+func (s *session) open(ctx context.Context, c *connection, store *sessions) (fresh bool, lost string, err error) {
+	switch {
+	case s.id == "":
+	case s.conn != c: // of an earlier connection
+		if lost, err = s.reopen(ctx, c); lost == "" {
+			return false, "", err
+		}
+	case s.isStuck():
+		lost = "the agent did not end the turn before"
+		c.forget(s)
+		c.endSession(ctx, s.id)
+	default:
+		return false, "", nil
+	}
+	s.id, s.seen, s.recalled = "", "", false
+	s.answered()
+	result, err := c.call(ctx, wire.MethodSessionNew, c.place(), func(m jsonrpc.Message) {
+		// Before the next line is read, which may be an update of the session.
+		if id, ok := m.Result.Get("sessionId").Text(); ok && id != "" {
+			c.adopt(s, id)
+		}
+	})
+	if err != nil {
+		return false, lost, c.explain("begin a session", err)
+	}
+	state, fault := wire.Read[wire.SessionState](result)
+	if fault != nil || state.SessionID == "" {
+		return false, lost, core.NewFault(core.CodeInvalid, "the agent began a session without an id")
+	}
+	s.id, s.conn = state.SessionID, c
+	store.keep(ctx, s)
+	return true, lost, nil
+}
+
+// reopen continues a session of an earlier connection. It returns why it cannot.
+func (s *session) reopen(ctx context.Context, c *connection) (lost string, err error) {
+	method := ""
+	switch {
+	case c.hi.AgentCapabilities.SessionCapabilities.Resume != nil:
+		method = wire.MethodSessionResume
+	case c.hi.AgentCapabilities.LoadSession:
+		method = wire.MethodSessionLoad
+	default:
+		return "the agent was restarted and does not resume sessions", nil
+	}
+	s.setReplay(true)
+	defer s.setReplay(false)
+	c.adopt(s, s.id)
+	_, err = c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place()}, nil)
+	if err == nil {
+		s.conn = c
+		s.answered()
+		return "", nil
+	}
+	c.forget(s)
+	explained := c.explain("continue a session", err)
+	if f := core.AsFault(explained); ctx.Err() != nil || f.Code == core.CodeUnreachable || f.Code == core.CodeUnauthenticated {
+		return "", explained
+	}
+	return "the agent was restarted and could not continue the session: " + core.AsFault(explained).Message, nil
+}
+
+// place is where sessions work, and with what.
+func (c *connection) place() wire.NewSessionRequest {
+	p := wire.NewSessionRequest{CWD: c.opts.Dir, MCPServers: []wire.MCPServer{}}
+	can := c.hi.AgentCapabilities.MCPCapabilities
+	for _, server := range c.opts.MCPServers {
+		if server.Command == "" && !(server.Type != "sse" && can.HTTP || server.Type == "sse" && can.SSE) {
+			c.opts.Count("editor.mcp_server_left_out")
+			c.opts.Log.Warn("the agent cannot use an MCP server over HTTP: it was left out", "server", server.Name)
+			continue
+		}
+		p.MCPServers = append(p.MCPServers, server)
+	}
+	return p
+}
+
+// adopt makes updates of a session known.
+func (c *connection) adopt(s *session, id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sessions[id] = s
+}
+
+func (c *connection) forget(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sessions[s.id] == s {
+		delete(c.sessions, s.id)
+	}
+}
+
+// endSession tells the agent that a session is not needed any more, if it wants to know. It does
+// not wait for the answer.
+func (c *connection) endSession(ctx context.Context, id string) {
+	if c.hi.AgentCapabilities.SessionCapabilities.Close == nil || id == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	ignored := &call{done: make(chan jsonrpc.Message, 1)}
+	_, _ = c.start(ctx, ignored, wire.MethodSessionClose, strictjson.Encode(wire.SessionRequest{SessionID: id}), nil)
+}

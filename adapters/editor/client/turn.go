@@ -1,0 +1,291 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+)
+
+// turn is one prompt: a task at the agent. The goroutine of Work owns what has no other owner.
+type turn struct {
+	agent.Turn
+	conn    *connection
+	session *session
+	queue   *queue
+
+	tools    map[string]*tool // by id
+	message  string           // the id of the message that the last chunk belongs to, as JSON
+	thought  string           // the same of thoughts
+	accepted bool             // the agent has said something
+	spoken   bool             // it has said a piece of text
+	muted    error            // why the hub takes no more events; nil while it does
+	ask      asker
+
+	mu         sync.Mutex
+	prompted   bool // the prompt was sent, or is about to be
+	cancelling bool
+	reason     string                 // why it is cancelled
+	permits    map[string]*permission // open ones, by the id of the approval
+}
+
+// errCancelled is the cause of the context of a turn that is cancelled before its prompt.
+var errCancelled = core.NewFault(core.CodeCancelled, "the task was cancelled before the agent had it")
+
+// Work implements [agent.Agent]. A task whose agent is gone fails as unreachable.
+func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
+	c := a.connection()
+	if c == nil {
+		return core.NewFault(core.CodeUnreachable, "the agent is not running")
+	}
+	r := t.Request()
+	thread := r.Thread
+	if thread == core.ThreadID(t.Task()) {
+		thread = "" // it shares none
+	}
+	s := a.sessions.of(thread)
+	defer func() {
+		for _, old := range a.sessions.dropped() {
+			c.drop(ctx, old)
+		}
+	}()
+	turn := &turn{Turn: t, conn: c, session: s, queue: newQueue(), tools: map[string]*tool{}, permits: map[string]*permission{}}
+	opening, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var hearing sync.WaitGroup
+	hearing.Go(func() { turn.hear(opening, ctx, stop) })
+	err := turn.work(opening, ctx, a.sessions, r)
+	stop(nil)
+	hearing.Wait()
+	var gone *goneError
+	switch {
+	case errors.Is(err, errCancelled):
+		return t.Report(core.Cancelled{Reason: turn.whyCancelled()}, nil)
+	case errors.As(err, &gone):
+		return agent.Lost(&gone.reason)
+	}
+	return err
+}
+
+// hear passes on what the hub tells the agent, until its first context ends.
+func (t *turn) hear(ctx, work context.Context, stop context.CancelCauseFunc) {
+	for {
+		body, err := t.Next(ctx)
+		if err != nil {
+			return
+		}
+		if c, ok := body.(core.CancelRequested); ok {
+			t.setReason(c.Reason)
+			if !t.cancel(work) {
+				stop(errCancelled)
+				return
+			}
+		}
+		t.queue.put(item{told: body})
+	}
+}
+
+// work opens the session, prompts and reports what follows. opening ends with the task, and when
+// it is cancelled before the prompt.
+func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Request) error {
+	s := t.session
+	if err := s.acquire(opening); err != nil {
+		return err
+	}
+	defer s.release()
+	fresh, lost, err := s.open(opening, t.conn, store)
+	if lost != "" {
+		t.report(core.SessionLost{Reason: lost}, nil)
+	}
+	if err != nil {
+		return err
+	}
+	if s.thread == "" {
+		defer t.conn.drop(ctx, s)
+	}
+	t.report(core.SessionStarted{Session: s.id}, nil)
+	params, err := t.prompt(r, s.unseen(r.History, fresh))
+	if err != nil {
+		return err
+	}
+	for _, u := range s.takeOutside() {
+		t.report(core.ForeignFrame{Dialect: wire.Dialect, Name: u.Kind}, wire.Verbatim(u.Whole))
+	}
+
+	t.conn.begin(t)
+	defer t.end(ctx)
+	if err := t.start(ctx, params); err != nil {
+		return err
+	}
+	return t.follow(ctx)
+}
+
+// start sends the prompt, unless the task was cancelled meanwhile.
+func (t *turn) start(ctx context.Context, params []byte) error {
+	t.mu.Lock()
+	cancelled := t.cancelling
+	t.prompted = !cancelled
+	t.mu.Unlock()
+	if cancelled {
+		return errCancelled
+	}
+	t.session.giveUp() // until it is answered
+	_, err := t.conn.start(ctx, &call{prompt: t}, wire.MethodSessionPrompt, params, t.Delivered)
+	if err != nil {
+		t.session.answered()
+	}
+	return err
+}
+
+// follow reports what the agent says until it has answered the prompt.
+func (t *turn) follow(ctx context.Context) error {
+	for {
+		items, err := t.queue.take(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			it := &items[i]
+			switch {
+			case it.lost != nil:
+				return it.lost
+			case it.told != nil:
+				t.hearBody(ctx, it.told)
+			case it.withdrawn != "":
+				t.withdraw(ctx, it.withdrawn)
+			case it.message == nil:
+				t.update(&it.update)
+			case it.message.Kind() == jsonrpc.Request:
+				t.accept()
+				t.request(ctx, *it.message)
+			default:
+				t.accept()
+				return t.finish(*it.message)
+			}
+		}
+	}
+}
+
+// end takes the turn from its connection. If the prompt was not answered, the agent is told that
+// nobody waits any more.
+func (t *turn) end(ctx context.Context) {
+	t.conn.finish(t)
+	t.ask.stop()
+	if t.session.isStuck() {
+		t.cancel(ctx)
+	}
+	for _, m := range t.queue.close() {
+		_ = t.conn.answerCancelled(ctx, m)
+	}
+	t.cancelPermits(ctx)
+}
+
+// report reports an event. Once the hub refuses one, because the task has ended there, the agent
+// is cancelled and the rest is not reported.
+func (t *turn) report(body core.Body, foreign *core.Foreign) {
+	if t.muted != nil {
+		t.conn.opts.Count("editor.late_event")
+		return
+	}
+	if err := t.Report(body, foreign); err != nil {
+		t.muted = err
+		t.cancel(context.Background())
+	}
+}
+
+// accept reports once that the agent has the prompt: the protocol has no other word for it.
+func (t *turn) accept() {
+	if !t.accepted {
+		t.accepted = true
+		t.report(core.Accepted{}, nil)
+	}
+}
+
+// cancel tells the agent to end the turn, and answers what it asks (prompt turn, "Cancellation").
+// It reports false if there is no prompt yet.
+func (t *turn) cancel(ctx context.Context) bool {
+	t.mu.Lock()
+	prompted, again := t.prompted, t.cancelling
+	t.cancelling = true
+	t.mu.Unlock()
+	if prompted && !again {
+		t.conn.notify(ctx, wire.MethodSessionCancel, wire.SessionRequest{SessionID: t.session.id})
+		t.cancelPermits(ctx)
+	}
+	return prompted
+}
+
+func (t *turn) isCancelling() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cancelling
+}
+
+func (t *turn) setReason(reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reason = reason
+}
+
+// whyCancelled returns the reason for the cancel, or that the agent gave up by itself.
+func (t *turn) whyCancelled() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.cancelling {
+		return "the agent cancelled the turn"
+	}
+	return t.reason
+}
+
+// hearBody does what the hub tells the agent.
+func (t *turn) hearBody(ctx context.Context, body core.Body) {
+	switch b := body.(type) {
+	case core.ApprovalDecided:
+		t.decide(ctx, b)
+	case core.Injected: // not declared
+		t.report(core.InjectionAnswered{ID: b.ID, Reason: "agents of the editor's protocol take nothing while they work"}, nil)
+	case core.CancelRequested: // the agent knows; its open tool calls end here
+		t.ask.stop()
+		t.cancelTools()
+	}
+}
+
+// begin makes a turn the one that updates of its session belong to.
+func (c *connection) begin(t *turn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns[t.session.id] = t
+	select {
+	case <-c.gone:
+		t.queue.put(item{lost: c.lost()})
+	default:
+	}
+}
+
+func (c *connection) finish(t *turn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.turns[t.session.id] == t {
+		delete(c.turns, t.session.id)
+	}
+}
+
+// drop ends a session that is not used again.
+func (c *connection) drop(ctx context.Context, s *session) {
+	select {
+	case s.slot <- struct{}{}:
+		defer s.release()
+	default:
+		if s.thread != "" {
+			return // in use, and lost from sight: it ends with the connection
+		}
+	}
+	if s.conn == c {
+		c.forget(s)
+		c.endSession(ctx, s.id)
+	}
+}

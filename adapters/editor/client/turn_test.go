@@ -1,0 +1,163 @@
+package client_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestATurnIsToldInOrderAndTheAnswerToThePromptComesLast(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		asked := s.ask("count")
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		if got, want := string(prompt.Params.Raw()), `{"sessionId":"s1","prompt":[{"type":"text","text":"count"}]}`; got != want {
+			t.Errorf("got the prompt %s, want %s", got, want)
+		}
+		var want strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&want, "%d ", i)
+			p.text("s1", fmt.Sprintf("%d ", i))
+		}
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		synctest.Wait()
+		a := asked.Answer()
+		if a.End != core.KindDone || a.Text != want.String() {
+			t.Errorf("got %s with %d bytes (%v), want done with all 1000 chunks in order", a.End, len(a.Text), a.Fault)
+		}
+		if err := stop(); err != nil {
+			t.Errorf("Run returned %v after the end of its context, want nil", err)
+		}
+	})
+}
+
+func TestTwoSessionsShareAPipeWithoutMixing(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		one, two := s.open(core.Request{Content: "one", Thread: "t1"}), s.open(core.Request{Content: "two", Thread: "t2"})
+		sessions := map[string]string{}
+		prompts := map[string]string{}
+		for range 4 {
+			m := p.next()
+			if m.Method == "session/new" {
+				p.replies(m, fmt.Sprintf(`{"sessionId":"s%s"}`, m.ID))
+				continue
+			}
+			name := "one"
+			if strings.Contains(string(m.Params.Get("prompt").Raw()), "two") {
+				name = "two"
+			}
+			sessions[name], _ = m.Params.Get("sessionId").Text()
+			prompts[name] = string(m.ID)
+		}
+		for i := range 100 {
+			p.text(sessions["one"], fmt.Sprintf("a%d ", i))
+			p.text(sessions["two"], fmt.Sprintf("b%d ", i))
+		}
+		p.says(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`, prompts["two"])
+		p.says(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`, prompts["one"])
+		synctest.Wait()
+		for name, answer := range map[string]core.Answer{"a": one.Answer(), "b": two.Answer()} {
+			if answer.End != core.KindDone || strings.Count(answer.Text, name) != 100 || !strings.HasSuffix(answer.Text, name+"99 ") {
+				t.Errorf("got %s with %.50q..., want 100 pieces of %s alone", answer.End, answer.Text, name)
+			}
+		}
+		_ = stop()
+	})
+}
+
+func TestPromptsOfASessionTakeTurns(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		first := s.open(core.Request{Content: "first", Thread: "t1"})
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		second := s.open(core.Request{Content: "second", Thread: "t1"})
+		synctest.Wait()
+		p.text("s1", "1")
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		prompt = p.wants("session/prompt") // and no session/new
+		if got := string(prompt.Params.Get("prompt").Raw()); got != `[{"type":"text","text":"second"}]` {
+			t.Errorf("got the prompt %s, want the second without the history that the session has", got)
+		}
+		p.text("s1", "2")
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		s.tells(first, `text {"text":"1"}`, `done {}`)
+		s.tells(second, `text {"text":"2"}`, `done {}`)
+		_ = stop()
+	})
+}
+
+func TestEveryStopReasonIsAnEndOfItsOwn(t *testing.T) {
+	for _, c := range []struct{ result, want string }{
+		{`{"stopReason":"end_turn","_meta":{"q":1}}`, `done {} + {"_meta":{"q":1}}`},
+		{`{"stopReason":"max_tokens"}`, `done {"truncated":true} + {"stopReason":"max_tokens"}`},
+		{`{"stopReason":"max_turn_requests"}`, `done {"truncated":true} + {"stopReason":"max_turn_requests"}`},
+		{`{"stopReason":"cancelled"}`, `cancelled {"reason":"the agent cancelled the turn"} + {"stopReason":"cancelled"}`},
+		{`{"stopReason":"refusal"}`, `failed {"fault":{"code":"not_authorized","message":"the agent refuses to go on with this request; it is not part of the conversation","peer_code":"refusal"}} + {"stopReason":"refusal"}`},
+		{`{"stopReason":"tired"}`, `done {} + {"stopReason":"tired"}`},
+		{`{}`, `failed {"fault":{"code":"invalid","message":"the agent's answer to the prompt: stopReason: missing; send a string"}}`},
+	} {
+		serve(t, nil, func(s *served) {
+			p, stop := s.start(`{}`)
+			asked := s.ask("x")
+			p.begins("s1")
+			p.replies(p.wants("session/prompt"), c.result)
+			s.tells(asked, c.want)
+			_ = stop()
+		})
+	}
+}
+
+func TestTheUsageOfATurnIsToldBeforeItsEnd(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		asked := s.ask("x")
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		p.updates("s1", `{"sessionUpdate":"usage_update","used":10,"size":100}`)
+		p.replies(prompt, `{"stopReason":"end_turn","usage":{"inputTokens":5,"outputTokens":4,"cachedReadTokens":3,"cachedWriteTokens":2,"thoughtTokens":1,"totalTokens":10}}`)
+		s.tells(asked,
+			`foreign {"dialect":"editor","name":"usage_update"} + {"sessionUpdate":"usage_update","used":10,"size":100}`,
+			`usage {"input":5,"output":4,"cache_read":3,"cache_write":2,"thinking":1}`, `done {}`)
+		_ = stop()
+	})
+}
+
+func TestAnErrorOfTheAgentFailsTheTaskWithItsReason(t *testing.T) {
+	for _, c := range []struct{ answer, want string }{
+		{`{"code":-32603,"message":"boom","data":{"details":"no model"}}`, `failed {"fault":{"code":"internal","message":"the prompt: the agent answered: boom (no model)","peer_code":"-32603"}}`},
+		{`{"code":-32602,"message":"bad"}`, `failed {"fault":{"code":"invalid","message":"the prompt: the agent answered: bad","peer_code":"-32602"}}`},
+		{`{"code":-32800,"message":"stopped"}`, `cancelled {"reason":"the agent cancelled the turn"}`},
+	} {
+		serve(t, nil, func(s *served) {
+			p, stop := s.start(`{}`)
+			asked := s.ask("x")
+			p.begins("s1")
+			p.says(`{"jsonrpc":"2.0","id":%s,"error":%s}`, p.wants("session/prompt").ID, c.answer)
+			s.tells(asked, c.want)
+			_ = stop()
+		})
+	}
+}
+
+func TestAnAgentThatDiesInATurnFailsItAsUnreachable(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		asked := s.ask("x")
+		p.begins("s1")
+		p.wants("session/prompt")
+		p.text("s1", "half")
+		p.dies()
+		synctest.Wait()
+		a := asked.Answer()
+		if a.End != core.KindFailed || a.Text != "half" || a.Fault.Code != core.CodeUnreachable || !a.Fault.Retryable {
+			t.Errorf("got %s with %q and %v, want it failed as unreachable, retryable, after what was said", a.End, a.Text, a.Fault)
+		}
+		s.gone(stop())
+	})
+}
