@@ -112,6 +112,7 @@ var table = []row{
 	},
 
 	// What the program uses to be an agent or a client of a dialect. It knows no hub.
+	clientEnd("a2a"),
 	clientEnd("acp"),
 	clientEnd("editor"),
 	clientEnd("coven", "google.golang.org/grpc/codes", "google.golang.org/protobuf"),

@@ -1,0 +1,151 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+)
+
+// Agent is a remote agent. It implements [agent.Agent].
+type Agent struct {
+	opts     Options
+	http     *http.Client // follows no redirect
+	sessions sessions
+
+	// run is what the Run that is ready knows; nil while none is.
+	run atomic.Pointer[run]
+	// failures counts the requests in a row that the remote did not answer, and answers
+	// everything that it sent.
+	failures, answers atomic.Uint64
+	// doubt has a token once a request has failed.
+	doubt chan struct{}
+}
+
+var _ agent.Agent = (*Agent)(nil)
+
+// run is one call of Run that is ready.
+type run struct {
+	remote atomic.Pointer[remote]
+	// over ends with Run; its cause is a Fault of [agent.Lost].
+	over context.Context //nolint:containedctx // the parent of what tasks do, as long as Run runs
+}
+
+// New returns the agent at a URL. It sends nothing before Run.
+func New(opts Options) *Agent {
+	opts = opts.withDefaults()
+	a := &Agent{opts: opts, doubt: make(chan struct{}, 1)}
+	a.sessions.init(opts)
+	plain := *opts.HTTP
+	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	a.http = &plain
+	return a
+}
+
+// How often something may fail in a row before Run gives the remote up.
+const (
+	maxCardFailures    = 3
+	maxRequestFailures = 5
+)
+
+// Run implements [agent.Agent]. It is lost once its card could not be fetched three times in a
+// row while it said nothing else, or five requests in a row failed.
+func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
+	if err := a.sessions.load(ctx); err != nil {
+		return err
+	}
+	r, err := a.fetch(ctx, nil)
+	if err != nil {
+		return err
+	}
+	over, end := context.WithCancelCause(ctx)
+	current := &run{over: over}
+	current.remote.Store(r)
+	a.failures.Store(0)
+	a.run.Store(current)
+	ready(r.profile())
+	err = a.watch(ctx, current)
+	a.run.Store(nil)
+	end(agent.Lost(errors.New(reason(err))))
+	return err
+}
+
+// watch keeps the card up to date until ctx ends or the remote is gone, and returns why.
+func (a *Agent) watch(ctx context.Context, current *run) error {
+	pause := time.NewTimer(a.opts.Refresh)
+	defer pause.Stop()
+	failed, answers := 0, uint64(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-a.doubt:
+		case <-pause.C:
+		}
+		before := current.remote.Load()
+		r, err := a.fetch(ctx, before)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
+			current.remote.Store(r)
+			if a.failures.Load() >= maxRequestFailures {
+				return core.NewFault(core.CodeUnreachable, "the remote agent has a card, but does not answer %d requests in a row at %s", maxRequestFailures, r.ends[0].url)
+			}
+			failed = 0
+			pause.Reset(a.opts.Refresh)
+			continue
+		}
+		a.opts.Count("a2a.agent.card_failed")
+		a.opts.Log.Warn("the card of the remote agent could not be fetched again", "url", a.opts.URL, "error", err)
+		if failed++; failed == 1 {
+			answers = a.answers.Load()
+		}
+		if failed >= maxCardFailures {
+			if a.answers.Load() == answers {
+				return err
+			}
+			failed = 0 // it works without
+			pause.Reset(a.opts.Refresh)
+			continue
+		}
+		pause.Reset(backoff(a.opts.Backoff, failed))
+	}
+}
+
+// failed notes that the remote did not answer a request.
+func (a *Agent) failed() {
+	a.failures.Add(1)
+	select {
+	case a.doubt <- struct{}{}:
+	default:
+	}
+}
+
+// answered notes that the remote said something.
+func (a *Agent) answered() {
+	if a.answers.Add(1); a.failures.Load() != 0 {
+		a.failures.Store(0)
+	}
+}
+
+// backoff returns the pause before the attempt after n that failed.
+func backoff(first time.Duration, n int) time.Duration {
+	return min(first<<min(n, 10), 20*first)
+}
+
+// wait waits, and returns the cause of ctx if it ended before.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,277 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// asked is what the remote waits for: the decisions or the answer of people.
+type asked struct {
+	key       string // tells it from the next one
+	approvals map[string]bool
+	cancel    context.CancelFunc // of the question to people
+
+	mu     sync.Mutex
+	parked bool              // Work waits for the reply, since the remote has ended the stream
+	sent   bool              // the reply was sent beside the stream
+	reply  chan wire.Message // to Work where it is parked
+}
+
+// unansweredQuestion is the cause for which a work ends whose question nobody answers.
+type unansweredQuestion struct{ text string }
+
+func (*unansweredQuestion) Error() string { return "nobody answers the question of the remote agent" }
+
+// ask puts what the remote wants to the people of the task: approvals as our server writes
+// them, else a question.
+func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
+	key := u.Status.At.String()
+	var parts []wire.Part
+	if m := u.Status.Message; m != nil {
+		key, parts = m.ID+" "+key, m.Parts
+	}
+	if key == w.lastAsked {
+		return nil // it is shown again
+	}
+	w.withdraw()
+	w.lastAsked = key
+	ctx, cancel := context.WithCancel(ctx)
+	a := &asked{key: key, approvals: map[string]bool{}, cancel: cancel, reply: make(chan wire.Message, 1)}
+	q := question.Question{Text: strings.TrimSpace(wire.Text(parts))}
+	var theirs string // the id of the question there
+	for _, p := range parts {
+		if p.Kind != wire.PartData {
+			continue
+		}
+		v := strictjson.ParseValid(p.Data)
+		if r := v.Get("approval"); r.Kind() == strictjson.Object {
+			var want core.ApprovalRequested
+			if r.Decode(&want) == nil && want.ID != "" {
+				a.approvals[want.ID] = true
+				if err := w.report(want, nil); err != nil {
+					cancel()
+					return err
+				}
+			}
+		}
+		if r := v.Get("question"); r.Kind() == strictjson.Object {
+			var want question.Question
+			if r.Decode(&want) == nil && want.Check() == nil { // other members than these are for the host
+				theirs = want.ID
+				q.Text, q.Header, q.Options, q.Several = want.Text, want.Header, want.Options, want.Several
+			}
+		}
+	}
+	w.mu.Lock()
+	w.asked = a
+	w.mu.Unlock()
+	if len(a.approvals) > 0 && theirs == "" {
+		return nil
+	}
+	q.Text = cmp.Or(q.Text, "The remote agent waits for an answer and does not say to what.")
+	w.side.Go(func() { w.people(ctx, a, q, theirs) })
+	return nil
+}
+
+// people asks the people of the task and sends what they say.
+func (w *work) people(ctx context.Context, a *asked, q question.Question, theirs string) {
+	out, err := w.turn.Ask(ctx, q)
+	switch {
+	case ctx.Err() != nil: // it was withdrawn, or the task has ended
+		return
+	case err != nil || !out.Answered:
+		w.agent.opts.Log.Info("nobody answers the question of the remote agent", "task", w.turn.Task(), "reason", cmp.Or(out.Reason, errorText(err)))
+		w.stop(&unansweredQuestion{q.Text})
+		return
+	}
+	part := wire.TextPart(out.String())
+	if theirs != "" {
+		part = dataPart("answer", answer{theirs, out.Selected, out.Text})
+	}
+	w.settle(ctx, a, part)
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// answer and decision are what our server reads from the data part of a message.
+type answer struct {
+	ID       string   `json:"id"`
+	Selected []string `json:"selected,omitempty"`
+	Text     string   `json:"text,omitempty"`
+}
+
+type decision struct {
+	ID       string `json:"id"`
+	Approved bool   `json:"approved"`
+	All      bool   `json:"all,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+func dataPart(name string, value any) wire.Part {
+	raw, err := json.Marshal(map[string]any{name: value})
+	if err != nil {
+		panic(err) // texts and flags always encode
+	}
+	return wire.DataPart(raw)
+}
+
+// settle sends a reply to what the remote asked: beside the stream, or where that has ended as
+// the message that Work goes on with.
+func (w *work) settle(ctx context.Context, a *asked, part wire.Part) {
+	w.mu.Lock()
+	w.replies++
+	m := wire.Message{
+		ID: fmt.Sprintf("%s.%d", w.turn.Task(), w.replies), Role: wire.RoleUser, Parts: []wire.Part{part}, TaskID: w.task, ContextID: w.session.Context,
+	}
+	w.mu.Unlock()
+	a.mu.Lock()
+	if a.parked {
+		a.parked = false
+		a.reply <- m // there is room for one, and this is the only one
+		a.mu.Unlock()
+		return
+	}
+	a.sent = true
+	a.mu.Unlock()
+	r := wire.SendRequest{Message: m, Configuration: wire.Configuration{ReturnImmediately: true}}
+	_, err := w.agent.do(ctx, w.remote, call{op: opSend, params: sendParams(r)})
+	switch {
+	case err == nil, ctx.Err() != nil:
+	case refusedAs(err, wire.ReasonUnsupportedOperation, wire.ReasonTaskNotFound): // the task went on without the reply
+		w.agent.opts.Log.Info("the remote agent does not wait for the answer any more", "task", w.turn.Task(), "error", err)
+	default:
+		w.stop(err)
+	}
+}
+
+// waiting returns what the remote waits for; nil for nothing.
+func (w *work) waiting() *asked {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked
+}
+
+// withdraw ends the question to people.
+func (w *work) withdraw() {
+	w.mu.Lock()
+	a := w.asked
+	w.asked = nil
+	w.mu.Unlock()
+	if a != nil {
+		a.cancel()
+	}
+}
+
+// park waits for the reply, or the end of the task by a cancel, and returns where the task goes
+// on. The remote has ended the stream with its question.
+func (w *work) park(ctx context.Context, a *asked) (source, error) {
+	a.mu.Lock()
+	a.parked = !a.sent
+	parked := a.parked
+	a.mu.Unlock()
+	if !parked {
+		s, _, err := w.find(ctx, 0)
+		return s, err
+	}
+	select {
+	case m := <-a.reply:
+		w.withdraw()
+		s, err := w.send(ctx, wire.SendRequest{Message: m})
+		if refusedAs(err, wire.ReasonUnsupportedOperation, wire.ReasonTaskNotFound) {
+			s, _, err = w.find(ctx, 0) // the task went on without the reply
+		}
+		return s, err
+	case t := <-w.over:
+		return &once{&item{StreamResponse: wire.StreamResponse{Task: t}}}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// leaveOpen ends a task whose question nobody answers with the question as its answer. The next
+// message of the thread continues the task at the remote.
+func (w *work) leaveOpen(q *unansweredQuestion) error {
+	w.ended = true
+	if err := w.told.text(&artifact{}, q.text, nil); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.session.Open = w.turn.Request().Thread != ""
+	open := w.session.Open
+	w.mu.Unlock()
+	err := w.report(core.Done{Data: w.told.structured()}, nil)
+	if !open {
+		w.abandon(context.Background())
+	}
+	return err
+}
+
+// listen hears what the hub tells the agent until ctx ends.
+func (w *work) listen(ctx context.Context) {
+	for {
+		b, err := w.turn.Next(ctx)
+		if err != nil {
+			return
+		}
+		switch b := b.(type) {
+		case core.CancelRequested:
+			w.cancelRemote(ctx, b)
+		case core.ApprovalDecided:
+			if a := w.waiting(); a != nil && a.approvals[b.ID] {
+				w.settle(ctx, a, dataPart("approval", decision{b.ID, b.Approved, b.All, b.Reason}))
+			}
+		case core.Injected:
+			err = w.turn.Report(core.InjectionAnswered{ID: b.ID, Reason: "a remote A2A agent takes nothing while it works"}, nil)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cancelRemote cancels the task at the remote, and ends the work once the grace is over.
+func (w *work) cancelRemote(ctx context.Context, c core.CancelRequested) {
+	w.mu.Lock()
+	first := w.cancel == nil
+	w.cancel = &c
+	w.mu.Unlock()
+	if !first {
+		return
+	}
+	grace := time.AfterFunc(w.agent.opts.Grace, func() { w.stop(errGrace) })
+	context.AfterFunc(ctx, func() { grace.Stop() })
+	select {
+	case <-w.known:
+	case <-ctx.Done():
+		return
+	}
+	t, err := w.agent.cancelTask(ctx, w.remote, w.id())
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, errGrace) {
+			w.agent.opts.Log.Info("the remote agent did not take a cancel", "task", w.turn.Task(), "error", err)
+		}
+		return
+	}
+	if t.Status.State.Terminal() {
+		w.mu.Lock()
+		w.cancelled = &t
+		w.mu.Unlock()
+		w.over <- &t // it has room for the only one
+	}
+}

@@ -1,0 +1,313 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// operation is an operation of the protocol in both bindings.
+type operation struct {
+	method string // of the JSON-RPC binding
+	verb   string // of the HTTP+JSON binding
+	path   string // likewise; a %s is the id of the task
+	stream bool
+	// waits says that the answer may take as long as the task.
+	waits bool
+}
+
+// The operations that the hub uses. SubscribeToTask is POST in the prose of the specification
+// (section 11.3.2) and GET in its proto; every server seen takes both.
+var (
+	opSend      = operation{method: wire.MethodSend, verb: http.MethodPost, path: "/message:send", waits: true}
+	opStream    = operation{method: wire.MethodStream, verb: http.MethodPost, path: "/message:stream", stream: true, waits: true}
+	opGet       = operation{method: wire.MethodGetTask, verb: http.MethodGet, path: "/tasks/%s"}
+	opCancel    = operation{method: wire.MethodCancelTask, verb: http.MethodPost, path: "/tasks/%s:cancel"}
+	opSubscribe = operation{method: wire.MethodSubscribe, verb: http.MethodPost, path: "/tasks/%s:subscribe", stream: true, waits: true}
+)
+
+// call is one use of an operation.
+type call struct {
+	op operation
+	// task is the id of the task in the path of the HTTP+JSON binding.
+	task string
+	// params are the params for a tenant.
+	params func(tenant string) any
+}
+
+// response is the answer to a call whose status is 2xx: a stream, or the result.
+type response struct {
+	end    endpoint
+	body   io.ReadCloser // of a stream
+	result strictjson.Value
+}
+
+// requestID is the id of every JSON-RPC request: each is alone in its HTTP request.
+var requestID = jsonrpc.NumberID(1)
+
+// do makes a call at the first interface that can be reached. Errors are a *wire.Error for
+// what the remote refused, and a Fault where it was not reached or did not answer as it should.
+func (a *Agent) do(ctx context.Context, r *remote, c call) (resp response, err error) {
+	for i, end := range r.ends {
+		resp, err = a.doAt(ctx, r, end, c)
+		var dial *net.OpError
+		if i+1 < len(r.ends) && errors.As(err, &dial) && dial.Op == "dial" && ctx.Err() == nil {
+			continue // nothing was sent
+		}
+		break
+	}
+	return resp, err
+}
+
+func (a *Agent) doAt(ctx context.Context, r *remote, end endpoint, c call) (response, error) {
+	if c.op.waits {
+		return a.exchange(ctx, r, end, c)
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.opts.Timeout)
+	defer cancel()
+	return a.exchange(ctx, r, end, c)
+}
+
+// exchange sends a request and reads the answer, but for the events of a stream.
+func (a *Agent) exchange(ctx context.Context, r *remote, end endpoint, c call) (response, error) {
+	req, err := a.request(ctx, r, end, c)
+	if err != nil {
+		return response{}, err
+	}
+	what := "the remote agent at " + withoutQuery(end.url)
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return response{}, a.unreached(ctx, what, err)
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if c.op.stream && resp.StatusCode == http.StatusOK && media == wire.MediaEvents {
+		a.answered()
+		return response{end: end, body: resp.Body}, nil
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBodyBytes+1))
+	if err != nil {
+		return response{}, a.unreached(ctx, what, err)
+	}
+	if len(text) > maxBodyBytes {
+		return response{}, core.NewFault(core.CodeTooLarge, "%s answered with more than %d bytes", what, maxBodyBytes)
+	}
+	switch resp.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		a.failed()
+	default:
+		a.answered()
+	}
+	result, err := resultOf(end, resp.StatusCode, text)
+	if status := refusedWith(err); status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return response{}, a.denied(r, "a request to "+what, status, reason(err)).Because(err)
+	}
+	var own *wire.Error
+	if err != nil && !errors.As(err, &own) {
+		err = core.NewFault(core.CodeInternal, "%s answered what A2A %s does not have (status %d, %s): %s", what, wire.Version, resp.StatusCode, short(media), reason(err))
+	}
+	return response{end: end, result: result}, err
+}
+
+// request returns the HTTP request of a call.
+func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (*http.Request, error) {
+	verb, at, params := http.MethodPost, end.url, c.params(end.tenant)
+	if end.rest {
+		verb, at = c.op.verb, c.path(end)
+	}
+	get, read := params.(wire.GetTaskRequest)
+	var body []byte
+	if end.rest && read {
+		at += fmt.Sprintf("?historyLength=%d", *get.HistoryLength)
+	} else {
+		raw, err := wire.Marshal(params)
+		if err != nil {
+			return nil, err
+		}
+		if body = raw; !end.rest {
+			body = jsonrpc.AppendRequest(nil, requestID, c.op.method, raw)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, verb, at, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	accept, media := wire.MediaJSON, wire.MediaJSON
+	if end.rest {
+		accept, media = wire.MediaA2A+", "+wire.MediaJSON, wire.MediaA2A
+	}
+	if c.op.stream {
+		accept = wire.MediaEvents
+	}
+	req.Header.Set("Accept", accept)
+	if body != nil {
+		req.Header.Set("Content-Type", media)
+	}
+	req.Header.Set(wire.VersionHeader, wire.Version)
+	if r.cursors {
+		req.Header.Set(wire.ExtensionsHeader, wire.CursorExtension)
+	}
+	r.proof.add(req, a.opts.Token())
+	return req, nil
+}
+
+// path returns the address of a call in the HTTP+JSON binding.
+func (c call) path(end endpoint) string {
+	path := c.op.path
+	if c.task != "" {
+		path = fmt.Sprintf(path, url.PathEscape(c.task))
+	}
+	if end.tenant != "" {
+		path = "/" + url.PathEscape(end.tenant) + path
+	}
+	return end.url + path
+}
+
+// resultOf returns the result of an answer, or the error that it is.
+func resultOf(end endpoint, status int, text []byte) (strictjson.Value, error) {
+	ok := status >= 200 && status < 300
+	if end.rest {
+		if !ok {
+			return strictjson.Value{}, wire.ReadErrorBody(status, text)
+		}
+		return wire.Parse(text)
+	}
+	m, wrong := jsonrpc.Read(text, wire.Limits)
+	switch {
+	case wrong == nil && m.Kind() == jsonrpc.Response && m.Err != nil:
+		return strictjson.Value{}, rpcError(status, m.Err)
+	case !ok:
+		return strictjson.Value{}, wire.ReadErrorBody(status, text)
+	case wrong != nil:
+		return strictjson.Value{}, wrong
+	case m.Kind() != jsonrpc.Response || string(m.ID) != string(requestID):
+		return strictjson.Value{}, fmt.Errorf("want a response with the id %s, got the id %.40q", requestID, m.ID)
+	}
+	return m.Result, nil
+}
+
+// rpcError returns an error of the JSON-RPC binding.
+func rpcError(status int, e *jsonrpc.Error) *wire.Error {
+	details, _ := wire.Parse(e.Data)
+	return wire.ReadError(status, e.Code, e.Message, details)
+}
+
+// refusedWith returns the HTTP status of an error of the remote, else 0.
+func refusedWith(err error) int {
+	var e *wire.Error
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
+}
+
+// refusedAs reports whether the remote refused a call for the reason.
+func refusedAs(err error, reasons ...string) bool {
+	var e *wire.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, r := range reasons {
+		if e.Reason == r {
+			return true
+		}
+	}
+	return false
+}
+
+// unreached notes that a request was not answered, and returns its Fault.
+func (a *Agent) unreached(ctx context.Context, what string, err error) error {
+	if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		a.failed()
+	}
+	return unanswered(ctx, what, err)
+}
+
+// unanswered returns the Fault of a request that was not answered; once ctx has been cancelled
+// its cause.
+func unanswered(ctx context.Context, what string, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return context.Cause(ctx)
+	}
+	var at *url.Error // its text repeats the URL
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return core.NewFault(core.CodeUnreachable, "%s does not answer: %s", what, short(err.Error())).Because(err)
+}
+
+// reason returns the message of an error without the code of a Fault.
+func reason(err error) string {
+	var f *core.Fault
+	var e *wire.Error
+	switch {
+	case errors.As(err, &f):
+		return f.Message
+	case errors.As(err, &e):
+		return short(e.Message)
+	}
+	return short(err.Error())
+}
+
+// sendParams returns the params of a message.
+func sendParams(r wire.SendRequest) func(string) any {
+	return func(tenant string) any {
+		r.Tenant = tenant
+		return r
+	}
+}
+
+// taskParams returns the params of an operation on a task.
+func taskParams(id string, metadata json.RawMessage) func(string) any {
+	return func(tenant string) any { return wire.TaskRequest{Tenant: tenant, ID: id, Metadata: metadata} }
+}
+
+// getTask returns the task as it is now.
+func (a *Agent) getTask(ctx context.Context, r *remote, id string) (wire.Task, error) {
+	last := 1 // a message that may be the answer
+	resp, err := a.do(ctx, r, call{opGet, id, func(tenant string) any {
+		return wire.GetTaskRequest{Tenant: tenant, ID: id, HistoryLength: &last}
+	}})
+	if err != nil {
+		return wire.Task{}, err
+	}
+	return readTask(resp.result)
+}
+
+// cancelTask cancels a task and returns it as it is then.
+func (a *Agent) cancelTask(ctx context.Context, r *remote, id string) (wire.Task, error) {
+	resp, err := a.do(ctx, r, call{opCancel, id, taskParams(id, nil)})
+	if err != nil {
+		return wire.Task{}, err
+	}
+	return readTask(resp.result)
+}
+
+func readTask(v strictjson.Value) (wire.Task, error) {
+	t, err := wire.ReadTask(v)
+	if err != nil {
+		return t, core.NewFault(core.CodeInternal, "the remote agent answered with a task that is none: %s%s", reason(err), legacy(v))
+	}
+	return t, nil
+}
+
+// legacy returns a hint if an answer is one of A2A 0.3, whose objects name their kind.
+func legacy(v strictjson.Value) string {
+	switch kind, _ := v.Get("kind").Text(); kind {
+	case "task", "message", "status-update", "artifact-update":
+		return " (it answers in A2A 0.3; the hub speaks " + wire.Version + ")"
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// eventOf returns the event in the metadata of a status message, which our server writes for
+// what A2A has no word for; nil for none.
+func eventOf(metadata json.RawMessage) core.Body {
+	if metadata == nil {
+		return nil
+	}
+	v := strictjson.ParseValid(metadata).Get(wire.MetadataEvent)
+	kind, _ := v.Get("kind").Text()
+	k, _ := core.ParseKind(kind)
+	switch k {
+	case core.KindToolCall:
+		return bodyIn[core.ToolCall](v)
+	case core.KindToolState:
+		return bodyIn[core.ToolState](v)
+	case core.KindToolResult:
+		return bodyIn[core.ToolResult](v)
+	case core.KindSessionStarted:
+		return bodyIn[core.SessionStarted](v)
+	case core.KindSessionLost:
+		return bodyIn[core.SessionLost](v)
+	case core.KindThinking:
+		return bodyIn[core.Thinking](v)
+	}
+	return nil
+}
+
+func bodyIn[B core.Body](v strictjson.Value) core.Body {
+	var b B
+	if v.Decode(&b) != nil {
+		return nil
+	}
+	return b
+}
+
+// The keys under which agents put the tokens that they used into metadata: ours, and that of
+// Google's Agent Development Kit.
+var usageKeys = []string{wire.MetadataUsage, "adk_usage_metadata"}
+
+// The names of token counts that are in use.
+var (
+	inputNames  = []string{"input", "input_tokens", "inputTokens", "prompt_tokens", "promptTokens", "promptTokenCount", "prompt_token_count"}
+	outputNames = []string{"output", "output_tokens", "outputTokens", "completion_tokens", "completionTokens", "candidatesTokenCount", "candidates_token_count"}
+)
+
+// usageOf returns the tokens in the metadata of a status or of its message, and whether there
+// are any.
+func usageOf(u *wire.StatusUpdate) (used core.Usage, ok bool) {
+	all := []json.RawMessage{u.Metadata}
+	if u.Status.Message != nil {
+		all = append(all, u.Status.Message.Metadata)
+	}
+	for _, metadata := range all {
+		for _, key := range usageKeys {
+			v := strictjson.ParseValid(metadata).Get(key)
+			if v.Kind() != strictjson.Object {
+				continue
+			}
+			used = core.Usage{
+				Input: tokens(v, inputNames...), Output: tokens(v, outputNames...), CacheRead: tokens(v, "cache_read"),
+				CacheWrite: tokens(v, "cache_write"), Thinking: tokens(v, "thinking", "thoughtsTokenCount", "thoughts_token_count"),
+			}
+			if used != (core.Usage{}) {
+				return used, true
+			}
+		}
+	}
+	return core.Usage{}, false
+}
+
+// tokens returns the first of the members that is a number of tokens, else 0.
+func tokens(v strictjson.Value, names ...string) (n int64) {
+	for _, name := range names {
+		if m := v.Get(name); !m.Absent() && m.Decode(&n) == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// faultOf returns why a task failed or was rejected: the fault that our server writes, or what
+// the agent says.
+func faultOf(u *wire.StatusUpdate) *core.Fault {
+	if v := strictjson.ParseValid(u.Metadata).Get(wire.MetadataFault); v.Kind() == strictjson.Object {
+		var f core.Fault
+		if v.Decode(&f) == nil && slices.Contains(core.Codes(), f.Code) {
+			return &f
+		}
+	}
+	code, did := core.CodeInternal, "failed"
+	if u.Status.State == wire.StateRejected {
+		code, did = core.CodeInvalid, "rejected the task"
+	}
+	said := strings.TrimSpace(strings.ReplaceAll(words(u), "\n", " "))
+	if said == "" {
+		said = "the remote agent " + did + " and gave no reason"
+	}
+	const most = 4 << 10
+	if len(said) > most {
+		said = strings.ToValidUTF8(said[:most], "") + "..."
+	}
+	f := core.NewFault(code, "%s", said)
+	f.PeerCode = string(u.Status.State)
+	return f
+}
+
+// besideStatus returns what a status says beside its text and what the hub understands; nil for
+// nothing.
+func besideStatus(u *wire.StatusUpdate) *core.Foreign {
+	left := wire.StatusUpdate{Unknown: u.Unknown, Status: wire.Status{Unknown: u.Status.Unknown}}
+	if u.Metadata != nil {
+		rest, n := strictjson.ParseValid(u.Metadata).Without(wire.MetadataUsage, wire.MetadataFault)
+		if n > 0 {
+			left.Metadata = rest
+		}
+	}
+	said := left.Unknown != nil || left.Status.Unknown != nil || left.Metadata != nil
+	if m := u.Status.Message; m != nil {
+		b := wire.Message{Metadata: m.Metadata, Extensions: m.Extensions, References: m.References, Unknown: m.Unknown}
+		more := b.Metadata != nil || b.Extensions != nil || b.References != nil || b.Unknown != nil
+		for _, p := range m.Parts {
+			switch p.Kind {
+			case wire.PartText:
+				p.Kind, p.Text = 0, ""
+				if p.MediaType == "text/plain" {
+					p.MediaType = ""
+				}
+			case wire.PartRaw:
+				p.Kind, p.Raw = 0, nil
+			default:
+				more = true
+			}
+			more = more || p.Metadata != nil || p.Unknown != nil || p.MediaType != "" || p.Filename != ""
+			b.Parts = append(b.Parts, p)
+		}
+		if more {
+			left.Status.Message, said = &b, true
+		}
+	}
+	if !said {
+		return nil
+	}
+	left.Status.State = u.Status.State
+	return wire.Beside(wire.StreamResponse{StatusUpdate: &left})
+}

@@ -1,0 +1,263 @@
+package client
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// told is what of an answer the hub has been told, artifact by artifact, so that a task that
+// is shown again as a whole, after a cut or by a poll, tells only what is new.
+type told struct {
+	report    func(core.Body, *core.Foreign) error
+	count     func(string)
+	artifacts map[string]*artifact
+	order     []*artifact
+	// last is the artifact that was told last, and lastText the one whose text was.
+	last, lastText *artifact
+	// answered says that something of an answer was told, other than thinking.
+	answered bool
+	// exact says that the remote is a hub: see text.
+	exact bool
+	data  int // the bytes of structured data that are kept until the end
+}
+
+// artifact is what was told of an artifact.
+type artifact struct {
+	id       string
+	text     int          // the bytes of text that were told
+	hash     maphash.Hash // of that text
+	others   int          // the parts that are no text and were told
+	data     []json.RawMessage
+	replaced bool // its next text replaces what was told
+}
+
+// The limits of an answer beside its text, which the hub bounds.
+const (
+	maxArtifacts = 10_000
+	maxData      = 16 << 20
+)
+
+func (t *told) artifact(id string) (a *artifact, known bool, err error) {
+	if a = t.artifacts[id]; a != nil {
+		return a, true, nil
+	}
+	if len(t.order) >= maxArtifacts {
+		return nil, false, core.NewFault(core.CodeTooLarge, "the remote agent has made more than %d artifacts in one task", maxArtifacts)
+	}
+	a = &artifact{id: id}
+	if t.artifacts == nil {
+		t.artifacts = map[string]*artifact{}
+	}
+	t.artifacts[id], t.order = a, append(t.order, a)
+	return a, false, nil
+}
+
+// update tells an update of an artifact. With append its parts are new; without it they are
+// the whole artifact.
+func (t *told) update(u *wire.ArtifactUpdate) error {
+	a, known, err := t.artifact(u.Artifact.ID)
+	if err != nil {
+		return err
+	}
+	parts := u.Artifact.Parts
+	if known && !u.Append {
+		var same bool
+		if parts, same = a.news(parts); !same {
+			t.replace(a)
+		}
+	}
+	return t.parts(a, parts, t.beside(a, u, known), u.Artifact.Name)
+}
+
+// snapshot tells what is new in an artifact of a whole task. One that is shorter than what was
+// told is older.
+func (t *told) snapshot(whole *wire.Artifact) error {
+	a, known, err := t.artifact(whole.ID)
+	if err != nil {
+		return err
+	}
+	parts := whole.Parts
+	if known {
+		var same bool
+		switch parts, same = a.news(parts); {
+		case same:
+		case len(wire.Text(whole.Parts)) < a.text:
+			return nil
+		default:
+			t.replace(a)
+		}
+	}
+	return t.parts(a, parts, t.beside(a, &wire.ArtifactUpdate{Artifact: *whole}, known), whole.Name)
+}
+
+// news returns the parts of a whole artifact that were not told. The text that was told is
+// expected at its beginning, however it is cut into parts, and same is true; otherwise all of
+// it is new.
+func (a *artifact) news(parts []wire.Part) (fresh []wire.Part, same bool) {
+	var hash maphash.Hash
+	hash.SetSeed(a.hash.Seed())
+	text, others := a.text, a.others
+	for _, p := range parts {
+		switch {
+		case p.Kind != wire.PartText && others > 0:
+			others--
+		case p.Kind == wire.PartText && text > 0:
+			n := min(text, len(p.Text))
+			_, _ = hash.WriteString(p.Text[:n])
+			if text -= n; n < len(p.Text) {
+				p.Text = p.Text[n:]
+				fresh = append(fresh, p)
+			}
+		default:
+			fresh = append(fresh, p)
+		}
+	}
+	if text == 0 && others == 0 && hash.Sum64() == a.hash.Sum64() {
+		return fresh, true
+	}
+	return parts, false
+}
+
+// replace forgets what was told of an artifact, whose new content follows.
+func (t *told) replace(a *artifact) {
+	t.count("a2a.agent.replaced")
+	for _, d := range a.data {
+		t.data -= len(d)
+	}
+	a.text, a.others, a.data, a.replaced = 0, 0, nil, true
+	a.hash.Reset()
+}
+
+// parts tells parts of an artifact.
+func (t *told) parts(a *artifact, parts []wire.Part, beside *wire.ArtifactUpdate, name string) error {
+	if len(parts) == 0 && beside != nil {
+		return t.report(core.Text{}, wire.Beside(wire.StreamResponse{ArtifactUpdate: beside}))
+	}
+	for _, p := range parts {
+		if err := t.part(a, p, besidePart(a.id, p, beside), name); err != nil {
+			return err
+		}
+		beside = nil
+	}
+	return nil
+}
+
+func (t *told) part(a *artifact, p wire.Part, beside *core.Foreign, name string) error {
+	switch p.Kind {
+	case wire.PartText:
+		if p.Text == "" && beside == nil {
+			return nil
+		}
+		a.text += len(p.Text)
+		_, _ = a.hash.WriteString(p.Text)
+		if a.id == thinkingID {
+			return t.report(core.Thinking{Text: p.Text}, beside)
+		}
+		return t.text(a, p.Text, beside)
+	case wire.PartURL:
+		a.others++
+		return t.text(a, link(p), beside)
+	case wire.PartRaw:
+		a.others++
+		t.last, t.answered = a, true
+		return t.report(core.File{Name: cmp.Or(p.Filename, name, "file"), MediaType: p.MediaType, Data: p.Raw}, beside)
+	case wire.PartData:
+		a.others++
+		if t.data += len(p.Data); t.data > maxData {
+			return core.NewFault(core.CodeTooLarge, "the remote agent answered with more than %d bytes of data", maxData)
+		}
+		a.data, t.answered = append(a.data, p.Data), true
+		if beside != nil {
+			return t.report(core.Text{}, beside)
+		}
+	}
+	return nil
+}
+
+// text tells text. That of another artifact begins a paragraph, unless the remote is a hub,
+// which knows what it cuts.
+func (t *told) text(a *artifact, text string, beside *core.Foreign) error {
+	if t.lastText != nil && (t.lastText != a || a.replaced) && !t.exact && text != "" {
+		text = "\n\n" + text
+	}
+	t.last, t.lastText, a.replaced, t.answered = a, a, false, true
+	return t.report(core.Text{Text: text}, beside)
+}
+
+// link returns a part with a URL as text. The hub does not fetch it: a remote must not choose
+// what the hub asks for.
+func link(p wire.Part) string {
+	if p.Filename == "" {
+		return p.Text + "\n"
+	}
+	return "[" + p.Filename + "](" + p.Text + ")\n"
+}
+
+// structured returns the data of all artifacts: a single value as it is, several as a list.
+func (t *told) structured() json.RawMessage {
+	var all []json.RawMessage
+	for _, a := range t.order {
+		all = append(all, a.data...)
+	}
+	if len(all) < 2 {
+		return slices.Concat(all...)
+	}
+	raw, _ := json.Marshal(all) // they were read as JSON
+	return raw
+}
+
+// The artifacts that have a meaning of their own: what our server calls the text of an answer
+// and its data, and what it and others call thinking.
+const (
+	answerID   = "answer"
+	dataID     = "data"
+	thinkingID = "thinking"
+)
+
+// beside returns what an update says beside its parts; nil for nothing. Its name is told once,
+// its id wherever it does not follow from what came before.
+func (t *told) beside(a *artifact, u *wire.ArtifactUpdate, known bool) *wire.ArtifactUpdate {
+	b := &wire.ArtifactUpdate{Artifact: u.Artifact, Metadata: u.Metadata, Unknown: u.Unknown}
+	b.Artifact.Parts = nil
+	said := b.Artifact.Metadata != nil || b.Artifact.Extensions != nil || b.Artifact.Unknown != nil || b.Metadata != nil || b.Unknown != nil
+	switch {
+	case known:
+		b.Artifact.Name, b.Artifact.Description = "", ""
+		b.Append = true
+		said = said || t.last != nil && t.last != a && a.id != thinkingID && a.id != dataID
+	case a.id == answerID, a.id == thinkingID, a.id == dataID:
+		said = said || b.Artifact.Name != "" && !t.exact || b.Artifact.Description != "" && !t.exact
+	default:
+		said = true
+	}
+	if !said {
+		return nil
+	}
+	return b
+}
+
+// besidePart returns what a part says beside its content, with what is beside its artifact.
+func besidePart(id string, p wire.Part, beside *wire.ArtifactUpdate) *core.Foreign {
+	left := wire.Part{Metadata: p.Metadata, Unknown: p.Unknown}
+	if p.Kind != wire.PartRaw {
+		left.Filename, left.MediaType = p.Filename, p.MediaType
+	}
+	if p.Kind == wire.PartText && left.MediaType == "text/plain" || p.Kind == wire.PartData && left.MediaType == wire.MediaJSON {
+		left.MediaType = ""
+	}
+	some := left.Metadata != nil || left.Unknown != nil || left.Filename != "" || left.MediaType != ""
+	if beside == nil && !some {
+		return nil
+	}
+	whole := wire.ArtifactUpdate{Append: true, Artifact: wire.Artifact{ID: id}}
+	if beside != nil {
+		whole = *beside
+	}
+	whole.Artifact.Parts = []wire.Part{left}
+	return wire.Beside(wire.StreamResponse{ArtifactUpdate: &whole})
+}

@@ -1,0 +1,366 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+)
+
+// work is one task at the remote.
+type work struct {
+	agent  *Agent
+	remote *remote
+	turn   agent.Turn
+	told   told
+	// stop ends the work early; its cause says how, see [work.conclude].
+	stop context.CancelCauseFunc
+	side sync.WaitGroup // the goroutines beside that of Work
+
+	// Only the goroutine of Work touches these.
+	reports   int    // how many events were reported
+	cursor    string // of the last item
+	skipped   int    // events that could not be read
+	thought   string // the id of the last status message that was told
+	ended     bool   // the end was reported
+	lastAsked string // the key of the last question
+
+	mu      sync.Mutex
+	replies int           // how many were sent
+	task    string        // the id of the task at the remote, "" until it is known
+	known   chan struct{} // closed once it is
+	session session
+	asked   *asked // what the remote waits for
+	cancel  *core.CancelRequested
+	// cancelled is the task as the remote answered the cancel; nil until then.
+	cancelled *wire.Task
+	over      chan *wire.Task // has it for a Work that is parked
+}
+
+// The causes for which a work ends early.
+var (
+	errDone  = errors.New("the work is done")
+	errGrace = errors.New("the remote agent did not end the cancelled task")
+)
+
+// Work implements [agent.Agent].
+func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
+	current := a.run.Load()
+	if current == nil {
+		return core.NewFault(core.CodeUnreachable, "the remote agent is not connected")
+	}
+	inner, stop := context.WithCancelCause(ctx)
+	w := &work{agent: a, remote: current.remote.Load(), turn: t, stop: stop, known: make(chan struct{}), over: make(chan *wire.Task, 1)}
+	w.told = told{report: w.report, count: a.opts.Count, exact: w.remote.cursors}
+	w.session = a.sessions.of(t.Request().Thread)
+	release := context.AfterFunc(current.over, func() { stop(context.Cause(current.over)) })
+	w.side.Go(func() { w.listen(inner) })
+	err := w.follow(inner)
+	err = w.conclude(ctx, inner, err)
+	release()
+	stop(errDone)
+	w.side.Wait()
+	w.remember(ctx)
+	return err
+}
+
+// conclude reports how the work ended, where that has not been done, and returns the error of
+// Work.
+func (w *work) conclude(ctx, inner context.Context, err error) error {
+	w.mu.Lock()
+	cancel, snapshot := w.cancel, w.cancelled
+	w.mu.Unlock()
+	var open *unansweredQuestion
+	switch cause := context.Cause(inner); {
+	case w.ended:
+		return nil
+	case ctx.Err() != nil:
+		w.abandon(ctx)
+		return context.Cause(ctx)
+	case errors.As(cause, &open):
+		return w.leaveOpen(open)
+	case errors.Is(cause, errGrace) && snapshot != nil && w.snapshot(inner, snapshot) == nil && w.ended:
+		return nil
+	case cancel != nil && err != nil:
+		return w.turn.Report(core.Cancelled{Reason: cmp.Or(cancel.Reason, "cancelled by "+cancel.By)}, nil)
+	case cause != nil:
+		return w.fault(cause)
+	}
+	return w.fault(err)
+}
+
+// fault returns the Fault of an error of the task.
+func (w *work) fault(err error) error {
+	var f *core.Fault
+	var refused *wire.Error
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &refused):
+		return refused.Fault().Because(err)
+	case errors.Is(err, errCut):
+		return core.NewFault(core.CodeUnreachable, "the connection to the remote agent was cut, and its task could not be found again")
+	}
+	return err
+}
+
+// abandonTimeout bounds how long the remote is told that nobody waits any more.
+const abandonTimeout = 2 * time.Second
+
+// abandon cancels a task at the remote for which nobody waits any more.
+func (w *work) abandon(ctx context.Context) {
+	w.mu.Lock()
+	id, told := w.task, w.cancel != nil
+	w.mu.Unlock()
+	if id == "" || told {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
+	defer cancel()
+	if _, err := w.agent.cancelTask(ctx, w.remote, id); err != nil {
+		w.agent.opts.Log.Warn("a task that nobody waits for goes on at the remote agent", "task", w.turn.Task(), "error", err)
+	}
+}
+
+// remember keeps the session of the thread for its next turn.
+func (w *work) remember(ctx context.Context) {
+	thread := w.turn.Request().Thread
+	w.mu.Lock()
+	now := w.session
+	w.mu.Unlock()
+	if thread == "" || !w.agent.sessions.set(thread, now) {
+		return
+	}
+	if err := w.agent.sessions.record(context.WithoutCancel(ctx), thread); err != nil {
+		w.agent.opts.Log.Warn("the context of a thread could not be recorded", "thread", thread, "error", err)
+	}
+}
+
+// follow sends the request and reads what the remote says until the task has ended.
+func (w *work) follow(ctx context.Context) error {
+	s, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	tries := 0
+	for {
+		heard, err := w.read(ctx, s)
+		s.close()
+		switch {
+		case w.ended:
+			return nil
+		case err == nil || !errors.Is(err, errCut):
+			return err
+		}
+		if heard {
+			tries = 0
+		}
+		if asked := w.waiting(); asked != nil {
+			s, err = w.park(ctx, asked)
+		} else {
+			s, tries, err = w.find(ctx, tries)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// read tells what comes from a source until that or the task ends. heard says that there was
+// anything new.
+func (w *work) read(ctx context.Context, s source) (heard bool, err error) {
+	for !w.ended {
+		it, err := s.next(ctx)
+		if e, ok := s.(*events); ok {
+			w.skipped = max(w.skipped, e.skipped)
+		}
+		if err != nil {
+			return heard, err
+		}
+		news, err := w.take(ctx, it)
+		if err != nil {
+			return heard, err
+		}
+		heard = heard || news
+	}
+	return heard, nil
+}
+
+// maxTries is how often in a row a task that was cut is looked for without news of it.
+const maxTries = 5
+
+// find returns where a task goes on whose connection was cut.
+func (w *work) find(ctx context.Context, tries int) (source, int, error) {
+	id := w.id()
+	if id == "" {
+		return nil, tries, core.NewFault(core.CodeUnreachable, "the connection to the remote agent was cut before it named its task")
+	}
+	w.agent.opts.Count("a2a.agent.cut")
+	for {
+		if tries >= maxTries {
+			return nil, tries, core.NewFault(core.CodeUnreachable, "the connection to the remote agent was cut, and its task was not continued in %d attempts", maxTries)
+		}
+		if err := wait(ctx, backoff(w.agent.opts.Backoff, tries)); err != nil {
+			return nil, tries, err
+		}
+		tries++
+		s, err := w.subscribe(ctx, id)
+		var refused *wire.Error
+		switch {
+		case err == nil:
+			return s, tries, nil
+		case ctx.Err() != nil:
+			return nil, tries, context.Cause(ctx)
+		case errors.As(err, &refused) && refused.Status < 500 && refused.Reason != wire.ReasonUnsupportedOperation:
+			return nil, tries, core.NewFault(core.CodeUnreachable, "the connection to the remote agent was cut, and it does not continue the task: %s", reason(err)).Because(err)
+		}
+	}
+}
+
+// subscribe returns the rest of a task: a stream where the remote has one.
+func (w *work) subscribe(ctx context.Context, id string) (source, error) {
+	poll := &polling{agent: w.agent, remote: w.remote, id: id}
+	if !w.remote.streams {
+		return poll, nil
+	}
+	var metadata json.RawMessage
+	if w.remote.cursors && w.cursor != "" {
+		raw, err := json.Marshal(map[string]string{wire.CursorExtension: w.cursor})
+		if err != nil {
+			return nil, err
+		}
+		metadata = raw
+	}
+	resp, err := w.agent.do(ctx, w.remote, call{opSubscribe, id, taskParams(id, metadata)})
+	switch {
+	case refusedAs(err, wire.ReasonUnsupportedOperation): // it has ended, or there are no streams
+		t, err := w.agent.getTask(ctx, w.remote, id)
+		if err != nil {
+			return nil, err
+		}
+		poll.first = &item{StreamResponse: wire.StreamResponse{Task: &t}}
+		return poll, nil
+	case err != nil:
+		return nil, err
+	}
+	return w.source(resp)
+}
+
+// source returns what an answer to a message or a subscription continues with.
+func (w *work) source(resp response) (source, error) {
+	if resp.body != nil {
+		return w.agent.events(w.remote, resp), nil
+	}
+	it, err := readItem(resp.result)
+	if err != nil {
+		return nil, core.NewFault(core.CodeInternal, "the remote agent's answer to a message is neither a task nor a message: %s%s", reason(err), legacy(resp.result))
+	}
+	if it.Task != nil && !it.Task.Status.State.Terminal() {
+		return &polling{agent: w.agent, remote: w.remote, id: it.Task.ID, first: &it, last: it.Task.Status.At}, nil
+	}
+	return &once{&it}, nil
+}
+
+// id returns the id of the task at the remote, "" until it is known.
+func (w *work) id() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.task
+}
+
+// begin sends the request. Where the remote does not know the conversation any more, it begins
+// another with it.
+func (w *work) begin(ctx context.Context) (source, error) {
+	s, err := w.send(ctx, w.request(w.session))
+	if err == nil || w.session == (session{}) {
+		return s, err
+	}
+	if w.session.Open && refusedAs(err, wire.ReasonTaskNotFound, wire.ReasonUnsupportedOperation) {
+		w.setSession(session{Context: w.session.Context})
+		if s, err = w.send(ctx, w.request(w.session)); err == nil {
+			return s, nil
+		}
+	}
+	var refused *wire.Error
+	if w.session.Context == "" || !errors.As(err, &refused) || !(refused.Reason == wire.ReasonTaskNotFound || refused.Fault().Code == core.CodeInvalid) {
+		return nil, err
+	}
+	if err := w.turn.Report(core.SessionLost{Reason: "the remote agent does not continue the conversation: " + reason(err)}, nil); err != nil {
+		return nil, err
+	}
+	w.setSession(session{})
+	return w.send(ctx, w.request(session{}))
+}
+
+func (w *work) setSession(now session) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.session = now
+}
+
+// request returns the message of the task in a session. Where the remote has no memory of the
+// thread, what was said in it comes first.
+func (w *work) request(in session) wire.SendRequest {
+	q := w.turn.Request()
+	r := wire.SendRequestOf(q)
+	if in.Context == "" && len(q.History) > 0 {
+		r.Message.Parts = append([]wire.Part{wire.TextPart(conversation(q.History))}, r.Message.Parts...)
+	}
+	r.Message.ID = string(w.turn.Task())
+	r.Message.ContextID = in.Context
+	switch {
+	case in.Open:
+		r.Message.TaskID = in.Task
+	case in.Task != "":
+		r.Message.References = append(r.Message.References, in.Task)
+	}
+	return r
+}
+
+// conversation returns earlier turns as text.
+func conversation(turns []core.Turn) string {
+	var b strings.Builder
+	b.WriteString("Earlier in this conversation:\n")
+	for _, t := range turns {
+		who := t.Role.String()
+		if t.Agent != "" {
+			who = string(t.Agent)
+		}
+		b.WriteString("\n" + who + ": " + t.Text + "\n")
+	}
+	return b.String()
+}
+
+// send sends a message and returns what the remote says to it.
+func (w *work) send(ctx context.Context, r wire.SendRequest) (source, error) {
+	op := opStream
+	if !w.remote.streams {
+		op, r.Configuration.ReturnImmediately = opSend, true
+	}
+	resp, err := w.agent.do(ctx, w.remote, call{op: op, params: sendParams(r)})
+	if op.stream && refusedAs(err, wire.ReasonUnsupportedOperation) && r.Message.TaskID == "" {
+		return nil, core.NewFault(core.CodeUnsupported, "the remote agent refuses to stream, although its card says capabilities.streaming: %s", reason(err)).Because(err)
+	}
+	if err != nil {
+		return nil, w.hint(err)
+	}
+	w.turn.Delivered()
+	return w.source(resp)
+}
+
+// hint adds to an error what a peer of another version would mean by it.
+func (w *work) hint(err error) error {
+	var refused *wire.Error
+	if errors.As(err, &refused) && refused.Reason == "METHOD_NOT_FOUND" {
+		return core.NewFault(core.CodeUnsupported, "the remote agent does not know the methods of A2A %s, which its card promises (protocolVersion %s); maybe it speaks 0.3: %s",
+			wire.Version, w.remote.card.Interfaces[0].ProtocolVersion, reason(err)).Because(err)
+	}
+	return err
+}
