@@ -99,14 +99,37 @@ type askOutput struct {
 	Files   []core.File     `json:"files,omitempty"`
 }
 
-func runAsk(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
+// askRequest returns the request of an input of agent_ask.
+func (h *Hub) askRequest(raw json.RawMessage) (core.Request, error) {
 	var in askInput
 	if err := readInput(raw, &in); err != nil {
-		return nil, err
+		return core.Request{}, err
 	}
 	req := core.Request{Intent: core.IntentAsk, To: in.To, Content: in.Content, Data: in.Data}
 	if in.TimeoutSeconds > 0 {
-		req.Deadline = time.Now().Add(s.hub.seconds(in.TimeoutSeconds))
+		req.Deadline = time.Now().Add(h.seconds(in.TimeoutSeconds))
+	}
+	return req, nil
+}
+
+// Ask calls the tool agent_ask, but returns its task at once instead of its result later: for
+// dialects that show the task while it runs. It is for the caller to read the answer. It
+// returns the errors of [Session.Open], as that does.
+func (s *Session) Ask(input json.RawMessage, o OpenOptions) (t *task.Task, err error) {
+	err = s.doFunc(core.CallTool{Tool: askName, Input: input}, func() error {
+		req, err := s.hub.askRequest(input)
+		if err == nil {
+			t, err = s.Open(req, o)
+		}
+		return err
+	})
+	return t, err
+}
+
+func runAsk(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
+	req, err := s.hub.askRequest(raw)
+	if err != nil {
+		return nil, err
 	}
 	return nil, s.openThen(req, OpenOptions{Unwatched: true}, call, func(t *task.Task) *tool.Result {
 		a := t.Answer()

@@ -11,6 +11,9 @@ import (
 
 const addressHelp = `An agent id, capability:NAME (or capability:A,B), domain:NAME, or * for whoever is free.`
 
+// askName is the name of the tool that asks another agent.
+const askName = "agent_ask"
+
 // tools are the hub's own tools, and the functions that run them.
 var tools = []struct {
 	tool.Definition
@@ -18,7 +21,7 @@ var tools = []struct {
 }{
 	{builtin("agents_list", "List the agents on this hub by id, with what they can do and whether they are free. Where there are more than the limit, the answer says how many more, and after which id to go on.",
 		schema(`"capability":{"type":"string"},"domain":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":500,"default":100},"after":{"type":"string","description":"Only agents whose id comes after this one."}`), 30*time.Second), runList},
-	{builtin("agent_ask", "Ask another agent and wait for its answer.",
+	{builtin(askName, "Ask another agent and wait for its answer.",
 		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"data":{},"timeout_seconds":{"type":"number","exclusiveMinimum":0}`, "to", "content"), 600*time.Second), runAsk},
 	{builtin("agent_delegate", "Give another agent a task and go on without waiting; agent_result tells what became of it.",
 		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"context":{"type":"object"}`, "to", "content"), 30*time.Second), runDelegate},

@@ -101,6 +101,28 @@ func TestTheAskToolAnswersOnceTheOtherAgentIsDone(t *testing.T) {
 	})
 }
 
+func TestATaskOfTheAskToolIsShownWhileItRuns(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		asked, err := a.Ask([]byte(`{"to":"b","content":"hello","timeout_seconds":5}`), hub.OpenOptions{})
+		if err != nil {
+			t.Fatalf("got %v, want a task", err)
+		}
+		if r := asked.Request(); r.Content != "hello" || time.Until(r.Deadline) > 5*time.Second {
+			t.Errorf("got %+v, want hello within 5 s", r)
+		}
+		g.report(b, asked, core.Text{Text: "hi"}, core.Done{})
+		if events := g.events(a); text(events) != "hi" {
+			t.Errorf("got %v, want the events of the task with the answer", kinds(events))
+		}
+		for input, want := range map[string]core.Code{`{"to":"b"}`: core.CodeInvalid, `{"to":"c","content":"x"}`: core.CodeUnknownAgent, `{"content":1}`: core.CodeInvalid} {
+			if _, err := a.Ask([]byte(input), hub.OpenOptions{}); core.AsFault(err) == nil || core.AsFault(err).Code != want {
+				t.Errorf("%s: got %v, want %s", input, err, want)
+			}
+		}
+	})
+}
+
 func TestTheResultOfADelegatedTaskIsReadLater(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, b := g.agent("a", able), g.agent("b", able)
