@@ -22,6 +22,12 @@ type holder struct {
 	running map[*call]struct{}
 	calls   int
 	streams int
+	// parked are the calls that wait for their client to return with an answer of its user,
+	// and kept those that clients follow as tasks.
+	parked map[core.TaskID]*run
+	kept   map[*run]struct{}
+	// asked are the questions that were sent to clients, by the id of the request.
+	asked map[string]elicited
 }
 
 // call is a running tool call, or a stream.
@@ -39,7 +45,10 @@ func (h *holder) expired() bool {
 }
 
 func newHolder(s *hub.Session, limits Options) *holder {
-	return &holder{session: s, limits: limits, running: make(map[*call]struct{})}
+	return &holder{
+		session: s, limits: limits, running: make(map[*call]struct{}),
+		parked: make(map[core.TaskID]*run), kept: make(map[*run]struct{}), asked: make(map[string]elicited),
+	}
 }
 
 // begin admits a call. Its context ends with that of the client, when the client cancels it,
@@ -88,15 +97,33 @@ func (h *holder) cancel(session string, id json.RawMessage, why string) {
 	}
 }
 
-// leave ends all calls.
+// leave ends all calls, also those that wait for their client. Tasks that clients follow
+// continue.
 func (h *holder) leave(why *core.Fault) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.gone != nil {
+		h.mu.Unlock()
 		return
 	}
 	h.gone = why
 	for c := range h.running {
 		c.cancel(why)
+	}
+	var left []*run
+	for id, r := range h.parked {
+		r.expiry.Stop()
+		delete(h.parked, id)
+		left = append(left, r)
+	}
+	for r := range h.kept {
+		delete(h.kept, r)
+		left = append(left, r)
+	}
+	h.mu.Unlock()
+	for _, r := range left {
+		if r.release != nil {
+			r.release()
+		}
+		r.session.Close(why)
 	}
 }

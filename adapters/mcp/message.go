@@ -2,111 +2,98 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"fmt"
+	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// message is a JSON-RPC message from a client. The zero message is a response to
-// a request that the server did not send.
-type message struct {
-	// ID is the id as it was sent; nil for a notification.
-	ID     json.RawMessage
-	Method string
-	// Params is an object, or empty.
-	Params strictjson.Value
+// Codes of errors beyond those of JSON-RPC. -32020 to -32099 belong to MCP.
+const (
+	codeBusy               = -32000 // may succeed later
+	codeHeaderMismatch     = -32020
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+)
+
+// statusOf returns the HTTP status of an error. Before 2026-07-28 most errors have the status 200.
+func statusOf(e *jsonrpc.Error, modern bool) int {
+	switch {
+	case e.Code == codeBusy:
+		return http.StatusTooManyRequests
+	case e.Code == jsonrpc.CodeInvalidRequest:
+		return http.StatusBadRequest
+	case !modern:
+		return http.StatusOK
+	case e.Code == jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case e.Code == jsonrpc.CodeInternalError:
+		return http.StatusInternalServerError
+	}
+	return http.StatusBadRequest
 }
 
 // readMessage reads one message from the body of a request, strictly. It returns an error for
 // the client together with the part of the message that was read.
-func readMessage(body []byte, maxBytes int) (message, *jsonrpc.Error) {
-	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) == 0 {
-		return message{}, invalid("the body is empty: send a JSON-RPC message")
-	} else if b[0] == '[' {
-		return message{}, invalid("the body is a batch: send one message in each request")
-	}
-	var in struct {
-		Version strictjson.Value `json:"jsonrpc"`
-		ID      strictjson.Value `json:"id"`
-		Method  strictjson.Value `json:"method"`
-		Params  strictjson.Value `json:"params"`
-		Result  strictjson.Value `json:"result"`
-		Error   strictjson.Value `json:"error"`
-	}
-	if err := strictjson.Decode(body, strictjson.Limits{Bytes: maxBytes}, &in); err != nil {
-		return message{}, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: err.Error()}
-	}
-	var m message
-	if !in.Params.Absent() {
-		m.Params = in.Params
-	}
-	if in.ID.Exists() {
-		if k := in.ID.Kind(); k != strictjson.String && k != strictjson.Number {
-			return m, invalid("id: want a string or a number, got %.20s", in.ID.Raw())
-		}
-		m.ID = in.ID.Clone()
-	}
-	m.Method, _ = in.Method.Text()
+func readMessage(body []byte, maxBytes int) (jsonrpc.Message, *jsonrpc.Error) {
+	m, bad := jsonrpc.Read(body, strictjson.Limits{Bytes: maxBytes})
 	switch {
-	case string(in.Version.Raw()) != `"2.0"`:
-		return m, invalid(`jsonrpc: want "2.0", got %.20s`, cmp.Or(string(in.Version.Raw()), "nothing"))
-	case !in.Method.Exists() && (in.Result.Exists() || in.Error.Exists()):
-		return message{}, nil
-	case m.Method == "":
-		return m, invalid("method: want a method name, got %.20s", cmp.Or(string(in.Method.Raw()), "nothing"))
-	case m.Params.Exists() && m.Params.Kind() != strictjson.Object:
-		return m, invalid("params: want an object, got %.20s", m.Params.Raw())
+	case bad != nil && bad.Code == jsonrpc.CodeParseError:
+		return m, bad
+	case m.Whole.Exists():
+		for key := range m.Whole.Members() {
+			for _, want := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
+				if string(key) != want && bytes.EqualFold(key, []byte(want)) {
+					return m, jsonrpc.Errorf(jsonrpc.CodeParseError, "unknown key %.20q: write %s", key, want)
+				}
+			}
+		}
 	}
-	return m, nil
+	switch {
+	case bad != nil:
+	case string(m.ID) == "null":
+		m.ID, bad = nil, invalid("id: want a string or a number, got null")
+	case m.Params.Kind() == strictjson.Array:
+		bad = invalid("params: want an object, got %.20s", m.Params.Raw())
+	}
+	return m, bad
 }
 
-// progressToken returns the progress token of a tool call, as it was sent; nil if the client
-// wants no progress.
-func (m message) progressToken() (json.RawMessage, *jsonrpc.Error) {
-	var in struct {
-		Meta struct {
-			Token json.RawMessage `json:"progressToken"`
-		} `json:"_meta"`
-	}
-	if m.Method != methodCallTool {
-		return nil, nil
-	}
-	if err := m.Params.Decode(&in); err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "params: " + err.Error()}
-	}
-	switch t := in.Meta.Token; {
-	case t == nil, string(t) == "null":
-		return nil, nil
-	case t[0] == '"', t[0] == '-', t[0] >= '0' && t[0] <= '9':
-		return t, nil
-	default:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("_meta.progressToken: want a string or a number, got %.20s", t)}
-	}
+// encode encodes a value as JSON, without escapes for HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// as returns the message as JSON with another id, which must not need escaping.
-func (m message) as(id string) []byte {
-	method, _ := json.Marshal(m.Method) // a string always encodes
-	b := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%s","method":%s`, id, method)
-	if m.Params.Exists() {
-		b = append(append(b, `,"params":`...), m.Params.Raw()...)
+// success is the response to a request.
+func success(id json.RawMessage, result any) []byte {
+	body, err := encode(result)
+	if err != nil {
+		return failure(id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the result cannot be sent"))
 	}
-	return append(b, '}')
+	return jsonrpc.AppendResult(nil, id, body)
 }
 
 // failure is the response to a message that failed before it reached a tool.
-func failure(id json.RawMessage, e *jsonrpc.Error) []byte {
-	if id == nil {
-		id = json.RawMessage("null")
+func failure(id json.RawMessage, e *jsonrpc.Error) []byte { return jsonrpc.AppendError(nil, id, e) }
+
+// notification is a notification to the client; nil params are none.
+func notification(method string, params any) []byte {
+	if params == nil {
+		return jsonrpc.AppendNotification(nil, method, nil)
 	}
-	body, _ := json.Marshal(e) // plain fields always encode
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, body)
+	body, _ := encode(params) // plain fields always encode
+	return jsonrpc.AppendNotification(nil, method, body)
 }
 
 func invalid(format string, args ...any) *jsonrpc.Error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...)
+}
+
+func badParams(format string, args ...any) *jsonrpc.Error {
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, format, args...)
 }

@@ -20,6 +20,8 @@ const (
 	DefaultMaxStreams   = 16
 	DefaultStreamAfter  = 30 * time.Second
 	DefaultKeepAlive    = 15 * time.Second
+	DefaultTaskAfter    = 2 * time.Second
+	DefaultMaxTasks     = 256
 )
 
 // Options are the settings of a Server. A zero field means its default.
@@ -43,6 +45,13 @@ type Options struct {
 	// StreamAfter is how long an answer may take before a client that accepts a stream gets
 	// one, with a comment every KeepAlive; defaults 30 s and 15 s.
 	StreamAfter, KeepAlive time.Duration
+	// TaskAfter is how long agent_ask may take before a client with the tasks extension gets
+	// a task instead of the answer; default 2 s.
+	TaskAfter time.Duration
+	// MaxTasks is the maximum number of running tasks that clients follow, and of calls that
+	// wait for a client to return with an answer of its user, counted as MaxCalls is;
+	// default 256. Beyond it calls are answered as for clients that can do neither.
+	MaxTasks int
 	// Log gets messages for operators, without tokens or payloads; nil discards them.
 	Log *slog.Logger
 }
@@ -55,6 +64,8 @@ func (o Options) withDefaults() Options {
 	o.MaxStreams = cmp.Or(max(0, o.MaxStreams), DefaultMaxStreams)
 	o.StreamAfter = cmp.Or(max(0, o.StreamAfter), DefaultStreamAfter)
 	o.KeepAlive = cmp.Or(max(0, o.KeepAlive), DefaultKeepAlive)
+	o.TaskAfter = cmp.Or(max(0, o.TaskAfter), DefaultTaskAfter)
+	o.MaxTasks = cmp.Or(max(0, o.MaxTasks), DefaultMaxTasks)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

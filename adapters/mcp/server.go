@@ -1,14 +1,11 @@
 package mcp
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"net/http"
 	"strings"
 	"sync"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -23,11 +20,10 @@ const instructions = "These are the tools of a Dragoman hub: agents_list tells w
 
 // Server serves MCP clients. It is safe for concurrent use.
 type Server struct {
-	hub     *hub.Hub
-	opts    Options
-	sdk     *sdk.Server
-	handler *sdk.StreamableHTTPHandler
-	inputs  inputs
+	hub    *hub.Hub
+	opts   Options
+	inputs inputs
+	seal   sealer
 
 	mu        sync.Mutex
 	holders   map[[sha256.Size]byte]*holder
@@ -37,30 +33,12 @@ type Server struct {
 
 // New returns a Server for a hub. [Server.Close] ends it.
 func New(h *hub.Hub, opts Options) *Server {
-	s := &Server{hub: h, opts: opts.withDefaults(), holders: make(map[[sha256.Size]byte]*holder)}
-	s.sdk = s.newSDK()
-	s.handler = sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server { return requestOf(r.Context()).sdk }, &sdk.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true,
-		MaxRequestBodyBytes: -1, // the body was read before
-		// The HTTP server before this one checks the Host.
-		DisableLocalhostProtection:   true,
-		PropagateRequestCancellation: true,
-	})
+	s := &Server{hub: h, opts: opts.withDefaults(), seal: newSealer(), holders: make(map[[sha256.Size]byte]*holder)}
 	if p := s.opts.Anonymous; p.ID != "" {
 		p.Dialect = Name
 		s.anonymous = newHolder(h.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Deadline}), s.opts)
 	}
 	return s
-}
-
-// newSDK returns a server of the SDK without tools: those depend on the caller.
-func (s *Server) newSDK() *sdk.Server {
-	server := sdk.NewServer(&sdk.Implementation{Name: "dragoman", Version: s.opts.Version}, &sdk.ServerOptions{
-		Instructions: instructions,
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
-	})
-	server.AddReceivingMiddleware(s.serveTools)
-	return server
 }
 
 // Issue returns a token whose holder acts on behalf of a session of the hub. It is valid until
@@ -169,22 +147,3 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusMethodNotAllowed, nil, invalid("method %s is not allowed: POST a JSON-RPC message, or GET the event stream", r.Method))
 	}
 }
-
-// request is a POST on its way through the SDK.
-type request struct {
-	*holder
-	sdk *sdk.Server
-	// client ends when the client closes the connection. The context that the SDK gives to
-	// a method does not.
-	client  context.Context //nolint:containedctx // the SDK does not pass it on
-	session string
-	id      []byte
-	// running is called when the tool runs, to send progress if the client wants it.
-	running func(tool string)
-}
-
-type requestKey struct{}
-
-// requestOf returns the request of a method: the SDK passes on the values of the context with
-// which it was called.
-func requestOf(ctx context.Context) *request { return ctx.Value(requestKey{}).(*request) }

@@ -2,37 +2,24 @@ package mcp
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
-
-// keepAliveComment is a comment in a stream.
-const keepAliveComment = ": alive\n\n"
-
-// toolsChanged is the notification that the tools have changed.
-const toolsChanged = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
-
-// event returns a message as an event of a stream. It must not have line breaks.
-func event(message []byte) []byte { return fmt.Appendf(nil, "event: message\ndata: %s\n\n", message) }
-
-// beginStream sends the head of a stream.
-func beginStream(w http.ResponseWriter) {
-	setHeaders(w.Header(), "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // so that proxies do not delay the events
-	w.WriteHeader(http.StatusOK)
-}
 
 // listen serves the notification stream of a client with a version before sessionless: it
 // reports changes of the tools.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.authenticate(r)
 	if unknown != nil {
-		s.refuseToken(w, r, message{}, unknown)
+		s.refuseToken(w, r, jsonrpc.Message{}, unknown)
 		return
 	}
 	if !acceptsStream(r) {
@@ -41,67 +28,179 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, end, full := h.begin(r.Context(), &call{session: r.Header.Get(sessionHeader), stream: true})
 	if full != nil {
-		s.refuse(w, http.StatusTooManyRequests, nil, &jsonrpc.Error{Code: busy, Message: full.Error()})
+		s.refuse(w, http.StatusTooManyRequests, nil, &jsonrpc.Error{Code: codeBusy, Message: full.Error()})
 		return
 	}
 	defer end()
-	changes := h.watch() // before the client gets the head of the stream
+	changes := h.session.Child() // before the client gets the head of the stream
 	defer changes.Close(nil)
-	rc := http.NewResponseController(w)
-	send := func(text []byte) error {
-		if _, err := w.Write(text); err != nil {
-			return err
-		}
-		return rc.Flush()
-	}
-	beginStream(w)
-	if send([]byte(keepAliveComment)) != nil {
+	changes.WatchTools()
+	a := &reply{w: w, rc: http.NewResponseController(w)}
+	if a.stream([]byte(keepAliveComment)) != nil {
 		return
 	}
-	follow(ctx, changes, s.opts.KeepAlive, func(changed bool) error {
-		if changed {
-			return send(event([]byte(toolsChanged)))
+	follow(ctx, changes, s.opts.KeepAlive, func(b hub.Batch) error {
+		if b.ToolsChanged {
+			return a.stream(event(notification(noteToolsChanged, nil)))
 		}
-		return send([]byte(keepAliveComment))
+		return a.stream([]byte(keepAliveComment))
 	})
 }
 
-// watch returns a session that receives changes of the holder's tools. The caller closes it.
-func (h *holder) watch() *hub.Session {
-	b := h.session.Child()
-	b.WatchTools()
-	return b
-}
-
-// follow calls notify(true) when the tools have changed, and notify(false) when they have
-// not for silence; zero means no limit. It returns when notify returns an error, or ctx or
-// the session ends.
-func follow(ctx context.Context, changes *hub.Session, silence time.Duration, notify func(changed bool) error) {
+// follow calls notify with the news of a session, and with an empty batch if there is none for
+// silence. It returns when notify returns an error, or ctx or the session ends.
+func follow(ctx context.Context, s *hub.Session, silence time.Duration, notify func(hub.Batch) error) {
+	quiet := make(chan struct{}, 1)
+	timer := time.AfterFunc(silence, func() {
+		select {
+		case quiet <- struct{}{}:
+		default:
+		}
+	})
+	defer timer.Stop()
 	for {
-		changed, err := next(ctx, changes, silence)
-		if err != nil || notify(changed) != nil {
+		b, err := s.NextOr(ctx, quiet)
+		if err != nil || notify(b) != nil {
 			return
 		}
+		timer.Reset(silence)
 	}
 }
 
-// next waits for a change of the tools, and returns false if there was none for silence.
-func next(ctx context.Context, s *hub.Session, silence time.Duration) (changed bool, err error) {
-	window := ctx
-	if silence > 0 {
-		var cancel context.CancelFunc
-		window, cancel = context.WithTimeout(ctx, silence)
-		defer cancel()
+// subscribe is the notification stream of a client of sessionless or later: changes of the
+// tools, and the states of tasks. It ends with the connection, or with the token.
+func (s *Server) subscribe(q *request, a *reply) (any, *jsonrpc.Error) {
+	var p struct {
+		Notifications *struct {
+			Tools bool          `json:"toolsListChanged"`
+			Tasks []core.TaskID `json:"taskIds"`
+		} `json:"notifications"`
 	}
-	for {
-		b, err := s.Next(window)
-		switch {
-		case err != nil && ctx.Err() == nil && window.Err() != nil:
-			return false, nil
-		case err != nil:
-			return false, err
-		case b.ToolsChanged:
-			return true, nil
+	if err := q.Params.Decode(&p); err != nil {
+		return nil, badParams("params: %s", err)
+	}
+	want := p.Notifications
+	switch {
+	case want == nil:
+		return nil, badParams("invalid params: missing required 'notifications' field")
+	case len(want.Tasks) > maxListened:
+		return nil, badParams("taskIds: want at most %d, got %d", maxListened, len(want.Tasks))
+	case len(want.Tasks) > 0:
+		if bad := q.needsTasks(); bad != nil {
+			return nil, bad
 		}
 	}
+	ctx, end, full := q.holder.begin(q.http.Context(), &call{session: q.session, id: q.ID, stream: true})
+	if full != nil {
+		return nil, &jsonrpc.Error{Code: codeBusy, Message: full.Error()}
+	}
+	defer end()
+	l := &listener{server: s, request: q, reply: a, changes: q.holder.session.Child(), tools: want.Tools, tasks: map[core.TaskID]*listened{}}
+	defer l.changes.Close(nil)
+	if want.Tools {
+		l.changes.WatchTools() // before the client learns that it is subscribed
+	}
+	for _, id := range want.Tasks {
+		l.add(id)
+	}
+	if a.stream(event(l.acknowledgement(want.Tasks))) == nil && l.tellAll() == nil && (want.Tools || len(l.tasks) > 0) {
+		follow(ctx, l.changes, s.opts.KeepAlive, l.tell)
+	}
+	out := s.head(q, complete)
+	out.Meta.Subscription = q.ID
+	return out, nil
+}
+
+// maxListened is how many tasks one stream may follow.
+const maxListened = 64
+
+// listener is a notification stream of a client.
+type listener struct {
+	server  *Server
+	request *request
+	reply   *reply
+	changes *hub.Session
+	tools   bool
+	tasks   map[core.TaskID]*listened
+}
+
+// add follows a task if the client may read it.
+func (l *listener) add(id core.TaskID) {
+	t, bad := l.server.taskOf(l.request, id)
+	if bad != nil || l.tasks[id] != nil {
+		return
+	}
+	l.tasks[id] = &listened{task: t}
+	if l.request.elicits {
+		l.changes.WatchQuestions(question.View{Tag: id, Thread: t.Thread(), For: l.request.principal()})
+	}
+	_ = l.changes.Watch(t, t.Last().Cursor(), nil) // the session has ended, which is noticed next
+}
+
+// acknowledgement is the first message: what the client will be notified of.
+func (l *listener) acknowledgement(asked []core.TaskID) []byte {
+	var agreed struct {
+		Tools bool          `json:"toolsListChanged,omitempty"`
+		Tasks []core.TaskID `json:"taskIds,omitempty"`
+	}
+	agreed.Tools = l.tools
+	for _, id := range asked {
+		if l.tasks[id] != nil {
+			agreed.Tasks = append(agreed.Tasks, id)
+		}
+	}
+	return notification(noteSubscribed, struct {
+		Meta          headMeta `json:"_meta"`
+		Notifications any      `json:"notifications"`
+	}{l.meta(), agreed})
+}
+
+func (l *listener) meta() headMeta { return headMeta{Subscription: l.request.ID} }
+
+// tell sends what is new.
+func (l *listener) tell(b hub.Batch) error {
+	switch {
+	case b.ToolsChanged:
+		return l.reply.stream(event(notification(noteToolsChanged, struct {
+			Meta headMeta `json:"_meta"`
+		}{l.meta()})))
+	case b.Task != nil:
+		return l.tellTask(l.tasks[b.Task.ID()])
+	case b.Question != nil:
+		return l.tellTask(l.tasks[b.Question.Tag.(core.TaskID)])
+	}
+	return l.reply.stream([]byte(keepAliveComment))
+}
+
+// listened is a task on a stream, and what the client was told last.
+type listened struct {
+	task *task.Task
+	told string
+}
+
+// tellAll sends the states of all tasks that have changed.
+func (l *listener) tellAll() error {
+	for _, t := range l.tasks {
+		if err := l.tellTask(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellTask sends the state of a task if it has changed.
+func (l *listener) tellTask(t *listened) error {
+	state := l.server.stateOf(l.request, t.task)
+	told := state.Status + "\n" + state.Message
+	for _, key := range slices.Sorted(maps.Keys(state.Requests)) {
+		told += "\n" + key
+	}
+	if told == t.told {
+		return nil
+	}
+	t.told = told
+	return l.reply.stream(event(notification(noteTask, struct {
+		Meta headMeta `json:"_meta"`
+		taskState
+	}{l.meta(), state})))
 }

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -201,4 +202,28 @@ func (o outcome) contains(t *testing.T, failure bool, text string) {
 // toolCall returns the message that calls a tool.
 func toolCall(id, tool, input string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + input + `}}`
+}
+
+// direct serves a message of version 2026-07-28 without a socket, as tests in a bubble of fake
+// time need it.
+func (g *testServer) direct(server *mcp.Server, body string, headers ...string) <-chan answer {
+	done := make(chan answer, 1)
+	r := httptest.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
+	for _, h := range append(headersOf(body), headers...) {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	go func() {
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		done <- answer{g.t, w.Code, w.Header(), w.Body.Bytes()}
+	}()
+	return done
+}
+
+func hashOf(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }
+
+func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithCancel(t.Context())
 }

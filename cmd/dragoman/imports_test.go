@@ -88,7 +88,7 @@ var table = []row{
 
 	// The hub's own doors, and its memory.
 	{from: []string{"adapters/rest/..."}, own: append([]string{"schemas"}, engine...), lib: []string{"github.com/go-chi/chi/v5"}},
-	dialect("mcp", "github.com/modelcontextprotocol/go-sdk"),
+	dialect("mcp"),
 	{
 		from: []string{"adapters/nats/..."},
 		own:  append([]string{"core", "core/journal", "core/roster", "core/usage"}, leaves...),
@@ -336,7 +336,7 @@ func TestRepositoryImportTableRefusesForbiddenImports(t *testing.T) {
 		{from: "adapters/coven", to: "google.golang.org/grpc"},
 		{from: "adapters/coven", to: "adapters/acp"},
 		{from: "adapters/coven", to: "adapters/mcp"},
-		{from: "adapters/mcp", to: "github.com/modelcontextprotocol/go-sdk/jsonrpc", allowed: true},
+		{from: "adapters/mcp", to: "github.com/modelcontextprotocol/go-sdk/mcp"},
 		{from: "adapters/coven", to: "adapters/acp", inTest: true},
 		{from: "adapters/coven", to: "transports/grpcserver", inTest: true},
 		{from: "adapters/coven", to: "core/coretest", inTest: true, allowed: true},

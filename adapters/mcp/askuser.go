@@ -1,0 +1,196 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// returnGrace is how long after the last of its inputs has timed out a call still waits for its
+// client to return.
+const returnGrace = time.Minute
+
+// inputResult asks the client to ask its user and to repeat the call.
+type inputResult struct {
+	head
+	Requests map[string]elicitRequest `json:"inputRequests"`
+	State    string                   `json:"requestState"`
+}
+
+// askUser finds out what the run waits for, and asks the user of the client if the client can
+// do that: by a request on the stream, or in the result, which it then returns. Otherwise the
+// people of the hub are waited for, and progress says so. After an error the client has gone.
+func (c *exchange) askUser() (any, error) {
+	r := c.run
+	r.changed = false
+	if r.task == nil {
+		return nil, nil
+	}
+	all := c.server.inputsOf(c.request.principal(), r.task)
+	r.inputs = slices.DeleteFunc(all, func(in input) bool { return r.refused[in.key] })
+	if len(all) > 0 {
+		r.words = all[0].words()
+	}
+	switch {
+	case !c.request.elicits || c.request.tasks && !c.taskAt.IsZero():
+		return nil, nil
+	case !c.request.modern:
+		return nil, c.elicit()
+	case len(r.inputs) == 0:
+		return nil, nil
+	}
+	until := lastUntil(r.inputs).Add(returnGrace)
+	state := c.server.sealState(c.request, c.params, r.task.ID(), until)
+	if !c.request.holder.park(r, until) {
+		return nil, nil
+	}
+	return inputResult{c.server.head(c.request, inputRequired), requests(r.inputs, c.request.version), state}, nil
+}
+
+// park keeps a run for a client that is to return before a time. It reports false if there are
+// too many.
+func (h *holder) park(r *run, until time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := r.task.ID()
+	if h.gone != nil || len(h.parked) >= h.limits.MaxTasks || h.parked[id] != nil {
+		return false
+	}
+	h.parked[id] = r
+	r.expiry = time.AfterFunc(time.Until(until), func() {
+		if h.unpark(id) == r {
+			r.cancel(core.NewFault(core.CodeTimeout, "the client did not return with an answer of its user"))
+		}
+	})
+	return true
+}
+
+// unpark returns the run that waits for the client of a task, or nil.
+func (h *holder) unpark(id core.TaskID) *run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.parked[id]
+	if r != nil {
+		r.expiry.Stop()
+		delete(h.parked, id)
+	}
+	return r
+}
+
+// resume continues a call that was answered with inputRequired, with the answers of the user.
+func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Error) {
+	h, p := c.request.holder, c.request.principal()
+	r := h.unpark(before.Task)
+	if r == nil { // the answer comes a second time, or too late
+		t, err := c.server.hub.Task(ctx, p, before.Task)
+		if err != nil {
+			return nil, badParams("requestState: the call that it belongs to is no longer known: call the tool again without it")
+		}
+		r = &run{session: h.session.Child(), tool: c.params.Name, task: t}
+		if err := r.session.Watch(t, core.Cursor{}, nil); err != nil {
+			return c.server.failed(c.request, core.AsFault(err)), nil
+		}
+	}
+	if r.refused == nil {
+		r.refused = map[string]bool{}
+	}
+	bad := settleAll(h.session, before.Task, c.server.inputsOf(p, r.task), c.params.Responses, func(key string) { r.refused[key] = true })
+	if bad != nil {
+		if !r.owner || !h.park(r, before.until()) {
+			r.cancel(core.NewFault(core.CodeCancelled, "the client sent an invalid answer of its user"))
+		}
+		return nil, bad
+	}
+	r.changed = true
+	return c.serve(ctx, r)
+}
+
+// elicited is a question to the user of a client that was sent on the stream of a call.
+type elicited struct {
+	session *hub.Session
+	task    core.TaskID
+	input   input
+}
+
+// elicit sends the client requests for the inputs that it was not asked for yet, and withdraws
+// those that are settled.
+func (c *exchange) elicit() error {
+	if !c.reply.accepts {
+		return nil
+	}
+	h := c.request.holder
+	for key, id := range c.elicited {
+		if slices.ContainsFunc(c.run.inputs, func(in input) bool { return in.key == key }) {
+			continue
+		}
+		delete(c.elicited, key)
+		if !h.forget(id) {
+			continue // the client has answered
+		}
+		if err := c.reply.stream(event(notification(noteCancelled, map[string]string{"requestId": id, "reason": "it was answered elsewhere, or is not needed any more"}))); err != nil {
+			return err
+		}
+	}
+	for _, in := range c.run.inputs {
+		if c.elicited[in.key] != "" {
+			continue
+		}
+		id := rand.Text()
+		if c.elicited == nil {
+			c.elicited = map[string]string{}
+		}
+		c.elicited[in.key] = id
+		h.mu.Lock()
+		h.asked[id] = elicited{session: h.session, task: c.run.task.ID(), input: in}
+		h.mu.Unlock()
+		body, _ := encode(struct {
+			Version string       `json:"jsonrpc"`
+			ID      string       `json:"id"`
+			Method  string       `json:"method"`
+			Params  elicitParams `json:"params"`
+		}{"2.0", id, methodElicit, in.request(c.request.version).Params}) // plain fields always encode
+		if err := c.reply.stream(event(body)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget forgets a request to a client. It reports whether the client has not answered it.
+func (h *holder) forget(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, open := h.asked[id]
+	delete(h.asked, id)
+	return open
+}
+
+// forgetElicited forgets the requests to the client of a call that ends.
+func (c *exchange) forgetElicited() {
+	for _, id := range c.elicited {
+		c.request.holder.forget(id)
+	}
+}
+
+// answered takes the response of a client to a request of the server. Responses to requests
+// that the server did not send, or that are settled, are ignored. An error, and a result that
+// does not fit, count as no answer: the people of the hub are left.
+func (h *holder) answered(m jsonrpc.Message) {
+	var id string
+	if strictjson.Decode(m.ID, strictjson.Limits{}, &id) != nil || !m.Result.Exists() {
+		return
+	}
+	h.mu.Lock()
+	e, open := h.asked[id]
+	delete(h.asked, id)
+	h.mu.Unlock()
+	if open {
+		_ = e.input.settle(e.session, e.task, m.Result)
+	}
+}

@@ -1,0 +1,212 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
+)
+
+// callParams are the parameters of tools/call. The last two come with a repeated call, of which
+// the first was answered with [inputRequired].
+type callParams struct {
+	Name      string                      `json:"name"`
+	Arguments json.RawMessage             `json:"arguments"`
+	Responses map[string]strictjson.Value `json:"inputResponses"`
+	State     string                      `json:"requestState"`
+}
+
+// callTool calls a tool on behalf of the caller. A failure of the tool is a result, which the
+// model reads, not a protocol error, which it may never see.
+func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
+	if !q.Params.Exists() {
+		return nil, invalid(`invalid request: missing required "params"`)
+	}
+	var p callParams
+	if err := q.Params.Decode(&p); err != nil {
+		return nil, badParams("params: %s", err)
+	}
+	def, known := q.toolOf(p.Name)
+	if !known {
+		s.hub.Count(Name + ".refused.unknown_tool")
+		return nil, badParams("unknown tool %.100q: tools/list tells which there are", p.Name)
+	}
+	if p.Arguments = bytes.TrimSpace(p.Arguments); len(p.Arguments) == 0 || string(p.Arguments) == "null" {
+		p.Arguments = json.RawMessage("{}")
+	}
+	c := &exchange{server: s, request: q, reply: a, params: p}
+	var before *sealed
+	if p.State != "" {
+		var bad *jsonrpc.Error
+		if before, bad = s.unseal(q, p); bad != nil {
+			return nil, bad
+		}
+	}
+	if err := s.inputs.check(def.InputSchema, p.Arguments); err != nil {
+		return s.failed(q, core.NewFault(core.CodeInvalid, "invalid input for %s: %s", p.Name, err)), nil
+	}
+	ctx, end, refused := q.holder.begin(q.http.Context(), &call{session: q.session, id: q.ID})
+	if refused != nil {
+		return s.failed(q, refused), nil
+	}
+	defer end()
+	late := core.NewFault(core.CodeTimeout, "%s took longer than %s and was stopped: use agent_delegate and agent_result for long work", p.Name, s.opts.CallTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.CallTimeout, late)
+	defer cancel()
+	if before != nil {
+		return c.resume(ctx, before)
+	}
+	return c.serve(ctx, s.start(q, p))
+}
+
+// failed is the result of a tool that failed.
+func (s *Server) failed(q *request, f *core.Fault) callResult {
+	return s.resultOf(q, &outcome{fault: f})
+}
+
+// inputs validates inputs against the schemas of tools, and compiles each schema once.
+type inputs struct {
+	mu     sync.Mutex
+	checks map[string]func([]byte) error // by the text of the schema
+}
+
+// maxChecks is the maximum number of compiled schemas, since packs change.
+const maxChecks = 1024
+
+// check validates an input; its error names the field. If the schema cannot be compiled, the
+// tool has to check.
+func (s *inputs) check(schema, input json.RawMessage) error {
+	s.mu.Lock()
+	check, known := s.checks[string(schema)]
+	if !known {
+		if len(s.checks) >= maxChecks || s.checks == nil {
+			s.checks = make(map[string]func([]byte) error)
+		}
+		check, _ = schemas.Compile(schema)
+		s.checks[string(schema)] = check
+	}
+	s.mu.Unlock()
+	if check == nil {
+		return nil
+	}
+	return check(input)
+}
+
+// exchange is a call of a tool while its client waits for the answer. One goroutine uses it.
+type exchange struct {
+	server   *Server
+	request  *request
+	reply    *reply
+	params   callParams
+	run      *run
+	progress *progress // nil if the client wants none
+	// elicited are the requests for inputs that were sent on the stream, by the key of the input.
+	elicited map[string]string
+	// taskAt is when the client gets a task, keepAlive when a comment in the stream is due;
+	// zero for never.
+	taskAt, keepAlive time.Time
+}
+
+// serve waits for the result of a run and returns what the client is to get: the result, an
+// inputRequired or a task.
+func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
+	c.run = r
+	began := time.Now()
+	opts := c.server.opts
+	if c.reply.accepts {
+		c.keepAlive = began.Add(opts.StreamAfter)
+		if c.request.progress != nil {
+			c.progress = &progress{token: c.request.progress, tool: c.params.Name, began: began, silence: opts.KeepAlive - opts.KeepAlive/3}
+		}
+	}
+	if r.task != nil && c.request.tasks {
+		c.taskAt = began.Add(opts.TaskAfter)
+	}
+	tick := make(chan struct{}, 1)
+	timer := time.AfterFunc(time.Hour, func() {
+		select {
+		case tick <- struct{}{}:
+		default:
+		}
+	})
+	defer timer.Stop()
+	defer c.forgetElicited()
+	for r.result == nil {
+		if out, err := c.tell(ctx); out != nil || err != nil {
+			return out, c.lost(err)
+		}
+		timer.Reset(time.Until(c.due()))
+		b, err := r.session.NextOr(ctx, tick)
+		if err != nil {
+			return c.server.failed(c.request, c.end(core.AsFault(err))), nil
+		}
+		r.take(b)
+	}
+	r.session.Close(nil)
+	return c.server.resultOf(c.request, r.result), nil
+}
+
+// lost ends the run of a client that has gone.
+func (c *exchange) lost(err error) *jsonrpc.Error {
+	if err != nil {
+		c.end(core.NewFault(core.CodeCancelled, "the client closed the connection"))
+	}
+	return nil
+}
+
+// end ends a run whose client does not wait any more, and cancels what it asked. It returns
+// the reason.
+func (c *exchange) end(why *core.Fault) *core.Fault {
+	c.run.cancel(why)
+	return why
+}
+
+// due returns when something has to be sent although nothing happens.
+func (c *exchange) due() time.Time {
+	at := c.keepAlive
+	for _, other := range []time.Time{c.progress.due(c.run), c.taskAt} {
+		if at.IsZero() || !other.IsZero() && other.Before(at) {
+			at = other
+		}
+	}
+	if at.IsZero() {
+		return time.Now().Add(time.Hour)
+	}
+	return at
+}
+
+// tell sends the client what is due, or returns what it gets instead of the result. After an
+// error the client has gone.
+func (c *exchange) tell(ctx context.Context) (any, error) {
+	now := time.Now()
+	if c.run.changed {
+		if out, err := c.askUser(); out != nil || err != nil {
+			return out, err
+		}
+	}
+	if !c.taskAt.IsZero() && (!now.Before(c.taskAt) || len(c.run.inputs) > 0 && c.request.elicits) {
+		if out := c.handOver(ctx); out != nil {
+			return out, nil
+		}
+		c.taskAt = time.Now().Add(c.server.opts.TaskAfter) // the journal is slow
+	}
+	switch {
+	case c.progress.isDue(c.run, now):
+		if err := c.reply.stream(event(c.progress.next(c.run, now))); err != nil {
+			return nil, err
+		}
+		c.keepAlive = now.Add(c.server.opts.KeepAlive)
+	case !c.keepAlive.IsZero() && !now.Before(c.keepAlive):
+		if err := c.reply.stream([]byte(keepAliveComment)); err != nil {
+			return nil, err
+		}
+		c.keepAlive = now.Add(c.server.opts.KeepAlive)
+	}
+	return nil, nil
+}

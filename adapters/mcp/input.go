@@ -1,0 +1,276 @@
+package mcp
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// input is an approval or a question of a task that waits for people, as the client is asked
+// for it.
+type input struct {
+	// key identifies it in the life of the task: the id of the approval or question.
+	key      string
+	until    time.Time
+	approval *task.PendingApproval
+	question *question.Question
+}
+
+// inputsOf returns the approvals and questions of a task that the principal may answer, the
+// longest waiting first.
+func (s *Server) inputsOf(p core.Principal, t *task.Task) []input {
+	var all []input
+	for _, a := range t.Approvals() {
+		all = append(all, input{key: approvalKey(t, a.ID), until: a.Until, approval: &a})
+	}
+	for _, q := range s.hub.Questions(p) {
+		if slices.Contains(q.Tasks, t.ID()) {
+			all = append(all, input{key: q.ID, until: q.Until, question: &q})
+		}
+	}
+	return all
+}
+
+// approvalKey returns the key of an approval: its id or, if an agent asks again under the same
+// id, the id and the number of the request.
+func approvalKey(t *task.Task, id string) string {
+	n := 0
+	log := t.Log()
+	for e := range log.All() {
+		if a, ok := e.Body.(core.ApprovalRequested); ok && a.ID == id {
+			n++
+		}
+	}
+	if n > 1 {
+		return fmt.Sprintf("%s#%d", id, n)
+	}
+	return id
+}
+
+// elicitRequest is a request to ask the user, in inputRequests.
+type elicitRequest struct {
+	Method string       `json:"method"`
+	Params elicitParams `json:"params"`
+}
+
+type elicitParams struct {
+	Mode    string     `json:"mode,omitempty"`
+	Message string     `json:"message"`
+	Schema  formSchema `json:"requestedSchema"`
+}
+
+type formSchema struct {
+	Type       string           `json:"type"`
+	Properties map[string]field `json:"properties"`
+	Required   []string         `json:"required"`
+}
+
+// field is a field of a form.
+type field struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Enum        []string `json:"enum,omitempty"`
+	Items       *field   `json:"items,omitempty"`
+}
+
+// request returns the request to the client. Versions before arrayElicitation have no lists.
+func (in input) request(version string) elicitRequest {
+	mode := "form"
+	if version < arrayElicitation {
+		mode = ""
+	}
+	p := elicitParams{Mode: mode, Message: in.message(), Schema: formSchema{Type: "object"}}
+	switch q := in.question; {
+	case q == nil:
+		p.Schema.Properties = map[string]field{
+			"allow": {Type: "boolean", Title: "Allow"},
+			"all":   {Type: "boolean", Title: "Allow all", Description: "Also allow all further tool calls of this task."},
+		}
+		p.Schema.Required = []string{"allow"}
+	case len(q.Options) == 0:
+		p.Schema.Properties, p.Schema.Required = map[string]field{"answer": {Type: "string", Title: "Answer"}}, []string{"answer"}
+	default:
+		labels := make([]string, len(q.Options))
+		for i, o := range q.Options {
+			labels[i] = o.Label
+		}
+		choice := field{Type: "string", Title: "Choice", Enum: labels}
+		switch {
+		case q.Several && mode != "":
+			choice = field{Type: "array", Title: "Choices", Items: &field{Type: "string", Enum: labels}}
+		case q.Several:
+			choice = field{Type: "string", Title: "Choices", Description: "One on each line."}
+		}
+		p.Schema.Properties = map[string]field{"choice": choice, "answer": {Type: "string", Title: "Or in other words"}}
+		p.Schema.Required = []string{}
+	}
+	return elicitRequest{methodElicit, p}
+}
+
+// message returns what the user is asked. The input of a tool is shown in full.
+func (in input) message() string {
+	if a := in.approval; a != nil {
+		return fmt.Sprintf("%s asks to run %s:\n%s", visible(string(a.Agent)), visible(a.Name), visible(a.Input))
+	}
+	var b strings.Builder
+	q := in.question
+	fmt.Fprintf(&b, "%s asks: %s", visible(string(q.Agent)), visible(q.Text))
+	for _, o := range q.Options {
+		if o.Description != "" {
+			fmt.Fprintf(&b, "\n%s: %s", visible(o.Label), visible(o.Description))
+		}
+	}
+	return b.String()
+}
+
+// visible replaces characters that could hide something, such as those that change the
+// direction of text, by escapes.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || r == '\t' || strconv.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		fmt.Fprintf(&b, "\\u%04x", r)
+	}
+	return b.String()
+}
+
+// words returns in short what is waited for.
+func (in input) words() string {
+	if in.approval != nil {
+		return "waits for the approval of " + in.approval.Name
+	}
+	return "waits for an answer: " + ending(in.question.Text, maxWords)
+}
+
+// settle gives the answer of the user to the hub. It returns an invalid Fault for an answer
+// that the request did not ask for. That somebody else was first is no error.
+func (in input) settle(s *hub.Session, id core.TaskID, v strictjson.Value) error {
+	var r struct {
+		Action  string           `json:"action"`
+		Content strictjson.Value `json:"content"`
+	}
+	if err := v.Decode(&r); err != nil {
+		return core.NewFault(core.CodeInvalid, "%s: %s", in.key, err)
+	}
+	if r.Action != "accept" && r.Action != "decline" && r.Action != "cancel" {
+		return core.NewFault(core.CodeInvalid, "%s: action: want accept, decline or cancel, got %.20q", in.key, r.Action)
+	}
+	var err error
+	if in.approval != nil {
+		err = in.decide(s, id, r.Action, r.Content)
+	} else {
+		err = in.reply(s, r.Action, r.Content)
+	}
+	if err != nil && core.AsFault(err).Code == core.CodeConflict {
+		return nil
+	}
+	return err
+}
+
+// decide decides an approval. A user who closes the form denies it.
+func (in input) decide(s *hub.Session, id core.TaskID, action string, content strictjson.Value) error {
+	d := core.ApprovalDecided{ID: in.approval.ID}
+	switch action {
+	case "decline":
+		d.Reason = "declined"
+	case "cancel":
+		d.Reason = "dismissed"
+	default:
+		var form struct {
+			Allow *bool `json:"allow"`
+			All   bool  `json:"all"`
+		}
+		if err := content.Decode(&form); !content.Exists() || err != nil || form.Allow == nil {
+			return core.NewFault(core.CodeInvalid, "%s: content: want allow, true or false", in.key)
+		}
+		d.Approved, d.All = *form.Allow, *form.Allow && form.All
+	}
+	return s.Decide(id, d)
+}
+
+// reply answers a question. A user who declines or closes the form dismisses it.
+func (in input) reply(s *hub.Session, action string, content strictjson.Value) error {
+	a := core.Reply{Question: in.question.ID, Dismissed: action != "accept"}
+	if !a.Dismissed {
+		var form struct {
+			Choice strictjson.Value `json:"choice"`
+			Answer string           `json:"answer"`
+		}
+		err := error(nil)
+		if content.Exists() {
+			err = content.Decode(&form)
+		}
+		if a.Text = form.Answer; err == nil && form.Choice.Kind() == strictjson.Array {
+			err = form.Choice.Decode(&a.Selected)
+		} else if text, ok := form.Choice.Text(); ok && text != "" {
+			a.Selected = in.selected(text)
+		}
+		if err != nil {
+			return core.NewFault(core.CodeInvalid, "%s: content: %s", in.key, err)
+		}
+	}
+	_, err := s.AnswerQuestion(a)
+	return err
+}
+
+// selected returns the options in an answer that is a text.
+func (in input) selected(text string) []string {
+	if !in.question.Several {
+		return []string{text}
+	}
+	var all []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// requests returns inputs as inputRequests.
+func requests(inputs []input, version string) map[string]elicitRequest {
+	all := make(map[string]elicitRequest, len(inputs))
+	for _, in := range inputs {
+		all[in.key] = in.request(version)
+	}
+	return all
+}
+
+// settleAll gives the answers of the user to the hub, ignoring those that nobody waits for.
+// refused collects the inputs that the caller may not give.
+func settleAll(s *hub.Session, id core.TaskID, inputs []input, responses map[string]strictjson.Value, refused func(key string)) *jsonrpc.Error {
+	for _, in := range inputs {
+		v, here := responses[in.key]
+		if !here {
+			continue
+		}
+		err := in.settle(s, id, v)
+		switch f := core.AsFault(err); {
+		case f == nil:
+		case f.Code == core.CodeNotAuthorized:
+			refused(in.key)
+		case f.Code == core.CodeInvalid:
+			return badParams("inputResponses: %s", f.Message)
+		}
+	}
+	return nil
+}
+
+// lastUntil returns when the last of the inputs times out.
+func lastUntil(inputs []input) time.Time {
+	return slices.MaxFunc(inputs, func(a, b input) int { return cmp.Compare(a.until.UnixNano(), b.until.UnixNano()) }).until
+}

@@ -1,0 +1,60 @@
+package mcp
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// progressEvery is the least time between two progress notifications of a call.
+const progressEvery = time.Second
+
+// progress makes the progress notifications of a running tool: at once, whenever there is
+// something new to say, though not more often than progressEvery, and as a sign of life after
+// some silence. A nil progress has none.
+type progress struct {
+	token   json.RawMessage // as the client sent it
+	tool    string
+	began   time.Time
+	silence time.Duration
+	sent    uint64 // the number of the last one
+	last    time.Time
+	told    string // its message
+}
+
+// due returns when the next notification of the run is due if nothing else happens.
+func (p *progress) due(r *run) time.Time {
+	switch {
+	case p == nil:
+		return time.Time{}
+	case p.sent == 0:
+		return p.began
+	case r.words != p.told:
+		return p.last.Add(min(p.silence, progressEvery))
+	default:
+		return p.last.Add(p.silence)
+	}
+}
+
+// isDue reports whether a notification is to be sent now.
+func (p *progress) isDue(r *run, now time.Time) bool {
+	switch {
+	case p == nil:
+		return false
+	case p.sent == 0 || now.Sub(p.last) >= p.silence:
+		return true
+	}
+	return r.words != p.told && now.Sub(p.last) >= progressEvery
+}
+
+// next returns the next notification: the number of events so far, but at least one more than
+// before, and the latest words. There is no total.
+func (p *progress) next(r *run, now time.Time) []byte {
+	p.sent, p.last, p.told = max(p.sent+1, r.events), now, r.words
+	return notification(noteProgress, struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress uint64          `json:"progress"`
+		Message  string          `json:"message"`
+	}{p.token, p.sent, cmp.Or(p.told, fmt.Sprintf("%s has been running for %s", p.tool, now.Sub(p.began).Round(time.Second)))})
+}

@@ -1,0 +1,147 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// run is a running call of a tool: a session of its own and, for agent_ask, its task. It may
+// outlast the request that began it. One goroutine uses it at a time.
+type run struct {
+	session *hub.Session
+	tool    string
+	// task is nil for tools other than agent_ask. A run that is not its owner only reads it.
+	task  *task.Task
+	owner bool
+	// result is nil until the call has ended.
+	result *outcome
+	// events is how many events the task has, and words are the latest of it.
+	events uint64
+	words  string
+	text   string // the end of the answer so far
+	// changed says that inputs may be out of date: the approvals and questions that wait.
+	changed bool
+	inputs  []input
+	refused map[string]bool // inputs that the caller may not give
+	// expiry ends a run whose client does not return, and release stops reading for one that
+	// is followed as a task.
+	expiry  *time.Timer
+	release func()
+}
+
+// askTool is the tool whose task the client is shown.
+const askTool = "agent_ask"
+
+// start begins a call of a tool.
+func (s *Server) start(q *request, p callParams) *run {
+	r := &run{session: q.holder.session.Child(), tool: p.Name, owner: true}
+	if p.Name != askTool {
+		r.session.CallTool("", p.Name, p.Arguments)
+		return r
+	}
+	if err := r.open(q, p.Arguments); err != nil {
+		r.result = &outcome{fault: core.AsFault(err)}
+	}
+	return r
+}
+
+// open opens the task of agent_ask.
+func (r *run) open(q *request, input json.RawMessage) error {
+	if q.elicits { // an agent in this process may ask at once
+		var in struct {
+			To core.Address `json:"to"`
+		}
+		_ = strictjson.Decode(input, strictjson.Limits{}, &in) // the hub refuses it
+		r.watchQuestions("", in.To.Agent())
+	}
+	t, err := r.session.Ask(input, hub.OpenOptions{Keep: q.tasks})
+	if err != nil {
+		return err
+	}
+	if r.task = t; q.elicits {
+		r.watchQuestions(t.Thread(), "")
+	}
+	return nil
+}
+
+// watchQuestions makes the session one that shows the questions of a conversation to people.
+func (r *run) watchQuestions(thread core.ThreadID, agent core.AgentID) {
+	r.session.WatchQuestions(question.View{Thread: thread, Agent: agent, For: r.session.Identity().Principal})
+}
+
+// take takes what is new in the session.
+func (r *run) take(b hub.Batch) {
+	switch {
+	case b.Tool != nil:
+		r.result = outcomeOf(r.tool, b.Tool)
+	case b.Question != nil:
+		r.changed = true
+	case b.Gap != nil:
+		r.events = max(r.events, b.Gap.To)
+	case b.Task != nil:
+		for _, e := range b.Events {
+			r.note(e)
+		}
+	}
+}
+
+// note takes an event of the task.
+func (r *run) note(e core.Event) {
+	r.events = e.End()
+	switch b := e.Body.(type) {
+	case core.Text:
+		r.text = ending(r.text+b.Text, maxWords)
+		if words := strings.TrimSpace(r.text); words != "" {
+			r.words = words
+		}
+	case core.Thinking:
+		if words := strings.TrimSpace(b.Text); words != "" {
+			r.words = ending(words, maxWords)
+		}
+	case core.ToolCall:
+		r.words = "calls " + b.Name
+	case core.Retrying:
+		r.text, r.words = "", fmt.Sprintf("%s failed, another agent is asked", b.Agent)
+	case core.ApprovalRequested, core.ApprovalDecided, core.ToolState, core.ToolResult:
+		r.changed = true
+	}
+	if e.Body.Kind().Ends() {
+		r.result = outcomeOfTask(r.task)
+	}
+}
+
+// maxWords bounds the words of a progress notification, in bytes.
+const maxWords = 300
+
+// ending returns the end of a text of at most n bytes, from the beginning of a word if there
+// is one.
+func ending(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	text = text[len(text)-n:]
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	if i := strings.IndexAny(text, " \n\t"); i >= 0 && i < n/2 {
+		text = text[i+1:]
+	}
+	return text
+}
+
+// cancel ends a run for which nobody waits any more, and cancels what it asked.
+func (r *run) cancel(why *core.Fault) {
+	if r.task != nil && r.owner {
+		_ = r.session.Cancel(r.task.ID(), why.Message) // it may have ended
+	}
+	r.session.Close(why)
+}

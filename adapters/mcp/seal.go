@@ -1,0 +1,89 @@
+package mcp
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// sealer seals the state that a client carries from a call to its repetition, with a key that
+// lives as long as the process.
+type sealer [sha256.Size]byte
+
+func newSealer() (s sealer) {
+	_, _ = rand.Read(s[:]) // it never fails
+	return s
+}
+
+// sealed is the state: which task the call is about, and for whom, until when and for which
+// call the state is valid.
+type sealed struct {
+	Task      core.TaskID `json:"task"`
+	Principal string      `json:"principal"`
+	Call      []byte      `json:"call"`
+	Until     int64       `json:"until"` // in seconds since 1970
+}
+
+func (s sealed) until() time.Time { return time.Unix(s.Until, 0) }
+
+// sealState returns the state for a call, opaque to the client.
+func (s *Server) sealState(q *request, p callParams, id core.TaskID, until time.Time) string {
+	body, _ := encode(sealed{Task: id, Principal: q.principal().ID, Call: digest(p), Until: until.Unix()}) // plain fields always encode
+	return encodeState(body) + "." + encodeState(s.seal.sign(body))
+}
+
+// unseal returns the state that a repeated call carries. It refuses one that was altered, has
+// expired, or belongs to another principal or another call.
+func (s *Server) unseal(q *request, p callParams) (*sealed, *jsonrpc.Error) {
+	refuse := func(why string) (*sealed, *jsonrpc.Error) {
+		s.hub.Count(Name + ".refused.state")
+		return nil, badParams("requestState: %s: call the tool again without it", why)
+	}
+	body, mac, _ := strings.Cut(p.State, ".")
+	text, errBody := base64.RawURLEncoding.DecodeString(body)
+	sign, errMAC := base64.RawURLEncoding.DecodeString(mac)
+	var in sealed
+	switch {
+	case errBody != nil || errMAC != nil || !hmac.Equal(sign, s.seal.sign(text)) || strictjson.Decode(text, strictjson.Limits{}, &in) != nil:
+		return refuse("it is not what the server sent, or the hub was restarted since")
+	case in.Principal != q.principal().ID:
+		return refuse("it belongs to another principal")
+	case !hmac.Equal(in.Call, digest(p)):
+		return refuse("it belongs to a call of another tool or with other arguments")
+	case !time.Now().Before(in.until()):
+		return refuse("it has expired")
+	}
+	return &in, nil
+}
+
+func (k sealer) sign(body []byte) []byte {
+	m := hmac.New(sha256.New, k[:])
+	m.Write(body)
+	return m.Sum(nil)
+}
+
+func encodeState(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// digest identifies a call by its tool and its arguments, in whatever order and with whatever
+// spaces the client writes them.
+func digest(p callParams) []byte {
+	arguments := []byte(p.Arguments)
+	var v any
+	if strictjson.Decode(arguments, strictjson.Limits{}, &v) == nil {
+		if sorted, err := encode(v); err == nil {
+			arguments = sorted
+		}
+	}
+	h := sha256.New()
+	h.Write([]byte(p.Name))
+	h.Write([]byte{0})
+	h.Write(arguments)
+	return h.Sum(nil)
+}
