@@ -28,6 +28,9 @@ const (
 type Options struct {
 	// Anonymous is the principal of callers without a token. Without an ID they are refused.
 	Anonymous core.Principal
+	// Endpoint is the URL at which clients reach the server; by default it is that of each
+	// request.
+	Endpoint string
 	// Version is the version of the program, for clients.
 	Version string
 	// Deadline is the default deadline of tasks from callers without a token; default

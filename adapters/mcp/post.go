@@ -108,7 +108,7 @@ func (s *Server) refuseToken(w http.ResponseWriter, r *http.Request, m jsonrpc.M
 	case hasToken(r) && (m.Method != "" || r.Method == http.MethodGet):
 		s.refuse(w, http.StatusBadRequest, m.ID, e)
 	default:
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("WWW-Authenticate", s.challenge(r))
 		s.refuse(w, http.StatusUnauthorized, m.ID, e)
 	}
 }

@@ -126,7 +126,7 @@ func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 	case token == "" && s.anonymous != nil:
 		return s.anonymous, nil
 	case token == "":
-		return nil, core.NewFault(core.CodeUnauthenticated, "the token is missing: send the mcp_token of Welcome as Authorization: Bearer, or behind %s/ in the path", Path)
+		return nil, core.NewFault(core.CodeUnauthenticated, "the token is missing: send the one that the operator of the hub gave you, or the mcp_token of Welcome, as Authorization: Bearer, or behind %s/ in the path", Path)
 	case h == nil || h.expired():
 		return nil, core.NewFault(core.CodeUnauthenticated,
 			"the token is unknown or has expired, for it ends with the connection of the agent that it was given to: connect again and take the mcp_token of the new Welcome")

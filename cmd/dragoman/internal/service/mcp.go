@@ -30,7 +30,7 @@ func (s *Service) openMCP(context.Context) error {
 		anonymous.ID = mcp.Name
 	}
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
-		Anonymous: anonymous, Version: Version, Log: s.log,
+		Anonymous: anonymous, Endpoint: c.Endpoint, Version: Version, Log: s.log,
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
 	s.admitToMCP()
@@ -44,7 +44,10 @@ func (s *Service) mountMCP(l *listeners) {
 	}
 	l.http.Handle(mcp.Path, s.mcp.server)
 	l.http.Handle(mcp.Path+"/*", s.mcp.server)
-	l.http.open(mcp.Path, mcp.Path+"/")
+	for _, path := range []string{mcp.MetadataPath, mcp.MetadataPath + mcp.Path, mcp.RegisterPath} {
+		l.http.Handle(path, s.mcp.server.OAuth())
+	}
+	l.http.open(mcp.Path, mcp.Path+"/", mcp.MetadataPath, mcp.MetadataPath+mcp.Path, mcp.RegisterPath)
 }
 
 func (s *Service) drainMCP(context.Context) {
