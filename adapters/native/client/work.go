@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/adapters/native/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// WorkOptions are the options of [Work]. The zero WorkOptions are the defaults.
+type WorkOptions struct {
+	// Joined is called once the hub has accepted the agent, with the connection, by which the
+	// handler can ask others.
+	Joined func(*Client)
+	// Injected is called with context for a task that runs, and says whether it is taken, and
+	// if not why. nil declares that the agent takes none.
+	Injected func(core.TaskID, core.Injected) (accepted bool, reason string)
+	// Decided is called with the answers to approvals. nil ignores them.
+	Decided func(core.TaskID, core.ApprovalDecided)
+	// Link bounds the connection.
+	Link link.Options
+	// Log receives what the hub refuses; nil discards it.
+	Log *slog.Logger
+}
+
+// Work is the agent's end of the dialect: it joins with the card and calls the handler for each
+// task, at most card.MaxConcurrent at once. It returns once no handler runs any more: nil when
+// the connection was closed normally, a Fault when the hub refused or replaced the agent, and
+// otherwise the *[link.Reason]. Injected and Decided are called by the reader of the
+// connection: they must return soon.
+func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
+	card.MaxConcurrent = max(1, card.MaxConcurrent)
+	card.Features |= core.FeatureStreaming | core.FeatureCancellation | core.FeatureNotices
+	if opts.Injected != nil {
+		card.Features |= core.FeatureInjection
+	}
+	if opts.Decided != nil {
+		card.Features |= core.FeatureApprovals
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &worker{opts: opts, opened: map[core.TaskID]core.Request{}, ready: make(chan struct{})}
+	const notices = 64 // come beside the tasks
+	w.tasks = agent.Run(inner, card.MaxConcurrent, card.MaxConcurrent+notices, func(ctx context.Context, id string, r core.Request) {
+		w.work(inner, ctx, core.TaskID(id), r, handle)
+	})
+	w.client = New(ctx, conn, Options{Event: w.event, Told: w.told, Link: opts.Link})
+	close(w.ready)
+	_, err := w.client.Call(ctx, core.Join{Card: card}, wire.With{})
+	if err == nil {
+		if opts.Joined != nil {
+			opts.Joined(w.client)
+		}
+		<-w.client.Done()
+	}
+	w.client.Close()
+	cancel()
+	w.tasks.Close()
+	reason := w.client.Reason()
+	var refused *wire.Refusal
+	switch {
+	case errors.As(err, &refused), errors.As(reason.Err, &refused):
+		return refused.Fault
+	case reason.Cause == link.Normal:
+		return nil
+	}
+	return &reason
+}
+
+// worker is an agent's connection to a hub.
+type worker struct {
+	opts   WorkOptions
+	client *Client
+	ready  chan struct{} // closed once client is set
+	tasks  *agent.Tasks[core.Request]
+
+	mu     sync.Mutex
+	opened map[core.TaskID]core.Request // told, and not yet assigned
+}
+
+// event handles an event of the hub. The reader of the connection calls it.
+func (w *worker) event(t wire.Told) {
+	<-w.ready
+	if t.Role != "agent" {
+		return
+	}
+	switch b := t.Event.Body.(type) {
+	case core.Opened:
+		w.mu.Lock()
+		w.opened[t.Task] = b.Request
+		w.mu.Unlock()
+	case core.Assigned:
+		w.mu.Lock()
+		r := w.opened[t.Task]
+		delete(w.opened, t.Task)
+		w.mu.Unlock()
+		if w.tasks.Add(string(t.Task), r) == agent.Full {
+			w.report(t.Task, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "the agent has too many tasks")})
+		}
+	case core.CancelRequested:
+		w.tasks.Cancel(string(t.Task), core.NewFault(core.CodeCancelled, "%s", b.Reason), nil)
+	case core.Injected:
+		accepted, reason := w.opts.Injected(t.Task, b)
+		w.report(t.Task, core.InjectionAnswered{ID: b.ID, Accepted: accepted, Reason: reason})
+	case core.ApprovalDecided:
+		if w.opts.Decided != nil {
+			w.opts.Decided(t.Task, b)
+		}
+	case core.Done, core.Failed, core.Cancelled:
+		w.tasks.Cancel(string(t.Task), core.NewFault(core.CodeCancelled, "the hub has ended the task"), nil)
+	}
+}
+
+// report sends an event from the reader of the connection, which must not wait for room: what
+// has none is lost with a log.
+func (w *worker) report(id core.TaskID, body core.Body) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := w.client.Report(ctx, id, body, nil); err != nil {
+		w.opts.Log.Warn("the connection has no room for an answer", "task", id, "kind", body.Kind().String(), "error", err)
+	}
+}
+
+// told logs what the hub refuses.
+func (w *worker) told(kind string, v strictjson.Value) {
+	if kind == "error" {
+		w.opts.Log.Warn("the hub refused a frame", "error", string(v.Raw()))
+	}
+}
+
+// work does one task. all is the context of the worker, in which the end of a cancelled task is
+// sent.
+func (w *worker) work(all, ctx context.Context, id core.TaskID, r core.Request, handle core.Handler) {
+	if !r.Deadline.IsZero() {
+		var done context.CancelFunc
+		ctx, done = context.WithDeadline(ctx, r.Deadline)
+		defer done()
+	}
+	notice := r.Intent == core.IntentNotify
+	ended := false
+	say := func(b core.Body) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if notice {
+			return nil // nobody waits for an answer
+		}
+		if ended {
+			return core.NewFault(core.CodeConflict, "the task has ended")
+		}
+		ended = b.Kind().Ends()
+		if ended {
+			w.tasks.Release(string(id)) // there is room for the next before the hub knows
+		}
+		return w.client.Report(ctx, id, b, nil)
+	}
+	err := context.Cause(ctx)
+	if err == nil {
+		err = handle(ctx, r, say)
+	}
+	if notice || ended {
+		return
+	}
+	w.tasks.Release(string(id))
+	_ = w.client.Report(all, id, endOf(ctx, err), nil) // if it cannot be sent, nobody waits for it
+}
+
+// endOf returns the end of a task whose handler returned err.
+func endOf(ctx context.Context, err error) core.Body {
+	if err == nil {
+		return core.Done{}
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
+		err = cause
+	}
+	f := core.AsFault(err)
+	if f.Code == core.CodeCancelled {
+		return core.Cancelled{Reason: f.Message}
+	}
+	return core.Failed{Fault: f}
+}

@@ -1,0 +1,196 @@
+package native
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/native/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// maxLater is how many calls of a connection may wait for the journal or another connection.
+const maxLater = 64
+
+// later holds the calls that may wait. A goroutine executes them in order while there are any.
+// session.mu guards it.
+type later struct {
+	calls   []wire.Call
+	running bool
+}
+
+// callLater queues a call that may wait for the journal or for another connection.
+func (s *session) callLater(ctx context.Context, c wire.Call) error {
+	s.mu.Lock()
+	full := len(s.later.calls) >= maxLater
+	if !full {
+		s.later.calls = append(s.later.calls, c)
+		if !s.later.running {
+			s.later.running = true
+			s.goroutines.Go(s.runLater)
+		}
+	}
+	s.mu.Unlock()
+	if full {
+		return s.refuse(ctx, wire.Refusal{ID: c.ID, Fault: core.NewFault(core.CodeOverloaded, "%d calls wait already: wait for the result of one", maxLater)})
+	}
+	return nil
+}
+
+// runLater executes the queued calls until there are none.
+func (s *session) runLater() {
+	for {
+		s.mu.Lock()
+		if len(s.later.calls) == 0 || s.ctx.Err() != nil {
+			s.later = later{}
+			s.mu.Unlock()
+			return
+		}
+		c := s.later.calls[0]
+		s.later.calls = s.later.calls[1:]
+		s.mu.Unlock()
+		if err := s.execute(s.ctx, c); err != nil {
+			s.leave(s.ctx, err)
+			return
+		}
+	}
+}
+
+// execute executes a call that may wait.
+func (s *session) execute(ctx context.Context, c wire.Call) error {
+	switch cmd := c.Command.(type) {
+	case core.Read:
+		return s.read(ctx, c, cmd)
+	case core.Readers:
+		readers, err := s.hub.Readers(ctx, s.principal(), cmd.Task)
+		return s.reply(ctx, c.ID, struct {
+			done
+			Readers []task.ReaderStatus `json:"readers"`
+		}{done{c.ID}, readers}, err)
+	case core.List:
+		return s.list(ctx, c, cmd)
+	case core.Join:
+		id, err := s.join(ctx, cmd.Card)
+		return s.reply(ctx, c.ID, struct {
+			done
+			Agent core.AgentID `json:"agent"`
+		}{done{c.ID}, id}, err)
+	case core.Configure:
+		status, err := s.hub.Configure(s.principal(), cmd)
+		return s.reply(ctx, c.ID, struct {
+			done
+			Status hub.AgentStatus `json:"status"`
+		}{done{c.ID}, status}, err)
+	}
+	return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeUnsupported, "the act %s cannot be called here", c.Command.Act()))
+}
+
+// status is a task without its events.
+type status struct {
+	ID       core.TaskID    `json:"id"`
+	State    string         `json:"state"`
+	Agent    core.AgentID   `json:"agent,omitempty"`
+	From     core.Principal `json:"from"`
+	Hops     int            `json:"hops"`
+	OpenedAt time.Time      `json:"opened_at,omitzero"`
+	Receipt  core.Receipt   `json:"receipt"`
+	Request  core.Request   `json:"request"`
+}
+
+func statusOf(t task.Status) status {
+	return status{t.ID, t.State, t.Agent, t.From, t.Hops, t.OpenedAt, t.Receipt, t.Request}
+}
+
+func (s *session) read(ctx context.Context, c wire.Call, cmd core.Read) error {
+	t, err := s.hub.Task(ctx, s.principal(), cmd.Task)
+	if err != nil {
+		return s.reply(ctx, c.ID, nil, err)
+	}
+	result := struct {
+		done
+		Status status `json:"status"`
+	}{done{c.ID}, statusOf(t.Status())}
+	if c.With.Stop {
+		s.asks.Unwatch(t)
+		return s.send(ctx, "result", result)
+	}
+	if !c.With.Watch {
+		return s.send(ctx, "result", result)
+	}
+	after, err := core.ParseCursor(c.With.After)
+	if err != nil {
+		return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeInvalid, "with.after: %s", core.AsFault(err).Message))
+	}
+	b := &beginning{call: c.ID, result: result}
+	if err := s.asks.Watch(t, after, b); err != nil {
+		return s.reply(ctx, c.ID, nil, err)
+	}
+	return s.begin(ctx, b, t.ID())
+}
+
+// join makes the peer an agent, or replaces its card.
+func (s *session) join(ctx context.Context, card core.Card) (core.AgentID, error) {
+	own := s.ownID()
+	switch {
+	case card.ID == "" && own != "":
+		card.ID = own
+	case own != "" && card.ID != own:
+		return "", core.NewFault(core.CodeNotAuthorized, "this connection is agent %q, not %q: send that id, or none", own, card.ID)
+	case card.ID == "" && s.principal().Authenticated:
+		card.ID = core.AgentID(s.principal().ID)
+	}
+	card.Dialect = Dialect
+	if before := s.agentID(); before != "" && before != card.ID {
+		return "", core.NewFault(core.CodeConflict, "this connection is agent %q already: open another for %q", before, card.ID)
+	}
+	if s.supervised {
+		card = merge(s.opts.Card, card)
+		if err := s.agent.Update(card); err != nil {
+			return "", err
+		}
+	} else if err := s.agent.Update(card); err != nil { // it has not joined yet
+		before := s.setAgentID(card.ID) // a task may come before Take returns
+		if err := s.agent.Take(ctx, card, hub.JoinOptions{Probe: s.probe}); err != nil {
+			s.setAgentID(before) // "" unless the card was to be replaced
+			return "", err
+		}
+		s.agent.Resubscribe()
+	}
+	if s.opts.Ready != nil {
+		s.opts.Ready(card)
+	}
+	return card.ID, nil
+}
+
+// merge returns the card of the settings with what the agent adds to it.
+func merge(settings, said core.Card) core.Card {
+	card := said
+	card.ID = settings.ID
+	if settings.Name != "" {
+		card.Name = settings.Name
+	}
+	if settings.Model != "" {
+		card.Model = settings.Model
+	}
+	if settings.MaxConcurrent > 0 {
+		card.MaxConcurrent = settings.MaxConcurrent
+	}
+	card.Capabilities = union(settings.Capabilities, said.Capabilities)
+	card.Domains = union(settings.Domains, said.Domains)
+	card.Tools = union(settings.Tools, said.Tools)
+	card.Channels = union(settings.Channels, said.Channels)
+	card.Features |= settings.Features
+	return card
+}
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}

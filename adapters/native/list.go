@@ -1,0 +1,142 @@
+package native
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/native/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// The length of a page of agents.
+const (
+	defaultAgents = 100
+	mostAgents    = 500
+)
+
+// list answers with one of the lists of the hub.
+func (s *session) list(ctx context.Context, c wire.Call, cmd core.List) error {
+	if c.With.Limit < 0 {
+		return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeInvalid, "with.limit: want 1 or more"))
+	}
+	p := s.principal()
+	switch cmd.What {
+	case core.ListAgents:
+		limit := cmp.Or(min(c.With.Limit, mostAgents), defaultAgents)
+		result := struct {
+			done
+			Agents []hub.AgentStatus `json:"agents"`
+			More   int               `json:"more,omitempty"`
+			After  core.AgentID      `json:"after,omitempty"`
+		}{done: done{c.ID}}
+		result.Agents, result.More = s.hub.AgentPage(p, core.AgentID(c.With.After), limit, func(core.Card) bool { return true })
+		if result.More > 0 {
+			result.After = result.Agents[len(result.Agents)-1].ID
+		}
+		return s.send(ctx, "result", result)
+	case core.ListTasks:
+		return s.listTasks(ctx, c)
+	case core.ListApprovals:
+		return s.send(ctx, "result", struct {
+			done
+			Approvals []task.PendingApproval `json:"approvals"`
+		}{done{c.ID}, s.hub.Approvals(p)})
+	case core.ListQuestions:
+		return s.listQuestions(ctx, c)
+	case core.ListUsage:
+		return s.listUsage(ctx, c)
+	}
+	return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeUnsupported, "there is no list of %s here", cmd.What))
+}
+
+func (s *session) listTasks(ctx context.Context, c wire.Call) error {
+	w := c.With
+	if w.State != "" && !slices.Contains(task.States, w.State) {
+		return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeInvalid, "with.state: send one of %v", task.States))
+	}
+	all, before, err := s.hub.Tasks(ctx, s.principal(), task.Filter{State: w.State, Agent: w.Agent, From: w.From, Thread: w.Thread, Before: w.Before, Limit: w.Limit})
+	tasks := make([]status, len(all))
+	for i, t := range all {
+		tasks[i] = statusOf(t)
+	}
+	return s.reply(ctx, c.ID, struct {
+		done
+		Tasks  []status    `json:"tasks"`
+		Before core.TaskID `json:"before,omitempty"`
+	}{done{c.ID}, tasks, before}, err)
+}
+
+// conversation is the tag of the questions of a conversation.
+type conversation struct {
+	call   string
+	thread core.ThreadID
+	agent  core.AgentID
+}
+
+func (s *session) listQuestions(ctx context.Context, c wire.Call) error {
+	p := s.principal()
+	result := struct {
+		done
+		Questions []question.Question `json:"questions"`
+	}{done{c.ID}, s.hub.Questions(p)}
+	w := c.With
+	if w.Stop {
+		s.unwatchQuestions(w.Thread, w.Agent)
+	}
+	if err := s.send(ctx, "result", result); err != nil || !w.Watch || w.Stop {
+		return err
+	}
+	s.unwatchQuestions(w.Thread, w.Agent)
+	tag := conversation{c.ID, w.Thread, w.Agent}
+	s.mu.Lock()
+	s.conversations = append(s.conversations, tag)
+	s.mu.Unlock()
+	s.asks.WatchQuestions(question.View{Tag: tag, Thread: w.Thread, Agent: w.Agent, For: p})
+	return nil
+}
+
+// unwatchQuestions ends the view of a conversation, if there is one.
+func (s *session) unwatchQuestions(thread core.ThreadID, agent core.AgentID) {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.conversations, func(v conversation) bool { return v.thread == thread && v.agent == agent })
+	var tag conversation
+	if i >= 0 {
+		tag = s.conversations[i]
+		s.conversations = slices.Delete(s.conversations, i, i+1)
+	}
+	s.mu.Unlock()
+	if i >= 0 {
+		s.asks.UnwatchQuestions(tag)
+	}
+}
+
+// budget is the state of a budget.
+type budget struct {
+	By     usage.By  `json:"by"`
+	Key    string    `json:"key"`
+	Tokens int64     `json:"tokens"`
+	Used   int64     `json:"used"`
+	Resets time.Time `json:"resets,omitzero"`
+}
+
+func (s *session) listUsage(ctx context.Context, c wire.Call) error {
+	totals, err := s.hub.Usage(s.principal(), cmp.Or(usage.By(c.With.By), usage.ByAgent))
+	if err != nil {
+		return s.reply(ctx, c.ID, nil, err)
+	}
+	budgets := []budget{}
+	for _, b := range s.hub.Budgets() {
+		budgets = append(budgets, budget{b.By, b.Key, b.Tokens, b.Used, b.Resets})
+	}
+	return s.send(ctx, "result", struct {
+		done
+		Usage   []usage.Total `json:"usage"`
+		Budgets []budget      `json:"budgets"`
+	}{done{c.ID}, totals, budgets})
+}

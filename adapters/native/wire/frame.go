@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// Dialect is the name of the dialect in cards, principals and foreign members.
+const Dialect = "native"
+
+// Version is the version of the dialect that this package speaks.
+const Version = 1
+
+// Frame is a frame of a peer: a [Greeting], [Call], [Event], [Answer], [Load], [Vitals] or
+// [Tools].
+type Frame interface{ frame() }
+
+// Greeting names the version of the dialect that a peer speaks.
+type Greeting struct {
+	Native int64 `json:"native"`
+}
+
+// Answer is the result of a tool of a pack: Output, or Error if it failed.
+type Answer struct {
+	Execution string          `json:"execution"`
+	Output    json.RawMessage `json:"output,omitempty"`
+	Error     *core.Fault     `json:"error,omitempty"`
+}
+
+// Load is the load that an agent reports.
+type Load struct {
+	ID    string         `json:"id,omitempty"`
+	State core.LoadState `json:"state"`
+}
+
+// Vitals is the health that an agent reports.
+type Vitals struct {
+	ID      string             `json:"id,omitempty"`
+	Status  string             `json:"status,omitempty"`
+	Active  int                `json:"active,omitempty"`
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+}
+
+// Tools asks for the tools that the peer may call, and for their changes.
+type Tools struct {
+	ID string `json:"id"`
+}
+
+func (Greeting) frame() {}
+func (Call) frame()     {}
+func (Event) frame()    {}
+func (Answer) frame()   {}
+func (Load) frame()     {}
+func (Vitals) frame()   {}
+func (Tools) frame()    {}
+
+// Refusal is an error about a frame, with the names that the frame gave.
+type Refusal struct {
+	ID        string          `json:"id,omitempty"`
+	Task      core.TaskID     `json:"task,omitempty"`
+	Execution string          `json:"execution,omitempty"`
+	Output    json.RawMessage `json:"output,omitempty"`
+	Fault     *core.Fault     `json:"fault"`
+	Fatal     bool            `json:"fatal,omitempty"`
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Fault.Error() }
+
+// Unwrap returns the Fault.
+func (r *Refusal) Unwrap() error { return r.Fault }
+
+// frames reads the frames of a peer by their names, but events and calls.
+var frames = map[string]func(strictjson.Value) (Frame, error){
+	"hello":  read[Greeting],
+	"answer": readAnswer,
+	"load":   read[Load],
+	"vitals": read[Vitals],
+	"tools":  readTools,
+}
+
+// frameNames is for errors.
+const frameNames = "call, event, answer, load, vitals, tools or hello"
+
+// Decode reads a frame of a peer of at most limit bytes. Its error is a *[Refusal].
+func Decode(raw []byte, limit int) (Frame, error) {
+	root, err := strictjson.Parse(raw, strictjson.Limits{Bytes: limit})
+	if err != nil {
+		return nil, refuse(raw, strictjson.Value{}, "%s", err)
+	}
+	if root.Kind() != strictjson.Object {
+		return nil, refuse(nil, root, "a frame is an object with a member %s, got %s", frameNames, root.Kind())
+	}
+	for key, v := range root.Members() {
+		switch string(key) {
+		case "event":
+			return named(v, "event", readEvent)
+		case "call":
+			return named(v, "call", func(v strictjson.Value) (Frame, error) { return readCall(v, root.Get("with")) })
+		}
+		if of := frames[string(key)]; of != nil {
+			return named(v, string(key), of)
+		}
+	}
+	return nil, &Refusal{Fault: core.NewFault(core.CodeUnknownKind, "unknown frame: send an object with a member %s", frameNames)}
+}
+
+// named reads the member of a frame, and names it in errors.
+func named(v strictjson.Value, name string, of func(strictjson.Value) (Frame, error)) (Frame, error) {
+	if v.Kind() != strictjson.Object {
+		return nil, refuse(nil, v, "%s: want an object, got %s", name, v.Kind())
+	}
+	f, err := of(v)
+	if err == nil {
+		return f, nil
+	}
+	r := refuse(nil, v, "%s: %s", name, messageOf(err))
+	r.Fault.Code = core.AsFault(asFault(err)).Code
+	return nil, r
+}
+
+// asFault makes an invalid Fault of what is none.
+func asFault(err error) error {
+	if f, ok := err.(*core.Fault); ok { //nolint:errorlint // the readers do not wrap
+		return f
+	}
+	return core.NewFault(core.CodeInvalid, "%s", err)
+}
+
+func messageOf(err error) string {
+	if f, ok := err.(*core.Fault); ok { //nolint:errorlint // the readers do not wrap
+		return f.Message
+	}
+	return err.Error()
+}
+
+// refuse returns an invalid Refusal with the names in a frame: of its member v, or as far as
+// they can be found in the text of something that is not JSON.
+func refuse(raw []byte, v strictjson.Value, format string, args ...any) *Refusal {
+	r := &Refusal{Fault: core.NewFault(core.CodeInvalid, "%s", fmt.Sprintf(format, args...))}
+	if raw != nil {
+		r.ID, r.Task = Names(raw)
+		return r
+	}
+	r.ID, _ = v.Get("id").Text()
+	task, _ := v.Get("task").Text()
+	r.Execution, _ = v.Get("execution").Text()
+	r.Task = core.TaskID(task)
+	r.shorten()
+	return r
+}
+
+func (r *Refusal) shorten() {
+	if len(r.ID) > core.MaxIDBytes {
+		r.ID = ""
+	}
+	if len(r.Task) > core.MaxIDBytes {
+		r.Task = ""
+	}
+	if len(r.Execution) > core.MaxIDBytes {
+		r.Execution = ""
+	}
+}
+
+func read[F Frame](v strictjson.Value) (Frame, error) {
+	var f F
+	err := v.Decode(&f)
+	return f, err
+}
+
+func readAnswer(v strictjson.Value) (Frame, error) {
+	var a Answer
+	switch err := v.Decode(&a); {
+	case err != nil:
+		return nil, err
+	case a.Execution == "":
+		return nil, missing("execution")
+	case a.Error == nil && len(a.Output) == 0:
+		return nil, core.NewFault(core.CodeInvalid, "output: missing; send the output of the tool, or error")
+	}
+	return a, nil
+}
+
+func readTools(v strictjson.Value) (Frame, error) {
+	var t Tools
+	if err := v.Decode(&t); err != nil {
+		return nil, err
+	}
+	return t, checkID(t.ID)
+}
+
+func missing(member string) error {
+	return core.NewFault(core.CodeInvalid, "%s: missing", member)
+}
+
+// checkID checks the id of a frame that is answered.
+func checkID(id string) error {
+	switch {
+	case id == "":
+		return core.NewFault(core.CodeInvalid, "id: missing; choose a text, which comes back with the answer")
+	case len(id) > core.MaxIDBytes:
+		return core.NewFault(core.CodeInvalid, "id: has %d bytes, want at most %d", len(id), core.MaxIDBytes)
+	}
+	return nil
+}
