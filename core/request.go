@@ -114,7 +114,7 @@ type Principal struct {
 	// Authenticated says that it proved its identity; on an open hub nobody does.
 	Authenticated bool `json:"authenticated,omitempty"`
 	// Operator may read and cancel every task. On an open hub it is everybody who
-	// comes over pi, REST, the REST of Parallax or as a client of Coven, else those who
+	// comes over pi, native, REST, the REST of Parallax or as a client of Coven, else those who
 	// were given the right.
 	Operator bool `json:"operator,omitempty"`
 	// Until is when the proof of its identity expires, which ends its sessions; zero is

@@ -81,7 +81,7 @@ func (s *session) toAgent(ctx context.Context, b hub.Batch) error {
 		var sent func()
 		switch k := e.Body.Kind(); {
 		case k == core.KindAssigned:
-			if e.Body.(core.Assigned).Agent != s.agentID() {
+			if e.Body.(core.Assigned).Agent != s.agent.AgentID() {
 				continue // an attempt of another agent
 			}
 			s.hold(id)

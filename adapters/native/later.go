@@ -142,7 +142,7 @@ func (s *session) join(ctx context.Context, card core.Card) (core.AgentID, error
 		card.ID = core.AgentID(s.principal().ID)
 	}
 	card.Dialect = Dialect
-	if before := s.agentID(); before != "" && before != card.ID {
+	if before := s.agent.AgentID(); before != "" && before != card.ID {
 		return "", core.NewFault(core.CodeConflict, "this connection is agent %q already: open another for %q", before, card.ID)
 	}
 	if s.supervised {
@@ -151,9 +151,7 @@ func (s *session) join(ctx context.Context, card core.Card) (core.AgentID, error
 			return "", err
 		}
 	} else if err := s.agent.Update(card); err != nil { // it has not joined yet
-		before := s.setAgentID(card.ID) // a task may come before Take returns
 		if err := s.agent.Take(ctx, card, hub.JoinOptions{Probe: s.probe}); err != nil {
-			s.setAgentID(before) // "" unless the card was to be replaced
 			return "", err
 		}
 		s.agent.Resubscribe()

@@ -32,6 +32,9 @@ type Options struct {
 	// Ready is called with the card once the peer has joined, from a goroutine of the
 	// connection: it must return soon.
 	Ready func(core.Card)
+	// Lost is called by [Serve] with the reason before the tasks of a peer that is gone fail, so
+	// that its queue waits for the next one; nil for none.
+	Lost func(error)
 	// HubName and Version are told in hello.
 	HubName, Version string
 	// FrameBytes bounds a frame of the peer; 0 means [DefaultFrameBytes]. A longer one is

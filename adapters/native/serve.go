@@ -45,6 +45,9 @@ func Serve(ctx context.Context, h *hub.Hub, agent *hub.Session, conn link.Conn[[
 	s := newSession(h, conn, opts, agent, asks)
 	s.supervised = true
 	reason := s.run(ctx, func(reason link.Reason) {
+		if opts.Lost != nil {
+			opts.Lost(&reason)
+		}
 		asks.Close(reason.Fault())
 		s.failHeld(reason.Fault())
 	})

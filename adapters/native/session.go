@@ -32,7 +32,6 @@ type session struct {
 	watchesTools bool      // the reader's own
 
 	mu            sync.Mutex
-	joined        core.AgentID             // as which the peer joins or has joined
 	held          map[core.TaskID]struct{} // the tasks that the peer was given and has not ended
 	conversations []conversation           // whose questions it watches
 	later         later
@@ -40,8 +39,7 @@ type session struct {
 
 func newSession(h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options, agent, asks *hub.Session) *session {
 	return &session{
-		joined: opts.Card.ID,
-		hub:    h, link: link.New(conn, opts.Link), opts: opts, log: opts.Log.With("peer", agent.Identity().Principal.ID),
+		hub: h, link: link.New(conn, opts.Link), opts: opts, log: opts.Log.With("peer", agent.Identity().Principal.ID),
 		agent: agent, asks: asks, held: map[core.TaskID]struct{}{},
 	}
 }
@@ -91,21 +89,6 @@ func (s *session) fault(err error) *core.Fault {
 // done is the result of a command that has none.
 type done struct {
 	ID string `json:"id"`
-}
-
-// agentID returns the id as which the peer joins or has joined; "" if it is no agent.
-func (s *session) agentID() core.AgentID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.joined
-}
-
-// setAgentID notes as which agent the peer joins, and returns what was noted before.
-func (s *session) setAgentID(id core.AgentID) (before core.AgentID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before, s.joined = s.joined, id
-	return before
 }
 
 // hold notes that the peer was given a task.

@@ -98,6 +98,7 @@ var table = []row{
 	// The codecs that have a package of their own.
 	codec("a2a"),
 	codec("acp"),
+	codec("native"),
 	codec("editor"),
 	codec("parallax"),
 	{
@@ -116,6 +117,7 @@ var table = []row{
 	clientEnd("acp"),
 	clientEnd("editor"),
 	clientEnd("coven", "google.golang.org/grpc/codes", "google.golang.org/protobuf"),
+	clientEnd("native"),
 	clientEnd("parallax"),
 
 	// The dialects: dialect gives every adapter not named above its row.
@@ -125,6 +127,8 @@ var table = []row{
 		lib: []string{"github.com/prometheus/client_golang"},
 	},
 	dialect("parallax", "github.com/go-chi/chi/v5", "golang.org/x/time/rate", "google.golang.org/grpc", "google.golang.org/protobuf"),
+	// What the hub lists is the native dialect's business too.
+	{from: []string{"adapters/native/..."}, own: append([]string{"core/usage", "schemas"}, session...)},
 	// Calls of pi run up this list: a package knows those above it, as far as it says.
 	{from: []string{"adapters/pi/wire"}, own: leaves},
 	{from: []string{"adapters/pi/shell", "adapters/pi/reaper"}},

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -148,13 +149,25 @@ func appendText(b []byte, s string) []byte {
 
 // Encode returns the frame with one member: the name of its kind, and its value.
 func Encode(kind string, value any) ([]byte, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
+	var b bytes.Buffer
+	b.WriteString(`{"` + kind + `":`)
+	if err := encode(&b, value); err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, len(text)+len(kind)+5)
-	b = append(append(append(b, `{"`...), kind...), `":`...)
-	return append(append(b, text...), '}'), nil
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// encode writes a value without the escapes that only HTML needs, so that JSON within it stays
+// as it is.
+func encode(b *bytes.Buffer, value any) error {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the line end
+	return nil
 }
 
 // EncodeCall returns the frame of a call.
@@ -163,7 +176,9 @@ func EncodeCall(c Call) ([]byte, error) {
 		Call callJSON `json:"call"`
 		With With     `json:"with,omitzero"`
 	}{callJSON{c.ID, c.Trace, c.Command.Act().String(), c.Command}, c.With}
-	return json.Marshal(frame)
+	var b bytes.Buffer
+	err := encode(&b, frame)
+	return b.Bytes(), err
 }
 
 type callJSON struct {

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
-
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -54,7 +52,7 @@ func DecodeHub(raw []byte) (kind string, v strictjson.Value, err error) {
 
 // ReadTold reads the value of an event of the hub.
 func ReadTold(v strictjson.Value) (t Told, err error) {
-	var merged json.RawMessage
+	var merged bool
 	p, err := split(v, func(key string, member strictjson.Value) error {
 		switch key {
 		case "role":
@@ -70,7 +68,7 @@ func ReadTold(v strictjson.Value) (t Told, err error) {
 		case "at":
 			return member.Decode(&t.Event.At)
 		case "merged":
-			merged = member.Raw()
+			merged = !member.Absent()
 		}
 		return nil
 	})
@@ -78,8 +76,8 @@ func ReadTold(v strictjson.Value) (t Told, err error) {
 		return t, err
 	}
 	t.Task = core.TaskID(p.task)
-	if merged != nil {
-		if err := json.Unmarshal(v.Raw(), &t.Event); err != nil { // checks the cuts
+	if merged {
+		if err := v.Decode(&t.Event); err != nil { // checks the cuts
 			return t, err
 		}
 	}

@@ -2,9 +2,9 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // namesWithin is how much of a text Names reads.
@@ -29,7 +29,7 @@ func textAfter(text []byte, key string) (s string) {
 		return ""
 	}
 	if end := bytes.IndexByte(rest[1:], '"'); end >= 0 && end <= core.MaxIDBytes {
-		_ = json.Unmarshal(rest[:end+2], &s) // stays "" if it is no text
+		_ = strictjson.Decode(rest[:end+2], strictjson.Limits{}, &s) // stays "" if it is no text
 	}
 	return s
 }

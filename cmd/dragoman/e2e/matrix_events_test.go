@@ -11,6 +11,8 @@ import (
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
+	"github.com/dragoman-hub/dragoman/adapters/native"
+	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
@@ -64,7 +66,7 @@ func fileSent(t *testing.T, d *pair) string {
 func approval(t *testing.T, d *pair) string {
 	key := d.key()
 	x := d.begin(d.query("leave " + key))
-	if d.answers != coven.Name {
+	if d.answers != coven.Name && d.answers != native.Dialect {
 		wantResult(t, x.wait(t), d.wantAnswer(noLeave))
 		return "refused"
 	}
@@ -221,6 +223,15 @@ func (h *testHub) join(ctx context.Context, dialect string, to client.Hub, card 
 				return true, ""
 			},
 			Decided: func(d core.ApprovalDecided) { h.signal(d.ID+" decided", d.Approved) },
+		})
+	case native.Dialect:
+		return client.JoinNativeWith(ctx, to, card, h.handle, nativeclient.WorkOptions{
+			Injected: func(_ core.TaskID, in core.Injected) (bool, string) {
+				h.injected(in.Content)
+				return true, ""
+			},
+			Decided: func(_ core.TaskID, d core.ApprovalDecided) { h.signal(d.ID+" decided", d.Approved) },
+			Link:    client.LinkOptions, Log: h.log,
 		})
 	case acp.Dialect:
 		return client.JoinACPWith(ctx, to, card, h.handle, acpclient.WorkOptions{Notice: h.noticed, Link: client.LinkOptions, Log: h.log})

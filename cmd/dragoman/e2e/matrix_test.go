@@ -51,6 +51,7 @@ type clientDialect struct {
 func clientDialects() []*clientDialect {
 	return []*clientDialect{
 		piOverWebSocket(), piOverStdio(), acpOverWebSocket(), acpOverHTTP(), acpOverStdio(), covenByTools(), parallaxByExtension(), overREST(),
+		nativeOverWebSocket(), nativeOverStdio(),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
+	nativewire "github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/lru"
@@ -164,6 +165,64 @@ func (a *acpTracker) lost() (gone []string) {
 		gone = append(gone, l.asks)
 	}
 	return gone
+}
+
+// Native carries the native dialect. It counts the answers of calls by their ids, and for a task
+// that was opened its end.
+func Native() Bridge {
+	const endOf = "end of "
+	return Bridge{
+		Path: "/ws/native",
+		asks: func(line []byte) string {
+			f, err := nativewire.Decode(line, MaxLine)
+			if err != nil {
+				return "" // it is refused, perhaps without its id
+			}
+			switch f := f.(type) {
+			case nativewire.Call:
+				if o, ok := f.Command.(*core.Open); ok && !o.Unwatched {
+					return endOf + f.ID
+				}
+				return f.ID
+			case nativewire.Event:
+				return f.ID
+			case nativewire.Load:
+				return f.ID
+			case nativewire.Vitals:
+				return f.ID
+			case nativewire.Tools:
+				return f.ID
+			}
+			return ""
+		},
+		answers: func(frame []byte) []string {
+			kind, v, err := nativewire.DecodeHub(frame)
+			if err != nil {
+				return nil
+			}
+			id, _ := v.Get("id").Text()
+			switch kind {
+			case "result":
+				return []string{id}
+			case "error":
+				return []string{id, endOf + id}
+			case "event":
+				name, _ := v.Get("kind").Text()
+				call, _ := v.Get("call").Text()
+				if k, ok := core.ParseKind(name); ok && k.Ends() && call != "" {
+					return []string{endOf + call}
+				}
+			}
+			return nil
+		},
+		refuse: func(why *link.Reject) []byte {
+			f := core.NewFault(core.CodeInvalid, "%s", why.Text)
+			if why.Cause == link.TooLarge {
+				f.Code = core.CodeTooLarge
+			}
+			return asJSONLine(map[string]any{"error": nativewire.Refusal{Fault: f}})
+		},
+	}
 }
 
 // asJSONLine encodes a value whose encoding cannot fail.

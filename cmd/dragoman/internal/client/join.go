@@ -17,6 +17,7 @@ import (
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
+	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
 	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
@@ -31,6 +32,7 @@ import (
 const (
 	MaxParallaxBytes = parallaxwire.DefaultMaxMessageBytes
 	MaxACPBytes      = acpwire.DefaultMaxEnvelopeBytes
+	MaxNativeBytes   = ws.DefaultHardLimit // frames of the hub are as large as what they tell
 	pingEvery        = 30 * time.Second
 	pingTimeout      = 10 * time.Second
 )
@@ -127,6 +129,34 @@ func JoinACPWith(ctx context.Context, to Hub, card core.Card, handle core.Handle
 		return err
 	}
 	return acpclient.Work(ctx, conn, card, handle, opts)
+}
+
+// JoinNative is the JoinFunc of the native dialect.
+func JoinNative(ctx context.Context, to Hub, card core.Card, handle core.Handler, joined func(AskFunc), log *slog.Logger) error {
+	return JoinNativeWith(ctx, to, card, handle, nativeclient.WorkOptions{
+		Joined: func(c *nativeclient.Client) { joined(askNatively(c)) }, Link: LinkOptions, Log: log,
+	})
+}
+
+// JoinNativeWith joins by the native dialect with more options.
+func JoinNativeWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts nativeclient.WorkOptions) error {
+	conn, err := DialWebSocket(ctx, to, "/ws/native", http.Header{"X-Agent-Id": {string(card.ID)}}, MaxNativeBytes)
+	if err != nil {
+		return err
+	}
+	return nativeclient.Work(ctx, conn, card, handle, opts)
+}
+
+// askNatively is the AskFunc of a native agent.
+func askNatively(c *nativeclient.Client) AskFunc {
+	return func(ctx context.Context, to, content string) (string, error) {
+		addr, err := core.ParseAddress(to)
+		if err != nil {
+			return "", err
+		}
+		answer, err := c.Ask(ctx, core.Request{To: addr, Content: content}, nil)
+		return answer.Text, err
+	}
 }
 
 // AskByTool is the AskFunc of a Coven agent: it calls a tool of the hub.

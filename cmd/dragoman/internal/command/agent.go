@@ -47,7 +47,7 @@ topic and data.`,
 	}
 	f := c.Flags()
 	f.SetInterspersed(false) // flags after the command belong to it, such as -e of sed
-	f.StringVar(&dialect, "dialect", "", "`dialect` to join in: coven, parallax or acp")
+	f.StringVar(&dialect, "dialect", "", "`dialect` to join in: coven, parallax, acp or native")
 	f.StringVar(&name, "name", "", "`name` of the agent")
 	f.StringVar(&id, "id", "", "`id` of the agent; default: its name")
 	f.StringVar(&model, "model", "", "`model` that the agent uses")
@@ -62,9 +62,9 @@ topic and data.`,
 		connect, ok := service.Joins()[dialect]
 		switch {
 		case dialect == "":
-			return usagef("--dialect is missing: write coven, parallax or acp, before the command")
+			return usagef("--dialect is missing: write coven, parallax, acp or native, before the command")
 		case !ok:
-			return usagef("--dialect %q: use coven, parallax or acp", dialect)
+			return usagef("--dialect %q: use coven, parallax, acp or native", dialect)
 		case name == "" && id == "":
 			return usagef("--name is missing: name the agent, before the command")
 		case concurrent < 1:

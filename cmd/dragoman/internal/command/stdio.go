@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
+	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
@@ -21,23 +22,24 @@ import (
 func stdioCommand(io Streams) *cobra.Command {
 	var dialect, snapshots, id string
 	c := &cobra.Command{
-		Use: "stdio", Short: "Speak pi-server or ACP with a running hub over stdin and stdout", Args: cobra.NoArgs,
+		Use: "stdio", Short: "Speak pi-server, ACP or the native dialect with a running hub over stdin and stdout", Args: cobra.NoArgs,
 		Long: `Connect stdin and stdout to a running hub, one JSON object per line. At the end of
 stdin the command waits for outstanding answers and exits.
 
   echo '{"id":"1","type":"list_sessions"}' | dragoman stdio
-  echo '{"v":1,"id":"1","kind":"discover"}' | dragoman stdio --dialect acp --id me`,
+  echo '{"v":1,"id":"1","kind":"discover"}' | dragoman stdio --dialect acp --id me
+  echo '{"call":{"id":"1","act":"list","command":{"what":"agents"}}}' | dragoman stdio --dialect native`,
 	}
 	f := c.Flags()
-	f.StringVar(&dialect, "dialect", pi.Name, "`dialect`: pi or acp")
+	f.StringVar(&dialect, "dialect", pi.Name, "`dialect`: pi, acp or native")
 	f.StringVar(&snapshots, "snapshots", "", "`amount` of a growing message that each update repeats, with --dialect pi: all or none; default: the hub's setting")
-	f.StringVar(&id, "id", "", "`id` to speak as, with --dialect acp; default: the principal of the token, else from of the first envelope")
+	f.StringVar(&id, "id", "", "`id` to speak as, with --dialect acp or native; default: the principal of the token, else with acp from of the first envelope")
 	to := addHubFlags(f, io, "")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		bridges := map[string]bridge.Bridge{pi.Name: bridge.Pi(), acp.Dialect: bridge.ACP()}
+		bridges := map[string]bridge.Bridge{pi.Name: bridge.Pi(), acp.Dialect: bridge.ACP(), native.Dialect: bridge.Native()}
 		b, ok := bridges[dialect]
 		if !ok {
-			return usagef("--dialect %q: use pi or acp", dialect)
+			return usagef("--dialect %q: use pi, acp or native", dialect)
 		}
 		if snapshots != "" {
 			if dialect != pi.Name {
@@ -50,8 +52,8 @@ stdin the command waits for outstanding answers and exits.
 		}
 		var as http.Header
 		if id != "" {
-			if dialect != acp.Dialect {
-				return usagef("--id is for --dialect acp alone")
+			if dialect == pi.Name {
+				return usagef("--id is for --dialect acp and native alone")
 			}
 			if err := core.CheckAgentID(core.AgentID(id)); err != nil {
 				return usagef("--id: %s", core.AsFault(err).Message)

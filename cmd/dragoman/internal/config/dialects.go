@@ -72,6 +72,19 @@ func (a *ACP) settings(t *table) {
 	add(t, "keep_tasks", &a.KeepTasks, false, "Keep a query running when the peer that sent it disconnects. Delegated tasks always keep running.")
 }
 
+// Native are the settings of the native dialect.
+type Native struct {
+	Deadline   time.Duration
+	FrameBytes int
+	KeepTasks  bool
+}
+
+func (n *Native) settings(t *table) {
+	add(t, "deadline", &n.Deadline, 300*time.Second, "Default deadline of a request.").noLonger(maxWait)
+	add(t, "frame_bytes", &n.FrameBytes, 10<<20, "Maximum size of a frame from a peer.").bytes().atLeast(1024)
+	add(t, "keep_tasks", &n.KeepTasks, false, "Keep a task running when the peer that opened it disconnects, as one that was opened with keep.")
+}
+
 // REST are the settings of the hub's own HTTP interface.
 type REST struct {
 	Deadline  time.Duration

@@ -19,8 +19,8 @@ import (
 
 // The requesters and agents of the demo. pi-server has only clients.
 var (
-	Requesters = []string{"coven", "parallax", "acp", "pi"}
-	Answerers  = []string{"coven", "parallax", "acp"}
+	Requesters = []string{"coven", "parallax", "acp", "native", "pi"}
+	Answerers  = []string{"coven", "parallax", "acp", "native"}
 )
 
 // Reply returns the answer of a demo agent.

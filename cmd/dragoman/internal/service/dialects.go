@@ -6,6 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
@@ -48,6 +49,7 @@ func Dialects() []Dialect {
 		{Name: parallax.Dialect, Translation: parallax.Translation, Mount: (*Service).mountParallax, Drain: (*Service).drainParallax, Join: client.JoinParallax},
 		{Name: pi.Name, Translation: pi.Translation, Open: (*Service).openPi, Mount: (*Service).mountPi, Drain: (*Service).drainPi, Close: (*Service).closePi},
 		{Name: acp.Dialect, Translation: acp.Translation, Open: (*Service).openACP, Mount: (*Service).mountACP, Drain: (*Service).drainACP, Join: client.JoinACP},
+		{Name: native.Dialect, Translation: native.Translation, Mount: (*Service).mountNative, Join: client.JoinNative},
 		{Name: rest.Translation.Dialect, Translation: rest.Translation, Mount: (*Service).mountREST},
 		{Name: mcp.Name, Translation: mcp.Translation, Open: (*Service).openMCP, Mount: (*Service).mountMCP, Drain: (*Service).drainMCP},
 	}
