@@ -106,6 +106,7 @@ func (r *relay) routes() http.Handler {
 	}
 	mux.HandleFunc("/", either(nil, r.servePi))
 	mux.HandleFunc("/ws/acp", either(r.serveACPAgent, r.serveACPClient))
+	mux.HandleFunc(service.NativePath, either(r.serveNativeAgent, r.serveNativeClient))
 	mux.HandleFunc(service.ParallaxPath, either(r.serveParallaxAgent, r.serveParallaxClient))
 	mux.HandleFunc("/v1/tasks", r.serveREST)
 	return mux

@@ -38,6 +38,9 @@ func requesters() map[string]func(ctx context.Context, s server, agent string) (
 		"parallax": func(ctx context.Context, s server, agent string) (*side, error) {
 			return connectParallax(ctx, s.addrs, agent)
 		},
+		"native": func(ctx context.Context, s server, agent string) (*side, error) {
+			return connectNative(ctx, s.addrs, agent)
+		},
 		"coven": connectCoven,
 	}
 }
@@ -62,6 +65,34 @@ func connectACP(ctx context.Context, at service.Addresses, agent string) (*side,
 			return w.answered(fmt.Errorf("refused: %s", b))
 		}
 		return errors.Join(w.read(rest, `"summary":"`), w.answered(nil))
+	})
+}
+
+// connectNative asks with calls of the native dialect.
+func connectNative(ctx context.Context, at service.Addresses, agent string) (*side, error) {
+	s := &wsAsker{question: func(worker int, number int64, chunks int) []byte {
+		return fmt.Appendf(nil, `{"call":{"id":"%d-%d","act":"open","command":{"request":{"intent":"ask","to":"%s","content":"%d"}}}}`, worker, number, agent, chunks)
+	}}
+	return s.open(ctx, at.HTTP, service.NativePath, http.Header{"X-Agent-Id": {"asker"}}, func(b []byte) error {
+		_, rest, mine := bytes.Cut(b, []byte(`"call":"`))
+		if !mine {
+			if bytes.HasPrefix(b, []byte(`{"error"`)) {
+				return fmt.Errorf("refused: %s", b)
+			}
+			return nil // hello, or the result of the call
+		}
+		w, rest, err := s.addressed(rest)
+		switch {
+		case err != nil:
+			return err
+		case bytes.Contains(rest, []byte(`"kind":"text"`)):
+			return w.read(rest, `"text":"`)
+		case bytes.Contains(rest, []byte(`"kind":"done"`)):
+			return w.answered(nil)
+		case bytes.Contains(rest, []byte(`"kind":"failed"`)):
+			return w.answered(fmt.Errorf("failed: %s", b))
+		}
+		return nil // opened, assigned
 	})
 }
 
