@@ -90,7 +90,9 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 	case *core.Open:
 		o.task, err = h.open(s, cmd, c.Trace)
 	case core.Cancel:
-		err = t.Cancel(c.Principal.ID, cmd.Reason)
+		if err = t.Cancel(c.Principal.ID, cmd.Reason); err == nil {
+			h.withdrawCalls(t)
+		}
 	case core.Inject:
 		err = inject(t, cmd.Context)
 	case core.Decide:

@@ -14,7 +14,7 @@ import (
 )
 
 // Batch is what [Session.Next] returns: exactly one of events, a gap, the result of a
-// tool, an execution, a question, a change of tools or settings, or that the hub is
+// tool, an execution or its withdrawal, a question, a change of tools or settings, or that the hub is
 // stopping.
 type Batch struct {
 	// Task and Role say what Events or Gap belong to.
@@ -31,6 +31,9 @@ type Batch struct {
 	Tool *tool.Result
 	// Execute is a call for the pack that this session provides.
 	Execute *pack.Execution
+	// Withdrawn is the id of an execution that the session was given and for which nobody
+	// waits any more.
+	Withdrawn string
 	// Question is put to people, or says how it ended: see [Session.WatchQuestions].
 	Question *question.Update
 	// ToolsChanged says that packs came, went or changed: see [Session.WatchTools].
@@ -76,7 +79,7 @@ func (f *inbox) push(b Batch) {
 		f.toolsChanged = true
 	case b.Role == task.Subscriber:
 		f.notices = true
-	case b.Tool == nil && b.Execute == nil && b.Question == nil:
+	case b.Tool == nil && b.Execute == nil && b.Withdrawn == "" && b.Question == nil:
 		f.empty = true
 	default:
 		f.news.Push(b)

@@ -149,5 +149,6 @@ func (h *Hub) ended(j *job) {
 		close(h.idle)
 	}
 	h.mu.Unlock()
+	h.withdrawCalls(j.Task)
 	h.tasks.Retain(j.Task)
 }

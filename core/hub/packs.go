@@ -82,6 +82,9 @@ func (s *Session) callPack(call, name string, input json.RawMessage) {
 // Execute implements [pack.Peer].
 func (p *peer) Execute(e *pack.Execution) { p.inbox.push(Batch{Execute: e}) }
 
+// Withdraw implements [pack.Peer].
+func (p *peer) Withdraw(execution string) { p.inbox.push(Batch{Withdrawn: execution}) }
+
 // Returned implements [pack.Peer].
 func (p *peer) Returned(r *tool.Result) { p.inbox.push(Batch{Tool: r}) }
 

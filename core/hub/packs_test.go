@@ -133,6 +133,7 @@ func TestACallThatIsNotAnsweredInTimeTimesOut(t *testing.T) {
 		if o := g.tool(a); o.Call != "c2" || o.Fault == nil || o.Fault.Code != core.CodeTimeout {
 			t.Errorf("got %+v, want c2 timed out at the maximum for tools", o)
 		}
+		g.withdrawn(p, e.ID)
 		if b, ok := g.batch(p); ok {
 			t.Errorf("got %+v, want nothing: an abandoned call is not delivered", b)
 		}
@@ -180,6 +181,7 @@ func TestThePackDoesNotGetTheCallOfACallerThatLeft(t *testing.T) {
 		e := g.execution(p)
 		a.CallTool("waits", "x", nil)
 		a.Close(nil)
+		g.withdrawn(p, e.ID)
 		if b, ok := g.batch(p); ok {
 			t.Errorf("got %+v, want nothing", b)
 		}

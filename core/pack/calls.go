@@ -2,6 +2,7 @@ package pack
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -49,6 +50,7 @@ type pending struct {
 	timer   *time.Timer
 	taken   bool
 	settled bool // the caller was answered, or has left
+	told    bool // the pack was told that nobody waits
 }
 
 // timedOut is a call that was answered with a timeout, which the pack may still answer.
@@ -122,6 +124,7 @@ func (r *Registry) enqueue(t *provided, c *pending) error {
 	p.calls++
 	p.bytes += len(c.Input)
 	r.calls[c.ID] = c
+	r.callers[c.call.Caller]++
 	c.timer = time.AfterFunc(t.Timeout, func() { r.expire(c, t.Timeout) })
 	p.peer.Execute(&c.Execution)
 	return nil
@@ -152,6 +155,7 @@ func (r *Registry) expire(c *pending, after time.Duration) {
 		return
 	}
 	r.opts.Count("tool.timeout")
+	r.tell(c)
 	r.settle(c, nil, core.NewFault(core.CodeTimeout, "tool %s of pack %s did not answer within %s", c.Tool, c.pack.id, after))
 	if late != nil {
 		r.late.Put(c.ID, timedOut{provider: c.pack.peer, pack: c.pack.id, call: c.call.ID, tool: c.Tool, late: late})
@@ -181,7 +185,79 @@ func (r *Registry) drop(c *pending) {
 func (r *Registry) free(c *pending) {
 	c.pack.calls--
 	c.pack.bytes -= len(c.Input)
+	r.forget(c)
+}
+
+// forget removes a call. Callers hold mu.
+func (r *Registry) forget(c *pending) {
 	delete(r.calls, c.ID)
+	if r.callers[c.call.Caller]--; r.callers[c.call.Caller] <= 0 {
+		delete(r.callers, c.call.Caller)
+	}
+}
+
+// Waiting returns the ids that a caller chose for its calls that wait for an answer.
+func (r *Registry) Waiting(caller Peer) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.callers[caller] == 0 {
+		return nil
+	}
+	var ids []string
+	for _, c := range r.calls {
+		if c.call.Caller == caller && !c.settled {
+			ids = append(ids, c.call.ID)
+		}
+	}
+	return ids
+}
+
+// Withdraw answers the calls of a caller with these ids with the reason, and tells their
+// packs.
+func (r *Registry) Withdraw(caller Peer, ids []string, reason *core.Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.calls {
+		if c.call.Caller != caller || c.settled || !slices.Contains(ids, c.call.ID) {
+			continue
+		}
+		r.opts.Count("tool.withdrawn")
+		r.tell(c)
+		r.settle(c, nil, reason)
+	}
+}
+
+// tell tells the pack that has taken a call, once, that nobody waits for it. Callers hold
+// mu.
+func (r *Registry) tell(c *pending) {
+	if c.taken && !c.told {
+		c.told = true
+		c.pack.peer.Withdraw(c.ID)
+	}
+}
+
+// Caller returns who waits for an execution of the peer, and the id of its call. It returns
+// the errors of Answer for one that the peer cannot answer.
+func (r *Registry) Caller(p Peer, execution string) (caller Peer, call string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.calls[execution]
+	switch {
+	case c == nil || c.settled:
+		return nil, "", nobodyWaits(execution)
+	case c.pack.peer != p:
+		return nil, "", r.notYours(execution)
+	}
+	return c.call.Caller, c.call.ID, nil
+}
+
+func nobodyWaits(execution string) *core.Fault {
+	return core.NewFault(core.CodeConflict, "no caller waits for execution %q: it was answered, timed out or is unknown", execution)
+}
+
+func (r *Registry) notYours(execution string) *core.Fault {
+	r.opts.Count("tool.foreign")
+	return core.NewFault(core.CodeNotAuthorized, "execution %q was given to another pack", execution)
 }
 
 // Answer answers an execution of the peer with its output, which is JSON, or a Fault. It
@@ -209,12 +285,11 @@ func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, faul
 			return nil
 		}
 		r.opts.Count("tool.late")
-		return core.NewFault(core.CodeConflict, "no caller waits for execution %q: it was answered, timed out or is unknown", execution)
+		return nobodyWaits(execution)
 	}
 	defer r.mu.Unlock()
 	if c.pack.peer != p {
-		r.opts.Count("tool.foreign")
-		return core.NewFault(core.CodeNotAuthorized, "execution %q was given to another pack", execution)
+		return r.notYours(execution)
 	}
 	r.settle(c, output, fault)
 	if bad {

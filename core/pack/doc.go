@@ -4,7 +4,7 @@
 // A [Registry] gives each call to the pack that offers the tool. Every call has exactly one
 // result: the answer of the pack, or a Fault when the call is refused, when the pack leaves
 // or does not answer in time, or when the hub stops. A later answer goes to the caller's
-// [Late], if it has one.
+// [Late], if it has one. A pack is told when nobody waits any more for a call that it took.
 //
 //	caller ── Call ──▶ Registry ── Execute ──▶ pack
 //	caller ◀─ Returned ── Registry ◀── Answer ── pack

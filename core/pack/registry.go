@@ -43,6 +43,8 @@ type Peer interface {
 	// Execute gives the peer a call for its pack. The pack may start once [Registry.Take]
 	// has confirmed it.
 	Execute(*Execution)
+	// Withdraw tells the peer that nobody waits any more for an execution that it has taken.
+	Withdraw(execution string)
 	// Returned gives the peer the result of one of its calls.
 	Returned(*tool.Result)
 	// ToolsChanged tells a peer that watches that the list of tools has changed.
@@ -70,6 +72,7 @@ type Registry struct {
 	packs    map[Peer]*pack
 	tools    map[string]*provided
 	calls    map[string]*pending // by the id of their execution
+	callers  map[Peer]int        // how many of those each has called
 	watchers map[Peer]struct{}
 	late     *lru.Cache[string, timedOut] // by the id of their execution
 	stopped  *core.Fault
@@ -94,7 +97,7 @@ type provided struct {
 // NewRegistry makes a Registry. Stop ends it.
 func NewRegistry(opts Options) *Registry {
 	return &Registry{
-		opts: opts, packs: map[Peer]*pack{}, tools: map[string]*provided{}, calls: map[string]*pending{}, watchers: map[Peer]struct{}{},
+		opts: opts, packs: map[Peer]*pack{}, tools: map[string]*provided{}, calls: map[string]*pending{}, callers: map[Peer]int{}, watchers: map[Peer]struct{}{},
 		late: lru.New(lru.Options[string, timedOut]{Count: lateCalls}),
 	}
 }
@@ -126,11 +129,22 @@ func (r *Registry) Provide(p Peer, id string, tools []tool.Definition) error {
 	current.size = size
 	r.withdraw(current)
 	for _, t := range read {
-		t.pack = current
+		t.pack, t.Pack = current, id
 		r.tools[t.Name] = t
 	}
 	r.changed()
 	return nil
+}
+
+// Check returns why Provide would refuse the tool of a peer, whatever else the peer offers: an
+// invalid, too_large or conflict Fault.
+func (r *Registry) Check(p Peer, t tool.Definition) error {
+	if _, err := r.readTool(t); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.collides(r.packs[p], t.Name)
 }
 
 // admit returns why a pack may not offer the tools. current is its present state, nil for a
@@ -158,9 +172,18 @@ func (r *Registry) admit(current *pack, id string, tools []*provided, size int) 
 		return core.NewFault(core.CodeTooLarge, "the definitions of all tools would have %d bytes, the limit is %d: shorten descriptions and schemas", size, maxTotalBytes)
 	}
 	for _, t := range tools {
-		if by := r.tools[t.Name]; by != nil && by.pack != current {
-			return core.NewFault(core.CodeConflict, "tool name collision: tool '%s' already registered by pack '%s'", t.Name, by.pack.id)
+		if err := r.collides(current, t.Name); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// collides returns a conflict Fault if a pack other than own offers a tool of the name.
+// Callers hold mu.
+func (r *Registry) collides(own *pack, name string) error {
+	if by := r.tools[name]; by != nil && by.pack != own {
+		return core.NewFault(core.CodeConflict, "tool name collision: tool '%s' already registered by pack '%s'", name, by.pack.id)
 	}
 	return nil
 }
@@ -200,7 +223,8 @@ func (r *Registry) Tools(capabilities []string) []tool.Definition {
 
 // Leave removes a peer, and returns the id of the pack that it provided; "" for none. Calls
 // that wait for that pack are answered as unreachable, with the reason. The calls of the
-// peer continue only if a pack has taken them or if they have Keep set.
+// peer continue only if they have Keep set, or if a pack has taken them: that pack is told
+// that they are withdrawn.
 func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,8 +236,11 @@ func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 			if !c.settled {
 				r.settle(c, nil, core.NewFault(core.CodeUnreachable, "pack %s left: %s", left.id, reason.Message))
 			}
-			delete(r.calls, c.ID)
-		case c.call.Caller == p && !c.taken && !c.call.Keep:
+			r.forget(c)
+		case c.call.Caller != p || c.call.Keep || c.settled:
+		case c.taken:
+			r.tell(c) // its answer is accepted all the same
+		default:
 			r.drop(c)
 		}
 	}

@@ -37,6 +37,8 @@ func (p *peer) Execute(e *pack.Execution) {
 	p.queue = append(p.queue, e)
 }
 
+func (p *peer) Withdraw(execution string) { p.note("withdraw") }
+
 func (p *peer) Returned(r *tool.Result) {
 	if r.Fault != nil {
 		p.note("%s of %q: fault %s", r.Call, r.Pack, r.Fault.Code)

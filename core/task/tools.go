@@ -28,6 +28,18 @@ func (t *Task) TimeOutTool(id string) {
 	}
 }
 
+// ProgressTool reports the progress of a tool call, if the task runs and the call is open. It
+// reports whether it did.
+func (t *Task) ProgressTool(id, detail string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	open := t.state == Running && slices.Contains(t.openTools(), id)
+	if open {
+		t.append(core.ToolState{ID: id, State: core.ToolRunning, Detail: detail}, nil)
+	}
+	return open
+}
+
 // openTools returns the ids of the tool calls without a result, in order. Callers hold mu.
 func (t *Task) openTools() []string {
 	var ids []string

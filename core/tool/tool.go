@@ -12,6 +12,8 @@ import (
 type Definition struct {
 	Name        string
 	Description string
+	// Pack is the id of its pack, set by the hub; "" for the hub's own.
+	Pack string
 	// InputSchema is a JSON Schema of the input.
 	InputSchema json.RawMessage
 	// Timeout is the longest time that a call may take.

@@ -1,0 +1,99 @@
+package hub
+
+import (
+	"context"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/tool"
+)
+
+// What a pack may say and ask while it executes a call.
+
+// CheckTool returns why [Session.Provide] would refuse a tool, whatever else is offered with
+// it: see [pack.Registry.Check].
+func (s *Session) CheckTool(t tool.Definition) error { return s.hub.packs.Check(s.peer(), t) }
+
+// ProgressTool shows how far an execution is, as the state of the tool in those tasks of its
+// caller that show the call. It returns the errors of [pack.Registry.Caller].
+func (s *Session) ProgressTool(execution, detail string) error {
+	caller, call, err := s.callerOf(execution)
+	if err != nil {
+		return err
+	}
+	for _, t := range caller.working() {
+		t.ProgressTool(call, detail)
+	}
+	return nil
+}
+
+// AskCaller puts a question of an execution to the people of the tasks that it belongs to, and
+// waits for what they say, as [Session.AskPeople] does. It returns the errors of
+// [pack.Registry.Caller], those of AskPeople, and an unsupported Fault where the caller works
+// on no task.
+func (s *Session) AskCaller(ctx context.Context, execution string, q question.Question) (question.Outcome, error) {
+	caller, call, err := s.callerOf(execution)
+	if err != nil {
+		return question.Outcome{}, err
+	}
+	var tasks []question.Task
+	work := caller.working()
+	for _, t := range work {
+		if t.HasToolCall(call) {
+			tasks = append(tasks, s.hub.questioned(t, caller))
+		}
+	}
+	if len(tasks) == 0 {
+		for _, t := range work {
+			tasks = append(tasks, s.hub.questioned(t, caller))
+		}
+	}
+	if len(tasks) == 0 {
+		return question.Outcome{}, core.NewFault(core.CodeUnsupported, "the caller of %s works on no task: there is nobody to ask", execution)
+	}
+	return s.hub.askPeople(ctx, q, caller.AgentID(), tasks)
+}
+
+// callerOf returns the agent or requester that called, and the id of its call.
+func (s *Session) callerOf(execution string) (*Session, string, error) {
+	caller, call, err := s.hub.packs.Caller(s.peer(), execution)
+	if err != nil {
+		return nil, "", err
+	}
+	return (*Session)(caller.(*peer)).root(), call, nil
+}
+
+// withdrawCalls answers the calls of packs that belong to a task that is cancelled or has
+// ended, so that their packs stop: those that the task shows and, if it is the only task of
+// its agent, all others.
+func (h *Hub) withdrawCalls(t *task.Task) {
+	worker, ok := t.Worker().(*peer)
+	if !ok || worker == nil {
+		return
+	}
+	agent := (*Session)(worker)
+	agent.mu.Lock()
+	callers := []*Session{agent}
+	for child := range agent.children {
+		callers = append(callers, child)
+	}
+	agent.mu.Unlock()
+	for _, s := range callers {
+		var ids []string
+		for _, call := range h.packs.Waiting(s.peer()) {
+			if t.HasToolCall(call) || agent.onlyWorksOn(t) {
+				ids = append(ids, call)
+			}
+		}
+		if len(ids) > 0 {
+			h.packs.Withdraw(s.peer(), ids, core.NewFault(core.CodeCancelled, "task %s was cancelled or has ended", t.ID()))
+		}
+	}
+}
+
+// onlyWorksOn reports whether the agent has the task and no other.
+func (s *Session) onlyWorksOn(t *task.Task) bool {
+	all := s.working()
+	return len(all) == 1 && all[0] == t
+}

@@ -1,0 +1,186 @@
+package hub_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/tool"
+)
+
+// shownCall has an agent show a call in a task that it got, and call the tool.
+func (g *testHub) shownCall(agent *hub.Session, call, name string) (ada *hub.Session, id core.TaskID) {
+	g.t.Helper()
+	ada = g.connect("ada")
+	to, _ := core.ParseAddress(string(agent.AgentID()))
+	task := g.open(ada, core.Request{To: to, Thread: "trip"})
+	g.events(agent)
+	g.report(agent, task, core.ToolCall{ID: call, Name: name, Input: "{}"})
+	agent.CallTool(call, name, nil)
+	return ada, task.ID()
+}
+
+// withdrawn reads the next batch of the pack, which must be a withdrawal.
+func (g *testHub) withdrawn(pack *hub.Session, want string) {
+	g.t.Helper()
+	if b, ok := g.batch(pack); !ok || b.Withdrawn != want {
+		g.t.Errorf("got %+v, want the execution withdrawn", b)
+	}
+}
+
+func TestProgressOfAnExecutionIsTheStateOfItsToolCall(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, p, q := g.agent("a", able), g.pack("p", packTool("x")), g.pack("q", packTool("y"))
+		ada, _ := g.shownCall(a, "c1", "x")
+		e := g.execution(p)
+		g.events(ada)
+		if err := p.ProgressTool(e.ID, "2/3"); err != nil {
+			t.Errorf("got %v, want no error", err)
+		}
+		got := g.events(ada)
+		if len(got) != 1 || got[0].Body != core.Body(core.ToolState{ID: "c1", State: core.ToolRunning, Detail: "2/3"}) {
+			t.Errorf("got %v, want the progress as a state of the tool", got)
+		}
+		g.wantFault("progress of another pack's execution", q.ProgressTool(e.ID, "3/3"), core.CodeNotAuthorized)
+		g.answer(p, e.ID, "1")
+		g.wantFault("progress after the answer", p.ProgressTool(e.ID, "3/3"), core.CodeConflict)
+	})
+}
+
+func TestAPackAsksThePeopleOfTheTaskThatCalled(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, p := g.agent("a", able), g.pack("p", packTool("x"))
+		ada, _ := g.shownCall(a, "c1", "x")
+		e := g.execution(p)
+		here, stranger := g.viewer("ada", "trip", "a"), g.viewer("bob", "trip", "a")
+		got := make(chan question.Outcome, 1)
+		go func() {
+			o, err := p.AskCaller(g.t.Context(), e.ID, question.Question{Text: "Really?", Until: time.Now().Add(time.Minute)})
+			if err != nil {
+				t.Errorf("got %v, want an answer", err)
+			}
+			got <- o
+		}()
+		q := g.nextQuestion(here)
+		if q.Question.Text != "Really?" || q.Question.Agent != "a" {
+			t.Errorf("got %+v, want the question, as one of the agent that called", q.Question)
+		}
+		g.wantNoQuestion("a stranger", stranger)
+		if _, err := ada.AnswerQuestion(core.Reply{Question: q.Question.ID, Text: "yes"}); err != nil {
+			t.Error(err)
+		}
+		if o := <-got; o.Text != "yes" {
+			t.Errorf("got %+v, want the answer", o)
+		}
+		g.answer(p, e.ID, "1")
+		_, err := p.AskCaller(g.t.Context(), e.ID, question.Question{Text: "And now?"})
+		g.wantFault("a question after the answer", err, core.CodeConflict)
+
+		plain := g.connect("plain")
+		plain.CallTool("c", "x", nil)
+		_, err = p.AskCaller(g.t.Context(), g.execution(p).ID, question.Question{Text: "Who?"})
+		g.wantFault("a question for a caller without a task", err, core.CodeUnsupported)
+	})
+}
+
+func TestACallThatNobodyWaitsForIsWithdrawn(t *testing.T) {
+	for name, end := range map[string]func(g *testHub, ada, a *hub.Session, task core.TaskID){
+		"its task is cancelled": func(g *testHub, ada, _ *hub.Session, task core.TaskID) {
+			if err := ada.Cancel(task, "enough"); err != nil {
+				g.t.Error(err)
+			}
+		},
+		"its task has ended": func(g *testHub, _, a *hub.Session, task core.TaskID) {
+			if err := a.Report(task, core.Done{Text: "done"}, nil); err != nil {
+				g.t.Error(err)
+			}
+		},
+		"it timed out":        func(g *testHub, _, _ *hub.Session, _ core.TaskID) { g.sleep(30 * time.Second) },
+		"its caller has left": func(_ *testHub, _, a *hub.Session, _ core.TaskID) { a.Close(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHub(t, hub.Limits{}, func(g *testHub) {
+				a, p := g.agent("a", able), g.pack("p", packTool("x"))
+				ada, task := g.shownCall(a, "c1", "x")
+				e := g.execution(p)
+				end(g, ada, a, task)
+				g.withdrawn(p, e.ID)
+				if b, ok := g.batch(p); ok {
+					t.Errorf("got %+v, want nothing more", b)
+				}
+			})
+		})
+	}
+}
+
+func TestTheCallsOfATaskThatIsCancelledAreAnsweredAndOthersGoOn(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, p := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.pack("p", packTool("x"))
+		ada, task := g.shownCall(a, "c1", "x")
+		g.shownCall(a, "c2", "x")
+		first, second := g.execution(p), g.execution(p)
+		if err := ada.Cancel(task, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if o := g.tool(a); o.Call != "c1" || o.Fault == nil || o.Fault.Code != core.CodeCancelled {
+			t.Errorf("got %+v, want the first call cancelled", o)
+		}
+		g.withdrawn(p, first.ID)
+		g.answer(p, second.ID, "2")
+		if o := g.tool(a); o.Call != "c2" || string(o.Output) != "2" {
+			t.Errorf("got %+v, want the second call answered", o)
+		}
+		g.wantFault("an answer to the first", p.AnswerTool(first.ID, []byte("1"), nil), core.CodeConflict)
+	})
+}
+
+func TestAPackIsNotToldOfWhatItWasNotGiven(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, p := g.agent("a", able), g.pack("p", packTool("x"))
+		ada, task := g.shownCall(a, "c1", "x")
+		if err := ada.Cancel(task, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := g.batch(p); ok {
+			t.Errorf("got %+v, want nothing", b)
+		}
+	})
+}
+
+func TestACallThatWaitsEndsWithTheContextOfItsCaller(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, p := g.agent("a", able), g.pack("p", packTool("x"))
+		ctx, cancel := context.WithCancel(g.t.Context())
+		g.call(ctx, a, "x", "{}")
+		g.sleep(time.Millisecond)
+		e := g.execution(p)
+		cancel()
+		g.sleep(time.Millisecond)
+		g.withdrawn(p, e.ID)
+	})
+}
+
+func TestAToolIsCheckedAlone(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		p := g.pack("p", packTool("x"))
+		g.pack("q", packTool("taken"))
+		for name, c := range map[string]struct {
+			tool tool.Definition
+			want core.Code
+		}{
+			"a name that cannot be": {packTool("a b"), core.CodeInvalid},
+			"a name of another":     {packTool("taken"), core.CodeConflict},
+			"a schema of strings":   {tool.Definition{Name: "y", InputSchema: []byte(`{"type":"string"}`)}, core.CodeInvalid},
+		} {
+			g.wantFault(name, p.CheckTool(c.tool), c.want)
+		}
+		for _, name := range []string{"x", "y"} {
+			if err := p.CheckTool(packTool(name)); err != nil {
+				t.Errorf("%s: got %v, want no error", name, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package pack_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pack"
+)
+
+func TestTheCallsOfACallerAreWithdrawnByTheirIDs(t *testing.T) {
+	r, caller, other := newRegistry(nil), &peer{}, &peer{}
+	p := r.provide(t, "p", "x")
+	r.call(caller, "1", "x", `{}`)
+	r.call(other, "1", "x", `{}`)
+	first := p.next(t)
+	r.Take(first)
+	if diff := cmp.Diff([]string{"1"}, r.Waiting(caller)); diff != "" {
+		t.Errorf("the calls that wait (-want +got):\n%s", diff)
+	}
+	r.Withdraw(caller, []string{"1", "unknown"}, core.NewFault(core.CodeCancelled, "enough"))
+	caller.wants(t, "the caller", `1 of "p": fault cancelled`)
+	other.wants(t, "another caller")
+	p.wants(t, "the pack", "execute x {}", "execute x {}", "withdraw")
+	if got := r.Waiting(caller); got != nil {
+		t.Errorf("got %v, want no call that waits", got)
+	}
+	if diff := cmp.Diff(map[string]int{"tool.withdrawn": 1}, r.counts); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
+	}
+	r.Stop(core.NewFault(core.CodeUnreachable, "over"))
+}
+
+func TestOnlyItsPackLearnsWhoWaitsForAnExecution(t *testing.T) {
+	r, caller := newRegistry(nil), &peer{}
+	p, q := r.provide(t, "p", "x"), r.provide(t, "q")
+	r.call(caller, "1", "x", `{}`)
+	e := p.next(t)
+	if by, call, err := r.Caller(p, e.ID); by != pack.Peer(caller) || call != "1" || err != nil {
+		t.Errorf("got %v, %q and %v, want the caller", by, call, err)
+	}
+	_, _, err := r.Caller(q, e.ID)
+	wantFault(t, "another pack", err, core.CodeNotAuthorized)
+	if err := r.Answer(p, e.ID, []byte("1"), nil); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = r.Caller(p, e.ID)
+	wantFault(t, "an answered call", err, core.CodeConflict)
+}
