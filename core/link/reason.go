@@ -118,8 +118,9 @@ type Reject struct {
 	Text  string
 	// Size and Limit are set, in bytes, if the message was too large.
 	Size, Limit int
-	// Head is the beginning of such a message, as far as the transport kept it.
-	Head string
+	// Head is the beginning of such a message, and Tail its end, as far as the transport kept
+	// them.
+	Head, Tail string
 }
 
 // Error implements error.

@@ -91,14 +91,17 @@ func TestALineBreakInAMessageDoesNotBreakTheLine(t *testing.T) {
 func TestALineOverTheLimitIsRejectedAndTheConnectionStaysOpen(t *testing.T) {
 	c, in, _ := pipes(t, stdio.Options{})
 	go func() {
+		_, _ = io.WriteString(in, "the head")
 		for range 10_485_761 / 1009 {
 			_, _ = io.WriteString(in, strings.Repeat("x", 1009))
 		}
-		_, _ = io.WriteString(in, strings.Repeat("x", 10_485_761%1009)+"\nnext\n")
+		_, _ = io.WriteString(in, strings.Repeat("x", 10_485_761%1009-16)+"the tail\nnext\n")
 	}()
 	_, err := receive(c)
 	if r := rejectOf(err); r.Size != 10_485_761 || r.Limit != 10_485_760 || r.Cause != link.TooLarge {
 		t.Errorf("a line of 10,485,761 bytes: got %v, want it rejected with its size and the limit", err)
+	} else if !strings.HasPrefix(r.Head, "the headxxx") || !strings.HasSuffix(r.Tail, "xxxthe tail") || len(r.Head) != 256 || len(r.Tail) != 256 {
+		t.Errorf("its ends: got %q and %q, want 256 bytes of each", r.Head, r.Tail)
 	}
 	if got, err := receive(c); got != "next" {
 		t.Errorf("the line after it: got %q %v, want next", got, err)

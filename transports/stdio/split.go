@@ -12,6 +12,9 @@ import (
 const (
 	// readBytes is the size of one read.
 	readBytes = 4 << 10
+	// endBytes is how much of each end of a line over the limit is kept: enough for the id of a
+	// message.
+	endBytes = 256
 	// idleReads is the number of empty reads after which a stream counts as broken.
 	idleReads = 100
 )
@@ -28,6 +31,8 @@ type splitter struct {
 
 	line   []byte // the part of the current line from earlier reads
 	over   int    // its size, if it is over the limit and not kept
+	head   string // of such a line
+	tail   []byte // the last bytes of such a line
 	skipLF bool   // the previous line ended with \r; a \n that follows belongs to it
 }
 
@@ -88,12 +93,26 @@ func (s *splitter) keep(b []byte) {
 	switch {
 	case s.over > 0:
 		s.over += len(b)
+		s.keepEnd(b)
 	case len(s.line)+len(b) > s.limit:
 		s.over = len(s.line) + len(b)
+		s.head = string(s.line[:min(len(s.line), endBytes)])
+		s.head += string(b[:min(len(b), endBytes-len(s.head))])
+		s.keepEnd(s.line)
+		s.keepEnd(b)
 		s.line = nil
 	default:
 		s.line = append(s.line, b...)
 	}
+}
+
+// keepEnd appends b to the tail of a line over the limit.
+func (s *splitter) keepEnd(b []byte) {
+	b = b[max(0, len(b)-endBytes):]
+	if more := len(s.tail) + len(b) - endBytes; more > 0 {
+		s.tail = s.tail[:copy(s.tail, s.tail[more:])]
+	}
+	s.tail = append(s.tail, b...)
 }
 
 // finish returns the current line with b as its end.
@@ -102,14 +121,16 @@ func (s *splitter) finish(b []byte) ([]byte, error) {
 		return append(make([]byte, 0, len(b)), b...), nil
 	}
 	s.keep(b)
-	line, size := s.line, s.over
-	s.line, s.over = nil, 0
+	line, size, head, tail := s.line, s.over, s.head, string(s.tail)
+	s.line, s.over, s.head, s.tail = nil, 0, "", s.tail[:0]
 	if size > 0 {
 		return nil, &link.Reject{
 			Cause: link.TooLarge,
 			Text:  fmt.Sprintf("line of %d bytes is over the limit of %d", size, s.limit),
 			Size:  size,
 			Limit: s.limit,
+			Head:  head,
+			Tail:  tail,
 		}
 	}
 	return line, nil

@@ -155,8 +155,8 @@ func plain(in []byte, limit int) (want []string) {
 			if e := (&r); errors.As(err, &e) {
 				r = *e
 			}
-			if r.Size != len(l) {
-				return []string{"wrong size"}
+			if n := min(len(l), 256); r.Size != len(l) || r.Head != l[:n] || r.Tail != l[len(l)-n:] {
+				return []string{"wrong size or ends"}
 			}
 			l = "<" + r.Text + ">"
 		}
