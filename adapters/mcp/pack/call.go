@@ -1,0 +1,251 @@
+package pack
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	hubpack "github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/timer"
+)
+
+// call is one execution.
+type call struct {
+	calls     *calls
+	server    *server
+	execution *hubpack.Execution
+	tool      listed
+	known     bool // the server has the tool
+	arguments strictjson.Value
+	ctx       context.Context //nolint:containedctx // the lifetime of the call, which others end
+	free      func()
+	withdraw  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	idle    *time.Timer // ends a call without progress; nil while it does not run
+	asking  int         // questions that wait for people
+	reached float64     // by progress
+	moved   bool        // there was progress
+	detail  string      // the latest that was not shown
+	shown   time.Time
+	next    *timer.Timer // shows detail
+}
+
+const (
+	// maxRounds is how often a call is repeated with what the server asked for.
+	maxRounds = 10
+	// busyTime is how long a call waits before it is repeated for a server that asks for nothing
+	// but another try, and maxBusy how often.
+	busyTime = 500 * time.Millisecond
+	maxBusy  = 3
+	// showEvery is how often progress is shown, and maxDetail its maximum length in bytes.
+	showEvery = 250 * time.Millisecond
+	maxDetail = 1 << 10
+)
+
+// perform calls the tool of the server, with as many rounds as it needs.
+func (c *call) perform() (json.RawMessage, *core.Fault) {
+	if c.ctx.Err() != nil { // while it waited for its turn
+		return nil, core.AsFault(context.Cause(c.ctx))
+	}
+	if !c.known {
+		return nil, core.NewFault(core.CodeUnsupported, "the MCP server has no tool %s any more: list the tools again", c.execution.Tool)
+	}
+	c.begin()
+	defer c.end()
+	input := ""
+	for round, busy := 1, 0; ; round++ {
+		m, err := c.send(input)
+		switch kind, _ := m.Result.Get("resultType").Text(); {
+		case c.ctx.Err() != nil:
+			return nil, core.AsFault(context.Cause(c.ctx))
+		case err != nil:
+			return nil, core.AsFault(err)
+		case round > maxRounds:
+			return nil, core.NewFault(core.CodeInternal, "the MCP server asked for something in each of %d rounds", maxRounds)
+		case m.Err != nil && m.Err.Code == codeURLElicitation:
+			if fault := c.openAddresses(m.Err); fault != nil {
+				return nil, fault
+			}
+		case m.Err != nil:
+			return nil, faultOf(m.Err)
+		case len(m.Result.Raw()) > c.server.opts.ResultBytes:
+			c.server.count("too_large")
+			return nil, tooLarge(c.server.opts.ResultBytes)
+		case kind == "" || kind == "complete":
+			return readResult(m.Result)
+		case kind == "input_required":
+			if m.Result.Get("inputRequests").Len() == 0 {
+				if busy++; busy > maxBusy {
+					return nil, core.NewFault(core.CodeOverloaded, "the MCP server is busy: call again later")
+				}
+				if !sleep(c.ctx, busyTime) {
+					return nil, core.AsFault(context.Cause(c.ctx))
+				}
+			}
+			var fault *core.Fault
+			if input, fault = c.gather(m.Result); fault != nil {
+				return nil, fault
+			}
+		default:
+			return nil, core.NewFault(core.CodeUnsupported, "the MCP server answered with a result of the type %.40q, which the hub did not declare", kind)
+		}
+	}
+}
+
+// send sends the call once, with further members of its params.
+func (c *call) send(members string) (jsonrpc.Message, error) {
+	id := c.server.newID()
+	leave := c.server.enter(id, c)
+	defer leave()
+	members = `,"name":` + string(strictjson.Encode(c.tool.name)) + `,"arguments":` + string(c.execution.Input) + members
+	return c.server.wire.call(c.ctx, request{id: id, method: methodCallTool, params: c.server.params(c.server.era, members, id), call: c})
+}
+
+// gather answers what the server wants to know before it goes on (2026-07-28, basic/patterns,
+// "Multi Round-Trip Requests"), and returns the members of the next round.
+func (c *call) gather(result strictjson.Value) (members string, fault *core.Fault) {
+	responses := []byte{}
+	for key, asked := range result.Get("inputRequests").Members() {
+		if method, _ := asked.Get("method").Text(); method != methodElicit {
+			return "", core.NewFault(core.CodeUnsupported, "the MCP server asked for %.40q, which the hub did not declare", method)
+		}
+		got, err := c.elicit(c.ctx, asked.Get("params"))
+		if err != nil {
+			return "", core.NewFault(core.CodeInternal, "a question of the MCP server cannot be asked: %s", core.AsFault(err).Message)
+		}
+		responses = append(strictjson.AppendString(append(responses, ','), string(key)), ':')
+		responses = append(responses, strictjson.Encode(got)...)
+	}
+	if len(responses) > 0 {
+		members = `,"inputResponses":{` + string(responses[1:]) + "}"
+	}
+	if state := result.Get("requestState"); state.Exists() {
+		members += `,"requestState":` + string(state.Raw())
+	}
+	return members, nil
+}
+
+// openAddresses asks people to open the addresses that the server names in an error
+// (2025-11-25, client/elicitation, "URL Elicitation Required Error").
+func (c *call) openAddresses(e *jsonrpc.Error) *core.Fault {
+	asked := 0
+	for one := range strictjson.ParseValid(e.Data).Get("elicitations").Items() {
+		got, err := c.elicit(c.ctx, one)
+		if err != nil || got.Action != actionAccept {
+			return faultOf(e)
+		}
+		asked++
+	}
+	if asked == 0 {
+		return faultOf(e)
+	}
+	return nil
+}
+
+// elicit asks the people of the call. Meanwhile the call needs no progress.
+func (c *call) elicit(ctx context.Context, params strictjson.Value) (elicited, error) {
+	c.server.count("elicitation")
+	c.pause(1)
+	defer c.pause(-1)
+	return elicit(ctx, c.server.opts.Name, params, func(ctx context.Context, q question.Question) (question.Outcome, error) {
+		if q.Until = c.execution.Deadline.Add(-declineBefore); time.Until(q.Until) <= 0 {
+			return question.Outcome{}, core.NewFault(core.CodeTimeout, "there is no time left to ask")
+		}
+		return c.calls.session.AskCaller(ctx, c.execution.ID, q)
+	})
+}
+
+// begin and end bound the time without progress.
+func (c *call) begin() {
+	limit := c.server.opts.Timeout
+	late := core.NewFault(core.CodeTimeout, "tool %s made no progress for %s", c.execution.Tool, limit)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = time.AfterFunc(limit, func() { c.withdraw(late) })
+	c.next = timer.New(&c.calls.workers, c.showLatest)
+}
+
+func (c *call) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle.Stop()
+	c.next.Stop()
+	c.idle, c.detail = nil, ""
+}
+
+// pause stops the time without progress as long as people are asked.
+func (c *call) pause(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asking += n
+	c.restart()
+}
+
+// restart begins the time without progress again. Callers hold mu.
+func (c *call) restart() {
+	switch {
+	case c.idle == nil:
+	case c.asking > 0:
+		c.idle.Stop()
+	default:
+		c.idle.Reset(c.server.opts.Timeout)
+	}
+}
+
+// progress takes a progress notification of the call. One that does not rise is none
+// (2026-07-28, basic/utilities/progress).
+func (c *call) progress(params strictjson.Value) {
+	n := number(params.Get("progress"))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n == nil || c.moved && *n <= c.reached || c.idle == nil {
+		c.server.count("ignored.progress")
+		return
+	}
+	c.reached, c.moved = *n, true
+	c.restart()
+	waits := c.detail != ""
+	c.detail = detailOf(params, *n)
+	if wait := time.Until(c.shown.Add(showEvery)); waits {
+		c.server.count("merged.progress") // the one before it was not shown
+	} else {
+		c.next.Set(max(wait, 0))
+	}
+}
+
+// showLatest shows the latest progress to the caller.
+func (c *call) showLatest() {
+	c.mu.Lock()
+	detail := c.detail
+	c.detail, c.shown = "", time.Now()
+	over := c.idle == nil
+	c.mu.Unlock()
+	if !over && detail != "" {
+		_ = c.calls.session.ProgressTool(c.execution.ID, detail) // an error means that nobody waits any more
+	}
+}
+
+// detailOf returns progress as words.
+func detailOf(params strictjson.Value, n float64) string {
+	message, _ := params.Get("message").Text()
+	at := strconv.FormatFloat(n, 'f', -1, 64)
+	if total := number(params.Get("total")); total != nil {
+		at += "/" + strconv.FormatFloat(*total, 'f', -1, 64)
+	}
+	if message == "" {
+		return at
+	}
+	if len(message) > maxDetail {
+		message = fmt.Sprintf("%.*s…", maxDetail/4, message)
+	}
+	return cmp.Or(message, at) + " (" + at + ")"
+}

@@ -1,0 +1,244 @@
+package pack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// The versions of the protocol. Modern servers are stateless; legacy ones have initialize.
+const (
+	versionModern = "2026-07-28"
+	versionLegacy = "2025-11-25"
+)
+
+var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", versionLegacy}
+
+// The methods and notifications that the hub uses.
+const (
+	methodDiscover    = "server/discover"
+	methodInitialize  = "initialize"
+	methodListTools   = "tools/list"
+	methodCallTool    = "tools/call"
+	methodListen      = "subscriptions/listen"
+	methodElicit      = "elicitation/create"
+	methodPing        = "ping"
+	noteInitialized   = "notifications/initialized"
+	noteCancelled     = "notifications/cancelled"
+	noteProgress      = "notifications/progress"
+	noteToolsChanged  = "notifications/tools/list_changed"
+	noteAcknowledged  = "notifications/subscriptions/acknowledged"
+	noteLogged        = "notifications/message"
+	noteElicitDone    = "notifications/elicitation/complete"
+	noteTasks         = "notifications/tasks"
+	metaVersion       = "io.modelcontextprotocol/protocolVersion"
+	metaClient        = "io.modelcontextprotocol/clientInfo"
+	metaCapabilities  = "io.modelcontextprotocol/clientCapabilities"
+	clientName        = "dragoman"
+	capabilitiesOfHub = `{"elicitation":{"form":{},"url":{}}}` // neither sampling nor roots
+)
+
+// The error codes of MCP.
+const (
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+	codeURLElicitation     = -32042 // 2025-11-25: the server wants an address opened first
+)
+
+const (
+	// probeTime is how long a child may leave the probe unanswered until it counts as legacy.
+	// It may still be starting: an answer that comes later decides too.
+	probeTime = 5 * time.Second
+	// handshakeTime bounds the start of a server until its tools are listed. It includes the
+	// download of a package.
+	handshakeTime = 2 * time.Minute
+)
+
+// era is what the handshake found out.
+type era struct {
+	modern  bool
+	version string
+	// tools says that the server has tools, changes that it tells when they change.
+	tools, changes bool
+}
+
+// handshake finds out the era of the server: server/discover first, as 2026-07-28
+// (basic/versioning, "Backward Compatibility") asks for, then initialize.
+func (s *server) handshake(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("the server did not answer within %s", handshakeTime))
+	defer cancel()
+	probed := make(chan reply, 1)
+	probing, stop := context.WithCancel(ctx)
+	defer stop()
+	s.goroutines.Go(func() {
+		m, err := s.wire.call(probing, request{id: s.newID(), method: methodDiscover, params: s.params(era{modern: true, version: versionModern}, "", nil), quiet: true})
+		probed <- reply{m, err}
+	})
+	var silence <-chan time.Time
+	if s.wire.mayBeSilent() {
+		timer := time.NewTimer(probeTime)
+		defer timer.Stop()
+		silence = timer.C
+	}
+	select {
+	case r := <-probed:
+		if e, ok, err := discovered(r); ok || err != nil {
+			return s.establish(e, err)
+		}
+	case <-silence:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return s.initialize(ctx, probed)
+}
+
+// reply is what came of a request.
+type reply struct {
+	jsonrpc.Message
+	err error
+}
+
+// discovered reads the answer to server/discover. It reports false for a legacy server. The
+// error is why there is no server to talk to.
+func discovered(r reply) (e era, ok bool, err error) {
+	switch {
+	case r.err != nil:
+		return e, false, r.err
+	case r.Err != nil || r.Result.Kind() != strictjson.Object: // -32022 too: initialize asks for the versions that are left
+		return e, false, nil
+	}
+	for v := range r.Result.Get("supportedVersions").Items() {
+		if text, _ := v.Text(); text == versionModern {
+			tools := r.Result.Get("capabilities", "tools")
+			return era{true, versionModern, !tools.Absent(), isTrue(tools.Get("listChanged"))}, true, nil
+		}
+	}
+	return e, false, nil
+}
+
+// initialize begins the session of a legacy server. A late answer to the probe decides as
+// well.
+func (s *server) initialize(ctx context.Context, probed <-chan reply) error {
+	initialized := make(chan reply, 1)
+	calling, stop := context.WithCancel(ctx)
+	defer stop()
+	s.goroutines.Go(func() {
+		p := `{"protocolVersion":"` + versionLegacy + `","capabilities":` + capabilitiesOfHub + `,"clientInfo":` + string(s.client()) + `}`
+		m, err := s.wire.call(calling, request{id: s.newID(), method: methodInitialize, params: json.RawMessage(p), quiet: true})
+		initialized <- reply{m, err}
+	})
+	for {
+		select {
+		case r := <-probed:
+			if e, ok, _ := discovered(r); ok {
+				return s.establish(e, nil)
+			}
+			probed = nil
+		case r := <-initialized:
+			e, err := begun(r)
+			if err == nil {
+				s.wire.establish(e) // the notification is the first message after it
+				err = s.wire.send(ctx, jsonrpc.AppendNotification(nil, noteInitialized, nil))
+			}
+			return s.establish(e, err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// begun reads the answer to initialize.
+func begun(r reply) (era, error) {
+	switch {
+	case r.err != nil:
+		return era{}, r.err
+	case r.Err != nil:
+		return era{}, fmt.Errorf("the server refused initialize: %w", r.Err)
+	}
+	version, _ := r.Result.Get("protocolVersion").Text()
+	if !slices.Contains(legacyVersions, version) {
+		return era{}, fmt.Errorf("the server speaks version %.40q of MCP, the hub speaks %s to %s and %s", version, legacyVersions[0], versionLegacy, versionModern)
+	}
+	tools := r.Result.Get("capabilities", "tools")
+	return era{false, version, !tools.Absent(), isTrue(tools.Get("listChanged"))}, nil
+}
+
+func (s *server) establish(e era, err error) error {
+	if err != nil {
+		return err
+	}
+	s.era = e
+	s.wire.establish(e)
+	s.log.Info("MCP server connected", "version", e.version)
+	return nil
+}
+
+func isTrue(v strictjson.Value) bool { return string(v.Raw()) == "true" }
+
+// client is our clientInfo.
+func (s *server) client() json.RawMessage {
+	return strictjson.Encode(struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}{clientName, s.opts.Version})
+}
+
+// params returns the parameters of a request: the members, which begin with a comma unless
+// there are none, and _meta with what every request of the era has, and the progress token.
+func (s *server) params(e era, members string, token json.RawMessage) json.RawMessage {
+	var meta []byte
+	if e.modern {
+		meta = append(meta, `,"`+metaVersion+`":"`+e.version+`","`+metaClient+`":`...)
+		meta = append(append(meta, s.client()...), `,"`+metaCapabilities+`":`+capabilitiesOfHub...)
+	}
+	if token != nil {
+		meta = append(append(meta, `,"progressToken":`...), token...)
+	}
+	if meta != nil {
+		meta[0] = '{'
+		members += `,"_meta":` + string(meta) + "}"
+	}
+	if members == "" {
+		return nil
+	}
+	return json.RawMessage("{" + members[1:] + "}")
+}
+
+// listTools reads all pages of the list of tools.
+func (s *server) listTools(ctx context.Context) (*catalog, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("the server did not list its tools within %s", handshakeTime))
+	defer cancel()
+	c := &catalog{pack: s.opts.Name, mirror: s.era.modern && s.opts.URL != ""}
+	if !s.era.tools {
+		return c, nil
+	}
+	for cursor, page := "", 0; ; page++ {
+		var members string
+		if cursor != "" {
+			members = `,"cursor":` + string(strictjson.Encode(cursor))
+		}
+		m, err := s.wire.call(ctx, request{id: s.newID(), method: methodListTools, params: s.params(s.era, members, nil)})
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("listing the tools: %w", err)
+		case m.Err != nil:
+			return nil, fmt.Errorf("the server refused to list its tools: %w", m.Err)
+		}
+		next, err := c.add(m.Result)
+		switch {
+		case err != nil:
+			return nil, err
+		case next == "":
+			return c, nil
+		case next == cursor || page == maxPages:
+			return nil, errors.New("its list of tools does not end")
+		}
+		cursor = next
+	}
+}

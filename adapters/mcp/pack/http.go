@@ -1,0 +1,387 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// remote is the transport of streamable HTTP (2025-11-25 and 2026-07-28, basic/transports):
+// a POST for each message, whose answer is one message or a stream of them.
+type remote struct {
+	server *server
+
+	mu      sync.Mutex
+	era     era
+	session string
+	gone    chan struct{}
+	why     error
+}
+
+func newRemote(s *server) *remote {
+	t := &remote{server: s, gone: make(chan struct{})}
+	s.wire = t
+	return t
+}
+
+// slack is what a message has beyond the result of a call.
+const slack = 64 << 10
+
+func (t *remote) call(ctx context.Context, r request) (jsonrpc.Message, error) {
+	m, err := t.exchange(ctx, r)
+	switch {
+	case err == nil:
+		return m, nil
+	case ctx.Err() == nil:
+		return m, err
+	case !r.quiet && !t.isModern(): // the end of a legacy stream is no cancel
+		t.server.respond(cancelled(r.id, context.Cause(ctx)))
+	}
+	return m, context.Cause(ctx)
+}
+
+// exchange sends a request and reads until its response.
+func (t *remote) exchange(ctx context.Context, r request) (jsonrpc.Message, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	resp, err := t.post(ctx, jsonrpc.AppendRequest(nil, r.id, r.method, r.params), r)
+	if err != nil {
+		return jsonrpc.Message{}, t.unreachable(ctx, err)
+	}
+	defer func() { resp.Body.Close() }()
+	if r.method == methodInitialize {
+		t.mu.Lock()
+		t.session = resp.Header.Get("Mcp-Session-Id")
+		t.mu.Unlock()
+	}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		return t.refused(resp, r)
+	case media == "application/json":
+		body, err := readBody(resp.Body, t.limit())
+		if err != nil {
+			return jsonrpc.Message{}, t.unreadable(ctx, err)
+		}
+		return t.message(body, r)
+	case media == "text/event-stream":
+		return t.follow(ctx, resp, r, cancel)
+	}
+	return jsonrpc.Message{}, core.NewFault(core.CodeInternal, "the MCP server answered with %.80q, want JSON or an event stream", resp.Header.Get("Content-Type"))
+}
+
+func (t *remote) limit() int { return t.server.opts.ResultBytes + slack }
+
+// post sends a message. r is the request that it is, or nil.
+func (t *remote) post(ctx context.Context, body []byte, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.server.opts.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	t.setHeaders(req.Header, r)
+	return t.server.opts.HTTP.Do(req)
+}
+
+// setHeaders sets what servers compare with the message: see "Request Headers" of 2026-07-28.
+func (t *remote) setHeaders(h http.Header, r request) {
+	if token := t.server.opts.Token(); token != "" {
+		h.Set("Authorization", "Bearer "+token)
+	}
+	t.mu.Lock()
+	session, e := t.session, t.era
+	t.mu.Unlock()
+	if session != "" {
+		h.Set("Mcp-Session-Id", session)
+	}
+	if r.method == methodDiscover {
+		e = era{modern: true, version: versionModern}
+	}
+	if e.version != "" {
+		h.Set("MCP-Protocol-Version", e.version)
+	}
+	if !e.modern || r.method == "" {
+		return
+	}
+	h.Set("Mcp-Method", r.method)
+	if r.call != nil {
+		h.Set("Mcp-Name", r.call.tool.name)
+		setMirrored(h, r.call.tool.headers, r.call.arguments)
+	}
+}
+
+// message reads the response to a request from the body of an answer.
+func (t *remote) message(body []byte, r request) (jsonrpc.Message, error) {
+	m, fault := jsonrpc.Read(body, strictjson.Limits{})
+	if fault == nil && m.Kind() == jsonrpc.Response && bytes.Equal(m.ID, r.id) {
+		return m, nil
+	}
+	why := "it is not the response to the request"
+	if fault != nil {
+		why = fault.Message
+	}
+	t.server.trouble("garbage", "an answer of the MCP server cannot be read", "why", why)
+	return jsonrpc.Message{}, core.NewFault(core.CodeInternal, "the answer of the MCP server cannot be read: %s", cut(why))
+}
+
+// maxResumed is how often a stream is resumed that brings nothing new.
+const maxResumed = 5
+
+// follow reads a stream until the response to the request. A legacy stream with event ids
+// that is cut, or that the server ends early, is resumed with GET.
+func (t *remote) follow(ctx context.Context, resp *http.Response, r request, cancel func()) (jsonrpc.Message, error) {
+	lastID, idle := "", 0
+	for {
+		stream := newEvents(resp.Body, t.limit())
+		m, found, err := t.readStream(stream, r)
+		if found {
+			finish(resp, cancel)
+			return m, nil
+		}
+		if ctx.Err() != nil || errors.Is(err, errTooLarge) || t.isModern() || stream.lastID == "" && lastID == "" {
+			return m, t.unreadable(ctx, err)
+		}
+		if idle++; stream.lastID != "" && stream.lastID != lastID {
+			lastID, idle = stream.lastID, 0
+		}
+		if idle >= maxResumed {
+			return m, t.unreadable(ctx, err)
+		}
+		resp.Body.Close()
+		if !sleep(ctx, max(stream.retry, 100*time.Millisecond)) {
+			return m, context.Cause(ctx)
+		}
+		next, err := t.get(ctx, lastID)
+		if err != nil {
+			return m, t.unreachable(ctx, err)
+		}
+		*resp = *next // the caller closes the body of resp
+		if next.StatusCode != http.StatusOK {
+			return t.refused(next, r)
+		}
+	}
+}
+
+// readStream passes on what a stream brings, and returns the response to the request.
+func (t *remote) readStream(stream *events, r request) (jsonrpc.Message, bool, error) {
+	for {
+		data, err := stream.next()
+		if err != nil {
+			return jsonrpc.Message{}, false, err
+		}
+		if len(data) == 0 {
+			continue // an event that only has an id, to resume from
+		}
+		m, fault := jsonrpc.Read(data, strictjson.Limits{})
+		switch {
+		case fault != nil:
+			t.server.trouble("garbage", "the MCP server sent an event that is no message: it was skipped", "why", fault.Message)
+		case m.Kind() != jsonrpc.Response:
+			t.server.receive(m, r.call)
+		case r.id != nil && bytes.Equal(m.ID, r.id):
+			return m, true, nil
+		default:
+			t.server.count("ignored.response")
+		}
+	}
+}
+
+// finishTime is how long a server may take to end a stream after its response, so that the
+// connection can be used again.
+const finishTime = 20 * time.Millisecond
+
+func finish(resp *http.Response, cancel func()) {
+	late := time.AfterFunc(finishTime, cancel)
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, resp.Body, 1<<10)
+}
+
+func (t *remote) get(ctx context.Context, lastID string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.server.opts.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if lastID != "" {
+		req.Header.Set("Last-Event-ID", lastID)
+	}
+	t.setHeaders(req.Header, request{})
+	return t.server.opts.HTTP.Do(req)
+}
+
+// errNoStream says that a server has no stream of what it tells unasked.
+var errNoStream = errors.New("the server has no stream of changes")
+
+// listen reads the stream of changes: the subscription of a modern server, the GET stream of
+// a legacy one.
+func (t *remote) listen(ctx context.Context) error {
+	if t.isModern() {
+		_, err := t.call(ctx, t.server.listenRequest())
+		return err
+	}
+	resp, err := t.get(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusNotFound && t.hasSession():
+		t.lose(errExpired)
+		return errExpired
+	case resp.StatusCode >= http.StatusInternalServerError:
+		return fmt.Errorf("the server answered %s", resp.Status)
+	case resp.StatusCode != http.StatusOK || media != "text/event-stream":
+		return errNoStream
+	}
+	_, _, err = t.readStream(newEvents(resp.Body, t.limit()), request{})
+	return err
+}
+
+func (t *remote) send(ctx context.Context, m []byte) error {
+	resp, err := t.post(ctx, m, request{})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, slack)
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("the server answered %s", resp.Status)
+	}
+	return nil
+}
+
+var errExpired = errors.New("the server has forgotten the session")
+
+// refused reads an answer that is no success: the error of a modern server, or a status.
+func (t *remote) refused(resp *http.Response, r request) (jsonrpc.Message, error) {
+	body, _ := readBody(resp.Body, slack)
+	if m, fault := jsonrpc.Read(body, strictjson.Limits{}); fault == nil && m.Err != nil && resp.StatusCode != http.StatusUnauthorized {
+		if resp.StatusCode == http.StatusNotFound && t.hasSession() && m.Err.Code != jsonrpc.CodeMethodNotFound {
+			t.lose(errExpired)
+		}
+		return m, nil
+	}
+	switch status := resp.StatusCode; {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return jsonrpc.Message{}, core.NewFault(core.CodeNotAuthorized, "the MCP server of pack %s answered %s: give the pack a token that it accepts (token_file)", t.server.opts.Name, resp.Status)
+	case status == http.StatusNotFound && t.hasSession():
+		t.lose(errExpired)
+		return jsonrpc.Message{}, core.NewFault(core.CodeUnreachable, "the MCP server of pack %s has forgotten its session: call again", t.server.opts.Name)
+	case r.method == methodDiscover && status < http.StatusInternalServerError: // a legacy server
+		return jsonrpc.Message{Err: jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s", resp.Status)}, nil
+	case status == http.StatusTooManyRequests:
+		return jsonrpc.Message{}, core.NewFault(core.CodeRateLimited, "the MCP server of pack %s answered %s: call again later", t.server.opts.Name, resp.Status)
+	}
+	return jsonrpc.Message{}, core.NewFault(core.CodeUnreachable, "the MCP server of pack %s answered %s", t.server.opts.Name, resp.Status)
+}
+
+// unreachable returns what a caller is told when a request did not reach the server.
+func (t *remote) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return core.NewFault(core.CodeUnreachable, "the MCP server of pack %s cannot be reached", t.server.opts.Name).Because(err)
+}
+
+// unreadable returns what a caller is told when an answer broke off.
+func (t *remote) unreadable(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, errTooLarge):
+		t.server.trouble("too_large", "a result of the MCP server is over the limit", "limit", t.server.opts.ResultBytes)
+		return tooLarge(t.server.opts.ResultBytes)
+	}
+	return core.NewFault(core.CodeUnreachable, "the answer of the MCP server of pack %s broke off", t.server.opts.Name).Because(err)
+}
+
+func tooLarge(limit int) *core.Fault {
+	return core.NewFault(core.CodeTooLarge, "the result has more than %d bytes: ask for less", limit)
+}
+
+func (t *remote) establish(e era) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.era = e
+}
+
+func (t *remote) isModern() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.era.modern
+}
+
+func (t *remote) hasSession() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session != ""
+}
+
+func (t *remote) mayBeSilent() bool     { return false }
+func (t *remote) lost() <-chan struct{} { return t.gone }
+
+func (t *remote) reason() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.why
+}
+
+// lose ends the connection: Run returns, and the next one begins with the probe.
+func (t *remote) lose(why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.why == nil {
+		t.why = why
+		close(t.gone)
+	}
+}
+
+// close ends the session of a legacy server.
+func (t *remote) close() {
+	if !t.hasSession() || errors.Is(t.reason(), errExpired) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.server.ctx), time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, t.server.opts.URL, nil)
+	if err != nil {
+		return
+	}
+	t.setHeaders(req.Header, request{})
+	if resp, err := t.server.opts.HTTP.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+// readBody reads a body of at most limit bytes.
+func readBody(r io.Reader, limit int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(b) > limit {
+		return nil, errTooLarge
+	}
+	return b, err
+}
+
+// sleep waits, and reports false if ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,221 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// lines is the transport of a child: one message a line (2026-07-28, basic/transports/stdio).
+type lines struct {
+	server *server
+	link   *link.Link[[]byte, []byte]
+	run    sync.WaitGroup
+
+	mu      sync.Mutex
+	pending map[string]chan reply // by the id of the request
+}
+
+// errUnasked says that a transport needs no request to be told of changes.
+var errUnasked = errors.New("the server tells changes unasked")
+
+func newLines(s *server, conn link.Conn[[]byte, []byte]) *lines {
+	t := &lines{server: s, link: link.New(conn, link.Options{}), pending: map[string]chan reply{}}
+	s.wire = t
+	t.run.Go(func() { // the supervisor closes the process, not the end of a context
+		t.link.Run(context.WithoutCancel(s.ctx), t.receive, t.rejected)
+	})
+	return t
+}
+
+func (t *lines) call(ctx context.Context, r request) (jsonrpc.Message, error) {
+	id := string(r.id)
+	answer := make(chan reply, 1)
+	t.mu.Lock()
+	t.pending[id] = answer
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		delete(t.pending, id)
+		t.mu.Unlock()
+	}()
+	if err := t.send(ctx, jsonrpc.AppendRequest(nil, r.id, r.method, r.params)); err != nil {
+		return jsonrpc.Message{}, err
+	}
+	select {
+	case a := <-answer:
+		return a.Message, a.err
+	case <-t.link.Done():
+		select {
+		case a := <-answer: // it came before
+			return a.Message, a.err
+		default:
+			return jsonrpc.Message{}, t.gone()
+		}
+	case <-ctx.Done():
+		if !r.quiet {
+			t.server.respond(cancelled(r.id, context.Cause(ctx)))
+		}
+		return jsonrpc.Message{}, context.Cause(ctx)
+	}
+}
+
+// cancelled is the notification that a request is cancelled.
+func cancelled(id json.RawMessage, why error) []byte {
+	return jsonrpc.AppendNotification(nil, noteCancelled, json.RawMessage(`{"requestId":`+string(id)+`,"reason":`+string(strictjson.Encode(messageOf(why)))+`}`))
+}
+
+func (t *lines) send(ctx context.Context, m []byte) error {
+	err := t.link.Send(ctx, m, len(m))
+	var closed *link.Reason
+	if errors.As(err, &closed) {
+		return t.gone()
+	}
+	return err
+}
+
+func (t *lines) establish(era) {}
+
+// listen opens the subscription of a modern server. A legacy one tells changes unasked.
+func (t *lines) listen(ctx context.Context) error {
+	if !t.server.era.modern {
+		return errUnasked
+	}
+	_, err := t.call(ctx, t.server.listenRequest())
+	return err
+}
+
+func (t *lines) mayBeSilent() bool     { return true }
+func (t *lines) lost() <-chan struct{} { return t.link.Done() }
+
+func (t *lines) reason() error {
+	r := t.link.Reason()
+	if r.Cause == link.Normal {
+		return errors.New("the server ended its output")
+	}
+	return fmt.Errorf("the server is gone: %w", &r)
+}
+
+// gone is what callers of tools are told.
+func (t *lines) gone() *core.Fault {
+	return core.NewFault(core.CodeUnreachable, "the MCP server of pack %s has ended", t.server.opts.Name).Because(t.reason())
+}
+
+func (t *lines) close() {
+	t.link.Close(link.Reason{Cause: link.Normal, Text: "the pack is closed"})
+	t.run.Wait()
+}
+
+// receive takes a line of the server.
+func (t *lines) receive(_ context.Context, line []byte) error {
+	m, fault := jsonrpc.Read(line, strictjson.Limits{})
+	switch {
+	case fault != nil:
+		t.garbage(line, m, fault)
+	case m.Kind() == jsonrpc.Response:
+		t.settle(m.ID, reply{Message: m})
+	case m.Method == noteCancelled && t.end(m.Params.Get("requestId").Raw()):
+	default:
+		t.server.receive(m, nil)
+	}
+	return nil
+}
+
+// settle gives a response to the request that it answers.
+func (t *lines) settle(id json.RawMessage, r reply) bool {
+	t.mu.Lock()
+	answer := t.pending[string(id)]
+	delete(t.pending, string(id)) // a second answer is one to an unknown request
+	t.mu.Unlock()
+	if answer == nil {
+		t.server.count("ignored.response") // it was cancelled, answered before, or never sent
+		return false
+	}
+	answer <- r
+	return true
+}
+
+// end ends a subscription that the server cancels. Servers cancel no other request of ours;
+// the requests of legacy servers have ids of their own.
+func (t *lines) end(id json.RawMessage) bool {
+	if !t.server.era.modern {
+		return false
+	}
+	t.mu.Lock()
+	answer := t.pending[string(id)]
+	delete(t.pending, string(id))
+	t.mu.Unlock()
+	if answer != nil {
+		answer <- reply{}
+	}
+	return answer != nil
+}
+
+// garbage skips a line that is no message. An answer that cannot be read fails its call, if
+// that is known: with the id, or since no other call runs.
+func (t *lines) garbage(line []byte, m jsonrpc.Message, fault *jsonrpc.Error) {
+	t.server.trouble("garbage", "the MCP server wrote a line that is no message: it was skipped", "why", fault.Message, "line", fmt.Sprintf("%.200q", line))
+	unreadable := reply{err: core.NewFault(core.CodeInternal, "the answer of the MCP server cannot be read: %s", cut(fault.Message))}
+	switch {
+	case m.ID != nil && m.Method == "":
+		t.settle(m.ID, unreadable)
+	case fault.Code == jsonrpc.CodeParseError && bytes.HasPrefix(line, []byte("{")) && bytes.Contains(line, []byte(`"jsonrpc"`)):
+		t.settleOnly(unreadable)
+	}
+}
+
+// settleOnly answers the request that waits, if there is only one.
+func (t *lines) settleOnly(r reply) {
+	t.mu.Lock()
+	var only string
+	if len(t.pending) == 1 {
+		for only = range t.pending {
+			break
+		}
+	}
+	t.mu.Unlock()
+	if only != "" {
+		t.settle(json.RawMessage(only), r)
+	}
+}
+
+// rejected skips a line over the limit of the connection. It is the result of the call with
+// its id, at one of its ends, or of the only call.
+func (t *lines) rejected(_ context.Context, r *link.Reject) error {
+	t.server.trouble("too_large", "the MCP server wrote a line over the limit: it was skipped", "bytes", r.Size, "limit", r.Limit)
+	refused := reply{err: tooLarge(t.server.opts.ResultBytes)}
+	if id := idAtEnd(r.Head, r.Tail); id != "" {
+		t.settle(json.RawMessage(id), refused)
+	} else {
+		t.settleOnly(refused)
+	}
+	return nil
+}
+
+// The forms of the ends of a response, of which servers write the id first or last.
+var (
+	idFirst     = regexp.MustCompile(`^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d{1,19})\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:result|error)"`)
+	resultFirst = regexp.MustCompile(`^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"(?:result|error)"`)
+	idLast      = regexp.MustCompile(`"id"\s*:\s*(\d{1,19})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+)
+
+// idAtEnd returns the id of a response of which only the ends are known, or "".
+func idAtEnd(head, tail string) string {
+	found := idFirst.FindStringSubmatch(head)
+	if found == nil && resultFirst.MatchString(head) {
+		found = idLast.FindStringSubmatch(tail)
+	}
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}

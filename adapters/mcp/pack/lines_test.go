@@ -1,0 +1,445 @@
+package pack_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/mcp/pack"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/tool"
+)
+
+// script is a server whose every line the test writes.
+type script struct {
+	t   *testing.T
+	end *coretest.End[[]byte, []byte]
+}
+
+// message is a line that the hub wrote.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Cursor    string          `json:"cursor"`
+		RequestID json.RawMessage `json:"requestId"`
+		Reason    string          `json:"reason"`
+		Responses json.RawMessage `json:"inputResponses"`
+		State     json.RawMessage `json:"requestState"`
+		Meta      struct {
+			Version string `json:"io.modelcontextprotocol/protocolVersion"`
+			Token   int    `json:"progressToken"`
+		} `json:"_meta"`
+	} `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+func (s *script) read() (m message) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	line, err := s.end.Receive(ctx)
+	if err != nil {
+		s.t.Fatalf("reading what the hub writes: got %v, want a line", err)
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		s.t.Fatalf("got %s, want JSON", line)
+	}
+	return m
+}
+
+// wants reads a message with the method.
+func (s *script) wants(method string) message {
+	s.t.Helper()
+	m := s.read()
+	if m.Method != method {
+		s.t.Fatalf("got %+v, want %s", m, method)
+	}
+	return m
+}
+
+func (s *script) write(format string, args ...any) {
+	s.t.Helper()
+	if err := s.end.Send(context.Background(), fmt.Appendf(nil, format, args...)); err != nil {
+		s.t.Errorf("writing: got %v, want no error", err)
+	}
+}
+
+func (s *script) answer(m message, result string) {
+	s.t.Helper()
+	s.write(`{"result":%s,"jsonrpc":"2.0","id":%s}`, result, m.ID)
+}
+
+const oneTool = `{"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"y","inputSchema":{"type":"object"}}]}`
+
+// begin answers the handshake as a legacy server, and the list of tools.
+func (s *script) begin(tools string) {
+	s.t.Helper()
+	m := s.wants("server/discover")
+	s.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
+	s.answer(s.wants("initialize"), `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}`)
+	s.wants("notifications/initialized")
+	s.answer(s.wants("tools/list"), tools)
+}
+
+// scripted runs a test under a fake clock with a pack of a scripted server. begin is the
+// beginning of each run.
+func scripted(t *testing.T, opts pack.Options, begin func(*script), test func(g *testHub, s *script, r *running)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		g := newHub(t)
+		s := &script{t: t}
+		opts.Dial = func(context.Context, ...string) (link.Conn[[]byte, []byte], error) {
+			hubEnd, serverEnd := coretest.Pipe[[]byte, []byte](0)
+			s.end = serverEnd
+			go begin(s)
+			return hubEnd, nil
+		}
+		r := g.run(g.pack(opts))
+		test(g, s, r)
+		r.stop()
+		_ = r.wait()
+		_ = s.end.Close(link.Reason{Cause: link.Normal})
+	})
+}
+
+func legacy(s *script) { s.begin(oneTool) }
+
+// start calls a tool and returns the result later.
+func (g *testHub) start(name, input string) <-chan *tool.Result {
+	out := make(chan *tool.Result, 1)
+	go func() { out <- g.call(name, input) }()
+	return out
+}
+
+func TestTheHandshakeNamesTheHubAndDeclaresElicitationAlone(t *testing.T) {
+	var discover, initialize json.RawMessage
+	begin := func(s *script) {
+		line, _ := s.end.Receive(context.Background())
+		discover = line
+		s.write(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`)
+		initialize, _ = s.end.Receive(context.Background())
+		s.write(`{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}}}}`)
+		s.wants("notifications/initialized")
+		s.answer(s.wants("tools/list"), oneTool)
+	}
+	scripted(t, pack.Options{}, begin, func(*testHub, *script, *running) {})
+	want := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"dragoman","version":"1.2.3"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}}}}}}`
+	if string(discover) != want {
+		t.Errorf("got  %s\nwant %s", discover, want)
+	}
+	want = `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"form":{},"url":{}}},` +
+		`"clientInfo":{"name":"dragoman","version":"1.2.3"}}}`
+	if string(initialize) != want {
+		t.Errorf("got  %s\nwant %s", initialize, want)
+	}
+}
+
+func TestAServerThatIsSilentToTheProbeIsLegacy(t *testing.T) {
+	begin := func(s *script) {
+		s.wants("server/discover")
+		s.answer(s.wants("initialize"), `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}`)
+		s.wants("notifications/initialized")
+		s.answer(s.wants("tools/list"), oneTool)
+	}
+	scripted(t, pack.Options{}, begin, func(g *testHub, _ *script, _ *running) {
+		if got := g.tools(); got != "p.x p.y" {
+			t.Errorf("got the tools %q, want p.x and p.y", got)
+		}
+	})
+}
+
+func TestALateAnswerToTheProbeMakesTheServerModern(t *testing.T) {
+	begin := func(s *script) {
+		probe := s.wants("server/discover")
+		s.wants("initialize")
+		s.answer(probe, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+		list := s.wants("tools/list")
+		if list.Params.Meta.Version != "2026-07-28" {
+			s.t.Errorf("got the version %q in the next request, want 2026-07-28", list.Params.Meta.Version)
+		}
+		s.answer(list, oneTool)
+	}
+	scripted(t, pack.Options{}, begin, func(*testHub, *script, *running) {})
+}
+
+func TestAServerThatCannotBeUsedEndsTheRunWithTheReason(t *testing.T) {
+	initialize := func(result string) func(*script) {
+		return func(s *script) {
+			m := s.wants("server/discover")
+			s.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"no","data":{"supported":["2030-01-01"]}}}`, m.ID)
+			s.answer(s.wants("initialize"), result)
+		}
+	}
+	listing := func(list string) func(*script) {
+		return func(s *script) {
+			initialize(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`)(s)
+			s.wants("notifications/initialized")
+			s.answer(s.wants("tools/list"), list)
+		}
+	}
+	for name, c := range map[string]struct {
+		begin func(*script)
+		want  string
+	}{
+		"a version of the future": {initialize(`{"protocolVersion":"2030-01-01"}`), `speaks version "2030-01-01"`},
+		"no version":              {initialize(`null`), `speaks version ""`},
+		"no list":                 {listing(`{}`), "list of tools is missing"},
+		"a list of no tools":      {listing(`{"tools":"none"}`), `list of tools is "none"`},
+		"a list without an end": {func(s *script) {
+			listing(`{"tools":[],"nextCursor":"a"}`)(s)
+			s.answer(s.wants("tools/list"), `{"tools":[],"nextCursor":"a"}`)
+		}, "does not end"},
+		"an end in the handshake": {func(s *script) {
+			s.wants("server/discover")
+			_ = s.end.Close(link.Reason{Cause: link.PeerGone})
+		}, "the server is gone"},
+		"silence": {func(s *script) { s.wants("server/discover"); s.wants("initialize") }, "did not answer within 2m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newHub(t)
+				p := g.pack(pack.Options{Dial: dial(func(end *coretest.End[[]byte, []byte]) { go c.begin(&script{t, end}) })})
+				err := p.Run(t.Context(), g.session, func() { t.Error("got it ready, want an error") })
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %s", err, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestToolsThatCannotBeOfferedAreLeftOutAndTheOthersKept(t *testing.T) {
+	begin := func(s *script) {
+		s.begin(`{"tools":[null,{"name":"a b"},{"name":"` + strings.Repeat("n", 127) + `"},{"name":"task","execution":{"taskSupport":"required"}},
+			{"name":"text","inputSchema":"none"},{"name":"strings","inputSchema":{"type":"string"}},{"name":"ref","inputSchema":{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}},
+			{"name":"one","title":"One","execution":{"taskSupport":"optional"}},{"name":"one","description":"again"}],"nextCursor":"2"}`)
+		m := s.wants("tools/list")
+		if m.Params.Cursor != "2" {
+			s.t.Errorf("got the cursor %q, want 2", m.Params.Cursor)
+		}
+		s.answer(m, `{"tools":[{"name":"two","inputSchema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}},
+			{"name":"one"},{"name":"three","inputSchema":{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object"}}]}`)
+	}
+	scripted(t, pack.Options{}, begin, func(g *testHub, _ *script, _ *running) {
+		all := g.caller.Tools()[len(g.hub.Tools()):]
+		if got := g.tools(); got != "p.one p.three p.two" {
+			t.Fatalf("got the tools %q, want one, three and two", got)
+		}
+		if all[0].Description != "One" || all[0].Pack != "p" {
+			t.Errorf("got %+v, want the title of the first as its description", all[0])
+		}
+		if want := `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`; string(all[2].InputSchema) != want {
+			t.Errorf("got the schema %s, want it as it was sent", all[2].InputSchema)
+		}
+		if got := g.counts.of("refused.tool"); got != 9 {
+			t.Errorf("got %d tools counted as refused, want 9", got)
+		}
+	})
+}
+
+func TestGarbageIsSkippedAndCounted(t *testing.T) {
+	scripted(t, pack.Options{}, legacy, func(g *testHub, s *script, _ *running) {
+		got := g.start("x", `{}`)
+		m := s.wants("tools/call")
+		for _, line := range []string{"Server started on port 80", "", `{"level":"info"}`, `[]`, `{"jsonrpc":"1.0","id":7,"result":1}`} {
+			s.write("%s", line)
+		}
+		s.write(`{"jsonrpc":"2.0","id":4711,"result":{}}`)
+		s.write(`{"jsonrpc":"2.0","method":"notifications/unknown","params":{}}`)
+		s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":4711,"progress":1}}`)
+		s.answer(m, `{"content":[{"type":"text","text":"still here"}]}`)
+		s.answer(m, `{"content":[{"type":"text","text":"twice"}]}`)
+		if r := <-got; string(r.Output) != `{"text":"still here"}` {
+			t.Errorf("got %+v, want the answer", r)
+		}
+		synctest.Wait()
+		for name, want := range map[string]int{"garbage": 5, "ignored.response": 3, "ignored.notification": 1, "ignored.progress": 1} {
+			if got := g.counts.of(name); got != want {
+				t.Errorf("%s: got %d, want %d", name, got, want)
+			}
+		}
+	})
+}
+
+func TestAnAnswerThatCannotBeReadFailsItsCallAtOnce(t *testing.T) {
+	scripted(t, pack.Options{}, legacy, func(g *testHub, s *script, _ *running) {
+		for _, answer := range []string{
+			`{"jsonrpc":"2.0","id":%s,"result":{"a":1,"a":2}}`,
+			`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":""}}`,
+			`{"jsonrpc":"2.0","id":%s,"error":"no"}`,
+			`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"` + "\xff" + `"}]}}`,
+		} {
+			got := g.start("x", `{}`)
+			s.write(answer, s.wants("tools/call").ID)
+			wantFault(t, answer, <-got, core.CodeInternal, "cannot be read")
+		}
+	})
+}
+
+func TestAResultOverTheLimitFailsAndTheServerGoesOn(t *testing.T) {
+	scripted(t, pack.Options{ResultBytes: 1000}, legacy, func(g *testHub, s *script, _ *running) {
+		got := g.start("x", `{}`)
+		s.answer(s.wants("tools/call"), `{"content":[{"type":"text","text":"`+strings.Repeat("x", 1000)+`"}]}`)
+		wantFault(t, "a long result", <-got, core.CodeTooLarge, "1000")
+		got = g.start("x", `{}`)
+		s.answer(s.wants("tools/call"), `{"content":[]}`)
+		if r := <-got; string(r.Output) != `{"text":""}` {
+			t.Errorf("got %+v, want the next call answered", r)
+		}
+	})
+}
+
+func TestACallEndsWithoutProgressAndAtItsMaximum(t *testing.T) {
+	opts := pack.Options{Timeout: 10 * time.Second, MaxTime: 25 * time.Second}
+	scripted(t, opts, legacy, func(g *testHub, s *script, _ *running) {
+		began := time.Now()
+		got := g.start("x", `{}`)
+		m := s.wants("tools/call")
+		if cancel := s.wants("notifications/cancelled"); string(cancel.Params.RequestID) != string(m.ID) || !strings.Contains(cancel.Params.Reason, "no progress") {
+			t.Errorf("got %+v, want the call cancelled with the reason", cancel.Params)
+		}
+		wantFault(t, "without progress", <-got, core.CodeTimeout, "no progress for 10s")
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("got it after %s, want 10s", took)
+		}
+
+		began = time.Now()
+		got = g.start("x", `{}`)
+		m = s.wants("tools/call")
+		for i := range 4 {
+			time.Sleep(6 * time.Second)
+			s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.ID, i+1)
+		}
+		wantFault(t, "with progress", <-got, core.CodeTimeout, "25s")
+		if took := time.Since(began); took != 25*time.Second {
+			t.Errorf("got it after %s, want 25s", took)
+		}
+		s.wants("notifications/cancelled")
+	})
+}
+
+func TestTheEndOfTheServerFailsItsCallsAtOnce(t *testing.T) {
+	scripted(t, pack.Options{}, legacy, func(g *testHub, s *script, r *running) {
+		first, second := g.start("x", `{}`), g.start("y", `{}`)
+		s.wants("tools/call")
+		s.wants("tools/call")
+		_ = s.end.Close(link.Reason{Cause: link.PeerGone, Text: "the process ended with exit status 1"})
+		wantFault(t, "x", <-first, core.CodeUnreachable, "pack p")
+		wantFault(t, "y", <-second, core.CodeUnreachable, "pack p")
+		if err := r.wait(); err == nil || !strings.Contains(err.Error(), "gone") {
+			t.Errorf("got the end %v, want that the server is gone", err)
+		}
+		g.wantFault("x", `{}`, core.CodeUnreachable, "down")
+	})
+}
+
+func TestOnlySoManyCallsRunAtOnce(t *testing.T) {
+	scripted(t, pack.Options{Calls: 2}, legacy, func(g *testHub, s *script, _ *running) {
+		results := []<-chan *tool.Result{g.start("x", `{}`), g.start("x", `{}`), g.start("x", `{}`)}
+		first, second := s.wants("tools/call"), s.wants("tools/call")
+		synctest.Wait()
+		s.answer(first, `{"content":[]}`)
+		third := s.wants("tools/call")
+		s.answer(second, `{"content":[]}`)
+		s.answer(third, `{"content":[]}`)
+		for _, r := range results {
+			if got := <-r; got.Fault != nil {
+				t.Errorf("got %v, want an answer", got.Fault)
+			}
+		}
+	})
+}
+
+func TestACallThatItsCallerWithdrawsIsCancelled(t *testing.T) {
+	scripted(t, pack.Options{Calls: 1}, legacy, func(g *testHub, s *script, _ *running) {
+		ctx, cancel := context.WithCancel(g.t.Context())
+		go func() { _, _ = g.caller.Call(ctx, "p.x", nil) }()
+		m := s.wants("tools/call")
+		waiting, giveUp := context.WithCancel(g.t.Context())
+		go func() { _, _ = g.caller.Call(waiting, "p.x", nil) }() // it never begins
+		synctest.Wait()
+		giveUp()
+		synctest.Wait()
+		cancel()
+		if got := s.wants("notifications/cancelled"); string(got.Params.RequestID) != string(m.ID) {
+			t.Errorf("got %+v, want the call cancelled", got)
+		}
+		s.answer(m, `{"content":[]}`) // a late answer
+		other := g.start("y", `{}`)
+		next := s.wants("tools/call")
+		if next.Params.Name != "y" {
+			t.Errorf("got a call of %s, want the one of y", next.Params.Name)
+		}
+		s.answer(next, `{"content":[]}`)
+		<-other
+	})
+}
+
+func TestRequestsOfTheServerAreAnswered(t *testing.T) {
+	scripted(t, pack.Options{}, legacy, func(_ *testHub, s *script, _ *running) {
+		s.write(`{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+		if m := s.read(); string(m.ID) != `"p"` || string(m.Result) != `{}` {
+			t.Errorf("got %+v, want an empty result", m)
+		}
+		s.write(`{"jsonrpc":"2.0","id":0,"method":"roots/list"}`)
+		if m := s.read(); string(m.ID) != `0` || !strings.Contains(string(m.Error), "-32601") {
+			t.Errorf("got %+v, want the method refused", m)
+		}
+		s.write(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"Who?"}}`)
+		if m := s.read(); string(m.ID) != `1` || string(m.Result) != `{"action":"decline"}` {
+			t.Errorf("got %+v, want a question without a call declined", m)
+		}
+	})
+}
+
+func TestProgressIsShownAFewTimesASecond(t *testing.T) {
+	scripted(t, pack.Options{}, legacy, func(g *testHub, s *script, _ *running) {
+		ada := g.connect("ada")
+		to, _ := core.ParseAddress("a")
+		task, err := ada.Open(core.Request{To: to, Content: "go"}, hub.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.caller.Report(task.ID(), core.ToolCall{ID: "c", Name: "p.x", Input: "{}"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		g.caller.CallTool("c", "p.x", nil)
+		m := s.wants("tools/call")
+		for i := range 10 {
+			s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":10,"message":"step"}}`, m.ID, i+1)
+		}
+		s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":10}}`, m.ID) // it does not rise
+		time.Sleep(time.Second)
+		s.answer(m, `{"content":[]}`)
+		var details []string
+		for len(details) == 0 || details[len(details)-1] != "step (10/10)" {
+			b, err := ada.Next(g.t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range b.Events {
+				if state, ok := e.Body.(core.ToolState); ok {
+					details = append(details, state.Detail)
+				}
+			}
+		}
+		if len(details) > 2 {
+			t.Errorf("got %q, want the first and the latest", details)
+		}
+		if err := g.caller.Report(task.ID(), core.Done{}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package pack
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// Defaults of [Options].
+const (
+	DefaultCalls       = 16
+	DefaultResultBytes = 4 << 20
+	DefaultTimeout     = 60 * time.Second
+	DefaultMaxTime     = 300 * time.Second
+	// MaxResultBytes is the largest ResultBytes: a line of a child has at most 10 MiB.
+	MaxResultBytes = 8 << 20
+)
+
+// Options describe one MCP server. Either Dial or URL is set.
+type Options struct {
+	// Name is the id of the pack, and the beginning of the names of its tools: letters,
+	// digits, _, - and dots.
+	Name string
+	// Dial starts the server as a child that reads and writes lines. What it writes beyond
+	// the limit of its connection comes as a *[link.Reject].
+	Dial func(ctx context.Context, args ...string) (link.Conn[[]byte, []byte], error)
+	// URL is the endpoint of streamable HTTP, and HTTP the client for it.
+	URL  string
+	HTTP *http.Client
+	// Token returns the bearer token of each request; nil and "" mean none.
+	Token func() string
+
+	// Calls is how many calls run at once; others wait. Default 16.
+	Calls int
+	// ResultBytes is the maximum size of the result of a call; default 4 MiB.
+	ResultBytes int
+	// Timeout is how long a call may take without progress; default 60 s. MaxTime is how
+	// long it may take in all, whatever progress it makes; default 300 s, which is also the
+	// most that the hub grants by default.
+	Timeout, MaxTime time.Duration
+	// Version is the version of the program, for the server.
+	Version string
+	// Log gets messages for operators, without inputs and results; nil discards them.
+	Log *slog.Logger
+	// Count adds one to a named counter; nil counts nothing.
+	Count func(name string)
+}
+
+// check returns what is wrong with the options, and the options with their defaults.
+func (o Options) check() (Options, error) {
+	switch {
+	case o.Name == "" || len(o.Name) > maxName || strings.ContainsFunc(o.Name, notOfNames):
+		return o, core.NewFault(core.CodeInvalid, "the pack name %q cannot begin the name of a tool: use 1 to %d letters, digits, _, - and .", o.Name, maxName)
+	case (o.Dial == nil) == (o.URL == ""):
+		return o, core.NewFault(core.CodeInvalid, "pack %s: want a command or a url, one of both", o.Name)
+	case o.ResultBytes > MaxResultBytes:
+		return o, core.NewFault(core.CodeInvalid, "pack %s: results of %d bytes are over the limit of %d", o.Name, o.ResultBytes, MaxResultBytes)
+	}
+	if o.URL != "" {
+		if u, err := url.Parse(o.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return o, core.NewFault(core.CodeInvalid, "pack %s: the url %q is no http or https address", o.Name, o.URL)
+		}
+		if o.HTTP == nil {
+			return o, core.NewFault(core.CodeInvalid, "pack %s: a url wants an HTTP client", o.Name)
+		}
+	}
+	o.Calls = cmp.Or(max(0, o.Calls), DefaultCalls)
+	o.ResultBytes = cmp.Or(max(0, o.ResultBytes), DefaultResultBytes)
+	o.Timeout = cmp.Or(max(0, o.Timeout), DefaultTimeout)
+	o.MaxTime = cmp.Or(max(0, o.MaxTime), DefaultMaxTime)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Log = o.Log.With("pack", o.Name)
+	if o.Count == nil {
+		o.Count = func(string) {}
+	}
+	if o.Token == nil {
+		o.Token = func() string { return "" }
+	}
+	return o, nil
+}
+
+// The names of tools have at most 128 bytes, in MCP and in the hub.
+const (
+	maxName     = 64
+	maxToolName = 128
+)
+
+func notOfNames(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
+}

@@ -1,0 +1,238 @@
+package pack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// Pack is an MCP server as a pack of the hub.
+type Pack struct {
+	opts Options
+	// told are the tools that were left out, with the reason, once logged.
+	told map[leftOut]bool
+	// refusing stops the answers to calls between two runs; nil if there are none.
+	refusing func()
+}
+
+// New returns the pack of an MCP server. It returns an invalid Fault for options that cannot
+// work.
+func New(opts Options) (*Pack, error) {
+	o, err := opts.check()
+	if err != nil {
+		return nil, err
+	}
+	return &Pack{opts: o, told: map[leftOut]bool{}}, nil
+}
+
+// maxTold bounds the memory of what was logged.
+const maxTold = 1000
+
+// Run connects to the server, offers its tools through the session, calls ready, and serves
+// calls until ctx ends or the server is lost. It returns the cause of ctx, or why there is no
+// server; it can then be called again with the same session, one call at a time. Meanwhile the
+// tools stay listed, and calls of them fail as unreachable. Calls that ran are answered when
+// Run returns.
+func (p *Pack) Run(ctx context.Context, session *hub.Session, ready func()) error {
+	err := p.run(ctx, session, ready)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err error) {
+	s, err := p.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { s.close(err) }()
+	tools, err := s.begin(ctx)
+	switch {
+	case err != nil && isLost(s.wire):
+		return s.wire.reason()
+	case err != nil:
+		return err
+	}
+	p.Stop()
+	serving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	cs := &calls{server: s, session: session, ctx: serving, all: map[string]*call{}}
+	ended := make(chan error, 1)
+	stop := session.Consume(serving, func(b hub.Batch, err error) bool {
+		switch {
+		case err != nil:
+			ended <- err
+		case b.Execute != nil:
+			cs.add(b.Execute)
+		case b.Withdrawn != "":
+			cs.withdraw(b.Withdrawn)
+		}
+		return true
+	})
+	defer func() {
+		cancel(core.NewFault(core.CodeUnreachable, "%s", p.down(err)))
+		stop()
+		cs.workers.Wait()
+		p.refuse(session, err)
+	}()
+	if err := p.provide(session, cs, tools); err != nil {
+		return err
+	}
+	ready()
+	s.goroutines.Go(func() { s.watch(serving) })
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case err := <-ended:
+			return err
+		case <-s.wire.lost():
+			return s.wire.reason()
+		case <-s.changed:
+			if tools, err = s.listTools(serving); err == nil {
+				err = p.provide(session, cs, tools)
+			}
+			if err != nil && !isLost(s.wire) {
+				s.trouble("refused.list", "the changed tools of the MCP server are not offered, those before are", "error", err)
+			}
+		}
+	}
+}
+
+// connect opens the connection to the server.
+func (p *Pack) connect(ctx context.Context) (*server, error) {
+	s := newServer(context.WithoutCancel(ctx), p.opts)
+	if p.opts.Dial == nil {
+		newRemote(s)
+		return s, nil
+	}
+	conn, err := p.opts.Dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("starting the MCP server: %w", err)
+	}
+	newLines(s, conn)
+	return s, nil
+}
+
+// begin makes the handshake and lists the tools.
+func (s *server) begin(ctx context.Context) (*catalog, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.goroutines.Go(func() {
+		select {
+		case <-s.wire.lost():
+			cancel(s.wire.reason())
+		case <-ctx.Done():
+		}
+	})
+	if err := s.handshake(ctx); err != nil {
+		return nil, err
+	}
+	return s.listTools(ctx)
+}
+
+// provide offers the tools, and logs what is left out.
+func (p *Pack) provide(session *hub.Session, cs *calls, c *catalog) error {
+	offered := c.tools[:0]
+	for _, l := range c.tools {
+		if err := session.CheckTool(l.Definition); err != nil {
+			c.refused = append(c.refused, leftOut{l.name, core.AsFault(err).Message})
+			continue
+		}
+		offered = append(offered, l)
+	}
+	for _, out := range c.refused {
+		p.opts.Count("mcp.pack.refused.tool")
+		if len(p.told) < maxTold && !p.told[out] {
+			p.told[out] = true
+			p.opts.Log.Warn("a tool of the MCP server is left out", "tool", out.name, "why", out.why)
+		}
+	}
+	return session.Provide(p.opts.Name, cs.offer(offered))
+}
+
+// down says that there is no server.
+func (p *Pack) down(why error) string {
+	text := fmt.Sprintf("the MCP server of pack %s is down", p.opts.Name)
+	if why != nil && !errors.Is(why, context.Canceled) {
+		text += ": " + messageOf(why)
+	}
+	return text
+}
+
+// messageOf returns what an error says to a peer: its whole text, unless it is a Fault.
+func messageOf(err error) string {
+	var f *core.Fault
+	if errors.As(err, &f) {
+		return f.Message
+	}
+	return err.Error()
+}
+
+// refuse answers calls until Stop, or the end of the session.
+func (p *Pack) refuse(session *hub.Session, why error) {
+	down := core.NewFault(core.CodeUnreachable, "%s", p.down(why))
+	p.refusing = session.Consume(context.Background(), func(b hub.Batch, _ error) bool {
+		if b.Execute != nil {
+			_ = session.AnswerTool(b.Execute.ID, nil, down)
+		}
+		return true
+	})
+}
+
+// Stop ends the answers to calls that follow a run, and waits. The caller of Run calls it
+// before the session is closed.
+func (p *Pack) Stop() {
+	if p.refusing != nil {
+		p.refusing()
+		p.refusing = nil
+	}
+}
+
+// The waits between two attempts to hear of changes.
+const (
+	firstRetry  = time.Second
+	longestWait = 30 * time.Second
+)
+
+// watch hears of changes of the list of tools until ctx ends.
+func (s *server) watch(ctx context.Context) {
+	if !s.era.changes {
+		return
+	}
+	for wait := firstRetry; ; wait = min(2*wait, longestWait) {
+		began := time.Now()
+		err := s.wire.listen(ctx)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, errUnasked) || isLost(s.wire):
+			return
+		case errors.Is(err, errNoStream):
+			s.trouble("no_stream", "the MCP server has no stream of changes: its tools are listed again after a restart only")
+			return
+		case time.Since(began) > longestWait:
+			wait = firstRetry
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+	}
+}
+
+func isLost(t transport) bool {
+	select {
+	case <-t.lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// listenRequest asks a modern server to tell changes of its tools (2026-07-28,
+// basic/utilities/subscriptions).
+func (s *server) listenRequest() request {
+	return request{id: s.newID(), method: methodListen, params: s.params(s.era, `,"notifications":{"toolsListChanged":true}`, nil)}
+}

@@ -1,0 +1,150 @@
+package pack
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// maxErrorBytes is the most of a server's error that is passed on.
+const maxErrorBytes = 64 << 10
+
+// output is the output of a tool for its caller, with the members that the results of the
+// hub's own tools have: the text of all text blocks, the structured content, and the blocks
+// with bytes as files. Content has all other blocks as the server sent them.
+type output struct {
+	Text    string            `json:"text,omitempty"`
+	Data    json.RawMessage   `json:"data,omitempty"`
+	Files   []file            `json:"files,omitempty"`
+	Content []json.RawMessage `json:"content,omitempty"`
+}
+
+// file is a [core.File] whose bytes are base64 already.
+type file struct {
+	Name      string          `json:"name"`
+	MediaType string          `json:"media_type,omitempty"`
+	Data      json.RawMessage `json:"data"`
+}
+
+// read reads a CallToolResult (2026-07-28, server/tools, "Tool Result"; all earlier versions
+// are subsets). It returns the output, or a Fault for a result with isError.
+func readResult(result strictjson.Value) (json.RawMessage, *core.Fault) {
+	if result.Kind() != strictjson.Object {
+		return nil, core.NewFault(core.CodeInternal, "the server's result is %.40s: want an object with content", result.Raw())
+	}
+	var out output
+	var texts []string
+	for block := range result.Get("content").Items() {
+		if text, ok := block.Get("text").Text(); ok && kindOf(block) == "text" {
+			texts = append(texts, text)
+		} else if f, ok := fileOf(block, len(out.Files)+1); ok {
+			out.Files = append(out.Files, f)
+		} else {
+			out.Content = append(out.Content, block.Raw())
+		}
+	}
+	out.Text = strings.Join(texts, "\n")
+	if data := result.Get("structuredContent"); data.Exists() {
+		out.Data = data.Raw()
+	}
+	if string(result.Get("isError").Raw()) == "true" {
+		return nil, core.NewFault(core.CodeInternal, "%s", cut(cmp.Or(out.Text, compact(out.Data), "the tool failed and does not say why")))
+	}
+	if out.Data != nil && compact([]byte(out.Text)) == compact(out.Data) {
+		out.Text = "" // servers repeat structured content as text, for older clients
+	}
+	if out.Text == "" && out.Data == nil && out.Files == nil && out.Content == nil {
+		return json.RawMessage(`{"text":""}`), nil
+	}
+	return strictjson.Encode(out), nil
+}
+
+func kindOf(block strictjson.Value) string {
+	kind, _ := block.Get("type").Text()
+	return kind
+}
+
+// fileOf returns the bytes of an image, of audio or of an embedded resource as a file.
+func fileOf(block strictjson.Value, n int) (file, bool) {
+	kind, in, data := kindOf(block), block, "data"
+	switch kind {
+	case "image", "audio":
+	case "resource":
+		in, data = block.Get("resource"), "blob"
+	default:
+		return file{}, false
+	}
+	encoded := in.Get(data)
+	if encoded.Kind() != strictjson.String {
+		return file{}, false // a text resource, or a block that is not as it should be
+	}
+	media, _ := in.Get("mimeType").Text()
+	f := file{Name: fmt.Sprintf("%s-%d%s", kind, n, extension(media)), MediaType: media, Data: encoded.Raw()}
+	if uri, ok := in.Get("uri").Text(); ok {
+		if u, err := url.Parse(uri); err == nil {
+			if base := path.Base(cmp.Or(u.Path, u.Opaque)); base != "." && base != "/" {
+				f.Name = base
+			}
+		}
+	}
+	return f, true
+}
+
+// extension returns the usual extension of a media type, the same on every machine.
+func extension(media string) string {
+	kind, _, err := mime.ParseMediaType(media)
+	if err != nil {
+		return ""
+	}
+	switch kind {
+	case "image/jpeg":
+		return ".jpg"
+	case "image/svg+xml":
+		return ".svg"
+	case "audio/mpeg":
+		return ".mp3"
+	}
+	_, sub, _ := strings.Cut(kind, "/")
+	if len(sub) > 8 || strings.ContainsFunc(sub, func(r rune) bool { return notOfNames(r) || r == '.' }) {
+		return ""
+	}
+	return "." + sub
+}
+
+// compact returns JSON without blanks between its values, or "" for what is not JSON.
+func compact(text []byte) string {
+	var b bytes.Buffer
+	if len(text) == 0 || json.Compact(&b, text) != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// cut bounds a text of the server.
+func cut(text string) string {
+	if len(text) <= maxErrorBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxErrorBytes], "") + " …"
+}
+
+// faultOf returns the Fault of a JSON-RPC error.
+func faultOf(e *jsonrpc.Error) *core.Fault {
+	code := core.CodeInternal
+	switch e.Code {
+	case jsonrpc.CodeInvalidParams:
+		code = core.CodeInvalid
+	case jsonrpc.CodeMethodNotFound, codeMissingCapability:
+		code = core.CodeUnsupported
+	}
+	return core.NewFault(code, "%s", cut(cmp.Or(e.Message, fmt.Sprintf("the server failed with the code %d", e.Code))))
+}
