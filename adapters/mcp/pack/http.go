@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -19,7 +20,8 @@ import (
 // remote is the transport of streamable HTTP (2025-11-25 and 2026-07-28, basic/transports):
 // a POST for each message, whose answer is one message or a stream of them.
 type remote struct {
-	server *server
+	server   *server
+	checking atomic.Bool
 
 	mu      sync.Mutex
 	era     era
@@ -43,11 +45,40 @@ func (t *remote) call(ctx context.Context, r request) (jsonrpc.Message, error) {
 	case err == nil:
 		return m, nil
 	case ctx.Err() == nil:
+		if errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
+			t.check()
+		}
 		return m, err
 	case !r.quiet && !t.isModern(): // the end of a legacy stream is no cancel
 		t.server.respond(cancelled(r.id, context.Cause(ctx)))
 	}
 	return m, context.Cause(ctx)
+}
+
+// checkTime bounds the check of [remote.check].
+const checkTime = 5 * time.Second
+
+// check finds out whether the server is still there, after a request failed: one connection
+// may be lost without the others.
+func (t *remote) check() {
+	t.mu.Lock()
+	e := t.era
+	t.mu.Unlock()
+	if e.version == "" || !t.checking.CompareAndSwap(false, true) {
+		return
+	}
+	t.server.goroutines.Go(func() {
+		defer t.checking.Store(false)
+		ctx, cancel := context.WithTimeoutCause(t.server.ctx, checkTime, core.NewFault(core.CodeUnreachable, "it did not answer within %s", checkTime))
+		defer cancel()
+		r := request{id: t.server.newID(), method: methodPing}
+		if e.modern {
+			r.method, r.params = methodDiscover, t.server.params(e, "", nil)
+		}
+		if _, err := t.exchange(ctx, r); errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
+			t.lose(fmt.Errorf("the server cannot be reached: %s", messageOf(err)))
+		}
+	})
 }
 
 // exchange sends a request and reads until its response.

@@ -103,7 +103,7 @@ func scripted(t *testing.T, opts pack.Options, begin func(*script), test func(g 
 			hubEnd, serverEnd := coretest.Pipe[[]byte, []byte](0)
 			s.end = serverEnd
 			go begin(s)
-			return hubEnd, nil
+			return limited{hubEnd}, nil
 		}
 		r := g.run(g.pack(opts))
 		test(g, s, r)
@@ -111,6 +111,17 @@ func scripted(t *testing.T, opts pack.Options, begin func(*script), test func(g 
 		_ = r.wait()
 		_ = s.end.Close(link.Reason{Cause: link.Normal})
 	})
+}
+
+// limited is the hub's end of a pipe that carries lines of at most 100,000 bytes.
+type limited struct{ *coretest.End[[]byte, []byte] }
+
+func (c limited) Receive(ctx context.Context) ([]byte, error) {
+	line, err := c.End.Receive(ctx)
+	if n := len(line); n > 100_000 {
+		return nil, &link.Reject{Cause: link.TooLarge, Size: n, Limit: 100_000, Head: string(line[:256]), Tail: string(line[n-256:])}
+	}
+	return line, err
 }
 
 func legacy(s *script) { s.begin(oneTool) }
@@ -297,6 +308,34 @@ func TestAResultOverTheLimitFailsAndTheServerGoesOn(t *testing.T) {
 		s.answer(s.wants("tools/call"), `{"content":[]}`)
 		if r := <-got; string(r.Output) != `{"text":""}` {
 			t.Errorf("got %+v, want the next call answered", r)
+		}
+	})
+}
+
+func TestALineOverTheLimitOfTheConnectionFailsItsCallAlone(t *testing.T) {
+	scripted(t, pack.Options{}, legacy, func(g *testHub, s *script, _ *running) {
+		long := strings.Repeat("x", 200_000)
+		first, second := g.start("x", `{}`), g.start("x", `{}`)
+		m, other := s.wants("tools/call"), s.wants("tools/call")
+		s.answer(m, `{"content":[{"type":"text","text":"`+long+`"}]}`) // its id is last
+		s.answer(other, `{"content":[]}`)
+		results := []*tool.Result{<-first, <-second}
+		if results[0].Fault == nil {
+			results[0], results[1] = results[1], results[0]
+		}
+		wantFault(t, "the long line", results[0], core.CodeTooLarge, "4194304")
+		if results[1].Fault != nil {
+			t.Errorf("the other call: got %v, want its result", results[1].Fault)
+		}
+		got := g.start("x", `{}`)
+		s.write(`{"jsonrpc":"2.0","id":%s,"result":{"text":"%s"}}`, s.wants("tools/call").ID, long)
+		wantFault(t, "with the id first", <-got, core.CodeTooLarge)
+		got = g.start("x", `{}`)
+		s.wants("tools/call")
+		s.write("%s", long)
+		wantFault(t, "without an id, while one call runs", <-got, core.CodeTooLarge)
+		if n := g.counts.of("too_large"); n != 3 {
+			t.Errorf("got %d lines counted, want 3", n)
 		}
 	})
 }

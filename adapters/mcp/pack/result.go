@@ -114,7 +114,7 @@ func extension(media string) string {
 		return ".mp3"
 	}
 	_, sub, _ := strings.Cut(kind, "/")
-	if len(sub) > 8 || strings.ContainsFunc(sub, func(r rune) bool { return notOfNames(r) || r == '.' }) {
+	if sub == "" || len(sub) > 8 || strings.ContainsFunc(sub, func(r rune) bool { return notOfNames(r) || r == '.' }) {
 		return ""
 	}
 	return "." + sub

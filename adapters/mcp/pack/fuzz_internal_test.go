@@ -1,0 +1,141 @@
+package pack
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// FuzzResult reads any result of a tool: its output is JSON, and no text of it is lost.
+func FuzzResult(f *testing.F) {
+	for _, seed := range []string{
+		`{"content":[{"type":"text","text":"a"}]}`, `{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"}],"structuredContent":[1]}`,
+		`{"content":[{"type":"resource","resource":{"uri":"a:b","blob":""}}],"isError":true}`, `{}`, `[]`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		v, err := strictjson.Parse(in, strictjson.Limits{})
+		if err != nil {
+			return
+		}
+		got, fault := readResult(v)
+		if fault != nil {
+			return
+		}
+		if err := strictjson.Check(got, strictjson.Limits{Depth: 80}); err != nil {
+			t.Fatalf("%s became %s: %v", in, got, err)
+		}
+		var back output
+		if err := json.Unmarshal(got, &back); err != nil {
+			t.Fatalf("%s became %s: %v", in, got, err)
+		}
+		blocks := 0
+		for b := range v.Get("content").Items() {
+			if _, ok := b.Get("text").Text(); !ok || kindOf(b) != "text" {
+				blocks++
+			}
+		}
+		if blocks != len(back.Files)+len(back.Content) {
+			t.Fatalf("%s became %s, want all %d blocks", in, got, blocks)
+		}
+	})
+}
+
+// FuzzTools reads any page of a list of tools: what is offered has a unique name of the hub.
+func FuzzTools(f *testing.F) {
+	for _, seed := range []string{
+		`{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"x":{"type":"string","x-mcp-header":"X"}}}}],"nextCursor":"n"}`,
+		`{"tools":[{"name":"a"},{"name":"a"},{"name":""},null]}`, `{"tools":7}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		page, err := strictjson.Parse(in, strictjson.Limits{})
+		if err != nil {
+			return
+		}
+		c := &catalog{pack: "p", mirror: true}
+		if _, err := c.add(page); err != nil {
+			return
+		}
+		if n := page.Get("tools").Len(); len(c.tools)+len(c.refused) != n {
+			t.Fatalf("%s: got %d tools and %d refused, want %d in all", in, len(c.tools), len(c.refused), n)
+		}
+		seen := map[string]bool{}
+		for _, l := range c.tools {
+			if seen[l.Name] || len(l.Name) > maxToolName || strings.ContainsFunc(l.Name, notOfNames) {
+				t.Fatalf("%s: got the name %q", in, l.Name)
+			}
+			seen[l.Name] = true
+		}
+	})
+}
+
+// FuzzForm reads any schema of a form and any answer: what fits is strict JSON.
+func FuzzForm(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"array","items":{"enum":["x"]}}},"required":["a"]}`), "a: 1\nb: x")
+	f.Add([]byte(`{"properties":{"s":{"type":"string","format":"email","pattern":"("}}}`), `{"s":"a@b"}`)
+	f.Fuzz(func(t *testing.T, schema []byte, answer string) {
+		v, err := strictjson.Parse(schema, strictjson.Limits{})
+		if err != nil {
+			return
+		}
+		form, err := readForm(v)
+		if err != nil || len(form) == 0 {
+			return
+		}
+		got, err := parseForm(form, answer)
+		if err != nil {
+			return
+		}
+		if err := strictjson.Check(got, strictjson.Limits{}); err != nil {
+			t.Fatalf("%s, %q became %s: %v", schema, answer, got, err)
+		}
+	})
+}
+
+// FuzzEvents reads any event stream as a simple implementation does.
+func FuzzEvents(f *testing.F) {
+	for _, seed := range []string{"data: a\n\n", "id: 1\r\nretry: 5\r\ndata:a\r\ndata: b\r\n\r\n", ": c\n\ndata\n\ndata: lost"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var want []string
+		var data []string
+		text := strings.ReplaceAll(string(in), "\r\n", "\n")
+		lines := strings.Split(text, "\n")
+		for _, line := range lines[:len(lines)-1] { // the last has no end
+			if line == "" {
+				if data != nil {
+					want = append(want, strings.Join(data, "\n"))
+				}
+				data = nil
+				continue
+			}
+			if name, value, _ := strings.Cut(line, ":"); name == "data" {
+				data = append(data, strings.TrimPrefix(value, " "))
+			}
+		}
+		e := newEvents(bytes.NewReader(in), 1<<20)
+		var got []string
+		for {
+			one, err := e.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(one))
+		}
+		if len(got) != len(want) || strings.Join(got, "\x00") != strings.Join(want, "\x00") {
+			t.Fatalf("%q: got %q, want %q", in, got, want)
+		}
+	})
+}
