@@ -101,6 +101,7 @@ var table = []row{
 	codec("native"),
 	codec("editor"),
 	codec("parallax"),
+	codec("pirpc"),
 	{
 		from: []string{"adapters/coven/wire"},
 		own:  append([]string{"core", "core/link", "core/tool", "proto/coven/..."}, leaves...), // reasons to end a stream, and tools
