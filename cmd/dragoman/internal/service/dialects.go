@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
+	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -16,7 +17,7 @@ import (
 )
 
 // Dialect is one row of the table in which transports and dialects meet. Fields may be nil
-// except Name, Translation and Mount.
+// except Name and Translation.
 type Dialect struct {
 	Name string
 	// Translation declares how every kind of event and each command is translated.
@@ -24,7 +25,7 @@ type Dialect struct {
 
 	// Open creates the shared state before the first connection.
 	Open func(*Service, context.Context) error
-	// Mount binds the dialect to the listeners.
+	// Mount binds the dialect to the listeners; nil if nobody connects to the hub with it.
 	Mount func(*Service, *listeners)
 	// Drain ends running work until the context ends. The hub has ended the sessions.
 	Drain func(*Service, context.Context)
@@ -50,6 +51,7 @@ func Dialects() []Dialect {
 		{Name: pi.Name, Translation: pi.Translation, Open: (*Service).openPi, Mount: (*Service).mountPi, Drain: (*Service).drainPi, Close: (*Service).closePi},
 		{Name: acp.Dialect, Translation: acp.Translation, Open: (*Service).openACP, Mount: (*Service).mountACP, Drain: (*Service).drainACP, Join: client.JoinACP},
 		{Name: native.Dialect, Translation: native.Translation, Mount: (*Service).mountNative, Join: client.JoinNative},
+		{Name: pirpc.Name, Translation: pirpc.Translation},
 		{Name: rest.Translation.Dialect, Translation: rest.Translation, Mount: (*Service).mountREST},
 		{Name: mcp.Name, Translation: mcp.Translation, Open: (*Service).openMCP, Mount: (*Service).mountMCP, Drain: (*Service).drainMCP},
 	}

@@ -92,7 +92,9 @@ func (s *Service) listen(bound map[string]net.Listener) {
 		serve = append(serve, func() { s.run("pi-server", func() error { return w.Serve(l) }) })
 	}
 	for _, d := range Dialects() {
-		d.Mount(s, &on)
+		if d.Mount != nil {
+			d.Mount(s, &on)
+		}
 	}
 	for _, start := range serve {
 		start()

@@ -1,0 +1,207 @@
+package pirpc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+)
+
+// Agent is pi as an [agent.Agent]. It is safe for concurrent use.
+type Agent struct {
+	opts     Options
+	sessions *sessions
+	pool     atomic.Pointer[pool] // nil while Run does not run
+}
+
+var _ agent.Agent = (*Agent)(nil)
+
+// New returns an Agent. Nothing starts before [Agent.Run].
+func New(opts Options) *Agent {
+	return &Agent{opts: opts.withDefaults(), sessions: newSessions(opts.Sessions)}
+}
+
+// features are what every version of pi can do.
+const features = core.FeatureStreaming | core.FeatureUsage | core.FeatureToolStates | core.FeatureInjection |
+	core.FeatureCancellation | core.FeatureApprovals | core.FeatureFiles
+
+// Run implements [agent.Agent]. It is ready when a process has answered, and returns when one could
+// not be started, never answered or ended unused: at once if no task runs, else after those.
+func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
+	if err := a.sessions.load(ctx); err != nil {
+		return fmt.Errorf("reading the sessions of pi: %w", err)
+	}
+	args, remove, err := a.arguments()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	ctx, cancel := context.WithCancel(ctx)
+	p := newPool(ctx, &a.opts, args)
+	defer p.close()
+	defer cancel()
+	p.mu.Lock()
+	p.fill()
+	p.mu.Unlock()
+	select {
+	case <-p.first:
+	case <-p.over:
+		return p.failure
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	a.pool.Store(p)
+	defer a.pool.CompareAndSwap(p, nil)
+	ready(p.profile())
+	select {
+	case <-p.over:
+		return p.failure
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// profile returns what the first process said of itself.
+func (p *pool) profile() agent.Profile {
+	profile := agent.Profile{Features: features}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.fresh) == 0 || p.fresh[0].state.Model == nil {
+		return profile
+	}
+	model := p.fresh[0].state.Model
+	profile.Model = model.ID
+	profile.Metadata = map[string]json.RawMessage{"provider": json.RawMessage(object(model.Provider))}
+	return profile
+}
+
+// arguments returns what is added to the command, and removes what it needs files for.
+func (a *Agent) arguments() (args []string, remove func(), err error) {
+	remove = func() {}
+	if a.opts.SessionDir != "" {
+		args = append(args, "--session-dir", a.opts.SessionDir)
+	}
+	if a.opts.Tools.URL == "" {
+		return args, remove, nil
+	}
+	path, remove, err := a.opts.Tools.write()
+	if err != nil {
+		return nil, nil, err
+	}
+	return append(args, "--extension", path), remove, nil
+}
+
+// errCancelled ends the wait for a process when the task is cancelled.
+var errCancelled = errors.New("the task was cancelled")
+
+// Work implements [agent.Agent]. The tasks of a thread run one after the other, each in the session
+// of the thread.
+func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
+	p := a.pool.Load()
+	if p == nil {
+		return agent.Lost(errors.New("pi is not running"))
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	r := newRun(ctx, &a.opts, t)
+	var listening sync.WaitGroup
+	listening.Go(func() { r.listen(stop) })
+	defer listening.Wait()
+	defer stop(nil)
+	err := a.work(ctx, p, r)
+	switch {
+	case errors.Is(err, errCancelled), errors.Is(context.Cause(ctx), errCancelled):
+		return t.Report(core.Cancelled{Reason: r.cancelReason()}, nil)
+	case errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) && p.isOver():
+		return agent.Lost(errors.New(core.AsFault(err).Message))
+	}
+	return err
+}
+
+// work does a task within the lane of its thread.
+func (a *Agent) work(ctx context.Context, p *pool, r *run) error {
+	thread := cmp.Or(r.request.Thread, core.ThreadID(r.turn.Task()))
+	l, err := p.enter(ctx, thread)
+	if err != nil {
+		return err
+	}
+	usable := false
+	defer func() { p.leave(l, usable) }()
+	proc, earlier, err := a.session(ctx, p, l, r)
+	if err != nil {
+		return asUnreachable(ctx, err)
+	}
+	usable, err = r.do(proc, earlier)
+	if usable || proc.state.SessionFile != "" {
+		a.remember(ctx, session{Thread: thread, File: proc.state.SessionFile, Last: r.turn.Task()})
+	}
+	return err
+}
+
+// session returns a process that has the session of the thread of a lane, which keeps it, and the
+// turns of the conversation that the session lacks.
+func (a *Agent) session(ctx context.Context, p *pool, l *lane, r *run) (*process, []core.Turn, error) {
+	known := a.sessions.of(l.thread)
+	proc, err := p.processFor(ctx, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	if proc.inUse {
+		return proc, missed(r.request.History, known.Last), nil
+	}
+	proc.inUse = true
+	if known.File != "" {
+		continues, err := proc.resume(ctx, known.File)
+		if err != nil {
+			return nil, nil, err
+		}
+		if continues {
+			return proc, missed(r.request.History, known.Last), nil
+		}
+	}
+	if known.File != "" || known.Last != "" {
+		a.opts.Count(countLost)
+		if err := r.turn.Report(core.SessionLost{Reason: lostReason(known)}, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	if proc.state.SessionID != "" {
+		if err := r.turn.Report(core.SessionStarted{Session: proc.state.SessionID}, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	a.remember(ctx, session{Thread: l.thread, File: proc.state.SessionFile})
+	return proc, r.request.History, nil
+}
+
+func lostReason(of session) string {
+	if of.File == "" {
+		return "the process that had it has ended, and pi keeps no sessions (--no-session)"
+	}
+	return "pi could not open its session file"
+}
+
+// remember stores the session of a thread. The task does not depend on it.
+func (a *Agent) remember(ctx context.Context, of session) {
+	if err := a.sessions.put(context.WithoutCancel(ctx), of); err != nil {
+		a.opts.Count(countUnwritten)
+		a.opts.Log.Warn("the session of a thread was not recorded", "thread", of.Thread, "error", err)
+	}
+}
+
+// asUnreachable returns the error of a task whose process was lost before it began.
+func asUnreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var f *core.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return core.NewFault(core.CodeUnreachable, "pi ended: %s", reasonText(err)).Because(err)
+}

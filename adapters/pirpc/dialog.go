@@ -1,0 +1,225 @@
+package pirpc
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+)
+
+// maxDialogs bounds the dialogs of a run that wait for a person.
+const maxDialogs = 16
+
+// dialog is a request of an extension that waits for a person.
+type dialog struct {
+	*wire.Dialog
+	decided chan core.ApprovalDecided // of an approval
+	options approving
+}
+
+// approving are the options of a select that approve and deny; of a confirm none.
+type approving struct{ once, always, deny string }
+
+// reply returns the answer for a decision.
+func (o approving) reply(d core.ApprovalDecided) wire.Reply {
+	if o.deny == "" {
+		return wire.Reply{Confirmed: &d.Approved}
+	}
+	value := o.deny
+	switch {
+	case d.Approved && d.All && o.always != "":
+		value = o.always
+	case d.Approved:
+		value = o.once
+	}
+	return wire.Reply{Value: &value}
+}
+
+// The first words of options that approve and deny.
+var (
+	approves = []string{"allow", "approve", "accept", "yes", "ok", "okay", "confirm", "continue", "proceed", "run", "permit", "always"}
+	denies   = []string{"deny", "block", "reject", "refuse", "no", "cancel", "decline", "abort", "stop", "never", "disallow"}
+)
+
+// approvingOf reports whether a select is a decision: each option approves or denies, one at least
+// does either, and at most one approves for good.
+func approvingOf(options []string) (o approving, is bool) {
+	for _, option := range options {
+		word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(option)), " ")
+		word = strings.Trim(word, ".,:;!?()[]")
+		lasting := strings.Contains(strings.ToLower(option), "always") || strings.Contains(strings.ToLower(option), "session")
+		switch to := &o.once; {
+		case slices.Contains(denies, word):
+			if o.deny == "" {
+				o.deny = option // of several, the mildest comes first
+			}
+		case !slices.Contains(approves, word):
+			return approving{}, false
+		default:
+			if lasting {
+				to = &o.always
+			}
+			if *to != "" {
+				return approving{}, false
+			}
+			*to = option
+		}
+	}
+	return o, o.once != "" && o.deny != ""
+}
+
+// ask puts a dialog to people: a confirm, or a select between approving and denying, is an
+// approval, any other a question. pi waits meanwhile, other tools of it do not.
+func (r *run) ask(d *wire.Dialog) {
+	options, decision := approving{}, d.Method == wire.MethodConfirm
+	if d.Method == wire.MethodSelect {
+		options, decision = approvingOf(d.Options)
+	}
+	w := &dialog{Dialog: d, options: options, decided: make(chan core.ApprovalDecided, 1)}
+	id := d.ID
+	r.mu.Lock()
+	if r.isOver || len(r.dialogs) >= maxDialogs || r.dialogs[id] != nil {
+		r.mu.Unlock()
+		r.opts.Count(countUnasked)
+		r.cancelDialog(d)
+		return
+	}
+	if linked := r.onlyTool(); decision && linked != "" && r.dialogs[linked] == nil {
+		id = linked
+	}
+	r.dialogs[id] = w
+	r.running.Go(func() {
+		if decision {
+			r.approval(id, w)
+		} else {
+			r.question(w)
+		}
+		r.mu.Lock()
+		delete(r.dialogs, id)
+		r.mu.Unlock()
+	})
+	r.mu.Unlock()
+	if decision {
+		r.report(r.approvalOf(id, d))
+	}
+}
+
+// onlyTool returns the id of the tool that runs, if it is the only one: then a decision is about
+// it, for pi asks before it executes a tool. The reader loop calls it.
+func (r *run) onlyTool() string {
+	if len(r.tools) != 1 {
+		return ""
+	}
+	for id := range r.tools {
+		return id
+	}
+	return ""
+}
+
+// approvalOf returns what is shown to people: all that the dialog and its tool say.
+func (r *run) approvalOf(id string, d *wire.Dialog) core.ApprovalRequested {
+	shown := struct {
+		Title   string   `json:"title"`
+		Message string   `json:"message,omitempty"`
+		Options []string `json:"options,omitempty"`
+		Tool    string   `json:"tool,omitempty"`
+		Input   string   `json:"tool_input,omitempty"`
+	}{Title: d.Title, Message: d.Message, Options: d.Options}
+	name := d.Title
+	if t := r.tools[id]; t != nil {
+		name, shown.Tool, shown.Input = t.name, t.name, t.input
+	}
+	return core.ApprovalRequested{ID: id, Name: name, Input: object(shown)}
+}
+
+// approval waits for a decision and passes it on.
+func (r *run) approval(id string, w *dialog) {
+	var timeout <-chan time.Time
+	if w.Timeout > 0 {
+		limit := time.NewTimer(w.Timeout)
+		defer limit.Stop()
+		timeout = limit.C
+	}
+	select {
+	case d := <-w.decided:
+		_ = r.proc.reply(r.ctx, w.ID, w.options.reply(d))
+	case <-timeout: // pi has decided itself
+		r.report(core.ToolState{ID: id, State: core.ToolTimeout, Detail: "pi waited no longer for a decision"})
+	case <-r.over:
+		r.cancelDialog(w.Dialog)
+	case <-r.ctx.Done():
+	}
+}
+
+// decided passes a decision to the dialog that waits for it.
+func (r *run) decided(d core.ApprovalDecided) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.dialogs[d.ID]; w != nil {
+		select {
+		case w.decided <- d:
+		default:
+		}
+	}
+}
+
+// question asks people and passes on what they say.
+func (r *run) question(w *dialog) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	if w.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, w.Timeout)
+		defer cancel()
+	}
+	r.running.Go(func() {
+		select {
+		case <-r.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	o, err := r.turn.Ask(ctx, questionOf(w.Dialog))
+	if err != nil || !o.Answered {
+		if err != nil && ctx.Err() == nil {
+			r.opts.Count(countUnasked)
+			r.opts.Log.Warn("a question of pi was not asked", "title", w.Title, "error", err)
+		}
+		r.cancelDialog(w.Dialog)
+		return
+	}
+	value := o.Text
+	if len(o.Selected) > 0 {
+		value = o.Selected[0]
+	}
+	_ = r.proc.reply(r.ctx, w.ID, wire.Reply{Value: &value})
+}
+
+// questionOf returns a dialog as a question.
+func questionOf(d *wire.Dialog) question.Question {
+	q := question.Question{Text: strings.TrimSpace(d.Title + "\n\n" + d.Message)}
+	if d.Timeout > 0 {
+		q.Until = time.Now().Add(d.Timeout)
+	}
+	for _, option := range d.Options {
+		q.Options = append(q.Options, question.Option{Label: option})
+	}
+	switch {
+	case d.Placeholder != "":
+		q.Text += "\n\n(" + d.Placeholder + ")"
+	case d.Prefill != "":
+		q.Text += "\n\n" + d.Prefill
+	}
+	if q.Text == "" {
+		q.Text = "pi asks for " + d.Method
+	}
+	return q
+}
+
+// cancelDialog says that nobody answers.
+func (r *run) cancelDialog(d *wire.Dialog) {
+	_ = r.proc.reply(r.ctx, d.ID, wire.Reply{Cancelled: true})
+}

@@ -1,0 +1,342 @@
+package pirpc_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/adapters/pirpc"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/host"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// kid is a process of pi that the test plays. It answers get_state itself.
+type kid struct {
+	*testing.T
+	args     []string
+	conn     *coretest.End[[]byte, []byte]
+	commands chan command
+
+	mu     sync.Mutex
+	state  string // the data of get_state
+	states int    // how often it was asked for
+	mute   bool
+}
+
+// command is what the hub sends to a process.
+type command struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Images  []struct {
+		Data     string `json:"data"`
+		MimeType string `json:"mimeType"`
+	} `json:"images"`
+	Path      string  `json:"sessionPath"`
+	Value     *string `json:"value"`
+	Confirmed *bool   `json:"confirmed"`
+	Cancelled bool    `json:"cancelled"`
+}
+
+const idle = `{"isStreaming":false,"isCompacting":false,"pendingMessageCount":0,"sessionId":"s","messageCount":0,"model":{"id":"m1","provider":"stub"}}`
+
+// serve answers get_state, and passes on everything else.
+func (k *kid) serve() {
+	for {
+		line, err := k.conn.Receive(context.Background())
+		if err != nil {
+			close(k.commands)
+			return
+		}
+		var c command
+		if err := json.Unmarshal(line, &c); err != nil {
+			k.Errorf("the hub sent %s: %v", line, err)
+		}
+		if c.Type != "get_state" {
+			k.commands <- c
+			continue
+		}
+		k.mu.Lock()
+		state, mute := k.state, k.mute
+		k.states++
+		k.mu.Unlock()
+		if !mute {
+			k.say(fmt.Sprintf(`{"id":%q,"type":"response","command":"get_state","success":true,"data":%s}`, c.ID, state))
+		}
+	}
+}
+
+// is sets the state.
+func (k *kid) is(state string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.state = state
+}
+
+// say sends lines of the process, which may stand on several lines of the test.
+func (k *kid) say(lines ...string) {
+	for _, block := range lines {
+		for line := range strings.Lines(block) {
+			if line = strings.TrimSpace(line); line != "" {
+				_ = k.conn.Send(context.Background(), []byte(line))
+			}
+		}
+	}
+}
+
+// next returns the next command, which must be of a type.
+func (k *kid) next(kind string) command {
+	k.Helper()
+	c, open := <-k.commands
+	if !open || c.Type != kind {
+		k.Fatalf("the hub sent %+v (open: %v), want %s", c, open, kind)
+	}
+	return c
+}
+
+// accept answers a command.
+func (k *kid) accept(c command) {
+	k.say(fmt.Sprintf(`{"id":%q,"type":"response","command":%q,"success":true}`, c.ID, c.Type))
+}
+
+// prompted takes a prompt and begins its run.
+func (k *kid) prompted() command {
+	k.Helper()
+	c := k.next("prompt")
+	k.is(strings.Replace(idle, `"isStreaming":false`, `"isStreaming":true`, 1))
+	k.accept(c)
+	k.say(`{"type":"agent_start"}`, `{"type":"turn_start"}`, `{"type":"message_start","message":{"role":"user","content":[]}}`, `{"type":"message_end","message":{"role":"user","content":[]}}`)
+	return c
+}
+
+func quoted(text string) string {
+	b, _ := json.Marshal(text)
+	return string(b)
+}
+
+// begins, delta and ends are a message of the assistant, as new versions send it.
+func (k *kid) begins() { k.say(`{"type":"message_start","message":{"role":"assistant","content":[]}}`) }
+
+func (k *kid) delta(text string) {
+	k.say(`{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":` + quoted(text) + `}}`)
+}
+
+func (k *kid) ends(text, stop, more string) {
+	k.say(`{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":` + quoted(text) + `}],"stopReason":"` + stop + `"` + more + `}}`)
+}
+
+// answers says a message of one piece.
+func (k *kid) answers(text string) {
+	k.begins()
+	k.delta(text)
+	k.ends(text, "stop", "")
+}
+
+// settles ends a run as old versions do.
+func (k *kid) settles() {
+	k.is(idle)
+	k.say(`{"type":"agent_end","messages":[]}`)
+}
+
+// dies ends the process.
+func (k *kid) dies(why string) {
+	_ = k.conn.Close(link.Reason{Cause: link.Protocol, Text: why})
+}
+
+// nursery is a hub with pi as an agent whose processes the test plays.
+type nursery struct {
+	*testing.T
+	kids    chan *kid // as they are started
+	refuse  error     // of the next starts
+	prepare func(*kid)
+	agent   *pirpc.Agent
+	session *hub.Session
+	user    *hub.Session
+	profile agent.Profile
+	ran     chan error
+	stop    context.CancelFunc
+	counts  counts
+
+	mu     sync.Mutex
+	events map[core.TaskID][]core.Event
+}
+
+type counts struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+func (c *counts) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.by = map[string]int{}
+	}
+	c.by[name]++
+}
+
+func (c *counts) of(name string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by[name]
+}
+
+// dial starts a kid.
+func (n *nursery) dial(_ context.Context, args ...string) (link.Conn[[]byte, []byte], error) {
+	if n.refuse != nil {
+		return nil, n.refuse
+	}
+	ours, theirs := coretest.Pipe[[]byte, []byte](64)
+	k := &kid{T: n.T, args: args, conn: theirs, commands: make(chan command, 64), state: idle}
+	if n.prepare != nil {
+		n.prepare(k)
+	}
+	go k.serve()
+	n.kids <- k
+	return ours, nil
+}
+
+// play runs a test with a hub and pi. The supervisor is left out: Run runs once.
+func play(t *testing.T, opts pirpc.Options, test func(*nursery)) {
+	t.Helper()
+	playWith(t, opts, nil, test)
+}
+
+func playWith(t *testing.T, opts pirpc.Options, prepare func(*kid), test func(*nursery)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		n := &nursery{T: t, kids: make(chan *kid, 100), ran: make(chan error, 1), prepare: prepare, events: map[core.TaskID][]core.Event{}}
+		opts.Dial, opts.Count = n.dial, n.counts.add
+		n.agent = pirpc.New(opts)
+		h := coretest.NewHub(t, hub.Options{})
+		n.session = h.Connect(hub.Identity{Principal: core.Principal{ID: "pi"}, Dialect: pirpc.Name})
+		n.user = h.Connect(hub.Identity{Principal: core.Principal{ID: "user", Operator: true}, Dialect: "test"})
+		go n.watch()
+		n.start()
+		test(n)
+		n.end()
+		n.session.Close(nil)
+		n.user.Close(nil)
+	})
+}
+
+// start runs the agent, and joins the hub when it is ready.
+func (n *nursery) start() {
+	ctx, stop := context.WithCancel(n.Context())
+	ready := make(chan struct{})
+	n.stop = stop
+	go func() {
+		n.ran <- n.agent.Run(ctx, func(p agent.Profile) {
+			n.profile = p
+			close(ready)
+		})
+	}()
+	select {
+	case <-ready:
+	case err := <-n.ran:
+		n.ran <- err
+		return
+	}
+	if err := n.session.Join(core.Card{ID: "pi", Features: n.profile.Features, MaxConcurrent: 4}, hub.JoinOptions{}); err != nil {
+		n.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = host.Serve(ctx, n.session, n.agent, func(error) {})
+	}()
+	n.stop = func() {
+		stop()
+		<-served
+	}
+}
+
+// end stops the agent and returns what Run returned.
+func (n *nursery) end() error {
+	n.stop()
+	err := <-n.ran
+	n.ran <- err
+	return err
+}
+
+// ask opens a task.
+func (n *nursery) ask(r core.Request) *task.Task {
+	n.Helper()
+	r.To = core.ToAgent("pi")
+	t, err := n.user.Open(r, hub.OpenOptions{})
+	if err != nil {
+		n.Fatal(err)
+	}
+	return t
+}
+
+// wants fails the test unless the task has ended with the kind and the text.
+func (n *nursery) wants(t *task.Task, end core.Kind, text string) core.Answer {
+	n.Helper()
+	synctest.Wait()
+	a := t.Answer()
+	if a.End != end || a.Text != text {
+		n.Errorf("the task ended as %s with %q (%v), want %s with %q", a.End, a.Text, a.Fault, end, text)
+	}
+	return a
+}
+
+// fails is wants for a task that failed, with a code and a part of the message.
+func (n *nursery) fails(t *task.Task, code core.Code, message string) {
+	n.Helper()
+	synctest.Wait()
+	f := t.Answer().Fault
+	if t.Answer().End != core.KindFailed || !errors.Is(f, &core.Fault{Code: code}) || !strings.Contains(f.Message, message) {
+		n.Errorf("the task ended as %s with %v, want failed with %s: ...%s...", t.Answer().End, f, code, message)
+	}
+}
+
+// bodies returns the events of a task of one kind.
+func bodies[B core.Body](n *nursery, t *task.Task) (all []B) {
+	synctest.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, e := range n.events[t.ID()] {
+		if b, is := e.Body.(B); is {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// story returns the kinds of the events of a task.
+func (n *nursery) story(t *task.Task) string {
+	synctest.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var kinds []string
+	for _, e := range n.events[t.ID()] {
+		kinds = append(kinds, e.Body.Kind().String())
+	}
+	return strings.Join(kinds, " ")
+}
+
+// watch collects the events of all tasks until the user leaves.
+func (n *nursery) watch() {
+	for {
+		b, err := n.user.Next(context.Background())
+		if err != nil {
+			return
+		}
+		if b.Task != nil {
+			n.mu.Lock()
+			n.events[b.Task.ID()] = append(n.events[b.Task.ID()], b.Events...)
+			n.mu.Unlock()
+		}
+	}
+}

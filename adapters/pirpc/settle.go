@@ -1,0 +1,152 @@
+package pirpc
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+const (
+	// recheckAfter is when the state is asked for again if pi was between two things; each time
+	// twice as late, until recheckMost.
+	recheckAfter = 100 * time.Millisecond
+	recheckMost  = 2 * time.Second
+	// patience is how often the state is asked for while messages are queued and pi does nothing
+	// about them. Up to version 0.74 those that came too late stay until the next prompt.
+	patience = 4
+)
+
+// advance handles the events that say whether pi still works. A run ends at agent_settled where
+// pi sends it (from 0.80.4 on). Older versions begin retries, compactions and queued messages right
+// after agent_end, and do not say when nothing follows: then the answer to get_state, which comes
+// after those events, tells.
+func (r *run) advance(e wire.Event) error {
+	switch e := e.(type) {
+	case *wire.RunStart:
+		r.open, r.rechecks = true, 0
+		if r.isCancelled() {
+			r.abort() // which came before pi had begun
+		}
+	case *wire.RunEnd:
+		r.open, r.coming, r.settles = false, false, e.Settles
+		if !r.settles {
+			r.check()
+		}
+	case *wire.Settled:
+		r.finish()
+	case *wire.Retry:
+		if r.coming = !e.End; e.End && !r.open && !r.settles {
+			r.check()
+		}
+		name := "auto_retry_start"
+		if e.End {
+			name = "auto_retry_end"
+		}
+		return r.foreign(name, e.Raw)
+	case *wire.Compaction:
+		name := "compaction_start"
+		if e.End {
+			name, r.coming = "compaction_end", e.WillRetry
+			if !e.WillRetry && !r.open && !r.settles {
+				r.check()
+			}
+		}
+		return r.foreign(name, e.Raw)
+	}
+	return nil
+}
+
+func (r *run) isCancelled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cancelled != nil
+}
+
+// check asks the process for its state, unless that is under way.
+func (r *run) check() {
+	r.mu.Lock()
+	under := r.checking || r.isOver
+	r.checking = true
+	r.mu.Unlock()
+	if under {
+		return
+	}
+	_ = r.proc.ask(r.ctx, wire.CommandState, r.checked) // an error is that of the link, which ends the run too
+}
+
+// checked handles the state.
+func (r *run) checked(a *wire.Response) {
+	r.mu.Lock()
+	r.checking = false
+	answered, cancelled := r.answered, r.cancelled != nil
+	r.mu.Unlock()
+	s, err := a.State()
+	switch {
+	case err != nil || !a.Success || !answered:
+		return // without a state only an event ends the run
+	case s.Streaming && r.open, (r.coming || r.settles) && !cancelled:
+		return // events will tell
+	case s.Idle():
+		r.finish()
+		return
+	case !s.Streaming && !s.Compacting && r.rechecks >= patience:
+		r.opts.Count(countUnread)
+		r.mu.Lock()
+		r.deserted = r.deserted || cancelled // the next task must not do what this one was told
+		r.mu.Unlock()
+		r.finish()
+		return
+	}
+	after := min(recheckAfter<<min(r.rechecks, 10), recheckMost)
+	r.rechecks++
+	r.later(after, r.check)
+}
+
+// finish ends the run. Only the first call counts.
+func (r *run) finish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.isOver {
+		r.isOver = true
+		close(r.over)
+	}
+}
+
+// end reports what is left and the end of the task, once the run is over.
+func (r *run) end() (usable bool, err error) {
+	r.handling.Lock() // an event may still be handled
+	defer r.handling.Unlock()
+	r.mu.Lock()
+	failure, cancelled, usable := r.failure, r.cancelled, !r.deserted
+	unanswered := r.injected
+	r.injected = map[string]bool{}
+	for _, in := range r.early {
+		unanswered[in.ID] = true
+	}
+	r.mu.Unlock()
+	for id := range unanswered {
+		_ = r.turn.Report(core.InjectionAnswered{ID: id, Reason: "the answer was complete before"}, nil)
+	}
+	for id := range r.tools {
+		state := core.ToolState{ID: id, State: core.ToolFailed, Detail: "pi did not tell its result"}
+		if cancelled != nil {
+			state.State = core.ToolCancelled
+		}
+		_ = r.turn.Report(state, nil)
+	}
+	switch {
+	case failure != nil:
+		return usable, failure
+	case cancelled != nil && r.last.StopReason != wire.StopDone && r.last.StopReason != wire.StopLength:
+		return usable, r.turn.Report(core.Cancelled{Reason: cancelled.Reason}, nil)
+	case r.last.StopReason == wire.StopAborted:
+		return usable, r.turn.Report(core.Cancelled{Reason: cmp.Or(r.last.ErrorMessage, "pi was aborted")}, nil)
+	case r.last.StopReason == wire.StopError:
+		return usable, core.NewFault(core.CodeInternal, "%s", cmp.Or(r.last.ErrorMessage, "the model failed, and pi does not say why"))
+	case r.speech.hole:
+		return usable, core.NewFault(core.CodeTooLarge, "a line of pi with the rest of the answer is longer than %d bytes", wire.MaxLine)
+	}
+	return usable, r.turn.Report(core.Done{Truncated: r.last.StopReason == wire.StopLength}, nil)
+}
