@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -27,9 +28,9 @@ type kid struct {
 	conn     *coretest.End[[]byte, []byte]
 	commands chan command
 
-	mu     sync.Mutex
-	state  string // the data of get_state
-	states int    // how often it was asked for
+	out    sync.Mutex // held while lines are sent
+	state  string     // the data of get_state
+	states int        // how often it was asked for
 	mute   bool
 }
 
@@ -66,31 +67,38 @@ func (k *kid) serve() {
 			k.commands <- c
 			continue
 		}
-		k.mu.Lock()
-		state, mute := k.state, k.mute
+		k.out.Lock()
 		k.states++
-		k.mu.Unlock()
-		if !mute {
-			k.say(fmt.Sprintf(`{"id":%q,"type":"response","command":"get_state","success":true,"data":%s}`, c.ID, state))
+		if !k.mute {
+			k.send(fmt.Sprintf(`{"id":%q,"type":"response","command":"get_state","success":true,"data":%s}`, c.ID, k.state))
 		}
+		k.out.Unlock()
 	}
 }
 
 // is sets the state.
 func (k *kid) is(state string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.out.Lock()
+	defer k.out.Unlock()
 	k.state = state
 }
 
-// say sends lines of the process, which may stand on several lines of the test.
+// say sends lines of the process, which may stand on several lines of the test. Nothing comes
+// between the lines of one call: pi sends them in one step.
 func (k *kid) say(lines ...string) {
+	k.out.Lock()
+	defer k.out.Unlock()
 	for _, block := range lines {
 		for line := range strings.Lines(block) {
-			if line = strings.TrimSpace(line); line != "" {
-				_ = k.conn.Send(context.Background(), []byte(line))
-			}
+			k.send(strings.TrimSpace(line))
 		}
+	}
+}
+
+// send sends a line. Callers hold out.
+func (k *kid) send(line string) {
+	if line != "" {
+		_ = k.conn.Send(context.Background(), []byte(line)) // the hub may have gone
 	}
 }
 
@@ -148,8 +156,9 @@ func (k *kid) settles() {
 	k.say(`{"type":"agent_end","messages":[]}`)
 }
 
-// dies ends the process.
+// dies ends the process, whose output has been read.
 func (k *kid) dies(why string) {
+	synctest.Wait()
 	_ = k.conn.Close(link.Reason{Cause: link.Protocol, Text: why})
 }
 
@@ -160,6 +169,7 @@ type nursery struct {
 	refuse  error     // of the next starts
 	prepare func(*kid)
 	agent   *pirpc.Agent
+	hub     *hub.Hub
 	session *hub.Session
 	user    *hub.Session
 	profile agent.Profile
@@ -219,8 +229,10 @@ func playWith(t *testing.T, opts pirpc.Options, prepare func(*kid), test func(*n
 		opts.Dial, opts.Count = n.dial, n.counts.add
 		n.agent = pirpc.New(opts)
 		h := coretest.NewHub(t, hub.Options{})
+		n.hub = h
 		n.session = h.Connect(hub.Identity{Principal: core.Principal{ID: "pi"}, Dialect: pirpc.Name})
 		n.user = h.Connect(hub.Identity{Principal: core.Principal{ID: "user", Operator: true}, Dialect: "test"})
+		n.user.WatchQuestions(question.View{Agent: "pi", For: n.user.Identity().Principal})
 		go n.watch()
 		n.start()
 		test(n)
@@ -269,10 +281,39 @@ func (n *nursery) end() error {
 	return err
 }
 
-// ask opens a task.
+// ask opens a task for pi.
 func (n *nursery) ask(r core.Request) *task.Task {
 	n.Helper()
-	r.To = core.ToAgent("pi")
+	return n.askOf("pi", r)
+}
+
+// other joins an agent that answers one task with what it is given.
+func (n *nursery) other() (answer func(text string)) {
+	s := n.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other"}, Dialect: "test"})
+	if err := s.Join(core.Card{ID: "other", Features: core.FeatureStreaming}, hub.JoinOptions{}); err != nil {
+		n.Fatal(err)
+	}
+	return func(text string) {
+		for {
+			b, err := s.Next(n.Context())
+			if err != nil {
+				n.Fatal(err)
+			}
+			if b.Task != nil {
+				if err := s.Report(b.Task.ID(), core.Done{Text: text}, nil); err != nil {
+					n.Fatal(err)
+				}
+				s.Close(nil)
+				return
+			}
+		}
+	}
+}
+
+// askOf opens a task for an agent.
+func (n *nursery) askOf(id core.AgentID, r core.Request) *task.Task {
+	n.Helper()
+	r.To = core.ToAgent(id)
 	t, err := n.user.Open(r, hub.OpenOptions{})
 	if err != nil {
 		n.Fatal(err)

@@ -35,6 +35,7 @@ type run struct {
 	open     bool // within agent_start and agent_end
 	coming   bool // pi said that it begins another run: a retry, or after a compaction
 	settles  bool // the process says when it has settled
+	gap      bool // a line was lost in the run
 	rechecks int
 	last     wire.Message // of the assistant, once it has ended
 
@@ -356,9 +357,8 @@ func (r *run) lost(reason link.Reason) {
 // its whole text, and the state whether the end of the run was lost.
 func (r *run) lostLine() {
 	r.handling.Lock()
-	if r.message {
-		r.speech.hole = true
-	}
+	r.gap, r.rechecks = true, 0
+	r.speech.hole = r.speech.hole || r.message
 	r.handling.Unlock()
 	r.check()
 }

@@ -254,6 +254,7 @@ func TestLinesThatAreLostOrUnknownHarmNobody(t *testing.T) {
 		k.say(`this line could have been the end`)
 		k.is(idle)
 		k.say(`neither is this`)
+		time.Sleep(2 * time.Second)
 		n.wants(asked, core.KindDone, "one two three")
 		frames := bodies[core.ForeignFrame](n, asked)
 		if len(frames) != 1 || frames[0] != (core.ForeignFrame{Dialect: "pi-rpc", Name: "a_kind_of_tomorrow"}) {
@@ -276,6 +277,7 @@ func TestAnAnswerWhoseEndIsLostFailsAsTooLarge(t *testing.T) {
 		k.say("lost")
 		k.is(idle)
 		k.say("lost")
+		time.Sleep(2 * time.Second)
 		n.fails(asked, core.CodeTooLarge, "with the rest of the answer")
 	})
 }

@@ -13,8 +13,9 @@ const (
 	// twice as late, until recheckMost.
 	recheckAfter = 100 * time.Millisecond
 	recheckMost  = 2 * time.Second
-	// patience is how often the state is asked for while messages are queued and pi does nothing
-	// about them. Up to version 0.74 those that came too late stay until the next prompt.
+	// patience is how often the state is asked for while pi is idle and more should come: messages
+	// are queued (up to version 0.74 those that came too late stay until the next prompt), or the
+	// end of the run may have been among the lines that were lost.
 	patience = 4
 )
 
@@ -86,13 +87,15 @@ func (r *run) checked(a *wire.Response) {
 	switch {
 	case err != nil || !a.Success || !answered:
 		return // without a state only an event ends the run
-	case s.Streaming && r.open, (r.coming || r.settles) && !cancelled:
-		return // events will tell
-	case s.Idle():
+	case r.open && (!r.gap || s.Streaming), (r.coming || r.settles) && !cancelled:
+		return // events will tell; agent_end may come after the state, behind handlers of extensions
+	case s.Idle() && !r.open:
 		r.finish()
 		return
 	case !s.Streaming && !s.Compacting && r.rechecks >= patience:
-		r.opts.Count(countUnread)
+		if s.Pending > 0 {
+			r.opts.Count(countUnread)
+		}
 		r.mu.Lock()
 		r.deserted = r.deserted || cancelled // the next task must not do what this one was told
 		r.mu.Unlock()

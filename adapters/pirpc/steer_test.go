@@ -1,0 +1,371 @@
+package pirpc_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pirpc"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// cancels cancels a task, and takes what pi gets for it.
+func (n *nursery) cancels(t *task.Task, k *kid) command {
+	n.Helper()
+	synctest.Wait()
+	if err := n.user.Cancel(t.ID(), "enough"); err != nil {
+		n.Fatal(err)
+	}
+	c := k.next("clear_queue")
+	k.say(`{"type":"response","command":"clear_queue","success":false,"error":"Unknown command: clear_queue"}`)
+	if c.ID == "" {
+		n.Error("a command without an id")
+	}
+	return k.next("abort")
+}
+
+func TestACancelAbortsTheRun(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.begins()
+		k.delta("so f")
+		abort := n.cancels(asked, k)
+		k.ends("so f", "aborted", `,"errorMessage":"Request was aborted."`)
+		k.settles()
+		k.accept(abort)
+		a := n.wants(asked, core.KindCancelled, "so f")
+		if a.Fault.Message != "enough" {
+			t.Errorf("got the reason %q, want that of the cancel", a.Fault.Message)
+		}
+		if n.counts.of("pi-rpc.stray") > 0 {
+			t.Error("the answer of an old version to clear_queue counts as stray")
+		}
+		// The process is as good as before.
+		again := n.ask(core.Request{Content: "again", Thread: asked.Thread()})
+		if c := k.prompted(); c.Message != "again" {
+			t.Errorf("got the prompt %q", c.Message)
+		}
+		k.answers("ok")
+		k.settles()
+		n.wants(again, core.KindDone, "ok")
+	})
+}
+
+func TestACancelThatComesBeforePiHasBegunIsRepeated(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		prompt := k.next("prompt")
+		k.accept(n.cancels(asked, k)) // there is nothing to abort yet
+		k.is(strings.Replace(idle, `"isStreaming":false`, `"isStreaming":true`, 1))
+		k.accept(prompt)
+		k.say(`{"type":"agent_start"}`)
+		k.next("clear_queue")
+		k.accept(k.next("abort"))
+		k.begins()
+		k.ends("", "aborted", "")
+		k.settles()
+		n.wants(asked, core.KindCancelled, "")
+	})
+}
+
+func TestACancelDuringTheWaitOfARetryEndsTheTask(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.begins()
+		k.ends("", "error", `,"errorMessage":"503"`)
+		k.is(idle)
+		k.say(`{"type":"agent_end","messages":[]}`, `{"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":2000,"errorMessage":"503"}`)
+		abort := n.cancels(asked, k)
+		k.say(`{"type":"auto_retry_end","success":false,"attempt":1,"finalError":"Retry cancelled"}`)
+		k.accept(abort)
+		n.wants(asked, core.KindCancelled, "")
+	})
+}
+
+func TestAnAnswerThatWasCompleteBeforeTheCancelIsDone(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.answers("HELLO")
+		abort := n.cancels(asked, k)
+		k.settles()
+		k.accept(abort)
+		n.wants(asked, core.KindDone, "HELLO")
+	})
+}
+
+func TestAProcessThatIgnoresTheAbortIsEnded(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		n.cancels(asked, k)
+		time.Sleep(5 * time.Second)
+		n.wants(asked, core.KindCancelled, "")
+		if _, open := <-k.commands; open {
+			t.Error("got another command, want the end of the process")
+		}
+	})
+}
+
+func TestACancelEndsTheWaitForAProcess(t *testing.T) {
+	playWith(t, pirpc.Options{}, nil, func(n *nursery) {
+		first, k := n.ask(core.Request{Content: "1", Thread: "t"}), <-n.kids
+		k.prompted()
+		second := n.ask(core.Request{Content: "2", Thread: "t"}) // waits for the first
+		synctest.Wait()
+		if err := n.user.Cancel(second.ID(), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		n.wants(second, core.KindCancelled, "")
+		k.answers("one")
+		k.settles()
+		n.wants(first, core.KindDone, "one")
+	})
+}
+
+func TestContextIsInjectedBySteeringAndDeferredAfterTheWork(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		prompt := k.next("prompt")
+		synctest.Wait()
+		inject := func(id, content string, p core.InjectionPriority) {
+			if err := n.user.Inject(asked.ID(), core.Injected{ID: id, Content: content, Priority: p}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		inject("early", "be brief", core.InjectionImmediate) // waits until pi has the prompt
+		k.is(strings.Replace(idle, `"isStreaming":false`, `"isStreaming":true`, 1))
+		k.accept(prompt)
+		k.say(`{"type":"agent_start"}`)
+		c := k.next("steer")
+		if c.Message != "be brief" {
+			t.Errorf("got %q, want the content", c.Message)
+		}
+		k.say(`{"id":"` + c.ID + `","type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}`)
+		inject("late", "then thank", core.InjectionDeferred)
+		k.accept(k.next("follow_up"))
+		inject("refused", "/reload", core.InjectionNormal)
+		c = k.next("steer")
+		k.say(`{"id":"` + c.ID + `","type":"response","command":"steer","success":false,"error":"Extension command \"/reload\" cannot be queued."}`)
+		inject("unheard", "more", core.InjectionNormal)
+		k.next("steer")
+		k.answers("ok")
+		k.settles()
+		n.wants(asked, core.KindDone, "ok")
+		answered := bodies[core.InjectionAnswered](n, asked)
+		want := []core.InjectionAnswered{
+			{ID: "early", Accepted: true}, {ID: "late", Accepted: true}, {ID: "refused", Reason: `Extension command "/reload" cannot be queued.`},
+			{ID: "unheard", Reason: "the answer was complete before"},
+		}
+		if len(answered) != len(want) {
+			t.Fatalf("got %+v, want %+v", answered, want)
+		}
+		for i := range want {
+			if answered[i] != want[i] {
+				t.Errorf("got %+v, want %+v", answered[i], want[i])
+			}
+		}
+	})
+}
+
+func TestWhatPiDidNotReadInTimeDoesNotHoldUpTheTask(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.answers("ok")
+		k.is(strings.Replace(idle, `"pendingMessageCount":0`, `"pendingMessageCount":1`, 1))
+		k.say(`{"type":"agent_end","messages":[]}`)
+		synctest.Wait()
+		n.wants(asked, 0, "ok")
+		time.Sleep(2 * time.Second)
+		n.wants(asked, core.KindDone, "ok")
+		if got := n.counts.of("pi-rpc.injection.unread"); got != 1 {
+			t.Errorf("got %d counted, want 1", got)
+		}
+	})
+}
+
+func TestAConfirmationIsAnApprovalOfTheToolThatRuns(t *testing.T) {
+	for _, approved := range []bool{true, false} {
+		play(t, pirpc.Options{}, func(n *nursery) {
+			asked, k := n.ask(hello()), <-n.kids
+			k.prompted()
+			k.say(
+				`{"type":"tool_execution_start","toolCallId":"t1","toolName":"bash","args":{"command":"rm -rf /"}}`,
+				`{"type":"extension_ui_request","id":"u1","method":"confirm","title":"Dangerous!","message":"Allow rm -rf?"}`,
+			)
+			requested := bodies[core.ApprovalRequested](n, asked)
+			want := core.ApprovalRequested{ID: "t1", Name: "bash", Input: `{"title":"Dangerous!","message":"Allow rm -rf?","tool":"bash","tool_input":"{\"command\":\"rm -rf /\"}"}`}
+			if len(requested) != 1 || requested[0] != want {
+				t.Fatalf("got %+v, want %+v", requested, want)
+			}
+			if err := n.user.Decide(asked.ID(), core.ApprovalDecided{ID: "t1", Approved: approved}); err != nil {
+				t.Fatal(err)
+			}
+			if c := k.next("extension_ui_response"); c.ID != "u1" || c.Confirmed == nil || *c.Confirmed != approved {
+				t.Errorf("got %+v, want confirmed: %v", c, approved)
+			}
+			k.say(`{"type":"tool_execution_end","toolCallId":"t1","toolName":"bash","result":{"content":[]},"isError":false}`)
+			k.answers("ok")
+			k.settles()
+			n.wants(asked, core.KindDone, "ok")
+		})
+	}
+}
+
+func TestASelectBetweenAllowAndBlockIsAnApproval(t *testing.T) {
+	for _, tt := range []struct {
+		options  string
+		decision core.ApprovalDecided
+		want     string
+	}{
+		{`["Allow","Block"]`, core.ApprovalDecided{Approved: true}, "Allow"},
+		{`["Allow","Block"]`, core.ApprovalDecided{}, "Block"},
+		{`["Yes, once","Always allow","No"]`, core.ApprovalDecided{Approved: true}, "Yes, once"},
+		{`["Yes, once","Always allow","No"]`, core.ApprovalDecided{Approved: true, All: true}, "Always allow"},
+		{`["Approve","Reject","Reject and stop"]`, core.ApprovalDecided{}, "Reject"},
+	} {
+		play(t, pirpc.Options{}, func(n *nursery) {
+			asked, k := n.ask(hello()), <-n.kids
+			k.prompted()
+			k.say(`{"type":"extension_ui_request","id":"u1","method":"select","title":"Allow it?","options":` + tt.options + `}`)
+			if requested := bodies[core.ApprovalRequested](n, asked); len(requested) != 1 || requested[0].ID != "u1" || requested[0].Name != "Allow it?" {
+				t.Fatalf("%s: got %+v, want an approval", tt.options, requested)
+			}
+			tt.decision.ID = "u1"
+			if err := n.user.Decide(asked.ID(), tt.decision); err != nil {
+				t.Fatal(err)
+			}
+			if c := k.next("extension_ui_response"); c.Value == nil || *c.Value != tt.want {
+				t.Errorf("%s: got %+v, want %s", tt.options, c, tt.want)
+			}
+			k.answers("ok")
+			k.settles()
+			n.wants(asked, core.KindDone, "ok")
+		})
+	}
+}
+
+// pending returns the questions that wait.
+func (n *nursery) pending() []question.Question {
+	n.Helper()
+	synctest.Wait()
+	return n.hub.Questions(core.Principal{ID: "user", Operator: true})
+}
+
+func TestOtherDialogsAreQuestions(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		for i, tt := range []struct {
+			dialog  string
+			text    string
+			options int
+			reply   core.Reply
+			want    string
+		}{
+			{`"method":"select","title":"Which?","options":["red","green"]`, "Which?", 2, core.Reply{Selected: []string{"green"}}, "green"},
+			{`"method":"input","title":"Name?","placeholder":"a word"`, "Name?\n\n(a word)", 0, core.Reply{Text: "Ada"}, "Ada"},
+			{`"method":"editor","title":"Edit","prefill":"a\nb"`, "Edit\n\na\nb", 0, core.Reply{Text: "a\nc"}, "a\nc"},
+			{`"method":"input","title":"Dismissed?"`, "Dismissed?", 0, core.Reply{Dismissed: true}, ""},
+		} {
+			k.say(`{"type":"extension_ui_request","id":"u` + string(rune('0'+i)) + `",` + tt.dialog + `}`)
+			qs := n.pending()
+			if len(qs) != 1 || qs[0].Text != tt.text || len(qs[0].Options) != tt.options {
+				t.Fatalf("got %+v, want %q with %d options", qs, tt.text, tt.options)
+			}
+			tt.reply.Question = qs[0].ID
+			if _, err := n.user.AnswerQuestion(tt.reply); err != nil {
+				t.Fatal(err)
+			}
+			c := k.next("extension_ui_response")
+			if tt.want == "" && !c.Cancelled || tt.want != "" && (c.Value == nil || *c.Value != tt.want) {
+				t.Errorf("got %+v, want %q", c, tt.want)
+			}
+		}
+		k.answers("ok")
+		k.settles()
+		n.wants(asked, core.KindDone, "ok")
+	})
+}
+
+func TestADialogThatTimesOutIsWithdrawn(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.say(
+			`{"type":"extension_ui_request","id":"u1","method":"confirm","title":"Sure?","message":"","timeout":5000}`,
+			`{"type":"extension_ui_request","id":"u2","method":"input","title":"Name?","timeout":5000}`,
+		)
+		if n.pending(); len(asked.Approvals()) != 1 {
+			t.Fatalf("got %v, want an approval", asked.Approvals())
+		}
+		time.Sleep(5 * time.Second)
+		if qs := n.pending(); len(qs) > 0 || len(asked.Approvals()) > 0 {
+			t.Errorf("got %v and %v, want them withdrawn", qs, asked.Approvals())
+		}
+		if c := k.next("extension_ui_response"); c.ID != "u2" || !c.Cancelled {
+			t.Errorf("got %+v, want the question cancelled", c)
+		}
+		if states := bodies[core.ToolState](n, asked); len(states) != 1 || states[0].State != core.ToolTimeout {
+			t.Errorf("got %+v, want a timeout", states)
+		}
+		k.answers("ok")
+		k.settles()
+		n.wants(asked, core.KindDone, "ok")
+	})
+}
+
+func TestDialogsThatAreOpenAtTheEndAreCancelled(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.say(`{"type":"extension_ui_request","id":"u1","method":"confirm","title":"Sure?"}`, `{"type":"extension_ui_request","id":"u2","method":"input","title":"Name?"}`)
+		n.pending()
+		k.answers("ok")
+		k.settles()
+		n.wants(asked, core.KindDone, "ok")
+		got := map[string]bool{}
+		for range 2 {
+			c := k.next("extension_ui_response")
+			got[c.ID] = c.Cancelled
+		}
+		if !got["u1"] || !got["u2"] {
+			t.Errorf("got %v, want both cancelled", got)
+		}
+	})
+}
+
+func TestADialogWithoutATaskIsCancelled(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		k := <-n.kids
+		k.say(`{"type":"extension_ui_request","id":"u0","method":"confirm","title":"At the start?"}`, `{"type":"extension_ui_request","id":"u1","method":"setStatus"}`)
+		if c := k.next("extension_ui_response"); c.ID != "u0" || !c.Cancelled {
+			t.Errorf("got %+v, want it cancelled", c)
+		}
+		if got := n.counts.of("pi-rpc.dialog.unasked"); got != 1 {
+			t.Errorf("got %d counted, want 1", got)
+		}
+	})
+}
+
+func TestWhatAnExtensionShowsIsForeign(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.say(`{"type":"extension_ui_request","id":"u1","method":"notify","message":"blocked","notifyType":"warning"}`, `{"type":"queue_update","steering":["`+strings.Repeat("x", 70<<10)+`"],"followUp":[]}`)
+		k.answers("ok")
+		k.settles()
+		n.wants(asked, core.KindDone, "ok")
+		frames := bodies[core.ForeignFrame](n, asked)
+		if len(frames) != 2 || frames[0].Name != "extension_ui_request.notify" || frames[1].Name != "queue_update" || n.counts.of("pi-rpc.foreign.too_large") != 1 {
+			t.Errorf("got %+v, want both, one of them by its name", frames)
+		}
+	})
+}
