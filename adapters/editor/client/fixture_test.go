@@ -26,6 +26,7 @@ import (
 type peer struct {
 	*testing.T
 	end *coretest.End[[]byte, []byte]
+	ran <-chan error // the end of Run
 }
 
 // next returns the next message of the hub.
@@ -134,7 +135,7 @@ func serve(t *testing.T, edit func(*client.Options), test func(s *served)) {
 		s := &served{T: t, peers: make(chan *peer, 1), ready: make(chan agent.Profile, 1), counts: map[string]int{}}
 		opts := client.Options{Dir: "/w", Version: "9", Count: s.count, Dial: func(context.Context, ...string) (link.Conn[[]byte, []byte], error) {
 			ours, theirs := coretest.Pipe[[]byte, []byte](16)
-			s.peers <- &peer{t, theirs}
+			s.peers <- &peer{T: t, end: theirs}
 			return ours, nil
 		}}
 		if edit != nil {
@@ -172,10 +173,21 @@ func (s *served) run() (*peer, func() error) {
 	ran := make(chan error, 1)
 	go func() { ran <- s.client.Run(ctx, func(p agent.Profile) { s.ready <- p }) }()
 	p := <-s.peers
+	p.ran = ran
 	return p, func() error {
 		stop()
 		return <-ran
 	}
+}
+
+// failing runs an agent that is not going to be ready, and returns what Run returns.
+func (s *served) failing() (*peer, <-chan error) {
+	s.Helper()
+	ran := make(chan error, 1)
+	go func() {
+		ran <- s.client.Run(s.Context(), func(agent.Profile) { s.Error("the agent is ready") })
+	}()
+	return <-s.peers, ran
 }
 
 // join waits until the agent is ready and gives it tasks, at most many at once.
@@ -259,5 +271,53 @@ func (s *served) gone(err error) {
 	var r *link.Reason
 	if !errors.As(err, &r) {
 		s.Errorf("Run returned %v, want the reason of the end of the connection", err)
+	}
+}
+
+// other joins another agent, which answers each question with a text, and returns what asks it.
+func (s *served) other(id core.AgentID, answer string) func(thread core.ThreadID, question string) *task.Task {
+	s.Helper()
+	session := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}, Dialect: "test"})
+	if err := session.Join(core.Card{ID: id}, hub.JoinOptions{}); err != nil {
+		s.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(s.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = host.Serve(ctx, session, answering(answer), nil)
+	}()
+	before := s.stop
+	s.stop = func() {
+		stop()
+		<-ended
+		session.Close(nil)
+		before()
+	}
+	return func(thread core.ThreadID, question string) *task.Task {
+		s.Helper()
+		t, err := s.user.Open(core.Request{To: core.ToAgent(id), Content: question, Thread: thread}, hub.OpenOptions{Unwatched: true})
+		if err != nil {
+			s.Fatal(err)
+		}
+		return t
+	}
+}
+
+// answering is an agent that says one thing.
+type answering string
+
+func (answering) Run(context.Context, func(agent.Profile)) error { return nil }
+
+func (a answering) Work(_ context.Context, t agent.Turn) error {
+	return t.Report(core.Text{Text: string(a)}, nil)
+}
+
+// wait fails the test unless the task ends as done.
+func (s *served) wait(t *task.Task) {
+	s.Helper()
+	synctest.Wait()
+	if a := t.Answer(); a.End != core.KindDone {
+		s.Fatalf("got %s (%v), want it done", a.End, a.Fault)
 	}
 }

@@ -16,7 +16,7 @@ func TestATurnIsToldInOrderAndTheAnswerToThePromptComesLast(t *testing.T) {
 		p.begins("s1")
 		prompt := p.wants("session/prompt")
 		if got, want := string(prompt.Params.Raw()), `{"sessionId":"s1","prompt":[{"type":"text","text":"count"}]}`; got != want {
-			t.Errorf("got the prompt %s, want %s", got, want)
+			s.Errorf("got the prompt %s, want %s", got, want)
 		}
 		var want strings.Builder
 		for i := range 1000 {
@@ -27,10 +27,10 @@ func TestATurnIsToldInOrderAndTheAnswerToThePromptComesLast(t *testing.T) {
 		synctest.Wait()
 		a := asked.Answer()
 		if a.End != core.KindDone || a.Text != want.String() {
-			t.Errorf("got %s with %d bytes (%v), want done with all 1000 chunks in order", a.End, len(a.Text), a.Fault)
+			s.Errorf("got %s with %d bytes (%v), want done with all 1000 chunks in order", a.End, len(a.Text), a.Fault)
 		}
 		if err := stop(); err != nil {
-			t.Errorf("Run returned %v after the end of its context, want nil", err)
+			s.Errorf("Run returned %v after the end of its context, want nil", err)
 		}
 	})
 }
@@ -63,7 +63,7 @@ func TestTwoSessionsShareAPipeWithoutMixing(t *testing.T) {
 		synctest.Wait()
 		for name, answer := range map[string]core.Answer{"a": one.Answer(), "b": two.Answer()} {
 			if answer.End != core.KindDone || strings.Count(answer.Text, name) != 100 || !strings.HasSuffix(answer.Text, name+"99 ") {
-				t.Errorf("got %s with %.50q..., want 100 pieces of %s alone", answer.End, answer.Text, name)
+				s.Errorf("got %s with %.50q..., want 100 pieces of %s alone", answer.End, answer.Text, name)
 			}
 		}
 		_ = stop()
@@ -82,7 +82,7 @@ func TestPromptsOfASessionTakeTurns(t *testing.T) {
 		p.replies(prompt, `{"stopReason":"end_turn"}`)
 		prompt = p.wants("session/prompt") // and no session/new
 		if got := string(prompt.Params.Get("prompt").Raw()); got != `[{"type":"text","text":"second"}]` {
-			t.Errorf("got the prompt %s, want the second without the history that the session has", got)
+			s.Errorf("got the prompt %s, want the second without the history that the session has", got)
 		}
 		p.text("s1", "2")
 		p.replies(prompt, `{"stopReason":"end_turn"}`)
@@ -147,7 +147,7 @@ func TestAnErrorOfTheAgentFailsTheTaskWithItsReason(t *testing.T) {
 
 func TestAnAgentThatDiesInATurnFailsItAsUnreachable(t *testing.T) {
 	serve(t, nil, func(s *served) {
-		p, stop := s.start(`{}`)
+		p, _ := s.start(`{}`)
 		asked := s.ask("x")
 		p.begins("s1")
 		p.wants("session/prompt")
@@ -156,8 +156,8 @@ func TestAnAgentThatDiesInATurnFailsItAsUnreachable(t *testing.T) {
 		synctest.Wait()
 		a := asked.Answer()
 		if a.End != core.KindFailed || a.Text != "half" || a.Fault.Code != core.CodeUnreachable || !a.Fault.Retryable {
-			t.Errorf("got %s with %q and %v, want it failed as unreachable, retryable, after what was said", a.End, a.Text, a.Fault)
+			s.Errorf("got %s with %q and %v, want it failed as unreachable, retryable, after what was said", a.End, a.Text, a.Fault)
 		}
-		s.gone(stop())
+		s.gone(<-p.ran)
 	})
 }
