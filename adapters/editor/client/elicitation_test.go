@@ -1,0 +1,154 @@
+package client_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+)
+
+// questions returns the open questions that the user may see.
+func (s *served) questions() []question.Question {
+	synctest.Wait()
+	return s.hub.Questions(s.user.Identity().Principal)
+}
+
+// answer answers the only open question, and returns its text and options.
+func (s *served) answer(r core.Reply) (text string, options []string) {
+	s.Helper()
+	open := s.questions()
+	if len(open) != 1 {
+		s.Fatalf("%d questions are open, want one", len(open))
+	}
+	for _, o := range open[0].Options {
+		options = append(options, o.Label)
+	}
+	r.Question = open[0].ID
+	if _, err := s.user.AnswerQuestion(r); err != nil {
+		s.Fatal(err)
+	}
+	return open[0].Text, options
+}
+
+// elicits runs a turn in which the agent asks, and returns what it is answered.
+func elicits(t *testing.T, params string, people func(s *served, p *peer)) (got string) {
+	t.Helper()
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		s.user.WatchQuestions(question.View{Agent: "a", For: s.user.Identity().Principal})
+		asked := s.ask("x")
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		p.says(`{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"sessionId":"s1",%s}}`, params)
+		people(s, p)
+		got = p.answers("0")
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		s.wait(asked)
+		_ = stop()
+	})
+	return got
+}
+
+const form = `"mode":"form","message":"Where to?","requestedSchema":{"type":"object","properties":{
+"where":{"type":"string","title":"Place","oneOf":[{"const":"eu","title":"Europe"},{"const":"us","title":"America"}]},
+"count":{"type":"integer","description":"How many"},"sure":{"type":"boolean"},"tags":{"type":"array","items":{"enum":["a","b","c"]}},"note":{"type":"string"}},
+"required":["where","count","sure","tags"]}`
+
+func TestAFormIsAskedMemberByMember(t *testing.T) {
+	got := elicits(t, strings.ReplaceAll(form, "\n", ""), func(s *served, _ *peer) {
+		text, options := s.answer(core.Reply{Selected: []string{"America"}})
+		if text != "Where to?\n\nPlace" || strings.Join(options, ",") != "Europe,America" {
+			s.Errorf("got the question %q with %q", text, options)
+		}
+		if text, _ := s.answer(core.Reply{Text: "three"}); text != "Where to?\n\nHow many" {
+			s.Errorf("got the question %q", text)
+		}
+		if text, _ := s.answer(core.Reply{Text: " 3 "}); !strings.HasSuffix(text, `"three" does not fit: want a whole number.`) {
+			s.Errorf("got the question %q, want it asked again with what does not fit", text)
+		}
+		s.answer(core.Reply{Selected: []string{"Yes"}})
+		s.answer(core.Reply{Selected: []string{"a", "c"}})
+		s.answer(core.Reply{Dismissed: true}) // what is not required
+	})
+	if want := `{"action":"accept","content":{"where":"us","count":3,"sure":true,"tags":["a","c"]}}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestAFormThatPeopleDismissIsDeclined(t *testing.T) {
+	for _, c := range []struct {
+		schema string
+		reply  core.Reply
+		want   string
+	}{
+		{`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, core.Reply{Dismissed: true}, `{"action":"decline"}`},
+		{`{"type":"object","properties":{}}`, core.Reply{Selected: []string{"Yes"}}, `{"action":"accept","content":{}}`},
+		{`{"type":"object","properties":{}}`, core.Reply{Selected: []string{"No"}}, `{"action":"decline"}`},
+	} {
+		got := elicits(t, `"mode":"form","message":"m","requestedSchema":`+c.schema, func(s *served, _ *peer) { s.answer(c.reply) })
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.schema, got, c.want)
+		}
+	}
+}
+
+func TestAFormThatCannotBeAskedIsDeclined(t *testing.T) {
+	got := elicits(t, `"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"hologram"}}}`, func(*served, *peer) {})
+	if got != `{"action":"decline"}` {
+		t.Errorf("got %s, want it declined", got)
+	}
+}
+
+func TestAPageIsShownToPeople(t *testing.T) {
+	const page = `"mode":"url","message":"Log in","url":"https://example.com/login","elicitationId":"e1"`
+	got := elicits(t, page, func(s *served, _ *peer) {
+		if text, _ := s.answer(core.Reply{Selected: []string{"Opened"}}); text != "Log in\n\nhttps://example.com/login" {
+			s.Errorf("got the question %q", text)
+		}
+	})
+	if got != `{"action":"accept"}` {
+		t.Errorf("got %s, want it accepted", got)
+	}
+	got = elicits(t, page, func(s *served, p *peer) {
+		synctest.Wait()
+		p.says(`{"jsonrpc":"2.0","method":"elicitation/complete","params":{"elicitationId":"e1"}}`)
+	})
+	if got != `{"action":"accept"}` {
+		t.Errorf("got %s, want the page that was done with accepted", got)
+	}
+	got = elicits(t, page, func(s *served, p *peer) {
+		synctest.Wait()
+		p.says(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":0}}`)
+	})
+	if got != `the request was cancelled (code -32800)` {
+		t.Errorf("got %s, want it cancelled", got)
+	}
+}
+
+func TestAQuestionEndsWithTheTurn(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		s.user.WatchQuestions(question.View{Agent: "a", For: s.user.Identity().Principal})
+		asked := s.ask("x")
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		p.says(`{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"sessionId":"s1","mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}}`)
+		if n := len(s.questions()); n != 1 {
+			s.Fatalf("%d questions are open, want one", n)
+		}
+		if err := s.user.Cancel(asked.ID(), "enough"); err != nil {
+			s.Fatal(err)
+		}
+		p.wants("session/cancel")
+		if got := p.answers("0"); got != `{"action":"cancel"}` {
+			s.Errorf("got %s, want the question cancelled", got)
+		}
+		p.replies(prompt, `{"stopReason":"cancelled"}`)
+		if n := len(s.questions()); n != 0 {
+			s.Errorf("%d questions are open, want none", n)
+		}
+		_ = stop()
+	})
+}

@@ -1,0 +1,86 @@
+package client_test
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestAFileIsTheBlockThatTheAgentTakes(t *testing.T) {
+	png := core.File{Name: "a.png", MediaType: "image/png", Data: []byte{0x89, 'P'}}
+	wav := core.File{Name: "a.wav", MediaType: "audio/wav", Data: []byte{0, 1}}
+	text := core.File{Name: "a b.txt", MediaType: "text/plain", Data: []byte("hi ``` there")}
+	for _, c := range []struct {
+		capabilities string
+		file         core.File
+		want         string // "" for a refusal
+	}{
+		{`{"image":true}`, png, `{"type":"image","data":"iVA=","mimeType":"image/png"}`},
+		{`{"audio":true}`, wav, `{"type":"audio","data":"AAE=","mimeType":"audio/wav"}`},
+		{`{"embeddedContext":true}`, text, `{"type":"resource","resource":{"uri":"attachment:a%20b.txt","mimeType":"text/plain","text":"hi ` + "```" + ` there"}}`},
+		{`{"embeddedContext":true}`, png, `{"type":"resource","resource":{"uri":"attachment:a.png","mimeType":"image/png","blob":"iVA="}}`},
+		{`{}`, text, `{"type":"text","text":"File a b.txt:\n` + "````" + `\nhi ` + "```" + ` there\n` + "````" + `"}`},
+		{`{}`, png, ``},
+		{`{"audio":true}`, png, ``},
+	} {
+		serve(t, nil, func(s *served) {
+			p, stop := s.start(`{"promptCapabilities":` + c.capabilities + `}`)
+			asked := s.open(core.Request{Content: "look", Attachments: []core.File{c.file}})
+			p.begins("s1")
+			if c.want == "" {
+				synctest.Wait()
+				if f := asked.Answer().Fault; f == nil || f.Code != core.CodeUnsupported {
+					s.Errorf("%s: %s: got %v, want it refused as unsupported", c.capabilities, c.file.Name, f)
+				}
+				_ = stop()
+				return
+			}
+			prompt := p.wants("session/prompt")
+			if got, want := string(prompt.Params.Get("prompt").Raw()), `[{"type":"text","text":"look"},`+c.want+`]`; got != want {
+				s.Errorf("%s:\n got %s\nwant %s", c.capabilities, got, want)
+			}
+			p.replies(prompt, `{"stopReason":"end_turn"}`)
+			s.wait(asked)
+			_ = stop()
+		})
+	}
+}
+
+func TestWhatTheProtocolHasNoWordForIsInTheText(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		s.open(core.Request{Content: "who?", Data: json.RawMessage(`{"week":12}`), Context: json.RawMessage(`{"a":1}`), Domain: "x.y", MaxTokens: 9})
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		want := `[{"type":"text","text":"who?\n\nData:\n` + "```json\\n" + `{\"week\":12}\n` + "```" + `\n\nContext:\n` + "```json\\n" + `{\"a\":1}\n` + "```" + `\n\nDomain: x.y\n\nAnswer in at most 9 tokens."}]`
+		if got := string(prompt.Params.Get("prompt").Raw()); got != want {
+			s.Errorf("got  %s\nwant %s", got, want)
+		}
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		synctest.Wait()
+		_ = stop()
+	})
+}
+
+func TestThePromptOfAnEditorReachesTheAgentAsItIs(t *testing.T) {
+	foreign := &core.Foreign{Dialect: "editor", JSON: json.RawMessage(`{"prompt":[{"type":"text","text":"look","annotations":{"priority":1}},{"type":"resource","resource":{"uri":"file:///a","text":"x"}},{"type":"resource_link","uri":"file:///b","name":"b"}],"_meta":{"k":1}}`)}
+	for _, c := range []struct{ capabilities, want string }{
+		{`{"promptCapabilities":{"embeddedContext":true}}`, `{"sessionId":"s1","prompt":[{"type":"text","text":"look","annotations":{"priority":1}},{"type":"resource","resource":{"uri":"file:///a","text":"x"}},{"type":"resource_link","uri":"file:///b","name":"b"}],"_meta":{"k":1}}`},
+		{`{}`, `{"sessionId":"s1","prompt":[{"type":"text","text":"look"},{"type":"text","text":"File a:\n` + "```" + `\nx\n` + "```" + `"}]}`},
+	} {
+		serve(t, nil, func(s *served) {
+			p, stop := s.start(c.capabilities)
+			s.open(core.Request{Content: "look", Attachments: []core.File{{Name: "a", Data: []byte("x")}}, Foreign: foreign})
+			p.begins("s1")
+			prompt := p.wants("session/prompt")
+			if got := string(prompt.Params.Raw()); got != c.want {
+				s.Errorf("%s:\n got %s\nwant %s", c.capabilities, got, c.want)
+			}
+			p.replies(prompt, `{"stopReason":"end_turn"}`)
+			synctest.Wait()
+			_ = stop()
+		})
+	}
+}
