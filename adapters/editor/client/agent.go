@@ -22,8 +22,8 @@ type Options struct {
 	Dir string
 	// Auth is the id of the method to authenticate with; "" leaves that to the agent.
 	Auth string
-	// MCPServers are handed to every session.
-	MCPServers []wire.MCPServer
+	// MCPServers returns what every session is given; nil gives none.
+	MCPServers func() []wire.MCPServer
 	// Version is that of the hub, which the agent is told.
 	Version string
 	// Sessions keeps which session belongs to which thread; nil keeps it in memory alone.
@@ -55,6 +55,9 @@ func New(opts Options) *Agent {
 	}
 	if opts.Count == nil {
 		opts.Count = func(string) {}
+	}
+	if opts.MCPServers == nil {
+		opts.MCPServers = func() []wire.MCPServer { return nil }
 	}
 	return &Agent{opts: opts, sessions: newSessions(opts)}
 }

@@ -261,7 +261,7 @@ func (s *session) reopen(ctx context.Context, c *connection) (lost string, err e
 func (c *connection) place() wire.NewSessionRequest {
 	p := wire.NewSessionRequest{CWD: c.opts.Dir, MCPServers: []wire.MCPServer{}}
 	can := c.hi.AgentCapabilities.MCPCapabilities
-	for _, server := range c.opts.MCPServers {
+	for _, server := range c.opts.MCPServers() {
 		if server.Command == "" && !(server.Type != "sse" && can.HTTP || server.Type == "sse" && can.SSE) {
 			c.opts.Count("editor.mcp_server_left_out")
 			c.opts.Log.Warn("the agent cannot use an MCP server over HTTP: it was left out", "server", server.Name)

@@ -14,7 +14,8 @@ import (
 // speaks has the constructor of the agents of each dialect, which are constructed before their
 // first run.
 var speaks = map[string]func(connection) (coreagent.Agent, error){
-	config.SpeaksText: newText,
+	config.SpeaksText:   newText,
+	config.SpeaksEditor: newEditor,
 }
 
 // connection is what an agent is constructed from: its settings, and ways to what it needs.

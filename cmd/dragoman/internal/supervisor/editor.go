@@ -1,0 +1,27 @@
+package supervisor
+
+import (
+	"github.com/dragoman-hub/dragoman/adapters/editor/client"
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
+)
+
+// newEditor returns an agent that speaks the editor's protocol. It gets the tools of the hub as
+// an MCP server.
+func newEditor(c connection) (coreagent.Agent, error) {
+	dir, err := c.dir()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{
+		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Version: c.options().Version, Sessions: c.sessions(),
+		Log: c.options().Log.With("agent", c.entry.Name), Count: c.count,
+		MCPServers: func() []wire.MCPServer {
+			url, token := c.hubTools()
+			if url == "" {
+				return nil
+			}
+			return []wire.MCPServer{{Name: "dragoman", URL: url, Headers: []wire.Variable{{Name: "Authorization", Value: "Bearer " + token}}}}
+		},
+	}), nil
+}
