@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,34 @@ type run struct {
 	remote atomic.Pointer[remote]
 	// over ends with Run; its cause is a Fault of [agent.Lost].
 	over context.Context //nolint:containedctx // the parent of what tasks do, as long as Run runs
+
+	mu      sync.Mutex
+	checked chan struct{} // closed and replaced whenever the card was fetched again
+}
+
+// check notes that the card was fetched again.
+func (r *run) check() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.checked)
+	r.checked = make(chan struct{})
+}
+
+// lost returns why the remote is lost as a whole, nil if its card can be fetched. A task that
+// could not be given to the remote waits for that, so that the host gives a remote which is
+// gone no other.
+func (a *Agent) lost(ctx context.Context, r *run) error {
+	r.mu.Lock()
+	checked := r.checked
+	r.mu.Unlock()
+	a.wake()
+	select {
+	case <-r.over.Done():
+		return context.Cause(r.over)
+	case <-checked:
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // New returns the agent at a URL. It sends nothing before Run.
@@ -63,7 +92,7 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 		return err
 	}
 	over, end := context.WithCancelCause(ctx)
-	current := &run{over: over}
+	current := &run{over: over, checked: make(chan struct{})}
 	current.remote.Store(r)
 	a.failures.Store(0)
 	a.run.Store(current)
@@ -93,6 +122,7 @@ func (a *Agent) watch(ctx context.Context, current *run) error {
 			return context.Cause(ctx)
 		case err == nil:
 			current.remote.Store(r)
+			current.check()
 			if a.failures.Load() >= maxRequestFailures {
 				return core.NewFault(core.CodeUnreachable, "the remote agent has a card, but does not answer %d requests in a row at %s", maxRequestFailures, r.ends[0].url)
 			}
@@ -120,6 +150,11 @@ func (a *Agent) watch(ctx context.Context, current *run) error {
 // failed notes that the remote did not answer a request.
 func (a *Agent) failed() {
 	a.failures.Add(1)
+	a.wake()
+}
+
+// wake makes Run fetch the card again.
+func (a *Agent) wake() {
 	select {
 	case a.doubt <- struct{}{}:
 	default:

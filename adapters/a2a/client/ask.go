@@ -41,7 +41,7 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 	if m := u.Status.Message; m != nil {
 		key, parts = m.ID+" "+key, m.Parts
 	}
-	if key == w.lastAsked {
+	if key == w.lastAsked || parts == nil && w.waiting() != nil {
 		return nil // it is shown again
 	}
 	w.withdraw()
@@ -134,12 +134,7 @@ func dataPart(name string, value any) wire.Part {
 // settle sends a reply to what the remote asked: beside the stream, or where that has ended as
 // the message that Work goes on with.
 func (w *work) settle(ctx context.Context, a *asked, part wire.Part) {
-	w.mu.Lock()
-	w.replies++
-	m := wire.Message{
-		ID: fmt.Sprintf("%s.%d", w.turn.Task(), w.replies), Role: wire.RoleUser, Parts: []wire.Part{part}, TaskID: w.task, ContextID: w.session.Context,
-	}
-	w.mu.Unlock()
+	m := w.message(part)
 	a.mu.Lock()
 	if a.parked {
 		a.parked = false
@@ -149,8 +144,7 @@ func (w *work) settle(ctx context.Context, a *asked, part wire.Part) {
 	}
 	a.sent = true
 	a.mu.Unlock()
-	r := wire.SendRequest{Message: m, Configuration: wire.Configuration{ReturnImmediately: true}}
-	_, err := w.agent.do(ctx, w.remote, call{op: opSend, params: sendParams(r)})
+	err := w.post(ctx, m)
 	switch {
 	case err == nil, ctx.Err() != nil:
 	case refusedAs(err, wire.ReasonUnsupportedOperation, wire.ReasonTaskNotFound): // the task went on without the reply
@@ -237,12 +231,50 @@ func (w *work) listen(ctx context.Context) {
 				w.settle(ctx, a, dataPart("approval", decision{b.ID, b.Approved, b.All, b.Reason}))
 			}
 		case core.Injected:
-			err = w.turn.Report(core.InjectionAnswered{ID: b.ID, Reason: "a remote A2A agent takes nothing while it works"}, nil)
+			err = w.turn.Report(w.inject(ctx, b), nil)
 		}
 		if err != nil {
 			return
 		}
 	}
+}
+
+// inject sends context to a hub, where a message to a task that waits for nothing is just that,
+// and returns the answer. Elsewhere the protocol does not say what such a message means.
+func (w *work) inject(ctx context.Context, b core.Injected) core.InjectionAnswered {
+	refused := core.InjectionAnswered{ID: b.ID}
+	switch {
+	case !w.remote.cursors:
+		refused.Reason = "a remote A2A agent takes no context while it works"
+	case w.id() == "":
+		refused.Reason = "the remote hub has not taken the task yet"
+	case w.waiting() != nil:
+		refused.Reason = "the remote hub waits for an answer, and would take it for that"
+	default:
+		if err := w.post(ctx, w.message(wire.TextPart(b.Content))); err != nil {
+			refused.Reason = reason(err)
+			break
+		}
+		return core.InjectionAnswered{ID: b.ID, Accepted: true}
+	}
+	return refused
+}
+
+// message returns another message of the task.
+func (w *work) message(part wire.Part) wire.Message {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.replies++
+	return wire.Message{
+		ID: fmt.Sprintf("%s.%d", w.turn.Task(), w.replies), Role: wire.RoleUser, Parts: []wire.Part{part}, TaskID: w.task, ContextID: w.session.Context,
+	}
+}
+
+// post sends a message beside the stream.
+func (w *work) post(ctx context.Context, m wire.Message) error {
+	r := wire.SendRequest{Message: m, Configuration: wire.Configuration{ReturnImmediately: true}}
+	_, err := w.agent.do(ctx, w.remote, call{op: opSend, params: sendParams(r)})
+	return err
 }
 
 // cancelRemote cancels the task at the remote, and ends the work once the grace is over.

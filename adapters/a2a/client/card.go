@@ -200,6 +200,9 @@ func (r *remote) profile() agent.Profile {
 	if r.streams {
 		p.Features |= core.FeatureStreaming
 	}
+	if r.cursors {
+		p.Features |= core.FeatureInjection
+	}
 	for _, s := range r.card.Skills[:min(len(r.card.Skills), maxSkills)] {
 		if s.ID != "" && len(s.ID) <= maxSkillBytes && !strings.ContainsAny(s.ID, ", \t\r\n") && !slices.Contains(p.Capabilities, s.ID) {
 			p.Capabilities = append(p.Capabilities, s.ID)

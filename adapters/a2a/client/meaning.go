@@ -10,30 +10,33 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// eventOf returns the event in the metadata of a status message, which our server writes for
-// what A2A has no word for; nil for none.
-func eventOf(metadata json.RawMessage) core.Body {
-	if metadata == nil {
-		return nil
+// eventOf returns what a hub tells by a status message: the event in its metadata, which our
+// server writes for what A2A has no word for. found is false where there is no event. The body
+// is nil for an event that is the business of the remote hub alone.
+func eventOf(m *wire.Message) (body core.Body, found bool) {
+	if m == nil || m.Metadata == nil {
+		return nil, false
 	}
-	v := strictjson.ParseValid(metadata).Get(wire.MetadataEvent)
-	kind, _ := v.Get("kind").Text()
+	v := strictjson.ParseValid(m.Metadata).Get(wire.MetadataEvent)
+	kind, found := v.Get("kind").Text()
 	k, _ := core.ParseKind(kind)
 	switch k {
+	case core.KindThinking, core.KindRetrying:
+		return core.Thinking{Text: wire.Text(m.Parts)}, found
 	case core.KindToolCall:
-		return bodyIn[core.ToolCall](v)
+		return bodyIn[core.ToolCall](v), found
 	case core.KindToolState:
-		return bodyIn[core.ToolState](v)
+		return bodyIn[core.ToolState](v), found
 	case core.KindToolResult:
-		return bodyIn[core.ToolResult](v)
+		return bodyIn[core.ToolResult](v), found
 	case core.KindSessionStarted:
-		return bodyIn[core.SessionStarted](v)
+		return bodyIn[core.SessionStarted](v), found
 	case core.KindSessionLost:
-		return bodyIn[core.SessionLost](v)
-	case core.KindThinking:
-		return bodyIn[core.Thinking](v)
+		return bodyIn[core.SessionLost](v), found
+	case core.KindForeign:
+		return bodyIn[core.ForeignFrame](v), found
 	}
-	return nil
+	return nil, found
 }
 
 func bodyIn[B core.Body](v strictjson.Value) core.Body {
@@ -42,6 +45,23 @@ func bodyIn[B core.Body](v strictjson.Value) core.Body {
 		return nil
 	}
 	return b
+}
+
+// What our server adds to the metadata of the end of a task.
+const (
+	metadataTruncated = "truncated"
+	metadataTokens    = "tokensUsed"
+)
+
+// done returns the end of a task that was completed.
+func done(u *wire.StatusUpdate, data json.RawMessage) core.Done {
+	d := core.Done{Data: data}
+	v := strictjson.ParseValid(u.Metadata)
+	if t := v.Get(metadataTruncated); t.Kind() == strictjson.Bool {
+		_ = t.Decode(&d.Truncated) // it is a flag
+	}
+	d.TokensUsed = tokens(v, metadataTokens)
+	return d
 }
 
 // The keys under which agents put the tokens that they used into metadata: ours, and that of
@@ -120,7 +140,7 @@ func faultOf(u *wire.StatusUpdate) *core.Fault {
 func besideStatus(u *wire.StatusUpdate) *core.Foreign {
 	left := wire.StatusUpdate{Unknown: u.Unknown, Status: wire.Status{Unknown: u.Status.Unknown}}
 	if u.Metadata != nil {
-		rest, n := strictjson.ParseValid(u.Metadata).Without(wire.MetadataUsage, wire.MetadataFault)
+		rest, n := strictjson.ParseValid(u.Metadata).Without(wire.MetadataUsage, wire.MetadataFault, metadataTruncated, metadataTokens)
 		if n > 0 {
 			left.Metadata = rest
 		}

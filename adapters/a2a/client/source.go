@@ -66,24 +66,21 @@ func (s *events) next(ctx context.Context) (item, error) {
 		}
 		s.agent.answered()
 		v, err := s.result(data)
-		if err != nil {
-			var refused *wire.Error
-			if errors.As(err, &refused) {
-				return item{}, err
-			}
-		} else {
+		if err == nil {
 			var it item
 			if it, err = readItem(v); err == nil {
 				s.garbage = 0
 				return it, nil
 			}
 		}
+		var refused *wire.Error
+		var fault *core.Fault
+		if errors.As(err, &refused) || errors.As(err, &fault) {
+			return item{}, err
+		}
 		s.agent.opts.Count("a2a.agent.unreadable")
 		s.agent.opts.Log.Warn("the remote agent sent an event that cannot be read", "url", withoutQuery(s.end.url), "error", short(err.Error()))
 		s.skipped++
-		if hint := legacy(v); hint != "" {
-			return item{}, core.NewFault(core.CodeUnsupported, "the remote agent cannot be understood%s", hint)
-		}
 		if s.garbage++; s.garbage >= maxGarbage {
 			return item{}, core.NewFault(core.CodeInternal, "the remote agent sent %d events in a row that cannot be read, the last since %s", maxGarbage, short(err.Error()))
 		}
@@ -117,7 +114,8 @@ func errorStatus(v strictjson.Value) (status int) {
 	return status
 }
 
-// readItem reads an item. One that lacks something which the hub does not need is used.
+// readItem reads an item. One that lacks something which the hub does not need is used. Its
+// error is a Fault for an item of A2A 0.3.
 func readItem(v strictjson.Value) (item, error) {
 	r, err := wire.ReadStreamResponse(v)
 	n := 0
@@ -126,7 +124,10 @@ func readItem(v strictjson.Value) (item, error) {
 			n++
 		}
 	}
-	if err != nil && n != 1 {
+	switch {
+	case n == 0 && legacy(v) != "":
+		return item{}, core.NewFault(core.CodeUnsupported, "the remote agent cannot be understood%s", legacy(v))
+	case err != nil && n != 1:
 		return item{}, err
 	}
 	it := item{StreamResponse: r}

@@ -140,6 +140,9 @@ func (w *work) status(ctx context.Context, u *wire.StatusUpdate) error {
 	case state.Terminal():
 		return w.terminal(ctx, u)
 	case state == wire.StateInputRequired:
+		if _, told := eventOf(u.Status.Message); told { // it goes on meanwhile
+			return w.progress(u)
+		}
 		return w.ask(ctx, u)
 	case state == wire.StateAuthRequired:
 		err := w.end(core.Failed{Fault: core.NewFault(core.CodeUnauthenticated,
@@ -166,7 +169,10 @@ func (w *work) progress(u *wire.StatusUpdate) error {
 		return nil
 	}
 	w.thought = m.ID
-	if b := eventOf(m.Metadata); b != nil {
+	if b, found := eventOf(m); found {
+		if b == nil {
+			return nil
+		}
 		return w.report(b, nil)
 	}
 	for _, p := range m.Parts {
@@ -210,7 +216,7 @@ func (w *work) terminal(ctx context.Context, u *wire.StatusUpdate) error {
 				return err
 			}
 		}
-		return w.end(core.Done{Data: w.told.structured()}, beside)
+		return w.end(done(u, w.told.structured()), beside)
 	case wire.StateCanceled:
 		w.mu.Lock()
 		cancel := w.cancel

@@ -63,6 +63,9 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	release := context.AfterFunc(current.over, func() { stop(context.Cause(current.over)) })
 	w.side.Go(func() { w.listen(inner) })
 	err := w.follow(inner)
+	if w.reports == 0 && errors.Is(w.fault(err), &core.Fault{Code: core.CodeUnreachable}) {
+		err = cmp.Or(a.lost(inner, current), err)
+	}
 	err = w.conclude(ctx, inner, err)
 	release()
 	stop(errDone)
@@ -259,8 +262,12 @@ func (w *work) source(resp response) (source, error) {
 		return w.agent.events(w.remote, resp), nil
 	}
 	it, err := readItem(resp.result)
-	if err != nil {
-		return nil, core.NewFault(core.CodeInternal, "the remote agent's answer to a message is neither a task nor a message: %s%s", reason(err), legacy(resp.result))
+	var fault *core.Fault
+	switch {
+	case errors.As(err, &fault):
+		return nil, fault
+	case err != nil:
+		return nil, core.NewFault(core.CodeInternal, "the remote agent's answer to a message is neither a task nor a message: %s", reason(err))
 	}
 	if it.Task != nil && !it.Task.Status.State.Terminal() {
 		return &polling{agent: w.agent, remote: w.remote, id: it.Task.ID, first: &it, last: it.Task.Status.At}, nil
