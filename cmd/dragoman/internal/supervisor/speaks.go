@@ -14,6 +14,7 @@ import (
 // speaks has the constructor of the agents of each dialect, which are constructed before their
 // first run.
 var speaks = map[string]func(connection) (coreagent.Agent, error){
+	config.SpeaksA2A:    newA2A,
 	config.SpeaksText:   newText,
 	config.SpeaksEditor: newEditor,
 }
