@@ -75,13 +75,17 @@ func flagIn(v strictjson.Value, into *bool) error {
 	return nil
 }
 
-// objectIn keeps the text of an object; null leaves nil.
+// objectIn keeps the text of an object; null and {}, which some peers write everywhere, leave
+// nil.
 func objectIn(v strictjson.Value, into *json.RawMessage) error {
 	if v.Absent() {
 		return nil
 	}
+	if err := wantObject(v); err != nil || v.Len() == 0 {
+		return err
+	}
 	*into = v.Clone()
-	return wantObject(v)
+	return nil
 }
 
 // bytesIn reads base64, with the standard or the URL alphabet, padded or not, as ProtoJSON
