@@ -187,8 +187,10 @@ func (w *work) park(ctx context.Context, a *asked) (source, error) {
 	case m := <-a.reply:
 		w.withdraw()
 		s, err := w.send(ctx, wire.SendRequest{Message: m})
-		if refusedAs(err, wire.ReasonUnsupportedOperation, wire.ReasonTaskNotFound) {
-			s, _, err = w.find(ctx, 0) // the task went on without the reply
+		if refusedAs(err, wire.ReasonUnsupportedOperation) {
+			if t, lost := w.agent.getTask(ctx, w.remote, m.TaskID); lost == nil && t.Status.State != wire.StateInputRequired {
+				s, _, err = w.find(ctx, 0) // it went on without the reply
+			}
 		}
 		return s, err
 	case t := <-w.over:
@@ -205,12 +207,14 @@ func (w *work) leaveOpen(q *unansweredQuestion) error {
 	if err := w.told.text(&artifact{}, q.text, nil); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	w.session.Open = w.turn.Request().Thread != ""
-	open := w.session.Open
-	w.mu.Unlock()
+	continues := w.turn.Request().Thread != ""
+	if continues {
+		w.mu.Lock()
+		w.session.Open = &open{w.lastAsked, w.told.kept()}
+		w.mu.Unlock()
+	}
 	err := w.report(core.Done{Data: w.told.structured()}, nil)
-	if !open {
+	if !continues {
 		w.abandon(context.Background())
 	}
 	return err

@@ -20,8 +20,16 @@ type session struct {
 	Context string `json:"context"`
 	// Task is the last task, which the next message refers to.
 	Task string `json:"task,omitempty"`
-	// Open says that the task waits for an answer, which the next message is.
-	Open bool `json:"open,omitempty"`
+	// Open is what the next message, the answer that the task waits for, goes on with; nil if
+	// the task has ended.
+	Open *open `json:"open,omitempty"`
+}
+
+// open is a task that waits for an answer: what it asked and what it has said, which the next
+// turn does not tell again.
+type open struct {
+	Asked string          `json:"asked"`
+	Told  map[string]seen `json:"told,omitempty"`
 }
 
 // sessions are the sessions of threads. It is safe for concurrent use.
@@ -80,7 +88,7 @@ func (s *sessions) set(thread core.ThreadID, now session) (changed bool) {
 	defer s.mu.Unlock()
 	before, _ := s.byThread.Get(thread)
 	s.byThread.Put(thread, now)
-	return s.log != nil && (before.Context != now.Context || before.Open != now.Open || now.Open && before.Task != now.Task)
+	return s.log != nil && (before.Context != now.Context || before.Open != nil || now.Open != nil)
 }
 
 // record writes the session of a thread to the log. It waits for the disk.

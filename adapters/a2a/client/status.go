@@ -70,7 +70,7 @@ func (w *work) name(id, conversation string) error {
 	if first {
 		w.task = id
 		close(w.known)
-		w.session.Task, w.session.Open = id, false
+		w.session.Task, w.session.Open = id, nil
 	}
 	if conversation != "" {
 		w.session.Context = conversation

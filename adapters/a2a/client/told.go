@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"encoding/json"
-	"hash/maphash"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
@@ -26,12 +25,30 @@ type told struct {
 	data  int // the bytes of structured data that are kept until the end
 }
 
+// seen says how much of an artifact is known to the hub.
+type seen struct {
+	Text   int    `json:"text,omitempty"`   // the bytes of its text
+	Hash   uint64 `json:"hash,omitempty"`   // of that text
+	Others int    `json:"others,omitempty"` // its parts that are no text
+}
+
+// add adds text. The hash is FNV-1a, which goes on where it was.
+func (s *seen) add(text string) {
+	const offset, prime = 14695981039346656037, 1099511628211
+	h := s.Hash
+	if s.Text == 0 {
+		h = offset
+	}
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * prime
+	}
+	s.Text, s.Hash = s.Text+len(text), h
+}
+
 // artifact is what was told of an artifact.
 type artifact struct {
-	id       string
-	text     int          // the bytes of text that were told
-	hash     maphash.Hash // of that text
-	others   int          // the parts that are no text and were told
+	id string
+	seen
 	data     []json.RawMessage
 	replaced bool // its next text replaces what was told
 }
@@ -55,6 +72,30 @@ func (t *told) artifact(id string) (a *artifact, known bool, err error) {
 	}
 	t.artifacts[id], t.order = a, append(t.order, a)
 	return a, false, nil
+}
+
+// maxKept is how many artifacts of a task that stays open are remembered.
+const maxKept = 100
+
+// kept returns what is known of the artifacts, for the turn that goes on with the task.
+func (t *told) kept() map[string]seen {
+	kept := map[string]seen{}
+	for _, a := range t.order[:min(len(t.order), maxKept)] {
+		kept[a.id] = a.seen
+	}
+	return kept
+}
+
+// know sets what an earlier turn has told.
+func (t *told) know(kept map[string]seen) error {
+	for id, s := range kept {
+		a, _, err := t.artifact(id)
+		if err != nil {
+			return err
+		}
+		a.seen = s
+	}
+	return nil
 }
 
 // update tells an update of an artifact. With append its parts are new; without it they are
@@ -86,7 +127,7 @@ func (t *told) snapshot(whole *wire.Artifact) error {
 		var same bool
 		switch parts, same = a.news(parts); {
 		case same:
-		case len(wire.Text(whole.Parts)) < a.text:
+		case len(wire.Text(whole.Parts)) < a.Text:
 			return nil
 		default:
 			t.replace(a)
@@ -96,19 +137,18 @@ func (t *told) snapshot(whole *wire.Artifact) error {
 }
 
 // news returns the parts of a whole artifact that were not told. The text that was told is
-// expected at its beginning, however it is cut into parts, and same is true; otherwise all of
+// expected at its beginning, however it is cut into parts, and known is true; otherwise all of
 // it is new.
-func (a *artifact) news(parts []wire.Part) (fresh []wire.Part, same bool) {
-	var hash maphash.Hash
-	hash.SetSeed(a.hash.Seed())
-	text, others := a.text, a.others
+func (a *artifact) news(parts []wire.Part) (fresh []wire.Part, known bool) {
+	var same seen
+	text, others := a.Text, a.Others
 	for _, p := range parts {
 		switch {
 		case p.Kind != wire.PartText && others > 0:
 			others--
 		case p.Kind == wire.PartText && text > 0:
 			n := min(text, len(p.Text))
-			_, _ = hash.WriteString(p.Text[:n])
+			same.add(p.Text[:n])
 			if text -= n; n < len(p.Text) {
 				p.Text = p.Text[n:]
 				fresh = append(fresh, p)
@@ -117,7 +157,7 @@ func (a *artifact) news(parts []wire.Part) (fresh []wire.Part, same bool) {
 			fresh = append(fresh, p)
 		}
 	}
-	if text == 0 && others == 0 && hash.Sum64() == a.hash.Sum64() {
+	if text == 0 && others == 0 && same.Hash == a.Hash {
 		return fresh, true
 	}
 	return parts, false
@@ -129,8 +169,7 @@ func (t *told) replace(a *artifact) {
 	for _, d := range a.data {
 		t.data -= len(d)
 	}
-	a.text, a.others, a.data, a.replaced = 0, 0, nil, true
-	a.hash.Reset()
+	a.seen, a.data, a.replaced = seen{}, nil, true
 }
 
 // parts tells parts of an artifact.
@@ -153,21 +192,20 @@ func (t *told) part(a *artifact, p wire.Part, beside *core.Foreign, name string)
 		if p.Text == "" && beside == nil {
 			return nil
 		}
-		a.text += len(p.Text)
-		_, _ = a.hash.WriteString(p.Text)
+		a.add(p.Text)
 		if a.id == thinkingID {
 			return t.report(core.Thinking{Text: p.Text}, beside)
 		}
 		return t.text(a, p.Text, beside)
 	case wire.PartURL:
-		a.others++
+		a.Others++
 		return t.text(a, link(p), beside)
 	case wire.PartRaw:
-		a.others++
+		a.Others++
 		t.last, t.answered = a, true
 		return t.report(core.File{Name: cmp.Or(p.Filename, name, "file"), MediaType: p.MediaType, Data: p.Raw}, beside)
 	case wire.PartData:
-		a.others++
+		a.Others++
 		if t.data += len(p.Data); t.data > maxData {
 			return core.NewFault(core.CodeTooLarge, "the remote agent answered with more than %d bytes of data", maxData)
 		}

@@ -285,18 +285,26 @@ func (w *work) id() string {
 // begin sends the request. Where the remote does not know the conversation any more, it begins
 // another with it.
 func (w *work) begin(ctx context.Context) (source, error) {
+	if open := w.session.Open; open != nil {
+		w.lastAsked = open.Asked
+		if err := w.told.know(open.Told); err != nil {
+			return nil, err
+		}
+	}
 	s, err := w.send(ctx, w.request(w.session))
-	if err == nil || w.session == (session{}) {
+	before := w.session
+	if err == nil || before == (session{}) {
 		return s, err
 	}
-	if w.session.Open && refusedAs(err, wire.ReasonTaskNotFound, wire.ReasonUnsupportedOperation) {
-		w.setSession(session{Context: w.session.Context})
+	if before.Open != nil && refusedAs(err, wire.ReasonTaskNotFound, wire.ReasonUnsupportedOperation) {
+		w.setSession(session{Context: before.Context})
+		w.lastAsked, w.told.artifacts, w.told.order = "", nil, nil
 		if s, err = w.send(ctx, w.request(w.session)); err == nil {
 			return s, nil
 		}
 	}
 	var refused *wire.Error
-	if w.session.Context == "" || !errors.As(err, &refused) || !(refused.Reason == wire.ReasonTaskNotFound || refused.Fault().Code == core.CodeInvalid) {
+	if before.Context == "" || !errors.As(err, &refused) || !(refused.Reason == wire.ReasonTaskNotFound || refused.Fault().Code == core.CodeInvalid) {
 		return nil, err
 	}
 	if err := w.turn.Report(core.SessionLost{Reason: "the remote agent does not continue the conversation: " + reason(err)}, nil); err != nil {
@@ -323,7 +331,7 @@ func (w *work) request(in session) wire.SendRequest {
 	r.Message.ID = string(w.turn.Task())
 	r.Message.ContextID = in.Context
 	switch {
-	case in.Open:
+	case in.Open != nil:
 		r.Message.TaskID = in.Task
 	case in.Task != "":
 		r.Message.References = append(r.Message.References, in.Task)
