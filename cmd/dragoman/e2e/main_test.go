@@ -16,7 +16,7 @@ import (
 const runsProgram = "TEST_PLAYS_DRAGOMAN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(runsProgram) != "" || len(os.Args) > 1 && os.Args[1] == service.ReapCommand {
+	if os.Getenv(runsProgram) != "" || len(os.Args) > 1 && (os.Args[1] == service.ReapCommand || os.Args[1] == service.GuardCommand) {
 		os.Exit(command.Run(context.Background(), os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 	}
 	goleak.VerifyTestMain(m)

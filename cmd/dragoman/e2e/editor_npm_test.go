@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// The packages of npm that editor agents are tested with.
+const (
+	editorSDK = "@agentclientprotocol/sdk@2.4.0"
+	geminiCLI = "@google/gemini-cli@0.61.0"
+)
+
+// editorHub starts a hub with an agent that speaks the editor's protocol, and returns a function
+// that asks it something. The second word of a question is its key.
+func editorHub(t *testing.T, process config.Process) (*testHub, *hub.Session, func(thread core.ThreadID, content string) *task.Task) {
+	t.Helper()
+	h := newTestHub(t, func(c *config.Config) {
+		c.Agents = config.Agents{{Name: "ed", Dialect: config.SpeaksEditor, Process: process, MaxConcurrent: 4}}
+	})
+	h.await(t, "joined ed")
+	user := h.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: "user", Operator: true}, Dialect: "test"})
+	t.Cleanup(func() { user.Close(nil) })
+	return h, user, func(thread core.ThreadID, content string) *task.Task {
+		t.Helper()
+		asked, err := user.Open(core.Request{To: core.ToAgent("ed"), Thread: thread, Content: content}, hub.OpenOptions{Unwatched: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return asked
+	}
+}
+
+// kindsOf returns the kinds of events of a task.
+func kindsOf(t *task.Task) string {
+	var all []string
+	for _, e := range t.Events() {
+		all = append(all, e.Body.Kind().String())
+	}
+	return strings.Join(all, " ")
+}
+
+// resultOf returns the output of the last tool call of a task.
+func resultOf(t *task.Task) (output string) {
+	for _, e := range t.Events() {
+		if r, ok := e.Body.(core.ToolResult); ok {
+			output = r.Output
+		}
+	}
+	return output
+}
+
+// The agent is one of the SDK: its own process, its own JSON-RPC.
+func TestAnAgentOfTheEditorSDKIsAnAgentOfTheHub(t *testing.T) {
+	t.Parallel()
+	needs(t, "node", "npm")
+	dir := t.TempDir()
+	script, err := os.ReadFile("testdata/editor/agent.mjs")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "agent.mjs"), script, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	installNode(t, dir, "--ignore-scripts", editorSDK)
+	h, user, ask := editorHub(t, config.Process{Command: []string{"node", "agent.mjs"}, Dir: dir})
+
+	for _, c := range []struct {
+		approve bool
+		result  string
+	}{{true, "written"}, {false, "refused"}} {
+		key := h.key()
+		asked := ask("", "write "+key)
+		h.await(t, key+" approval_requested")
+		if err := user.Decide(asked.ID(), core.ApprovalDecided{ID: "t1", Approved: c.approve}); err != nil {
+			t.Fatal(err)
+		}
+		h.end(t, key)
+		a := asked.Answer()
+		const want = "opened assigned session_started accepted thinking foreign tool_call approval_requested approval_decided tool_result text text usage done"
+		if got := kindsOf(asked); got != want || a.Text != "HELLO" || resultOf(asked) != c.result {
+			t.Errorf("approved %v: got %s with %q and %q, want %s with HELLO and %s", c.approve, got, a.Text, resultOf(asked), want, c.result)
+		}
+	}
+
+	key := h.key()
+	counted := ask("", "count "+key)
+	h.end(t, key)
+	var numbers strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&numbers, "%d ", i)
+	}
+	if a := counted.Answer(); a.Text != numbers.String() {
+		t.Errorf("got %d bytes in %d events, want the numbers up to 999 in order", len(a.Text), len(counted.Events()))
+	}
+
+	key = h.key()
+	waiting := ask("", "wait "+key)
+	h.await(t, key+" text")
+	if err := user.Cancel(waiting.ID(), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	h.end(t, key)
+	if a := waiting.Answer(); a.End != core.KindCancelled || a.Text != "waiting, what was left" {
+		t.Errorf("got %s with %q, want it cancelled after what was left", a.End, a.Text)
+	}
+
+	key = h.key()
+	noisy := ask("", "garbage "+key)
+	h.end(t, key)
+	if a := noisy.Answer(); a.End != core.KindDone || a.Text != "still here" {
+		t.Errorf("got %s with %q, want the answer beside the garbage", a.End, a.Text)
+	}
+
+	// It dies in a turn of a thread, is started again, and continues the session.
+	key = h.key()
+	first := ask("t", "echo "+key)
+	h.end(t, key)
+	if a := first.Answer(); a.Text != `["echo `+key+`"]` {
+		t.Errorf("got %q", a.Text)
+	}
+	key = h.key()
+	died := ask("t", "die "+key)
+	h.end(t, key)
+	if a := died.Answer(); a.End != core.KindFailed || a.Fault.Code != core.CodeUnreachable || a.Text != "half" {
+		t.Errorf("got %s with %q (%v), want it failed as unreachable", a.End, a.Text, a.Fault)
+	}
+	key = h.key()
+	again := ask("t", "echo "+key)
+	h.end(t, key)
+	if a := again.Answer(); a.End != core.KindDone || a.Text != `["echo `+key+`"]` || strings.Contains(kindsOf(again), "session_lost") {
+		t.Errorf("got %s with %q (%s, %v), want the session continued without its replay", a.End, a.Text, kindsOf(again), a.Fault)
+	}
+}
+
+// gemini is a stub of the model behind Gemini CLI: it writes a file, and then says HELLO.
+type gemini struct {
+	mu       sync.Mutex
+	requests []string
+}
+
+func (g *gemini) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	g.mu.Lock()
+	g.requests = append(g.requests, r.URL.Path+" "+string(body))
+	g.mu.Unlock()
+	part := `{"text":"HELLO"}`
+	if strings.Contains(string(body), "write a file") && !strings.Contains(string(body), "functionResponse") {
+		part = `{"functionCall":{"name":"write_file","args":{"file_path":"made.txt","content":"made by the model\n"}}}`
+	}
+	answer := func(part string) string {
+		return `{"candidates":[{"content":{"role":"model","parts":[` + part + `]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":4,"totalTokenCount":9}}`
+	}
+	switch {
+	case strings.HasSuffix(r.URL.Path, ":streamGenerateContent"):
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", answer(part))
+	case strings.HasSuffix(r.URL.Path, ":generateContent"): // the router of models
+		w.Header().Set("Content-Type", "application/json")
+		text, _ := json.Marshal(`{"reasoning":"simple","model_choice":"flash","complexity_score":1,"complexity_reasoning":"simple"}`)
+		_, _ = io.WriteString(w, answer(`{"text":`+string(text)+`}`))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func TestGeminiCLIIsAnAgentOfTheHub(t *testing.T) {
+	t.Parallel()
+	needs(t, "node", "npm")
+	dir, home, work := t.TempDir(), t.TempDir(), t.TempDir()
+	installNode(t, dir, "--omit=optional", "--ignore-scripts", geminiCLI)
+	settings := filepath.Join(home, ".gemini", "settings.json")
+	err := os.MkdirAll(filepath.Dir(settings), 0o700)
+	if err == nil {
+		err = os.WriteFile(settings, []byte(`{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := &gemini{}
+	stub := httptest.NewServer(model)
+	t.Cleanup(stub.Close)
+	h, user, ask := editorHub(t, config.Process{
+		Command: []string{"node", filepath.Join(dir, "node_modules/@google/gemini-cli/bundle/gemini.js"), "--acp"}, Dir: work,
+		Env: []string{"HOME=" + home, "GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=" + stub.URL},
+	})
+	key := h.key()
+	asked := ask("t", "say "+key)
+	h.end(t, key)
+	if a := asked.Answer(); a.End != core.KindDone || a.Text != "HELLO" {
+		t.Fatalf("got %s with %q (%v), want HELLO", a.End, a.Text, a.Fault)
+	}
+
+	key = h.key()
+	asked = ask("t", "please "+key+" write a file")
+	held := h.await(t, key+" approval_requested").(core.Event).Body.(core.ApprovalRequested)
+	if err := user.Decide(asked.ID(), core.ApprovalDecided{ID: held.ID, Approved: true}); err != nil {
+		t.Fatal(err)
+	}
+	h.end(t, key)
+	made, err := os.ReadFile(filepath.Join(work, "made.txt"))
+	if a := asked.Answer(); a.End != core.KindDone || a.Text != "HELLO" || err != nil || string(made) != "made by the model\n" {
+		t.Errorf("got %s with %q (%v), and the file %q (%v), want it written after the approval", a.End, a.Text, a.Fault, made, err)
+	}
+	t.Logf("%s asked to %s: %s", held.ID, held.Name, kindsOf(asked))
+}
