@@ -15,6 +15,7 @@ import (
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
@@ -185,7 +186,8 @@ type httpCall struct {
 	stream   bool // the answer has no end
 	cancel   context.CancelFunc
 	done     chan struct{}
-	recorder *httptest.ResponseRecorder // once done is closed
+	recorder *httptest.ResponseRecorder // once done is closed, or while all goroutines are idle
+	shown    int                        // how many bytes of the body a step has shown
 }
 
 // request sends an HTTP request.
@@ -212,6 +214,9 @@ func (p *player) request(st *step, m []string) error {
 	}
 	if strings.Contains(path, "/events") {
 		r.Header.Set("Accept", "application/x-ndjson")
+	}
+	if path == mcp.Path {
+		mcpHeaders(r.Header, body)
 	}
 	if p.calls[name] != nil {
 		cancel()
@@ -268,8 +273,8 @@ func (p *player) checkAnswer(st *step, m []string) error {
 	call.cancel()
 	delete(p.calls, m[0])
 	received := []*jsonValue{{text: strconv.Itoa(call.recorder.Code)}}
-	body := call.recorder.Body.String()
-	if call.stream {
+	body := call.recorder.Body.String()[call.shown:]
+	if call.stream || call.recorder.Header().Get("Content-Type") == "text/event-stream" {
 		body = eventLines(body)
 	}
 	for line := range strings.Lines(body) {
@@ -279,6 +284,26 @@ func (p *player) checkAnswer(st *step, m []string) error {
 		}
 		received = append(received, v)
 	}
+	return p.check(st, received, false)
+}
+
+// checkStream compares what has come of an answer that is a stream, and has not been shown, with
+// the step.
+func (p *player) checkStream(st *step, m []string) error {
+	call := p.calls[m[0]]
+	if call == nil {
+		return fmt.Errorf("http %s has sent no request", m[0])
+	}
+	body := call.recorder.Body.String()
+	var received []*jsonValue
+	for line := range strings.Lines(eventLines(body[call.shown:])) {
+		v, err := parseJSON([]byte(line))
+		if err != nil {
+			return err
+		}
+		received = append(received, v)
+	}
+	call.shown = len(body)
 	return p.check(st, received, false)
 }
 

@@ -149,6 +149,7 @@ var stepKinds = []struct {
 	{regexp.MustCompile(`^(our .+) ends$`), (*player).checkClosed},
 	{regexp.MustCompile(`^http (\S+) (GET|POST|PATCH) (\S+)$`), (*player).request},
 	{regexp.MustCompile(`^hub answers http (\S+)$`), (*player).checkAnswer},
+	{regexp.MustCompile(`^hub streams to http (\S+)$`), (*player).checkStream},
 	{regexp.MustCompile(`^wait (\S+)$`), (*player).wait},
 	{regexp.MustCompile(`^hub stops within (\S+)$`), (*player).stopHub},
 	{regexp.MustCompile(`^file (\S+)$`), (*player).writeFile},
