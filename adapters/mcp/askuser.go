@@ -32,10 +32,10 @@ func (c *exchange) askUser() (any, error) {
 	if r.task == nil {
 		return nil, nil
 	}
-	all := c.server.inputsOf(c.request.principal(), r.task)
+	all := c.server.inputsOf(c.request, r.task)
 	r.inputs = slices.DeleteFunc(all, func(in input) bool { return r.refused[in.key] })
 	if len(all) > 0 {
-		r.words = all[0].words()
+		r.say(all[0].words())
 	}
 	switch {
 	case !c.request.elicits || c.request.tasks && !c.taskAt.IsZero():
@@ -92,7 +92,7 @@ func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Er
 		if err != nil {
 			return nil, badParams("requestState: the call that it belongs to is no longer known: call the tool again without it")
 		}
-		r = &run{session: h.session.Child(), tool: c.params.Name, task: t}
+		r = &run{session: h.session.Child(), tool: c.params.Name, holder: h, task: t}
 		if err := r.session.Watch(t, core.Cursor{}, nil); err != nil {
 			return c.server.failed(c.request, core.AsFault(err)), nil
 		}
@@ -100,7 +100,7 @@ func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Er
 	if r.refused == nil {
 		r.refused = map[string]bool{}
 	}
-	bad := settleAll(h.session, before.Task, c.server.inputsOf(p, r.task), c.params.Responses, func(key string) { r.refused[key] = true })
+	bad := settleAll(h.session, before.Task, c.server.inputsOf(c.request, r.task), c.params.Responses, func(key string) { r.refused[key] = true })
 	if bad != nil {
 		if !r.owner || !h.park(r, before.until()) {
 			r.cancel(core.NewFault(core.CodeCancelled, "the client sent an invalid answer of its user"))

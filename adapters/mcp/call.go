@@ -148,7 +148,7 @@ func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 		}
 		r.take(b)
 	}
-	r.session.Close(nil)
+	r.close(nil)
 	return c.server.resultOf(c.request, r.result), nil
 }
 

@@ -2,12 +2,19 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 func FuzzAMessageIsReadOrRefused(f *testing.F) {
@@ -39,6 +46,53 @@ func FuzzAMessageIsReadOrRefused(f *testing.F) {
 		r.Header.Set(methodHeader, m.Method)
 		if _, bad := readRequest(r, nil, m); bad != nil && !json.Valid(failure(m.ID, bad)) {
 			t.Fatalf("got %q, want a refusal in JSON", failure(m.ID, bad))
+		}
+	})
+}
+
+func FuzzAnAnswerOfTheUserIsTakenOrRefused(f *testing.F) {
+	for _, seed := range []string{
+		`{"action":"accept","content":{"allow":true,"all":true}}`, `{"action":"decline"}`, `{"action":"cancel","content":null}`, `{"action":"accept","content":{"allow":"yes"}}`,
+		`{"action":"accept","content":{"choice":["a","b"],"answer":"c"}}`, `{"action":"accept","content":{"choice":"a\nb"}}`, `{"action":"accept","content":{"choice":[1]}}`, `[]`, `{"action":"Accept"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	inputs := []input{{key: "a", approval: &task.PendingApproval{ID: "a"}}, {key: "q", question: &question.Question{ID: "q"}}, {key: "s", question: &question.Question{ID: "s", Several: true}}}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v, err := strictjson.Parse(text, strictjson.Limits{})
+		if err != nil {
+			return
+		}
+		for _, in := range inputs {
+			c, err := in.command("task", v)
+			fault := core.AsFault(err)
+			if (c == nil) == (fault == nil) || fault != nil && (fault.Code != core.CodeInvalid || !strings.HasPrefix(fault.Message, in.key)) {
+				t.Fatalf("%s: got %+v and %v, want a command or what is wrong", text, c, err)
+			}
+			action, _ := v.Get("action").Text()
+			if d, ok := c.(core.Decide); ok && d.Decision.Approved && (action != "accept" || string(v.Get("content", "allow").Raw()) != "true") {
+				t.Fatalf("%s: got an approval, want none", text)
+			}
+		}
+	})
+}
+
+func FuzzAStateIsTheOneThatWasSealed(f *testing.F) {
+	s := &Server{hub: hub.New(hub.Options{}), seal: newSealer()}
+	f.Cleanup(func() { _ = s.hub.Close(context.Background(), "the end") })
+	session := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}})
+	q := &request{holder: newHolder(session, Options{})}
+	p := callParams{Name: "agent_ask", Arguments: json.RawMessage(`{"to":"bob"}`)}
+	good := s.sealState(q, p, "task", time.Now().Add(time.Hour))
+	for _, seed := range []string{good, good + "\n", good[1:], good + ".", ".", "", "e30.e30"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, state string) {
+		p := p
+		p.State = state
+		in, bad := s.unseal(q, p)
+		if (bad == nil) != (state == good) || in != nil && in.Task != "task" {
+			t.Fatalf("%q: got %+v and %v, want only what was sealed", state, in, bad)
 		}
 	})
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // holder is the holder of a token, or all callers without one: a session of the hub and the
@@ -26,6 +28,8 @@ type holder struct {
 	// and kept those that clients follow as tasks.
 	parked map[core.TaskID]*run
 	kept   map[*run]struct{}
+	// shown are the open questions of agents, with the tasks whose clients were shown them.
+	shown map[string]core.TaskID
 	// asked are the questions that were sent to clients, by the id of the request.
 	asked map[string]elicited
 }
@@ -47,7 +51,7 @@ func (h *holder) expired() bool {
 func newHolder(s *hub.Session, limits Options) *holder {
 	return &holder{
 		session: s, limits: limits, running: make(map[*call]struct{}),
-		parked: make(map[core.TaskID]*run), kept: make(map[*run]struct{}), asked: make(map[string]elicited),
+		parked: make(map[core.TaskID]*run), kept: make(map[*run]struct{}), asked: make(map[string]elicited), shown: make(map[string]core.TaskID),
 	}
 }
 
@@ -97,6 +101,31 @@ func (h *holder) cancel(session string, id json.RawMessage, why string) {
 	}
 }
 
+// show notes that a question of an agent is shown to the client of a task, or has been settled.
+func (h *holder) show(u *question.Update, id core.TaskID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if u.Outcome != nil {
+		delete(h.shown, u.Question.ID)
+	} else {
+		h.shown[u.Question.ID] = id
+	}
+}
+
+// shows reports whether a question is shown to the client of a task.
+func (h *holder) shows(question string, id core.TaskID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.shown[question] == id
+}
+
+// forgetShown forgets the questions that were shown to the client of a task.
+func (h *holder) forgetShown(id core.TaskID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.shown, func(_ string, of core.TaskID) bool { return of == id })
+}
+
 // leave ends all calls, also those that wait for their client. Tasks that clients follow
 // continue.
 func (h *holder) leave(why *core.Fault) {
@@ -124,6 +153,6 @@ func (h *holder) leave(why *core.Fault) {
 		if r.release != nil {
 			r.release()
 		}
-		r.session.Close(why)
+		r.close(why)
 	}
 }

@@ -26,16 +26,17 @@ type input struct {
 	question *question.Question
 }
 
-// inputsOf returns the approvals and questions of a task that the principal may answer, the
-// longest waiting first.
-func (s *Server) inputsOf(p core.Principal, t *task.Task) []input {
+// inputsOf returns the approvals and questions of a task that the sender of a request may answer,
+// the longest waiting first. A question may also come from an agent that the agent of the task
+// has asked.
+func (s *Server) inputsOf(q *request, t *task.Task) []input {
 	var all []input
 	for _, a := range t.Approvals() {
 		all = append(all, input{key: approvalKey(t, a.ID), until: a.Until, approval: &a})
 	}
-	for _, q := range s.hub.Questions(p) {
-		if slices.Contains(q.Tasks, t.ID()) {
-			all = append(all, input{key: q.ID, until: q.Until, question: &q})
+	for _, asked := range s.hub.Questions(q.principal()) {
+		if slices.Contains(asked.Tasks, t.ID()) || q.holder.shows(asked.ID, t.ID()) {
+			all = append(all, input{key: asked.ID, until: asked.Until, question: &asked})
 		}
 	}
 	return all
@@ -159,21 +160,15 @@ func (in input) words() string {
 // settle gives the answer of the user to the hub. It returns an invalid Fault for an answer
 // that the request did not ask for. That somebody else was first is no error.
 func (in input) settle(s *hub.Session, id core.TaskID, v strictjson.Value) error {
-	var r struct {
-		Action  string           `json:"action"`
-		Content strictjson.Value `json:"content"`
+	c, err := in.command(id, v)
+	if err != nil {
+		return err
 	}
-	if err := v.Decode(&r); err != nil {
-		return core.NewFault(core.CodeInvalid, "%s: %s", in.key, err)
-	}
-	if r.Action != "accept" && r.Action != "decline" && r.Action != "cancel" {
-		return core.NewFault(core.CodeInvalid, "%s: action: want accept, decline or cancel, got %.20q", in.key, r.Action)
-	}
-	var err error
-	if in.approval != nil {
-		err = in.decide(s, id, r.Action, r.Content)
-	} else {
-		err = in.reply(s, r.Action, r.Content)
+	switch c := c.(type) {
+	case core.Decide:
+		err = s.Decide(c.Task, c.Decision)
+	case core.Reply:
+		_, err = s.AnswerQuestion(c)
 	}
 	if err != nil && core.AsFault(err).Code == core.CodeConflict {
 		return nil
@@ -181,8 +176,26 @@ func (in input) settle(s *hub.Session, id core.TaskID, v strictjson.Value) error
 	return err
 }
 
-// decide decides an approval. A user who closes the form denies it.
-func (in input) decide(s *hub.Session, id core.TaskID, action string, content strictjson.Value) error {
+// command returns what the answer of the user says: a core.Decide or a core.Reply.
+func (in input) command(id core.TaskID, v strictjson.Value) (core.Command, error) {
+	var r struct {
+		Action  string           `json:"action"`
+		Content strictjson.Value `json:"content"`
+	}
+	if err := v.Decode(&r); err != nil {
+		return nil, core.NewFault(core.CodeInvalid, "%s: %s", in.key, err)
+	}
+	switch {
+	case r.Action != "accept" && r.Action != "decline" && r.Action != "cancel":
+		return nil, core.NewFault(core.CodeInvalid, "%s: action: want accept, decline or cancel, got %.20q", in.key, r.Action)
+	case in.approval != nil:
+		return in.decision(id, r.Action, r.Content)
+	}
+	return in.reply(r.Action, r.Content)
+}
+
+// decision decides an approval. A user who declines or closes the form denies it.
+func (in input) decision(id core.TaskID, action string, content strictjson.Value) (core.Command, error) {
 	d := core.ApprovalDecided{ID: in.approval.ID}
 	switch action {
 	case "decline":
@@ -194,37 +207,34 @@ func (in input) decide(s *hub.Session, id core.TaskID, action string, content st
 			Allow *bool `json:"allow"`
 			All   bool  `json:"all"`
 		}
-		if err := content.Decode(&form); !content.Exists() || err != nil || form.Allow == nil {
-			return core.NewFault(core.CodeInvalid, "%s: content: want allow, true or false", in.key)
+		if !content.Exists() || content.Decode(&form) != nil || form.Allow == nil {
+			return nil, core.NewFault(core.CodeInvalid, "%s: content: want allow, true or false", in.key)
 		}
 		d.Approved, d.All = *form.Allow, *form.Allow && form.All
 	}
-	return s.Decide(id, d)
+	return core.Decide{Task: id, Decision: d}, nil
 }
 
 // reply answers a question. A user who declines or closes the form dismisses it.
-func (in input) reply(s *hub.Session, action string, content strictjson.Value) error {
+func (in input) reply(action string, content strictjson.Value) (core.Command, error) {
 	a := core.Reply{Question: in.question.ID, Dismissed: action != "accept"}
-	if !a.Dismissed {
-		var form struct {
-			Choice strictjson.Value `json:"choice"`
-			Answer string           `json:"answer"`
-		}
-		err := error(nil)
-		if content.Exists() {
-			err = content.Decode(&form)
-		}
-		if a.Text = form.Answer; err == nil && form.Choice.Kind() == strictjson.Array {
-			err = form.Choice.Decode(&a.Selected)
-		} else if text, ok := form.Choice.Text(); ok && text != "" {
-			a.Selected = in.selected(text)
-		}
-		if err != nil {
-			return core.NewFault(core.CodeInvalid, "%s: content: %s", in.key, err)
-		}
+	if a.Dismissed || !content.Exists() {
+		return a, nil
 	}
-	_, err := s.AnswerQuestion(a)
-	return err
+	var form struct {
+		Choice strictjson.Value `json:"choice"`
+		Answer string           `json:"answer"`
+	}
+	err := content.Decode(&form)
+	if a.Text = form.Answer; err == nil && form.Choice.Kind() == strictjson.Array {
+		err = form.Choice.Decode(&a.Selected)
+	} else if text, ok := form.Choice.Text(); ok && text != "" {
+		a.Selected = in.selected(text)
+	}
+	if err != nil {
+		return nil, core.NewFault(core.CodeInvalid, "%s: content: %s", in.key, err)
+	}
+	return a, nil
 }
 
 // selected returns the options in an answer that is a text.

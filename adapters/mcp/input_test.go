@@ -330,3 +330,61 @@ func (a *testAgent) toolOutput() string {
 		}
 	}
 }
+
+// The agent that was asked asks another, and that one asks people.
+func TestAQuestionOfAnAgentFurtherDownReachesTheUser(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{})
+	bob, carl := g.agent("bob"), g.agent("carl", "ui")
+	done := g.askLater(t.Context(), askBobModern(canAsk, ""))
+	first := bob.next(core.KindAssigned)
+	second, err := bob.Open(core.Request{To: core.ToAgent("carl"), Content: "and you?"}, hub.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	carl.next(core.KindAssigned)
+	carl.CallTool("q", "ask_user", json.RawMessage(`{"question":"Which?"}`))
+	r := (<-done).required()
+	for key, in := range r.Requests {
+		if !strings.Contains(in.Params.Message, "carl asks: Which?") {
+			t.Errorf("got %+v, want the question of carl", in)
+		}
+		done = g.askLater(t.Context(), r.again(`{"`+key+`":{"action":"accept","content":{"answer":"blue"}}}`))
+	}
+	if out := carl.toolOutput(); !strings.Contains(out, "blue") {
+		t.Errorf("got %s, want blue", out)
+	}
+	carl.report(second, core.Done{})
+	bob.report(first, core.Done{Text: "42"})
+	(<-done).outcome().contains(t, false, "42")
+}
+
+func TestAQuestionWithoutAnyoneToAskIsRefused(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{})
+	bob := g.agent("bob", "ui")
+	done := g.askLater(t.Context(), askBobModern(canNothing, ""))
+	task := bob.next(core.KindAssigned)
+	out, err := bob.Call(t.Context(), "ask_user", json.RawMessage(`{"question":"Which?"}`))
+	if err != nil || out.Fault == nil || out.Fault.Code != core.CodeUnsupported {
+		t.Errorf("got %+v and %v, want that nobody is there", out, err)
+	}
+	bob.report(task, core.Done{Text: "42"})
+	(<-done).outcome().contains(t, false, "42")
+}
+
+func TestTooManyCallsThatWaitForTheirClientWaitForTheHub(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{MaxTasks: 1})
+	bob := g.agent("bob")
+	first, r := g.needsApproval(bob)
+	done := g.askLater(t.Context(), askBobModern(canAsk, ""))
+	second := bob.next(core.KindAssigned)
+	bob.report(second, approval)
+	bob.report(second, core.Done{Text: "43"}) // the call was not answered before
+	(<-done).outcome().contains(t, false, "43")
+	done = g.askLater(t.Context(), r.again(`{"t1":{"action":"decline"}}`))
+	bob.decision()
+	bob.report(first, core.Done{Text: "42"})
+	(<-done).outcome().contains(t, false, "42")
+}

@@ -20,7 +20,7 @@ type progress struct {
 	silence time.Duration
 	sent    uint64 // the number of the last one
 	last    time.Time
-	told    string // its message
+	told    int // what was said until then
 }
 
 // due returns when the next notification of the run is due if nothing else happens.
@@ -30,7 +30,7 @@ func (p *progress) due(r *run) time.Time {
 		return time.Time{}
 	case p.sent == 0:
 		return p.began
-	case r.words != p.told:
+	case r.said != p.told:
 		return p.last.Add(min(p.silence, progressEvery))
 	default:
 		return p.last.Add(p.silence)
@@ -45,16 +45,16 @@ func (p *progress) isDue(r *run, now time.Time) bool {
 	case p.sent == 0 || now.Sub(p.last) >= p.silence:
 		return true
 	}
-	return r.words != p.told && now.Sub(p.last) >= progressEvery
+	return r.said != p.told && now.Sub(p.last) >= progressEvery
 }
 
 // next returns the next notification: the number of events so far, but at least one more than
 // before, and the latest words. There is no total.
 func (p *progress) next(r *run, now time.Time) []byte {
-	p.sent, p.last, p.told = max(p.sent+1, r.events), now, r.words
+	p.sent, p.last, p.told = max(p.sent+1, r.events), now, r.said
 	return notification(noteProgress, struct {
 		Token    json.RawMessage `json:"progressToken"`
 		Progress uint64          `json:"progress"`
 		Message  string          `json:"message"`
-	}{p.token, p.sent, cmp.Or(p.told, fmt.Sprintf("%s has been running for %s", p.tool, now.Sub(p.began).Round(time.Second)))})
+	}{p.token, p.sent, cmp.Or(r.words(), fmt.Sprintf("%s has been running for %s", p.tool, now.Sub(p.began).Round(time.Second)))})
 }

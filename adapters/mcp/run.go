@@ -24,10 +24,13 @@ type run struct {
 	owner bool
 	// result is nil until the call has ended.
 	result *outcome
-	// events is how many events the task has, and words are the latest of it.
-	events uint64
-	words  string
-	text   string // the end of the answer so far
+	holder *holder
+	// events is how many events the task has. text is the end of what it said last, which
+	// is the answer if isAnswer; said counts how often that changed.
+	events   uint64
+	text     string
+	isAnswer bool
+	said     int
 	// changed says that inputs may be out of date: the approvals and questions that wait.
 	changed bool
 	inputs  []input
@@ -43,7 +46,7 @@ const askTool = "agent_ask"
 
 // start begins a call of a tool.
 func (s *Server) start(q *request, p callParams) *run {
-	r := &run{session: q.holder.session.Child(), tool: p.Name, owner: true}
+	r := &run{session: q.holder.session.Child(), tool: p.Name, holder: q.holder, owner: true}
 	if p.Name != askTool {
 		r.session.CallTool("", p.Name, p.Arguments)
 		return r
@@ -85,6 +88,9 @@ func (r *run) take(b hub.Batch) {
 		r.result = outcomeOf(r.tool, b.Tool)
 	case b.Question != nil:
 		r.changed = true
+		if r.task != nil {
+			r.holder.show(b.Question, r.task.ID())
+		}
 	case b.Gap != nil:
 		r.events = max(r.events, b.Gap.To)
 	case b.Task != nil:
@@ -99,24 +105,41 @@ func (r *run) note(e core.Event) {
 	r.events = e.End()
 	switch b := e.Body.(type) {
 	case core.Text:
-		r.text = ending(r.text+b.Text, maxWords)
-		if words := strings.TrimSpace(r.text); words != "" {
-			r.words = words
+		if r.isAnswer && len(b.Text) < maxWords {
+			b.Text = r.text + b.Text
 		}
+		r.say(b.Text)
+		r.isAnswer = true
 	case core.Thinking:
-		if words := strings.TrimSpace(b.Text); words != "" {
-			r.words = ending(words, maxWords)
-		}
+		r.say(b.Text)
 	case core.ToolCall:
-		r.words = "calls " + b.Name
+		r.say("calls " + b.Name)
 	case core.Retrying:
-		r.text, r.words = "", fmt.Sprintf("%s failed, another agent is asked", b.Agent)
-	case core.ApprovalRequested, core.ApprovalDecided, core.ToolState, core.ToolResult:
-		r.changed = true
+		r.say(fmt.Sprintf("%s failed, another agent is asked", b.Agent))
+	default:
+		r.changed = r.changed || changesInputs(e)
 	}
 	if e.Body.Kind().Ends() {
 		r.result = outcomeOfTask(r.task)
 	}
+}
+
+// say replaces what was said last.
+func (r *run) say(text string) {
+	r.text, r.isAnswer = ending(text, maxWords), false
+	r.said++
+}
+
+// words returns the latest words, "" before the first.
+func (r *run) words() string { return strings.TrimSpace(r.text) }
+
+// changesInputs reports whether a task may wait for something else after the event.
+func changesInputs(e core.Event) bool {
+	switch e.Body.Kind() {
+	case core.KindApprovalRequested, core.KindApprovalDecided, core.KindToolState, core.KindToolResult:
+		return true
+	}
+	return false
 }
 
 // maxWords bounds the words of a progress notification, in bytes.
@@ -138,10 +161,18 @@ func ending(text string, n int) string {
 	return text
 }
 
+// close ends a run that has ended, or that somebody else continues.
+func (r *run) close(why *core.Fault) {
+	if r.task != nil && r.owner {
+		r.holder.forgetShown(r.task.ID())
+	}
+	r.session.Close(why)
+}
+
 // cancel ends a run for which nobody waits any more, and cancels what it asked.
 func (r *run) cancel(why *core.Fault) {
 	if r.task != nil && r.owner {
 		_ = r.session.Cancel(r.task.ID(), why.Message) // it may have ended
 	}
-	r.session.Close(why)
+	r.close(why)
 }

@@ -246,3 +246,81 @@ func TestAnExpiredTokenIsReportedWithoutOAuth(t *testing.T) {
 		})
 	}
 }
+
+func TestTheSDKClientAsksItsUserInEveryProtocolVersion(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			g := start(t, mcp.Options{})
+			bob := g.agent("bob")
+			answers := make(chan *sdk.ElicitResult, 1)
+			client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+				ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					if !strings.Contains(r.Params.Message, "bob asks to run rm") {
+						t.Errorf("got %q, want what bob asks", r.Params.Message)
+					}
+					return <-answers, nil
+				},
+			})
+			cs, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: g.url, HTTPClient: g.client, MaxRetries: -1}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { cs.Close() })
+			for _, tt := range []struct {
+				answer *sdk.ElicitResult
+				want   bool
+			}{{&sdk.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}, true}, {&sdk.ElicitResult{Action: "decline"}, false}, {&sdk.ElicitResult{Action: "cancel"}, false}} {
+				done := make(chan *sdk.CallToolResult, 1)
+				go func() {
+					r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "agent_ask", Arguments: json.RawMessage(askBob)})
+					if err != nil {
+						t.Errorf("got %v, want no error", err)
+					}
+					done <- r
+				}()
+				task := bob.next(core.KindAssigned)
+				bob.report(task, approval)
+				answers <- tt.answer
+				if d := bob.decision(); d.Approved != tt.want {
+					t.Errorf("%s: got %+v, want approved %t", tt.answer.Action, d, tt.want)
+				}
+				bob.report(task, core.Done{Text: "42"})
+				if r := <-done; r == nil || !strings.Contains(r.Content[0].(*sdk.TextContent).Text, "42") {
+					t.Errorf("got %+v, want 42", r)
+				}
+			}
+		})
+	}
+}
+
+func TestTheSDKClientCancelsACallInEveryProtocolVersion(t *testing.T) {
+	t.Parallel()
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			g := start(t, mcp.Options{})
+			bob := g.agent("bob")
+			changed := make(chan struct{}, 100)
+			cs := g.connect(t, version, "", changed)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() {
+				_, err := cs.CallTool(ctx, &sdk.CallToolParams{Name: "agent_ask", Arguments: json.RawMessage(askBob)})
+				done <- err
+			}()
+			task := bob.next(core.KindAssigned)
+			provide(t, bob.Session, packTool("forecast")) // the tools change during the call
+			<-changed
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want the error of the context", err)
+			}
+			if got := bob.next(core.KindCancelRequested); got != task {
+				t.Errorf("got a cancel of %s, want one of %s", got.ID(), task.ID())
+			}
+			bob.report(task, core.Cancelled{})
+		})
+	}
+}

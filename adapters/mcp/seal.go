@@ -36,7 +36,7 @@ func (s sealed) until() time.Time { return time.Unix(s.Until, 0) }
 // sealState returns the state for a call, opaque to the client.
 func (s *Server) sealState(q *request, p callParams, id core.TaskID, until time.Time) string {
 	body, _ := encode(sealed{Task: id, Principal: q.principal().ID, Call: digest(p), Until: until.Unix()}) // plain fields always encode
-	return encodeState(body) + "." + encodeState(s.seal.sign(body))
+	return joinState(body, s.seal.sign(body))
 }
 
 // unseal returns the state that a repeated call carries. It refuses one that was altered, has
@@ -51,7 +51,7 @@ func (s *Server) unseal(q *request, p callParams) (*sealed, *jsonrpc.Error) {
 	sign, errMAC := base64.RawURLEncoding.DecodeString(mac)
 	var in sealed
 	switch {
-	case errBody != nil || errMAC != nil || !hmac.Equal(sign, s.seal.sign(text)) || strictjson.Decode(text, strictjson.Limits{}, &in) != nil:
+	case errBody != nil || errMAC != nil || p.State != joinState(text, sign) || !hmac.Equal(sign, s.seal.sign(text)) || strictjson.Decode(text, strictjson.Limits{}, &in) != nil:
 		return refuse("it is not what the server sent, or the hub was restarted since")
 	case in.Principal != q.principal().ID:
 		return refuse("it belongs to another principal")
@@ -69,7 +69,10 @@ func (k sealer) sign(body []byte) []byte {
 	return m.Sum(nil)
 }
 
-func encodeState(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+// joinState returns the only text for a state and its signature.
+func joinState(body, sign []byte) string {
+	return base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString(sign)
+}
 
 // digest identifies a call by its tool and its arguments, in whatever order and with whatever
 // spaces the client writes them.

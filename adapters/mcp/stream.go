@@ -164,6 +164,8 @@ func (l *listener) tell(b hub.Batch) error {
 		return l.reply.stream(event(notification(noteToolsChanged, struct {
 			Meta headMeta `json:"_meta"`
 		}{l.meta()})))
+	case b.Task != nil && !slices.ContainsFunc(b.Events, changesState):
+		return nil
 	case b.Task != nil:
 		return l.tellTask(l.tasks[b.Task.ID()])
 	case b.Question != nil:
@@ -203,4 +205,10 @@ func (l *listener) tellTask(t *listened) error {
 		Meta headMeta `json:"_meta"`
 		taskState
 	}{l.meta(), state})))
+}
+
+// changesState reports whether a task may be in another state after the event.
+func changesState(e core.Event) bool {
+	k := e.Body.Kind()
+	return changesInputs(e) || k == core.KindAssigned || k == core.KindRetrying || k.Ends()
 }

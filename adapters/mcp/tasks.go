@@ -72,7 +72,7 @@ func (s *Server) stateOf(q *request, t *task.Task) taskState {
 	} else if agent := t.Agent(); agent != "" {
 		out.Message = string(agent) + " works on it"
 	}
-	if inputs := s.inputsOf(q.principal(), t); len(inputs) > 0 {
+	if inputs := s.inputsOf(q, t); len(inputs) > 0 {
 		out.Message = inputs[0].words()
 		if q.elicits {
 			out.Status, out.Requests = taskWaits, requests(inputs, q.version)
@@ -123,7 +123,7 @@ func (h *holder) keep(r *run) bool {
 		h.mu.Lock()
 		delete(h.kept, r)
 		h.mu.Unlock()
-		r.session.Close(nil)
+		r.close(nil)
 		return false
 	})
 	return true
@@ -201,7 +201,7 @@ func (s *Server) updateTask(q *request, _ *reply) (any, *jsonrpc.Error) {
 		return nil, bad
 	}
 	var denied string
-	if bad := settleAll(q.holder.session, t.ID(), s.inputsOf(q.principal(), t), p.Responses, func(key string) { denied = key }); bad != nil {
+	if bad := settleAll(q.holder.session, t.ID(), s.inputsOf(q, t), p.Responses, func(key string) { denied = key }); bad != nil {
 		return nil, bad
 	}
 	if denied != "" {
