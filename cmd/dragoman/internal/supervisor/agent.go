@@ -20,7 +20,7 @@ import (
 )
 
 // agent returns the unit of an agent, and what runs it until its context ends.
-func (s *Supervisor) agent(e config.Agent) (*unit, func(context.Context)) {
+func (s *Supervisor) agent(e config.Agent) (*unit, func(ctx context.Context, listed func())) {
 	a := &supervised{supervisor: s, entry: e, child: &child{launcher: s.opts.Launcher, name: e.Name, process: e.Process}}
 	a.unit = newUnit(kindAgent, e.Name, s.opts.Log, a.live, a.changed, a.child.pid)
 	return a.unit, a.run
@@ -82,11 +82,12 @@ const (
 	afterRefusal = 5 * time.Second
 )
 
-// run keeps the agent joined until ctx ends.
-func (a *supervised) run(ctx context.Context) {
+// run keeps the agent joined until ctx ends. It calls listed once it has joined or was refused.
+func (a *supervised) run(ctx context.Context, listed func()) {
 	for ctx.Err() == nil {
 		pause := afterSession
-		joined, err := a.join(ctx)
+		joined, err := a.join(ctx, listed)
+		listed()
 		switch {
 		case errors.Is(err, hub.ErrStopping):
 			pause = math.MaxInt64
@@ -107,7 +108,7 @@ func (a *supervised) run(ctx context.Context) {
 
 // join joins, and runs the unit until ctx or the session ends. The hub ends the session of an
 // agent that is stuck in a task: then its process ends too.
-func (a *supervised) join(ctx context.Context) (joined bool, err error) {
+func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err error) {
 	s := a.supervisor.opts.Hub.Connect(hub.Identity{Principal: a.principal(), Dialect: a.entry.Dialect})
 	defer s.Close(core.NewFault(core.CodeUnreachable, "it was taken out of the settings, or the hub is stopping"))
 	// Its other features are known once it is ready.
@@ -115,6 +116,7 @@ func (a *supervised) join(ctx context.Context) (joined bool, err error) {
 	if err := s.Join(card, hub.JoinOptions{Starting: true, NoticeTasks: true}); err != nil {
 		return false, err
 	}
+	listed()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var offered tools

@@ -72,7 +72,8 @@ func New(opts Options) *Supervisor {
 
 // Apply runs exactly the agents and packs of the settings: new ones are started, others are
 // ended, and those that have changed or had failed are started again. All others go on. It
-// returns once those that had to end have ended; it does not wait for any to become ready.
+// returns once those that had to end have ended and new ones are listed; it does not wait for any
+// to become ready.
 func (s *Supervisor) Apply(agents config.Agents, packs config.Packs) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,17 +111,19 @@ func (s *Supervisor) Apply(agents config.Agents, packs config.Packs) {
 func (s *Supervisor) start(k key, entry any) *running {
 	ctx, end := context.WithCancel(s.ctx)
 	r := &running{entry: entry, end: end, ended: make(chan struct{})}
-	var serve func(context.Context)
+	var serve func(ctx context.Context, listed func())
 	switch e := entry.(type) {
 	case config.Agent:
 		r.unit, serve = s.agent(e)
 	case config.Pack:
 		r.unit, serve = s.pack(e)
 	}
+	listed := make(chan struct{})
 	go func() {
 		defer close(r.ended)
-		serve(ctx)
+		serve(ctx, sync.OnceFunc(func() { close(listed) }))
 	}()
+	<-listed
 	return r
 }
 

@@ -1,0 +1,248 @@
+package supervisor_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// watchdog bounds the waits of a test. Only a failing test reaches it.
+const watchdog = 30 * time.Second
+
+// supervising is a hub with a Supervisor.
+type supervising struct {
+	*testing.T
+	hub  *hub.Hub
+	sup  *supervisor.Supervisor
+	user *hub.Session
+	log  *lockedBuffer
+	env  []string
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// supervise starts the agents on a hub; env is the environment of the hub.
+func supervise(t *testing.T, env []string, agents ...config.Agent) *supervising {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &supervising{T: t, hub: coretest.NewHub(t, hub.Options{}), log: &lockedBuffer{}}
+	log := slog.New(slog.NewTextHandler(s.log, nil))
+	s.sup = supervisor.New(supervisor.Options{
+		Hub: s.hub, Log: log, Launcher: &supervisor.Launcher{Log: log, Guard: supervisor.NewGuard(self, guardArgument), Environ: env},
+		Records: func(string) core.RecordLog { return nil },
+		Tools:   func(*hub.Session) (string, string, func()) { return "", "", func() {} },
+	})
+	t.Cleanup(s.sup.Close)
+	s.user = s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "user", Operator: true}, Dialect: "test"})
+	t.Cleanup(func() { s.user.Close(nil) })
+	s.sup.Apply(agents, nil)
+	return s
+}
+
+// ask asks an agent and returns how it ended.
+func (s *supervising) ask(to, content string) core.Answer {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), watchdog)
+	defer cancel()
+	t, err := s.user.Open(core.Request{To: core.ToAgent(core.AgentID(to)), Content: content}, hub.OpenOptions{Unwatched: true})
+	if err != nil {
+		return core.Answer{Fault: core.AsFault(err)}
+	}
+	s.user.AwaitEnd(t)
+	for {
+		b, err := s.user.Next(ctx)
+		if err != nil {
+			s.Fatalf("waiting for %s: %v", to, err)
+		}
+		if b.Task == t {
+			return t.Answer()
+		}
+	}
+}
+
+// until waits for a state of an agent.
+func (s *supervising) until(id core.AgentID, state core.ChildState) core.Child {
+	s.Helper()
+	for end := time.Now().Add(watchdog); time.Now().Before(end); {
+		if a, ok := s.hub.Agent(id); ok && a.Child != nil && a.Child.State == state {
+			return *a.Child
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	a, _ := s.hub.Agent(id)
+	s.Fatalf("agent %s is %+v, want it %s\n%s", id, a.Child, state, s.log)
+	return core.Child{}
+}
+
+func shell(name, script string, env ...string) config.Agent {
+	return config.Agent{Name: name, Dialect: config.SpeaksText, Process: config.Process{Command: []string{"sh", "-c", script}, Env: env}}
+}
+
+func TestATextAgentAnswersWithTheOutputOfItsCommand(t *testing.T) {
+	s := supervise(t, []string{"PATH=" + os.Getenv("PATH")}, config.Agent{Name: "shout", Dialect: config.SpeaksText, Process: config.Process{Command: []string{"tr", "a-z", "A-Z"}}})
+	if got := s.ask("shout", "hello"); got.Text != "HELLO" || got.End != core.KindDone {
+		t.Errorf("got %q (%v), want HELLO", got.Text, got.Fault)
+	}
+}
+
+func TestAChildGetsOnlyTheVariablesThatItMayHave(t *testing.T) {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=/here", "SECRET=1", "KEY=2", "CHILD_OF_DRAGOMAN=other"}
+	s := supervise(t, env, shell("env", "env | grep -v -e ^PWD= -e ^SHLVL= -e ^_= -e ^OLDPWD= | sort", "KEY", "MODE=test"))
+	got := s.ask("env", "go").Text
+	if strings.Contains(got, "SECRET") || !strings.Contains(got, "KEY=2\n") || !strings.Contains(got, "MODE=test\n") || !strings.Contains(got, "HOME=/here\n") {
+		t.Errorf("the variables are\n%s\nwant KEY, MODE, HOME and PATH, not SECRET", got)
+	}
+}
+
+func TestWhatAChildWritesOnStderrIsLogged(t *testing.T) {
+	s := supervise(t, nil, shell("noisy", "echo careful >&2; printf ok"))
+	if got := s.ask("noisy", "go"); got.Text != "ok" {
+		t.Fatalf("got %q (%v), want ok", got.Text, got.Fault)
+	}
+	if !strings.Contains(s.log.String(), "careful") {
+		t.Errorf("the log is\n%s\nwant it to contain what was on stderr", s.log)
+	}
+}
+
+func TestAMissingProgramIsAFailedAgent(t *testing.T) {
+	s := supervise(t, nil, config.Agent{Name: "a", Dialect: config.SpeaksText, Process: config.Process{Command: []string{"no-such-program"}}})
+	if got := s.until("a", core.ChildFailed); !strings.Contains(got.LastError, "no-such-program") {
+		t.Errorf("the last error is %q, want it to name the program", got.LastError)
+	}
+	if f := s.ask("a", "hello").Fault; f == nil || f.Code != core.CodeUnreachable || !strings.Contains(f.Message, "no-such-program") {
+		t.Errorf("got %v, want it unreachable with the reason", f)
+	}
+	path := filepath.Join(t.TempDir(), "program")
+	s.sup.Apply(config.Agents{{Name: "a", Dialect: config.SpeaksText, Process: config.Process{Command: []string{path}}}}, nil)
+	s.until("a", core.ChildFailed)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nprintf here"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.sup.Restart("a"); err != nil {
+		t.Fatal(err)
+	}
+	s.until("a", core.ChildReady)
+	if got := s.ask("a", "hello"); got.Text != "here" {
+		t.Errorf("after a restart: got %q (%v), want here", got.Text, got.Fault)
+	}
+}
+
+func TestApplyTouchesOnlyWhatHasChanged(t *testing.T) {
+	s := supervise(t, nil, shell("stays", "printf 1"), shell("changes", "printf 1"), shell("leaves", "printf 1"))
+	since := func(id core.AgentID) time.Time {
+		s.until(id, core.ChildReady)
+		a, _ := s.hub.Agent(id)
+		return a.Since
+	}
+	before := since("stays")
+	since("changes")
+	since("leaves")
+	s.sup.Apply(config.Agents{shell("stays", "printf 1"), shell("changes", "printf 2"), shell("comes", "printf 3")}, nil)
+	if got := since("stays"); !got.Equal(before) {
+		t.Error("an agent that did not change joined again")
+	}
+	if got := s.ask("changes", "go").Text; got != "2" {
+		t.Errorf("the changed agent answers %q, want 2", got)
+	}
+	if got := s.ask("comes", "go").Text; got != "3" {
+		t.Errorf("the new agent answers %q, want 3", got)
+	}
+	if _, here := s.hub.Agent("leaves"); here {
+		t.Error("the agent that was removed is still here")
+	}
+	if err := s.sup.Restart("leaves"); err == nil {
+		t.Error("a restart of an agent that was removed: got no error")
+	}
+}
+
+func TestACancelEndsTheProcessOfATextAgent(t *testing.T) {
+	dir := t.TempDir()
+	s := supervise(t, nil, shell("sleeper", "echo $$ > "+dir+"/pid; printf started; sleep 1000"))
+	asked, err := s.user.Open(core.Request{To: core.ToAgent("sleeper"), Content: "go"}, hub.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		b, err := s.user.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := b.Events[len(b.Events)-1].Body.Kind(); last == core.KindText {
+			if err := s.user.Cancel(asked.ID(), "enough"); err != nil {
+				t.Fatal(err)
+			}
+		} else if last.Ends() {
+			break
+		}
+	}
+	if got := asked.Answer(); got.End != core.KindCancelled || got.Text != "started" {
+		t.Errorf("ended as %s with %q, want cancelled with what was said", got.End, got.Text)
+	}
+	wantsGone(t, dir+"/pid")
+}
+
+// wantsGone waits until the process whose id a file has is gone.
+func wantsGone(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(watchdog); time.Now().Before(end); {
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Errorf("process %d still runs", pid)
+}
+
+func TestCheckNamesWhatIsMissing(t *testing.T) {
+	err := supervisor.Check(
+		config.Agents{shell("good", "true"), {Name: "bad", Process: config.Process{Command: []string{"no-such-program"}}}},
+		config.Packs{{Name: "far", Remote: config.Remote{URL: "http://x", TokenFile: "/no/such/file"}}})
+	for _, want := range []string{"agent bad: command no-such-program cannot be run", "pack far: token_file: open /no/such/file"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to contain %q", err, want)
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "good") {
+		t.Errorf("got %v, want nothing about what is there", err)
+	}
+}

@@ -1,0 +1,178 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// watched is a unit whose states a test sees.
+type watched struct {
+	*unit
+
+	mu     sync.Mutex
+	states []core.ChildState
+	starts []time.Duration // since the beginning
+}
+
+// begun returns when the unit was started, since the beginning.
+func (w *watched) begun() []time.Duration {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.starts)
+}
+
+// watch runs a test with a unit that lives as live says, under a fake clock.
+func watch(t *testing.T, live life, test func(*watched)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w, began := &watched{}, time.Now()
+		w.unit = newUnit(kindAgent, "a", slog.New(slog.DiscardHandler), func(ctx context.Context, ready func()) error {
+			w.mu.Lock()
+			w.starts = append(w.starts, time.Since(began))
+			w.mu.Unlock()
+			return live(ctx, ready)
+		}, func(c core.Child) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.states = append(w.states, c.State)
+		}, func() int { return 7 })
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); w.run(ctx) }()
+		synctest.Wait()
+		test(w)
+		stop()
+		<-done
+	})
+}
+
+func (w *watched) wants(t *testing.T, want ...core.ChildState) {
+	t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.states, want) {
+		t.Errorf("the states were %v, want %v", w.states, want)
+	}
+}
+
+func TestAUnitThatIsReadyStaysReady(t *testing.T) {
+	watch(t, func(ctx context.Context, ready func()) error {
+		ready()
+		<-ctx.Done()
+		return nil
+	}, func(w *watched) {
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		w.wants(t, core.ChildStarting, core.ChildReady)
+		if got := w.State(); got.PID != 7 || got.Restarts != 0 || got.LastError != "" {
+			t.Errorf("got %+v, want a process without restarts", got)
+		}
+	})
+}
+
+func TestAUnitThatNeverGetsReadyFailsAfterFiveStarts(t *testing.T) {
+	n := 0
+	watch(t, func(context.Context, func()) error {
+		n++
+		return fmt.Errorf("exit status %d", n)
+	}, func(w *watched) {
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := w.State(); got.State != core.ChildFailed || got.Restarts != 4 || got.LastError != "exit status 5" || got.PID != 0 {
+			t.Errorf("got %+v, want failed with the last error after 4 restarts", got)
+		}
+		starts := w.begun()
+		for i := 1; i < len(starts); i++ {
+			pause, least := starts[i]-starts[i-1], minBackoff<<(i-1)
+			if pause < least/2 || pause > least {
+				t.Errorf("the pause before start %d was %v, want between %v and %v", i+1, pause, least/2, least)
+			}
+		}
+		w.Restart()
+		starts = w.begun()
+		if got := w.State(); len(starts) != 6 || got.State != core.ChildRestarting {
+			t.Errorf("after a restart by hand there were %d starts and it is %s, want 6 and restarting", len(starts), got.State)
+		}
+	})
+}
+
+func TestAMissingProgramFailsAtOnce(t *testing.T) {
+	watch(t, func(context.Context, func()) error { return fmt.Errorf("nosuch: %w", exec.ErrNotFound) }, func(w *watched) {
+		w.wants(t, core.ChildStarting, core.ChildFailed)
+	})
+}
+
+func TestTheDelayGrowsToACapAndBeginsAgainAfterAMinuteOfHealth(t *testing.T) {
+	var health atomic.Int64
+	health.Store(int64(time.Second))
+	watch(t, func(ctx context.Context, ready func()) error {
+		ready()
+		select {
+		case <-time.After(time.Duration(health.Load())):
+		case <-ctx.Done():
+		}
+		return errors.New("exit status 1")
+	}, func(w *watched) {
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		starts := w.begun()
+		last := len(starts) - 1
+		if pause := starts[last] - starts[last-1] - time.Duration(health.Load()); pause < maxBackoff/2 || pause > maxBackoff {
+			t.Errorf("after many losses the pause is %v, want %v at most", pause, maxBackoff)
+		}
+		health.Store(int64(2 * time.Minute))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		starts = w.begun()
+		last = len(starts) - 1
+		if pause := starts[last] - starts[last-1] - time.Duration(health.Load()); pause > minBackoff {
+			t.Errorf("after two minutes of health the pause is %v, want %v at most", pause, minBackoff)
+		}
+		if got := w.State(); got.State == core.ChildFailed {
+			t.Error("it failed, want it started again for ever: it got ready each time")
+		}
+	})
+}
+
+func TestAUnitThatTakesTooLongToStartIsStartedAgain(t *testing.T) {
+	watch(t, func(ctx context.Context, _ func()) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}, func(w *watched) {
+		time.Sleep(startTimeout + time.Second)
+		synctest.Wait()
+		w.wants(t, core.ChildStarting, core.ChildRestarting)
+		if got := w.State().LastError; got != errNotReady.Error() {
+			t.Errorf("the last error is %q, want %q", got, errNotReady)
+		}
+	})
+}
+
+func TestARestartByHandEndsWhatRuns(t *testing.T) {
+	ended := 0
+	watch(t, func(ctx context.Context, ready func()) error {
+		ready()
+		<-ctx.Done()
+		ended++
+		return nil
+	}, func(w *watched) {
+		w.Restart()
+		w.wants(t, core.ChildStarting, core.ChildReady, core.ChildRestarting, core.ChildReady)
+		if ended != 1 {
+			t.Errorf("%d processes were ended, want 1", ended)
+		}
+	})
+}
