@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
@@ -22,6 +23,7 @@ import (
 // agent returns the unit of an agent, and what runs it until its context ends.
 func (s *Supervisor) agent(e config.Agent) (*unit, func(ctx context.Context, listed func())) {
 	a := &supervised{supervisor: s, entry: e, child: &child{launcher: s.opts.Launcher, name: e.Name, process: e.Process}}
+	a.profile.Features = core.FeatureStreaming | core.FeatureCancellation // until it says itself
 	a.unit = newUnit(kindAgent, e.Name, s.opts.Log, a.live, a.changed, a.child.pid)
 	return a.unit, a.run
 }
@@ -33,11 +35,14 @@ type supervised struct {
 	child      *child
 	unit       *unit
 
+	// Used by the goroutine of the unit alone.
+	agent   agent.Agent // nil before its first life, and for native children
+	profile agent.Profile
+
 	mu      sync.Mutex
 	session *hub.Session            // that of the moment
 	leave   context.CancelCauseFunc // ends running with it
 	tools   tools
-	agent   agent.Agent // nil before the first life
 }
 
 // tools is where the tools of the hub are, over MCP; the zero tools are none.
@@ -111,9 +116,8 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err error) {
 	s := a.supervisor.opts.Hub.Connect(hub.Identity{Principal: a.principal(), Dialect: a.entry.Dialect})
 	defer s.Close(core.NewFault(core.CodeUnreachable, "it was taken out of the settings, or the hub is stopping"))
-	// Its other features are known once it is ready.
-	card := a.card(agent.Profile{Features: core.FeatureStreaming | core.FeatureCancellation})
-	if err := s.Join(card, hub.JoinOptions{Starting: true, NoticeTasks: true}); err != nil {
+	opts := hub.JoinOptions{Starting: true, NoticeTasks: a.entry.Dialect != config.SpeaksNative}
+	if err := s.Join(a.card(a.profile), opts); err != nil {
 		return false, err
 	}
 	listed()
@@ -135,28 +139,33 @@ func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err 
 // live runs the agent once.
 func (a *supervised) live(ctx context.Context, ready func()) error {
 	a.mu.Lock()
-	s, leave, inner := a.session, a.leave, a.agent
+	s, leave := a.session, a.leave
 	a.mu.Unlock()
-	if inner == nil {
-		var err error
-		if inner, err = speaks[a.entry.Dialect](connection{a}); err != nil {
+	if err := s.Update(a.card(a.profile)); err != nil {
+		leave(err) // the session has ended meanwhile
+		return err
+	}
+	if a.entry.Dialect == config.SpeaksNative {
+		return a.serveNative(ctx, s, ready)
+	}
+	if a.agent == nil {
+		made, err := speaks[a.entry.Dialect](connection{a})
+		if err != nil {
 			return err
 		}
-		a.mu.Lock()
-		a.agent = inner
-		a.mu.Unlock()
+		a.agent = made
 	}
 	serving, cancel := context.WithCancelCause(ctx)
-	served := make(chan error, 1)
+	served := make(chan struct{})
 	go func() {
-		err := host.Serve(serving, s, inner, a.unit.lost)
-		if serving.Err() == nil {
+		defer close(served)
+		if err := host.Serve(serving, s, a.agent, a.unit.lost); serving.Err() == nil {
 			leave(err) // the session has ended
 		}
-		served <- err
 	}()
-	err := inner.Run(ctx, func(p agent.Profile) {
-		if err := s.Update(a.card(p)); err == nil {
+	err := a.agent.Run(ctx, func(p agent.Profile) {
+		a.profile = p
+		if s.Update(a.card(p)) == nil {
 			ready()
 		}
 	})
@@ -169,6 +178,19 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 	cancel(agent.Lost(err))
 	<-served
 	return err
+}
+
+// serveNative runs a child that speaks the events and commands of the hub.
+func (a *supervised) serveNative(ctx context.Context, s *hub.Session, ready func()) error {
+	conn, err := a.child.dial(ctx)
+	if err != nil {
+		return err
+	}
+	opts := a.supervisor.opts
+	return native.Serve(ctx, opts.Hub, s, conn, native.Options{
+		Card: a.card(agent.Profile{}), Ready: func(core.Card) { ready() }, Lost: a.unit.lost,
+		Version: opts.Version, Log: opts.Log.With("agent", a.entry.Name),
+	})
 }
 
 // tokenOf reads a token from a file; "" for no file.
