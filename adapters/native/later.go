@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
@@ -134,7 +133,7 @@ func (s *session) read(ctx context.Context, c wire.Call, cmd core.Read) error {
 func (s *session) join(ctx context.Context, card core.Card) (core.AgentID, error) {
 	own := s.ownID()
 	switch {
-	case card.ID == "" && own != "":
+	case s.supervised || card.ID == "" && own != "":
 		card.ID = own
 	case own != "" && card.ID != own:
 		return "", core.NewFault(core.CodeNotAuthorized, "this connection is agent %q, not %q: send that id, or none", own, card.ID)
@@ -146,7 +145,7 @@ func (s *session) join(ctx context.Context, card core.Card) (core.AgentID, error
 		return "", core.NewFault(core.CodeConflict, "this connection is agent %q already: open another for %q", before, card.ID)
 	}
 	if s.supervised {
-		card = merge(s.opts.Card, card)
+		card = wire.Supervise(s.opts.Card, card)
 		if err := s.agent.Update(card); err != nil {
 			return "", err
 		}
@@ -160,35 +159,4 @@ func (s *session) join(ctx context.Context, card core.Card) (core.AgentID, error
 		s.opts.Ready(card)
 	}
 	return card.ID, nil
-}
-
-// merge returns the card of the settings with what the agent adds to it.
-func merge(settings, said core.Card) core.Card {
-	card := said
-	card.ID = settings.ID
-	if settings.Name != "" {
-		card.Name = settings.Name
-	}
-	if settings.Model != "" {
-		card.Model = settings.Model
-	}
-	if settings.MaxConcurrent > 0 {
-		card.MaxConcurrent = settings.MaxConcurrent
-	}
-	card.Capabilities = union(settings.Capabilities, said.Capabilities)
-	card.Domains = union(settings.Domains, said.Domains)
-	card.Tools = union(settings.Tools, said.Tools)
-	card.Channels = union(settings.Channels, said.Channels)
-	card.Features |= settings.Features
-	return card
-}
-
-func union(a, b []string) []string {
-	all := slices.Clone(a)
-	for _, s := range b {
-		if !slices.Contains(all, s) {
-			all = append(all, s)
-		}
-	}
-	return all
 }

@@ -36,7 +36,8 @@ func Accept(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opt
 
 // Serve serves the connection of an agent that the hub itself started or connected to, over a
 // session that has joined as the agent with the card of the options. It returns why the
-// connection ended: nil after a normal end. The session stays open, for another Serve; what the
+// connection ended: nil after a normal end, a *[core.Fault] if the session itself has ended,
+// and otherwise the *[link.Reason]. The session stays open, for another Serve; what the
 // agent worked on has failed as unreachable, and what it asked, offered and read has ended.
 // Nobody else calls Next of the session meanwhile.
 func Serve(ctx context.Context, h *hub.Hub, agent *hub.Session, conn link.Conn[[]byte, []byte], opts Options) error {
@@ -51,7 +52,11 @@ func Serve(ctx context.Context, h *hub.Hub, agent *hub.Session, conn link.Conn[[
 		asks.Close(reason.Fault())
 		s.failHeld(reason.Fault())
 	})
-	if reason.Cause == link.Normal {
+	var f *core.Fault
+	switch {
+	case errors.As(reason.Err, &f):
+		return f
+	case reason.Cause == link.Normal:
 		return nil
 	}
 	return &reason
@@ -124,6 +129,9 @@ func (s *session) leave(ctx context.Context, err error) {
 	case errors.As(err, &f):
 		_ = s.send(ctx, "error", wire.Refusal{Fault: f, Fatal: true})
 		r = reasonOf(f)
+		if s.supervised {
+			r.Err = f
+		}
 	default:
 		s.log.Error("native pump ended", "error", err)
 		r = &link.Reason{Cause: link.Internal, Text: "internal error", Err: err}

@@ -77,7 +77,7 @@ func (r *Refusal) Unwrap() error { return r.Fault }
 var frames = map[string]func(strictjson.Value) (Frame, error){
 	"hello":  read[Greeting],
 	"answer": readAnswer,
-	"load":   read[Load],
+	"load":   readLoad,
 	"vitals": read[Vitals],
 	"tools":  readTools,
 }
@@ -182,6 +182,17 @@ func readAnswer(v strictjson.Value) (Frame, error) {
 		return nil, core.NewFault(core.CodeInvalid, "output: missing; send the output of the tool, or error")
 	}
 	return a, nil
+}
+
+func readLoad(v strictjson.Value) (Frame, error) {
+	var l Load
+	if err := v.Decode(&l); err != nil {
+		return nil, err
+	}
+	if l.State == 0 {
+		return nil, core.NewFault(core.CodeInvalid, "state: missing; send idle, busy, overloaded or draining")
+	}
+	return l, nil
 }
 
 func readTools(v strictjson.Value) (Frame, error) {

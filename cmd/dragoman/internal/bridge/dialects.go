@@ -172,7 +172,7 @@ func (a *acpTracker) lost() (gone []string) {
 func Native() Bridge {
 	const endOf = "end of "
 	return Bridge{
-		Path: "/ws/native",
+		Path: NativePath,
 		asks: func(line []byte) string {
 			f, err := nativewire.Decode(line, MaxLine)
 			if err != nil {
