@@ -22,8 +22,11 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 			"ping", "pong", "query", "response", "delegate", "ack", "result", "notify", "cancel", "discover", "capabilities", "error",
 			"hello", "progress", "subscribe", "unsubscribe",
 		},
+		"native": {
+			"call", "event", "answer", "load", "vitals", "tools", "hello", "result", "error", "gap", "execute", "question", "settings", "draining",
+		},
 	}
-	for dialect, schema := range map[string]func(string) *schemas.Schema{"parallax": schemas.Parallax, "acp": schemas.ACP} {
+	for dialect, schema := range map[string]func(string) *schemas.Schema{"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native} {
 		if got := typesIn(t, dialect); len(got) != len(want[dialect]) {
 			t.Errorf("%s: got %d schemas, want %d", dialect, len(got), len(want[dialect]))
 		}
@@ -50,7 +53,7 @@ func typesIn(t *testing.T, dialect string) (types []string) {
 
 func TestNobodyKnowsATypeThatHasNoSchema(t *testing.T) {
 	for _, name := range []string{"", "foo", "Task", "common", "common/envelope", "envelope", "parts", "../acp/query", "task.json"} {
-		if schemas.Parallax(name) != nil || schemas.ACP(name) != nil {
+		if schemas.Parallax(name) != nil || schemas.ACP(name) != nil || schemas.Native(name) != nil {
 			t.Errorf("got a schema for %q, want none", name)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 )
 
 //go:embed parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json acp/samples/*.json
+//go:embed native/*.json native/common/*.json native/events/*.json native/commands/*.json
 var files embed.FS
 
 // Schema is the schema of one type of message. It is safe for concurrent use.
@@ -60,6 +61,23 @@ func ACP(kind string) *Schema { return acpSchemas()[kind] }
 
 // ACPEnvelope returns the schema of every ACP envelope, for kinds that the hub does not know.
 func ACPEnvelope() *Schema { return acpEnvelope() }
+
+var (
+	nativeSchemas  = sync.OnceValue(func() map[string]*Schema { return schemasIn("native") })
+	nativeEvents   = sync.OnceValue(func() map[string]*Schema { return schemasIn("native/events") })
+	nativeCommands = sync.OnceValue(func() map[string]*Schema { return schemasIn("native/commands") })
+)
+
+// Native returns the schema of a kind of native frame, such as "event", or nil if the kind is
+// unknown.
+func Native(kind string) *Schema { return nativeSchemas()[kind] }
+
+// NativeEvent returns the schema of the body of a kind of event, such as "text", and
+// NativeCommand that of the command of an act, such as "open"; nil if it is unknown.
+func NativeEvent(kind string) *Schema { return nativeEvents()[kind] }
+
+// NativeCommand is described at [NativeEvent].
+func NativeCommand(act string) *Schema { return nativeCommands()[act] }
 
 // schemasIn returns the schemas in a directory by the names of their files.
 func schemasIn(dir string) map[string]*Schema {
