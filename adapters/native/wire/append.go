@@ -38,9 +38,16 @@ func AppendReport(b []byte, r Event) ([]byte, error) {
 	if r.ID != "" {
 		b = appendText(append(b, `,"id":`...), r.ID)
 	}
+	start := len(b)
 	b, err := appendMembersOf(b, core.Event{Body: r.Body, Foreign: r.Foreign})
+	if bytes.HasPrefix(b[start:], []byte(hubsOwn)) {
+		b = append(b[:start], b[start+len(hubsOwn):]...)
+	}
 	return append(b, "}}"...), err
 }
+
+// hubsOwn has the members of an event that only the hub gives, when they are not set.
+const hubsOwn = `,"seq":0,"at":"0001-01-01T00:00:00Z"`
 
 // appendMembersOf appends a comma and the members of an event, with its unknown members where
 // they were.

@@ -60,6 +60,8 @@ func checkSchema(peer string, v *jsonValue) error {
 	switch kind := v.member("kind"); {
 	case dialect == "parallax" && v.member("type") != nil:
 		schema = schemas.Parallax(v.member("type").text)
+	case dialect == "native" && len(v.keys) > 0:
+		schema = schemas.Native(v.keys[0])
 	case dialect == "acp" && kind != nil:
 		schema = schemas.ACP(kind.text)
 	}

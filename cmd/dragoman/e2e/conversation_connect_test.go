@@ -16,6 +16,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/adapters/native"
+	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
@@ -92,6 +94,9 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 	case "acp":
 		opts := acp.Options{AgentID: core.AgentID(headers["x-agent-id"]), Principal: principalIn(headers), Peers: p.acp, HubName: "dragoman", Link: testLink}
 		serve = func() link.Reason { return acp.Serve(p.ctx, p.hub, server, opts) }
+	case "native":
+		opts := native.Options{AgentID: core.AgentID(headers["x-agent-id"]), Principal: principalIn(headers), Version: "1.0.0", Link: testLink}
+		serve = func() link.Reason { return native.Accept(p.ctx, p.hub, server, opts) }
 	case "pi":
 		opts := pi.ConnOptions{Principal: core.Principal{ID: headers["principal"], Operator: true}, Transport: pi.Transport(headers["transport"])}
 		var err error
@@ -111,7 +116,7 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
-		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi or acp", dialect)
+		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, acp or native", dialect)
 	}
 	if p.disk != "" {
 		return diskEnd{jsonEnd{client}, p}, serve, nil
@@ -161,6 +166,10 @@ func (p *player) startAgent(st *step, m []string) error {
 		far, near := coretest.Pipe[[]byte, []byte](0)
 		end = jsonEnd{far}
 		work = func() error { return acpclient.Work(p.ctx, near, card, shout, acpclient.WorkOptions{}) }
+	case "native":
+		far, near := coretest.Pipe[[]byte, []byte](0)
+		end = jsonEnd{far}
+		work = func() error { return nativeclient.Work(p.ctx, near, card, shout, nativeclient.WorkOptions{}) }
 	default:
 		return fmt.Errorf("this project has no agent for %q", dialect)
 	}
