@@ -69,7 +69,7 @@ func unnamed(i int, mediaType string) string {
 func requestBeside(r SendRequest, q core.Request) *core.Foreign {
 	left := SendRequest{
 		Metadata: r.Metadata, Unknown: r.Unknown,
-		Message:       Message{Extensions: r.Message.Extensions, References: r.Message.References, Unknown: r.Message.Unknown},
+		Message:       Message{ID: r.Message.ID, Extensions: r.Message.Extensions, References: r.Message.References, Unknown: r.Message.Unknown},
 		Configuration: Configuration{AcceptedOutputModes: r.Configuration.AcceptedOutputModes},
 	}
 	again, err := Marshal(partsOf(q))
@@ -99,8 +99,8 @@ func partsOf(q core.Request) []Part {
 }
 
 // SendRequestOf returns the message for a neutral request, with what a requester of this
-// dialect said beside it. A request without content has one empty part of text. The message
-// needs an id, and where it has one its task and context.
+// dialect said beside it, such as the id of the message. A request without content has one
+// empty part of text. The message needs an id where it has none, and its task and context.
 func SendRequestOf(q core.Request) SendRequest {
 	var r SendRequest
 	if f := q.Foreign; f != nil && f.Dialect == Dialect {

@@ -166,7 +166,7 @@ func (r *rest) add(key []byte, v strictjson.Value, known ...string) error {
 	if r.b == nil {
 		sep = '{'
 	}
-	r.b = append(AppendString(append(r.b, sep), string(key)), ':')
+	r.b = append(strictjson.AppendString(append(r.b, sep), string(key)), ':')
 	r.b = append(r.b, v.Raw()...)
 	return nil
 }

@@ -95,7 +95,6 @@ func TestARequestSurvivesARoundTripThroughTheNeutralOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := wire.SendRequestOf(wire.RequestOf(r))
-		back.Message.ID = r.Message.ID
 		got, err := wire.Marshal(back)
 		if err != nil {
 			t.Fatal(err)

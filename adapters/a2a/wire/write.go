@@ -5,7 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"time"
-	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // TimeFormat is the form of timestamps (section 5.6.1): UTC with milliseconds.
@@ -21,46 +22,6 @@ func Marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-const hexDigits = "0123456789abcdef"
-
-// AppendString appends s as a JSON string, without the escapes that only HTML needs. Invalid
-// UTF-8 becomes U+FFFD.
-func AppendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				b = append(append(b, s[start:i]...), "\ufffd"...)
-				start = i + 1
-			}
-			i += size
-			continue
-		}
-		i++
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[start:i-1]...)
-		start = i
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-	}
-	return append(append(b, s[start:]...), '"')
 }
 
 // writer appends the members of objects.
@@ -91,7 +52,7 @@ func (w *writer) end(unknown json.RawMessage) {
 
 func (w *writer) text(key, s string) {
 	w.key(key)
-	w.b = AppendString(w.b, s)
+	w.b = strictjson.AppendString(w.b, s)
 }
 
 // some writes a string unless it is empty.
@@ -133,7 +94,7 @@ func (w *writer) time(key string, t time.Time) {
 // texts writes a list of strings unless it is empty.
 func (w *writer) texts(key string, all []string) {
 	if len(all) > 0 {
-		list(w, key, all, func(w *writer, s string) { w.b = AppendString(w.b, s) })
+		list(w, key, all, func(w *writer, s string) { w.b = strictjson.AppendString(w.b, s) })
 	}
 }
 
