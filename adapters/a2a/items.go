@@ -1,0 +1,421 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// The artifacts of a task whose agent did not name its own: the text of the answer, and its
+// structured data. Files are artifacts of their own.
+const (
+	artifactAnswer = "answer"
+	artifactData   = "data"
+	artifactFile   = "file-"
+)
+
+// maxPartBytes is the maximum size of a part of text: text that the hub has merged is cut, as
+// clients bound the size of an item.
+const maxPartBytes = 1 << 20
+
+// translator turns the events of one task into items of a stream. It is a [core.Sink]; items
+// has those of the last event. It must get every event of the task from the first on, because
+// later items depend on earlier ones: whether an artifact was begun, what else waits for
+// people.
+type translator struct {
+	task, context string
+
+	items []wire.StreamResponse
+
+	assigned  bool
+	begun     map[string]bool // artifacts
+	current   string          // the artifact that the text belongs to
+	files     int
+	said      bool // there was text
+	usage     core.Usage
+	counted   bool // there was usage
+	approvals []core.ApprovalRequested
+	questions []string // the ids of the open ones
+	ended     bool
+	at        time.Time // of the last event
+}
+
+func newTranslator(t *task.Task) *translator {
+	return &translator{task: string(t.ID()), context: string(t.Thread()), begun: map[string]bool{}, current: artifactAnswer}
+}
+
+// translate returns the items of an event. They are valid until the next call.
+func (t *translator) translate(e core.Event) []wire.StreamResponse {
+	t.items, t.at = t.items[:0], e.At
+	_ = e.Deliver(t) // no method returns an error
+	return t.items
+}
+
+// state returns the state that a task is in which has not ended.
+func (t *translator) state() wire.State {
+	switch {
+	case len(t.approvals) > 0 || len(t.questions) > 0:
+		return wire.StateInputRequired
+	case t.assigned:
+		return wire.StateWorking
+	}
+	return wire.StateSubmitted
+}
+
+// interrupted reports whether the task waits for people.
+func (t *translator) interrupted() bool {
+	return !t.ended && len(t.approvals)+len(t.questions) > 0
+}
+
+// status adds an update of the status. The id of its message follows from the event.
+func (t *translator) status(e core.Event, state wire.State, metadata json.RawMessage, m *wire.Message) {
+	if m != nil && m.ID == "" {
+		m.ID, m.Role = t.task+"-"+strconv.FormatUint(e.Seq, 10), wire.RoleAgent
+	}
+	t.items = append(t.items, wire.StreamResponse{StatusUpdate: &wire.StatusUpdate{
+		TaskID: t.task, ContextID: t.context, Metadata: metadata,
+		Status: wire.Status{State: state, Message: m, At: e.At},
+	}})
+}
+
+// artifact adds parts to an artifact.
+func (t *translator) artifact(a wire.Artifact, last bool) {
+	t.items = append(t.items, wire.StreamResponse{ArtifactUpdate: &wire.ArtifactUpdate{
+		TaskID: t.task, ContextID: t.context, Artifact: a, Append: t.begun[a.ID], LastChunk: last,
+	}})
+	t.begun[a.ID] = true
+}
+
+// tell adds an event without a word of its own as a message of the status: a text for people,
+// and the event for programs.
+func (t *translator) tell(e core.Event, text string) {
+	m := &wire.Message{Metadata: metadataOf(e.Body)}
+	if text != "" {
+		m.Parts = []wire.Part{wire.TextPart(text)}
+	} else {
+		m.Parts = []wire.Part{wire.TextPart(e.Body.Kind().String())}
+	}
+	t.status(e, t.state(), nil, m)
+}
+
+// metadataOf returns the metadata with an event: its kind and the members of its body.
+func metadataOf(b core.Body) json.RawMessage {
+	body, err := wire.Marshal(b)
+	if _, thinking := b.(core.Thinking); thinking || err != nil || len(body) < 2 {
+		body = []byte("{}") // what it thinks is the text of the message
+	}
+	out := fmt.Appendf(nil, `{"%s":{"kind":"%s"`, wire.MetadataEvent, b.Kind())
+	if len(body) > 2 {
+		out = append(append(out, ','), body[1:len(body)-1]...)
+	}
+	return append(out, "}}"...)
+}
+
+// Opened implements [core.Sink]: a stream begins with the whole task.
+func (t *translator) Opened(core.Event, core.Opened) error { return nil }
+
+// Assigned implements [core.Sink].
+func (t *translator) Assigned(e core.Event, _ core.Assigned) error {
+	t.assigned = true
+	t.status(e, t.state(), nil, nil)
+	return nil
+}
+
+// Accepted implements [core.Sink].
+func (t *translator) Accepted(e core.Event, b core.Accepted) error {
+	text := "accepted"
+	if b.Estimate > 0 {
+		text += ", about " + b.Estimate.Round(time.Second).String()
+	}
+	t.tell(e, text)
+	return nil
+}
+
+// SessionStarted implements [core.Sink].
+func (t *translator) SessionStarted(e core.Event, b core.SessionStarted) error {
+	t.tell(e, "session "+b.Session)
+	return nil
+}
+
+// SessionLost implements [core.Sink].
+func (t *translator) SessionLost(e core.Event, b core.SessionLost) error {
+	t.tell(e, "session lost: "+b.Reason)
+	return nil
+}
+
+// Thinking implements [core.Sink].
+func (t *translator) Thinking(e core.Event, b core.Thinking) error {
+	t.tell(e, b.Text)
+	return nil
+}
+
+// Text implements [core.Sink]. What an agent of the same dialect said around the text names
+// the artifact; text without goes on in the same artifact.
+func (t *translator) Text(e core.Event, b core.Text) error {
+	t.said = true
+	if r, said := wire.BesideOf(e.Foreign); said && r.ArtifactUpdate != nil {
+		t.beside(*r.ArtifactUpdate, b.Text)
+		return nil
+	}
+	t.text(b.Text)
+	return nil
+}
+
+// text adds text to the current artifact, in parts of bounded size.
+func (t *translator) text(text string) {
+	for {
+		n := cut(text, maxPartBytes)
+		t.artifact(wire.Artifact{ID: t.current, Parts: []wire.Part{wire.TextPart(text[:n])}}, false)
+		if text = text[n:]; text == "" {
+			return
+		}
+	}
+}
+
+// cut returns where to cut a text of more than n bytes, between characters.
+func cut(text string, n int) int {
+	if len(text) <= n {
+		return len(text)
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}
+
+// beside adds an update that an agent of the same dialect sent, with the text that the event
+// took out of it.
+func (t *translator) beside(u wire.ArtifactUpdate, text string) {
+	if u.Artifact.ID == "" {
+		u.Artifact.ID = t.current
+	}
+	if len(u.Artifact.Parts) == 0 {
+		u.Artifact.Parts = []wire.Part{{}}
+	}
+	if p := &u.Artifact.Parts[0]; p.Kind == 0 {
+		p.Kind, p.Text = wire.PartText, text
+	}
+	u.TaskID, u.ContextID, u.Append = t.task, t.context, t.begun[u.Artifact.ID]
+	t.current, t.begun[u.Artifact.ID] = u.Artifact.ID, true
+	t.items = append(t.items, wire.StreamResponse{ArtifactUpdate: &u})
+}
+
+// ToolCall implements [core.Sink].
+func (t *translator) ToolCall(e core.Event, b core.ToolCall) error {
+	t.tell(e, strings.TrimSpace("calls "+b.Name+" "+b.Input))
+	return nil
+}
+
+// ToolState implements [core.Sink].
+func (t *translator) ToolState(e core.Event, b core.ToolState) error {
+	text := b.State.String()
+	if b.Detail != "" {
+		text += ": " + b.Detail
+	}
+	t.tell(e, text)
+	return nil
+}
+
+// ToolResult implements [core.Sink].
+func (t *translator) ToolResult(e core.Event, b core.ToolResult) error {
+	t.tell(e, b.Output)
+	return nil
+}
+
+// ApprovalRequested implements [core.Sink].
+func (t *translator) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
+	t.approvals = append(t.approvals, b)
+	data, err := wire.Marshal(map[string]any{"approval": b}) // text always encodes
+	if err != nil {
+		data = nil
+	}
+	t.status(e, t.state(), nil, &wire.Message{Parts: []wire.Part{
+		wire.TextPart(fmt.Sprintf("May %s be called with %s? Answer in this task with a data part {\"approval\":{\"id\":%q,\"approved\":true}}.", b.Name, b.Input, b.ID)),
+		wire.DataPart(data),
+	}})
+	return nil
+}
+
+// ApprovalDecided implements [core.Sink].
+func (t *translator) ApprovalDecided(e core.Event, b core.ApprovalDecided) error {
+	t.approvals = slices.DeleteFunc(t.approvals, func(a core.ApprovalRequested) bool { return a.ID == b.ID })
+	text := "denied"
+	if b.Approved {
+		text = "approved"
+	}
+	if b.Reason != "" {
+		text += ": " + b.Reason
+	}
+	t.tell(e, text)
+	return nil
+}
+
+// Injected implements [core.Sink].
+func (t *translator) Injected(e core.Event, b core.Injected) error {
+	t.tell(e, b.Content)
+	return nil
+}
+
+// InjectionAnswered implements [core.Sink].
+func (t *translator) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {
+	text := "not taken"
+	if b.Accepted {
+		text = "taken"
+	}
+	if b.Reason != "" {
+		text += ": " + b.Reason
+	}
+	t.tell(e, text)
+	return nil
+}
+
+// File implements [core.Sink].
+func (t *translator) File(e core.Event, b core.File) error {
+	t.files++
+	a := wire.Artifact{ID: artifactFile + strconv.Itoa(t.files), Name: b.Name, Parts: []wire.Part{wire.FilePart(b.Name, b.MediaType, b.Data)}}
+	if r, said := wire.BesideOf(e.Foreign); said && r.ArtifactUpdate != nil && r.ArtifactUpdate.Artifact.ID != "" {
+		u := *r.ArtifactUpdate
+		part := a.Parts[0]
+		if len(u.Artifact.Parts) > 0 {
+			part.Metadata, part.Unknown = u.Artifact.Parts[0].Metadata, u.Artifact.Parts[0].Unknown
+		}
+		u.Artifact.Parts = []wire.Part{part}
+		u.TaskID, u.ContextID, u.Append = t.task, t.context, t.begun[u.Artifact.ID]
+		t.begun[u.Artifact.ID] = true
+		t.items = append(t.items, wire.StreamResponse{ArtifactUpdate: &u})
+		return nil
+	}
+	t.artifact(a, true)
+	return nil
+}
+
+// Usage implements [core.Sink]: the sum is in the metadata of the end.
+func (t *translator) Usage(_ core.Event, b core.Usage) error {
+	t.usage, t.counted = t.usage.Add(b), true
+	return nil
+}
+
+// Retrying implements [core.Sink].
+func (t *translator) Retrying(e core.Event, b core.Retrying) error {
+	t.assigned, t.approvals = false, nil
+	text := "another agent is tried"
+	if b.Fault != nil {
+		text += ": " + b.Fault.Message
+	}
+	t.tell(e, text)
+	return nil
+}
+
+// CancelRequested implements [core.Sink].
+func (t *translator) CancelRequested(e core.Event, b core.CancelRequested) error {
+	t.tell(e, strings.TrimSuffix("is to be cancelled: "+b.Reason, ": "))
+	return nil
+}
+
+// ForeignFrame implements [core.Sink]: an item of this dialect passes as it is.
+func (t *translator) ForeignFrame(e core.Event, b core.ForeignFrame) error {
+	if r, said := wire.BesideOf(e.Foreign); said {
+		if u := r.StatusUpdate; u != nil {
+			u.TaskID, u.ContextID = t.task, t.context
+			u.Status.State, u.Status.At = t.state(), e.At
+		}
+		if u := r.ArtifactUpdate; u != nil {
+			u.TaskID, u.ContextID, u.Append = t.task, t.context, t.begun[u.Artifact.ID]
+			t.begun[u.Artifact.ID] = true
+		}
+		t.items = append(t.items, r)
+		return nil
+	}
+	t.tell(e, b.Dialect+" "+b.Name)
+	return nil
+}
+
+// Done implements [core.Sink].
+func (t *translator) Done(e core.Event, b core.Done) error {
+	if b.Text != "" && !t.said {
+		t.text(b.Text)
+	}
+	if len(b.Data) > 0 {
+		t.artifact(wire.Artifact{ID: artifactData, Parts: []wire.Part{wire.DataPart(b.Data)}}, true)
+	}
+	t.end(e, wire.StateCompleted, nil, endMetadata{Truncated: b.Truncated, TokensUsed: b.TokensUsed})
+	return nil
+}
+
+// rejected are the faults of tasks that the hub or the agent never took up.
+var rejected = map[core.Code]bool{core.CodeUnsupported: true, core.CodeNotAuthorized: true, core.CodeLoop: true, core.CodeBudget: true, core.CodeInvalid: true}
+
+// Failed implements [core.Sink].
+func (t *translator) Failed(e core.Event, b core.Failed) error {
+	state := wire.StateFailed
+	if rejected[b.Fault.Code] {
+		state = wire.StateRejected
+	}
+	t.end(e, state, textMessage(b.Fault.Message), endMetadata{Fault: b.Fault})
+	return nil
+}
+
+// Cancelled implements [core.Sink].
+func (t *translator) Cancelled(e core.Event, b core.Cancelled) error {
+	t.end(e, wire.StateCanceled, textMessage(b.Reason), endMetadata{})
+	return nil
+}
+
+func textMessage(text string) *wire.Message {
+	if text == "" {
+		return nil
+	}
+	return &wire.Message{Parts: []wire.Part{wire.TextPart(text)}}
+}
+
+// endMetadata is the metadata of the last update.
+type endMetadata struct {
+	Usage      *core.Usage `json:"usage,omitempty"`
+	Fault      *core.Fault `json:"fault,omitempty"`
+	Truncated  bool        `json:"truncated,omitempty"`
+	TokensUsed int64       `json:"tokensUsed,omitempty"`
+}
+
+func (t *translator) end(e core.Event, state wire.State, m *wire.Message, metadata endMetadata) {
+	if t.counted {
+		metadata.Usage = &t.usage
+	}
+	var raw json.RawMessage
+	if metadata != (endMetadata{}) {
+		raw, _ = wire.Marshal(metadata) // numbers and texts always encode
+	}
+	t.ended, t.approvals, t.questions = true, nil, nil
+	t.status(e, state, raw, m)
+}
+
+// question returns the items for a question to people, or for its end. It is no event of the
+// task, so it has no place in the stream that a cursor could name.
+func (t *translator) question(u question.Update) []wire.StreamResponse {
+	t.items = t.items[:0]
+	q := u.Question
+	e := core.Event{At: q.Since}
+	if t.ended || !slices.Contains(q.Tasks, core.TaskID(t.task)) {
+		return nil
+	}
+	if u.Outcome != nil {
+		t.questions = slices.DeleteFunc(t.questions, func(id string) bool { return id == q.ID })
+		e.At = time.Now()
+		t.status(e, t.state(), nil, &wire.Message{ID: q.ID + "-answer", Role: wire.RoleAgent, Parts: []wire.Part{wire.TextPart(u.Outcome.String())}})
+		return t.items
+	}
+	if !slices.Contains(t.questions, q.ID) {
+		t.questions = append(t.questions, q.ID)
+	}
+	data, _ := wire.Marshal(map[string]any{"question": q}) // text always encodes
+	t.status(e, t.state(), nil, &wire.Message{ID: q.ID, Role: wire.RoleAgent, Parts: []wire.Part{wire.TextPart(q.Text), wire.DataPart(data)}})
+	return t.items
+}

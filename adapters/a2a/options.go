@@ -1,0 +1,64 @@
+package a2a
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Defaults of [Options].
+const (
+	DefaultDeadline     = 300 * time.Second
+	DefaultMaxBodyBytes = 1_000_000
+	DefaultKeepAlive    = 15 * time.Second
+	DefaultWriteTimeout = 30 * time.Second
+	DefaultKeepIDs      = 300 * time.Second
+)
+
+// Options are the settings of a Server. Only Principal is required.
+type Options struct {
+	// Principal returns the sender of a request (promise P7). The client gets its error if
+	// that is a Fault. A Principal without an ID is refused as unauthenticated.
+	Principal func(*http.Request) (core.Principal, error)
+	// URL is the address of the hub as clients reach it, such as https://hub.example.com,
+	// for cards; "" takes it from each request.
+	URL string
+	// Bearer says that clients need a token, for cards.
+	Bearer bool
+	// Version is the version of the program, for cards.
+	Version string
+	// Deadline is the deadline of tasks; default [DefaultDeadline].
+	Deadline time.Duration
+	// MaxBodyBytes is the maximum size of a request body; default [DefaultMaxBodyBytes].
+	MaxBodyBytes int
+	// KeepIDs is how long a repeated messageId is recognised; default [DefaultKeepIDs].
+	KeepIDs time.Duration
+	// KeepAlive is the interval of comments in a silent stream; default [DefaultKeepAlive].
+	KeepAlive time.Duration
+	// WriteTimeout is how long a client may read nothing before its connection is closed,
+	// and how long it may take to send a body; default [DefaultWriteTimeout].
+	WriteTimeout time.Duration
+	// Sign signs a card: it returns the signatures to put into it. nil signs none.
+	Sign func(wire.Card) ([]wire.Signature, error)
+	// Log gets messages for operators; nil discards them.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Principal == nil {
+		o.Principal = func(*http.Request) (core.Principal, error) { return core.Principal{}, nil }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Deadline = cmp.Or(max(0, o.Deadline), DefaultDeadline)
+	o.MaxBodyBytes = cmp.Or(max(0, o.MaxBodyBytes), DefaultMaxBodyBytes)
+	o.KeepIDs = cmp.Or(max(0, o.KeepIDs), DefaultKeepIDs)
+	o.KeepAlive = cmp.Or(max(0, o.KeepAlive), DefaultKeepAlive)
+	o.WriteTimeout = cmp.Or(max(0, o.WriteTimeout), DefaultWriteTimeout)
+	return o
+}

@@ -1,0 +1,257 @@
+package a2a
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/dedup"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// messageKey identifies a message of a principal, and fingerprint is what it says.
+type (
+	messageKey  string
+	fingerprint [sha256.Size]byte
+)
+
+// send is SendMessage: it answers with the task once that has ended or waits for people, or
+// at once if the client does not want to wait.
+func (c *call) send(params strictjson.Value) (json.RawMessage, error) {
+	r, err := c.readSend(params)
+	if err != nil {
+		return nil, err
+	}
+	s := c.connect()
+	defer leave(s)
+	t, err := c.accept(s, r, params)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Configuration.ReturnImmediately {
+		if err := c.await(s, t, (*translator).interrupted); err != nil {
+			return nil, err
+		}
+	}
+	out, _, _ := c.snapshot(t)
+	out = keep(out, r.Configuration.HistoryLength)
+	return wire.Marshal(wire.StreamResponse{Task: &out})
+}
+
+// sendStreaming is SendStreamingMessage: it answers with the task and all that follows.
+func (c *call) sendStreaming(params strictjson.Value) (json.RawMessage, error) {
+	r, err := c.readSend(params)
+	if err != nil {
+		return nil, err
+	}
+	s := c.connect()
+	defer leave(s)
+	t, err := c.accept(s, r, params)
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.stream(s, t, r.Configuration.HistoryLength)
+}
+
+func (c *call) readSend(params strictjson.Value) (wire.SendRequest, error) {
+	r, err := wire.ReadSendRequest(params)
+	switch {
+	case err != nil:
+		return r, err
+	case r.Message.Role != wire.RoleUser:
+		return r, core.NewFault(core.CodeInvalid, "message.role: want %s from a client, got %s", wire.RoleUser, r.Message.Role)
+	case len(r.Message.ContextID) > core.MaxIDBytes || len(r.Message.ID) > core.MaxIDBytes:
+		return r, core.NewFault(core.CodeInvalid, "message: want ids of at most %d bytes", core.MaxIDBytes)
+	case r.Configuration.Push != nil:
+		err = c.checkPush(*r.Configuration.Push)
+	}
+	return r, err
+}
+
+// accept does what a message asks for, once: it opens a task or goes on with one. A message
+// that comes again does nothing and returns the same task.
+func (c *call) accept(s *hub.Session, r wire.SendRequest, params strictjson.Value) (*task.Task, error) {
+	agent, err := c.agent(r.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	_, _ = sum.Write([]byte(agent + "\n")) // hash.Hash never fails
+	_, _ = sum.Write(params.Get("message").Raw())
+	content, key := fingerprint(sum.Sum(nil)), messageKey(r.Message.ID)
+
+	var known *task.Task
+	if r.Message.TaskID != "" {
+		if known, err = c.find(r.Message.TaskID, agent); err != nil {
+			return nil, err
+		}
+	}
+	before, t, err := c.once(key, content, func() (*task.Task, error) {
+		if known != nil {
+			return known, c.goOn(s, known, r)
+		}
+		return c.open(s, r, agent)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case before != "":
+		c.server.hub.Count("a2a.duplicate")
+		return c.find(string(before), agent)
+	}
+	if p := r.Configuration.Push; p != nil {
+		p.TaskID = string(t.ID())
+		_, err = c.addPush(t, *p)
+	}
+	return t, err
+}
+
+// once acts on a message, or returns the task of the same message before. It holds a lock, so
+// that of two equal messages at once the second finds the first; act does not wait.
+func (c *call) once(key messageKey, content fingerprint, act func() (*task.Task, error)) (before core.TaskID, t *task.Task, err error) {
+	srv, owner := c.server, c.from.ID
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	before, verdict := srv.seen.Begin(owner, key, content, "")
+	switch verdict {
+	case dedup.Settled:
+		return before, nil, nil
+	case dedup.Conflict: // other content is another message
+		srv.seen.Forget(owner, key)
+		srv.seen.Begin(owner, key, content, "")
+	}
+	if t, err = act(); err != nil {
+		srv.seen.Forget(owner, key)
+		return "", nil, err
+	}
+	srv.seen.Settle(owner, key, t.ID())
+	return "", t, nil
+}
+
+// open opens a task for a message.
+func (c *call) open(s *hub.Session, r wire.SendRequest, agent core.AgentID) (*task.Task, error) {
+	if agent == "" {
+		return nil, core.NewFault(core.CodeInvalid, "tenant: missing; this is the interface of the hub: name the agent, as its card %s does", wire.CardPath)
+	}
+	req := wire.RequestOf(r)
+	req.Intent, req.To, req.Thread = core.IntentAsk, core.ToAgent(agent), core.ThreadID(r.Message.ContextID)
+	t, err := s.Open(req, hub.OpenOptions{Keep: true, Unwatched: true})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// find returns a task of the agent's interface that the sender may read. Any other looks as
+// if it did not exist (section 3.3.2).
+func (c *call) find(id string, agent core.AgentID) (*task.Task, error) {
+	t, err := c.server.hub.Task(c.r.Context(), c.from, core.TaskID(id))
+	switch f := core.AsFault(err); {
+	case f == nil && !t.IsNotice() && served(agent, t.Agent(), t.To()):
+		return t, nil
+	case f != nil && f.Code != core.CodeUnknownTask && f.Code != core.CodeNotAuthorized:
+		return nil, err
+	}
+	return nil, wire.NewError(wire.ReasonTaskNotFound, "task "+shorten(id)+" is not known here: send the id of a task of yours")
+}
+
+// served reports whether the interface of an agent has a task: one that it does, or that is
+// for it. That of the hub has all.
+func served(agent, of core.AgentID, to core.Address) bool {
+	return agent == "" || of == agent || of == "" && to.Agent() == agent
+}
+
+// await waits until the task has ended or enough holds for its translator.
+func (c *call) await(s *hub.Session, t *task.Task, enough func(*translator) bool) error {
+	_, tr, at := snapshot(t, nil)
+	if tr.ended || enough(tr) {
+		return nil
+	}
+	if err := c.watch(s, t, at); err != nil {
+		return err
+	}
+	for !tr.ended && !enough(tr) {
+		b, err := s.Next(c.r.Context())
+		if err != nil {
+			return err
+		}
+		if b.Question != nil {
+			tr.question(*b.Question)
+		}
+		for _, e := range b.Events {
+			tr.translate(e)
+		}
+	}
+	return nil
+}
+
+// watch makes the session read a task after a cursor, and the questions in it.
+func (c *call) watch(s *hub.Session, t *task.Task, at core.Cursor) error {
+	if err := s.Watch(t, at, nil); err != nil {
+		return err
+	}
+	s.WatchQuestions(question.View{Thread: t.Request().Thread, For: c.from})
+	return nil
+}
+
+// cancelTask is CancelTask. It answers once the task has ended, which it does when its agent
+// confirms or after a grace.
+func (c *call) cancelTask(params strictjson.Value) (json.RawMessage, error) {
+	r, err := wire.Read[wire.TaskRequest](params)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.lookUp(r.Tenant, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	s := c.connect()
+	defer leave(s)
+	var why struct {
+		Reason string `json:"reason"`
+	}
+	_ = params.Get("metadata").Decode(&why) // any metadata is allowed
+	if t.State() == task.Ended {
+		err = core.NewFault(core.CodeConflict, "")
+	} else {
+		err = s.Cancel(t.ID(), why.Reason)
+	}
+	switch f := core.AsFault(err); {
+	case f != nil && f.Code == core.CodeConflict:
+		return nil, wire.NewError(wire.ReasonTaskNotCancelable, "task "+r.ID+" has ended")
+	case f != nil:
+		return nil, err
+	}
+	if err := c.await(s, t, func(*translator) bool { return false }); err != nil {
+		return nil, err
+	}
+	out, _, _ := c.snapshot(t)
+	return wire.Marshal(out)
+}
+
+// lookUp returns the task that a request names.
+func (c *call) lookUp(tenant, id string) (*task.Task, error) {
+	agent, err := c.agent(tenant)
+	if err != nil {
+		return nil, err
+	}
+	return c.find(id, agent)
+}
+
+// getTask is GetTask.
+func (c *call) getTask(params strictjson.Value) (json.RawMessage, error) {
+	r, err := wire.Read[wire.GetTaskRequest](params)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.lookUp(r.Tenant, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	out, _, _ := c.snapshot(t)
+	return wire.Marshal(keep(out, r.HistoryLength))
+}

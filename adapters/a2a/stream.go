@@ -1,0 +1,309 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// subscribe is SubscribeToTask. Without a cursor the stream begins with the whole task; with
+// one it continues after the item that had the cursor (see [wire.CursorExtension]).
+func (c *call) subscribe(params strictjson.Value) (json.RawMessage, error) {
+	r, err := wire.Read[wire.TaskRequest](params)
+	if err != nil {
+		return nil, err
+	}
+	cursor, err := r.Cursor()
+	if err != nil {
+		return nil, err
+	}
+	if cursor == "" { // as clients of server-sent events say it, which may have no body
+		cursor = c.r.Header.Get("Last-Event-ID")
+	}
+	t, err := c.lookUp(r.Tenant, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	s := c.connect()
+	defer leave(s)
+	if cursor != "" {
+		return nil, c.resume(s, t, cursor)
+	}
+	if t.State() == task.Ended {
+		return nil, wire.NewError(wire.ReasonUnsupportedOperation, "task "+r.ID+" has ended: GetTask returns it")
+	}
+	return nil, c.stream(s, t, nil)
+}
+
+// place is a position in the items of a task: after the first skip items of the event that
+// follows the cursor.
+type place struct {
+	after core.Cursor
+	skip  int
+}
+
+// String returns the text that clients send back.
+func (p place) String() string {
+	if p.skip == 0 {
+		return p.after.String()
+	}
+	return p.after.String() + ":" + strconv.Itoa(p.skip)
+}
+
+func parsePlace(text string) (place, error) {
+	at, skip, more := strings.Cut(text, ":")
+	cursor, err := core.ParseCursor(at)
+	p := place{after: cursor}
+	if more && err == nil {
+		if p.skip, err = strconv.Atoi(skip); err != nil || p.skip < 1 {
+			err = core.NewFault(core.CodeInvalid, "%.64q is not a cursor: send one that this hub gave", text)
+		}
+	}
+	return p, err
+}
+
+// stream sends a task as it is and all that follows.
+func (c *call) stream(s *hub.Session, t *task.Task, history *int) error {
+	whole, tr, at := c.snapshot(t)
+	whole = keep(whole, history)
+	f := c.newFeed(tr, place{after: at})
+	if !tr.ended {
+		if err := c.watch(s, t, at); err != nil {
+			return err
+		}
+	}
+	f.begin()
+	if f.cursors {
+		whole.Metadata = withCursor(whole.Metadata, f.at)
+	}
+	f.put(wire.StreamResponse{Task: &whole})
+	return c.relay(s, f)
+}
+
+// resume sends what follows a place.
+func (c *call) resume(s *hub.Session, t *task.Task, cursor string) error {
+	from, err := parsePlace(cursor)
+	if err != nil {
+		return err
+	}
+	if err := c.watch(s, t, from.after); err != nil {
+		return err
+	}
+	tr := newTranslator(t)
+	events := t.Events()
+	for _, e := range events {
+		if e.Seq > from.after.Seq {
+			break
+		}
+		tr.translate(e)
+	}
+	f := c.newFeed(tr, from)
+	f.cursors = true
+	f.begin()
+	if last := events[len(events)-1]; last.Body.Kind().Ends() && last.Cursor() == from.after && from.skip == 0 {
+		tr.ended = true // nothing is missing
+	}
+	return c.relay(s, f)
+}
+
+// relay sends the items of a task as they come, until its end, until the client closes the
+// connection or stops reading, or until the hub stops. A stream without a terminal state was
+// cut.
+func (c *call) relay(s *hub.Session, f *feed) error {
+	_ = f.out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
+	err := f.flush()
+	for err == nil && !f.tr.ended {
+		var b hub.Batch
+		var silent bool
+		if b, silent, err = c.next(s); err != nil {
+			return err // the client has gone, or the hub stopped
+		}
+		switch {
+		case silent:
+			f.buf = append(f.buf, ": alive\n\n"...)
+		case b.Gap != nil:
+			// What is gone cannot be told, so the stream begins again.
+			return core.NewFault(core.CodeConflict, "items %d to %d of the task are no longer kept: subscribe without a cursor", b.Gap.From, b.Gap.To)
+		case b.Question != nil:
+			f.question(*b.Question)
+		}
+		for _, e := range b.Events {
+			f.event(e)
+			if err == nil && len(f.buf) > streamBytes {
+				err = f.drain()
+			}
+		}
+		if err == nil {
+			err = f.flush()
+		}
+	}
+	if err != nil {
+		c.server.hub.Count("a2a.cut")
+		c.server.opts.Log.Info("a stream was cut off", "path", c.r.URL.Path, "principal", c.from.ID, "error", err)
+	}
+	return nil
+}
+
+// next waits for the next news of the session. It reports silent if there was none for
+// KeepAlive.
+func (c *call) next(s *hub.Session) (b hub.Batch, silent bool, err error) {
+	window, cancel := context.WithTimeout(c.r.Context(), c.server.opts.KeepAlive)
+	defer cancel()
+	b, err = s.Next(window)
+	if err != nil && window.Err() != nil && c.r.Context().Err() == nil {
+		return b, true, nil
+	}
+	return b, false, err
+}
+
+// streamBytes is how much is collected for one write.
+const streamBytes = 64 << 10
+
+// feed writes the items of a task as server-sent events.
+type feed struct {
+	call    *call
+	out     outlet
+	tr      *translator
+	at      place // after the last item
+	cursors bool
+	// head and tail are around each item.
+	head, tail []byte
+	buf        []byte
+}
+
+func (c *call) newFeed(tr *translator, at place) *feed {
+	f := &feed{call: c, out: c.outlet(), tr: tr, at: at, cursors: c.extends(wire.CursorExtension), head: []byte("data: "), tail: []byte("\n\n")}
+	if c.rpc {
+		const mark = "0"
+		around := jsonrpc.AppendResult(nil, c.id, json.RawMessage(mark))
+		f.head = append(f.head, around[:len(around)-len(mark+"}")]...)
+		f.tail = append([]byte("}"), f.tail...)
+	}
+	return f
+}
+
+// begin sends the head of the answer.
+func (f *feed) begin() {
+	f.call.answered = true
+	h := f.call.w.Header()
+	setHeaders(f.call.w, wire.MediaEvents)
+	h.Set("X-Accel-Buffering", "no") // so that proxies do not delay the items
+	if f.cursors {
+		h.Set(wire.ExtensionsHeader, wire.CursorExtension)
+	}
+	f.call.w.WriteHeader(http.StatusOK)
+}
+
+// event puts the items of an event, without those that the client has. The last has the place
+// of the event, the others places before it.
+func (f *feed) event(e core.Event) {
+	items := f.tr.translate(e)
+	for i := f.at.skip; i < len(items); i++ {
+		if f.cursors {
+			at := place{after: e.Cursor()}
+			if i < len(items)-1 {
+				at = place{f.at.after, i + 1}
+			}
+			mark(&items[i], at)
+		}
+		f.put(items[i])
+	}
+	f.at = place{after: e.Cursor()}
+}
+
+// question puts the items of a question, which is no event: they have the place of the last
+// one.
+func (f *feed) question(u question.Update) {
+	for _, item := range f.tr.question(u) {
+		if f.cursors {
+			mark(&item, f.at)
+		}
+		f.put(item)
+	}
+}
+
+// put appends an item.
+func (f *feed) put(item wire.StreamResponse) {
+	f.buf = append(f.buf, f.head...)
+	f.buf = item.AppendJSON(f.buf)
+	f.buf = append(f.buf, f.tail...)
+}
+
+// mark adds a place to the metadata of an item.
+func mark(item *wire.StreamResponse, at place) {
+	switch {
+	case item.ArtifactUpdate != nil:
+		item.ArtifactUpdate.Metadata = withCursor(item.ArtifactUpdate.Metadata, at)
+	case item.StatusUpdate != nil:
+		item.StatusUpdate.Metadata = withCursor(item.StatusUpdate.Metadata, at)
+	}
+}
+
+// withCursor returns metadata with a cursor.
+func withCursor(metadata json.RawMessage, at place) json.RawMessage {
+	member := `{"` + wire.CursorExtension + `":"` + at.String() + `"`
+	if len(metadata) <= 2 { // nothing, or {}
+		return json.RawMessage(member + "}")
+	}
+	return append([]byte(member+","), metadata[1:]...)
+}
+
+// drain writes what was put.
+func (f *feed) drain() error {
+	_, err := f.out.Write(f.buf)
+	f.buf = f.buf[:0]
+	return err
+}
+
+// flush writes what was put and sends it.
+func (f *feed) flush() error {
+	if err := f.drain(); err != nil {
+		return err
+	}
+	return f.out.flush()
+}
+
+// outlet writes an answer. Write returns an error if the client reads nothing within the
+// timeout.
+type outlet struct {
+	w       io.Writer
+	rc      *http.ResponseController
+	timeout time.Duration
+}
+
+func (c *call) outlet() outlet {
+	return outlet{c.w, http.NewResponseController(c.w), c.server.opts.WriteTimeout}
+}
+
+// outletBytes is how much a client must read within the timeout. It is so small that only a
+// client that has stopped reading does not.
+const outletBytes = 32 << 10
+
+// Write implements io.Writer.
+func (o outlet) Write(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout)) // not every ResponseWriter supports it
+		var m int
+		m, err = o.w.Write(p[n:min(len(p), n+outletBytes)])
+		n += m
+	}
+	return n, err
+}
+
+// flush sends what was written.
+func (o outlet) flush() error {
+	_ = o.rc.SetWriteDeadline(time.Now().Add(o.timeout))
+	return o.rc.Flush()
+}
