@@ -32,23 +32,21 @@ func (s *Server) serveCard(c *call) error {
 		}
 		card = s.card(status.Card, base)
 	}
-	if s.opts.Sign != nil {
-		var err error
-		if card.Signatures, err = s.opts.Sign(card); err != nil {
-			return err
-		}
-	}
 	document, err := wire.Marshal(card)
 	if err != nil {
 		return err
 	}
-	unsigned := card
-	unsigned.Signatures = nil // those of ECDSA differ each time
-	content, err := wire.Marshal(unsigned)
-	if err != nil {
-		return err
+	sum := sha256.Sum256(document) // without the signature, which differs each time
+	if s.opts.Signer != nil {
+		signature, err := s.opts.Signer.sign(card, base+keysPath)
+		if err != nil {
+			return err
+		}
+		card.Signatures = []wire.Signature{signature}
+		if document, err = wire.Marshal(card); err != nil {
+			return err
+		}
 	}
-	sum := sha256.Sum256(content)
 	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 	h := c.w.Header()
 	h.Set("ETag", tag)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -42,8 +41,8 @@ type Options struct {
 	// WriteTimeout is how long a client may read nothing before its connection is closed,
 	// and how long it may take to send a body; default [DefaultWriteTimeout].
 	WriteTimeout time.Duration
-	// Sign signs a card: it returns the signatures to put into it. nil signs none.
-	Sign func(wire.Card) ([]wire.Signature, error)
+	// Signer signs cards; nil signs none.
+	Signer *Signer
 	// Log gets messages for operators; nil discards them.
 	Log *slog.Logger
 }

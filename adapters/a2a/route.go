@@ -15,6 +15,7 @@ type destination struct {
 	agent  core.AgentID // whose interface it is; "" for that of the hub
 	tenant string       // the agent in the path of an operation, for the interface of the hub
 	card   bool
+	keys   bool // the public key that cards are signed with
 	// operation is the method that an operation of the HTTP+JSON binding is in the other
 	// one; "" for JSON-RPC. task and config are the ids in its path.
 	operation    string
@@ -54,6 +55,9 @@ func route(r *http.Request) (destination, bool) {
 	}
 	if n := len(steps); n > 0 && steps[n-1] == "" {
 		steps = steps[:n-1]
+	}
+	if r.Method == http.MethodGet && Path+path == keysPath {
+		return destination{keys: true}, true
 	}
 	if to, ok := operation(r.Method, steps); ok { // before agents, one of which may have the name of a step
 		return to, true

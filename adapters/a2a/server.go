@@ -46,7 +46,7 @@ func New(h *hub.Hub, opts Options) *Server {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{server: s, w: w, r: r}
 	to, ok := route(r)
-	c.scope, c.tenant, c.rpc = to.agent, to.tenant, ok && !to.card && to.operation == ""
+	c.scope, c.tenant, c.rpc = to.agent, to.tenant, ok && !to.card && !to.keys && to.operation == ""
 	err := s.admit(c)
 	switch {
 	case err != nil:
@@ -54,6 +54,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = wire.MethodNotFound("nothing is at " + r.URL.Path + ": POST JSON-RPC to " + Path + "/{agent}, or see " + Path + "/{agent}" + wire.CardPath)
 	case to.card:
 		err = s.serveCard(c)
+	case to.keys && s.opts.Signer == nil:
+		err = wire.MethodNotFound("cards are not signed here: the setting a2a.signing_key names the key to sign with")
+	case to.keys:
+		c.write(http.StatusOK, "application/jwk-set+json", s.opts.Signer.keys)
 	case to.operation == "":
 		err = s.serveRPC(c)
 	default:

@@ -88,7 +88,7 @@ var table = []row{
 
 	// The hub's own doors, and its memory.
 	{from: []string{"adapters/rest/..."}, own: append([]string{"schemas"}, engine...), lib: []string{"github.com/go-chi/chi/v5"}},
-	dialect("a2a"),
+	dialect("a2a", "github.com/go-jose/go-jose/v4", "github.com/gowebpki/jcs"),
 	dialect("mcp"),
 	{
 		from: []string{"adapters/nats/..."},

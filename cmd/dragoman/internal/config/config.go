@@ -35,6 +35,7 @@ type Config struct {
 	Pi        Pi
 	REST      REST
 	MCP       MCP
+	A2A       A2A
 }
 
 // settings declares every setting once, in the order of the documentation.
@@ -42,7 +43,7 @@ func (c *Config) settings() *table {
 	t := &table{}
 	const freePort = " Port 0 picks a free one, an empty text disables the listener."
 	add(t, "grpc_addr", &c.GRPCAddr, "127.0.0.1:50051", "gRPC listen address, host:port, for Coven and the gateway of Parallax."+freePort).flag("grpc-addr", "address")
-	add(t, "http_addr", &c.HTTPAddr, "127.0.0.1:8080", "HTTP listen address, host:port, for Parallax, ACP, the native dialect, pi-server, REST and MCP."+freePort).flag("http-addr", "address")
+	add(t, "http_addr", &c.HTTPAddr, "127.0.0.1:8080", "HTTP listen address, host:port, for Parallax, ACP, the native dialect, pi-server, REST, MCP and A2A."+freePort).flag("http-addr", "address")
 	add(t, "pi_addr", &c.PiAddr, "127.0.0.1:3141", "Listen address of pi-server, host:port."+freePort).flag("pi-addr", "address")
 	add(t, "pi_socket", &c.PiSocket, "", "Path of a Unix socket for pi-server, one JSON object per line. Empty for none.").flag("pi-socket", "path").path()
 	add(t, "data_dir", &c.DataDir, "", "Directory of the journal. If empty, tasks are kept in memory only.").flag("data-dir", "directory").path()
@@ -72,6 +73,7 @@ func (c *Config) settings() *table {
 	c.Pi.settings(t.group("pi", "The pi-server dialect."))
 	c.REST.settings(t.group("rest", "The REST interface of the hub."))
 	c.MCP.settings(t.group("mcp", "The MCP endpoint, at /mcp of the HTTP address."))
+	c.A2A.settings(t.group("a2a", "The A2A endpoint, at /a2a of the HTTP address."))
 	return t
 }
 

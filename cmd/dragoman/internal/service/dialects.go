@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 
+	"github.com/dragoman-hub/dragoman/adapters/a2a"
+	a2awire "github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
@@ -54,6 +56,7 @@ func Dialects() []Dialect {
 		{Name: pirpc.Name, Translation: pirpc.Translation},
 		{Name: rest.Translation.Dialect, Translation: rest.Translation, Mount: (*Service).mountREST},
 		{Name: mcp.Name, Translation: mcp.Translation, Open: (*Service).openMCP, Mount: (*Service).mountMCP, Drain: (*Service).drainMCP},
+		{Name: a2awire.Dialect, Translation: a2a.Translation, Open: (*Service).openA2A, Mount: (*Service).mountA2A},
 	}
 }
 

@@ -52,6 +52,7 @@ type Service struct {
 	pi           piState
 	acp          acpState
 	mcp          mcpState
+	a2a          a2aState
 
 	supervisor *supervisor.Supervisor
 

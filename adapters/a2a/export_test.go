@@ -1,0 +1,4 @@
+package a2a
+
+// Canonical is what a signature of a card is over.
+var Canonical = canonical

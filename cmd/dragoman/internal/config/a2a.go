@@ -1,0 +1,22 @@
+package config
+
+import "time"
+
+// A2A are the settings of the A2A endpoint.
+type A2A struct {
+	// URL is the address of the hub that cards name instead of that of the request.
+	URL       string
+	Deadline  time.Duration
+	BodyBytes int
+	KeepIDs   time.Duration
+	// SigningKey is the path of the PEM file with the key that cards are signed with.
+	SigningKey string
+}
+
+func (a *A2A) settings(t *table) {
+	add(t, "url", &a.URL, "", "URL of the hub as A2A clients reach it, such as https://hub.example.com, for agent cards. Empty takes it from each request.").matching(`^(https?://[^/]+/?)?$`)
+	add(t, "deadline", &a.Deadline, 300*time.Second, "Default deadline of a task.").noLonger(maxWait)
+	add(t, "body_bytes", &a.BodyBytes, 1_000_000, "Maximum size of a request body.").bytes().atLeast(1024)
+	add(t, "keep_ids", &a.KeepIDs, 300*time.Second, "How long a repeated messageId is recognised and not acted on again.")
+	add(t, "signing_key", &a.SigningKey, "", "PEM file with an EC P-256 private key that agent cards are signed with (ES256). Empty signs none.").path()
+}

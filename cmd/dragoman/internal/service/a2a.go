@@ -1,0 +1,59 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a"
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// a2aState is shared by all A2A clients.
+type a2aState struct {
+	signer *a2a.Signer // nil if cards are not signed
+}
+
+// openA2A reads the key that cards are signed with.
+func (s *Service) openA2A(context.Context) error {
+	path := s.config.A2A.SigningKey
+	if path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		s.a2a.signer, err = a2a.NewSigner(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", s.config.At("a2a.signing_key"), path, err)
+	}
+	return nil
+}
+
+// mountA2A serves clients of A2A.
+func (s *Service) mountA2A(l *listeners) {
+	if l.http == nil {
+		return
+	}
+	c := s.config.A2A
+	server := a2a.New(s.hub, a2a.Options{
+		Principal: func(r *http.Request) (core.Principal, error) {
+			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: wire.Dialect, Operator: true}), nil
+		},
+		URL: c.URL, Bearer: !s.tokens.Open(), Version: Version, Deadline: c.Deadline, MaxBodyBytes: c.BodyBytes, KeepIDs: c.KeepIDs,
+		Signer: s.a2a.signer, Log: s.log,
+	})
+	l.http.Handle(a2a.Path, server)
+	l.http.Handle(a2a.Path+"/*", server)
+	l.http.Handle(wire.CardPath, server)
+	refuse := func(w http.ResponseWriter, err error) {
+		w.Header().Set("Content-Type", wire.MediaJSON)
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write(wire.ErrorOf(err).Body()) // the client may have gone
+	}
+	for _, path := range []string{a2a.Path, a2a.Path + "/", wire.CardPath} {
+		l.http.refuse(path, refuse)
+	}
+}
