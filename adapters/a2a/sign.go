@@ -16,6 +16,7 @@ import (
 	"github.com/gowebpki/jcs"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // keysPath is where the public key of signatures is, as a JSON Web Key Set.
@@ -108,7 +109,7 @@ func canonical(card wire.Card) ([]byte, error) {
 		return nil, err
 	}
 	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
+	if err := strictjson.ParseValid(text).Decode(&v); err != nil {
 		return nil, err
 	}
 	if text, err = wire.Marshal(withoutEmpty(v)); err != nil {
