@@ -53,7 +53,10 @@ func start(t *testing.T, opts a2a.Options) *fixture {
 		return ctx
 	}
 	srv.Start()
-	t.Cleanup(srv.Close)
+	t.Cleanup(func() {
+		srv.Close()
+		handler.Close()
+	})
 	f.url = srv.URL
 	return f
 }

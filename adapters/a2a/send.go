@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 
@@ -138,11 +139,15 @@ func (c *call) open(s *hub.Session, r wire.SendRequest, agent core.AgentID) (*ta
 		return nil, core.NewFault(core.CodeInvalid, "tenant: missing; this is the interface of the hub: name the agent, as its card %s does", wire.CardPath)
 	}
 	req := wire.RequestOf(r)
-	req.Intent, req.To, req.Thread = core.IntentAsk, core.ToAgent(agent), core.ThreadID(r.Message.ContextID)
+	req.Intent, req.To, req.Thread = core.IntentAsk, core.ToAgent(agent), core.ThreadID(cmp.Or(r.Message.ContextID, core.NewID()))
+	people := c.server.people
+	view := people.expect(req.Thread, c.from)
 	t, err := s.Open(req, hub.OpenOptions{Keep: true, Unwatched: true})
 	if err != nil {
+		people.session.UnwatchQuestions(view)
 		return nil, err
 	}
+	people.stay(view, t)
 	return t, nil
 }
 

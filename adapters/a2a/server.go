@@ -21,8 +21,9 @@ const Path = "/a2a"
 
 // Server serves A2A clients. It is safe for concurrent use.
 type Server struct {
-	hub  *hub.Hub
-	opts Options
+	hub    *hub.Hub
+	opts   Options
+	people *people
 
 	mu   sync.Mutex
 	seen *dedup.Memory[messageKey, fingerprint, core.TaskID]
@@ -34,12 +35,15 @@ const (
 	messagesAll  = 65536
 )
 
-// New returns a Server for a hub.
+// New returns a Server for a hub. [Server.Close] ends it.
 func New(h *hub.Hub, opts Options) *Server {
-	s := &Server{hub: h, opts: opts.withDefaults()}
+	s := &Server{hub: h, opts: opts.withDefaults(), people: newPeople(h)}
 	s.seen = dedup.New[messageKey, fingerprint](dedup.Options[messageKey, core.TaskID]{Each: messagesEach, All: messagesAll, Age: s.opts.KeepIDs})
 	return s
 }
+
+// Close ends what the server does by itself. Requests end with the hub.
+func (s *Server) Close() { s.people.close() }
 
 // ServeHTTP implements http.Handler. It serves [Path], all paths below, and
 // [wire.CardPath].

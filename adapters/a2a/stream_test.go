@@ -53,7 +53,7 @@ func TestAStreamContinuesExactlyFromEveryCursor(t *testing.T) {
 			}
 			first, _ := s.next()
 			task, _ := a.next(core.KindAssigned)
-			long := strings.Repeat("ä", 3<<19) // three parts
+			long := strings.Repeat("ä", 1<<19+7) // two parts
 			a.say(task, core.Thinking{Text: "hm"}, core.Text{Text: "A"}, core.Text{Text: "B"}, core.File{Name: "f", Data: []byte("x")}, core.Text{Text: long}, core.Usage{Input: 1},
 				core.ToolCall{ID: "1", Name: "n"}, core.Text{Text: "C"}, core.Done{Data: json.RawMessage(`{}`)})
 			items := append([]wire.StreamResponse{first}, s.rest()...)
@@ -189,7 +189,7 @@ func TestASilentStreamIsKeptAlive(t *testing.T) {
 }
 
 func TestAReaderThatReadsNothingIsCutOffAndDelaysNobody(t *testing.T) {
-	f := start(t, a2a.Options{WriteTimeout: 200 * time.Millisecond})
+	f := start(t, a2a.Options{WriteTimeout: 2 * time.Second})
 	a := f.agent("shout")
 	slow := f.stream(rpc, "shout", wire.MethodStream, message("m1", "go", ""))
 	first, _ := slow.next()

@@ -14,6 +14,7 @@ import (
 // a2aState is shared by all A2A clients.
 type a2aState struct {
 	signer *a2a.Signer // nil if cards are not signed
+	server *a2a.Server // nil without an HTTP listener
 }
 
 // openA2A reads the key that cards are signed with.
@@ -38,16 +39,16 @@ func (s *Service) mountA2A(l *listeners) {
 		return
 	}
 	c := s.config.A2A
-	server := a2a.New(s.hub, a2a.Options{
+	s.a2a.server = a2a.New(s.hub, a2a.Options{
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: wire.Dialect, Operator: true}), nil
 		},
 		URL: c.URL, Bearer: !s.tokens.Open(), Version: Version, Deadline: c.Deadline, MaxBodyBytes: c.BodyBytes, KeepIDs: c.KeepIDs,
 		Signer: s.a2a.signer, Log: s.log,
 	})
-	l.http.Handle(a2a.Path, server)
-	l.http.Handle(a2a.Path+"/*", server)
-	l.http.Handle(wire.CardPath, server)
+	l.http.Handle(a2a.Path, s.a2a.server)
+	l.http.Handle(a2a.Path+"/*", s.a2a.server)
+	l.http.Handle(wire.CardPath, s.a2a.server)
 	refuse := func(w http.ResponseWriter, err error) {
 		w.Header().Set("Content-Type", wire.MediaJSON)
 		w.WriteHeader(http.StatusUnauthorized)
@@ -55,5 +56,11 @@ func (s *Service) mountA2A(l *listeners) {
 	}
 	for _, path := range []string{a2a.Path, a2a.Path + "/", wire.CardPath} {
 		l.http.refuse(path, refuse)
+	}
+}
+
+func (s *Service) drainA2A(context.Context) {
+	if s.a2a.server != nil {
+		s.a2a.server.Close()
 	}
 }

@@ -56,7 +56,7 @@ func Dialects() []Dialect {
 		{Name: pirpc.Name, Translation: pirpc.Translation},
 		{Name: rest.Translation.Dialect, Translation: rest.Translation, Mount: (*Service).mountREST},
 		{Name: mcp.Name, Translation: mcp.Translation, Open: (*Service).openMCP, Mount: (*Service).mountMCP, Drain: (*Service).drainMCP},
-		{Name: a2awire.Dialect, Translation: a2a.Translation, Open: (*Service).openA2A, Mount: (*Service).mountA2A},
+		{Name: a2awire.Dialect, Translation: a2a.Translation, Open: (*Service).openA2A, Mount: (*Service).mountA2A, Drain: (*Service).drainA2A},
 	}
 }
 
