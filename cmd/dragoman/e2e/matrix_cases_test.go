@@ -224,12 +224,12 @@ func sep(code string) string {
 	return " " + code
 }
 
-// deadlinePasses starts a query that exceeds its deadline. A pi client cannot set one: the hub's
-// setting counts.
+// deadlinePasses starts a query that exceeds its deadline. A client of pi-server or A2A cannot set
+// one: the hub's setting counts.
 func deadlinePasses(t *testing.T, d *pair) string {
 	const short = 300 * time.Millisecond
 	if !d.asks.deadlines {
-		h := newTestHub(t, func(c *config.Config) { c.Pi.PromptTimeout = short })
+		h := newTestHub(t, func(c *config.Config) { c.Pi.PromptTimeout, c.A2A.Deadline = short, short })
 		d = &pair{testHub: h, asks: d.asks, answers: d.answers, agent: d.agent}
 		h.startAgent(t, d.answers, d.agent, 1)
 		d.requester = d.asks.connect(t, h, "asker")
@@ -238,8 +238,8 @@ func deadlinePasses(t *testing.T, d *pair) string {
 	key := d.key()
 	x := d.begin(query{to: string(d.agent), content: "hang " + key, deadline: short})
 	want := d.asks.failed(core.NewFault(core.CodeTimeout, ""))
-	if !d.asks.deadlines {
-		want = outcome{End: "timed out", Message: "Command 'prompt' timed out after 300ms"}
+	if d.asks.late.End != "" {
+		want = d.asks.late
 	}
 	got := x.wait(t)
 	if got.Chunks > 0 {

@@ -36,6 +36,7 @@ func piDialect(name string, open func(*testing.T, *testHub) frames) *clientDiale
 		reports:      map[string]func([]string) []string{"tool": except("pending"), "approval": keepAll, "injection": keepAll, "usage": sum},
 		fileInText:   func(text string) string { return text + "[file note.txt, text/plain, 17 bytes]\n" + fileText },
 		injectsLater: true,
+		late:         outcome{End: "timed out", Message: "Command 'prompt' timed out after 300ms"},
 		longRequest:  &outcome{End: "refused", Message: "Validation failed: message: Too long (max 200000 chars)"},
 		done:         outcome{End: "stop"},
 		failed:       broken,

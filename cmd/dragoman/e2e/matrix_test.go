@@ -28,8 +28,10 @@ type clientDialect struct {
 	longRequest *outcome
 	// delegates is set if only a delegated task can be cancelled.
 	delegates bool
-	// deadlines is set if a request can have a deadline.
+	// deadlines is set if a request can have a deadline; otherwise that of the settings counts,
+	// and late is the outcome of a task that exceeds it, if it is none of a failed task.
 	deadlines bool
+	late      outcome
 	// done is the outcome of an answer, and reported that of a delegated task.
 	done, reported outcome
 	// failed is the outcome of a failed task, refused that of a refused request.
@@ -50,7 +52,7 @@ type clientDialect struct {
 // clientDialects are the requesters' dialects, each on every transport it has.
 func clientDialects() []*clientDialect {
 	return []*clientDialect{
-		piOverWebSocket(), piOverStdio(), acpOverWebSocket(), acpOverHTTP(), acpOverStdio(), covenByTools(), parallaxByExtension(), overREST(),
+		piOverWebSocket(), piOverStdio(), acpOverWebSocket(), acpOverHTTP(), acpOverStdio(), covenByTools(), parallaxByExtension(), overREST(), overA2A(true), overA2A(false),
 		nativeOverWebSocket(), nativeOverStdio(),
 	}
 }
