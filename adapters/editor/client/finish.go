@@ -22,8 +22,8 @@ func (t *turn) finish(m jsonrpc.Message) error {
 	if fault != nil {
 		return core.NewFault(core.CodeInvalid, "the agent's answer to the prompt: %s", fault.Message)
 	}
-	if u := r.Usage; u != nil {
-		t.report(core.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CachedReadTokens, CacheWrite: u.CachedWriteTokens, Thinking: u.ThoughtTokens}, nil)
+	if u, ok := usageOf(r, m.Result); ok {
+		t.report(u, nil)
 	}
 	t.session.knows(t.Task())
 	foreign := resultForeign(m.Result, r.StopReason)
@@ -56,4 +56,22 @@ func resultForeign(result strictjson.Value, reason wire.StopReason) *core.Foreig
 		return wire.Rest(result, "stopReason", "usage")
 	}
 	return wire.Rest(result, "usage")
+}
+
+// usageOf returns the tokens of a turn where the agent counts them: claude-agent-acp as usage,
+// Gemini CLI as quota among the metadata. The protocol's own usage_update is the size of the
+// context and no sum.
+func usageOf(r wire.PromptResponse, result strictjson.Value) (core.Usage, bool) {
+	if u := r.Usage; u != nil {
+		return core.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CachedReadTokens, CacheWrite: u.CachedWriteTokens, Thinking: u.ThoughtTokens}, true
+	}
+	var quota struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+	}
+	count := result.Get("_meta", "quota", "token_count")
+	if count.Absent() || count.Decode(&quota) != nil {
+		return core.Usage{}, false
+	}
+	return core.Usage{Input: quota.Input, Output: quota.Output}, true
 }

@@ -46,7 +46,7 @@ func (t *turn) request(ctx context.Context, m jsonrpc.Message) {
 		_ = t.conn.answerCancelled(ctx, m)
 		return
 	}
-	t.report(core.ApprovalRequested{ID: approval, Name: tl.label(), Input: tl.input}, wire.Rest(m.Params, "sessionId"))
+	t.report(core.ApprovalRequested{ID: approval, Name: tl.label(), Input: tl.shown()}, wire.Rest(m.Params, "sessionId"))
 }
 
 // hold keeps an open permission under the id of its approval: that of the tool call, with a

@@ -55,6 +55,24 @@ func TestADecisionIsTheOptionOfItsKind(t *testing.T) {
 	}
 }
 
+func TestAPermissionShowsTheChangeWhereThereIsNoInput(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		asked := s.ask("x")
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		p.permits("0", "s1", `{"toolCallId":"t1","title":"Writing to a","content":[{"type":"diff","path":"/w/a","oldText":"","newText":"new\n"}]}`, options)
+		synctest.Wait()
+		open := asked.Approvals()
+		if len(open) != 1 || open[0].Name != "Writing to a" || open[0].Input != `{"diff":"--- /w/a\n+++ /w/a\n@@ -0,0 +1,1 @@\n+new\n"}` {
+			s.Errorf("got %+v, want the change to be decided on", open)
+		}
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		synctest.Wait()
+		_ = stop()
+	})
+}
+
 func TestTwoPermissionsOfOneToolCallAreTwoApprovals(t *testing.T) {
 	serve(t, nil, func(s *served) {
 		p, stop := s.start(`{}`)

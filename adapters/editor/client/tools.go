@@ -59,6 +59,23 @@ func (tl *tool) merge(u wire.ToolCall) (renamed bool) {
 // label is what people see of the tool.
 func (tl *tool) label() string { return cmp.Or(tl.name, tl.title, "tool") }
 
+// shown is what people decide on: the input, or what the tool would change.
+func (tl *tool) shown() string {
+	if tl.input != "" {
+		return tl.input
+	}
+	var diffs []byte
+	for _, c := range tl.output {
+		if c.Type == wire.ToolContentDiff && c.NewText != nil {
+			diffs = append(diffs, unified(c)...)
+		}
+	}
+	if diffs == nil {
+		return ""
+	}
+	return string(strictjson.Encode(map[string]string{"diff": string(diffs)}))
+}
+
 // toolUpdate reports tool_call and tool_call_update. The events of one update are told with the
 // first of them.
 func (t *turn) toolUpdate(u *wire.Update) {

@@ -128,6 +128,18 @@ func TestTheUsageOfATurnIsToldBeforeItsEnd(t *testing.T) {
 	})
 }
 
+func TestTheQuotaOfGeminiIsUsage(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		asked := s.ask("x")
+		p.begins("s1")
+		const result = `{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":5,"output_tokens":4},"model_usage":[]}}}`
+		p.replies(p.wants("session/prompt"), result)
+		s.tells(asked, `usage {"input":5,"output":4}`, `done {} + {"_meta":{"quota":{"token_count":{"input_tokens":5,"output_tokens":4},"model_usage":[]}}}`)
+		_ = stop()
+	})
+}
+
 func TestAnErrorOfTheAgentFailsTheTaskWithItsReason(t *testing.T) {
 	for _, c := range []struct{ answer, want string }{
 		{`{"code":-32603,"message":"boom","data":{"details":"no model"}}`, `failed {"fault":{"code":"internal","message":"the prompt: the agent answered: boom (no model)","peer_code":"-32603"}}`},

@@ -158,7 +158,7 @@ func (g *gemini) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.requests = append(g.requests, r.URL.Path+" "+string(body))
 	g.mu.Unlock()
 	part := `{"text":"HELLO"}`
-	if strings.Contains(string(body), "write a file") && !strings.Contains(string(body), "functionResponse") {
+	if strings.Contains(string(body), "write a file") && !strings.Contains(string(body), "made by the model") {
 		part = `{"functionCall":{"name":"write_file","args":{"file_path":"made.txt","content":"made by the model\n"}}}`
 	}
 	answer := func(part string) string {
@@ -215,5 +215,10 @@ func TestGeminiCLIIsAnAgentOfTheHub(t *testing.T) {
 	if a := asked.Answer(); a.End != core.KindDone || a.Text != "HELLO" || err != nil || string(made) != "made by the model\n" {
 		t.Errorf("got %s with %q (%v), and the file %q (%v), want it written after the approval", a.End, a.Text, a.Fault, made, err)
 	}
-	t.Logf("%s asked to %s: %s", held.ID, held.Name, kindsOf(asked))
+	if held.Name == "" || !strings.Contains(held.Input, "+made by the model") {
+		t.Errorf("got the approval %+v, want it to show the change", held)
+	}
+	if a := asked.Answer(); a.Usage.Input == 0 || a.Usage.Output == 0 {
+		t.Errorf("got the usage %+v, want what the agent counted", a.Usage)
+	}
 }
