@@ -184,3 +184,42 @@ func TestAClientWithoutStreamsGetsNoProgress(t *testing.T) {
 	bob.report(bob.next(core.KindAssigned), core.Done{Text: "43"})
 	(<-done).outcome().contains(t, false, "43")
 }
+
+func TestTheWordsOfProgressAreTheEndOfTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
+		server := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
+		defer server.Close()
+		bob := g.agent("bob")
+		body := strings.Replace(askBobModern(canNothing, ""), `"_meta":{`, `"_meta":{"progressToken":"p",`, 1)
+		done := g.direct(server, body, streams)
+		task := bob.next(core.KindAssigned)
+		for i := range 10_000 {
+			bob.report(task, core.Text{Text: fmt.Sprintf("wörd%d ", i)})
+			if i%1000 == 999 {
+				<-time.After(100 * time.Millisecond)
+			}
+		}
+		<-time.After(time.Second)
+		bob.report(task, core.Thinking{Text: strings.Repeat("x", 10_000)})
+		<-time.After(time.Second)
+		bob.report(task, core.Done{})
+		var messages []string
+		s := newEventStream(t, strings.NewReader(string((<-done).body)))
+		for {
+			m, ok := s.next()
+			if !ok {
+				break
+			}
+			var p struct{ Message string }
+			if m.Method != "" && json.Unmarshal(m.Params, &p) == nil {
+				messages = append(messages, p.Message)
+			}
+		}
+		// At once, after one second, and after the answer and the thinking.
+		if n := len(messages); n < 3 || n > 5 || !strings.HasSuffix(messages[n-2], "wörd9998 wörd9999") || !strings.HasPrefix(messages[n-2], "wörd") || len(messages[n-2]) > 300 ||
+			messages[n-1] != strings.Repeat("x", 300) {
+			t.Errorf("got %q, want few messages that end with the latest words", messages)
+		}
+	})
+}

@@ -25,10 +25,10 @@ type run struct {
 	// result is nil until the call has ended.
 	result *outcome
 	holder *holder
-	// events is how many events the task has. text is the end of what it said last, which
-	// is the answer if isAnswer; said counts how often that changed.
+	// events is how many events the task has. text ends with what it said last, which is
+	// the answer if isAnswer; said counts how often that changed.
 	events   uint64
-	text     string
+	text     []byte
 	isAnswer bool
 	said     int
 	// changed says that inputs may be out of date: the approvals and questions that wait.
@@ -66,12 +66,17 @@ func (r *run) open(q *request, input json.RawMessage) error {
 		_ = strictjson.Decode(input, strictjson.Limits{}, &in) // the hub refuses it
 		r.watchQuestions("", in.To.Agent())
 	}
-	t, err := r.session.Ask(input, hub.OpenOptions{Keep: q.tasks})
+	watched := q.elicits || q.progress != nil // else only the end is of interest
+	t, err := r.session.Ask(input, hub.OpenOptions{Keep: q.tasks, Unwatched: !watched})
 	if err != nil {
 		return err
 	}
-	if r.task = t; q.elicits {
+	r.task = t
+	if q.elicits {
 		r.watchQuestions(t.Thread(), "")
+	}
+	if !watched {
+		r.session.AwaitEnd(t)
 	}
 	return nil
 }
@@ -93,6 +98,8 @@ func (r *run) take(b hub.Batch) {
 		}
 	case b.Gap != nil:
 		r.events = max(r.events, b.Gap.To)
+	case b.Task != nil && len(b.Events) == 0:
+		r.result = outcomeOfTask(r.task)
 	case b.Task != nil:
 		for _, e := range b.Events {
 			r.note(e)
@@ -105,11 +112,10 @@ func (r *run) note(e core.Event) {
 	r.events = e.End()
 	switch b := e.Body.(type) {
 	case core.Text:
-		if r.isAnswer && len(b.Text) < maxWords {
-			b.Text = r.text + b.Text
+		if !r.isAnswer {
+			r.text, r.isAnswer = r.text[:0], true
 		}
-		r.say(b.Text)
-		r.isAnswer = true
+		r.add(b.Text)
 	case core.Thinking:
 		r.say(b.Text)
 	case core.ToolCall:
@@ -126,12 +132,22 @@ func (r *run) note(e core.Event) {
 
 // say replaces what was said last.
 func (r *run) say(text string) {
-	r.text, r.isAnswer = ending(text, maxWords), false
+	r.text, r.isAnswer = r.text[:0], false
+	r.add(text)
+}
+
+// add adds to what was said last, of which only the end is kept.
+func (r *run) add(text string) {
 	r.said++
+	text = text[max(0, len(text)-2*maxWords):]
+	if len(r.text)+len(text) > 4*maxWords {
+		r.text = append(r.text[:0], r.text[max(0, len(r.text)-2*maxWords):]...)
+	}
+	r.text = append(r.text, text...)
 }
 
 // words returns the latest words, "" before the first.
-func (r *run) words() string { return strings.TrimSpace(r.text) }
+func (r *run) words() string { return strings.TrimSpace(ending(string(r.text), maxWords)) }
 
 // changesInputs reports whether a task may wait for something else after the event.
 func changesInputs(e core.Event) bool {

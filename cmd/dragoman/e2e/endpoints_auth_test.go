@@ -77,6 +77,10 @@ func TestEveryHTTPEndpointRequiresAToken(t *testing.T) {
 		{method: http.MethodGet, url: hub + "/readyz", open: true},
 		{method: http.MethodGet, url: hub + "/health", open: true},
 		{method: http.MethodGet, url: hub + "/health/ready", open: true},
+		{method: http.MethodGet, url: hub + "/.well-known/oauth-protected-resource/mcp", open: true},
+		{method: http.MethodGet, url: hub + "/.well-known/oauth-protected-resource", open: true},
+		{method: http.MethodPost, url: hub + "/register", body: `{}`, open: true},
+		{method: http.MethodGet, url: hub + "/.well-known/oauth-protected-resource/../../v1/agents"},
 		{method: http.MethodGet, url: hub + "/health/../v1/agents"},
 	} {
 		for token, good := range testTokens {
