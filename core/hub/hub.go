@@ -216,7 +216,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	case <-h.idle:
 	case <-ctx.Done():
 	}
-	gone := core.NewFault(core.CodeUnreachable, "the hub stopped: %s", reason)
+	gone := core.NewFault(core.CodeUnreachable, "the hub stopped: %s", reason).Because(ErrStopping)
 	for _, t := range h.live() {
 		t.End(core.Failed{Fault: gone})
 	}

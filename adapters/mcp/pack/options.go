@@ -26,7 +26,7 @@ const (
 // Options describe one MCP server. Either Dial or URL is set.
 type Options struct {
 	// Name is the id of the pack, and the beginning of the names of its tools: letters,
-	// digits, _, - and dots.
+	// digits, _ and -.
 	Name string
 	// Dial starts the server as a child that reads and writes lines. What it writes beyond
 	// the limit of its connection comes as a *[link.Reject].
@@ -56,8 +56,8 @@ type Options struct {
 // check returns what is wrong with the options, and the options with their defaults.
 func (o Options) check() (Options, error) {
 	switch {
-	case o.Name == "" || len(o.Name) > maxName || strings.ContainsFunc(o.Name, notOfNames):
-		return o, core.NewFault(core.CodeInvalid, "the pack name %q cannot begin the name of a tool: use 1 to %d letters, digits, _, - and .", o.Name, maxName)
+	case o.Name == "" || len(o.Name) > maxName || strings.ContainsFunc(o.Name, notOfNames) || strings.Contains(o.Name, "."):
+		return o, core.NewFault(core.CodeInvalid, "the pack name %q cannot begin the name of a tool: use 1 to %d letters, digits, _ and -", o.Name, maxName)
 	case (o.Dial == nil) == (o.URL == ""):
 		return o, core.NewFault(core.CodeInvalid, "pack %s: want a command or a url, one of both", o.Name)
 	case o.ResultBytes > MaxResultBytes:

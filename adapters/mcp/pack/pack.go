@@ -29,6 +29,9 @@ func New(opts Options) (*Pack, error) {
 	return &Pack{opts: o, told: map[leftOut]bool{}}, nil
 }
 
+// ErrSessionEnded is the error of a Run whose session has ended: the next one needs another.
+var ErrSessionEnded = errors.New("the session of the pack has ended")
+
 // maxTold bounds the memory of what was logged.
 const maxTold = 1000
 
@@ -65,7 +68,7 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 	stop := session.Consume(serving, func(b hub.Batch, err error) bool {
 		switch {
 		case err != nil:
-			ended <- err
+			ended <- fmt.Errorf("%w: %w", ErrSessionEnded, err)
 		case b.Execute != nil:
 			cs.add(b.Execute)
 		case b.Withdrawn != "":
