@@ -86,3 +86,6 @@ func remoteClient() *http.Client {
 func (s *Service) RestartChild(_ context.Context, name string) error {
 	return s.supervisor.Restart(name)
 }
+
+// Packs returns the states of the packs of the settings, by name.
+func (s *Service) Packs() []supervisor.PackState { return s.supervisor.Packs() }
