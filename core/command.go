@@ -250,9 +250,10 @@ const (
 	ListApprovals
 	ListQuestions
 	ListUsage
+	ListPacks
 )
 
-var lists = names{"", "agents", "tasks", "approvals", "questions", "usage"}
+var lists = names{"", "agents", "tasks", "approvals", "questions", "usage", "packs"}
 
 // String returns the name of the list.
 func (l Listed) String() string { return lists.name(uint8(l)) }

@@ -49,6 +49,11 @@ func (s *session) list(ctx context.Context, c wire.Call, cmd core.List) error {
 		}{done{c.ID}, s.hub.Approvals(p)})
 	case core.ListQuestions:
 		return s.listQuestions(ctx, c)
+	case core.ListPacks:
+		return s.send(ctx, "result", struct {
+			done
+			Packs []hub.PackStatus `json:"packs"`
+		}{done{c.ID}, s.hub.Packs(p)})
 	case core.ListUsage:
 		return s.listUsage(ctx, c)
 	}

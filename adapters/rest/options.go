@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // Name is the name of this interface among the dialects.
@@ -39,6 +40,9 @@ type Options struct {
 	// Addresses returns the addresses of the hub for the sender of a request, for
 	// GET /v1/hub; nil means none.
 	Addresses func(*http.Request) Addresses
+	// Packs returns the id, dialect and Child of the packs of the settings, for GET /v1/packs;
+	// nil means none.
+	Packs func() []hub.PackStatus
 	// Log gets messages for operators; nil discards them.
 	Log *slog.Logger
 	// KeepAlive is the interval of comments in a silent stream of server-sent events;

@@ -42,7 +42,7 @@ var Translation = core.Translation{
 		core.ActWatchAll:  "GET /v1/events",
 		core.ActFollow:    "",
 		core.ActSubscribe: "",
-		core.ActList:      "GET /v1/agents, tasks, approvals, questions, usage",
+		core.ActList:      "GET /v1/agents, tasks, approvals, questions, usage, packs",
 		core.ActCallTool:  "",
 		core.ActProvide:   "",
 		core.ActJoin:      "",

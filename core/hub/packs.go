@@ -42,6 +42,29 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 	return nil
 }
 
+// PackStatus describes a pack.
+type PackStatus struct {
+	ID string `json:"id"`
+	// Dialect is that of its connection.
+	Dialect string `json:"dialect"`
+	// Tools are the names of its tools.
+	Tools []string `json:"tools"`
+	// Child is the state of a pack of the settings; nil for one that connected by itself.
+	Child *core.Child `json:"child,omitempty"`
+}
+
+// Packs returns the packs that are connected, by id. The hub does not know the Child of a pack.
+func (h *Hub) Packs(p core.Principal) []PackStatus {
+	all := []PackStatus{}
+	_ = h.list(p, core.ListPacks, func() error { // without the right the list is empty
+		for _, s := range h.packs.List() {
+			all = append(all, PackStatus{ID: s.ID, Dialect: s.Peer.(*peer).identity.Dialect, Tools: append([]string{}, s.Tools...)})
+		}
+		return nil
+	})
+	return all
+}
+
 // WatchTools makes Next return a batch with ToolsChanged whenever packs come, go or change.
 func (s *Session) WatchTools() {
 	s.hub.packs.Watch(s.peer())

@@ -221,6 +221,30 @@ func (r *Registry) Tools(capabilities []string) []tool.Definition {
 	return out
 }
 
+// Status is a pack that is connected.
+type Status struct {
+	ID    string
+	Peer  Peer
+	Tools []string
+}
+
+// List returns the packs that are connected, and their tools, by id.
+func (r *Registry) List() []Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tools := map[*pack][]string{}
+	for name, t := range r.tools {
+		tools[t.pack] = append(tools[t.pack], name)
+	}
+	all := make([]Status, 0, len(r.packs))
+	for peer, p := range r.packs {
+		slices.Sort(tools[p])
+		all = append(all, Status{p.id, peer, tools[p]})
+	}
+	slices.SortFunc(all, func(a, b Status) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
 // Leave removes a peer, and returns the id of the pack that it provided; "" for none. Calls
 // that wait for that pack are answered as unreachable, with the reason. The calls of the
 // peer continue only if they have Keep set, or if a pack has taken them: that pack is told

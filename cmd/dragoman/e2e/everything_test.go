@@ -214,9 +214,13 @@ func everythingOverLines(t *testing.T, program string) {
 		t.Errorf("got %.300s and %v, want the variable of the settings", r.Output, r.Fault)
 	}
 
-	state := h.service.Packs()[0]
+	state := *h.service.Packs()[0].Child
 	if state.State != core.ChildReady || state.PID == 0 {
 		t.Fatalf("got %+v, want it ready", state)
+	}
+	code, out, _ := run(t, "packs", "--hub", h.url())
+	if line := strings.Split(out, "\n"); code != 0 || len(line) < 2 || !strings.HasPrefix(line[1], "everything ") || !strings.Contains(line[1], " ready ") || !strings.Contains(line[1], fmt.Sprint(state.PID)) {
+		t.Errorf("dragoman packs: got %d and\n%s\nwant the pack with its state and process", code, out)
 	}
 	done := make(chan *tool.Result)
 	go func() {
@@ -247,7 +251,7 @@ func everythingOverLines(t *testing.T, program string) {
 			t.Fatal("it did not come back")
 		}
 	}
-	if again := h.service.Packs()[0]; again.PID == state.PID || again.Restarts != 1 {
+	if again := *h.service.Packs()[0].Child; again.PID == state.PID || again.Restarts != 1 {
 		t.Errorf("got %+v, want another process after one restart", again)
 	}
 }

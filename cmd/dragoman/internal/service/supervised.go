@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -87,5 +88,11 @@ func (s *Service) RestartChild(_ context.Context, name string) error {
 	return s.supervisor.Restart(name)
 }
 
-// Packs returns the states of the packs of the settings, by name.
-func (s *Service) Packs() []supervisor.PackState { return s.supervisor.Packs() }
+// Packs returns the packs of the settings, by name, with the state of each.
+func (s *Service) Packs() []hub.PackStatus {
+	var all []hub.PackStatus
+	for _, p := range s.supervisor.Packs() {
+		all = append(all, hub.PackStatus{ID: p.Name, Dialect: mcp.Name, Child: &p.Child})
+	}
+	return all
+}

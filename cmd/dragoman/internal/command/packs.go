@@ -1,0 +1,41 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func packsCommand(io Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "packs", Short: "List the packs on the hub", Args: cobra.NoArgs,
+		Long: `List the packs on the hub, which offer tools to agents: those that are connected, and
+those of the settings with their state. 'dragoman agents restart' restarts those too.`,
+	}
+	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var list struct {
+			Packs []hub.PackStatus `json:"packs"`
+		}
+		if err := to.client().Get(c.Context(), "/v1/packs", &list); err != nil {
+			return err
+		}
+		const none = "there are no packs: name MCP servers below packs: in the settings"
+		heads := []string{"ID", "DIALECT", "TOOLS", "STATE", "RESTARTS", "PID", "LAST ERROR"}
+		return printList(to, list, list.Packs, none, heads, func(p hub.PackStatus) []string {
+			state, child := core.ChildReady, core.Child{}
+			if p.Child != nil {
+				state, child = p.Child.State, *p.Child
+			}
+			pid := "-"
+			if child.PID != 0 {
+				pid = fmt.Sprint(child.PID)
+			}
+			return []string{p.ID, p.Dialect, fmt.Sprint(len(p.Tools)), state.String(), fmt.Sprint(child.Restarts), pid, orDash(brief(child.LastError))}
+		})
+	}
+	return c
+}
