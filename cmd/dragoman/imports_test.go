@@ -50,7 +50,7 @@ var (
 	}, leaves...)
 	// session is what a dialect needs of the engine.
 	session = append([]string{
-		"core", "core/agent", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic",
+		"core", "core/agent", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic", "core/webhook",
 	}, leaves...)
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -65,7 +65,7 @@ var table = []row{
 	{
 		from: []string{
 			"core/access", "core/journal", "core/link", "core/policy", "core/question", "core/roster",
-			"core/thread", "core/tool", "core/topic", "core/usage",
+			"core/thread", "core/tool", "core/topic", "core/usage", "core/webhook",
 		},
 		own: append([]string{"core"}, leaves...),
 	},

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 // The defaults of [Options].
@@ -33,8 +34,8 @@ type Options struct {
 	Deadline time.Duration
 	// MaxBodyBytes bounds the body of a request.
 	MaxBodyBytes int
-	// Targets restricts the targets of webhooks; unset is TargetsPublic.
-	Targets Targets
+	// Targets restricts the targets of webhooks; unset is webhook.TargetsPublic.
+	Targets webhook.Targets
 	// Transport delivers webhooks; nil is one that enforces Targets.
 	Transport http.RoundTripper
 	// Log gets messages for operators; nil discards them.
@@ -53,12 +54,8 @@ type Control struct {
 func New(h *hub.Hub, opts Options) *Control {
 	opts.Deadline = cmp.Or(opts.Deadline, DefaultDeadline)
 	opts.MaxBodyBytes = cmp.Or(opts.MaxBodyBytes, DefaultMaxBodyBytes)
-	opts.Targets = cmp.Or(opts.Targets, TargetsPublic)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
-	}
-	if opts.Transport == nil {
-		opts.Transport = opts.Targets.transport()
 	}
 	c := &Control{hub: h, opts: opts, webhooks: newWebhooks(h, opts)}
 	r := chi.NewRouter()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 func TestAnExecutionIsATaskOfTheHub(t *testing.T) {
@@ -126,7 +127,7 @@ func TestInvalidRequestsAreRefusedWithAReason(t *testing.T) {
 			}
 		}
 	})
-	withControl(t, control.Options{Targets: control.TargetsNone}, func(f *fixture) {
+	withControl(t, control.Options{Targets: webhook.TargetsNone}, func(f *fixture) {
 		if code, text := f.call("POST", "/api/executions", `{"capability":"shouting","webhook":{"url":"https://example.com"}}`); code != 403 {
 			f.Errorf("disabled webhooks: got %d %s, want 403", code, text)
 		}

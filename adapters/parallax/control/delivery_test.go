@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 func TestCloseMakesTheDueDeliveriesAndLogsTheOthersAsLost(t *testing.T) {
@@ -56,7 +57,7 @@ func TestADeliveryInterruptedByCloseIsLoggedAsLost(t *testing.T) {
 		go func() { _, _ = io.Copy(io.Discard, server) }() // until the client hangs up
 		return client, nil
 	}}
-	withControl(t, control.Options{Targets: control.TargetsAny, Transport: silent, Log: slog.New(slog.NewTextHandler(&log, nil))}, func(f *fixture) {
+	withControl(t, control.Options{Targets: webhook.TargetsAny, Transport: silent, Log: slog.New(slog.NewTextHandler(&log, nil))}, func(f *fixture) {
 		f.start(`{"capability":"shouting","input":"hello","webhook":{"url":"http://hooks.example"}}`)
 		if err := f.hub.Close(f.Context(), "shutdown"); err != nil {
 			f.Error(err)
@@ -86,7 +87,7 @@ func TestASilentTargetDoesNotDelayOthers(t *testing.T) {
 		go func() { _, _ = io.Copy(io.Discard, server) }() // until the client hangs up
 		return client, nil
 	}}
-	withControl(t, control.Options{Targets: control.TargetsAny, Transport: mixed}, func(f *fixture) {
+	withControl(t, control.Options{Targets: webhook.TargetsAny, Transport: mixed}, func(f *fixture) {
 		const workers, perTarget = 32, 8
 		start := func(host string) {
 			f.start(`{"capability":"shouting","input":"hello","webhook":{"url":"http://` + host + `"}}`)

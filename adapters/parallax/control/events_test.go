@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 func TestEventsAreStreamedToTheEndAndResumed(t *testing.T) {
@@ -53,7 +54,7 @@ func TestEventsThatAreNoLongerKeptAreReportedAsAGap(t *testing.T) {
 			Journal: journal.NewMemory(journal.Retention{Bytes: 20_000}), Limits: hub.Limits{FinishedTasks: 1},
 		})}
 		operator := core.Principal{ID: "local", Operator: true}
-		f.control = control.New(f.hub, control.Options{Targets: control.TargetsNone, Principal: func(*http.Request) core.Principal { return operator }})
+		f.control = control.New(f.hub, control.Options{Targets: webhook.TargetsNone, Principal: func(*http.Request) core.Principal { return operator }})
 		agent, asker := f.hub.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), f.hub.Connect(hub.Identity{Principal: operator})
 		defer agent.Close(nil)
 		defer asker.Close(nil)

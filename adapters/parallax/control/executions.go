@@ -105,9 +105,9 @@ func (c *Control) postExecution(q request) error {
 	if err != nil {
 		return err
 	}
-	var w *webhook
+	var w *endpoint
 	if b.Webhook != nil {
-		if w, err = b.Webhook.webhook(c.opts.Targets); err != nil {
+		if w, err = b.Webhook.endpoint(c.webhooks.sender.Targets()); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (c *Control) postExecution(q request) error {
 }
 
 // start opens the task of an execution. It continues after the HTTP request.
-func (c *Control) start(q request, r core.Request, w *webhook, out accepted, stream bool) error {
+func (c *Control) start(q request, r core.Request, w *endpoint, out accepted, stream bool) error {
 	if w != nil {
 		if err := c.webhooks.checkRoom(); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 // FuzzExecution checks that every body of POST /api/executions is a request with an
@@ -25,7 +26,7 @@ func FuzzExecution(f *testing.F) {
 		if b.Webhook == nil {
 			return
 		}
-		w, err := b.Webhook.webhook(TargetsPublic)
+		w, err := b.Webhook.endpoint(webhook.TargetsPublic)
 		if err != nil {
 			return
 		}

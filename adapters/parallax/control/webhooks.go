@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 // The events of a webhook have this prefix in the documentation of Parallax, and none in
@@ -28,20 +29,24 @@ type webhookRequest struct {
 	Events []string `json:"events"`
 }
 
-// webhook is where the events of an execution are delivered.
-type webhook struct {
+// endpoint is where the events of an execution are delivered.
+type endpoint struct {
 	url    string
 	target string // the host of url
 	secret []byte
 	events []string // without eventPrefix
 }
 
-func (b webhookRequest) webhook(targets Targets) (*webhook, error) {
-	host, err := targets.check(b.URL)
+func (b webhookRequest) endpoint(targets webhook.Targets) (*endpoint, error) {
+	at := webhook.Place{Member: "webhook.url", Setting: "parallax.webhook_targets"}
+	if targets == webhook.TargetsNone {
+		at.Member = "webhook"
+	}
+	host, err := targets.Check(b.URL, at)
 	if err != nil {
 		return nil, err
 	}
-	w := &webhook{url: b.URL, target: host, secret: []byte(b.Secret)}
+	w := &endpoint{url: b.URL, target: host, secret: []byte(b.Secret)}
 	for _, e := range b.Events {
 		e = strings.TrimPrefix(e, eventPrefix)
 		switch e {
@@ -65,7 +70,7 @@ type webhooks struct {
 	opts    Options
 	hub     *hub.Hub
 	session *hub.Session
-	queue   queue
+	sender  *webhook.Sender
 	cancel  context.CancelFunc
 	read    chan struct{} // closed once no task is read any more
 	running sync.WaitGroup
@@ -77,7 +82,7 @@ type webhooks struct {
 
 // hook is the webhook of one execution. webhooks.mu guards what changes.
 type hook struct {
-	webhook
+	endpoint
 	task     core.TaskID
 	ended    bool
 	waiting  int // deliveries
@@ -92,8 +97,9 @@ var watcher = hub.ComponentIdentity("webhooks", wire.Dialect)
 
 func newWebhooks(h *hub.Hub, opts Options) *webhooks {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &webhooks{opts: opts, hub: h, cancel: cancel, read: make(chan struct{}), hooks: map[core.TaskID]*hook{}, queue: newQueue()}
-	if opts.Targets == TargetsNone {
+	w := &webhooks{opts: opts, hub: h, cancel: cancel, read: make(chan struct{}), hooks: map[core.TaskID]*hook{}}
+	w.sender = webhook.New(webhook.Options{Targets: opts.Targets, Transport: opts.Transport})
+	if w.sender.Targets() == webhook.TargetsNone {
 		close(w.read)
 		return w
 	}
@@ -102,9 +108,6 @@ func newWebhooks(h *hub.Hub, opts Options) *webhooks {
 		defer close(w.read)
 		w.readTasks(ctx)
 	})
-	for range workers {
-		w.running.Go(func() { w.deliver(ctx) })
-	}
 	return w
 }
 
@@ -118,16 +121,14 @@ func (w *webhooks) close(ctx context.Context) {
 	if w.session != nil {
 		w.session.Close(core.NewFault(core.CodeUnreachable, "the control plane has stopped"))
 	}
-	stop := context.AfterFunc(ctx, w.cancel)
-	defer stop()
-	w.queue.finish()
-	w.running.Wait()
+	lost := w.sender.Close(ctx)
 	w.cancel()
-	if lost := w.queue.waiting(); len(lost) > 0 {
+	w.running.Wait()
+	if len(lost) > 0 {
 		var of []core.TaskID
 		for _, d := range lost {
 			w.hub.Count("parallax.webhook.lost")
-			if id := d.hook.task; len(of) < maxLogged && !slices.Contains(of, id) {
+			if id := d.Of.(core.TaskID); len(of) < maxLogged && !slices.Contains(of, id) {
 				of = append(of, id)
 			}
 		}
@@ -155,8 +156,8 @@ func (w *webhooks) oldestFinished() int {
 
 // add delivers the events of a task, from its first. It forgets a finished webhook if it
 // needs room.
-func (w *webhooks) add(t *task.Task, hk webhook) error {
-	k := &hook{webhook: hk, task: t.ID()}
+func (w *webhooks) add(t *task.Task, hk endpoint) error {
+	k := &hook{endpoint: hk, task: t.ID()}
 	w.mu.Lock()
 	if len(w.hooks) >= maxWebhooks {
 		if i := w.oldestFinished(); i >= 0 {
@@ -171,11 +172,11 @@ func (w *webhooks) add(t *task.Task, hk webhook) error {
 }
 
 // get returns the webhook of an execution, nil for none.
-func (w *webhooks) get(id core.TaskID) *webhook {
+func (w *webhooks) get(id core.TaskID) *endpoint {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k := w.hooks[id]; k != nil {
-		return &k.webhook
+		return &k.endpoint
 	}
 	return nil
 }
@@ -281,5 +282,5 @@ func (w *webhooks) queueEvent(k *hook, kind string, at time.Time, data any) {
 	w.mu.Lock()
 	k.waiting++
 	w.mu.Unlock()
-	w.enqueue(&delivery{hook: k, id: "dlv_" + core.NewID(), event: eventPrefix + kind, body: body, due: now, first: now})
+	w.send(&delivery{hook: k, id: "dlv_" + core.NewID(), event: eventPrefix + kind, body: body, first: now})
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 // received is a delivery at its target.
@@ -58,7 +59,7 @@ func (g *target) dial(context.Context, string, string) (net.Conn, error) {
 }
 
 func (g *target) options() control.Options {
-	return control.Options{Targets: control.TargetsAny, Transport: &http.Transport{DialContext: g.dial, DisableKeepAlives: true}}
+	return control.Options{Targets: webhook.TargetsAny, Transport: &http.Transport{DialContext: g.dial, DisableKeepAlives: true}}
 }
 
 func TestDeliveriesAreSignedAndRetriedUntilAccepted(t *testing.T) {
@@ -152,7 +153,7 @@ func TestFinishedWebhooksMakeRoomForOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			refuse := roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("refused") })
-			withControl(t, control.Options{Targets: control.TargetsAny, Transport: refuse}, func(f *fixture) {
+			withControl(t, control.Options{Targets: webhook.TargetsAny, Transport: refuse}, func(f *fixture) {
 				body := `{"capability":"shouting","input":"hello","webhook":{"url":"http://hooks.example","events":["` + c.events + `"]}}`
 				var ids []core.TaskID
 				for range most {

@@ -28,6 +28,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -249,7 +250,7 @@ func (p *player) router() http.Handler {
 		p.acpHTTP = acp.NewHTTP(p.hub, acp.HTTPOptions{Session: acp.Options{Peers: p.acp, HubName: "dragoman"}})
 		r.Method(http.MethodPost, "/acp", p.acpHTTP)
 		r.Method(http.MethodGet, "/acp", p.acpHTTP)
-		r.Mount("/api", control.New(p.hub, control.Options{Targets: control.TargetsNone, Principal: func(*http.Request) core.Principal {
+		r.Mount("/api", control.New(p.hub, control.Options{Targets: webhook.TargetsNone, Principal: func(*http.Request) core.Principal {
 			return core.Principal{ID: "local", Operator: true}
 		}}))
 		r.Handle("/mcp", p.mcp)

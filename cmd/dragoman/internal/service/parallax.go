@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 	registrywire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -38,9 +39,9 @@ func (s *Service) mountParallax(l *listeners) {
 	if l.http == nil {
 		return
 	}
-	targets, err := control.ParseTargets(s.config.Parallax.WebhookTargets)
+	targets, err := webhook.ParseTargets(s.config.Parallax.WebhookTargets)
 	if err != nil {
-		targets = control.TargetsNone // the settings allow nothing else
+		targets = webhook.TargetsNone // the settings allow nothing else
 	}
 	s.parallax.control = control.New(s.hub, control.Options{
 		Principal: func(r *http.Request) core.Principal {

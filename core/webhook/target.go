@@ -1,4 +1,4 @@
-package control
+package webhook
 
 import (
 	"fmt"
@@ -44,43 +44,48 @@ func ParseTargets(name string) (Targets, error) {
 	return 0, fmt.Errorf("want none, public or any, not %q", name)
 }
 
-// check returns the host of a URL, or the Fault for one that is not allowed. It does not
-// resolve names, which may resolve to another address later: see transport.
-func (t Targets) check(address string) (host string, err error) {
+// Place says how errors name where a URL came from: the member of the request with it, and the
+// setting that restricts targets.
+type Place struct{ Member, Setting string }
+
+// Check returns the host of a URL, or the Fault for one that is not allowed. It does not
+// resolve names, which may resolve to another address later: that is checked on connecting.
+func (t Targets) Check(address string, at Place) (host string, err error) {
 	u, err := url.Parse(address)
 	switch {
 	case t == TargetsNone:
-		return "", core.NewFault(core.CodeNotAuthorized, "webhook: this hub delivers none: the setting parallax.webhook_targets allows them")
+		return "", core.NewFault(core.CodeNotAuthorized, "%s: this hub delivers none: the setting %s allows them", at.Member, at.Setting)
 	case err != nil || u.Host == "" || len(address) > 2048:
-		return "", core.NewFault(core.CodeInvalid, "webhook.url: want an absolute URL such as https://example.com/hook")
+		return "", core.NewFault(core.CodeInvalid, "%s: want an absolute URL such as https://example.com/hook", at.Member)
 	case u.User != nil:
-		return "", core.NewFault(core.CodeInvalid, "webhook.url: no user or password allowed: deliveries are signed with webhook.secret")
+		return "", core.NewFault(core.CodeInvalid, "%s: no user or password allowed", at.Member)
 	case u.Scheme != "https" && (u.Scheme != "http" || t != TargetsAny):
-		return "", core.NewFault(core.CodeInvalid, "webhook.url: want https, got %q; the setting parallax.webhook_targets: any allows http", u.Scheme)
+		return "", core.NewFault(core.CodeInvalid, "%s: want https, got %q; the setting %s: any allows http", at.Member, u.Scheme, at.Setting)
 	}
 	if ip, err := netip.ParseAddr(strings.Trim(u.Hostname(), "[]")); err == nil && t != TargetsAny && !public(ip) {
-		return "", core.NewFault(core.CodeInvalid, "webhook.url: %s is no address of the public Internet; the setting parallax.webhook_targets: any allows it", ip)
+		return "", core.NewFault(core.CodeInvalid, "%s: %s is no address of the public Internet; the setting %s: any allows it", at.Member, ip, at.Setting)
 	}
 	return strings.ToLower(u.Hostname()), nil
 }
 
-// forbiddenAddress is the error of a connection to an address that is not allowed.
-type forbiddenAddress struct{ ip netip.Addr }
+// ForbiddenAddress is the error of a connection to an address that is not allowed.
+type ForbiddenAddress struct{ ip netip.Addr }
 
-func (e *forbiddenAddress) Error() string {
+// Error implements error.
+func (e *ForbiddenAddress) Error() string {
 	return "the target has the address " + e.ip.String() + ", which is not of the public Internet"
 }
 
-// transport returns the transport of deliveries. It checks each address when it connects,
+// Transport returns the transport of deliveries. It checks each address when it connects,
 // since a name may resolve to another one by then, and uses no proxy.
-func (t Targets) transport() http.RoundTripper {
+func (t Targets) Transport() http.RoundTripper {
 	d := &net.Dialer{Timeout: 10 * time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return err
 		}
 		if ip := at.Addr(); t != TargetsAny && !public(ip) {
-			return &forbiddenAddress{ip}
+			return &ForbiddenAddress{ip}
 		}
 		return nil
 	}}

@@ -1,4 +1,4 @@
-package control
+package webhook
 
 import (
 	"container/heap"
@@ -22,22 +22,22 @@ type queue struct {
 	mu       sync.Mutex
 	byDue    byDue
 	inFlight map[string]int         // deliveries, by target
-	blocked  map[string][]*delivery // due, while maxPerTarget to their target are in flight
+	blocked  map[string][]*Delivery // due, while maxPerTarget to their target are in flight
 	bytes    int
 	finished bool
 	wake     chan struct{} // holds one token for a worker that should look again
 }
 
 func newQueue() queue {
-	return queue{inFlight: map[string]int{}, blocked: map[string][]*delivery{}, wake: make(chan struct{}, 1)}
+	return queue{inFlight: map[string]int{}, blocked: map[string][]*Delivery{}, wake: make(chan struct{}, 1)}
 }
 
 // push adds a delivery, and reports whether there was room.
-func (q *queue) push(d *delivery) bool {
+func (q *queue) push(d *Delivery) bool {
 	q.mu.Lock()
-	room := q.bytes+len(d.body) <= maxQueueBytes
+	room := q.bytes+len(d.Body) <= maxQueueBytes
 	if room {
-		q.bytes += len(d.body)
+		q.bytes += len(d.Body)
 		heap.Push(&q.byDue, d)
 	}
 	q.mu.Unlock()
@@ -54,7 +54,7 @@ func (q *queue) finish() {
 }
 
 // waiting returns the deliveries in the queue.
-func (q *queue) waiting() []*delivery {
+func (q *queue) waiting() []*Delivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := slices.Clone(q.byDue)
@@ -66,7 +66,7 @@ func (q *queue) waiting() []*delivery {
 
 // next waits for the next delivery that is due. It returns nil once ctx has ended, or the
 // queue is finished and nothing is due. The caller must call done.
-func (q *queue) next(ctx context.Context) *delivery {
+func (q *queue) next(ctx context.Context) *Delivery {
 	for ctx.Err() == nil {
 		d, wait := q.pop(time.Now())
 		switch {
@@ -89,7 +89,7 @@ func (q *queue) next(ctx context.Context) *delivery {
 
 // pop removes the first delivery that is due to a target with fewer than maxPerTarget in
 // flight, else it returns how long to wait, negative for not at all.
-func (q *queue) pop(now time.Time) (*delivery, time.Duration) {
+func (q *queue) pop(now time.Time) (*Delivery, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	wait := time.Hour
@@ -98,14 +98,14 @@ func (q *queue) pop(now time.Time) (*delivery, time.Duration) {
 			wait = left
 			break
 		}
-		d := heap.Pop(&q.byDue).(*delivery)
-		to := d.hook.target
+		d := heap.Pop(&q.byDue).(*Delivery)
+		to := d.Target
 		if q.inFlight[to] == maxPerTarget {
 			q.blocked[to] = append(q.blocked[to], d)
 			continue
 		}
 		q.inFlight[to]++
-		q.bytes -= len(d.body)
+		q.bytes -= len(d.Body)
 		if len(q.byDue) > 0 {
 			q.signal() // another worker may take the next
 		}
@@ -118,8 +118,8 @@ func (q *queue) pop(now time.Time) (*delivery, time.Duration) {
 }
 
 // done ends a delivery that next returned, and unblocks the next to its target.
-func (q *queue) done(d *delivery) {
-	to := d.hook.target
+func (q *queue) done(d *Delivery) {
+	to := d.Target
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.inFlight[to]--; q.inFlight[to] == 0 {
@@ -144,12 +144,12 @@ func (q *queue) signal() {
 }
 
 // byDue implements heap.Interface.
-type byDue []*delivery
+type byDue []*Delivery
 
 func (h byDue) Len() int           { return len(h) }
 func (h byDue) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
 func (h byDue) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *byDue) Push(x any)        { *h = append(*h, x.(*delivery)) }
+func (h *byDue) Push(x any)        { *h = append(*h, x.(*Delivery)) }
 
 // Pop implements heap.Interface.
 func (h *byDue) Pop() any {
