@@ -457,3 +457,8 @@ func (a *agent) shouts() *agent {
 	})
 	return a
 }
+
+// hubIdentity is the identity of a session of a principal.
+func hubIdentity(id string) hub.Identity {
+	return hub.Identity{Principal: core.Principal{ID: id, Operator: true}, Dialect: "test"}
+}

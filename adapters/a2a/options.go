@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 // Defaults of [Options].
@@ -43,6 +44,8 @@ type Options struct {
 	WriteTimeout time.Duration
 	// Signer signs cards; nil signs none.
 	Signer *Signer
+	// Webhooks posts notifications; nil for none.
+	Webhooks *webhook.Sender
 	// Log gets messages for operators; nil discards them.
 	Log *slog.Logger
 }

@@ -13,20 +13,27 @@ import (
 
 // people stand for those behind the clients, who may be asked while no connection of theirs
 // is open: a client that polls learns of the question from GetTask. It has a view of the
-// questions in each running task that a client opened.
+// questions in each running task that a client opened. It also reads the tasks whose updates
+// are posted.
 type people struct {
 	session *hub.Session
 	stop    func()
+	over    chan struct{} // closed once everything was read
 
 	mu    sync.Mutex
 	views map[*task.Task]string // their tags
 }
 
 func newPeople(h *hub.Hub) *people {
-	p := &people{session: h.Connect(hub.ComponentIdentity("people", wire.Dialect)), views: map[*task.Task]string{}}
+	p := &people{session: h.Connect(hub.ComponentIdentity("people", wire.Dialect)), views: map[*task.Task]string{}, over: make(chan struct{})}
 	p.stop = p.session.Consume(context.Background(), func(b hub.Batch, err error) bool {
-		if b.Task != nil && b.Role == task.Waiter {
+		if posted, ok := b.Tag.(*pushes); ok {
+			posted.notify(b)
+		} else if b.Task != nil && b.Role == task.Waiter {
 			p.leave(b.Task)
+		}
+		if err != nil {
+			close(p.over)
 		}
 		return err == nil
 	})
@@ -59,5 +66,6 @@ func (p *people) leave(t *task.Task) {
 
 func (p *people) close() {
 	p.session.Close(core.NewFault(core.CodeUnreachable, "the hub is stopping"))
+	<-p.over
 	p.stop()
 }

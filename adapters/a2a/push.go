@@ -2,23 +2,311 @@ package a2a
 
 import (
 	"encoding/json"
+	"net/http"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
-var errNoPush = wire.NewError(wire.ReasonPushNotSupported, "this hub posts no notifications: subscribe to the task instead")
+// Bounds of push notifications: the tasks that have some, and those of one task.
+const (
+	maxPushTasks   = 1024
+	maxPushPerTask = 16
+	// maxPushBytes is the maximum size of a task in a notification: of a larger one only the
+	// status is posted.
+	maxPushBytes = 256 << 10
+	// maxUnposted is how many notifications wait behind one that its target did not accept:
+	// the oldest give way, as the latest says in which state the task is.
+	maxUnposted = 64
+)
 
-func (s *Server) pushes() bool { return false }
+// tokenHeader is where a notification has the token of its configuration.
+const tokenHeader = "X-A2A-Notification-Token"
 
-func (c *call) checkPush(wire.PushConfig) error { return errNoPush }
-
-func (c *call) addPush(*task.Task, wire.PushConfig) (wire.PushConfig, error) {
-	return wire.PushConfig{}, errNoPush
+// pushes are the push notifications of a task. Server.pushing guards them.
+type pushes struct {
+	server  *Server
+	task    *task.Task
+	tr      *translator
+	told    wire.State // that was posted last
+	configs []*push
 }
 
-func (c *call) createPush(strictjson.Value) (json.RawMessage, error) { return nil, errNoPush }
-func (c *call) getPush(strictjson.Value) (json.RawMessage, error)    { return nil, errNoPush }
-func (c *call) listPush(strictjson.Value) (json.RawMessage, error)   { return nil, errNoPush }
-func (c *call) deletePush(strictjson.Value) (json.RawMessage, error) { return nil, errNoPush }
+// push is one configuration. Its notifications are posted one after the other.
+type push struct {
+	wire.PushConfig
+	target  string
+	posting bool
+	waiting [][]byte
+}
+
+// finished reports whether nothing more will be posted.
+func (p *pushes) finished() bool {
+	return p.tr.ended && !slices.ContainsFunc(p.configs, func(c *push) bool { return c.posting })
+}
+
+func (s *Server) pushes() bool { return s.opts.Webhooks != nil }
+
+var errNoPush = wire.NewError(wire.ReasonPushNotSupported, "this hub posts no notifications: subscribe to the task instead; the setting a2a.push_targets allows them")
+
+// checkPush returns the error for a configuration that cannot be created.
+func (c *call) checkPush(config wire.PushConfig) error {
+	if !c.server.pushes() {
+		return errNoPush
+	}
+	_, err := c.server.opts.Webhooks.Check(config.URL, webhook.Place{Member: "url", Setting: "a2a.push_targets"})
+	return err
+}
+
+// addPush creates a configuration, or replaces the one with its id.
+func (c *call) addPush(t *task.Task, config wire.PushConfig) (wire.PushConfig, error) {
+	if err := c.checkPush(config); err != nil {
+		return config, err
+	}
+	host, _ := c.server.opts.Webhooks.Check(config.URL, webhook.Place{}) // it was checked
+	if config.ID == "" {
+		config.ID = core.NewID()
+	}
+	config.TaskID, config.Tenant = string(t.ID()), ""
+	s := c.server
+	s.pushing.Lock()
+	defer s.pushing.Unlock()
+	p := s.pushesOf[t.ID()]
+	if p == nil {
+		if err := s.makeRoom(); err != nil {
+			return config, err
+		}
+		_, tr, at := snapshot(t, nil)
+		p = &pushes{server: s, task: t, tr: tr, told: tr.state()}
+		s.pushesOf[t.ID()] = p
+		if err := s.people.session.Watch(t, at, p); err != nil {
+			return config, err
+		}
+	}
+	one := &push{PushConfig: config, target: host}
+	if i := slices.IndexFunc(p.configs, func(o *push) bool { return o.ID == config.ID }); i >= 0 {
+		p.configs[i] = one
+		return config, nil
+	}
+	if len(p.configs) == maxPushPerTask {
+		return config, core.NewFault(core.CodeOverloaded, "the task has %d configurations: delete one", maxPushPerTask)
+	}
+	p.configs = append(p.configs, one)
+	return config, nil
+}
+
+// makeRoom forgets a task that has nothing more to post, if there are too many. Callers hold
+// pushing.
+func (s *Server) makeRoom() error {
+	if len(s.pushesOf) < maxPushTasks {
+		return nil
+	}
+	for id, p := range s.pushesOf {
+		if p.finished() {
+			delete(s.pushesOf, id)
+			return nil
+		}
+	}
+	return core.NewFault(core.CodeOverloaded, "%d tasks with notifications are under way: try again later, or subscribe", maxPushTasks)
+}
+
+// notify posts what a batch of events changes in the state of a task.
+func (p *pushes) notify(b hub.Batch) {
+	p.server.pushing.Lock()
+	var due []*webhook.Delivery
+	for _, e := range b.Events {
+		items := p.tr.translate(e)
+		if p.tr.ended {
+			due = append(due, p.post(p.final(items[len(items)-1]))...)
+			continue
+		}
+		for _, item := range slices.Backward(items) {
+			if u := item.StatusUpdate; u != nil && u.Status.State != p.told {
+				p.told = u.Status.State
+				due = append(due, p.post(item)...)
+				break
+			}
+		}
+	}
+	p.server.pushing.Unlock()
+	p.server.deliver(due)
+}
+
+// deliver sends deliveries. Callers do not hold pushing: one that fails at once calls back.
+func (s *Server) deliver(due []*webhook.Delivery) {
+	for _, d := range due {
+		s.opts.Webhooks.Send(d)
+	}
+}
+
+// final returns the whole task at its end, or its last status if the task is large.
+func (p *pushes) final(last wire.StreamResponse) wire.StreamResponse {
+	whole, _, _ := snapshot(p.task, nil)
+	size := 0
+	for _, a := range whole.Artifacts {
+		for _, part := range a.Parts {
+			size += len(part.Text) + len(part.Raw) + len(part.Data)
+		}
+	}
+	if size > maxPushBytes {
+		return last
+	}
+	return wire.StreamResponse{Task: &whole}
+}
+
+// post queues a notification for every configuration, and returns what is to be sent now.
+// Callers hold pushing.
+func (p *pushes) post(item wire.StreamResponse) (due []*webhook.Delivery) {
+	body := item.AppendJSON(nil)
+	for _, c := range p.configs {
+		if c.waiting = append(c.waiting, body); len(c.waiting) > maxUnposted {
+			c.waiting = c.waiting[1:]
+			p.server.hub.Count("a2a.push.dropped")
+		}
+		due = append(due, p.next(c)...)
+	}
+	return due
+}
+
+// next returns the next notification of a configuration, none while one is under way. Callers
+// hold pushing.
+func (p *pushes) next(c *push) []*webhook.Delivery {
+	if c.posting || len(c.waiting) == 0 {
+		return nil
+	}
+	body := c.waiting[0]
+	c.posting, c.waiting = true, c.waiting[1:]
+	return []*webhook.Delivery{{URL: c.URL, Target: c.target, Body: body, Of: p.task.ID(), Header: c.header, Attempted: func(a webhook.Attempt) {
+		p.server.hub.Count("a2a.push." + string(a.Outcome))
+		if a.Outcome == webhook.Retrying {
+			return
+		}
+		p.server.pushing.Lock()
+		c.posting = false
+		due := p.next(c)
+		p.server.pushing.Unlock()
+		p.server.deliver(due)
+	}}}
+}
+
+// header returns the headers of a notification (section 4.3.3).
+func (c *push) header(int) http.Header {
+	h := http.Header{"Content-Type": {wire.MediaA2A}, wire.VersionHeader: {wire.Version}}
+	if a := c.Authentication; a != nil {
+		value := a.Scheme
+		if a.Credentials != "" {
+			value += " " + a.Credentials
+		}
+		h.Set("Authorization", value)
+	}
+	if c.Token != "" {
+		h.Set(tokenHeader, c.Token)
+	}
+	return h
+}
+
+// shown returns a configuration without what only its target is to know.
+func (c *push) shown() wire.PushConfig {
+	out := c.PushConfig
+	if a := out.Authentication; a != nil {
+		plain := *a
+		plain.Credentials = ""
+		out.Authentication = &plain
+	}
+	return out
+}
+
+// createPush is CreateTaskPushNotificationConfig.
+func (c *call) createPush(params strictjson.Value) (json.RawMessage, error) {
+	r, err := wire.Read[wire.PushConfig](params)
+	if err != nil {
+		return nil, err
+	}
+	if !c.server.pushes() {
+		return nil, errNoPush
+	}
+	t, err := c.lookUp(r.Tenant, r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	if t.State() == task.Ended {
+		return nil, wire.NewError(wire.ReasonUnsupportedOperation, "task "+r.TaskID+" has ended: nothing more happens in it")
+	}
+	if r, err = c.addPush(t, r); err != nil {
+		return nil, err
+	}
+	return wire.Marshal((&push{PushConfig: r}).shown())
+}
+
+// configsOf returns the configurations of a task.
+func (c *call) configsOf(tenant, id string) ([]wire.PushConfig, error) {
+	if !c.server.pushes() {
+		return nil, errNoPush
+	}
+	t, err := c.lookUp(tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	c.server.pushing.Lock()
+	defer c.server.pushing.Unlock()
+	all := []wire.PushConfig{}
+	if p := c.server.pushesOf[t.ID()]; p != nil {
+		for _, one := range p.configs {
+			all = append(all, one.shown())
+		}
+	}
+	return all, nil
+}
+
+// getPush is GetTaskPushNotificationConfig.
+func (c *call) getPush(params strictjson.Value) (json.RawMessage, error) {
+	r, err := wire.Read[wire.PushRequest](params)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.configsOf(r.Tenant, r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if one.ID == r.ID {
+			return wire.Marshal(one)
+		}
+	}
+	return nil, wire.NewError(wire.ReasonTaskNotFound, "task "+shorten(r.TaskID)+" has no push notification configuration "+shorten(r.ID))
+}
+
+// listPush is ListTaskPushNotificationConfigs: all of them, as there are few.
+func (c *call) listPush(params strictjson.Value) (json.RawMessage, error) {
+	r, err := wire.Read[wire.ListPushRequest](params)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.configsOf(r.Tenant, r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Marshal(wire.ListPushResponse{Configs: all})
+}
+
+// deletePush is DeleteTaskPushNotificationConfig. Deleting one that is not there is no error.
+func (c *call) deletePush(params strictjson.Value) (json.RawMessage, error) {
+	r, err := wire.Read[wire.PushRequest](params)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.configsOf(r.Tenant, r.TaskID); err != nil {
+		return nil, err
+	}
+	c.server.pushing.Lock()
+	defer c.server.pushing.Unlock()
+	if p := c.server.pushesOf[core.TaskID(r.TaskID)]; p != nil {
+		p.configs = slices.DeleteFunc(p.configs, func(o *push) bool { return o.ID == r.ID })
+	}
+	return json.RawMessage("{}"), nil
+}

@@ -27,6 +27,9 @@ type Server struct {
 
 	mu   sync.Mutex
 	seen *dedup.Memory[messageKey, fingerprint, core.TaskID]
+
+	pushing  sync.Mutex
+	pushesOf map[core.TaskID]*pushes
 }
 
 // Bounds of the messages that are recognised when they come again.
@@ -37,7 +40,7 @@ const (
 
 // New returns a Server for a hub. [Server.Close] ends it.
 func New(h *hub.Hub, opts Options) *Server {
-	s := &Server{hub: h, opts: opts.withDefaults(), people: newPeople(h)}
+	s := &Server{hub: h, opts: opts.withDefaults(), people: newPeople(h), pushesOf: map[core.TaskID]*pushes{}}
 	s.seen = dedup.New[messageKey, fingerprint](dedup.Options[messageKey, core.TaskID]{Each: messagesEach, All: messagesAll, Age: s.opts.KeepIDs})
 	return s
 }

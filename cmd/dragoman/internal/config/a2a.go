@@ -11,6 +11,8 @@ type A2A struct {
 	KeepIDs   time.Duration
 	// SigningKey is the path of the PEM file with the key that cards are signed with.
 	SigningKey string
+	// PushTargets restricts where updates of tasks may be posted.
+	PushTargets string
 }
 
 func (a *A2A) settings(t *table) {
@@ -18,5 +20,6 @@ func (a *A2A) settings(t *table) {
 	add(t, "deadline", &a.Deadline, 300*time.Second, "Default deadline of a task.").noLonger(maxWait)
 	add(t, "body_bytes", &a.BodyBytes, 1_000_000, "Maximum size of a request body.").bytes().atLeast(1024)
 	add(t, "keep_ids", &a.KeepIDs, 300*time.Second, "How long a repeated messageId is recognised and not acted on again.")
+	add(t, "push_targets", &a.PushTargets, "public", "Where push notifications of tasks may be posted: nowhere (none), to public Internet addresses by https (public), or to any address by http or https, including this machine and its network (any).").oneOf("none", "public", "any")
 	add(t, "signing_key", &a.SigningKey, "", "PEM file with an EC P-256 private key that agent cards are signed with (ES256). Empty signs none.").path()
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
 // a2aState is shared by all A2A clients.
 type a2aState struct {
-	signer *a2a.Signer // nil if cards are not signed
-	server *a2a.Server // nil without an HTTP listener
+	signer *a2a.Signer     // nil if cards are not signed
+	sender *webhook.Sender // nil if nothing is posted
+	server *a2a.Server     // nil without an HTTP listener
 }
 
 // openA2A reads the key that cards are signed with.
@@ -39,12 +41,15 @@ func (s *Service) mountA2A(l *listeners) {
 		return
 	}
 	c := s.config.A2A
+	if targets, err := webhook.ParseTargets(c.PushTargets); err == nil && targets != webhook.TargetsNone {
+		s.a2a.sender = webhook.New(webhook.Options{Targets: targets})
+	}
 	s.a2a.server = a2a.New(s.hub, a2a.Options{
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: wire.Dialect, Operator: true}), nil
 		},
 		URL: c.URL, Bearer: !s.tokens.Open(), Version: Version, Deadline: c.Deadline, MaxBodyBytes: c.BodyBytes, KeepIDs: c.KeepIDs,
-		Signer: s.a2a.signer, Log: s.log,
+		Signer: s.a2a.signer, Webhooks: s.a2a.sender, Log: s.log,
 	})
 	l.http.Handle(a2a.Path, s.a2a.server)
 	l.http.Handle(a2a.Path+"/*", s.a2a.server)
@@ -59,8 +64,20 @@ func (s *Service) mountA2A(l *listeners) {
 	}
 }
 
+// drainA2A makes the deliveries that are due while connections close, in the same time.
 func (s *Service) drainA2A(context.Context) {
-	if s.a2a.server != nil {
-		s.a2a.server.Close()
+	if s.a2a.server == nil {
+		return
 	}
+	s.a2a.server.Close()
+	if s.a2a.sender == nil {
+		return
+	}
+	s.conns.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		if lost := s.a2a.sender.Close(ctx); len(lost) > 0 {
+			s.log.Warn("push notifications were lost: their queue is in memory", "notifications", len(lost))
+		}
+	})
 }

@@ -1,0 +1,136 @@
+package a2a_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/a2a"
+	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/webhook"
+)
+
+// posted is a notification at its target.
+type posted struct {
+	header http.Header
+	item   wire.StreamResponse
+}
+
+// target starts an HTTP server that receives notifications.
+func target(t *testing.T) (url string, received <-chan posted) {
+	t.Helper()
+	out := make(chan posted, 16)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		v, err := wire.Parse(body)
+		if err != nil {
+			t.Error(err)
+		}
+		item, err := wire.ReadStreamResponse(v)
+		if err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+		out <- posted{r.Header, item}
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL, out
+}
+
+func sender(t *testing.T, targets webhook.Targets) *webhook.Sender {
+	s := webhook.New(webhook.Options{Targets: targets})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.Close(ctx)
+	})
+	return s
+}
+
+func TestStatesOfATaskArePostedInOrder(t *testing.T) {
+	for _, b := range bindings {
+		t.Run(string(b), func(t *testing.T) {
+			f := start(t, a2a.Options{Webhooks: sender(t, webhook.TargetsAny)})
+			a := f.agent("shout")
+			url, received := target(t)
+			params := strings.TrimSuffix(message("m1", "go", ""), "}") +
+				fmt.Sprintf(`,"configuration":{"returnImmediately":true,"taskPushNotificationConfig":{"id":"first","url":%q,"token":"tok","authentication":{"scheme":"Bearer","credentials":"secret"}}}}`, url)
+			id := f.send(b, "shout", params).ID
+			task, _ := a.next(core.KindAssigned)
+			_, result, failed := f.call(b, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":%q}`, id, url+"/second"))
+			var second wire.PushConfig
+			if err := json.Unmarshal(result, &second); failed != nil || err != nil || second.ID == "" {
+				t.Fatalf("got %s, %v, want a configuration with an id", result, failed)
+			}
+			if _, _, failed := f.call(b, "shout", wire.MethodDeletePush, fmt.Sprintf(`{"taskId":%q,"id":%q}`, id, second.ID)); failed != nil {
+				t.Errorf("delete: got %v", failed)
+			}
+			_, result, _ = f.call(b, "shout", wire.MethodListPush, fmt.Sprintf(`{"taskId":%q}`, id))
+			if want := fmt.Sprintf(`{"configs":[{"taskId":%q,"id":"first","url":%q,"token":"tok","authentication":{"scheme":"Bearer"}}],"nextPageToken":""}`, id, url); string(result) != want {
+				t.Errorf("got %s, want %s", result, want)
+			}
+			if _, result, failed := f.call(b, "shout", wire.MethodGetPush, fmt.Sprintf(`{"taskId":%q,"id":"first"}`, id)); failed != nil || strings.Contains(string(result), "secret") {
+				t.Errorf("get: got %s and %v, want it without the credentials", result, failed)
+			}
+			if _, _, failed := f.call(b, "shout", wire.MethodGetPush, fmt.Sprintf(`{"taskId":%q,"id":"first"}`, id), "X-User: eve"); failed.reason() != wire.ReasonTaskNotFound {
+				t.Errorf("somebody else: got %v, want TASK_NOT_FOUND", failed)
+			}
+			a.say(task, core.Text{Text: "HI"}, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
+			if err := f.hub.Connect(hubIdentity("local")).Decide(task.ID(), core.ApprovalDecided{ID: "c", Approved: true}); err != nil {
+				t.Fatal(err)
+			}
+			a.say(task, core.Done{})
+			var states []wire.State
+			for len(states) == 0 || !states[len(states)-1].Terminal() {
+				p := <-received
+				if p.header.Get("Authorization") != "Bearer secret" || p.header.Get("X-A2A-Notification-Token") != "tok" || p.header.Get("Content-Type") != wire.MediaA2A {
+					t.Errorf("got the headers %v, want the credentials, the token and the type", p.header)
+				}
+				states = append(states, lastState([]wire.StreamResponse{p.item}))
+				if p.item.Task != nil && answerOf(*p.item.Task) != "HI" {
+					t.Errorf("got %+v, want the whole task at the end", p.item.Task)
+				}
+			}
+			got := fmt.Sprint(states[max(0, len(states)-3):])
+			if want := fmt.Sprint([]wire.State{wire.StateInputRequired, wire.StateWorking, wire.StateCompleted}); got != want {
+				t.Errorf("got the states %s, want %s at the end", got, want)
+			}
+		})
+	}
+}
+
+func TestNotificationsGoOnlyWhereTheyMay(t *testing.T) {
+	for targets, want := range map[webhook.Targets]string{webhook.TargetsPublic: "INVALID_PARAMS", 0: wire.ReasonPushNotSupported} {
+		var opts a2a.Options
+		if targets != 0 {
+			opts.Webhooks = sender(t, targets)
+		}
+		f := start(t, opts)
+		a := f.agent("shout")
+		id := f.send(rpc, "shout", strings.TrimSuffix(message("m1", "go", ""), "}")+`,"configuration":{"returnImmediately":true}}`).ID
+		for _, b := range bindings {
+			if _, _, failed := f.call(b, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":"http://127.0.0.1:1/"}`, id)); failed.reason() != want {
+				t.Errorf("create: got %v, want %s", failed, want)
+			}
+			if _, _, failed := f.call(b, "shout", wire.MethodSend, strings.TrimSuffix(message("m2", "go", ""), "}")+`,"configuration":{"taskPushNotificationConfig":{"url":"http://127.0.0.1:1/"}}}`); failed.reason() != want {
+				t.Errorf("send: got %v, want %s", failed, want)
+			}
+		}
+		task, _ := a.next(core.KindAssigned)
+		a.say(task, core.Done{})
+		if _, _, failed := f.call(rpc, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":"https://example.com/"}`, id)); targets != 0 && failed.reason() != wire.ReasonUnsupportedOperation {
+			t.Errorf("an ended task: got %v, want UNSUPPORTED_OPERATION", failed)
+		}
+		if _, _, failed := f.call(rest, "shout", wire.MethodExtendedCard, `{}`); failed.reason() != wire.ReasonNoExtendedCard {
+			t.Errorf("got %v, want no extended card", failed)
+		}
+	}
+}
