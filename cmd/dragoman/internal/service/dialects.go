@@ -54,9 +54,9 @@ func Dialects() []Dialect {
 		{Name: acp.Dialect, Translation: acp.Translation, Open: (*Service).openACP, Mount: (*Service).mountACP, Drain: (*Service).drainACP, Join: client.JoinACP},
 		{Name: native.Dialect, Translation: native.Translation, Mount: (*Service).mountNative, Join: client.JoinNative},
 		{Name: pirpc.Name, Translation: pirpc.Translation},
+		{Name: a2awire.Dialect, Translation: a2a.Translation, Open: (*Service).openA2A, Mount: (*Service).mountA2A, Drain: (*Service).drainA2A},
 		{Name: rest.Translation.Dialect, Translation: rest.Translation, Mount: (*Service).mountREST},
 		{Name: mcp.Name, Translation: mcp.Translation, Open: (*Service).openMCP, Mount: (*Service).mountMCP, Drain: (*Service).drainMCP},
-		{Name: a2awire.Dialect, Translation: a2a.Translation, Open: (*Service).openA2A, Mount: (*Service).mountA2A, Drain: (*Service).drainA2A},
 	}
 }
 
