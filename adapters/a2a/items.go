@@ -409,7 +409,7 @@ func (t *translator) question(u question.Update) []wire.StreamResponse {
 	if u.Outcome != nil {
 		t.questions = slices.DeleteFunc(t.questions, func(id string) bool { return id == q.ID })
 		e.At = time.Now()
-		t.status(e, t.state(), nil, &wire.Message{ID: q.ID + "-answer", Role: wire.RoleAgent, Parts: []wire.Part{wire.TextPart(u.Outcome.String())}})
+		t.status(e, t.state(), nil, &wire.Message{ID: q.ID + "-answer", Role: wire.RoleAgent, Metadata: answered(q.ID), Parts: []wire.Part{wire.TextPart(u.Outcome.String())}})
 		return t.items
 	}
 	if !slices.Contains(t.questions, q.ID) {
@@ -418,4 +418,9 @@ func (t *translator) question(u question.Update) []wire.StreamResponse {
 	data, _ := wire.Marshal(map[string]any{"question": q}) // text always encodes
 	t.status(e, t.state(), nil, &wire.Message{ID: q.ID, Role: wire.RoleAgent, Parts: []wire.Part{wire.TextPart(q.Text), wire.DataPart(data)}})
 	return t.items
+}
+
+// answered is the metadata of the end of a question, which is no event of the task.
+func answered(id string) json.RawMessage {
+	return fmt.Appendf(nil, `{"%s":{"kind":"question_answered","id":"%s"}}`, wire.MetadataEvent, id)
 }
