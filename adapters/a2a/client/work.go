@@ -63,7 +63,7 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	release := context.AfterFunc(current.over, func() { stop(context.Cause(current.over)) })
 	w.side.Go(func() { w.listen(inner) })
 	err := w.follow(inner)
-	if w.reports == 0 && errors.Is(w.fault(err), &core.Fault{Code: core.CodeUnreachable}) {
+	if w.reports == 0 && unreachable(w.fault(err)) {
 		err = cmp.Or(a.lost(inner, current), err)
 	}
 	err = w.conclude(ctx, inner, err)
@@ -148,11 +148,14 @@ func (w *work) remember(ctx context.Context) {
 
 // follow sends the request and reads what the remote says until the task has ended.
 func (w *work) follow(ctx context.Context) error {
+	tries := 0
 	s, err := w.begin(ctx)
+	if err != nil && w.repeats() && unreachable(err) {
+		s, tries, err = w.find(ctx, tries)
+	}
 	if err != nil {
 		return err
 	}
-	tries := 0
 	for {
 		heard, err := w.read(ctx, s)
 		s.close()
@@ -201,8 +204,7 @@ const maxTries = 5
 
 // find returns where a task goes on whose connection was cut.
 func (w *work) find(ctx context.Context, tries int) (source, int, error) {
-	id := w.id()
-	if id == "" {
+	if w.id() == "" && !w.repeats() {
 		return nil, tries, core.NewFault(core.CodeUnreachable, "the connection to the remote agent was cut before it named its task")
 	}
 	w.agent.opts.Count("a2a.agent.cut")
@@ -214,7 +216,7 @@ func (w *work) find(ctx context.Context, tries int) (source, int, error) {
 			return nil, tries, err
 		}
 		tries++
-		s, err := w.subscribe(ctx, id)
+		s, err := w.again(ctx)
 		var refused *wire.Error
 		switch {
 		case err == nil:
@@ -225,6 +227,25 @@ func (w *work) find(ctx context.Context, tries int) (source, int, error) {
 			return nil, tries, core.NewFault(core.CodeUnreachable, "the connection to the remote agent was cut, and it does not continue the task: %s", reason(err)).Because(err)
 		}
 	}
+}
+
+// repeats reports whether a message may be sent again of which nobody knows whether it arrived:
+// our server recognises it by its id. Of others the specification does not demand that (section
+// 3.3.1), and they would do the task twice.
+func (w *work) repeats() bool { return w.remote.cursors }
+
+// unreachable reports whether a request was not answered.
+func unreachable(err error) bool {
+	var refused *wire.Error
+	return errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) && !errors.As(err, &refused)
+}
+
+// again asks for the rest of the task, or for all of it where its id is not known yet.
+func (w *work) again(ctx context.Context) (source, error) {
+	if id := w.id(); id != "" {
+		return w.subscribe(ctx, id)
+	}
+	return w.begin(ctx)
 }
 
 // subscribe returns the rest of a task: a stream where the remote has one.
