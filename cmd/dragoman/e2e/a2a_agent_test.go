@@ -129,48 +129,52 @@ func TestAnAgentOnTheOfficialSDKOfA2AIsAnAgentOfTheHub(t *testing.T) {
 		counting.WriteString(strconv.Itoa(i) + " ")
 	}
 	for name, env := range map[string][]string{
-		"JSON-RPC":            {"BINDING=JSONRPC"},
-		"HTTP and JSON":       {"BINDING=HTTP+JSON"},
-		"JSON-RPC, polled":    {"BINDING=JSONRPC", "STREAMS=no"},
-		"HTTP and JSON, also": {"BINDING=HTTP+JSON", "STREAMS=no"},
+		"JSON-RPC":         {"BINDING=JSONRPC"},
+		"HTTP and JSON":    {"BINDING=HTTP+JSON"},
+		"JSON-RPC, polled": {"BINDING=JSONRPC", "STREAMS=no"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := startRemoteA2A(t, dir, env...)
-			a := askFar(t, "http://"+r.addr())
-			a.wants("hello there", core.KindDone, "HELLO THERE")
-			a.wants("stream 1000", core.KindDone, counting.String())
-			if got := a.ask("fail", "", nil); got.End != core.KindFailed || got.Fault.Message != "no such city" {
-				t.Errorf("asked to fail: got %s with %v, want no such city", got.End, got.Fault)
+		t.Run(name, func(t *testing.T) { doesWhatItIsTold(t, dir, counting.String(), env...) })
+	}
+	t.Run("cut", func(t *testing.T) { continuesAfterACut(t, dir) })
+	t.Run("dead", func(t *testing.T) { failsWithItsAgent(t, dir) })
+}
+
+// doesWhatItIsTold lets the agent stream, fail, be cancelled and ask.
+func doesWhatItIsTold(t *testing.T, dir, counting string, env ...string) {
+	r := startRemoteA2A(t, dir, env...)
+	a := askFar(t, "http://"+r.addr())
+	a.wants("hello there", core.KindDone, "HELLO THERE")
+	a.wants("stream 1000", core.KindDone, counting)
+	if got := a.ask("fail", "", nil); got.End != core.KindFailed || got.Fault.Message != "no such city" {
+		t.Errorf("asked to fail: got %s with %v, want no such city", got.End, got.Fault)
+	}
+	got := a.ask("wait", "", func(id core.TaskID, e core.Event) {
+		if e.Body.Kind() == core.KindText {
+			if err := a.Cancel(id, "enough"); err != nil {
+				t.Error(err)
 			}
-			got := a.ask("wait", "", func(id core.TaskID, e core.Event) {
-				if e.Body.Kind() == core.KindText {
-					if err := a.Cancel(id, "enough"); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-			if got.End != core.KindCancelled || got.Text != "one " {
-				t.Errorf("cancelled: got %s with %q, want what it said until then", got.End, got.Text)
-			}
-			// Nobody is there to be asked: the question is the answer, and the next turn of the
-			// thread is the answer to it.
-			if got := a.ask("ask", "thread", nil); got.End != core.KindDone || got.Text != "so \n\nWhich city?" {
-				t.Errorf("asked to ask: got %s with %q, want the question", got.End, got.Text)
-			}
-			if got := a.ask("Ulm", "thread", nil); got.End != core.KindDone || !strings.HasSuffix(got.Text, "you said Ulm") {
-				t.Errorf("the next turn: got %s with %q (%v), want it to continue the task", got.End, got.Text, got.Fault)
-			}
-			a.WatchQuestions(question.View{Agent: "far", For: a.Identity().Principal})
-			if got := a.ask("ask", "", nil); got.End != core.KindDone || got.Text != "so you said Ulm" {
-				t.Errorf("asked to ask people: got %s with %q (%v), want their answer to count", got.End, got.Text, got.Fault)
-			}
-		})
+		}
+	})
+	if got.End != core.KindCancelled || got.Text != "one " {
+		t.Errorf("cancelled: got %s with %q, want what it said until then", got.End, got.Text)
+	}
+	// Nobody is there to be asked: the question is the answer, and the next turn of the
+	// thread is the answer to it.
+	if got := a.ask("ask", "thread", nil); got.End != core.KindDone || got.Text != "so \n\nWhich city?" {
+		t.Errorf("asked to ask: got %s with %q, want the question", got.End, got.Text)
+	}
+	if got := a.ask("Ulm", "thread", nil); got.End != core.KindDone || got.Text != "you said Ulm" {
+		t.Errorf("the next turn: got %s with %q (%v), want it to continue the task", got.End, got.Text, got.Fault)
+	}
+	a.WatchQuestions(question.View{Agent: "far", For: a.Identity().Principal})
+	if got := a.ask("ask", "", nil); got.End != core.KindDone || got.Text != "so you said Ulm" {
+		t.Errorf("asked to ask people: got %s with %q (%v), want their answer to count", got.End, got.Text, got.Fault)
 	}
 }
 
-func TestAStreamOfARemoteA2AAgentIsCutAndContinued(t *testing.T) {
-	t.Parallel()
-	r := startRemoteA2A(t, installA2A(t), "BINDING=JSONRPC")
+// continuesAfterACut cuts a stream in the middle, which goes on where it was.
+func continuesAfterACut(t *testing.T, dir string) {
+	r := startRemoteA2A(t, dir, "BINDING=JSONRPC")
 	a := askFar(t, "http://"+r.addr())
 	said := ""
 	got := a.ask("hold", "", func(_ core.TaskID, e core.Event) {
@@ -186,9 +190,9 @@ func TestAStreamOfARemoteA2AAgentIsCutAndContinued(t *testing.T) {
 	}
 }
 
-func TestARemoteA2AAgentThatDiesFailsItsTask(t *testing.T) {
-	t.Parallel()
-	r := startRemoteA2A(t, installA2A(t), "BINDING=JSONRPC")
+// failsWithItsAgent kills the agent in the middle of a stream.
+func failsWithItsAgent(t *testing.T, dir string) {
+	r := startRemoteA2A(t, dir, "BINDING=JSONRPC")
 	a := askFar(t, "http://"+r.addr())
 	said := ""
 	got := a.ask("hold", "", func(_ core.TaskID, e core.Event) {
