@@ -74,6 +74,10 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 		end, serve := p.openPack()
 		return end, serve, nil
 	}
+	if dialect == "editor-agent" {
+		end, serve := p.openEditorAgent(headers)
+		return end, serve, nil
+	}
 	if dialect == "gateway" {
 		end, serve := p.openGateway(headers)
 		return end, serve, nil
@@ -117,7 +121,7 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
-		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, acp or native", dialect)
+		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, acp, native or editor-agent", dialect)
 	}
 	if p.disk != "" {
 		return diskEnd{jsonEnd{client}, p}, serve, nil

@@ -46,6 +46,7 @@ type player struct {
 	http     http.Handler
 	acpHTTP  *acp.HTTP
 	refused  parallax.Refusals
+	editors  editorAgents
 	mcp      *mcp.Server
 	peers    map[string]*peer
 	calls    map[string]*httpCall
