@@ -25,8 +25,14 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 		"native": {
 			"call", "event", "answer", "load", "vitals", "tools", "hello", "result", "error", "gap", "execute", "question", "settings", "draining",
 		},
+		"editor": {
+			"initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/list", "session/delete", "session/close",
+			"session/prompt", "session/cancel", "session/set_mode", "session/set_config_option", "session/update", "session/request_permission",
+			"fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release",
+			"elicitation/create", "elicitation/complete", "$/cancel_request",
+		},
 	}
-	for dialect, schema := range map[string]func(string) *schemas.Schema{"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native} {
+	for dialect, schema := range map[string]func(string) *schemas.Schema{"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native, "editor": schemas.Editor} {
 		if got := typesIn(t, dialect); len(got) != len(want[dialect]) {
 			t.Errorf("%s: got %d schemas, want %d", dialect, len(got), len(want[dialect]))
 		}
@@ -53,7 +59,7 @@ func typesIn(t *testing.T, dialect string) (types []string) {
 
 func TestNobodyKnowsATypeThatHasNoSchema(t *testing.T) {
 	for _, name := range []string{"", "foo", "Task", "common", "common/envelope", "envelope", "parts", "../acp/query", "task.json"} {
-		if schemas.Parallax(name) != nil || schemas.ACP(name) != nil || schemas.Native(name) != nil {
+		if schemas.Parallax(name) != nil || schemas.ACP(name) != nil || schemas.Native(name) != nil || schemas.Editor(name) != nil || schemas.EditorResult(name) != nil {
 			t.Errorf("got a schema for %q, want none", name)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 //go:embed parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json acp/samples/*.json
 //go:embed native/*.json native/common/*.json native/events/*.json native/commands/*.json
+//go:embed editor/*.json editor/common/*.json editor/results/*.json
 var files embed.FS
 
 // Schema is the schema of one type of message. It is safe for concurrent use.
@@ -78,6 +79,24 @@ func NativeEvent(kind string) *Schema { return nativeEvents()[kind] }
 
 // NativeCommand is described at [NativeEvent].
 func NativeCommand(act string) *Schema { return nativeCommands()[act] }
+
+var (
+	editorSchemas = sync.OnceValue(func() map[string]*Schema { return schemasIn("editor") })
+	editorResults = sync.OnceValue(func() map[string]*Schema { return schemasIn("editor/results") })
+)
+
+// Editor returns the schema of the messages of a method of the editor's protocol, such as
+// "session/update", and EditorResult that of its result; nil if the method is unknown or has no
+// result.
+func Editor(method string) *Schema { return editorSchemas()[editorFile(method)] }
+
+// EditorResult is described at [Editor].
+func EditorResult(method string) *Schema { return editorResults()[editorFile(method)] }
+
+// editorFile returns the name of the file of a method.
+func editorFile(method string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(method, "$/"), "/", "_")
+}
 
 // schemasIn returns the schemas in a directory by the names of their files.
 func schemasIn(dir string) map[string]*Schema {

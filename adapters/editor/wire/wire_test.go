@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 func parse(t testing.TB, text string) strictjson.Value {
@@ -103,6 +104,39 @@ func TestEveryMethodIsReadAndWrittenAgain(t *testing.T) {
 			}
 			if string(got) != c.out {
 				t.Errorf("%s:\n got %s\nwant %s", name, got, c.out)
+			}
+		}
+	}
+}
+
+// What is read is of the schema, and so is what is written.
+func TestWhatIsReadIsOfItsSchema(t *testing.T) {
+	params := map[string]string{
+		"initialize": "initialize", "authenticate": "authenticate", "session/new": "session/new", "session/load": "session/load", "cancel": "session/cancel",
+		"list": "session/list", "mode": "session/set_mode", "option": "session/set_config_option", "prompt": "session/prompt",
+		"permission": "session/request_permission", "elicitation": "elicitation/create", "read": "fs/read_text_file", "write": "fs/write_text_file",
+		"run": "terminal/create", "withdraw": "$/cancel_request",
+	}
+	results := map[string]string{
+		"initialized": "initialize", "session": "session/new", "listed": "session/list", "prompted": "session/prompt",
+		"permitted": "session/request_permission", "elicited": "elicitation/create", "output": "terminal/output",
+	}
+	for name, all := range texts {
+		for _, c := range all {
+			for _, text := range []string{c.in, c.out} {
+				schema, message := schemas.EditorResult(results[name]), text
+				if method := params[name]; method != "" {
+					schema, message = schemas.Editor(method), `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+text+`}`
+				}
+				if schema == nil {
+					if name != "tool" { // a part of others
+						t.Errorf("%s has no schema", name)
+					}
+					continue
+				}
+				if err := schema.Validate([]byte(message)); err != nil {
+					t.Errorf("%s: %s: %v", name, text, err)
+				}
 			}
 		}
 	}

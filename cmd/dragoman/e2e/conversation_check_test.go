@@ -62,6 +62,8 @@ func checkSchema(peer string, v *jsonValue) error {
 		schema = schemas.Parallax(v.member("type").text)
 	case dialect == "native" && len(v.keys) > 0:
 		schema = schemas.Native(v.keys[0])
+	case strings.HasPrefix(dialect, "editor") && v.member("method") != nil:
+		schema = schemas.Editor(v.member("method").text)
 	case dialect == "acp" && kind != nil:
 		schema = schemas.ACP(kind.text)
 	}
