@@ -18,6 +18,7 @@ var readers = map[string]struct {
 }{
 	"adapters/acp/wire":          {1, "what can be read of an envelope that is broken"},
 	"adapters/coven/wire":        {3, "what the hub has written or read before, in binary frames"},
+	"adapters/editor":            {1, "the id of a message that is too large"},
 	"adapters/nats":              {4, "the files of the journal"},
 	"adapters/parallax":          {1, "numbers of a heartbeat"},
 	"adapters/parallax/gateway":  {1, "frames on their way out"},

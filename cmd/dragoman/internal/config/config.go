@@ -32,6 +32,7 @@ type Config struct {
 	Parallax  Parallax
 	ACP       ACP
 	Native    Native
+	Editor    Editor
 	Pi        Pi
 	REST      REST
 	MCP       MCP
@@ -70,6 +71,7 @@ func (c *Config) settings() *table {
 	c.Parallax.settings(t.group("parallax", "The Parallax dialect."))
 	c.ACP.settings(t.group("acp", "The ACP dialect."))
 	c.Native.settings(t.group("native", "The native dialect."))
+	c.Editor.settings(t.group("editor", "Editors, for which the hub is an agent."))
 	c.Pi.settings(t.group("pi", "The pi-server dialect."))
 	c.REST.settings(t.group("rest", "The REST interface of the hub."))
 	c.MCP.settings(t.group("mcp", "The MCP endpoint, at /mcp of the HTTP address."))

@@ -85,6 +85,19 @@ func (n *Native) settings(t *table) {
 	add(t, "keep_tasks", &n.KeepTasks, false, "Keep a task running when the peer that opened it disconnects, as one that was opened with keep.")
 }
 
+// Editor are the settings of the protocol of editors.
+type Editor struct {
+	Deadline     time.Duration
+	MessageBytes int
+	KeepTasks    bool
+}
+
+func (e *Editor) settings(t *table) {
+	add(t, "deadline", &e.Deadline, time.Hour, "Default deadline of a prompt.").noLonger(maxWait)
+	add(t, "message_bytes", &e.MessageBytes, 10<<20, "Maximum size of a message, such as a prompt with images.").bytes().atLeast(4096)
+	add(t, "keep_tasks", &e.KeepTasks, true, "Keep a prompt running when the editor disconnects; session/load shows what became of it.")
+}
+
 // REST are the settings of the hub's own HTTP interface.
 type REST struct {
 	Deadline  time.Duration

@@ -7,6 +7,7 @@ import (
 	a2awire "github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/editor"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
@@ -55,6 +56,7 @@ func Dialects() []Dialect {
 		{Name: native.Dialect, Translation: native.Translation, Mount: (*Service).mountNative, Join: client.JoinNative},
 		{Name: pirpc.Name, Translation: pirpc.Translation},
 		{Name: a2awire.Dialect, Translation: a2a.Translation, Open: (*Service).openA2A, Mount: (*Service).mountA2A, Drain: (*Service).drainA2A},
+		{Name: editor.Dialect, Translation: editor.Translation, Mount: (*Service).mountEditor},
 		{Name: rest.Translation.Dialect, Translation: rest.Translation, Mount: (*Service).mountREST},
 		{Name: mcp.Name, Translation: mcp.Translation, Open: (*Service).openMCP, Mount: (*Service).mountMCP, Drain: (*Service).drainMCP},
 	}

@@ -1,0 +1,146 @@
+package editor
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// conversation is a session of the editor: a thread that this connection shows.
+type conversation struct {
+	c  *connection
+	id core.ThreadID
+	// place is where the editor works. told is set once an agent has been told.
+	place place
+	told  bool                  // guarded by connection.mu
+	open  map[*prompt]struct{}  // its prompts without an end; guarded by connection.mu
+	turns map[core.TaskID]*turn // what is being shown; the pump's own
+}
+
+// place is the working directory of a session, and further ones.
+type place struct {
+	CWD                   string   `json:"cwd"`
+	AdditionalDirectories []string `json:"additionalDirectories,omitempty"`
+}
+
+// sessionPrefix begins the ids of sessions that editors begin, so that one is recognised after
+// a restart of the hub, even if nothing was said in it.
+const sessionPrefix = "editor-"
+
+// mostConversations is how many sessions a connection may have open.
+const mostConversations = 1024
+
+// newSession begins a session.
+func (c *connection) newSession(ctx context.Context, id json.RawMessage, params strictjson.Value) *jsonrpc.Error {
+	p, fault := wire.Read[wire.NewSessionRequest](params)
+	if fault != nil {
+		return fault
+	}
+	c.warnOfServers(p.MCPServers)
+	conv, fault := c.show(core.ThreadID(sessionPrefix+core.NewID()), place{p.CWD, p.AdditionalDirectories})
+	if fault != nil {
+		return fault
+	}
+	c.reply(ctx, id, wire.SessionState{SessionID: string(conv.id)})
+	return nil
+}
+
+// show makes the connection show a thread: what others ask there, and the questions of its
+// agents.
+func (c *connection) show(id core.ThreadID, at place) (*conversation, *jsonrpc.Error) {
+	c.mu.Lock()
+	conv := c.conversations[id]
+	switch {
+	case conv != nil:
+		conv.place = at
+	case len(c.conversations) >= mostConversations:
+		c.mu.Unlock()
+		return nil, errorOf(core.NewFault(core.CodeOverloaded, "the connection has %d sessions: close one with session/close", mostConversations))
+	default:
+		conv = &conversation{c: c, id: id, place: at, open: map[*prompt]struct{}{}, turns: map[core.TaskID]*turn{}}
+		c.conversations[id] = conv
+	}
+	c.mu.Unlock()
+	if err := c.self.Follow(id, conv); err != nil {
+		return nil, errorOf(err)
+	}
+	c.self.WatchQuestions(question.View{Tag: conv, Thread: id, Agent: c.opts.Agent.Agent(), For: c.opts.Principal})
+	return conv, nil
+}
+
+// conversation returns a session that is open on the connection, or nil.
+func (c *connection) conversation(id core.ThreadID) *conversation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conversations[id]
+}
+
+// isOpen reports whether a session is still open.
+func (c *connection) isOpen(conv *conversation) bool { return c.conversation(conv.id) == conv }
+
+// closeSession cancels what runs in a session and shows it no longer.
+func (c *connection) closeSession(ctx context.Context, id json.RawMessage, params strictjson.Value) *jsonrpc.Error {
+	p, fault := wire.Read[wire.SessionRequest](params)
+	if fault != nil {
+		return fault
+	}
+	conv := c.conversation(core.ThreadID(p.SessionID))
+	if conv == nil {
+		return unknownSession(p.SessionID)
+	}
+	c.cancelSession(conv.id)
+	c.self.Unfollow(conv.id)
+	c.self.UnwatchQuestions(conv)
+	c.mu.Lock()
+	delete(c.conversations, conv.id)
+	c.mu.Unlock()
+	c.reply(ctx, id, struct{}{})
+	return nil
+}
+
+func unknownSession(id string) *jsonrpc.Error {
+	return jsonrpc.Errorf(wire.CodeResourceNotFound, "there is no session %.80q: begin one with session/new, or load one that session/list names", id)
+}
+
+// exists reports whether a session can be opened by its id: an editor began it, or there are
+// turns in the thread that the principal may read. It may wait for the journal.
+func (c *connection) exists(ctx context.Context, id core.ThreadID) (bool, error) {
+	if strings.HasPrefix(string(id), sessionPrefix) && len(id) == len(sessionPrefix)+len(core.NewID()) {
+		return true, nil
+	}
+	if len(id) > core.MaxIDBytes {
+		return false, nil
+	}
+	turns, err := c.hub.LatestTurns(ctx, c.opts.Principal, id, 1)
+	return len(turns) > 0, err
+}
+
+// turnOf returns the turn that a batch belongs to, and its session. The turn is nil if the
+// session has been closed, or if the batch belongs to a task that was refused.
+func (c *connection) turnOf(b hub.Batch) (*turn, *conversation) {
+	switch tag := b.Tag.(type) {
+	case *prompt: // the lock waits for an open that is under way
+		c.mu.Lock()
+		_, open := tag.conv.open[tag]
+		c.mu.Unlock()
+		if !open {
+			return nil, nil
+		}
+		t := tag.conv.turn(b.Task)
+		t.prompt = tag
+		return t, tag.conv
+	case *conversation:
+		if !c.isOpen(tag) {
+			return nil, nil
+		}
+		return tag.turn(b.Task), tag
+	}
+	return nil, nil
+}

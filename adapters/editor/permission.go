@@ -1,0 +1,174 @@
+package editor
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// asked is a request to the editor without an answer: for a permission or, with a question,
+// for an answer to it.
+type asked struct {
+	id       string // the JSON text
+	task     core.TaskID
+	approval string                  // the id of the tool call
+	options  []wire.PermissionOption // of a permission
+	question string                  // the id of the question, or ""
+	choices  bool                    // it has options
+}
+
+// request sends the editor a request.
+func (c *connection) request(ctx context.Context, a *asked, method string, params json.RawMessage) error {
+	c.mu.Lock()
+	c.lastID++
+	id := jsonrpc.NumberID(c.lastID)
+	a.id = string(id)
+	c.asked[a.id] = a
+	c.mu.Unlock()
+	return c.send(ctx, jsonrpc.AppendRequest(nil, id, method, params))
+}
+
+// withdraw ends requests that need no answer any more.
+func (c *connection) withdraw(ctx context.Context, which func(*asked) bool) error {
+	c.mu.Lock()
+	var ids []string
+	for id, a := range c.asked {
+		if which(a) {
+			delete(c.asked, id)
+			ids = append(ids, id)
+		}
+	}
+	c.mu.Unlock()
+	for _, id := range ids {
+		params := strictjson.Encode(wire.CancelRequest{RequestID: json.RawMessage(id)})
+		if err := c.send(ctx, jsonrpc.AppendNotification(nil, wire.MethodCancelRequest, params)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answered handles a response of the editor. One to a request that was withdrawn comes late.
+func (c *connection) answered(m jsonrpc.Message) {
+	c.mu.Lock()
+	a := c.asked[string(m.ID)]
+	delete(c.asked, string(m.ID))
+	c.mu.Unlock()
+	switch {
+	case a == nil:
+		c.count("late.response")
+	case m.Err != nil:
+		c.count("refused.response")
+		c.log.Info("an editor cannot ask its user: somebody else at the hub can answer (dragoman approvals, dragoman questions)",
+			"task", a.task, "error", m.Err)
+	case a.question != "":
+		c.settleQuestion(a, m)
+	default:
+		c.settlePermission(a, m)
+	}
+}
+
+// The options of a permission, unless the agent has some of its own. Those of an agent that is
+// no editor agent hold for the turn.
+var options = []wire.PermissionOption{
+	{OptionID: wire.AllowOnce, Name: "Allow", Kind: wire.AllowOnce},
+	{OptionID: wire.AllowAlways, Name: "Allow all in this turn", Kind: wire.AllowAlways},
+	{OptionID: wire.RejectOnce, Name: "Reject", Kind: wire.RejectOnce},
+}
+
+// ApprovalRequested asks the user, if he may decide.
+func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
+	c := t.conv.c
+	if t.replayed {
+		return t.failure
+	}
+	if who := c.opts.Principal; !who.Operator && t.task.From().ID != who.ID {
+		return t.fold(e.Body.Kind(), "%s waits for somebody to approve %s", t.task.Agent(), b.Name)
+	}
+	_, more, _ := wire.OfForeign(e.Foreign)
+	theirs := strictjson.ParseValid(more)
+	params := wire.PermissionRequest{
+		SessionID: string(t.conv.id),
+		ToolCall:  wire.ToolCall{ToolCallID: b.ID, RawInput: asJSON(b.Input)},
+	}
+	if _, known := t.tools[b.ID]; !known {
+		t.tools[b.ID] = struct{}{}
+		params.ToolCall.Status = wire.ToolPending
+	}
+	if !theirs.Get("toolCall", "title").Exists() {
+		params.ToolCall.Title = b.Name
+	}
+	a := &asked{task: t.task.ID(), approval: b.ID, options: options}
+	encoded := strictjson.ParseValid(strictjson.Encode(params))
+	if own := theirs.Get("options"); own.Exists() && own.Decode(&a.options) == nil && len(a.options) > 0 {
+		rest, _ := encoded.Without("options")
+		return c.request(t.ctx, a, wire.MethodRequestPermission, wire.Restore(rest, more))
+	}
+	a.options = options
+	return c.request(t.ctx, a, wire.MethodRequestPermission,
+		wire.Restore(encoded.Set(strictjson.Field{Key: "options", Value: strictjson.Encode(options)}), more))
+}
+
+// settlePermission decides as the user has selected. Without a selection he has closed the
+// question: that is a denial, unless the turn was cancelled.
+func (c *connection) settlePermission(a *asked, m jsonrpc.Message) {
+	r, fault := wire.Read[wire.PermissionResponse](m.Result)
+	d := core.ApprovalDecided{ID: a.approval}
+	switch {
+	case fault != nil:
+		c.count("refused.response")
+		d.Reason = "the editor answered what is no decision: " + fault.Message
+	case r.Outcome.Outcome == wire.OutcomeCancelled:
+		if c.isCancelled(a.task) {
+			return
+		}
+		d.Reason = "closed without a decision"
+	default:
+		kind := ""
+		for _, o := range a.options {
+			if o.OptionID == r.Outcome.OptionID {
+				kind = o.Kind
+			}
+		}
+		switch kind {
+		case wire.AllowOnce, wire.AllowAlways:
+			d.Approved, d.All = true, kind == wire.AllowAlways
+		case "":
+			d.Reason = "the editor selected an option that was not offered"
+		}
+	}
+	if err := c.self.Decide(a.task, d); err != nil {
+		c.log.Debug("a decision came too late", "task", a.task, "error", err)
+	}
+}
+
+// isCancelled reports whether the editor has cancelled the prompt of a task.
+func (c *connection) isCancelled(id core.TaskID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conv := range c.conversations {
+		for p := range conv.open {
+			if p.task == id {
+				return p.cancelled
+			}
+		}
+	}
+	return false
+}
+
+// ApprovalDecided closes the question at the user if somebody else has decided.
+func (t *turn) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
+	return t.conv.c.withdraw(t.ctx, func(a *asked) bool { return a.task == t.task.ID() && a.question == "" && a.approval == b.ID })
+}
+
+// withdrawDecided closes the question at the user if the agent goes on without a decision.
+func (t *turn) withdrawDecided(b core.ToolState) error {
+	if b.State < core.ToolRunning {
+		return nil
+	}
+	return t.ApprovalDecided(core.Event{}, core.ApprovalDecided{ID: b.ID})
+}

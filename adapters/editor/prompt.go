@@ -1,0 +1,216 @@
+package editor
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// prompt is a session/prompt without an answer. It is the tag of its task. connection.mu
+// guards it.
+type prompt struct {
+	id        json.RawMessage
+	conv      *conversation
+	task      core.TaskID // "" until it is open
+	cancelled bool        // by the editor
+}
+
+// prompt opens a task, whose end is the answer.
+func (c *connection) prompt(_ context.Context, id json.RawMessage, params strictjson.Value) *jsonrpc.Error {
+	r, fault := wire.Read[wire.PromptRequest](params)
+	if fault != nil {
+		return fault
+	}
+	session := core.ThreadID(r.SessionID)
+	if conv := c.conversation(session); conv != nil {
+		p := conv.begin(id)
+		return c.ask(p, r, params)
+	}
+	return c.queue(func(ctx context.Context) error {
+		conv, fault := c.reopen(ctx, session)
+		if fault == nil {
+			fault = c.ask(conv.begin(id), r, params)
+		}
+		if fault != nil {
+			return c.refuse(ctx, id, fault)
+		}
+		return nil
+	})
+}
+
+// queue gives a job to the pump.
+func (c *connection) queue(j job) *jsonrpc.Error {
+	if c.later(j) {
+		return nil
+	}
+	return errorOf(core.NewFault(core.CodeOverloaded, "%d requests wait already: wait for an answer", mostJobs))
+}
+
+// reopen opens a session of an earlier connection, of which this one has not been told.
+func (c *connection) reopen(ctx context.Context, id core.ThreadID) (*conversation, *jsonrpc.Error) {
+	if conv := c.conversation(id); conv != nil {
+		return conv, nil
+	}
+	if here, err := c.exists(ctx, id); err != nil {
+		return nil, errorOf(err)
+	} else if !here {
+		return nil, unknownSession(string(id))
+	}
+	return c.show(id, place{})
+}
+
+// begin adds a prompt without a task.
+func (conv *conversation) begin(id json.RawMessage) *prompt {
+	p := &prompt{id: id, conv: conv}
+	conv.c.mu.Lock()
+	defer conv.c.mu.Unlock()
+	conv.open[p] = struct{}{}
+	return p
+}
+
+// end removes a prompt, and reports whether the editor had cancelled it.
+func (p *prompt) end() (cancelled bool) {
+	c := p.conv.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(p.conv.open, p)
+	return p.cancelled
+}
+
+// ask opens the task of a prompt.
+func (c *connection) ask(p *prompt, r wire.PromptRequest, params strictjson.Value) *jsonrpc.Error {
+	req, err := requestOf(r.Prompt)
+	if err != nil {
+		p.end()
+		return errorOf(err)
+	}
+	req.Intent, req.To, req.Thread = core.IntentAsk, c.opts.Agent, p.conv.id
+	cancelled, err := c.openTask(p, req, params)
+	if err != nil {
+		return errorOf(err)
+	}
+	if cancelled {
+		c.cancelTasks([]core.TaskID{p.task})
+	}
+	return nil
+}
+
+// openTask opens the task of a prompt, and reports whether the editor has cancelled it already.
+// The pump, which takes the lock, sends nothing of the task before.
+func (c *connection) openTask(p *prompt, req core.Request, params strictjson.Value) (cancelled bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	req.Context = p.conv.context()
+	req.Foreign = c.foreignOf(p.conv, params)
+	t, err := c.self.Open(req, hub.OpenOptions{Tag: p})
+	if err != nil {
+		delete(p.conv.open, p)
+		return false, err
+	}
+	p.conv.told = true
+	p.task = t.ID()
+	return p.cancelled, nil
+}
+
+// context tells the agent, once, where the editor works. Callers hold connection.mu.
+func (conv *conversation) context() json.RawMessage {
+	if conv.told || conv.place.CWD == "" {
+		return nil
+	}
+	return strictjson.Encode(conv.place)
+}
+
+// foreignOf returns what the request keeps of the prompt: where the editor works, for
+// session/list, and for an agent of the same dialect the whole params (promise P11). Callers
+// hold connection.mu.
+func (c *connection) foreignOf(conv *conversation, params strictjson.Value) *core.Foreign {
+	where := strictjson.Encode(conv.place)
+	same := c.opts.Agent.Agent() == ""
+	if a, here := c.hub.Reach(c.opts.Agent.Agent()); here {
+		same = a.Dialect == Dialect
+	}
+	if !same {
+		return &core.Foreign{Dialect: Dialect, JSON: where}
+	}
+	rest, _ := params.Without("sessionId")
+	return &core.Foreign{Dialect: Dialect, JSON: wire.Restore(rest, where)}
+}
+
+// cancelSession cancels what the editor asked in a session.
+func (c *connection) cancelSession(id core.ThreadID) {
+	c.mu.Lock()
+	var tasks []core.TaskID
+	if conv := c.conversations[id]; conv != nil {
+		for p := range conv.open {
+			p.cancelled = true
+			tasks = append(tasks, p.task)
+		}
+	}
+	c.mu.Unlock()
+	c.cancelTasks(tasks)
+}
+
+// cancelRequest cancels the prompt with an id.
+func (c *connection) cancelRequest(id json.RawMessage) {
+	c.mu.Lock()
+	var tasks []core.TaskID
+	for _, conv := range c.conversations {
+		for p := range conv.open {
+			if string(p.id) == string(id) {
+				p.cancelled = true
+				tasks = append(tasks, p.task)
+			}
+		}
+	}
+	c.mu.Unlock()
+	c.cancelTasks(tasks)
+}
+
+func (c *connection) cancelTasks(tasks []core.TaskID) {
+	for _, id := range tasks {
+		if id != "" {
+			_ = c.self.Cancel(id, "cancelled in the editor") // it may have ended
+		}
+	}
+}
+
+// finish answers a prompt with the end of its task.
+func (t *turn) finish(ctx context.Context, e core.Event) error {
+	c, p := t.conv.c, t.prompt
+	if p == nil {
+		return nil
+	}
+	cancelled := p.end()
+	_, more, _ := wire.OfForeign(e.Foreign)
+	theirs := strictjson.ParseValid(more)
+	result := wire.PromptResponse{StopReason: wire.StopEndTurn, Usage: t.usageOf()}
+	switch b := e.Body.(type) {
+	case core.Failed:
+		switch {
+		case b.Fault.PeerCode == string(wire.StopRefusal):
+			result.StopReason = wire.StopRefusal
+		case !cancelled:
+			return c.refuse(ctx, p.id, errorOf(b.Fault))
+		default:
+			result.StopReason = wire.StopCancelled
+		}
+	case core.Cancelled:
+		result.StopReason = wire.StopCancelled
+	case core.Done:
+		if b.Truncated {
+			result.StopReason = wire.StopMaxTokens
+		}
+		if given, is := theirs.Get("stopReason").Text(); is {
+			result.StopReason = wire.StopReason(given)
+		}
+	}
+	if theirs.Get("usage").Exists() {
+		result.Usage = nil
+	}
+	return c.answer(ctx, p.id, wire.Restore(strictjson.Encode(result), more))
+}

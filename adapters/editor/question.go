@@ -1,0 +1,129 @@
+package editor
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// answerField is the member of a form that has the answer.
+const answerField = "answer"
+
+// showQuestion asks the user what an agent asks people, or closes what he is asked. An editor
+// without forms shows a message that says where to answer.
+func (c *connection) showQuestion(ctx context.Context, u *question.Update) error {
+	conv, _ := u.Tag.(*conversation)
+	if u.Outcome != nil {
+		return c.withdraw(ctx, func(a *asked) bool { return a.question == u.Question.ID })
+	}
+	if conv == nil || !c.isOpen(conv) {
+		return nil
+	}
+	c.mu.Lock()
+	form := c.form
+	c.mu.Unlock()
+	q := u.Question
+	if !form {
+		c.count("folded.question")
+		return c.send(ctx, wire.AppendChunk(nil, string(conv.id), wire.UpdateAgentChunk, questionText(q), nil))
+	}
+	a := &asked{question: q.ID, choices: len(q.Options) > 0}
+	if len(q.Tasks) > 0 {
+		a.task = q.Tasks[0]
+	}
+	return c.request(ctx, a, wire.MethodElicitationCreate, strictjson.Encode(wire.ElicitationRequest{
+		SessionID: string(conv.id), Mode: wire.ElicitForm, Message: q.Text, RequestedSchema: formOf(q),
+	}))
+}
+
+// formOf returns the schema of the form for a question: one member, with a choice if there are
+// options.
+func formOf(q question.Question) json.RawMessage {
+	type choice struct {
+		Const string `json:"const"`
+		Title string `json:"title"`
+	}
+	type items struct {
+		AnyOf []choice `json:"anyOf"`
+	}
+	field := struct {
+		Type      string   `json:"type"`
+		Title     string   `json:"title,omitempty"`
+		OneOf     []choice `json:"oneOf,omitempty"`
+		Items     *items   `json:"items,omitempty"`
+		MinItems  int      `json:"minItems,omitempty"`
+		MinLength int      `json:"minLength,omitempty"`
+	}{Type: "string", Title: q.Header}
+	var choices []choice
+	for _, o := range q.Options {
+		title := o.Label
+		if o.Description != "" {
+			title += ": " + o.Description
+		}
+		choices = append(choices, choice{o.Label, title})
+	}
+	switch {
+	case q.Several:
+		field.Type, field.Items, field.MinItems = "array", &items{choices}, 1
+	case len(choices) > 0:
+		field.OneOf = choices
+	default:
+		field.MinLength = 1
+	}
+	return strictjson.Encode(struct {
+		Type       string         `json:"type"`
+		Properties map[string]any `json:"properties"`
+		Required   []string       `json:"required"`
+	}{"object", map[string]any{answerField: field}, []string{answerField}})
+}
+
+// questionText is a question for an editor without forms.
+func questionText(q question.Question) string {
+	var b strings.Builder
+	b.WriteString("\n" + q.Text + "\n")
+	for _, o := range q.Options {
+		b.WriteString("- " + o.Label)
+		if o.Description != "" {
+			b.WriteString(": " + o.Description)
+		}
+		b.WriteByte('\n')
+	}
+	how := "OPTION"
+	if len(q.Options) == 0 {
+		how = "--text WORDS"
+	}
+	b.WriteString("\nThis editor has no forms. Answer in a terminal: dragoman answer " + q.ID + " " + how + "\n")
+	return b.String()
+}
+
+// settleQuestion answers a question as the user has filled in the form. One that he declines or
+// closes is dismissed.
+func (c *connection) settleQuestion(a *asked, m jsonrpc.Message) {
+	r, fault := wire.Read[wire.ElicitationResponse](m.Result)
+	reply := core.Reply{Question: a.question, Dismissed: true}
+	if fault != nil {
+		c.count("refused.response")
+	} else if r.Action == wire.ElicitAccept {
+		answer := strictjson.ParseValid(r.Content).Get(answerField)
+		reply.Dismissed = false
+		text, is := answer.Text()
+		switch {
+		case is && a.choices:
+			reply.Selected = []string{text}
+		case is:
+			reply.Text = text
+		case answer.Decode(&reply.Selected) != nil: // the question stays open
+			c.count("refused.response")
+			return
+		}
+	}
+	if _, err := c.self.AnswerQuestion(reply); err != nil {
+		c.log.Info("an answer of an editor was not taken", "question", a.question, "error", err)
+	}
+}
