@@ -125,7 +125,7 @@ Clients of pi-server and REST ask them too.
 	root.AddCommand(
 		serveCommand(io), demoCommand(io), agentsCommand(io), tasksCommand(io), askCommand(io), delegateCommand(io), cancelCommand(io),
 		injectCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io), packsCommand(io), agentCommand(io),
-		stdioCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(), guardCommand(io),
+		stdioCommand(io), editorCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(), guardCommand(io),
 	)
 	for _, c := range root.Commands() {
 		if c.Args != nil && c.RunE != nil { // others only have subcommands
