@@ -90,6 +90,9 @@ type ApprovalDecided struct {
 	// By is the id of the principal who decided, or "hub".
 	By     string `json:"by"`
 	Reason string `json:"reason,omitempty"`
+	// Option is the id of the agent's own option that was chosen, if its dialect offers options
+	// beyond approving and denying. Agents that offered none ignore it.
+	Option string `json:"option,omitempty"`
 }
 
 // Injected is context pushed to the agent while it works. It comes from the requester.

@@ -49,7 +49,7 @@ func oneCallOfEach() (calls []core.Call) {
 		},
 		core.Cancel{Task: "0197-task", Reason: "enough"},
 		core.Inject{Task: "0197-task", Context: core.Injected{ID: "1", Content: "by the way", Priority: core.InjectionNormal, Source: "ana"}},
-		core.Decide{Task: "0197-task", Decision: core.ApprovalDecided{ID: "tool-1", Approved: true, All: true, By: "ana", Reason: "fine"}},
+		core.Decide{Task: "0197-task", Decision: core.ApprovalDecided{ID: "tool-1", Approved: true, All: true, By: "ana", Reason: "fine", Option: "o1"}},
 		core.Reply{Question: "q-1", Selected: []string{"red"}, Text: "dark red", Dismissed: true},
 		core.Read{Task: "0197-task"},
 		core.Readers{Task: "0197-task"},

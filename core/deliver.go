@@ -68,7 +68,9 @@ func (b ToolCall) size() int          { return len(b.ID) + len(b.Name) + len(b.I
 func (b ToolState) size() int         { return len(b.ID) + len(b.Detail) + 40 }
 func (b ToolResult) size() int        { return len(b.ID) + len(b.Output) + 40 }
 func (b ApprovalRequested) size() int { return len(b.ID) + len(b.Name) + len(b.Input) + 48 }
-func (b ApprovalDecided) size() int   { return len(b.ID) + len(b.By) + len(b.Reason) + 56 }
+func (b ApprovalDecided) size() int {
+	return len(b.ID) + len(b.By) + len(b.Reason) + len(b.Option) + 72
+}
 func (b Injected) size() int          { return len(b.ID) + len(b.Content) + len(b.Source) + 56 }
 func (b InjectionAnswered) size() int { return len(b.ID) + len(b.Reason) + 40 }
 func (b File) size() int              { return len(b.Name) + len(b.MediaType) + len(b.Data) + 56 }

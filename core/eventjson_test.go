@@ -102,7 +102,7 @@ func oneOfEach() []core.Event {
 		core.ToolState{ID: "t1", State: core.ToolAwaitingApproval, Detail: "ask"},
 		core.ToolResult{ID: "t1", Output: "a.txt", IsError: true},
 		core.ApprovalRequested{ID: "t1", Name: "bash", Input: "ls"},
-		core.ApprovalDecided{ID: "t1", Approved: true, All: true, By: "ana", Reason: "fine"},
+		core.ApprovalDecided{ID: "t1", Approved: true, All: true, By: "ana", Reason: "fine", Option: "o1"},
 		core.Injected{ID: "i1", Content: "by the way", Priority: core.InjectionImmediate, Source: "system"},
 		core.InjectionAnswered{ID: "i1", Accepted: false, Reason: "busy"},
 		core.File{Name: "b.bin", MediaType: "application/octet-stream", Data: []byte{0, 255}},

@@ -21,6 +21,7 @@ type decideBody struct {
 	Approved *bool  `json:"approved"`
 	All      bool   `json:"all"`
 	Reason   string `json:"reason"`
+	Option   string `json:"option"`
 }
 
 func (a *api) postDecision(c call) error {
@@ -36,7 +37,7 @@ func (a *api) postDecision(c call) error {
 	case body.All && !*body.Approved:
 		return core.NewFault(core.CodeInvalid, "all: it approves all calls, and approved is false; leave it out, or cancel the task")
 	}
-	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason}
+	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason, Option: body.Option}
 	return a.steer(c, func(s *hub.Session, t *task.Task) error {
 		if err := s.Decide(t.ID(), d); err != nil {
 			return err

@@ -74,7 +74,7 @@ var bodies = map[core.Kind]*rapid.Generator[core.Body]{
 		return core.ApprovalRequested{ID: id(t, "id"), Name: words(t, "name"), Input: words(t, "input")}
 	}),
 	core.KindApprovalDecided: body(func(t *rapid.T) core.ApprovalDecided {
-		return core.ApprovalDecided{ID: id(t, "id"), Approved: flip(t, "approved"), All: flip(t, "all"), By: id(t, "by"), Reason: words(t, "reason")}
+		return core.ApprovalDecided{ID: id(t, "id"), Approved: flip(t, "approved"), All: flip(t, "all"), By: id(t, "by"), Reason: words(t, "reason"), Option: words(t, "option")}
 	}),
 	core.KindInjected: body(func(t *rapid.T) core.Injected {
 		priority := core.InjectionPriority(rapid.Uint8Range(0, uint8(core.InjectionDeferred)).Draw(t, "priority"))

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -74,8 +75,8 @@ func (t *turn) release(approval string) *permission {
 	return p
 }
 
-// decide answers a permission request with the option that is nearest to the decision: to allow
-// once unless all calls were approved, and to reject once.
+// decide answers a permission request with the option that was chosen, else with the one that is
+// nearest to the decision: to allow once unless all calls were approved, and to reject once.
 func (t *turn) decide(ctx context.Context, d core.ApprovalDecided) {
 	p := t.release(d.ID)
 	if p == nil {
@@ -91,7 +92,9 @@ func (t *turn) decide(ctx context.Context, d core.ApprovalDecided) {
 		kinds = []string{wire.RejectAlways, wire.RejectOnce}
 	}
 	outcome := wire.PermissionOutcome{Outcome: wire.OutcomeCancelled}
-	if o, ok := p.req.Option(kinds...); ok {
+	if i := slices.IndexFunc(p.req.Options, func(o wire.PermissionOption) bool { return d.Option != "" && o.OptionID == d.Option }); i >= 0 {
+		outcome = wire.PermissionOutcome{Outcome: wire.OutcomeSelected, OptionID: d.Option}
+	} else if o, ok := p.req.Option(kinds...); ok {
 		outcome = wire.PermissionOutcome{Outcome: wire.OutcomeSelected, OptionID: o.OptionID}
 	} else {
 		t.conn.opts.Count("editor.no_such_option")

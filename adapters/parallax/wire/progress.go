@@ -92,6 +92,7 @@ type approval struct {
 	All      bool   `json:"all,omitempty"`
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
+	Option   string `json:"option,omitempty"`
 }
 
 type injection struct {
