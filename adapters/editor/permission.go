@@ -3,6 +3,7 @@ package editor
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -17,6 +18,7 @@ type asked struct {
 	task     core.TaskID
 	approval string                  // the id of the tool call
 	options  []wire.PermissionOption // of a permission
+	offered  bool                    // the agent has offered them
 	question string                  // the id of the question, or ""
 	choices  bool                    // it has options
 }
@@ -89,28 +91,23 @@ func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	if who := c.opts.Principal; !who.Operator && t.task.From().ID != who.ID {
 		return t.fold(e.Body.Kind(), "%s waits for somebody to approve %s", t.task.Agent(), b.Name)
 	}
-	_, more, _ := wire.OfForeign(e.Foreign)
-	theirs := strictjson.ParseValid(more)
-	params := wire.PermissionRequest{
-		SessionID: string(t.conv.id),
-		ToolCall:  wire.ToolCall{ToolCallID: b.ID, RawInput: asJSON(b.Input)},
-	}
+	// What an editor agent asked stays as it is, with what the hub knows of the call.
+	_, theirs, _ := wire.OfForeign(e.Foreign)
+	call := wire.ToolCall{ToolCallID: b.ID, Title: b.Name, RawInput: asJSON(b.Input)}
 	if _, known := t.tools[b.ID]; !known {
 		t.tools[b.ID] = struct{}{}
-		params.ToolCall.Status = wire.ToolPending
-	}
-	if !theirs.Get("toolCall", "title").Exists() {
-		params.ToolCall.Title = b.Name
+		call.Status = wire.ToolPending
 	}
 	a := &asked{task: t.task.ID(), approval: b.ID, options: options}
-	encoded := strictjson.ParseValid(strictjson.Encode(params))
-	if own := theirs.Get("options"); own.Exists() && own.Decode(&a.options) == nil && len(a.options) > 0 {
-		rest, _ := encoded.Without("options")
-		return c.request(t.ctx, a, wire.MethodRequestPermission, wire.Restore(rest, more))
+	var own []wire.PermissionOption
+	if strictjson.ParseValid(theirs).Get("options").Decode(&own) == nil && len(own) > 0 {
+		a.options, a.offered = own, true
 	}
-	a.options = options
-	return c.request(t.ctx, a, wire.MethodRequestPermission,
-		wire.Restore(encoded.Set(strictjson.Field{Key: "options", Value: strictjson.Encode(options)}), more))
+	params := strictjson.Encode(wire.PermissionRequest{SessionID: string(t.conv.id), ToolCall: call, Options: a.options})
+	if theirs != nil {
+		params = wire.Restore(theirs, params)
+	}
+	return c.request(t.ctx, a, wire.MethodRequestPermission, params)
 }
 
 // settlePermission decides as the user has selected. Without a selection he has closed the
@@ -128,17 +125,15 @@ func (c *connection) settlePermission(a *asked, m jsonrpc.Message) {
 		}
 		d.Reason = "closed without a decision"
 	default:
-		kind := ""
-		for _, o := range a.options {
-			if o.OptionID == r.Outcome.OptionID {
-				kind = o.Kind
-			}
-		}
-		switch kind {
-		case wire.AllowOnce, wire.AllowAlways:
-			d.Approved, d.All = true, kind == wire.AllowAlways
-		case "":
+		i := slices.IndexFunc(a.options, func(o wire.PermissionOption) bool { return o.OptionID == r.Outcome.OptionID })
+		if i < 0 {
 			d.Reason = "the editor selected an option that was not offered"
+			break
+		}
+		o := a.options[i]
+		d.Approved, d.All = o.Kind == wire.AllowOnce || o.Kind == wire.AllowAlways, o.Kind == wire.AllowAlways
+		if a.offered {
+			d.Option = o.OptionID
 		}
 	}
 	if err := c.self.Decide(a.task, d); err != nil {

@@ -128,14 +128,14 @@ func TestTheOptionsOfAnEditorAgentAreOffered(t *testing.T) {
 		s.sayForeign(task, core.ApprovalRequested{ID: "t1", Name: "Write", Input: "{}"},
 			`{"options":[{"optionId":"yes","name":"Go","kind":"allow_once","_meta":{"k":1}},{"optionId":"never","name":"Never","kind":"reject_always"}],"toolCall":{"title":"Write a file","kind":"edit"}}`)
 		m, id := c.asked("session/request_permission")
-		want := `{"sessionId":"` + session + `","toolCall":{"toolCallId":"t1","status":"pending","rawInput":{},"title":"Write a file","kind":"edit"},` +
-			`"options":[{"optionId":"yes","name":"Go","kind":"allow_once","_meta":{"k":1}},{"optionId":"never","name":"Never","kind":"reject_always"}]}`
+		want := `{"options":[{"optionId":"yes","name":"Go","kind":"allow_once","_meta":{"k":1}},{"optionId":"never","name":"Never","kind":"reject_always"}],` +
+			`"toolCall":{"title":"Write a file","kind":"edit","toolCallId":"t1","status":"pending","rawInput":{}},"sessionId":"` + session + `"}`
 		if want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":%s}`, id, want); m.raw != want {
 			t.Errorf("got  %s\nwant %s", m.raw, want)
 		}
 		c.answer(id, `{"outcome":{"outcome":"selected","optionId":"yes"}}`)
-		if got := s.decided(); !got.Approved || got.All {
-			t.Errorf("got %+v, want it approved", got)
+		if got := s.decided(); !got.Approved || got.All || got.Option != "yes" {
+			t.Errorf("got %+v, want it approved by the option yes", got)
 		}
 		s.say(task, core.Done{})
 		c.want(ended(2, "end_turn"))

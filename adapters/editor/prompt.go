@@ -105,8 +105,7 @@ func (c *connection) ask(p *prompt, r wire.PromptRequest, params strictjson.Valu
 func (c *connection) openTask(p *prompt, req core.Request, params strictjson.Value) (cancelled bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	req.Context = p.conv.context()
-	req.Foreign = c.foreignOf(p.conv, params)
+	req.Context, req.Foreign = c.besides(p.conv, params)
 	t, err := c.self.Open(req, hub.OpenOptions{Tag: p})
 	if err != nil {
 		delete(p.conv.open, p)
@@ -117,28 +116,22 @@ func (c *connection) openTask(p *prompt, req core.Request, params strictjson.Val
 	return p.cancelled, nil
 }
 
-// context tells the agent, once, where the editor works. Callers hold connection.mu.
-func (conv *conversation) context() json.RawMessage {
-	if conv.told || conv.place.CWD == "" {
-		return nil
-	}
-	return strictjson.Encode(conv.place)
-}
-
-// foreignOf returns what the request keeps of the prompt: where the editor works, for
-// session/list, and for an agent of the same dialect the whole params (promise P11). Callers
-// hold connection.mu.
-func (c *connection) foreignOf(conv *conversation, params strictjson.Value) *core.Foreign {
+// besides returns what goes along with a prompt. An agent of the same dialect gets the params
+// as they are (promise P11); any other is told, once, where the editor works. session/list reads
+// that too. Callers hold connection.mu.
+func (c *connection) besides(conv *conversation, params strictjson.Value) (context json.RawMessage, f *core.Foreign) {
 	where := strictjson.Encode(conv.place)
-	same := c.opts.Agent.Agent() == ""
-	if a, here := c.hub.Reach(c.opts.Agent.Agent()); here {
-		same = a.Dialect == Dialect
+	a, here := c.hub.Reach(c.opts.Agent.Agent())
+	if !here || a.Dialect == Dialect {
+		rest, _ := params.Without("sessionId")
+		f = &core.Foreign{Dialect: Dialect, JSON: wire.Restore(rest, where)}
+	} else {
+		f = &core.Foreign{Dialect: Dialect, JSON: where}
 	}
-	if !same {
-		return &core.Foreign{Dialect: Dialect, JSON: where}
+	if here && a.Dialect == Dialect || conv.told || conv.place.CWD == "" {
+		return nil, f
 	}
-	rest, _ := params.Without("sessionId")
-	return &core.Foreign{Dialect: Dialect, JSON: wire.Restore(rest, where)}
+	return where, f
 }
 
 // cancelSession cancels what the editor asked in a session.
