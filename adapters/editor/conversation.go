@@ -15,11 +15,9 @@ import (
 
 // conversation is a session of the editor: a thread that this connection shows.
 type conversation struct {
-	c  *connection
-	id core.ThreadID
-	// place is where the editor works. told is set once an agent has been told.
-	place place
-	told  bool                  // guarded by connection.mu
+	c     *connection
+	id    core.ThreadID
+	place place                 // where the editor works; guarded by connection.mu
 	open  map[*prompt]struct{}  // its prompts without an end; guarded by connection.mu
 	turns map[core.TaskID]*turn // what is being shown; the pump's own
 }

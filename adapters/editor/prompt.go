@@ -105,33 +105,27 @@ func (c *connection) ask(p *prompt, r wire.PromptRequest, params strictjson.Valu
 func (c *connection) openTask(p *prompt, req core.Request, params strictjson.Value) (cancelled bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	req.Context, req.Foreign = c.besides(p.conv, params)
+	req.Foreign = c.foreignOf(p.conv, params)
 	t, err := c.self.Open(req, hub.OpenOptions{Tag: p})
 	if err != nil {
 		delete(p.conv.open, p)
 		return false, err
 	}
-	p.conv.told = true
 	p.task = t.ID()
 	return p.cancelled, nil
 }
 
-// besides returns what goes along with a prompt. An agent of the same dialect gets the params
-// as they are (promise P11); any other is told, once, where the editor works. session/list reads
-// that too. Callers hold connection.mu.
-func (c *connection) besides(conv *conversation, params strictjson.Value) (context json.RawMessage, f *core.Foreign) {
+// foreignOf returns what the request keeps of the prompt: where the editor works, for
+// session/list, and for an agent of the same dialect the params as they are (promise P11). An
+// agent of another dialect is not told where the editor works: it may be elsewhere, and most
+// would read it as a part of what is asked. Callers hold connection.mu.
+func (c *connection) foreignOf(conv *conversation, params strictjson.Value) *core.Foreign {
 	where := strictjson.Encode(conv.place)
-	a, here := c.hub.Reach(c.opts.Agent.Agent())
-	if !here || a.Dialect == Dialect {
-		rest, _ := params.Without("sessionId")
-		f = &core.Foreign{Dialect: Dialect, JSON: wire.Restore(rest, where)}
-	} else {
-		f = &core.Foreign{Dialect: Dialect, JSON: where}
+	if a, here := c.hub.Reach(c.opts.Agent.Agent()); here && a.Dialect != Dialect {
+		return &core.Foreign{Dialect: Dialect, JSON: where}
 	}
-	if here && a.Dialect == Dialect || conv.told || conv.place.CWD == "" {
-		return nil, f
-	}
-	return where, f
+	rest, _ := params.Without("sessionId")
+	return &core.Foreign{Dialect: Dialect, JSON: wire.Restore(rest, where)}
 }
 
 // cancelSession cancels what the editor asked in a session.
