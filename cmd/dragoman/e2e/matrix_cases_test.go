@@ -91,13 +91,13 @@ func structuredData(t *testing.T, d *pair) string {
 }
 
 // foldCounter returns the counter that counts the folding of structured data: in the request to a
-// Coven agent, or in the answer to a pi client.
+// Coven agent, or in the answer to a client without data.
 func (d *pair) foldCounter() string {
 	switch {
 	case !d.asks.data && d.answers == coven.Name:
 		return "" // only text passes through the hub
 	case !d.asks.data:
-		return "pi.folded.data"
+		return cmp.Or(d.asks.foldsData, "pi.folded.data")
 	case d.answers == coven.Name:
 		return "coven.folded.opened"
 	}
@@ -224,12 +224,12 @@ func sep(code string) string {
 	return " " + code
 }
 
-// deadlinePasses starts a query that exceeds its deadline. A client of pi-server or A2A cannot set
-// one: the hub's setting counts.
+// deadlinePasses starts a query that exceeds its deadline. A client of pi-server or A2A, or an
+// editor, cannot set one: the hub's setting counts.
 func deadlinePasses(t *testing.T, d *pair) string {
 	const short = 300 * time.Millisecond
 	if !d.asks.deadlines {
-		h := newTestHub(t, func(c *config.Config) { c.Pi.PromptTimeout, c.A2A.Deadline = short, short })
+		h := newTestHub(t, func(c *config.Config) { c.Pi.PromptTimeout, c.A2A.Deadline, c.Editor.Deadline = short, short, short })
 		d = &pair{testHub: h, asks: d.asks, answers: d.answers, agent: d.agent}
 		h.startAgent(t, d.answers, d.agent, 1)
 		d.requester = d.asks.connect(t, h, "asker")

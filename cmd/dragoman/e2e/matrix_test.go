@@ -24,6 +24,8 @@ type clientDialect struct {
 	streams bool
 	// data is set if requests and answers have structured data.
 	data bool
+	// foldsData is the counter of data that becomes text, if there is no field for it.
+	foldsData string
 	// longRequest is the refusal of a request of 900 KB; nil if it is accepted.
 	longRequest *outcome
 	// delegates is set if only a delegated task can be cancelled.
@@ -53,7 +55,7 @@ type clientDialect struct {
 func clientDialects() []*clientDialect {
 	return []*clientDialect{
 		piOverWebSocket(), piOverStdio(), acpOverWebSocket(), acpOverHTTP(), acpOverStdio(), covenByTools(), parallaxByExtension(), overREST(), overA2A(true), overA2A(false),
-		nativeOverWebSocket(), nativeOverStdio(),
+		nativeOverWebSocket(), nativeOverStdio(), editorOverWebSocket(), editorOverStdio(),
 	}
 }
 
