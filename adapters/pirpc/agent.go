@@ -24,7 +24,7 @@ var _ agent.Agent = (*Agent)(nil)
 
 // New returns an Agent. Nothing starts before [Agent.Run].
 func New(opts Options) *Agent {
-	return &Agent{opts: opts.withDefaults(), sessions: newSessions(opts.Sessions)}
+	return &Agent{opts: opts.withDefaults(), sessions: newSessions(opts.Agent, opts.Sessions)}
 }
 
 // features are what every version of pi can do.
@@ -87,10 +87,14 @@ func (a *Agent) arguments() (args []string, remove func(), err error) {
 	if a.opts.SessionDir != "" {
 		args = append(args, "--session-dir", a.opts.SessionDir)
 	}
-	if a.opts.Tools.URL == "" {
+	if a.opts.Tools == nil {
 		return args, remove, nil
 	}
-	path, remove, err := a.opts.Tools.write()
+	tools := a.opts.Tools()
+	if tools.URL == "" {
+		return args, remove, nil
+	}
+	path, remove, err := tools.write()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,10 +35,12 @@ type Options struct {
 	// process. It stays "" if the command has --no-session.
 	SessionDir string
 	// Sessions remembers the session of each thread over a restart; nil remembers them only as
-	// long as the Agent lives.
+	// long as the Agent lives. Several agents may share a log if each has an Agent of its own.
 	Sessions core.RecordLog
-	// Tools, if it has a URL, offers the tools of the hub to pi.
-	Tools Tools
+	// Agent is the id of the agent, for its records.
+	Agent core.AgentID
+	// Tools returns where the tools of the hub are, when a run begins; nil offers none to pi.
+	Tools func() Tools
 	// Count counts what was refused, folded or not understood, by name; nil counts nothing.
 	Count func(name string)
 	// Log gets messages for operators; nil discards them.

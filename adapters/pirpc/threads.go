@@ -15,6 +15,7 @@ const maxThreads = 10_000
 
 // session is what is known of the session of a thread. It is a record of [Options.Sessions].
 type session struct {
+	Agent  core.AgentID  `json:"agent,omitempty"`
 	Thread core.ThreadID `json:"thread"`
 	// File is the session file of pi; "" if pi keeps none.
 	File string `json:"file,omitempty"`
@@ -24,15 +25,16 @@ type session struct {
 
 // sessions remember the session of each thread. They are safe for concurrent use.
 type sessions struct {
-	log core.RecordLog // nil for memory alone
+	agent core.AgentID
+	log   core.RecordLog // nil for memory alone
 
 	mu     sync.Mutex
 	loaded bool
 	known  *lru.Cache[core.ThreadID, session]
 }
 
-func newSessions(log core.RecordLog) *sessions {
-	return &sessions{log: log, known: lru.New(lru.Options[core.ThreadID, session]{Count: maxThreads})}
+func newSessions(agent core.AgentID, log core.RecordLog) *sessions {
+	return &sessions{agent: agent, log: log, known: lru.New(lru.Options[core.ThreadID, session]{Count: maxThreads})}
 }
 
 // load reads the log, once. A record that it does not understand is left out.
@@ -44,7 +46,7 @@ func (s *sessions) load(ctx context.Context) error {
 	}
 	err := s.log.Replay(ctx, func(_ time.Time, record []byte) bool {
 		var of session
-		if strictjson.Decode(record, strictjson.Limits{}, &of) == nil && of.Thread != "" {
+		if strictjson.Decode(record, strictjson.Limits{}, &of) == nil && of.Agent == s.agent && of.Thread != "" {
 			s.known.Put(of.Thread, of)
 		}
 		return true
@@ -58,12 +60,13 @@ func (s *sessions) of(thread core.ThreadID) session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, _ := s.known.Get(thread)
-	known.Thread = thread
+	known.Agent, known.Thread = s.agent, thread
 	return known
 }
 
 // put remembers the session of a thread.
 func (s *sessions) put(ctx context.Context, of session) error {
+	of.Agent = s.agent
 	s.mu.Lock()
 	before, _ := s.known.Get(of.Thread)
 	s.known.Put(of.Thread, of)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"time"
 
@@ -44,7 +45,7 @@ func (s *Service) supervise() {
 		launcher.Guard = supervisor.NewGuard(self...)
 	}
 	s.supervisor = supervisor.New(supervisor.Options{
-		Hub: s.hub, Launcher: launcher, Version: Version, Log: s.log, HTTP: remoteClient(), Records: s.records, Tools: s.toolsFor,
+		Hub: s.hub, Launcher: launcher, Version: Version, Log: s.log, HTTP: remoteClient(), Records: s.records, Tools: s.toolsFor, DataDir: s.config.DataDir,
 	})
 	s.supervisor.Apply(s.config.Agents, s.config.Packs)
 }
@@ -66,7 +67,8 @@ func (s *Service) toolsFor(session *hub.Session) (url, token string, revoke func
 		return "", "", func() {}
 	}
 	token, revoke = s.mcp.server.Issue(session)
-	return endpoint(s.bound.HTTP, nil, nil), token, revoke
+	here := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} // its child is on this machine
+	return endpoint(s.bound.HTTP, here, here), token, revoke
 }
 
 // knows reports whether the credential of a principal is still valid.

@@ -17,6 +17,7 @@ var speaks = map[string]func(connection) (coreagent.Agent, error){
 	config.SpeaksA2A:    newA2A,
 	config.SpeaksText:   newText,
 	config.SpeaksEditor: newEditor,
+	config.SpeaksPiRPC:  newPi,
 }
 
 // connection is what an agent is constructed from: its settings, and ways to what it needs.

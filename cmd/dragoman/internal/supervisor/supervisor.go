@@ -27,6 +27,9 @@ type Options struct {
 	// Records opens the log in which agents of a dialect keep what must survive a restart of the
 	// hub; nil keeps it in memory.
 	Records func(dialect string) core.RecordLog
+	// DataDir is the directory in which agents may keep files, each below its dialect and name;
+	// "" for none.
+	DataDir string
 	// Tools returns the address of the hub's tools over MCP, "" for none, and a token that acts
 	// as the session until it is revoked.
 	Tools func(*hub.Session) (url, token string, revoke func())

@@ -1,0 +1,41 @@
+package supervisor
+
+import (
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/adapters/pirpc"
+	"github.com/dragoman-hub/dragoman/core"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
+)
+
+// newPi returns an agent whose processes are those of pi. Unless the command says otherwise, their
+// sessions are kept below the data directory, where there is one.
+func newPi(c connection) (coreagent.Agent, error) {
+	dir, err := c.dir()
+	if err != nil {
+		return nil, err
+	}
+	o := pirpc.Options{
+		Dial: c.dial, Dir: dir, Warm: c.entry.Warm, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(), Count: c.count, Log: c.options().Log,
+		Tools: func() pirpc.Tools {
+			url, token := c.hubTools()
+			return pirpc.Tools{URL: url, Token: token}
+		},
+	}
+	if data := c.options().DataDir; data != "" && !slices.ContainsFunc(c.entry.Command, ownSessions) {
+		if data, err = filepath.Abs(data); err != nil {
+			return nil, err
+		}
+		o.SessionDir = filepath.Join(data, pirpc.Name, url.PathEscape(c.entry.Name))
+	}
+	return pirpc.New(o), nil
+}
+
+// ownSessions reports whether an argument of pi says where its sessions are.
+func ownSessions(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	return name == "--no-session" || name == "--session-dir" || name == "--session"
+}
