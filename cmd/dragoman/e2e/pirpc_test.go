@@ -1,0 +1,371 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/pirpc"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// The versions of pi that the tests run: the last one for Node 20, and one of the new wire era.
+const (
+	piPackage = "@earendil-works/pi-coding-agent"
+	piOld     = "0.74.2"
+	piNew     = "1.5.2"
+)
+
+// piInstall is an installed version of pi.
+type piInstall struct{ dir string }
+
+// installPi installs a version of pi.
+func installPi(t *testing.T, version string) piInstall {
+	t.Helper()
+	needs(t, "node", "npm")
+	out, err := exec.Command("node", "-p", "process.versions.node.split('.')[0]").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if node, _ := strconv.Atoi(strings.TrimSpace(string(out))); version == piNew && node < 22 {
+		notRun(t, fmt.Sprintf("pi %s needs Node 22, this is %d", version, node))
+	}
+	dir := t.TempDir()
+	installNode(t, dir, "--ignore-scripts", piPackage+"@"+version)
+	return piInstall{dir}
+}
+
+// command returns the command that starts pi, and a home with what pi needs to reach a model.
+func (p piInstall) command(t *testing.T, m *model) (command []string, home string) {
+	t.Helper()
+	home = t.TempDir()
+	agent := filepath.Join(home, ".pi", "agent")
+	if err := os.MkdirAll(agent, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"models.json":   `{"providers":{"stub":{"baseUrl":"` + m.URL + `/v1","api":"openai-completions","apiKey":"x","models":[{"id":"m1"}]}}}`,
+		"settings.json": `{"retry":{"enabled":true,"maxRetries":3,"baseDelayMs":20,"provider":{"maxRetries":0}}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(agent, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{"node", filepath.Join(p.dir, "node_modules", piPackage, "dist", "cli.js"), "--mode", "rpc", "--provider", "stub", "--model", "m1"}, home
+}
+
+// piHub is a hub with pi as an agent of its settings.
+type piHub struct {
+	*testHub
+	*testing.T
+	model *model
+	user  *hub.Session
+}
+
+func (p piInstall) start(t *testing.T, args []string, change func(*config.Config)) *piHub {
+	t.Helper()
+	h := &piHub{T: t, model: newModel(t)}
+	command, home := p.command(t, h.model)
+	h.testHub = newTestHub(t, func(c *config.Config) {
+		c.Agents = config.Agents{{
+			Name: "pi", Dialect: pirpc.Name, MaxConcurrent: 4, Process: config.Process{
+				Command: append(command, args...), Env: []string{"HOME=" + home, "PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1"}, Dir: home,
+			},
+		}}
+		if change != nil {
+			change(c)
+		}
+	})
+	h.await(t, "joined pi")
+	principal := core.Principal{ID: "user", Operator: true}
+	h.user = h.service.Hub().Connect(hub.Identity{Principal: principal, Dialect: "test", Deadline: ample})
+	h.user.WatchQuestions(question.View{Agent: "pi", For: principal})
+	t.Cleanup(func() { h.user.Close(nil) })
+	return h
+}
+
+// open asks pi.
+func (p *piHub) open(thread core.ThreadID, word string) core.TaskID {
+	p.Helper()
+	t, err := p.user.Open(core.Request{To: core.ToAgent("pi"), Thread: thread, Content: word}, hub.OpenOptions{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return t.ID()
+}
+
+// follow returns the events of a task up to its end. seen is called with each.
+func (p *piHub) follow(id core.TaskID, seen func(core.Body)) []core.Event {
+	p.Helper()
+	var all []core.Event
+	for {
+		b, err := p.user.Next(p.Context())
+		if err != nil {
+			p.Fatal(err)
+		}
+		if b.Task == nil || b.Task.ID() != id {
+			continue
+		}
+		for _, e := range b.Events {
+			all = append(all, e)
+			if seen != nil {
+				seen(e.Body)
+			}
+			if e.Body.Kind().Ends() {
+				return all
+			}
+		}
+	}
+}
+
+// ask asks pi and returns its answer and the events.
+func (p *piHub) ask(thread core.ThreadID, word string) (core.Answer, []core.Event) {
+	p.Helper()
+	all := p.follow(p.open(thread, word), nil)
+	return core.Fold(all), all
+}
+
+// wants fails the test unless an answer is done with a text.
+func (p *piHub) wants(word, text string) []core.Event {
+	p.Helper()
+	a, all := p.ask("", word)
+	if a.End != core.KindDone || a.Text != text {
+		p.Errorf("%s: got %s with %q (%v), want done with %q", word, a.End, a.Text, a.Fault, text)
+	}
+	return all
+}
+
+func of[B core.Body](events []core.Event) (all []B) {
+	for _, e := range events {
+		if b, is := e.Body.(B); is {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+func TestPiIsAnAgentOfTheHub(t *testing.T) {
+	for _, version := range []string{piOld, piNew} {
+		t.Run(version, func(t *testing.T) {
+			installed := installPi(t, version)
+			for name, test := range map[string]func(*testing.T, piInstall){
+				"it answers": piAnswers, "its threads survive their process": piThreadSurvives, "its threads survive the hub": piThreadSurvivesRestart, "it uses the tools of the hub": piUsesTools,
+				"its extensions ask people": piAsksPeople,
+			} {
+				t.Run(name, func(t *testing.T) { test(t, installed) })
+			}
+		})
+	}
+}
+
+func piAnswers(t *testing.T, installed piInstall) {
+	p := installed.start(t, []string{"--no-session"}, nil)
+	all := p.wants("hello", "one two thr\u2028ee four five")
+	if texts := of[core.Text](all); len(texts) != 5 {
+		t.Errorf("got the pieces %q, want five", texts)
+	}
+	if usage := core.Fold(all).Usage; usage.Input != 5 || usage.Output != 4 {
+		t.Errorf("got the usage %+v, want 5 and 4 tokens", usage)
+	}
+
+	all = p.wants("bash", "the tool said: line 1\nline 2\nline 3\n")
+	var running string
+	for _, s := range of[core.ToolState](all) {
+		running += s.Detail
+	}
+	results := of[core.ToolResult](all)
+	if !strings.HasPrefix(running, "line 1\n") || strings.Count(running, "line 1\n") != 1 || len(of[core.ToolState](all)) < 2 || len(results) != 1 || results[0].IsError {
+		t.Errorf("got the states %q and the results %+v, want each line once", running, results)
+	}
+
+	all = p.wants("unavailable", "one two thr\u2028ee four five")
+	var names []string
+	for _, f := range of[core.ForeignFrame](all) {
+		names = append(names, f.Name)
+	}
+	if !strings.Contains(strings.Join(names, " "), "auto_retry_start") {
+		t.Errorf("got %q, want a retry", names)
+	}
+	p.wants("break", "HELLO, world!")
+
+	id := p.open("", "wait")
+	var cancelled bool
+	a := core.Fold(p.follow(id, func(b core.Body) {
+		if b.Kind() == core.KindText && !cancelled {
+			cancelled = true
+			if err := p.user.Cancel(id, "enough"); err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	if a.End != core.KindCancelled || a.Text != "so far" {
+		t.Errorf("got %s with %q (%v), want cancelled", a.End, a.Text, a.Fault)
+	}
+}
+
+func piThreadSurvives(t *testing.T, installed piInstall) {
+	p := installed.start(t, []string{"--session-dir", t.TempDir()}, nil)
+	if a, _ := p.ask("talk", "remember"); a.Text != "1 messages" {
+		t.Fatalf("got %q (%v), want the first message", a.Text, a.Fault)
+	}
+	all := p.follow(p.open("talk", "wait"), func(b core.Body) {
+		if b.Kind() == core.KindText {
+			killNode(t)
+		}
+	})
+	a := core.Fold(all)
+	if a.End != core.KindFailed || a.Fault.Code != core.CodeUnreachable || !a.Fault.Retryable {
+		t.Fatalf("killed: got %s with %v, want failed as unreachable", a.End, a.Fault)
+	}
+	a, all = p.ask("talk", "remember")
+	if lost := of[core.SessionLost](all); len(lost) > 0 || a.End != core.KindDone || a.Text == "1 messages" {
+		t.Errorf("got %q (%v) and %v, want the session continued", a.Text, a.Fault, lost)
+	}
+}
+
+func piThreadSurvivesRestart(t *testing.T, installed piInstall) {
+	command, home := installed.command(t, newModel(t))
+	data := t.TempDir()
+	settings, err := json.Marshal(map[string]any{"agents": []any{map[string]any{
+		"name": "pi", "dialect": pirpc.Name, "command": command, "cwd": home, "env": []string{"HOME=" + home, "PI_OFFLINE=1", "PI_SKIP_VERSION_CHECK=1"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "dragoman.yaml") // JSON is YAML
+	if err := os.WriteFile(file, settings, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for life, want := range []string{"1 messages", "3 messages"} {
+		h := startHub(t, "--data-dir", data, "--config", file)
+		out, err := program(t, "ask", "pi", "remember", "--thread", "talk", "--hub", "http://"+h.http).Output()
+		if err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("life %d: got %q (%v), want %s", life, out, err, want)
+		}
+		if err := h.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		h.waitLog(t, "the hub has stopped")
+	}
+	files, err := filepath.Glob(filepath.Join(data, pirpc.Name, "pi", "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Errorf("got the session files %q (%v), want one below the data directory", files, err)
+	}
+}
+
+// killNode kills the processes of Node that this process has started. Their command line does not
+// tell which are pi: it changes that.
+func killNode(t *testing.T) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		stat, err := os.ReadFile(path)
+		_, after, _ := strings.Cut(string(stat), ") ") // pid (name) state parent ...
+		fields := strings.Fields(after)
+		if err != nil || len(fields) < 2 || fields[1] != strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if program, _ := os.Readlink(filepath.Join(filepath.Dir(path), "exe")); err == nil && filepath.Base(program) == "node" {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+func piUsesTools(t *testing.T, installed piInstall) {
+	p := installed.start(t, []string{"--no-session"}, nil)
+	pack := mustRegisterPack(t, p.testHub, "heaven", &wire.ToolDefinition{Name: "read_sky", Description: "Reads the sky.", InputSchemaJson: `{"type":"object","properties":{"of":{"type":"string"}}}`})
+	a, _ := p.ask("", "tools")
+	for _, want := range []string{"bash", "agents_list", "agent_ask", "read_sky"} {
+		if !strings.Contains(" "+a.Text+" ", " "+want+" ") {
+			t.Errorf("pi offers its model %q, want %s among it (%v)", a.Text, want, a.Fault)
+		}
+	}
+	id := p.open("", "pack")
+	call := pack.nextCall()
+	if call.GetToolName() != "read_sky" || call.GetInputJson() != `{"of":"tomorrow"}` {
+		t.Errorf("got the call %v", call)
+	}
+	pack.answer(call.GetRequestId(), `{"sky":"blue"}`)
+	all := p.follow(id, nil)
+	if a := core.Fold(all); a.Text != `the tool said: {"sky":"blue"}` {
+		t.Errorf("got %q (%v), want what the pack said", a.Text, a.Fault)
+	}
+	if calls := of[core.ToolCall](all); len(calls) != 1 || calls[0].Name != "read_sky" {
+		t.Errorf("got the calls %+v, want one of the pack", calls)
+	}
+}
+
+// guard is an extension of pi that asks before each command.
+const guard = `
+export default function (pi) {
+  pi.on("tool_call", async (event, ctx) => {
+    if (event.toolName !== "bash") return;
+    if (!(await ctx.ui.confirm("Run it?", event.input.command))) return { block: true, reason: "Blocked by a person" };
+    const how = await ctx.ui.select("How?", ["slowly", "quickly"], { timeout: 60000 });
+    ctx.ui.notify("it runs " + how, "info");
+  });
+}`
+
+func piAsksPeople(t *testing.T, installed piInstall) {
+	path := filepath.Join(t.TempDir(), "guard.js")
+	if err := os.WriteFile(path, []byte(guard), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := installed.start(t, []string{"--no-session", "--extension", path}, nil)
+	for _, approved := range []bool{true, false} {
+		id := p.open("", "guarded")
+		deadline := time.AfterFunc(watchdog, func() { _ = p.user.Cancel(id, "the test waits no longer") })
+		var asked []core.ApprovalRequested
+		all := p.follow(id, func(b core.Body) {
+			request, is := b.(core.ApprovalRequested)
+			if !is {
+				return
+			}
+			asked = append(asked, request)
+			if err := p.user.Decide(id, core.ApprovalDecided{ID: request.ID, Approved: approved}); err != nil {
+				t.Error(err)
+			}
+			if approved {
+				go p.answerQuestion("quickly")
+			}
+		})
+		deadline.Stop()
+		if len(asked) != 1 || asked[0].ID != "call_1" || asked[0].Name != "bash" || !strings.Contains(asked[0].Input, "echo guarded") {
+			t.Errorf("got the approvals %+v, want one of the call", asked)
+		}
+		want := "the tool said: guarded\n"
+		if !approved {
+			want = "the tool said: Blocked by a person"
+		}
+		if a := core.Fold(all); a.Text != want {
+			t.Errorf("approved %v: got %q (%v), want %q", approved, a.Text, a.Fault, want)
+		}
+	}
+}
+
+// answerQuestion answers the next question with one of its options.
+func (p *piHub) answerQuestion(option string) {
+	for p.Context().Err() == nil {
+		for _, q := range p.service.Hub().Questions(core.Principal{ID: "user", Operator: true}) {
+			if _, err := p.user.AnswerQuestion(core.Reply{Question: q.ID, Selected: []string{option}}); err == nil {
+				return
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
