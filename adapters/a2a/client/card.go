@@ -191,6 +191,9 @@ const (
 	maxSkillBytes = 100
 )
 
+// anySkill is the skill of an agent of a hub that declares no capability: cards need one.
+const anySkill = "answer"
+
 // profile returns what the card says of the agent. The ids of its skills are capabilities;
 // tags, which are meant for people who search, are not.
 func (r *remote) profile() agent.Profile {
@@ -204,6 +207,9 @@ func (r *remote) profile() agent.Profile {
 		p.Features |= core.FeatureInjection
 	}
 	for _, s := range r.card.Skills[:min(len(r.card.Skills), maxSkills)] {
+		if r.cursors && s.ID == anySkill {
+			continue
+		}
 		if s.ID != "" && len(s.ID) <= maxSkillBytes && !strings.ContainsAny(s.ID, ", \t\r\n") && !slices.Contains(p.Capabilities, s.ID) {
 			p.Capabilities = append(p.Capabilities, s.ID)
 		}
