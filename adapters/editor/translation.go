@@ -3,9 +3,11 @@ package editor
 import "github.com/dragoman-hub/dragoman/core"
 
 // Translation declares how every kind of event is translated between this dialect and the hub.
-// The requester is an editor: see [Serve].
+// The requester is an editor: see [Serve]. The agent is one that the hub runs: see package client.
 var Translation = core.Translation{
-	Dialect: Dialect,
+	Dialect:   Dialect,
+	FromAgent: agentSays,
+	ToAgent:   agentIsTold,
 	FromRequester: core.Table{
 		core.KindOpened:            native("session/prompt"),
 		core.KindAssigned:          internal("the hub sends it"),

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -92,15 +91,25 @@ func (t *turn) decide(ctx context.Context, d core.ApprovalDecided) {
 		kinds = []string{wire.RejectAlways, wire.RejectOnce}
 	}
 	outcome := wire.PermissionOutcome{Outcome: wire.OutcomeCancelled}
-	if i := slices.IndexFunc(p.req.Options, func(o wire.PermissionOption) bool { return d.Option != "" && o.OptionID == d.Option }); i >= 0 {
-		outcome = wire.PermissionOutcome{Outcome: wire.OutcomeSelected, OptionID: d.Option}
-	} else if o, ok := p.req.Option(kinds...); ok {
+	if o, ok := p.option(d, kinds); ok {
 		outcome = wire.PermissionOutcome{Outcome: wire.OutcomeSelected, OptionID: o.OptionID}
 	} else {
 		t.conn.opts.Count("editor.no_such_option")
 	}
 	t.conn.settled(p.id)
 	_ = t.conn.answer(ctx, p.id, wire.PermissionResponse{Outcome: outcome})
+}
+
+// option returns the option that was chosen, where the dialect of who decided shows options and the
+// option does not contradict the decision, else the first of the kinds.
+func (p *permission) option(d core.ApprovalDecided, kinds []string) (wire.PermissionOption, bool) {
+	for _, o := range p.req.Options {
+		allows := o.Kind == wire.AllowOnce || o.Kind == wire.AllowAlways
+		if d.Option != "" && o.OptionID == d.Option && allows == d.Approved {
+			return o, true
+		}
+	}
+	return p.req.Option(kinds...)
 }
 
 // cancelPermits answers every open permission request of a turn that is cancelled or over.

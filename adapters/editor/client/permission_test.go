@@ -26,6 +26,9 @@ func TestADecisionIsTheOptionOfItsKind(t *testing.T) {
 		{core.ApprovalDecided{Approved: true}, options, `{"outcome":{"outcome":"selected","optionId":"y"}}`},
 		{core.ApprovalDecided{Approved: true, All: true}, options, `{"outcome":{"outcome":"selected","optionId":"ya"}}`},
 		{core.ApprovalDecided{}, options, `{"outcome":{"outcome":"selected","optionId":"n"}}`},
+		{core.ApprovalDecided{Approved: true, Option: "ya"}, options, `{"outcome":{"outcome":"selected","optionId":"ya"}}`},
+		{core.ApprovalDecided{Option: "ya"}, options, `{"outcome":{"outcome":"selected","optionId":"n"}}`}, // it contradicts the decision
+		{core.ApprovalDecided{Option: "of another agent"}, options, `{"outcome":{"outcome":"selected","optionId":"n"}}`},
 		{core.ApprovalDecided{Approved: true, All: true}, `[{"optionId":"y","name":"Allow","kind":"allow_once"}]`, `{"outcome":{"outcome":"selected","optionId":"y"}}`},
 		{core.ApprovalDecided{}, `[{"optionId":"y","name":"Allow","kind":"allow_once"}]`, `{"outcome":{"outcome":"cancelled"}}`},
 	} {
