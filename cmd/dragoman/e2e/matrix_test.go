@@ -54,7 +54,7 @@ type clientDialect struct {
 // clientDialects are the requesters' dialects, each on every transport it has.
 func clientDialects() []*clientDialect {
 	return []*clientDialect{
-		piOverWebSocket(), piOverStdio(), acpOverWebSocket(), acpOverHTTP(), acpOverStdio(), covenByTools(), parallaxByExtension(), overREST(), overA2A(true), overA2A(false),
+		piOverWebSocket(), piOverStdio(), acpOverWebSocket(), acpOverHTTP(), acpOverStdio(), covenByTools(), parallaxByExtension(), overREST(), overMCP(), overA2A(true), overA2A(false),
 		nativeOverWebSocket(), nativeOverStdio(), editorOverWebSocket(), editorOverStdio(),
 	}
 }
