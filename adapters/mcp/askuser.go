@@ -94,6 +94,7 @@ func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Er
 		}
 		r = &run{session: h.session.Child(), tool: c.params.Name, holder: h, task: t}
 		if err := r.session.Watch(t, core.Cursor{}, nil); err != nil {
+			r.close(nil)
 			return c.server.failed(c.request, core.AsFault(err)), nil
 		}
 	}

@@ -311,3 +311,20 @@ func TestACallBecomesATaskAfterTwoSecondsAndOutlivesItsDeadline(t *testing.T) {
 		bob.report(task, core.Done{})
 	})
 }
+
+func TestClosingTheServerLeavesTasksToTheHubAndCancelsCallsThatWait(t *testing.T) {
+	t.Parallel()
+	g := start(t, quick)
+	bob := g.agent("bob")
+	followed, _ := g.taskOf(bob, canBoth)
+	waiting, _ := g.needsApproval(bob)
+	g.server.Close()
+	if got := bob.next(core.KindCancelRequested); got != waiting {
+		t.Errorf("got a cancel of %s, want one of %s, which waits for its client", got.ID(), waiting.ID())
+	}
+	bob.report(waiting, core.Cancelled{})
+	bob.report(followed, core.Done{Text: "42"})
+	if !followed.IsDone() {
+		t.Errorf("got the followed task %s, want it done", followed.State())
+	}
+}
