@@ -101,11 +101,19 @@ func prepareNode(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-// preparePython unpacks Debian's python3-websockets. It keeps package lists of its own, because the
-// machine's belong to root.
+// preparePython installs what the sample needs.
 func preparePython(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	copySamples(t, dir, "agent.py", "run.py")
+	cmd := exec.Command("python3", "-u", filepath.Join(dir, "run.py"))
+	cmd.Env = append(os.Environ(), installWebsockets(t, dir))
+	return cmd
+}
+
+// installWebsockets unpacks Debian's python3-websockets into a directory, and returns the variable
+// by which Python finds it. It keeps package lists of its own, because the machine's belong to root.
+func installWebsockets(t *testing.T, dir string) (variable string) {
+	t.Helper()
 	for _, below := range []string{"state/lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, below), 0o755); err != nil {
 			t.Fatal(err)
@@ -124,9 +132,7 @@ func preparePython(t *testing.T, dir string) *exec.Cmd {
 		t.Fatalf("got %q and %v, want one package", packages, err)
 	}
 	install(t, dir, "dpkg-deb", "-x", packages[0], dir)
-	cmd := exec.Command("python3", "-u", filepath.Join(dir, "run.py"))
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(dir, "usr/lib/python3/dist-packages"))
-	return cmd
+	return "PYTHONPATH=" + filepath.Join(dir, "usr/lib/python3/dist-packages")
 }
 
 func copySamples(t *testing.T, dir string, files ...string) {

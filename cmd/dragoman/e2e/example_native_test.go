@@ -1,0 +1,175 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/transports/stdio"
+)
+
+// nativeExamples has the example agents of the documentation.
+const nativeExamples = "../../../docs/examples/native"
+
+// exampleRun is how an example agent is run.
+type exampleRun struct {
+	name string
+	id   string // of the agent
+	// needs are the programs that must be installed.
+	needs []string
+	// start starts it, for a hub that accepts WebSockets at the address.
+	start func(t *testing.T, h *testHub, dir, hub string)
+}
+
+var exampleRuns = []exampleRun{
+	{"TypeScript", "parrot-ts", []string{"node", "npm"}, startTypeScript},
+	{"Python over WebSocket", "parrot-py", []string{"python3", "apt-get", "dpkg-deb"}, startPython},
+	{"Python as a child", "kid", []string{"python3"}, startPythonChild},
+}
+
+func TestTheNativeExamplesDoWhatTheySay(t *testing.T) {
+	t.Parallel()
+	for _, e := range exampleRuns {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			needs(t, e.needs...)
+			h := newTestHub(t, nil)
+			e.start(t, h, t.TempDir(), "ws://"+h.service.Addresses().HTTP+service.NativePath)
+			card := h.await(t, "joined "+e.id).(core.Card)
+			if card.Name != "Parrot" && card.Name != "Kid" || card.MaxConcurrent != 4 || !card.Features.Has(core.FeatureApprovals) {
+				t.Errorf("got %+v, want the card of the example", card)
+			}
+			checkExample(t, h, e.id)
+		})
+	}
+}
+
+// checkExample has the agent stream, use a tool, ask for an approval, take context and be cancelled.
+func checkExample(t *testing.T, h *testHub, id string) {
+	t.Helper()
+	f := dialFrames(t, h.service.Addresses().HTTP, service.NativePath, client.MaxNativeBytes)
+	p := &nativePeer{frames: f, client: nativeclient.New(context.Background(), f, nativeclient.Options{})}
+	defer p.leave()
+	ask := func(content string) *exchange { return p.begin(query{to: id, content: content, deadline: ample}) }
+	done := func(x *exchange, text string) {
+		t.Helper()
+		if got := x.wait(t); got.End != "done" || !strings.Contains(got.Text, text) {
+			t.Errorf("got %+v, want it done with %q", got, text)
+		}
+	}
+	x := ask("good day to you")
+	done(x, "good day to you ")
+	if x.chunks != 4 {
+		t.Errorf("got %d pieces, want a piece for each word", x.chunks)
+	}
+	done(ask("agents"), string(id[0]&^0x20)) // the name of the agent itself is in the list
+	for approved, text := range map[bool]string{true: "completed", false: "denied"} {
+		x = ask("delete it all")
+		x.waitReport(t, "approval")
+		if err := x.decide(t.Context(), approved); err != nil {
+			t.Fatal(err)
+		}
+		done(x, text)
+	}
+	x = ask("wait")
+	x.waitText(t, "waiting ")
+	if err := x.inject(t.Context(), "no more"); err != nil {
+		t.Fatal(err)
+	}
+	done(x, "waiting no more")
+	if got := x.reportsOf("injection"); len(got) != 1 || got[0] != "taken true" {
+		t.Errorf("got %q, want the context taken", got)
+	}
+	x = ask("wait")
+	x.waitText(t, "waiting ")
+	if err := x.cancel(t.Context(), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if got := x.wait(t); got.End != "cancelled" || got.Message != "as you wish" || got.Text != "waiting " {
+		t.Errorf("got %+v, want it cancelled by the agent", got)
+	}
+	done(ask("still here"), "still here ")
+}
+
+// startExample starts a command whose output is logged if the test fails.
+func startExample(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-ended
+		if t.Failed() {
+			t.Logf("it printed:\n%s", printed.String())
+		}
+	})
+}
+
+// startTypeScript compiles the example, since not every Node runs TypeScript, and checks its types.
+func startTypeScript(t *testing.T, _ *testHub, dir, hub string) {
+	t.Helper()
+	installNode(t, dir, "--no-save", "ws@8.21.0", "@types/ws@8.18.1", "@types/node@20.19.25", "typescript@5.9.3")
+	source, err := filepath.Abs(filepath.Join(nativeExamples, "agent.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(source)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "agent.mts"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(t, dir, filepath.Join(dir, "node_modules/.bin/tsc"), "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "agent.mts")
+	startExample(t, exec.Command("node", filepath.Join(dir, "agent.mjs"), hub))
+}
+
+func startPython(t *testing.T, _ *testHub, dir, hub string) {
+	t.Helper()
+	cmd := exec.Command("python3", filepath.Join(nativeExamples, "agent.py"), hub)
+	cmd.Env = append(os.Environ(), installWebsockets(t, dir))
+	startExample(t, cmd)
+}
+
+// startPythonChild runs the example as a child whose frames are passed on to the hub, as dragoman
+// agent does.
+func startPythonChild(t *testing.T, h *testHub, _, _ string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.Command("python3", filepath.Join(nativeExamples, "agent.py"))
+	cmd.Stderr = os.Stderr
+	child, err := stdio.Command(ctx, cmd, stdio.ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote, err := client.DialWebSocket(ctx, client.Hub{URL: h.url()}, bridge.NativePath, http.Header{"X-Agent-Id": {"kid"}}, client.MaxNativeBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- bridge.RunNative(ctx, child, remote, core.Card{ID: "kid", Name: "Kid"}, func() { close(joined) })
+	}()
+	<-joined
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the bridge: got %v, want no error", err)
+		}
+	})
+}
