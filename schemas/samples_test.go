@@ -23,7 +23,7 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 			"hello", "progress", "subscribe", "unsubscribe",
 		},
 		"native": {
-			"call", "event", "answer", "load", "vitals", "tools", "hello", "result", "error", "gap", "execute", "question", "settings", "draining",
+			"call", "event", "answer", "progress", "ask", "withdrawn", "load", "vitals", "tools", "hello", "result", "error", "gap", "execute", "question", "settings", "draining",
 		},
 		"editor": {
 			"initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/list", "session/delete", "session/close",

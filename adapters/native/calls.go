@@ -134,7 +134,7 @@ func (s *session) provide(c wire.Call, cmd core.Provide) error {
 func toolsOf(all []tool.Definition) []wire.Tool {
 	tools := make([]wire.Tool, len(all))
 	for i, t := range all {
-		tools[i] = wire.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema, TimeoutMS: t.Timeout.Milliseconds(), Requires: t.Requires}
+		tools[i] = wire.Tool{Name: t.Name, Description: t.Description, Pack: t.Pack, InputSchema: t.InputSchema, TimeoutMS: t.Timeout.Milliseconds(), Requires: t.Requires}
 	}
 	return tools
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -127,7 +128,7 @@ func TestAPackAnswersAndFails(t *testing.T) {
 		schema := json.RawMessage(`{"type":"object","properties":{"s":{"type":"string"}},"required":["s"]}`)
 		pack.call(core.Provide{Pack: "text", Tools: []string{"upper"}}, wire.With{Tools: []wire.Tool{{Name: "upper", Description: "in capitals", InputSchema: schema, TimeoutMS: 5000}}})
 		synctest.Wait()
-		if got := caller.others(); len(got) != 1 || !strings.Contains(got[0], `"name":"upper","description":"in capitals","input_schema":{"type":"object"`) {
+		if got := caller.others(); len(got) != 1 || !strings.Contains(got[0], `"name":"upper","description":"in capitals","pack":"text","input_schema":{"type":"object"`) {
 			t.Errorf("got %v, want the new list of tools", got)
 		}
 		answers := make(chan string)
@@ -306,5 +307,75 @@ func TestAnOperatorConfiguresAnAgentAndSeesAllTasks(t *testing.T) {
 			plain.refused(c, wire.With{}, core.CodeNotAuthorized)
 		}
 		agent.report(id, core.Done{})
+	})
+}
+
+func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
+	withHub(t, func(s *setup) {
+		pack, agent, asker := s.peer("pack"), s.agent(able("agent")), s.peer("asker")
+		pack.call(core.Provide{Pack: "p"}, wire.With{Tools: []wire.Tool{{Name: "dig"}}})
+		asker.call(core.List{What: core.ListQuestions}, wire.With{Watch: true, Thread: "th"})
+		r := ask("agent", "?")
+		r.Thread = "th"
+		id := asker.open(r)
+		agent.report(id, core.ToolCall{ID: "3", Name: "dig", Input: "{}"}) // that of the call below
+		fail := make(chan error, 1)
+		go func() {
+			_, err := agent.Call(s.ctx, core.CallTool{Tool: "dig"}, wire.With{})
+			fail <- err
+		}()
+		told := pack.others()
+		_, frame, _ := strings.Cut(told[0], " ")
+		execution := text(strictjson.ParseValid([]byte(frame)).Get("id"))
+		if err := pack.Send(s.ctx, "progress", wire.Progress{Execution: execution, Detail: "half"}); err != nil {
+			t.Fatal(err)
+		}
+		asked := make(chan string, 2)
+		ask := func(ask func() (question.Outcome, error)) {
+			go func() {
+				o, err := ask()
+				asked <- o.String() + errorText(err)
+			}()
+		}
+		ask(func() (question.Outcome, error) {
+			return pack.AskCaller(s.ctx, execution, question.Question{Text: "Deeper?", Options: []question.Option{{Label: "yes"}, {Label: "no"}}})
+		})
+		answer := func(want string) {
+			t.Helper()
+			shown := asker.others()
+			_, frame, _ := strings.Cut(shown[0], " ")
+			q := strictjson.ParseValid([]byte(frame)).Get("question")
+			if got := text(q.Get("question")); got != want {
+				t.Errorf("got the question %q, want %q", got, want)
+			}
+			asker.call(core.Reply{Question: text(q.Get("id")), Text: "yes"}, wire.With{})
+			if got := <-asked; got != "yes" {
+				t.Errorf("got %q, want yes", got)
+			}
+			asker.others()
+		}
+		answer("Deeper?")
+		ask(func() (question.Outcome, error) { return agent.AskPeople(s.ctx, id, question.Question{Text: "Ready?"}) })
+		answer("Ready?")
+		ask(func() (question.Outcome, error) {
+			return agent.AskPeople(s.ctx, "none", question.Question{Text: "Ready?"})
+		})
+		if got := <-asked; !strings.HasPrefix(got, "not_authorized") {
+			t.Errorf("got %q, want the task refused", got)
+		}
+		asker.call(core.Cancel{Task: id}, wire.With{})
+		if err := <-fail; core.AsFault(err).Code != core.CodeCancelled {
+			t.Errorf("got %v, want the call cancelled with its task", err)
+		}
+		if got := pack.others(); len(got) != 1 || got[0] != `withdrawn {"execution":"`+execution+`"}` {
+			t.Errorf("got %v, want the execution withdrawn", got)
+		}
+		if err := pack.Send(s.ctx, "progress", wire.Progress{Execution: execution, Detail: "all"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := pack.others(); len(got) != 1 || !strings.Contains(got[0], execution) {
+			t.Errorf("late progress: got %v, want an error", got)
+		}
+		agent.stop(id)
 	})
 }

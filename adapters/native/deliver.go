@@ -34,8 +34,12 @@ func (s *session) deliver(ctx context.Context, b hub.Batch) error {
 		return s.returned(ctx, b.Tool)
 	case b.Execute != nil:
 		return s.sendExecution(ctx, b.Execute)
+	case b.Withdrawn != "":
+		return s.send(ctx, "withdrawn", struct {
+			Execution string `json:"execution"`
+		}{b.Withdrawn})
 	case b.Question != nil:
-		return s.ask(ctx, b.Question)
+		return s.show(ctx, b.Question)
 	case b.ToolsChanged:
 		return s.send(ctx, "tools", toolsOf(s.asks.Tools()))
 	case b.Gap != nil:
@@ -151,7 +155,8 @@ func (s *session) sendExecution(ctx context.Context, e *pack.Execution) error {
 	}{e.ID, e.Tool, orNull(e.Input), e.Deadline, e.From, e.Agent})
 }
 
-func (s *session) ask(ctx context.Context, u *question.Update) error {
+// show shows the peer a question that it watches.
+func (s *session) show(ctx context.Context, u *question.Update) error {
 	tag, _ := u.Tag.(conversation)
 	return s.send(ctx, "question", struct {
 		Call     string            `json:"call"`

@@ -37,6 +37,13 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 			return s.refuse(ctx, wire.Refusal{Execution: f.Execution, Fault: s.fault(err)})
 		}
 		return nil
+	case wire.Progress:
+		if err := s.asks.ProgressTool(f.Execution, f.Detail); err != nil {
+			return s.refuse(ctx, wire.Refusal{ID: f.ID, Execution: f.Execution, Fault: s.fault(err)})
+		}
+		return s.acknowledge(ctx, f.ID)
+	case wire.Ask:
+		return s.askPeople(ctx, f)
 	case wire.Load:
 		s.agent.SetLoad(f.State)
 		return s.acknowledge(ctx, f.ID)

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -99,7 +100,7 @@ func (c *Client) Call(ctx context.Context, command core.Command, with wire.With)
 // Follow is Call for a command whose events follow: each gets them from the reader of the
 // connection, perhaps before Follow returns, until stop is called. It must return soon.
 func (c *Client) Follow(ctx context.Context, command core.Command, with wire.With, each func(wire.Told)) (v strictjson.Value, stop func(), err error) {
-	id := strconv.FormatUint(c.last.Add(1), 10)
+	id := c.nextID()
 	frame, err := wire.EncodeCall(wire.Call{ID: id, Command: command, With: with})
 	if err != nil {
 		return v, func() {}, err
@@ -131,6 +132,8 @@ func (c *Client) ask(ctx context.Context, id string, frame []byte, each func(wir
 	return waits.result, waits.err
 }
 
+func (c *Client) nextID() string { return strconv.FormatUint(c.last.Add(1), 10) }
+
 func (c *Client) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +143,7 @@ func (c *Client) forget(id string) {
 // Tools returns the tools that the client may call. From then on Options.Told gets a frame
 // tools whenever they change.
 func (c *Client) Tools(ctx context.Context) (tools []wire.Tool, err error) {
-	id := strconv.FormatUint(c.last.Add(1), 10)
+	id := c.nextID()
 	defer c.forget(id)
 	frame, err := wire.Encode("tools", wire.Tools{ID: id})
 	if err != nil {
@@ -166,7 +169,7 @@ func (c *Client) Report(ctx context.Context, id core.TaskID, body core.Body, for
 // ReportConfirmed is Report, and waits until the hub has the event, or refuses it with a
 // *[wire.Refusal].
 func (c *Client) ReportConfirmed(ctx context.Context, task core.TaskID, body core.Body, foreign *core.Foreign) error {
-	id := strconv.FormatUint(c.last.Add(1), 10)
+	id := c.nextID()
 	defer c.forget(id)
 	frame, err := wire.AppendReport(nil, wire.Event{ID: id, Task: task, Body: body, Foreign: foreign})
 	if err != nil {
@@ -179,6 +182,38 @@ func (c *Client) ReportConfirmed(ctx context.Context, task core.TaskID, body cor
 // Answer answers an execution of a tool of the client's pack: by its output, or a Fault.
 func (c *Client) Answer(ctx context.Context, execution string, output json.RawMessage, fault *core.Fault) error {
 	return c.Send(ctx, "answer", wire.Answer{Execution: execution, Output: output, Error: fault})
+}
+
+// AskPeople puts a question to the people of a task that the client works on, and waits for what
+// they say.
+func (c *Client) AskPeople(ctx context.Context, task core.TaskID, q question.Question) (question.Outcome, error) {
+	return c.askPeople(ctx, ask{ID: c.nextID(), Task: task, Question: q})
+}
+
+// AskCaller is AskPeople for the people of whoever called a tool of the client's pack.
+func (c *Client) AskCaller(ctx context.Context, execution string, q question.Question) (question.Outcome, error) {
+	return c.askPeople(ctx, ask{ID: c.nextID(), Execution: execution, Question: q})
+}
+
+// ask is a [wire.Ask] as it is written.
+type ask struct {
+	ID        string            `json:"id"`
+	Task      core.TaskID       `json:"task,omitempty"`
+	Execution string            `json:"execution,omitempty"`
+	Question  question.Question `json:"question"`
+}
+
+func (c *Client) askPeople(ctx context.Context, a ask) (o question.Outcome, err error) {
+	defer c.forget(a.ID)
+	frame, err := wire.Encode("ask", a)
+	if err != nil {
+		return o, err
+	}
+	v, err := c.ask(ctx, a.ID, frame, nil)
+	if err != nil {
+		return o, err
+	}
+	return o, v.Get("outcome").Decode(&o)
 }
 
 // Send sends a frame that no other method sends, such as load and vitals.

@@ -43,8 +43,10 @@ type With struct {
 
 // Tool describes a tool of the hub or of a pack.
 type Tool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Pack is the pack of the tool, in what the hub tells; "" for the hub's own.
+	Pack        string          `json:"pack,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema,omitempty"`
 	TimeoutMS   int64           `json:"timeout_ms,omitempty"`
 	Requires    []string        `json:"requires,omitempty"`

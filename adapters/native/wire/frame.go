@@ -14,8 +14,8 @@ const Dialect = "native"
 // Version is the version of the dialect that this package speaks.
 const Version = 1
 
-// Frame is a frame of a peer: a [Greeting], [Call], [Event], [Answer], [Load], [Vitals] or
-// [Tools].
+// Frame is a frame of a peer: a [Greeting], [Call], [Event], [Answer], [Progress], [Ask], [Load],
+// [Vitals] or [Tools].
 type Frame interface{ frame() }
 
 // Greeting names the version of the dialect that a peer speaks.
@@ -28,6 +28,22 @@ type Answer struct {
 	Execution string          `json:"execution"`
 	Output    json.RawMessage `json:"output,omitempty"`
 	Error     *core.Fault     `json:"error,omitempty"`
+}
+
+// Progress says how far an execution of a pack is.
+type Progress struct {
+	ID        string `json:"id,omitempty"`
+	Execution string `json:"execution"`
+	Detail    string `json:"detail"`
+}
+
+// Ask puts a question to the people of a task of the agent, or of the caller of an execution of
+// the pack. Question is a [question.Question], of which only what is asked is read.
+type Ask struct {
+	ID        string           `json:"id"`
+	Task      core.TaskID      `json:"task,omitempty"`
+	Execution string           `json:"execution,omitempty"`
+	Question  strictjson.Value `json:"question"`
 }
 
 // Load is the load that an agent reports.
@@ -53,6 +69,8 @@ func (Greeting) frame() {}
 func (Call) frame()     {}
 func (Event) frame()    {}
 func (Answer) frame()   {}
+func (Progress) frame() {}
+func (Ask) frame()      {}
 func (Load) frame()     {}
 func (Vitals) frame()   {}
 func (Tools) frame()    {}
@@ -75,15 +93,17 @@ func (r *Refusal) Unwrap() error { return r.Fault }
 
 // frames reads the frames of a peer by their names, but events and calls.
 var frames = map[string]func(strictjson.Value) (Frame, error){
-	"hello":  read[Greeting],
-	"answer": readAnswer,
-	"load":   readLoad,
-	"vitals": read[Vitals],
-	"tools":  readTools,
+	"hello":    read[Greeting],
+	"answer":   readAnswer,
+	"progress": readProgress,
+	"ask":      readAsk,
+	"load":     readLoad,
+	"vitals":   read[Vitals],
+	"tools":    readTools,
 }
 
 // frameNames is for errors.
-const frameNames = "call, event, answer, load, vitals, tools or hello"
+const frameNames = "call, event, answer, progress, ask, load, vitals, tools or hello"
 
 // Decode reads a frame of a peer of at most limit bytes. Its error is a *[Refusal].
 func Decode(raw []byte, limit int) (Frame, error) {
@@ -180,6 +200,34 @@ func readAnswer(v strictjson.Value) (Frame, error) {
 		return nil, missing("execution")
 	case a.Error == nil && len(a.Output) == 0:
 		return nil, core.NewFault(core.CodeInvalid, "output: missing; send the output of the tool, or error")
+	}
+	return a, nil
+}
+
+func readProgress(v strictjson.Value) (Frame, error) {
+	var p Progress
+	if err := v.Decode(&p); err != nil {
+		return nil, err
+	}
+	if p.Execution == "" {
+		return nil, missing("execution")
+	}
+	return p, nil
+}
+
+func readAsk(v strictjson.Value) (Frame, error) {
+	var a Ask
+	if err := v.Decode(&a); err != nil {
+		return nil, err
+	}
+	if err := checkID(a.ID); err != nil {
+		return nil, err
+	}
+	switch {
+	case (a.Task == "") == (a.Execution == ""):
+		return nil, core.NewFault(core.CodeInvalid, "send the task that it is asked for, or the execution")
+	case a.Question.Kind() != strictjson.Object:
+		return nil, missing("question")
 	}
 	return a, nil
 }

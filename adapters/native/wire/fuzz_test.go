@@ -29,6 +29,7 @@ func FuzzDecode(f *testing.F) {
 		`{"event":{"task":"t","kind":"done","body":{"data":null},"foreign":{"dialect":"coven","wire":"AAE="}}}`,
 		`{"event":{"task":"t","kind":"file","body":{"name":"a","data":"AAE="},"id":"7"}}`,
 		`{"answer":{"execution":"e","error":{"code":"internal","message":"no"}}}`,
+		`{"progress":{"execution":"e","detail":"half"}}`, `{"ask":{"id":"1","task":"t","question":{"question":"?"}}}`,
 		`{"load":{"state":"busy"}}`, `{"vitals":{"metrics":{"a":1}}}`, `{"tools":{"id":"1"}}`, `{"hello":{"native":1}}`,
 		`{"call":{"id":"1","act":"list","command":{"what":"agents"}},"with":{"limit":7,"after":"a"}}`,
 	} {
