@@ -235,7 +235,7 @@ func (f field) pick(chosen []string) (json.RawMessage, error) {
 func (f field) parseNumber(text string) (json.RawMessage, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	switch {
-	case err != nil || math.IsInf(n, 0) || math.IsNaN(n) || !json.Valid([]byte(text)):
+	case err != nil || math.IsInf(n, 0) || math.IsNaN(n) || strictjson.Check([]byte(text), strictjson.Limits{}) != nil:
 		return nil, errors.New("want a number")
 	case f.kind == "integer" && n != math.Trunc(n):
 		return nil, errors.New("want a whole number")
