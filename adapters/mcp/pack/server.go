@@ -119,7 +119,7 @@ func (s *server) receive(m jsonrpc.Message, from *call) {
 		} else {
 			s.count("ignored.progress")
 		}
-	case noteToolsChanged:
+	case noteToolsChanged, noteAcknowledged: // what changed before a subscription was not told
 		s.toolsChanged()
 	case noteCancelled:
 		s.mu.Lock()
@@ -130,7 +130,7 @@ func (s *server) receive(m jsonrpc.Message, from *call) {
 		}
 	case noteLogged:
 		s.log.Debug("the MCP server logs", "message", string(m.Params.Get("data").Raw()))
-	case noteAcknowledged, noteElicitDone, noteTasks:
+	case noteElicitDone, noteTasks:
 	default:
 		s.count("ignored.notification")
 	}

@@ -1,0 +1,130 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// maxResumed is how often a stream is resumed that brings nothing new.
+const maxResumed = 5
+
+// follow reads a stream until the response to the request. A legacy stream with event ids
+// that is cut, or that the server ends early, is resumed with GET.
+func (t *remote) follow(ctx context.Context, resp *http.Response, r request, cancel func()) (jsonrpc.Message, error) {
+	lastID, idle := "", 0
+	for {
+		stream := newEvents(resp.Body, t.limit())
+		m, found, err := t.readStream(stream, r)
+		if found {
+			finish(resp, cancel)
+			return m, nil
+		}
+		if ctx.Err() != nil || errors.Is(err, errTooLarge) || t.isModern() || stream.lastID == "" && lastID == "" {
+			return m, t.unreadable(ctx, err)
+		}
+		if idle++; stream.lastID != "" && stream.lastID != lastID {
+			lastID, idle = stream.lastID, 0
+		}
+		if idle >= maxResumed {
+			return m, t.unreadable(ctx, err)
+		}
+		resp.Body.Close()
+		if !sleep(ctx, max(stream.retry, 100*time.Millisecond)) {
+			return m, context.Cause(ctx)
+		}
+		next, err := t.get(ctx, lastID)
+		if err != nil {
+			return m, t.unreachable(ctx, err)
+		}
+		*resp = *next // the caller closes the body of resp
+		if next.StatusCode != http.StatusOK {
+			return t.refused(next, r)
+		}
+	}
+}
+
+// readStream passes on what a stream brings, and returns the response to the request.
+func (t *remote) readStream(stream *events, r request) (jsonrpc.Message, bool, error) {
+	for {
+		data, err := stream.next()
+		if err != nil {
+			return jsonrpc.Message{}, false, err
+		}
+		if len(data) == 0 {
+			continue // an event that only has an id, to resume from
+		}
+		m, fault := jsonrpc.Read(data, strictjson.Limits{})
+		switch {
+		case fault != nil:
+			t.server.trouble("garbage", "the MCP server sent an event that is no message: it was skipped", "why", fault.Message)
+		case m.Kind() != jsonrpc.Response:
+			t.server.receive(m, r.call)
+		case r.id != nil && bytes.Equal(m.ID, r.id):
+			return m, true, nil
+		default:
+			t.server.count("ignored.response")
+		}
+	}
+}
+
+// finishTime is how long a server may take to end a stream after its response, so that the
+// connection can be used again.
+const finishTime = 20 * time.Millisecond
+
+func finish(resp *http.Response, cancel func()) {
+	late := time.AfterFunc(finishTime, cancel)
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, resp.Body, 1<<10)
+}
+
+func (t *remote) get(ctx context.Context, lastID string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.server.opts.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if lastID != "" {
+		req.Header.Set("Last-Event-ID", lastID)
+	}
+	t.setHeaders(req.Header, request{})
+	return t.server.opts.HTTP.Do(req)
+}
+
+// errNoStream says that a server has no stream of what it tells unasked.
+var errNoStream = errors.New("the server has no stream of changes")
+
+// listen reads the stream of changes: the subscription of a modern server, the GET stream of
+// a legacy one.
+func (t *remote) listen(ctx context.Context) error {
+	if t.isModern() {
+		_, err := t.call(ctx, t.server.listenRequest())
+		return err
+	}
+	resp, err := t.get(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusNotFound && t.hasSession():
+		t.lose(errExpired)
+		return errExpired
+	case resp.StatusCode >= http.StatusInternalServerError:
+		return fmt.Errorf("the server answered %s", resp.Status)
+	case resp.StatusCode != http.StatusOK || media != "text/event-stream":
+		return errNoStream
+	}
+	t.server.toolsChanged() // what changed before was not told
+	_, _, err = t.readStream(newEvents(resp.Body, t.limit()), request{})
+	return err
+}
