@@ -36,6 +36,7 @@ const (
 	ActProvide
 	ActJoin
 	ActConfigure
+	ActRestart
 	actEnd
 )
 
@@ -65,6 +66,7 @@ var acts = [actEnd]actInfo{
 	ActProvide:   {"provide", RightProvide, true, "", readCommand[Provide]},
 	ActJoin:      {"join", 0, true, "", readCommand[Join]},
 	ActConfigure: {"configure", RightOperate, true, "", readCommand[Configure]},
+	ActRestart:   {"restart", RightOperate, true, "", readCommand[Restart]},
 }
 
 // Acts returns every act, in order.
@@ -239,6 +241,11 @@ type Configure struct {
 	Reason        string         `json:"reason,omitempty"`
 }
 
+// Restart starts an agent or a pack of the hub's settings again.
+type Restart struct {
+	Name string `json:"name"`
+}
+
 // Listed names a list of the hub. The zero Listed is unset.
 type Listed uint8
 
@@ -318,6 +325,9 @@ func (Join) Act() Act { return ActJoin }
 // Act implements [Command].
 func (Configure) Act() Act { return ActConfigure }
 
+// Act implements [Command].
+func (Restart) Act() Act { return ActRestart }
+
 // Object implements [Command].
 func (c *Open) Object() string { return c.Request.To.String() }
 
@@ -362,3 +372,6 @@ func (c Join) Object() string { return string(c.Card.ID) }
 
 // Object implements [Command].
 func (c Configure) Object() string { return string(c.Agent) }
+
+// Object implements [Command].
+func (c Restart) Object() string { return c.Name }

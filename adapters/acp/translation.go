@@ -123,6 +123,7 @@ var Translation = core.Translation{
 		core.ActProvide:   "",
 		core.ActJoin:      "the first envelope; capabilities",
 		core.ActConfigure: "",
+		core.ActRestart:   "",
 	},
 }
 

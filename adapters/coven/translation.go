@@ -80,5 +80,6 @@ var Translation = core.Translation{
 		core.ActProvide:   "PackService.Register",
 		core.ActJoin:      "RegisterAgent",
 		core.ActConfigure: "",
+		core.ActRestart:   "",
 	},
 }

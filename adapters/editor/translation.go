@@ -72,6 +72,7 @@ var Translation = core.Translation{
 		core.ActProvide:   "",
 		core.ActJoin:      "",
 		core.ActConfigure: "",
+		core.ActRestart:   "",
 	},
 }
 

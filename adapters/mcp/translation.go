@@ -70,6 +70,7 @@ var Translation = core.Translation{
 		core.ActProvide:   "",
 		core.ActJoin:      "",
 		core.ActConfigure: "",
+		core.ActRestart:   "",
 	},
 }
 

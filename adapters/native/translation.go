@@ -39,6 +39,7 @@ var Translation = core.Translation{
 		core.ActProvide:   "provide",
 		core.ActJoin:      "join",
 		core.ActConfigure: "configure",
+		core.ActRestart:   "restart",
 	},
 }
 

@@ -126,6 +126,7 @@ var Translation = core.Translation{
 		core.ActProvide:   "",
 		core.ActJoin:      "register; AgentGateway.Connect; Registry.Register",
 		core.ActConfigure: "",
+		core.ActRestart:   "",
 	},
 }
 

@@ -72,5 +72,6 @@ var Translation = core.Translation{
 		core.ActProvide:   "",
 		core.ActJoin:      "",
 		core.ActConfigure: "",
+		core.ActRestart:   "",
 	},
 }

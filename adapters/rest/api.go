@@ -49,6 +49,7 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/agents", a.withPrincipal(a.getAgents))
 	r.Get("/v1/agents/{id}", a.withPrincipal(a.getAgent))
 	r.Patch("/v1/agents/{id}", a.withPrincipal(a.patchAgent))
+	r.Post("/v1/agents/{id}/restart", a.withPrincipal(a.postRestart))
 	r.Get("/v1/packs", a.withPrincipal(a.getPacks))
 	r.Get("/v1/threads/{id}", a.withPrincipal(a.getThread))
 	r.Get("/v1/events", a.withPrincipal(a.getAllEvents))

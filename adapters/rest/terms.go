@@ -48,3 +48,12 @@ func (a *api) patchAgent(c call) error {
 	}
 	return a.reply(c.w, http.StatusOK, status)
 }
+
+// postRestart starts an agent or a pack of the settings again.
+func (a *api) postRestart(c call) error {
+	name := c.id()
+	if err := a.hub.Restart(c.from, name); err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusAccepted, map[string]string{"id": name})
+}

@@ -47,6 +47,7 @@ var Translation = core.Translation{
 		core.ActProvide:   "",
 		core.ActJoin:      "",
 		core.ActConfigure: "PATCH /v1/agents/{id}",
+		core.ActRestart:   "POST /v1/agents/{id}/restart",
 	},
 }
 

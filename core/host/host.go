@@ -48,7 +48,7 @@ type host struct {
 // start begins to work on a task.
 func (h *host) start(ctx context.Context, t *task.Task) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &turn{session: h.session, task: t, request: t.Request(), ctx: ctx, cancel: cancel, news: make(chan struct{}, 1)}
+	w := &turn{session: h.session, task: t, request: t.Request(), ctx: ctx, cancel: cancel, mail: agent.NewMailbox()}
 	h.mu.Lock()
 	h.turns[t.ID()] = w
 	h.mu.Unlock()
@@ -85,7 +85,7 @@ var _ core.AgentSink = sink{}
 
 func (s sink) tell(body core.Body) error {
 	if w := s.find(s.task.ID()); w != nil {
-		w.push(body)
+		w.tell(body)
 	}
 	return nil
 }

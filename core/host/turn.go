@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -21,12 +20,10 @@ type turn struct {
 	request core.Request
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	ended   atomic.Bool // the agent has reported the end
+	mail    *agent.Mailbox
 
-	mu        sync.Mutex
-	queue     []core.Body // bounded by the hub: it bounds a task
-	news      chan struct{}
-	cancelled *core.CancelRequested // set once a cancel was requested
+	ended     atomic.Bool                          // the agent has reported the end
+	cancelled atomic.Pointer[core.CancelRequested] // nil until a cancel was requested
 }
 
 var _ agent.Turn = (*turn)(nil)
@@ -44,40 +41,16 @@ func (t *turn) Report(body core.Body, foreign *core.Foreign) error {
 	return err
 }
 
-// push adds what the agent is told.
-func (t *turn) push(body core.Body) {
-	t.mu.Lock()
-	t.queue = append(t.queue, body)
+// tell adds what the agent is told.
+func (t *turn) tell(body core.Body) {
 	if c, ok := body.(core.CancelRequested); ok {
-		t.cancelled = &c
+		t.cancelled.Store(&c)
 	}
-	t.mu.Unlock()
-	select {
-	case t.news <- struct{}{}:
-	default:
-	}
+	t.mail.Put(body)
 }
 
 // Next implements [agent.Turn].
-func (t *turn) Next(ctx context.Context) (core.Body, error) {
-	for {
-		t.mu.Lock()
-		if len(t.queue) > 0 {
-			body := t.queue[0]
-			t.queue = t.queue[1:]
-			t.mu.Unlock()
-			return body, nil
-		}
-		t.mu.Unlock()
-		select {
-		case <-t.news:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-t.ctx.Done():
-			return nil, context.Cause(t.ctx)
-		}
-	}
-}
+func (t *turn) Next(ctx context.Context) (core.Body, error) { return t.mail.Take(ctx, t.ctx) }
 
 // Ask implements [agent.Turn].
 func (t *turn) Ask(ctx context.Context, q question.Question) (question.Outcome, error) {
@@ -101,9 +74,7 @@ func (t *turn) finish(err error) {
 	if t.ended.Load() {
 		return
 	}
-	t.mu.Lock()
-	asked := t.cancelled
-	t.mu.Unlock()
+	asked := t.cancelled.Load()
 	var end core.Body = core.Done{}
 	switch {
 	case err == nil:

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"maps"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -40,4 +41,19 @@ func (s *Session) SetChild(c core.Child) {
 // childFailed returns the Fault for a task of an agent that could not be started.
 func childFailed(id core.AgentID, c core.Child) *core.Fault {
 	return core.NewFault(core.CodeUnreachable, "agent %s could not be started: %s", id, c.LastError)
+}
+
+// Restart starts an agent or a pack of the hub's settings again. It returns a not_authorized
+// Fault unless the principal is an operator, an unknown_agent Fault for a name that is not in the
+// settings, and an unsupported Fault for a hub that runs none.
+func (h *Hub) Restart(p core.Principal, name string) error {
+	_, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: core.Restart{Name: name}}, nil)
+	return err
+}
+
+func (h *Hub) restart(name string) error {
+	if h.restartChild == nil {
+		return core.NewFault(core.CodeUnsupported, "this hub runs no agents or packs itself")
+	}
+	return h.restartChild(name)
 }

@@ -108,6 +108,8 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 		h.watchAll(s)
 	case core.Configure:
 		o.agent, err = h.configure(cmd)
+	case core.Restart:
+		err = h.restart(cmd.Name)
 	default: // its method executes it, with what the command cannot hold
 		err = core.NewFault(core.CodeInternal, "the command %s cannot be executed here", c.Command.Act())
 	}

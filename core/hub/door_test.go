@@ -101,6 +101,7 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 			_, err := g.hub.Configure(operator, core.Configure{Agent: "a", MaxConcurrent: &four})
 			return err
 		},
+		core.ActRestart: func() error { return g.hub.Restart(operator, "a") },
 	}
 	for _, act := range core.Acts() {
 		if give[act] == nil {
@@ -186,6 +187,7 @@ func TestTheDefaultRightsForEachCommand(t *testing.T) {
 		{core.Provide{}, true, true, true},
 		{core.Join{}, true, true, true},
 		{core.Configure{}, false, false, true},
+		{core.Restart{}, false, false, true},
 		{core.Reply{}, true, true, true}, // package question checks who may answer
 	} {
 		name := fmt.Sprintf("%s (right %s)", c.command.Act(), core.RightOf(c.command))

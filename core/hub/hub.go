@@ -40,6 +40,9 @@ type Options struct {
 	UsageStore usage.Store
 	// Budgets limit what may be spent.
 	Budgets []usage.Budget
+	// Restart starts an agent or a pack of the settings again, or says that there is none of the
+	// name; nil where the hub runs none.
+	Restart func(name string) error
 	// AgentSettings are those that were set before. SaveAgentSettings stores all of them
 	// beyond the end of the hub, one call at a time; nil stores nothing.
 	AgentSettings     map[core.AgentID]AgentSettings
@@ -97,6 +100,8 @@ type Hub struct {
 	followers  followers
 	lookups    chan lookup
 	stop       func() // ends the goroutine for lookups
+	// restartChild restarts an agent or a pack of the settings; nil where the hub runs none.
+	restartChild func(name string) error
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -114,7 +119,7 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.WithDefaults(), rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),

@@ -55,6 +55,7 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 	if o.Limits, err = hubLimits(c); err != nil {
 		return o, err
 	}
+	o.Restart = func(name string) error { return s.supervisor.Restart(name) }
 	if c.DataDir == "" {
 		return o, nil
 	}

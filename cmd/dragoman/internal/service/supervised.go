@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"time"
@@ -41,7 +40,7 @@ const GuardCommand = "guard"
 // supervise starts the agents and packs of the settings.
 func (s *Service) supervise() {
 	launcher := &supervisor.Launcher{Log: s.log}
-	if self := selfCommand(GuardCommand); self != nil {
+	if self := SelfCommand(GuardCommand); self != nil {
 		launcher.Guard = supervisor.NewGuard(self...)
 	}
 	s.supervisor = supervisor.New(supervisor.Options{
@@ -83,11 +82,6 @@ func remoteClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = connect, headers
 	return &http.Client{Transport: t}
-}
-
-// RestartChild starts an agent or a pack of the settings again.
-func (s *Service) RestartChild(_ context.Context, name string) error {
-	return s.supervisor.Restart(name)
 }
 
 // Packs returns the packs of the settings, by name, with the state of each.
