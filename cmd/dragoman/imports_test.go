@@ -145,7 +145,7 @@ var table = []row{
 	{from: []string{"proto/..."}, lib: []string{"google.golang.org/grpc", "google.golang.org/protobuf"}},
 	// The program. Calls run down this list: a package knows those above it.
 	program("config", "core", "core/journal", "core/usage"),
-	program("client", "adapters/...", "core", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/..."),
+	program("client", "adapters/...", "core", "core/agent", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/..."),
 	program("agent", "adapters/...", "core", internal+"client"),
 	program("supervisor", "adapters/...", "core/...", "transports/...", internal+"agent", internal+"config"),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...",

@@ -22,6 +22,7 @@ import (
 	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -65,6 +66,23 @@ func JoinCoven(ctx context.Context, to Hub, card core.Card, handle core.Handler,
 
 // JoinCovenWith joins by Coven with more options.
 func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Handler, opts covenclient.WorkOptions) error {
+	return overCoven(ctx, to, func(ctx context.Context, conn covenConn) error {
+		return covenclient.Work(ctx, conn, card, handle, opts)
+	})
+}
+
+// ServeCoven joins by Coven as an agent whose tasks work does.
+func ServeCoven(ctx context.Context, to Hub, card core.Card, work func(context.Context, agent.Turn) error, joined func()) error {
+	return overCoven(ctx, to, func(ctx context.Context, conn covenConn) error {
+		return covenclient.Serve(ctx, conn, card, work, func(*wire.Welcome) { joined() })
+	})
+}
+
+// covenConn is an agent's end of a Coven stream.
+type covenConn = link.Conn[*wire.ServerMessage, *wire.AgentMessage]
+
+// overCoven opens a stream to the hub and passes it to serve.
+func overCoven(ctx context.Context, to Hub, serve func(context.Context, covenConn) error) error {
 	at, err := to.grpcAddr(ctx)
 	if err != nil {
 		return err
@@ -81,7 +99,7 @@ func JoinCovenWith(ctx context.Context, to Hub, card core.Card, handle core.Hand
 	if err != nil {
 		return unreachable(at, "--grpc-addr", err)
 	}
-	err = covenclient.Work(ctx, conn, card, handle, opts)
+	err = serve(ctx, conn)
 	var refused *core.Fault
 	if errors.As(err, &refused) && refused.Code == core.CodeUnauthenticated {
 		return tokenNeeded(to.Token)

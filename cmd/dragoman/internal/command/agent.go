@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -26,11 +27,13 @@ import (
 )
 
 func agentCommand(io Streams) *cobra.Command {
-	var dialect, name, id, model, secretFile string
+	var dialect, speaks, name, id, model, secretFile, auth string
+	var env []string
+	var warm int
 	var capabilities, domains []string
 	var concurrent int
 	c := &cobra.Command{
-		Use:   "agent --dialect D --name N [flags] -- COMMAND [ARG...]",
+		Use:   "agent --name N [--speaks S] [--dialect D] [flags] -- COMMAND [ARG...]",
 		Short: "Turn a command into an agent",
 		Long: `Join the hub as an agent that answers every request by running a command. The command
 gets the request on stdin, its stdout is streamed back as text, and a non-zero exit is
@@ -42,12 +45,23 @@ a failure with the end of its stderr.
 
 The rest of a request (data, attachments, history) is JSON in the file named by the
 variable DRAGOMAN_REQUEST. Coven and Parallax agents get a notice as a request with its
-topic and data.`,
+topic and data.
+
+With --speaks the command is a program that runs on and speaks a dialect itself on its stdin
+and stdout: editor (the Agent Client Protocol of editors), pi-rpc or native. It is started
+again whenever it ends, and joins the hub by Coven; native commands join as they are.
+
+  dragoman agent --speaks editor --name gemini --env GEMINI_API_KEY -- gemini --acp
+  dragoman agent --speaks pi-rpc --name pi -- pi --mode rpc --no-session`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
 	f.SetInterspersed(false) // flags after the command belong to it, such as -e of sed
 	f.StringVar(&dialect, "dialect", "", "`dialect` to join in: coven, parallax, acp or native")
+	f.StringVar(&speaks, "speaks", config.SpeaksText, "`dialect` of the command: text, editor, pi-rpc or native")
+	f.StringArrayVar(&env, "env", nil, "`variable` for the command, NAME or NAME=value, besides PATH, HOME, LANG and TMPDIR, with --speaks editor, pi-rpc or native; may be repeated")
+	f.StringVar(&auth, "auth", "", "`method` to authenticate with, for --speaks editor")
+	f.IntVar(&warm, "warm", 0, "`number` of processes that are kept ready, for --speaks pi-rpc")
 	f.StringVar(&name, "name", "", "`name` of the agent")
 	f.StringVar(&id, "id", "", "`id` of the agent; default: its name")
 	f.StringVar(&model, "model", "", "`model` that the agent uses")
@@ -59,8 +73,20 @@ topic and data.`,
 	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: the hub is asked")
 	wait := waitFlag(f, "a hub")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if !slices.Contains(config.Speaks, speaks) {
+			return usagef("--speaks %q: use %s", speaks, strings.Join(config.Speaks, ", "))
+		}
+		if speaks != config.SpeaksText {
+			e := config.Agent{
+				Name: cmp.Or(id, name), Dialect: speaks, Process: config.Process{Command: args, Env: env},
+				Capabilities: capabilities, Domains: domains, Model: model, MaxConcurrent: concurrent, Warm: warm, Auth: auth,
+			}
+			return runSpeaking(c.Context(), io, e, name, dialect, to, *wait)
+		}
 		connect, ok := service.Joins()[dialect]
 		switch {
+		case len(env) > 0 || auth != "" || warm > 0:
+			return usagef("--env, --auth and --warm are for commands that speak a dialect: name it with --speaks")
 		case dialect == "":
 			return usagef("--dialect is missing: write coven, parallax, acp or native, before the command")
 		case !ok:

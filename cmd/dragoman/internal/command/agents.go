@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,8 +21,10 @@ func agentsCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "agents [ID]", Short: "List the agents on the hub", Args: cobra.MaximumNArgs(1),
 		Long: `List the agents on the hub, or one of them: their names, dialects, load and
-capabilities; with -o wide also their health and where they run.`,
+capabilities; with -o wide also their health, where they run, and of those that the hub runs
+itself how often they were started again and why.`,
 	}
+	c.AddCommand(restartCommand(io))
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.Flags().StringVarP(&output, "output", "o", "", "`format`: wide, or json")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -59,14 +62,19 @@ func showAgent(ctx context.Context, to *hubFlags, id string, wide bool) error {
 func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 	heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
 	if wide {
-		heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
+		heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "RESTARTS", "PID", "LAST ERROR", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
 	}
 	const none = "no agents are connected: start one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'"
 	return printList(to, v, list, none, heads, func(a hub.AgentStatus) []string {
-		row := []string{string(a.ID), orDash(a.Name), a.Dialect, a.Load.State.String(), fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
+		state := a.Load.State.String()
+		if a.Child != nil && a.Child.State != core.ChildReady {
+			state = a.Child.State.String()
+		}
+		row := []string{string(a.ID), orDash(a.Name), a.Dialect, state, fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
 		if wide {
 			row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
 				orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"), health(a.Vitals))
+			row = append(row, childCells(a.Child)...)
 			row = append(row, workplace(a.Card)...)
 		}
 		return row
@@ -87,4 +95,38 @@ func health(v *core.Vitals) string {
 		parts = append(parts, fmt.Sprintf("%s:%g", name, v.Metrics[name]))
 	}
 	return strings.Join(parts, " ")
+}
+
+// childCells formats how the hub runs an agent itself, as cells.
+func childCells(c *core.Child) []string {
+	if c == nil {
+		return []string{"-", "-", "-"}
+	}
+	pid := "-"
+	if c.PID != 0 {
+		pid = fmt.Sprint(c.PID)
+	}
+	return []string{fmt.Sprint(c.Restarts), pid, orDash(brief(c.LastError))}
+}
+
+func restartCommand(io Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "restart ID", Short: "Start an agent or a pack of the hub's settings again", Args: usageArgs(cobra.ExactArgs(1)),
+		Long: `Start an agent or a pack again that stands in the settings of the hub: its process is
+ended first if it runs. Tasks wait for it meanwhile; those that it works on fail as
+unreachable.
+
+  dragoman agents restart gemini`,
+	}
+	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var answer struct {
+			ID string `json:"id"`
+		}
+		if err := to.client().Send(c.Context(), http.MethodPost, "/v1/agents/"+url.PathEscape(args[0])+"/restart", struct{}{}, &answer); err != nil {
+			return err
+		}
+		return to.print(answer, args[0]+" is started again: 'dragoman agents' shows its state")
+	}
+	return c
 }

@@ -28,8 +28,8 @@ func TestWideAgentsShowWhereTheyRun(t *testing.T) {
 				t.Fatalf("got %d and %s, want %d", code, stderr, command.ExitDone)
 			}
 			want := []string{
-				"ID NAME DIALECT STATE TASKS CAPABILITIES QUEUED DOMAINS MODEL FEATURES SINCE HEALTH BACKEND WORKSPACES DIRECTORY GIT",
-				"a - coven idle 0/1 - 0 - - - 2026-01-02 03:04:05 - " + c.want,
+				"ID NAME DIALECT STATE TASKS CAPABILITIES QUEUED DOMAINS MODEL FEATURES SINCE HEALTH RESTARTS PID LAST ERROR BACKEND WORKSPACES DIRECTORY GIT",
+				"a - coven idle 0/1 - 0 - - - 2026-01-02 03:04:05 - - - - " + c.want,
 			}
 			if diff := cmp.Diff(want, fields(out)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

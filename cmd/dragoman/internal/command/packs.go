@@ -30,11 +30,7 @@ those of the settings with their state. 'dragoman agents restart' restarts those
 			if p.Child != nil {
 				state, child = p.Child.State, *p.Child
 			}
-			pid := "-"
-			if child.PID != 0 {
-				pid = fmt.Sprint(child.PID)
-			}
-			return []string{p.ID, p.Dialect, fmt.Sprint(len(p.Tools)), state.String(), fmt.Sprint(child.Restarts), pid, orDash(brief(child.LastError))}
+			return append([]string{p.ID, p.Dialect, fmt.Sprint(len(p.Tools)), state.String()}, childCells(&child)...)
 		})
 	}
 	return c

@@ -37,7 +37,7 @@ func (s *Service) openPi(ctx context.Context) (err error) {
 	c := s.config
 	s.pi.server = pi.NewServer(s.hub, piOptions(c.Pi, pi.Options{
 		Commands: command.Options{QueuePrompts: true, Journal: s.piJournal, JournalPath: journalPath(c)},
-		Version:  Version, DrainTimeout: c.StopTimeout, Link: webSocketLink(c.WebSocket), Log: s.log, Reaper: selfCommand(ReapCommand), Dialects: agentDialects(),
+		Version:  Version, DrainTimeout: c.StopTimeout, Link: webSocketLink(c.WebSocket), Log: s.log, Reaper: SelfCommand(ReapCommand), Dialects: agentDialects(),
 	}))
 	if s.pi.snapshots, err = render.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)
@@ -179,9 +179,9 @@ func journalPath(c config.Config) string {
 // as the parent that ends everything they have started.
 const ReapCommand = "reap"
 
-// selfCommand returns the command line of a command of this program, or nil if its path is
+// SelfCommand returns the command line of a command of this program, or nil if its path is
 // unknown.
-func selfCommand(command string) []string {
+func SelfCommand(command string) []string {
 	// On Linux this works even if the file of the program was replaced or removed.
 	const running = "/proc/self/exe"
 	if _, err := os.Stat(running); err == nil {

@@ -53,9 +53,17 @@ func (a *supervised) principal() core.Principal {
 	return core.Principal{ID: a.entry.Name, Dialect: a.entry.Dialect, Authenticated: true, Proof: Proof}
 }
 
-// card is what the settings say of the agent, and p adds.
-func (a *supervised) card(p agent.Profile) core.Card {
-	e := a.entry
+// offered returns where the tools of the hub are.
+func (a *supervised) offered() tools {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.tools
+}
+
+func (a *supervised) card(p agent.Profile) core.Card { return cardOf(a.entry, p) }
+
+// cardOf returns what the settings say of an agent, and p adds.
+func cardOf(e config.Agent, p agent.Profile) core.Card {
 	card := core.Card{
 		ID: core.AgentID(e.Name), Name: e.Name, Dialect: e.Dialect, Domains: e.Domains, Model: e.Model,
 		Capabilities: slices.Clone(e.Capabilities), MaxConcurrent: max(1, e.MaxConcurrent), Features: p.Features, Metadata: maps.Clone(p.Metadata),
@@ -149,7 +157,7 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 		return a.serveNative(ctx, s, ready)
 	}
 	if a.agent == nil {
-		made, err := speaks[a.entry.Dialect](connection{a})
+		made, err := speaks[a.entry.Dialect](connection{entry: a.entry, child: a.child, opts: a.supervisor.opts, tools: a.offered})
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ func newEditor(c connection) (coreagent.Agent, error) {
 		return nil, err
 	}
 	return client.New(client.Options{
-		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Version: c.options().Version, Sessions: c.sessions(),
-		Log: c.options().Log.With("agent", c.entry.Name), Count: c.count,
+		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Version: c.opts.Version, Sessions: c.sessions(),
+		Log: c.opts.Log.With("agent", c.entry.Name), Count: c.count,
 		MCPServers: func() []wire.MCPServer {
 			url, token := c.hubTools()
 			if url == "" {

@@ -19,13 +19,13 @@ func newPi(c connection) (coreagent.Agent, error) {
 		return nil, err
 	}
 	o := pirpc.Options{
-		Dial: c.dial, Dir: dir, Warm: c.entry.Warm, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(), Count: c.count, Log: c.options().Log,
+		Dial: c.dial, Dir: dir, Warm: c.entry.Warm, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(), Count: c.count, Log: c.opts.Log,
 		Tools: func() pirpc.Tools {
 			url, token := c.hubTools()
 			return pirpc.Tools{URL: url, Token: token}
 		},
 	}
-	if data := c.options().DataDir; data != "" && !slices.ContainsFunc(c.entry.Command, ownSessions) {
+	if data := c.opts.DataDir; data != "" && !slices.ContainsFunc(c.entry.Command, ownSessions) {
 		if data, err = filepath.Abs(data); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,13 @@ var speaks = map[string]func(connection) (coreagent.Agent, error){
 }
 
 // connection is what an agent is constructed from: its settings, and ways to what it needs.
-type connection struct{ *supervised }
+type connection struct {
+	entry config.Agent
+	child *child
+	opts  Options
+	// tools returns where the tools of the hub are at the moment; nil for nowhere.
+	tools func() tools
+}
 
 // dial starts a process of the agent with more arguments.
 func (c connection) dial(ctx context.Context, more ...string) (link.Conn[[]byte, []byte], error) {
@@ -31,31 +37,34 @@ func (c connection) dial(ctx context.Context, more ...string) (link.Conn[[]byte,
 // dir returns the absolute working directory of the agent.
 func (c connection) dir() (string, error) { return directory(c.entry.Process) }
 
-// options are those of the program.
-func (c connection) options() Options { return c.supervisor.opts }
-
 // sessions returns the log in which the agent keeps what must survive a restart of the hub; nil
 // where nothing is stored.
-func (c connection) sessions() core.RecordLog { return c.options().Records(c.entry.Dialect) }
+func (c connection) sessions() core.RecordLog { return c.opts.Records(c.entry.Dialect) }
 
 // count adds one to a counter of the hub.
-func (c connection) count(name string) { c.options().Hub.Count(name) }
+func (c connection) count(name string) {
+	if c.opts.Hub != nil {
+		c.opts.Hub.Count(name)
+	}
+}
 
 // token reads the token for a remote; "" for none.
 func (c connection) token() (string, error) { return tokenOf(c.entry.TokenFile) }
 
 // hubTools returns where the tools of the hub are over MCP, and the token for them; "" for none.
 func (c connection) hubTools() (url, token string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.tools.url, c.tools.token
+	if c.tools == nil {
+		return "", ""
+	}
+	t := c.tools()
+	return t.url, t.token
 }
 
 // newText returns an agent that runs its command for each request.
 func newText(c connection) (coreagent.Agent, error) {
-	l, e := c.options().Launcher, c.entry
+	l, e := c.opts.Launcher, c.entry
 	program := agent.Program{Name: e.Command[0], Command: func(ctx context.Context) (*exec.Cmd, error) { return l.command(ctx, e.Process) }, Started: l.Guard.watch}
-	t := &text{Agent: coreagent.FromHandler(agent.Handler(program, &tail{log: l.Log, name: e.Name}, c.options().Log), coreagent.Profile{
+	t := &text{Agent: coreagent.FromHandler(agent.Handler(program, &tail{log: l.Log, name: e.Name}, c.opts.Log), coreagent.Profile{
 		Features: core.FeatureStreaming | core.FeatureCancellation | core.FeatureNotices,
 	}), command: program.Command}
 	return t, nil

@@ -1,0 +1,181 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	pb "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// cancelGrace is how long an agent that was told to cancel may take to report the end.
+const cancelGrace = 10 * time.Second
+
+// askUserTool is the tool of the hub with which an agent that has the capability ui asks people.
+const (
+	askUserTool  = "ask_user"
+	uiCapability = "ui"
+)
+
+// Serve is [Work] with an [agent.Agent] in place of a handler: it gives work each request as a
+// Turn. The card says whether the agent takes injections; the hub does not say for which request
+// one is, so that the request that runs longest gets it. Fields of foreign dialects are dropped:
+// Coven has no place for them.
+func Serve(
+	ctx context.Context, conn link.Conn[*pb.ServerMessage, *pb.AgentMessage], card core.Card,
+	work func(context.Context, agent.Turn) error, joined func(*pb.Welcome),
+) error {
+	if !slices.Contains(card.Capabilities, uiCapability) {
+		card.Capabilities = append(slices.Clone(card.Capabilities), uiCapability)
+	}
+	h := &host{work: work}
+	opts := WorkOptions{Joined: joined, Decided: h.decided}
+	if card.Features.Has(core.FeatureInjection) {
+		opts.Injected = h.injected
+	}
+	return Work(ctx, conn, card, h.handle, opts)
+}
+
+// host gives requests to an agent.
+type host struct {
+	work func(context.Context, agent.Turn) error
+
+	mu    sync.Mutex
+	turns []*turn // those that run, oldest first
+}
+
+// handle is the [core.Handler] of the agent.
+func (h *host) handle(ctx context.Context, r core.Request, _ func(core.Body) error) error {
+	j, err := jobOf(ctx)
+	if err != nil {
+		return err
+	}
+	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	t := &turn{job: j, request: r, ctx: base, mail: agent.NewMailbox()}
+	stop := context.AfterFunc(ctx, func() {
+		why := cancelled(ctx)
+		if why == nil { // the connection is lost
+			cancel(context.Cause(ctx))
+			return
+		}
+		t.mail.Put(core.CancelRequested{By: "hub", Reason: why.Message})
+		timer := time.AfterFunc(cancelGrace, func() { cancel(why) })
+		context.AfterFunc(base, func() { timer.Stop() })
+	})
+	defer stop()
+	h.mu.Lock()
+	h.turns = append(h.turns, t)
+	h.mu.Unlock()
+	err = h.work(base, t)
+	h.mu.Lock()
+	h.turns = slices.DeleteFunc(h.turns, func(other *turn) bool { return other == t })
+	h.mu.Unlock()
+	return err
+}
+
+// decided passes a decision on to the turns that asked for it.
+func (h *host) decided(d core.ApprovalDecided) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.turns {
+		if t.asked(d.ID) {
+			t.mail.Put(d)
+		}
+	}
+}
+
+// injected passes context on to the turn that runs longest.
+func (h *host) injected(in core.Injected) (accepted bool, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.turns) == 0 {
+		return false, "the agent works on nothing"
+	}
+	h.turns[0].mail.Put(in)
+	return true, ""
+}
+
+// turn is a request at an agent.
+type turn struct {
+	job     *job
+	request core.Request
+	ctx     context.Context //nolint:containedctx // of the request, beyond a cancel
+
+	mail *agent.Mailbox
+
+	mu        sync.Mutex
+	approvals []string // that were requested
+}
+
+var _ agent.Turn = (*turn)(nil)
+
+func (t *turn) asked(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.approvals, id)
+}
+
+// Task implements [agent.Turn]: it is the id of the request.
+func (t *turn) Task() core.TaskID { return core.TaskID(t.job.id()) }
+
+// Request implements [agent.Turn].
+func (t *turn) Request() core.Request { return t.request }
+
+// Delivered implements [agent.Turn]. The hub knows it already: its own transport took the
+// request.
+func (t *turn) Delivered() {}
+
+// Report implements [agent.Turn].
+func (t *turn) Report(b core.Body, _ *core.Foreign) error {
+	switch b := b.(type) {
+	case core.ApprovalRequested:
+		t.mu.Lock()
+		t.approvals = append(t.approvals, b.ID)
+		t.mu.Unlock()
+	case core.InjectionAnswered:
+		return nil // it was answered when it came
+	}
+	return t.job.worker.report(t.ctx, t.job, b)
+}
+
+// Next implements [agent.Turn].
+func (t *turn) Next(ctx context.Context) (core.Body, error) { return t.mail.Take(ctx, t.ctx) }
+
+// Ask implements [agent.Turn] with the tool of the hub for it.
+func (t *turn) Ask(ctx context.Context, q question.Question) (question.Outcome, error) {
+	input := struct {
+		Question    string            `json:"question"`
+		Options     []question.Option `json:"options,omitempty"`
+		MultiSelect bool              `json:"multi_select,omitempty"`
+		Header      string            `json:"header,omitempty"`
+		Timeout     int               `json:"timeout_seconds,omitempty"`
+	}{Question: q.Text, Options: q.Options, MultiSelect: q.Several, Header: q.Header}
+	if !q.Until.IsZero() {
+		const most = 300
+		input.Timeout = max(1, min(most, int(time.Until(q.Until)/time.Second)))
+	}
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return question.Outcome{}, err
+	}
+	out, err := t.CallTool(ctx, askUserTool, raw)
+	if err != nil {
+		return question.Outcome{}, err
+	}
+	var o question.Outcome
+	err = strictjson.Decode(out, strictjson.Limits{}, &o)
+	return o, err
+}
+
+// CallTool implements [agent.Turn].
+func (t *turn) CallTool(ctx context.Context, name string, input json.RawMessage) (json.RawMessage, error) {
+	return CallTool(context.WithValue(ctx, jobKey{}, t.job), name, input)
+}

@@ -1,0 +1,117 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/native"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
+	"github.com/dragoman-hub/dragoman/core"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// runSpeaking runs a command that speaks a dialect itself, as an agent of the hub.
+func runSpeaking(ctx context.Context, io Streams, e config.Agent, name, dialect string, to *hubFlags, patience time.Duration) error {
+	joins := coven.Name
+	if e.Dialect == config.SpeaksNative {
+		joins = native.Dialect
+	}
+	switch {
+	case e.Name == "":
+		return usagef("--name is missing: name the agent, before the command")
+	case dialect != "" && dialect != joins:
+		return usagef("--dialect %s: a command that speaks %s joins by %s: leave it out", dialect, e.Dialect, joins)
+	case e.MaxConcurrent < 1:
+		return usagef("--concurrent %d: want at least 1", e.MaxConcurrent)
+	case joins != coven.Name && to.grpc != "":
+		return usagef("--speaks %s does not use --grpc-addr: use --hub", e.Dialect)
+	}
+	if err := errors.Join(e.Check(), supervisor.Check(config.Agents{e}, nil)); err != nil {
+		return &exit{ExitUsage, err}
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	log := newLog(io.Err, "info", "auto")
+	launcher := &supervisor.Launcher{Log: log}
+	if self := service.SelfCommand(service.GuardCommand); self != nil {
+		launcher.Guard = supervisor.NewGuard(self...)
+		defer launcher.Guard.Close()
+	}
+	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log}
+	wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
+	s.begun = wire.Begun
+	opts := supervisor.Options{Launcher: launcher, HTTP: http.DefaultClient, Version: service.Version, Log: log}
+	var err error
+	if e.Dialect == config.SpeaksNative {
+		err = supervisor.RunNative(ctx, e, opts, s.bridge)
+	} else {
+		err = supervisor.RunAlone(ctx, e, opts, s.serve)
+	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	if err == nil && s.begun.Load() {
+		log.Info("left", "agent", e.Name)
+	}
+	if errors.Is(err, client.ErrNotAccepted) {
+		return client.NotHub(to.hub, to.named(), err.Error())
+	}
+	return err
+}
+
+// speaking is a command that speaks a dialect, and the hub that it joins.
+type speaking struct {
+	entry       config.Agent
+	name, joins string
+	at          client.Hub
+	patience    time.Duration
+	log         *slog.Logger
+	begun       *atomic.Bool // it has joined
+}
+
+// joined logs that the hub has accepted the agent.
+func (s speaking) joined(then func()) func() {
+	return func() {
+		s.log.Info("joined: ask it with 'dragoman ask "+quoted(s.entry.Name)+" ...'", "agent", s.entry.Name, "dialect", s.joins, "speaks", s.entry.Dialect)
+		s.begun.Store(true)
+		then()
+	}
+}
+
+// serve joins by Coven, and again whenever the connection is lost.
+func (s speaking) serve(ctx context.Context, card core.Card, work func(context.Context, coreagent.Turn) error) error {
+	card.Name = s.name
+	return agent.Stay(ctx, s.log, s.patience, func(ctx context.Context, joined func()) error {
+		return client.ServeCoven(ctx, s.at, card, work, s.joined(joined))
+	})
+}
+
+// bridge connects a native command with the hub.
+func (s speaking) bridge(ctx context.Context, dial supervisor.DialFunc, card core.Card) error {
+	card.Name = s.name
+	return agent.Stay(ctx, s.log, s.patience, func(ctx context.Context, joined func()) error {
+		hub, err := client.DialWebSocket(ctx, s.at, bridge.NativePath, http.Header{"X-Agent-Id": {s.entry.Name}}, client.MaxNativeBytes)
+		if err != nil {
+			return err
+		}
+		child, err := dial(ctx)
+		if err != nil {
+			return errors.Join(err, hub.Close(link.Reason{Cause: link.Normal}))
+		}
+		return bridge.RunNative(ctx, child, hub, card, s.joined(joined))
+	})
+}
