@@ -1,4 +1,28 @@
 package a2a
 
+import (
+	"net/http"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
 // Canonical is what a signature of a card is over.
 var Canonical = canonical
+
+// Feed writes the events of a task as the items of a stream, with or without cursors.
+type Feed struct{ f *feed }
+
+// NewFeed returns a Feed for a task, in the JSON-RPC binding.
+func NewFeed(t *task.Task, cursors bool) Feed {
+	f := (&call{server: &Server{opts: Options{}.withDefaults()}, r: &http.Request{Header: http.Header{}}, rpc: true, id: []byte("7")}).newFeed(newTranslator(t), place{})
+	f.cursors = cursors
+	return Feed{f}
+}
+
+// Write returns the bytes of an event; they are valid until the next call.
+func (f Feed) Write(e core.Event) []byte {
+	f.f.buf = f.f.buf[:0]
+	f.f.event(e)
+	return f.f.buf
+}
