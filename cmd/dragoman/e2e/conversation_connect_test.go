@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/dragoman-hub/dragoman/adapters/a2a"
+	a2awire "github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -229,8 +231,12 @@ func (p *player) request(st *step, m []string) error {
 	if strings.Contains(path, "/events") {
 		r.Header.Set("Accept", "application/x-ndjson")
 	}
-	if path == mcp.Path {
+	switch {
+	case path == mcp.Path:
 		mcpHeaders(r.Header, body)
+	case strings.HasPrefix(path, a2a.Path) && !r.URL.Query().Has(a2awire.VersionHeader):
+		r.Header.Set(a2awire.VersionHeader, a2awire.Version)
+		r.Header.Set(a2awire.ExtensionsHeader, a2awire.CursorExtension)
 	}
 	if p.calls[name] != nil {
 		cancel()
@@ -259,6 +265,9 @@ func (p *player) router() http.Handler {
 		}}))
 		r.Handle("/mcp", p.mcp)
 		r.Handle("/mcp/*", p.mcp)
+		r.Handle(a2a.Path, p.a2a)
+		r.Handle(a2a.Path+"/*", p.a2a)
+		r.Handle(a2awire.CardPath, p.a2a)
 		r.Mount("/v1", rest.New(p.hub, rest.Options{
 			Principal: func(*http.Request) (core.Principal, error) {
 				return core.Principal{ID: "local", Dialect: "rest", Operator: true}, nil

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
@@ -48,6 +49,7 @@ type player struct {
 	refused  parallax.Refusals
 	editors  editorAgents
 	mcp      *mcp.Server
+	a2a      *a2a.Server
 	peers    map[string]*peer
 	calls    map[string]*httpCall
 	bindings bindings
@@ -68,6 +70,9 @@ func runConversation(t *testing.T, s *recording, update bool) {
 		steps = steps[1:]
 	}
 	p.hub = coretest.NewHub(t, opts)
+	p.a2a = a2a.New(p.hub, a2a.Options{Version: "1.0.0", Principal: func(*http.Request) (core.Principal, error) {
+		return core.Principal{ID: "local", Operator: true}, nil
+	}})
 	p.mcp = mcp.New(p.hub, mcp.Options{Anonymous: core.Principal{ID: "mcp"}, Version: "1.0.0"})
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	defer p.end()
@@ -121,6 +126,7 @@ func (p *player) end() {
 	}
 	p.cancel(nil)
 	p.mcp.Close()
+	p.a2a.Close()
 	if p.acpHTTP != nil {
 		p.acpHTTP.Close()
 	}
