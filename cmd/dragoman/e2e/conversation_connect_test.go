@@ -84,6 +84,9 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 		end, serve := p.openGateway(headers)
 		return end, serve, nil
 	}
+	if dialect == "a2a-agent" {
+		return p.openA2AAgent(headers)
+	}
 	server, client := coretest.Pipe[[]byte, []byte](0)
 	var serve func() link.Reason
 	switch dialect {
