@@ -75,7 +75,7 @@ func joinBob(t *testing.T, h *testHub) {
 				case core.Assigned:
 					switch b.Task.Request().Content {
 					case "slowly":
-						for range 9 {
+						for range 16 { // longer than the client waits without progress
 							report(id, core.Text{Text: "word "})
 							select {
 							case <-time.After(300 * time.Millisecond):
@@ -102,7 +102,7 @@ func joinBob(t *testing.T, h *testHub) {
 	})
 }
 
-// The official clients give a call up after 60 s without progress, here after one second, and
+// The official clients give a call up after 60 s without progress, here after three seconds, and
 // cancel it. They ask their user for approvals, and show why they may not connect.
 func TestTheOfficialClientsOfNPMAreServed(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,7 @@
 //
 //	node client.mjs sdk|client URL plain|oauth CONTENT [cancel]
 //
-// It gives up after a second without progress.
+// It gives up after three seconds without progress.
 const [library, url, login, content, cancel] = process.argv.slice(2);
 const old = library === "sdk";
 const { Client } = await import(old ? "@modelcontextprotocol/sdk/client/index.js" : "@modelcontextprotocol/client");
@@ -34,7 +34,7 @@ try {
 	said.version = old ? undefined : client.getNegotiatedProtocolVersion?.();
 	const abort = new AbortController();
 	const options = {
-		timeout: 1000, resetTimeoutOnProgress: true, signal: abort.signal,
+		timeout: 3000, resetTimeoutOnProgress: true, signal: abort.signal,
 		onprogress: p => {
 			said.progress.push([p.progress, p.message]);
 			if (cancel) abort.abort("the user has changed his mind");
