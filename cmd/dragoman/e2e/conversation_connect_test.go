@@ -17,6 +17,7 @@ import (
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
+	"github.com/dragoman-hub/dragoman/adapters/editor"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
@@ -107,6 +108,10 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 	case "native":
 		opts := native.Options{AgentID: core.AgentID(headers["x-agent-id"]), Principal: principalIn(headers), Version: "1.0.0", Link: testLink}
 		serve = func() link.Reason { return native.Accept(p.ctx, p.hub, server, opts) }
+	case "editor":
+		opts := editor.Options{Agent: core.ToAgent(core.AgentID(headers["agent"])), Principal: principalIn(headers), Version: "1.0.0", Link: testLink}
+		opts.Principal.Operator = !opts.Principal.Authenticated // as on an open hub
+		serve = func() link.Reason { return editor.Serve(p.ctx, p.hub, server, opts) }
 	case "pi":
 		opts := pi.ConnOptions{Principal: core.Principal{ID: headers["principal"], Operator: true}, Transport: pi.Transport(headers["transport"])}
 		var err error
@@ -126,7 +131,7 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
-		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, acp, native or editor-agent", dialect)
+		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, acp, native, editor or editor-agent", dialect)
 	}
 	if p.disk != "" {
 		return diskEnd{jsonEnd{client}, p}, serve, nil
