@@ -57,6 +57,7 @@ func TestEveryHTTPEndpointRequiresAToken(t *testing.T) {
 		{method: http.MethodPost, url: hub + "/v1/tasks", body: `{}`},
 		{method: http.MethodGet, url: hub + "/ws/agent", upgrade: true},
 		{method: http.MethodGet, url: hub + "/ws/acp", upgrade: true},
+		{method: http.MethodGet, url: hub + "/ws/editor?agent=x", upgrade: true},
 		{method: http.MethodGet, url: hub + "/ws/pi", upgrade: true},
 		{method: http.MethodPost, url: hub + "/acp", body: `{"id":"p","kind":"ping"}`},
 		{method: http.MethodGet, url: hub + "/acp?agent_id=a"},

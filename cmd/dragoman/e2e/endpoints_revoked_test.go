@@ -50,14 +50,19 @@ func (d *openConnections) webSockets(t *testing.T) error {
 	hub := "ws://" + d.s.service.Addresses().HTTP
 	for name, at := range map[string]string{
 		"Parallax": hub + "/ws/agent", "ACP": hub + "/ws/acp", "pi": "ws://" + d.s.service.Addresses().Pi + "/", "pi beside others": hub + "/ws/pi",
+		"editor": hub + "/ws/editor?agent=busy",
 	} {
 		conn, _, err := websocket.Dial(t.Context(), at, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + d.token}, "X-Agent-Id": {"b-" + name}}})
 		if err != nil {
 			return err
 		}
 		t.Cleanup(func() { _ = conn.CloseNow() })
-		if name == "Parallax" {
-			if err := conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"register","id":"r","payload":{"capabilities":[]}}`)); err != nil {
+		first := map[string]string{
+			"Parallax": `{"type":"register","id":"r","payload":{"capabilities":[]}}`,
+			"editor":   `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`,
+		}[name]
+		if first != "" {
+			if err := conn.Write(t.Context(), websocket.MessageText, []byte(first)); err != nil {
 				return err
 			}
 		}

@@ -39,6 +39,7 @@ func endpoints(h *testHub, key string) []endpoint {
 		{web, http.MethodGet, "/healthz", "", false},
 		{web, http.MethodGet, "/ws/agent", "", true},
 		{web, http.MethodGet, "/ws/acp", "", true},
+		{web, http.MethodGet, "/ws/editor?agent=x", "", true},
 		{web, http.MethodGet, "/ws/pi", "", true},
 		{pi, http.MethodGet, "/", "", true},
 		{pi, http.MethodGet, "/anything", "", true},

@@ -58,7 +58,7 @@ func TestTheWebSocketKeepaliveIsASetting(t *testing.T) {
 		c.WebSocket.PingInterval, c.WebSocket.PingTimeout = 50*time.Millisecond, 50*time.Millisecond
 	})
 	for target, addr := range map[string]string{
-		"/ws/agent": h.service.Addresses().HTTP, "/ws/acp?agent_id=mute": h.service.Addresses().HTTP, "/ws/pi": h.service.Addresses().HTTP, "/": h.service.Addresses().Pi,
+		"/ws/agent": h.service.Addresses().HTTP, "/ws/acp?agent_id=mute": h.service.Addresses().HTTP, "/ws/pi": h.service.Addresses().HTTP, "/ws/editor?agent=x": h.service.Addresses().HTTP, "/": h.service.Addresses().Pi,
 	} {
 		t.Run(target, func(t *testing.T) {
 			t.Parallel()
