@@ -181,15 +181,13 @@ func (r *run) endMessage(e *wire.MessageEnd) error {
 		return r.foreign("message_end", e.Raw)
 	}
 	r.message, r.last = false, e.Message
-	if e.Usage != (core.Usage{}) {
-		if err := r.turn.Report(e.Usage, nil); err != nil {
-			return err
-		}
-	}
 	agrees, err := r.speech.end(e.Message)
 	if err == nil && !agrees {
 		r.opts.Count(countReplaced)
 		err = r.foreign("message_end", e.Raw)
+	}
+	if e.Usage != (core.Usage{}) { // whatever was said with them, the tokens are spent
+		err = cmp.Or(err, r.turn.Report(e.Usage, nil))
 	}
 	return err
 }

@@ -121,6 +121,7 @@ func (r *run) finish() {
 func (r *run) end() (usable bool, err error) {
 	r.handling.Lock() // an event may still be handled
 	defer r.handling.Unlock()
+	r.proc.setBusy(false) // its agent_end may have been lost
 	r.mu.Lock()
 	failure, cancelled, usable := r.failure, r.cancelled, !r.deserted
 	unanswered := r.injected

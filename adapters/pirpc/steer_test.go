@@ -295,6 +295,24 @@ func TestOtherDialogsAreQuestions(t *testing.T) {
 	})
 }
 
+func TestAQuestionThatNobodyIsShownIsCancelled(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		n.user.UnwatchQuestions(nil)
+		asked, k := n.ask(hello()), <-n.kids
+		k.prompted()
+		k.say(`{"type":"extension_ui_request","id":"u1","method":"input","title":"Name?"}`)
+		if c := k.next("extension_ui_response"); c.ID != "u1" || !c.Cancelled {
+			t.Errorf("got %+v, want it cancelled at once", c)
+		}
+		if got := n.counts.of("pi-rpc.dialog.unasked"); got != 1 {
+			t.Errorf("got %d counted, want 1", got)
+		}
+		k.answers("ok")
+		k.settles()
+		n.wants(asked, core.KindDone, "ok")
+	})
+}
+
 func TestADialogThatTimesOutIsWithdrawn(t *testing.T) {
 	play(t, pirpc.Options{}, func(n *nursery) {
 		asked, k := n.ask(hello()), <-n.kids
