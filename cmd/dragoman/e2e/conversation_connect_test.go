@@ -87,6 +87,8 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 	}
 	if dialect == "a2a-agent" {
 		return p.openA2AAgent(headers)
+	if dialect == "pi-rpc" {
+		return p.openPi(headers)
 	}
 	server, client := coretest.Pipe[[]byte, []byte](0)
 	var serve func() link.Reason
@@ -132,6 +134,7 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
 		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, acp, native, editor or editor-agent", dialect)
+		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, pi-rpc, acp, native or editor-agent", dialect)
 	}
 	if p.disk != "" {
 		return diskEnd{jsonEnd{client}, p}, serve, nil

@@ -42,6 +42,7 @@ type player struct {
 	acp      *acp.Peers
 	pi       *pi.Server // nil until the first client
 	piOpts   pi.Options
+	pis      map[string]*piAgent   // the agents of pi, by name
 	disk     string                // the root of the conversation's paths, or ""
 	clients  *conversation.Service // likewise
 	http     http.Handler
