@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
@@ -66,7 +67,7 @@ func fileSent(t *testing.T, d *pair) string {
 func approval(t *testing.T, d *pair) string {
 	key := d.key()
 	x := d.begin(d.query("leave " + key))
-	if d.answers != coven.Name && d.answers != native.Dialect {
+	if d.answers != coven.Name && d.answers != native.Dialect && d.answers != pirpc.Name {
 		wantResult(t, x.wait(t), d.wantAnswer(noLeave))
 		return "refused"
 	}

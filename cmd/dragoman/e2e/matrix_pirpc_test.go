@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/pirpc"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/host"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
+)
+
+// Every dialect that can ask, with pi: its stream, a cancel and an approval.
+func TestEveryDialectAsksPi(t *testing.T) {
+	for _, asks := range clientDialects() {
+		t.Run(asks.name, func(t *testing.T) {
+			t.Parallel()
+			h := newTestHub(t, func(c *config.Config) { c.Pi.Retries, c.Pi.Breakers.AgentFailures, c.Pi.Rates = 0, 0, config.PiRates{} })
+			h.startPlayedPi(t, "pi-agent")
+			d := &pair{testHub: h, asks: asks, answers: pirpc.Name, agent: "pi-agent"}
+			d.requester = asks.connect(t, h, "asker")
+			t.Cleanup(d.leave)
+			t.Run("short text", func(t *testing.T) { shortText(t, d) })
+			t.Run("burst", func(t *testing.T) { burst(t, d) })
+			t.Run("cancel", func(t *testing.T) { cancelMidway(t, d) })
+			t.Run("approval", func(t *testing.T) { approval(t, d) })
+		})
+	}
+}
+
+// startPlayedPi joins pi whose processes are played by the handler of the test agents.
+func (h *testHub) startPlayedPi(t *testing.T, id core.AgentID) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	a := pirpc.New(pirpc.Options{Count: h.service.Hub().Count, Dial: func(ctx context.Context, _ ...string) (link.Conn[[]byte, []byte], error) {
+		ours, theirs := coretest.Pipe[[]byte, []byte](64)
+		p := &playedPi{testHub: h, conn: theirs, answers: make(chan bool, 1)}
+		running.Go(func() { p.serve(ctx) })
+		return ours, nil
+	}})
+	s := h.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: string(id), Authenticated: true, Proof: "settings"}, Dialect: pirpc.Name})
+	ready := make(chan agent.Profile, 1)
+	running.Go(func() { _ = a.Run(ctx, func(p agent.Profile) { ready <- p }) })
+	profile := <-ready
+	if err := s.Join(core.Card{ID: id, Name: string(id), Dialect: pirpc.Name, Features: profile.Features, MaxConcurrent: 4}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	running.Go(func() { _ = host.Serve(ctx, s, a, func(error) {}) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		s.Close(nil)
+	})
+}
+
+// playedPi is a process of pi of the new era.
+type playedPi struct {
+	*testHub
+	conn    *coretest.End[[]byte, []byte]
+	answers chan bool
+
+	runs   sync.WaitGroup
+	mu     sync.Mutex
+	cancel context.CancelFunc // of the run
+	active bool
+}
+
+// say sends a line.
+func (p *playedPi) say(ctx context.Context, line map[string]any) error {
+	b, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	return p.conn.Send(ctx, b)
+}
+
+// serve answers commands until the connection ends.
+func (p *playedPi) serve(ctx context.Context) {
+	defer p.runs.Wait()
+	for {
+		line, err := p.conn.Receive(ctx)
+		if err != nil {
+			_ = p.conn.Close(link.Reason{Cause: link.Normal})
+			return
+		}
+		var c struct {
+			ID, Type, Message string
+			Confirmed         bool
+		}
+		if err := json.Unmarshal(line, &c); err != nil {
+			panic(err)
+		}
+		if c.Type == "extension_ui_response" {
+			p.answers <- c.Confirmed
+			continue
+		}
+		p.mu.Lock()
+		data := map[string]any{"sessionId": "s", "isStreaming": p.active, "disposition": "started"}
+		if c.Type == "abort" && p.cancel != nil {
+			p.cancel()
+		}
+		if c.Type == "prompt" {
+			run, cancel := context.WithCancel(ctx)
+			p.cancel, p.active = cancel, true
+			p.runs.Go(func() { p.run(ctx, run, c.Message) })
+		}
+		p.mu.Unlock()
+		_ = p.say(ctx, map[string]any{"type": "response", "id": c.ID, "command": c.Type, "success": true, "data": data})
+	}
+}
+
+// run works on a prompt.
+func (p *playedPi) run(ctx, run context.Context, content string) {
+	_ = p.say(ctx, map[string]any{"type": "agent_start"})
+	_ = p.say(ctx, map[string]any{"type": "message_start", "message": map[string]any{"role": "assistant", "content": []any{}}})
+	whole, stop := "", "stop"
+	text := func(piece string) error {
+		whole += piece
+		return p.say(ctx, map[string]any{"type": "message_update", "assistantMessageEvent": map[string]any{"type": "text_delta", "contentIndex": 0, "delta": piece}})
+	}
+	var err error
+	if in := parseInstruction(content); in.verb == "leave" {
+		err = p.askLeave(ctx, in.key, text)
+	} else {
+		err = p.handle(run, core.Request{Content: content}, func(b core.Body) error {
+			if t, is := b.(core.Text); is {
+				return text(t.Text)
+			}
+			return fmt.Errorf("pi does not say %T", b)
+		})
+	}
+	if run.Err() != nil {
+		stop = "aborted"
+	} else if err != nil {
+		stop = "error"
+	}
+	end := map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": whole}}, "stopReason": stop}
+	_ = p.say(ctx, map[string]any{"type": "message_end", "message": end})
+	_ = p.say(ctx, map[string]any{"type": "agent_end", "messages": []any{}, "willRetry": false})
+	p.mu.Lock()
+	p.active = false
+	p.mu.Unlock()
+	_ = p.say(ctx, map[string]any{"type": "agent_settled", "aborted": stop == "aborted"})
+}
+
+// askLeave runs a tool before which an extension asks.
+func (p *playedPi) askLeave(ctx context.Context, key string, text func(string) error) error {
+	call := map[string]any{"toolCallId": key, "toolName": "remove", "args": map[string]any{}}
+	with := func(kind string, more map[string]any) map[string]any {
+		more["type"] = kind
+		for name, value := range call {
+			more[name] = value
+		}
+		return more
+	}
+	_ = p.say(ctx, with("tool_execution_start", map[string]any{}))
+	_ = p.say(ctx, map[string]any{"type": "extension_ui_request", "id": "u-" + key, "method": "confirm", "title": "Remove it?", "message": ""})
+	given := <-p.answers
+	_ = p.say(ctx, with("tool_execution_end", map[string]any{"result": map[string]any{"content": []any{map[string]any{"type": "text", "text": "gone"}}}, "isError": !given}))
+	if given {
+		return text(leaveGiven)
+	}
+	return text("no")
+}
