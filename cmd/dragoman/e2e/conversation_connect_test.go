@@ -87,6 +87,7 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 	}
 	if dialect == "a2a-agent" {
 		return p.openA2AAgent(headers)
+	}
 	if dialect == "pi-rpc" {
 		return p.openPi(headers)
 	}
@@ -133,8 +134,7 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 		}
 		serve = func() link.Reason { return p.pi.Serve(p.ctx, server, opts) }
 	default:
-		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, acp, native, editor or editor-agent", dialect)
-		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, pi-rpc, acp, native or editor-agent", dialect)
+		return nil, nil, fmt.Errorf("unknown dialect %q: want coven, client, pack, parallax, gateway, pi, pi-rpc, acp, native, editor, editor-agent or a2a-agent", dialect)
 	}
 	if p.disk != "" {
 		return diskEnd{jsonEnd{client}, p}, serve, nil
