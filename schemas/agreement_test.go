@@ -31,6 +31,7 @@ func Samples(t testing.TB) []Sample {
 		"acp":      func(m sampleType) *Schema { return ACP(m.Kind) },
 		"native":   func(m sampleType) *Schema { return Native(m.frame) },
 		"editor":   func(m sampleType) *Schema { return Editor(m.Method) },
+		"a2a":      func(m sampleType) *Schema { return A2A(m.Method) },
 	} {
 		paths, err := filepath.Glob(filepath.Join(dialect, "samples", "*.json"))
 		if err != nil || len(paths) == 0 {
@@ -60,7 +61,7 @@ func Samples(t testing.TB) []Sample {
 type sampleType struct {
 	Type string `json:"type"`
 	Kind string `json:"kind"`
-	// Method is that of the editor's protocol.
+	// Method is that of the editor's protocol, or of A2A.
 	Method string `json:"method"`
 	// frame is the member that names a frame of the native dialect.
 	frame string
@@ -89,7 +90,7 @@ func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 			if err := validateByLibrary(compile(s.Schema.file), s.Data); err != nil {
 				t.Errorf("the library: got %v, want the sample taken", err)
 			}
-			if strings.HasPrefix(s.Name, "native") || strings.HasPrefix(s.Name, "editor") {
+			if strings.HasPrefix(s.Name, "native") || strings.HasPrefix(s.Name, "editor") || strings.HasPrefix(s.Name, "a2a") {
 				return // a frame has no envelope
 			}
 			envelope := ACPEnvelope()
@@ -106,7 +107,7 @@ func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 // everySchema returns every schema of the package by its file.
 func everySchema() map[string]*Schema {
 	all := map[string]*Schema{}
-	for _, s := range []map[string]*Schema{parallaxSchemas(), acpSchemas(), nativeSchemas(), nativeEvents(), nativeCommands(), editorSchemas(), editorResults(), {"p": ParallaxEnvelope, "a": ACPEnvelope()}} {
+	for _, s := range []map[string]*Schema{parallaxSchemas(), acpSchemas(), nativeSchemas(), nativeEvents(), nativeCommands(), editorSchemas(), editorResults(), a2aSchemas(), a2aResults(), {"p": ParallaxEnvelope, "a": ACPEnvelope()}} {
 		for _, schema := range s {
 			all[schema.file] = schema
 		}

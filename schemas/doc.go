@@ -1,7 +1,7 @@
 // Package schemas holds the JSON Schemas of every JSON dialect, embedded in the
 // program, and checks messages against them.
 //
-// There is one file for each type of message in parallax/, acp/, native/ and editor/, with shared parts in
+// There is one file for each type of message in parallax/, acp/, native/, editor/ and a2a/, with shared parts in
 // common/ and the samples of the specifications in samples/. The files follow the samples:
 // what a sample omits is optional, fields that no sample has are allowed, and null counts as
 // absent for everything optional. The description of an extension of the hub says that it is

@@ -31,8 +31,12 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 			"fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release",
 			"elicitation/create", "elicitation/complete", "$/cancel_request",
 		},
+		"a2a": {
+			"SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask", "CreateTaskPushNotificationConfig",
+			"GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig", "GetExtendedAgentCard",
+		},
 	}
-	for dialect, schema := range map[string]func(string) *schemas.Schema{"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native, "editor": schemas.Editor} {
+	for dialect, schema := range map[string]func(string) *schemas.Schema{"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native, "editor": schemas.Editor, "a2a": schemas.A2A} {
 		if got := typesIn(t, dialect); len(got) != len(want[dialect]) {
 			t.Errorf("%s: got %d schemas, want %d", dialect, len(got), len(want[dialect]))
 		}

@@ -18,6 +18,7 @@ import (
 
 //go:embed parallax/*.json parallax/common/*.json acp/*.json acp/common/*.json acp/samples/*.json
 //go:embed native/*.json native/common/*.json native/events/*.json native/commands/*.json
+//go:embed a2a/*.json a2a/common/*.json a2a/results/*.json
 //go:embed editor/*.json editor/common/*.json editor/results/*.json
 var files embed.FS
 
@@ -97,6 +98,19 @@ func EditorResult(method string) *Schema { return editorResults()[editorFile(met
 func editorFile(method string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(method, "$/"), "/", "_")
 }
+
+var (
+	a2aSchemas = sync.OnceValue(func() map[string]*Schema { return schemasIn("a2a") })
+	a2aResults = sync.OnceValue(func() map[string]*Schema { return schemasIn("a2a/results") })
+)
+
+// A2A returns the schema of the requests of a method of A2A in JSON-RPC, such as "SendMessage",
+// and A2AResult that of its result, or of an item of its stream; nil if the method is unknown or
+// has no result.
+func A2A(method string) *Schema { return a2aSchemas()[method] }
+
+// A2AResult is described at [A2A].
+func A2AResult(method string) *Schema { return a2aResults()[method] }
 
 // schemasIn returns the schemas in a directory by the names of their files.
 func schemasIn(dir string) map[string]*Schema {

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // fixture is a hub behind a real HTTP server on loopback.
@@ -112,6 +113,7 @@ func (f *fixture) call(b binding, agent, method, params string, headers ...strin
 	}
 	if b == rest {
 		if resp.StatusCode < 400 {
+			conforms(f.t, method, body)
 			return resp.StatusCode, body, nil
 		}
 		var in struct {
@@ -130,7 +132,20 @@ func (f *fixture) call(b binding, agent, method, params string, headers ...strin
 	if err := json.Unmarshal(body, &out); err != nil {
 		f.t.Fatalf("%s: got %s: %v", method, body, err)
 	}
+	if out.Error == nil {
+		conforms(f.t, method, out.Result)
+	}
 	return resp.StatusCode, out.Result, out.Error
+}
+
+// conforms checks a result against the schema of its method.
+func conforms(t *testing.T, method string, result []byte) {
+	t.Helper()
+	if s := schemas.A2AResult(method); s != nil {
+		if err := s.Validate(result); err != nil {
+			t.Errorf("%s: got %s, which its schema refuses: %v", method, result, err)
+		}
+	}
 }
 
 // failure is an error of either binding.
@@ -320,6 +335,7 @@ func (s *stream) next() (wire.StreamResponse, bool) {
 			}
 			v = v.Get("result")
 		}
+		conforms(s.t, wire.MethodStream, v.Raw())
 		item, err := wire.ReadStreamResponse(v)
 		if err != nil {
 			s.t.Fatalf("%s: %v", data, err)

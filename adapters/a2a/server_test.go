@@ -3,6 +3,7 @@ package a2a_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -109,8 +110,10 @@ func TestCardsNameBothInterfacesOfAnAgent(t *testing.T) {
 	card := func(path string) (wire.Card, *http.Response) {
 		resp := f.request(t.Context(), http.MethodGet, path, "")
 		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body) // checked below
+		conforms(t, wire.MethodExtendedCard, text)
 		var c wire.Card
-		if err := json.NewDecoder(resp.Body).Decode(&c); err != nil || resp.StatusCode != http.StatusOK {
+		if err := json.Unmarshal(text, &c); err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: got %d and %v, want a card", path, resp.StatusCode, err)
 		}
 		return c, resp
