@@ -31,7 +31,8 @@ const tokenHeader = "X-A2A-Notification-Token"
 // pushes are the push notifications of a task. Server.pushing guards them.
 type pushes struct {
 	server  *Server
-	task    *task.Task
+	id      core.TaskID
+	task    *task.Task // nil once it has ended, as it may be large
 	tr      *translator
 	told    wire.State // that was posted last
 	configs []*push
@@ -82,7 +83,7 @@ func (c *call) addPush(t *task.Task, config wire.PushConfig) (wire.PushConfig, e
 			return config, err
 		}
 		_, tr, at := snapshot(t, nil)
-		p = &pushes{server: s, task: t, tr: tr, told: tr.state()}
+		p = &pushes{server: s, id: t.ID(), task: t, tr: tr, told: tr.state()}
 		s.pushesOf[t.ID()] = p
 		if err := s.people.session.Watch(t, at, p); err != nil {
 			return config, err
@@ -123,6 +124,7 @@ func (p *pushes) notify(b hub.Batch) {
 		items := p.tr.translate(e)
 		if p.tr.ended {
 			due = append(due, p.post(p.final(items[len(items)-1]))...)
+			p.task = nil
 			continue
 		}
 		for _, item := range slices.Backward(items) {
@@ -181,7 +183,7 @@ func (p *pushes) next(c *push) []*webhook.Delivery {
 	}
 	body := c.waiting[0]
 	c.posting, c.waiting = true, c.waiting[1:]
-	return []*webhook.Delivery{{URL: c.URL, Target: c.target, Body: body, Of: p.task.ID(), Header: c.header, Attempted: func(a webhook.Attempt) {
+	return []*webhook.Delivery{{URL: c.URL, Target: c.target, Body: body, Of: p.id, Header: c.header, Attempted: func(a webhook.Attempt) {
 		p.server.hub.Count("a2a.push." + string(a.Outcome))
 		if a.Outcome == webhook.Retrying {
 			return
