@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -102,6 +103,42 @@ func TestAMessageBetweenHubsIsSentAgainWithoutDoingTheTaskTwice(t *testing.T) {
 	}()
 	if got := a.ask("x", "", nil); got.End != core.KindDone || got.Text != "once" || len(begun) > 0 {
 		t.Errorf("got %s with %q (%v), and %d further tasks, want one", got.End, got.Text, got.Fault, len(begun))
+	}
+}
+
+func TestApprovalsAndContextCrossHubs(t *testing.T) {
+	t.Parallel()
+	far := newTestHub(t, nil)
+	far.startAgent(t, coven.Name, "kit", 1)
+	a := askFar(t, far.url()+"/a2a/kit")
+	asked := core.ApprovalRequested{}
+	got := a.ask("leave k1", "", func(id core.TaskID, e core.Event) {
+		if b, ok := e.Body.(core.ApprovalRequested); ok {
+			asked = b
+			if err := a.Decide(id, core.ApprovalDecided{ID: b.ID, Approved: true}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if got.End != core.KindDone || got.Text != leaveGiven || asked.Name != "remove" {
+		t.Errorf("got %s with %q (%v) after %+v, want it done with leave", got.End, got.Text, got.Fault, asked)
+	}
+	answered := core.InjectionAnswered{}
+	said := ""
+	got = a.ask("listen k2", "", func(id core.TaskID, e core.Event) {
+		switch b := e.Body.(type) {
+		case core.Text:
+			if said += b.Text; said == firstHalf {
+				if err := a.Inject(id, core.Injected{ID: "i1", Content: "listen k2"}); err != nil {
+					t.Error(err)
+				}
+			}
+		case core.InjectionAnswered:
+			answered = b
+		}
+	})
+	if got.End != core.KindDone || got.Text != firstHalf+secondHalf || !answered.Accepted {
+		t.Errorf("got %s with %q (%v) after %+v, want it done with the context", got.End, got.Text, got.Fault, answered)
 	}
 }
 
