@@ -260,21 +260,23 @@ const (
 // beside returns what an update says beside its parts; nil for nothing. Its name is told once,
 // its id wherever it does not follow from what came before.
 func (t *told) beside(a *artifact, u *wire.ArtifactUpdate, known bool) *wire.ArtifactUpdate {
-	b := &wire.ArtifactUpdate{Artifact: u.Artifact, Metadata: u.Metadata, Unknown: u.Unknown}
-	b.Artifact.Parts = nil
-	said := b.Artifact.Metadata != nil || b.Artifact.Extensions != nil || b.Artifact.Unknown != nil || b.Metadata != nil || b.Unknown != nil
+	own := &u.Artifact
+	said := own.Metadata != nil || own.Extensions != nil || own.Unknown != nil || u.Metadata != nil || u.Unknown != nil
 	switch {
+	case said:
 	case known:
-		b.Artifact.Name, b.Artifact.Description = "", ""
-		b.Append = true
-		said = said || t.last != nil && t.last != a && a.id != thinkingID && a.id != dataID
+		said = t.last != nil && t.last != a && a.id != thinkingID && a.id != dataID
 	case a.id == answerID, a.id == thinkingID, a.id == dataID:
-		said = said || b.Artifact.Name != "" && !t.exact || b.Artifact.Description != "" && !t.exact
+		said = !t.exact && (own.Name != "" || own.Description != "")
 	default:
 		said = true
 	}
 	if !said {
 		return nil
+	}
+	b := &wire.ArtifactUpdate{Artifact: *own, Append: known, Metadata: u.Metadata, Unknown: u.Unknown}
+	if b.Artifact.Parts = nil; known {
+		b.Artifact.Name, b.Artifact.Description = "", ""
 	}
 	return b
 }
