@@ -67,7 +67,7 @@ func fileSent(t *testing.T, d *pair) string {
 func approval(t *testing.T, d *pair) string {
 	key := d.key()
 	x := d.begin(d.query("leave " + key))
-	if d.answers != coven.Name && d.answers != native.Dialect && d.answers != pirpc.Name {
+	if d.answers != coven.Name && d.answers != native.Dialect && d.answers != pirpc.Name && d.answers != editorAgentName {
 		wantResult(t, x.wait(t), d.wantAnswer(noLeave))
 		return "refused"
 	}
@@ -89,6 +89,7 @@ func approval(t *testing.T, d *pair) string {
 	if err := decides(t.Context(), true); err != nil {
 		t.Fatalf("deciding: got %v, want no error", err)
 	}
+	d.await(t, key+" approval_decided") // an editor is not told when it has arrived
 	if err := d.decideAsOperator(held)(t.Context(), false); err == nil {
 		t.Error("a second decision: got no error, want a conflict")
 	}

@@ -99,6 +99,10 @@ func (h *testHub) end(t *testing.T, key string) core.Body {
 // leaves when the test ends.
 func (h *testHub) startAgent(t *testing.T, dialect string, id core.AgentID, concurrent int) *proxy {
 	t.Helper()
+	if dialect == editorAgentName { // the hub starts it: there is no connection to cut
+		h.startEditorAgent(t, id, concurrent)
+		return nil
+	}
 	target := h.service.Addresses().HTTP
 	if dialect == coven.Name || dialect == gatewayName {
 		target = h.service.Addresses().GRPC
@@ -162,7 +166,7 @@ func (w *observer) Appended(id core.TaskID, e core.Event) {
 	key := w.keys[id]
 	w.mu.Unlock()
 	switch kind := e.Body.Kind(); {
-	case kind == core.KindOpened, kind == core.KindText, kind == core.KindApprovalRequested, kind == core.KindInjectionAnswered:
+	case kind == core.KindOpened, kind == core.KindText, kind == core.KindApprovalRequested, kind == core.KindApprovalDecided, kind == core.KindInjectionAnswered:
 		w.signal(key+" "+kind.String(), e)
 	case kind.Ends():
 		w.signal(key+" ended", e)
