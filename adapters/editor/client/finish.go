@@ -11,6 +11,7 @@ import (
 func (t *turn) finish(m jsonrpc.Message) error {
 	if m.Err != nil {
 		err := t.conn.explain("the prompt", m.Err)
+		t.session.unknown = m.Err.Code == wire.CodeResourceNotFound // the next turn begins another
 		if f := core.AsFault(err); t.isCancelling() || f.Code == core.CodeCancelled {
 			// An agent must answer cancelled, and some answer with an error all the same.
 			t.conn.opts.Count("editor.cancelled_by_error")

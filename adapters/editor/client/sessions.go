@@ -37,6 +37,8 @@ type session struct {
 	id   string
 	conn *connection // on which it is open
 	seen core.TaskID // the last turn of the thread that it knows; "" for none
+	// unknown says that the agent does not know the session any more.
+	unknown bool
 	// recalled says that the session was read from the log: which turns it knows is unknown.
 	recalled bool
 
@@ -198,6 +200,9 @@ func (s *session) setReplay(on bool) {
 func (s *session) open(ctx context.Context, c *connection, store *sessions) (fresh bool, lost string, err error) {
 	switch {
 	case s.id == "":
+	case s.unknown:
+		lost = "the agent does not know the session any more"
+		c.forget(s)
 	case s.conn != c: // of an earlier connection
 		if lost, err = s.reopen(ctx, c); lost == "" {
 			return false, "", err
@@ -209,7 +214,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions) (fre
 	default:
 		return false, "", nil
 	}
-	s.id, s.seen, s.recalled = "", "", false
+	s.id, s.seen, s.recalled, s.unknown = "", "", false, false
 	s.answered()
 	result, err := c.call(ctx, wire.MethodSessionNew, c.place(), func(m jsonrpc.Message) {
 		// Before the next line is read, which may be an update of the session.

@@ -116,6 +116,25 @@ func TestASessionThatCannotBeResumedIsLostAndTheHistoryIsToldAgain(t *testing.T)
 	}
 }
 
+func TestASessionThatTheAgentForgetsIsReplacedInTheNextTurn(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		s.turn(p, "s1", "t", "first", "one")
+		forgotten := s.open(core.Request{Content: "second", Thread: "t"})
+		p.fails(p.wants("session/prompt"), -32002, "no such session")
+		s.tells(forgotten, `failed {"fault":{"code":"internal","message":"the prompt: the agent answered: no such session","peer_code":"-32002"}}`)
+		asked := s.open(core.Request{Content: "third", Thread: "t"})
+		p.begins("s2")
+		prompt := p.wants("session/prompt")
+		if blocks := string(prompt.Params.Get("prompt").Raw()); !strings.Contains(blocks, `\"text\":\"one\"`) {
+			s.Errorf("got the prompt %s, want the history before the question", blocks)
+		}
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		s.tells(asked, `session_lost {"reason":"the agent does not know the session any more"}`, "done {}")
+		_ = stop()
+	})
+}
+
 func TestASessionOutlivesTheHubInItsLog(t *testing.T) {
 	log := &coretest.MemoryLog{}
 	keep := func(o *client.Options) { o.Sessions = log }
