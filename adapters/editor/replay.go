@@ -3,6 +3,7 @@ package editor
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -69,16 +70,13 @@ func (c *connection) openSession(id json.RawMessage, params strictjson.Value, sh
 // prompt it shows what was shown before: the rest comes by itself.
 func (conv *conversation) replay(ctx context.Context, of *task.Task) error {
 	events := of.Events()
-	before := conv.turns[of.ID()]
-	if before != nil && before.own() {
-		shown := &turn{conv: conv, task: of, tools: map[string]struct{}{}, replayed: true}
-		for i, e := range events {
-			if e.End() > before.shown {
-				events = events[:i]
-				break
-			}
+	if conv.isAsking(of.ID()) {
+		var shown uint64
+		if before := conv.turns[of.ID()]; before != nil {
+			shown = before.shown
 		}
-		return conv.show(ctx, shown, events)
+		again := &turn{conv: conv, task: of, tools: map[string]struct{}{}, replayed: true}
+		return conv.show(ctx, again, slices.DeleteFunc(slices.Clone(events), func(e core.Event) bool { return e.End() > shown }))
 	}
 	conv.c.self.Unwatch(of) // what it would bring is shown here
 	delete(conv.turns, of.ID())
@@ -97,9 +95,21 @@ func (conv *conversation) replay(ctx context.Context, of *task.Task) error {
 	return conv.follow(of, t)
 }
 
+// isAsking reports whether an open prompt of the editor has the task.
+func (conv *conversation) isAsking(id core.TaskID) bool {
+	conv.c.mu.Lock()
+	defer conv.c.mu.Unlock()
+	for p := range conv.open {
+		if p.task == id {
+			return true
+		}
+	}
+	return false
+}
+
 // resume shows a task that runs from now on.
 func (conv *conversation) resume(ctx context.Context, of *task.Task) error {
-	if of.State() == task.Ended || conv.turns[of.ID()] != nil {
+	if of.State() == task.Ended || conv.turns[of.ID()] != nil || conv.isAsking(of.ID()) {
 		return nil
 	}
 	events := of.Events()

@@ -101,6 +101,35 @@ func TestALoadDuringAPromptOfItsOwnRepeatsWhatWasShown(t *testing.T) {
 	})
 }
 
+func TestALoadRightAfterAPromptShowsTheTurnOnce(t *testing.T) {
+	withHub(t, func(s *setup) {
+		c, session := s.begun(people, none)
+		c.prompt(2, session, "run")
+		c.load(3, session)
+		synctest.Wait()
+		s.say(s.assigned(), core.Text{Text: "a"}, core.Done{})
+		answer, loaded, asked := 0, false, 0
+		for range 4 {
+			switch m := c.receive(); {
+			case m.raw == result(3):
+				loaded = true
+			case m.update() == chunk("user_message_chunk", "run"):
+				asked++
+			case m.update() == chunk("agent_message_chunk", "a"):
+				answer++
+			case m.raw == ended(2, "end_turn"):
+				if answer != 1 || !loaded || asked > 1 {
+					t.Errorf("got the answer %d times, the question %d times, loaded %t: want them once", answer, asked, loaded)
+				}
+				c.wantNothing()
+				return
+			default:
+				t.Errorf("got %s", m.raw)
+			}
+		}
+	})
+}
+
 func TestATaskOutlivesTheEditorAndIsFoundAgain(t *testing.T) {
 	withHub(t, func(s *setup) {
 		c, session := s.begun(editor.Options{}, none)
