@@ -332,3 +332,26 @@ func TestAChildWorksOnTheSessionOfItsSupervisor(t *testing.T) {
 		}
 	})
 }
+
+func TestAChildIsToldOnceThatTheHubStops(t *testing.T) {
+	withHub(t, func(s *setup) {
+		session := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "kid"}, Dialect: "native"})
+		defer session.Close(nil)
+		if err := session.Join(core.Card{ID: "kid"}, hub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		kid := s.serveChild(session, core.Card{ID: "kid"})
+		kid.call(core.Join{}, wire.With{})
+		id := s.peer("asker").open(ask("kid", "?"))
+		kid.take()
+		closed := make(chan error)
+		go func() { closed <- s.hub.Close(context.Background(), "maintenance") }()
+		if got := kid.others(); len(got) != 1 || got[0] != `draining {"reason":"maintenance"}` {
+			t.Errorf("got %v, want it told once", got)
+		}
+		kid.report(id, core.Done{})
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -106,7 +106,12 @@ func (s *session) pump(ctx context.Context, from *hub.Session, holds bool) {
 		if holds {
 			s.link.Hold()
 		}
-		err = from.Drain(b, func(b hub.Batch) error { return s.deliver(ctx, b) })
+		err = from.Drain(b, func(b hub.Batch) error {
+			if b.Draining != "" && from != s.agent {
+				return nil // the other session says so too
+			}
+			return s.deliver(ctx, b)
+		})
 		if holds {
 			s.link.Flush()
 		}

@@ -8,11 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/native"
 	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
@@ -54,6 +57,49 @@ func TestTheNativeExamplesDoWhatTheySay(t *testing.T) {
 	}
 }
 
+// A child of the settings joins, works, and is started again when it is lost in a task.
+func TestANativeChildOfTheSettingsIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	path, err := filepath.Abs(filepath.Join(nativeExamples, "agent.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newTestHub(t, func(c *config.Config) {
+		c.Agents = config.Agents{{Name: "kid", Dialect: native.Dialect, Process: config.Process{Command: []string{"python3", path}}, Capabilities: []string{"play"}}}
+	})
+	checkExample(t, h, "kid")
+	if a, _ := h.service.Hub().Agent("kid"); strings.Join(a.Capabilities, " ") != "play parrot" || a.Name != "kid" || a.MaxConcurrent != 4 {
+		t.Errorf("got %+v, want the settings and what the child adds", a.Card)
+	}
+	f := dialFrames(t, h.service.Addresses().HTTP, service.NativePath, client.MaxNativeBytes)
+	p := &nativePeer{frames: f, client: nativeclient.New(context.Background(), f, nativeclient.Options{})}
+	defer p.leave()
+	x := p.begin(query{to: "kid", content: "wait", deadline: ample})
+	x.waitText(t, "waiting ")
+	if err := syscall.Kill(childOf(h, "kid").PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if got := x.wait(t); got.End != "failed" || got.Code != "unreachable" || got.Retry != "true" || got.Text != "waiting " {
+		t.Errorf("got %+v, want it failed as unreachable", got)
+	}
+	if got := p.begin(query{to: "kid", content: "back again", deadline: ample}).wait(t); got.Text != "back again " {
+		t.Errorf("got %+v, want it to have waited for the next start", got)
+	}
+	if got := childOf(h, "kid"); got.State != core.ChildReady || got.Restarts != 1 {
+		t.Errorf("got %+v, want it ready after one restart", got)
+	}
+}
+
+// childOf returns the state of an agent of the settings.
+func childOf(h *testHub, id core.AgentID) core.Child {
+	a, _ := h.service.Hub().Agent(id)
+	if a.Child == nil {
+		return core.Child{}
+	}
+	return *a.Child
+}
+
 // checkExample has the agent stream, use a tool, ask for an approval, take context and be cancelled.
 func checkExample(t *testing.T, h *testHub, id string) {
 	t.Helper()
@@ -72,7 +118,8 @@ func checkExample(t *testing.T, h *testHub, id string) {
 	if x.chunks != 4 {
 		t.Errorf("got %d pieces, want a piece for each word", x.chunks)
 	}
-	done(ask("agents"), string(id[0]&^0x20)) // the name of the agent itself is in the list
+	self, _ := h.service.Hub().Agent(core.AgentID(id))
+	done(ask("agents"), self.Name)
 	for approved, text := range map[bool]string{true: "completed", false: "denied"} {
 		x = ask("delete it all")
 		x.waitReport(t, "approval")

@@ -194,9 +194,10 @@ func (a *supervised) serveNative(ctx context.Context, s *hub.Session, ready func
 	if err != nil {
 		return err
 	}
-	opts := a.supervisor.opts
+	opts, card := a.supervisor.opts, a.card(agent.Profile{})
+	card.MaxConcurrent = a.entry.MaxConcurrent // 0 leaves it to the child
 	return native.Serve(ctx, opts.Hub, s, conn, native.Options{
-		Card: a.card(agent.Profile{}), Ready: func(core.Card) { ready() }, Lost: a.unit.lost,
+		Card: card, Ready: func(core.Card) { ready() }, Lost: a.unit.lost,
 		Version: opts.Version, Log: opts.Log.With("agent", a.entry.Name),
 	})
 }
