@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 func TestTheResultOfACallComesBeforeTheEventsOfItsTask(t *testing.T) {
@@ -102,10 +103,18 @@ func TestEveryListIsListed(t *testing.T) {
 			{core.ListTasks, wire.With{State: "done"}, `"tasks":[]`},
 			{core.ListApprovals, wire.With{}, `"name":"rm"`},
 			{core.ListQuestions, wire.With{}, `"questions":[]`},
+			{core.ListPacks, wire.With{}, `"packs":[]`},
 			{core.ListUsage, wire.With{By: "agent"}, `"usage":[{"key":"agent","tokens":{"input":3,"output":4}`},
 		} {
 			if got := list(tt.what, tt.with); !strings.Contains(got, tt.want) {
 				t.Errorf("%s: got %s, want %s in it", tt.what, got, tt.want)
+			}
+		}
+		for what := core.ListAgents; !strings.HasPrefix(what.String(), "("); what++ {
+			list(what, wire.With{})
+			command := []byte(`{"what":"` + what.String() + `"}`)
+			if err := schemas.NativeCommand("list").Validate(command); err != nil {
+				t.Errorf("the schema of list: %s: got %v, want it taken", what, err)
 			}
 		}
 		asker.refused(core.List{What: core.ListUsage}, wire.With{By: "mood"}, core.CodeInvalid)
