@@ -44,7 +44,7 @@ func TestTheEndOfTheHubReachesTheAgentOnce(t *testing.T) {
 		r.Deadline = time.Now().Add(time.Minute)
 		id := asker.open(r)
 		agent.take()
-		time.Sleep(2 * time.Minute) // of the fake clock
+		<-time.After(2 * time.Minute) // of the fake clock
 		if got := kinds(agent.take()); !slices.Equal(got, []string{"cancel_requested", "failed"}) {
 			t.Errorf("got %v, want to be told to stop and that the hub has ended it", got)
 		}
@@ -229,7 +229,7 @@ func TestASlowReaderIsClosedAndSlowsNobody(t *testing.T) {
 		if got := len(reader.take()); got != 1003 {
 			t.Errorf("the other reader: got %d events, want all of 1003", got)
 		}
-		time.Sleep(11 * time.Second) // of the fake clock
+		<-time.After(11 * time.Second) // of the fake clock
 		synctest.Wait()
 		select {
 		case r := <-reason:

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -55,7 +56,8 @@ func (c *Client) Ask(ctx context.Context, req core.Request, each func(core.Event
 
 // refusal returns the Fault of a Refusal, and any other error unchanged.
 func refusal(err error) error {
-	if r, ok := err.(*wire.Refusal); ok { //nolint:errorlint // Follow does not wrap
+	var r *wire.Refusal
+	if errors.As(err, &r) {
 		return r.Fault
 	}
 	return err

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,7 +16,8 @@ import (
 
 func sendable(t *rapid.T, frame []byte) {
 	if err := strictjson.Check(frame, strictjson.Limits{}); err != nil {
-		if why, ok := err.(*strictjson.Error); ok && why.Problem == "NUL in a key" {
+		var why *strictjson.Error
+		if errors.As(err, &why) && why.Problem == "NUL in a key" {
 			t.Skip(err)
 		}
 		t.Fatalf("%s: got %v, want strict JSON", frame, err)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -133,25 +134,22 @@ func named(v strictjson.Value, name string, of func(strictjson.Value) (Frame, er
 	if v.Kind() != strictjson.Object {
 		return nil, refuse(nil, v, "%s: want an object, got %s", name, v.Kind())
 	}
-	f, err := of(v)
+	frame, err := of(v)
 	if err == nil {
-		return f, nil
+		return frame, nil
 	}
 	r := refuse(nil, v, "%s: %s", name, messageOf(err))
-	r.Fault.Code = core.AsFault(asFault(err)).Code
+	var f *core.Fault
+	if errors.As(err, &f) {
+		r.Fault.Code = f.Code
+	}
 	return nil, r
 }
 
-// asFault makes an invalid Fault of what is none.
-func asFault(err error) error {
-	if f, ok := err.(*core.Fault); ok { //nolint:errorlint // the readers do not wrap
-		return f
-	}
-	return core.NewFault(core.CodeInvalid, "%s", err)
-}
-
+// messageOf returns the message of an error for the peer, without the code of a Fault.
 func messageOf(err error) string {
-	if f, ok := err.(*core.Fault); ok { //nolint:errorlint // the readers do not wrap
+	var f *core.Fault
+	if errors.As(err, &f) {
 		return f.Message
 	}
 	return err.Error()
