@@ -48,7 +48,7 @@ func TestTheEndOfTheHubReachesTheAgentOnce(t *testing.T) {
 		if got := kinds(agent.take()); !slices.Equal(got, []string{"cancel_requested", "failed"}) {
 			t.Errorf("got %v, want to be told to stop and that the hub has ended it", got)
 		}
-		if err := agent.ReportConfirmed(s.ctx, id, core.Text{Text: "late"}, nil); core.AsFault(err).Code != core.CodeConflict {
+		if err := agent.ReportConfirmed(s.Context(), id, core.Text{Text: "late"}, nil); core.AsFault(err).Code != core.CodeConflict {
 			t.Errorf("a late text: got %v, want a conflict", err)
 		}
 		second := asker.open(ask("agent", "?"))
@@ -107,7 +107,7 @@ func TestGarbageDisturbsNothing(t *testing.T) {
 		r.next("result")
 		r.send(`{"hello":{"native":2}}`)
 		r.wantError("unsupported", `"fatal":true`)
-		if _, err := r.end.Receive(s.ctx); err == nil {
+		if _, err := r.end.Receive(s.Context()); err == nil {
 			t.Error("got another frame, want the connection closed")
 		}
 	})
@@ -123,10 +123,10 @@ func TestTheCardAndTheLoadOfAnAgentMayChange(t *testing.T) {
 		if a.Model != "m" || a.Dialect != "native" || !slices.Equal(a.Capabilities, card.Capabilities) {
 			t.Errorf("got %+v, want the new card, and the dialect as it is", a.Card)
 		}
-		if err := agent.Send(s.ctx, "vitals", wire.Vitals{Status: "warm", Active: 1, Metrics: map[string]float64{"heat": 3}}); err != nil {
+		if err := agent.Send(s.Context(), "vitals", wire.Vitals{Status: "warm", Active: 1, Metrics: map[string]float64{"heat": 3}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := agent.Send(s.ctx, "load", wire.Load{State: core.LoadOverloaded}); err != nil {
+		if err := agent.Send(s.Context(), "load", wire.Load{State: core.LoadOverloaded}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -138,7 +138,7 @@ func TestTheCardAndTheLoadOfAnAgentMayChange(t *testing.T) {
 		if got := agent.take(); len(got) > 0 {
 			t.Errorf("got %v, want nothing new while overloaded", kinds(got))
 		}
-		if err := agent.Send(s.ctx, "load", wire.Load{State: core.LoadIdle}); err != nil {
+		if err := agent.Send(s.Context(), "load", wire.Load{State: core.LoadIdle}); err != nil {
 			t.Fatal(err)
 		}
 		if got := kinds(agent.take()); !slices.Equal(got, []string{"opened", "assigned"}) {
@@ -259,7 +259,7 @@ func (s *setup) serveChild(agent *hub.Session, card core.Card) *child {
 	c := &child{end: end, served: make(chan error, 1)}
 	var served sync.WaitGroup
 	served.Go(func() {
-		c.served <- native.Serve(s.ctx, s.hub, agent, server, native.Options{
+		c.served <- native.Serve(s.Context(), s.hub, agent, server, native.Options{
 			Card:  card,
 			Ready: func(core.Card) { c.notes = append(c.notes, "ready") },
 			Lost:  func(error) { c.notes = append(c.notes, "lost") },
@@ -325,7 +325,7 @@ func TestAChildWorksOnTheSessionOfItsSupervisor(t *testing.T) {
 			}
 		}
 		kid := s.serveChild(session, card)
-		kid.Hello(s.ctx)
+		kid.Hello(s.Context())
 		session.Close(core.NewFault(core.CodeConflict, "somebody else"))
 		if f := core.AsFault(<-kid.served); f.Code != core.CodeConflict {
 			t.Errorf("a session that has ended: got %v, want why", f)

@@ -143,7 +143,7 @@ func TestAPackAnswersAndFails(t *testing.T) {
 		answers := make(chan string)
 		ask := func() {
 			go func() {
-				v, err := caller.Call(s.ctx, core.CallTool{Tool: "upper", Input: json.RawMessage(`{"s":"a"}`)}, wire.With{})
+				v, err := caller.Call(s.Context(), core.CallTool{Tool: "upper", Input: json.RawMessage(`{"s":"a"}`)}, wire.With{})
 				answers <- text(v.Get("output")) + errorText(err)
 			}()
 		}
@@ -159,13 +159,13 @@ func TestAPackAnswersAndFails(t *testing.T) {
 			if text(e.Get("tool")) != "upper" || string(e.Get("input").Raw()) != `{"s":"a"}` || text(e.Get("from", "id")) != "caller" {
 				t.Errorf("got %s, want the call of the caller", told[0])
 			}
-			if err := pack.Answer(s.ctx, text(e.Get("id")), tt.output, tt.fault); err != nil {
+			if err := pack.Answer(s.Context(), text(e.Get("id")), tt.output, tt.fault); err != nil {
 				t.Fatal(err)
 			}
 			if got := <-answers; got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
-			if err := pack.Answer(s.ctx, text(e.Get("id")), tt.output, tt.fault); err != nil {
+			if err := pack.Answer(s.Context(), text(e.Get("id")), tt.output, tt.fault); err != nil {
 				t.Fatal(err)
 			}
 			if got := pack.others(); len(got) != 1 || !strings.Contains(got[0], `"execution":"`+text(e.Get("id"))) {
@@ -190,7 +190,7 @@ func errorText(err error) string {
 
 func toolNames(p *peer) (names []string) {
 	p.Helper()
-	tools, err := p.Tools(p.ctx)
+	tools, err := p.Tools(p.Context())
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestAToolOfTheHubAsksAnotherAgentBecauseOfTheTask(t *testing.T) {
 		id := asker.open(ask("first", "?"))
 		answer := make(chan string)
 		go func() {
-			v, err := first.Call(s.ctx, core.CallTool{Tool: "agent_ask", Input: json.RawMessage(`{"to":"second","content":"?"}`)}, wire.With{})
+			v, err := first.Call(s.Context(), core.CallTool{Tool: "agent_ask", Input: json.RawMessage(`{"to":"second","content":"?"}`)}, wire.With{})
 			answer <- text(v.Get("output", "text")) + errorText(err)
 		}()
 		told := second.take()
@@ -235,7 +235,7 @@ func TestPeopleAnswerTheQuestionsOfAnAgent(t *testing.T) {
 		ask := func() <-chan string {
 			outcome := make(chan string, 1)
 			go func() {
-				v, err := agent.Call(s.ctx, core.CallTool{Tool: "ask_user", Input: json.RawMessage(`{"question":"Which?","options":[{"label":"red"},{"label":"blue"}]}`)}, wire.With{})
+				v, err := agent.Call(s.Context(), core.CallTool{Tool: "ask_user", Input: json.RawMessage(`{"question":"Which?","options":[{"label":"red"},{"label":"blue"}]}`)}, wire.With{})
 				outcome <- string(v.Get("output").Raw()) + errorText(err)
 			}()
 			return outcome
@@ -330,13 +330,13 @@ func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
 		agent.report(id, core.ToolCall{ID: "3", Name: "dig", Input: "{}"}) // that of the call below
 		fail := make(chan error, 1)
 		go func() {
-			_, err := agent.Call(s.ctx, core.CallTool{Tool: "dig"}, wire.With{})
+			_, err := agent.Call(s.Context(), core.CallTool{Tool: "dig"}, wire.With{})
 			fail <- err
 		}()
 		told := pack.others()
 		_, frame, _ := strings.Cut(told[0], " ")
 		execution := text(strictjson.ParseValid([]byte(frame)).Get("id"))
-		if err := pack.Send(s.ctx, "progress", wire.Progress{Execution: execution, Detail: "half"}); err != nil {
+		if err := pack.Send(s.Context(), "progress", wire.Progress{Execution: execution, Detail: "half"}); err != nil {
 			t.Fatal(err)
 		}
 		asked := make(chan string, 2)
@@ -347,7 +347,7 @@ func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
 			}()
 		}
 		ask(func() (question.Outcome, error) {
-			return pack.AskCaller(s.ctx, execution, question.Question{Text: "Deeper?", Options: []question.Option{{Label: "yes"}, {Label: "no"}}})
+			return pack.AskCaller(s.Context(), execution, question.Question{Text: "Deeper?", Options: []question.Option{{Label: "yes"}, {Label: "no"}}})
 		})
 		answer := func(want string) {
 			t.Helper()
@@ -364,10 +364,12 @@ func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
 			asker.others()
 		}
 		answer("Deeper?")
-		ask(func() (question.Outcome, error) { return agent.AskPeople(s.ctx, id, question.Question{Text: "Ready?"}) })
+		ask(func() (question.Outcome, error) {
+			return agent.AskPeople(s.Context(), id, question.Question{Text: "Ready?"})
+		})
 		answer("Ready?")
 		ask(func() (question.Outcome, error) {
-			return agent.AskPeople(s.ctx, "none", question.Question{Text: "Ready?"})
+			return agent.AskPeople(s.Context(), "none", question.Question{Text: "Ready?"})
 		})
 		if got := <-asked; !strings.HasPrefix(got, "not_authorized") {
 			t.Errorf("got %q, want the task refused", got)
@@ -379,7 +381,7 @@ func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
 		if got := pack.others(); len(got) != 1 || got[0] != `withdrawn {"execution":"`+execution+`"}` {
 			t.Errorf("got %v, want the execution withdrawn", got)
 		}
-		if err := pack.Send(s.ctx, "progress", wire.Progress{Execution: execution, Detail: "all"}); err != nil {
+		if err := pack.Send(s.Context(), "progress", wire.Progress{Execution: execution, Detail: "all"}); err != nil {
 			t.Fatal(err)
 		}
 		if got := pack.others(); len(got) != 1 || !strings.Contains(got[0], execution) {

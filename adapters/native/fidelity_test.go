@@ -41,7 +41,7 @@ func TestWhatANativeAgentSaysReachesANativeRequesterUnchanged(t *testing.T) {
 	withHub(t, func(s *setup) {
 		agent, asker := s.agent(able("agent")), s.peer("asker")
 		rapid.Check(t, func(t *rapid.T) {
-			v, err := asker.Call(s.ctx, &core.Open{Request: new(ask("agent", "go"))}, wire.With{})
+			v, err := asker.Call(s.Context(), &core.Open{Request: new(ask("agent", "go"))}, wire.With{})
 			if err != nil {
 				t.Fatalf("open: got %v, want no error", err)
 			}
@@ -50,7 +50,7 @@ func TestWhatANativeAgentSaysReachesANativeRequesterUnchanged(t *testing.T) {
 			agent.take()
 			var want []core.Event
 			say := func(e core.Event) {
-				if err := agent.ReportConfirmed(s.ctx, id, e.Body, e.Foreign); err != nil {
+				if err := agent.ReportConfirmed(s.Context(), id, e.Body, e.Foreign); err != nil {
 					t.Fatalf("%s: got %v, want no error", e.Body.Kind(), err)
 				}
 				if nothing := e.Body.Kind() == core.KindText && e.Body.(core.Text).Text == ""; !nothing || e.Foreign != nil { // a text that says nothing
@@ -87,7 +87,7 @@ func TestWhatANativeRequesterAsksReachesANativeAgentUnchanged(t *testing.T) {
 			if want.Content += "x"; want.Intent == core.IntentNotify {
 				want.Notice.Topic = "a." + want.Notice.Topic
 			}
-			v, err := asker.Call(s.ctx, &core.Open{Request: &want}, wire.With{})
+			v, err := asker.Call(s.Context(), &core.Open{Request: &want}, wire.With{})
 			if err != nil {
 				t.Fatalf("open: got %v, want no error", err)
 			}
@@ -112,7 +112,7 @@ func TestWhatANativeRequesterAsksReachesANativeAgentUnchanged(t *testing.T) {
 				return
 			}
 			inject := coretest.Body(core.KindInjected).Draw(t, "injected").(core.Injected)
-			if _, err := asker.Call(s.ctx, core.Inject{Task: id, Context: inject}, wire.With{}); err != nil {
+			if _, err := asker.Call(s.Context(), core.Inject{Task: id, Context: inject}, wire.With{}); err != nil {
 				t.Fatalf("inject: got %v, want no error", err)
 			}
 			if inject.Priority == 0 {
@@ -121,15 +121,15 @@ func TestWhatANativeRequesterAsksReachesANativeAgentUnchanged(t *testing.T) {
 			call := coretest.Body(core.KindApprovalRequested).Draw(t, "approval").(core.ApprovalRequested)
 			decide := coretest.Body(core.KindApprovalDecided).Draw(t, "decision").(core.ApprovalDecided)
 			decide.ID = call.ID
-			if err := agent.ReportConfirmed(s.ctx, id, call, nil); err != nil {
+			if err := agent.ReportConfirmed(s.Context(), id, call, nil); err != nil {
 				t.Fatalf("approval_requested: got %v, want no error", err)
 			}
-			if _, err := asker.Call(s.ctx, core.Decide{Task: id, Decision: decide}, wire.With{}); err != nil {
+			if _, err := asker.Call(s.Context(), core.Decide{Task: id, Decision: decide}, wire.With{}); err != nil {
 				t.Fatalf("decide: got %v, want no error", err)
 			}
 			decide.By = "asker" // as the connection was established
 			cancel := core.Cancel{Task: id, Reason: rapid.String().Draw(t, "reason")}
-			if _, err := asker.Call(s.ctx, cancel, wire.With{}); err != nil {
+			if _, err := asker.Call(s.Context(), cancel, wire.With{}); err != nil {
 				t.Fatalf("cancel: got %v, want no error", err)
 			}
 			var got []core.Body

@@ -29,7 +29,7 @@ func (s *setup) raw(opts native.Options) raw {
 
 func (r raw) send(frame string) {
 	r.Helper()
-	if err := r.end.Send(r.ctx, []byte(frame)); err != nil {
+	if err := r.end.Send(r.Context(), []byte(frame)); err != nil {
 		r.Fatalf("%.200s: got %v, want the connection open", frame, err)
 	}
 }
@@ -37,7 +37,7 @@ func (r raw) send(frame string) {
 // next returns the value of the next frame, which is of the kind.
 func (r raw) next(want string) strictjson.Value {
 	r.Helper()
-	frame, err := r.end.Receive(r.ctx)
+	frame, err := r.end.Receive(r.Context())
 	if err != nil {
 		r.Fatalf("got %v, want a frame %s", err, want)
 	}

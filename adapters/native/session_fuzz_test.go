@@ -39,7 +39,7 @@ func FuzzSession(f *testing.F) {
 			end, reason := s.connect(native.Options{AgentID: "peer"})
 			ended := false
 			for _, line := range lines {
-				if err := end.Send(s.ctx, line); err != nil {
+				if err := end.Send(s.Context(), line); err != nil {
 					ended = true
 					break
 				}
@@ -47,7 +47,7 @@ func FuzzSession(f *testing.F) {
 			synctest.Wait()
 			if !ended {
 				r := raw{s, end}
-				if err := end.Send(s.ctx, []byte(`{"load":{"state":"idle","id":"last"}}`)); err == nil {
+				if err := end.Send(s.Context(), []byte(`{"load":{"state":"idle","id":"last"}}`)); err == nil {
 					ended = !r.until("last")
 				}
 			}
@@ -56,7 +56,7 @@ func FuzzSession(f *testing.F) {
 					t.Errorf("%q: got %v, want the connection open", script, got.Error())
 				}
 			}
-			if answer, err := s.peer("other").Ask(s.ctx, ask("echo", "still here"), nil); err != nil || answer.Text != "still here" {
+			if answer, err := s.peer("other").Ask(s.Context(), ask("echo", "still here"), nil); err != nil || answer.Text != "still here" {
 				t.Errorf("another session: got %+v and %v, want an answer", answer, err)
 			}
 		})
@@ -66,7 +66,7 @@ func FuzzSession(f *testing.F) {
 // echo connects an agent that says the request back.
 func (s *setup) echo() {
 	server, end := coretest.Pipe[[]byte, []byte](0)
-	ctx, stop := context.WithCancel(s.ctx)
+	ctx, stop := context.WithCancel(s.Context())
 	ended := make(chan struct{}, 2)
 	go func() {
 		native.Accept(ctx, s.hub, server, newPeer("echo"))
@@ -90,7 +90,7 @@ func (s *setup) echo() {
 // until reads frames up to the answer to an id, and reports whether it came before the end.
 func (r raw) until(id string) bool {
 	for {
-		frame, err := r.end.Receive(r.ctx)
+		frame, err := r.end.Receive(r.Context())
 		if err != nil {
 			return false
 		}

@@ -1,7 +1,6 @@
 package native_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -22,14 +21,13 @@ import (
 type setup struct {
 	*testing.T
 	hub *hub.Hub
-	ctx context.Context
 }
 
 // withHub runs a test with a hub under a fake clock.
 func withHub(t *testing.T, f func(s *setup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f(&setup{t, coretest.NewHub(t, hub.Options{}), t.Context()})
+		f(&setup{t, coretest.NewHub(t, hub.Options{})})
 	})
 }
 
@@ -39,7 +37,7 @@ func (s *setup) connect(opts native.Options) (end *coretest.End[[]byte, []byte],
 	server, end := coretest.Pipe[[]byte, []byte](0)
 	ended := make(chan link.Reason, 1)
 	var served sync.WaitGroup
-	served.Go(func() { ended <- native.Accept(s.ctx, s.hub, server, opts) })
+	served.Go(func() { ended <- native.Accept(s.Context(), s.hub, server, opts) })
 	s.Cleanup(func() {
 		_ = end.Close(link.Reason{Cause: link.Normal})
 		served.Wait()
@@ -69,7 +67,7 @@ func (s *setup) peerWith(opts native.Options) *peer {
 // peerOn makes a client of the end of a connection.
 func (s *setup) peerOn(end link.Conn[[]byte, []byte]) *peer {
 	p := &peer{setup: s}
-	p.Client = client.New(s.ctx, end, client.Options{
+	p.Client = client.New(s.Context(), end, client.Options{
 		Event: func(t wire.Told) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -103,7 +101,7 @@ func able(id string) core.Card {
 // call gives a command that the hub executes.
 func (p *peer) call(c core.Command, with wire.With) strictjson.Value {
 	p.Helper()
-	v, err := p.Call(p.ctx, c, with)
+	v, err := p.Call(p.Context(), c, with)
 	if err != nil {
 		p.Fatalf("%s: got %v, want no error", c.Act(), err)
 	}
@@ -113,7 +111,7 @@ func (p *peer) call(c core.Command, with wire.With) strictjson.Value {
 // refused gives a command that the hub refuses with the code.
 func (p *peer) refused(c core.Command, with wire.With, want core.Code) {
 	p.Helper()
-	if v, err := p.Call(p.ctx, c, with); core.AsFault(err) == nil || core.AsFault(err).Code != want {
+	if v, err := p.Call(p.Context(), c, with); core.AsFault(err) == nil || core.AsFault(err).Code != want {
 		p.Errorf("%s: got %s and %v, want %s", c.Act(), v.Raw(), err, want)
 	}
 }
@@ -149,7 +147,7 @@ func (p *peer) others() []string {
 func (p *peer) report(id core.TaskID, bodies ...core.Body) {
 	p.Helper()
 	for _, b := range bodies {
-		if err := p.ReportConfirmed(p.ctx, id, b, nil); err != nil {
+		if err := p.ReportConfirmed(p.Context(), id, b, nil); err != nil {
 			p.Fatalf("%s: got %v, want no error", b.Kind(), err)
 		}
 	}
@@ -157,7 +155,7 @@ func (p *peer) report(id core.TaskID, bodies ...core.Body) {
 
 // stop ends a task, if that runs, and forgets what came of it.
 func (p *peer) stop(id core.TaskID) {
-	_ = p.ReportConfirmed(p.ctx, id, core.Cancelled{}, nil) // it may have ended
+	_ = p.ReportConfirmed(p.Context(), id, core.Cancelled{}, nil) // it may have ended
 	p.take()
 }
 
