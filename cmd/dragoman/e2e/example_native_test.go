@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,12 +12,10 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
 // nativeExamples has the example agents of the documentation.
@@ -159,7 +156,7 @@ func startExample(t *testing.T, cmd *exec.Cmd) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		<-ended
 		if t.Failed() {
 			t.Logf("it printed:\n%s", printed.String())
@@ -193,30 +190,12 @@ func startPython(t *testing.T, _ *testHub, dir, hub string) {
 	startExample(t, cmd)
 }
 
-// startPythonChild runs the example as a child whose frames are passed on to the hub, as dragoman
-// agent does.
+// startPythonChild runs the example as a child of dragoman agent, which passes its frames on.
 func startPythonChild(t *testing.T, h *testHub, _, _ string) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.Command("python3", filepath.Join(nativeExamples, "agent.py"))
-	cmd.Stderr = os.Stderr
-	child, err := stdio.Command(ctx, cmd, stdio.ChildOptions{})
+	path, err := filepath.Abs(filepath.Join(nativeExamples, "agent.py"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	remote, err := client.DialWebSocket(ctx, client.Hub{URL: h.url()}, bridge.NativePath, http.Header{"X-Agent-Id": {"kid"}}, client.MaxNativeBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	joined, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		ended <- bridge.RunNative(ctx, child, remote, core.Card{ID: "kid", Name: "Kid"}, func() { close(joined) })
-	}()
-	<-joined
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the bridge: got %v, want no error", err)
-		}
-	})
+	startExample(t, program(t, "agent", "--speaks", "native", "--id", "kid", "--name", "Kid", "--concurrent", "4", "--hub", h.url(), "--", "python3", path))
 }
