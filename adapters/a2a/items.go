@@ -11,7 +11,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -337,90 +336,4 @@ func (t *translator) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 	}
 	t.tell(e, b.Dialect+" "+b.Name)
 	return nil
-}
-
-// Done implements [core.Sink].
-func (t *translator) Done(e core.Event, b core.Done) error {
-	if b.Text != "" && !t.said {
-		t.text(b.Text)
-	}
-	if len(b.Data) > 0 {
-		t.artifact(wire.Artifact{ID: artifactData, Parts: []wire.Part{wire.DataPart(b.Data)}}, true)
-	}
-	t.end(e, wire.StateCompleted, nil, endMetadata{Truncated: b.Truncated, TokensUsed: b.TokensUsed})
-	return nil
-}
-
-// rejected are the faults of tasks that the hub or the agent never took up.
-var rejected = map[core.Code]bool{core.CodeUnsupported: true, core.CodeNotAuthorized: true, core.CodeLoop: true, core.CodeBudget: true, core.CodeInvalid: true}
-
-// Failed implements [core.Sink].
-func (t *translator) Failed(e core.Event, b core.Failed) error {
-	state := wire.StateFailed
-	if rejected[b.Fault.Code] {
-		state = wire.StateRejected
-	}
-	t.end(e, state, textMessage(b.Fault.Message), endMetadata{Fault: b.Fault})
-	return nil
-}
-
-// Cancelled implements [core.Sink].
-func (t *translator) Cancelled(e core.Event, b core.Cancelled) error {
-	t.end(e, wire.StateCanceled, textMessage(b.Reason), endMetadata{})
-	return nil
-}
-
-func textMessage(text string) *wire.Message {
-	if text == "" {
-		return nil
-	}
-	return &wire.Message{Parts: []wire.Part{wire.TextPart(text)}}
-}
-
-// endMetadata is the metadata of the last update.
-type endMetadata struct {
-	Usage      *core.Usage `json:"usage,omitempty"`
-	Fault      *core.Fault `json:"fault,omitempty"`
-	Truncated  bool        `json:"truncated,omitempty"`
-	TokensUsed int64       `json:"tokensUsed,omitempty"`
-}
-
-func (t *translator) end(e core.Event, state wire.State, m *wire.Message, metadata endMetadata) {
-	if t.counted {
-		metadata.Usage = &t.usage
-	}
-	var raw json.RawMessage
-	if metadata != (endMetadata{}) {
-		raw, _ = wire.Marshal(metadata) // numbers and texts always encode
-	}
-	t.ended, t.approvals, t.questions = true, nil, nil
-	t.status(e, state, raw, m)
-}
-
-// question returns the items for a question to people, or for its end. It is no event of the
-// task, so it has no place in the stream that a cursor could name.
-func (t *translator) question(u question.Update) []wire.StreamResponse {
-	t.items = t.items[:0]
-	q := u.Question
-	e := core.Event{At: q.Since}
-	if t.ended || !slices.Contains(q.Tasks, core.TaskID(t.task)) {
-		return nil
-	}
-	if u.Outcome != nil {
-		t.questions = slices.DeleteFunc(t.questions, func(id string) bool { return id == q.ID })
-		e.At = time.Now()
-		t.status(e, t.state(), nil, &wire.Message{ID: q.ID + "-answer", Role: wire.RoleAgent, Metadata: answered(q.ID), Parts: []wire.Part{wire.TextPart(u.Outcome.String())}})
-		return t.items
-	}
-	if !slices.Contains(t.questions, q.ID) {
-		t.questions = append(t.questions, q.ID)
-	}
-	data, _ := wire.Marshal(map[string]any{"question": q}) // text always encodes
-	t.status(e, t.state(), nil, &wire.Message{ID: q.ID, Role: wire.RoleAgent, Parts: []wire.Part{wire.TextPart(q.Text), wire.DataPart(data)}})
-	return t.items
-}
-
-// answered is the metadata of the end of a question, which is no event of the task.
-func answered(id string) json.RawMessage {
-	return fmt.Appendf(nil, `{"%s":{"kind":"question_answered","id":"%s"}}`, wire.MetadataEvent, id)
 }
