@@ -101,7 +101,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	case word == "bash" && !afterTool:
 		tool("bash", `{"command":"for i in 1 2 3; do echo line $i; sleep 0.3; done"}`)
 	case word == "pack" && !afterTool:
-		tool("read_sky", `{"of":"tomorrow"}`)
+		tool("sky_read", `{"of":"tomorrow"}`)
 	case word == "guarded" && !afterTool:
 		tool("bash", `{"command":"echo guarded"}`)
 	case word == "tools":

@@ -17,7 +17,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
-	wire "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
 // The versions of pi that the tests run: the last one for Node 20, and one of the new wire era.
@@ -286,26 +285,40 @@ func killNode(t *testing.T) {
 	}
 }
 
+// skyServer is an MCP server over stdio with one tool, in nothing but Node.
+const skyServer = `
+const tool = { name: "read", description: "Reads the sky.", inputSchema: { type: "object", properties: { of: { type: "string" } } } };
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const answer = (result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+  if (method === "initialize") answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "sky", version: "1" } });
+  else if (method === "tools/list") answer({ tools: [tool] });
+  else if (method === "tools/call") answer({ content: [{ type: "text", text: "the sky of " + params.arguments.of + " is blue" }] });
+  else if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "unknown method" } }));
+});`
+
+// A tool of an MCP server that is a pack of the settings is called sky.read at the hub and sky_read
+// by the model, for providers allow no dots.
 func piUsesTools(t *testing.T, installed piInstall) {
-	p := installed.start(t, []string{"--no-session"}, nil)
-	pack := mustRegisterPack(t, p.testHub, "heaven", &wire.ToolDefinition{Name: "read_sky", Description: "Reads the sky.", InputSchemaJson: `{"type":"object","properties":{"of":{"type":"string"}}}`})
-	a, _ := p.ask("", "tools")
-	for _, want := range []string{"bash", "agents_list", "agent_ask", "read_sky"} {
-		if !strings.Contains(" "+a.Text+" ", " "+want+" ") {
-			t.Errorf("pi offers its model %q, want %s among it (%v)", a.Text, want, a.Fault)
+	server := filepath.Join(t.TempDir(), "sky.cjs")
+	if err := os.WriteFile(server, []byte(skyServer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := installed.start(t, []string{"--no-session"}, func(c *config.Config) {
+		c.Packs = config.Packs{{Name: "sky", Process: config.Process{Command: []string{"node", server}}}}
+	})
+	var offered string
+	for deadline := time.Now().Add(watchdog); !strings.Contains(offered, "sky_read") && time.Now().Before(deadline); { // the pack may join later
+		a, _ := p.ask("", "tools")
+		offered = " " + a.Text + " "
+	}
+	for _, want := range []string{"bash", "agents_list", "agent_ask", "sky_read"} {
+		if !strings.Contains(offered, " "+want+" ") {
+			t.Errorf("pi offers its model %q, want %s among it", offered, want)
 		}
 	}
-	id := p.open("", "pack")
-	call := pack.nextCall()
-	if call.GetToolName() != "read_sky" || call.GetInputJson() != `{"of":"tomorrow"}` {
-		t.Errorf("got the call %v", call)
-	}
-	pack.answer(call.GetRequestId(), `{"sky":"blue"}`)
-	all := p.follow(id, nil)
-	if a := core.Fold(all); a.Text != `the tool said: {"sky":"blue"}` {
-		t.Errorf("got %q (%v), want what the pack said", a.Text, a.Fault)
-	}
-	if calls := of[core.ToolCall](all); len(calls) != 1 || calls[0].Name != "read_sky" {
+	all := p.wants("pack", `the tool said: {"text":"the sky of tomorrow is blue"}`)
+	if calls := of[core.ToolCall](all); len(calls) != 1 || calls[0].Name != "sky_read" || calls[0].Input != `{"of":"tomorrow"}` {
 		t.Errorf("got the calls %+v, want one of the pack", calls)
 	}
 }
