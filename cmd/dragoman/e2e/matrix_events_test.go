@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	a2awire "github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
@@ -67,7 +68,7 @@ func fileSent(t *testing.T, d *pair) string {
 func approval(t *testing.T, d *pair) string {
 	key := d.key()
 	x := d.begin(d.query("leave " + key))
-	if d.answers != coven.Name && d.answers != native.Dialect && d.answers != pirpc.Name && d.answers != editorAgentName {
+	if d.answers != coven.Name && d.answers != native.Dialect && d.answers != pirpc.Name && d.answers != editorAgentName && d.answers != a2awire.Dialect {
 		wantResult(t, x.wait(t), d.wantAnswer(noLeave))
 		return "refused"
 	}
