@@ -147,10 +147,12 @@ func TestAnswersOfAnotherProtocolAreNamed(t *testing.T) {
 		"an error event": {answer: func(x *exchange) {
 			x.raw(`data: {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"it broke"}}` + "\n\n")
 		}, code: core.CodeInternal, about: "it broke"},
-		"a page":         {serve: html, code: core.CodeInternal, about: "not JSON"},
-		"503":            {serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, code: core.CodeUnreachable, about: "Service Unavailable"},
-		"429":            {serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, code: core.CodeRateLimited, about: "Too Many Requests"},
-		"a redirect":     {serve: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 307) }, code: core.CodeInternal, about: "Temporary Redirect"},
+		"a page": {serve: html, code: core.CodeInternal, about: "not JSON"},
+		"503":    {serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, code: core.CodeUnreachable, about: "Service Unavailable"},
+		"429":    {serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, code: core.CodeRateLimited, about: "Too Many Requests"},
+		"a redirect": {serve: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		}, code: core.CodeInternal, about: "Temporary Redirect"},
 		"a giant answer": {serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(" ", 16<<20+1)) }, code: core.CodeTooLarge, about: "16777216 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func TestACardThatIsNotThereSaysWhatURLMeans(t *testing.T) {
 	}{
 		"404":    {http.NotFound, core.CodeUnreachable, "url in the settings"},
 		"401":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, core.CodeUnauthenticated, "token_file"},
-		"a loop": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 302) }, core.CodeUnreachable, "redirects more than 3 times"},
+		"a loop": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, core.CodeUnreachable, "redirects more than 3 times"},
 		"to a file": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "file:///etc/passwd")
 			w.WriteHeader(302)

@@ -63,5 +63,4 @@ const (
 	maxCardBytes  = 1 << 20
 	maxBodyBytes  = 16 << 20 // a task with all its artifacts
 	maxEventBytes = 10 << 20
-	maxErrorBytes = 64 << 10
 )
