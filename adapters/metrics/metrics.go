@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -19,10 +20,20 @@ type Traffic struct {
 	Seconds         float64
 }
 
+// Child is an agent or a pack that the hub runs itself.
+type Child struct {
+	// Kind is "agent" or "pack".
+	Kind, Name string
+	core.Child
+}
+
 // Options are what a scrape reports besides the state of the hub.
 type Options struct {
 	// Version is the version of the program.
 	Version string
+	// Children returns the states of the agents and packs that the hub runs itself; nil means
+	// none.
+	Children func() []Child
 	// Parallax returns the traffic with Parallax agents; nil means none.
 	Parallax func() []Traffic
 }
@@ -47,6 +58,8 @@ var (
 	active    = describe("dragoman_agent_active_tasks", "Tasks that an agent works on.", "agent")
 	missed    = describe("dragoman_agent_missed_heartbeats", "Consecutive heartbeats that an agent has missed, once it has sent one.", "agent")
 	vital     = describe("dragoman_agent_vital", "Metrics that an agent reports in its heartbeats.", "agent", "metric")
+	up        = describe("dragoman_child_ready", "Whether an agent or a pack that the hub runs itself is ready.", "kind", "name", "state")
+	restarts  = describe("dragoman_child_restarts", "How often it was started again.", "kind", "name")
 	connected = describe("parallax_agents_connected", "Connected agents that have a capability.", "capability")
 	messages  = describe("parallax_ws_messages_total", "Messages exchanged with Parallax agents.", "direction", "type")
 	latency   = describe("parallax_ws_message_latency_seconds", "Time that the hub took to process a received message.", "type")
@@ -64,7 +77,7 @@ type collector struct {
 
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{build, agents, running, queued, events, active, missed, vital, connected, messages, latency} {
+	for _, d := range []*prometheus.Desc{build, agents, running, queued, events, active, missed, vital, up, restarts, connected, messages, latency} {
 		ch <- d
 	}
 }
@@ -85,6 +98,16 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		counter(events, float64(n), name)
 	}
 	c.collectAgents(gauge)
+	if c.opts.Children != nil {
+		for _, child := range c.opts.Children() {
+			ready := 0.0
+			if child.State == core.ChildReady {
+				ready = 1
+			}
+			gauge(up, ready, child.Kind, label(child.Name), child.State.String())
+			gauge(restarts, float64(child.Restarts), child.Kind, label(child.Name))
+		}
+	}
 	if c.opts.Parallax == nil {
 		return
 	}

@@ -28,7 +28,9 @@ func scrape(t *testing.T, handler http.Handler) string {
 
 func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
-	handler := metrics.New(h, metrics.Options{Version: "1.2.3", Parallax: func() []metrics.Traffic {
+	handler := metrics.New(h, metrics.Options{Version: "1.2.3", Children: func() []metrics.Child {
+		return []metrics.Child{{Kind: "agent", Name: "gemini", Child: core.Child{State: core.ChildReady, Restarts: 2}}, {Kind: "pack", Name: "files", Child: core.Child{State: core.ChildFailed}}}
+	}, Parallax: func() []metrics.Traffic {
 		return []metrics.Traffic{{"sent", "task", 3, 0}, {"received", "task_result", 2, 0.5}}
 	}})
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "parallax"})
@@ -51,6 +53,9 @@ func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 		`dragoman_agent_active_tasks{agent="a"} 0`,
 		`dragoman_agent_missed_heartbeats{agent="a"} 2`,
 		`dragoman_agent_vital{agent="a",metric="cpuUsage"} 45`,
+		`dragoman_child_ready{kind="agent",name="gemini",state="ready"} 1`,
+		`dragoman_child_ready{kind="pack",name="files",state="failed"} 0`,
+		`dragoman_child_restarts{kind="agent",name="gemini"} 2`,
 		`parallax_agents_connected{capability="x"} 1`,
 		`parallax_ws_messages_total{direction="sent",type="task"} 3`,
 		`parallax_ws_messages_total{direction="received",type="task_result"} 2`,

@@ -79,7 +79,7 @@ func (s *Service) watchJournal() {
 
 // metricsHandler serves the metrics for Prometheus.
 func (s *Service) metricsHandler() http.Handler {
-	return metrics.New(s.hub, metrics.Options{Version: Version, Parallax: func() (all []metrics.Traffic) {
+	return metrics.New(s.hub, metrics.Options{Version: Version, Children: s.children, Parallax: func() (all []metrics.Traffic) {
 		s.parallax.traffic.Each(func(direction, kind string, messages int64, took time.Duration) {
 			all = append(all, metrics.Traffic{Direction: direction, Type: kind, Messages: uint64(messages), Seconds: took.Seconds()})
 		})

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -20,7 +21,7 @@ func CheckFiles(c config.Config) error {
 	_, tokens := readTokens(c.Auth.Tokens)
 	_, secrets := readSecrets(c.Coven.Secrets)
 	_, signing := readSigningSecrets(c.Parallax.Secrets)
-	return errors.Join(tokens, secrets, signing, checkPaths(c))
+	return errors.Join(tokens, secrets, signing, checkPaths(c), supervisor.Check(c.Agents, c.Packs))
 }
 
 // checkPaths returns an error for paths of the settings that cannot be used.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/adapters/metrics"
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -89,6 +90,17 @@ func (s *Service) Packs() []hub.PackStatus {
 	var all []hub.PackStatus
 	for _, p := range s.supervisor.Packs() {
 		all = append(all, hub.PackStatus{ID: p.Name, Dialect: mcp.Name, Child: &p.Child})
+	}
+	return all
+}
+
+// children returns the states of the agents and packs of the settings, for the metrics.
+func (s *Service) children() (all []metrics.Child) {
+	if s.supervisor == nil {
+		return nil
+	}
+	for _, one := range s.supervisor.States() {
+		all = append(all, metrics.Child{Kind: one.Kind, Name: one.Name, Child: one.Child})
 	}
 	return all
 }

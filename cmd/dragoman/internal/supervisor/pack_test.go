@@ -37,7 +37,7 @@ func packOf(name string, command ...string) config.Pack {
 }
 
 // pack returns the state of a pack of the settings.
-func (s *supervising) pack(name string) supervisor.PackState {
+func (s *supervising) pack(name string) supervisor.State {
 	s.Helper()
 	for _, p := range s.sup.Packs() {
 		if p.Name == name {
@@ -45,7 +45,7 @@ func (s *supervising) pack(name string) supervisor.PackState {
 		}
 	}
 	s.Fatalf("got no pack %s, want one", name)
-	return supervisor.PackState{}
+	return supervisor.State{}
 }
 
 // untilPack waits for a state of a pack.

@@ -144,24 +144,28 @@ func (s *Supervisor) Restart(name string) error {
 	return core.NewFault(core.CodeUnknownAgent, "%s is not among the agents and packs of the hub's settings: only those are restarted", name)
 }
 
-// PackState is the state of a pack of the settings.
-type PackState struct {
-	Name string
+// State is the state of an agent or a pack of the settings.
+type State struct {
+	// Kind is "agent" or "pack".
+	Kind, Name string
 	core.Child
 }
 
-// Packs returns the states of the packs, by name.
-func (s *Supervisor) Packs() []PackState {
+// States returns the states of all agents, then of all packs, by name.
+func (s *Supervisor) States() []State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []PackState
+	var all []State
 	for k, r := range s.units {
-		if k.kind == kindPack {
-			all = append(all, PackState{k.name, r.State()})
-		}
+		all = append(all, State{k.kind, k.name, r.State()})
 	}
-	slices.SortFunc(all, func(a, b PackState) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b State) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	return all
+}
+
+// Packs returns the states of the packs, by name.
+func (s *Supervisor) Packs() []State {
+	return slices.DeleteFunc(s.States(), func(one State) bool { return one.Kind != kindPack })
 }
 
 // Close ends all units and their processes, and waits for them.
