@@ -11,26 +11,42 @@ import (
 )
 
 // Serve gives the agent the tasks of a session, which has joined, until ctx ends or the session
-// does. It calls lost, if that is not nil, before it reports a task as failed for [agent.Lost]:
-// the caller then says by [hub.Session.SetChild] that the agent takes nothing for now. Serve returns the cause of ctx or the reason of the session, once every Work has returned;
-// the context of those ends with ctx. The session stays open: tasks that come when nobody
-// serves it wait. Only one Serve, and nobody else, reads the session at a time.
+// does. It returns the cause of ctx or the reason of the session: see [Start].
 func Serve(ctx context.Context, s *hub.Session, a agent.Agent, lost func(error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	h := &host{session: s, agent: a, lost: lost, turns: map[core.TaskID]*turn{}}
-	defer h.workers.Wait()
 	defer cancel(nil)
-	for {
-		b, err := s.Next(ctx)
+	stop := Start(ctx, s, a, lost, cancel)
+	<-ctx.Done()
+	err := context.Cause(ctx)
+	stop()
+	return err
+}
+
+// Start gives the agent the tasks of a session, which has joined, until stop is called: that
+// waits until every Work has returned, whose contexts end with ctx, so the caller ends ctx
+// first. The session stays open: tasks that come when nobody serves it wait. Only one Start, and
+// nobody else, reads the session at a time. No goroutine waits for an agent without tasks.
+//
+// lost, if it is not nil, is called before a task is reported as failed for [agent.Lost]: the
+// caller then says by [hub.Session.SetChild] that the agent takes nothing for now. over is called
+// with the reason if the session ends.
+func Start(ctx context.Context, s *hub.Session, a agent.Agent, lost, over func(error)) (stop func()) {
+	h := &host{session: s, agent: a, lost: lost, turns: map[core.TaskID]*turn{}}
+	end := s.Consume(ctx, func(b hub.Batch, err error) bool {
 		if err != nil {
-			cancel(err)
-			return err
+			over(err)
+			return false
 		}
 		if b.Task != nil && b.Role == task.Agent {
 			for _, e := range b.Events {
 				_ = e.DeliverToAgent(sink{h, ctx, b.Task}) // it returns no errors
 			}
 		}
+		return true
+	})
+	return func() {
+		end()
+		h.workers.Wait()
 	}
 }
 

@@ -81,20 +81,22 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 		return err
 	}
 	c := newConnection(conn, a.opts)
-	var reading sync.WaitGroup
-	reading.Go(func() { c.run(ctx) })
-	err = a.serve(ctx, c, ready)
+	var starting sync.WaitGroup
+	starting.Go(func() { err = a.start(ctx, c, ready) }) // an idle agent has no goroutine but the reader
+	c.run(ctx)
+	starting.Wait()
 	a.use(nil)
-	c.link.Close(link.Reason{Cause: link.Normal, Err: err})
-	reading.Wait()
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // the end of ctx is the proper end
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
 	}
-	return err
+	return &c.reason
 }
 
-// serve says hello, and returns why the connection has ended.
-func (a *Agent) serve(ctx context.Context, c *connection, ready func(agent.Profile)) error {
+// start says hello. A connection on which that fails is closed.
+func (a *Agent) start(ctx context.Context, c *connection, ready func(agent.Profile)) error {
 	starting, stop := context.WithTimeoutCause(ctx, startTimeout, core.NewFault(core.CodeTimeout, "the agent did not answer initialize within %v", startTimeout))
 	defer stop()
 	profile, err := c.hello(starting)
@@ -103,12 +105,12 @@ func (a *Agent) serve(ctx context.Context, c *connection, ready func(agent.Profi
 		if errors.As(err, &gone) {
 			return &gone.reason
 		}
+		c.link.Close(link.Reason{Cause: link.Normal, Err: err})
 		return err
 	}
 	a.use(c)
 	ready(profile)
-	<-c.gone
-	return &c.reason
+	return nil
 }
 
 // use makes a connection the one for new tasks.

@@ -164,13 +164,7 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 		a.agent = made
 	}
 	serving, cancel := context.WithCancelCause(ctx)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		if err := host.Serve(serving, s, a.agent, a.unit.lost); serving.Err() == nil {
-			leave(err) // the session has ended
-		}
-	}()
+	stop := host.Start(serving, s, a.agent, a.unit.lost, leave)
 	err := a.agent.Run(ctx, func(p agent.Profile) {
 		a.profile = p
 		if s.Update(a.card(p)) == nil {
@@ -184,7 +178,7 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 		a.unit.lost(err) // nothing is assigned from here on
 	}
 	cancel(agent.Lost(err))
-	<-served
+	stop()
 	return err
 }
 

@@ -116,8 +116,14 @@ func (c *child) dial(ctx context.Context, more ...string) (link.Conn[[]byte, []b
 	}
 	errs := &tail{log: c.launcher.Log, name: c.name}
 	cmd.Stderr = errs
-	started, err := stdio.Command(ctx, cmd, stdio.ChildOptions{})
-	if err != nil {
+	// Starting a process needs a deep stack, which a goroutine of its own does not keep.
+	var started *stdio.Child
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		started, err = stdio.Command(ctx, cmd, stdio.ChildOptions{})
+	}()
+	if <-done; err != nil {
 		return nil, err
 	}
 	c.launcher.Guard.watch(started.PID(), started.Exited())

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -26,8 +27,11 @@ const (
 	startTimeout = time.Minute
 )
 
-// errNotReady is the cause of a start that took too long.
-var errNotReady = fmt.Errorf("it was not ready within %s", startTimeout)
+// The causes for which a unit is ended.
+var (
+	errNotReady = fmt.Errorf("it was not ready within %s", startTimeout)
+	errByHand   = errors.New("it is started again by hand")
+)
 
 // life runs a unit once: it calls ready when the unit does its work, and returns why it ended.
 // It ends with ctx.
@@ -43,10 +47,11 @@ type unit struct {
 	// pid returns the id of the process that runs, or 0.
 	pid func() int
 
-	restart chan struct{} // holds one wish to start again
+	restart chan struct{} // holds one wish to start again while nothing runs
 
 	mu    sync.Mutex
 	state core.Child
+	end   context.CancelCauseFunc // ends what runs; nil while nothing does
 }
 
 func newUnit(kind, name string, log *slog.Logger, live life, changed func(core.Child), pid func() int) *unit {
@@ -56,6 +61,12 @@ func newUnit(kind, name string, log *slog.Logger, live life, changed func(core.C
 // Restart starts the unit again: at once if it failed or waits for its next start, else after
 // its process was ended.
 func (u *unit) Restart() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.end != nil {
+		u.end(errByHand)
+		return
+	}
 	select {
 	case u.restart <- struct{}{}:
 	default: // somebody else has asked already
@@ -141,40 +152,37 @@ func (u *unit) run(ctx context.Context) {
 	}
 }
 
-// once runs the unit once. began is when it became ready; byHand says that somebody asked for a
-// restart.
+// once runs the unit once, in this goroutine: an idle child costs little more than its
+// goroutines. began is when it became ready; byHand says that somebody asked for a restart.
 func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	u.mu.Lock()
+	u.end = cancel
+	u.mu.Unlock()
 	late := time.AfterFunc(startTimeout, func() { cancel(errNotReady) })
 	defer late.Stop()
-	ended := make(chan error, 1)
-	ready := make(chan struct{})
 	var once sync.Once
-	go func() {
-		ended <- u.live(ctx, func() {
-			once.Do(func() {
-				late.Stop()
-				began = time.Now()
-				close(ready)
-				u.set(core.ChildReady, nil)
-				u.log.Info(u.kind+" is ready", u.kind, u.name)
-			})
+	var at atomic.Pointer[time.Time]
+	err = u.live(ctx, func() {
+		once.Do(func() {
+			late.Stop()
+			now := time.Now()
+			at.Store(&now)
+			u.set(core.ChildReady, nil)
+			u.log.Info(u.kind+" is ready", u.kind, u.name)
 		})
-	}()
-	select {
-	case err = <-ended:
-	case <-u.restart:
+	})
+	u.mu.Lock()
+	u.end = nil
+	u.mu.Unlock()
+	if now := at.Load(); now != nil {
+		began, wasReady = *now, true
+	}
+	switch why := context.Cause(ctx); {
+	case errors.Is(why, errByHand):
 		byHand = true
-		cancel(errors.New("it is started again by hand"))
-		err = <-ended
-	}
-	select {
-	case <-ready:
-		wasReady = true
-	default:
-	}
-	if errors.Is(context.Cause(ctx), errNotReady) {
+	case errors.Is(why, errNotReady):
 		err = errNotReady
 	}
 	return began, wasReady, byHand, err
