@@ -72,6 +72,7 @@ func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, err
 	cmd.Stdin, cmd.Stdout = theirIn, theirOut
 	cmd.WaitDelay = lastOutput // for a stderr that another process holds open
 	ownGroup(cmd)
+	exit := watchExit(cmd)
 	err = cmd.Start()
 	_ = theirIn.Close()
 	_ = theirOut.Close()
@@ -87,13 +88,14 @@ func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, err
 		exited: make(chan struct{}),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.Close(link.Reason{Cause: link.ShuttingDown}) })
-	go c.reap(stop)
+	go c.reap(exit, stop)
 	return c, nil
 }
 
 // reap waits for the process to exit. Its pipes do not show that: other processes may hold
 // them open.
-func (c *Child) reap(stop func() bool) {
+func (c *Child) reap(exit *exitWatch, stop func() bool) {
+	exit.wait()
 	c.err = c.cmd.Wait()
 	if errors.Is(c.err, exec.ErrWaitDelay) {
 		c.err = nil // it exited successfully, and another process holds its stderr
