@@ -155,7 +155,7 @@ func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 // lost ends the run of a client that has gone.
 func (c *exchange) lost(err error) *jsonrpc.Error {
 	if err != nil {
-		c.end(core.NewFault(core.CodeCancelled, "the client closed the connection"))
+		_ = c.end(core.NewFault(core.CodeCancelled, "the client closed the connection")) // nobody reads it
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (h *host) find(id core.TaskID) *turn {
 // sink takes the events of one task for its agent.
 type sink struct {
 	*host
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // of the works that it starts
 	task *task.Task
 }
 

@@ -18,7 +18,7 @@ type turn struct {
 	session *hub.Session
 	task    *task.Task
 	request core.Request
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // of the work
 	cancel  context.CancelCauseFunc
 	mail    *agent.Mailbox
 

@@ -97,7 +97,6 @@ func TestAnAnswerThatCannotBeReadFailsTheTask(t *testing.T) {
 // rejecting is a connection that refuses one line as too long.
 type rejecting struct {
 	link.Conn[[]byte, []byte]
-	refuse bool
 }
 
 func (r *rejecting) Receive(ctx context.Context) ([]byte, error) {

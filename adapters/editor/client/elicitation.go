@@ -95,7 +95,7 @@ func (t *turn) answerElicitation(ctx context.Context, e *elicitation) {
 	case errWithdrawn: //nolint:errorlint // it is the value itself
 		_ = t.conn.refuse(ctx, e.message.ID, jsonrpc.Errorf(wire.CodeRequestCancelled, "the request was cancelled"))
 		return
-	case errCompleted: //nolint:errorlint // it is the value itself
+	case errCompleted:
 		response = wire.ElicitationResponse{Action: wire.ElicitAccept}
 	}
 	_ = t.conn.answer(ctx, e.message.ID, response)

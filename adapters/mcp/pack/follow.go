@@ -41,7 +41,7 @@ func (t *remote) follow(ctx context.Context, resp *http.Response, r request, can
 		if !sleep(ctx, max(stream.retry, 100*time.Millisecond)) {
 			return m, context.Cause(ctx)
 		}
-		next, err := t.get(ctx, lastID)
+		next, err := t.get(ctx, lastID) //nolint:bodyclose // it becomes resp, whose body the caller closes
 		if err != nil {
 			return m, t.unreachable(ctx, err)
 		}

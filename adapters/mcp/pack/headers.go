@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -28,7 +29,7 @@ func mirroredIn(schema strictjson.Value) ([]mirrored, error) {
 
 func findMirrored(schema strictjson.Value, at []string, found *[]mirrored) error {
 	for key, property := range schema.Get("properties").Members() {
-		path := append(at[:len(at):len(at)], string(key))
+		path := append(slices.Clone(at), string(key))
 		if err := findMirrored(property, path, found); err != nil {
 			return err
 		}

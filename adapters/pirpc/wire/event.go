@@ -76,20 +76,20 @@ const (
 	ThinkingEnd   = "thinking_end"
 )
 
-// MessageStart and MessageEnd surround the updates of a message.
-type (
-	MessageStart struct{ Message }
-	MessageEnd   struct {
-		Message
-		Raw json.RawMessage
-	}
-)
+// MessageStart begins a message.
+type MessageStart struct{ Message }
 
-// RunStart and TurnStart begin a run of the model, and one of its turns.
-type (
-	RunStart struct{}
-	Turn     struct{ End bool }
-)
+// MessageEnd ends a message; Raw is the whole of it.
+type MessageEnd struct {
+	Message
+	Raw json.RawMessage
+}
+
+// RunStart begins a run of the model.
+type RunStart struct{}
+
+// Turn begins or ends one turn of a run.
+type Turn struct{ End bool }
 
 // RunEnd is the end of a run (agent_end), after which pi may begin another by itself.
 type RunEnd struct {
@@ -101,7 +101,7 @@ type RunEnd struct {
 // Settled says that pi does nothing more by itself (agent_settled).
 type Settled struct{ Aborted bool }
 
-// ToolStart, ToolUpdate and ToolEnd are the execution of a tool.
+// ToolStart begins the execution of a tool.
 type ToolStart struct {
 	ID, Name string
 	Args     json.RawMessage

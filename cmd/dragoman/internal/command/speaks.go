@@ -51,9 +51,7 @@ func runSpeaking(ctx context.Context, io Streams, e config.Agent, name, dialect 
 		launcher.Guard = supervisor.NewGuard(self...)
 		defer launcher.Guard.Close()
 	}
-	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log}
-	wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
-	s.begun = wire.Begun
+	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log, begun: new(atomic.Bool)}
 	opts := supervisor.Options{Launcher: launcher, HTTP: http.DefaultClient, Version: service.Version, Log: log}
 	var err error
 	if e.Dialect == config.SpeaksNative {

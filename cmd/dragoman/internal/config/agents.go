@@ -77,11 +77,11 @@ type Pack struct {
 	MaxTime Time `json:"max_time,omitempty"`
 }
 
-// Agents and Packs are lists of settings.
-type (
-	Agents []Agent
-	Packs  []Pack
-)
+// Agents is the list of agents of the settings.
+type Agents []Agent
+
+// Packs is the list of packs of the settings.
+type Packs []Pack
 
 // list is a setting that is a list of objects.
 type list interface {

@@ -30,7 +30,6 @@ type supervising struct {
 	sup  *supervisor.Supervisor
 	user *hub.Session
 	log  *lockedBuffer
-	env  []string
 }
 
 type lockedBuffer struct {
