@@ -31,7 +31,7 @@ func (w *exitWatch) wait() {
 		return
 	}
 	f := os.NewFile(uintptr(w.fd), "pidfd")
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return

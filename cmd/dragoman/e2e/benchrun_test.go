@@ -35,8 +35,8 @@ func TestTheRowsOfTheBenchMeasureBothSides(t *testing.T) {
 	if err := json.Unmarshal(out, &result); err != nil {
 		t.Fatalf("got %v, want JSON: %s", err, out)
 	}
-	if len(result.Rows) != 1+2+1+15 {
-		t.Errorf("got %d rows, want 19", len(result.Rows))
+	if want := 1 + 2 + 1 + 6*4; len(result.Rows) != want { // 6 requesters ask 4 agents
+		t.Errorf("got %d rows, want %d", len(result.Rows), want)
 	}
 	for _, row := range result.Rows {
 		var sides []string

@@ -70,7 +70,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"ask", "a", "b", "--timeout", "7 days"}, command.ExitUsage, `--timeout "7 days": want a time such as 20s, 5m or 7d`},
 		{[]string{"stdio", "--snapshots", "some"}, command.ExitUsage, `--snapshots "some": use all or none`},
 		{[]string{"stdio", "--snapshots", "none", "--dialect", "acp"}, command.ExitUsage, `--snapshots is for --dialect pi alone`},
-		{[]string{"agent", "sed", "-e", "s/a/b/"}, command.ExitUsage, "--dialect is missing: write coven, parallax or acp, before the command"},
+		{[]string{"agent", "sed", "-e", "s/a/b/"}, command.ExitUsage, "--dialect is missing: write coven, parallax, acp or native, before the command"},
 		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--hub", pi, "--", "cat"}, command.ExitFailed, "is not a hub, or another listener of it: set --hub to the address that the hub logs when it is ready (426 Upgrade Required)"},
 		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", "", "--", "cat"}, command.ExitUsage, "--grpc-addr is empty: give the address, or leave it out"},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--grpc-addr", grpc, "--", "cat"}, command.ExitUsage, "--dialect acp does not use --grpc-addr: use --hub"},

@@ -32,7 +32,7 @@ func TestStdioTakesTheSenderFromAFlagOrTheToken(t *testing.T) {
 		}
 	}
 	code, _, stderr := run(t, "stdio", "--id", "me")
-	if code != command.ExitUsage || !strings.Contains(stderr, "--id is for --dialect acp alone") {
+	if code != command.ExitUsage || !strings.Contains(stderr, "--id is for --dialect acp and native alone") {
 		t.Errorf("with pi: got %d and %q, want it refused", code, stderr)
 	}
 }
