@@ -84,3 +84,5 @@ func BenchmarkDelta(b *testing.B) {
 	stop()
 	<-ran
 }
+
+func (discard) From() core.Principal { return core.Principal{} }

@@ -43,6 +43,9 @@ type Turn interface {
 	Task() core.TaskID
 	// Request is what is asked.
 	Request() core.Request
+	// From is who asks, as the hub established it; zero where the host does not know. What the
+	// agent remembers of a thread is for who asked alone: the name of a thread is no secret.
+	From() core.Principal
 	// Delivered says that the connection to the agent has taken the task, for the receipt.
 	Delivered()
 	// Report reports an event. foreign is what else the agent said, verbatim, or nil; hosts

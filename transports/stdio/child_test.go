@@ -97,6 +97,31 @@ func start(tb testing.TB, cmd *exec.Cmd, opts stdio.ChildOptions) *stdio.Child {
 	return c
 }
 
+func TestTheExitOfEveryProcessIsNoticed(t *testing.T) {
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 50 {
+				c, err := stdio.Command(t.Context(), exec.Command("true"), stdio.ChildOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case <-c.Exited():
+				case <-time.After(30 * time.Second):
+					t.Error("the exit of a process was not noticed")
+					return
+				}
+				if err := c.Close(link.Reason{Cause: link.Normal}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
 func TestAChildProcessExchangesLines(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd := childCommand("echo")

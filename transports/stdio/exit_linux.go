@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"unsafe"
 )
 
 // exitWatch waits for the exit of a process without a thread: os.Process.Wait holds one, whose
@@ -36,9 +37,18 @@ func (w *exitWatch) wait() {
 	if err != nil {
 		return
 	}
-	polled := false
-	_ = conn.Read(func(uintptr) (done bool) { // a pidfd can be read once the process has exited
-		done, polled = polled, true
-		return done
-	})
+	_ = conn.Read(func(fd uintptr) (done bool) { return exited(int32(fd)) })
+}
+
+// exited reports whether the process of a pidfd has exited: then it can be read. The runtime may
+// have seen that before it was asked to wait, and would not tell again.
+func exited(fd int32) bool {
+	const readable = 1 // POLLIN
+	poll := struct {
+		fd               int32
+		events, returned int16
+	}{fd: fd, events: readable}
+	var atOnce syscall.Timespec
+	n, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&poll)), 1, uintptr(unsafe.Pointer(&atOnce)), 0, 0, 0)
+	return errno != 0 && errno != syscall.EINTR || n > 0
 }

@@ -101,3 +101,5 @@ func (sink) Ask(context.Context, question.Question) (question.Outcome, error) {
 func (sink) CallTool(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 	return nil, core.NewFault(core.CodeUnsupported, "no tools here")
 }
+
+func (sink) From() core.Principal { return core.Principal{} }

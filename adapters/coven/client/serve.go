@@ -129,6 +129,9 @@ func (t *turn) Task() core.TaskID { return core.TaskID(t.job.id()) }
 // Request implements [agent.Turn].
 func (t *turn) Request() core.Request { return t.request }
 
+// From implements [agent.Turn]: the hub does not say who asks.
+func (t *turn) From() core.Principal { return core.Principal{} }
+
 // Delivered implements [agent.Turn]. The hub knows it already: its own transport took the
 // request.
 func (t *turn) Delivered() {}

@@ -178,3 +178,5 @@ func TestAnAgentThatIsNotRunningIsUnreachable(t *testing.T) {
 		t.Errorf("got %v, want it unreachable", err)
 	}
 }
+
+func (*slow) From() core.Principal { return core.Principal{} }
