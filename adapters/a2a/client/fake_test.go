@@ -375,3 +375,5 @@ func (r *ran) fails(t *turn, code core.Code, about string) {
 		r.Errorf("Work: got %v, want %s about %q; it reported:\n%s", err, code, about, t.story())
 	}
 }
+
+func (*turn) From() core.Principal { return core.Principal{} }
