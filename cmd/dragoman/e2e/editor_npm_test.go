@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -146,39 +144,48 @@ func TestAnAgentOfTheEditorSDKIsAnAgentOfTheHub(t *testing.T) {
 	}
 }
 
-// gemini is a stub of the model behind Gemini CLI: it writes a file, and then says HELLO.
+// gemini is a stub of the model behind Gemini CLI: it writes a file if it is asked to, and then
+// streams both halves of an answer.
 type gemini struct {
-	mu       sync.Mutex
-	requests []string
+	// midway runs between the halves, with the request; nil does nothing.
+	midway func(r *http.Request, body string)
 }
 
 func (g *gemini) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	g.mu.Lock()
-	g.requests = append(g.requests, r.URL.Path+" "+string(body))
-	g.mu.Unlock()
-	part := `{"text":"HELLO"}`
-	if strings.Contains(string(body), "write a file") && !strings.Contains(string(body), "made by the model") {
-		part = `{"functionCall":{"name":"write_file","args":{"file_path":"made.txt","content":"made by the model\n"}}}`
+	const (
+		write = `{"functionCall":{"name":"write_file","args":{"file_path":"made.txt","content":"made by the model\n"}}}`
+		stop  = `,"finishReason":"STOP"`
+	)
+	chunk := func(part, end string) string {
+		return `{"candidates":[{"content":{"role":"model","parts":[` + part + `]},"index":0` + end + `}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":4,"totalTokenCount":9}}`
 	}
-	answer := func(part string) string {
-		return `{"candidates":[{"content":{"role":"model","parts":[` + part + `]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":4,"totalTokenCount":9}}`
-	}
+	text := func(text string) string { return `{"text":` + string(plainJSON(text)) + `}` }
 	switch {
 	case strings.HasSuffix(r.URL.Path, ":streamGenerateContent"):
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = fmt.Fprintf(w, "data: %s\n\n", answer(part))
+		if strings.Contains(string(body), "write a file") && !strings.Contains(string(body), "made by the model") {
+			_, _ = fmt.Fprintf(w, "data: %s\n\n", chunk(write, stop))
+			return
+		}
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", chunk(text(firstHalf), ""))
+		if g.midway != nil {
+			w.(http.Flusher).Flush()
+			g.midway(r, string(body))
+		}
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", chunk(text(secondHalf), stop))
 	case strings.HasSuffix(r.URL.Path, ":generateContent"): // the router of models
 		w.Header().Set("Content-Type", "application/json")
-		text, _ := json.Marshal(`{"reasoning":"simple","model_choice":"flash","complexity_score":1,"complexity_reasoning":"simple"}`)
-		_, _ = io.WriteString(w, answer(`{"text":`+string(text)+`}`))
+		_, _ = io.WriteString(w, chunk(text(`{"reasoning":"simple","model_choice":"flash","complexity_score":1,"complexity_reasoning":"simple"}`), stop))
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-func TestGeminiCLIIsAnAgentOfTheHub(t *testing.T) {
-	t.Parallel()
+// installGemini installs Gemini CLI, with a model of its own, and returns how to start it. It works
+// in a directory of its own.
+func installGemini(t *testing.T, model *gemini) config.Process {
+	t.Helper()
 	needs(t, "node", "npm")
 	dir, home, work := t.TempDir(), t.TempDir(), t.TempDir()
 	installNode(t, dir, "--omit=optional", "--ignore-scripts", geminiCLI)
@@ -190,18 +197,23 @@ func TestGeminiCLIIsAnAgentOfTheHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := &gemini{}
 	stub := httptest.NewServer(model)
 	t.Cleanup(stub.Close)
-	h, user, ask := editorHub(t, config.Process{
+	return config.Process{
 		Command: []string{"node", filepath.Join(dir, "node_modules/@google/gemini-cli/bundle/gemini.js"), "--acp"}, Dir: work,
 		Env: []string{"HOME=" + home, "GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=" + stub.URL},
-	})
+	}
+}
+
+func TestGeminiCLIIsAnAgentOfTheHub(t *testing.T) {
+	t.Parallel()
+	process := installGemini(t, &gemini{})
+	h, user, ask := editorHub(t, process)
 	key := h.key()
 	asked := ask("t", "say "+key)
 	h.end(t, key)
-	if a := asked.Answer(); a.End != core.KindDone || a.Text != "HELLO" {
-		t.Fatalf("got %s with %q (%v), want HELLO", a.End, a.Text, a.Fault)
+	if a := asked.Answer(); a.End != core.KindDone || a.Text != firstHalf+secondHalf {
+		t.Fatalf("got %s with %q (%v), want both halves", a.End, a.Text, a.Fault)
 	}
 
 	key = h.key()
@@ -211,8 +223,8 @@ func TestGeminiCLIIsAnAgentOfTheHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.end(t, key)
-	made, err := os.ReadFile(filepath.Join(work, "made.txt"))
-	if a := asked.Answer(); a.End != core.KindDone || a.Text != "HELLO" || err != nil || string(made) != "made by the model\n" {
+	made, err := os.ReadFile(filepath.Join(process.Dir, "made.txt"))
+	if a := asked.Answer(); a.End != core.KindDone || a.Text != firstHalf+secondHalf || err != nil || string(made) != "made by the model\n" {
 		t.Errorf("got %s with %q (%v), and the file %q (%v), want it written after the approval", a.End, a.Text, a.Fault, made, err)
 	}
 	if held.Name == "" || !strings.Contains(held.Input, "+made by the model") {

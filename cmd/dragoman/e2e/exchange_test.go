@@ -22,6 +22,8 @@ type query struct {
 	data json.RawMessage
 	// deadline limits the answer's time; zero is the dialect's default.
 	deadline time.Duration
+	// thread is the conversation that it belongs to, if the dialect has a field for it.
+	thread string
 	// delegate makes it a task whose result is reported, if the dialect distinguishes that.
 	delegate bool
 }

@@ -93,6 +93,8 @@ func (c *a2aClient) open(q query) *a2aExchange {
 		m := map[string]any{"messageId": core.NewID(), "role": wire.RoleUser, "parts": parts}
 		if task != "" {
 			m["taskId"] = task
+		} else if q.thread != "" {
+			m["contextId"] = q.thread
 		}
 		return map[string]any{"message": m, "configuration": map[string]any{"returnImmediately": true}}
 	}

@@ -162,6 +162,7 @@ func (c *mcpClient) read(x *exchange, body io.Reader, asked chan<- json.RawMessa
 				x.report("approval", "asked %s", tool[1])
 			}
 			asked <- m.ID
+		case m.Method == "notifications/cancelled": // of the elicitation: somebody else decided
 		case m.Result != nil:
 			m.Result.end(x)
 			return

@@ -153,8 +153,9 @@ func (r *piRun) conclude() {
 	if h.Snapshots != h.Deltas.String() {
 		r.violates("the snapshots have %d bytes of text and the deltas %d", len(h.Snapshots), h.Deltas.Len())
 	}
-	// queue_update comes when a prompt is queued, outside the run.
-	kinds := slices.DeleteFunc(slices.Clone(h.Kinds), func(kind string) bool { return kind == "queue_update" })
+	// queue_update comes when a prompt is queued, outside the run, and foreign_frame whenever the
+	// agent sends something that only its own clients know.
+	kinds := slices.DeleteFunc(slices.Clone(h.Kinds), func(kind string) bool { return kind == "queue_update" || kind == "foreign_frame" })
 	if want := []string{"agent_start", "turn_start", "message_start", "message_end", "message_start"}; len(kinds) < len(want) || !slices.Equal(kinds[:len(want)], want) {
 		r.violates("the run begins %q", kinds[:min(len(kinds), len(want))])
 	}
@@ -175,12 +176,6 @@ func (c *piClient) begin(q query) *exchange {
 	}
 	run.inject = func(ctx context.Context, content string) error {
 		return c.must(ctx, map[string]any{"type": "steer", "sessionId": session, "message": content})
-	}
-	run.decide = func(ctx context.Context, approved bool) error {
-		return c.must(ctx, map[string]any{
-			"type": "extension_ui_response", "sessionId": session, "requestId": <-run.asked,
-			"response": map[string]any{"method": "confirm", "confirmed": approved},
-		})
 	}
 	c.asking.Go(func() {
 		ctx := context.Background()
@@ -210,6 +205,12 @@ func (c *piClient) begin(q query) *exchange {
 // listen collects the events of a session.
 func (c *piClient) listen(session string, watched bool) *piRun {
 	run := &piRun{exchange: newExchange(), session: session, watched: watched, asked: make(chan string, 8)}
+	run.decide = func(ctx context.Context, approved bool) error {
+		return c.must(ctx, map[string]any{
+			"type": "extension_ui_response", "sessionId": session, "requestId": <-run.asked,
+			"response": map[string]any{"method": "confirm", "confirmed": approved},
+		})
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.runs[session] = run
