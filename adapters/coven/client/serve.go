@@ -25,8 +25,8 @@ const (
 )
 
 // Serve is [Work] with an [agent.Agent] in place of a handler: it gives work each request as a
-// Turn. The card says whether the agent takes injections; the hub does not say for which request
-// one is, so that the request that runs longest gets it. Fields of foreign dialects are dropped:
+// Turn. An agent takes injections if its card says so and it does one request at a time: the hub
+// does not say for which request one is. Fields of foreign dialects are dropped:
 // Coven has no place for them.
 func Serve(
 	ctx context.Context, conn link.Conn[*pb.ServerMessage, *pb.AgentMessage], card core.Card,
@@ -37,7 +37,7 @@ func Serve(
 	}
 	h := &host{work: work}
 	opts := WorkOptions{Joined: joined, Decided: h.decided}
-	if card.Features.Has(core.FeatureInjection) {
+	if card.Features.Has(core.FeatureInjection) && card.MaxConcurrent <= 1 {
 		opts.Injected = h.injected
 	}
 	return Work(ctx, conn, card, h.handle, opts)
@@ -59,7 +59,7 @@ func (h *host) handle(ctx context.Context, r core.Request, _ func(core.Body) err
 	}
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	t := &turn{job: j, request: r, ctx: base, mail: agent.NewMailbox()}
+	t := &turn{job: j, request: r, ctx: base, mail: agent.NewMailbox(), host: h, approvals: map[string]string{}}
 	stop := context.AfterFunc(ctx, func() {
 		why := cancelled(ctx)
 		if why == nil { // the connection is lost
@@ -86,13 +86,30 @@ func (h *host) decided(d core.ApprovalDecided) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.turns {
-		if t.asked(d.ID) {
+		if id, ok := t.approvals[d.ID]; ok {
+			d.ID = id
 			t.mail.Put(d)
+			return
 		}
 	}
 }
 
-// injected passes context on to the turn that runs longest.
+// request notes that a turn asks for an approval, and returns the id under which: that of the tool
+// call, unless another request asks under it. The hub answers with the id alone.
+func (h *host) request(t *turn, id string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	unique := id
+	for _, other := range h.turns {
+		if _, taken := other.approvals[id]; taken && other != t {
+			unique = id + "~" + t.job.id()
+		}
+	}
+	t.approvals[unique] = id
+	return unique
+}
+
+// injected passes context on to the turn that runs.
 func (h *host) injected(in core.Injected) (accepted bool, reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,18 +127,14 @@ type turn struct {
 	ctx     context.Context //nolint:containedctx // of the request, beyond a cancel
 
 	mail *agent.Mailbox
+	host *host
 
-	mu        sync.Mutex
-	approvals []string // that were requested
+	// approvals has the ids that the agent gave to what it asked for, by those that the hub
+	// knows. host.mu guards it.
+	approvals map[string]string
 }
 
 var _ agent.Turn = (*turn)(nil)
-
-func (t *turn) asked(id string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Contains(t.approvals, id)
-}
 
 // Task implements [agent.Turn]: it is the id of the request.
 func (t *turn) Task() core.TaskID { return core.TaskID(t.job.id()) }
@@ -138,11 +151,10 @@ func (t *turn) Delivered() {}
 
 // Report implements [agent.Turn].
 func (t *turn) Report(b core.Body, _ *core.Foreign) error {
-	switch b := b.(type) {
+	switch asked := b.(type) {
 	case core.ApprovalRequested:
-		t.mu.Lock()
-		t.approvals = append(t.approvals, b.ID)
-		t.mu.Unlock()
+		asked.ID = t.host.request(t, asked.ID)
+		b = asked
 	case core.InjectionAnswered:
 		return nil // it was answered when it came
 	}

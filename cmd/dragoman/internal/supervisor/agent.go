@@ -106,6 +106,7 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 			pause = math.MaxInt64
 		case !joined:
 			pause = afterRefusal
+			a.unit.set(core.ChildFailed, func(c *core.Child) { c.LastError = err.Error() })
 			a.supervisor.opts.Log.Warn("an agent of the settings cannot join: it tries again", "agent", a.entry.Name, "error", err, "in", pause.String())
 		case ctx.Err() == nil:
 			a.supervisor.opts.Log.Warn("the session of an agent of the settings has ended: it is started again", "agent", a.entry.Name, "error", err)
@@ -164,10 +165,11 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 		a.agent = made
 	}
 	serving, cancel := context.WithCancelCause(ctx)
-	stop := host.Start(serving, s, a.agent, a.unit.lost, leave)
+	stop := func() {}
 	err := a.agent.Run(ctx, func(p agent.Profile) {
 		a.profile = p
 		if s.Update(a.card(p)) == nil {
+			stop = host.Start(serving, s, a.agent, a.unit.lost, leave)
 			ready()
 		}
 	})

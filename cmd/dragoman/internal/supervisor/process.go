@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -46,7 +47,7 @@ func (l *Launcher) environment(p config.Process) []string {
 	if ours == nil {
 		ours = os.Environ()
 	}
-	var env []string
+	env := []string{} // nil would be everything
 	add := func(name string) {
 		for _, v := range ours {
 			if n, _, _ := strings.Cut(v, "="); n == name {
@@ -83,13 +84,52 @@ func (l *Launcher) command(ctx context.Context, p config.Process, more ...string
 	if err != nil {
 		return nil, err
 	}
-	program, err := exec.LookPath(p.Command[0])
+	env := l.environment(p)
+	program, err := find(p.Command[0], dir, env)
 	if err != nil {
-		return nil, fmt.Errorf("command %s cannot be run: %w", p.Command[0], errors.Unwrap(err))
+		return nil, fmt.Errorf("command %s cannot be run: %w", p.Command[0], err)
 	}
 	cmd := exec.CommandContext(ctx, program, append(p.Command[1:len(p.Command):len(p.Command)], more...)...) //nolint:gosec // running the command of the settings is the purpose
-	cmd.Dir, cmd.Env = dir, l.environment(p)
+	cmd.Dir, cmd.Env = dir, env
 	return cmd, nil
+}
+
+// find returns the path of a program: relative to the working directory of the process, or in the
+// PATH of its environment.
+func find(program, dir string, env []string) (string, error) {
+	if strings.Contains(program, "/") {
+		if !filepath.IsAbs(program) {
+			program = filepath.Join(dir, program)
+		}
+		return program, runnable(program)
+	}
+	path := ""
+	for _, v := range env {
+		if value, is := strings.CutPrefix(v, "PATH="); is {
+			path = value // the last one counts
+		}
+	}
+	for _, in := range filepath.SplitList(path) {
+		if !filepath.IsAbs(in) {
+			continue // as exec.LookPath refuses it
+		}
+		if at := filepath.Join(in, program); runnable(at) == nil {
+			return at, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// runnable returns an error unless a file can be executed.
+func runnable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return errors.Unwrap(err)
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		return fs.ErrPermission
+	}
+	return nil
 }
 
 // child is the process of an entry of the settings. It may be started again and again, and

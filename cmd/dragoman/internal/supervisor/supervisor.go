@@ -45,6 +45,8 @@ type Supervisor struct {
 	ctx  context.Context //nolint:containedctx // units end with the Supervisor
 	stop context.CancelFunc
 
+	applying sync.Mutex // held by Apply, which waits for processes
+
 	mu    sync.Mutex
 	units map[key]*running
 }
@@ -78,8 +80,8 @@ func New(opts Options) *Supervisor {
 // returns once those that had to end have ended and new ones are listed; it does not wait for any
 // to become ready.
 func (s *Supervisor) Apply(agents config.Agents, packs config.Packs) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.applying.Lock()
+	defer s.applying.Unlock()
 	wanted := map[key]any{}
 	for _, a := range agents {
 		wanted[key{kindAgent, a.Name}] = a
@@ -88,6 +90,7 @@ func (s *Supervisor) Apply(agents config.Agents, packs config.Packs) {
 		wanted[key{kindPack, p.Name}] = p
 	}
 	var leaving []*running
+	s.mu.Lock()
 	for k, r := range s.units {
 		entry, stays := wanted[k]
 		switch {
@@ -102,11 +105,15 @@ func (s *Supervisor) Apply(agents config.Agents, packs config.Packs) {
 			delete(s.units, k)
 		}
 	}
+	s.mu.Unlock()
 	for _, r := range leaving {
 		<-r.ended
 	}
 	for k, entry := range wanted {
-		s.units[k] = s.start(k, entry)
+		r := s.start(k, entry)
+		s.mu.Lock()
+		s.units[k] = r
+		s.mu.Unlock()
 	}
 }
 
@@ -130,16 +137,20 @@ func (s *Supervisor) start(k key, entry any) *running {
 	return r
 }
 
-// Restart starts an agent or a pack again. It returns an unknown_agent Fault for a name that is
+// Restart starts an agent or a pack again, or both where they have one name. It returns an unknown_agent Fault for a name that is
 // not in the settings.
 func (s *Supervisor) Restart(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	found := false
 	for _, kind := range []string{kindAgent, kindPack} {
 		if r := s.units[key{kind, name}]; r != nil {
 			r.Restart()
-			return nil
+			found = true
 		}
+	}
+	if found {
+		return nil
 	}
 	return core.NewFault(core.CodeUnknownAgent, "%s is not among the agents and packs of the hub's settings: only those are restarted", name)
 }
@@ -171,9 +182,9 @@ func (s *Supervisor) Packs() []State {
 // Close ends all units and their processes, and waits for them.
 func (s *Supervisor) Close() {
 	s.stop()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.units {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	for _, r := range s.units { // only Apply changes it
 		<-r.ended
 	}
 	s.opts.Launcher.Guard.Close()

@@ -245,3 +245,31 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 		t.Errorf("got %v, want nothing about what is there", err)
 	}
 }
+
+func TestAProgramIsFoundWhereItsProcessWillRun(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "agent.sh"), []byte("#!/bin/sh\nprintf here"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	relative := config.Agent{Name: "relative", Dialect: config.SpeaksText, Process: config.Process{Command: []string{"./agent.sh"}, Dir: dir}}
+	inPath := config.Agent{Name: "path", Dialect: config.SpeaksText, Process: config.Process{Command: []string{"agent.sh"}, Env: []string{"PATH=" + dir + ":/bin:/usr/bin"}}}
+	s := supervise(t, nil, relative, inPath)
+	for _, id := range []string{"relative", "path"} {
+		if got := s.ask(id, "go"); got.Text != "here" {
+			t.Errorf("%s: got %q (%v), want here", id, got.Text, got.Fault)
+		}
+	}
+}
+
+func TestAnAgentWhoseNameIsTakenIsFailed(t *testing.T) {
+	s := supervise(t, nil)
+	other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other"}, Dialect: "test"})
+	defer other.Close(nil)
+	if err := other.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.sup.Apply(config.Agents{shell("a", "printf 1")}, nil)
+	if got := s.sup.States(); len(got) != 1 || got[0].State != core.ChildFailed || !strings.Contains(got[0].LastError, "already registered") {
+		t.Errorf("got %+v, want it failed because the id is taken", got)
+	}
+}
