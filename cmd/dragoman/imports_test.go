@@ -151,7 +151,7 @@ var table = []row{
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...",
 		internal+"config", internal+"client", internal+"supervisor"),
 	program("bridge", "adapters/...", "core", "core/link", "core/lru", "transports/...", internal+"client"),
-	program("demo", "adapters/...", "core", internal+"client", internal+"service"),
+	program("demo", "adapters/...", "core", "core/link", internal+"client", internal+"service"),
 	program("bench", "adapters/...", "core", "core/link", "proto/...", "transports/...",
 		internal+"agent", internal+"client", internal+"config", internal+"service"),
 	{from: []string{"cmd/..."}, own: []string{anything}, lib: []string{anything}},

@@ -24,8 +24,8 @@ func demoCommand(io Streams) *cobra.Command {
 	var asJSON, verbose bool
 	c := &cobra.Command{
 		Use: "demo", Short: "Run a hub with an agent of each dialect, each asking every other", Args: cobra.NoArgs,
-		Long: `Run a hub on free ports with an agent of each dialect and a pi client. Each asks every
-other agent, over real sockets; the questions, the answers and a table of them are
+		Long: `Run a hub on free ports with an agent of each dialect, and clients of pi-server, A2A, MCP
+and the editors' protocol. Each asks every other agent, over real sockets; the questions, the answers and a table of them are
 printed. The exit code is 1 if a question got no answer.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

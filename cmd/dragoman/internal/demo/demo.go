@@ -17,9 +17,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// The requesters and agents of the demo. pi-server has only clients.
+// The requesters and agents of the demo. The other dialects have only clients, or agents that
+// are programs of others.
 var (
-	Requesters = []string{"coven", "parallax", "acp", "native", "pi"}
+	Requesters = []string{"coven", "parallax", "acp", "native", "pi", "editor", "a2a", "mcp"}
 	Answerers  = []string{"coven", "parallax", "acp", "native"}
 )
 
@@ -52,7 +53,7 @@ func (all *Agents) Leave() {
 	all.group.Wait()
 }
 
-// Join joins an agent of each dialect, and connects a client of ACP and one of pi. Leave must
+// Join joins an agent of each dialect, and connects clients of the others. Leave must
 // be called, also after an error.
 func Join(ctx context.Context, at service.Addresses, log *slog.Logger) (*Agents, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -76,6 +77,7 @@ func Join(ctx context.Context, at service.Addresses, log *slog.Logger) (*Agents,
 		}
 		all.asks[name] = bySending(to, name)
 	}
+	all.asks["editor"], all.asks["a2a"], all.asks["mcp"] = overEditor(to), overA2A(to), overMCP(to)
 	return all, errors.Join(all.connectACP(ctx, to), all.connectPi(ctx, at.Pi))
 }
 
