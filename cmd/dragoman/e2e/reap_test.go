@@ -29,6 +29,12 @@ func TestBashProcessesDieWithAKilledHub(t *testing.T) {
 		pids = append(pids, pidIn(t, filepath.Join(dir, name)))
 	}
 	h.kill()
+	wantsDead(t, pids...)
+}
+
+// wantsDead waits until processes are dead.
+func wantsDead(t *testing.T, pids ...int) {
+	t.Helper()
 	for _, pid := range pids {
 		for end := time.Now().Add(watchdog); !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH); <-time.After(time.Millisecond) {
 			if stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); strings.Contains(string(stat), ") Z ") {
@@ -87,4 +93,24 @@ func pidIn(t *testing.T, path string) int {
 	}
 	t.Fatalf("%s: no id of a process", path)
 	return 0
+}
+
+// Children of the settings end with the hub, even if it is killed and they have left their process
+// group.
+func TestChildrenOfTheSettingsDieWithAKilledHub(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what leaves the group escapes here: see docs/rough-edges.md")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "dragoman.yaml")
+	settings := `agents: [{name: child, dialect: editor, cwd: ` + dir + `, command: [sh, -c, "(setsid sh -c 'echo $$ > outside; exec sleep 1000' &); echo $$ > inside; sleep 1000; true"]}]`
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := startHub(t, "--config", file)
+	pids := []int{pidIn(t, filepath.Join(dir, "inside")), pidIn(t, filepath.Join(dir, "outside"))}
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wantsDead(t, pids...)
 }
