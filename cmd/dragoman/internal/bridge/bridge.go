@@ -63,7 +63,7 @@ func (b Bridge) Carry(ctx context.Context, local *stdio.Conn, remote *ws.Conn) e
 	group.Go(func() {
 		end = up.Run(ctx, func(ctx context.Context, frame []byte) error {
 			answers := b.answers(frame)
-			if len(answers) > 0 && answers[0] == lastAnswer {
+			if last != nil && len(answers) > 0 && answers[0] == lastAnswer {
 				d.settle(append(answers, b.lost()...))
 				return nil
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -126,9 +127,11 @@ again whenever it ends, and joins the hub by Coven; native commands join as they
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		log := newLog(io.Err, "info", "auto")
+		guard := newGuard()
+		defer guard.Close()
 		wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
 		err = agent.Stay(ctx, log, *wait, func(ctx context.Context, joined func()) error {
-			return connect(ctx, at, card, agent.Handler(agent.ProgramOf(args), io.Err, log), func(client.AskFunc) {
+			return connect(ctx, at, card, agent.Handler(guarded(args, guard), io.Err, log), func(client.AskFunc) {
 				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect)
 				wire.Begun.Store(true)
 				joined()
@@ -179,4 +182,28 @@ func secretOf(path string) ([]byte, error) {
 		return nil, fmt.Errorf("--signing-secret %s: the file is empty", path)
 	}
 	return secret, nil
+}
+
+// newGuard returns what ends the children of this program if it is killed; nil where that is not
+// possible.
+func newGuard() *supervisor.Guard {
+	if self := service.SelfCommand(service.GuardCommand); self != nil {
+		return supervisor.NewGuard(self...)
+	}
+	return nil
+}
+
+// guarded returns the program of a command line, whose processes the guard watches.
+func guarded(args []string, guard *supervisor.Guard) agent.Program {
+	p := agent.ProgramOf(args)
+	plain := p.Command
+	p.Command = func(ctx context.Context) (*exec.Cmd, error) {
+		cmd, err := plain(ctx)
+		if err == nil {
+			cmd.Env = guard.Mark(cmd.Env)
+		}
+		return cmd, err
+	}
+	p.Started = guard.Watch
+	return p
 }

@@ -126,7 +126,7 @@ unreachable.
 		if err := to.client().Send(c.Context(), http.MethodPost, "/v1/agents/"+url.PathEscape(args[0])+"/restart", struct{}{}, &answer); err != nil {
 			return err
 		}
-		return to.print(answer, args[0]+" is started again: 'dragoman agents' shows its state")
+		return to.print(answer, args[0]+" is started again: 'dragoman agents' or 'dragoman packs' shows its state")
 	}
 	return c
 }

@@ -23,14 +23,14 @@ those of the settings with their state. 'dragoman agents restart' restarts those
 		if err := to.client().Get(c.Context(), "/v1/packs", &list); err != nil {
 			return err
 		}
-		const none = "there are no packs: name MCP servers below packs: in the settings"
+		const none = "no packs are connected: name MCP servers below packs: in the settings; operators also see those that could not be started"
 		heads := []string{"ID", "DIALECT", "TOOLS", "STATE", "RESTARTS", "PID", "LAST ERROR"}
 		return printList(to, list, list.Packs, none, heads, func(p hub.PackStatus) []string {
-			state, child := core.ChildReady, core.Child{}
+			state := core.ChildReady
 			if p.Child != nil {
-				state, child = p.Child.State, *p.Child
+				state = p.Child.State
 			}
-			return append([]string{p.ID, p.Dialect, fmt.Sprint(len(p.Tools)), state.String()}, childCells(&child)...)
+			return append([]string{p.ID, p.Dialect, fmt.Sprint(len(p.Tools)), state.String()}, childCells(p.Child)...)
 		})
 	}
 	return c

@@ -46,11 +46,8 @@ func runSpeaking(ctx context.Context, io Streams, e config.Agent, name, dialect 
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := newLog(io.Err, "info", "auto")
-	launcher := &supervisor.Launcher{Log: log}
-	if self := service.SelfCommand(service.GuardCommand); self != nil {
-		launcher.Guard = supervisor.NewGuard(self...)
-		defer launcher.Guard.Close()
-	}
+	launcher := &supervisor.Launcher{Log: log, Guard: newGuard()}
+	defer launcher.Guard.Close()
 	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log, begun: new(atomic.Bool)}
 	opts := supervisor.Options{Launcher: launcher, HTTP: http.DefaultClient, Version: service.Version, Log: log}
 	var err error

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // agent returns the unit of an agent, and what runs it until its context ends.
@@ -25,6 +26,7 @@ func (s *Supervisor) agent(e config.Agent) (*unit, func(ctx context.Context, lis
 	a := &supervised{supervisor: s, entry: e, child: &child{launcher: s.opts.Launcher, name: e.Name, process: e.Process}}
 	a.profile.Features = core.FeatureStreaming | core.FeatureCancellation // until it says itself
 	a.unit = newUnit(kindAgent, e.Name, s.opts.Log, a.live, a.changed, a.child.pid)
+	a.unit.remote, a.unit.said, a.child.started = e.URL != "", a.child.said, a.unit.started
 	return a.unit, a.run
 }
 
@@ -124,7 +126,7 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 // agent that is stuck in a task: then its process ends too.
 func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err error) {
 	s := a.supervisor.opts.Hub.Connect(hub.Identity{Principal: a.principal(), Dialect: a.entry.Dialect})
-	defer s.Close(core.NewFault(core.CodeUnreachable, "it was taken out of the settings, or the hub is stopping"))
+	defer func() { s.Close(faultOf(err)) }()
 	opts := hub.JoinOptions{Starting: true, NoticeTasks: a.entry.Dialect != config.SpeaksNative}
 	if err := s.Join(a.card(a.profile), opts); err != nil {
 		return false, err
@@ -143,6 +145,15 @@ func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err 
 	a.mu.Unlock()
 	a.unit.run(ctx)
 	return true, context.Cause(ctx)
+}
+
+// faultOf returns the Fault for the end of a session.
+func faultOf(err error) *core.Fault {
+	var reason *link.Reason
+	if errors.As(err, &reason) {
+		return reason.Fault()
+	}
+	return core.AsFault(err)
 }
 
 // live runs the agent once.
@@ -178,6 +189,9 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 			err = errors.New("it ended")
 		}
 		a.unit.lost(err) // nothing is assigned from here on
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	cancel(agent.Lost(err))
 	stop()

@@ -35,16 +35,17 @@ type Guard struct {
 // NewGuard returns a Guard that is run by a command line of this program.
 func NewGuard(command ...string) *Guard { return &Guard{Command: command, id: core.NewID()} }
 
-// mark adds the mark to an environment.
-func (g *Guard) mark(env []string) []string {
+// Mark adds the mark to an environment, by which the guard finds processes that have left their
+// group.
+func (g *Guard) Mark(env []string) []string {
 	if g == nil {
 		return env
 	}
 	return append(env, markVariable+"="+g.id)
 }
 
-// watch makes the guard end the process group of a child that leads one, until it has exited.
-func (g *Guard) watch(pid int, exited <-chan struct{}) {
+// Watch makes the guard end the process group of a child that leads one, until exited is closed.
+func (g *Guard) Watch(pid int, exited <-chan struct{}) {
 	if g == nil {
 		return
 	}

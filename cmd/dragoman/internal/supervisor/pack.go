@@ -17,6 +17,7 @@ import (
 func (s *Supervisor) pack(e config.Pack) (*unit, func(ctx context.Context, listed func())) {
 	p := &packed{supervisor: s, entry: e, child: &child{launcher: s.opts.Launcher, name: e.Name, process: e.Process}}
 	p.unit = newUnit(kindPack, e.Name, s.opts.Log, p.live, func(core.Child) {}, p.child.pid)
+	p.unit.remote, p.unit.said, p.child.started = e.URL != "", p.child.said, p.unit.started
 	return p.unit, func(ctx context.Context, listed func()) {
 		listed()
 		p.run(ctx)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -65,7 +66,7 @@ func (l *Launcher) environment(p config.Process) []string {
 			add(v)
 		}
 	}
-	return l.Guard.mark(env)
+	return l.Guard.Mark(env)
 }
 
 // directory returns the absolute working directory of a process.
@@ -83,6 +84,13 @@ func (l *Launcher) command(ctx context.Context, p config.Process, more ...string
 	dir, err := directory(p)
 	if err != nil {
 		return nil, err
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cwd %s: %w", dir, errors.Unwrap(err))
+	case !info.IsDir():
+		return nil, fmt.Errorf("cwd %s: %w", dir, syscall.ENOTDIR)
 	}
 	env := l.environment(p)
 	program, err := find(p.Command[0], dir, env)
@@ -139,9 +147,22 @@ type child struct {
 	name     string
 	process  config.Process
 
+	// started is called after each start; nil for none.
+	started func()
+
 	mu     sync.Mutex
 	last   *stdio.Child
 	stderr *tail // of the last
+}
+
+// said returns the last line on the stderr of the process that was started last.
+func (c *child) said() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stderr == nil {
+		return ""
+	}
+	return c.stderr.line()
 }
 
 // dial starts the process with more arguments, and returns the connection to it, which owns it.
@@ -166,10 +187,13 @@ func (c *child) dial(ctx context.Context, more ...string) (link.Conn[[]byte, []b
 	if <-done; err != nil {
 		return nil, err
 	}
-	c.launcher.Guard.watch(started.PID(), started.Exited())
+	c.launcher.Guard.Watch(started.PID(), started.Exited())
 	c.mu.Lock()
 	c.last, c.stderr = started, errs
 	c.mu.Unlock()
+	if c.started != nil {
+		c.started()
+	}
 	return &dialled{Child: started, stderr: errs}, nil
 }
 

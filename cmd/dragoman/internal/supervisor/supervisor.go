@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // Options are what a Supervisor needs of its program.
@@ -43,7 +44,7 @@ const Proof = "settings"
 type Supervisor struct {
 	opts Options
 	ctx  context.Context //nolint:containedctx // units end with the Supervisor
-	stop context.CancelFunc
+	stop context.CancelCauseFunc
 
 	applying sync.Mutex // held by Apply, which waits for processes
 
@@ -64,14 +65,14 @@ const (
 type running struct {
 	*unit
 	entry any
-	end   context.CancelFunc
+	end   context.CancelCauseFunc
 	ended chan struct{}
 }
 
 // New returns a Supervisor that runs nothing yet. Close ends it.
 func New(opts Options) *Supervisor {
 	s := &Supervisor{opts: opts, units: map[key]*running{}}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	return s
 }
 
@@ -100,7 +101,7 @@ func (s *Supervisor) Apply(agents config.Agents, packs config.Packs) {
 			}
 			delete(wanted, k)
 		default:
-			r.end()
+			r.end(leaves(stays))
 			leaving = append(leaving, r)
 			delete(s.units, k)
 		}
@@ -117,9 +118,17 @@ func (s *Supervisor) Apply(agents config.Agents, packs config.Packs) {
 	}
 }
 
+// leaves returns why a unit ends.
+func leaves(changed bool) error {
+	if changed {
+		return link.Because(link.ShuttingDown, "its settings have changed: it is started again")
+	}
+	return link.Because(link.ShuttingDown, "it was taken out of the settings")
+}
+
 // start starts a unit.
 func (s *Supervisor) start(k key, entry any) *running {
-	ctx, end := context.WithCancel(s.ctx)
+	ctx, end := context.WithCancelCause(s.ctx)
 	r := &running{entry: entry, end: end, ended: make(chan struct{})}
 	var serve func(ctx context.Context, listed func())
 	switch e := entry.(type) {
@@ -181,7 +190,7 @@ func (s *Supervisor) Packs() []State {
 
 // Close ends all units and their processes, and waits for them.
 func (s *Supervisor) Close() {
-	s.stop()
+	s.stop(link.Because(link.ShuttingDown, "the hub is stopping"))
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	for _, r := range s.units { // only Apply changes it

@@ -273,3 +273,16 @@ func TestAnAgentWhoseNameIsTakenIsFailed(t *testing.T) {
 		t.Errorf("got %+v, want it failed because the id is taken", got)
 	}
 }
+
+func TestAMissingDirectoryIsNamed(t *testing.T) {
+	a := shell("a", "true")
+	a.Dir = "/no/such/directory"
+	for what, text := range map[string]string{
+		"check": supervisor.Check(config.Agents{a}, nil).Error(),
+		"state": supervise(t, nil, a).until("a", core.ChildFailed).LastError,
+	} {
+		if !strings.Contains(text, "cwd /no/such/directory") {
+			t.Errorf("%s: got %q, want the directory named", what, text)
+		}
+	}
+}

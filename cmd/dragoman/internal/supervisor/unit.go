@@ -46,6 +46,10 @@ type unit struct {
 	changed func(core.Child)
 	// pid returns the id of the process that runs, or 0.
 	pid func() int
+	// remote says that a failed unit is tried again by itself: what it connects to may come back.
+	remote bool
+	// said returns what the process said last on stderr; nil for nothing.
+	said func() string
 
 	restart chan struct{} // holds one wish to start again while nothing runs
 
@@ -94,6 +98,16 @@ func (u *unit) set(state core.ChildState, change func(*core.Child)) {
 	u.changed(u.state)
 }
 
+// started notes that the process has another id now.
+func (u *unit) started() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if pid := u.pid(); pid != u.state.PID && u.state.State != core.ChildFailed {
+		u.state.PID = pid
+		u.changed(u.state)
+	}
+}
+
 // lost notes that the unit is about to end, before its life has returned.
 func (u *unit) lost(why error) {
 	u.set(core.ChildRestarting, func(c *core.Child) { c.LastError = why.Error() })
@@ -110,7 +124,7 @@ func (u *unit) run(ctx context.Context) {
 		}
 		if byHand {
 			wait, starts = minBackoff, 0
-			u.set(core.ChildRestarting, func(c *core.Child) { c.Restarts = 0 })
+			u.set(core.ChildRestarting, func(c *core.Child) { c.Restarts, c.LastError = 0, "" })
 			continue
 		}
 		if starts++; wasReady {
@@ -125,13 +139,14 @@ func (u *unit) run(ctx context.Context) {
 		if starts >= maxStarts || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			u.log.Error(u.kind+" failed: it is not started again until 'dragoman agents restart' or SIGHUP", u.kind, u.name, "error", err)
 			u.set(core.ChildFailed, func(c *core.Child) { c.LastError = err.Error() })
-			select {
-			case <-u.restart:
-			case <-ctx.Done():
+			byHand, ended := u.rest(ctx)
+			if ended {
 				return
 			}
-			wait, starts = minBackoff, 0
-			u.set(core.ChildStarting, func(c *core.Child) { c.Restarts = 0 })
+			if byHand {
+				wait, starts = minBackoff, 0
+				u.set(core.ChildStarting, func(c *core.Child) { c.Restarts = 0 })
+			}
 			continue
 		}
 		pause := wait/2 + rand.N(wait/2)
@@ -149,6 +164,24 @@ func (u *unit) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+	}
+}
+
+// rest waits until a failed unit is to be started again: by hand, or because it is remote.
+func (u *unit) rest(ctx context.Context) (byHand, ended bool) {
+	var again <-chan time.Time
+	if u.remote {
+		timer := time.NewTimer(maxBackoff)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-u.restart:
+		return true, false
+	case <-again:
+		return false, false
+	case <-ctx.Done():
+		return false, true
 	}
 }
 
@@ -184,6 +217,9 @@ func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool
 		byHand = true
 	case errors.Is(why, errNotReady):
 		err = errNotReady
+		if u.said != nil && u.said() != "" {
+			err = fmt.Errorf("%w: %s", errNotReady, u.said())
+		}
 	}
 	return began, wasReady, byHand, err
 }

@@ -34,7 +34,7 @@ func (w *watched) begun() []time.Duration {
 }
 
 // watch runs a test with a unit that lives as live says, under a fake clock.
-func watch(t *testing.T, live life, test func(*watched)) {
+func watch(t *testing.T, live life, test func(*watched), change ...func(*unit)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w, began := &watched{}, time.Now()
@@ -48,6 +48,9 @@ func watch(t *testing.T, live life, test func(*watched)) {
 			defer w.mu.Unlock()
 			w.states = append(w.states, c.State)
 		}, func() int { return 7 })
+		for _, c := range change {
+			c(w.unit)
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); w.run(ctx) }()
@@ -175,4 +178,28 @@ func TestARestartByHandEndsWhatRuns(t *testing.T) {
 			t.Errorf("%d processes were ended, want 1", ended)
 		}
 	})
+}
+
+func TestARemoteThatFailedIsTriedAgainByItself(t *testing.T) {
+	var back atomic.Bool
+	watch(t, func(ctx context.Context, ready func()) error {
+		if !back.Load() {
+			return errors.New("connection refused")
+		}
+		ready()
+		<-ctx.Done()
+		return nil
+	}, func(w *watched) {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := w.State(); got.State != core.ChildFailed {
+			t.Errorf("after a minute it is %s, want failed", got.State)
+		}
+		back.Store(true)
+		time.Sleep(2 * maxBackoff)
+		synctest.Wait()
+		if got := w.State(); got.State != core.ChildReady {
+			t.Errorf("once it is back it is %s, want ready", got.State)
+		}
+	}, func(u *unit) { u.remote = true })
 }
