@@ -37,7 +37,7 @@ func (a *api) getAgents(c call) error {
 func (a *api) getAgent(c call) error {
 	id := core.AgentID(c.id())
 	if status, ok := a.hub.Agent(id); ok {
-		return a.reply(c.w, http.StatusOK, status)
+		return a.reply(c.w, http.StatusOK, status.For(c.from))
 	}
 	var near []string
 	for _, n := range a.hub.Nearest(id) {

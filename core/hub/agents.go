@@ -23,6 +23,23 @@ func statusOf(e roster.Entry) AgentStatus {
 	return AgentStatus{Card: e.Card, Load: e.Load, Principal: e.Member.Principal(), Since: e.Since, Vitals: e.Vitals, Child: e.Child}
 }
 
+// For returns what the principal may see of the status: only operators see how the hub runs an
+// agent itself, beyond the state.
+func (a AgentStatus) For(p core.Principal) AgentStatus {
+	if a.Child != nil && !p.Operator {
+		a.Child = &core.Child{State: a.Child.State}
+	}
+	return a
+}
+
+// shown returns the statuses as the principal may see them.
+func shown(all []AgentStatus, p core.Principal) []AgentStatus {
+	for i := range all {
+		all[i] = all[i].For(p)
+	}
+	return all
+}
+
 func statusesOf(entries []roster.Entry) []AgentStatus {
 	out := make([]AgentStatus, len(entries))
 	for i, e := range entries {
@@ -36,7 +53,7 @@ func statusesOf(entries []roster.Entry) []AgentStatus {
 func (h *Hub) Agents(p core.Principal) []AgentStatus {
 	all := []AgentStatus{}
 	_ = h.list(p, core.ListAgents, func() error { // without the right the list is empty
-		all = statusesOf(h.roster.List())
+		all = shown(statusesOf(h.roster.List()), p)
 		return nil
 	})
 	return all
@@ -49,7 +66,7 @@ func (h *Hub) AgentPage(p core.Principal, after core.AgentID, n int, keep func(c
 	_ = h.list(p, core.ListAgents, func() error {
 		var entries []roster.Entry
 		entries, more = h.roster.Page(after, n, keep)
-		page = statusesOf(entries)
+		page = shown(statusesOf(entries), p)
 		return nil
 	})
 	return page, more

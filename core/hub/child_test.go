@@ -99,3 +99,18 @@ func TestATaskByCapabilityLeavesAChildThatFailed(t *testing.T) {
 		}
 	})
 }
+
+func TestOnlyOperatorsSeeHowTheHubRunsAnAgent(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		g.child("c").SetChild(core.Child{State: core.ChildReady, PID: 7, Restarts: 1, LastError: "secret path"})
+		for p, want := range map[core.Principal]core.Child{
+			{ID: "chief", Operator: true}: {State: core.ChildReady, PID: 7, Restarts: 1, LastError: "secret path"},
+			{ID: "user"}:                  {State: core.ChildReady},
+		} {
+			page, _ := g.hub.AgentPage(p, "", 10, func(core.Card) bool { return true })
+			if got := *g.hub.Agents(p)[0].Child; got != want || *page[0].Child != want {
+				t.Errorf("%s: got %+v and %+v, want %+v", p.ID, got, *page[0].Child, want)
+			}
+		}
+	})
+}
