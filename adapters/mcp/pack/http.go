@@ -191,6 +191,9 @@ func (t *remote) refused(resp *http.Response, r request) (jsonrpc.Message, error
 		return m, nil
 	}
 	switch status := resp.StatusCode; {
+	case status < http.StatusBadRequest:
+		return jsonrpc.Message{}, core.NewFault(core.CodeUnreachable, "the MCP server of pack %s answered %s to %.200q: redirects are not followed, make that the url of the pack if it is right",
+			t.server.opts.Name, resp.Status, resp.Header.Get("Location"))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return jsonrpc.Message{}, core.NewFault(core.CodeNotAuthorized, "the MCP server of pack %s answered %s: give the pack a token that it accepts (token_file)", t.server.opts.Name, resp.Status)
 	case status == http.StatusNotFound && t.hasSession():

@@ -224,6 +224,32 @@ func TestATokenGoesWithEveryRequestAndIsReadEachTime(t *testing.T) {
 	}
 }
 
+func TestARedirectGetsNeitherTheTokenNorTheArguments(t *testing.T) {
+	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			var mu sync.Mutex
+			var got []string
+			elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, r.Method+" with "+r.Header.Get("Authorization"))
+			}))
+			defer elsewhere.Close()
+			e := &endpoint{
+				answer: func(w http.ResponseWriter, r *http.Request, _ message) { http.Redirect(w, r, elsewhere.URL, status) },
+				resume: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, status) },
+			}
+			g, _ := e.serve(t, pack.Options{Token: func() string { return "secret" }})
+			g.wantFault("x", `{}`, core.CodeUnreachable, "redirects are not followed", elsewhere.URL)
+			mu.Lock()
+			defer mu.Unlock()
+			if len(got) > 0 {
+				t.Errorf("got %q at the place that the redirect names, want nothing", got)
+			}
+		})
+	}
+}
+
 func TestAServerThatWantsATokenEndsTheRunWithAdvice(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":"invalid_token"}`, http.StatusUnauthorized)

@@ -31,7 +31,8 @@ type Options struct {
 	// Dial starts the server as a child that reads and writes lines. What it writes beyond
 	// the limit of its connection comes as a *[link.Reject].
 	Dial func(ctx context.Context, args ...string) (link.Conn[[]byte, []byte], error)
-	// URL is the endpoint of streamable HTTP, and HTTP the client for it.
+	// URL is the endpoint of streamable HTTP, and HTTP the client for it; its CheckRedirect is
+	// not used.
 	URL  string
 	HTTP *http.Client
 	// Token returns the bearer token of each request; nil and "" mean none.
@@ -70,6 +71,11 @@ func (o Options) check() (Options, error) {
 		if o.HTTP == nil {
 			return o, core.NewFault(core.CodeInvalid, "pack %s: a url wants an HTTP client", o.Name)
 		}
+		plain := *o.HTTP
+		// A redirect would take the token to another port or scheme of the host, and the
+		// arguments of calls anywhere.
+		plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		o.HTTP = &plain
 	}
 	o.Calls = cmp.Or(max(0, o.Calls), DefaultCalls)
 	o.ResultBytes = cmp.Or(max(0, o.ResultBytes), DefaultResultBytes)
