@@ -2,8 +2,10 @@ package hub
 
 import (
 	"context"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
@@ -23,7 +25,7 @@ func (s *Session) ProgressTool(execution, detail string) error {
 		return err
 	}
 	for _, t := range caller.working() {
-		t.ProgressTool(call, detail)
+		t.ProgressTool(call.ID, detail)
 	}
 	return nil
 }
@@ -31,42 +33,34 @@ func (s *Session) ProgressTool(execution, detail string) error {
 // AskCaller puts a question of an execution to the people of the tasks that it belongs to, and
 // waits for what they say, as [Session.AskPeople] does. It returns the errors of
 // [pack.Registry.Caller], those of AskPeople, and an unsupported Fault where the caller works
-// on no task.
+// on no task, or on several of which none shows the call.
 func (s *Session) AskCaller(ctx context.Context, execution string, q question.Question) (question.Outcome, error) {
 	caller, call, err := s.callerOf(execution)
 	if err != nil {
 		return question.Outcome{}, err
 	}
-	var tasks []question.Task
-	work := caller.working()
-	for _, t := range work {
-		if t.HasToolCall(call) {
-			tasks = append(tasks, s.hub.questioned(t, caller))
-		}
-	}
-	if len(tasks) == 0 {
-		for _, t := range work {
-			tasks = append(tasks, s.hub.questioned(t, caller))
-		}
-	}
-	if len(tasks) == 0 {
+	tasks, err := caller.tasksOf(call.ID, call.Tasks)
+	switch {
+	case err != nil:
+		return question.Outcome{}, err
+	case len(tasks) == 0:
 		return question.Outcome{}, core.NewFault(core.CodeUnsupported, "the caller of %s works on no task: there is nobody to ask", execution)
 	}
-	return s.hub.askPeople(ctx, q, caller.AgentID(), tasks)
+	return s.hub.askPeople(ctx, q, caller.AgentID(), s.hub.allQuestioned(tasks, caller))
 }
 
-// callerOf returns the agent or requester that called, and the id of its call.
-func (s *Session) callerOf(execution string) (*Session, string, error) {
-	caller, call, err := s.hub.packs.Caller(s.peer(), execution)
+// callerOf returns the agent or requester that called, and its call.
+func (s *Session) callerOf(execution string) (*Session, pack.Call, error) {
+	call, err := s.hub.packs.Caller(s.peer(), execution)
 	if err != nil {
-		return nil, "", err
+		return nil, call, err
 	}
-	return (*Session)(caller.(*peer)).root(), call, nil
+	return (*Session)(call.Caller.(*peer)).root(), call, nil
 }
 
 // withdrawCalls answers the calls of packs that belong to a task that is cancelled or has
-// ended, so that their packs stop: those that the task shows and, if it is the only task of
-// its agent, all others.
+// ended, so that their packs stop: those that the task shows, and those that cannot belong to
+// another.
 func (h *Hub) withdrawCalls(t *task.Task) {
 	worker, ok := t.Worker().(*peer)
 	if !ok || worker == nil {
@@ -82,8 +76,8 @@ func (h *Hub) withdrawCalls(t *task.Task) {
 	for _, s := range callers {
 		var ids []string
 		for _, call := range h.packs.Waiting(s.peer()) {
-			if t.HasToolCall(call) || agent.onlyWorksOn(t) {
-				ids = append(ids, call)
+			if agent.calledOnlyFor(t, call) {
+				ids = append(ids, call.ID)
 			}
 		}
 		if len(ids) > 0 {
@@ -92,8 +86,13 @@ func (h *Hub) withdrawCalls(t *task.Task) {
 	}
 }
 
-// onlyWorksOn reports whether the agent has the task and no other.
-func (s *Session) onlyWorksOn(t *task.Task) bool {
-	all := s.working()
-	return len(all) == 1 && all[0] == t
+// calledOnlyFor reports whether a call of the agent belongs to the task: the task shows it, or
+// none that does, or that the agent had when it called, is left beside it.
+func (s *Session) calledOnlyFor(t *task.Task, c pack.Call) bool {
+	if t.HasToolCall(c.ID) {
+		return true
+	}
+	return slices.Contains(c.Tasks, t.ID()) && !slices.ContainsFunc(s.working(), func(other *task.Task) bool {
+		return other != t && !other.IsCancelling() && (other.HasToolCall(c.ID) || slices.Contains(c.Tasks, other.ID()))
+	})
 }

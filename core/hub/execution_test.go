@@ -3,11 +3,13 @@ package hub_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -134,6 +136,91 @@ func TestTheCallsOfATaskThatIsCancelledAreAnsweredAndOthersGoOn(t *testing.T) {
 			t.Errorf("got %+v, want the second call answered", o)
 		}
 		g.wantFault("an answer to the first", p.AnswerTool(first.ID, []byte("1"), nil), core.CodeConflict)
+	})
+}
+
+// anonymousCall has a part of the agent call a tool with an id that no task shows, as over MCP.
+func (g *testHub) anonymousCall(agent *hub.Session, name string) {
+	g.t.Helper()
+	part := agent.Child()
+	g.t.Cleanup(func() { part.Close(nil) })
+	part.CallTool("", name, nil)
+}
+
+func TestAQuestionOfACallThatNoTaskShowsGoesToNobodyElse(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, p := g.agent("a", able, two, skilled("ui")), g.pack("p", packTool("x"))
+		ada, bob := g.connect("ada"), g.connect("bob")
+		to, _ := core.ParseAddress("a")
+		hers := g.open(ada, core.Request{To: to, Thread: "hers"})
+		g.anonymousCall(a, "x")
+		early := g.execution(p)
+		his := g.open(bob, core.Request{To: to, Thread: "his"})
+		g.anonymousCall(a, "x")
+		late := g.execution(p)
+		here, there := g.viewer("ada", "hers", "a"), g.viewer("bob", "his", "a")
+
+		ask := func(execution string) <-chan error {
+			done := make(chan error, 1)
+			go func() {
+				_, err := p.AskCaller(g.t.Context(), execution, question.Question{Text: "Really?"})
+				done <- err
+			}()
+			synctest.Wait()
+			return done
+		}
+		g.wantFault("a call that may belong to both", <-ask(late.ID), core.CodeUnsupported)
+		a.CallTool("q", "ask_user", []byte(whichDay))
+		if o := g.tool(a); o.Fault == nil || o.Fault.Code != core.CodeUnsupported {
+			t.Errorf("ask_user that may belong to both: got %+v, want it unsupported", o)
+		}
+		g.wantNoQuestion("ada", here)
+		g.wantNoQuestion("bob", there)
+
+		answered := ask(early.ID)
+		q := g.nextQuestion(here).Question
+		g.wantNoQuestion("whose task came after the call", there)
+		if _, err := ada.AnswerQuestion(core.Reply{Question: q.ID, Text: "yes"}); err != nil {
+			t.Error(err)
+		}
+		if err := <-answered; err != nil {
+			t.Errorf("the call of before: got %v, want an answer", err)
+		}
+		g.report(a, hers, core.Done{})
+		answered = ask(late.ID)
+		if q := g.nextQuestion(there).Question; len(q.Tasks) != 1 || q.Tasks[0] != his.ID() {
+			t.Errorf("got %+v, want the only task that is left", q)
+		}
+		g.report(a, his, core.Done{})
+		<-answered
+	})
+}
+
+func TestACallThatNoTaskShowsIsWithdrawnWithTheLastTaskThatItMayBelongTo(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, p := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 3 }), g.pack("p", packTool("x"))
+		ada := g.connect("ada")
+		cancel := func(t *task.Task) {
+			g.t.Helper()
+			if err := ada.Cancel(t.ID(), "enough"); err != nil {
+				g.t.Error(err)
+			}
+		}
+		first := g.ask(ada, "a")
+		g.anonymousCall(a, "x")
+		one := g.execution(p)
+		second := g.ask(ada, "a")
+		g.anonymousCall(a, "x")
+		both := g.execution(p)
+		third := g.ask(ada, "a")
+		cancel(first)
+		g.withdrawn(p, one.ID)
+		if b, ok := g.batch(p); ok {
+			t.Errorf("got %+v, want the call go on that may belong to the second task", b)
+		}
+		cancel(second)
+		g.withdrawn(p, both.ID)
+		g.report(a, third, core.Done{})
 	})
 }
 

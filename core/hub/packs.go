@@ -98,7 +98,7 @@ func (h *Hub) Provider(execution string) *Session {
 func (s *Session) callPack(call, name string, input json.RawMessage) {
 	s.hub.packs.Call(pack.Call{
 		Caller: s.peer(), ID: call, Tool: name, Input: input,
-		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Keep: s.identity.Keep,
+		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Tasks: idsOf(s.root().working()), Keep: s.identity.Keep,
 	})
 }
 
@@ -115,10 +115,10 @@ func (p *peer) Returned(r *tool.Result) { p.inbox.push(Batch{Tool: r}) }
 func (p *peer) ToolsChanged() { p.inbox.push(Batch{ToolsChanged: true}) }
 
 // Late implements [pack.Peer].
-func (p *peer) Late(call string) pack.Late {
+func (p *peer) Late(c pack.Call) pack.Late {
 	caller := (*Session)(p).root()
-	if tasks := caller.tasksOf(call); len(tasks) > 0 {
-		return lateCall{caller, call, tasks}
+	if tasks, _ := caller.tasksOf(c.ID, c.Tasks); len(tasks) > 0 {
+		return lateCall{caller, c.ID, idsOf(tasks)}
 	}
 	return nil
 }
@@ -130,21 +130,34 @@ type lateCall struct {
 	tasks  []core.TaskID
 }
 
-// tasksOf returns the tasks that a call of the agent may belong to: those that show it,
-// else the only task of the agent. It chooses none of several that do not show it: they may
-// belong to different people.
-func (s *Session) tasksOf(call string) []core.TaskID {
-	var shown, all []core.TaskID
+// tasksOf returns the tasks that a call of the agent belongs to: those that show it, else the
+// only one that is left of those that it had when it called. It returns an unsupported Fault
+// rather than choose one of several: they may belong to different people.
+func (s *Session) tasksOf(call string, began []core.TaskID) ([]*task.Task, error) {
+	var shown, left []*task.Task
 	for _, t := range s.working() {
-		all = append(all, t.ID())
 		if t.HasToolCall(call) {
-			shown = append(shown, t.ID())
+			shown = append(shown, t)
+		}
+		if slices.Contains(began, t.ID()) {
+			left = append(left, t)
 		}
 	}
-	if len(shown) == 0 && len(all) == 1 {
-		return all
+	switch {
+	case len(shown) > 0:
+		return shown, nil
+	case len(left) > 1:
+		return nil, core.NewFault(core.CodeUnsupported, "agent %s works on %d tasks and none shows this call: it is unknown which one it belongs to", s.AgentID(), len(left))
 	}
-	return shown
+	return left, nil
+}
+
+func idsOf(tasks []*task.Task) []core.TaskID {
+	var ids []core.TaskID
+	for _, t := range tasks {
+		ids = append(ids, t.ID())
+	}
+	return ids
 }
 
 // TimedOut implements [pack.Late]: tasks that show the call get an event.

@@ -115,9 +115,11 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 	q.Agent = s.AgentID()
 	request := question.Request{Question: q, Asker: s.peer(), Ref: call}
 	agent := s.root()
-	for _, t := range agent.working() {
-		request.Tasks = append(request.Tasks, s.hub.questioned(t, agent))
+	tasks, err := agent.tasksOf(call, idsOf(agent.working()))
+	if err != nil {
+		return nil, err
 	}
+	request.Tasks = s.hub.allQuestioned(tasks, agent)
 	err = s.hub.putQuestion(request)
 	if s.isClosed() { // maybe before the question was put
 		s.hub.questions.Leave(s.peer())
@@ -130,6 +132,14 @@ func (h *Hub) questioned(t *task.Task, agent *Session) question.Task {
 	return question.Task{
 		ID: t.ID(), Sources: h.sources(t), Working: func() bool { return !t.HasEnded() && t.Worker() == agent.peer() },
 	}
+}
+
+func (h *Hub) allQuestioned(tasks []*task.Task, agent *Session) []question.Task {
+	var all []question.Task
+	for _, t := range tasks {
+		all = append(all, h.questioned(t, agent))
+	}
+	return all
 }
 
 func (h *Hub) putQuestion(r question.Request) error {

@@ -23,6 +23,8 @@ type Call struct {
 	From         core.Principal
 	Agent        core.AgentID
 	Capabilities []string
+	// Tasks are those that the agent worked on when it called: the call belongs to one of them.
+	Tasks []core.TaskID
 	// Keep lets the call continue when its caller leaves before the pack has taken it.
 	Keep bool
 }
@@ -148,7 +150,7 @@ func (r *Registry) Take(e *Execution) bool {
 
 // expire ends a call that its pack did not answer in time.
 func (r *Registry) expire(c *pending, after time.Duration) {
-	late := c.call.Caller.Late(c.call.ID)
+	late := c.call.Caller.Late(c.call)
 	r.mu.Lock()
 	if c.settled {
 		r.mu.Unlock()
@@ -197,19 +199,19 @@ func (r *Registry) forget(c *pending) {
 }
 
 // Waiting returns the ids that a caller chose for its calls that wait for an answer.
-func (r *Registry) Waiting(caller Peer) []string {
+func (r *Registry) Waiting(caller Peer) []Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.callers[caller] == 0 {
 		return nil
 	}
-	var ids []string
+	var calls []Call
 	for _, c := range r.calls {
 		if c.call.Caller == caller && !c.settled {
-			ids = append(ids, c.call.ID)
+			calls = append(calls, c.call)
 		}
 	}
-	return ids
+	return calls
 }
 
 // Withdraw answers the calls of a caller with these ids with the reason, and tells their
@@ -236,19 +238,19 @@ func (r *Registry) tell(c *pending) {
 	}
 }
 
-// Caller returns who waits for an execution of the peer, and the id of its call. It returns
-// the errors of Answer for one that the peer cannot answer.
-func (r *Registry) Caller(p Peer, execution string) (caller Peer, call string, err error) {
+// Caller returns the call of an execution of the peer. It returns the errors of Answer for one
+// that the peer cannot answer.
+func (r *Registry) Caller(p Peer, execution string) (Call, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.calls[execution]
 	switch {
 	case c == nil || c.settled:
-		return nil, "", nobodyWaits(execution)
+		return Call{}, nobodyWaits(execution)
 	case c.pack.peer != p:
-		return nil, "", r.notYours(execution)
+		return Call{}, r.notYours(execution)
 	}
-	return c.call.Caller, c.call.ID, nil
+	return c.call, nil
 }
 
 func nobodyWaits(execution string) *core.Fault {

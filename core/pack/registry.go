@@ -51,7 +51,7 @@ type Peer interface {
 	ToolsChanged()
 	// Late returns the receiver of a late answer to a call of the peer; nil drops the answer.
 	// It is called without the lock of the Registry, when the call is about to time out.
-	Late(call string) Late
+	Late(Call) Late
 }
 
 // Late takes the answer to a call that has timed out. It is called without the lock of the

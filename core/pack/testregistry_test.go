@@ -49,7 +49,7 @@ func (p *peer) Returned(r *tool.Result) {
 
 func (p *peer) ToolsChanged() { p.note("tools changed") }
 
-func (p *peer) Late(string) pack.Late {
+func (p *peer) Late(pack.Call) pack.Late {
 	if p.late == nil {
 		return nil
 	}

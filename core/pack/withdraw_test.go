@@ -16,8 +16,8 @@ func TestTheCallsOfACallerAreWithdrawnByTheirIDs(t *testing.T) {
 	r.call(other, "1", "x", `{}`)
 	first := p.next(t)
 	r.Take(first)
-	if diff := cmp.Diff([]string{"1"}, r.Waiting(caller)); diff != "" {
-		t.Errorf("the calls that wait (-want +got):\n%s", diff)
+	if got := r.Waiting(caller); len(got) != 1 || got[0].ID != "1" {
+		t.Errorf("got the calls %+v that wait, want the first", got)
 	}
 	r.Withdraw(caller, []string{"1", "unknown"}, core.NewFault(core.CodeCancelled, "enough"))
 	caller.wants(t, "the caller", `1 of "p": fault cancelled`)
@@ -37,14 +37,14 @@ func TestOnlyItsPackLearnsWhoWaitsForAnExecution(t *testing.T) {
 	p, q := r.provide(t, "p", "x"), r.provide(t, "q")
 	r.call(caller, "1", "x", `{}`)
 	e := p.next(t)
-	if by, call, err := r.Caller(p, e.ID); by != pack.Peer(caller) || call != "1" || err != nil {
-		t.Errorf("got %v, %q and %v, want the caller", by, call, err)
+	if call, err := r.Caller(p, e.ID); call.Caller != pack.Peer(caller) || call.ID != "1" || err != nil {
+		t.Errorf("got %+v and %v, want the call", call, err)
 	}
-	_, _, err := r.Caller(q, e.ID)
+	_, err := r.Caller(q, e.ID)
 	wantFault(t, "another pack", err, core.CodeNotAuthorized)
 	if err := r.Answer(p, e.ID, []byte("1"), nil); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = r.Caller(p, e.ID)
+	_, err = r.Caller(p, e.ID)
 	wantFault(t, "an answered call", err, core.CodeConflict)
 }

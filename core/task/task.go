@@ -172,6 +172,13 @@ func (t *Task) State() State {
 	return t.state
 }
 
+// IsCancelling reports whether a cancel was requested, whether or not the task has ended since.
+func (t *Task) IsCancelling() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cancelling
+}
+
 // HasEnded reports whether the log has its end, even if readers may not see it yet.
 func (t *Task) HasEnded() bool {
 	t.mu.Lock()
