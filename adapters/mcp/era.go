@@ -43,7 +43,13 @@ const (
 	serverKey       = "io.modelcontextprotocol/serverInfo"
 	subscriptionKey = "io.modelcontextprotocol/subscriptionId"
 	tasksExtension  = "io.modelcontextprotocol/tasks"
+	// callKey is our own: the id with which the agent that calls a tool shows the call in its
+	// task. It tells to which of the agent's tasks the call belongs.
+	callKey = "dragoman/call"
 )
+
+// maxCall is the maximum length of the value of callKey.
+const maxCall = 512
 
 // request is a request from a client on its way to its answer.
 type request struct {
@@ -58,6 +64,8 @@ type request struct {
 	session string
 	// progress is the progress token as it was sent; nil if the client wants no progress.
 	progress json.RawMessage
+	// call is what callKey says, or "".
+	call string
 	// elicits says that the client can ask its user; tasks, that it has the tasks extension.
 	elicits, tasks bool
 }
@@ -89,6 +97,7 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 			Version      strictjson.Value `json:"io.modelcontextprotocol/protocolVersion"`
 			Client       strictjson.Value `json:"io.modelcontextprotocol/clientInfo"`
 			Capabilities strictjson.Value `json:"io.modelcontextprotocol/clientCapabilities"`
+			Call         strictjson.Value `json:"dragoman/call"`
 		} `json:"_meta"`
 	}
 	if err := m.Params.Decode(&in); m.Params.Exists() && err != nil {
@@ -100,6 +109,12 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 		q.progress = t.Clone()
 	default:
 		return nil, badParams("_meta.progressToken: want a string or a number, got %.20s", t.Raw())
+	}
+	if in.Meta.Call.Exists() {
+		var ok bool
+		if q.call, ok = in.Meta.Call.Text(); !ok || len(q.call) > maxCall {
+			return nil, badParams("invalid _meta field %q: want a string of at most %d bytes", callKey, maxCall)
+		}
 	}
 	named, _ := in.Meta.Version.Text()
 	if bad := checkVersion(q.version, named); bad != nil {

@@ -48,7 +48,7 @@ const askTool = "agent_ask"
 func (s *Server) start(q *request, p callParams) *run {
 	r := &run{session: q.holder.session.Child(), tool: p.Name, holder: q.holder, owner: true}
 	if p.Name != askTool {
-		r.session.CallTool("", p.Name, p.Arguments)
+		r.session.CallTool(q.call, p.Name, p.Arguments)
 		return r
 	}
 	if err := r.open(q, p.Arguments); err != nil {

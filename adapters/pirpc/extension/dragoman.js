@@ -94,7 +94,7 @@ export default function (pi) {
       async execute(call, input, signal, onUpdate) {
         const result = await request(
           "tools/call",
-          { name: tool.name, arguments: input, _meta: { progressToken: call } },
+          { name: tool.name, arguments: input, _meta: { progressToken: call, "dragoman/call": call } },
           { signal, progress: (said) => said && onUpdate?.({ content: [{ type: "text", text: said }], details: {} }) },
         );
         const parts = content(result);
