@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -293,7 +294,16 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   const answer = (result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
   if (method === "initialize") answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "sky", version: "1" } });
   else if (method === "tools/list") answer({ tools: [tool] });
-  else if (method === "tools/call") answer({ content: [{ type: "text", text: "the sky of " + params.arguments.of + " is blue" }] });
+  else if (method === "tools/call") {
+    let looks = 0;
+    const look = setInterval(() => {
+      const progress = { progressToken: params._meta.progressToken, progress: ++looks, message: "looking" };
+      console.log(JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params: progress }));
+      if (looks < 5) return;
+      clearInterval(look);
+      answer({ content: [{ type: "text", text: "the sky of " + params.arguments.of + " is blue" }] });
+    }, 100);
+  }
   else if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "unknown method" } }));
 });`
 
@@ -320,6 +330,9 @@ func piUsesTools(t *testing.T, installed piInstall) {
 	all := p.wants("pack", `the tool said: {"text":"the sky of tomorrow is blue"}`)
 	if calls := of[core.ToolCall](all); len(calls) != 1 || calls[0].Name != "sky_read" || calls[0].Input != `{"of":"tomorrow"}` {
 		t.Errorf("got the calls %+v, want one of the pack", calls)
+	}
+	if !slices.ContainsFunc(of[core.ToolState](all), func(s core.ToolState) bool { return strings.HasPrefix(s.Detail, "looking") }) {
+		t.Errorf("got the states %+v, want the progress that the pack tells", of[core.ToolState](all))
 	}
 }
 
