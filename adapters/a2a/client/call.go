@@ -159,7 +159,9 @@ func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (*
 	if r.cursors {
 		req.Header.Set(wire.ExtensionsHeader, wire.CursorExtension)
 	}
-	r.proof.add(req, a.opts.Token())
+	if end.own {
+		r.proof.add(req, a.opts.Token())
+	}
 	return req, nil
 }
 

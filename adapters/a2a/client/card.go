@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -35,6 +35,7 @@ type endpoint struct {
 	url    string
 	rest   bool // HTTP+JSON instead of JSON-RPC
 	tenant string
+	own    bool // at the host of the card, which is the only one that gets the token
 }
 
 // maxRedirects bounds the redirects from the address of a card. Other requests follow none.
@@ -81,9 +82,7 @@ func (a *Agent) fetchAt(ctx context.Context, at *url.URL, before *remote) (r *re
 	if before != nil && before.etag != "" {
 		req.Header.Set("If-None-Match", before.etag)
 	}
-	if configured, _ := url.Parse(a.opts.URL); at.Host == configured.Host {
-		credential{}.add(req, a.opts.Token())
-	}
+	credential{}.add(req, a.opts.Token()) // no redirect to another host is followed
 	where := withoutQuery(at.String())
 	resp, err := a.http.Do(req)
 	if err != nil {
@@ -95,8 +94,9 @@ func (a *Agent) fetchAt(ctx context.Context, at *url.URL, before *remote) (r *re
 		return before, nil, nil
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		next, err := at.Parse(resp.Header.Get("Location"))
-		if err != nil || next.Host == "" || next.Scheme != "https" && next.Scheme != at.Scheme {
-			return nil, nil, core.NewFault(core.CodeUnreachable, "the card at %s redirects to %.200q, which is not followed", where, resp.Header.Get("Location"))
+		if err != nil || !sameHost(at, next) {
+			return nil, nil, core.NewFault(core.CodeUnreachable, "the card at %s redirects to %.200q, which is not followed, as it is not at the same host: if that is the agent, set url in the settings to it",
+				where, withoutQuery(resp.Header.Get("Location")))
 		}
 		return nil, next, nil
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
@@ -144,8 +144,8 @@ func (a *Agent) read(text []byte, at *url.URL) (*remote, error) {
 	var unusable []string
 	for i, face := range card.Interfaces {
 		end, why := endpointOf(face)
-		if why == "" && at.Scheme == "https" && strings.HasPrefix(end.url, "http:") && !loopback(end.url) && a.opts.Token() != "" {
-			why = "url: the card came over https, and here the token would be sent in the clear"
+		if why == "" {
+			end, why = a.trusted(end, at)
 		}
 		if why != "" {
 			unusable = append(unusable, fmt.Sprintf("supportedInterfaces[%d].%s", i, why))
@@ -172,16 +172,50 @@ func endpointOf(face wire.Interface) (end endpoint, why string) {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return end, fmt.Sprintf("url: want an absolute http or https address, got %.200q", face.URL)
 	}
-	return endpoint{strings.TrimRight(face.URL, "/"), face.Binding == wire.BindingHTTP, face.Tenant}, ""
+	return endpoint{url: strings.TrimRight(face.URL, "/"), rest: face.Binding == wire.BindingHTTP, tenant: face.Tenant}, ""
 }
 
-func loopback(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil {
-		return false
+// trusted returns the endpoint with whether it gets the token, or why it is not used. A card
+// says which hosts the hub sends requests to, so one from outside must not name a host inside.
+func (a *Agent) trusted(end endpoint, at *url.URL) (trusted endpoint, why string) {
+	u, err := url.Parse(end.url)
+	switch {
+	case err != nil:
+		return end, "url: " + err.Error()
+	case sameHost(at, u):
+		end.own = true
+	case a.opts.Token() != "":
+		return end, fmt.Sprintf("url: %s is not at the host of the card (%s://%s), and only that gets the token", withoutQuery(end.url), at.Scheme, at.Host)
+	case inside(u) && !inside(at):
+		return end, fmt.Sprintf("url: %s is an address of this machine or of a private network, and the card is not from one", withoutQuery(end.url))
 	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return end, ""
+}
+
+// sameHost reports whether what is sent to one address may be sent to another: it has the same
+// host and port, and is not in the clear unless that was.
+func sameHost(from, to *url.URL) bool {
+	upgraded := from.Scheme == "http" && to.Scheme == "https" && portOf(from) == "80" && portOf(to) == "443"
+	return strings.EqualFold(from.Hostname(), to.Hostname()) && (from.Scheme == to.Scheme && portOf(from) == portOf(to) || upgraded)
+}
+
+func portOf(u *url.URL) string {
+	if u.Scheme == "https" {
+		return cmp.Or(u.Port(), "443")
+	}
+	return cmp.Or(u.Port(), "80")
+}
+
+// inside reports whether the host of an address is this machine or an address of a private
+// network. Names are not looked up.
+func inside(u *url.URL) bool {
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return host == "localhost" || strings.HasSuffix(host, ".localhost")
+	}
+	ip = ip.Unmap()
+	return !ip.IsGlobalUnicast() || ip.IsPrivate()
 }
 
 // maxSkills is how many skills of a card become capabilities, and maxSkillBytes how long their

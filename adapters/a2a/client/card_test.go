@@ -96,8 +96,12 @@ func TestACardIsFoundBelowABaseAtItsAddressAndBehindARedirect(t *testing.T) {
 	asked := make(chan string, 4)
 	f := remote(t, nil)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved.json" {
+			f.handle(w, r)
+			return
+		}
 		asked <- r.URL.String()
-		http.Redirect(w, r, f.URL+"/moved.json", http.StatusFound)
+		http.Redirect(w, r, "/moved.json", http.StatusFound)
 	}))
 	defer s.Close()
 	for path, want := range map[string]string{

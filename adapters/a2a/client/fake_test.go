@@ -347,6 +347,21 @@ func start(t testing.TB, opts client.Options) *ran {
 	return r
 }
 
+// readyOnce runs the client until it is ready, and returns why that failed.
+func readyOnce(c *client.Agent) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ready := false
+	err := c.Run(ctx, func(agent.Profile) {
+		ready = true
+		cancel()
+	})
+	if ready {
+		return nil
+	}
+	return err
+}
+
 // work gives the agent a task, waits for its end, and returns the error of Work.
 func (r *ran) work(t *turn) error {
 	r.Helper()
