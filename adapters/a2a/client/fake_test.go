@@ -168,6 +168,7 @@ type turn struct {
 	testing.TB
 	id      core.TaskID
 	request core.Request
+	from    core.Principal
 	heard   chan core.Body
 	// ask answers questions; nil says that nobody is there.
 	ask func(context.Context, question.Question) (question.Outcome, error)
@@ -186,6 +187,7 @@ func newTurn(t testing.TB, content string) *turn {
 
 func (t *turn) Task() core.TaskID     { return t.id }
 func (t *turn) Request() core.Request { return t.request }
+func (t *turn) From() core.Principal  { return t.from }
 
 func (t *turn) Delivered() {
 	t.mu.Lock()
@@ -390,5 +392,3 @@ func (r *ran) fails(t *turn, code core.Code, about string) {
 		r.Errorf("Work: got %v, want %s about %q; it reported:\n%s", err, code, about, t.story())
 	}
 }
-
-func (*turn) From() core.Principal { return core.Principal{} }

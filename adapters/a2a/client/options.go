@@ -11,6 +11,8 @@ import (
 
 // Options are the options of [New]. Only URL is required.
 type Options struct {
+	// Name is the agent in the hub. What is remembered in Sessions is for it alone.
+	Name string
 	// URL is the base of the agent, whose card is at /.well-known/agent-card.json below it,
 	// or the address of a card, which ends in .json.
 	URL string

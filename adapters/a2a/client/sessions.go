@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// maxThreads is how many threads are remembered.
-const maxThreads = 10_000
+// maxSessions is how many sessions are remembered.
+const maxSessions = 10_000
 
-// session is what the remote keeps of a thread.
+// session is what the remote keeps of a conversation.
 type session struct {
 	// Context is the id that the remote gave the conversation.
 	Context string `json:"context"`
@@ -32,27 +33,46 @@ type open struct {
 	Told  map[string]seen `json:"told,omitempty"`
 }
 
-// sessions are the sessions of threads. It is safe for concurrent use.
-type sessions struct {
-	url string
-	log core.RecordLog
-
-	mu       sync.Mutex
-	loaded   bool
-	byThread *lru.Cache[core.ThreadID, session]
+// conversation is what a session belongs to. The name of a thread is no secret, and what the
+// remote remembers was said to who asked: others begin a conversation of their own. Those
+// whose identity is not proved share one, as they read what the others said anyway.
+type conversation struct {
+	Thread core.ThreadID `json:"thread"`
+	From   string        `json:"from,omitempty"` // the id of a principal
 }
 
-// record is a session in a [core.RecordLog]: the last one of a thread counts.
+// conversationOf returns the conversation of a task. Its thread is "" if there is none.
+func conversationOf(t agent.Turn) conversation {
+	c := conversation{Thread: t.Request().Thread}
+	if p := t.From(); p.Authenticated {
+		c.From = p.ID
+	}
+	return c
+}
+
+// sessions are the sessions of conversations. It is safe for concurrent use.
+type sessions struct {
+	agent, url string
+	log        core.RecordLog
+
+	mu     sync.Mutex
+	loaded bool
+	by     *lru.Cache[conversation, session]
+}
+
+// record is a session in a [core.RecordLog]: the last one of a conversation counts.
 type record struct {
-	// URL is that of the settings: contexts of another agent are of no use.
-	URL    string        `json:"url"`
-	Thread core.ThreadID `json:"thread"`
+	// Agent and URL are those of the settings: two agents with one URL may have different
+	// tokens, and contexts of another remote are of no use.
+	Agent string `json:"agent"`
+	URL   string `json:"url"`
+	conversation
 	session
 }
 
 func (s *sessions) init(opts Options) {
-	s.url, s.log = opts.URL, opts.Sessions
-	s.byThread = lru.New(lru.Options[core.ThreadID, session]{Count: maxThreads})
+	s.agent, s.url, s.log = opts.Name, opts.URL, opts.Sessions
+	s.by = lru.New(lru.Options[conversation, session]{Count: maxSessions})
 }
 
 // load reads the log, once.
@@ -64,8 +84,8 @@ func (s *sessions) load(ctx context.Context) error {
 	}
 	err := s.log.Replay(ctx, func(_ time.Time, raw []byte) bool {
 		var r record
-		if strictjson.Decode(raw, strictjson.Limits{}, &r) == nil && r.URL == s.url {
-			s.byThread.Put(r.Thread, r.session)
+		if strictjson.Decode(raw, strictjson.Limits{}, &r) == nil && r.Agent == s.agent && r.URL == s.url {
+			s.by.Put(r.conversation, r.session)
 		}
 		return true
 	})
@@ -73,27 +93,27 @@ func (s *sessions) load(ctx context.Context) error {
 	return err
 }
 
-// of returns the session of a thread; the zero session if there is none.
-func (s *sessions) of(thread core.ThreadID) session {
+// of returns the session of a conversation; the zero session if there is none.
+func (s *sessions) of(in conversation) session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, _ := s.byThread.Get(thread)
+	found, _ := s.by.Get(in)
 	return found
 }
 
-// set remembers the session of a thread, and reports whether it has to be recorded: a task
+// set remembers the session of a conversation, and reports whether it has to be recorded: a task
 // that only the next message would refer to has not.
-func (s *sessions) set(thread core.ThreadID, now session) (changed bool) {
+func (s *sessions) set(in conversation, now session) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, _ := s.byThread.Get(thread)
-	s.byThread.Put(thread, now)
+	before, _ := s.by.Get(in)
+	s.by.Put(in, now)
 	return s.log != nil && (before.Context != now.Context || before.Open != nil || now.Open != nil)
 }
 
-// record writes the session of a thread to the log. It waits for the disk.
-func (s *sessions) record(ctx context.Context, thread core.ThreadID) error {
-	raw, err := json.Marshal(record{s.url, thread, s.of(thread)})
+// record writes the session of a conversation to the log. It waits for the disk.
+func (s *sessions) record(ctx context.Context, in conversation) error {
+	raw, err := json.Marshal(record{s.agent, s.url, in, s.of(in)})
 	if err != nil {
 		return err
 	}

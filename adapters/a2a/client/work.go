@@ -59,7 +59,7 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	inner, stop := context.WithCancelCause(ctx)
 	w := &work{agent: a, remote: current.remote.Load(), turn: t, stop: stop, known: make(chan struct{}), over: make(chan *wire.Task, 1)}
 	w.told = told{report: w.report, count: a.opts.Count, exact: w.remote.cursors}
-	w.session = a.sessions.of(t.Request().Thread)
+	w.session = a.sessions.of(conversationOf(t))
 	release := context.AfterFunc(current.over, func() { stop(context.Cause(current.over)) })
 	w.side.Go(func() { w.listen(inner) })
 	err := w.follow(inner)
@@ -134,15 +134,15 @@ func (w *work) abandon(ctx context.Context) {
 
 // remember keeps the session of the thread for its next turn.
 func (w *work) remember(ctx context.Context) {
-	thread := w.turn.Request().Thread
+	in := conversationOf(w.turn)
 	w.mu.Lock()
 	now := w.session
 	w.mu.Unlock()
-	if thread == "" || !w.agent.sessions.set(thread, now) {
+	if in.Thread == "" || !w.agent.sessions.set(in, now) {
 		return
 	}
-	if err := w.agent.sessions.record(context.WithoutCancel(ctx), thread); err != nil {
-		w.agent.opts.Log.Warn("the context of a thread could not be recorded", "thread", thread, "error", err)
+	if err := w.agent.sessions.record(context.WithoutCancel(ctx), in); err != nil {
+		w.agent.opts.Log.Warn("the context of a thread could not be recorded", "thread", in.Thread, "error", err)
 	}
 }
 
@@ -347,7 +347,7 @@ func (w *work) request(in session) wire.SendRequest {
 	q := w.turn.Request()
 	r := wire.SendRequestOf(q)
 	if in.Context == "" && len(q.History) > 0 {
-		r.Message.Parts = append([]wire.Part{wire.TextPart(conversation(q.History))}, r.Message.Parts...)
+		r.Message.Parts = append([]wire.Part{wire.TextPart(transcript(q.History))}, r.Message.Parts...)
 	}
 	r.Message.ID = string(w.turn.Task())
 	r.Message.ContextID = in.Context
@@ -360,8 +360,8 @@ func (w *work) request(in session) wire.SendRequest {
 	return r
 }
 
-// conversation returns earlier turns as text.
-func conversation(turns []core.Turn) string {
+// transcript returns earlier turns as text.
+func transcript(turns []core.Turn) string {
 	var b strings.Builder
 	b.WriteString("Earlier in this conversation:\n")
 	for _, t := range turns {
