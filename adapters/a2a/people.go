@@ -27,7 +27,11 @@ type people struct {
 func newPeople(h *hub.Hub) *people {
 	p := &people{session: h.Connect(hub.ComponentIdentity("people", wire.Dialect)), views: map[*task.Task]string{}, over: make(chan struct{})}
 	p.stop = p.session.Consume(context.Background(), func(b hub.Batch, err error) bool {
-		if posted, ok := b.Tag.(*pushes); ok {
+		tag := b.Tag
+		if b.Question != nil {
+			tag = b.Question.Tag
+		}
+		if posted, ok := tag.(*pushes); ok {
 			posted.notify(b)
 		} else if b.Task != nil && b.Role == task.Waiter {
 			p.leave(b.Task)

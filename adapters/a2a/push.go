@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/webhook"
@@ -82,11 +83,14 @@ func (c *call) addPush(t *task.Task, config wire.PushConfig) (wire.PushConfig, e
 		if err := s.makeRoom(); err != nil {
 			return config, err
 		}
-		_, tr, at := snapshot(t, nil)
+		_, tr, at := c.snapshot(t)
 		p = &pushes{server: s, id: t.ID(), task: t, tr: tr, told: tr.state()}
 		s.pushesOf[t.ID()] = p
 		if err := s.people.session.Watch(t, at, p); err != nil {
 			return config, err
+		}
+		if !tr.ended {
+			s.people.session.WatchQuestions(question.View{Tag: p, Thread: t.Request().Thread, For: c.from})
 		}
 	}
 	one := &push{PushConfig: config, target: host}
@@ -116,27 +120,36 @@ func (s *Server) makeRoom() error {
 	return core.NewFault(core.CodeOverloaded, "%d tasks with notifications are under way: try again later, or subscribe", maxPushTasks)
 }
 
-// notify posts what a batch of events changes in the state of a task.
+// notify posts what a batch of events or a question changes in the state of a task.
 func (p *pushes) notify(b hub.Batch) {
 	p.server.pushing.Lock()
 	var due []*webhook.Delivery
+	if b.Question != nil {
+		due = p.change(p.tr.question(*b.Question))
+	}
 	for _, e := range b.Events {
 		items := p.tr.translate(e)
-		if p.tr.ended {
-			due = append(due, p.post(p.final(items[len(items)-1]))...)
-			p.task = nil
+		if !p.tr.ended {
+			due = append(due, p.change(items)...)
 			continue
 		}
-		for _, item := range slices.Backward(items) {
-			if u := item.StatusUpdate; u != nil && u.Status.State != p.told {
-				p.told = u.Status.State
-				due = append(due, p.post(item)...)
-				break
-			}
-		}
+		due = append(due, p.post(p.final(items[len(items)-1]))...)
+		p.task = nil
+		p.server.people.session.UnwatchQuestions(p)
 	}
 	p.server.pushing.Unlock()
 	p.server.deliver(due)
+}
+
+// change posts the last item of a status that was not posted yet. Callers hold pushing.
+func (p *pushes) change(items []wire.StreamResponse) []*webhook.Delivery {
+	for _, item := range slices.Backward(items) {
+		if u := item.StatusUpdate; u != nil && u.Status.State != p.told {
+			p.told = u.Status.State
+			return p.post(item)
+		}
+	}
+	return nil
 }
 
 // deliver sends deliveries. Callers do not hold pushing: one that fails at once calls back.

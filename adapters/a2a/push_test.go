@@ -9,10 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/webhook"
 )
 
@@ -105,6 +107,46 @@ func TestStatesOfATaskArePostedInOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAQuestionOfATaskIsPosted(t *testing.T) {
+	f := start(t, a2a.Options{Webhooks: sender(t, webhook.TargetsAny)})
+	a := f.agent("shout", func(c *core.Card) { c.Capabilities = []string{"ui"} })
+	url, received := target(t)
+	s := f.hub.Connect(hubIdentity("local")) // that the task was opened in another dialect changes nothing
+	defer s.Close(nil)
+	opened, err := s.Open(core.Request{Intent: core.IntentAsk, To: core.ToAgent("shout"), Thread: "t", Content: "paint"}, hub.OpenOptions{Unwatched: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, _ := a.next(core.KindAssigned)
+	if _, _, failed := f.call(rpc, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":%q}`, opened.ID(), url)); failed != nil {
+		t.Fatalf("create: got %v, want a configuration", failed)
+	}
+	posts := func(want wire.State) wire.StreamResponse {
+		t.Helper()
+		var p posted
+		select {
+		case p = <-received:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("got nothing posted, want the state %s", want)
+		}
+		if got := lastState([]wire.StreamResponse{p.item}); got != want {
+			t.Fatalf("got %+v posted, want the state %s", p.item, want)
+		}
+		return p.item
+	}
+	answer := a.ask(`{"question":"Which colour?","options":[{"label":"red"},{"label":"blue"}]}`)
+	if u := posts(wire.StateInputRequired).StatusUpdate; u == nil || u.Status.Message == nil || wire.Text(u.Status.Message.Parts) != "Which colour?" {
+		t.Errorf("got %+v posted, want the question", u)
+	}
+	if _, _, failed := f.call(rpc, "shout", wire.MethodSend, strings.TrimSuffix(partsMessage("m1", string(opened.ID()), `{"text":"red"}`), "}")+`,"configuration":{"returnImmediately":true}}`); failed != nil {
+		t.Fatalf("answer: got %v, want it taken", failed)
+	}
+	<-answer
+	posts(wire.StateWorking)
+	a.say(task, core.Done{})
+	posts(wire.StateCompleted)
 }
 
 func TestNotificationsGoOnlyWhereTheyMay(t *testing.T) {
