@@ -18,7 +18,7 @@ const mostCounted = 1000
 // listTasks is ListTasks: the tasks of the sender, by whatever dialect they were opened, the
 // latest first. Pages are in the order in which tasks were opened; within a page the order is
 // that of the last change. totalSize is the number of matching tasks among the latest 1,000
-// from the page on.
+// from the page on: where those have fewer than a page, it is not full and has a token.
 func (c *call) listTasks(params strictjson.Value) (json.RawMessage, error) {
 	r, err := wire.Read[wire.ListTasksRequest](params)
 	if err != nil {
@@ -55,6 +55,7 @@ func (c *call) listTasks(params strictjson.Value) (json.RawMessage, error) {
 		}
 		seen += len(found)
 		if filter.Before = next; next == "" || seen >= mostCounted {
+			out.NextPageToken = cmp.Or(out.NextPageToken, string(next)) // what was not looked at may match
 			break
 		}
 	}
