@@ -60,9 +60,15 @@ func (c *call) sendStreaming(params strictjson.Value) (json.RawMessage, error) {
 
 func (c *call) readSend(params strictjson.Value) (wire.SendRequest, error) {
 	r, err := wire.ReadSendRequest(params)
+	if err != nil {
+		return r, err
+	}
+	hops, err := r.Hops()
 	switch {
 	case err != nil:
 		return r, err
+	case hops > c.server.opts.Hops:
+		return r, core.NewFault(core.CodeLoop, "metadata[%s]: the message came through %d hubs, the limit is %d: maybe they ask each other in a circle", wire.HopsExtension, hops, c.server.opts.Hops)
 	case r.Message.Role != wire.RoleUser:
 		return r, core.NewFault(core.CodeInvalid, "message.role: want %s from a client, got %s", wire.RoleUser, r.Message.Role)
 	case len(r.Message.ContextID) > core.MaxIDBytes || len(r.Message.ID) > core.MaxIDBytes:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -136,9 +137,12 @@ func (a *Agent) read(text []byte, at *url.URL) (*remote, error) {
 	}
 	r := &remote{card: card, streams: card.Capabilities.Streams(), cursors: card.Capabilities.Has(wire.CursorExtension)}
 	for i, e := range card.Capabilities.Extensions {
-		if e.Required && e.URI != wire.CursorExtension {
+		if e.Required && e.URI != wire.CursorExtension && e.URI != wire.HopsExtension {
 			return nil, fmt.Errorf("capabilities.extensions[%d].required: the agent wants the extension %.200q, which the hub does not have", i, e.URI)
 		}
+	}
+	if a.opts.Hub != "" && card.Capabilities.Hub() == a.opts.Hub {
+		return nil, errors.New("it is a card of this hub, which would ask itself: set url in the settings to another agent")
 	}
 	r.proof = credentialOf(card)
 	var unusable []string

@@ -16,6 +16,8 @@ type Options struct {
 	// URL is the base of the agent, whose card is at /.well-known/agent-card.json below it,
 	// or the address of a card, which ends in .json.
 	URL string
+	// Hub is the id of the hub, whose own cards are refused; "" refuses none.
+	Hub string
 	// HTTP sends every request; nil is http.DefaultClient. Its Timeout must be zero, since
 	// streams last as long as tasks; its CheckRedirect is not used.
 	HTTP *http.Client

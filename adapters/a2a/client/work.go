@@ -351,6 +351,10 @@ func (w *work) request(in session) wire.SendRequest {
 	}
 	r.Message.ID = string(w.turn.Task())
 	r.Message.ContextID = in.Context
+	if w.remote.cursors { // a hub
+		hops, _ := r.Hops() // it was checked where the message came in
+		r.SetHops(hops + 1)
+	}
 	switch {
 	case in.Open != nil:
 		r.Message.TaskID = in.Task
