@@ -4,11 +4,22 @@ import (
 	"net/http"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Canonical is what a signature of a card is over.
 var Canonical = canonical
+
+// Miss keeps the events of a task from its notifications, and Missed tells them of the gap.
+func (s *Server) Miss(t *task.Task) { s.people.session.Unwatch(t) }
+
+func (s *Server) Missed(t *task.Task) {
+	s.pushing.Lock()
+	p := s.pushesOf[t.ID()]
+	s.pushing.Unlock()
+	p.notify(hub.Batch{Tag: p, Gap: &task.Gap{From: 1, To: 1}})
+}
 
 // Feed writes the events of a task as the items of a stream, with or without cursors.
 type Feed struct{ f *feed }

@@ -22,9 +22,10 @@ import (
 
 // fixture is a hub behind a real HTTP server on loopback.
 type fixture struct {
-	t   *testing.T
-	hub *hub.Hub
-	url string
+	t      *testing.T
+	hub    *hub.Hub
+	server *a2a.Server
+	url    string
 	// left receives the path of every request that the server has served.
 	left chan string
 }
@@ -44,6 +45,7 @@ func start(t *testing.T, opts a2a.Options) *fixture {
 	}
 	opts.Version = "1.2.3"
 	handler := a2a.New(f.hub, opts)
+	f.server = handler
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { f.left <- r.URL.Path }()
 		handler.ServeHTTP(w, r)

@@ -36,6 +36,7 @@ type pushes struct {
 	task    *task.Task // nil once it has ended, as it may be large
 	tr      *translator
 	told    wire.State // that was posted last
+	seen    uint64     // the last event of the snapshot that tr began with
 	configs []*push
 }
 
@@ -85,10 +86,10 @@ func (c *call) addPush(t *task.Task, config wire.PushConfig) (wire.PushConfig, e
 		}
 		_, tr, at := c.snapshot(t)
 		p = &pushes{server: s, id: t.ID(), task: t, tr: tr, told: tr.state()}
-		s.pushesOf[t.ID()] = p
 		if err := s.people.session.Watch(t, at, p); err != nil {
 			return config, err
 		}
+		s.pushesOf[t.ID()] = p
 		if !tr.ended {
 			s.people.session.WatchQuestions(question.View{Tag: p, Thread: t.Request().Thread, For: c.from})
 		}
@@ -127,18 +128,46 @@ func (p *pushes) notify(b hub.Batch) {
 	if b.Question != nil {
 		due = p.change(p.tr.question(*b.Question))
 	}
+	if b.Gap != nil {
+		due = p.again()
+	}
 	for _, e := range b.Events {
+		if p.tr.ended || e.Seq <= p.seen {
+			continue
+		}
 		items := p.tr.translate(e)
 		if !p.tr.ended {
 			due = append(due, p.change(items)...)
 			continue
 		}
-		due = append(due, p.post(p.final(items[len(items)-1]))...)
-		p.task = nil
-		p.server.people.session.UnwatchQuestions(p)
+		due = append(due, p.end(items[len(items)-1])...)
 	}
 	p.server.pushing.Unlock()
 	p.server.deliver(due)
+}
+
+// again posts what has changed in a task of which events are gone. Callers hold pushing.
+func (p *pushes) again() []*webhook.Delivery {
+	if p.tr.ended {
+		return nil
+	}
+	whole, tr, at := snapshot(p.task, nil)
+	tr.questions = p.tr.questions // they are no events
+	p.tr, p.seen = tr, at.Seq
+	now := wire.StatusUpdate{TaskID: whole.ID, ContextID: whole.ContextID, Status: whole.Status, Metadata: whole.Metadata}
+	if tr.ended {
+		return p.end(wire.StreamResponse{StatusUpdate: &now})
+	}
+	now.Status = wire.Status{State: tr.state(), At: whole.Status.At}
+	return p.change([]wire.StreamResponse{{StatusUpdate: &now}})
+}
+
+// end posts the end of a task, whose last item is the status. Callers hold pushing.
+func (p *pushes) end(last wire.StreamResponse) []*webhook.Delivery {
+	due := p.post(p.final(last))
+	p.task = nil
+	p.server.people.session.UnwatchQuestions(p)
+	return due
 }
 
 // change posts the last item of a status that was not posted yet. Callers hold pushing.

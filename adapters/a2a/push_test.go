@@ -47,6 +47,21 @@ func target(t *testing.T) (url string, received <-chan posted) {
 	return srv.URL, out
 }
 
+// next returns the next notification, which is to tell of the state.
+func next(t *testing.T, received <-chan posted, want wire.State) wire.StreamResponse {
+	t.Helper()
+	select {
+	case p := <-received:
+		if got := lastState([]wire.StreamResponse{p.item}); got != want {
+			t.Fatalf("got %+v posted, want the state %s", p.item, want)
+		}
+		return p.item
+	case <-time.After(10 * time.Second):
+		t.Fatalf("got nothing posted, want the state %s", want)
+	}
+	return wire.StreamResponse{}
+}
+
 func sender(t *testing.T, targets webhook.Targets) *webhook.Sender {
 	s := webhook.New(webhook.Options{Targets: targets})
 	t.Cleanup(func() {
@@ -123,30 +138,62 @@ func TestAQuestionOfATaskIsPosted(t *testing.T) {
 	if _, _, failed := f.call(rpc, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":%q}`, opened.ID(), url)); failed != nil {
 		t.Fatalf("create: got %v, want a configuration", failed)
 	}
-	posts := func(want wire.State) wire.StreamResponse {
-		t.Helper()
-		var p posted
-		select {
-		case p = <-received:
-		case <-time.After(10 * time.Second):
-			t.Fatalf("got nothing posted, want the state %s", want)
-		}
-		if got := lastState([]wire.StreamResponse{p.item}); got != want {
-			t.Fatalf("got %+v posted, want the state %s", p.item, want)
-		}
-		return p.item
-	}
 	answer := a.ask(`{"question":"Which colour?","options":[{"label":"red"},{"label":"blue"}]}`)
-	if u := posts(wire.StateInputRequired).StatusUpdate; u == nil || u.Status.Message == nil || wire.Text(u.Status.Message.Parts) != "Which colour?" {
+	if u := next(t, received, wire.StateInputRequired).StatusUpdate; u == nil || u.Status.Message == nil || wire.Text(u.Status.Message.Parts) != "Which colour?" {
 		t.Errorf("got %+v posted, want the question", u)
 	}
 	if _, _, failed := f.call(rpc, "shout", wire.MethodSend, strings.TrimSuffix(partsMessage("m1", string(opened.ID()), `{"text":"red"}`), "}")+`,"configuration":{"returnImmediately":true}}`); failed != nil {
 		t.Fatalf("answer: got %v, want it taken", failed)
 	}
 	<-answer
-	posts(wire.StateWorking)
+	next(t, received, wire.StateWorking)
 	a.say(task, core.Done{})
-	posts(wire.StateCompleted)
+	next(t, received, wire.StateCompleted)
+}
+
+func TestAConfigurationThatCannotBeWatchedIsNotKept(t *testing.T) {
+	f := start(t, a2a.Options{Webhooks: sender(t, webhook.TargetsAny)})
+	a := f.agent("shout")
+	id := f.send(rpc, "shout", strings.TrimSuffix(message("m1", "go", ""), "}")+`,"configuration":{"returnImmediately":true}}`).ID
+	task, _ := a.next(core.KindAssigned)
+	f.server.Close()
+	for range 2 {
+		if _, _, failed := f.call(rpc, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":"http://127.0.0.1:1/"}`, id)); failed == nil {
+			t.Error("got a configuration, want an error, as nothing will be posted")
+		}
+	}
+	_, result, _ := f.call(rpc, "shout", wire.MethodListPush, fmt.Sprintf(`{"taskId":%q}`, id))
+	if want := `{"configs":[],"nextPageToken":""}`; string(result) != want {
+		t.Errorf("got %s, want %s", result, want)
+	}
+	a.say(task, core.Done{})
+}
+
+func TestNotificationsGoOnAfterAGap(t *testing.T) {
+	f := start(t, a2a.Options{Webhooks: sender(t, webhook.TargetsAny)})
+	a := f.agent("shout")
+	url, received := target(t)
+	id := f.send(rpc, "shout", strings.TrimSuffix(message("m1", "go", ""), "}")+`,"configuration":{"returnImmediately":true}}`).ID
+	task, _ := a.next(core.KindAssigned)
+	if _, _, failed := f.call(rpc, "shout", wire.MethodCreatePush, fmt.Sprintf(`{"taskId":%q,"url":%q}`, id, url)); failed != nil {
+		t.Fatalf("create: got %v, want a configuration", failed)
+	}
+	f.server.Miss(task)
+	a.say(task, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
+	f.server.Missed(task)
+	next(t, received, wire.StateInputRequired)
+	f.server.Missed(task) // nothing has changed
+	a.say(task, core.Text{Text: "HI"}, core.Done{})
+	f.server.Missed(task)
+	if whole := next(t, received, wire.StateCompleted).Task; whole == nil || answerOf(*whole) != "HI" {
+		t.Errorf("got %+v posted at the end, want the whole task", whole)
+	}
+	f.server.Missed(task)
+	select {
+	case p := <-received:
+		t.Errorf("got %+v posted after the end", p.item)
+	default:
+	}
 }
 
 func TestNotificationsGoOnlyWhereTheyMay(t *testing.T) {
