@@ -26,6 +26,8 @@ type Options struct {
 	MCPServers func() []wire.MCPServer
 	// Version is that of the hub, which the agent is told.
 	Version string
+	// Agent names the agent among those that share Sessions.
+	Agent core.AgentID
 	// Sessions keeps which session belongs to which thread; nil keeps it in memory alone.
 	Sessions core.RecordLog
 	// Log gets messages for operators; nil discards them.

@@ -50,8 +50,9 @@ type session struct {
 	replay  bool          // the agent repeats the conversation
 }
 
-// record is a session in the log. The last one of a thread counts.
+// record is a session in the log, which agents share. The last one of a thread counts.
 type record struct {
+	Agent   core.AgentID  `json:"agent,omitempty"`
 	Thread  core.ThreadID `json:"thread"`
 	Session string        `json:"session"`
 }
@@ -76,7 +77,7 @@ func (s *sessions) load(ctx context.Context) error {
 	s.loaded = true
 	err := s.log.Replay(ctx, func(_ time.Time, text []byte) bool {
 		var r record
-		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Thread != "" && r.Session != "" {
+		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Agent == s.opts.Agent && r.Thread != "" && r.Session != "" {
 			old := newSession(r.Thread)
 			old.id, old.recalled = r.Session, true
 			s.all.Put(r.Thread, old)
@@ -107,7 +108,7 @@ func (s *sessions) keep(ctx context.Context, of *session) {
 	if s.log == nil || of.thread == "" {
 		return
 	}
-	if err := s.log.Append(ctx, strictjson.Encode(record{of.thread, of.id})); err != nil {
+	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.thread, of.id})); err != nil {
 		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.thread, "error", err)
 	}
 }

@@ -157,6 +157,30 @@ func TestASessionOutlivesTheHubInItsLog(t *testing.T) {
 	})
 }
 
+func TestAnAgentDoesNotContinueTheSessionsOfAnother(t *testing.T) {
+	log := &coretest.MemoryLog{}
+	as := func(id core.AgentID) func(*client.Options) {
+		return func(o *client.Options) { o.Agent, o.Sessions = id, log }
+	}
+	serve(t, as("one"), func(s *served) {
+		p, stop := s.start(`{}`)
+		s.turn(p, "s1", "t", "first", "one")
+		_ = stop()
+	})
+	serve(t, as("two"), func(s *served) {
+		p, stop := s.start(`{"sessionCapabilities":{"resume":{}}}`)
+		asked := s.open(core.Request{Content: "second", Thread: "t"})
+		m := p.next()
+		if m.Method != "session/new" {
+			s.Errorf("the other agent got %s, want a session of its own", m.Whole.Raw())
+		}
+		p.replies(m, `{"sessionId":"s2"}`)
+		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+		s.tells(asked, "done {}")
+		_ = stop()
+	})
+}
+
 func TestATaskWithoutAThreadHasASessionOfItsOwnThatIsClosed(t *testing.T) {
 	serve(t, nil, func(s *served) {
 		p, stop := s.start(`{"sessionCapabilities":{"close":{}}}`)

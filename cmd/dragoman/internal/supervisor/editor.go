@@ -3,6 +3,7 @@ package supervisor
 import (
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
 	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 )
 
@@ -14,7 +15,7 @@ func newEditor(c connection) (coreagent.Agent, error) {
 		return nil, err
 	}
 	return client.New(client.Options{
-		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Version: c.opts.Version, Sessions: c.sessions(),
+		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Version: c.opts.Version, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(),
 		Log: c.opts.Log.With("agent", c.entry.Name), Count: c.count,
 		MCPServers: func() []wire.MCPServer {
 			url, token := c.hubTools()
