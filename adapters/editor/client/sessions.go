@@ -16,20 +16,35 @@ import (
 // another, with its history.
 const maxSessions = 1024
 
-// sessions are the sessions of the threads. They outlive connections.
+// owned is a thread of one requester: the name of a thread is no secret, and a session tells
+// what was said in it to whoever asks there.
+type owned struct {
+	thread core.ThreadID
+	owner  string // the principal; "" if it is unknown or proved no identity
+}
+
+// ownedBy returns the key of a thread for who asks in it.
+func ownedBy(p core.Principal, thread core.ThreadID) owned {
+	if !p.Authenticated {
+		return owned{thread: thread}
+	}
+	return owned{thread, p.ID}
+}
+
+// sessions are the sessions of the threads, for each requester its own. They outlive connections.
 type sessions struct {
 	opts Options
 	log  core.RecordLog // nil keeps nothing
 
 	mu     sync.Mutex
 	loaded bool
-	all    *lru.Cache[core.ThreadID, *session]
+	all    *lru.Cache[owned, *session]
 	idle   []*session // dropped, to be closed
 }
 
 // session is a session of the agent.
 type session struct {
-	thread core.ThreadID // "" for a task without a thread
+	owned // with the thread "" for a task without one
 	// slot is held by the task that uses the session: prompts take turns.
 	slot chan struct{}
 
@@ -50,21 +65,23 @@ type session struct {
 	replay  bool          // the agent repeats the conversation
 }
 
-// record is a session in the log, which agents share. The last one of a thread counts.
+// record is a session in the log, which agents share. The last one of a thread and its
+// requester counts.
 type record struct {
 	Agent   core.AgentID  `json:"agent,omitempty"`
+	Owner   string        `json:"owner,omitempty"`
 	Thread  core.ThreadID `json:"thread"`
 	Session string        `json:"session"`
 }
 
 func newSessions(opts Options) *sessions {
 	s := &sessions{opts: opts, log: opts.Sessions}
-	s.all = lru.New(lru.Options[core.ThreadID, *session]{Count: maxSessions, Evicted: func(_ core.ThreadID, old *session) { s.idle = append(s.idle, old) }})
+	s.all = lru.New(lru.Options[owned, *session]{Count: maxSessions, Evicted: func(_ owned, old *session) { s.idle = append(s.idle, old) }})
 	return s
 }
 
-func newSession(thread core.ThreadID) *session {
-	return &session{thread: thread, slot: make(chan struct{}, 1)}
+func newSession(of owned) *session {
+	return &session{owned: of, slot: make(chan struct{}, 1)}
 }
 
 // load reads the sessions of an earlier run of the hub, once.
@@ -78,9 +95,9 @@ func (s *sessions) load(ctx context.Context) error {
 	err := s.log.Replay(ctx, func(_ time.Time, text []byte) bool {
 		var r record
 		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Agent == s.opts.Agent && r.Thread != "" && r.Session != "" {
-			old := newSession(r.Thread)
+			old := newSession(owned{r.Thread, r.Owner})
 			old.id, old.recalled = r.Session, true
-			s.all.Put(r.Thread, old)
+			s.all.Put(old.owned, old)
 		}
 		return true
 	})
@@ -89,17 +106,17 @@ func (s *sessions) load(ctx context.Context) error {
 }
 
 // of returns the session of a thread, which may be one that is not open yet.
-func (s *sessions) of(thread core.ThreadID) *session {
-	if thread == "" {
-		return newSession("")
+func (s *sessions) of(key owned) *session {
+	if key.thread == "" {
+		return newSession(key)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, ok := s.all.Get(thread)
+	found, ok := s.all.Get(key)
 	if !ok {
-		found = newSession(thread)
+		found = newSession(key)
 	}
-	s.all.Put(thread, found) // as the newest
+	s.all.Put(key, found) // as the newest
 	return found
 }
 
@@ -108,7 +125,7 @@ func (s *sessions) keep(ctx context.Context, of *session) {
 	if s.log == nil || of.thread == "" {
 		return
 	}
-	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.thread, of.id})); err != nil {
+	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.owner, of.thread, of.id})); err != nil {
 		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.thread, "error", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // turn answers one prompt of a thread and returns it.
@@ -177,6 +179,58 @@ func TestAnAgentDoesNotContinueTheSessionsOfAnother(t *testing.T) {
 		p.replies(m, `{"sessionId":"s2"}`)
 		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
 		s.tells(asked, "done {}")
+		_ = stop()
+	})
+}
+
+func TestAThreadOfAnotherRequesterIsAnotherSession(t *testing.T) {
+	log := &coretest.MemoryLog{}
+	keep := func(o *client.Options) { o.Sessions = log }
+	const capabilities = `{"sessionCapabilities":{"resume":{}}}`
+	// asks opens a task in the thread of all as somebody who has proved who they are.
+	asks := func(s *served, who string) *task.Task {
+		session := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: who, Authenticated: true}, Dialect: "test"})
+		before := s.stop
+		s.stop = func() {
+			session.Close(nil)
+			before()
+		}
+		asked, err := session.Open(core.Request{To: core.ToAgent("a"), Content: "from " + who, Thread: "t"}, hub.OpenOptions{Unwatched: true})
+		if err != nil {
+			s.Fatal(err)
+		}
+		return asked
+	}
+	prompted := func(s *served, p *peer, session string) {
+		s.Helper()
+		m := p.wants("session/prompt")
+		if got, _ := m.Params.Get("sessionId").Text(); got != session {
+			s.Errorf("the prompt went to the session %s, want %s", got, session)
+		}
+		p.replies(m, `{"stopReason":"end_turn"}`)
+		synctest.Wait()
+	}
+	serve(t, keep, func(s *served) {
+		p, stop := s.start(capabilities)
+		asks(s, "ann")
+		p.begins("s1")
+		prompted(s, p, "s1")
+		asks(s, "bob")
+		p.begins("s2")
+		prompted(s, p, "s2")
+		asks(s, "ann")
+		prompted(s, p, "s1")
+		_ = stop()
+	})
+	serve(t, keep, func(s *served) { // after a restart of the hub
+		p, stop := s.start(capabilities)
+		asks(s, "ann")
+		m := p.wants("session/resume")
+		if got, _ := m.Params.Get("sessionId").Text(); got != "s1" {
+			s.Errorf("the session %s was resumed, want s1, that of the requester", got)
+		}
+		p.replies(m, `{}`)
+		prompted(s, p, "s1")
 		_ = stop()
 	})
 }

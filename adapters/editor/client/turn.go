@@ -47,7 +47,7 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	if thread == core.ThreadID(t.Task()) {
 		thread = "" // it shares none
 	}
-	s := a.sessions.of(thread)
+	s := a.sessions.of(ownedBy(t.From(), thread))
 	defer func() {
 		for _, old := range a.sessions.dropped() {
 			c.drop(ctx, old)
