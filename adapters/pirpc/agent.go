@@ -1,7 +1,6 @@
 package pirpc
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,8 +103,8 @@ func (a *Agent) arguments() (args []string, remove func(), err error) {
 // errCancelled ends the wait for a process when the task is cancelled.
 var errCancelled = errors.New("the task was cancelled")
 
-// Work implements [agent.Agent]. The tasks of a thread run one after the other, each in the session
-// of the thread.
+// Work implements [agent.Agent]. The tasks of a requester in a thread run one after the other, each
+// in their session.
 func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	p := a.pool.Load()
 	if p == nil {
@@ -127,10 +126,9 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	return err
 }
 
-// work does a task within the lane of its thread.
+// work does a task within the lane of its conversation.
 func (a *Agent) work(ctx context.Context, p *pool, r *run) error {
-	thread := cmp.Or(r.request.Thread, core.ThreadID(r.turn.Task()))
-	l, err := p.enter(ctx, thread)
+	l, err := p.enter(ctx, conversationOf(r.turn))
 	if err != nil {
 		return err
 	}
@@ -142,15 +140,15 @@ func (a *Agent) work(ctx context.Context, p *pool, r *run) error {
 	}
 	usable, err = r.do(proc, earlier)
 	if usable || proc.state.SessionFile != "" {
-		a.remember(ctx, session{Thread: thread, File: proc.state.SessionFile, Last: r.turn.Task()})
+		a.remember(ctx, session{conversation: l.of, File: proc.state.SessionFile, Last: r.turn.Task()})
 	}
 	return err
 }
 
-// session returns a process that has the session of the thread of a lane, which keeps it, and the
+// session returns a process that has the session of a lane, which keeps it, and the
 // turns of the conversation that the session lacks.
 func (a *Agent) session(ctx context.Context, p *pool, l *lane, r *run) (*process, []core.Turn, error) {
-	known := a.sessions.of(l.thread)
+	known := a.sessions.of(l.of)
 	proc, err := p.processFor(ctx, l)
 	if err != nil {
 		return nil, nil, err
@@ -179,7 +177,7 @@ func (a *Agent) session(ctx context.Context, p *pool, l *lane, r *run) (*process
 			return nil, nil, err
 		}
 	}
-	a.remember(ctx, session{Thread: l.thread, File: proc.state.SessionFile})
+	a.remember(ctx, session{conversation: l.of, File: proc.state.SessionFile})
 	return proc, r.request.History, nil
 }
 

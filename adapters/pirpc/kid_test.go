@@ -321,6 +321,23 @@ func (n *nursery) askOf(id core.AgentID, r core.Request) *task.Task {
 	return t
 }
 
+// askAs opens a task for pi as somebody who has proved who they are.
+func (n *nursery) askAs(who string, r core.Request) *task.Task {
+	n.Helper()
+	s := n.hub.Connect(hub.Identity{Principal: core.Principal{ID: who, Authenticated: true}, Dialect: "test"})
+	before := n.stop
+	n.stop = func() {
+		s.Close(nil)
+		before()
+	}
+	r.To = core.ToAgent("pi")
+	t, err := s.Open(r, hub.OpenOptions{Unwatched: true})
+	if err != nil {
+		n.Fatal(err)
+	}
+	return t
+}
+
 // wants fails the test unless the task has ended with the kind and the text.
 func (n *nursery) wants(t *task.Task, end core.Kind, text string) core.Answer {
 	n.Helper()

@@ -25,7 +25,7 @@ type pool struct {
 	fresh    []*process // ready, without a thread
 	starting int
 	waiters  []chan taken
-	lanes    map[core.ThreadID]*lane
+	lanes    map[conversation]*lane
 	working  int // lanes that have a task
 	failure  error
 	closed   error // why nothing is taken any more
@@ -37,9 +37,9 @@ type taken struct {
 	err     error
 }
 
-// lane is the way of the tasks of one thread: one at a time.
+// lane is the way of the tasks of one conversation: one at a time.
 type lane struct {
-	thread  core.ThreadID
+	of      conversation
 	turn    chan struct{} // holds a token while a task runs
 	users   int           // tasks that run or wait
 	process *process      // nil if it has none now
@@ -48,17 +48,17 @@ type lane struct {
 }
 
 func newPool(ctx context.Context, opts *Options, args []string) *pool {
-	return &pool{ctx: ctx, opts: opts, args: args, first: make(chan struct{}), over: make(chan struct{}), lanes: map[core.ThreadID]*lane{}}
+	return &pool{ctx: ctx, opts: opts, args: args, first: make(chan struct{}), over: make(chan struct{}), lanes: map[conversation]*lane{}}
 }
 
-// enter waits until the task is the only one of its thread, and returns the lane of the thread.
+// enter waits until the task is the only one of its conversation, and returns the lane of that.
 // The caller calls leave.
-func (p *pool) enter(ctx context.Context, thread core.ThreadID) (*lane, error) {
+func (p *pool) enter(ctx context.Context, of conversation) (*lane, error) {
 	p.mu.Lock()
-	l := p.lanes[thread]
+	l := p.lanes[of]
 	if l == nil {
-		l = &lane{thread: thread, turn: make(chan struct{}, 1)}
-		p.lanes[thread] = l
+		l = &lane{of: of, turn: make(chan struct{}, 1)}
+		p.lanes[of] = l
 	}
 	l.users++
 	p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *pool) leave(l *lane, usable bool) {
 // tidy forgets a lane that nobody uses. Callers hold mu.
 func (p *pool) tidy(l *lane) {
 	if l.users == 0 && l.process == nil {
-		delete(p.lanes, l.thread)
+		delete(p.lanes, l.of)
 	}
 }
 

@@ -172,6 +172,41 @@ func TestASessionFileThatIsGoneIsALostSession(t *testing.T) {
 	}
 }
 
+func TestAThreadOfAnotherRequesterIsAnotherSession(t *testing.T) {
+	log := &coretest.MemoryLog{}
+	opts := pirpc.Options{SessionDir: "/sessions", Sessions: log}
+	files := 0
+	prepare := func(k *kid) {
+		files++
+		k.state = withSession("/sessions/"+string(rune('0'+files))+".jsonl", "0")
+	}
+	const stranger = "ann's secret"
+	playWith(t, opts, prepare, func(n *nursery) {
+		a := <-n.kids
+		asked := n.askAs("ann", core.Request{Content: stranger, Thread: "A"})
+		a.prompted()
+		synctest.Wait()
+		other := n.askAs("bob", core.Request{Content: "what was said?", Thread: "A"})
+		b := <-n.kids
+		if c := b.prompted(); c.Message != "what was said?" {
+			t.Errorf("got the prompt %q, want the question alone", c.Message)
+		}
+		b.answers("nothing")
+		b.settles()
+		n.wants(other, core.KindDone, "nothing")
+		a.answers("one")
+		a.settles()
+		n.wants(asked, core.KindDone, "one")
+	})
+	playWith(t, opts, prepare, func(n *nursery) { // after a restart of the hub
+		c := <-n.kids
+		n.askAs("ann", core.Request{Content: "2", Thread: "A"})
+		if got := c.next("switch_session"); got.Path != "/sessions/1.jsonl" {
+			t.Errorf("got %s, want the session of the requester", got.Path)
+		}
+	})
+}
+
 func TestTheSessionOfAThreadIsKnownAfterARestart(t *testing.T) {
 	log := &coretest.MemoryLog{}
 	for _, record := range []string{"garbage", `{"thread":""}`} { // such as of a later version

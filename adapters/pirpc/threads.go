@@ -1,40 +1,59 @@
 package pirpc
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// maxThreads bounds the threads whose session is remembered.
+// maxThreads bounds the conversations whose session is remembered.
 const maxThreads = 10_000
 
-// session is what is known of the session of a thread. It is a record of [Options.Sessions].
-type session struct {
-	Agent  core.AgentID  `json:"agent,omitempty"`
+// conversation is a thread of one requester: the name of a thread is no secret, and a session
+// tells what was said in it to whoever asks there.
+type conversation struct {
 	Thread core.ThreadID `json:"thread"`
+	// Owner is the principal; "" if it is unknown or proved no identity.
+	Owner string `json:"owner,omitempty"`
+}
+
+// conversationOf returns the conversation that a task belongs to.
+func conversationOf(t agent.Turn) conversation {
+	c := conversation{Thread: cmp.Or(t.Request().Thread, core.ThreadID(t.Task()))}
+	if who := t.From(); who.Authenticated {
+		c.Owner = who.ID
+	}
+	return c
+}
+
+// session is what is known of the session of a conversation. It is a record of [Options.Sessions].
+type session struct {
+	Agent core.AgentID `json:"agent,omitempty"`
+	conversation
 	// File is the session file of pi; "" if pi keeps none.
 	File string `json:"file,omitempty"`
-	// Last is the latest task of the thread that pi worked on.
+	// Last is the latest task of the conversation that pi worked on.
 	Last core.TaskID `json:"last,omitempty"`
 }
 
-// sessions remember the session of each thread. They are safe for concurrent use.
+// sessions remember the session of each conversation. They are safe for concurrent use.
 type sessions struct {
 	agent core.AgentID
 	log   core.RecordLog // nil for memory alone
 
 	mu     sync.Mutex
 	loaded bool
-	known  *lru.Cache[core.ThreadID, session]
+	known  *lru.Cache[conversation, session]
 }
 
 func newSessions(agent core.AgentID, log core.RecordLog) *sessions {
-	return &sessions{agent: agent, log: log, known: lru.New(lru.Options[core.ThreadID, session]{Count: maxThreads})}
+	return &sessions{agent: agent, log: log, known: lru.New(lru.Options[conversation, session]{Count: maxThreads})}
 }
 
 // load reads the log, once. A record that it does not understand is left out.
@@ -47,7 +66,7 @@ func (s *sessions) load(ctx context.Context) error {
 	err := s.log.Replay(ctx, func(_ time.Time, record []byte) bool {
 		var of session
 		if strictjson.Decode(record, strictjson.Limits{}, &of) == nil && of.Agent == s.agent && of.Thread != "" {
-			s.known.Put(of.Thread, of)
+			s.known.Put(of.conversation, of)
 		}
 		return true
 	})
@@ -55,21 +74,21 @@ func (s *sessions) load(ctx context.Context) error {
 	return err
 }
 
-// of returns the session of a thread; one without a file if there is none.
-func (s *sessions) of(thread core.ThreadID) session {
+// of returns the session of a conversation; one without a file if there is none.
+func (s *sessions) of(c conversation) session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, _ := s.known.Get(thread)
-	known.Agent, known.Thread = s.agent, thread
+	known, _ := s.known.Get(c)
+	known.Agent, known.conversation = s.agent, c
 	return known
 }
 
-// put remembers the session of a thread.
+// put remembers the session of a conversation.
 func (s *sessions) put(ctx context.Context, of session) error {
 	of.Agent = s.agent
 	s.mu.Lock()
-	before, _ := s.known.Get(of.Thread)
-	s.known.Put(of.Thread, of)
+	before, _ := s.known.Get(of.conversation)
+	s.known.Put(of.conversation, of)
 	s.mu.Unlock()
 	if s.log == nil || of.File == "" || before == of {
 		return nil // without a file nothing can be continued after a restart
