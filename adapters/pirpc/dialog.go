@@ -39,40 +39,45 @@ func (o approving) reply(d core.ApprovalDecided) wire.Reply {
 	return wire.Reply{Value: &value}
 }
 
-// The first words of options that approve and deny.
+// Options that can mean one thing only. A decision is sent as one of them, so a guess could allow
+// what was denied: "Stop asking" allows, and "Never" denies for good.
 var (
-	approves = []string{"allow", "approve", "accept", "yes", "ok", "okay", "confirm", "continue", "proceed", "run", "permit", "always"}
-	denies   = []string{"deny", "block", "reject", "refuse", "no", "cancel", "decline", "abort", "stop", "never", "disallow"}
+	allowsOnce = []string{
+		"allow", "allow once", "allow this time", "approve", "approve once", "accept", "accept once", "permit", "permit once", "yes", "yes, once", "yes, allow",
+		"yes, allow once", "ok", "okay", "confirm", "continue", "proceed", "run", "run once",
+	}
+	allowsAlways = []string{
+		"always", "always allow", "allow always", "always approve", "approve always", "always accept", "yes, always", "yes, always allow",
+		"allow for session", "allow for this session", "allow for the session", "approve for session", "approve for this session",
+	}
+	deniesOnce = []string{
+		"deny", "deny once", "block", "block once", "reject", "reject once", "refuse", "decline", "disallow", "don't allow", "do not allow", "no", "no, deny", "cancel", "abort",
+	}
 )
 
-// approvingOf reports whether a select is a decision: each option approves or denies, one at least
-// does either, and at most one approves for good.
+// approvingOf reports whether a select is a decision: it has one option that allows, one that
+// denies, and at most one more, which allows for good.
 func approvingOf(options []string) (o approving, is bool) {
 	for _, option := range options {
-		word, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(option)), " ")
-		word = strings.Trim(word, ".,:;!?()[]")
-		lasting := strings.Contains(strings.ToLower(option), "always") || strings.Contains(strings.ToLower(option), "session")
-		switch to := &o.once; {
-		case slices.Contains(denies, word):
-			if o.deny == "" {
-				o.deny = option // of several, the mildest comes first
-			}
-		case !slices.Contains(approves, word):
-			return approving{}, false
-		default:
-			if lasting {
-				to = &o.always
-			}
-			if *to != "" {
-				return approving{}, false
-			}
-			*to = option
+		label := strings.TrimRight(strings.ToLower(strings.TrimSpace(option)), ".!")
+		var to *string
+		switch {
+		case slices.Contains(allowsOnce, label):
+			to = &o.once
+		case slices.Contains(allowsAlways, label):
+			to = &o.always
+		case slices.Contains(deniesOnce, label):
+			to = &o.deny
 		}
+		if to == nil || *to != "" {
+			return approving{}, false
+		}
+		*to = option
 	}
 	return o, o.once != "" && o.deny != ""
 }
 
-// ask puts a dialog to people: a confirm, or a select between approving and denying, is an
+// ask puts a dialog to people: a confirm, or a select of options that allow and deny, is an
 // approval, any other a question. pi waits meanwhile, other tools of it do not.
 func (r *run) ask(d *wire.Dialog) {
 	options, decision := approving{}, d.Method == wire.MethodConfirm

@@ -229,7 +229,7 @@ func TestASelectBetweenAllowAndBlockIsAnApproval(t *testing.T) {
 		{`["Allow","Block"]`, core.ApprovalDecided{}, "Block"},
 		{`["Yes, once","Always allow","No"]`, core.ApprovalDecided{Approved: true}, "Yes, once"},
 		{`["Yes, once","Always allow","No"]`, core.ApprovalDecided{Approved: true, All: true}, "Always allow"},
-		{`["Approve","Reject","Reject and stop"]`, core.ApprovalDecided{}, "Reject"},
+		{`["Approve","Reject"]`, core.ApprovalDecided{Approved: true, All: true}, "Approve"},
 	} {
 		play(t, pirpc.Options{}, func(n *nursery) {
 			asked, k := n.ask(hello()), <-n.kids
@@ -244,6 +244,28 @@ func TestASelectBetweenAllowAndBlockIsAnApproval(t *testing.T) {
 			}
 			if c := k.next("extension_ui_response"); c.Value == nil || *c.Value != tt.want {
 				t.Errorf("%s: got %+v, want %s", tt.options, c, tt.want)
+			}
+			k.answers("ok")
+			k.settles()
+			n.wants(asked, core.KindDone, "ok")
+		})
+	}
+}
+
+func TestASelectWhoseOptionsMayMeanMoreIsAQuestion(t *testing.T) {
+	for _, options := range []string{
+		`["Allow once","Never ask again","Deny"]`, `["Yes","Stop asking, always allow","No"]`, `["Allow","Deny","Always deny"]`,
+		`["Approve","Reject","Reject and stop"]`, `["Allow","Approve","Deny"]`, `["Always allow","No"]`, `["Yes","Yes"]`, `["Accept all edits","Cancel"]`,
+	} {
+		play(t, pirpc.Options{}, func(n *nursery) {
+			asked, k := n.ask(hello()), <-n.kids
+			k.prompted()
+			k.say(`{"type":"extension_ui_request","id":"u1","method":"select","title":"Allow it?","options":` + options + `}`)
+			if requested := bodies[core.ApprovalRequested](n, asked); len(requested) > 0 {
+				t.Errorf("%s: got %+v, want a question", options, requested)
+			}
+			if qs := n.pending(); len(qs) != 1 || qs[0].Text != "Allow it?" {
+				t.Errorf("%s: got the questions %+v, want one", options, qs)
 			}
 			k.answers("ok")
 			k.settles()
