@@ -15,7 +15,7 @@ import (
 // receive handles one message of the editor. It runs in the reader loop.
 func (c *connection) receive(ctx context.Context, frame []byte) error {
 	if len(frame) > c.opts.MaxMessageBytes {
-		return c.rejected(ctx, &link.Reject{Cause: link.TooLarge, Size: len(frame), Limit: c.opts.MaxMessageBytes, Head: string(frame[:min(len(frame), 4<<10)])})
+		return c.rejected(ctx, &link.Reject{Cause: link.TooLarge, Size: len(frame), Limit: c.opts.MaxMessageBytes, Head: string(frame[:min(len(frame), 4<<10)]), Tail: string(frame[max(0, len(frame)-(4<<10)):])})
 	}
 	m, fault := jsonrpc.Read(frame, strictjson.Limits{Bytes: c.opts.MaxMessageBytes})
 	if fault != nil {
@@ -40,7 +40,7 @@ func (c *connection) rejected(ctx context.Context, r *link.Reject) error {
 	if r.Cause == link.TooLarge {
 		e = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over the limit of %d bytes: send less, such as a link to a file (the operator can raise editor.message_bytes)", c.opts.MaxMessageBytes)
 	}
-	return c.send(ctx, jsonrpc.AppendError(nil, PeekID(r.Head), e))
+	return c.send(ctx, jsonrpc.AppendError(nil, jsonrpc.Peek(r.Head, r.Tail).ID, e))
 }
 
 // notified handles a notification. Unknown ones are ignored, as the protocol says.

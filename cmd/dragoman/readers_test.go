@@ -18,7 +18,6 @@ var readers = map[string]struct {
 }{
 	"adapters/acp/wire":          {1, "what can be read of an envelope that is broken"},
 	"adapters/coven/wire":        {3, "what the hub has written or read before, in binary frames"},
-	"adapters/editor":            {1, "the id of a message that is too large"},
 	"adapters/nats":              {4, "the files of the journal"},
 	"adapters/parallax":          {1, "numbers of a heartbeat"},
 	"adapters/parallax/gateway":  {1, "frames on their way out"},
@@ -32,6 +31,7 @@ var readers = map[string]struct {
 	"adapters/pi/sessionfile":    {2, "lines of a session file, which were read"},
 	"core":                       {3, "the JSON form of the vocabulary"},
 	"core/hub":                   {2, "what a session says that does not read strictly"},
+	"core/jsonrpc":               {1, "the ends of a message that is too large"},
 	"core/pack":                  {1, "the output of a pack's tool"},
 	"core/strictjson":            {1, "types that the reader leaves to encoding/json"},
 	"schemas":                    {2, "what the library of JSON Schema wants, and examples in the program"},

@@ -104,20 +104,3 @@ func TestAResultBecomesTextDataFilesAndWhatIsLeft(t *testing.T) {
 		}
 	}
 }
-
-func TestTheIDOfAMessageIsFoundAtItsEnds(t *testing.T) {
-	for _, c := range []struct{ head, tail, want string }{
-		{`{"jsonrpc":"2.0","id":7,"result":{"content":[`, `"}]}}`, "7"},
-		{`{"id":7,"jsonrpc":"2.0","error":{`, `}}`, "7"},
-		{`{"result":{"content":[{"id":3`, `"}]},"jsonrpc":"2.0","id":7}`, "7"},
-		{`{"result":{`, `},"id":7,"jsonrpc":"2.0"}`, "7"},
-		{`{"result":{`, `"id":7}}`, ""},
-		{`{"method":"elicitation/create","params":{`, `},"jsonrpc":"2.0","id":7}`, ""},
-		{`{"jsonrpc":"2.0","id":7,"method":"x","params":{`, `}}`, ""},
-		{`garbage`, `"id":7}`, ""},
-	} {
-		if got := idAtEnd(c.head, c.tail); got != c.want {
-			t.Errorf("%s … %s: got %q, want %q", c.head, c.tail, got, c.want)
-		}
-	}
-}

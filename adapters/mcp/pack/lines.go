@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -193,29 +192,10 @@ func (t *lines) settleOnly(r reply) {
 func (t *lines) rejected(_ context.Context, r *link.Reject) error {
 	t.server.trouble("too_large", "the MCP server wrote a line over the limit: it was skipped", "bytes", r.Size, "limit", r.Limit)
 	refused := reply{err: tooLarge(t.server.opts.ResultBytes)}
-	if id := idAtEnd(r.Head, r.Tail); id != "" {
-		t.settle(json.RawMessage(id), refused)
+	if p := jsonrpc.Peek(r.Head, r.Tail); p.Response && p.ID != nil {
+		t.settle(p.ID, refused)
 	} else {
 		t.settleOnly(refused)
 	}
 	return nil
-}
-
-// The forms of the ends of a response, of which servers write the id first or last.
-var (
-	idFirst     = regexp.MustCompile(`^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d{1,19})\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"(?:result|error)"`)
-	resultFirst = regexp.MustCompile(`^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"(?:result|error)"`)
-	idLast      = regexp.MustCompile(`"id"\s*:\s*(\d{1,19})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
-)
-
-// idAtEnd returns the id of a response of which only the ends are known, or "".
-func idAtEnd(head, tail string) string {
-	found := idFirst.FindStringSubmatch(head)
-	if found == nil && resultFirst.MatchString(head) {
-		found = idLast.FindStringSubmatch(tail)
-	}
-	if found == nil {
-		return ""
-	}
-	return found[1]
 }

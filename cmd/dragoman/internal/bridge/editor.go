@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/editor"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -271,5 +270,5 @@ func (p *pipe) rejected(ctx context.Context, r *link.Reject) error {
 	if r.Cause == link.TooLarge {
 		e = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message has %d bytes, the limit is %d: send less", r.Size, r.Limit)
 	}
-	return p.toEditor(ctx, jsonrpc.AppendError(nil, editor.PeekID(r.Head), e))
+	return p.toEditor(ctx, jsonrpc.AppendError(nil, jsonrpc.Peek(r.Head, r.Tail).ID, e))
 }
