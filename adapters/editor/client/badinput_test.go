@@ -94,39 +94,101 @@ func TestAnAnswerThatCannotBeReadFailsTheTask(t *testing.T) {
 	})
 }
 
-// rejecting is a connection that refuses one line as too long.
+// rejecting is a connection that refuses what is too long, of which it keeps so many bytes at
+// either end.
 type rejecting struct {
 	link.Conn[[]byte, []byte]
+	keep int
 }
 
 func (r *rejecting) Receive(ctx context.Context) ([]byte, error) {
 	m, err := r.Conn.Receive(ctx)
-	if err == nil && strings.Contains(string(m), "too long") {
-		return nil, &link.Reject{Cause: link.TooLarge, Text: "too long", Size: 11 << 20, Limit: 10 << 20}
+	if err != nil || !strings.Contains(string(m), "too long") {
+		return m, err
 	}
-	return m, err
+	n := min(r.keep, len(m))
+	return nil, &link.Reject{Cause: link.TooLarge, Text: "too long", Size: 11 << 20, Limit: 10 << 20, Head: string(m[:n]), Tail: string(m[len(m)-n:])}
 }
 
-func TestALineOverTheLimitIsSkipped(t *testing.T) {
+// serveRejecting is serve with a connection that refuses what is too long.
+func serveRejecting(t *testing.T, keep int, test func(s *served)) {
+	t.Helper()
 	serve(t, func(o *client.Options) {
 		dial := o.Dial
 		o.Dial = func(ctx context.Context, args ...string) (link.Conn[[]byte, []byte], error) {
 			conn, err := dial(ctx, args...)
-			return &rejecting{Conn: conn}, err
+			return &rejecting{Conn: conn, keep: keep}, err
 		}
-	}, func(s *served) {
+	}, test)
+}
+
+const (
+	skipped = `foreign {"dialect":"editor","name":"line_too_long"} + {"lost_bytes":11534336,"limit_bytes":10485760}`
+	padding = "too long, with a text of which neither end says anything at all, as the ends of it are too short"
+)
+
+func TestTheTurnOfALineOverTheLimitSaysThatItIsNotWhole(t *testing.T) {
+	for _, keep := range []int{100, 10} { // with the id of its session, and without
+		serveRejecting(t, keep, func(s *served) {
+			p, stop := s.start(`{}`)
+			asked, other := s.ask("x"), s.ask("y")
+			one, two := p.wants("session/new"), p.wants("session/new")
+			p.replies(one, `{"sessionId":"s1"}`)
+			first := p.wants("session/prompt")
+			p.replies(two, `{"sessionId":"s2"}`)
+			second := p.wants("session/prompt")
+			if !strings.Contains(string(first.Params.Raw()), `"x"`) {
+				asked, other = other, asked
+			}
+			p.text("s1", "before ")
+			p.text("s1", padding)
+			p.text("s1", "after")
+			p.replies(first, `{"stopReason":"end_turn"}`)
+			p.replies(second, `{"stopReason":"end_turn"}`)
+			s.tells(asked, `text {"text":"before "}`, skipped, `text {"text":"after"}`, `done {"truncated":true}`)
+			if keep == 100 {
+				s.tells(other, `done {}`)
+			} else {
+				s.tells(other, skipped, `done {"truncated":true}`)
+			}
+			if s.counted("editor.line_too_long") != 1 {
+				s.Error("the line was not counted")
+			}
+			_ = stop()
+		})
+	}
+}
+
+func TestAnAnswerOverTheLimitFailsTheTask(t *testing.T) {
+	for _, answer := range []string{
+		`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn","_meta":"` + padding + `"}}`,
+		`{"result":{"stopReason":"end_turn","_meta":"` + padding + `"},"id":%s,"jsonrpc":"2.0"}`,
+		`{"result":{"stopReason":"end_turn","_meta":"` + padding + `"},"id":%s,"extra":[1]}`, // of the only call that waits
+	} {
+		serveRejecting(t, 60, func(s *served) {
+			p, stop := s.start(`{}`)
+			asked := s.ask("x")
+			p.begins("s1")
+			p.says(answer, p.wants("session/prompt").ID)
+			s.tells(asked, `failed {"fault":{"code":"internal","message":"the prompt: the agent answered: its answer has 11534336 bytes, the limit is 10485760","peer_code":"-32603"}}`)
+			_ = stop()
+		})
+	}
+}
+
+func TestARequestOverTheLimitIsRefused(t *testing.T) {
+	serveRejecting(t, 60, func(s *served) {
 		p, stop := s.start(`{}`)
 		asked := s.ask("x")
 		p.begins("s1")
 		prompt := p.wants("session/prompt")
-		p.text("s1", "before ")
-		p.text("s1", "too long")
-		p.text("s1", "after")
-		p.replies(prompt, `{"stopReason":"end_turn"}`)
-		s.tells(asked, `text {"text":"before "}`, `text {"text":"after"}`, "done {}")
-		if s.counted("editor.line_too_long") != 1 {
-			s.Error("the line was not counted")
+		p.says(`{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"` + padding + `"}}}`)
+		if got := p.answers("0"); !strings.Contains(got, "the message has 11534336 bytes, the limit is 10485760") {
+			s.Errorf("got %s, want it refused with the limit", got)
 		}
+		p.says(`{"jsonrpc":"2.0","method":"_x/notify","params":{"sessionId":"s1","x":"` + padding + `"}}`) // tells the turn nothing
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		s.tells(asked, "done {}")
 		_ = stop()
 	})
 }

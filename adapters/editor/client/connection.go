@@ -51,10 +51,7 @@ func newConnection(conn link.Conn[[]byte, []byte], opts Options) *connection {
 
 // run reads until the connection ends, and then fails everything that waits for it.
 func (c *connection) run(ctx context.Context) {
-	c.reason = c.link.Run(ctx, c.receive, func(_ context.Context, r *link.Reject) error {
-		c.noise.skip("editor.line_too_long", "a line of the agent is over the limit and was skipped", "size", r.Size, "limit", r.Limit)
-		return nil
-	})
+	c.reason = c.link.Run(ctx, c.receive, c.rejected)
 	c.mu.Lock()
 	close(c.gone)
 	turns := make([]*turn, 0, len(c.turns))

@@ -30,7 +30,7 @@ func (t *turn) finish(m jsonrpc.Message) error {
 	foreign := resultForeign(m.Result, r.StopReason)
 	switch r.StopReason {
 	case wire.StopEndTurn:
-		return t.conclude(core.Done{}, foreign)
+		return t.conclude(core.Done{Truncated: t.truncated}, foreign)
 	case wire.StopMaxTokens, wire.StopMaxTurnRequests:
 		return t.conclude(core.Done{Truncated: true}, foreign)
 	case wire.StopCancelled:
@@ -41,7 +41,7 @@ func (t *turn) finish(m jsonrpc.Message) error {
 		return t.conclude(core.Failed{Fault: f}, foreign)
 	}
 	t.conn.opts.Count("editor.unknown_stop_reason")
-	return t.conclude(core.Done{}, foreign)
+	return t.conclude(core.Done{Truncated: t.truncated}, foreign)
 }
 
 // conclude reports the end of the task.

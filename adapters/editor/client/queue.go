@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // item is one thing that happens in a turn, in the order of the connection: an update if no other
@@ -16,9 +17,10 @@ type item struct {
 	// message is a request of the agent, a permission or an elicitation, or the answer to the
 	// prompt.
 	message   *jsonrpc.Message
-	withdrawn string    // the id of such a request
-	told      core.Body // what the hub tells the agent
-	lost      error     // the connection has ended
+	withdrawn string       // the id of such a request
+	told      core.Body    // what the hub tells the agent
+	lost      error        // the connection has ended
+	skipped   *link.Reject // a line over the limit
 
 	size int // bytes of its line
 }

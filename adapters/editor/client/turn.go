@@ -18,13 +18,14 @@ type turn struct {
 	session *session
 	queue   *queue
 
-	tools    map[string]*tool // by id
-	message  string           // the id of the message that the last chunk belongs to, as JSON
-	thought  string           // the same of thoughts
-	accepted bool             // the agent has said something
-	spoken   bool             // it has said a piece of text
-	muted    error            // why the hub takes no more events; nil while it does
-	ask      asker
+	tools     map[string]*tool // by id
+	message   string           // the id of the message that the last chunk belongs to, as JSON
+	thought   string           // the same of thoughts
+	accepted  bool             // the agent has said something
+	truncated bool             // something that it said was lost
+	spoken    bool             // it has said a piece of text
+	muted     error            // why the hub takes no more events; nil while it does
+	ask       asker
 
 	mu         sync.Mutex
 	prompted   bool // the prompt was sent, or is about to be
@@ -153,6 +154,8 @@ func (t *turn) follow(ctx context.Context) error {
 			switch {
 			case it.lost != nil:
 				return it.lost
+			case it.skipped != nil:
+				t.skip(it.skipped)
 			case it.told != nil:
 				t.hearBody(ctx, it.told)
 			case it.withdrawn != "":
