@@ -26,7 +26,13 @@ func (t *turn) finish(m jsonrpc.Message) error {
 	if u, ok := usageOf(r, m.Result); ok {
 		t.report(u, nil)
 	}
-	t.session.knows(t.Task())
+	switch r.StopReason {
+	case wire.StopRefusal: // neither the prompt nor the turns before it are part of the conversation
+	case wire.StopCancelled: // the thread does not have the turn
+		t.session.knows(latest(t.Request().History))
+	default:
+		t.session.knows(t.Task())
+	}
 	foreign := resultForeign(m.Result, r.StopReason)
 	switch r.StopReason {
 	case wire.StopEndTurn:

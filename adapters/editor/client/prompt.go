@@ -14,27 +14,34 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// unseen returns the turns of the thread that the session does not know, and notes them as known.
+// unseen returns the turns of the thread that the session does not know: those after the last one
+// that it knows, and all if that is not among them, as the hub sends the latest turns alone.
 func (s *session) unseen(history []core.Turn, fresh bool) []core.Turn {
-	from := len(history)
-	switch {
-	case fresh || s.seen == "" && !s.recalled:
-		from = 0
-	case s.seen != "":
-		for i, turn := range history {
-			if turn.Task == s.seen {
-				from = i + 1
-			}
+	if fresh || s.seen == "" {
+		return history
+	}
+	for i := len(history) - 1; i >= 0; i-- {
+		if history[i].Task == s.seen {
+			return history[i+1:]
 		}
 	}
-	if n := len(history); n > 0 {
-		s.seen, s.recalled = history[n-1].Task, false
-	}
-	return history[from:]
+	return history
 }
 
-// knows notes that the session had a turn of the thread.
-func (s *session) knows(task core.TaskID) { s.seen, s.recalled = task, false }
+// knows notes the last turn of the thread that the session knows; "" changes nothing.
+func (s *session) knows(task core.TaskID) {
+	if task != "" {
+		s.seen = task
+	}
+}
+
+// latest returns the last task among turns; "" if there is none.
+func latest(turns []core.Turn) core.TaskID {
+	if len(turns) == 0 {
+		return ""
+	}
+	return turns[len(turns)-1].Task
+}
 
 // prompt returns the params of session/prompt. What the agent takes no block for becomes text; a
 // file that cannot become text is refused.

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -46,6 +47,55 @@ func TestAFileIsTheBlockThatTheAgentTakes(t *testing.T) {
 			_ = stop()
 		})
 	}
+}
+
+func TestAPromptThatWasNotSentTakesNoTurnsFromTheNext(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		other := s.other("b", "from b")
+		s.wait(other("t", "earlier"))
+		refused := s.open(core.Request{Content: "look", Thread: "t", Attachments: []core.File{{Name: "a", Data: []byte{0}}}})
+		p.begins("s1")
+		synctest.Wait()
+		if f := refused.Answer().Fault; f == nil || f.Code != core.CodeUnsupported {
+			s.Fatalf("got %v, want the file refused", f)
+		}
+		if prompt := s.turn(p, "s1", "t", "who?", "me"); !strings.Contains(prompt, "from b") {
+			s.Errorf("got the prompt %s, want the turns before it", prompt)
+		}
+		if prompt := s.turn(p, "s1", "t", "and now?", "me"); strings.Contains(prompt, "from b") {
+			s.Errorf("got the prompt %s, want it without the turns that the session has", prompt)
+		}
+		_ = stop()
+	})
+}
+
+func TestATurnThatFellOutOfTheHistoryHidesNoTurn(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		s.turn(p, "s1", "t", "first", "one")
+		other := s.other("b", strings.Repeat("from b ", 5000))
+		s.wait(other("t", "between"))
+		s.wait(other("t", "later")) // the history has room for one of them
+		if prompt := s.turn(p, "s1", "t", "third", "three"); strings.Contains(prompt, "first") || !strings.Contains(prompt, "later") {
+			s.Errorf("got the prompt %.300s, want what is left of the history", prompt)
+		}
+		_ = stop()
+	})
+}
+
+func TestACancelledTurnIsNotToldTheTurnsBeforeItAgain(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		s.turn(p, "s1", "t", "first", "one")
+		asked := s.open(core.Request{Content: "second", Thread: "t"})
+		p.replies(p.wants("session/prompt"), `{"stopReason":"cancelled"}`)
+		s.told(asked)
+		if prompt := s.turn(p, "s1", "t", "third", "three"); strings.Contains(prompt, "first") {
+			s.Errorf("got the prompt %s, want it without the turn that the session has", prompt)
+		}
+		_ = stop()
+	})
 }
 
 func TestWhatTheProtocolHasNoWordForIsInTheText(t *testing.T) {

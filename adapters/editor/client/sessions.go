@@ -54,8 +54,6 @@ type session struct {
 	seen core.TaskID // the last turn of the thread that it knows; "" for none
 	// unknown says that the agent does not know the session any more.
 	unknown bool
-	// recalled says that the session was read from the log: which turns it knows is unknown.
-	recalled bool
 
 	mu sync.Mutex
 	// stuck says that a prompt was given up and is not answered yet.
@@ -72,6 +70,7 @@ type record struct {
 	Owner   string        `json:"owner,omitempty"`
 	Thread  core.ThreadID `json:"thread"`
 	Session string        `json:"session"`
+	Seen    core.TaskID   `json:"seen,omitempty"` // the last turn that it knows
 }
 
 func newSessions(opts Options) *sessions {
@@ -96,7 +95,7 @@ func (s *sessions) load(ctx context.Context) error {
 		var r record
 		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Agent == s.opts.Agent && r.Thread != "" && r.Session != "" {
 			old := newSession(owned{r.Thread, r.Owner})
-			old.id, old.recalled = r.Session, true
+			old.id, old.seen = r.Session, r.Seen
 			s.all.Put(old.owned, old)
 		}
 		return true
@@ -120,12 +119,12 @@ func (s *sessions) of(key owned) *session {
 	return found
 }
 
-// keep remembers the id of a session beyond the run of the hub.
+// keep remembers a session beyond the run of the hub. The caller holds its slot.
 func (s *sessions) keep(ctx context.Context, of *session) {
 	if s.log == nil || of.thread == "" {
 		return
 	}
-	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.owner, of.thread, of.id})); err != nil {
+	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.owner, of.thread, of.id, of.seen})); err != nil {
 		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.thread, "error", err)
 	}
 }
@@ -232,7 +231,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions) (fre
 	default:
 		return false, "", nil
 	}
-	s.id, s.seen, s.recalled, s.unknown = "", "", false, false
+	s.id, s.seen, s.unknown = "", "", false
 	s.answered()
 	result, err := c.call(ctx, wire.MethodSessionNew, c.place(), func(m jsonrpc.Message) {
 		// Before the next line is read, which may be an update of the session.

@@ -122,7 +122,12 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	if err := t.start(ctx, params); err != nil {
 		return err
 	}
-	return t.follow(ctx)
+	before := s.seen
+	err = t.follow(ctx)
+	if s.seen != before {
+		store.keep(context.WithoutCancel(ctx), s)
+	}
+	return err
 }
 
 // start sends the prompt, unless the task was cancelled meanwhile.
