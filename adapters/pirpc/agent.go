@@ -1,6 +1,7 @@
 package pirpc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,7 +141,8 @@ func (a *Agent) work(ctx context.Context, p *pool, r *run) error {
 	}
 	usable, err = r.do(proc, earlier)
 	if usable || proc.state.SessionFile != "" {
-		a.remember(ctx, session{conversation: l.of, File: proc.state.SessionFile, Last: r.turn.Task()})
+		last := cmp.Or(r.knows(), a.sessions.of(l.of).Last)
+		a.remember(ctx, session{conversation: l.of, File: proc.state.SessionFile, Last: last})
 	}
 	return err
 }

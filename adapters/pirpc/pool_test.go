@@ -253,6 +253,42 @@ func TestWhatOthersSaidInTheThreadComesBeforeThePrompt(t *testing.T) {
 	})
 }
 
+func TestATurnThatFellOutOfTheHistoryHidesNoTurn(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		k := <-n.kids
+		n.turn(k, "A", "1", "one")
+		for _, content := range []string{"2", "3"} { // the history has room for one of them
+			other := n.other()
+			asked := n.askOf("other", core.Request{Content: content, Thread: "A"})
+			other(strings.Repeat("long ", 7000))
+			synctest.Wait()
+			if end := asked.Answer().End; end != core.KindDone {
+				t.Fatalf("got %s, want done", end)
+			}
+		}
+		c := n.turn(k, "A", "4", "four")
+		if strings.Contains(c.Message, "one") || !strings.Contains(c.Message, "user: 3\n\nassistant (other): long") {
+			t.Errorf("got the prompt %.300q, want what is left of the history", c.Message)
+		}
+	})
+}
+
+func TestATurnThatFailedIsNotToldTheTurnsBeforeItAgain(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		k := <-n.kids
+		n.turn(k, "A", "1", "one")
+		failed := n.ask(core.Request{Content: "2", Thread: "A"})
+		k.prompted()
+		k.begins()
+		k.ends("", "error", `,"errorMessage":"no model"`)
+		k.settles()
+		n.fails(failed, core.CodeInternal, "no model")
+		if c := n.turn(k, "A", "3", "three"); c.Message != "3" {
+			t.Errorf("got the prompt %q, want it without the turn that the session has", c.Message)
+		}
+	})
+}
+
 func TestAProcessThatCannotBeStartedEndsTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &nursery{T: t, refuse: errors.New("no such program")}

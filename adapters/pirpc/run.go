@@ -47,6 +47,7 @@ type run struct {
 	dialogs   map[string]*dialog
 	cancelled *core.CancelRequested
 	failure   error
+	done      bool // the answer is part of the thread
 	deserted  bool // pi was told to stop and did not: the process is of no use
 	checking  bool // a get_state is under way
 	over      chan struct{}
@@ -91,6 +92,20 @@ func (r *run) do(p *process, earlier []core.Turn) (usable bool, err error) {
 		return false, context.Cause(r.ctx)
 	}
 	return r.end()
+}
+
+// knows returns the last task of the thread that the session has after the run; "" if the run
+// changed nothing. A task that failed or was cancelled is no part of the thread.
+func (r *run) knows() core.TaskID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.done:
+		return r.turn.Task()
+	case r.answered:
+		return latest(r.request.History)
+	}
+	return ""
 }
 
 // accepted handles the answer to the prompt.

@@ -152,5 +152,8 @@ func (r *run) end() (usable bool, err error) {
 	case r.speech.hole:
 		return usable, core.NewFault(core.CodeTooLarge, "a line of pi with the rest of the answer is longer than %d bytes", wire.MaxLine)
 	}
+	r.mu.Lock()
+	r.done = true
+	r.mu.Unlock()
 	return usable, r.turn.Report(core.Done{Truncated: r.last.StopReason == wire.StopLength}, nil)
 }

@@ -38,7 +38,7 @@ type session struct {
 	conversation
 	// File is the session file of pi; "" if pi keeps none.
 	File string `json:"file,omitempty"`
-	// Last is the latest task of the conversation that pi worked on.
+	// Last is the latest task of the conversation that the session has, as far as the thread has it.
 	Last core.TaskID `json:"last,omitempty"`
 }
 
