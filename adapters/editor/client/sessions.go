@@ -83,25 +83,35 @@ func newSession(of owned) *session {
 	return &session{owned: of, slot: make(chan struct{}, 1)}
 }
 
-// load reads the sessions of an earlier run of the hub, once.
+// load reads the sessions of an earlier run of the hub, once. It may be tried again after an
+// error, which changes nothing.
 func (s *sessions) load(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.log == nil || s.loaded {
 		return nil
 	}
-	s.loaded = true
+	all := lru.New(lru.Options[owned, *session]{Count: maxSessions})
 	err := s.log.Replay(ctx, func(_ time.Time, text []byte) bool {
 		var r record
 		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Agent == s.opts.Agent && r.Thread != "" && r.Session != "" {
 			old := newSession(owned{r.Thread, r.Owner})
 			old.id, old.seen = r.Session, r.Seen
-			s.all.Put(old.owned, old)
+			all.Put(old.owned, old)
 		}
 		return true
 	})
-	s.idle = nil
-	return err
+	if err != nil {
+		return err
+	}
+	for key, newer := range s.all.All() { // of a run whose log could not be read
+		all.Put(key, newer)
+	}
+	for key, found := range all.All() {
+		s.all.Put(key, found)
+	}
+	s.loaded = true
+	return nil
 }
 
 // of returns the session of a thread, which may be one that is not open yet.

@@ -1,9 +1,12 @@
 package client_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -231,6 +234,46 @@ func TestAThreadOfAnotherRequesterIsAnotherSession(t *testing.T) {
 		}
 		p.replies(m, `{}`)
 		prompted(s, p, "s1")
+		_ = stop()
+	})
+}
+
+// flaky is a log whose first reading fails after its records.
+type flaky struct {
+	coretest.MemoryLog
+	read int
+}
+
+func (f *flaky) Replay(ctx context.Context, yield func(time.Time, []byte) bool) error {
+	err := f.MemoryLog.Replay(ctx, yield)
+	if f.read++; f.read == 1 {
+		return errors.New("disk on fire")
+	}
+	return err
+}
+
+func TestALogThatCouldNotBeReadIsReadAgain(t *testing.T) {
+	log := &flaky{}
+	for _, r := range []string{`{"thread":"t","session":"s1"}`, `{"thread":"u","session":"s2"}`} {
+		if err := log.Append(t.Context(), []byte(r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const capabilities = `{"sessionCapabilities":{"resume":{}}}`
+	serve(t, func(o *client.Options) { o.Sessions = log }, func(s *served) {
+		p, _ := s.start(capabilities)
+		s.turn(p, "s3", "t", "first", "one") // fails the test unless it begins a session
+		p, stop := s.again(p, capabilities)
+		for thread, want := range map[core.ThreadID]string{"t": "s3", "u": "s2"} {
+			asked := s.open(core.Request{Content: "again", Thread: thread})
+			m := p.wants("session/resume")
+			if got, _ := m.Params.Get("sessionId").Text(); got != want {
+				s.Errorf("the thread %s resumed %s, want %s", thread, got, want)
+			}
+			p.replies(m, `{}`)
+			p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+			s.wait(asked)
+		}
 		_ = stop()
 	})
 }
