@@ -134,7 +134,10 @@ func (a *Agent) work(ctx context.Context, p *pool, r *run) error {
 		return err
 	}
 	usable := false
-	defer func() { p.leave(l, usable) }()
+	// Few ask again where there was no thread, and their session is opened again.
+	defer func() {
+		p.leave(l, usable && r.request.Thread != "" && r.request.Thread != core.ThreadID(r.turn.Task()))
+	}()
 	proc, earlier, err := a.session(ctx, p, l, r)
 	if err != nil {
 		return asUnreachable(ctx, err)

@@ -376,6 +376,24 @@ func TestIdleProcessesEndAfterAWhileAndBeyondTheirNumber(t *testing.T) {
 	})
 }
 
+func TestATaskWithoutAThreadLeavesNoProcess(t *testing.T) {
+	play(t, pirpc.Options{}, func(n *nursery) {
+		asked, k := n.ask(core.Request{Content: "1"}), <-n.kids
+		k.prompted()
+		k.answers("one")
+		k.settles()
+		n.wants(asked, core.KindDone, "one")
+		select {
+		case c, open := <-k.commands:
+			if open {
+				t.Errorf("got %+v, want the process ended", c)
+			}
+		default:
+			t.Error("the process waits for the next task of a thread that has one")
+		}
+	})
+}
+
 func TestAProcessThatAnExtensionKeepsBusyIsNotUsed(t *testing.T) {
 	play(t, pirpc.Options{}, func(n *nursery) {
 		a := <-n.kids

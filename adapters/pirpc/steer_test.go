@@ -29,7 +29,7 @@ func (n *nursery) cancels(t *task.Task, k *kid) command {
 
 func TestACancelAbortsTheRun(t *testing.T) {
 	play(t, pirpc.Options{}, func(n *nursery) {
-		asked, k := n.ask(hello()), <-n.kids
+		asked, k := n.ask(core.Request{Content: "hello", Thread: "A"}), <-n.kids
 		k.prompted()
 		k.begins()
 		k.delta("so f")
