@@ -14,8 +14,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-func TestACallThatNamesItsIDBelongsToTheTaskThatShowsIt(t *testing.T) {
+func TestACallBelongsToTheTaskWhoseCallOrThreadItNames(t *testing.T) {
 	t.Parallel()
+	for name, how := range map[string]struct{ meta, thread string }{
+		"the id of the call": {`"_meta":{"dragoman/call":"call of bob"},`, ""},
+		"the thread":         {"", "his%2Fown"},
+	} {
+		t.Run(name, func(t *testing.T) { testCallOfBob(t, how.meta, how.thread) })
+	}
+}
+
+// testCallOfBob has an agent with a task of ada and one of bob call a tool of a pack for bob.
+func testCallOfBob(t *testing.T, meta, in string) {
+	t.Helper()
 	g := start(t, mcp.Options{})
 	connect := func(id string) *hub.Session {
 		s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test"})
@@ -32,7 +43,7 @@ func TestACallThatNamesItsIDBelongsToTheTaskThatShowsIt(t *testing.T) {
 	here, there := connect("ada"), connect("bob")
 	var ids []core.TaskID
 	for i, asker := range []*hub.Session{here, there} {
-		thread, who := core.ThreadID([]string{"hers", "his"}[i]), asker.Identity().Principal
+		thread, who := core.ThreadID([]string{"hers", "his/own"}[i]), asker.Identity().Principal
 		asker.WatchQuestions(question.View{Thread: thread, For: who})
 		to, _ := core.ParseAddress("ann")
 		if _, err := asker.Open(core.Request{Intent: core.IntentAsk, To: to, Thread: thread, Content: "?"}, hub.OpenOptions{}); err != nil {
@@ -43,8 +54,8 @@ func TestACallThatNamesItsIDBelongsToTheTaskThatShowsIt(t *testing.T) {
 		ids = append(ids, task.ID())
 	}
 
-	body := strings.Replace(toolCall("1", "forecast", `{}`), `"params":{`, `"params":{"_meta":{"dragoman/call":"call of bob"},`, 1)
-	done := g.later(t.Context(), "/"+token, body)
+	body := strings.Replace(toolCall("1", "forecast", `{}`), `"params":{`, `"params":{`+meta, 1)
+	done := g.later(t.Context(), "/"+token, body, mcp.ThreadHeader+": "+in)
 	b, err := pack.Next(t.Context())
 	if err != nil || b.Execute == nil {
 		t.Fatalf("got %+v and %v, want an execution", b, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -35,6 +36,10 @@ const (
 	nameHeader    = "Mcp-Name"
 )
 
+// ThreadHeader is our own: the thread, escaped as a segment of a path, that the agent behind a
+// token works on when it calls. An agent that works on several has a connection for each.
+const ThreadHeader = "Dragoman-Thread"
+
 // Keys of _meta and of extensions.
 const (
 	versionKey      = "io.modelcontextprotocol/protocolVersion"
@@ -62,6 +67,8 @@ type request struct {
 	version string
 	// session is the session header, which only clients of earlier versions send.
 	session string
+	// thread is what ThreadHeader says, or "".
+	thread core.ThreadID
 	// progress is the progress token as it was sent; nil if the client wants no progress.
 	progress json.RawMessage
 	// call is what callKey says, or "".
@@ -110,6 +117,11 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 	default:
 		return nil, badParams("_meta.progressToken: want a string or a number, got %.20s", t.Raw())
 	}
+	thread, err := url.PathUnescape(r.Header.Get(ThreadHeader))
+	if err != nil {
+		return nil, badParams("invalid header %s: want the thread, escaped as a segment of a path", ThreadHeader)
+	}
+	q.thread = core.ThreadID(thread)
 	if in.Meta.Call.Exists() {
 		var ok bool
 		if q.call, ok = in.Meta.Call.Text(); !ok || len(q.call) > maxCall {

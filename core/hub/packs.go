@@ -98,7 +98,7 @@ func (h *Hub) Provider(execution string) *Session {
 func (s *Session) callPack(call, name string, input json.RawMessage) {
 	s.hub.packs.Call(pack.Call{
 		Caller: s.peer(), ID: call, Tool: name, Input: input,
-		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Tasks: idsOf(s.root().working()), Keep: s.identity.Keep,
+		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Tasks: s.callsFor(), Keep: s.identity.Keep,
 	})
 }
 
@@ -150,6 +150,15 @@ func (s *Session) tasksOf(call string, began []core.TaskID) ([]*task.Task, error
 		return nil, core.NewFault(core.CodeUnsupported, "agent %s works on %d tasks and none shows this call: it is unknown which one it belongs to", s.AgentID(), len(left))
 	}
 	return left, nil
+}
+
+// callsFor returns the tasks that a call which begins now may belong to.
+func (s *Session) callsFor() []core.TaskID {
+	tasks := s.root().working()
+	if s.thread != "" {
+		tasks = slices.DeleteFunc(tasks, func(t *task.Task) bool { return t.Thread() != s.thread })
+	}
+	return idsOf(tasks)
 }
 
 func idsOf(tasks []*task.Task) []core.TaskID {

@@ -115,7 +115,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 	q.Agent = s.AgentID()
 	request := question.Request{Question: q, Asker: s.peer(), Ref: call}
 	agent := s.root()
-	tasks, err := agent.tasksOf(call, idsOf(agent.working()))
+	tasks, err := agent.tasksOf(call, s.callsFor())
 	if err != nil {
 		return nil, err
 	}

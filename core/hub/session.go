@@ -73,6 +73,8 @@ type Session struct {
 	waits    waits
 	// parent is nil unless the session is a child.
 	parent *Session
+	// thread is the one that a child calls tools for; "" if that is unknown.
+	thread core.ThreadID
 
 	// Guarded by Hub.mu.
 	id      core.AgentID // "" unless it is an agent
@@ -316,7 +318,7 @@ func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
 func (s *Session) Child() *Session {
 	h, parent := s.hub, s.root()
 	b := newSession(h, s.identity)
-	b.parent = parent
+	b.parent, b.thread = parent, s.thread
 	parent.mu.Lock()
 	b.card = parent.card
 	parent.mu.Unlock()
@@ -332,6 +334,14 @@ func (s *Session) Child() *Session {
 	if gone {
 		b.Close(core.NewFault(core.CodeUnreachable, "the connection has ended"))
 	}
+	return b
+}
+
+// ChildFor is [Session.Child] for a part of the agent that works on a thread alone: the calls of
+// the child belong to the tasks of that thread; "" for a thread that is unknown.
+func (s *Session) ChildFor(thread core.ThreadID) *Session {
+	b := s.Child()
+	b.thread = thread
 	return b
 }
 
