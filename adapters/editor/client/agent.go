@@ -22,8 +22,8 @@ type Options struct {
 	Dir string
 	// Auth is the id of the method to authenticate with; "" leaves that to the agent.
 	Auth string
-	// MCPServers returns what every session is given; nil gives none.
-	MCPServers func() []wire.MCPServer
+	// MCPServers returns what the session of a thread is given; nil gives none.
+	MCPServers func(core.ThreadID) []wire.MCPServer
 	// Version is that of the hub, which the agent is told.
 	Version string
 	// Agent names the agent among those that share Sessions.
@@ -59,7 +59,7 @@ func New(opts Options) *Agent {
 		opts.Count = func(string) {}
 	}
 	if opts.MCPServers == nil {
-		opts.MCPServers = func() []wire.MCPServer { return nil }
+		opts.MCPServers = func(core.ThreadID) []wire.MCPServer { return nil }
 	}
 	return &Agent{opts: opts, sessions: newSessions(opts)}
 }

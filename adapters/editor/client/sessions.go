@@ -224,14 +224,14 @@ func (s *session) setReplay(on bool) {
 // open makes the session one that is open on the connection. lost says why an earlier session of
 // the thread is gone; "" if there was none or it goes on. fresh reports whether the session knows
 // nothing of the thread. The caller holds the slot.
-func (s *session) open(ctx context.Context, c *connection, store *sessions) (fresh bool, lost string, err error) {
+func (s *session) open(ctx context.Context, c *connection, store *sessions, thread core.ThreadID) (fresh bool, lost string, err error) {
 	switch {
 	case s.id == "":
 	case s.unknown:
 		lost = "the agent does not know the session any more"
 		c.forget(s)
 	case s.conn != c: // of an earlier connection
-		if lost, err = s.reopen(ctx, c); lost == "" {
+		if lost, err = s.reopen(ctx, c, thread); lost == "" {
 			return false, "", err
 		}
 	case s.isStuck():
@@ -243,7 +243,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions) (fre
 	}
 	s.id, s.seen, s.unknown = "", "", false
 	s.answered()
-	result, err := c.call(ctx, wire.MethodSessionNew, c.place(), func(m jsonrpc.Message) {
+	result, err := c.call(ctx, wire.MethodSessionNew, c.place(thread), func(m jsonrpc.Message) {
 		// Before the next line is read, which may be an update of the session.
 		if id, ok := m.Result.Get("sessionId").Text(); ok && id != "" {
 			c.adopt(s, id)
@@ -262,7 +262,7 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions) (fre
 }
 
 // reopen continues a session of an earlier connection. It returns why it cannot.
-func (s *session) reopen(ctx context.Context, c *connection) (lost string, err error) {
+func (s *session) reopen(ctx context.Context, c *connection, thread core.ThreadID) (lost string, err error) {
 	method := ""
 	switch {
 	case c.hi.AgentCapabilities.SessionCapabilities.Resume != nil:
@@ -275,7 +275,7 @@ func (s *session) reopen(ctx context.Context, c *connection) (lost string, err e
 	s.setReplay(true)
 	defer s.setReplay(false)
 	c.adopt(s, s.id)
-	_, err = c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place()}, nil)
+	_, err = c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place(thread)}, nil)
 	if err == nil {
 		s.conn = c
 		s.answered()
@@ -289,11 +289,11 @@ func (s *session) reopen(ctx context.Context, c *connection) (lost string, err e
 	return "the agent was restarted and could not continue the session: " + core.AsFault(explained).Message, nil
 }
 
-// place is where sessions work, and with what.
-func (c *connection) place() wire.NewSessionRequest {
+// place is where the session of a thread works, and with what.
+func (c *connection) place(thread core.ThreadID) wire.NewSessionRequest {
 	p := wire.NewSessionRequest{CWD: c.opts.Dir, MCPServers: []wire.MCPServer{}}
 	can := c.hi.AgentCapabilities.MCPCapabilities
-	for _, server := range c.opts.MCPServers() {
+	for _, server := range c.opts.MCPServers(thread) {
 		if server.Command == "" && !(server.Type != "sse" && can.HTTP || server.Type == "sse" && can.SSE) {
 			c.opts.Count("editor.mcp_server_left_out")
 			c.opts.Log.Warn("the agent cannot use an MCP server over HTTP: it was left out", "server", server.Name)

@@ -324,7 +324,7 @@ func TestTheAgentGetsTheMCPServersThatItCanUse(t *testing.T) {
 		{`{"mcpCapabilities":{"http":true,"sse":false}}`, `[` + stdio + `,` + http + `]`, 0},
 		{`{}`, `[` + stdio + `]`, 1},
 	} {
-		serve(t, func(o *client.Options) { o.MCPServers = func() []wire.MCPServer { return servers } }, func(s *served) {
+		serve(t, func(o *client.Options) { o.MCPServers = func(core.ThreadID) []wire.MCPServer { return servers } }, func(s *served) {
 			p, stop := s.start(c.capabilities)
 			s.ask("x")
 			m := p.wants("session/new")

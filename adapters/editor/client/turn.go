@@ -98,7 +98,7 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 		return err
 	}
 	defer s.release()
-	fresh, lost, err := s.open(opening, t.conn, store)
+	fresh, lost, err := s.open(opening, t.conn, store, r.Thread)
 	if lost != "" {
 		t.report(core.SessionLost{Reason: lost}, nil)
 	}

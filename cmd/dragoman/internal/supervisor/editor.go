@@ -1,8 +1,11 @@
 package supervisor
 
 import (
+	neturl "net/url"
+
 	"github.com/dragoman-hub/dragoman/adapters/editor/client"
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
 	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 )
@@ -17,12 +20,14 @@ func newEditor(c connection) (coreagent.Agent, error) {
 	return client.New(client.Options{
 		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Version: c.opts.Version, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(),
 		Log: c.opts.Log.With("agent", c.entry.Name), Count: c.count,
-		MCPServers: func() []wire.MCPServer {
+		MCPServers: func(thread core.ThreadID) []wire.MCPServer {
 			url, token := c.hubTools()
 			if url == "" {
 				return nil
 			}
-			return []wire.MCPServer{{Name: "dragoman", URL: url, Headers: []wire.Variable{{Name: "Authorization", Value: "Bearer " + token}}}}
+			return []wire.MCPServer{{Name: "dragoman", URL: url, Headers: []wire.Variable{
+				{Name: "Authorization", Value: "Bearer " + token}, {Name: mcp.ThreadHeader, Value: neturl.PathEscape(string(thread))},
+			}}}
 		},
 	}), nil
 }
