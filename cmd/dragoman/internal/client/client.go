@@ -25,6 +25,12 @@ func hubURL(text, named string) (*url.URL, error) {
 	return u, nil
 }
 
+// CheckURL returns an [AddressError] for a URL that is not that of a hub.
+func (p Hub) CheckURL() error {
+	_, err := hubURL(p.URL, p.Named)
+	return err
+}
+
 // AddressError means that the address of a hub is malformed.
 type AddressError struct{ error }
 

@@ -41,6 +41,9 @@ error that says what to do. Only the log is printed on stderr.`,
 		if _, err := core.ParseAddress(agent); err != nil {
 			return usagef("--agent: %s", core.AsFault(err).Message)
 		}
+		if err := to.address().CheckURL(); err != nil { // before an editor that says nothing can end the command
+			return err
+		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		local, err := openStdio(io, stdio.Options{Limit: bridge.MaxLine})
