@@ -235,11 +235,43 @@ func (w *work) listen(ctx context.Context) {
 				w.settle(ctx, a, dataPart("approval", decision{b.ID, b.Approved, b.All, b.Reason}))
 			}
 		case core.Injected:
+			done := w.beginInjection()
 			err = w.turn.Report(w.inject(ctx, b), nil)
+			done()
 		}
 		if err != nil {
 			return
 		}
+	}
+}
+
+// injectionTimeout bounds how long the end of a task waits for the answer to context that was sent
+// before it.
+const injectionTimeout = 2 * time.Second
+
+// beginInjection notes that the answer to an injection is due: the stream may bring the end of the
+// task before it.
+func (w *work) beginInjection() (done func()) {
+	answered := make(chan struct{})
+	w.mu.Lock()
+	w.injection = answered
+	w.mu.Unlock()
+	return func() { close(answered) }
+}
+
+// awaitInjection waits for an answer that is due.
+func (w *work) awaitInjection() {
+	w.mu.Lock()
+	due := w.injection
+	w.mu.Unlock()
+	if due == nil {
+		return
+	}
+	timer := time.NewTimer(injectionTimeout)
+	defer timer.Stop()
+	select {
+	case <-due:
+	case <-timer.C:
 	}
 }
 

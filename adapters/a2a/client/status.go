@@ -48,6 +48,9 @@ func (w *work) take(ctx context.Context, it item) (news bool, err error) {
 // report reports an event to the hub. Only the goroutine of Work calls it.
 func (w *work) report(b core.Body, f *core.Foreign) error {
 	w.reports++
+	if b.Kind().Ends() {
+		w.awaitInjection()
+	}
 	return w.turn.Report(b, f)
 }
 

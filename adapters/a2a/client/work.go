@@ -32,13 +32,14 @@ type work struct {
 	ended     bool   // the end was reported
 	lastAsked string // the key of the last question
 
-	mu      sync.Mutex
-	replies int           // how many were sent
-	task    string        // the id of the task at the remote, "" until it is known
-	known   chan struct{} // closed once it is
-	session session
-	asked   *asked // what the remote waits for
-	cancel  *core.CancelRequested
+	mu        sync.Mutex
+	injection chan struct{} // closed once the last injection was answered; nil for none
+	replies   int           // how many were sent
+	task      string        // the id of the task at the remote, "" until it is known
+	known     chan struct{} // closed once it is
+	session   session
+	asked     *asked // what the remote waits for
+	cancel    *core.CancelRequested
 	// cancelled is the task as the remote answered the cancel; nil until then.
 	cancelled *wire.Task
 	over      chan *wire.Task // has it for a Work that is parked
