@@ -21,6 +21,9 @@ type session struct {
 	Context string `json:"context"`
 	// Task is the last task, which the next message refers to.
 	Task string `json:"task,omitempty"`
+	// Heard is what the remote was told of the thread. A record may be older: then the remote
+	// is told some of it again.
+	Heard *heard `json:"heard,omitempty"`
 	// Open is what the next message, the answer that the task waits for, goes on with; nil if
 	// the task has ended.
 	Open *open `json:"open,omitempty"`

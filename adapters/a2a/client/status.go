@@ -78,6 +78,9 @@ func (w *work) name(id, conversation string) error {
 	if conversation != "" {
 		w.session.Context = conversation
 	}
+	if before.Context != "" && w.session.Context != before.Context {
+		w.session.Heard = nil
+	}
 	w.mu.Unlock()
 	if first {
 		if err := w.report(core.Accepted{}, nil); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -302,106 +301,4 @@ func (w *work) id() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.task
-}
-
-// begin sends the request. Where the remote does not know the conversation any more, it begins
-// another with it.
-func (w *work) begin(ctx context.Context) (source, error) {
-	if open := w.session.Open; open != nil {
-		w.lastAsked = open.Asked
-		if err := w.told.know(open.Told); err != nil {
-			return nil, err
-		}
-	}
-	s, err := w.send(ctx, w.request(w.session))
-	before := w.session
-	if err == nil || before == (session{}) {
-		return s, err
-	}
-	if before.Open != nil && refusedAs(err, wire.ReasonTaskNotFound, wire.ReasonUnsupportedOperation) {
-		w.setSession(session{Context: before.Context})
-		w.lastAsked, w.told.artifacts, w.told.order = "", nil, nil
-		if s, err = w.send(ctx, w.request(w.session)); err == nil {
-			return s, nil
-		}
-	}
-	var refused *wire.Error
-	if before.Context == "" || !errors.As(err, &refused) || !(refused.Reason == wire.ReasonTaskNotFound || refused.Fault().Code == core.CodeInvalid) {
-		return nil, err
-	}
-	if err := w.turn.Report(core.SessionLost{Reason: "the remote agent does not continue the conversation: " + reason(err)}, nil); err != nil {
-		return nil, err
-	}
-	w.setSession(session{})
-	return w.send(ctx, w.request(session{}))
-}
-
-func (w *work) setSession(now session) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.session = now
-}
-
-// request returns the message of the task in a session. Where the remote has no memory of the
-// thread, what was said in it comes first.
-func (w *work) request(in session) wire.SendRequest {
-	q := w.turn.Request()
-	r := wire.SendRequestOf(q)
-	if in.Context == "" && len(q.History) > 0 {
-		r.Message.Parts = append([]wire.Part{wire.TextPart(transcript(q.History))}, r.Message.Parts...)
-	}
-	r.Message.ID = string(w.turn.Task())
-	r.Message.ContextID = in.Context
-	if w.remote.cursors { // a hub
-		hops, _ := r.Hops() // it was checked where the message came in
-		r.SetHops(hops + 1)
-	}
-	switch {
-	case in.Open != nil:
-		r.Message.TaskID = in.Task
-	case in.Task != "":
-		r.Message.References = append(r.Message.References, in.Task)
-	}
-	return r
-}
-
-// transcript returns earlier turns as text.
-func transcript(turns []core.Turn) string {
-	var b strings.Builder
-	b.WriteString("Earlier in this conversation:\n")
-	for _, t := range turns {
-		who := t.Role.String()
-		if t.Agent != "" {
-			who = string(t.Agent)
-		}
-		b.WriteString("\n" + who + ": " + t.Text + "\n")
-	}
-	return b.String()
-}
-
-// send sends a message and returns what the remote says to it.
-func (w *work) send(ctx context.Context, r wire.SendRequest) (source, error) {
-	op := opStream
-	if !w.remote.streams {
-		op, r.Configuration.ReturnImmediately = opSend, true
-	}
-	resp, err := w.agent.do(ctx, w.remote, call{op: op, params: sendParams(r)})
-	if op.stream && refusedAs(err, wire.ReasonUnsupportedOperation) && r.Message.TaskID == "" {
-		return nil, core.NewFault(core.CodeUnsupported, "the remote agent refuses to stream, although its card says capabilities.streaming: %s", reason(err)).Because(err)
-	}
-	if err != nil {
-		return nil, w.hint(err)
-	}
-	w.turn.Delivered()
-	return w.source(resp)
-}
-
-// hint adds to an error what a peer of another version would mean by it.
-func (w *work) hint(err error) error {
-	var refused *wire.Error
-	if errors.As(err, &refused) && refused.Reason == "METHOD_NOT_FOUND" {
-		return core.NewFault(core.CodeUnsupported, "the remote agent does not know the methods of A2A %s, which its card promises (protocolVersion %s); maybe it speaks 0.3: %s",
-			wire.Version, w.remote.card.Interfaces[0].ProtocolVersion, reason(err)).Because(err)
-	}
-	return err
 }
