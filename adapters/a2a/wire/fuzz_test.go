@@ -48,6 +48,7 @@ func again(t *testing.T, written []byte, read func(strictjson.Value) ([]byte, er
 // becomes a message again.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"},{"raw":"aGk"},{"data":1}]},"configuration":{"historyLength":0,"taskPushNotificationConfig":{"url":"http://h"}}}`))
+	f.Add([]byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"metadata":{"urn:dragoman:a2a:hops:1":3,"x":[1]}}`))
 	f.Add([]byte(`{"id":"t","historyLength":3,"metadata":{"urn:dragoman:a2a:cursor:1":"1.3"}}`))
 	f.Add([]byte(`{"status":"TASK_STATE_WORKING","pageSize":5,"pageToken":"p","statusTimestampAfter":"2026-11-22T03:07:17.640Z"}`))
 	f.Add([]byte(`{"taskId":"t","id":"p","url":"https://h","authentication":{"scheme":"Bearer"}}`))
@@ -67,6 +68,12 @@ func FuzzRequest(f *testing.F) {
 		r, err := wire.ReadSendRequest(v)
 		if err != nil {
 			return
+		}
+		if hops, err := r.Hops(); err == nil && hops < 100 {
+			r.SetHops(hops + 1)
+			if got, err := r.Hops(); err != nil || got != hops+1 {
+				t.Fatalf("%s: got %d hops and %v after one more, want %d", text, got, err, hops+1)
+			}
 		}
 		back := wire.SendRequestOf(wire.RequestOf(r))
 		back.Message.ID = r.Message.ID
