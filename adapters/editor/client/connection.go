@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -31,7 +32,12 @@ type connection struct {
 	turns    map[string]*turn    // by session
 	sessions map[string]*session // by their id
 	asked    map[string]*turn    // the open requests of the agent, by their id
+	// late has what is done with the answers of calls that were given up, by id.
+	late *lru.Cache[string, func(jsonrpc.Message)]
 }
+
+// maxLate is how many calls are remembered that were given up: an agent may never answer them.
+const maxLate = 1024
 
 // call is a request of ours without an answer. The reader loop settles it.
 type call struct {
@@ -46,6 +52,7 @@ func newConnection(conn link.Conn[[]byte, []byte], opts Options) *connection {
 	return &connection{
 		opts: opts, link: link.New(conn, link.Options{}), gone: make(chan struct{}), noise: noise{log: opts.Log, count: opts.Count},
 		calls: map[string]*call{}, turns: map[string]*turn{}, sessions: map[string]*session{}, asked: map[string]*turn{},
+		late: lru.New(lru.Options[string, func(jsonrpc.Message)]{Count: maxLate}),
 	}
 }
 
@@ -192,12 +199,15 @@ func (c *connection) onResponse(m jsonrpc.Message) {
 	c.mu.Lock()
 	call := c.calls[string(m.ID)]
 	delete(c.calls, string(m.ID))
+	late, given := c.late.Remove(string(m.ID))
 	c.mu.Unlock()
 	switch {
+	case given:
+		late(m)
 	case call == nil: // such as the second answer to a request
 		c.noise.skip("editor.unknown_response", "the agent answered a request that nobody waits for", "id", string(m.ID))
 	case call.prompt != nil:
-		call.prompt.session.answered()
+		call.prompt.session.answered(call)
 		call.prompt.queue.put(item{message: &m})
 	default:
 		if call.early != nil {
@@ -207,27 +217,51 @@ func (c *connection) onResponse(m jsonrpc.Message) {
 	}
 }
 
-// call sends a request and waits for its answer. The error is that of the agent, a *jsonrpc.Error,
-// the cause of ctx, or a *goneError.
-func (c *connection) call(ctx context.Context, method string, params any, early func(jsonrpc.Message)) (strictjson.Value, error) {
+// giveUp forgets a call without an answer, but for what is done with a late one. It reports
+// false if the answer has come.
+func (c *connection) giveUp(id json.RawMessage, late func(jsonrpc.Message)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[string(id)] == nil {
+		return false
+	}
+	delete(c.calls, string(id))
+	c.late.Put(string(id), late)
+	return true
+}
+
+// ignore does nothing with a late answer.
+func ignore(jsonrpc.Message) {}
+
+// call sends a request and waits for its answer. early is called with that before the next line is
+// read, and late with an answer that comes after ctx has ended. The error is that of the agent, a
+// *jsonrpc.Error, the cause of ctx, or a *goneError.
+func (c *connection) call(ctx context.Context, method string, params any, early, late func(jsonrpc.Message)) (strictjson.Value, error) {
 	call := &call{done: make(chan jsonrpc.Message, 1), early: early}
 	id, err := c.start(ctx, call, method, strictjson.Encode(params), nil)
 	if err != nil {
 		return strictjson.Value{}, err
 	}
+	var m jsonrpc.Message
 	select {
-	case m := <-call.done:
-		if m.Err != nil {
-			return strictjson.Value{}, m.Err
-		}
-		return m.Result, nil
+	case m = <-call.done:
 	case <-c.gone:
 		return strictjson.Value{}, c.lost()
 	case <-ctx.Done():
-		// The call stays, so that a late answer is not a stranger's; its early may clean up.
-		c.notify(ctx, wire.MethodCancelRequest, wire.CancelRequest{RequestID: id})
-		return strictjson.Value{}, context.Cause(ctx)
+		if c.giveUp(id, late) {
+			c.notify(ctx, wire.MethodCancelRequest, wire.CancelRequest{RequestID: id})
+			return strictjson.Value{}, context.Cause(ctx)
+		}
+		select {
+		case m = <-call.done:
+		case <-c.gone:
+			return strictjson.Value{}, c.lost()
+		}
 	}
+	if m.Err != nil {
+		return strictjson.Value{}, m.Err
+	}
+	return m.Result, nil
 }
 
 // start sends a request, whose answer settles the call. sent, if it is not nil, is called when the

@@ -24,7 +24,7 @@ func (c *connection) hello(ctx context.Context) (agent.Profile, error) {
 			Elicitation: &wire.ElicitationKind{Form: &wire.Empty{}, URL: &wire.Empty{}},
 		},
 		ClientInfo: &wire.Implementation{Name: "dragoman", Title: "Dragoman", Version: cmp.Or(c.opts.Version, "0")},
-	}, nil)
+	}, nil, ignore)
 	if err != nil {
 		return agent.Profile{}, c.explain("initialize", err)
 	}
@@ -63,7 +63,7 @@ func (c *connection) authenticate(ctx context.Context) error {
 	if !slices.ContainsFunc(c.hi.AuthMethods, func(m wire.AuthMethod) bool { return m.ID == method }) {
 		return core.NewFault(core.CodeUnauthenticated, "the agent has no method %q to authenticate: %s", method, c.methods())
 	}
-	if _, err := c.call(ctx, wire.MethodAuthenticate, wire.AuthenticateRequest{MethodID: method}, nil); err != nil {
+	if _, err := c.call(ctx, wire.MethodAuthenticate, wire.AuthenticateRequest{MethodID: method}, nil, ignore); err != nil {
 		return c.explain("authenticate with "+method, err)
 	}
 	return nil

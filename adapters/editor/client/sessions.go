@@ -56,8 +56,8 @@ type session struct {
 	unknown bool
 
 	mu sync.Mutex
-	// stuck says that a prompt was given up and is not answered yet.
-	stuck   bool
+	// stuck is the prompt that is not answered yet; nil if there is none.
+	stuck   *call
 	outside []wire.Update // updates since the last turn, the latest of each kind
 	kept    int           // their bytes
 	replay  bool          // the agent repeats the conversation
@@ -160,24 +160,26 @@ func (s *session) acquire(ctx context.Context) error {
 
 func (s *session) release() { <-s.slot }
 
-// answered notes that the last prompt was answered.
-func (s *session) answered() {
+// prompted notes the prompt that the agent works on until it is answered.
+func (s *session) prompted(prompt *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stuck = false
+	s.stuck = prompt
 }
 
-// giveUp notes that nobody waits for the answer of the last prompt.
-func (s *session) giveUp() {
+// answered notes that a prompt was answered. The late answer of an earlier one changes nothing.
+func (s *session) answered(prompt *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stuck = true
+	if s.stuck == prompt {
+		s.stuck = nil
+	}
 }
 
 func (s *session) isStuck() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stuck
+	return s.stuck != nil
 }
 
 // maxOutside bounds what is kept of the updates between two turns, in bytes.
@@ -242,12 +244,15 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		return false, "", nil
 	}
 	s.id, s.seen, s.unknown = "", "", false
-	s.answered()
+	s.prompted(nil)
 	result, err := c.call(ctx, wire.MethodSessionNew, c.place(thread), func(m jsonrpc.Message) {
 		// Before the next line is read, which may be an update of the session.
 		if id, ok := m.Result.Get("sessionId").Text(); ok && id != "" {
 			c.adopt(s, id)
 		}
+	}, func(m jsonrpc.Message) {
+		id, _ := m.Result.Get("sessionId").Text()
+		c.endSession(context.WithoutCancel(ctx), id)
 	})
 	if err != nil {
 		return false, lost, c.explain("begin a session", err)
@@ -275,10 +280,10 @@ func (s *session) reopen(ctx context.Context, c *connection, thread core.ThreadI
 	s.setReplay(true)
 	defer s.setReplay(false)
 	c.adopt(s, s.id)
-	_, err = c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place(thread)}, nil)
+	_, err = c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place(thread)}, nil, ignore)
 	if err == nil {
 		s.conn = c
-		s.answered()
+		s.prompted(nil)
 		return "", nil
 	}
 	c.forget(s)
@@ -328,5 +333,7 @@ func (c *connection) endSession(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	ignored := &call{done: make(chan jsonrpc.Message, 1)}
-	_, _ = c.start(ctx, ignored, wire.MethodSessionClose, strictjson.Encode(wire.SessionRequest{SessionID: id}), nil)
+	if id, err := c.start(ctx, ignored, wire.MethodSessionClose, strictjson.Encode(wire.SessionRequest{SessionID: id}), nil); err == nil {
+		c.giveUp(id, ignore)
+	}
 }

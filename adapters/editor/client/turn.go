@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 
@@ -19,6 +20,7 @@ type turn struct {
 	queue   *queue
 
 	tools     map[string]*tool // by id
+	id        json.RawMessage  // of its prompt; nil before
 	message   string           // the id of the message that the last chunk belongs to, as JSON
 	thought   string           // the same of thoughts
 	accepted  bool             // the agent has said something
@@ -139,11 +141,13 @@ func (t *turn) start(ctx context.Context, params []byte) error {
 	if cancelled {
 		return errCancelled
 	}
-	t.session.giveUp() // until it is answered
-	_, err := t.conn.start(ctx, &call{prompt: t}, wire.MethodSessionPrompt, params, t.Delivered)
+	prompt := &call{prompt: t}
+	t.session.prompted(prompt)
+	id, err := t.conn.start(ctx, prompt, wire.MethodSessionPrompt, params, t.Delivered)
 	if err != nil {
-		t.session.answered()
+		t.session.answered(prompt)
 	}
+	t.id = id
 	return err
 }
 
@@ -184,12 +188,23 @@ func (t *turn) end(ctx context.Context) {
 	t.conn.finish(t)
 	t.ask.stop()
 	if t.session.isStuck() {
+		t.giveUp()
 		t.cancel(ctx)
 	}
 	for _, m := range t.queue.close() {
 		_ = t.conn.answerCancelled(ctx, m)
 	}
 	t.cancelPermits(ctx)
+}
+
+// giveUp waits no longer for the answer to the prompt. The connection forgets the turn, which may
+// be large, as the agent may never answer.
+func (t *turn) giveUp() {
+	given, s := &call{}, t.session // stands for the prompt, without the turn
+	s.prompted(given)
+	if !t.conn.giveUp(t.id, func(jsonrpc.Message) { s.answered(given) }) {
+		s.prompted(nil)
+	}
 }
 
 // report reports an event. Once the hub refuses one, because the task has ended there, the agent
