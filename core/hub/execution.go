@@ -89,8 +89,10 @@ func (h *Hub) withdrawCalls(t *task.Task) {
 // calledOnlyFor reports whether a call of the agent belongs to the task: the task shows it, or
 // none that does, or that the agent had when it called, is left beside it.
 func (s *Session) calledOnlyFor(t *task.Task, c pack.Call) bool {
-	if t.HasToolCall(c.ID) {
-		return true
+	if t.HasToolCall(c.ID) { // ids of models are not always unique
+		return !slices.ContainsFunc(s.working(), func(other *task.Task) bool {
+			return other != t && !other.IsCancelling() && other.HasToolCall(c.ID)
+		})
 	}
 	return slices.Contains(c.Tasks, t.ID()) && !slices.ContainsFunc(s.working(), func(other *task.Task) bool {
 		return other != t && !other.IsCancelling() && (other.HasToolCall(c.ID) || slices.Contains(c.Tasks, other.ID()))

@@ -196,6 +196,31 @@ func TestAQuestionOfACallThatNoTaskShowsGoesToNobodyElse(t *testing.T) {
 	})
 }
 
+func TestACallWhoseIDTwoTasksShowBelongsToNeitherAlone(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, p := g.agent("a", able, two), g.pack("p", packTool("x"))
+		ada, first := g.shownCall(a, "call_1", "x")
+		_, second := g.shownCall(a, "call_1", "x")
+		here := g.viewer("ada", "trip", "a")
+		for range 2 {
+			_, err := p.AskCaller(g.t.Context(), g.execution(p).ID, question.Question{Text: "Really?"})
+			g.wantFault("an id of two tasks", err, core.CodeUnsupported)
+		}
+		g.wantNoQuestion("ada", here)
+		for _, id := range []core.TaskID{first, second} {
+			if b, ok := g.batch(p); ok {
+				t.Errorf("before the cancel of %s: got %+v, want both calls go on", id, b)
+			}
+			if err := ada.Cancel(id, "enough"); err != nil {
+				t.Error(err)
+			}
+		}
+		if b, ok := g.batch(p); !ok || b.Withdrawn == "" {
+			t.Errorf("got %+v, want the calls withdrawn", b)
+		}
+	})
+}
+
 func TestACallThatNoTaskShowsIsWithdrawnWithTheLastTaskThatItMayBelongTo(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 3 }), g.pack("p", packTool("x"))

@@ -130,8 +130,8 @@ type lateCall struct {
 	tasks  []core.TaskID
 }
 
-// tasksOf returns the tasks that a call of the agent belongs to: those that show it, else the
-// only one that is left of those that it had when it called. It returns an unsupported Fault
+// tasksOf returns the task that a call of the agent belongs to, or none: the only one that
+// shows it, else the only one that is left of those that it had when it called. It returns an unsupported Fault
 // rather than choose one of several: they may belong to different people.
 func (s *Session) tasksOf(call string, began []core.TaskID) ([]*task.Task, error) {
 	var shown, left []*task.Task
@@ -144,7 +144,9 @@ func (s *Session) tasksOf(call string, began []core.TaskID) ([]*task.Task, error
 		}
 	}
 	switch {
-	case len(shown) > 0:
+	case len(shown) > 1:
+		return nil, core.NewFault(core.CodeUnsupported, "agent %s works on %d tasks that show a call of this id: it is unknown which one it belongs to", s.AgentID(), len(shown))
+	case len(shown) == 1:
 		return shown, nil
 	case len(left) > 1:
 		return nil, core.NewFault(core.CodeUnsupported, "agent %s works on %d tasks and none shows this call: it is unknown which one it belongs to", s.AgentID(), len(left))
