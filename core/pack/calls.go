@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -108,6 +109,13 @@ func (r *Registry) give(c Call) (pack string, err error) {
 	return t.pack.id, r.enqueue(t, &pending{Execution: e, pack: t.pack, call: c})
 }
 
+// isOfferedAs reports whether a tool that a call was checked against is still offered: a pack that
+// provides its tools again may offer the same.
+func (t *provided) isOfferedAs(now *provided) bool {
+	return now == t || now != nil && now.pack == t.pack && now.Timeout == t.Timeout &&
+		bytes.Equal(now.InputSchema, t.InputSchema) && slices.Equal(now.Requires, t.Requires)
+}
+
 // enqueue adds a call to those that wait for its pack.
 func (r *Registry) enqueue(t *provided, c *pending) error {
 	r.mu.Lock()
@@ -116,7 +124,7 @@ func (r *Registry) enqueue(t *provided, c *pending) error {
 	switch {
 	case r.stopped != nil:
 		return r.stopped
-	case r.tools[t.Name] != t:
+	case !t.isOfferedAs(r.tools[t.Name]):
 		return core.NewFault(core.CodeUnreachable, "tool %s was removed or changed: list the tools again", t.Name)
 	case p.calls >= limits.Calls:
 		return core.NewFault(core.CodeOverloaded, "%d calls wait for pack %s: call again later", p.calls, p.id)

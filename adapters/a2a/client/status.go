@@ -50,6 +50,7 @@ func (w *work) report(b core.Body, f *core.Foreign) error {
 	w.reports++
 	if b.Kind().Ends() {
 		w.awaitInjection()
+		w.keepSession() // the next turn of the thread may begin as soon as the end is told
 	}
 	return w.turn.Report(b, f)
 }

@@ -31,6 +31,8 @@ type work struct {
 	ended     bool   // the end was reported
 	lastAsked string // the key of the last question
 
+	unrecorded bool // the session has to be recorded; the goroutine of Work uses it alone
+
 	mu        sync.Mutex
 	injection chan struct{} // closed once the last injection was answered; nil for none
 	replies   int           // how many were sent
@@ -132,13 +134,24 @@ func (w *work) abandon(ctx context.Context) {
 	}
 }
 
-// remember keeps the session of the thread for its next turn.
-func (w *work) remember(ctx context.Context) {
+// keepSession keeps the session of the thread for its next turn, in memory.
+func (w *work) keepSession() {
 	in := conversationOf(w.turn)
+	if in.Thread == "" {
+		return
+	}
 	w.mu.Lock()
 	now := w.session
 	w.mu.Unlock()
-	if in.Thread == "" || !w.agent.sessions.set(in, now) {
+	if w.agent.sessions.set(in, now) {
+		w.unrecorded = true
+	}
+}
+
+// remember keeps and records the session of the thread for its next turn.
+func (w *work) remember(ctx context.Context) {
+	in := conversationOf(w.turn)
+	if w.keepSession(); !w.unrecorded {
 		return
 	}
 	if err := w.agent.sessions.record(context.WithoutCancel(ctx), in); err != nil {
