@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -213,6 +214,7 @@ type httpCall struct {
 	stream   bool // the answer has no end
 	cancel   context.CancelFunc
 	done     chan struct{}
+	writing  sync.Mutex                 // held while the answer is written
 	recorder *httptest.ResponseRecorder // once done is closed, or while all goroutines are idle
 	shown    int                        // how many bytes of the body a step has shown
 }
@@ -258,9 +260,21 @@ func (p *player) request(st *step, m []string) error {
 	router := p.router()
 	go func() {
 		defer close(call.done)
-		router.ServeHTTP(call.recorder, r)
+		router.ServeHTTP(lockedRecorder{call.recorder, &call.writing}, r)
 	}()
 	return nil
+}
+
+// lockedRecorder records an answer that is read while it is written.
+type lockedRecorder struct {
+	*httptest.ResponseRecorder
+	mu *sync.Mutex
+}
+
+func (l lockedRecorder) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ResponseRecorder.Write(b)
 }
 
 // router returns the HTTP endpoints of the hub.
@@ -328,7 +342,9 @@ func (p *player) checkStream(st *step, m []string) error {
 	if call == nil {
 		return fmt.Errorf("http %s has sent no request", m[0])
 	}
+	call.writing.Lock()
 	body := call.recorder.Body.String()
+	call.writing.Unlock()
 	var received []*jsonValue
 	for line := range strings.Lines(eventLines(body[call.shown:])) {
 		v, err := parseJSON([]byte(line))
