@@ -82,7 +82,7 @@ var options = []wire.PermissionOption{
 	{OptionID: wire.RejectOnce, Name: "Reject", Kind: wire.RejectOnce},
 }
 
-// ApprovalRequested asks the user, if he may decide.
+// ApprovalRequested asks the user for a decision, if the user may decide.
 func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	c := t.conv.c
 	if t.replayed {
@@ -110,7 +110,7 @@ func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	return c.request(t.ctx, a, wire.MethodRequestPermission, params)
 }
 
-// settlePermission decides as the user has selected. Without a selection he has closed the
+// settlePermission decides as the user has selected. Without a selection the user has closed the
 // question: that is a denial, unless the turn was cancelled.
 func (c *connection) settlePermission(a *asked, m jsonrpc.Message) {
 	r, fault := wire.Read[wire.PermissionResponse](m.Result)

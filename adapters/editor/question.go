@@ -15,7 +15,7 @@ import (
 // answerField is the member of a form that has the answer.
 const answerField = "answer"
 
-// showQuestion asks the user what an agent asks people, or closes what he is asked. An editor
+// showQuestion asks the user what an agent asks people, or closes the question. An editor
 // without forms shows a message that says where to answer.
 func (c *connection) showQuestion(ctx context.Context, u *question.Update) error {
 	conv, _ := u.Tag.(*conversation)
@@ -102,7 +102,7 @@ func questionText(q question.Question) string {
 	return b.String()
 }
 
-// settleQuestion answers a question as the user has filled in the form. One that he declines or
+// settleQuestion answers a question as the user has filled in the form. One that the user declines or
 // closes is dismissed.
 func (c *connection) settleQuestion(a *asked, m jsonrpc.Message) {
 	r, fault := wire.Read[wire.ElicitationResponse](m.Result)

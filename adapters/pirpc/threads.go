@@ -16,7 +16,7 @@ import (
 const maxThreads = 10_000
 
 // conversation is a thread of one requester: the name of a thread is no secret, and a session
-// tells what was said in it to whoever asks there.
+// tells what was said in it to anybody who asks there.
 type conversation struct {
 	Thread core.ThreadID `json:"thread"`
 	// Owner is the principal; "" if it is unknown or proved no identity.

@@ -13,7 +13,7 @@ func (t *turn) finish(m jsonrpc.Message) error {
 		err := t.conn.explain("the prompt", m.Err)
 		t.session.unknown = m.Err.Code == wire.CodeResourceNotFound // the next turn begins another
 		if f := core.AsFault(err); t.isCancelling() || f.Code == core.CodeCancelled {
-			// An agent must answer cancelled, and some answer with an error all the same.
+			// An agent must answer cancelled, but some answer with an error.
 			t.conn.opts.Count("editor.cancelled_by_error")
 			return t.conclude(core.Cancelled{Reason: t.whyCancelled()}, nil)
 		}

@@ -186,7 +186,7 @@ func (f *field) value(o question.Outcome) (json.RawMessage, bool) {
 	}
 	selected := o.Selected
 	if len(selected) == 0 {
-		selected = []string{strings.TrimSpace(o.Text)} // somebody wrote what he could have chosen
+		selected = []string{strings.TrimSpace(o.Text)} // the text is one of the choices
 	}
 	values := make([]string, 0, len(selected))
 	for _, label := range selected {

@@ -54,7 +54,7 @@ func (c *connection) metadata(hi strictjson.Value) map[string]json.RawMessage {
 }
 
 // authenticate uses the configured method. Without one the agent is expected to have what it
-// needs: many agents list methods and are logged in all the same.
+// needs: many agents list methods although they are logged in.
 func (c *connection) authenticate(ctx context.Context) error {
 	method := c.opts.Auth
 	if method == "" {

@@ -17,7 +17,7 @@ import (
 const maxSessions = 1024
 
 // owned is a thread of one requester: the name of a thread is no secret, and a session tells
-// what was said in it to whoever asks there.
+// what was said in it to anybody who asks there.
 type owned struct {
 	thread core.ThreadID
 	owner  string // the principal; "" if it is unknown or proved no identity
