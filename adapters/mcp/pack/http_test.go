@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/pack"
 	"github.com/dragoman-hub/dragoman/core"
@@ -114,26 +113,26 @@ func stream(w http.ResponseWriter) func(format string, args ...any) {
 const textResult = `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`
 
 func TestAnAnswerIsReadFromJSONAndFromAStream(t *testing.T) {
-	for name, answer := range map[string]func(w http.ResponseWriter, m message){
-		"JSON": func(w http.ResponseWriter, m message) {
+	for name, answer := range map[string]func(w http.ResponseWriter, _ *http.Request, m message){
+		"JSON": func(w http.ResponseWriter, _ *http.Request, m message) {
 			w.Header().Set("Content-Type", "application/json; charset=utf-8")
 			fmt.Fprintf(w, textResult, m.ID, "hello")
 		},
-		"a stream": func(w http.ResponseWriter, m message) {
+		"a stream": func(w http.ResponseWriter, _ *http.Request, m message) {
 			stream(w)(": comment\r\n\r\nevent: message\r\ndata: "+textResult+"\r\n\r\n", m.ID, "hello")
 		},
-		"a stream with data in lines, notifications and garbage": func(w http.ResponseWriter, m message) {
+		"a stream with data in lines, notifications and garbage": func(w http.ResponseWriter, _ *http.Request, m message) {
 			stream(w)("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\ndata: \"params\":{\"progressToken\":%s,\"progress\":1}}\n\ndata: garbage\n\n"+
 				"data: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n\nid: 7\ndata:\n\ndata: "+textResult+"\n\n", m.ID, m.ID, "hello")
 		},
-		"a stream that stays open": func(w http.ResponseWriter, m message) {
+		"a stream that stays open": func(w http.ResponseWriter, r *http.Request, m message) {
 			stream(w)("data: "+textResult+"\n\n", m.ID, "hello")
-			time.Sleep(100 * time.Millisecond)
+			<-r.Context().Done()
 		},
 	} {
 		for _, modern := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, modern %v", name, modern), func(t *testing.T) {
-				e := &endpoint{modern: modern, answer: func(w http.ResponseWriter, _ *http.Request, m message) { answer(w, m) }}
+				e := &endpoint{modern: modern, answer: answer}
 				g, r := e.serve(t, pack.Options{})
 				g.wantOutput("x", `{}`, `{"text":"hello"}`)
 				g.wantOutput("x", `{}`, `{"text":"hello"}`)

@@ -392,6 +392,9 @@ func (p *piHub) answerQuestion(option string) {
 				return
 			}
 		}
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-p.Context().Done():
+		}
 	}
 }
