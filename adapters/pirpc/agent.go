@@ -129,14 +129,14 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 
 // work does a task within the lane of its conversation.
 func (a *Agent) work(ctx context.Context, p *pool, r *run) error {
-	l, err := p.enter(ctx, conversationOf(r.turn))
+	l, err := p.enter(ctx, agent.ConversationOf(r.turn))
 	if err != nil {
 		return err
 	}
 	usable := false
 	// Few ask again where there was no thread, and their session is opened again.
 	defer func() {
-		p.leave(l, usable && r.request.Thread != "" && r.request.Thread != core.ThreadID(r.turn.Task()))
+		p.leave(l, usable && !l.of.BeganWith(r.turn.Task()))
 	}()
 	proc, earlier, err := a.session(ctx, p, l, r)
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *Agent) work(ctx context.Context, p *pool, r *run) error {
 	usable, err = r.do(proc, earlier)
 	if usable || proc.state.SessionFile != "" {
 		last := cmp.Or(r.knows(), a.sessions.of(l.of).Last)
-		a.remember(ctx, session{conversation: l.of, File: proc.state.SessionFile, Last: last})
+		a.remember(ctx, session{Conversation: l.of, File: proc.state.SessionFile, Last: last})
 	}
 	return err
 }
@@ -182,7 +182,7 @@ func (a *Agent) session(ctx context.Context, p *pool, l *lane, r *run) (*process
 			return nil, nil, err
 		}
 	}
-	a.remember(ctx, session{conversation: l.of, File: proc.state.SessionFile})
+	a.remember(ctx, session{Conversation: l.of, File: proc.state.SessionFile})
 	return proc, r.request.History, nil
 }
 

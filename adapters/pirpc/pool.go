@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -25,7 +26,7 @@ type pool struct {
 	fresh    []*process // ready, without a thread
 	starting int
 	waiters  []chan taken
-	lanes    map[conversation]*lane
+	lanes    map[agent.Conversation]*lane
 	working  int // lanes that have a task
 	failure  error
 	closed   error // why nothing is taken any more
@@ -39,7 +40,7 @@ type taken struct {
 
 // lane is the way of the tasks of one conversation: one at a time.
 type lane struct {
-	of      conversation
+	of      agent.Conversation
 	turn    chan struct{} // holds a token while a task runs
 	users   int           // tasks that run or wait
 	process *process      // nil if it has none now
@@ -48,12 +49,12 @@ type lane struct {
 }
 
 func newPool(ctx context.Context, opts *Options, args []string) *pool {
-	return &pool{ctx: ctx, opts: opts, args: args, first: make(chan struct{}), over: make(chan struct{}), lanes: map[conversation]*lane{}}
+	return &pool{ctx: ctx, opts: opts, args: args, first: make(chan struct{}), over: make(chan struct{}), lanes: map[agent.Conversation]*lane{}}
 }
 
 // enter waits until the task is the only one of its conversation, and returns the lane of that.
 // The caller calls leave.
-func (p *pool) enter(ctx context.Context, of conversation) (*lane, error) {
+func (p *pool) enter(ctx context.Context, of agent.Conversation) (*lane, error) {
 	p.mu.Lock()
 	l := p.lanes[of]
 	if l == nil {

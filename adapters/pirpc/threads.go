@@ -1,7 +1,6 @@
 package pirpc
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -15,27 +14,10 @@ import (
 // maxThreads bounds the conversations whose session is remembered.
 const maxThreads = 10_000
 
-// conversation is a thread of one requester: the name of a thread is no secret, and a session
-// tells what was said in it to anybody who asks there.
-type conversation struct {
-	Thread core.ThreadID `json:"thread"`
-	// Owner is the principal; "" if it is unknown or proved no identity.
-	Owner string `json:"owner,omitempty"`
-}
-
-// conversationOf returns the conversation that a task belongs to.
-func conversationOf(t agent.Turn) conversation {
-	c := conversation{Thread: cmp.Or(t.Request().Thread, core.ThreadID(t.Task()))}
-	if who := t.From(); who.Authenticated {
-		c.Owner = who.ID
-	}
-	return c
-}
-
 // session is what is known of the session of a conversation. It is a record of [Options.Sessions].
 type session struct {
 	Agent core.AgentID `json:"agent,omitempty"`
-	conversation
+	agent.Conversation
 	// File is the session file of pi; "" if pi keeps none.
 	File string `json:"file,omitempty"`
 	// Last is the latest task of the conversation that the session has, as far as the thread has it.
@@ -49,11 +31,11 @@ type sessions struct {
 
 	mu     sync.Mutex
 	loaded bool
-	known  *lru.Cache[conversation, session]
+	known  *lru.Cache[agent.Conversation, session]
 }
 
-func newSessions(agent core.AgentID, log core.RecordLog) *sessions {
-	return &sessions{agent: agent, log: log, known: lru.New(lru.Options[conversation, session]{Count: maxThreads})}
+func newSessions(id core.AgentID, log core.RecordLog) *sessions {
+	return &sessions{agent: id, log: log, known: lru.New(lru.Options[agent.Conversation, session]{Count: maxThreads})}
 }
 
 // load reads the log, once. A record that it does not understand is left out.
@@ -66,7 +48,7 @@ func (s *sessions) load(ctx context.Context) error {
 	err := s.log.Replay(ctx, func(_ time.Time, record []byte) bool {
 		var of session
 		if strictjson.Decode(record, strictjson.Limits{}, &of) == nil && of.Agent == s.agent && of.Thread != "" {
-			s.known.Put(of.conversation, of)
+			s.known.Put(of.Conversation, of)
 		}
 		return true
 	})
@@ -75,11 +57,11 @@ func (s *sessions) load(ctx context.Context) error {
 }
 
 // of returns the session of a conversation; one without a file if there is none.
-func (s *sessions) of(c conversation) session {
+func (s *sessions) of(c agent.Conversation) session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, _ := s.known.Get(c)
-	known.Agent, known.conversation = s.agent, c
+	known.Agent, known.Conversation = s.agent, c
 	return known
 }
 
@@ -87,8 +69,8 @@ func (s *sessions) of(c conversation) session {
 func (s *sessions) put(ctx context.Context, of session) error {
 	of.Agent = s.agent
 	s.mu.Lock()
-	before, _ := s.known.Get(of.conversation)
-	s.known.Put(of.conversation, of)
+	before, _ := s.known.Get(of.Conversation)
+	s.known.Put(of.Conversation, of)
 	s.mu.Unlock()
 	if s.log == nil || of.File == "" || before == of {
 		return nil // without a file nothing can be continued after a restart

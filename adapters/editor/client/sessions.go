@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/lru"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -16,21 +17,6 @@ import (
 // another, with its history.
 const maxSessions = 1024
 
-// owned is a thread of one requester: the name of a thread is no secret, and a session tells
-// what was said in it to anybody who asks there.
-type owned struct {
-	thread core.ThreadID
-	owner  string // the principal; "" if it is unknown or proved no identity
-}
-
-// ownedBy returns the key of a thread for who asks in it.
-func ownedBy(p core.Principal, thread core.ThreadID) owned {
-	if !p.Authenticated {
-		return owned{thread: thread}
-	}
-	return owned{thread, p.ID}
-}
-
 // sessions are the sessions of the threads, for each requester its own. They outlive connections.
 type sessions struct {
 	opts Options
@@ -38,13 +24,15 @@ type sessions struct {
 
 	mu     sync.Mutex
 	loaded bool
-	all    *lru.Cache[owned, *session]
+	all    *lru.Cache[agent.Conversation, *session]
 	idle   []*session // dropped, to be closed
 }
 
 // session is a session of the agent.
 type session struct {
-	owned // with the thread "" for a task without one
+	of agent.Conversation
+	// once is set if it serves a single task, which was asked outside a thread.
+	once bool
 	// slot is held by the task that uses the session: prompts take turns.
 	slot chan struct{}
 
@@ -66,21 +54,20 @@ type session struct {
 // record is a session in the log, which agents share. The last one of a thread and its
 // requester counts.
 type record struct {
-	Agent   core.AgentID  `json:"agent,omitempty"`
-	Owner   string        `json:"owner,omitempty"`
-	Thread  core.ThreadID `json:"thread"`
-	Session string        `json:"session"`
-	Seen    core.TaskID   `json:"seen,omitempty"` // the last turn that it knows
+	Agent core.AgentID `json:"agent,omitempty"`
+	agent.Conversation
+	Session string      `json:"session"`
+	Seen    core.TaskID `json:"seen,omitempty"` // the last turn that it knows
 }
 
 func newSessions(opts Options) *sessions {
 	s := &sessions{opts: opts, log: opts.Sessions}
-	s.all = lru.New(lru.Options[owned, *session]{Count: maxSessions, Evicted: func(_ owned, old *session) { s.idle = append(s.idle, old) }})
+	s.all = lru.New(lru.Options[agent.Conversation, *session]{Count: maxSessions, Evicted: func(_ agent.Conversation, old *session) { s.idle = append(s.idle, old) }})
 	return s
 }
 
-func newSession(of owned) *session {
-	return &session{owned: of, slot: make(chan struct{}, 1)}
+func newSession(of agent.Conversation) *session {
+	return &session{of: of, slot: make(chan struct{}, 1)}
 }
 
 // load reads the sessions of an earlier run of the hub, once. It may be tried again after an
@@ -91,13 +78,13 @@ func (s *sessions) load(ctx context.Context) error {
 	if s.log == nil || s.loaded {
 		return nil
 	}
-	all := lru.New(lru.Options[owned, *session]{Count: maxSessions})
+	all := lru.New(lru.Options[agent.Conversation, *session]{Count: maxSessions})
 	err := s.log.Replay(ctx, func(_ time.Time, text []byte) bool {
 		var r record
 		if strictjson.Decode(text, strictjson.Limits{}, &r) == nil && r.Agent == s.opts.Agent && r.Thread != "" && r.Session != "" {
-			old := newSession(owned{r.Thread, r.Owner})
+			old := newSession(r.Conversation)
 			old.id, old.seen = r.Session, r.Seen
-			all.Put(old.owned, old)
+			all.Put(old.of, old)
 		}
 		return true
 	})
@@ -114,10 +101,13 @@ func (s *sessions) load(ctx context.Context) error {
 	return nil
 }
 
-// of returns the session of a thread, which may be one that is not open yet.
-func (s *sessions) of(key owned) *session {
-	if key.thread == "" {
-		return newSession(key)
+// forTask returns the session of the conversation of a task, which may be one that is not open yet.
+func (s *sessions) forTask(t agent.Turn) *session {
+	key := agent.ConversationOf(t)
+	if key.BeganWith(t.Task()) {
+		single := newSession(key)
+		single.once = true
+		return single
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,11 +121,11 @@ func (s *sessions) of(key owned) *session {
 
 // keep remembers a session beyond the run of the hub. The caller holds its slot.
 func (s *sessions) keep(ctx context.Context, of *session) {
-	if s.log == nil || of.thread == "" {
+	if s.log == nil || of.once {
 		return
 	}
-	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.owner, of.thread, of.id, of.seen})); err != nil {
-		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.thread, "error", err)
+	if err := s.log.Append(ctx, strictjson.Encode(record{s.opts.Agent, of.of, of.id, of.seen})); err != nil {
+		s.opts.Log.Warn("the session of a thread could not be kept: after a restart of the hub the thread begins another", "thread", of.of.Thread, "error", err)
 	}
 }
 

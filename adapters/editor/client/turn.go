@@ -45,12 +45,7 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	if c == nil {
 		return core.NewFault(core.CodeUnreachable, "the agent is not running")
 	}
-	r := t.Request()
-	thread := r.Thread
-	if thread == core.ThreadID(t.Task()) {
-		thread = "" // it shares none
-	}
-	s := a.sessions.of(ownedBy(t.From(), thread))
+	r, s := t.Request(), a.sessions.forTask(t)
 	defer func() {
 		for _, old := range a.sessions.dropped() {
 			c.drop(ctx, old)
@@ -107,7 +102,7 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	if err != nil {
 		return err
 	}
-	if s.thread == "" {
+	if s.once {
 		defer t.conn.drop(ctx, s)
 	}
 	t.report(core.SessionStarted{Session: s.id}, nil)
@@ -303,7 +298,7 @@ func (c *connection) drop(ctx context.Context, s *session) {
 	case s.slot <- struct{}{}:
 		defer s.release()
 	default:
-		if s.thread != "" {
+		if !s.once {
 			return // in use, and lost from sight: it ends with the connection
 		}
 	}
