@@ -67,6 +67,9 @@ func (h *Hub) withdrawCalls(t *task.Task) {
 		return
 	}
 	agent := (*Session)(worker)
+	if agent.packCalls.Load() == 0 { // as for most tasks
+		return
+	}
 	agent.mu.Lock()
 	callers := []*Session{agent}
 	for child := range agent.children {

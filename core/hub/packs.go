@@ -98,7 +98,7 @@ func (h *Hub) Provider(execution string) *Session {
 func (s *Session) callPack(call, name string, input json.RawMessage) {
 	s.hub.packs.Call(pack.Call{
 		Caller: s.peer(), ID: call, Tool: name, Input: input,
-		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Tasks: s.callsFor(), Keep: s.identity.Keep,
+		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Tasks: s.callsFor(), Keep: s.identity.Keep, Waiting: &s.root().packCalls,
 	})
 }
 

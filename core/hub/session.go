@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -75,6 +76,8 @@ type Session struct {
 	parent *Session
 	// thread is the one that a child calls tools for; "" if that is unknown.
 	thread core.ThreadID
+	// packCalls is how many calls of packs wait for an answer, those of children included.
+	packCalls atomic.Int32
 
 	// Guarded by Hub.mu.
 	id      core.AgentID // "" unless it is an agent

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -28,6 +29,8 @@ type Call struct {
 	Tasks []core.TaskID
 	// Keep lets the call continue when its caller leaves before the pack has taken it.
 	Keep bool
+	// Waiting is one higher as long as the call waits for an answer; nil if nobody reads it.
+	Waiting *atomic.Int32
 }
 
 // Execution is a call of a tool as its pack sees it.
@@ -134,7 +137,7 @@ func (r *Registry) enqueue(t *provided, c *pending) error {
 	p.calls++
 	p.bytes += len(c.Input)
 	r.calls[c.ID] = c
-	r.callers[c.call.Caller]++
+	c.count(1)
 	c.timer = time.AfterFunc(t.Timeout, func() { r.expire(c, t.Timeout) })
 	p.peer.Execute(&c.Execution)
 	return nil
@@ -185,6 +188,7 @@ func (r *Registry) settle(c *pending, output json.RawMessage, fault *core.Fault)
 // drop stops waiting for an answer. Callers hold mu.
 func (r *Registry) drop(c *pending) {
 	c.settled = true
+	c.count(-1)
 	c.timer.Stop()
 	if c.taken {
 		r.free(c)
@@ -195,24 +199,20 @@ func (r *Registry) drop(c *pending) {
 func (r *Registry) free(c *pending) {
 	c.pack.calls--
 	c.pack.bytes -= len(c.Input)
-	r.forget(c)
+	delete(r.calls, c.ID)
 }
 
-// forget removes a call. Callers hold mu.
-func (r *Registry) forget(c *pending) {
-	delete(r.calls, c.ID)
-	if r.callers[c.call.Caller]--; r.callers[c.call.Caller] <= 0 {
-		delete(r.callers, c.call.Caller)
+// count adds to Call.Waiting.
+func (c *pending) count(n int32) {
+	if c.call.Waiting != nil {
+		c.call.Waiting.Add(n)
 	}
 }
 
-// Waiting returns the ids that a caller chose for its calls that wait for an answer.
+// Waiting returns the calls of a caller that wait for an answer.
 func (r *Registry) Waiting(caller Peer) []Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.callers[caller] == 0 {
-		return nil
-	}
 	var calls []Call
 	for _, c := range r.calls {
 		if c.call.Caller == caller && !c.settled {

@@ -72,7 +72,6 @@ type Registry struct {
 	packs    map[Peer]*pack
 	tools    map[string]*provided
 	calls    map[string]*pending // by the id of their execution
-	callers  map[Peer]int        // how many of those each has called
 	watchers map[Peer]struct{}
 	late     *lru.Cache[string, timedOut] // by the id of their execution
 	stopped  *core.Fault
@@ -97,7 +96,7 @@ type provided struct {
 // NewRegistry makes a Registry. Stop ends it.
 func NewRegistry(opts Options) *Registry {
 	return &Registry{
-		opts: opts, packs: map[Peer]*pack{}, tools: map[string]*provided{}, calls: map[string]*pending{}, callers: map[Peer]int{}, watchers: map[Peer]struct{}{},
+		opts: opts, packs: map[Peer]*pack{}, tools: map[string]*provided{}, calls: map[string]*pending{}, watchers: map[Peer]struct{}{},
 		late: lru.New(lru.Options[string, timedOut]{Count: lateCalls}),
 	}
 }
@@ -260,7 +259,7 @@ func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 			if !c.settled {
 				r.settle(c, nil, core.NewFault(core.CodeUnreachable, "pack %s left: %s", left.id, reason.Message))
 			}
-			r.forget(c)
+			delete(r.calls, c.ID)
 		case c.call.Caller != p || c.call.Keep || c.settled:
 		case c.taken:
 			r.tell(c) // its answer is accepted all the same

@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,4 +48,43 @@ func TestOnlyItsPackLearnsWhoWaitsForAnExecution(t *testing.T) {
 	}
 	_, err = r.Caller(p, e.ID)
 	wantFault(t, "an answered call", err, core.CodeConflict)
+}
+
+func TestTheCallsThatWaitAreCounted(t *testing.T) {
+	r, caller := newRegistry(func(o *pack.Options) { o.Limits.Calls = 4 }), &peer{}
+	p := r.provide(t, "p", "x")
+	var waiting atomic.Int32
+	call := func(id, tool string) {
+		r.Call(pack.Call{Caller: caller, ID: id, Tool: tool, Waiting: &waiting})
+	}
+	wants := func(when string, want int32) {
+		t.Helper()
+		if got := waiting.Load(); got != want {
+			t.Errorf("%s: got %d calls that wait, want %d", when, got, want)
+		}
+	}
+	call("0", "unknown")
+	wants("refused", 0)
+	for _, id := range []string{"1", "2", "3", "4"} {
+		call(id, "x")
+	}
+	wants("given to the pack", 4)
+	if err := r.Answer(p, p.next(t).ID, []byte("1"), nil); err != nil {
+		t.Fatal(err)
+	}
+	wants("one answered before it was taken", 3)
+	r.Withdraw(caller, []string{"2"}, core.NewFault(core.CodeCancelled, "enough"))
+	wants("one withdrawn", 2)
+	taken := p.next(t)
+	for !r.Take(taken) {
+		taken = p.next(t)
+	}
+	r.Leave(caller, core.NewFault(core.CodeUnreachable, "gone"))
+	wants("the caller left, and the pack has taken one of two", 1)
+	if err := r.Answer(p, taken.ID, []byte("1"), nil); err != nil {
+		t.Fatal(err)
+	}
+	wants("that one answered", 0)
+	r.Stop(core.NewFault(core.CodeUnreachable, "over"))
+	wants("stopped", 0)
 }
