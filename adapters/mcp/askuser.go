@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
@@ -19,8 +20,8 @@ const returnGrace = time.Minute
 // inputResult asks the client to ask its user and to repeat the call.
 type inputResult struct {
 	head
-	Requests map[string]elicitRequest `json:"inputRequests"`
-	State    string                   `json:"requestState"`
+	Requests map[string]wire.ElicitRequest `json:"inputRequests"`
+	State    string                        `json:"requestState"`
 }
 
 // askUser finds out what the run waits for, and asks the user of the client if the client can
@@ -50,7 +51,7 @@ func (c *exchange) askUser() (any, error) {
 	if !c.request.holder.park(r, until) {
 		return nil, nil
 	}
-	return inputResult{c.server.head(c.request, inputRequired), requests(r.inputs, c.request.version), state}, nil
+	return inputResult{c.server.head(c.request, wire.ResultInputRequired), requests(r.inputs, c.request.version), state}, nil
 }
 
 // park keeps a run for a client that is to return before a time. It reports false if there are
@@ -83,7 +84,7 @@ func (h *holder) unpark(id core.TaskID) *run {
 	return r
 }
 
-// resume continues a call that was answered with inputRequired, with the answers of the user.
+// resume continues a call that was answered with ResultInputRequired, with the answers of the user.
 func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Error) {
 	h, p := c.request.holder, c.request.principal()
 	r := h.unpark(before.Task)
@@ -134,7 +135,7 @@ func (c *exchange) elicit() error {
 		if !h.forget(id) {
 			continue // the client has answered
 		}
-		if err := c.reply.stream(event(notification(noteCancelled, map[string]string{"requestId": id, "reason": "it was answered elsewhere, or is not needed any more"}))); err != nil {
+		if err := c.reply.stream(wire.Event(notification(wire.NoteCancelled, map[string]string{"requestId": id, "reason": "it was answered elsewhere, or is not needed any more"}))); err != nil {
 			return err
 		}
 	}
@@ -150,13 +151,8 @@ func (c *exchange) elicit() error {
 		h.mu.Lock()
 		h.asked[id] = elicited{session: h.session, task: c.run.task.ID(), input: in}
 		h.mu.Unlock()
-		body, _ := encode(struct {
-			Version string       `json:"jsonrpc"`
-			ID      string       `json:"id"`
-			Method  string       `json:"method"`
-			Params  elicitParams `json:"params"`
-		}{"2.0", id, methodElicit, in.request(c.request.version).Params}) // plain fields always encode
-		if err := c.reply.stream(event(body)); err != nil {
+		ask := in.request(c.request.version)
+		if err := c.reply.stream(wire.Event(jsonrpc.AppendRequest(nil, strictjson.Encode(id), ask.Method, strictjson.Encode(ask.Params)))); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -14,7 +15,7 @@ import (
 )
 
 // callParams are the parameters of tools/call. The last two come with a repeated call, of which
-// the first was answered with [inputRequired].
+// the first was answered with [wire.ResultInputRequired].
 type callParams struct {
 	Name      string                      `json:"name"`
 	Arguments json.RawMessage             `json:"arguments"`
@@ -25,12 +26,9 @@ type callParams struct {
 // callTool calls a tool on behalf of the caller. A failure of the tool is a result, which the
 // model reads, not a protocol error, which it may never see.
 func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
-	if !q.Params.Exists() {
-		return nil, invalid(`invalid request: missing required "params"`)
-	}
 	var p callParams
-	if err := q.Params.Decode(&p); err != nil {
-		return nil, badParams("params: %s", err)
+	if bad := q.read(&p); bad != nil {
+		return nil, bad
 	}
 	def, known := q.toolOf(p.Name)
 	if !known {
@@ -113,8 +111,8 @@ type exchange struct {
 	taskAt, keepAlive time.Time
 }
 
-// serve waits for the result of a run and returns what the client is to get: the result, an
-// inputRequired or a task.
+// serve waits for the result of a run and returns what the client is to get: the result, a
+// request for input or a task.
 func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 	c.run = r
 	began := time.Now()
@@ -198,12 +196,12 @@ func (c *exchange) tell(ctx context.Context) (any, error) {
 	}
 	switch {
 	case c.progress.isDue(c.run, now):
-		if err := c.reply.stream(event(c.progress.next(c.run, now))); err != nil {
+		if err := c.reply.stream(wire.Event(c.progress.next(c.run, now))); err != nil {
 			return nil, err
 		}
 		c.keepAlive = now.Add(c.server.opts.KeepAlive)
 	case !c.keepAlive.IsZero() && !now.Before(c.keepAlive):
-		if err := c.reply.stream([]byte(keepAliveComment)); err != nil {
+		if err := c.reply.stream([]byte(wire.Comment)); err != nil {
 			return nil, err
 		}
 		c.keepAlive = now.Add(c.server.opts.KeepAlive)

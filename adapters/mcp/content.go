@@ -1,15 +1,10 @@
 package mcp
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"mime"
-	"net/url"
-	"strings"
-	"unicode/utf8"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -62,7 +57,7 @@ func outcomeOf(name string, r *tool.Result) *outcome {
 		a.Files[i].Data = nil
 	}
 	if len(o.files) > 0 {
-		o.output, _ = encode(a)
+		o.output = strictjson.Encode(a)
 	}
 	return o
 }
@@ -83,12 +78,9 @@ func outcomeOfTask(t *task.Task) *outcome {
 			return o
 		}
 		out.AgentID, out.State = "", a.End.String()
-		out.Error, _ = encode(a.Fault) // plain fields always encode
+		out.Error = strictjson.Encode(a.Fault)
 	}
-	var err error
-	if o.output, err = encode(out); err != nil {
-		o.fault = core.AsFault(err)
-	}
+	o.output = strictjson.Encode(out) // the hub takes no data that is not JSON
 	return o
 }
 
@@ -100,67 +92,23 @@ type callResult struct {
 	IsError    bool            `json:"isError,omitempty"`
 }
 
-type textContent struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-type mediaContent struct {
-	Type     string `json:"type"` // image or audio
-	Data     []byte `json:"data"`
-	MIMEType string `json:"mimeType"`
-}
-
-type resourceContent struct {
-	Type     string   `json:"type"`
-	Resource resource `json:"resource"`
-}
-
-type resource struct {
-	URI      string  `json:"uri"`
-	MIMEType string  `json:"mimeType,omitempty"`
-	Text     *string `json:"text,omitempty"`
-	Blob     []byte  `json:"blob,omitzero"`
-}
-
 // resultOf returns an outcome as the client gets it: the fault and the output as texts, then
 // the files.
 func (s *Server) resultOf(q *request, o *outcome) callResult {
-	r := callResult{head: s.head(q, complete), Content: []any{}}
+	r := callResult{head: s.head(q, wire.ResultComplete), Content: []any{}}
 	if o.fault != nil {
 		s.hub.Count(Name + ".failed." + string(o.fault.Code))
 		r.IsError = true
-		r.Content = append(r.Content, textContent{"text", o.fault.Error()})
+		r.Content = append(r.Content, wire.NewText(o.fault.Error()))
 	}
 	if len(o.output) > 0 {
-		r.Content = append(r.Content, textContent{"text", string(o.output)})
+		r.Content = append(r.Content, wire.NewText(string(o.output)))
 		if o.structured {
 			r.Structured = o.output
 		}
 	}
 	for i, f := range o.files {
-		r.Content = append(r.Content, contentOf(o.task, i, f))
+		r.Content = append(r.Content, wire.ContentOf(fmt.Sprintf("dragoman://tasks/%s/files/%d/", o.task, i), f))
 	}
 	return r
-}
-
-// contentOf returns the nth file of a task as a content.
-func contentOf(id core.TaskID, n int, f core.File) any {
-	media, _, err := mime.ParseMediaType(f.MediaType)
-	kind, _, _ := strings.Cut(media, "/")
-	if f.Data == nil {
-		f.Data = []byte{}
-	}
-	switch {
-	case err == nil && (kind == "image" || kind == "audio"):
-		return mediaContent{kind, f.Data, f.MediaType}
-	}
-	r := resource{URI: fmt.Sprintf("dragoman://tasks/%s/files/%d/%s", id, n, url.PathEscape(cmp.Or(f.Name, "file"))), MIMEType: f.MediaType}
-	if textual := kind == "text" || media == "application/json" || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml"); textual && utf8.Valid(f.Data) && !bytes.ContainsRune(f.Data, 0) {
-		text := string(f.Data)
-		r.Text = &text
-	} else {
-		r.Blob = f.Data
-	}
-	return resourceContent{"resource", r}
 }

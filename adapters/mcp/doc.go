@@ -14,7 +14,7 @@
 //
 // A call is an exchange: the goroutine of net/http that serves the request reads the session of
 // the call, its run, and writes progress and the answer. A run may outlast its request: parked
-// until the client returns with an answer of its user (inputRequired), or kept because the
+// until the client returns with an answer of its user (askUser), or kept because the
 // client follows it as a task. A task of the extension io.modelcontextprotocol/tasks is the
 // task of the hub under the same id: nothing about it is stored here.
 package mcp

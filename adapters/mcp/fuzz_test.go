@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -30,7 +32,7 @@ func FuzzAMessageIsReadOrRefused(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, bad := readMessage(body, 1<<16)
 		if bad != nil {
-			if answer := failure(m.ID, bad); !json.Valid(answer) || bad.Message == "" {
+			if answer := jsonrpc.AppendError(nil, m.ID, bad); !json.Valid(answer) || bad.Message == "" {
 				t.Fatalf("got %q, want a refusal in JSON with a reason", answer)
 			}
 			return
@@ -38,14 +40,14 @@ func FuzzAMessageIsReadOrRefused(f *testing.F) {
 		if m.ID == nil {
 			return
 		}
-		if answer := failure(m.ID, invalid("no")); strictjson.Check(answer, strictjson.Limits{}) != nil || !bytes.Contains(answer, m.ID) {
+		if answer := jsonrpc.AppendError(nil, m.ID, invalid("no")); strictjson.Check(answer, strictjson.Limits{}) != nil || !bytes.Contains(answer, m.ID) {
 			t.Fatalf("got %q, want an answer to %s", answer, m.ID)
 		}
 		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
-		r.Header.Set(versionHeader, sessionless)
-		r.Header.Set(methodHeader, m.Method)
-		if _, bad := readRequest(r, nil, m); bad != nil && !json.Valid(failure(m.ID, bad)) {
-			t.Fatalf("got %q, want a refusal in JSON", failure(m.ID, bad))
+		r.Header.Set(wire.HeaderVersion, wire.Modern)
+		r.Header.Set(wire.HeaderMethod, m.Method)
+		if _, bad := readRequest(r, nil, m); bad != nil && !json.Valid(jsonrpc.AppendError(nil, m.ID, bad)) {
+			t.Fatalf("got %q, want a refusal in JSON", jsonrpc.AppendError(nil, m.ID, bad))
 		}
 	})
 }

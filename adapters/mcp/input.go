@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
@@ -58,65 +59,41 @@ func approvalKey(t *task.Task, id string) string {
 	return id
 }
 
-// elicitRequest is a request to ask the user, in inputRequests.
-type elicitRequest struct {
-	Method string       `json:"method"`
-	Params elicitParams `json:"params"`
-}
-
-type elicitParams struct {
-	Mode    string     `json:"mode,omitempty"`
-	Message string     `json:"message"`
-	Schema  formSchema `json:"requestedSchema"`
-}
-
-type formSchema struct {
-	Type       string           `json:"type"`
-	Properties map[string]field `json:"properties"`
-	Required   []string         `json:"required"`
-}
-
-// field is a field of a form.
-type field struct {
-	Type        string   `json:"type"`
-	Title       string   `json:"title,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Enum        []string `json:"enum,omitempty"`
-	Items       *field   `json:"items,omitempty"`
-}
+// arrayElicitation is the first version in which a form may ask for several of a list.
+const arrayElicitation = "2025-11-25"
 
 // request returns the request to the client. Versions before arrayElicitation have no lists.
-func (in input) request(version string) elicitRequest {
-	mode := "form"
+func (in input) request(version string) wire.ElicitRequest {
+	mode := wire.ModeForm
 	if version < arrayElicitation {
 		mode = ""
 	}
-	p := elicitParams{Mode: mode, Message: in.message(), Schema: formSchema{Type: "object"}}
+	p := wire.ElicitParams{Mode: mode, Message: in.message(), Schema: wire.FormSchema{Type: "object"}}
 	switch q := in.question; {
 	case q == nil:
-		p.Schema.Properties = map[string]field{
+		p.Schema.Properties = map[string]wire.Field{
 			"allow": {Type: "boolean", Title: "Allow"},
 			"all":   {Type: "boolean", Title: "Allow all", Description: "Also allow all further tool calls of this task."},
 		}
 		p.Schema.Required = []string{"allow"}
 	case len(q.Options) == 0:
-		p.Schema.Properties, p.Schema.Required = map[string]field{"answer": {Type: "string", Title: "Answer"}}, []string{"answer"}
+		p.Schema.Properties, p.Schema.Required = map[string]wire.Field{"answer": {Type: "string", Title: "Answer"}}, []string{"answer"}
 	default:
 		labels := make([]string, len(q.Options))
 		for i, o := range q.Options {
 			labels[i] = o.Label
 		}
-		choice := field{Type: "string", Title: "Choice", Enum: labels}
+		choice := wire.Field{Type: "string", Title: "Choice", Enum: labels}
 		switch {
 		case q.Several && mode != "":
-			choice = field{Type: "array", Title: "Choices", Items: &field{Type: "string", Enum: labels}}
+			choice = wire.Field{Type: "array", Title: "Choices", Items: &wire.Field{Type: "string", Enum: labels}}
 		case q.Several:
-			choice = field{Type: "string", Title: "Choices", Description: "One on each line."}
+			choice = wire.Field{Type: "string", Title: "Choices", Description: "One on each line."}
 		}
-		p.Schema.Properties = map[string]field{"choice": choice, "answer": {Type: "string", Title: "Or in other words"}}
+		p.Schema.Properties = map[string]wire.Field{"choice": choice, "answer": {Type: "string", Title: "Or in other words"}}
 		p.Schema.Required = []string{}
 	}
-	return elicitRequest{methodElicit, p}
+	return wire.ElicitRequest{Method: wire.MethodElicit, Params: p}
 }
 
 // message returns what the user is asked. The input of a tool is shown in full.
@@ -178,29 +155,23 @@ func (in input) settle(s *hub.Session, id core.TaskID, v strictjson.Value) error
 
 // command returns what the answer of the user says: a core.Decide or a core.Reply.
 func (in input) command(id core.TaskID, v strictjson.Value) (core.Command, error) {
-	var r struct {
-		Action  string           `json:"action"`
-		Content strictjson.Value `json:"content"`
-	}
-	if err := v.Decode(&r); err != nil {
-		return nil, core.NewFault(core.CodeInvalid, "%s: %s", in.key, err)
-	}
+	action, content, err := wire.ReadElicitResult(v)
 	switch {
-	case r.Action != "accept" && r.Action != "decline" && r.Action != "cancel":
-		return nil, core.NewFault(core.CodeInvalid, "%s: action: want accept, decline or cancel, got %.20q", in.key, r.Action)
+	case err != nil:
+		return nil, core.NewFault(core.CodeInvalid, "%s: %s", in.key, err)
 	case in.approval != nil:
-		return in.decision(id, r.Action, r.Content)
+		return in.decision(id, action, content)
 	}
-	return in.reply(r.Action, r.Content)
+	return in.reply(action, content)
 }
 
 // decision decides an approval. A user who declines or closes the form denies it.
 func (in input) decision(id core.TaskID, action string, content strictjson.Value) (core.Command, error) {
 	d := core.ApprovalDecided{ID: in.approval.ID}
 	switch action {
-	case "decline":
+	case wire.ActionDecline:
 		d.Reason = "declined"
-	case "cancel":
+	case wire.ActionCancel:
 		d.Reason = "dismissed"
 	default:
 		var form struct {
@@ -217,7 +188,7 @@ func (in input) decision(id core.TaskID, action string, content strictjson.Value
 
 // reply answers a question. A user who declines or closes the form dismisses it.
 func (in input) reply(action string, content strictjson.Value) (core.Command, error) {
-	a := core.Reply{Question: in.question.ID, Dismissed: action != "accept"}
+	a := core.Reply{Question: in.question.ID, Dismissed: action != wire.ActionAccept}
 	if a.Dismissed || !content.Exists() {
 		return a, nil
 	}
@@ -252,8 +223,8 @@ func (in input) selected(text string) []string {
 }
 
 // requests returns inputs as inputRequests.
-func requests(inputs []input, version string) map[string]elicitRequest {
-	all := make(map[string]elicitRequest, len(inputs))
+func requests(inputs []input, version string) map[string]wire.ElicitRequest {
+	all := make(map[string]wire.ElicitRequest, len(inputs))
 	for _, in := range inputs {
 		all[in.key] = in.request(version)
 	}

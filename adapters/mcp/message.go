@@ -2,20 +2,14 @@ package mcp
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// Codes of errors beyond those of JSON-RPC. -32020 to -32099 belong to MCP.
-const (
-	codeBusy               = -32000 // may succeed later
-	codeHeaderMismatch     = -32020
-	codeMissingCapability  = -32021
-	codeUnsupportedVersion = -32022
-)
+// codeBusy is the code of an error for a request that may succeed later.
+const codeBusy = -32000
 
 // statusOf returns the HTTP status of an error. Before 2026-07-28 most errors have the status 200.
 func statusOf(e *jsonrpc.Error, modern bool) int {
@@ -60,34 +54,12 @@ func readMessage(body []byte, maxBytes int) (jsonrpc.Message, *jsonrpc.Error) {
 	return m, bad
 }
 
-// encode encodes a value as JSON, without escapes for HTML.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
-// success is the response to a request.
-func success(id json.RawMessage, result any) []byte {
-	body, err := encode(result)
-	if err != nil {
-		return failure(id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the result cannot be sent"))
-	}
-	return jsonrpc.AppendResult(nil, id, body)
-}
-
-// failure is the response to a message that failed before it reached a tool.
-func failure(id json.RawMessage, e *jsonrpc.Error) []byte { return jsonrpc.AppendError(nil, id, e) }
-
 // notification is a notification to the client; nil params are none.
 func notification(method string, params any) []byte {
 	if params == nil {
 		return jsonrpc.AppendNotification(nil, method, nil)
 	}
-	body, _ := encode(params) // plain fields always encode
-	return jsonrpc.AppendNotification(nil, method, body)
+	return jsonrpc.AppendNotification(nil, method, strictjson.Encode(params))
 }
 
 func invalid(format string, args ...any) *jsonrpc.Error {

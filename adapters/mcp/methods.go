@@ -8,28 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/tool"
-)
-
-// The methods.
-const (
-	methodInitialize = "initialize"
-	methodPing       = "ping"
-	methodDiscover   = "server/discover"
-	methodListTools  = "tools/list"
-	methodCallTool   = "tools/call"
-	methodListen     = "subscriptions/listen"
-	methodGetTask    = "tasks/get"
-	methodUpdateTask = "tasks/update"
-	methodCancelTask = "tasks/cancel"
-
-	noteCancelled    = "notifications/cancelled"
-	noteProgress     = "notifications/progress"
-	noteToolsChanged = "notifications/tools/list_changed"
-	noteSubscribed   = "notifications/subscriptions/acknowledged"
-	noteTask         = "notifications/tasks"
-	methodElicit     = "elicitation/create"
 )
 
 // method handles a request. It returns the result, which encodes as JSON, or the error in the
@@ -39,11 +20,11 @@ type method func(*Server, *request, *reply) (any, *jsonrpc.Error)
 // legacyMethods and modernMethods are those of each era.
 var (
 	legacyMethods = map[string]method{
-		methodInitialize: (*Server).initialize, methodPing: (*Server).ping, methodListTools: (*Server).listTools, methodCallTool: (*Server).callTool,
+		wire.MethodInitialize: (*Server).initialize, wire.MethodPing: (*Server).ping, wire.MethodListTools: (*Server).listTools, wire.MethodCallTool: (*Server).callTool,
 	}
 	modernMethods = map[string]method{
-		methodDiscover: (*Server).discover, methodListTools: (*Server).listTools, methodCallTool: (*Server).callTool, methodListen: (*Server).subscribe,
-		methodGetTask: (*Server).getTask, methodUpdateTask: (*Server).updateTask, methodCancelTask: (*Server).cancelTask,
+		wire.MethodDiscover: (*Server).discover, wire.MethodListTools: (*Server).listTools, wire.MethodCallTool: (*Server).callTool, wire.MethodListen: (*Server).subscribe,
+		wire.MethodGetTask: aboutTask((*Server).getTask), wire.MethodUpdateTask: aboutTask((*Server).updateTask), wire.MethodCancelTask: aboutTask((*Server).cancelTask),
 	}
 )
 
@@ -66,25 +47,13 @@ type head struct {
 }
 
 type headMeta struct {
-	Server       *implementation `json:"io.modelcontextprotocol/serverInfo,omitempty"`
-	Subscription json.RawMessage `json:"io.modelcontextprotocol/subscriptionId,omitempty"`
+	Server       *wire.Implementation `json:"io.modelcontextprotocol/serverInfo,omitempty"`
+	Subscription json.RawMessage      `json:"io.modelcontextprotocol/subscriptionId,omitempty"`
 }
 
-type implementation struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+func (s *Server) info() *wire.Implementation {
+	return &wire.Implementation{Name: "dragoman", Version: s.opts.Version}
 }
-
-func (s *Server) info() *implementation {
-	return &implementation{Name: "dragoman", Version: s.opts.Version}
-}
-
-// The types of results.
-const (
-	complete      = "complete"
-	inputRequired = "input_required"
-	taskCreated   = "task"
-)
 
 // head returns the beginning of a result of the type.
 func (s *Server) head(q *request, kind string) head {
@@ -106,31 +75,28 @@ type serverCapabilities struct {
 // header is all that the server keeps of initialize, and the client keeps it.
 const elicitingSession = "-elicits"
 
-// initialize begins a session of a client of a version before sessionless.
+// initialize begins a session of a legacy client.
 func (s *Server) initialize(q *request, a *reply) (any, *jsonrpc.Error) {
-	if !q.Params.Exists() {
-		return nil, invalid(`invalid request: missing required "params"`)
-	}
 	var in struct {
-		Version      string       `json:"protocolVersion"`
-		Capabilities capabilities `json:"capabilities"`
+		Version      string            `json:"protocolVersion"`
+		Capabilities wire.Capabilities `json:"capabilities"`
 	}
-	if err := q.Params.Decode(&in); err != nil {
-		return nil, badParams("params: %s", err)
+	if bad := q.read(&in); bad != nil {
+		return nil, bad
 	}
 	session := rand.Text()
-	if in.Capabilities.elicits() {
+	if in.Capabilities.Elicits() {
 		session += elicitingSession
 	}
-	a.w.Header().Set(sessionHeader, session)
-	if in.Version == sessionless || !slices.Contains(versions, in.Version) {
-		in.Version = latestLegacy
+	a.w.Header().Set(wire.HeaderSession, session)
+	if in.Version == wire.Modern || !slices.Contains(wire.Versions, in.Version) {
+		in.Version = wire.LatestLegacy
 	}
 	out := struct {
-		Capabilities serverCapabilities `json:"capabilities"`
-		Instructions string             `json:"instructions"`
-		Version      string             `json:"protocolVersion"`
-		Server       *implementation    `json:"serverInfo"`
+		Capabilities serverCapabilities   `json:"capabilities"`
+		Instructions string               `json:"instructions"`
+		Version      string               `json:"protocolVersion"`
+		Server       *wire.Implementation `json:"serverInfo"`
 	}{Instructions: instructions, Version: in.Version, Server: s.info()}
 	out.Capabilities.Tools.ListChanged = true
 	return out, nil
@@ -145,7 +111,7 @@ type cached struct {
 	Scope string `json:"cacheScope"`
 }
 
-// discover says what the server can do, to a client of sessionless or later.
+// discover says what the server can do, to a modern client.
 func (s *Server) discover(q *request, _ *reply) (any, *jsonrpc.Error) {
 	out := struct {
 		head
@@ -153,7 +119,7 @@ func (s *Server) discover(q *request, _ *reply) (any, *jsonrpc.Error) {
 		Versions     []string           `json:"supportedVersions"`
 		Capabilities serverCapabilities `json:"capabilities"`
 		Instructions string             `json:"instructions"`
-	}{s.head(q, complete), cached{Scope: "public"}, versions, serverCapabilities{Extensions: map[string]struct{}{tasksExtension: {}}}, instructions}
+	}{s.head(q, wire.ResultComplete), cached{Scope: "public"}, wire.Versions, serverCapabilities{Extensions: map[string]struct{}{wire.ExtensionTasks: {}}}, instructions}
 	out.Capabilities.Tools.ListChanged = true
 	return out, nil
 }
@@ -171,7 +137,7 @@ func (s *Server) listTools(q *request, _ *reply) (any, *jsonrpc.Error) {
 		head
 		cached
 		Tools []listedTool `json:"tools"`
-	}{s.head(q, complete), cached{Scope: "private"}, []listedTool{}} // other callers may have other tools
+	}{s.head(q, wire.ResultComplete), cached{Scope: "private"}, []listedTool{}} // other callers may have other tools
 	for _, t := range q.holder.session.Tools() {
 		out.Tools = append(out.Tools, listedTool{t.Description, t.InputSchema, t.Name})
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Paths of [Server.OAuth].
@@ -30,16 +32,14 @@ func (s *Server) OAuth() http.Handler {
 		case r.URL.Path == RegisterPath && r.Method == http.MethodPost:
 			setHeaders(w.Header(), "application/json")
 			w.WriteHeader(http.StatusBadRequest)
-			body, _ := encode(map[string]string{"error": "access_denied", "error_description": noOAuth}) // strings always encode
-			_, _ = w.Write(body)
+			_, _ = w.Write(strictjson.Encode(map[string]string{"error": "access_denied", "error_description": noOAuth}))
 		case r.URL.Path != RegisterPath && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			setHeaders(w.Header(), "application/json")
-			body, _ := encode(struct {
+			_, _ = w.Write(strictjson.Encode(struct {
 				Resource string   `json:"resource"`
 				Name     string   `json:"resource_name"`
 				Methods  []string `json:"bearer_methods_supported"`
-			}{s.endpoint(r).String(), "Dragoman", []string{"header"}}) // plain fields always encode
-			_, _ = w.Write(body)
+			}{s.endpoint(r).String(), "Dragoman", []string{"header"}}))
 		default:
 			w.Header().Set("Allow", map[bool]string{true: "POST", false: "GET, HEAD"}[r.URL.Path == RegisterPath])
 			w.WriteHeader(http.StatusMethodNotAllowed)

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -31,8 +32,8 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		h.answered(m)
 		w.WriteHeader(http.StatusAccepted)
 	case m.ID == nil:
-		if m.Method == noteCancelled {
-			h.cancelled(r.Header.Get(sessionHeader), m.Params)
+		if m.Method == wire.NoteCancelled {
+			h.cancelled(r.Header.Get(wire.HeaderSession), m.Params)
 		}
 		w.WriteHeader(http.StatusAccepted)
 	default:
@@ -42,24 +43,24 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 
 // answer answers a request.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *holder, m jsonrpc.Message) {
-	run, unknown := methodOf(m.Method, r.Header.Get(versionHeader) >= sessionless)
+	run, unknown := methodOf(m.Method, r.Header.Get(wire.HeaderVersion) >= wire.Modern)
 	q, bad := readRequest(r, h, m)
-	if bad != nil && (unknown == nil || bad.Code == codeUnsupportedVersion) {
+	if bad != nil && (unknown == nil || bad.Code == wire.CodeUnsupportedVersion) {
 		s.refuse(w, http.StatusBadRequest, m.ID, bad)
 		return
 	}
 	if unknown != nil {
-		s.refuse(w, statusOf(unknown, r.Header.Get(versionHeader) >= sessionless), m.ID, unknown)
+		s.refuse(w, statusOf(unknown, r.Header.Get(wire.HeaderVersion) >= wire.Modern), m.ID, unknown)
 		return
 	}
 	a := newReply(w, q)
 	switch out, bad := run(s, q, a); {
 	case bad == nil:
-		a.finish(http.StatusOK, success(m.ID, out))
+		a.finish(http.StatusOK, jsonrpc.AppendResult(nil, m.ID, strictjson.Encode(out)))
 	case statusOf(bad, q.modern) == http.StatusOK:
-		a.finish(http.StatusOK, failure(m.ID, bad))
+		a.finish(http.StatusOK, jsonrpc.AppendError(nil, m.ID, bad))
 	default:
-		s.hub.Count(fmt.Sprintf("%s.refused.%d", Name, a.finish(statusOf(bad, q.modern), failure(m.ID, bad))))
+		s.hub.Count(fmt.Sprintf("%s.refused.%d", Name, a.finish(statusOf(bad, q.modern), jsonrpc.AppendError(nil, m.ID, bad))))
 	}
 }
 
@@ -118,7 +119,7 @@ func (s *Server) refuse(w http.ResponseWriter, status int, id json.RawMessage, e
 	s.hub.Count(fmt.Sprintf("%s.refused.%d", Name, status))
 	setHeaders(w.Header(), "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(failure(id, e)) // the client may have gone
+	_, _ = w.Write(jsonrpc.AppendError(nil, id, e)) // the client may have gone
 }
 
 func setHeaders(h http.Header, media string) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 )
 
 // progressEvery is the least time between two progress notifications of a call.
@@ -52,7 +54,7 @@ func (p *progress) isDue(r *run, now time.Time) bool {
 // before, and the latest words. There is no total.
 func (p *progress) next(r *run, now time.Time) []byte {
 	p.sent, p.last, p.told = max(p.sent+1, r.events), now, r.said
-	return notification(noteProgress, struct {
+	return notification(wire.NoteProgress, struct {
 		Token    json.RawMessage `json:"progressToken"`
 		Progress uint64          `json:"progress"`
 		Message  string          `json:"message"`

@@ -1,9 +1,9 @@
 package mcp
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
+
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 )
 
 // reply is the answer to a request: one JSON message, or a stream of messages that ends with
@@ -11,21 +11,14 @@ import (
 type reply struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
-	id json.RawMessage
 	// accepts says that the client accepts a stream.
 	accepts   bool
 	streaming bool
 }
 
 func newReply(w http.ResponseWriter, q *request) *reply {
-	return &reply{w: w, rc: http.NewResponseController(w), id: q.ID, accepts: acceptsStream(q.http)}
+	return &reply{w: w, rc: http.NewResponseController(w), accepts: acceptsStream(q.http)}
 }
-
-// keepAliveComment is a comment in a stream.
-const keepAliveComment = ": alive\n\n"
-
-// event returns a message as an event of a stream. It must not have line breaks.
-func event(message []byte) []byte { return fmt.Appendf(nil, "event: message\ndata: %s\n\n", message) }
 
 // stream sends a part of a stream, which it begins if necessary. After an error the client
 // has gone.
@@ -45,7 +38,7 @@ func (a *reply) stream(text []byte) error {
 // finish sends the answer. It returns the HTTP status.
 func (a *reply) finish(status int, message []byte) int {
 	if a.streaming {
-		_ = a.stream(event(message)) // the client may have gone
+		_ = a.stream(wire.Event(message)) // the client may have gone
 		return http.StatusOK
 	}
 	setHeaders(a.w.Header(), "application/json")

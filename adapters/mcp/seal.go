@@ -35,7 +35,7 @@ func (s sealed) until() time.Time { return time.Unix(s.Until, 0) }
 
 // sealState returns the state for a call, opaque to the client.
 func (s *Server) sealState(q *request, p callParams, id core.TaskID, until time.Time) string {
-	body, _ := encode(sealed{Task: id, Principal: q.principal().ID, Call: digest(p), Until: until.Unix()}) // plain fields always encode
+	body := strictjson.Encode(sealed{Task: id, Principal: q.principal().ID, Call: digest(p), Until: until.Unix()})
 	return joinState(body, s.seal.sign(body))
 }
 
@@ -80,9 +80,7 @@ func digest(p callParams) []byte {
 	arguments := []byte(p.Arguments)
 	var v any
 	if strictjson.Decode(arguments, strictjson.Limits{}, &v) == nil {
-		if sorted, err := encode(v); err == nil {
-			arguments = sorted
-		}
+		arguments = strictjson.Encode(v)
 	}
 	h := sha256.New()
 	h.Write([]byte(p.Name))

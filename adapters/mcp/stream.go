@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
@@ -14,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// listen serves the notification stream of a client with a version before sessionless: it
+// listen serves the notification stream of a legacy client: it
 // reports changes of the tools.
 func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.authenticate(r)
@@ -26,7 +27,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotAcceptable, nil, invalid("GET returns an event stream: send Accept: text/event-stream, or POST a message"))
 		return
 	}
-	ctx, end, full := h.begin(r.Context(), &call{session: r.Header.Get(sessionHeader), stream: true})
+	ctx, end, full := h.begin(r.Context(), &call{session: r.Header.Get(wire.HeaderSession), stream: true})
 	if full != nil {
 		s.refuse(w, http.StatusTooManyRequests, nil, &jsonrpc.Error{Code: codeBusy, Message: full.Error()})
 		return
@@ -36,14 +37,14 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	defer changes.Close(nil)
 	changes.WatchTools()
 	a := &reply{w: w, rc: http.NewResponseController(w)}
-	if a.stream([]byte(keepAliveComment)) != nil {
+	if a.stream([]byte(wire.Comment)) != nil {
 		return
 	}
 	follow(ctx, changes, s.opts.KeepAlive, func(b hub.Batch) error {
 		if b.ToolsChanged {
-			return a.stream(event(notification(noteToolsChanged, nil)))
+			return a.stream(wire.Event(notification(wire.NoteToolsChanged, nil)))
 		}
-		return a.stream([]byte(keepAliveComment))
+		return a.stream([]byte(wire.Comment))
 	})
 }
 
@@ -67,7 +68,7 @@ func follow(ctx context.Context, s *hub.Session, silence time.Duration, notify f
 	}
 }
 
-// subscribe is the notification stream of a client of sessionless or later: changes of the
+// subscribe is the notification stream of a modern client: changes of the
 // tools, and the states of tasks. It ends with the connection, or with the token.
 func (s *Server) subscribe(q *request, a *reply) (any, *jsonrpc.Error) {
 	var p struct {
@@ -76,8 +77,8 @@ func (s *Server) subscribe(q *request, a *reply) (any, *jsonrpc.Error) {
 			Tasks []core.TaskID `json:"taskIds"`
 		} `json:"notifications"`
 	}
-	if err := q.Params.Decode(&p); err != nil {
-		return nil, badParams("params: %s", err)
+	if bad := q.read(&p); bad != nil {
+		return nil, bad
 	}
 	want := p.Notifications
 	switch {
@@ -103,10 +104,10 @@ func (s *Server) subscribe(q *request, a *reply) (any, *jsonrpc.Error) {
 	for _, id := range want.Tasks {
 		l.add(id)
 	}
-	if a.stream(event(l.acknowledgement(want.Tasks))) == nil && l.tellAll() == nil && (want.Tools || len(l.tasks) > 0) {
+	if a.stream(wire.Event(l.acknowledgement(want.Tasks))) == nil && l.tellAll() == nil && (want.Tools || len(l.tasks) > 0) {
 		follow(ctx, l.changes, s.opts.KeepAlive, l.tell)
 	}
-	out := s.head(q, complete)
+	out := s.head(q, wire.ResultComplete)
 	out.Meta.Subscription = q.ID
 	return out, nil
 }
@@ -149,7 +150,7 @@ func (l *listener) acknowledgement(asked []core.TaskID) []byte {
 			agreed.Tasks = append(agreed.Tasks, id)
 		}
 	}
-	return notification(noteSubscribed, struct {
+	return notification(wire.NoteAcknowledged, struct {
 		Meta          headMeta `json:"_meta"`
 		Notifications any      `json:"notifications"`
 	}{l.meta(), agreed})
@@ -161,7 +162,7 @@ func (l *listener) meta() headMeta { return headMeta{Subscription: l.request.ID}
 func (l *listener) tell(b hub.Batch) error {
 	switch {
 	case b.ToolsChanged:
-		return l.reply.stream(event(notification(noteToolsChanged, struct {
+		return l.reply.stream(wire.Event(notification(wire.NoteToolsChanged, struct {
 			Meta headMeta `json:"_meta"`
 		}{l.meta()})))
 	case b.Task != nil && !slices.ContainsFunc(b.Events, changesState):
@@ -171,7 +172,7 @@ func (l *listener) tell(b hub.Batch) error {
 	case b.Question != nil:
 		return l.tellTask(l.tasks[b.Question.Tag.(core.TaskID)])
 	}
-	return l.reply.stream([]byte(keepAliveComment))
+	return l.reply.stream([]byte(wire.Comment))
 }
 
 // listened is a task on a stream, and what the client was told last.
@@ -201,7 +202,7 @@ func (l *listener) tellTask(t *listened) error {
 		return nil
 	}
 	t.told = told
-	return l.reply.stream(event(notification(noteTask, struct {
+	return l.reply.stream(wire.Event(notification(wire.NoteTask, struct {
 		Meta headMeta `json:"_meta"`
 		taskState
 	}{l.meta(), state})))

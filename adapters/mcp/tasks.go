@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
@@ -31,14 +32,14 @@ type taskState struct {
 	Poll    int64       `json:"pollIntervalMs,omitempty"`
 	// Requests are what the task waits for, Result is the result of the call once it has
 	// ended.
-	Requests map[string]elicitRequest `json:"inputRequests,omitempty"`
-	Result   *callResult              `json:"result,omitempty"`
+	Requests map[string]wire.ElicitRequest `json:"inputRequests,omitempty"`
+	Result   *callResult                   `json:"result,omitempty"`
 }
 
 // The states of a task.
 const (
 	taskWorking   = "working"
-	taskWaits     = inputRequired
+	taskWaits     = wire.ResultInputRequired
 	taskCompleted = "completed"
 	taskCancelled = "cancelled"
 )
@@ -63,7 +64,7 @@ func (s *Server) stateOf(q *request, t *task.Task) taskState {
 			out.Message = o.fault.Error()
 		}
 		r := s.resultOf(q, o)
-		r.head = head{Type: complete}
+		r.head = head{Type: wire.ResultComplete}
 		out.Status, out.Result = taskCompleted, &r
 		return out
 	}
@@ -104,7 +105,7 @@ func (c *exchange) handOver(ctx context.Context) any {
 	if state.Status != taskWaits {
 		state.Status = taskWorking
 	}
-	return createdTask{c.server.head(c.request, taskCreated), state}
+	return createdTask{c.server.head(c.request, wire.ResultTask), state}
 }
 
 // keep reads on for a run that the client follows as a task, until it has ended: its session
@@ -159,8 +160,8 @@ func (q *request) needsTasks() *jsonrpc.Error {
 		return nil
 	}
 	return &jsonrpc.Error{
-		Code: codeMissingCapability, Message: "missing required client capability: declare the extension " + tasksExtension,
-		Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`),
+		Code: wire.CodeMissingCapability, Message: "missing required client capability: declare the extension " + wire.ExtensionTasks,
+		Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + wire.ExtensionTasks + `":{}}}}`),
 	}
 }
 
@@ -170,36 +171,28 @@ type taskParams struct {
 	Responses map[string]strictjson.Value `json:"inputResponses"`
 }
 
-func (q *request) taskParams() (p taskParams, bad *jsonrpc.Error) {
-	if err := q.Params.Decode(&p); err != nil {
-		bad = badParams("params: %s", err)
+// aboutTask is a method about a task that the client may read.
+func aboutTask(do func(s *Server, q *request, t *task.Task, p taskParams) (any, *jsonrpc.Error)) method {
+	return func(s *Server, q *request, _ *reply) (any, *jsonrpc.Error) {
+		var p taskParams
+		if bad := q.read(&p); bad != nil {
+			return nil, bad
+		}
+		t, bad := s.taskOf(q, p.Task)
+		if bad != nil {
+			return nil, bad
+		}
+		return do(s, q, t, p)
 	}
-	return p, bad
 }
 
 // getTask returns the state of a task.
-func (s *Server) getTask(q *request, _ *reply) (any, *jsonrpc.Error) {
-	p, bad := q.taskParams()
-	if bad != nil {
-		return nil, bad
-	}
-	t, bad := s.taskOf(q, p.Task)
-	if bad != nil {
-		return nil, bad
-	}
-	return createdTask{s.head(q, complete), s.stateOf(q, t)}, nil
+func (s *Server) getTask(q *request, t *task.Task, _ taskParams) (any, *jsonrpc.Error) {
+	return createdTask{s.head(q, wire.ResultComplete), s.stateOf(q, t)}, nil
 }
 
 // updateTask takes answers of the user to what a task waits for.
-func (s *Server) updateTask(q *request, _ *reply) (any, *jsonrpc.Error) {
-	p, bad := q.taskParams()
-	if bad != nil {
-		return nil, bad
-	}
-	t, bad := s.taskOf(q, p.Task)
-	if bad != nil {
-		return nil, bad
-	}
+func (s *Server) updateTask(q *request, t *task.Task, p taskParams) (any, *jsonrpc.Error) {
 	var denied string
 	if bad := settleAll(q.holder.session, t.ID(), s.inputsOf(q, t), p.Responses, func(key string) { denied = key }); bad != nil {
 		return nil, bad
@@ -207,22 +200,14 @@ func (s *Server) updateTask(q *request, _ *reply) (any, *jsonrpc.Error) {
 	if denied != "" {
 		return nil, badParams("inputResponses: %s: you may not decide that", denied)
 	}
-	return s.head(q, complete), nil
+	return s.head(q, wire.ResultComplete), nil
 }
 
 // cancelTask asks that a task be stopped. A task that has ended stays as it is.
-func (s *Server) cancelTask(q *request, _ *reply) (any, *jsonrpc.Error) {
-	p, bad := q.taskParams()
-	if bad != nil {
-		return nil, bad
-	}
-	t, bad := s.taskOf(q, p.Task)
-	if bad != nil {
-		return nil, bad
-	}
+func (s *Server) cancelTask(q *request, t *task.Task, _ taskParams) (any, *jsonrpc.Error) {
 	err := q.holder.session.Cancel(t.ID(), "the client cancelled the task")
 	if f := core.AsFault(err); f != nil && f.Code == core.CodeNotAuthorized {
-		return nil, badParams("task %.100q: %s", p.Task, f.Message)
+		return nil, badParams("task %.100q: %s", t.ID(), f.Message)
 	}
-	return s.head(q, complete), nil
+	return s.head(q, wire.ResultComplete), nil
 }

@@ -89,7 +89,6 @@ var table = []row{
 	// The hub's own doors, and its memory.
 	{from: []string{"adapters/rest/..."}, own: append([]string{"schemas"}, engine...), lib: []string{"github.com/go-chi/chi/v5"}},
 	dialect("a2a", "github.com/go-jose/go-jose/v4", "github.com/gowebpki/jcs"),
-	dialect("mcp"),
 	{
 		from: []string{"adapters/nats/..."},
 		own:  append([]string{"core", "core/journal", "core/roster", "core/usage"}, leaves...),
@@ -99,6 +98,7 @@ var table = []row{
 	// The codecs that have a package of their own.
 	codec("a2a"),
 	codec("acp"),
+	codec("mcp"),
 	codec("native"),
 	codec("editor"),
 	codec("parallax"),

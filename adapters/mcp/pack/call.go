@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	hubpack "github.com/dragoman-hub/dragoman/core/pack"
@@ -71,7 +72,7 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 			return nil, core.AsFault(err)
 		case round > maxRounds:
 			return nil, core.NewFault(core.CodeInternal, "the MCP server asked for something in each of %d rounds", maxRounds)
-		case m.Err != nil && m.Err.Code == codeURLElicitation:
+		case m.Err != nil && m.Err.Code == wire.CodeURLElicitation:
 			if fault := c.openAddresses(m.Err); fault != nil {
 				return nil, fault
 			}
@@ -80,9 +81,9 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 		case len(m.Result.Raw()) > c.server.opts.ResultBytes:
 			c.server.count("too_large")
 			return nil, tooLarge(c.server.opts.ResultBytes)
-		case kind == "" || kind == "complete":
+		case kind == "" || kind == wire.ResultComplete:
 			return readResult(m.Result)
-		case kind == "input_required":
+		case kind == wire.ResultInputRequired:
 			if m.Result.Get("inputRequests").Len() == 0 {
 				if busy++; busy > maxBusy {
 					return nil, core.NewFault(core.CodeOverloaded, "the MCP server is busy: call again later")
@@ -107,7 +108,7 @@ func (c *call) send(members string) (jsonrpc.Message, error) {
 	leave := c.server.enter(id, c)
 	defer leave()
 	members = `,"name":` + string(strictjson.Encode(c.tool.name)) + `,"arguments":` + string(c.execution.Input) + members
-	return c.server.wire.call(c.ctx, request{id: id, method: methodCallTool, params: c.server.params(c.server.era, members, id), call: c})
+	return c.server.conn.call(c.ctx, request{id: id, method: wire.MethodCallTool, params: c.server.params(c.server.era, members, id), call: c})
 }
 
 // gather answers what the server wants to know before it goes on (2026-07-28, basic/patterns,
@@ -115,7 +116,7 @@ func (c *call) send(members string) (jsonrpc.Message, error) {
 func (c *call) gather(result strictjson.Value) (members string, fault *core.Fault) {
 	responses := []byte{}
 	for key, asked := range result.Get("inputRequests").Members() {
-		if method, _ := asked.Get("method").Text(); method != methodElicit {
+		if method, _ := asked.Get("method").Text(); method != wire.MethodElicit {
 			return "", core.NewFault(core.CodeUnsupported, "the MCP server asked for %.40q, which the hub did not declare", method)
 		}
 		got, err := c.elicit(c.ctx, asked.Get("params"))
@@ -140,7 +141,7 @@ func (c *call) openAddresses(e *jsonrpc.Error) *core.Fault {
 	asked := 0
 	for one := range strictjson.ParseValid(e.Data).Get("elicitations").Items() {
 		got, err := c.elicit(c.ctx, one)
-		if err != nil || got.Action != actionAccept {
+		if err != nil || got.Action != wire.ActionAccept {
 			return faultOf(e)
 		}
 		asked++
@@ -152,7 +153,7 @@ func (c *call) openAddresses(e *jsonrpc.Error) *core.Fault {
 }
 
 // elicit asks the people of the call. Meanwhile the call needs no progress.
-func (c *call) elicit(ctx context.Context, params strictjson.Value) (elicited, error) {
+func (c *call) elicit(ctx context.Context, params strictjson.Value) (wire.ElicitResult, error) {
 	c.server.count("elicitation")
 	c.pause(1)
 	defer c.pause(-1)

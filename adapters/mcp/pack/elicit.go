@@ -11,23 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
-
-// The actions of an ElicitResult (2026-07-28, client/elicitation, "Response Actions").
-const (
-	actionAccept  = "accept"
-	actionDecline = "decline"
-	actionCancel  = "cancel"
-)
-
-// elicited is the answer to an elicitation.
-type elicited struct {
-	Action  string          `json:"action"`
-	Content json.RawMessage `json:"content,omitempty"`
-}
 
 // The labels that a person chooses from, beside those of the server.
 const (
@@ -55,22 +43,22 @@ type ask func(ctx context.Context, q question.Question) (question.Outcome, error
 
 // elicit asks the people of a call what the server wants to know. An error means that the
 // server's question is wrong; where nobody answers, it is declined. asker names the server.
-func elicit(ctx context.Context, asker string, params strictjson.Value, ask ask) (elicited, error) {
+func elicit(ctx context.Context, asker string, params strictjson.Value, ask ask) (wire.ElicitResult, error) {
 	message, _ := params.Get("message").Text()
 	if len(params.Raw()) > maxQuestion {
-		return elicited{}, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d", len(params.Raw()), maxQuestion)
+		return wire.ElicitResult{}, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d", len(params.Raw()), maxQuestion)
 	}
 	q := question.Question{Header: asker, Text: asker + " asks: " + cmp.Or(message, "it says nothing more")}
 	switch mode, _ := params.Get("mode").Text(); mode {
-	case "url":
+	case wire.ModeURL:
 		return elicitURL(ctx, q, params, ask)
-	case "", "form":
+	case "", wire.ModeForm:
 	default:
-		return elicited{}, core.NewFault(core.CodeInvalid, "mode: %.40q is unknown, want form or url", mode)
+		return wire.ElicitResult{}, core.NewFault(core.CodeInvalid, "mode: %.40q is unknown, want form or url", mode)
 	}
 	form, err := readForm(params.Get("requestedSchema"))
 	if err != nil {
-		return elicited{}, core.NewFault(core.CodeInvalid, "requestedSchema: %s", err)
+		return wire.ElicitResult{}, core.NewFault(core.CodeInvalid, "requestedSchema: %s", err)
 	}
 	switch len(form) {
 	case 0:
@@ -89,7 +77,7 @@ func elicit(ctx context.Context, asker string, params strictjson.Value, ask ask)
 }
 
 // elicitField asks for the only field of a form.
-func elicitField(ctx context.Context, q question.Question, f field, ask ask) (elicited, error) {
+func elicitField(ctx context.Context, q question.Question, f field, ask ask) (wire.ElicitResult, error) {
 	if more := joined(f.title, f.description); more != "" {
 		q.Text += "\n" + more
 	}
@@ -122,10 +110,10 @@ func elicitField(ctx context.Context, q question.Question, f field, ask ask) (el
 
 // elicitURL asks a person to open an address. What happens there is between that person
 // and the server.
-func elicitURL(ctx context.Context, q question.Question, params strictjson.Value, ask ask) (elicited, error) {
+func elicitURL(ctx context.Context, q question.Question, params strictjson.Value, ask ask) (wire.ElicitResult, error) {
 	address, _ := params.Get("url").Text()
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return elicited{}, core.NewFault(core.CodeInvalid, "url: %.80q is no http or https address", address)
+		return wire.ElicitResult{}, core.NewFault(core.CodeInvalid, "url: %.80q is no http or https address", address)
 	}
 	q.Text += "\nOpen this address if you trust it: " + address
 	q.Options = options(labelDone)
@@ -142,27 +130,27 @@ func options(labels ...string) []question.Option {
 }
 
 // askUntil asks until an answer fits, at most maxTries times.
-func askUntil(ctx context.Context, q question.Question, ask ask, read func(question.Outcome) (json.RawMessage, error)) (elicited, error) {
+func askUntil(ctx context.Context, q question.Question, ask ask, read func(question.Outcome) (json.RawMessage, error)) (wire.ElicitResult, error) {
 	text := q.Text
 	for range maxTries {
 		o, err := ask(ctx, q)
 		switch {
 		case ctx.Err() != nil:
-			return elicited{Action: actionCancel}, nil
+			return wire.ElicitResult{Action: wire.ActionCancel}, nil
 		case err != nil:
-			return elicited{Action: actionDecline}, nil // there is nobody to ask
+			return wire.ElicitResult{Action: wire.ActionDecline}, nil // there is nobody to ask
 		case !o.Answered && o.Reason == "dismissed":
-			return elicited{Action: actionCancel}, nil
+			return wire.ElicitResult{Action: wire.ActionCancel}, nil
 		case !o.Answered, slices.Contains(o.Selected, labelDecline):
-			return elicited{Action: actionDecline}, nil
+			return wire.ElicitResult{Action: wire.ActionDecline}, nil
 		}
 		content, err := read(o)
 		if err == nil {
-			return elicited{Action: actionAccept, Content: content}, nil
+			return wire.ElicitResult{Action: wire.ActionAccept, Content: content}, nil
 		}
 		q.Text = fmt.Sprintf("%s\n\nThe last answer did not fit: %s", text, err)
 	}
-	return elicited{Action: actionDecline}, nil
+	return wire.ElicitResult{Action: wire.ActionDecline}, nil
 }
 
 func joined(parts ...string) string {

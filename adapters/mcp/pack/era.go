@@ -8,47 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// The versions of the protocol. Modern servers are stateless; legacy ones have initialize.
+// The hub as a client, which has neither sampling nor roots.
 const (
-	versionModern = "2026-07-28"
-	versionLegacy = "2025-11-25"
-)
-
-var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", versionLegacy}
-
-// The methods and notifications that the hub uses.
-const (
-	methodDiscover    = "server/discover"
-	methodInitialize  = "initialize"
-	methodListTools   = "tools/list"
-	methodCallTool    = "tools/call"
-	methodListen      = "subscriptions/listen"
-	methodElicit      = "elicitation/create"
-	methodPing        = "ping"
-	noteInitialized   = "notifications/initialized"
-	noteCancelled     = "notifications/cancelled"
-	noteProgress      = "notifications/progress"
-	noteToolsChanged  = "notifications/tools/list_changed"
-	noteAcknowledged  = "notifications/subscriptions/acknowledged"
-	noteLogged        = "notifications/message"
-	noteElicitDone    = "notifications/elicitation/complete"
-	noteTasks         = "notifications/tasks"
-	metaVersion       = "io.modelcontextprotocol/protocolVersion"
-	metaClient        = "io.modelcontextprotocol/clientInfo"
-	metaCapabilities  = "io.modelcontextprotocol/clientCapabilities"
 	clientName        = "dragoman"
-	capabilitiesOfHub = `{"elicitation":{"form":{},"url":{}}}` // neither sampling nor roots
-)
-
-// The error codes of MCP.
-const (
-	codeMissingCapability  = -32021
-	codeUnsupportedVersion = -32022
-	codeURLElicitation     = -32042 // 2025-11-25: the server wants an address opened first
+	capabilitiesOfHub = `{"elicitation":{"form":{},"url":{}}}`
 )
 
 const (
@@ -77,11 +45,11 @@ func (s *server) handshake(ctx context.Context) error {
 	probing, stop := context.WithCancel(ctx)
 	defer stop()
 	s.goroutines.Go(func() {
-		m, err := s.wire.call(probing, request{id: s.newID(), method: methodDiscover, params: s.params(era{modern: true, version: versionModern}, "", nil), quiet: true})
+		m, err := s.conn.call(probing, request{id: s.newID(), method: wire.MethodDiscover, params: s.params(era{modern: true, version: wire.Modern}, "", nil), quiet: true})
 		probed <- reply{m, err}
 	})
 	var silence <-chan time.Time
-	if s.wire.mayBeSilent() {
+	if s.conn.mayBeSilent() {
 		timer := time.NewTimer(probeTime)
 		defer timer.Stop()
 		silence = timer.C
@@ -114,9 +82,9 @@ func discovered(r reply) (e era, ok bool, err error) {
 		return e, false, nil
 	}
 	for v := range r.Result.Get("supportedVersions").Items() {
-		if text, _ := v.Text(); text == versionModern {
+		if text, _ := v.Text(); text == wire.Modern {
 			tools := r.Result.Get("capabilities", "tools")
-			return era{true, versionModern, !tools.Absent(), isTrue(tools.Get("listChanged"))}, true, nil
+			return era{true, wire.Modern, !tools.Absent(), isTrue(tools.Get("listChanged"))}, true, nil
 		}
 	}
 	return e, false, nil
@@ -129,8 +97,8 @@ func (s *server) initialize(ctx context.Context, probed <-chan reply) error {
 	calling, stop := context.WithCancel(ctx)
 	defer stop()
 	s.goroutines.Go(func() {
-		p := `{"protocolVersion":"` + versionLegacy + `","capabilities":` + capabilitiesOfHub + `,"clientInfo":` + string(s.client()) + `}`
-		m, err := s.wire.call(calling, request{id: s.newID(), method: methodInitialize, params: json.RawMessage(p), quiet: true})
+		p := `{"protocolVersion":"` + wire.LatestLegacy + `","capabilities":` + capabilitiesOfHub + `,"clientInfo":` + string(s.client()) + `}`
+		m, err := s.conn.call(calling, request{id: s.newID(), method: wire.MethodInitialize, params: json.RawMessage(p), quiet: true})
 		initialized <- reply{m, err}
 	})
 	for {
@@ -143,8 +111,8 @@ func (s *server) initialize(ctx context.Context, probed <-chan reply) error {
 		case r := <-initialized:
 			e, err := begun(r)
 			if err == nil {
-				s.wire.establish(e) // the notification is the first message after it
-				err = s.wire.send(ctx, jsonrpc.AppendNotification(nil, noteInitialized, nil))
+				s.conn.establish(e) // the notification is the first message after it
+				err = s.conn.send(ctx, jsonrpc.AppendNotification(nil, wire.NoteInitialized, nil))
 			}
 			return s.establish(e, err)
 		case <-ctx.Done():
@@ -162,8 +130,8 @@ func begun(r reply) (era, error) {
 		return era{}, fmt.Errorf("the server refused initialize: %w", r.Err)
 	}
 	version, _ := r.Result.Get("protocolVersion").Text()
-	if !slices.Contains(legacyVersions, version) {
-		return era{}, fmt.Errorf("the server speaks version %.40q of MCP, the hub speaks %s to %s and %s", version, legacyVersions[0], versionLegacy, versionModern)
+	if !slices.Contains(wire.Versions[1:], version) {
+		return era{}, fmt.Errorf("the server speaks version %.40q of MCP, the hub speaks %s to %s and %s", version, wire.Versions[len(wire.Versions)-1], wire.LatestLegacy, wire.Modern)
 	}
 	tools := r.Result.Get("capabilities", "tools")
 	return era{false, version, !tools.Absent(), isTrue(tools.Get("listChanged"))}, nil
@@ -174,7 +142,7 @@ func (s *server) establish(e era, err error) error {
 		return err
 	}
 	s.era = e
-	s.wire.establish(e)
+	s.conn.establish(e)
 	s.log.Info("MCP server connected", "version", e.version)
 	return nil
 }
@@ -183,10 +151,7 @@ func isTrue(v strictjson.Value) bool { return string(v.Raw()) == "true" }
 
 // client is our clientInfo.
 func (s *server) client() json.RawMessage {
-	return strictjson.Encode(struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}{clientName, s.opts.Version})
+	return strictjson.Encode(wire.Implementation{Name: clientName, Version: s.opts.Version})
 }
 
 // params returns the parameters of a request: the members, which begin with a comma unless
@@ -194,8 +159,8 @@ func (s *server) client() json.RawMessage {
 func (s *server) params(e era, members string, token json.RawMessage) json.RawMessage {
 	var meta []byte
 	if e.modern {
-		meta = append(meta, `,"`+metaVersion+`":"`+e.version+`","`+metaClient+`":`...)
-		meta = append(append(meta, s.client()...), `,"`+metaCapabilities+`":`+capabilitiesOfHub...)
+		meta = append(meta, `,"`+wire.MetaVersion+`":"`+e.version+`","`+wire.MetaClient+`":`...)
+		meta = append(append(meta, s.client()...), `,"`+wire.MetaCapabilities+`":`+capabilitiesOfHub...)
 	}
 	if token != nil {
 		meta = append(append(meta, `,"progressToken":`...), token...)
@@ -223,7 +188,7 @@ func (s *server) listTools(ctx context.Context) (*catalog, error) {
 		if cursor != "" {
 			members = `,"cursor":` + string(strictjson.Encode(cursor))
 		}
-		m, err := s.wire.call(ctx, request{id: s.newID(), method: methodListTools, params: s.params(s.era, members, nil)})
+		m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListTools, params: s.params(s.era, members, nil)})
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("listing the tools: %w", err)

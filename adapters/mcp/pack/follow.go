@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -22,23 +23,23 @@ const maxResumed = 5
 func (t *remote) follow(ctx context.Context, resp *http.Response, r request, cancel func()) (jsonrpc.Message, error) {
 	lastID, idle := "", 0
 	for {
-		stream := newEvents(resp.Body, t.limit())
+		stream := wire.NewEvents(resp.Body, t.limit())
 		m, found, err := t.readStream(stream, r)
 		if found {
 			finish(resp, cancel)
 			return m, nil
 		}
-		if ctx.Err() != nil || errors.Is(err, errTooLarge) || t.isModern() || stream.lastID == "" && lastID == "" {
+		if ctx.Err() != nil || errors.Is(err, wire.ErrTooLarge) || t.isModern() || stream.LastID == "" && lastID == "" {
 			return m, t.unreadable(ctx, err)
 		}
-		if idle++; stream.lastID != "" && stream.lastID != lastID {
-			lastID, idle = stream.lastID, 0
+		if idle++; stream.LastID != "" && stream.LastID != lastID {
+			lastID, idle = stream.LastID, 0
 		}
 		if idle >= maxResumed {
 			return m, t.unreadable(ctx, err)
 		}
 		resp.Body.Close()
-		if !sleep(ctx, max(stream.retry, 100*time.Millisecond)) {
+		if !sleep(ctx, max(stream.Retry, 100*time.Millisecond)) {
 			return m, context.Cause(ctx)
 		}
 		next, err := t.get(ctx, lastID) //nolint:bodyclose // it becomes resp, whose body the caller closes
@@ -53,9 +54,9 @@ func (t *remote) follow(ctx context.Context, resp *http.Response, r request, can
 }
 
 // readStream passes on what a stream brings, and returns the response to the request.
-func (t *remote) readStream(stream *events, r request) (jsonrpc.Message, bool, error) {
+func (t *remote) readStream(stream *wire.Events, r request) (jsonrpc.Message, bool, error) {
 	for {
-		data, err := stream.next()
+		data, err := stream.Next()
 		if err != nil {
 			return jsonrpc.Message{}, false, err
 		}
@@ -125,6 +126,6 @@ func (t *remote) listen(ctx context.Context) error {
 		return errNoStream
 	}
 	t.server.toolsChanged() // what changed before was not told
-	_, _, err = t.readStream(newEvents(resp.Body, t.limit()), request{})
+	_, _, err = t.readStream(wire.NewEvents(resp.Body, t.limit()), request{})
 	return err
 }

@@ -1,13 +1,11 @@
 package pack
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -37,7 +35,7 @@ func FuzzResult(f *testing.F) {
 		}
 		blocks := 0
 		for b := range v.Get("content").Items() {
-			if _, ok := b.Get("text").Text(); !ok || kindOf(b) != "text" {
+			if _, ok := wire.TextOf(b); !ok {
 				blocks++
 			}
 		}
@@ -69,7 +67,7 @@ func FuzzTools(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, l := range c.tools {
-			if seen[l.Name] || len(l.Name) > maxToolName || strings.ContainsFunc(l.Name, notOfNames) {
+			if seen[l.Name] || len(l.Name) > maxToolName || strings.ContainsFunc(l.Name, wire.NotOfNames) {
 				t.Fatalf("%s: got the name %q", in, l.Name)
 			}
 			seen[l.Name] = true
@@ -96,46 +94,6 @@ func FuzzForm(f *testing.F) {
 		}
 		if err := strictjson.Check(got, strictjson.Limits{}); err != nil {
 			t.Fatalf("%s, %q became %s: %v", schema, answer, got, err)
-		}
-	})
-}
-
-// FuzzEvents reads any event stream as a simple implementation does.
-func FuzzEvents(f *testing.F) {
-	for _, seed := range []string{"data: a\n\n", "id: 1\r\nretry: 5\r\ndata:a\r\ndata: b\r\n\r\n", ": c\n\ndata\n\ndata: lost"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		var want []string
-		var data []string
-		text := strings.ReplaceAll(string(in), "\r\n", "\n")
-		lines := strings.Split(text, "\n")
-		for _, line := range lines[:len(lines)-1] { // the last has no end
-			if line == "" {
-				if data != nil {
-					want = append(want, strings.Join(data, "\n"))
-				}
-				data = nil
-				continue
-			}
-			if name, value, _ := strings.Cut(line, ":"); name == "data" {
-				data = append(data, strings.TrimPrefix(value, " "))
-			}
-		}
-		e := newEvents(bytes.NewReader(in), 1<<20)
-		var got []string
-		for {
-			one, err := e.next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, string(one))
-		}
-		if len(got) != len(want) || strings.Join(got, "\x00") != strings.Join(want, "\x00") {
-			t.Fatalf("%q: got %q, want %q", in, got, want)
 		}
 	})
 }

@@ -1,12 +1,12 @@
 package pack
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -16,8 +16,6 @@ type mirrored struct {
 	path   []string
 	header string
 }
-
-const paramHeader = "Mcp-Param-"
 
 // mirroredIn returns the mirrored arguments of an input schema. The error says what is wrong
 // with the annotation: such a tool must not be offered.
@@ -57,7 +55,7 @@ func findMirrored(schema strictjson.Value, at []string, found *[]mirrored) error
 
 // notOfHeaders reports whether a rune is no token character (RFC 9110, section 5.6.2).
 func notOfHeaders(r rune) bool {
-	return notOfNames(r) && !strings.ContainsRune("!#$%&'*+^`|~", r)
+	return wire.NotOfNames(r) && !strings.ContainsRune("!#$%&'*+^`|~", r)
 }
 
 // setMirrored sets the headers of the arguments of a call. Arguments that are absent or not
@@ -68,20 +66,12 @@ func setMirrored(h http.Header, all []mirrored, arguments strictjson.Value) {
 		text, ok := v.Text()
 		switch {
 		case ok:
-			if needsEncoding(text) {
-				text = "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
-			}
+			text = wire.EncodeHeader(text)
 		case v.Kind() == strictjson.Bool || v.IsIntegerLiteral():
 			text = string(v.Raw())
 		default:
 			continue
 		}
-		h.Set(paramHeader+m.header, text)
+		h.Set(wire.HeaderParam+m.header, text)
 	}
-}
-
-// needsEncoding reports whether a text cannot be a header as it is.
-func needsEncoding(text string) bool {
-	return text != strings.TrimSpace(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) ||
-		strings.HasPrefix(text, "=?base64?") && strings.HasSuffix(text, "?=")
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -32,7 +33,7 @@ type remote struct {
 
 func newRemote(s *server) *remote {
 	t := &remote{server: s, gone: make(chan struct{})}
-	s.wire = t
+	s.conn = t
 	return t
 }
 
@@ -71,9 +72,9 @@ func (t *remote) check() {
 		defer t.checking.Store(false)
 		ctx, cancel := context.WithTimeoutCause(t.server.ctx, checkTime, core.NewFault(core.CodeUnreachable, "it did not answer within %s", checkTime))
 		defer cancel()
-		r := request{id: t.server.newID(), method: methodPing}
+		r := request{id: t.server.newID(), method: wire.MethodPing}
 		if e.modern {
-			r.method, r.params = methodDiscover, t.server.params(e, "", nil)
+			r.method, r.params = wire.MethodDiscover, t.server.params(e, "", nil)
 		}
 		if _, err := t.exchange(ctx, r); errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
 			t.lose(fmt.Errorf("the server cannot be reached: %s", messageOf(err)))
@@ -90,9 +91,9 @@ func (t *remote) exchange(ctx context.Context, r request) (jsonrpc.Message, erro
 		return jsonrpc.Message{}, t.unreachable(ctx, err)
 	}
 	defer func() { resp.Body.Close() }()
-	if r.method == methodInitialize {
+	if r.method == wire.MethodInitialize {
 		t.mu.Lock()
-		t.session = resp.Header.Get("Mcp-Session-Id")
+		t.session = resp.Header.Get(wire.HeaderSession)
 		t.mu.Unlock()
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -134,20 +135,20 @@ func (t *remote) setHeaders(h http.Header, r request) {
 	session, e := t.session, t.era
 	t.mu.Unlock()
 	if session != "" {
-		h.Set("Mcp-Session-Id", session)
+		h.Set(wire.HeaderSession, session)
 	}
-	if r.method == methodDiscover {
-		e = era{modern: true, version: versionModern}
+	if r.method == wire.MethodDiscover {
+		e = era{modern: true, version: wire.Modern}
 	}
 	if e.version != "" {
-		h.Set("MCP-Protocol-Version", e.version)
+		h.Set(wire.HeaderVersion, e.version)
 	}
 	if !e.modern || r.method == "" {
 		return
 	}
-	h.Set("Mcp-Method", r.method)
+	h.Set(wire.HeaderMethod, r.method)
 	if r.call != nil {
-		h.Set("Mcp-Name", r.call.tool.name)
+		h.Set(wire.HeaderName, r.call.tool.name)
 		setMirrored(h, r.call.tool.headers, r.call.arguments)
 	}
 }
@@ -199,7 +200,7 @@ func (t *remote) refused(resp *http.Response, r request) (jsonrpc.Message, error
 	case status == http.StatusNotFound && t.hasSession():
 		t.lose(errExpired)
 		return jsonrpc.Message{}, core.NewFault(core.CodeUnreachable, "the MCP server of pack %s has forgotten its session: call again", t.server.opts.Name)
-	case r.method == methodDiscover && status < http.StatusInternalServerError: // a legacy server
+	case r.method == wire.MethodDiscover && status < http.StatusInternalServerError: // a legacy server
 		return jsonrpc.Message{Err: jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s", resp.Status)}, nil
 	case status == http.StatusTooManyRequests:
 		return jsonrpc.Message{}, core.NewFault(core.CodeRateLimited, "the MCP server of pack %s answered %s: call again later", t.server.opts.Name, resp.Status)
@@ -220,7 +221,7 @@ func (t *remote) unreadable(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, wire.ErrTooLarge):
 		t.server.trouble("too_large", "a result of the MCP server is over the limit", "limit", t.server.opts.ResultBytes)
 		return tooLarge(t.server.opts.ResultBytes)
 	}
@@ -289,7 +290,7 @@ func (t *remote) close() {
 func readBody(r io.Reader, limit int) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err == nil && len(b) > limit {
-		return nil, errTooLarge
+		return nil, wire.ErrTooLarge
 	}
 	return b, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -29,7 +30,7 @@ var errUnasked = errors.New("the server tells changes unasked")
 
 func newLines(s *server, conn link.Conn[[]byte, []byte]) *lines {
 	t := &lines{server: s, link: link.New(conn, link.Options{}), pending: map[string]chan reply{}}
-	s.wire = t
+	s.conn = t
 	t.run.Go(func() { // the supervisor closes the process, not the end of a context
 		t.link.Run(context.WithoutCancel(s.ctx), t.receive, t.rejected)
 	})
@@ -70,7 +71,7 @@ func (t *lines) call(ctx context.Context, r request) (jsonrpc.Message, error) {
 
 // cancelled is the notification that a request is cancelled.
 func cancelled(id json.RawMessage, why error) []byte {
-	return jsonrpc.AppendNotification(nil, noteCancelled, json.RawMessage(`{"requestId":`+string(id)+`,"reason":`+string(strictjson.Encode(messageOf(why)))+`}`))
+	return jsonrpc.AppendNotification(nil, wire.NoteCancelled, json.RawMessage(`{"requestId":`+string(id)+`,"reason":`+string(strictjson.Encode(messageOf(why)))+`}`))
 }
 
 func (t *lines) send(ctx context.Context, m []byte) error {
@@ -122,7 +123,7 @@ func (t *lines) receive(_ context.Context, line []byte) error {
 		t.garbage(line, m, fault)
 	case m.Kind() == jsonrpc.Response:
 		t.settle(m.ID, reply{Message: m})
-	case m.Method == noteCancelled && t.end(m.Params.Get("requestId").Raw()):
+	case m.Method == wire.NoteCancelled && t.end(m.Params.Get("requestId").Raw()):
 	default:
 		t.server.receive(m, nil)
 	}

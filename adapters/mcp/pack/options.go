@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -57,7 +58,7 @@ type Options struct {
 // check returns what is wrong with the options, and the options with their defaults.
 func (o Options) check() (Options, error) {
 	switch {
-	case o.Name == "" || len(o.Name) > maxName || strings.ContainsFunc(o.Name, notOfNames) || strings.Contains(o.Name, "."):
+	case o.Name == "" || len(o.Name) > maxName || strings.ContainsFunc(o.Name, wire.NotOfNames) || strings.Contains(o.Name, "."):
 		return o, core.NewFault(core.CodeInvalid, "the pack name %q cannot begin the name of a tool: use 1 to %d letters, digits, _ and -", o.Name, maxName)
 	case (o.Dial == nil) == (o.URL == ""):
 		return o, core.NewFault(core.CodeInvalid, "pack %s: want a command or a url, one of both", o.Name)
@@ -99,7 +100,3 @@ const (
 	maxName     = 64
 	maxToolName = 128
 )
-
-func notOfNames(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' && r != '.'
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -56,8 +57,8 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 	defer func() { s.close(err) }()
 	tools, err := s.begin(ctx)
 	switch {
-	case err != nil && isLost(s.wire):
-		return s.wire.reason()
+	case err != nil && isLost(s.conn):
+		return s.conn.reason()
 	case err != nil:
 		return err
 	}
@@ -93,13 +94,13 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 			return context.Cause(ctx)
 		case err := <-ended:
 			return err
-		case <-s.wire.lost():
-			return s.wire.reason()
+		case <-s.conn.lost():
+			return s.conn.reason()
 		case <-s.changed:
 			if tools, err = s.listTools(serving); err == nil {
 				err = p.provide(session, cs, tools)
 			}
-			if err != nil && !isLost(s.wire) {
+			if err != nil && !isLost(s.conn) {
 				s.trouble("refused.list", "the changed tools of the MCP server are not offered, those before are", "error", err)
 			}
 		}
@@ -127,8 +128,8 @@ func (s *server) begin(ctx context.Context) (*catalog, error) {
 	defer cancel(nil)
 	s.goroutines.Go(func() {
 		select {
-		case <-s.wire.lost():
-			cancel(s.wire.reason())
+		case <-s.conn.lost():
+			cancel(s.conn.reason())
 		case <-ctx.Done():
 		}
 	})
@@ -209,9 +210,9 @@ func (s *server) watch(ctx context.Context) {
 	}
 	for wait := firstRetry; ; wait = min(2*wait, longestWait) {
 		began := time.Now()
-		err := s.wire.listen(ctx)
+		err := s.conn.listen(ctx)
 		switch {
-		case ctx.Err() != nil || errors.Is(err, errUnasked) || isLost(s.wire):
+		case ctx.Err() != nil || errors.Is(err, errUnasked) || isLost(s.conn):
 			return
 		case errors.Is(err, errNoStream):
 			s.trouble("no_stream", "the MCP server has no stream of changes: its tools are listed again after a restart only")
@@ -237,5 +238,5 @@ func isLost(t transport) bool {
 // listenRequest asks a modern server to tell changes of its tools (2026-07-28,
 // basic/utilities/subscriptions).
 func (s *server) listenRequest() request {
-	return request{id: s.newID(), method: methodListen, params: s.params(s.era, `,"notifications":{"toolsListChanged":true}`, nil)}
+	return request{id: s.newID(), method: wire.MethodListen, params: s.params(s.era, `,"notifications":{"toolsListChanged":true}`, nil)}
 }

@@ -5,11 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"mime"
-	"net/url"
-	"path"
 	"strings"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -24,15 +22,8 @@ const maxErrorBytes = 64 << 10
 type output struct {
 	Text    string            `json:"text,omitempty"`
 	Data    json.RawMessage   `json:"data,omitempty"`
-	Files   []file            `json:"files,omitempty"`
+	Files   []wire.File       `json:"files,omitempty"`
 	Content []json.RawMessage `json:"content,omitempty"`
-}
-
-// file is a [core.File] whose bytes are base64 already.
-type file struct {
-	Name      string          `json:"name"`
-	MediaType string          `json:"media_type,omitempty"`
-	Data      json.RawMessage `json:"data"`
 }
 
 // read reads a CallToolResult (2026-07-28, server/tools, "Tool Result"; all earlier versions
@@ -44,9 +35,9 @@ func readResult(result strictjson.Value) (json.RawMessage, *core.Fault) {
 	var out output
 	var texts []string
 	for block := range result.Get("content").Items() {
-		if text, ok := block.Get("text").Text(); ok && kindOf(block) == "text" {
+		if text, ok := wire.TextOf(block); ok {
 			texts = append(texts, text)
-		} else if f, ok := fileOf(block, len(out.Files)+1); ok {
+		} else if f, ok := wire.FileOf(block, len(out.Files)+1); ok {
 			out.Files = append(out.Files, f)
 		} else {
 			out.Content = append(out.Content, block.Raw())
@@ -66,58 +57,6 @@ func readResult(result strictjson.Value) (json.RawMessage, *core.Fault) {
 		return json.RawMessage(`{"text":""}`), nil
 	}
 	return strictjson.Encode(out), nil
-}
-
-func kindOf(block strictjson.Value) string {
-	kind, _ := block.Get("type").Text()
-	return kind
-}
-
-// fileOf returns the bytes of an image, of audio or of an embedded resource as a file.
-func fileOf(block strictjson.Value, n int) (file, bool) {
-	kind, in, data := kindOf(block), block, "data"
-	switch kind {
-	case "image", "audio":
-	case "resource":
-		in, data = block.Get("resource"), "blob"
-	default:
-		return file{}, false
-	}
-	encoded := in.Get(data)
-	if encoded.Kind() != strictjson.String {
-		return file{}, false // a text resource, or a block that is not as it should be
-	}
-	media, _ := in.Get("mimeType").Text()
-	f := file{Name: fmt.Sprintf("%s-%d%s", kind, n, extension(media)), MediaType: media, Data: encoded.Raw()}
-	if uri, ok := in.Get("uri").Text(); ok {
-		if u, err := url.Parse(uri); err == nil {
-			if base := path.Base(cmp.Or(u.Path, u.Opaque)); base != "." && base != "/" {
-				f.Name = base
-			}
-		}
-	}
-	return f, true
-}
-
-// extension returns the usual extension of a media type, the same on every machine.
-func extension(media string) string {
-	kind, _, err := mime.ParseMediaType(media)
-	if err != nil {
-		return ""
-	}
-	switch kind {
-	case "image/jpeg":
-		return ".jpg"
-	case "image/svg+xml":
-		return ".svg"
-	case "audio/mpeg":
-		return ".mp3"
-	}
-	_, sub, _ := strings.Cut(kind, "/")
-	if sub == "" || len(sub) > 8 || strings.ContainsFunc(sub, func(r rune) bool { return notOfNames(r) || r == '.' }) {
-		return ""
-	}
-	return "." + sub
 }
 
 // compact returns JSON without blanks between its values, or "" for what is not JSON.
@@ -143,7 +82,7 @@ func faultOf(e *jsonrpc.Error) *core.Fault {
 	switch e.Code {
 	case jsonrpc.CodeInvalidParams:
 		code = core.CodeInvalid
-	case jsonrpc.CodeMethodNotFound, codeMissingCapability:
+	case jsonrpc.CodeMethodNotFound, wire.CodeMissingCapability:
 		code = core.CodeUnsupported
 	}
 	return core.NewFault(code, "%s", cut(cmp.Or(e.Message, fmt.Sprintf("the server failed with the code %d", e.Code))))

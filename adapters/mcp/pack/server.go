@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -51,7 +52,7 @@ type transport interface {
 type server struct {
 	opts Options
 	log  *slog.Logger
-	wire transport
+	conn transport
 	era  era
 	ids  atomic.Uint64
 	// goroutines are those of requests of the server and of the stream of changes.
@@ -86,7 +87,7 @@ func newServer(ctx context.Context, o Options) *server {
 // close ends the connection and everything that belongs to it.
 func (s *server) close(why error) {
 	s.cancel(why)
-	s.wire.close()
+	s.conn.close()
 	s.goroutines.Wait()
 }
 
@@ -113,24 +114,24 @@ func (s *server) receive(m jsonrpc.Message, from *call) {
 		return
 	}
 	switch m.Method {
-	case noteProgress:
+	case wire.NoteProgress:
 		if c := s.callOf(m.Params.Get("progressToken")); c != nil {
 			c.progress(m.Params)
 		} else {
 			s.count("ignored.progress")
 		}
-	case noteToolsChanged, noteAcknowledged: // what changed before a subscription was not told
+	case wire.NoteToolsChanged, wire.NoteAcknowledged: // what changed before a subscription was not told
 		s.toolsChanged()
-	case noteCancelled:
+	case wire.NoteCancelled:
 		s.mu.Lock()
 		stop := s.asks[string(m.Params.Get("requestId").Raw())]
 		s.mu.Unlock()
 		if stop != nil {
 			stop()
 		}
-	case noteLogged:
+	case wire.NoteLogged:
 		s.log.Debug("the MCP server logs", "message", string(m.Params.Get("data").Raw()))
-	case noteElicitDone, noteTasks:
+	case wire.NoteElicitDone, wire.NoteTask:
 	default:
 		s.count("ignored.notification")
 	}
@@ -212,7 +213,7 @@ func (s *server) answer(m jsonrpc.Message, from *call) {
 func (s *server) respond(response []byte) {
 	ctx, cancel := context.WithTimeout(s.ctx, sendTime)
 	defer cancel()
-	if err := s.wire.send(ctx, response); err != nil {
+	if err := s.conn.send(ctx, response); err != nil {
 		s.log.Debug("a response did not reach the MCP server", "error", err)
 	}
 }
@@ -223,9 +224,9 @@ const sendTime = 5 * time.Second
 // reply returns the response to a request of the server.
 func (s *server) reply(ctx context.Context, m jsonrpc.Message, from *call) []byte {
 	switch m.Method {
-	case methodPing:
+	case wire.MethodPing:
 		return jsonrpc.AppendResult(nil, m.ID, json.RawMessage("{}"))
-	case methodElicit:
+	case wire.MethodElicit:
 	default:
 		s.count("refused.method")
 		return jsonrpc.AppendError(nil, m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%.100s: the hub declared elicitation alone", m.Method))
@@ -233,7 +234,7 @@ func (s *server) reply(ctx context.Context, m jsonrpc.Message, from *call) []byt
 	if from == nil {
 		s.trouble("elicitation.unknown_call", "a question of the MCP server was declined: "+errNobody.Error()+
 			"; with concurrent: 1 it is always known")
-		return jsonrpc.AppendResult(nil, m.ID, strictjson.Encode(elicited{Action: actionDecline}))
+		return jsonrpc.AppendResult(nil, m.ID, strictjson.Encode(wire.ElicitResult{Action: wire.ActionDecline}))
 	}
 	got, err := from.elicit(ctx, m.Params)
 	if err != nil {

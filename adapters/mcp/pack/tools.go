@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
@@ -29,7 +30,7 @@ func readTool(pack string, t strictjson.Value, mirror bool) (listed, error) {
 	switch full := pack + "." + name; {
 	case !ok || name == "":
 		return listed{}, fmt.Errorf("it has no name")
-	case strings.ContainsFunc(name, notOfNames):
+	case strings.ContainsFunc(name, wire.NotOfNames):
 		return listed{name: name}, fmt.Errorf("its name cannot be one of a tool: only letters, digits, _, - and . may be in it")
 	case len(full) > maxToolName:
 		return listed{name: name}, fmt.Errorf("its name makes %d bytes with that of the pack, the limit is %d", len(full), maxToolName)

@@ -1,37 +1,46 @@
-package pack
+package wire
 
 import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
 )
 
-// events reads server-sent events (WHATWG HTML, section 9.2.6) from a stream.
-type events struct {
+// Event returns a message as an event of a stream. It must not have line breaks.
+func Event(message []byte) []byte { return fmt.Appendf(nil, "event: message\ndata: %s\n\n", message) }
+
+// Comment is a part of a stream that says nothing, but keeps the connection alive.
+const Comment = ": alive\n\n"
+
+// Events reads server-sent events (WHATWG HTML, section 9.2.6) from a stream.
+type Events struct {
+	// LastID is the id of the last event, and Retry how long to wait before the stream is
+	// opened again; zero if the server did not say.
+	LastID string
+	Retry  time.Duration
+
 	r     *bufio.Reader
 	limit int
-	// lastID is the id of the last event, and retry how long to wait before the stream is
-	// opened again; zero if the server did not say.
-	lastID string
-	retry  time.Duration
 }
 
-func newEvents(r io.Reader, limit int) *events {
-	return &events{r: bufio.NewReaderSize(r, 4<<10), limit: limit}
+// NewEvents returns the events of a stream, each of at most limit bytes.
+func NewEvents(r io.Reader, limit int) *Events {
+	return &Events{r: bufio.NewReaderSize(r, 4<<10), limit: limit}
 }
 
-// errTooLarge is an event or a body over the limit.
-var errTooLarge = errors.New("over the limit")
+// ErrTooLarge is an event, or the body of an answer, over the limit.
+var ErrTooLarge = errors.New("over the limit")
 
 // maxRetry bounds what a server may ask a client to wait.
 const maxRetry = 30 * time.Second
 
-// next returns the data of the next event that has any, and io.EOF or another error at the
+// Next returns the data of the next event that has any, and io.EOF or another error at the
 // end. A stream that ends within an event loses that event.
-func (e *events) next() ([]byte, error) {
+func (e *Events) Next() ([]byte, error) {
 	var data []byte
 	var some bool
 	size := 0
@@ -57,11 +66,11 @@ func (e *events) next() ([]byte, error) {
 			data, some = append(data, value...), true
 		case "id":
 			if bytes.IndexByte(value, 0) < 0 {
-				e.lastID = string(value)
+				e.LastID = string(value)
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-				e.retry = min(time.Duration(ms)*time.Millisecond, maxRetry)
+				e.Retry = min(time.Duration(ms)*time.Millisecond, maxRetry)
 			}
 		}
 	}
@@ -69,12 +78,12 @@ func (e *events) next() ([]byte, error) {
 
 // line returns the next line without its end, and adds its bytes to size. It accepts the
 // line ends \n and \r\n.
-func (e *events) line(size *int) ([]byte, error) {
+func (e *Events) line(size *int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := e.r.ReadSlice('\n')
 		if *size += len(part); *size > e.limit {
-			return nil, errTooLarge
+			return nil, ErrTooLarge
 		}
 		line = append(line, part...)
 		switch {

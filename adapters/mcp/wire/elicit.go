@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// ElicitRequest asks a client to ask its user (2026-07-28, client/elicitation). It is a member of
+// inputRequests; in legacy versions it is a request of the server.
+type ElicitRequest struct {
+	Method string       `json:"method"`
+	Params ElicitParams `json:"params"`
+}
+
+// ElicitParams are the form that the user is shown. A Mode of "" is that of a form too.
+type ElicitParams struct {
+	Mode    string     `json:"mode,omitempty"`
+	Message string     `json:"message"`
+	Schema  FormSchema `json:"requestedSchema"`
+}
+
+// FormSchema is the schema of a form: a flat object.
+type FormSchema struct {
+	Type       string           `json:"type"`
+	Properties map[string]Field `json:"properties"`
+	Required   []string         `json:"required"`
+}
+
+// Field is a field of a form, as far as the hub's own forms need it.
+type Field struct {
+	Type        string   `json:"type"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Enum        []string `json:"enum,omitempty"`
+	Items       *Field   `json:"items,omitempty"`
+}
+
+// The modes of an elicitation, and the actions of an answer to it.
+const (
+	ModeForm = "form"
+	ModeURL  = "url"
+
+	ActionAccept  = "accept"
+	ActionDecline = "decline"
+	ActionCancel  = "cancel"
+)
+
+// ElicitResult is the answer of a user. Only one that accepts has content.
+type ElicitResult struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// ReadElicitResult reads the answer of a user: its action, which is one of the three, and its
+// content, if any. The error says what to change.
+func ReadElicitResult(v strictjson.Value) (action string, content strictjson.Value, err error) {
+	var r struct {
+		Action  string           `json:"action"`
+		Content strictjson.Value `json:"content"`
+	}
+	if err := v.Decode(&r); err != nil {
+		return "", r.Content, err
+	}
+	switch r.Action {
+	case ActionAccept, ActionDecline, ActionCancel:
+		return r.Action, r.Content, nil
+	}
+	return "", r.Content, fmt.Errorf("action: want accept, decline or cancel, got %.20q", r.Action)
+}
+
+// Capabilities are what a client says that it can do, as far as the hub uses it.
+type Capabilities struct {
+	Elicitation *struct {
+		Form json.RawMessage `json:"form"`
+		URL  json.RawMessage `json:"url"`
+	} `json:"elicitation"`
+	Extensions map[string]json.RawMessage `json:"extensions"`
+}
+
+// Elicits reports whether the client can show a form. A client that names no mode can.
+func (c Capabilities) Elicits() bool {
+	return c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+// HasTasks reports whether the client has the tasks extension.
+func (c Capabilities) HasTasks() bool {
+	_, ok := c.Extensions[ExtensionTasks]
+	return ok
+}
