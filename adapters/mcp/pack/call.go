@@ -58,7 +58,7 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 		return nil, core.AsFault(context.Cause(c.ctx))
 	}
 	if !c.known {
-		return nil, core.NewFault(core.CodeUnsupported, "the MCP server has no tool %s any more: list the tools again", c.execution.Tool)
+		return nil, c.server.fail(core.CodeUnsupported, "has no tool %s any more: list the tools again", c.execution.Tool)
 	}
 	c.begin()
 	defer c.end()
@@ -71,7 +71,7 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 		case err != nil:
 			return nil, core.AsFault(err)
 		case round > maxRounds:
-			return nil, core.NewFault(core.CodeInternal, "the MCP server asked for something in each of %d rounds", maxRounds)
+			return nil, c.server.fail(core.CodeInternal, "asked for something in each of %d rounds", maxRounds)
 		case m.Err != nil && m.Err.Code == wire.CodeURLElicitation:
 			if fault := c.openAddresses(m.Err); fault != nil {
 				return nil, fault
@@ -86,7 +86,7 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 		case kind == wire.ResultInputRequired:
 			if m.Result.Get("inputRequests").Len() == 0 {
 				if busy++; busy > maxBusy {
-					return nil, core.NewFault(core.CodeOverloaded, "the MCP server is busy: call again later")
+					return nil, c.server.fail(core.CodeOverloaded, "is busy: call again later")
 				}
 				if !sleep(c.ctx, busyTime) {
 					return nil, core.AsFault(context.Cause(c.ctx))
@@ -97,7 +97,7 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 				return nil, fault
 			}
 		default:
-			return nil, core.NewFault(core.CodeUnsupported, "the MCP server answered with a result of the type %.40q, which the hub did not declare", kind)
+			return nil, c.server.fail(core.CodeUnsupported, "answered with a result of the type %.40q, which the hub did not declare", kind)
 		}
 	}
 }
@@ -117,11 +117,11 @@ func (c *call) gather(result strictjson.Value) (members string, fault *core.Faul
 	responses := []byte{}
 	for key, asked := range result.Get("inputRequests").Members() {
 		if method, _ := asked.Get("method").Text(); method != wire.MethodElicit {
-			return "", core.NewFault(core.CodeUnsupported, "the MCP server asked for %.40q, which the hub did not declare", method)
+			return "", c.server.fail(core.CodeUnsupported, "asked for %.40q, which the hub did not declare", method)
 		}
 		got, err := c.elicit(c.ctx, asked.Get("params"))
 		if err != nil {
-			return "", core.NewFault(core.CodeInternal, "a question of the MCP server cannot be asked: %s", core.AsFault(err).Message)
+			return "", c.server.fail(core.CodeInternal, "asked a question that cannot be asked: %s", core.AsFault(err).Message)
 		}
 		responses = append(strictjson.AppendString(append(responses, ','), string(key)), ':')
 		responses = append(responses, strictjson.Encode(got)...)

@@ -3,12 +3,12 @@ package pack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -36,11 +36,20 @@ type era struct {
 	tools, changes bool
 }
 
-// handshake finds out the era of the server: server/discover first, as 2026-07-28
-// (basic/versioning, "Backward Compatibility") asks for, then initialize.
+// handshake finds out the era of the server.
 func (s *server) handshake(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("the server did not answer within %s", handshakeTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("it took longer than %s", handshakeTime))
 	defer cancel()
+	err := s.probe(ctx)
+	if err != nil && ctx.Err() != nil {
+		return s.failSilent(ctx, wire.MethodDiscover+" or "+wire.MethodInitialize)
+	}
+	return err
+}
+
+// probe asks for server/discover first, as 2026-07-28 (basic/versioning, "Backward
+// Compatibility") wants, then for initialize.
+func (s *server) probe(ctx context.Context) error {
 	probed := make(chan reply, 1)
 	probing, stop := context.WithCancel(ctx)
 	defer stop()
@@ -54,16 +63,20 @@ func (s *server) handshake(ctx context.Context) error {
 		defer timer.Stop()
 		silence = timer.C
 	}
+	supported := ""
 	select {
 	case r := <-probed:
 		if e, ok, err := discovered(r); ok || err != nil {
 			return s.establish(e, err)
 		}
+		if r.Err != nil && r.Err.Code == wire.CodeUnsupportedVersion {
+			supported = string(strictjson.ParseValid(r.Err.Data).Get("supported").Raw())
+		}
 	case <-silence:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return s.initialize(ctx, probed)
+	return s.initialize(ctx, probed, supported)
 }
 
 // reply is what came of a request.
@@ -92,7 +105,7 @@ func discovered(r reply) (e era, ok bool, err error) {
 
 // initialize begins the session of a legacy server. A late answer to the probe decides as
 // well.
-func (s *server) initialize(ctx context.Context, probed <-chan reply) error {
+func (s *server) initialize(ctx context.Context, probed <-chan reply, supported string) error {
 	initialized := make(chan reply, 1)
 	calling, stop := context.WithCancel(ctx)
 	defer stop()
@@ -109,7 +122,7 @@ func (s *server) initialize(ctx context.Context, probed <-chan reply) error {
 			}
 			probed = nil
 		case r := <-initialized:
-			e, err := begun(r)
+			e, err := s.begun(r, supported)
 			if err == nil {
 				s.conn.establish(e) // the notification is the first message after it
 				err = s.conn.send(ctx, jsonrpc.AppendNotification(nil, wire.NoteInitialized, nil))
@@ -121,17 +134,20 @@ func (s *server) initialize(ctx context.Context, probed <-chan reply) error {
 	}
 }
 
-// begun reads the answer to initialize.
-func begun(r reply) (era, error) {
+// begun reads the answer to initialize. supported says which other versions the server named.
+func (s *server) begun(r reply, supported string) (era, error) {
+	const ours = "; the hub speaks 2024-11-05 to " + wire.LatestLegacy + " and " + wire.Modern
 	switch {
 	case r.err != nil:
 		return era{}, r.err
+	case r.Err != nil && supported != "":
+		return era{}, s.fail(core.CodeUnsupported, "speaks other versions of MCP alone: %.200s%s", supported, ours)
 	case r.Err != nil:
-		return era{}, fmt.Errorf("the server refused initialize: %w", r.Err)
+		return era{}, s.fail(core.CodeUnsupported, "refused initialize: %s (%d)%s", cut(r.Err.Message), r.Err.Code, s.spoke())
 	}
 	version, _ := r.Result.Get("protocolVersion").Text()
 	if !slices.Contains(wire.Versions[1:], version) {
-		return era{}, fmt.Errorf("the server speaks version %.40q of MCP, the hub speaks %s to %s and %s", version, wire.Versions[len(wire.Versions)-1], wire.LatestLegacy, wire.Modern)
+		return era{}, s.fail(core.CodeUnsupported, "speaks version %.40q of MCP%s", version, ours)
 	}
 	tools := r.Result.Get("capabilities", "tools")
 	return era{false, version, !tools.Absent(), isTrue(tools.Get("listChanged"))}, nil
@@ -142,6 +158,7 @@ func (s *server) establish(e era, err error) error {
 		return err
 	}
 	s.era = e
+	s.noise.Store("")
 	s.conn.establish(e)
 	s.log.Info("MCP server connected", "version", e.version)
 	return nil
@@ -177,7 +194,7 @@ func (s *server) params(e era, members string, token json.RawMessage) json.RawMe
 
 // listTools reads all pages of the list of tools.
 func (s *server) listTools(ctx context.Context) (*catalog, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("the server did not list its tools within %s", handshakeTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("it took longer than %s", handshakeTime))
 	defer cancel()
 	c := &catalog{pack: s.opts.Name, mirror: s.era.modern && s.opts.URL != ""}
 	if !s.era.tools {
@@ -190,19 +207,21 @@ func (s *server) listTools(ctx context.Context) (*catalog, error) {
 		}
 		m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListTools, params: s.params(s.era, members, nil)})
 		switch {
+		case ctx.Err() != nil:
+			return nil, s.failSilent(ctx, wire.MethodListTools)
 		case err != nil:
-			return nil, fmt.Errorf("listing the tools: %w", err)
+			return nil, err
 		case m.Err != nil:
-			return nil, fmt.Errorf("the server refused to list its tools: %w", m.Err)
+			return nil, s.fail(core.CodeUnsupported, "refused to list its tools: %s (%d)", cut(m.Err.Message), m.Err.Code)
 		}
 		next, err := c.add(m.Result)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, s.fail(core.CodeUnsupported, "cannot be used: %s", err)
 		case next == "":
 			return c, nil
 		case next == cursor || page == maxPages:
-			return nil, errors.New("its list of tools does not end")
+			return nil, s.fail(core.CodeUnsupported, "cannot be used: its list of tools does not end")
 		}
 		cursor = next
 	}

@@ -96,7 +96,9 @@ func (t *remote) get(ctx context.Context, lastID string) (*http.Response, error)
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
-	t.setHeaders(req.Header, request{})
+	if err := t.setHeaders(req.Header, request{}); err != nil {
+		return nil, err
+	}
 	return t.server.opts.HTTP.Do(req)
 }
 
@@ -118,10 +120,10 @@ func (t *remote) listen(ctx context.Context) error {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode == http.StatusNotFound && t.hasSession():
-		t.lose(errExpired)
+		t.lose(t.expired())
 		return errExpired
 	case resp.StatusCode >= http.StatusInternalServerError:
-		return fmt.Errorf("the server answered %s", resp.Status)
+		return fmt.Errorf("answered %s", resp.Status)
 	case resp.StatusCode != http.StatusOK || media != "text/event-stream":
 		return errNoStream
 	}

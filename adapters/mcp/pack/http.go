@@ -70,14 +70,14 @@ func (t *remote) check() {
 	}
 	t.server.goroutines.Go(func() {
 		defer t.checking.Store(false)
-		ctx, cancel := context.WithTimeoutCause(t.server.ctx, checkTime, core.NewFault(core.CodeUnreachable, "it did not answer within %s", checkTime))
+		ctx, cancel := context.WithTimeoutCause(t.server.ctx, checkTime, t.server.fail(core.CodeUnreachable, "did not answer within %s", checkTime))
 		defer cancel()
 		r := request{id: t.server.newID(), method: wire.MethodPing}
 		if e.modern {
 			r.method, r.params = wire.MethodDiscover, t.server.params(e, "", nil)
 		}
 		if _, err := t.exchange(ctx, r); errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
-			t.lose(fmt.Errorf("the server cannot be reached: %s", messageOf(err)))
+			t.lose(err)
 		}
 	})
 }
@@ -109,7 +109,8 @@ func (t *remote) exchange(ctx context.Context, r request) (jsonrpc.Message, erro
 	case media == "text/event-stream":
 		return t.follow(ctx, resp, r, cancel)
 	}
-	return jsonrpc.Message{}, core.NewFault(core.CodeInternal, "the MCP server answered with %.80q, want JSON or an event stream", resp.Header.Get("Content-Type"))
+	began, _ := io.ReadAll(io.LimitReader(resp.Body, slack))
+	return jsonrpc.Message{}, t.server.fail(core.CodeInternal, "answered %s%s, want JSON or an event stream: correct the url of the pack if that is no MCP endpoint", resp.Status, beginning(resp, began))
 }
 
 func (t *remote) limit() int { return t.server.opts.ResultBytes + slack }
@@ -122,13 +123,20 @@ func (t *remote) post(ctx context.Context, body []byte, r request) (*http.Respon
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	t.setHeaders(req.Header, r)
+	if err := t.setHeaders(req.Header, r); err != nil {
+		return nil, err
+	}
 	return t.server.opts.HTTP.Do(req)
 }
 
 // setHeaders sets what servers compare with the message: see "Request Headers" of 2026-07-28.
-func (t *remote) setHeaders(h http.Header, r request) {
-	if token := t.server.opts.Token(); token != "" {
+// The error is that of the token.
+func (t *remote) setHeaders(h http.Header, r request) error {
+	token, err := t.server.opts.Token()
+	switch {
+	case err != nil:
+		return t.server.fail(core.CodeNotAuthorized, "is not asked, since its token cannot be read (token_file): %s", err)
+	case token != "":
 		h.Set("Authorization", "Bearer "+token)
 	}
 	t.mu.Lock()
@@ -144,13 +152,14 @@ func (t *remote) setHeaders(h http.Header, r request) {
 		h.Set(wire.HeaderVersion, e.version)
 	}
 	if !e.modern || r.method == "" {
-		return
+		return nil
 	}
 	h.Set(wire.HeaderMethod, r.method)
 	if r.call != nil {
 		h.Set(wire.HeaderName, r.call.tool.name)
 		setMirrored(h, r.call.tool.headers, r.call.arguments)
 	}
+	return nil
 }
 
 // message reads the response to a request from the body of an answer.
@@ -164,7 +173,7 @@ func (t *remote) message(body []byte, r request) (jsonrpc.Message, error) {
 		why = fault.Message
 	}
 	t.server.trouble("garbage", "an answer of the MCP server cannot be read", "why", why)
-	return jsonrpc.Message{}, core.NewFault(core.CodeInternal, "the answer of the MCP server cannot be read: %s", cut(why))
+	return jsonrpc.Message{}, t.server.fail(core.CodeInternal, "sent an answer that cannot be read: %s", cut(why))
 }
 
 func (t *remote) send(ctx context.Context, m []byte) error {
@@ -175,7 +184,7 @@ func (t *remote) send(ctx context.Context, m []byte) error {
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, slack)
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("the server answered %s", resp.Status)
+		return fmt.Errorf("answered %s", resp.Status)
 	}
 	return nil
 }
@@ -187,33 +196,37 @@ func (t *remote) refused(resp *http.Response, r request) (jsonrpc.Message, error
 	body, _ := readBody(resp.Body, slack)
 	if m, fault := jsonrpc.Read(body, strictjson.Limits{}); fault == nil && m.Err != nil && resp.StatusCode != http.StatusUnauthorized {
 		if resp.StatusCode == http.StatusNotFound && t.hasSession() && m.Err.Code != jsonrpc.CodeMethodNotFound {
-			t.lose(errExpired)
+			t.lose(t.expired())
 		}
 		return m, nil
 	}
 	switch status := resp.StatusCode; {
-	case status < http.StatusBadRequest:
-		return jsonrpc.Message{}, core.NewFault(core.CodeUnreachable, "the MCP server of pack %s answered %s to %.200q: redirects are not followed, make that the url of the pack if it is right",
-			t.server.opts.Name, resp.Status, resp.Header.Get("Location"))
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return jsonrpc.Message{}, core.NewFault(core.CodeNotAuthorized, "the MCP server of pack %s answered %s: give the pack a token that it accepts (token_file)", t.server.opts.Name, resp.Status)
 	case status == http.StatusNotFound && t.hasSession():
-		t.lose(errExpired)
-		return jsonrpc.Message{}, core.NewFault(core.CodeUnreachable, "the MCP server of pack %s has forgotten its session: call again", t.server.opts.Name)
-	case r.method == wire.MethodDiscover && status < http.StatusInternalServerError: // a legacy server
+		why := t.expired()
+		t.lose(why)
+		return jsonrpc.Message{}, why
+	case r.method == wire.MethodDiscover && status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
+		status != http.StatusUnauthorized && status != http.StatusForbidden: // a legacy server
 		return jsonrpc.Message{Err: jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s", resp.Status)}, nil
-	case status == http.StatusTooManyRequests:
-		return jsonrpc.Message{}, core.NewFault(core.CodeRateLimited, "the MCP server of pack %s answered %s: call again later", t.server.opts.Name, resp.Status)
 	}
-	return jsonrpc.Message{}, core.NewFault(core.CodeUnreachable, "the MCP server of pack %s answered %s", t.server.opts.Name, resp.Status)
+	return jsonrpc.Message{}, t.server.failStatus(resp, beginning(resp, body), r.method == wire.MethodInitialize)
+}
+
+// expired is the failure of a server that has forgotten the session.
+func (t *remote) expired() *core.Fault {
+	return t.server.fail(core.CodeUnreachable, "has forgotten the session of the hub: call again").Because(errExpired)
 }
 
 // unreachable returns what a caller is told when a request did not reach the server.
 func (t *remote) unreachable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	var fault *core.Fault
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, &fault):
+		return fault
 	}
-	return core.NewFault(core.CodeUnreachable, "the MCP server of pack %s cannot be reached", t.server.opts.Name).Because(err)
+	return t.server.failNoAnswer(err)
 }
 
 // unreadable returns what a caller is told when an answer broke off.
@@ -225,7 +238,7 @@ func (t *remote) unreadable(ctx context.Context, err error) error {
 		t.server.trouble("too_large", "a result of the MCP server is over the limit", "limit", t.server.opts.ResultBytes)
 		return tooLarge(t.server.opts.ResultBytes)
 	}
-	return core.NewFault(core.CodeUnreachable, "the answer of the MCP server of pack %s broke off", t.server.opts.Name).Because(err)
+	return t.server.fail(core.CodeUnreachable, "broke off its answer: %s: call again", err).Because(err)
 }
 
 func tooLarge(limit int) *core.Fault {
@@ -280,7 +293,9 @@ func (t *remote) close() {
 	if err != nil {
 		return
 	}
-	t.setHeaders(req.Header, request{})
+	if t.setHeaders(req.Header, request{}) != nil {
+		return
+	}
 	if resp, err := t.server.opts.HTTP.Do(req); err == nil {
 		resp.Body.Close()
 	}

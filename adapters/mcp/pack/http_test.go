@@ -214,7 +214,7 @@ func TestATokenGoesWithEveryRequestAndIsReadEachTime(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, textResult, m.ID, "fine")
 	}}
-	g, _ := e.serve(t, pack.Options{Token: func() string { return token }})
+	g, _ := e.serve(t, pack.Options{Token: func() (string, error) { return token, nil }})
 	g.call("x", `{}`)
 	token = "second"
 	g.call("x", `{}`)
@@ -238,7 +238,7 @@ func TestARedirectGetsNeitherTheTokenNorTheArguments(t *testing.T) {
 				answer: func(w http.ResponseWriter, r *http.Request, _ message) { http.Redirect(w, r, elsewhere.URL, status) },
 				resume: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, status) },
 			}
-			g, _ := e.serve(t, pack.Options{Token: func() string { return "secret" }})
+			g, _ := e.serve(t, pack.Options{Token: func() (string, error) { return "secret", nil }})
 			g.wantFault("x", `{}`, core.CodeUnreachable, "redirects are not followed", elsewhere.URL)
 			mu.Lock()
 			defer mu.Unlock()

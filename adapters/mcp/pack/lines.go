@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,8 @@ type lines struct {
 	server *server
 	link   *link.Link[[]byte, []byte]
 	run    sync.WaitGroup
+
+	begun bool // there was a line; only receive uses it
 
 	mu      sync.Mutex
 	pending map[string]chan reply // by the id of the request
@@ -59,7 +62,7 @@ func (t *lines) call(ctx context.Context, r request) (jsonrpc.Message, error) {
 		case a := <-answer: // it came before
 			return a.Message, a.err
 		default:
-			return jsonrpc.Message{}, t.gone()
+			return jsonrpc.Message{}, t.reason()
 		}
 	case <-ctx.Done():
 		if !r.quiet {
@@ -78,7 +81,7 @@ func (t *lines) send(ctx context.Context, m []byte) error {
 	err := t.link.Send(ctx, m, len(m))
 	var closed *link.Reason
 	if errors.As(err, &closed) {
-		return t.gone()
+		return t.reason()
 	}
 	return err
 }
@@ -99,15 +102,11 @@ func (t *lines) lost() <-chan struct{} { return t.link.Done() }
 
 func (t *lines) reason() error {
 	r := t.link.Reason()
+	why := cmp.Or(r.Text, r.Error())
 	if r.Cause == link.Normal {
-		return errors.New("the server ended its output")
+		why = "it closed its output"
 	}
-	return fmt.Errorf("the server is gone: %w", &r)
-}
-
-// gone is what callers of tools are told.
-func (t *lines) gone() *core.Fault {
-	return core.NewFault(core.CodeUnreachable, "the MCP server of pack %s has ended", t.server.opts.Name).Because(t.reason())
+	return t.server.fail(core.CodeUnreachable, "has ended: %s%s", why, t.server.spoke()).Because(&r)
 }
 
 func (t *lines) close() {
@@ -118,6 +117,10 @@ func (t *lines) close() {
 // receive takes a line of the server.
 func (t *lines) receive(_ context.Context, line []byte) error {
 	m, fault := jsonrpc.Read(line, strictjson.Limits{})
+	if !t.begun && fault != nil {
+		t.server.noise.Store(fmt.Sprintf("; its output begins with %.100q, which is no message", line))
+	}
+	t.begun = true
 	switch {
 	case fault != nil:
 		t.garbage(line, m, fault)
@@ -164,7 +167,7 @@ func (t *lines) end(id json.RawMessage) bool {
 // that is known: with the id, or since no other call runs.
 func (t *lines) garbage(line []byte, m jsonrpc.Message, fault *jsonrpc.Error) {
 	t.server.trouble("garbage", "the MCP server wrote a line that is no message: it was skipped", "why", fault.Message, "line", fmt.Sprintf("%.200q", line))
-	unreadable := reply{err: core.NewFault(core.CodeInternal, "the answer of the MCP server cannot be read: %s", cut(fault.Message))}
+	unreadable := reply{err: t.server.fail(core.CodeInternal, "sent an answer that cannot be read: %s", cut(fault.Message))}
 	switch {
 	case m.ID != nil && m.Method == "":
 		t.settle(m.ID, unreadable)

@@ -3,6 +3,7 @@ package pack_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -214,8 +215,8 @@ func TestAServerThatCannotBeUsedEndsTheRunWithTheReason(t *testing.T) {
 		"an end in the handshake": {func(s *script) {
 			s.wants("server/discover")
 			_ = s.end.Close(link.Reason{Cause: link.PeerGone})
-		}, "the server is gone"},
-		"silence": {func(s *script) { s.wants("server/discover"); s.wants("initialize") }, "did not answer within 2m0s"},
+		}, "pack p has ended"},
+		"silence": {func(s *script) { s.wants("server/discover"); s.wants("initialize") }, "longer than 2m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -267,12 +268,30 @@ func TestTheEndOfTheServerFailsItsCallsAtOnce(t *testing.T) {
 		_ = s.end.Close(link.Reason{Cause: link.PeerGone, Text: "the process ended with exit status 1"})
 		wantFault(t, "x", <-first, core.CodeUnreachable, "pack p")
 		wantFault(t, "y", <-second, core.CodeUnreachable, "pack p")
-		if err := r.wait(); err == nil || !strings.Contains(err.Error(), "gone") {
-			t.Errorf("got the end %v, want that the server is gone", err)
+		if err := r.wait(); err == nil || !strings.Contains(err.Error(), "pack p has ended") {
+			t.Errorf("got the end %v, want that the server has ended", err)
 		}
 		g.wantFault("x", `{}`, core.CodeUnreachable, "down")
 	})
 }
+
+func TestARunEndsAtOnceWhileTheChangedToolsAreListed(t *testing.T) {
+	scripted(t, pack.Options{}, legacy, func(g *testHub, s *script, r *running) {
+		s.write(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		s.wants("tools/list") // it is never answered
+		began := time.Now()
+		r.stop()
+		if err := r.wait(); !errors.Is(err, context.Canceled) {
+			t.Errorf("got the end %v, want that it was stopped", err)
+		}
+		if took := time.Since(began); took > sendTime {
+			t.Errorf("got the end after %s, want it at once", took)
+		}
+	})
+}
+
+// sendTime is how long the hub tries to tell a server that a request is cancelled.
+const sendTime = 5 * time.Second
 
 func TestACallThatItsCallerWithdrawsIsCancelled(t *testing.T) {
 	scripted(t, pack.Options{Calls: 1}, legacy, func(g *testHub, s *script, _ *running) {

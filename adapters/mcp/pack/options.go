@@ -32,12 +32,15 @@ type Options struct {
 	// Dial starts the server as a child that reads and writes lines. What it writes beyond
 	// the limit of its connection comes as a *[link.Reject].
 	Dial func(ctx context.Context, args ...string) (link.Conn[[]byte, []byte], error)
+	// Command names the program of Dial in errors.
+	Command string
 	// URL is the endpoint of streamable HTTP, and HTTP the client for it; its CheckRedirect is
 	// not used.
 	URL  string
 	HTTP *http.Client
-	// Token returns the bearer token of each request; nil and "" mean none.
-	Token func() string
+	// Token returns the bearer token of each request; nil and "" mean none. Its error fails the
+	// request.
+	Token func() (string, error)
 
 	// Calls is how many calls run at once; others wait. Default 16.
 	Calls int
@@ -67,7 +70,7 @@ func (o Options) check() (Options, error) {
 	}
 	if o.URL != "" {
 		if u, err := url.Parse(o.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return o, core.NewFault(core.CodeInvalid, "pack %s: the url %q is no http or https address", o.Name, o.URL)
+			return o, core.NewFault(core.CodeInvalid, "pack %s: its url is no http or https address: want https://HOST/PATH", o.Name)
 		}
 		if o.HTTP == nil {
 			return o, core.NewFault(core.CodeInvalid, "pack %s: a url wants an HTTP client", o.Name)
@@ -90,7 +93,7 @@ func (o Options) check() (Options, error) {
 		o.Count = func(string) {}
 	}
 	if o.Token == nil {
-		o.Token = func() string { return "" }
+		o.Token = func() (string, error) { return "", nil }
 	}
 	return o, nil
 }

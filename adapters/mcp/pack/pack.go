@@ -37,14 +37,14 @@ var ErrSessionEnded = errors.New("the session of the pack has ended")
 const maxTold = 1000
 
 // Run connects to the server, offers its tools through the session, calls ready, and serves
-// calls until ctx ends or the server is lost. It returns the cause of ctx, or why there is no
-// server; it can then be called again with the same session, one call at a time. Meanwhile the
-// tools stay listed, and calls of them fail as unreachable. Calls that ran are answered when
-// Run returns.
+// calls until ctx ends or the server is lost. It returns an error that is the cause of ctx or
+// wraps it, or why there is no server; it can then be called again with the same session, one
+// call at a time. Meanwhile the tools stay listed, and calls of them fail as unreachable. Calls
+// that ran are answered when Run returns.
 func (p *Pack) Run(ctx context.Context, session *hub.Session, ready func()) error {
 	err := p.run(ctx, session, ready)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if why := context.Cause(ctx); why != nil && !errors.Is(err, why) {
+		return why
 	}
 	return err
 }
@@ -55,6 +55,15 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 		return err
 	}
 	defer func() { s.close(err) }()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s.goroutines.Go(func() {
+		select {
+		case <-s.conn.lost():
+			end(s.conn.reason())
+		case <-ctx.Done():
+		}
+	})
 	tools, err := s.begin(ctx)
 	switch {
 	case err != nil && isLost(s.conn):
@@ -65,11 +74,10 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 	p.Stop()
 	serving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	cs := &calls{server: s, session: session, ctx: serving, all: map[string]*call{}}
-	ended := make(chan error, 1)
 	stop := session.Consume(serving, func(b hub.Batch, err error) bool {
 		switch {
 		case err != nil:
-			ended <- fmt.Errorf("%w: %w", ErrSessionEnded, err)
+			end(fmt.Errorf("%w: %w", ErrSessionEnded, err))
 		case b.Execute != nil:
 			cs.add(b.Execute)
 		case b.Withdrawn != "":
@@ -78,7 +86,7 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 		return true
 	})
 	defer func() {
-		cancel(core.NewFault(core.CodeUnreachable, "%s", p.down(err)))
+		cancel(p.down(err))
 		stop()
 		cs.workers.Wait()
 		p.refuse(session, err)
@@ -92,15 +100,12 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case err := <-ended:
-			return err
-		case <-s.conn.lost():
-			return s.conn.reason()
 		case <-s.changed:
-			if tools, err = s.listTools(serving); err == nil {
+			tools, err := s.listTools(ctx)
+			if err == nil {
 				err = p.provide(session, cs, tools)
 			}
-			if err != nil && !isLost(s.conn) {
+			if err != nil && ctx.Err() == nil {
 				s.trouble("refused.list", "the changed tools of the MCP server are not offered, those before are", "error", err)
 			}
 		}
@@ -116,7 +121,7 @@ func (p *Pack) connect(ctx context.Context) (*server, error) {
 	}
 	conn, err := p.opts.Dial(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("starting the MCP server: %w", err)
+		return nil, fmt.Errorf("starting %s: %w", p.opts.named(), err)
 	}
 	newLines(s, conn)
 	return s, nil
@@ -124,15 +129,6 @@ func (p *Pack) connect(ctx context.Context) (*server, error) {
 
 // begin makes the handshake and lists the tools.
 func (s *server) begin(ctx context.Context) (*catalog, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	s.goroutines.Go(func() {
-		select {
-		case <-s.conn.lost():
-			cancel(s.conn.reason())
-		case <-ctx.Done():
-		}
-	})
 	if err := s.handshake(ctx); err != nil {
 		return nil, err
 	}
@@ -159,27 +155,9 @@ func (p *Pack) provide(session *hub.Session, cs *calls, c *catalog) error {
 	return session.Provide(p.opts.Name, cs.offer(offered))
 }
 
-// down says that there is no server.
-func (p *Pack) down(why error) string {
-	text := fmt.Sprintf("the MCP server of pack %s is down", p.opts.Name)
-	if why != nil && !errors.Is(why, context.Canceled) {
-		text += ": " + messageOf(why)
-	}
-	return text
-}
-
-// messageOf returns what an error says to a peer: its whole text, unless it is a Fault.
-func messageOf(err error) string {
-	var f *core.Fault
-	if errors.As(err, &f) {
-		return f.Message
-	}
-	return err.Error()
-}
-
 // refuse answers calls until Stop, or the end of the session.
 func (p *Pack) refuse(session *hub.Session, why error) {
-	down := core.NewFault(core.CodeUnreachable, "%s", p.down(why))
+	down := p.down(why)
 	p.refusing = session.Consume(context.Background(), func(b hub.Batch, _ error) bool {
 		if b.Execute != nil {
 			_ = session.AnswerTool(b.Execute.ID, nil, down)

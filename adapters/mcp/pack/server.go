@@ -63,6 +63,8 @@ type server struct {
 	changed chan struct{}
 	// told are the kinds of trouble that were logged.
 	told sync.Map
+	// noise says what the server wrote before its first message, as a part of an error.
+	noise atomic.Value
 
 	ctx    context.Context //nolint:containedctx // ends with the connection: for what the server asks
 	cancel context.CancelCauseFunc

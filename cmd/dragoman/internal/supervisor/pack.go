@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
@@ -45,7 +46,7 @@ func (p *packed) run(ctx context.Context) {
 		Version: p.supervisor.opts.Version, Log: p.supervisor.opts.Log, Count: p.supervisor.opts.Hub.Count,
 	}
 	if p.entry.URL == "" {
-		o.Dial = p.child.dial
+		o.Dial, o.Command = p.child.dial, filepath.Base(p.entry.Command[0])
 	} else {
 		o.HTTP = patient(p.supervisor.opts.HTTP)
 		defer o.HTTP.CloseIdleConnections()
@@ -93,13 +94,7 @@ func (p *packed) live(ctx context.Context, ready func()) error {
 
 // token reads the token for the server; "" for none. It is read for each request, so that it
 // can be replaced.
-func (p *packed) token() string {
-	token, err := tokenOf(p.entry.TokenFile)
-	if err != nil {
-		p.supervisor.opts.Log.Warn("the token of a pack cannot be read", "pack", p.entry.Name, "error", err)
-	}
-	return token
-}
+func (p *packed) token() (string, error) { return tokenOf(p.entry.TokenFile) }
 
 // patient returns a client of its own that waits for the head of an answer as long as the
 // request may take: a server that answers with JSON sends it when the call has ended.

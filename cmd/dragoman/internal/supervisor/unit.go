@@ -216,9 +216,11 @@ func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool
 	case errors.Is(why, errByHand):
 		byHand = true
 	case errors.Is(why, errNotReady):
-		err = errNotReady
+		if !errors.Is(err, errNotReady) { // else it says more
+			err = errNotReady
+		}
 		if u.said != nil && u.said() != "" {
-			err = fmt.Errorf("%w: %s", errNotReady, u.said())
+			err = fmt.Errorf("%w: %s", err, u.said())
 		}
 	}
 	return began, wasReady, byHand, err
