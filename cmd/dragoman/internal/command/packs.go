@@ -30,7 +30,11 @@ those of the settings with their state. 'dragoman agents restart' restarts those
 			if p.Child != nil {
 				state = p.Child.State
 			}
-			return append([]string{p.ID, p.Dialect, fmt.Sprint(len(p.Tools)), state.String()}, childCells(p.Child)...)
+			row := append([]string{p.ID, p.Dialect, fmt.Sprint(len(p.Tools)), state.String()}, childCells(p.Child)...)
+			if p.Child != nil { // what to do about the error is at its end
+				row[len(row)-1] = orDash(oneLine(p.Child.LastError))
+			}
+			return row
 		})
 	}
 	return c

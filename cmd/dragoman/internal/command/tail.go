@@ -216,9 +216,14 @@ func summary(body core.Body) string {
 	return brief(s)
 }
 
-// brief shortens a text to one line.
+// oneLine returns a text as one line, without control characters.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(strings.Map(printable, s)), " ")
+}
+
+// brief is oneLine of the beginning of a text.
 func brief(s string) string {
-	s = strings.Join(strings.Fields(strings.Map(printable, s)), " ")
+	s = oneLine(s)
 	if r := []rune(s); len(r) > summaryLength {
 		s = string(r[:summaryLength]) + "…"
 	}
