@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -129,7 +130,7 @@ func readCall(v, with strictjson.Value) (Frame, error) {
 	}
 	of := commands[j.Act]
 	if of == nil {
-		return nil, core.NewFault(core.CodeUnknownKind, "unknown act %q", cut(j.Act))
+		return nil, core.NewFault(core.CodeUnknownKind, "unknown act %s", Excerpt(j.Act))
 	}
 	c := Call{ID: j.ID, Trace: j.Trace}
 	if err := with.Decode(&c.With); err != nil {
@@ -146,11 +147,11 @@ func readCall(v, with strictjson.Value) (Frame, error) {
 	return c, nil
 }
 
-// cut shortens a text for an error.
-func cut(s string) string {
+// Excerpt returns the beginning of a text, quoted, for errors and logs.
+func Excerpt[T ~string | ~[]byte](text T) string {
 	const most = 64
-	if len(s) > most {
-		return s[:most] + "..."
+	if len(text) > most {
+		return fmt.Sprintf("%.64q...", text)
 	}
-	return s
+	return fmt.Sprintf("%q", text)
 }

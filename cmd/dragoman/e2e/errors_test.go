@@ -78,6 +78,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "actor", "--hub", hub, "sed", "-e", "p"}, command.ExitFailed, "agent actor already registered: choose another id, such as actor-1, or wait"},
 		{[]string{"agent", "--dialect", parallax.Dialect, "--name", "actor", "--hub", hub, "--", "cat"}, command.ExitFailed, "choose another id, such as actor-1, or wait"},
 		{[]string{"agent", "--dialect", coven.Name, "--name", "actor", "--grpc-addr", grpc, "--", "cat"}, command.ExitFailed, "the id actor-1 is free"},
+		{[]string{"agent", "--speaks", "native", "--name", "actor", "--hub", hub, "--", "sh", "-c", joinsNatively}, command.ExitFailed, "agent actor already registered: choose another id, such as actor-1, or wait"},
 		{[]string{"serve", "--http-addr", ":70000"}, command.ExitUsage, `--http-addr :70000: "70000" is no port (0 to 65535); write it as host:port`},
 		{[]string{"serve", "--http-addr", "300.1.1.1:80"}, command.ExitUsage, `--http-addr 300.1.1.1:80: "300.1.1.1" is no IP address; write it`},
 		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, command.ExitUsage, "; --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
@@ -153,3 +154,6 @@ func TestAnUnknownPathIsAnsweredWithTheKnownOnes(t *testing.T) {
 		}
 	}
 }
+
+// joinsNatively is a native agent that joins and waits for the end.
+const joinsNatively = `printf '%s\n' '{"call":{"id":"1","act":"join","command":{"card":{}}}}'; cat >/dev/null`

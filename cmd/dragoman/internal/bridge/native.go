@@ -3,8 +3,13 @@ package bridge
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	nativewire "github.com/dragoman-hub/dragoman/adapters/native/wire"
@@ -16,44 +21,79 @@ import (
 // NativePath is the path of the native dialect at a hub.
 const NativePath = "/ws/native"
 
-// RunNative passes the frames of a child, which speaks the native dialect, and of a hub on to
-// each other. The child joins by itself; what the card says comes before what it says. joined is
-// called once the hub has accepted it. RunNative returns when the child has ended (nil) or the
-// hub is lost, both connections closed by then.
-func RunNative(ctx context.Context, child, remote link.Conn[[]byte, []byte], card core.Card, joined func()) error {
-	b := &nativeBridge{up: link.New(remote, client.LinkOptions), down: link.New(child, link.Options{}), card: card, joined: joined}
-	var end link.Reason
+// RunNative passes the frames of a process, which speaks the native dialect, and of a hub on to
+// each other. The process joins by itself; what the card says comes before what it says. joined
+// is called whenever the hub has accepted it. RunNative returns why it ended, both connections
+// closed by then: a *[client.HubEnd] if the hub has ended it, else the end of the process. What
+// the hub refuses is logged, as the process may not say it.
+func RunNative(ctx context.Context, process, remote link.Conn[[]byte, []byte], card core.Card, joined func(), log *slog.Logger) error {
+	b := &nativeBridge{up: link.New(remote, client.LinkOptions), down: link.New(process, link.Options{}), card: card, joined: joined, log: log}
+	b.silent = time.AfterFunc(client.ResponseTimeout, func() {
+		b.up.Close(link.Reason{Cause: link.Protocol, Text: client.ErrNotAccepted.Error(), Err: client.ErrNotAccepted})
+	})
+	defer b.silent.Stop()
+	var hubEnd link.Reason
 	var group sync.WaitGroup
 	group.Go(func() {
-		end = b.up.Run(ctx, b.fromHub, nil)
-		b.down.Close(link.Reason{Cause: link.Normal, Text: "the hub has gone"})
+		hubEnd = b.up.Run(ctx, b.fromHub, nil)
+		b.down.Close(*hubGone)
 	})
-	b.down.Run(ctx, b.fromChild, func(ctx context.Context, r *link.Reject) error {
+	end := b.down.Run(ctx, b.fromProcess, func(ctx context.Context, r *link.Reject) error {
 		return b.refuse(ctx, core.NewFault(core.CodeTooLarge, "%s", r.Text))
 	})
 	b.up.Close(link.Reason{Cause: link.Normal})
 	group.Wait()
-	if end.Cause == link.Normal || end.Cause == link.ShuttingDown {
-		return nil
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case b.fatal || b.final():
+		return &client.HubEnd{Err: errors.New(b.refused.Message), Final: b.final()}
+	case errors.Is(hubEnd.Err, client.ErrNotAccepted):
+		return &client.HubEnd{Err: client.ErrNotAccepted, Final: true}
+	case end.Err == hubGone.Err:
+		return &client.HubEnd{Err: &hubEnd}
+	case b.refused != nil:
+		return fmt.Errorf("the hub refused its join (%s); %w", b.refused.Message, &end)
 	}
 	return &end
 }
+
+// hubGone is why the connection of the process is closed when that of the hub has ended.
+var hubGone = &link.Reason{Cause: link.Normal, Text: "the hub has gone", Err: errors.New("the hub has gone")}
+
+// unwanted are the codes of a hub that does not want an agent, however often it comes.
+var unwanted = []core.Code{core.CodeConflict, core.CodeNotAuthorized, core.CodeUnauthenticated}
 
 // nativeBridge is the state of one RunNative.
 type nativeBridge struct {
 	up, down *link.Link[[]byte, []byte]
 	card     core.Card
 	joined   func()
+	log      *slog.Logger
+	silent   *time.Timer            // fires unless the hub says something
 	join     atomic.Pointer[string] // the id of the latest join that is not answered; nil for none
+
+	// Used by the reader of the hub, and read once it has ended.
+	refused *core.Fault // why the hub refused the latest join, or ended the connection
+	fatal   bool        // it ended the connection
+
+	warned atomic.Int32
 }
 
-// fromChild passes on a line of the child, with the card in its join.
-func (b *nativeBridge) fromChild(ctx context.Context, line []byte) error {
+// final reports whether the hub does not want the agent.
+func (b *nativeBridge) final() bool {
+	return b.refused != nil && slices.Contains(unwanted, b.refused.Code)
+}
+
+// fromProcess passes on a line of the process, with the card in its join.
+func (b *nativeBridge) fromProcess(ctx context.Context, line []byte) error {
 	switch {
 	case len(line) == 0:
 		return nil
 	case !utf8.Valid(line):
-		return b.refuse(ctx, core.NewFault(core.CodeInvalid, "the line is not UTF-8"))
+		return b.refuse(ctx, core.NewFault(core.CodeInvalid, "the line is not UTF-8; it begins with %s", nativewire.Excerpt(line)))
+	case line[0] != '{' && !bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")): // the hub need not see it
+		return b.refuse(ctx, core.NewFault(core.CodeInvalid, "a line of stdout is no frame: write logs to stderr; it begins with %s", nativewire.Excerpt(line)))
 	case bytes.Contains(line, []byte(`"join"`)):
 		f, err := nativewire.Decode(line, MaxLine)
 		call, isCall := f.(nativewire.Call)
@@ -68,23 +108,73 @@ func (b *nativeBridge) fromChild(ctx context.Context, line []byte) error {
 			b.join.Store(&call.ID)
 		}
 	}
-	return b.up.Send(ctx, line, len(line))
+	if b.up.Send(ctx, line, len(line)) != nil {
+		return hubGone
+	}
+	return nil
 }
 
 // fromHub passes on a frame of the hub.
 func (b *nativeBridge) fromHub(ctx context.Context, frame []byte) error {
-	if id := b.join.Load(); id != nil {
-		kind, v, err := nativewire.DecodeHub(frame)
-		if answered, _ := v.Get("id").Text(); err == nil && kind == "result" && answered == *id {
-			b.join.Store(nil)
-			b.joined()
-		}
+	b.silent.Stop()
+	id := b.join.Load()
+	if id != nil || bytes.HasPrefix(frame, []byte(`{"error"`)) {
+		b.note(frame, id)
 	}
-	return b.down.Send(ctx, frame, len(frame))
+	if err := b.down.Send(ctx, frame, len(frame)); err != nil {
+		return link.Because(link.Normal, "the process has ended")
+	}
+	if b.final() {
+		return link.Because(link.Normal, "%s", b.refused.Message)
+	}
+	return nil
 }
 
-// refuse tells the child that a line of it was not passed on.
+// note notes how the hub answers a join, whose id is join or nil, and what it refuses. A frame
+// that cannot be read is for the process to judge.
+func (b *nativeBridge) note(frame []byte, join *string) {
+	kind, v, err := nativewire.DecodeHub(frame)
+	if err != nil {
+		return
+	}
+	id, _ := v.Get("id").Text()
+	answered := join != nil && id == *join && b.join.CompareAndSwap(join, nil)
+	switch kind {
+	case "result":
+		if answered {
+			b.refused = nil
+			b.joined()
+		}
+	case "error":
+		var r nativewire.Refusal
+		if v.Decode(&r) != nil || r.Fault == nil {
+			return
+		}
+		if r.Fatal || answered {
+			b.refused, b.fatal = r.Fault, r.Fatal
+			if r.Fatal || b.final() {
+				return // RunNative returns it
+			}
+		}
+		b.warn("the hub refused what the agent said", r.Fault)
+	}
+}
+
+// loud is how many refusals of a connection are logged as warnings: a broken process may go on
+// for ever.
+const loud = 20
+
+func (b *nativeBridge) warn(message string, why *core.Fault) {
+	level := slog.LevelWarn
+	if b.warned.Add(1) > loud {
+		level = slog.LevelDebug
+	}
+	b.log.Log(context.Background(), level, message, "agent", b.card.ID, "code", why.Code, "why", why.Message)
+}
+
+// refuse tells the process that a line of it was not passed on.
 func (b *nativeBridge) refuse(ctx context.Context, why *core.Fault) error {
+	b.warn("a line of the agent was skipped", why)
 	frame, err := nativewire.Encode("error", nativewire.Refusal{Fault: why})
 	if err != nil {
 		return err

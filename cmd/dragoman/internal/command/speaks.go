@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -52,7 +54,7 @@ func runSpeaking(ctx context.Context, io Streams, e config.Agent, name, dialect 
 	opts := supervisor.Options{Launcher: launcher, HTTP: http.DefaultClient, Version: service.Version, Log: log}
 	var err error
 	if e.Dialect == config.SpeaksNative {
-		err = supervisor.RunNative(ctx, e, opts, s.bridge)
+		err = supervisor.RunNative(ctx, e, opts, supervisor.NativeHub{Connect: s.connect, Bridge: s.bridge})
 	} else {
 		err = supervisor.RunAlone(ctx, e, opts, s.serve)
 	}
@@ -95,18 +97,27 @@ func (s speaking) serve(ctx context.Context, card core.Card, work func(context.C
 	})
 }
 
-// bridge connects a native command with the hub.
-func (s speaking) bridge(ctx context.Context, dial supervisor.DialFunc, card core.Card) error {
-	card.Name = s.name
-	return agent.Stay(ctx, s.log, s.patience, func(ctx context.Context, joined func()) error {
-		hub, err := client.DialWebSocket(ctx, s.at, bridge.NativePath, http.Header{"X-Agent-Id": {s.entry.Name}}, client.MaxNativeBytes)
-		if err != nil {
-			return err
-		}
-		child, err := dial(ctx)
-		if err != nil {
-			return errors.Join(err, hub.Close(link.Reason{Cause: link.Normal}))
-		}
-		return bridge.RunNative(ctx, child, hub, card, s.joined(joined))
+// connect connects with the hub: with patience the first time, and for as long as it takes once
+// the agent has joined.
+func (s speaking) connect(ctx context.Context) (conn link.Conn[[]byte, []byte], err error) {
+	patience, absent, waits := s.patience, client.IsNoHub, s.patience.String()
+	if s.begun.Load() {
+		patience, waits = math.MaxInt64, "ever"
+		absent = func(err error) bool { return !errors.As(err, new(*core.Fault)) }
+	}
+	retry := client.NewRetry(patience, absent, func(err error) {
+		s.log.Info("waiting for a hub", "for", waits, "reason", err.Error())
 	})
+	err = retry.Do(ctx, func() error {
+		hub, err := client.DialWebSocket(ctx, s.at, bridge.NativePath, http.Header{"X-Agent-Id": {s.entry.Name}}, client.MaxNativeBytes)
+		conn = hub
+		return err
+	})
+	return conn, err
+}
+
+// bridge connects a process of a native command with the hub.
+func (s speaking) bridge(ctx context.Context, process, hub link.Conn[[]byte, []byte], card core.Card, joined func()) error {
+	card.Name = s.name
+	return bridge.RunNative(ctx, process, hub, card, sync.OnceFunc(s.joined(joined)), s.log)
 }

@@ -3,8 +3,10 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
@@ -29,12 +31,12 @@ func RunAlone(ctx context.Context, e config.Agent, o Options, join JoinFunc) err
 		return err
 	}
 	a := &alone{entry: e, agent: inner, profiles: make(chan agent.Profile, 1), gate: make(chan struct{})}
+	failed := failing(e.Name, cancel)
 	u := newUnit(kindAgent, e.Name, o.Log, a.live, func(s core.Child) {
-		if s.State == core.ChildFailed {
-			cancel(errors.New(s.LastError))
-		}
+		failed(s)
 		a.set(s.State == core.ChildReady)
 	}, c.pid)
+	u.said, u.final = c.said, true
 	var running sync.WaitGroup
 	running.Go(func() { u.run(ctx) })
 	defer running.Wait()
@@ -44,7 +46,7 @@ func RunAlone(ctx context.Context, e config.Agent, o Options, join JoinFunc) err
 		err = join(ctx, cardOf(e, p), a.work)
 	case <-ctx.Done():
 	}
-	if why := context.Cause(ctx); why != nil && !errors.Is(why, context.Canceled) {
+	if why := endOf(ctx); why != nil {
 		return why
 	}
 	return err
@@ -104,12 +106,69 @@ func (a *alone) work(ctx context.Context, t agent.Turn) error {
 	return err
 }
 
-// DialFunc starts a process with more arguments, and returns the connection to it.
-type DialFunc func(ctx context.Context, more ...string) (link.Conn[[]byte, []byte], error)
+// NativeHub is the hub that a native command joins by itself.
+type NativeHub struct {
+	// Connect connects with the hub, and waits for it where it may come. Its error ends the
+	// command.
+	Connect func(ctx context.Context) (link.Conn[[]byte, []byte], error)
+	// Bridge passes on what a process and the hub say to each other, and calls joined once the
+	// hub has accepted the agent with the card. It closes both connections. Its error is a
+	// *[client.HubEnd] if the hub ended it, else why the process has ended.
+	Bridge func(ctx context.Context, process, hub link.Conn[[]byte, []byte], card core.Card, joined func()) error
+}
 
-// RunNative runs a command that speaks the native dialect: join starts it by dial, connects it
-// with a hub and says when to start it again.
-func RunNative(ctx context.Context, e config.Agent, o Options, join func(context.Context, DialFunc, core.Card) error) error {
+// RunNative runs a command that speaks the native dialect. The connection to the hub is that of
+// the process: whenever one of the two ends, both are started again. RunNative returns when ctx
+// ends, the command has failed, or the hub does not want the agent; everything has ended then. Of the
+// options it uses Launcher and Log.
+func RunNative(ctx context.Context, e config.Agent, o Options, to NativeHub) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var hub link.Conn[[]byte, []byte] // of the next life; used by the unit alone
 	c := &child{launcher: o.Launcher, name: e.Name, process: e.Process}
-	return join(ctx, c.dial, cardOf(e, agent.Profile{}))
+	u := newUnit(kindAgent, e.Name, o.Log, func(ctx context.Context, ready func()) error {
+		upstream := hub
+		hub = nil
+		process, err := c.dial(ctx)
+		if err != nil {
+			_ = upstream.Close(link.Reason{Cause: link.Normal})
+			return err
+		}
+		err = to.Bridge(ctx, process, upstream, cardOf(e, agent.Profile{}), ready)
+		var end *client.HubEnd
+		if errors.As(err, &end) && end.Final {
+			cancel(err)
+		}
+		return err
+	}, failing(e.Name, cancel), c.pid)
+	u.said, u.final = c.said, true
+	u.await = func(ctx context.Context) {
+		var err error
+		if hub, err = to.Connect(ctx); err != nil {
+			hub = nil
+			cancel(err)
+		}
+	}
+	u.run(ctx)
+	if hub != nil {
+		_ = hub.Close(link.Reason{Cause: link.Normal})
+	}
+	return endOf(ctx)
+}
+
+// failing returns what ends a command that has failed.
+func failing(name string, cancel context.CancelCauseFunc) func(core.Child) {
+	return func(c core.Child) {
+		if c.State == core.ChildFailed {
+			cancel(fmt.Errorf("agent %s could not be started: %s", name, c.LastError))
+		}
+	}
+}
+
+// endOf returns why a command has ended; nil when it was asked to.
+func endOf(ctx context.Context) error {
+	if why := context.Cause(ctx); !errors.Is(why, context.Canceled) {
+		return why
+	}
+	return nil
 }

@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // How a unit is started again.
@@ -48,6 +50,11 @@ type unit struct {
 	pid func() int
 	// remote says that a failed unit is tried again by itself: what it connects to may come back.
 	remote bool
+	// final says that nobody can start a failed unit again: then run returns.
+	final bool
+	// await waits for what a start needs before its time begins; nil for nothing. It ends the
+	// context of run where there is nothing to wait for.
+	await func(ctx context.Context)
 	// said returns what the process said last on stderr; nil for nothing.
 	said func() string
 
@@ -110,14 +117,28 @@ func (u *unit) started() {
 
 // lost notes that the unit is about to end, before its life has returned.
 func (u *unit) lost(why error) {
-	u.set(core.ChildRestarting, func(c *core.Child) { c.LastError = why.Error() })
+	u.set(core.ChildRestarting, func(c *core.Child) { c.LastError = told(why) })
 }
 
-// run runs the unit until ctx ends.
+// told returns an error as people are told it: that a process is gone they see.
+func told(err error) string {
+	if gone, is := err.(*link.Reason); is && gone.Cause == link.PeerGone && gone.Text != "" { //nolint:errorlint // what is around it is told too
+		return gone.Text
+	}
+	return err.Error()
+}
+
+// run runs the unit until ctx ends, or until it has failed and is final.
 func (u *unit) run(ctx context.Context) {
 	u.set(core.ChildStarting, nil)
 	wait, starts := minBackoff, 0
 	for {
+		if u.await != nil {
+			u.await(ctx)
+		}
+		if ctx.Err() != nil {
+			return
+		}
 		began, wasReady, byHand, err := u.once(ctx)
 		if ctx.Err() != nil {
 			return
@@ -127,9 +148,9 @@ func (u *unit) run(ctx context.Context) {
 			u.set(core.ChildRestarting, func(c *core.Child) { c.Restarts, c.LastError = 0, "" })
 			continue
 		}
-		if starts++; wasReady {
+		if starts++; wasReady || errors.As(err, new(*client.HubEnd)) {
 			starts = 0
-			if time.Since(began) >= healthy {
+			if wasReady && time.Since(began) >= healthy {
 				wait = minBackoff
 			}
 		}
@@ -137,8 +158,12 @@ func (u *unit) run(ctx context.Context) {
 			err = errors.New("it ended")
 		}
 		if starts >= maxStarts || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-			u.log.Error(u.kind+" failed: it is not started again until 'dragoman agents restart' or SIGHUP", u.kind, u.name, "error", err)
-			u.set(core.ChildFailed, func(c *core.Child) { c.LastError = err.Error() })
+			if u.final {
+				u.set(core.ChildFailed, func(c *core.Child) { c.LastError = told(err) })
+				return
+			}
+			u.log.Error(u.kind+" failed: it is not started again until 'dragoman agents restart' or SIGHUP", u.kind, u.name, "error", told(err))
+			u.set(core.ChildFailed, func(c *core.Child) { c.LastError = told(err) })
 			byHand, ended := u.rest(ctx)
 			if ended {
 				return
@@ -150,8 +175,8 @@ func (u *unit) run(ctx context.Context) {
 			continue
 		}
 		pause := wait/2 + rand.N(wait/2)
-		u.log.Warn(u.kind+" ended: it is started again", u.kind, u.name, "error", err, "in", pause.Round(time.Millisecond).String())
-		u.set(core.ChildRestarting, func(c *core.Child) { c.LastError, c.Restarts = err.Error(), c.Restarts+1 })
+		u.log.Warn(u.kind+" ended: it is started again", u.kind, u.name, "error", told(err), "in", pause.Round(time.Millisecond).String())
+		u.set(core.ChildRestarting, func(c *core.Child) { c.LastError, c.Restarts = told(err), c.Restarts+1 })
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -13,7 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // watched is a unit whose states a test sees.
@@ -202,4 +204,54 @@ func TestARemoteThatFailedIsTriedAgainByItself(t *testing.T) {
 			t.Errorf("once it is back it is %s, want ready", got.State)
 		}
 	}, func(u *unit) { u.remote = true })
+}
+
+func TestALossOfTheHubIsNotAFailureOfWhatWasStarted(t *testing.T) {
+	watch(t, func(context.Context, func()) error {
+		return &client.HubEnd{Err: errors.New("the hub is stopping")}
+	}, func(w *watched) {
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := w.State(); got.State == core.ChildFailed || len(w.begun()) < 2*maxStarts {
+			t.Errorf("after %d losses of the hub it is %s (%s), want it started again for ever", len(w.begun()), got.State, got.LastError)
+		}
+	})
+}
+
+func TestTheTimeOfAStartBeginsAfterWhatItWaitsFor(t *testing.T) {
+	waited := 0
+	watch(t, func(ctx context.Context, ready func()) error {
+		ready()
+		<-ctx.Done()
+		return nil
+	}, func(w *watched) {
+		time.Sleep(2 * startTimeout)
+		w.wants(t, core.ChildStarting)
+		time.Sleep(startTimeout)
+		w.wants(t, core.ChildStarting, core.ChildReady)
+		if waited != 1 {
+			t.Errorf("it waited %d times, want once", waited)
+		}
+	}, func(u *unit) {
+		u.await = func(context.Context) {
+			time.Sleep(3 * startTimeout)
+			waited++
+		}
+	})
+}
+
+func TestAFinalUnitEndsWhenItHasFailed(t *testing.T) {
+	watch(t, func(context.Context, func()) error {
+		return link.Because(link.PeerGone, "the process ended with exit status 3")
+	}, func(w *watched) {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := w.State(); got.State != core.ChildFailed || got.LastError != "the process ended with exit status 3" || len(w.begun()) != maxStarts {
+			t.Errorf("got %+v after %d starts, want it failed after %d with the end of the process", got, len(w.begun()), maxStarts)
+		}
+		w.Restart()
+		if len(w.begun()) != maxStarts {
+			t.Error("it was started again, want run to have returned")
+		}
+	}, func(u *unit) { u.final = true })
 }
