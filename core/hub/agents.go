@@ -17,6 +17,9 @@ type AgentStatus struct {
 	Vitals *core.Vitals `json:"vitals,omitempty"`
 	// Child is the state of an agent that the hub runs itself, else nil.
 	Child *core.Child `json:"child,omitempty"`
+	// Refused is the state of another agent, of the settings, that could not join because this
+	// one has its id, else nil.
+	Refused *core.Child `json:"refused,omitempty"`
 }
 
 func statusOf(e roster.Entry) AgentStatus {
@@ -26,18 +29,31 @@ func statusOf(e roster.Entry) AgentStatus {
 // For returns what the principal may see of the status: only operators see how the hub runs an
 // agent itself, beyond the state.
 func (a AgentStatus) For(p core.Principal) AgentStatus {
-	if a.Child != nil && !p.Operator {
-		a.Child = &core.Child{State: a.Child.State}
+	if p.Operator {
+		return a
+	}
+	for _, c := range []**core.Child{&a.Child, &a.Refused} {
+		if *c != nil {
+			*c = &core.Child{State: (*c).State}
+		}
 	}
 	return a
 }
 
 // shown returns the statuses as the principal may see them.
-func shown(all []AgentStatus, p core.Principal) []AgentStatus {
+func (h *Hub) shown(all []AgentStatus, p core.Principal) []AgentStatus {
 	for i := range all {
-		all[i] = all[i].For(p)
+		all[i] = h.withRefused(all[i]).For(p)
 	}
 	return all
+}
+
+// withRefused adds the agent of the settings that could not join.
+func (h *Hub) withRefused(a AgentStatus) AgentStatus {
+	if h.refusedChild != nil {
+		a.Refused = h.refusedChild(a.ID)
+	}
+	return a
 }
 
 func statusesOf(entries []roster.Entry) []AgentStatus {
@@ -53,7 +69,7 @@ func statusesOf(entries []roster.Entry) []AgentStatus {
 func (h *Hub) Agents(p core.Principal) []AgentStatus {
 	all := []AgentStatus{}
 	_ = h.list(p, core.ListAgents, func() error { // without the right the list is empty
-		all = shown(statusesOf(h.roster.List()), p)
+		all = h.shown(statusesOf(h.roster.List()), p)
 		return nil
 	})
 	return all
@@ -66,7 +82,7 @@ func (h *Hub) AgentPage(p core.Principal, after core.AgentID, n int, keep func(c
 	_ = h.list(p, core.ListAgents, func() error {
 		var entries []roster.Entry
 		entries, more = h.roster.Page(after, n, keep)
-		page = shown(statusesOf(entries), p)
+		page = h.shown(statusesOf(entries), p)
 		return nil
 	})
 	return page, more
@@ -84,7 +100,7 @@ func (h *Hub) Agent(id core.AgentID) (AgentStatus, bool) {
 	if !ok {
 		return AgentStatus{}, false
 	}
-	return statusOf(e), true
+	return h.withRefused(statusOf(e)), true
 }
 
 // Reach returns the agent that an address with the id or alias reaches. It may be a session

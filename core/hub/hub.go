@@ -43,6 +43,9 @@ type Options struct {
 	// Restart starts an agent or a pack of the settings again, or says that there is none of the
 	// name; nil where the hub runs none.
 	Restart func(name string) error
+	// Refused returns the state of an agent of the settings that could not join because another
+	// agent has its id; nil for any other. It must return at once, and not call the hub.
+	Refused func(id core.AgentID) *core.Child
 	// AgentSettings are those that were set before. SaveAgentSettings stores all of them
 	// beyond the end of the hub, one call at a time; nil stores nothing.
 	AgentSettings     map[core.AgentID]AgentSettings
@@ -102,6 +105,7 @@ type Hub struct {
 	stop       func() // ends the goroutine for lookups
 	// restartChild restarts an agent or a pack of the settings; nil where the hub runs none.
 	restartChild func(name string) error
+	refusedChild func(id core.AgentID) *core.Child // see Options.Refused; may be nil
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -119,7 +123,7 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.WithDefaults(), rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	nativewire "github.com/dragoman-hub/dragoman/adapters/native/wire"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -24,7 +25,7 @@ const NativePath = "/ws/native"
 // RunNative passes the frames of a process, which speaks the native dialect, and of a hub on to
 // each other. The process joins by itself; what the card says comes before what it says. joined
 // is called whenever the hub has accepted it. RunNative returns why it ended, both connections
-// closed by then: a *[client.HubEnd] if the hub has ended it, else the end of the process. What
+// closed by then: a *[agent.HubEnd] if the hub has ended it, else the end of the process. What
 // the hub refuses is logged, as the process may not say it.
 func RunNative(ctx context.Context, process, remote link.Conn[[]byte, []byte], card core.Card, joined func(), log *slog.Logger) error {
 	b := &nativeBridge{up: link.New(remote, client.LinkOptions), down: link.New(process, link.Options{}), card: card, joined: joined, log: log}
@@ -47,11 +48,11 @@ func RunNative(ctx context.Context, process, remote link.Conn[[]byte, []byte], c
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case b.fatal || b.final():
-		return &client.HubEnd{Err: errors.New(b.refused.Message), Final: b.final()}
+		return &agent.HubEnd{Err: errors.New(b.refused.Message), Final: b.final()}
 	case errors.Is(hubEnd.Err, client.ErrNotAccepted):
-		return &client.HubEnd{Err: client.ErrNotAccepted, Final: true}
+		return &agent.HubEnd{Err: client.ErrNotAccepted, Final: true}
 	case end.Err == hubGone.Err:
-		return &client.HubEnd{Err: &hubEnd}
+		return &agent.HubEnd{Err: &hubEnd}
 	case b.refused != nil:
 		return fmt.Errorf("the hub refused its join (%s); %w", b.refused.Message, &end)
 	}

@@ -75,22 +75,3 @@ func (r *Retry) Do(ctx context.Context, do func() error) error {
 
 // ErrNotAccepted means that the server at the hub's address did not accept the agent in time.
 var ErrNotAccepted = fmt.Errorf("no hub accepted the agent within %s", ResponseTimeout)
-
-// HubEnd says that it was the hub that ended an agent's connection, and not the agent.
-type HubEnd struct {
-	// Err is why.
-	Err error
-	// Final says that the hub does not want the agent, so that there is no use in coming again.
-	Final bool
-}
-
-// Error implements error.
-func (e *HubEnd) Error() string {
-	if e.Final {
-		return e.Err.Error()
-	}
-	return "the connection to the hub has ended: " + e.Err.Error()
-}
-
-// Unwrap returns Err.
-func (e *HubEnd) Unwrap() error { return e.Err }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -65,20 +66,40 @@ func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 		heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "RESTARTS", "PID", "LAST ERROR", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
 	}
 	const none = "no agents are connected: start one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'"
-	return printList(to, v, list, none, heads, func(a hub.AgentStatus) []string {
+	return printList(to, v, withRefused(list), none, heads, func(a hub.AgentStatus) []string {
 		state := a.Load.State.String()
 		if a.Child != nil && a.Child.State != core.ChildReady {
 			state = a.Child.State.String()
 		}
-		row := []string{string(a.ID), orDash(a.Name), a.Dialect, state, fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
+		row := []string{string(a.ID), orDash(a.Name), orDash(a.Dialect), state, fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
 		if wide {
 			row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
-				orDash(strings.Join(a.Features.Names(), ",")), a.Since.Format("2006-01-02 15:04:05"), health(a.Vitals))
+				orDash(strings.Join(a.Features.Names(), ",")), since(a.Since), health(a.Vitals))
 			row = append(row, childCells(a.Child)...)
 			row = append(row, workplace(a.Card)...)
 		}
 		return row
 	})
+}
+
+// withRefused adds the agents of the settings that could not join, each after the one that has
+// its id.
+func withRefused(list []hub.AgentStatus) (all []hub.AgentStatus) {
+	for _, a := range list {
+		all = append(all, a)
+		if a.Refused != nil {
+			all = append(all, hub.AgentStatus{Card: core.Card{ID: a.ID, Name: "(of the settings)"}, Child: a.Refused})
+		}
+	}
+	return all
+}
+
+// since formats the time since when an agent is connected as a cell.
+func since(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format("2006-01-02 15:04:05")
 }
 
 // health formats the health of an agent as a cell: its status, its missed heartbeats and

@@ -37,3 +37,20 @@ func TestWideAgentsShowWhereTheyRun(t *testing.T) {
 		})
 	}
 }
+
+func TestAnAgentOfTheSettingsWhoseIDIsTakenHasALineOfItsOwn(t *testing.T) {
+	hub := fakeHub(t, map[string]string{"GET /v1/agents": `{"agents":[{"id":"a","name":"A","dialect":"coven","load":{"state":"idle"},"max_concurrent":1,"since":"2026-01-02T03:04:05Z",
+		"refused":{"state":"failed","restarts":0,"last_error":"agent a already registered"}}]}`})
+	code, out, stderr := run(t, "agents", "-o", "wide", hub)
+	if code != command.ExitDone {
+		t.Fatalf("got %d and %s, want %d", code, stderr, command.ExitDone)
+	}
+	want := []string{
+		"ID NAME DIALECT STATE TASKS CAPABILITIES QUEUED DOMAINS MODEL FEATURES SINCE HEALTH RESTARTS PID LAST ERROR BACKEND WORKSPACES DIRECTORY GIT",
+		"a A coven idle 0/1 - 0 - - - 2026-01-02 03:04:05 - - - - - - - -",
+		"a (of the settings) - failed 0/0 - 0 - - - - - 0 - agent a already registered - - - -",
+	}
+	if diff := cmp.Diff(want, fields(out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -56,6 +56,7 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 		return o, err
 	}
 	o.Restart = func(name string) error { return s.supervisor.Restart(name) }
+	o.Refused = func(id core.AgentID) *core.Child { return s.supervisor.Refused(id) }
 	if c.DataDir == "" {
 		return o, nil
 	}

@@ -133,8 +133,9 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	for key, l := range listeners {
 		*bound[key] = l.Addr().String()
 	}
+	s.supervisor = s.newSupervisor() // listeners ask it
 	s.listen(listeners)
-	s.supervise()
+	s.supervisor.Apply(c.Agents, c.Packs)
 	s.loops.Go(s.watchJournal)
 	if err = WriteReady(c.ReadyFile, s.bound); err != nil {
 		return fmt.Errorf("%s %s: %w", c.At("ready_file"), c.ReadyFile, err)

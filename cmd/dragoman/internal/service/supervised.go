@@ -38,16 +38,15 @@ func recordLogs(c config.Config) map[string]journal.Retention {
 // see [supervisor.Guard].
 const GuardCommand = "guard"
 
-// supervise starts the agents and packs of the settings.
-func (s *Service) supervise() {
+// newSupervisor returns what runs the agents and packs of the settings.
+func (s *Service) newSupervisor() *supervisor.Supervisor {
 	launcher := &supervisor.Launcher{Log: s.log}
 	if self := SelfCommand(GuardCommand); self != nil {
 		launcher.Guard = supervisor.NewGuard(self...)
 	}
-	s.supervisor = supervisor.New(supervisor.Options{
+	return supervisor.New(supervisor.Options{
 		Hub: s.hub, Launcher: launcher, Version: Version, Log: s.log, HTTP: remoteClient(), Records: s.records, Tools: s.toolsFor, DataDir: s.config.DataDir,
 	})
-	s.supervisor.Apply(s.config.Agents, s.config.Packs)
 }
 
 // records returns the log of the supervised agents of a dialect; nil where nothing is stored.
@@ -96,9 +95,6 @@ func (s *Service) Packs() []hub.PackStatus {
 
 // children returns the states of the agents and packs of the settings, for the metrics.
 func (s *Service) children() (all []metrics.Child) {
-	if s.supervisor == nil {
-		return nil
-	}
 	for _, one := range s.supervisor.States() {
 		all = append(all, metrics.Child{Kind: one.Kind, Name: one.Name, Child: one.Child})
 	}

@@ -91,6 +91,19 @@ func (a *supervised) changed(c core.Child) {
 	}
 }
 
+// refused notes why the agent cannot join; nil notes that it has, or that it ends.
+func (a *supervised) refused(why error) {
+	all, id := &a.supervisor.refused, core.AgentID(a.entry.Name)
+	if why == nil {
+		all.Delete(id)
+		return
+	}
+	a.unit.set(core.ChildFailed, func(c *core.Child) { c.LastError = core.AsFault(why).Message })
+	if core.AsFault(why).Code == core.CodeConflict {
+		all.Store(id, a.unit.State())
+	}
+}
+
 // The delays before an agent joins again whose session has ended, and one that could not join.
 const (
 	afterSession = time.Second
@@ -99,6 +112,7 @@ const (
 
 // run keeps the agent joined until ctx ends. It calls listed once it has joined or was refused.
 func (a *supervised) run(ctx context.Context, listed func()) {
+	defer a.refused(nil)
 	for ctx.Err() == nil {
 		pause := afterSession
 		joined, err := a.join(ctx, listed)
@@ -108,7 +122,7 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 			pause = math.MaxInt64
 		case !joined:
 			pause = afterRefusal
-			a.unit.set(core.ChildFailed, func(c *core.Child) { c.LastError = err.Error() })
+			a.refused(err)
 			a.supervisor.opts.Log.Warn("an agent of the settings cannot join: it tries again", "agent", a.entry.Name, "error", err, "in", pause.String())
 		case ctx.Err() == nil:
 			a.supervisor.opts.Log.Warn("the session of an agent of the settings has ended: it is started again", "agent", a.entry.Name, "error", err)
@@ -131,6 +145,7 @@ func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err 
 	if err := s.Join(a.card(a.profile), opts); err != nil {
 		return false, err
 	}
+	a.refused(nil)
 	listed()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

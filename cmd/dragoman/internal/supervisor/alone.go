@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/agent"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // JoinFunc joins a hub as an agent with a card and gives its tasks to work, until ctx ends or
 // there is no hub to join.
-type JoinFunc func(ctx context.Context, card core.Card, work func(context.Context, agent.Turn) error) error
+type JoinFunc func(ctx context.Context, card core.Card, work func(context.Context, coreagent.Turn) error) error
 
 // RunAlone runs one agent whose hub is not in this process: it joins once the agent is ready, and
 // stays joined while that is started again, so that tasks wait for it. RunAlone returns when ctx
@@ -30,7 +30,7 @@ func RunAlone(ctx context.Context, e config.Agent, o Options, join JoinFunc) err
 	if err != nil {
 		return err
 	}
-	a := &alone{entry: e, agent: inner, profiles: make(chan agent.Profile, 1), gate: make(chan struct{})}
+	a := &alone{entry: e, agent: inner, profiles: make(chan coreagent.Profile, 1), gate: make(chan struct{})}
 	failed := failing(e.Name, cancel)
 	u := newUnit(kindAgent, e.Name, o.Log, a.live, func(s core.Child) {
 		failed(s)
@@ -55,8 +55,8 @@ func RunAlone(ctx context.Context, e config.Agent, o Options, join JoinFunc) err
 // alone is an agent that waits with its tasks until it is ready.
 type alone struct {
 	entry    config.Agent
-	agent    agent.Agent
-	profiles chan agent.Profile // of its first life
+	agent    coreagent.Agent
+	profiles chan coreagent.Profile // of its first life
 
 	mu   sync.Mutex
 	gate chan struct{} // closed while the agent is ready
@@ -65,7 +65,7 @@ type alone struct {
 
 // live runs the agent once.
 func (a *alone) live(ctx context.Context, ready func()) error {
-	err := a.agent.Run(ctx, func(p agent.Profile) {
+	err := a.agent.Run(ctx, func(p coreagent.Profile) {
 		ready()
 		select {
 		case a.profiles <- p:
@@ -90,7 +90,7 @@ func (a *alone) set(ready bool) {
 }
 
 // work does one task, once the agent is ready.
-func (a *alone) work(ctx context.Context, t agent.Turn) error {
+func (a *alone) work(ctx context.Context, t coreagent.Turn) error {
 	a.mu.Lock()
 	gate := a.gate
 	a.mu.Unlock()
@@ -100,7 +100,7 @@ func (a *alone) work(ctx context.Context, t agent.Turn) error {
 		return context.Cause(ctx)
 	}
 	err := a.agent.Work(ctx, t)
-	if agent.IsLost(err) {
+	if coreagent.IsLost(err) {
 		a.set(false)
 	}
 	return err
@@ -113,7 +113,7 @@ type NativeHub struct {
 	Connect func(ctx context.Context) (link.Conn[[]byte, []byte], error)
 	// Bridge passes on what a process and the hub say to each other, and calls joined once the
 	// hub has accepted the agent with the card. It closes both connections. Its error is a
-	// *[client.HubEnd] if the hub ended it, else why the process has ended.
+	// *[agent.HubEnd] if the hub ended it, else why the process has ended.
 	Bridge func(ctx context.Context, process, hub link.Conn[[]byte, []byte], card core.Card, joined func()) error
 }
 
@@ -134,8 +134,8 @@ func RunNative(ctx context.Context, e config.Agent, o Options, to NativeHub) err
 			_ = upstream.Close(link.Reason{Cause: link.Normal})
 			return err
 		}
-		err = to.Bridge(ctx, process, upstream, cardOf(e, agent.Profile{}), ready)
-		var end *client.HubEnd
+		err = to.Bridge(ctx, process, upstream, cardOf(e, coreagent.Profile{}), ready)
+		var end *agent.HubEnd
 		if errors.As(err, &end) && end.Final {
 			cancel(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
@@ -62,7 +62,7 @@ func TestANativeCommandThatCannotBeRunFailsWithTheReason(t *testing.T) {
 
 func TestANativeCommandThatTheHubDoesNotWantFailsAtOnce(t *testing.T) {
 	starts := 0
-	taken := &client.HubEnd{Err: errors.New("agent kid already registered"), Final: true}
+	taken := &agent.HubEnd{Err: errors.New("agent kid already registered"), Final: true}
 	err := supervisor.RunNative(t.Context(), nativeShell("cat"), alone(t), supervisor.NativeHub{Connect: connected, Bridge: bothEnd(func(context.Context, conn) error {
 		starts++
 		return taken

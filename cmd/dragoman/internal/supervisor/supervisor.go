@@ -47,6 +47,7 @@ type Supervisor struct {
 	stop context.CancelCauseFunc
 
 	applying sync.Mutex // held by Apply, which waits for processes
+	refused  sync.Map   // of the states of agents that could not join, by id: a core.Child
 
 	mu    sync.Mutex
 	units map[key]*running
@@ -181,6 +182,16 @@ func (s *Supervisor) States() []State {
 	}
 	slices.SortFunc(all, func(a, b State) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	return all
+}
+
+// Refused returns the state of an agent that could not join because another one has its id; nil
+// for any other.
+func (s *Supervisor) Refused(id core.AgentID) *core.Child {
+	if c, is := s.refused.Load(id); is {
+		state := c.(core.Child)
+		return &state
+	}
+	return nil
 }
 
 // Packs returns the states of the packs, by name.

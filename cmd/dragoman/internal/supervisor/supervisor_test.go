@@ -56,7 +56,8 @@ func supervise(t *testing.T, env []string, agents ...config.Agent) *supervising 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &supervising{T: t, hub: coretest.NewHub(t, hub.Options{}), log: &lockedBuffer{}}
+	s := &supervising{T: t, log: &lockedBuffer{}}
+	s.hub = coretest.NewHub(t, hub.Options{Refused: func(id core.AgentID) *core.Child { return s.sup.Refused(id) }})
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	s.sup = supervisor.New(supervisor.Options{
 		Hub: s.hub, Log: log, Launcher: &supervisor.Launcher{Log: log, Guard: supervisor.NewGuard(self, guardArgument), Environ: env},
@@ -261,10 +262,9 @@ func TestAProgramIsFoundWhereItsProcessWillRun(t *testing.T) {
 	}
 }
 
-func TestAnAgentWhoseNameIsTakenIsFailed(t *testing.T) {
+func TestAnAgentWhoseIDIsTakenIsShownBesideTheOneThatHasIt(t *testing.T) {
 	s := supervise(t, nil)
 	other := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "other"}, Dialect: "test"})
-	defer other.Close(nil)
 	if err := other.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -272,6 +272,19 @@ func TestAnAgentWhoseNameIsTakenIsFailed(t *testing.T) {
 	if got := s.sup.States(); len(got) != 1 || got[0].State != core.ChildFailed || !strings.Contains(got[0].LastError, "already registered") {
 		t.Errorf("got %+v, want it failed because the id is taken", got)
 	}
+	a, _ := s.hub.Agent("a")
+	if a.Refused == nil || a.Refused.State != core.ChildFailed || !strings.HasPrefix(a.Refused.LastError, "agent a already registered: choose another id, such as a-1") || a.Child != nil {
+		t.Errorf("got %+v in the list of agents, want the one that has the id with the refused one beside it", a)
+	}
+	if got := s.hub.Agents(core.Principal{ID: "someone"}); len(got) != 1 || got[0].Refused == nil || got[0].Refused.LastError != "" {
+		t.Errorf("got %+v for a stranger, want the state without the reason", got)
+	}
+	other.Close(nil)
+	s.until("a", core.ChildReady)
+	if a, _ = s.hub.Agent("a"); a.Refused != nil {
+		t.Errorf("got %+v once the id is free, want nothing refused", a.Refused)
+	}
+	s.sup.Apply(nil, nil)
 }
 
 func TestAMissingDirectoryIsNamed(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -148,7 +148,7 @@ func (u *unit) run(ctx context.Context) {
 			u.set(core.ChildRestarting, func(c *core.Child) { c.Restarts, c.LastError = 0, "" })
 			continue
 		}
-		if starts++; wasReady || errors.As(err, new(*client.HubEnd)) {
+		if starts++; wasReady || errors.As(err, new(*agent.HubEnd)) {
 			starts = 0
 			if wasReady && time.Since(began) >= healthy {
 				wait = minBackoff

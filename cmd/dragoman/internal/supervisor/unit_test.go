@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -208,7 +208,7 @@ func TestARemoteThatFailedIsTriedAgainByItself(t *testing.T) {
 
 func TestALossOfTheHubIsNotAFailureOfWhatWasStarted(t *testing.T) {
 	watch(t, func(context.Context, func()) error {
-		return &client.HubEnd{Err: errors.New("the hub is stopping")}
+		return &agent.HubEnd{Err: errors.New("the hub is stopping")}
 	}, func(w *watched) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
