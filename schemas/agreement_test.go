@@ -32,6 +32,7 @@ func Samples(t testing.TB) []Sample {
 		"native":   func(m sampleType) *Schema { return Native(m.frame) },
 		"editor":   func(m sampleType) *Schema { return Editor(m.Method) },
 		"a2a":      func(m sampleType) *Schema { return A2A(m.Method) },
+		"pi-rpc":   func(m sampleType) *Schema { return PiRPC(m.Type) },
 	} {
 		paths, err := filepath.Glob(filepath.Join(dialect, "samples", "*.json"))
 		if err != nil || len(paths) == 0 {
@@ -90,7 +91,7 @@ func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 			if err := validateByLibrary(compile(s.Schema.file), s.Data); err != nil {
 				t.Errorf("the library: got %v, want the sample taken", err)
 			}
-			if strings.HasPrefix(s.Name, "native") || strings.HasPrefix(s.Name, "editor") || strings.HasPrefix(s.Name, "a2a") {
+			if strings.HasPrefix(s.Name, "native") || strings.HasPrefix(s.Name, "editor") || strings.HasPrefix(s.Name, "a2a") || strings.HasPrefix(s.Name, "pi-rpc") {
 				return // a frame has no envelope
 			}
 			envelope := ACPEnvelope()
@@ -107,7 +108,7 @@ func TestEverySampleOfTheSpecificationsIsTaken(t *testing.T) {
 // everySchema returns every schema of the package by its file.
 func everySchema() map[string]*Schema {
 	all := map[string]*Schema{}
-	for _, s := range []map[string]*Schema{parallaxSchemas(), acpSchemas(), nativeSchemas(), nativeEvents(), nativeCommands(), editorSchemas(), editorResults(), a2aSchemas(), a2aResults(), {"p": ParallaxEnvelope, "a": ACPEnvelope()}} {
+	for _, s := range []map[string]*Schema{parallaxSchemas(), acpSchemas(), nativeSchemas(), nativeEvents(), nativeCommands(), editorSchemas(), editorResults(), a2aSchemas(), a2aResults(), piRPCSchemas(), piRPCResults(), {"p": ParallaxEnvelope, "a": ACPEnvelope()}} {
 		for _, schema := range s {
 			all[schema.file] = schema
 		}

@@ -1,14 +1,14 @@
 // Package schemas holds the JSON Schemas of every JSON dialect, embedded in the
 // program, and checks messages against them.
 //
-// There is one file for each type of message in parallax/, acp/, native/, editor/ and a2a/, with shared parts in
-// common/ and the samples of the specifications in samples/. The files follow the samples:
+// There is one file for each type of message in parallax/, acp/, native/, editor/, a2a/
+// and pi-rpc/, with shared parts in common/ and the samples of the specifications in samples/. The files follow the samples:
 // what a sample omits is optional, fields that no sample has are allowed, and null counts as
 // absent for everything optional. The description of an extension of the hub says that it is
 // one.
 //
-// [Parallax], [ACP], [Native] and [Editor] return the schema of a type of message, and [Schema.Check] checks a
-// message against it:
+// [Parallax], [ACP], [Native], [Editor], [A2A] and [PiRPC] return the schema of a type of message, and
+// [Schema.Check] checks a message against it:
 //
 //	schema := schemas.Parallax("task_result")
 //	if schema == nil {

@@ -35,8 +35,21 @@ func TestEveryTypeOfMessageHasASchemaAndASample(t *testing.T) {
 			"SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask", "CreateTaskPushNotificationConfig",
 			"GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig", "GetExtendedAgentCard",
 		},
+		"pi-rpc": {
+			"abort", "abort_bash", "abort_retry", "agent_end", "agent_settled", "agent_start", "auto_retry_end", "auto_retry_start", "bash",
+			"bash_execution_update", "clear_queue", "clone", "compact", "compaction_end", "compaction_start", "cycle_model", "cycle_thinking_level",
+			"entry_appended", "export_html", "extension_error", "extension_ui_request", "extension_ui_response", "follow_up", "fork", "get_available_models",
+			"get_available_thinking_levels", "get_commands", "get_entries", "get_fork_messages", "get_last_assistant_text", "get_messages",
+			"get_session_stats", "get_state", "get_tree", "message_end", "message_start", "message_update", "new_session", "prompt", "queue_update",
+			"response", "session_info_changed", "set_auto_compaction", "set_auto_retry", "set_follow_up_mode", "set_model", "set_session_name",
+			"set_steering_mode", "set_thinking_level", "steer", "summarization_retry_attempt_start", "summarization_retry_finished",
+			"summarization_retry_scheduled", "switch_session", "thinking_level_changed", "tool_execution_end", "tool_execution_start",
+			"tool_execution_update", "turn_end", "turn_start",
+		},
 	}
-	for dialect, schema := range map[string]func(string) *schemas.Schema{"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native, "editor": schemas.Editor, "a2a": schemas.A2A} {
+	for dialect, schema := range map[string]func(string) *schemas.Schema{
+		"parallax": schemas.Parallax, "acp": schemas.ACP, "native": schemas.Native, "editor": schemas.Editor, "a2a": schemas.A2A, "pi-rpc": schemas.PiRPC,
+	} {
 		if got := typesIn(t, dialect); len(got) != len(want[dialect]) {
 			t.Errorf("%s: got %d schemas, want %d", dialect, len(got), len(want[dialect]))
 		}
@@ -63,8 +76,12 @@ func typesIn(t *testing.T, dialect string) (types []string) {
 
 func TestNobodyKnowsATypeThatHasNoSchema(t *testing.T) {
 	for _, name := range []string{"", "foo", "Task", "common", "common/envelope", "envelope", "parts", "../acp/query", "task.json"} {
-		if schemas.Parallax(name) != nil || schemas.ACP(name) != nil || schemas.Native(name) != nil || schemas.Editor(name) != nil || schemas.EditorResult(name) != nil {
-			t.Errorf("got a schema for %q, want none", name)
+		for _, schema := range []func(string) *schemas.Schema{
+			schemas.Parallax, schemas.ACP, schemas.Native, schemas.Editor, schemas.EditorResult, schemas.A2A, schemas.A2AResult, schemas.PiRPC, schemas.PiRPCResult,
+		} {
+			if schema(name) != nil {
+				t.Errorf("got a schema for %q, want none", name)
+			}
 		}
 	}
 }

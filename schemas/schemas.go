@@ -20,6 +20,7 @@ import (
 //go:embed native/*.json native/common/*.json native/events/*.json native/commands/*.json
 //go:embed a2a/*.json a2a/common/*.json a2a/results/*.json
 //go:embed editor/*.json editor/common/*.json editor/results/*.json
+//go:embed pi-rpc/*.json pi-rpc/common/*.json pi-rpc/results/*.json
 var files embed.FS
 
 // Schema is the schema of one type of message. It is safe for concurrent use.
@@ -111,6 +112,19 @@ func A2A(method string) *Schema { return a2aSchemas()[method] }
 
 // A2AResult is described at [A2A].
 func A2AResult(method string) *Schema { return a2aResults()[method] }
+
+var (
+	piRPCSchemas = sync.OnceValue(func() map[string]*Schema { return schemasIn("pi-rpc") })
+	piRPCResults = sync.OnceValue(func() map[string]*Schema { return schemasIn("pi-rpc/results") })
+)
+
+// PiRPC returns the schema of a type of line of pi's RPC mode, such as "prompt" or
+// "message_update", in every version, and PiRPCResult that of the data in the response to a
+// command; nil if the type is unknown or has no data.
+func PiRPC(lineType string) *Schema { return piRPCSchemas()[lineType] }
+
+// PiRPCResult is described at [PiRPC].
+func PiRPCResult(command string) *Schema { return piRPCResults()[command] }
 
 // schemasIn returns the schemas in a directory by the names of their files.
 func schemasIn(dir string) map[string]*Schema {

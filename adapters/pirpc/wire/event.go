@@ -243,6 +243,9 @@ var others = map[string]bool{
 func updateOf(v strictjson.Value) (Event, error) {
 	u := &Update{}
 	for key, member := range v.Members() {
+		if member.Absent() {
+			continue
+		}
 		var is bool
 		switch string(key) {
 		case "type":

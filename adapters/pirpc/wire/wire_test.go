@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // lines are lines of pi, and what they mean. They seed the fuzz target.
@@ -23,7 +24,7 @@ var lines = []struct {
 	{`{"id":"r1","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}` + "\r", &wire.Response{ID: "r1", Command: "prompt", Success: true, Disposition: "started"}},
 	{`{"type":"response","command":"nonsense","success":false,"error":"Unknown command: nonsense"}`, &wire.Response{Command: "nonsense", Error: "Unknown command: nonsense"}},
 	{`{"type":"agent_start"}`, &wire.RunStart{}},
-	{`{"type":"turn_end","message":{},"toolResults":[]}`, &wire.Turn{End: true}},
+	{`{"type":"turn_end","message":{"role":"assistant"},"toolResults":[]}`, &wire.Turn{End: true}},
 	{`{"type":"message_start","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1795316642532}}`, &wire.MessageStart{Message: wire.Message{Role: "user"}}},
 	{
 		`{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":1,"delta":"HE\u2028LLO","partial":{"content":[{"type":"text","text":"more"}]}},"message":{}}`,
@@ -33,6 +34,7 @@ var lines = []struct {
 		`{"type":"message_update","usage":{"input":1},"assistantMessageEvent":{"type":"thinking_delta","contentIndex":0,"delta":"hm"}}`,
 		&wire.Update{Kind: "thinking_delta", Delta: "hm"},
 	},
+	{`{"type":"message_update","assistantMessageEvent":{"type":"done","contentIndex":null,"delta":null,"content":null,"reason":"stop"}}`, &wire.Update{Kind: "done"}},
 	{`{"type":"message_update","assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"HELLO"}}`, &wire.Update{Kind: "text_end", Content: "HELLO"}},
 	{`{"type":"message_update","assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"id":"t","name":"x","arguments":{}}}}`, &wire.Update{Kind: "toolcall_end"}},
 	{
@@ -80,6 +82,20 @@ func TestEachLineOfPiIsRead(t *testing.T) {
 	}
 }
 
+func TestEachLineOfPiFitsItsSchema(t *testing.T) {
+	for _, tt := range lines {
+		line := strictjson.ParseValid([]byte(tt.line))
+		kind, _ := line.Get("type").Text()
+		schema := schemas.PiRPC(kind)
+		if _, other := tt.want.(*wire.Other); other && schema == nil {
+			continue
+		}
+		if err := schema.Check(line); err != nil {
+			t.Errorf("%s: got %v, want it to fit", tt.line, err)
+		}
+	}
+}
+
 func TestALineThatCannotBeReadSaysWhatIsWrong(t *testing.T) {
 	for line, want := range map[string]string{
 		`pi is starting`:                        "unexpected",
@@ -99,7 +115,7 @@ func TestALineThatCannotBeReadSaysWhatIsWrong(t *testing.T) {
 
 func TestCommandsAreWrittenAsPiReadsThem(t *testing.T) {
 	value, yes := "Allow", true
-	for _, tt := range []struct{ got, want string }{
+	commands := []struct{ got, want string }{
 		{string(wire.Say("d1", wire.CommandPrompt, "a\u2028<b>", nil)), `{"id":"d1","type":"prompt","message":"a\u2028\u003cb\u003e"}`},
 		{
 			string(wire.Say("d1", wire.CommandSteer, "", []core.File{{MediaType: "image/png", Data: []byte{1}}})),
@@ -110,9 +126,15 @@ func TestCommandsAreWrittenAsPiReadsThem(t *testing.T) {
 		{string(wire.Respond("u", wire.Reply{Value: &value})), `{"type":"extension_ui_response","id":"u","value":"Allow"}`},
 		{string(wire.Respond("u", wire.Reply{Confirmed: &yes})), `{"type":"extension_ui_response","id":"u","confirmed":true}`},
 		{string(wire.Respond("u", wire.Reply{Cancelled: true})), `{"type":"extension_ui_response","id":"u","cancelled":true}`},
-	} {
+	}
+	for _, tt := range commands {
 		if tt.got != tt.want {
 			t.Errorf("got %s, want %s", tt.got, tt.want)
+		}
+		command := strictjson.ParseValid([]byte(tt.got))
+		kind, _ := command.Get("type").Text()
+		if err := schemas.PiRPC(kind).Check(command); err != nil {
+			t.Errorf("%s: got %v, want it to fit its schema", tt.got, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
@@ -64,6 +65,8 @@ func checkSchema(peer string, v *jsonValue) error {
 		schema = schemas.Native(v.keys[0])
 	case strings.HasPrefix(dialect, "editor") && v.member("method") != nil:
 		schema = schemas.Editor(v.member("method").text)
+	case dialect == pirpc.Name && v.member("type") != nil:
+		schema = schemas.PiRPC(v.member("type").text)
 	case dialect == "acp" && kind != nil:
 		schema = schemas.ACP(kind.text)
 	}

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
+	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/core"
@@ -11,6 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/host"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // piAgent is an agent whose processes are peers of the conversation: each that connects is the next
@@ -70,4 +74,47 @@ func (a *piAgent) run(ctx context.Context, h *hub.Hub, id core.AgentID) {
 	if started {
 		<-served
 	}
+}
+
+// The player checks what the hub sends. What pi sends in the conversations must be as real
+// processes send it.
+func TestWhatPiSaysInConversationsFitsItsSchemas(t *testing.T) {
+	checked := 0
+	for _, r := range readConversations(t) {
+		for _, st := range r.steps {
+			if sender, _, says := strings.Cut(st.heading, " > hub"); !says || !strings.HasPrefix(sender, pirpc.Name+" ") {
+				continue
+			}
+			for _, v := range st.values() {
+				checked++
+				if err := checkPiLine(v.line()); err != nil {
+					t.Error(st.problem(r, "%v: %s", err, v.line()))
+				}
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("got %d lines, want those of all conversations", checked)
+	}
+}
+
+// checkPiLine checks a line of pi, and the data of a response. of_tomorrow is what the
+// conversations call a type that nobody knows.
+func checkPiLine(line string) error {
+	v := strictjson.ParseValid([]byte(line))
+	kind, _ := v.Get("type").Text()
+	schema := schemas.PiRPC(kind)
+	if schema == nil && kind != "of_tomorrow" {
+		return fmt.Errorf("the type %q has no schema", kind)
+	} else if schema == nil {
+		return nil
+	}
+	if err := schema.Check(v); err != nil {
+		return err
+	}
+	command, _ := v.Get("command").Text()
+	if result, data := schemas.PiRPCResult(command), v.Get("data"); kind == "response" && result != nil && data.Exists() {
+		return result.Check(data)
+	}
+	return nil
 }
