@@ -37,13 +37,13 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 	if err := a.sessions.load(ctx); err != nil {
 		return fmt.Errorf("reading the sessions of pi: %w", err)
 	}
-	args, remove, err := a.arguments()
+	env, args, remove, err := a.arguments()
 	if err != nil {
 		return err
 	}
 	defer remove()
 	ctx, cancel := context.WithCancel(ctx)
-	p := newPool(ctx, &a.opts, args)
+	p := newPool(ctx, &a.opts, env, args)
 	defer p.close()
 	defer cancel()
 	p.mu.Lock()
@@ -81,24 +81,25 @@ func (p *pool) profile() agent.Profile {
 	return profile
 }
 
-// arguments returns what is added to the command, and removes what it needs files for.
-func (a *Agent) arguments() (args []string, remove func(), err error) {
+// arguments returns what is added to the environment and the command of each process. remove
+// removes the file that they name.
+func (a *Agent) arguments() (env, args []string, remove func(), err error) {
 	remove = func() {}
 	if a.opts.SessionDir != "" {
 		args = append(args, "--session-dir", a.opts.SessionDir)
 	}
 	if a.opts.Tools == nil {
-		return args, remove, nil
+		return nil, args, remove, nil
 	}
 	tools := a.opts.Tools()
 	if tools.URL == "" {
-		return args, remove, nil
+		return nil, args, remove, nil
 	}
-	path, remove, err := tools.write()
+	path, remove, err := writeExtension(a.opts.ExtensionDir)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return append(args, "--extension", path), remove, nil
+	return tools.env(), append(args, "--extension", path), remove, nil
 }
 
 // errCancelled ends the wait for a process when the task is cancelled.

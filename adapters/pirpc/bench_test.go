@@ -41,7 +41,7 @@ func BenchmarkDelta(b *testing.B) {
 	ctx, stop := context.WithCancel(b.Context())
 	ready, ran := make(chan struct{}), make(chan struct{})
 	prompted := make(chan *coretest.End[[]byte, []byte], 1)
-	a := pirpc.New(pirpc.Options{Dial: func(context.Context, ...string) (link.Conn[[]byte, []byte], error) {
+	a := pirpc.New(pirpc.Options{Dial: func(context.Context, []string, ...string) (link.Conn[[]byte, []byte], error) {
 		ours, theirs := coretest.Pipe[[]byte, []byte](256)
 		go func() {
 			for {

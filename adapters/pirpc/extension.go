@@ -3,7 +3,6 @@ package pirpc
 import (
 	"bytes"
 	_ "embed"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,30 +16,53 @@ type Tools struct {
 	Token string
 }
 
-// extensionSource is an extension of pi that offers the tools of the hub (docs/extensions.md of pi).
+// The variables that tell the extension where the tools of the hub are. It removes them, so that
+// commands that pi runs do not get them.
+const (
+	variableURL   = "DRAGOMAN_MCP_URL"
+	variableToken = "DRAGOMAN_MCP_TOKEN"
+)
+
+// env returns the variables of a process. The token is in no file: one would stay if the hub is
+// killed.
+func (t Tools) env() []string {
+	return []string{variableURL + "=" + t.URL, variableToken + "=" + t.Token}
+}
+
+// extension is an extension of pi that offers the tools of the hub (docs/extensions.md of pi).
 //
 //go:embed extension/dragoman.js
-var extensionSource []byte
+var extension []byte
 
-// extensionHub is the line of it that says where the hub is.
-var extensionHub = []byte("const hub = { url: process.env.DRAGOMAN_MCP_URL, token: process.env.DRAGOMAN_MCP_TOKEN };")
-
-// write writes the extension to a file that only this user can read, for it has the token. The
-// caller removes it.
-func (t Tools) write() (path string, remove func(), err error) {
-	if !bytes.Contains(extensionSource, extensionHub) {
-		return "", nil, errors.New("the extension of pi has no place for the address of the hub")
+// writeExtension writes the extension to a directory and returns its path. Without a directory it
+// makes one, which remove removes. Processes may read the file meanwhile.
+func writeExtension(dir string) (path string, remove func(), err error) {
+	remove = func() {}
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "dragoman-pi-*"); err != nil {
+			return "", nil, fmt.Errorf("the extension of pi: %w", err)
+		}
+		remove = func() { _ = os.RemoveAll(dir) }
 	}
-	dir, err := os.MkdirTemp("", "dragoman-pi-*")
-	if err != nil {
-		return "", nil, fmt.Errorf("writing the extension of pi: %w", err)
-	}
-	remove = func() { _ = os.RemoveAll(dir) }
-	hub := "const hub = " + object(map[string]string{"url": t.URL, "token": t.Token}) + ";"
 	path = filepath.Join(dir, "dragoman.js")
-	if err := os.WriteFile(path, bytes.Replace(extensionSource, extensionHub, []byte(hub), 1), 0o600); err != nil {
+	if err := replaceFile(path, extension); err != nil {
 		remove()
-		return "", nil, fmt.Errorf("writing the extension of pi: %w", err)
+		return "", nil, fmt.Errorf("the extension of pi: %w", err)
 	}
 	return path, remove, nil
+}
+
+// replaceFile writes a file as a whole, unless it has the content already.
+func replaceFile(path string, content []byte) error {
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	next := path + ".new"
+	if err := os.WriteFile(next, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
 }

@@ -24,6 +24,7 @@ import (
 // kid is a process of pi that the test plays. It answers get_state itself.
 type kid struct {
 	*testing.T
+	env      []string
 	args     []string
 	conn     *coretest.End[[]byte, []byte]
 	commands chan command
@@ -202,12 +203,12 @@ func (c *counts) of(name string) int {
 }
 
 // dial starts a kid.
-func (n *nursery) dial(_ context.Context, args ...string) (link.Conn[[]byte, []byte], error) {
+func (n *nursery) dial(_ context.Context, env []string, args ...string) (link.Conn[[]byte, []byte], error) {
 	if n.refuse != nil {
 		return nil, n.refuse
 	}
 	ours, theirs := coretest.Pipe[[]byte, []byte](64)
-	k := &kid{T: n.T, args: args, conn: theirs, commands: make(chan command, 64), state: idle}
+	k := &kid{T: n.T, env: env, args: args, conn: theirs, commands: make(chan command, 64), state: idle}
 	if n.prepare != nil {
 		n.prepare(k)
 	}

@@ -15,10 +15,10 @@ const Name = wire.Dialect
 
 // Options configure an [Agent]. Only Dial is required.
 type Options struct {
-	// Dial starts a process with args after those of its command, and returns its stdin and
-	// stdout: a line a message, a longer one than 10 MiB as a [link.Reject]. The process ends with
-	// ctx at the latest.
-	Dial func(ctx context.Context, args ...string) (link.Conn[[]byte, []byte], error)
+	// Dial starts a process, with env beside its variables and args after those of its command, and
+	// returns its stdin and stdout: a line a message, a longer one than 10 MiB as a [link.Reject].
+	// The process ends with ctx at the latest.
+	Dial func(ctx context.Context, env []string, args ...string) (link.Conn[[]byte, []byte], error)
 	// Dir is the working directory of the processes, for the log.
 	Dir string
 	// Warm is how many started processes are kept ready for new threads; at least 1.
@@ -41,6 +41,9 @@ type Options struct {
 	Agent core.AgentID
 	// Tools returns where the tools of the hub are, when a run begins; nil offers none to pi.
 	Tools func() Tools
+	// ExtensionDir is the directory for the extension with which pi uses them; "" takes a temporary
+	// one for each run.
+	ExtensionDir string
 	// Count counts what was refused, folded or not understood, by name; nil counts nothing.
 	Count func(name string)
 	// Log gets messages for operators; nil discards them.

@@ -14,9 +14,9 @@ import (
 
 // pool has the processes of one [Agent.Run].
 type pool struct {
-	ctx  context.Context //nolint:containedctx // the lifetime of the processes
-	opts *Options
-	args []string
+	ctx       context.Context //nolint:containedctx // the lifetime of the processes
+	opts      *Options
+	env, args []string // of each process
 
 	processes sync.WaitGroup
 	first     chan struct{} // closed once a process is ready
@@ -48,8 +48,8 @@ type lane struct {
 	expiry  *time.Timer
 }
 
-func newPool(ctx context.Context, opts *Options, args []string) *pool {
-	return &pool{ctx: ctx, opts: opts, args: args, first: make(chan struct{}), over: make(chan struct{}), lanes: map[agent.Conversation]*lane{}}
+func newPool(ctx context.Context, opts *Options, env, args []string) *pool {
+	return &pool{ctx: ctx, opts: opts, env: env, args: args, first: make(chan struct{}), over: make(chan struct{}), lanes: map[agent.Conversation]*lane{}}
 }
 
 // enter waits until the task is the only one of its conversation, and returns the lane of that.
@@ -220,7 +220,7 @@ func (p *pool) fill() {
 
 // start runs one process until it ends.
 func (p *pool) start() {
-	conn, err := p.opts.Dial(p.ctx, p.args...)
+	conn, err := p.opts.Dial(p.ctx, p.env, p.args...)
 	if err != nil {
 		p.gone(nil, false, err)
 		return

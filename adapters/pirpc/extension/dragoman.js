@@ -1,7 +1,10 @@
 // The tools of a Dragoman hub for pi: those of the hub itself (agents_list, agent_ask, …) and those of
-// the packs that are connected to it. The hub writes this file with its address and a token in place of
-// the line below, and starts pi with --extension.
-const hub = { url: process.env.DRAGOMAN_MCP_URL, token: process.env.DRAGOMAN_MCP_TOKEN };
+// the packs that are connected to it. The hub starts pi with this file as an --extension, and with its
+// address and a token in the environment. They are removed from there, so that commands that pi runs do
+// not get them, and kept for when pi loads the extension again, as it does for another session.
+const hub = (globalThis[Symbol.for("dragoman.hub")] ??= { url: process.env.DRAGOMAN_MCP_URL, token: process.env.DRAGOMAN_MCP_TOKEN });
+delete process.env.DRAGOMAN_MCP_URL;
+delete process.env.DRAGOMAN_MCP_TOKEN;
 
 // What providers take as the name of a tool; the hub's may have dots.
 const maxName = 64;

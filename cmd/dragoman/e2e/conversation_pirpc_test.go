@@ -51,7 +51,7 @@ func (p *player) openPi(headers map[string]string) (peerEnd, func() link.Reason,
 func (a *piAgent) run(ctx context.Context, h *hub.Hub, id core.AgentID) {
 	s := h.Connect(hub.Identity{Principal: core.Principal{ID: string(id)}, Dialect: pirpc.Name})
 	defer s.Close(core.NewFault(core.CodeUnreachable, "pi has ended"))
-	pi := pirpc.New(pirpc.Options{Count: h.Count, Dial: func(ctx context.Context, _ ...string) (link.Conn[[]byte, []byte], error) {
+	pi := pirpc.New(pirpc.Options{Count: h.Count, Dial: func(ctx context.Context, _ []string, _ ...string) (link.Conn[[]byte, []byte], error) {
 		select {
 		case c := <-a.processes:
 			return c, nil

@@ -40,7 +40,7 @@ func (h *testHub) startPlayedPi(t *testing.T, id core.AgentID) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	a := pirpc.New(pirpc.Options{Count: h.service.Hub().Count, Dial: func(ctx context.Context, _ ...string) (link.Conn[[]byte, []byte], error) {
+	a := pirpc.New(pirpc.Options{Count: h.service.Hub().Count, Dial: func(ctx context.Context, _ []string, _ ...string) (link.Conn[[]byte, []byte], error) {
 		ours, theirs := coretest.Pipe[[]byte, []byte](64)
 		p := &playedPi{testHub: h, conn: theirs, answers: make(chan bool, 1)}
 		running.Go(func() { p.serve(ctx) })

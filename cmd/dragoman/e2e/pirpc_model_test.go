@@ -102,6 +102,8 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		tool("bash", `{"command":"for i in 1 2 3; do echo line $i; sleep 0.3; done"}`)
 	case word == "pack" && !afterTool:
 		tool("sky_read", `{"of":"tomorrow"}`)
+	case word == "environment" && !afterTool:
+		tool("bash", `{"command":"env | grep -c DRAGOMAN_MCP_ || true"}`)
 	case word == "guarded" && !afterTool:
 		tool("bash", `{"command":"echo guarded"}`)
 	case word == "tools":

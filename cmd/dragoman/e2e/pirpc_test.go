@@ -232,6 +232,10 @@ func piThreadSurvives(t *testing.T, installed piInstall) {
 	if lost := of[core.SessionLost](all); len(lost) > 0 || a.End != core.KindDone || a.Text == "1 messages" {
 		t.Errorf("got %q (%v) and %v, want the session continued", a.Text, a.Fault, lost)
 	}
+	// pi loads its extensions again for the session that it continues.
+	if a, _ = p.ask("talk", "tools"); !strings.Contains(a.Text, "agents_list") {
+		t.Errorf("got the tools %q, want those of the hub too", a.Text)
+	}
 }
 
 func piThreadSurvivesRestart(t *testing.T, installed piInstall) {
@@ -327,6 +331,7 @@ func piUsesTools(t *testing.T, installed piInstall) {
 			t.Errorf("pi offers its model %q, want %s among it", offered, want)
 		}
 	}
+	p.wants("environment", "the tool said: 0\n") // commands do not get the token
 	all := p.wants("pack", `the tool said: {"text":"the sky of tomorrow is blue"}`)
 	if calls := of[core.ToolCall](all); len(calls) != 1 || calls[0].Name != "sky_read" || calls[0].Input != `{"of":"tomorrow"}` {
 		t.Errorf("got the calls %+v, want one of the pack", calls)

@@ -11,25 +11,28 @@ import (
 	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 )
 
-// newPi returns an agent whose processes are those of pi. Unless the command says otherwise, their
-// sessions are kept below the data directory, where there is one.
+// newPi returns an agent whose processes are those of pi. What they need on disk is below the data
+// directory, where there is one: the extension, and unless the command says otherwise their sessions.
 func newPi(c connection) (coreagent.Agent, error) {
 	dir, err := c.dir()
 	if err != nil {
 		return nil, err
 	}
 	o := pirpc.Options{
-		Dial: c.dial, Dir: dir, Warm: c.entry.Warm, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(), Count: c.count, Log: c.opts.Log,
+		Dial: c.child.dialWith, Dir: dir, Warm: c.entry.Warm, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(), Count: c.count, Log: c.opts.Log,
 		Tools: func() pirpc.Tools {
 			url, token := c.hubTools()
 			return pirpc.Tools{URL: url, Token: token}
 		},
 	}
-	if data := c.opts.DataDir; data != "" && !slices.ContainsFunc(c.entry.Command, ownSessions) {
+	if data := c.opts.DataDir; data != "" {
 		if data, err = filepath.Abs(data); err != nil {
 			return nil, err
 		}
-		o.SessionDir = filepath.Join(data, pirpc.Name, url.PathEscape(c.entry.Name))
+		o.ExtensionDir = filepath.Join(data, pirpc.Name, url.PathEscape(c.entry.Name))
+		if !slices.ContainsFunc(c.entry.Command, ownSessions) {
+			o.SessionDir = o.ExtensionDir
+		}
 	}
 	return pirpc.New(o), nil
 }

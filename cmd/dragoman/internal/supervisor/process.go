@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -167,11 +168,18 @@ func (c *child) said() string {
 
 // dial starts the process with more arguments, and returns the connection to it, which owns it.
 func (c *child) dial(ctx context.Context, more ...string) (link.Conn[[]byte, []byte], error) {
+	return c.dialWith(ctx, nil, more...)
+}
+
+// dialWith is dial with variables beside those of the settings.
+func (c *child) dialWith(ctx context.Context, env []string, more ...string) (link.Conn[[]byte, []byte], error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
 	// The end of ctx closes the connection, which gives the process time to end.
-	cmd, err := c.launcher.command(context.WithoutCancel(ctx), c.process, more...)
+	p := c.process
+	p.Env = slices.Concat(p.Env, env)
+	cmd, err := c.launcher.command(context.WithoutCancel(ctx), p, more...)
 	if err != nil {
 		return nil, err
 	}
