@@ -56,9 +56,10 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	profile := p.profile() // before a task takes the process
 	a.pool.Store(p)
 	defer a.pool.CompareAndSwap(p, nil)
-	ready(p.profile())
+	ready(profile)
 	select {
 	case <-p.over:
 		return p.failure

@@ -113,16 +113,23 @@ func (r *run) ask(d *wire.Dialog) {
 	}
 }
 
-// onlyTool returns the id of the tool that runs, if it is the only one: then a decision is about
-// it, for pi asks before it executes a tool. The reader loop calls it.
-func (r *run) onlyTool() string {
-	if len(r.tools) != 1 {
-		return ""
+// onlyTool returns the id of the tool that runs, if there is only one beside those that called it:
+// then a decision is about it, for pi asks before it executes a tool. The reader loop calls it.
+func (r *run) onlyTool() (only string) {
+	calling := map[string]bool{}
+	for _, t := range r.tools {
+		calling[t.parent] = true
 	}
 	for id := range r.tools {
-		return id
+		switch {
+		case calling[id]:
+		case only != "":
+			return ""
+		default:
+			only = id
+		}
 	}
-	return ""
+	return only
 }
 
 // approvalOf returns what is shown to people: all that the dialog and its tool say.

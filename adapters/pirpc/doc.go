@@ -10,6 +10,7 @@
 // model.
 //
 // Files: agent.go (the agent), pool.go, process.go, threads.go (which session a thread has),
-// prompt.go (a request as pi gets it), run.go and settle.go (a run and its end), speech.go,
-// tool.go, dialog.go (approvals and questions), extension.go (the tools of the hub).
+// prompt.go (a request as pi gets it), extension.go (the tools of the hub). A run: run.go (from the
+// prompt to the end), events.go (what pi says), told.go (what pi is told meanwhile), settle.go
+// (whether pi still works), failure.go, speech.go, tool.go, dialog.go (approvals and questions).
 package pirpc

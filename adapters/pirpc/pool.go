@@ -20,7 +20,7 @@ type pool struct {
 
 	processes sync.WaitGroup
 	first     chan struct{} // closed once a process is ready
-	over      chan struct{} // closed once the pool is of no use: see failed
+	over      chan struct{} // closed once the pool is of no use: see check
 
 	mu       sync.Mutex
 	fresh    []*process // ready, without a thread
@@ -199,7 +199,7 @@ func (p *pool) take(ctx context.Context) (*process, error) {
 		if i := slices.Index(p.waiters, w); i >= 0 {
 			p.waiters = slices.Delete(p.waiters, i, i+1)
 		} else if t := <-w; t.process != nil {
-			p.fresh = append(p.fresh, t.process)
+			p.offer(t.process)
 		}
 		return nil, context.Cause(ctx)
 	}
@@ -233,7 +233,7 @@ func (p *pool) start() {
 	p.gone(proc, ready, &reason)
 }
 
-// ready gives a process to who waits for one.
+// ready takes a process that has answered.
 func (p *pool) ready(proc *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,6 +244,11 @@ func (p *pool) ready(proc *process) {
 	default:
 		close(p.first)
 	}
+	p.offer(proc)
+}
+
+// offer gives a process to who waits for longest, or keeps it for the next. Callers hold mu.
+func (p *pool) offer(proc *process) {
 	if len(p.waiters) > 0 {
 		p.waiters[0] <- taken{process: proc}
 		p.waiters = p.waiters[1:]

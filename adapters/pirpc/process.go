@@ -13,8 +13,9 @@ import (
 
 // process is one process of pi. Its reader loop handles answers and events, in order.
 type process struct {
-	opts *Options
-	link *link.Link[[]byte, []byte]
+	opts  *Options
+	link  *link.Link[[]byte, []byte]
+	noise noise
 	// state is what the process said when it became ready, or after a switch of its session.
 	state wire.State
 	// inUse says that a thread has it. As state, it belongs to the task that runs.
@@ -34,7 +35,7 @@ type call struct {
 }
 
 func newProcess(opts *Options, conn link.Conn[[]byte, []byte]) *process {
-	return &process{opts: opts, link: link.New(conn, link.Options{})}
+	return &process{opts: opts, link: link.New(conn, link.Options{}), noise: noise{log: opts.Log, count: opts.Count}}
 }
 
 // send sends a command, and sent is called once the process has its line; nil is not. then is
@@ -76,8 +77,7 @@ func (p *process) await(ctx context.Context, name string, encode func(id string)
 func (p *process) receive(ctx context.Context, line []byte) error {
 	e, err := wire.Decode(line)
 	if err != nil {
-		p.opts.Count(countGarbage)
-		p.opts.Log.Warn("line of pi not understood", "error", err)
+		p.noise.skip(countGarbage, "a line of pi is no event and was skipped", "problem", err, "line", excerpt(line))
 		p.lostLine()
 		return nil
 	}
@@ -98,8 +98,7 @@ func (p *process) receive(ctx context.Context, line []byte) error {
 
 // rejected handles a line over the limit, which the transport has skipped.
 func (p *process) rejected(_ context.Context, r *link.Reject) error {
-	p.opts.Count(countTooLong)
-	p.opts.Log.Warn("line of pi refused", "error", r)
+	p.noise.skip(countTooLong, "a line of pi is too long and was skipped", "problem", r)
 	p.lostLine()
 	return nil
 }
@@ -125,8 +124,7 @@ func (p *process) answer(r *wire.Response) {
 	}
 	p.mu.Unlock()
 	if then == nil {
-		p.opts.Count(countStray)
-		p.opts.Log.Warn("answer of pi to no command", "command", r.Command, "error", r.Error)
+		p.noise.skip(countStray, "pi answered a command that nobody waits for", "command", r.Command, "problem", r.Error)
 		return
 	}
 	then(r)
@@ -139,8 +137,7 @@ func (p *process) stray(ctx context.Context, e wire.Event) error {
 		if !d.WantsReply() {
 			return nil
 		}
-		p.opts.Count(countUnasked)
-		p.opts.Log.Warn("pi asks something while it works on no task", "title", d.Title)
+		p.noise.skip(countUnasked, "pi asks something while it works on no task", "title", d.Title)
 		return p.reply(ctx, d.ID, wire.Reply{Cancelled: true})
 	}
 	p.opts.Count(countStray)

@@ -3,19 +3,12 @@ package pirpc
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"sync"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
-	"github.com/dragoman-hub/dragoman/core/link"
 )
-
-// maxForeign bounds what is passed on of an event that the hub does not know, in bytes.
-const maxForeign = 64 << 10
 
 // run is one task at a process. The reader loop of the process handles its events; what the task
 // is told comes from another goroutine.
@@ -108,6 +101,17 @@ func (r *run) knows() core.TaskID {
 	return ""
 }
 
+// begin says that the process has the prompt.
+func (r *run) begin() {
+	r.mu.Lock()
+	r.begun = true
+	cancelled := r.cancelled != nil
+	r.mu.Unlock()
+	if cancelled {
+		r.abort()
+	}
+}
+
 // accepted handles the answer to the prompt.
 func (r *run) accepted(a *wire.Response) {
 	if !a.Success {
@@ -130,266 +134,4 @@ func (r *run) accepted(a *wire.Response) {
 	if a.Disposition == "" || a.Disposition == wire.DispositionHandled {
 		r.check() // an extension may have consumed it, and then no event follows
 	}
-}
-
-// handle handles an event. It reports false once the run is over: then the event is not of it.
-func (r *run) handle(e wire.Event) bool {
-	r.handling.Lock()
-	defer r.handling.Unlock()
-	select {
-	case <-r.over:
-		return false
-	default:
-	}
-	var err error
-	switch e := e.(type) {
-	case *wire.Update:
-		r.message = true
-		err = r.speech.update(e)
-	case *wire.MessageStart:
-		if e.Role == wire.RoleAssistant {
-			if r.message = true; !r.coming {
-				r.speech.reset()
-			}
-			r.coming = false
-		}
-	case *wire.MessageEnd:
-		err = r.endMessage(e)
-	case *wire.ToolStart:
-		r.tools[e.ID] = &tool{name: e.Name, input: string(e.Args)}
-		err = r.turn.Report(core.ToolCall{ID: e.ID, Name: e.Name, Input: cmp.Or(string(e.Args), "{}")}, nil)
-	case *wire.ToolUpdate:
-		if t := r.tools[e.ID]; t != nil {
-			if news := t.news(e.Output); news != "" {
-				err = r.turn.Report(core.ToolState{ID: e.ID, State: core.ToolRunning, Detail: news}, nil)
-			}
-		}
-	case *wire.ToolEnd:
-		err = r.endTool(e)
-	case *wire.Dialog:
-		if e.WantsReply() {
-			r.ask(e)
-		} else {
-			err = r.foreign("extension_ui_request."+e.Method, e.Raw)
-		}
-	case *wire.Other:
-		if !e.Known {
-			r.opts.Count(countUnknown)
-		}
-		err = r.foreign(e.Type, e.Raw)
-	default:
-		err = r.advance(e)
-	}
-	if err != nil {
-		r.stop(err)
-	}
-	return true
-}
-
-// endMessage handles the end of a message, whose text is authoritative.
-func (r *run) endMessage(e *wire.MessageEnd) error {
-	switch e.Role {
-	case wire.RoleAssistant:
-	case wire.RoleUser, wire.RoleTool:
-		return nil // what was asked, and what the end of the tool said
-	default:
-		return r.foreign("message_end", e.Raw)
-	}
-	r.message, r.last = false, e.Message
-	agrees, err := r.speech.end(e.Message)
-	if err == nil && !agrees {
-		r.opts.Count(countReplaced)
-		err = r.foreign("message_end", e.Raw)
-	}
-	if e.Usage != (core.Usage{}) { // whatever was said with them, the tokens are spent
-		err = cmp.Or(err, r.turn.Report(e.Usage, nil))
-	}
-	return err
-}
-
-func (r *run) endTool(e *wire.ToolEnd) error {
-	delete(r.tools, e.ID)
-	var foreign *core.Foreign
-	if n := len(e.Details); n > 0 && n <= maxForeign {
-		foreign = &core.Foreign{Dialect: Name, JSON: json.RawMessage(`{"details":` + string(e.Details) + `}`)}
-	}
-	return r.turn.Report(core.ToolResult{ID: e.ID, Output: e.Output, IsError: e.IsError}, foreign)
-}
-
-// foreign passes on an event without a neutral meaning.
-func (r *run) foreign(name string, raw json.RawMessage) error {
-	if len(raw) > maxForeign {
-		r.opts.Count(countForeign)
-		raw = nil
-	}
-	return r.turn.Report(core.ForeignFrame{Dialect: Name, Name: name}, &core.Foreign{Dialect: Name, JSON: raw})
-}
-
-// report reports what the task does not depend on.
-func (r *run) report(b core.Body) {
-	if err := r.turn.Report(b, nil); err != nil {
-		r.stop(err)
-	}
-}
-
-// listen takes what the task is told, until its ctx ends. A cancel before the prompt ends the
-// wait for a process.
-func (r *run) listen(stop context.CancelCauseFunc) {
-	for {
-		b, err := r.turn.Next(r.ctx)
-		if err != nil {
-			return
-		}
-		switch b := b.(type) {
-		case core.ApprovalDecided:
-			r.decided(b)
-		case core.Injected:
-			r.inject(b)
-		case core.CancelRequested:
-			r.mu.Lock()
-			r.cancelled = &b
-			begun := r.begun
-			r.mu.Unlock()
-			if !begun {
-				stop(errCancelled)
-				return
-			}
-			r.abort()
-		}
-	}
-}
-
-// begin says that the process has the prompt.
-func (r *run) begin() {
-	r.mu.Lock()
-	r.begun = true
-	cancelled := r.cancelled != nil
-	r.mu.Unlock()
-	if cancelled {
-		r.abort()
-	}
-}
-
-// inject steers pi. Before it has accepted the prompt there is nothing to steer.
-func (r *run) inject(in core.Injected) {
-	r.mu.Lock()
-	if !r.answered {
-		r.early = append(r.early, in)
-		r.mu.Unlock()
-		return
-	}
-	r.injected[in.ID] = true
-	r.mu.Unlock()
-	name := wire.CommandSteer
-	if in.Priority == core.InjectionDeferred {
-		name = wire.CommandFollowUp
-	}
-	text := in.Content
-	if in.Source != "" {
-		text = "[" + in.Source + "] " + text
-	}
-	_ = r.proc.send(r.ctx, name, func(id string) []byte { return wire.Say(id, name, text, nil) }, func(a *wire.Response) {
-		if r.takeInjected(in.ID) {
-			r.report(core.InjectionAnswered{ID: in.ID, Accepted: a.Success, Reason: a.Error})
-		}
-	}, nil) // an error is that of the link, which ends the run too
-}
-
-func (r *run) takeInjected(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	waits := r.injected[id]
-	delete(r.injected, id)
-	return waits
-}
-
-// abort tells pi to stop. What it is queued to do is dropped before, for versions that would do
-// it next; those that cannot say so in an answer that nobody awaits.
-func (r *run) abort() {
-	drop := func(*wire.Response) {}
-	if r.proc.ask(r.ctx, wire.CommandClearQueue, drop) == nil {
-		_ = r.proc.ask(r.ctx, wire.CommandAbort, func(*wire.Response) { r.check() })
-	}
-}
-
-func (r *run) cancelReason() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cancelled == nil {
-		return ""
-	}
-	return r.cancelled.Reason
-}
-
-// abortGrace is how long pi may take to stop after an error of ours. After a cancel the host has a
-// grace of its own.
-const abortGrace = 10 * time.Second
-
-// stop ends the run for an error: pi is told to stop, and the task fails once it has.
-func (r *run) stop(err error) {
-	if errors.Is(err, errDiverged) {
-		r.opts.Count(countDiverged)
-		err = core.NewFault(core.CodeUnreachable, "the model broke off in the middle of its answer, and pi's retry answers differently: ask again")
-	}
-	if r.fail(err) {
-		r.abort()
-		r.later(abortGrace, func() {
-			r.mu.Lock()
-			r.deserted = true
-			r.mu.Unlock()
-			r.finish()
-		})
-	}
-}
-
-// fail sets why the task fails, and reports whether it is the first reason.
-func (r *run) fail(err error) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failure != nil {
-		return false
-	}
-	r.failure = err
-	return true
-}
-
-// lost handles the end of the process.
-func (r *run) lost(reason link.Reason) {
-	f := reason.Fault()
-	if reason.Cause != link.ShuttingDown {
-		f = core.NewFault(core.CodeUnreachable, "pi ended in the middle of the task: %s", reasonText(&reason)).Because(&reason)
-	}
-	r.mu.Lock()
-	r.deserted = true
-	r.mu.Unlock()
-	r.fail(f)
-	r.finish()
-}
-
-// lostLine handles the loss of a line: of which kind it was is unknown. The end of the message has
-// its whole text, and the state whether the end of the run was lost.
-func (r *run) lostLine() {
-	r.handling.Lock()
-	r.gap, r.rechecks = true, 0
-	r.speech.hole = r.speech.hole || r.message
-	r.handling.Unlock()
-	r.check()
-}
-
-// later calls f after a time, unless the run is over before.
-func (r *run) later(after time.Duration, f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.isOver {
-		return
-	}
-	r.running.Go(func() {
-		t := time.NewTimer(after)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			f()
-		case <-r.over:
-		}
-	})
 }

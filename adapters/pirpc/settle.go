@@ -2,6 +2,8 @@ package pirpc
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
@@ -59,12 +61,6 @@ func (r *run) advance(e wire.Event) error {
 	return nil
 }
 
-func (r *run) isCancelled() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cancelled != nil
-}
-
 // check asks the process for its state, unless that is under way.
 func (r *run) check() {
 	r.mu.Lock()
@@ -107,6 +103,24 @@ func (r *run) checked(a *wire.Response) {
 	r.later(after, r.check)
 }
 
+// later calls f after a time, unless the run is over before.
+func (r *run) later(after time.Duration, f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isOver {
+		return
+	}
+	r.running.Go(func() {
+		t := time.NewTimer(after)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			f()
+		case <-r.over:
+		}
+	})
+}
+
 // finish ends the run. Only the first call counts.
 func (r *run) finish() {
 	r.mu.Lock()
@@ -130,10 +144,10 @@ func (r *run) end() (usable bool, err error) {
 		unanswered[in.ID] = true
 	}
 	r.mu.Unlock()
-	for id := range unanswered {
+	for _, id := range slices.Sorted(maps.Keys(unanswered)) {
 		_ = r.turn.Report(core.InjectionAnswered{ID: id, Reason: "the answer was complete before"}, nil)
 	}
-	for id := range r.tools {
+	for _, id := range slices.Sorted(maps.Keys(r.tools)) {
 		state := core.ToolState{ID: id, State: core.ToolFailed, Detail: "pi did not tell its result"}
 		if cancelled != nil {
 			state.State = core.ToolCancelled

@@ -17,6 +17,7 @@ const (
 // tool is a tool that runs.
 type tool struct {
 	name, input string
+	parent      string // the id of the tool that called it; "" for the model
 	output      string // so far
 }
 

@@ -18,13 +18,9 @@ const (
 	CommandSwitchSession = "switch_session"
 )
 
-// The answers of a process to [CommandPrompt] and its kin from version 0.99 on.
-const (
-	DispositionStarted = "started"
-	DispositionQueued  = "queued"
-	// DispositionHandled is a prompt that an extension consumed: no run follows.
-	DispositionHandled = "handled"
-)
+// DispositionHandled is the answer to a [CommandPrompt] that an extension consumed, from version
+// 0.99 on: no run follows.
+const DispositionHandled = "handled"
 
 // command is the JSON of every command.
 type command struct {

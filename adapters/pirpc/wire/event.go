@@ -64,16 +64,14 @@ type Update struct {
 	Kind string
 	// Index is that of the block in the content of the message.
 	Index int
-	// Delta is what is added; Content is the whole block at its end.
-	Delta, Content string
+	// Delta is what is added.
+	Delta string
 }
 
-// The kinds of [Update] that the hub uses.
+// The kinds of [Update] that the hub uses: message_end has what the others say.
 const (
 	TextDelta     = "text_delta"
-	TextEnd       = "text_end"
 	ThinkingDelta = "thinking_delta"
-	ThinkingEnd   = "thinking_end"
 )
 
 // MessageStart begins a message.
@@ -88,8 +86,8 @@ type MessageEnd struct {
 // RunStart begins a run of the model.
 type RunStart struct{}
 
-// Turn begins or ends one turn of a run.
-type Turn struct{ End bool }
+// Turn begins or ends one turn of a run, which means nothing to the hub.
+type Turn struct{}
 
 // RunEnd is the end of a run (agent_end), after which pi may begin another by itself.
 type RunEnd struct {
@@ -99,12 +97,14 @@ type RunEnd struct {
 }
 
 // Settled says that pi does nothing more by itself (agent_settled).
-type Settled struct{ Aborted bool }
+type Settled struct{}
 
 // ToolStart begins the execution of a tool.
 type ToolStart struct {
 	ID, Name string
-	Args     json.RawMessage
+	// Parent is the id of the tool that called this one; "" if the model did (from version 1 on).
+	Parent string
+	Args   json.RawMessage
 }
 
 // ToolUpdate has the output of the tool so far.
@@ -120,9 +120,8 @@ type ToolEnd struct {
 
 // Retry is auto_retry_start, or with End auto_retry_end.
 type Retry struct {
-	End, Success bool
-	Error        string
-	Raw          json.RawMessage
+	End bool
+	Raw json.RawMessage
 }
 
 // Compaction is compaction_start, or with End compaction_end.
@@ -201,25 +200,15 @@ func decode(kind string, v strictjson.Value) (Event, error) {
 	case "agent_start":
 		return &RunStart{}, nil
 	case "turn_start", "turn_end":
-		return &Turn{End: kind == "turn_end"}, nil
+		return &Turn{}, nil
 	case "agent_end":
 		return &RunEnd{Settles: v.Get("willRetry").Exists()}, nil
 	case "agent_settled":
-		var s struct {
-			Aborted bool `json:"aborted"`
-		}
-		err := v.Decode(&s)
-		return &Settled{s.Aborted}, err
+		return &Settled{}, nil
 	case "tool_execution_start", "tool_execution_update", "tool_execution_end":
 		return toolOf(kind, v)
 	case "auto_retry_start", "auto_retry_end":
-		var r struct {
-			Success      bool   `json:"success"`
-			ErrorMessage string `json:"errorMessage"`
-			FinalError   string `json:"finalError"`
-		}
-		err := v.Decode(&r)
-		return &Retry{End: kind == "auto_retry_end", Success: r.Success, Error: r.ErrorMessage + r.FinalError, Raw: v.Raw()}, err
+		return &Retry{End: kind == "auto_retry_end", Raw: v.Raw()}, nil
 	case "compaction_start", "compaction_end":
 		var c struct {
 			WillRetry bool `json:"willRetry"`
@@ -252,8 +241,6 @@ func updateOf(v strictjson.Value) (Event, error) {
 			u.Kind, is = member.Text()
 		case "delta":
 			u.Delta, is = member.Text()
-		case "content":
-			u.Content, is = member.Text()
 		case "contentIndex":
 			is = member.Decode(&u.Index) == nil && u.Index >= 0
 		default:
@@ -295,6 +282,7 @@ func toolOf(kind string, v strictjson.Value) (Event, error) {
 	var t struct {
 		ID      string           `json:"toolCallId"`
 		Name    string           `json:"toolName"`
+		Parent  string           `json:"parentToolCallId"`
 		Args    strictjson.Value `json:"args"`
 		Partial strictjson.Value `json:"partialResult"`
 		Result  strictjson.Value `json:"result"`
@@ -308,7 +296,7 @@ func toolOf(kind string, v strictjson.Value) (Event, error) {
 	}
 	switch kind {
 	case "tool_execution_start":
-		return &ToolStart{ID: t.ID, Name: t.Name, Args: t.Args.Raw()}, nil
+		return &ToolStart{ID: t.ID, Name: t.Name, Parent: t.Parent, Args: t.Args.Raw()}, nil
 	case "tool_execution_update":
 		return &ToolUpdate{ID: t.ID, Output: contentText(t.Partial.Get("content"))}, nil
 	}
@@ -334,8 +322,12 @@ func dialogOf(v strictjson.Value) (Event, error) {
 		return nil, err
 	}
 	const day = 24 * 3600 * 1000
-	return &Dialog{
+	dialog := &Dialog{
 		ID: d.ID, Method: d.Method, Title: d.Title, Message: d.Message, Placeholder: d.Placeholder, Prefill: d.Prefill,
 		Options: d.Options, Timeout: time.Duration(min(max(0, d.Timeout), day) * float64(time.Millisecond)), Raw: v.Raw(),
-	}, nil
+	}
+	if d.ID == "" && dialog.WantsReply() {
+		return nil, fmt.Errorf("id: want a string for the answer")
+	}
+	return dialog, nil
 }

@@ -30,11 +30,10 @@ type Message struct {
 	// Text is the text of all text blocks of the assistant, joined without anything between.
 	Text string
 	// Thoughts are its thinking blocks, by their index in the content.
-	Thoughts        map[int]string
-	Usage           core.Usage
-	StopReason      string
-	ErrorMessage    string
-	Provider, Model string
+	Thoughts     map[int]string
+	Usage        core.Usage
+	StopReason   string
+	ErrorMessage string
 }
 
 // messageOf reads a message.
@@ -51,8 +50,6 @@ func messageOf(v strictjson.Value) (Message, error) {
 		} `json:"usage"`
 		StopReason   string `json:"stopReason"`
 		ErrorMessage string `json:"errorMessage"`
-		Provider     string `json:"provider"`
-		Model        string `json:"model"`
 	}
 	if err := v.Decode(&m); err != nil {
 		return Message{}, fmt.Errorf("message: %w", err)
@@ -60,7 +57,7 @@ func messageOf(v strictjson.Value) (Message, error) {
 	u := m.Usage
 	thinking := min(max(0, u.Reasoning), max(0, u.Output)) // it is part of the output
 	message := Message{
-		Role: m.Role, StopReason: m.StopReason, ErrorMessage: m.ErrorMessage, Provider: m.Provider, Model: m.Model,
+		Role: m.Role, StopReason: m.StopReason, ErrorMessage: m.ErrorMessage,
 		Usage: core.Usage{
 			Input: max(0, u.Input), Output: max(0, u.Output) - thinking, CacheRead: max(0, u.CacheRead), CacheWrite: max(0, u.CacheWrite),
 			Thinking: thinking,

@@ -24,7 +24,7 @@ var lines = []struct {
 	{`{"id":"r1","type":"response","command":"prompt","success":true,"data":{"disposition":"started"}}` + "\r", &wire.Response{ID: "r1", Command: "prompt", Success: true, Disposition: "started"}},
 	{`{"type":"response","command":"nonsense","success":false,"error":"Unknown command: nonsense"}`, &wire.Response{Command: "nonsense", Error: "Unknown command: nonsense"}},
 	{`{"type":"agent_start"}`, &wire.RunStart{}},
-	{`{"type":"turn_end","message":{"role":"assistant"},"toolResults":[]}`, &wire.Turn{End: true}},
+	{`{"type":"turn_end","message":{"role":"assistant"},"toolResults":[]}`, &wire.Turn{}},
 	{`{"type":"message_start","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1795316642532}}`, &wire.MessageStart{Message: wire.Message{Role: "user"}}},
 	{
 		`{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":1,"delta":"HE\u2028LLO","partial":{"content":[{"type":"text","text":"more"}]}},"message":{}}`,
@@ -35,13 +35,13 @@ var lines = []struct {
 		&wire.Update{Kind: "thinking_delta", Delta: "hm"},
 	},
 	{`{"type":"message_update","assistantMessageEvent":{"type":"done","contentIndex":null,"delta":null,"content":null,"reason":"stop"}}`, &wire.Update{Kind: "done"}},
-	{`{"type":"message_update","assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"HELLO"}}`, &wire.Update{Kind: "text_end", Content: "HELLO"}},
+	{`{"type":"message_update","assistantMessageEvent":{"type":"text_end","contentIndex":0,"content":"HELLO"}}`, &wire.Update{Kind: "text_end"}},
 	{`{"type":"message_update","assistantMessageEvent":{"type":"toolcall_end","contentIndex":0,"toolCall":{"id":"t","name":"x","arguments":{}}}}`, &wire.Update{Kind: "toolcall_end"}},
 	{
 		`{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"thinking","thinking":"b"},{"type":"text","text":"c"}],` +
 			`"usage":{"input":5,"output":4,"reasoning":1,"cacheRead":3,"cacheWrite":2,"totalTokens":14},"stopReason":"stop","provider":"stub","model":"m1"}}`,
 		&wire.MessageEnd{Message: wire.Message{
-			Role: "assistant", Text: "ac", Thoughts: map[int]string{1: "b"}, StopReason: "stop", Provider: "stub", Model: "m1",
+			Role: "assistant", Text: "ac", Thoughts: map[int]string{1: "b"}, StopReason: "stop",
 			Usage: core.Usage{Input: 5, Output: 3, CacheRead: 3, CacheWrite: 2, Thinking: 1},
 		}},
 	},
@@ -51,20 +51,22 @@ var lines = []struct {
 	},
 	{`{"type":"agent_end","messages":[]}`, &wire.RunEnd{}},
 	{`{"type":"agent_end","messages":[],"willRetry":false}`, &wire.RunEnd{Settles: true}},
-	{`{"type":"agent_settled","aborted":true}`, &wire.Settled{Aborted: true}},
+	{`{"type":"agent_settled","aborted":true}`, &wire.Settled{}},
 	{`{"type":"tool_execution_start","toolCallId":"t","toolName":"bash","args":{"command":"ls"}}`, &wire.ToolStart{ID: "t", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)}},
+	{`{"type":"tool_execution_start","toolCallId":"t/1","toolName":"read","args":{},"parentToolCallId":"t"}`, &wire.ToolStart{ID: "t/1", Name: "read", Parent: "t", Args: json.RawMessage(`{}`)}},
 	{`{"type":"tool_execution_update","toolCallId":"t","toolName":"bash","args":{},"partialResult":{"content":[{"type":"text","text":"a\n"}]}}`, &wire.ToolUpdate{ID: "t", Output: "a\n"}},
 	{
 		`{"type":"tool_execution_end","toolCallId":"t","toolName":"read","result":{"content":[{"type":"text","text":"see"},{"type":"image","data":"AAAA","mimeType":"image/png"}],"details":{"n":1}},"isError":true}`,
 		&wire.ToolEnd{ID: "t", Name: "read", Output: "see[image image/png, 3 bytes]", IsError: true, Details: json.RawMessage(`{"n":1}`)},
 	},
-	{`{"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":2000,"errorMessage":"503"}`, &wire.Retry{Error: "503"}},
-	{`{"type":"auto_retry_end","success":false,"attempt":3,"finalError":"no"}`, &wire.Retry{End: true, Error: "no"}},
+	{`{"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":2000,"errorMessage":"503"}`, &wire.Retry{}},
+	{`{"type":"auto_retry_end","success":false,"attempt":3,"finalError":"no"}`, &wire.Retry{End: true}},
 	{`{"type":"compaction_end","reason":"overflow","result":null,"aborted":false,"willRetry":true}`, &wire.Compaction{End: true, WillRetry: true}},
 	{
 		`{"type":"extension_ui_request","id":"u","method":"select","title":"Go?","options":["Allow","Block"],"timeout":10000}`,
 		&wire.Dialog{ID: "u", Method: "select", Title: "Go?", Options: []string{"Allow", "Block"}, Timeout: 10 * time.Second},
 	},
+	{`{"type":"extension_ui_request","id":"u","method":"notify","message":"done"}`, &wire.Dialog{ID: "u", Method: "notify", Message: "done"}},
 	{`{"type":"queue_update","steering":[],"followUp":[]}`, &wire.Other{Type: "queue_update", Known: true}},
 	{`{"type":"of_tomorrow"}`, &wire.Other{Type: "of_tomorrow"}},
 }
@@ -104,6 +106,7 @@ func TestALineThatCannotBeReadSaysWhatIsWrong(t *testing.T) {
 		`{"type":"agent_end","type":"x"}`:       "type",
 		`{"type":"tool_execution_end"}`:         "toolCallId",
 		`{"type":"response","success":"maybe"}`: "success: want",
+		`{"type":"extension_ui_request","method":"confirm","title":"Go?"}`:                          "extension_ui_request: id: want a string",
 		`{"type":"message_update","assistantMessageEvent":{"type":"text_delta","delta":7}}`:         "assistantMessageEvent.delta: got a number, want a string",
 		`{"type":"message_update","assistantMessageEvent":{"type":"text_delta","contentIndex":-1}}`: "assistantMessageEvent.contentIndex",
 	} {
