@@ -151,7 +151,7 @@ func (p *pushes) again() []*webhook.Delivery {
 	if p.tr.ended {
 		return nil
 	}
-	whole, tr, at := snapshot(p.task, nil)
+	whole, tr, at := snapshot(p.task, p.task.Events(), nil)
 	tr.questions = p.tr.questions // they are no events
 	p.tr, p.seen = tr, at.Seq
 	now := wire.StatusUpdate{TaskID: whole.ID, ContextID: whole.ContextID, Status: whole.Status, Metadata: whole.Metadata}
@@ -190,7 +190,7 @@ func (s *Server) deliver(due []*webhook.Delivery) {
 
 // final returns the whole task at its end, or its last status if the task is large.
 func (p *pushes) final(last wire.StreamResponse) wire.StreamResponse {
-	whole, _, _ := snapshot(p.task, nil)
+	whole, _, _ := snapshot(p.task, p.task.Events(), nil)
 	size := 0
 	for _, a := range whole.Artifacts {
 		for _, part := range a.Parts {

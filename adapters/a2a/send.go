@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -29,7 +30,7 @@ func (c *call) send(params strictjson.Value) (json.RawMessage, error) {
 	}
 	s := c.connect()
 	defer leave(s)
-	t, err := c.accept(s, r, params)
+	t, _, err := c.accept(s, r, params)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,8 @@ func (c *call) send(params strictjson.Value) (json.RawMessage, error) {
 	return wire.Marshal(wire.StreamResponse{Task: &out})
 }
 
-// sendStreaming is SendStreamingMessage: it answers with the task and all that follows.
+// sendStreaming is SendStreamingMessage: it answers with the task as the message opened it or
+// found it, and all that follows, however fast the agent is.
 func (c *call) sendStreaming(params strictjson.Value) (json.RawMessage, error) {
 	r, err := c.readSend(params)
 	if err != nil {
@@ -51,11 +53,12 @@ func (c *call) sendStreaming(params strictjson.Value) (json.RawMessage, error) {
 	}
 	s := c.connect()
 	defer leave(s)
-	t, err := c.accept(s, r, params)
+	t, events, err := c.accept(s, r, params)
 	if err != nil {
 		return nil, err
 	}
-	return nil, c.stream(s, t, r.Configuration.HistoryLength)
+	whole, tr, at := snapshot(t, events, nil)
+	return nil, c.stream(s, t, keep(whole, r.Configuration.HistoryLength), tr, at)
 }
 
 func (c *call) readSend(params strictjson.Value) (wire.SendRequest, error) {
@@ -79,12 +82,13 @@ func (c *call) readSend(params strictjson.Value) (wire.SendRequest, error) {
 	return r, err
 }
 
-// accept does what a message asks for, once: it opens a task or goes on with one. A message
-// that comes again does nothing and returns the same task.
-func (c *call) accept(s *hub.Session, r wire.SendRequest, params strictjson.Value) (*task.Task, error) {
+// accept does what a message asks for, once: it opens a task or goes on with one. It also
+// returns the events of the task up to what the message did. A message that comes again does
+// nothing and returns the same task.
+func (c *call) accept(s *hub.Session, r wire.SendRequest, params strictjson.Value) (*task.Task, []core.Event, error) {
 	agent, err := c.agent(r.Tenant)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sum := sha256.New()
 	_, _ = sum.Write([]byte(agent + "\n")) // hash.Hash never fails
@@ -92,10 +96,12 @@ func (c *call) accept(s *hub.Session, r wire.SendRequest, params strictjson.Valu
 	content, key := fingerprint(sum.Sum(nil)), messageKey(r.Message.ID)
 
 	var known *task.Task
+	earlier := 0 // how many events the task had before
 	if r.Message.TaskID != "" {
 		if known, err = c.find(r.Message.TaskID, agent); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		earlier = len(known.Events())
 	}
 	before, t, err := c.once(key, content, func() (*task.Task, error) {
 		if known != nil {
@@ -105,16 +111,38 @@ func (c *call) accept(s *hub.Session, r wire.SendRequest, params strictjson.Valu
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case before != "":
 		c.server.hub.Count("a2a.duplicate")
-		return c.find(string(before), agent)
+		if t, err = c.find(string(before), agent); err != nil {
+			return nil, nil, err
+		}
+	case r.Configuration.Push != nil:
+		r.Configuration.Push.TaskID = string(t.ID())
+		if _, err := c.addPush(t, *r.Configuration.Push); err != nil {
+			return nil, nil, err
+		}
 	}
-	if p := r.Configuration.Push; p != nil {
-		p.TaskID = string(t.ID())
-		_, err = c.addPush(t, *p)
+	switch events := t.Events(); {
+	case known == nil:
+		return t, upTo(events, 0, core.KindOpened), nil
+	case before != "": // what the message did is somewhere in them
+		return t, events, nil
+	default:
+		return t, upTo(events, earlier, core.KindApprovalDecided, core.KindInjected), nil
 	}
-	return t, err
+}
+
+// upTo returns the first n events and those of the kinds that follow them directly. Where the
+// beginning of the task is no longer kept, that is all events.
+func upTo(events []core.Event, n int, kinds ...core.Kind) []core.Event {
+	for n < len(events) && slices.Contains(kinds, events[n].Body.Kind()) {
+		n++
+	}
+	if n == 0 {
+		return events
+	}
+	return events[:n]
 }
 
 // once acts on a message, or returns the task of the same message before. It holds a lock, so
@@ -178,7 +206,7 @@ func served(agent, of core.AgentID, to core.Address) bool {
 
 // await waits until the task has ended or enough holds for its translator.
 func (c *call) await(s *hub.Session, t *task.Task, enough func(*translator) bool) error {
-	_, tr, at := snapshot(t, nil)
+	_, tr, at := snapshot(t, t.Events(), nil)
 	if tr.ended || enough(tr) {
 		return nil
 	}

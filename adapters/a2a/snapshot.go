@@ -9,10 +9,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// snapshot returns a task as the items of all events add up to it, which is what a client has
-// that has read the whole stream, with the translator that goes on from there and the cursor
-// of its last event.
-func snapshot(t *task.Task, questions []question.Question) (wire.Task, *translator, core.Cursor) {
+// snapshot returns a task as the items of its first events add up to it, which is what a client
+// has that has read the stream so far, with the translator that goes on from there and the
+// cursor of the last of these events.
+func snapshot(t *task.Task, events []core.Event, questions []question.Question) (wire.Task, *translator, core.Cursor) {
 	tr := newTranslator(t)
 	out := wire.Task{ID: tr.task, ContextID: tr.context, Status: wire.Status{State: wire.StateSubmitted}}
 	artifacts := map[string]int{}
@@ -30,7 +30,7 @@ func snapshot(t *task.Task, questions []question.Question) (wire.Task, *translat
 		}
 	}
 	var at core.Cursor
-	for _, e := range t.Events() {
+	for _, e := range events {
 		if b, ok := e.Body.(core.Opened); ok {
 			out.Status.At = e.At
 			out.History = append(out.History, asked(tr, b.Request))
@@ -82,11 +82,11 @@ func keep(t wire.Task, history *int) wire.Task {
 	return t
 }
 
-// snapshot returns the task of a call with what it waits for.
+// snapshot returns the task of a call as it is, with what it waits for.
 func (c *call) snapshot(t *task.Task) (wire.Task, *translator, core.Cursor) {
 	var questions []question.Question
 	if t.State() == task.Running {
 		questions = c.server.hub.Questions(c.from)
 	}
-	return snapshot(t, questions)
+	return snapshot(t, t.Events(), questions)
 }

@@ -44,7 +44,8 @@ func (c *call) subscribe(params strictjson.Value) (json.RawMessage, error) {
 	if t.State() == task.Ended {
 		return nil, wire.NewError(wire.ReasonUnsupportedOperation, "task "+r.ID+" has ended: GetTask returns it")
 	}
-	return nil, c.stream(s, t, nil)
+	whole, tr, at := c.snapshot(t)
+	return nil, c.stream(s, t, whole, tr, at)
 }
 
 // place is a position in the items of a task: after the first skip items of the event that
@@ -74,10 +75,8 @@ func parsePlace(text string) (place, error) {
 	return p, err
 }
 
-// stream sends a task as it is and all that follows.
-func (c *call) stream(s *hub.Session, t *task.Task, history *int) error {
-	whole, tr, at := c.snapshot(t)
-	whole = keep(whole, history)
+// stream sends a snapshot of a task and all that follows it.
+func (c *call) stream(s *hub.Session, t *task.Task, whole wire.Task, tr *translator, at core.Cursor) error {
 	f := c.newFeed(tr, place{after: at})
 	if !tr.ended {
 		if err := c.watch(s, t, at); err != nil {

@@ -8,9 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 const cursors = "A2A-Extensions: urn:other, urn:dragoman:a2a:cursor:1"
@@ -93,6 +96,64 @@ func TestAStreamContinuesExactlyFromEveryCursor(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// told returns what items say, one line each: the state and the kind of event of a status, the
+// text of an artifact.
+func told(t *testing.T, items []wire.StreamResponse) (all []string) {
+	t.Helper()
+	for _, i := range items {
+		switch {
+		case i.Task != nil:
+			all = append(all, fmt.Sprintf("task %s %q", i.Task.Status.State, answerOf(*i.Task)))
+		case i.ArtifactUpdate != nil:
+			all = append(all, wire.Text(i.ArtifactUpdate.Artifact.Parts))
+		case i.StatusUpdate != nil:
+			var m struct{ Event struct{ Kind string } }
+			if said := i.StatusUpdate.Status.Message; said != nil && json.Unmarshal(said.Metadata, &m) != nil {
+				t.Fatalf("got the metadata %s, want an event", said.Metadata)
+			}
+			all = append(all, strings.TrimSpace(string(i.StatusUpdate.Status.State)+" "+m.Event.Kind))
+		}
+	}
+	return all
+}
+
+// wantTold fails the test unless a stream has these items.
+func wantTold(t *testing.T, s *stream, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, told(t, s.rest())); diff != "" {
+		t.Errorf("the items of the stream (-want +got):\n%s", diff)
+	}
+}
+
+func TestAStreamHasEveryItemOfAnAgentThatEndsAtOnce(t *testing.T) {
+	for _, b := range bindings {
+		f := start(t, a2a.Options{})
+		a := f.agent("fast")
+		a.does(func(t *task.Task) {
+			a.say(t, core.Thinking{Text: "hm"}, core.ToolCall{ID: "1", Name: "n"}, core.Text{Text: "A"}, core.Usage{Input: 1}, core.Done{})
+		})
+		want := []string{`task TASK_STATE_SUBMITTED ""`, "TASK_STATE_WORKING", "TASK_STATE_WORKING thinking", "TASK_STATE_WORKING tool_call", "A", "TASK_STATE_COMPLETED"}
+		wantTold(t, f.stream(b, "fast", wire.MethodStream, message("m1", "go", "")), want...)
+		// The same message again is answered after the task has ended.
+		wantTold(t, f.stream(b, "fast", wire.MethodStream, message("m1", "go", "")), want...)
+	}
+}
+
+func TestTheStreamOfAMessageToATaskBeginsWithWhatTheMessageDid(t *testing.T) {
+	for _, b := range bindings {
+		f := start(t, a2a.Options{})
+		a := f.agent("fast")
+		a.does(func(t *task.Task) {
+			a.say(t, core.Text{Text: "A"}, core.ApprovalRequested{ID: "1", Name: "n"})
+			a.next(core.KindApprovalDecided)
+			a.say(t, core.Thinking{Text: "hm"}, core.Text{Text: "B"}, core.Done{})
+		})
+		asked := f.send(b, "fast", message("m1", "go", ""))
+		decision := fmt.Sprintf(`{"message":{"messageId":"m2","role":"ROLE_USER","taskId":%q,"parts":[{"data":{"approval":{"id":"1","approved":true}}}]}}`, asked.ID)
+		wantTold(t, f.stream(b, "fast", wire.MethodStream, decision), `task TASK_STATE_WORKING "A"`, "TASK_STATE_WORKING thinking", "B", "TASK_STATE_COMPLETED")
 	}
 }
 

@@ -227,12 +227,13 @@ func (x *a2aExchange) item(item wire.StreamResponse) (last bool) {
 		for _, a := range item.Task.Artifacts {
 			x.artifact(a)
 		}
+		last = x.status(item.Task.Status, metadata)
 	case item.ArtifactUpdate != nil:
 		metadata = item.ArtifactUpdate.Metadata
 		x.artifact(item.ArtifactUpdate.Artifact)
 	case item.StatusUpdate != nil:
 		metadata = item.StatusUpdate.Metadata
-		last = x.status(*item.StatusUpdate)
+		last = x.status(item.StatusUpdate.Status, metadata)
 	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(metadata, &m) != nil || json.Unmarshal(m[wire.CursorExtension], &x.cursor) != nil {
@@ -254,26 +255,27 @@ func (x *a2aExchange) artifact(a wire.Artifact) {
 	}
 }
 
-func (x *a2aExchange) status(u wire.StatusUpdate) (last bool) {
+// status takes a status and the metadata beside it, and reports whether it is the end of the task.
+func (x *a2aExchange) status(s wire.Status, metadata json.RawMessage) (last bool) {
 	var m struct {
 		Usage *core.Usage
 		Fault *core.Fault
 	}
-	if len(u.Metadata) > 0 && json.Unmarshal(u.Metadata, &m) != nil {
-		x.violates("got the metadata %s", u.Metadata)
+	if len(metadata) > 0 && json.Unmarshal(metadata, &m) != nil {
+		x.violates("got the metadata %s", metadata)
 	}
 	text := ""
-	if u.Status.Message != nil {
-		text = wire.Text(u.Status.Message.Parts)
-		x.event(*u.Status.Message)
+	if s.Message != nil {
+		text = wire.Text(s.Message.Parts)
+		x.event(*s.Message)
 	}
-	if !u.Status.State.Terminal() {
+	if !s.State.Terminal() {
 		return false
 	}
 	if m.Usage != nil {
 		x.report("usage", "%d", m.Usage.Total())
 	}
-	out := outcome{End: string(u.Status.State), Message: text, Data: x.data}
+	out := outcome{End: string(s.State), Message: text, Data: x.data}
 	if m.Fault != nil {
 		out.Code, out.Retry = string(m.Fault.Code), strconv.FormatBool(m.Fault.Retryable)
 	}
