@@ -158,6 +158,10 @@ type Open struct {
 	Keep      bool `json:"keep,omitempty"`
 	Unwatched bool `json:"unwatched,omitempty"`
 	Private   bool `json:"private,omitempty"`
+	// MinHops and Above are what another hub says of the tasks above this one. Callers that
+	// speak in JSON have no say in them.
+	MinHops int      `json:"-"`
+	Above   []TaskID `json:"-"`
 }
 
 // Cancel cancels a task.

@@ -46,6 +46,9 @@ type Turn interface {
 	// From is who asks, as the hub established it; zero where the host does not know. What the
 	// agent remembers of a thread is for who asked alone: the name of a thread is no secret.
 	From() core.Principal
+	// Hops is how many tasks stand above this one in its chain of causes, for an agent that
+	// passes the task on to another hub (promise P10); 0 where the host does not know.
+	Hops() int
 	// Delivered says that the connection to the agent has taken the task, for the receipt.
 	Delivered()
 	// Report reports an event. foreign is what else the agent said, verbatim, or nil; hosts

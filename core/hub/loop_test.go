@@ -79,6 +79,53 @@ func TestAnAgentNamesOnlyItsOwnTasksAsCause(t *testing.T) {
 	})
 }
 
+func TestATaskFromAnotherHubContinuesItsHops(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, asker := g.agent("a", able), g.connect("r")
+		g.agent("b", able)
+		open := func(s *hub.Session, to core.AgentID, hops int) (*task.Task, error) {
+			return s.Open(core.Request{To: core.ToAgent(to), Content: "go"}, hub.OpenOptions{MinHops: hops})
+		}
+		first, err := open(asker, "a", 5)
+		if err != nil || first.Hops() != 5 {
+			t.Fatalf("got %v and %v, want a task with 5 hops", first, err)
+		}
+		if below, err := open(a, "b", 2); err != nil || below.Hops() != 6 {
+			t.Errorf("below it: got %v and %v, want 6 hops, not the 2 that were named", below, err)
+		}
+		_, err = open(asker, "b", 9)
+		g.wantFault("a ninth hop", err, core.CodeLoop)
+	})
+}
+
+func TestATaskThatComesBackFromAnotherHubHasItsCause(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		kit, other, boss := g.connect("kit"), g.connect("other"), g.operator("boss")
+		far := g.agent("far", able, func(c *core.Card) { c.MaxConcurrent = 2 })
+		g.agent("b", able, func(c *core.Card) { c.MaxConcurrent = 8 })
+		mine := g.ask(kit, "far")
+		back := func(s *hub.Session, to core.AgentID, above ...core.TaskID) (*task.Task, error) {
+			return s.Open(core.Request{To: core.ToAgent(to), Content: "go"}, hub.OpenOptions{MinHops: 2, Above: above})
+		}
+		wantCause := func(what string, s *hub.Session, want core.TaskID, above ...core.TaskID) {
+			t.Helper()
+			got, err := back(s, "b", above...)
+			if err != nil || got.Request().Cause != want || got.Hops() != 2 {
+				t.Errorf("%s: got %v and %v, want the cause %q and 2 hops", what, got, err, want)
+			}
+		}
+		wantCause("of the same requester", kit, mine.ID(), "elsewhere", mine.ID(), "elsewhere too")
+		wantCause("of an operator", boss, mine.ID(), mine.ID())
+		wantCause("of the agent that works on it", g.connect("far"), mine.ID(), mine.ID())
+		wantCause("of somebody else", other, "", mine.ID())
+		wantCause("unknown here", kit, "", "elsewhere")
+		_, err := back(other, "far", mine.ID())
+		g.wantFault("to the agent that works on the cause", err, core.CodeLoop)
+		g.report(far, mine, core.Done{})
+		wantCause("of a task that has ended", kit, "", mine.ID())
+	})
+}
+
 func TestRefusalThatKillsTheRunInsteadOfInformingIt(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, asker := g.agent("a", able), g.connect("r")

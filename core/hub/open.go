@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,14 @@ type OpenOptions struct {
 	Tag any
 	// Trace is the trace context of the requester.
 	Trace core.Trace
+	// MinHops is how many tasks stand above this one by the word of the requester, at least:
+	// one that another hub sent has tasks above it there (promise P10).
+	MinHops int
+	// Above are the tasks above this one by the word of the requester, the nearest last. The
+	// last one that runs here is a cause of the task if it is the requester's own, if the
+	// requester is the agent that works on it, or if the agent addressed is. The others count
+	// for nothing.
+	Above []core.TaskID
 }
 
 // Open opens a task. Its events come from Next, Opened first, unless Unwatched is set. When
@@ -38,7 +47,7 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 	c := &struct { // one allocation
 		core.Open
 		request core.Request
-	}{core.Open{For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private}, req}
+	}{core.Open{For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: o.MinHops, Above: o.Above}, req}
 	c.Request = &c.request
 	r, err := s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Trace: o.Trace, Command: &c.Open}, nil)
 	if err == nil && !o.Unwatched {
@@ -70,6 +79,9 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	}
 	causes, denied := s.causes(req.Cause)
 	req.Cause = "" // until it is checked
+	if c, ok := h.foreignCause(from, req.To.Agent(), o.Above); ok {
+		causes = longestFirst(append(causes, c))
+	}
 	var above []policy.Chain
 	for _, c := range causes {
 		above = append(above, c.chain)
@@ -77,7 +89,9 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if len(causes) > 0 {
 		req.Cause = causes[0].task // the one with the most hops
 	}
-	t := &job{Task: h.tasks.New(from, policy.ChainBelow(s.AgentID(), above), req, trace), opener: s}
+	chain := policy.ChainBelow(s.AgentID(), above)
+	chain.Hops = max(chain.Hops, o.MinHops)
+	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err
 	}
@@ -100,6 +114,30 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	h.Count("refused." + string(f.Code))
 	t.Refuse(f)
 	return t.Task, f
+}
+
+// foreignCause returns the cause that a requester names in [OpenOptions.Above], if there is one.
+// The agent that works on it stands above the new task, as the one that asked on.
+func (h *Hub) foreignCause(from core.Principal, to core.AgentID, named []core.TaskID) (cause, bool) {
+	for _, id := range slices.Backward(named) {
+		t := h.tasks.Get(id)
+		if t == nil || t.HasEnded() {
+			continue
+		}
+		agent, chain := t.Agent(), t.Chain()
+		mine := from.Operator || t.From().ID == from.ID
+		if w := t.Worker(); w != nil {
+			mine = mine || w.Principal().ID == from.ID
+		}
+		if !mine && (agent == "" || agent != to) {
+			return cause{}, false
+		}
+		if agent != "" {
+			chain.Agents = append(slices.Clip(chain.Agents), agent)
+		}
+		return cause{task: id, chain: chain}, true
+	}
+	return cause{}, false
 }
 
 // complete checks a request and fills in defaults.

@@ -309,10 +309,15 @@ func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
 	if len(all) == 0 && s.last.task != "" && time.Now().Before(s.until) {
 		all = append(all, s.last)
 	}
+	return longestFirst(all), nil
+}
+
+// longestFirst sorts causes by the length of the chain above them.
+func longestFirst(all []cause) []cause {
 	slices.SortFunc(all, func(a, b cause) int {
 		return cmp.Or(cmp.Compare(b.chain.Hops, a.chain.Hops), cmp.Compare(a.task, b.task))
 	})
-	return all, nil
+	return all
 }
 
 // Child returns a second session of the same connection, with its own Next. What the child

@@ -88,6 +88,7 @@ type sink struct{}
 func (sink) Task() core.TaskID                     { return "task" }
 func (sink) Request() core.Request                 { return core.Request{Content: "x"} }
 func (sink) Delivered()                            {}
+func (sink) Hops() int                             { return 0 }
 func (sink) Report(core.Body, *core.Foreign) error { return nil }
 func (sink) Next(ctx context.Context) (core.Body, error) {
 	<-ctx.Done()

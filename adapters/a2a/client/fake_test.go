@@ -169,6 +169,7 @@ type turn struct {
 	id      core.TaskID
 	request core.Request
 	from    core.Principal
+	hops    int
 	heard   chan core.Body
 	// ask answers questions; nil says that nobody is there.
 	ask func(context.Context, question.Question) (question.Outcome, error)
@@ -188,6 +189,7 @@ func newTurn(t testing.TB, content string) *turn {
 func (t *turn) Task() core.TaskID     { return t.id }
 func (t *turn) Request() core.Request { return t.request }
 func (t *turn) From() core.Principal  { return t.from }
+func (t *turn) Hops() int             { return t.hops }
 
 func (t *turn) Delivered() {
 	t.mu.Lock()

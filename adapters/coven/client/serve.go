@@ -145,6 +145,9 @@ func (t *turn) Request() core.Request { return t.request }
 // From implements [agent.Turn]: the hub does not say who asks.
 func (t *turn) From() core.Principal { return core.Principal{} }
 
+// Hops implements [agent.Turn]: the hub does not say how many tasks stand above.
+func (t *turn) Hops() int { return 0 }
+
 // Delivered implements [agent.Turn]. The hub knows it already: its own transport took the
 // request.
 func (t *turn) Delivered() {}

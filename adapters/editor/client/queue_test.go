@@ -30,6 +30,7 @@ func (s *slow) Request() core.Request {
 	return core.Request{Content: string(s.id), Thread: core.ThreadID(s.id)}
 }
 func (s *slow) Delivered() {}
+func (s *slow) Hops() int  { return 0 }
 
 func (s *slow) Report(body core.Body, _ *core.Foreign) error {
 	if s.take != nil {
