@@ -96,7 +96,7 @@ func (c *connection) explain(act string, err error) error {
 	code := core.CodeInternal
 	switch e.Code {
 	case wire.CodeAuthRequired:
-		return core.NewFault(core.CodeUnauthenticated, "%s: the agent wants to be authenticated: %s", act, c.methods()).Because(err)
+		return core.NewFault(core.CodeUnauthenticated, "%s: the agent wants to be authenticated (%s%s): %s", act, e.Message, detail(e.Data), c.methods()).Because(err)
 	case wire.CodeRequestCancelled:
 		return core.NewFault(core.CodeCancelled, "%s: %s", act, e.Message)
 	case jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidRequest:

@@ -82,7 +82,7 @@ func TestTheConfiguredMethodAuthenticates(t *testing.T) {
 	})
 	for _, c := range []struct{ method, want string }{
 		{"other", `the agent has no method "other" to authenticate: it offers key (Key). Log in`},
-		{"key", "authenticate with key: the agent wants to be authenticated: it offers key (Key). Log in"},
+		{"key", "authenticate with key: the agent wants to be authenticated (no): it offers key (Key). Log in"},
 	} {
 		serve(t, with(c.method), func(s *served) {
 			p, result := s.failing()

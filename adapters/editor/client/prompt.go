@@ -43,16 +43,21 @@ func latest(turns []core.Turn) core.TaskID {
 	return turns[len(turns)-1].Task
 }
 
-// prompt returns the params of session/prompt. What the agent takes no block for becomes text; a
-// file that cannot become text is refused.
+// prompt returns the params of session/prompt. What the agent takes no block for becomes text, which
+// is counted; a file that cannot become text is refused, and so is a request of which the agent
+// would see nothing.
 func (t *turn) prompt(r core.Request, history []core.Turn) (json.RawMessage, error) {
 	p := composer{can: t.conn.hi.AgentCapabilities.PromptCapabilities}
 	if len(history) > 0 {
-		p.text("Earlier in this conversation:\n" + fenced(turnsJSON(history)))
+		p.fold("Earlier in this conversation:\n" + fenced(turnsJSON(history)))
 	}
 	meta, err := p.request(r)
 	if err != nil {
+		t.conn.opts.Count("editor.refused.opened")
 		return nil, err
+	}
+	if p.folded {
+		t.conn.opts.Count("editor.folded.opened")
 	}
 	params := strictjson.AppendString([]byte(`{"sessionId":`), t.session.id)
 	params = append(append(params, `,"prompt":[`...), bytes.Join(p.blocks, []byte(","))...)
@@ -67,9 +72,16 @@ func (t *turn) prompt(r core.Request, history []core.Turn) (json.RawMessage, err
 type composer struct {
 	can    wire.PromptCapabilities
 	blocks [][]byte
+	folded bool // something that is no text of the request became text
 }
 
 func (p *composer) text(text string) { p.block(wire.Text(text)) }
+
+// fold adds text that stands for something else.
+func (p *composer) fold(text string) {
+	p.folded = true
+	p.text(text)
+}
 
 func (p *composer) block(b wire.Block) { p.blocks = append(p.blocks, strictjson.Encode(b)) }
 
@@ -78,8 +90,13 @@ func (p *composer) request(r core.Request) (meta json.RawMessage, err error) {
 	if meta, ok := p.foreign(r); ok {
 		return meta, nil
 	}
-	if text := contentOf(r); text != "" || len(r.Attachments) == 0 {
+	switch text := contentOf(r); {
+	case text != r.Content:
+		p.fold(text)
+	case text != "":
 		p.text(text)
+	case len(r.Attachments) == 0: // such as a frame that only another dialect knows
+		return nil, core.NewFault(core.CodeUnknownKind, "an agent of the editor's protocol takes text, data and files, and the request has none")
 	}
 	for _, f := range r.Attachments {
 		if err := p.file(f); err != nil {
@@ -128,9 +145,9 @@ func (p *composer) file(f core.File) error {
 		p.blocks = append(p.blocks, fmt.Appendf(nil, `{"type":"resource","resource":{"uri":%s,"mimeType":%s,"blob":"%s"}}`,
 			strictjson.AppendString(nil, uri), strictjson.AppendString(nil, f.MediaType), base64.StdEncoding.EncodeToString(f.Data)))
 	case text:
-		p.text("File " + f.Name + ":\n" + fence(f.Data, ""))
+		p.fold("File " + f.Name + ":\n" + fence(f.Data, ""))
 	default:
-		return core.NewFault(core.CodeUnsupported, "the agent takes no file such as %.80q (%.80s): it declared neither embedded resources nor its kind of media", f.Name, f.MediaType)
+		return core.NewFault(core.CodeUnsupported, "the agent takes no file such as %.80q (%.80s): it declared neither embedded resources nor its kind of media; send it as text, or where the agent can read it", f.Name, f.MediaType)
 	}
 	return nil
 }

@@ -108,8 +108,28 @@ func TestWhatTheProtocolHasNoWordForIsInTheText(t *testing.T) {
 		if got := string(prompt.Params.Get("prompt").Raw()); got != want {
 			s.Errorf("got  %s\nwant %s", got, want)
 		}
+		if got := s.counted("editor.folded.opened"); got != 1 {
+			s.Errorf("got %d requests counted as folded, want 1", got)
+		}
 		p.replies(prompt, `{"stopReason":"end_turn"}`)
 		synctest.Wait()
+		s.turn(p, "s2", "", "plain", "yes")
+		if got := s.counted("editor.folded.opened"); got != 1 {
+			s.Errorf("after a request that is text alone: got %d counted as folded, want 1", got)
+		}
+		_ = stop()
+	})
+}
+
+func TestARequestOfWhichTheAgentWouldSeeNothingIsRefused(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		asked := s.open(core.Request{Foreign: &core.Foreign{Dialect: "acp", JSON: json.RawMessage(`{"kind":"wave"}`)}})
+		p.begins("s1")
+		synctest.Wait()
+		if f := asked.Answer().Fault; f == nil || f.Code != core.CodeUnknownKind || s.counted("editor.refused.opened") != 1 {
+			s.Errorf("got %v, counted %d times; want unknown_kind, counted once", f, s.counted("editor.refused.opened"))
+		}
 		_ = stop()
 	})
 }
