@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/acp"
-	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -42,20 +40,20 @@ func burst(t *testing.T, d *pair) string {
 	return "folded"
 }
 
-// structuredData sends structured data and asks for some. A Coven agent has no field for either: it
-// gets, and answers with, JSON in a fenced block. A pi client sends and gets text.
+// structuredData sends structured data and asks for some. An agent whose dialect has no field for
+// either gets, and answers with, JSON in a fenced block. A pi client sends and gets text.
 func structuredData(t *testing.T, d *pair) string {
 	act := "data " + d.key()
 	q := d.query(act)
 	want := dataAnswer{Content: act, Data: json.RawMessage("null")}
 	switch {
 	case !d.asks.data:
-	case d.answers == coven.Name:
+	case d.answers.fences:
 		q.data = json.RawMessage(testData)
 		want.Content += "\n\nData:\n```json\n" + testData + "\n```"
-	case d.answers == gatewayName:
+	case d.answers.data != nil:
 		q.data = json.RawMessage(testData)
-		want.Data = json.RawMessage(strings.Replace(testData, "9007199254740993", `"9007199254740993"`, 1)) // a double cannot hold it
+		want.Data = d.answers.data(q.data)
 	default:
 		q.data = json.RawMessage(testData)
 		want.Data = q.data
@@ -71,7 +69,7 @@ func structuredData(t *testing.T, d *pair) string {
 	wantResult(t, got, wantEnd)
 	label := "native"
 	switch {
-	case d.answers == coven.Name:
+	case d.answers.fences:
 		label = "folded, fence"
 		inner, ok := fencedJSON(rest)
 		if !ok || data != nil {
@@ -90,18 +88,16 @@ func structuredData(t *testing.T, d *pair) string {
 	return label
 }
 
-// foldCounter returns the counter that counts the folding of structured data: in the request to a
-// Coven agent, or in the answer to a client without data.
+// foldCounter returns the counter that counts the folding of structured data: in the request to an
+// agent, or in the answer to a client, without data.
 func (d *pair) foldCounter() string {
 	switch {
-	case !d.asks.data && d.answers == coven.Name:
+	case d.asks.data:
+		return d.answers.folds
+	case d.answers.fences:
 		return "" // only text passes through the hub
-	case !d.asks.data:
-		return cmp.Or(d.asks.foldsData, "pi.folded.data")
-	case d.answers == coven.Name:
-		return "coven.folded.opened"
 	}
-	return ""
+	return cmp.Or(d.asks.foldsData, "pi.folded.data")
 }
 
 // wantCounted wants the counter to increase by one while do runs.
@@ -143,7 +139,9 @@ func failure(t *testing.T, d *pair) string {
 	codes := slices.DeleteFunc(core.Codes(), func(c core.Code) bool { return c == core.CodeCancelled }) // no failure: see cancelMidway
 	for _, code := range codes {
 		f := testFault(code)
-		f.Code = asAgentSays(d.answers, code)
+		if d.answers.failed != nil {
+			f = d.answers.failed(f)
+		}
 		t.Run(string(code), func(t *testing.T) {
 			wantResult(t, d.ask(t, "fail "+d.key()+" "+string(code)), d.asks.failed(f))
 		})
@@ -152,20 +150,6 @@ func failure(t *testing.T, d *pair) string {
 		return fmt.Sprintf("%d messages", len(codes))
 	}
 	return fmt.Sprintf("%d codes", len(codes))
-}
-
-// asAgentSays returns the code that is left of one that an agent of the dialect fails with: ACP has
-// one code for two of them.
-func asAgentSays(dialect string, code core.Code) core.Code {
-	if dialect == acp.Dialect {
-		switch code {
-		case core.CodeUnauthenticated:
-			return core.CodeNotAuthorized
-		case core.CodeUnknownTask:
-			return core.CodeUnknownAgent
-		}
-	}
-	return code
 }
 
 // startHalf starts a query and waits for the first half of the answer.
@@ -206,7 +190,7 @@ func cancelMidway(t *testing.T, d *pair) string {
 		t.Fatalf("cancel: got %v, want no error", err)
 	}
 	want := d.halfAnswer(d.asks.cancelled(reason))
-	if d.asks.delegates && d.answers != gatewayName {
+	if d.asks.delegates && !d.answers.atOnce {
 		want.Text = firstHalf // the result repeats it
 	}
 	wantResult(t, x.wait(t), want)
@@ -231,7 +215,7 @@ func deadlinePasses(t *testing.T, d *pair) string {
 	if !d.asks.deadlines {
 		h := newTestHub(t, func(c *config.Config) { c.Pi.PromptTimeout, c.A2A.Deadline, c.Editor.Deadline = short, short, short })
 		d = &pair{testHub: h, asks: d.asks, answers: d.answers, agent: d.agent}
-		h.startAgent(t, d.answers, d.agent, 1)
+		d.answers.start(t, h, d.agent, 1)
 		d.requester = d.asks.connect(t, h, "asker")
 		defer d.leave()
 	}
@@ -260,12 +244,12 @@ func deadlinePasses(t *testing.T, d *pair) string {
 // complete.
 func agentCutOff(t *testing.T, d *pair) string {
 	const id = "mortal"
-	cable := d.startAgent(t, d.answers, id, 1)
+	cut := d.answers.start(t, d.testHub, id, 1)
 	key, x := d.startHalf(t, d.requester, query{to: id})
-	cable.cut()
+	cut()
 	d.await(t, "left "+id)
 	got := x.wait(t)
-	want := d.halfAnswer(d.asks.failed(core.NewFault(core.CodeUnreachable, "agent %s left", id)))
+	want := d.halfAnswer(d.asks.failed(core.NewFault(core.CodeUnreachable, "%s", strings.ReplaceAll(d.answers.lost, "$ID", id))))
 	if !strings.Contains(got.Message, want.Message) {
 		t.Errorf("got the message %q, want %q in it", got.Message, want.Message)
 	}
@@ -314,7 +298,7 @@ func unknownAgent(t *testing.T, d *pair) string {
 // one: one of the later two is refused, the others are answered.
 func fullQueue(t *testing.T, d *pair) string {
 	const id = "single"
-	d.startAgent(t, d.answers, id, 1)
+	d.answers.start(t, d.testHub, id, 1)
 	first, x := d.startHalf(t, d.requester, query{to: id})
 	keys := []string{d.key(), d.key()}
 	var later []*exchange
@@ -336,4 +320,19 @@ func fullQueue(t *testing.T, d *pair) string {
 	wantResult(t, x.wait(t), d.wantAnswer(firstHalf+secondHalf))
 	wantResult(t, later[1-refused].wait(t), d.wantAnswer(firstHalf+secondHalf))
 	return cmp.Or(want.Code, want.End)
+}
+
+// twoAtOnce has two queries run at the same time. The later one ends first, and neither gets text of
+// the other.
+func twoAtOnce(t *testing.T, d *pair) string {
+	first, x := d.startHalf(t, d.requester, query{})
+	second, y := d.startHalf(t, d.requester, query{})
+	for _, ends := range []struct {
+		key string
+		*exchange
+	}{{second, y}, {first, x}} {
+		d.signal(ends.key+" released", nil)
+		wantResult(t, ends.wait(t), d.wantAnswer(firstHalf+secondHalf))
+	}
+	return "apart"
 }

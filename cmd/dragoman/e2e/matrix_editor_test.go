@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -158,7 +159,8 @@ type editorMessage struct {
 // editorUpdate is the update of a session/update.
 type editorUpdate struct {
 	SessionUpdate string
-	Name, Status  string
+	Title, Name   string
+	Status        string
 	RawInput      json.RawMessage
 	RawOutput     json.RawMessage
 	Content       json.RawMessage
@@ -227,13 +229,20 @@ func (u editorUpdate) tell(x *exchange) {
 		}
 		x.addText(text)
 	case "tool_call":
-		x.report("tool", "call %s %s", u.Name, u.RawInput)
+		x.report("tool", "call %s %s", cmp.Or(u.Name, u.Title), u.RawInput)
 	case "tool_call_update":
 		switch {
 		case u.RawOutput != nil:
 			output := string(u.RawOutput)
 			_ = json.Unmarshal(u.RawOutput, &output) // if it is a text
 			x.report("tool", "result %s", output)
+		case u.Content != nil: // of an agent of the protocol
+			var content []struct{ Content struct{ Text string } }
+			if err := json.Unmarshal(u.Content, &content); err != nil || len(content) != 1 {
+				x.violates("the content of a tool call is %s", u.Content)
+				return
+			}
+			x.report("tool", "result %s", content[0].Content.Text)
 		case u.Status == "in_progress":
 			x.report("tool", "running")
 		default:

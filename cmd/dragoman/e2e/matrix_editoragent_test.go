@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,71 +11,61 @@ import (
 
 	editor "github.com/dragoman-hub/dragoman/adapters/editor/client"
 	editorwire "github.com/dragoman-hub/dragoman/adapters/editor/wire"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
-	"github.com/dragoman-hub/dragoman/core/host"
-	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// editorAgentName is the matrix's name for agents of the editor's protocol, which the hub starts.
-const editorAgentName = "editor"
+// Every dialect that can ask, with agents of the editor's protocol, whose program is the other end
+// of a pipe.
+func TestEveryDialectAsksAnEditorAgent(t *testing.T) { askEach(t, editorProtocolAgents()) }
 
-// editorCases are the cases that make sense for them: the protocol has no structured data and no
-// injection, and the end of a process has tests of its own.
-var editorCases = map[string]bool{"short text": true, "burst": true, "900 KB": true, "cancel": true, "deadline": true, "approval": true, "file": true}
-
-func TestEveryDialectAsksAnEditorAgent(t *testing.T) {
-	for _, asks := range clientDialects() {
-		t.Run(asks.name, func(t *testing.T) {
-			t.Parallel()
-			h := newTestHub(t, func(c *config.Config) {
-				c.Pi.Retries, c.Pi.Breakers.AgentFailures, c.Pi.Rates = 0, 0, config.PiRates{}
-			})
-			d := &pair{testHub: h, asks: asks, answers: editorAgentName, agent: editorAgentName + "-agent"}
-			h.startAgent(t, d.answers, d.agent, 4)
-			d.requester = asks.connect(t, h, "asker")
-			t.Cleanup(d.leave)
-			for _, c := range cases {
-				if editorCases[c.name] {
-					t.Run(c.name, func(t *testing.T) { t.Logf("%s: %s", c.name, c.run(t, d)) })
-				}
+// editorProtocolAgents are agents of the editor's protocol. It has no field for structured data, no context
+// for a turn that runs, one sum of tokens for a turn, and the error codes of JSON-RPC.
+func editorProtocolAgents() *agentDialect {
+	return &agentDialect{
+		name: editorwire.Dialect, start: startEditorAgent,
+		fences: true, folds: "editor.folded.opened", approvals: true, lost: "the agent was lost",
+		reports: map[string]func([]string) []string{"tool": except("pending", "completed"), "usage": sum}, // a call is pending, and a result completes it
+		failed: func(f *core.Fault) *core.Fault {
+			code := core.CodeInternal
+			switch f.Code {
+			case core.CodeInvalid, core.CodeUnsupported:
+				code = f.Code
+			case core.CodeUnauthenticated:
+				return core.NewFault(f.Code, "the prompt: the agent wants to be authenticated (%s): it names no methods: log in with the agent's own program, or set the variables that it reads its key from", f.Message)
 			}
-		})
+			return core.NewFault(code, "the prompt: the agent answered: %s", f.Message)
+		},
 	}
 }
 
+// editorCodes are the codes that a program of the protocol has for failures; it has one for all others.
+var editorCodes = map[core.Code]int{
+	core.CodeInvalid: jsonrpc.CodeInvalidParams, core.CodeUnsupported: jsonrpc.CodeMethodNotFound, core.CodeUnauthenticated: editorwire.CodeAuthRequired,
+}
+
 // startEditorAgent starts an agent that handles instructions, behind the hub's client of the
-// editor's protocol. It is stopped when the test ends.
-func (h *testHub) startEditorAgent(t *testing.T, id core.AgentID, concurrent int) {
+// editor's protocol.
+func startEditorAgent(t *testing.T, h *testHub, id core.AgentID, concurrent int) (cut func()) {
 	t.Helper()
 	near, far := coretest.Pipe[[]byte, []byte](64)
-	a := editor.New(editor.Options{Dir: "/", Dial: func(context.Context, ...string) (link.Conn[[]byte, []byte], error) { return near, nil }})
-	s := h.service.Hub().Connect(hub.Identity{Principal: core.Principal{ID: string(id)}, Dialect: editorAgentName})
-	ctx, stop := context.WithCancel(context.Background())
-	var group sync.WaitGroup
 	program := &editorProgram{testHub: h, conn: far, asked: map[string]string{}, turns: map[string]context.CancelFunc{}}
-	group.Go(func() { program.run(ctx, &group) })
-	group.Go(func() {
-		_ = a.Run(ctx, func(p agent.Profile) {
-			card := core.Card{ID: id, Name: "the agent " + string(id), Capabilities: []string{"acting"}, MaxConcurrent: concurrent, Features: p.Features}
-			if err := s.Join(card, hub.JoinOptions{}); err != nil {
-				t.Error(err)
-			}
-			group.Go(func() { _ = host.Serve(ctx, s, a, nil) })
-		})
-	})
+	var running sync.WaitGroup
+	running.Go(program.run)
+	cut = func() { _ = far.Close(link.Reason{Cause: link.Normal}) }
 	t.Cleanup(func() {
-		stop()
-		_ = far.Close(link.Reason{Cause: link.Normal})
-		group.Wait()
-		s.Close(nil)
+		cut()
+		running.Wait()
 	})
-	h.await(t, "joined "+string(id))
+	a := editor.New(editor.Options{
+		Dir: "/", Count: h.service.Hub().Count,
+		Dial: func(context.Context, ...string) (link.Conn[[]byte, []byte], error) { return near, nil },
+	})
+	h.hostAgent(t, a, core.Card{ID: id, Dialect: editorwire.Dialect, MaxConcurrent: concurrent})
+	return cut
 }
 
 // editorProgram is the program at the other end.
@@ -88,7 +79,12 @@ type editorProgram struct {
 	turns map[string]context.CancelFunc // by session
 }
 
-func (p *editorProgram) run(ctx context.Context, group *sync.WaitGroup) {
+// run handles messages until the connection has ended, and every turn with it.
+func (p *editorProgram) run() {
+	ctx, stop := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer stop()
 	for {
 		line, err := p.conn.Receive(ctx)
 		if err != nil {
@@ -149,14 +145,27 @@ func (p *editorProgram) turn(ctx context.Context, session string, m jsonrpc.Mess
 		return
 	}
 	content := in.Prompt[len(in.Prompt)-1].Text
-	err := p.handle(ctx, core.Request{Content: content}, func(b core.Body) error { return p.say(session, b) })
+	result := editorwire.PromptResponse{StopReason: editorwire.StopEndTurn}
+	err := p.handle(ctx, core.Request{Content: content}, func(b core.Body) error {
+		if u, is := b.(core.Usage); is {
+			if result.Usage == nil {
+				result.Usage = &editorwire.Usage{}
+			}
+			result.Usage.InputTokens += u.Input
+			result.Usage.OutputTokens += u.Output
+			result.Usage.ThoughtTokens += u.Thinking
+			return nil
+		}
+		return p.say(session, b)
+	})
 	switch {
 	case ctx.Err() != nil:
 		p.reply(m.ID, `{"stopReason":"cancelled"}`)
 	case err != nil:
-		p.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", err)))
+		f := core.AsFault(err)
+		p.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.Errorf(cmp.Or(editorCodes[f.Code], jsonrpc.CodeInternalError), "%s", f.Message)))
 	default:
-		p.reply(m.ID, `{"stopReason":"end_turn"}`)
+		p.send(jsonrpc.AppendResult(nil, m.ID, strictjson.Encode(result)))
 	}
 }
 
@@ -169,10 +178,16 @@ func (p *editorProgram) say(session string, body core.Body) error {
 	switch b := body.(type) {
 	case core.Text:
 		p.send(editorwire.AppendChunk(nil, session, editorwire.UpdateAgentChunk, b.Text, nil))
+	case core.Done:
+		p.send(editorwire.AppendChunk(nil, session, editorwire.UpdateAgentChunk, "\n\nData:\n````json\n"+string(b.Data)+"\n````", nil))
 	case core.File:
 		return update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"resource","resource":{"uri":"file:///%s","mimeType":%q,"text":%q}}}`, b.Name, b.MediaType, b.Data)
 	case core.ToolCall:
 		return update(`{"sessionUpdate":"tool_call","toolCallId":%q,"title":%q,"status":"pending","rawInput":%s}`, b.ID, b.Name, b.Input)
+	case core.ToolState:
+		if b.State == core.ToolRunning { // tool_call said that it was pending, and the result says that it is completed
+			return update(`{"sessionUpdate":"tool_call_update","toolCallId":%q,"status":"in_progress"}`, b.ID)
+		}
 	case core.ToolResult:
 		return update(`{"sessionUpdate":"tool_call_update","toolCallId":%q,"status":"completed","content":[{"type":"content","content":{"type":"text","text":%q}}]}`, b.ID, b.Output)
 	case core.ApprovalRequested:

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"testing"
 
-	a2awire "github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
@@ -14,8 +13,6 @@ import (
 	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
-	"github.com/dragoman-hub/dragoman/adapters/parallax"
-	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
@@ -27,9 +24,6 @@ func toolEvents(t *testing.T, d *pair) string {
 	key := d.key()
 	x := d.begin(d.query("tool " + key))
 	wantResult(t, x.wait(t), d.wantAnswer(shortAnswer(key)))
-	if d.answers == gatewayName {
-		return "unsaid"
-	}
 	return d.wantReports(t, x, "tool", "call list "+toolInput, "pending", "running", "completed", "result "+toolOutput)
 }
 
@@ -38,9 +32,6 @@ func usageEvents(t *testing.T, d *pair) string {
 	key := d.key()
 	x := d.begin(d.query("usage " + key))
 	wantResult(t, x.wait(t), d.wantAnswer(shortAnswer(key)))
-	if d.answers == gatewayName {
-		return d.wantReports(t, x, "usage", "1545") // all at once
-	}
 	return d.wantReports(t, x, "usage", "1239", "306")
 }
 
@@ -68,7 +59,7 @@ func fileSent(t *testing.T, d *pair) string {
 func approval(t *testing.T, d *pair) string {
 	key := d.key()
 	x := d.begin(d.query("leave " + key))
-	if d.answers != coven.Name && d.answers != native.Dialect && d.answers != pirpc.Name && d.answers != editorAgentName && d.answers != a2awire.Dialect {
+	if !d.answers.approvals {
 		wantResult(t, x.wait(t), d.wantAnswer(noLeave))
 		return "refused"
 	}
@@ -132,7 +123,7 @@ func injection(t *testing.T, d *pair) string {
 	}
 	err := inject(t.Context(), content)
 	want := d.wantAnswer(firstHalf + secondHalf)
-	if d.answers == parallax.Dialect || d.answers == gatewayName {
+	if !d.answers.injects {
 		d.signal(key+" injected", nil)
 		d.signal(key+" injection_answered", nil)
 		if d.asks.injectsLater {

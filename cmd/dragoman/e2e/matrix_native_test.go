@@ -65,7 +65,7 @@ func nativeDialect(name string, open func(*testing.T, *testHub) frames) *clientD
 			second.follow(z, core.Read{Task: core.TaskID(y.id)}, nativewire.With{Watch: true, After: first.cursor.String()})
 			d.finish(t, kept)
 			want := d.asks.done
-			if want.Text, want.Chunks = secondHalf, 1; d.answers == gatewayName {
+			if want.Text, want.Chunks = secondHalf, 1; d.answers.atOnce {
 				want.Text = firstHalf + secondHalf // it has sent nothing before
 			}
 			wantResult(t, z.wait(t), want)

@@ -89,14 +89,21 @@ func (x *exchange) waitReport(t *testing.T, about string) {
 	}
 }
 
-// wantReports compares the reports on a subject, of the kinds that the requester's dialect has. It
-// returns the word for the table.
+// wantReports compares the reports on a subject, of the kinds that both dialects have. It returns the
+// word for the table.
 func (d *pair) wantReports(t *testing.T, x *exchange, about string, want ...string) string {
 	t.Helper()
-	received, label := d.asks.reports[about], "reported"
-	if received == nil {
+	label := "reported"
+	if sent := d.answers.reports[about]; sent != nil {
+		want = sent(want)
+	}
+	received := d.asks.reports[about]
+	switch {
+	case len(want) == 0:
+		label = "unsaid"
+	case received == nil:
 		want, label = nil, "omitted"
-	} else {
+	default:
 		want = received(want)
 	}
 	if got := x.reportsOf(about); !slices.Equal(got, want) {

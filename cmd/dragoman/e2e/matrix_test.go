@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +12,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/demo"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -63,8 +63,8 @@ func clientDialects() []*clientDialect {
 type pair struct {
 	*testHub
 	asks    *clientDialect
-	answers string       // the dialect
-	agent   core.AgentID // of the agent
+	answers *agentDialect
+	agent   core.AgentID
 	requester
 }
 
@@ -89,44 +89,54 @@ var cases = []struct {
 	{"injection", injection},
 	{"usage", usageEvents},
 	{"file", fileSent},
+	{"two at once", twoAtOnce},
 }
 
 // The matrix: every dialect that can ask, with every dialect that can answer, over real sockets and
 // pipes.
-func TestEveryDialectAsksEveryOther(t *testing.T) {
+func TestEveryDialectAsksEveryOther(t *testing.T) { askEach(t, agentDialects()...) }
+
+// askEach has every dialect that can ask do so with agents of each of some dialects, and logs the
+// results as a table.
+func askEach(t *testing.T, all ...*agentDialect) {
+	t.Helper()
 	results := &matrix{cells: map[string]string{}}
 	t.Run("matrix", func(t *testing.T) {
 		for _, asks := range clientDialects() {
-			for _, answers := range append(slices.Clip(demo.Answerers), gatewayName) {
-				t.Run(asks.name+" asks "+answers, func(t *testing.T) {
+			for _, answers := range all {
+				t.Run(asks.name+" asks "+answers.name, func(t *testing.T) {
 					t.Parallel()
 					runCases(t, asks, answers, results)
 				})
 			}
 		}
 	})
-	t.Log("\n" + results.table())
+	t.Log("\n" + results.table(all))
 }
 
-// runCases runs all cases with a pair.
-func runCases(t *testing.T, asks *clientDialect, answers string, results *matrix) {
+// runCases runs with a pair all cases that the agent's dialect can express.
+func runCases(t *testing.T, asks *clientDialect, answers *agentDialect, results *matrix) {
 	h := newTestHub(t, func(c *config.Config) {
 		c.Limits.QueueLength = 1
 		// The cases fail often, which would open the breakers and exceed the rates.
 		c.Pi.Retries, c.Pi.Breakers.AgentFailures, c.Pi.Rates = 0, 0, config.PiRates{}
 	})
-	d := &pair{testHub: h, asks: asks, answers: answers, agent: core.AgentID(answers + "-agent")}
-	h.startAgent(t, answers, d.agent, 4)
+	d := &pair{testHub: h, asks: asks, answers: answers, agent: core.AgentID(answers.name + "-agent")}
+	answers.start(t, h, d.agent, 4)
 	d.requester = asks.connect(t, h, "asker")
 	t.Cleanup(d.leave)
 	for _, c := range cases {
+		if answers.unsaid[c.name] != "" {
+			results.set(asks.name, answers.name, c.name, "unsaid")
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			label := "FAILED"
 			defer func() {
 				if t.Failed() {
 					label = "FAILED"
 				}
-				results.set(asks.name, answers, c.name, label)
+				results.set(asks.name, answers.name, c.name, label)
 			}()
 			label = c.run(t, d)
 		})
@@ -134,12 +144,12 @@ func runCases(t *testing.T, asks *clientDialect, answers string, results *matrix
 }
 
 // streamed reports whether answers arrive in chunks: both dialects must have them.
-func (d *pair) streamed() bool { return d.asks.streams && d.answers != gatewayName }
+func (d *pair) streamed() bool { return d.asks.streams && !d.answers.atOnce }
 
 // startedSignal returns the signal for half of the answer, or for the start of the handler where
 // the agent sends everything at the end.
 func (d *pair) startedSignal() string {
-	if d.answers == gatewayName {
+	if d.answers.atOnce {
 		return " begun"
 	}
 	return " text"
@@ -168,8 +178,9 @@ func (m *matrix) set(asks, answers, name, label string) {
 	m.cells[asks+"|"+answers+"|"+name] = label
 }
 
-// table returns the matrix: a row for each pair, a column for each case.
-func (m *matrix) table() string {
+// table returns the matrix: a row for each pair, a column for each case, and below it why cases are
+// unsaid.
+func (m *matrix) table(all []*agentDialect) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out bytes.Buffer
@@ -180,16 +191,21 @@ func (m *matrix) table() string {
 	table := tabwriter.NewWriter(&out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, strings.Join(heads, "\t"))
 	for _, asks := range clientDialects() {
-		for _, answers := range append(slices.Clip(demo.Answerers), gatewayName) {
-			row := []string{asks.name, answers}
+		for _, answers := range all {
+			row := []string{asks.name, answers.name}
 			for _, c := range cases {
-				row = append(row, cmp.Or(m.cells[asks.name+"|"+answers+"|"+c.name], "-"))
+				row = append(row, cmp.Or(m.cells[asks.name+"|"+answers.name+"|"+c.name], "-"))
 			}
 			fmt.Fprintln(table, strings.Join(row, "\t"))
 		}
 	}
 	if err := table.Flush(); err != nil {
 		return err.Error()
+	}
+	for _, answers := range all {
+		for _, c := range slices.Sorted(maps.Keys(answers.unsaid)) {
+			fmt.Fprintf(&out, "unsaid by %s: %s: %s\n", answers.name, c, answers.unsaid[c])
+		}
 	}
 	return out.String()
 }

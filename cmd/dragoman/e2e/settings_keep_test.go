@@ -30,8 +30,8 @@ func TestKeepTasksIsASettingOfEachDialect(t *testing.T) {
 						*set = keep
 					}
 				})
-				d := &pair{testHub: h, asks: asks, answers: parallax.Dialect, agent: "actor"}
-				h.startAgent(t, d.answers, d.agent, 1)
+				d := &pair{testHub: h, asks: asks, answers: connectingAgents(parallax.Dialect), agent: "actor"}
+				d.answers.start(t, h, d.agent, 1)
 				r := asks.connect(t, h, "asker")
 				defer r.leave()
 				key, x := d.startHalf(t, r, query{})

@@ -69,7 +69,7 @@ func TestEveryDialectAsksGeminiCLI(t *testing.T) {
 	close(ready)
 	h.await(t, "joined gemini")
 	connect := func(t *testing.T, asks *clientDialect) *pair {
-		d := &pair{testHub: h, asks: asks, answers: editorAgentName, agent: "gemini", requester: asks.connect(t, h, "asker")}
+		d := &pair{testHub: h, asks: asks, answers: editorProtocolAgents(), agent: "gemini", requester: asks.connect(t, h, "asker")}
 		t.Cleanup(d.leave)
 		return d
 	}

@@ -99,10 +99,6 @@ func (h *testHub) end(t *testing.T, key string) core.Body {
 // leaves when the test ends.
 func (h *testHub) startAgent(t *testing.T, dialect string, id core.AgentID, concurrent int) *proxy {
 	t.Helper()
-	if dialect == editorAgentName { // the hub starts it: there is no connection to cut
-		h.startEditorAgent(t, id, concurrent)
-		return nil
-	}
 	target := h.service.Addresses().HTTP
 	if dialect == coven.Name || dialect == gatewayName {
 		target = h.service.Addresses().GRPC
