@@ -167,10 +167,12 @@ func (c *connection) onRequest(ctx context.Context, m jsonrpc.Message, size int)
 	default:
 		return c.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "unknown method %.80q", m.Method))
 	}
-	id := m.Params.Get("sessionId")
-	session, _ := id.Text()
+	session, _ := m.Params.Get("sessionId").Text()
 	c.mu.Lock()
 	t := c.turns[session]
+	if of := c.calls[string(m.Params.Get("requestId").Raw())]; session == "" && of != nil {
+		t = of.prompt // an elicitation that belongs to a request of ours
+	}
 	again := c.asked[string(m.ID)] != nil
 	if t != nil && !again {
 		c.asked[string(m.ID)] = t

@@ -27,6 +27,7 @@ type asker struct {
 type elicitation struct {
 	message jsonrpc.Message
 	req     wire.ElicitationRequest
+	fields  []field         // of a form
 	ctx     context.Context //nolint:containedctx // it waits in the queue with its question
 	cancel  context.CancelCauseFunc
 }
@@ -47,20 +48,36 @@ func (t *turn) elicit(ctx context.Context, m jsonrpc.Message) {
 		return
 	}
 	e := &elicitation{message: m, req: req}
-	e.ctx, e.cancel = context.WithCancelCause(ctx)
+	if req.Mode == wire.ElicitForm {
+		var err error
+		if e.fields, err = readForm(req.RequestedSchema); err != nil {
+			t.conn.settled(m.ID)
+			_ = t.conn.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestedSchema.%v", err))
+			return
+		}
+	}
+	if !t.enqueue(ctx, e) {
+		t.conn.opts.Count("editor.too_many_questions")
+		_ = t.conn.answerCancelled(ctx, m)
+	}
+}
+
+// enqueue has people asked, after the questions before. It fails if too many wait, or the turn is
+// over.
+func (t *turn) enqueue(ctx context.Context, e *elicitation) bool {
 	a := &t.ask
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopped || len(a.open) >= maxElicitations {
-		e.cancel(nil)
-		_ = t.conn.answerCancelled(ctx, m)
-		return
+		return false
 	}
+	e.ctx, e.cancel = context.WithCancelCause(ctx)
 	a.open = append(a.open, e)
 	if !a.running {
 		a.running = true
 		a.done.Go(func() { t.askAll(ctx) })
 	}
+	return true
 }
 
 // askAll asks until no question waits.
@@ -117,7 +134,7 @@ func (t *turn) askElicitation(e *elicitation) wire.ElicitationResponse {
 		}
 		return wire.ElicitationResponse{Action: wire.ElicitDecline}
 	}
-	return askForm(e.ctx, t.Turn, e.req.Message, e.req.RequestedSchema)
+	return askForm(e.ctx, t.Turn, e.req.Message, e.fields)
 }
 
 const (

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,11 +95,69 @@ func TestAFormThatPeopleDismissIsDeclined(t *testing.T) {
 	}
 }
 
-func TestAFormThatCannotBeAskedIsDeclined(t *testing.T) {
-	got := elicits(t, `"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"hologram"}}}`, func(*served, *peer) {})
-	if got != `{"action":"decline"}` {
-		t.Errorf("got %s, want it declined", got)
+func TestAFormThatCannotBeAskedIsRefusedWithTheReason(t *testing.T) {
+	many := strings.TrimSuffix(strings.Repeat(`"m#":{"type":"string"},`, maxFields+1), ",")
+	for i := range maxFields + 1 {
+		many = strings.Replace(many, "#", fmt.Sprint(i), 1)
 	}
+	for _, c := range []struct{ schema, want string }{
+		{`{"type":"object","properties":{"a":{"type":"hologram"}}}`, "requestedSchema.properties.a: want a string, number, integer or boolean, or an array whose items have enum or anyOf"},
+		{`{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}`, "requestedSchema.properties.a: want a string"},
+		{`{"type":"object","required":"a","properties":{"a":{"type":"string"}}}`, "requestedSchema.required: want a list of names"},
+		{`{"type":"object","properties":{` + many + `}}`, "requestedSchema.properties: want at most 16: ask for the rest in another form"},
+	} {
+		got := elicits(t, `"mode":"form","message":"m","requestedSchema":`+c.schema, func(*served, *peer) {})
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: got %s, want %s", c.schema, got, c.want)
+		}
+	}
+}
+
+// maxFields is how many members of a form the hub asks for.
+const maxFields = 16
+
+func TestAQuestionOfAPromptIsAskedInItsTurn(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		s.user.WatchQuestions(question.View{Agent: "a", For: s.user.Identity().Principal})
+		asked := s.ask("x")
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		p.says(`{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"requestId":%s,"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`, prompt.ID)
+		if text, _ := s.answer(core.Reply{Text: "ada"}); text != "Who?\n\nname" {
+			s.Errorf("got the question %q, want that of the agent", text)
+		}
+		if got, want := p.answers("0"), `{"action":"accept","content":{"name":"ada"}}`; got != want {
+			s.Errorf("got %s, want %s", got, want)
+		}
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		s.wait(asked)
+		_ = stop()
+	})
+}
+
+func TestQuestionsOverTheLimitAreCancelledAndCounted(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		s.user.WatchQuestions(question.View{Agent: "a", For: s.user.Identity().Principal})
+		asked := s.ask("x")
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		for i := range 17 {
+			p.says(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"sessionId":"s1","mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}}`, i)
+		}
+		if got := p.answers("16"); got != `{"action":"cancel"}` || s.counted("editor.too_many_questions") != 1 {
+			s.Errorf("got %s for the last, counted %d times; want it cancelled and counted once", got, s.counted("editor.too_many_questions"))
+		}
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		for i := range 16 {
+			if got := p.answers(fmt.Sprint(i)); got != `{"action":"cancel"}` {
+				s.Errorf("got %s for question %d, want it cancelled with the turn", got, i)
+			}
+		}
+		s.wait(asked)
+		_ = stop()
+	})
 }
 
 func TestAPageIsShownToPeople(t *testing.T) {

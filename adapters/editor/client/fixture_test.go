@@ -58,7 +58,7 @@ func (p *peer) answers(id string) string {
 	p.Helper()
 	m := p.next()
 	if m.Kind() != jsonrpc.Response || string(m.ID) != id {
-		p.Fatalf("the agent got %s, want the answer to %s", m.Whole.Raw(), id)
+		p.Fatalf("the agent got %.300s, want the answer to %s", m.Whole.Raw(), id)
 	}
 	if m.Err != nil {
 		return m.Err.Error()

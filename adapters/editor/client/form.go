@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,10 +46,9 @@ type enumOption struct {
 }
 
 // askForm asks for the members of a form, one after the other.
-func askForm(ctx context.Context, t agent.Turn, message string, schema json.RawMessage) wire.ElicitationResponse {
-	fields, ok := readForm(schema)
-	if !ok {
-		return wire.ElicitationResponse{Action: wire.ElicitDecline}
+func askForm(ctx context.Context, t agent.Turn, message string, fields []field) wire.ElicitationResponse {
+	if len(fields) == 0 {
+		return confirm(ctx, t, message)
 	}
 	content := []byte("{")
 	for _, f := range fields {
@@ -62,9 +63,6 @@ func askForm(ctx context.Context, t agent.Turn, message string, schema json.RawM
 			content = append(content, ',')
 		}
 		content = append(append(strictjson.AppendString(content, f.name), ':'), value...)
-	}
-	if len(fields) == 0 {
-		return confirm(ctx, t, message)
 	}
 	return wire.ElicitationResponse{Action: wire.ElicitAccept, Content: append(content, '}')}
 }
@@ -83,21 +81,25 @@ func confirm(ctx context.Context, t agent.Turn, message string) wire.Elicitation
 	return wire.ElicitationResponse{Action: wire.ElicitDecline}
 }
 
-// readForm returns the members of a form in their order. It fails for one that cannot be asked.
-func readForm(schema json.RawMessage) (fields []field, ok bool) {
+// readForm returns the members of a form in their order. The error begins with the member of the
+// schema that cannot be asked, and says what can.
+func readForm(schema json.RawMessage) (fields []field, err error) {
 	whole := strictjson.ParseValid(schema)
 	var required []string
 	if r := whole.Get("required"); !r.Absent() && r.Decode(&required) != nil {
-		return nil, false
+		return nil, errors.New("required: want a list of names")
 	}
 	for name, s := range whole.Get("properties").Members() {
 		f := field{name: string(name), required: slices.Contains(required, string(name))}
-		if s.Decode(&f.schema) != nil || !f.choices() || len(fields) == maxFields {
-			return nil, false
+		if s.Decode(&f.schema) != nil || !f.choices() {
+			return nil, fmt.Errorf("properties.%.80s: want a string, number, integer or boolean, or an array whose items have enum or anyOf", name)
+		}
+		if len(fields) == maxFields {
+			return nil, fmt.Errorf("properties: want at most %d: ask for the rest in another form", maxFields)
 		}
 		fields = append(fields, f)
 	}
-	return fields, true
+	return fields, nil
 }
 
 // choices finds the choices of the member. It fails for a type that is not known.

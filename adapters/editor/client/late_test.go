@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +64,35 @@ func TestALateAnswerIsNotThatOfTheNextPrompt(t *testing.T) {
 		p.replies(m, `{"sessionId":"s3"}`)
 		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
 		s.wait(asked)
+		_ = stop()
+	})
+}
+
+func TestAPromptThatIsCancelledBeforeThereIsRoomForItIsNotSent(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		asked := s.ask(strings.Repeat("x", 2<<20))
+		opened := p.wants("session/new")
+		const refused = 20 // more than the connection takes before the agent reads
+		for i := range refused {
+			p.says(`{"jsonrpc":"2.0","id":%d,"method":"later/maybe","params":{}}`, i)
+		}
+		p.replies(opened, `{"sessionId":"s1"}`)
+		synctest.Wait() // the prompt waits behind the refusals
+		if err := s.user.Cancel(asked.ID(), "enough"); err != nil {
+			s.Fatal(err)
+		}
+		synctest.Wait()
+		if a := asked.Answer(); a.End != core.KindCancelled {
+			s.Errorf("got %s (%v), want it cancelled at once", a.End, a.Fault)
+		}
+		for i := range refused {
+			p.answers(fmt.Sprint(i))
+		}
+		s.ask("next")
+		p.begins("s2") // the agent has got nothing else
+		p.replies(p.wants("session/prompt"), `{"stopReason":"end_turn"}`)
+		synctest.Wait()
 		_ = stop()
 	})
 }

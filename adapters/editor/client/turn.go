@@ -30,7 +30,7 @@ type turn struct {
 	ask       asker
 
 	mu         sync.Mutex
-	prompted   bool // the prompt was sent, or is about to be
+	prompted   bool // the agent is going to get the prompt
 	cancelling bool
 	reason     string                 // why it is cancelled
 	permits    map[string]*permission // open ones, by the id of the approval
@@ -80,7 +80,6 @@ func (t *turn) hear(ctx, work context.Context, stop context.CancelCauseFunc) {
 			t.setReason(c.Reason)
 			if !t.cancel(work) {
 				stop(errCancelled)
-				return
 			}
 		}
 		t.queue.put(item{told: body})
@@ -116,7 +115,7 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 
 	t.conn.begin(t)
 	defer t.end(ctx)
-	if err := t.start(ctx, params); err != nil {
+	if err := t.start(opening, ctx, params); err != nil {
 		return err
 	}
 	before := s.seen
@@ -127,23 +126,28 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	return err
 }
 
-// start sends the prompt, unless the task was cancelled meanwhile.
-func (t *turn) start(ctx context.Context, params []byte) error {
-	t.mu.Lock()
-	cancelled := t.cancelling
-	t.prompted = !cancelled
-	t.mu.Unlock()
-	if cancelled {
+// start sends the prompt, unless the task is cancelled before there is room for it. A cancel that
+// comes while it is sent follows it: an agent ignores one that comes before.
+func (t *turn) start(opening, ctx context.Context, params []byte) error {
+	if t.isCancelling() {
 		return errCancelled
 	}
 	prompt := &call{prompt: t}
 	t.session.prompted(prompt)
-	id, err := t.conn.start(ctx, prompt, wire.MethodSessionPrompt, params, t.Delivered)
+	id, err := t.conn.start(opening, prompt, wire.MethodSessionPrompt, params, t.Delivered)
 	if err != nil {
 		t.session.answered(prompt)
+		return err
 	}
 	t.id = id
-	return err
+	t.mu.Lock()
+	t.prompted = true
+	cancelled := t.cancelling
+	t.mu.Unlock()
+	if cancelled {
+		t.stop(ctx)
+	}
+	return nil
 }
 
 // follow reports what the agent says until it has answered the prompt.
@@ -223,18 +227,22 @@ func (t *turn) accept() {
 	}
 }
 
-// cancel tells the agent to end the turn, and answers what it asks (prompt turn, "Cancellation").
-// It reports false if there is no prompt yet.
+// cancel ends the turn at the agent. It reports false if there is no prompt yet.
 func (t *turn) cancel(ctx context.Context) bool {
 	t.mu.Lock()
 	prompted, again := t.prompted, t.cancelling
 	t.cancelling = true
 	t.mu.Unlock()
 	if prompted && !again {
-		t.conn.notify(ctx, wire.MethodSessionCancel, wire.SessionRequest{SessionID: t.session.id})
-		t.cancelPermits(ctx)
+		t.stop(ctx)
 	}
 	return prompted
+}
+
+// stop tells the agent to end the turn, and answers what it asks (prompt turn, "Cancellation").
+func (t *turn) stop(ctx context.Context) {
+	t.conn.notify(ctx, wire.MethodSessionCancel, wire.SessionRequest{SessionID: t.session.id})
+	t.cancelPermits(ctx)
 }
 
 func (t *turn) isCancelling() bool {

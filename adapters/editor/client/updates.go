@@ -8,8 +8,12 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// update reports an update of the session.
+// update reports an update of the session. Nothing of it is kept once the hub takes no more.
 func (t *turn) update(u *wire.Update) {
+	if t.muted != nil {
+		t.conn.opts.Count("editor.late_event")
+		return
+	}
 	t.accept()
 	switch u.Kind {
 	case wire.UpdateAgentChunk:
