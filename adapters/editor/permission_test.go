@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,34 @@ func TestTheUserOfTheEditorDecides(t *testing.T) {
 			c.answer(id, outcome) // a second answer changes nothing
 			s.say(task, core.Done{})
 			c.want(ended(2, "end_turn"))
+		})
+	}
+}
+
+func TestAnAnswerThatCannotBeReadIsNotAnsweredAndLeavesTheDecisionToOthers(t *testing.T) {
+	for _, answer := range []string{
+		`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"both"}}`,
+		`{"jsonrpc":"2.0","id":%s,"error":"no object"}`,
+		`{"jsonrpc":"2.0","id":%s,"result":{"outcome":"` + strings.Repeat("x", 20_000) + `"}}`,
+	} {
+		withHub(t, func(s *setup) {
+			c, session := s.begun(editor.Options{MaxMessageBytes: 10_000}, none)
+			c.prompt(2, session, "run")
+			task := s.assigned()
+			s.say(task, core.ApprovalRequested{ID: "t1", Name: "rm", Input: "{}"})
+			_, id := c.asked("session/request_permission")
+			c.send(answer, id)
+			synctest.Wait()
+			if got := s.hub.Counters()["editor.refused.response"]; got != 1 {
+				t.Errorf("%.60s: got %d answers counted as refused, want 1", answer, got)
+			}
+			chief := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "chief", Operator: true}})
+			defer chief.Close(nil)
+			if err := chief.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
+				t.Errorf("%.60s: a decision of somebody else: got %v, want it taken", answer, err)
+			}
+			s.say(task, core.Done{})
+			c.want(ended(2, "end_turn")) // and nothing before, such as an error with the id of the hub's request
 		})
 	}
 }

@@ -19,8 +19,8 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	}
 	m, fault := jsonrpc.Read(frame, strictjson.Limits{Bytes: c.opts.MaxMessageBytes})
 	if fault != nil {
-		c.count("refused.message")
-		return c.send(ctx, jsonrpc.AppendError(nil, m.ID, fault))
+		isAnswer := !m.Whole.Get("method").Exists() && (m.Whole.Get("result").Exists() || m.Whole.Get("error").Exists())
+		return c.unread(ctx, m.ID, isAnswer, fault)
 	}
 	switch m.Kind() {
 	case jsonrpc.Response:
@@ -35,12 +35,23 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 
 // rejected answers a message that was not read.
 func (c *connection) rejected(ctx context.Context, r *link.Reject) error {
-	c.count("refused.message")
 	e := jsonrpc.Errorf(jsonrpc.CodeParseError, "%s", r.Text)
 	if r.Cause == link.TooLarge {
 		e = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over the limit of %d bytes: send less, such as a link to a file (the operator can raise editor.message_bytes)", c.opts.MaxMessageBytes)
 	}
-	return c.send(ctx, jsonrpc.AppendError(nil, jsonrpc.Peek(r.Head, r.Tail).ID, e))
+	p := jsonrpc.Peek(r.Head, r.Tail)
+	return c.unread(ctx, p.ID, p.Response, e)
+}
+
+// unread answers a message that could not be read. An answer of the editor gets none: its id is one
+// of the hub's, and whoever waits for it is told.
+func (c *connection) unread(ctx context.Context, id json.RawMessage, isAnswer bool, e *jsonrpc.Error) error {
+	c.count("refused.message")
+	if isAnswer {
+		c.answered(jsonrpc.Message{ID: id, Err: e})
+		return nil
+	}
+	return c.send(ctx, jsonrpc.AppendError(nil, id, e))
 }
 
 // notified handles a notification. Unknown ones are ignored, as the protocol says.

@@ -106,7 +106,7 @@ func (p *pipe) connect(ctx context.Context) error {
 			return err
 		case err != nil:
 			if pause == leastPause {
-				p.Log.Warn("there is no hub: trying again until there is", "error", err)
+				p.Log.Warn("not connected to the hub: trying again", "error", err)
 			}
 			p.setHub(nil, err)
 		default:
