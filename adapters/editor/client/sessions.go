@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -247,11 +248,11 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 	if err != nil {
 		return false, lost, c.explain("begin a session", err)
 	}
-	state, fault := wire.Read[wire.SessionState](result)
-	if fault != nil || state.SessionID == "" {
-		return false, lost, core.NewFault(core.CodeInvalid, "the agent began a session without an id")
+	id, _ := result.Get("sessionId").Text()
+	if id == "" {
+		return false, lost, core.NewFault(core.CodeInvalid, "the agent's answer to session/new: sessionId: want a string, got %.40s", cmp.Or(string(result.Get("sessionId").Raw()), "nothing"))
 	}
-	s.id, s.conn = state.SessionID, c
+	s.id, s.conn = id, c
 	store.keep(ctx, s)
 	return true, lost, nil
 }

@@ -106,8 +106,7 @@ type AuthMethod struct {
 	Meta        json.RawMessage   `json:"_meta,omitempty"`
 }
 
-// AuthenticateRequest chooses one. Its result is an empty object, as is that of logout, which
-// has no params.
+// AuthenticateRequest chooses one. Its result is an empty object.
 type AuthenticateRequest struct {
 	MethodID string          `json:"methodId"`
 	Meta     json.RawMessage `json:"_meta,omitempty"`

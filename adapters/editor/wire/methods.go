@@ -18,12 +18,10 @@ const Version = 1
 const (
 	MethodInitialize      = "initialize"
 	MethodAuthenticate    = "authenticate"
-	MethodLogout          = "logout"
 	MethodSessionNew      = "session/new"
 	MethodSessionLoad     = "session/load"
 	MethodSessionResume   = "session/resume"
 	MethodSessionList     = "session/list"
-	MethodSessionDelete   = "session/delete"
 	MethodSessionClose    = "session/close"
 	MethodSessionPrompt   = "session/prompt"
 	MethodSessionCancel   = "session/cancel" // a notification

@@ -49,26 +49,11 @@ func windowsPath(path string) bool {
 	return len(path) > 2 && (path[1] == ':' && (path[2] == '\\' || path[2] == '/') || path[:2] == `\\`)
 }
 
-// SessionState is the result of session/new, session/load and session/resume.
+// SessionState is the result of session/new, session/load and session/resume. The hub has no use
+// for what else an agent says there, such as its modes.
 type SessionState struct {
 	// SessionID is that of session/new alone.
-	SessionID     string          `json:"sessionId,omitempty"`
-	Modes         *Modes          `json:"modes,omitempty"`
-	ConfigOptions json.RawMessage `json:"configOptions,omitempty"`
-	Meta          json.RawMessage `json:"_meta,omitempty"`
-}
-
-// Modes are the modes of a session.
-type Modes struct {
-	CurrentModeID  string `json:"currentModeId"`
-	AvailableModes []Mode `json:"availableModes"`
-}
-
-// Mode is a way in which an agent works, such as one that only plans.
-type Mode struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	SessionID string `json:"sessionId,omitempty"`
 }
 
 // MCPServer is an MCP server that the agent is to use: over stdio if it has a command, else
@@ -117,8 +102,8 @@ func (s MCPServer) check() error {
 	return nil
 }
 
-// SessionRequest is the params of session/close, session/delete and session/cancel. The results
-// of the first two are empty objects.
+// SessionRequest is the params of session/close, whose result is an empty object, and of
+// session/cancel.
 type SessionRequest struct {
 	SessionID string          `json:"sessionId"`
 	Meta      json.RawMessage `json:"_meta,omitempty"`
@@ -146,35 +131,4 @@ type SessionInfo struct {
 	Title     string `json:"title,omitempty"`
 	// UpdatedAt is in the format of RFC 3339.
 	UpdatedAt string `json:"updatedAt,omitempty"`
-}
-
-// SetModeRequest is the params of session/set_mode.
-type SetModeRequest struct {
-	SessionID string          `json:"sessionId"`
-	ModeID    string          `json:"modeId"`
-	Meta      json.RawMessage `json:"_meta,omitempty"`
-}
-
-func (r *SetModeRequest) check() error {
-	return cmp.Or(need("sessionId", r.SessionID), need("modeId", r.ModeID))
-}
-
-// SetConfigOptionRequest is the params of session/set_config_option.
-type SetConfigOptionRequest struct {
-	SessionID string `json:"sessionId"`
-	ConfigID  string `json:"configId"`
-	// Value is a string, or a boolean with the type "boolean".
-	Value json.RawMessage `json:"value"`
-	Type  string          `json:"type,omitempty"`
-	Meta  json.RawMessage `json:"_meta,omitempty"`
-}
-
-func (r *SetConfigOptionRequest) check() error {
-	return cmp.Or(need("sessionId", r.SessionID), need("configId", r.ConfigID))
-}
-
-// ConfigOptions is the result of session/set_config_option and the content of
-// config_option_update.
-type ConfigOptions struct {
-	ConfigOptions json.RawMessage `json:"configOptions"`
 }
