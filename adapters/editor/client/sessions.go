@@ -227,6 +227,8 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 		if lost, err = s.reopen(ctx, c, thread); lost == "" {
 			return false, "", err
 		}
+	case !c.has(s, s.id):
+		lost = "the agent gave the id of the session to another one"
 	case s.isStuck():
 		lost = "the agent did not end the turn before"
 		c.forget(s)
@@ -252,6 +254,9 @@ func (s *session) open(ctx context.Context, c *connection, store *sessions, thre
 	if id == "" {
 		return false, lost, core.NewFault(core.CodeInvalid, "the agent's answer to session/new: sessionId: want a string, got %.40s", cmp.Or(string(result.Get("sessionId").Raw()), "nothing"))
 	}
+	if !c.has(s, id) {
+		return false, lost, core.NewFault(core.CodeInvalid, "the agent began a session with the id %.80q of one that is in use: each session needs an id of its own", id)
+	}
 	s.id, s.conn = id, c
 	store.keep(ctx, s)
 	return true, lost, nil
@@ -270,7 +275,9 @@ func (s *session) reopen(ctx context.Context, c *connection, thread core.ThreadI
 	}
 	s.setReplay(true)
 	defer s.setReplay(false)
-	c.adopt(s, s.id)
+	if c.adopt(s, s.id); !c.has(s, s.id) {
+		return "the agent gave the id of the session to another one", nil
+	}
 	_, err = c.call(ctx, method, wire.OpenSessionRequest{SessionID: s.id, NewSessionRequest: c.place(thread)}, nil, ignore)
 	if err == nil {
 		s.conn = c
@@ -300,11 +307,21 @@ func (c *connection) place(thread core.ThreadID) wire.NewSessionRequest {
 	return p
 }
 
-// adopt makes updates of a session known.
+// adopt makes updates of a session known. An agent that gives the id of another session takes it
+// from that, unless it is in use: two turns must not be mixed up.
 func (c *connection) adopt(s *session, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sessions[id] = s
+	if c.turns[id] == nil {
+		c.sessions[id] = s
+	}
+}
+
+// has reports whether the id is that of the session.
+func (c *connection) has(s *session, id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sessions[id] == s
 }
 
 func (c *connection) forget(s *session) {

@@ -337,3 +337,27 @@ func TestTheAgentGetsTheMCPServersThatItCanUse(t *testing.T) {
 		})
 	}
 }
+
+func TestTwoSessionsWithOneIDAreNotMixedUp(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		first := s.open(core.Request{Content: "1", Thread: "a"})
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		second := s.open(core.Request{Content: "2", Thread: "b"})
+		p.begins("s1") // again
+		synctest.Wait()
+		if f := second.Answer().Fault; f == nil || f.Code != core.CodeInvalid || !strings.Contains(f.Message, `the id "s1" of one that is in use`) {
+			s.Errorf("got %v, want the second session refused", f)
+		}
+		p.text("s1", "one")
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		s.tells(first, `text {"text":"one"}`, `done {}`)
+
+		s.turn(p, "s1", "b", "2", "two") // nobody uses the first now
+		if prompt := s.turn(p, "s2", "a", "3", "three"); !strings.Contains(prompt, `\"text\":\"one\"`) {
+			s.Errorf("got the prompt %s, want the history of the session whose id was given away", prompt)
+		}
+		_ = stop()
+	})
+}

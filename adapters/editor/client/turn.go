@@ -113,7 +113,9 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 		t.report(core.ForeignFrame{Dialect: wire.Dialect, Name: u.Kind}, wire.Verbatim(u.Whole))
 	}
 
-	t.conn.begin(t)
+	if !t.conn.begin(t) {
+		return core.NewFault(core.CodeInvalid, "the agent gave the id %.80q of the session to another one: each session needs an id of its own", s.id)
+	}
 	defer t.end(ctx)
 	if err := t.start(opening, ctx, params); err != nil {
 		return err
@@ -280,16 +282,21 @@ func (t *turn) hearBody(ctx context.Context, body core.Body) {
 	}
 }
 
-// begin makes a turn the one that updates of its session belong to.
-func (c *connection) begin(t *turn) {
+// begin makes a turn the one that updates of its session belong to. It fails if the id of the session
+// belongs to another one meanwhile.
+func (c *connection) begin(t *turn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.sessions[t.session.id] != t.session {
+		return false
+	}
 	c.turns[t.session.id] = t
 	select {
 	case <-c.gone:
 		t.queue.put(item{lost: c.lost()})
 	default:
 	}
+	return true
 }
 
 func (c *connection) finish(t *turn) {
@@ -310,7 +317,7 @@ func (c *connection) drop(ctx context.Context, s *session) {
 			return // in use, and lost from sight: it ends with the connection
 		}
 	}
-	if s.conn == c {
+	if s.conn == c && c.has(s, s.id) {
 		c.forget(s)
 		c.endSession(ctx, s.id)
 	}
