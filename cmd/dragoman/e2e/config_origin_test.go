@@ -44,7 +44,7 @@ func TestASettingErrorNamesItsSource(t *testing.T) {
 		}{
 			{"by a flag", flag, flag, []string{flag + "=" + tt.value}, ""},
 			{"by a variable", env, env, nil, tt.value},
-			{"by a file", yaml + ": " + tt.key, tt.key + " in " + yaml, []string{"--config", yaml}, ""},
+			{"by a file", yaml + ":1: " + tt.key, tt.key + " in " + yaml, []string{"--config", yaml}, ""},
 		} {
 			t.Run(name+" "+at.how, func(t *testing.T) {
 				if at.environ != "" {

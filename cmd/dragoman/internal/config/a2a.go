@@ -16,7 +16,7 @@ type A2A struct {
 }
 
 func (a *A2A) settings(t *table) {
-	add(t, "url", &a.URL, "", "URL of the hub as A2A clients reach it, such as https://hub.example.com, for agent cards. Empty takes it from each request.").matching(`^(https?://[^/]+/?)?$`)
+	add(t, "url", &a.URL, "", "URL of the hub as A2A clients reach it, such as https://hub.example.com, for agent cards. Empty takes it from each request.").matching(`^(https?://[^/]+/?)?$`, "an http or https address without a path")
 	add(t, "deadline", &a.Deadline, 300*time.Second, "Default deadline of a task.").noLonger(maxWait)
 	add(t, "body_bytes", &a.BodyBytes, 1_000_000, "Maximum size of a request body.").bytes().atLeast(1024)
 	add(t, "keep_ids", &a.KeepIDs, 300*time.Second, "How long a repeated messageId is recognised and not acted on again.")

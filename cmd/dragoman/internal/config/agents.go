@@ -1,17 +1,15 @@
 package config
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/strictjson"
-	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
 // The dialects of the agents that the hub runs or connects to itself.
@@ -25,6 +23,9 @@ const (
 
 // Speaks are the dialects that a command can speak on its stdin and stdout.
 var Speaks = []string{SpeaksText, SpeaksEditor, SpeaksPiRPC, SpeaksNative}
+
+// supervised are the dialects of the agents of the settings.
+var supervised = append(slices.Clone(Speaks), SpeaksA2A)
 
 // Process is a child process.
 type Process struct {
@@ -83,173 +84,190 @@ type Agents []Agent
 // Packs is the list of packs of the settings.
 type Packs []Pack
 
-// list is a setting that is a list of objects.
-type list interface {
-	// read replaces the list, or says what to change.
-	read(raw any) error
-	// plain returns the list as a settings file has it.
-	plain() any
-}
+// The limits of a pack: those of package adapters/mcp/pack.
+const (
+	maxPackResult  = 8 << 20
+	defaultMaxTime = 300 * time.Second
+)
 
-func (a *Agents) read(raw any) error {
-	all, err := readList[Agent](raw)
-	if err == nil {
-		*a = all
-		err = checkAll(all, func(one Agent) (string, error) { return one.Name, one.Check() })
-	}
-	return err
+func (a *Agents) read(path string, raw any, report reporter) {
+	*a = readEntries[Agent](path, raw, report)
+	onlyOnce(path, a.names(), report)
 }
 
 func (a *Agents) plain() any { return append(Agents{}, *a...) }
 
-func (p *Packs) read(raw any) error {
-	all, err := readList[Pack](raw)
-	if err == nil {
-		*p = all
-		err = checkAll(all, func(one Pack) (string, error) { return one.Name, one.check() })
-	}
-	return err
+func (p *Packs) read(path string, raw any, report reporter) {
+	*p = readEntries[Pack](path, raw, report)
+	onlyOnce(path, p.names(), report)
 }
 
 func (p *Packs) plain() any { return append(Packs{}, *p...) }
 
 // String describes the agents: their names.
-func (a Agents) String() string {
-	var names []string
-	for _, one := range a {
-		names = append(names, one.Name)
-	}
-	return strings.Join(names, ", ")
-}
+func (a Agents) String() string { return strings.Join(a.names(), ", ") }
 
 // String describes the packs: their names.
-func (p Packs) String() string {
-	var names []string
+func (p Packs) String() string { return strings.Join(p.names(), ", ") }
+
+func (a Agents) names() (all []string) {
+	for _, one := range a {
+		all = append(all, one.Name)
+	}
+	return all
+}
+
+func (p Packs) names() (all []string) {
 	for _, one := range p {
-		names = append(names, one.Name)
+		all = append(all, one.Name)
 	}
-	return strings.Join(names, ", ")
+	return all
 }
 
-// readList reads a list of objects, or YAML text with one.
-func readList[T any](raw any) ([]T, error) {
-	if text, is := raw.(string); is {
-		m, err := ReadYAML([]byte("list: " + text))
-		if err != nil {
-			return nil, err
-		}
-		if raw = m["list"]; raw == nil {
-			return nil, nil
-		}
-	}
-	items, is := raw.([]any)
-	if !is {
-		return nil, fmt.Errorf("want a list of objects with a name, got %s", shown(raw))
-	}
-	var all []T
-	for i, item := range items {
-		var one T
-		text, err := json.Marshal(item)
-		if err == nil {
-			err = strictjson.DecodeKnown(text, strictjson.Limits{}, &one)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("entry %d: %w", i+1, err)
-		}
-		all = append(all, one)
-	}
-	return all, nil
+func (a *Agent) settings() *table {
+	t := &table{}
+	add(t, "name", &a.Name, "", "Id of the agent.").notEmpty()
+	add(t, "dialect", &a.Dialect, "", "What it speaks.").oneOf(supervised...)
+	a.Process.settings(t)
+	a.Remote.settings(t)
+	add(t, "capabilities", &a.Capabilities, nil, "Capabilities that it is found by.").noCommas()
+	add(t, "domains", &a.Domains, nil, "Domains that it is found by.").noCommas()
+	add(t, "model", &a.Model, "", "Model that it uses.")
+	add(t, "max_concurrent", &a.MaxConcurrent, 0, "How many tasks it runs at once. The default is 1.").atLeast(0)
+	add(t, "warm", &a.Warm, 0, "How many processes of pi are kept ready.").atLeast(0)
+	add(t, "auth", &a.Auth, "", "Method to authenticate an editor agent with.")
+	add(t, "tools", &a.Tools, nil, "Whether the tools of the hub are offered to it. The default is true.")
+	return t
 }
 
-// checkAll checks each entry and that no two have the same name.
-func checkAll[T any](all []T, check func(T) (string, error)) error {
-	names := map[string]bool{}
-	for i, one := range all {
-		name, err := check(one)
-		switch {
-		case err != nil && name != "":
-			return fmt.Errorf("%s: %w", name, err)
-		case err != nil:
-			return fmt.Errorf("entry %d: %w", i+1, err)
-		case names[name]:
-			return fmt.Errorf("%s: the name is used twice", name)
-		}
-		names[name] = true
-	}
-	return nil
+func (p *Pack) settings() *table {
+	t := &table{}
+	add(t, "name", &p.Name, "", "Id of the pack, and prefix of its tools.").matching(`^[A-Za-z0-9_-]{1,64}$`, "1 to 64 letters, digits, - and _")
+	p.Process.settings(t)
+	p.Remote.settings(t)
+	add(t, "concurrent", &p.Concurrent, 0, "How many calls run at once. The default is 16.").atLeast(0)
+	add(t, "result_bytes", (*int64)(&p.ResultBytes), 0, "Maximum size of a result. The default is 4 MiB.").bytes().atLeast(1).atMost(maxPackResult)
+	add(t, "timeout", (*time.Duration)(&p.Timeout), 0, "How long a call may take without progress. The default is 60s.")
+	add(t, "max_time", (*time.Duration)(&p.MaxTime), 0, "How long a call may take with progress, up to limits.max_tool_timeout. The default is 300s.")
+	return t
 }
 
-// Check returns an error that says what to change about the agent.
+func (p *Process) settings(t *table) {
+	add(t, "command", &p.Command, nil, "Program and arguments of a child process.").noCommas()
+	add(t, "env", &p.Env, nil, "Variables that it gets besides PATH, HOME, LANG and TMPDIR: NAME passes on that of the hub, NAME=value sets one.").noCommas()
+	add(t, "cwd", &p.Dir, "", "Working directory. The default is that of the hub.")
+}
+
+func (r *Remote) settings(t *table) {
+	add(t, "url", &r.URL, "", "Address to connect to, instead of a command.")
+	add(t, "token_file", &r.TokenFile, "", "File with the token to send as Bearer.")
+}
+
+// Check returns what to change about the agent, a line for each of its members.
 func (a Agent) Check() error {
+	var all []error
+	a.check(func(member, text string) { all = append(all, fmt.Errorf("%s: %s", member, text)) })
+	return errors.Join(all...)
+}
+
+func (a *Agent) check(report reporter) {
 	if a.Name == "" {
-		return errors.New("name: missing")
+		report("name", "missing; give the agent an id")
+	} else if err := core.CheckAgentID(core.AgentID(a.Name)); err != nil {
+		report("name", core.AsFault(err).Message)
 	}
-	if err := core.CheckAgentID(core.AgentID(a.Name)); err != nil {
-		return errors.New(core.AsFault(err).Message)
+	if !slices.Contains(supervised, a.Dialect) {
+		report("dialect", "missing; use "+oneOf(supervised))
+		return // the others depend on it
 	}
-	all := append(slices.Clone(Speaks), SpeaksA2A)
-	switch {
-	case a.Dialect == "":
-		return fmt.Errorf("dialect: missing; use %s", strings.Join(all, ", "))
-	case !slices.Contains(all, a.Dialect):
-		if near := suggest.Nearest(a.Dialect, all); near != "" {
-			return fmt.Errorf("dialect %q: did you mean %s?", a.Dialect, near)
-		}
-		return fmt.Errorf("dialect %q: use %s", a.Dialect, strings.Join(all, ", "))
-	case a.MaxConcurrent < 0:
-		return errors.New("max_concurrent: want at least 1, or leave it out")
-	case a.Warm < 0, a.Warm > 0 && a.Dialect != SpeaksPiRPC:
-		return fmt.Errorf("warm: only %s agents have it, and it is a number of processes", SpeaksPiRPC)
-	case a.Auth != "" && a.Dialect != SpeaksEditor:
-		return fmt.Errorf("auth: only %s agents have it", SpeaksEditor)
-	case a.Dialect == SpeaksA2A && len(a.Command) > 0:
-		return fmt.Errorf("command: an %s agent is named by its url alone", SpeaksA2A)
-	case a.Dialect == SpeaksA2A:
-		return a.checkURL()
-	case a.URL != "" || a.TokenFile != "":
-		return fmt.Errorf("url: a %s agent is a command", a.Dialect)
+	if a.Warm > 0 && a.Dialect != SpeaksPiRPC {
+		report("warm", "only "+SpeaksPiRPC+" agents have it: leave it out")
 	}
-	return a.checkProcess()
+	if a.Auth != "" && a.Dialect != SpeaksEditor {
+		report("auth", "only "+SpeaksEditor+" agents have it: leave it out")
+	}
+	if a.Dialect == SpeaksA2A {
+		a.Process.checkNone(report, "an "+SpeaksA2A+" agent is reached at its url")
+		a.checkURL(report)
+		return
+	}
+	a.Remote.checkNone(report, "a "+a.Dialect+" agent is a command")
+	a.checkProcess(report)
 }
 
-// packName is what a pack may be called: its tools are called by names with a prefix.
-var packName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
-func (p Pack) check() error {
+func (p *Pack) check(report reporter) {
+	if p.Name == "" {
+		report("name", "missing; it begins the names of the tools")
+	}
 	switch {
-	case p.Name == "":
-		return errors.New("name: missing")
-	case !packName.MatchString(p.Name):
-		return errors.New("name: want 1 to 64 letters, digits, - and _")
 	case len(p.Command) > 0 && p.URL != "":
-		return errors.New("url: a pack is a command or a url, not both")
-	case p.Concurrent < 0:
-		return errors.New("concurrent: want at least 1, or leave it out")
-	case p.URL != "" || p.TokenFile != "":
-		return p.checkURL()
+		report("url", "a pack is a command or a url, not both: remove one")
+	case len(p.Command) > 0:
+		p.Remote.checkNone(report, "a command gets no token: pass it on with env")
+		p.checkProcess(report)
+	case p.URL != "":
+		p.Process.checkNone(report, "a pack with a url has no process")
+		p.checkURL(report)
+	case p.TokenFile != "":
+		report("url", "missing; write the address that the token is for")
+	default:
+		report("command", "missing; write the program and its arguments as a list, or a url")
 	}
-	return p.checkProcess()
+	if longest := cmp.Or(time.Duration(p.MaxTime), defaultMaxTime); time.Duration(p.Timeout) > longest {
+		report("timeout", fmt.Sprintf("a call takes at most max_time, %s: write less, or raise max_time", shortTime(longest)))
+	}
 }
 
-func (p Process) checkProcess() error {
+func (p Process) checkProcess(report reporter) {
 	if len(p.Command) == 0 || p.Command[0] == "" {
-		return errors.New("command: missing; write the program and its arguments as a list")
+		report("command", "missing; write the program and its arguments as a list, such as [gemini, --acp]")
 	}
-	for _, v := range p.Env {
+	for i, v := range p.Env {
 		if name, _, _ := strings.Cut(v, "="); name == "" || strings.ContainsAny(name, " \t\n") {
-			return fmt.Errorf("env: %q: write NAME or NAME=value", v)
+			report(fmt.Sprintf("env[%d]", i), fmt.Sprintf("want NAME or NAME=value, got %s", shown(v)))
 		}
 	}
-	return nil
 }
 
-func (r Remote) checkURL() error {
+// checkNone reports the members of a process where there is none.
+func (p Process) checkNone(report reporter, why string) {
+	for _, m := range []struct {
+		name  string
+		given bool
+	}{{"command", len(p.Command) > 0}, {"env", len(p.Env) > 0}, {"cwd", p.Dir != ""}} {
+		if m.given {
+			report(m.name, why+": leave it out")
+		}
+	}
+}
+
+// checkNone reports the members of a remote where there is none.
+func (r Remote) checkNone(report reporter, why string) {
+	for _, m := range []struct {
+		name  string
+		given bool
+	}{{"url", r.URL != ""}, {"token_file", r.TokenFile != ""}} {
+		if m.given {
+			report(m.name, why+": leave it out")
+		}
+	}
+}
+
+func (r Remote) checkURL(report reporter) {
 	u, err := url.Parse(r.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("url: want an http or https address, got %q", r.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		report("url", "want an http or https address, got "+shown(r.URL))
+	case u.User != nil:
+		report("url", "it contains a password: use token_file")
 	}
-	if u.User != nil {
-		return errors.New("url: it contains a password: use token_file")
+}
+
+// checkTogether reports what is wrong between settings.
+func (c Config) checkTogether(report reporter) {
+	for i, p := range c.Packs {
+		if time.Duration(p.MaxTime) > c.Limits.MaxToolTimeout {
+			report(fmt.Sprintf("packs[%d].max_time", i), fmt.Sprintf("it is over limits.max_tool_timeout, %s: write less, or raise that limit", shortTime(c.Limits.MaxToolTimeout)))
+		}
 	}
-	return nil
 }

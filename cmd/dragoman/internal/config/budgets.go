@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core/usage"
@@ -65,59 +66,34 @@ func (b Budgets) Limits() []usage.Budget {
 	return all
 }
 
-// budgetsWanted describes the values that the setting accepts.
-const budgetsWanted = `a list such as [{agent: ben, tokens: 100000, per: day}]: each with one of agent, requester and thread ("*" for each on its own), tokens, and per (day or total)`
-
 // maxTokens is the largest budget.
 const maxTokens = 1_000_000_000_000_000
 
-// readBudgets reads a list of budgets, or YAML text with one.
-func readBudgets(raw any) (Budgets, bool) {
-	if text, is := raw.(string); is {
-		m, err := ReadYAML([]byte("budgets: " + text))
-		if err != nil || len(m) != 1 {
-			return nil, false
-		}
-		if raw = m["budgets"]; raw == nil {
-			return nil, true
-		}
-	}
-	list, ok := raw.([]any)
-	if !ok {
-		return nil, false
-	}
-	var all Budgets
-	for _, item := range list {
-		one, ok := readBudget(item)
-		if !ok {
-			return nil, false
-		}
-		all = append(all, one)
-	}
-	return all, true
+func (b *Budgets) read(path string, raw any, report reporter) {
+	*b = readEntries[Budget](path, raw, report)
 }
 
-// readBudget reads one budget.
-func readBudget(item any) (b Budget, ok bool) {
-	m, ok := item.(map[string]any)
-	owners := 0
-	for key, value := range m {
-		text, isText := value.(string)
-		switch key {
-		case "agent", "requester", "thread":
-			*map[string]*string{"agent": &b.Agent, "requester": &b.Requester, "thread": &b.Thread}[key] = text
-			owners++
-			ok = ok && text != ""
-		case "tokens":
-			var whole bool
-			b.Tokens, whole = wholeNumber(value)
-			ok = ok && whole && !isText
-		case "per":
-			b.Per = text
-			ok = ok && (text == string(usage.Daily) || text == string(usage.Ever))
-		default:
-			ok = false
-		}
+func (b *Budgets) plain() any { return append(Budgets{}, *b...) }
+
+func (b *Budget) settings() *table {
+	t := &table{}
+	add(t, "agent", &b.Agent, "", "Agent id, or * for each one.").notEmpty()
+	add(t, "requester", &b.Requester, "", "Requester id, or * for each one.").notEmpty()
+	add(t, "thread", &b.Thread, "", "Thread id, or * for each one.").notEmpty()
+	add(t, "tokens", &b.Tokens, 0, "Number of tokens that may be used: input, output and thinking.").atLeast(1).atMost(maxTokens)
+	add(t, "per", &b.Per, "", "day (UTC) or total. The default is day.").oneOf(string(usage.Daily), string(usage.Ever))
+	return t
+}
+
+func (b *Budget) check(report reporter) {
+	owners := slices.DeleteFunc([]string{b.Agent, b.Requester, b.Thread}, func(owner string) bool { return owner == "" })
+	switch {
+	case len(owners) == 0:
+		report("agent", `missing; write one of agent, requester and thread, with an id or "*" for each on its own`)
+	case len(owners) > 1:
+		report("agent", "a budget has one of agent, requester and thread: write one for each")
 	}
-	return b, ok && owners == 1 && 1 <= b.Tokens && b.Tokens <= maxTokens
+	if b.Tokens == 0 {
+		report("tokens", "missing; write how many may be used, such as 100000")
+	}
 }

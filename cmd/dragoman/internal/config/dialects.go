@@ -120,7 +120,7 @@ type MCP struct {
 }
 
 func (m *MCP) settings(t *table) {
-	add(t, "endpoint", &m.Endpoint, "", "URL of the MCP endpoint as agents reach it, such as https://hub.example.com/mcp. Empty gives agents the address of the HTTP listener.").matching(`^(https?://.+)?$`)
+	add(t, "endpoint", &m.Endpoint, "", "URL of the MCP endpoint as agents reach it, such as https://hub.example.com/mcp. Empty gives agents the address of the HTTP listener.").matching(`^(https?://.+)?$`, "an http or https address")
 	add(t, "deadline", &m.Deadline, 600*time.Second, "Default deadline of a request without a token.").noLonger(maxWait)
 	add(t, "call_timeout", &m.CallTimeout, time.Hour, "Maximum duration of one tool call.").noLonger(maxWait)
 	add(t, "body_bytes", &m.BodyBytes, 1_000_000, "Maximum size of a message.").bytes().atLeast(1024)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -208,6 +207,17 @@ const (
 
 // schemaOf describes a setting.
 func schemaOf(s *Setting) object {
+	o := typeOf(s)
+	s.reset()
+	standard := s.plain()
+	if d, ok := s.standard.(time.Duration); ok {
+		standard = shortTime(d)
+	}
+	return append(o, member{"description", s.Description}, member{"default", standard})
+}
+
+// typeOf describes the values of a setting.
+func typeOf(s *Setting) object {
 	var o object
 	switch s.standard.(type) {
 	case string:
@@ -218,7 +228,10 @@ func schemaOf(s *Setting) object {
 		if s.pattern != nil {
 			o = append(o, member{"pattern", s.pattern.String()})
 		}
-	case bool:
+		if s.filled {
+			o = append(o, member{"minLength", 1})
+		}
+	case bool, *bool:
 		o = object{{"type", "boolean"}}
 	case []string:
 		o = object{{"type", "array"}, {"items", object{{"type", "string"}}}}
@@ -234,9 +247,9 @@ func schemaOf(s *Setting) object {
 	case Budgets:
 		o = object{{"type", "array"}, {"items", schemaOfBudget()}}
 	case Agents:
-		o = object{{"type", "array"}, {"items", schemaOfAgent()}}
+		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Agent), "name", "dialect")}}
 	case Packs:
-		o = object{{"type", "array"}, {"items", schemaOfPack()}}
+		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Pack), "name")}}
 	default:
 		o = object{{"type", "integer"}}
 		if s.inBytes {
@@ -249,93 +262,22 @@ func schemaOf(s *Setting) object {
 			o = append(o, member{"maximum", s.most})
 		}
 	}
-	s.reset()
-	standard := s.plain()
-	if d, ok := s.standard.(time.Duration); ok {
-		standard = shortTime(d)
+	return o
+}
+
+// schemaOfEntry describes an object of a list.
+func schemaOfEntry(e entry, required ...string) object {
+	var members object
+	for _, s := range *e.settings().all {
+		members = append(members, member{s.Key, append(typeOf(s), member{"description", s.Description})})
 	}
-	return append(o, member{"description", s.Description}, member{"default", standard})
+	return object{{"type", "object"}, {"properties", members}, {"required", required}, {"additionalProperties", false}}
 }
 
 // schemaOfBudget describes one limit of budgets.
 func schemaOfBudget() object {
-	whose := func(what string) object {
-		return object{{"type", "string"}, {"minLength", 1}, {"description", what + " id, or * for each one."}}
-	}
 	only := func(name string) object { return object{{"required", []string{name}}} }
-	return object{
-		{"type", "object"},
-		{"properties", object{
-			{"agent", whose("Agent")},
-			{"requester", whose("Requester")},
-			{"thread", whose("Thread")},
-			{"tokens", object{{"type", "integer"}, {"minimum", 1}, {"maximum", maxTokens}, {"description", "Number of tokens that may be used: input, output and thinking."}}},
-			{"per", object{{"type", "string"}, {"enum", []string{"day", "total"}}, {"description", "day (UTC) or total. The default is day."}}},
-		}},
-		{"required", []string{"tokens"}},
-		{"oneOf", []object{only("agent"), only("requester"), only("thread")}},
-		{"additionalProperties", false},
-		{"examples", []object{{{"agent", "ben"}, {"tokens", 100_000}, {"per", "day"}}}},
-	}
-}
-
-// textList describes a list of texts.
-func textList(description string) object {
-	return object{{"type", "array"}, {"items", object{{"type", "string"}}}, {"description", description}}
-}
-
-func text(description string) object { return object{{"type", "string"}, {"description", description}} }
-
-// processSchema and remoteSchema are the members of a child and of a remote.
-func processSchema() object {
-	return object{
-		{"command", textList("Program and arguments of a child process.")},
-		{"env", textList("Variables that it gets besides PATH, HOME, LANG and TMPDIR: NAME passes on that of the hub, NAME=value sets one.")},
-		{"cwd", text("Working directory. The default is that of the hub.")},
-	}
-}
-
-func remoteSchema() object {
-	return object{
-		{"url", text("Address to connect to, instead of a command.")},
-		{"token_file", text("File with the token to send as Bearer.")},
-	}
-}
-
-func schemaOfAgent() object {
-	count := func(description string) object {
-		return object{{"type", "integer"}, {"minimum", 0}, {"description", description}}
-	}
-	members := slices.Concat(
-		object{
-			{"name", text("Id of the agent.")},
-			{"dialect", object{{"type", "string"}, {"enum", append(slices.Clone(Speaks), SpeaksA2A)}, {"description", "What it speaks."}}},
-		},
-		processSchema(), remoteSchema(),
-		object{
-			{"capabilities", textList("Capabilities that it is found by.")},
-			{"domains", textList("Domains that it is found by.")},
-			{"model", text("Model that it uses.")},
-			{"max_concurrent", count("How many tasks it runs at once. The default is 1.")},
-			{"warm", count("How many processes of pi are kept ready.")},
-			{"auth", text("Method to authenticate an editor agent with.")},
-			{"tools", object{{"type", "boolean"}, {"description", "Whether the tools of the hub are offered to it. The default is true."}}},
-		})
-	return object{{"type", "object"}, {"properties", members}, {"required", []string{"name", "dialect"}}, {"additionalProperties", false}}
-}
-
-func schemaOfPack() object {
-	duration := func(description string) object {
-		return object{{"type", "string"}, {"pattern", timePattern}, {"description", description}}
-	}
-	members := slices.Concat(
-		object{{"name", object{{"type", "string"}, {"pattern", packName.String()}, {"description", "Id of the pack, and prefix of its tools."}}}},
-		processSchema(), remoteSchema(),
-		object{
-			{"concurrent", object{{"type", "integer"}, {"minimum", 0}, {"description", "How many calls run at once. The default is 16."}}},
-			{"result_bytes", object{{"type", []string{"integer", "string"}}, {"pattern", sizePattern}, {"description", "Maximum size of a result. The default is 4 MiB."}}},
-			{"timeout", duration("How long a call may take without progress. The default is 60s.")},
-			{"max_time", duration("How long a call may take with progress. The default is 300s.")},
-		})
-	return object{{"type", "object"}, {"properties", members}, {"required", []string{"name"}}, {"additionalProperties", false}}
+	return append(schemaOfEntry(new(Budget), "tokens"),
+		member{"oneOf", []object{only("agent"), only("requester"), only("thread")}},
+		member{"examples", []object{{{"agent", "ben"}, {"tokens", 100_000}, {"per", "day"}}}})
 }

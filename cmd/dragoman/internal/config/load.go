@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -55,17 +54,17 @@ func (s *Setting) usage() string {
 
 // source is a place that settings come from.
 type source struct {
-	read func() (map[string]any, error)
-	// place returns the origin of a setting in it.
-	place func(key string) Origin
+	// read returns the settings in it by key; what cannot be read is added to the problems.
+	read func(*problems) map[string]any
+	// place returns the origin of a setting in it, or of a part of one.
+	place func(path string) Origin
 }
 
-// Load reads the settings from all sources. An error is one line that names the origin, the
-// setting, the given value and the allowed ones.
+// Load reads the settings from all sources. The error has a line for everything that is wrong:
+// each names the origin, the setting, the given value and what to write instead. The Config has
+// what could be read all the same, so that more can be checked.
 func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
-	if err := CheckVariables(environ); err != nil {
-		return Config{}, err
-	}
+	var all problems
 	sources := []source{fromEnviron(environ), fromFlags(fs)}
 	path, _ := fs.GetString("config")
 	named := Origin{name: "--config"}
@@ -74,11 +73,11 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 		path, _ = lookup(environ, named.name)
 	}
 	if path != "" {
-		path, err := ExpandHome(path)
-		if err != nil {
-			return Config{}, fmt.Errorf("%s: %w", named, err)
+		if path, err := ExpandHome(path); err != nil {
+			all.add(named, "%s", err)
+		} else {
+			sources = append([]source{fromFile(path, named)}, sources...)
 		}
-		sources = append([]source{fromFile(path, named)}, sources...)
 	}
 	c := Config{Places: map[string]Origin{}}
 	settings := c.settings()
@@ -86,19 +85,17 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 		s.reset()
 	}
 	for _, s := range sources {
-		values, err := s.read()
-		if err != nil {
-			return Config{}, err
-		}
+		var wrong problems
+		values := s.read(&wrong)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			set, err := settings.read(key, values[key])
-			if err != nil {
-				return Config{}, fmt.Errorf("%s: %w", s.place(key), err)
-			}
-			if set {
+			report := func(path, text string) { wrong.add(s.place(path), "%s", text) }
+			settings.read(key, values[key], report)
+			if values[key] != nil {
 				c.Places[key] = s.place(key)
 			}
 		}
+		wrong.sort()
+		all = append(all, wrong...)
 	}
 	if _, given := c.Places["journal.bytes"]; !given {
 		c.Journal.Bytes = c.DefaultJournalBytes()
@@ -106,7 +103,9 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	if c.Limits.Memory == 0 {
 		c.Limits.Memory = halfOfMemory(os.DirFS("/"))
 	}
-	return c, settings.expandPaths(c.At)
+	settings.expandPaths(c.At, &all)
+	c.checkTogether(func(path, text string) { all.add(c.At(path), "%s", text) })
+	return c, errors.Join(CheckVariables(environ), all.err())
 }
 
 // DefaultJournalBytes returns the default of journal.bytes, which depends on where the journal
@@ -120,15 +119,17 @@ func (c Config) DefaultJournalBytes() int64 {
 
 // expandPaths replaces ~ by the home directory in paths. Those of pi are expanded where they
 // are used.
-func (t *table) expandPaths(at func(key string) Origin) (err error) {
+func (t *table) expandPaths(at func(key string) Origin, wrong *problems) {
 	for _, s := range *t.all {
 		if path, ok := s.field.(*string); ok && s.isPath {
-			if *path, err = ExpandHome(*path); err != nil {
-				return fmt.Errorf("%s: %w", at(s.Key), err)
+			whole, err := ExpandHome(*path)
+			if err != nil {
+				wrong.add(at(s.Key), "%s", err)
+				continue
 			}
+			*path = whole
 		}
 	}
-	return nil
 }
 
 // Default returns the settings of a hub for which nothing is set.
@@ -150,69 +151,81 @@ func Local() Config {
 
 // fromFile is a settings file; named is the origin of its path.
 func fromFile(path string, named Origin) source {
-	place := func(key string) Origin { return Origin{path, key} }
-	return source{place: place, read: func() (map[string]any, error) {
+	var lines map[string]int
+	place := func(within string) Origin { return Origin{path, within, lines} }
+	return source{place: place, read: func(wrong *problems) map[string]any {
 		data, err := os.ReadFile(path)
-		var unread *os.PathError
-		if errors.As(err, &unread) {
-			return nil, fmt.Errorf("%s %s: %w; name a YAML file, or leave it out ('dragoman check' shows every setting)", named, unread.Path, unread.Err)
-		}
-		var all map[string]any
-		if err == nil {
-			all, err = ReadYAML(data)
-		}
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+			var unread *os.PathError
+			if errors.As(err, &unread) {
+				err = unread.Err
+			}
+			wrong.add(Origin{name: named.name + " " + path}, "%s; name a YAML file, or leave it out ('dragoman check' shows every setting)", err)
+			return nil
 		}
+		all, err := ReadYAML(data)
+		if err != nil {
+			wrong.unreadable(path, data, err)
+			return nil
+		}
+		lines = linesOf(data)
 		values := map[string]any{}
-		if twice := flatten("", all, values); twice != "" {
-			return nil, fmt.Errorf("%s: it is set twice, by its whole name and below a group: remove one", place(twice))
+		for _, twice := range flatten("", all, values, new(Config).settings().has) {
+			wrong.add(place(twice), "it is set twice, by its whole name and below a group: remove one")
 		}
-		return values, nil
+		return values
 	}}
 }
 
-// flatten copies the leaves of a nested map into another, by their dotted names, and returns a
-// name that occurs twice.
-func flatten(prefix string, m, into map[string]any) (twice string) {
+// flatten copies the leaves of a nested map into another, by their dotted names, and returns the
+// names that occur twice. A map that is the value of a setting is a leaf.
+func flatten(prefix string, m, into map[string]any, isSetting func(key string) bool) (twice []string) {
 	for name, value := range m {
-		if inner, ok := value.(map[string]any); ok {
-			twice = cmp.Or(flatten(prefix+name+".", inner, into), twice)
+		key := prefix + name
+		if inner, ok := value.(map[string]any); ok && !isSetting(key) {
+			twice = append(twice, flatten(key+".", inner, into, isSetting)...)
 			continue
 		}
-		if _, had := into[prefix+name]; had {
-			twice = prefix + name
+		if _, had := into[key]; had {
+			twice = append(twice, key)
 		}
-		into[prefix+name] = value
+		into[key] = value
 	}
 	return twice
 }
 
 func fromEnviron(environ []string) source {
-	return source{place: func(key string) Origin { return Origin{name: Variable(key)} }, read: func() (map[string]any, error) {
+	place := func(path string) Origin {
+		key, part, inside := strings.Cut(path, "[")
+		if inside {
+			part = "[" + part
+		}
+		return Origin{name: Variable(key) + part}
+	}
+	return source{place: place, read: func(*problems) map[string]any {
 		values := map[string]any{}
 		for _, s := range All() {
 			if value, set := lookup(environ, Variable(s.Key)); set {
 				values[s.Key] = value
 			}
 		}
-		return values, nil
+		return values
 	}}
 }
 
 func fromFlags(fs *pflag.FlagSet) source {
-	return source{place: func(key string) Origin { return Origin{name: "--" + FlagOf(key)} }, read: func() (map[string]any, error) {
+	return source{place: func(key string) Origin { return Origin{name: "--" + FlagOf(key)} }, read: func(*problems) map[string]any {
 		values := map[string]any{}
 		for _, s := range All() {
 			if f := fs.Lookup(s.Flag); s.Flag != "" && f != nil && f.Changed {
 				values[s.Key] = f.Value.String()
 			}
 		}
-		return values, nil
+		return values
 	}}
 }
 
-// CheckVariables refuses unknown variables with VariablePrefix.
+// CheckVariables refuses unknown variables with VariablePrefix, with a line for each.
 func CheckVariables(environ []string) error {
 	known := slices.Clone(clientVariables)
 	for _, s := range All() {
@@ -221,18 +234,19 @@ func CheckVariables(environ []string) error {
 	for i, name := range known {
 		known[i] = strings.TrimPrefix(name, VariablePrefix)
 	}
+	var unknown []error
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
 		if bare, ours := strings.CutPrefix(name, VariablePrefix); ours && !slices.Contains(known, bare) {
 			// Without the common prefix, which would make all names similar.
-			near := suggest.Nearest(bare, known)
-			if near == "" {
-				return fmt.Errorf("unknown variable %s: 'dragoman check' without it lists all there are", name)
+			if near := suggest.Nearest(bare, known); near != "" {
+				unknown = append(unknown, fmt.Errorf("unknown variable %s: did you mean %s?", name, VariablePrefix+near))
+			} else {
+				unknown = append(unknown, fmt.Errorf("unknown variable %s: 'dragoman check' without it lists all there are", name))
 			}
-			return fmt.Errorf("unknown variable %s: did you mean %s?", name, VariablePrefix+near)
 		}
 	}
-	return nil
+	return errors.Join(unknown...)
 }
 
 // WithoutVariables returns an environment without the variables of the program.

@@ -58,8 +58,6 @@ func (s *Setting) plain() any {
 		return append([]string{}, *field...)
 	case list:
 		return field.plain()
-	case *Budgets:
-		return append(Budgets{}, *field...)
 	}
 	return nil
 }

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"regexp"
@@ -108,33 +106,8 @@ func (t *TimeValue) String() string {
 // Time is a duration in a list of objects.
 type Time time.Duration
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (t *Time) UnmarshalText(b []byte) error {
-	d, ok := ParseTime(string(b))
-	if !ok || d <= 0 {
-		return fmt.Errorf("want a time such as 30s, 5m or 7d, got %q", b)
-	}
-	*t = Time(d)
-	return nil
-}
-
 // MarshalText implements encoding.TextMarshaler.
 func (t Time) MarshalText() ([]byte, error) { return []byte(shortTime(time.Duration(t))), nil }
 
 // Size is a number of bytes in a list of objects.
 type Size int64
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *Size) UnmarshalJSON(b []byte) error {
-	var raw any
-	if err := json.Unmarshal(b, &raw); err != nil {
-		return err
-	}
-	s := Setting{inBytes: true, least: 1, most: math.MaxInt64}
-	bytes, ok := s.number(raw)
-	if !ok {
-		return fmt.Errorf("want a number of bytes such as 1000000 or 64MiB, got %s", b)
-	}
-	*n = Size(bytes)
-	return nil
-}

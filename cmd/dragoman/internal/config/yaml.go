@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -15,7 +18,7 @@ var ErrManyDocuments = errors.New("there are several documents in it, with --- b
 
 // ReadYAML parses a map from YAML with at most one document. All keys become text.
 func ReadYAML(data []byte) (map[string]any, error) {
-	all := map[string]any{}
+	var all any
 	if err := yaml.Unmarshal(data, &all); err != nil {
 		return nil, err
 	}
@@ -24,7 +27,14 @@ func ReadYAML(data []byte) (map[string]any, error) {
 	if documents.Decode(&node) == nil && !errors.Is(documents.Decode(&node), io.EOF) {
 		return nil, ErrManyDocuments
 	}
-	return withTextKeys(all).(map[string]any), nil
+	switch m := withTextKeys(all).(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return m, nil
+	default:
+		return nil, fmt.Errorf("line 1: want names with their values, got %s", shown(m))
+	}
 }
 
 // withTextKeys converts the keys of all maps in a value to text.
@@ -46,4 +56,65 @@ func withTextKeys(v any) any {
 		}
 	}
 	return v
+}
+
+// linesOf returns the lines in which the values of a YAML file begin, by their paths. What an
+// alias stands for has none of its own.
+func linesOf(data []byte) map[string]int {
+	lines := map[string]int{}
+	var root yaml.Node
+	if yaml.Unmarshal(data, &root) == nil {
+		addLines(lines, "", &root)
+	}
+	return lines
+}
+
+func addLines(lines map[string]int, path string, n *yaml.Node) {
+	switch n.Kind {
+	case yaml.DocumentNode:
+		for _, one := range n.Content {
+			addLines(lines, path, one)
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			below := n.Content[i].Value
+			if path != "" {
+				below = path + "." + below
+			}
+			lines[below] = n.Content[i].Line
+			addLines(lines, below, n.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, one := range n.Content {
+			below := fmt.Sprintf("%s[%d]", path, i)
+			lines[below] = one.Line
+			addLines(lines, below, one)
+		}
+	}
+}
+
+// yamlError matches one error of the YAML package, with its line.
+var yamlError = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)$`)
+
+// unreadable adds what is wrong with a file that is not YAML, or not that of settings.
+func (p *problems) unreadable(path string, data []byte, err error) {
+	var several *yaml.TypeError
+	texts := []string{err.Error()}
+	if errors.As(err, &several) {
+		texts = several.Errors
+	}
+	for _, text := range texts {
+		m := yamlError.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+		at, text := Origin{name: path}, m[2]
+		if n, _ := strconv.Atoi(m[1]); n > 0 {
+			at.name = fmt.Sprintf("%s:%d", path, n)
+		}
+		if strings.Contains(text, "cannot start any token") && bytes.Contains(data, []byte("\t")) {
+			text += ": indent with blanks, not with tabs"
+		}
+		if len(text) > 300 {
+			text = strings.ToValidUTF8(text[:300], "") + "..."
+		}
+		p.add(at, "%s", text)
+	}
 }
