@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -18,9 +19,12 @@ func checkCommand(io Streams) *cobra.Command {
 	var asJSON, envelope bool
 	c := &cobra.Command{
 		Use: "check [KIND...]", Short: "Check and explain the settings, or the envelopes of ACP",
-		Long: `Read the settings and the files that they name as 'dragoman serve' would, report
-errors, and print each setting with its value, its default if that differs, its
-variable and its description.
+		Long: `Read the settings and the files that they name as 'dragoman serve' would, and print each
+setting with its value, its default if that differs, its variable and its description.
+
+Everything that is wrong is reported at once, each with its file, line and setting. That
+includes what lets the hub start but an agent or a pack fail, such as a missing program.
+What may be wrong, such as a variable that is not set here, is a warning.
 
 With --envelope print instead an annotated example of each kind of ACP envelope, or of
 the given kinds: enough for a language model to write them.`,
@@ -44,11 +48,12 @@ the given kinds: enough for a language model to write them.`,
 			return printEnvelopes(io.Out, kinds, asJSON)
 		}
 		settings, err := config.Load(c.Flags(), os.Environ())
-		if err == nil {
-			err = errors.Join(service.CheckListeners(settings), service.CheckFiles(settings))
+		err = errors.Join(err, service.CheckListeners(settings), service.CheckFiles(settings))
+		for _, warning := range service.Warnings(settings) {
+			fmt.Fprintf(io.Err, "dragoman: warning: %s\n", warning)
 		}
 		if err != nil {
-			return &exit{ExitUsage, err}
+			return wrongSettings(err)
 		}
 		settings.Journal.NATSURL = nats.Redacted(settings.Journal.NATSURL)
 		if asJSON {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &bare):
 		text = fmt.Sprintf("--%s needs a value", bare.GetFlag().Name)
 	case errors.As(err, &wrong):
-		text = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), allowedBy(wrong.GetFlag(), wrong))
+		text = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), allowedBy(wrong.GetFlag(), wrong.GetValue(), wrong))
 	}
 	see := "; see"
 	if strings.HasSuffix(text, "?") {
@@ -52,10 +53,14 @@ func unknownFlag(c *cobra.Command, given *pflag.NotExistError) string {
 }
 
 // allowedBy returns what a flag accepts. The errors of strconv and time are for programmers.
-func allowedBy(f *pflag.Flag, err error) string {
+func allowedBy(f *pflag.Flag, given string, err error) string {
 	switch f.Value.Type() {
 	case "duration":
-		return "want a time such as 20s, 5m or 7d"
+		text := "want a time such as 20s, 5m or 7d"
+		if n, err := strconv.ParseUint(given, 10, 16); err == nil {
+			text += fmt.Sprintf(": write it with its unit, such as %ds", n)
+		}
+		return text
 	case "int", "int64":
 		return "want a whole number"
 	case "bool":

@@ -43,6 +43,15 @@ func usagef(format string, args ...any) error {
 	return &exit{ExitUsage, fmt.Errorf(format, args...)}
 }
 
+// settingErrors is an error of which each line is one of its own, about one setting.
+type settingErrors struct{ error }
+
+// wrongSettings returns a usage error that is reported line by line.
+func wrongSettings(err error) error { return &exit{ExitUsage, settingErrors{err}} }
+
+// inLine returns an error as one line.
+func inLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
 // errQuiet ends the program without another message.
 var errQuiet = errors.New("already reported")
 
@@ -64,8 +73,15 @@ func Run(ctx context.Context, args []string, io Streams) int {
 	if err == nil {
 		return ExitDone
 	}
-	if !errors.Is(err, errQuiet) {
-		fmt.Fprintf(io.Err, "dragoman: %s%s\n", refusedFlag(c, err), strings.ReplaceAll(err.Error(), "\n", "; "))
+	var several settingErrors
+	switch {
+	case errors.Is(err, errQuiet):
+	case errors.As(err, &several):
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			fmt.Fprintf(io.Err, "dragoman: %s\n", line)
+		}
+	default:
+		fmt.Fprintf(io.Err, "dragoman: %s%s\n", refusedFlag(c, err), inLine(err))
 	}
 	return exitCode(err)
 }
@@ -111,9 +127,12 @@ Clients of pi-server and REST ask them too.
   dragoman ask shout "hello"                           # HELLO`,
 		SilenceErrors: true, SilenceUsage: true, Version: service.Version,
 		Args: subcommand, Run: printHelp,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Lookup("config") != nil {
+				return nil // what reads settings checks them with the others
+			}
 			if err := config.CheckVariables(os.Environ()); err != nil {
-				return &exit{ExitUsage, err}
+				return wrongSettings(err)
 			}
 			return nil
 		},

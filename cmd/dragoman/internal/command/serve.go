@@ -30,7 +30,7 @@ capitals) and the command line; 'dragoman check' explains each and shows its val
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		settings, err := config.Load(c.Flags(), os.Environ())
 		if err != nil {
-			return &exit{ExitUsage, err}
+			return wrongSettings(err)
 		}
 		open := func() (*stdio.Conn, error) { return openStdio(io, stdio.Options{}) }
 		return serve(c.Context(), settings, io, open, func() (config.Config, error) { return config.Load(c.Flags(), os.Environ()) })
@@ -50,7 +50,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 
 	log := newLog(io.Err, settings.LogLevel, settings.LogFormat)
 	if err := service.CheckListeners(settings); err != nil {
-		return &exit{ExitUsage, err}
+		return wrongSettings(err)
 	}
 	service.LimitMemory(settings.Limits.Memory)
 	s, err := service.Start(ctx, settings, log, nil)
@@ -81,7 +81,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 				err = s.Reload(again)
 			}
 			if err != nil {
-				log.Error("reloading the settings failed: the previous ones stay in effect", "error", err)
+				log.Error("reloading the settings failed: the previous ones stay in effect", "error", inLine(err))
 			}
 		case sig := <-signals:
 			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "stop_timeout", settings.StopTimeout.String())

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -27,7 +30,7 @@ import (
 )
 
 // runSpeaking runs a command that speaks a dialect itself, as an agent of the hub.
-func runSpeaking(ctx context.Context, io Streams, e config.Agent, name, dialect string, to *hubFlags, patience time.Duration) error {
+func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dialect string, to *hubFlags, patience time.Duration) error {
 	joins := coven.Name
 	if e.Dialect == config.SpeaksNative {
 		joins = native.Dialect
@@ -42,12 +45,12 @@ func runSpeaking(ctx context.Context, io Streams, e config.Agent, name, dialect 
 	case joins != coven.Name && to.grpc != "":
 		return usagef("--speaks %s does not use --grpc-addr: use --hub", e.Dialect)
 	}
-	if err := errors.Join(e.Check(), supervisor.Check(config.Agents{e}, nil)); err != nil {
-		return &exit{ExitUsage, err}
+	if err := checkEntry(e, streams.Err); err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	log := newLog(io.Err, "info", "auto")
+	log := newLog(streams.Err, "info", "auto")
 	launcher := &supervisor.Launcher{Log: log, Guard: newGuard()}
 	defer launcher.Guard.Close()
 	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log, begun: new(atomic.Bool)}
@@ -68,6 +71,27 @@ func runSpeaking(ctx context.Context, io Streams, e config.Agent, name, dialect 
 		return client.NotHub(to.hub, to.named(), err.Error())
 	}
 	return err
+}
+
+// checkEntry returns a usage error for an agent that cannot be started, and warns of what may
+// keep it from working.
+func checkEntry(e config.Agent, warnings io.Writer) error {
+	wrong := []error{e.Check()}
+	for _, f := range supervisor.Check(e.Process, e.Remote) {
+		text := "the command cannot be run: " + f.Text
+		if flag, _, isEnv := strings.Cut(f.Member, "["); isEnv {
+			text = "--" + flag + ": " + f.Text
+		}
+		if f.Warning {
+			fmt.Fprintf(warnings, "dragoman: warning: %s\n", text)
+		} else {
+			wrong = append(wrong, errors.New(text))
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return wrongSettings(err)
+	}
+	return nil
 }
 
 // speaking is a command that speaks a dialect, and the hub that it joins.

@@ -16,12 +16,53 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// CheckFiles checks the paths that settings name, and reads the files, as a start does.
+// CheckFiles checks the paths that settings name, and reads the files, as a start does. It also
+// finds what the agents and packs of the settings lack. The error has a line for each.
 func CheckFiles(c config.Config) error {
 	_, tokens := readTokens(c.Auth.Tokens)
 	_, secrets := readSecrets(c.Coven.Secrets)
 	_, signing := readSigningSecrets(c.Parallax.Secrets)
-	return errors.Join(tokens, secrets, signing, checkPaths(c), supervisor.Check(c.Agents, c.Packs))
+	all := []error{tokens, secrets, signing, checkPaths(c)}
+	for _, f := range findings(c) {
+		if !f.Warning {
+			all = append(all, errors.New(f.Text))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Warnings returns what is probably wrong with the agents, the packs and the files of the
+// settings, although a hub starts with it.
+func Warnings(c config.Config) (all []string) {
+	for _, secret := range []struct{ key, path string }{{"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey}} {
+		if text := supervisor.Exposed(secret.path); text != "" {
+			all = append(all, fmt.Sprintf("%s: %s", c.At(secret.key), text))
+		}
+	}
+	for _, f := range findings(c) {
+		if f.Warning {
+			all = append(all, f.Text)
+		}
+	}
+	return all
+}
+
+// findings returns what is wrong with the agents and packs of the settings, with the place of
+// each.
+func findings(c config.Config) (all []supervisor.Finding) {
+	add := func(list string, i int, p config.Process, r config.Remote) {
+		for _, f := range supervisor.Check(p, r) {
+			f.Text = fmt.Sprintf("%s: %s", c.At(fmt.Sprintf("%s[%d].%s", list, i, f.Member)), f.Text)
+			all = append(all, f)
+		}
+	}
+	for i, a := range c.Agents {
+		add("agents", i, a.Process, a.Remote)
+	}
+	for i, p := range c.Packs {
+		add("packs", i, p.Process, p.Remote)
+	}
+	return all
 }
 
 // checkPaths returns an error for paths of the settings that cannot be used.

@@ -79,6 +79,18 @@ func directory(p config.Process) (string, error) {
 	return filepath.Abs(dir)
 }
 
+// directoryError says that a working directory cannot be used.
+type directoryError struct {
+	path string
+	err  error
+}
+
+// Error implements error.
+func (e *directoryError) Error() string { return fmt.Sprintf("cwd %s: %s", e.path, e.err) }
+
+// Unwrap returns the cause.
+func (e *directoryError) Unwrap() error { return e.err }
+
 // command returns a command that is not started. Its program is looked up in the PATH of the
 // process.
 func (l *Launcher) command(ctx context.Context, p config.Process, more ...string) (*exec.Cmd, error) {
@@ -89,9 +101,9 @@ func (l *Launcher) command(ctx context.Context, p config.Process, more ...string
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("cwd %s: %w", dir, errors.Unwrap(err))
+		return nil, &directoryError{dir, errors.Unwrap(err)}
 	case !info.IsDir():
-		return nil, fmt.Errorf("cwd %s: %w", dir, syscall.ENOTDIR)
+		return nil, &directoryError{dir, syscall.ENOTDIR}
 	}
 	env := l.environment(p)
 	program, err := find(p.Command[0], dir, env)

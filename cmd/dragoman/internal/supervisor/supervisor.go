@@ -3,8 +3,6 @@ package supervisor
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -208,28 +206,4 @@ func (s *Supervisor) Close() {
 		<-r.ended
 	}
 	s.opts.Launcher.Guard.Close()
-}
-
-// Check returns what keeps an agent or a pack of the settings from being started, as far as that
-// can be seen without starting it: programs and files that are missing.
-func Check(agents config.Agents, packs config.Packs) error {
-	l := &Launcher{}
-	var errs []error
-	check := func(kind, name string, p config.Process, r config.Remote) {
-		if len(p.Command) > 0 {
-			if _, err := l.command(context.Background(), p); err != nil {
-				errs = append(errs, fmt.Errorf("%s %s: %w", kind, name, err))
-			}
-		}
-		if _, err := tokenOf(r.TokenFile); err != nil {
-			errs = append(errs, fmt.Errorf("%s %s: token_file: %w", kind, name, err))
-		}
-	}
-	for _, a := range agents {
-		check(kindAgent, a.Name, a.Process, a.Remote)
-	}
-	for _, p := range packs {
-		check(kindPack, p.Name, p.Process, p.Remote)
-	}
-	return errors.Join(errs...)
 }

@@ -233,20 +233,6 @@ func wantsGone(t *testing.T, path string) {
 	t.Errorf("process %d still runs", pid)
 }
 
-func TestCheckNamesWhatIsMissing(t *testing.T) {
-	err := supervisor.Check(
-		config.Agents{shell("good", "true"), {Name: "bad", Process: config.Process{Command: []string{"no-such-program"}}}},
-		config.Packs{{Name: "far", Remote: config.Remote{URL: "http://x", TokenFile: "/no/such/file"}}})
-	for _, want := range []string{"agent bad: command no-such-program cannot be run", "pack far: token_file: open /no/such/file"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want it to contain %q", err, want)
-		}
-	}
-	if err != nil && strings.Contains(err.Error(), "good") {
-		t.Errorf("got %v, want nothing about what is there", err)
-	}
-}
-
 func TestAProgramIsFoundWhereItsProcessWillRun(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "agent.sh"), []byte("#!/bin/sh\nprintf here"), 0o700); err != nil {
@@ -290,12 +276,7 @@ func TestAnAgentWhoseIDIsTakenIsShownBesideTheOneThatHasIt(t *testing.T) {
 func TestAMissingDirectoryIsNamed(t *testing.T) {
 	a := shell("a", "true")
 	a.Dir = "/no/such/directory"
-	for what, text := range map[string]string{
-		"check": supervisor.Check(config.Agents{a}, nil).Error(),
-		"state": supervise(t, nil, a).until("a", core.ChildFailed).LastError,
-	} {
-		if !strings.Contains(text, "cwd /no/such/directory") {
-			t.Errorf("%s: got %q, want the directory named", what, text)
-		}
+	if got := supervise(t, nil, a).until("a", core.ChildFailed).LastError; !strings.Contains(got, "cwd /no/such/directory") {
+		t.Errorf("got %q, want the directory named", got)
 	}
 }
