@@ -110,6 +110,21 @@ func TestTheCommandsOfTheDocumentationAreValid(t *testing.T) {
 	}
 }
 
+// The commands that the help shows can be called as they are there.
+func TestTheCommandsOfTheHelpAreValid(t *testing.T) {
+	n := 0
+	for _, c := range command.NewRoot(command.Streams{}).Commands() {
+		for line := range strings.Lines(c.Long + "\n" + c.Example) {
+			if strings.HasPrefix(line, "  dragoman ") {
+				n += checkCommands(t, "the help of "+c.Name(), line, true)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("got %d commands, want those of every help", n)
+	}
+}
+
 // checkCommands fails unless every call of the program in a shell script is a command with
 // valid flags and, if whole is set, valid arguments. It returns the number of calls. The
 // shell parses the script; it finds no other program.

@@ -70,7 +70,13 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"ask", "a", "b", "--timeout", "7 days"}, command.ExitUsage, `--timeout "7 days": want a time such as 20s, 5m or 7d`},
 		{[]string{"stdio", "--snapshots", "some"}, command.ExitUsage, `--snapshots "some": use all or none`},
 		{[]string{"stdio", "--snapshots", "none", "--dialect", "acp"}, command.ExitUsage, `--snapshots is for --dialect pi alone`},
-		{[]string{"agent", "sed", "-e", "s/a/b/"}, command.ExitUsage, "--dialect is missing: write coven, parallax, acp or native, before the command"},
+		{[]string{"ask", "a", "b", "--timeout", "30"}, command.ExitUsage, `--timeout "30": want a time such as 20s, 5m or 7d: write it with its unit, such as 30s`},
+		{[]string{"agent", "sed", "-e", "s/a/b/"}, command.ExitUsage, "--name is missing: name the agent, before the command"},
+		{[]string{"agent", "--dialect", "cvoen", "--name", "a", "--", "cat"}, command.ExitUsage, `--dialect "cvoen": use coven`},
+		{[]string{"agent", "--dialect", "smoke", "--name", "a", "--", "cat"}, command.ExitUsage, `--dialect "smoke": use acp, coven, native or parallax`},
+		{[]string{"agent", "--dialect", "editor", "--name", "a", "--", "cat"}, command.ExitUsage, `--dialect "editor" is what a command speaks, not how it joins: write --speaks editor`},
+		{[]string{"agent", "--speaks", "pirpc", "--name", "a", "--", "cat"}, command.ExitUsage, `--speaks "pirpc": use pi-rpc`},
+		{[]string{"agent", "--speaks", "editor", "--name", "a", "--", "no-such-command-here"}, command.ExitUsage, "the command cannot be run: no-such-command-here is not found in PATH: install it, or write its whole path"},
 		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--hub", pi, "--", "cat"}, command.ExitFailed, "is not a hub, or another listener of it: set --hub to the address that the hub logs when it is ready (426 Upgrade Required)"},
 		{[]string{"agent", "--dialect", coven.Name, "--name", "a", "--grpc-addr", "", "--", "cat"}, command.ExitUsage, "--grpc-addr is empty: give the address, or leave it out"},
 		{[]string{"agent", "--dialect", acp.Dialect, "--name", "a", "--grpc-addr", grpc, "--", "cat"}, command.ExitUsage, "--dialect acp does not use --grpc-addr: use --hub"},
@@ -81,7 +87,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"agent", "--speaks", "native", "--name", "actor", "--hub", hub, "--", "sh", "-c", joinsNatively}, command.ExitFailed, "agent actor already registered: choose another id, such as actor-1, or wait"},
 		{[]string{"serve", "--http-addr", ":70000"}, command.ExitUsage, `--http-addr :70000: "70000" is no port (0 to 65535); write it as host:port`},
 		{[]string{"serve", "--http-addr", "300.1.1.1:80"}, command.ExitUsage, `--http-addr 300.1.1.1:80: "300.1.1.1" is no IP address; write it`},
-		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, command.ExitUsage, "; --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
+		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, command.ExitUsage, "\ndragoman: --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
 		{[]string{"serve", "--grpc-addr", grpc, "--http-addr", h.service.Addresses().HTTP, "--pi-addr", "127.0.0.1:0"}, command.ExitFailed, "bind: address already in use; choose other addresses with --grpc-addr, --http-addr (port 0 picks a free one)"},
 		{[]string{"serve", "--config", "/none.yaml"}, command.ExitUsage, "--config /none.yaml: no such file or directory; name a YAML file"},
 		{append([]string{"serve"}, shut...), command.ExitUsage, "nothing could reach the hub: set one of"},
@@ -105,8 +111,10 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		if code != tt.code || !strings.Contains(stderr, tt.want) {
 			t.Errorf("dragoman %q: got %d and %q, want %d and %q", tt.args, code, stderr, tt.code, tt.want)
 		}
-		if last := strings.TrimSpace(stderr); strings.Count(last, "dragoman: ") != 1 || strings.Contains(last, "\n") || out != "" {
-			t.Errorf("dragoman %q: got %q and %q, want one line on stderr and nothing on stdout", tt.args, stderr, out)
+		// Of several settings that are wrong each has its line.
+		problems := 1 + strings.Count(tt.want, "\n")
+		if lines := strings.Count(stderr, "\n"); strings.Count(stderr, "dragoman: ") != problems || lines != problems || out != "" {
+			t.Errorf("dragoman %q: got %q and %q, want %d line on stderr and nothing on stdout", tt.args, stderr, out, problems)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -36,31 +37,46 @@ func agentCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent --name N [--speaks S] [--dialect D] [flags] -- COMMAND [ARG...]",
 		Short: "Turn a command into an agent",
-		Long: `Join the hub as an agent that answers every request by running a command. The command
-gets the request on stdin, its stdout is streamed back as text, and a non-zero exit is
-a failure with the end of its stderr.
+		Long: `Join the hub as an agent that runs a command, until it is interrupted.
 
-  dragoman agent --dialect parallax --name shout -- tr a-z A-Z
-  dragoman agent --dialect coven --name poet --capability verse -- ./poet.sh
-  dragoman agent --wait --dialect acp --name bell -- ./bell.sh     # before the hub is up
+--speaks says what the command speaks on its stdin and stdout:
 
-The rest of a request (data, attachments, history) is JSON in the file named by the
-variable DRAGOMAN_REQUEST. Coven and Parallax agents get a notice as a request with its
-topic and data.
+  text     it reads a request and writes the answer (the default). It is run for each
+           request; a non-zero exit is a failure with the end of its stderr.
+  editor   the Agent Client Protocol of editors, as Gemini CLI, Claude Code, Codex and
+           Goose do.
+  pi-rpc   what pi speaks with --mode rpc.
+  native   events and calls of the hub, one JSON object per line.
 
-With --speaks the command is a program that runs on and speaks a dialect itself on its stdin
-and stdout: editor (the Agent Client Protocol of editors), pi-rpc or native. It is started
-again whenever it ends, and joins the hub by Coven; native commands join as they are.
+A command that speaks editor, pi-rpc or native runs on and is started again when it ends.
+Of the environment it gets PATH, HOME, LANG, TMPDIR and what --env names; a text command
+gets all of it.
 
+--dialect says how the agent joins the hub, and may be left out: a native command joins by
+native, all others by coven. A text command may also join by parallax, acp or native.
+
+A text command finds the rest of a request (data, attachments, history) as JSON in the
+file named by the variable DRAGOMAN_REQUEST. Over Coven and Parallax it gets a notice as a
+request with its topic and data.`,
+		Example: `  # a text command
+  dragoman agent --name shout -- tr a-z A-Z
+  dragoman agent --name poet --capability verse --wait -- ./poet.sh   # before the hub is up
+
+  # Gemini CLI
   dragoman agent --speaks editor --name gemini --env GEMINI_API_KEY -- gemini --acp
-  dragoman agent --speaks pi-rpc --name pi -- pi --mode rpc --no-session`,
+
+  # pi
+  dragoman agent --speaks pi-rpc --name pi -- pi --mode rpc --no-session
+
+  # a script of yours that speaks native, such as docs/examples/native/agent.py
+  dragoman agent --speaks native --name parrot -- python3 docs/examples/native/agent.py`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
 	f.SetInterspersed(false) // flags after the command belong to it, such as -e of sed
-	f.StringVar(&dialect, "dialect", "", "`dialect` to join in: coven, parallax, acp or native")
-	f.StringVar(&speaks, "speaks", config.SpeaksText, "`dialect` of the command: text, editor, pi-rpc or native")
-	f.StringArrayVar(&env, "env", nil, "`variable` for the command, NAME or NAME=value, besides PATH, HOME, LANG and TMPDIR, with --speaks editor, pi-rpc or native; may be repeated")
+	f.StringVar(&dialect, "dialect", "", "`dialect` to join the hub in: coven, parallax, acp or native; default: native with --speaks native, else coven")
+	f.StringVar(&speaks, "speaks", config.SpeaksText, "`dialect` of the command on its stdin and stdout: text, editor, pi-rpc or native")
+	f.StringArrayVar(&env, "env", nil, "`variable` for the command, for --speaks editor, pi-rpc or native: NAME passes on yours, NAME=value sets one; may be repeated")
 	f.StringVar(&auth, "auth", "", "`method` to authenticate with, for --speaks editor")
 	f.IntVar(&warm, "warm", 0, "`number` of processes that are kept ready, for --speaks pi-rpc")
 	f.StringVar(&name, "name", "", "`name` of the agent")
@@ -75,7 +91,7 @@ again whenever it ends, and joins the hub by Coven; native commands join as they
 	wait := waitFlag(f, "a hub")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !slices.Contains(config.Speaks, speaks) {
-			return usagef("--speaks %q: use %s", speaks, strings.Join(config.Speaks, ", "))
+			return usagef("--speaks %q: use %s", speaks, choice(speaks, config.Speaks))
 		}
 		if speaks != config.SpeaksText {
 			e := config.Agent{
@@ -84,14 +100,15 @@ again whenever it ends, and joins the hub by Coven; native commands join as they
 			}
 			return runSpeaking(c.Context(), io, e, name, dialect, to, *wait)
 		}
+		dialect = cmp.Or(dialect, coven.Name)
 		connect, ok := service.Joins()[dialect]
 		switch {
 		case len(env) > 0 || auth != "" || warm > 0:
 			return usagef("--env, --auth and --warm are for commands that speak a dialect: name it with --speaks")
-		case dialect == "":
-			return usagef("--dialect is missing: write coven, parallax, acp or native, before the command")
+		case !ok && slices.Contains(config.Speaks, dialect):
+			return usagef("--dialect %q is what a command speaks, not how it joins: write --speaks %[1]s", dialect)
 		case !ok:
-			return usagef("--dialect %q: use coven, parallax, acp or native", dialect)
+			return usagef("--dialect %q: use %s", dialect, choice(dialect, slices.Sorted(maps.Keys(service.Joins()))))
 		case name == "" && id == "":
 			return usagef("--name is missing: name the agent, before the command")
 		case concurrent < 1:

@@ -17,16 +17,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-func agentsCommand(io Streams) *cobra.Command {
+func agentsCommand(streams Streams) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use: "agents [ID]", Short: "List the agents on the hub", Args: cobra.MaximumNArgs(1),
 		Long: `List the agents on the hub, or one of them: their names, dialects, load and
-capabilities; with -o wide also their health, where they run, and of those that the hub runs
-itself how often they were started again and why.`,
+capabilities, and why those of the settings that are not ready are not. With -o wide also
+their health, where they run, and how often the hub started them again. With an ID the
+whole last error is shown.`,
+		Example: `  dragoman agents
+  dragoman agents gemini -o wide`,
 	}
-	c.AddCommand(restartCommand(io))
-	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.AddCommand(restartCommand(streams))
+	to := addHubFlags(c.Flags(), streams, "print JSON")
 	c.Flags().StringVarP(&output, "output", "o", "", "`format`: wide, or json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if output != "" && output != "wide" && output != "json" {
@@ -56,17 +59,30 @@ func showAgent(ctx context.Context, to *hubFlags, id string, wide bool) error {
 	if err != nil {
 		return err
 	}
-	return printAgents(to, raw, []hub.AgentStatus{agent}, wide)
+	if err := printAgents(to, raw, []hub.AgentStatus{agent}, wide); err != nil || to.json {
+		return err
+	}
+	for _, c := range []*core.Child{agent.Child, agent.Refused} {
+		if c != nil && c.LastError != "" {
+			fmt.Fprintf(to.Out, "\nlast error: %s\n", oneLine(c.LastError))
+		}
+	}
+	return nil
 }
 
 // printAgents prints a table of agents, with more columns if wide; or v if --json is given.
 func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 	heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
-	if wide {
+	rows := withRefused(list)
+	troubled := slices.ContainsFunc(rows, func(a hub.AgentStatus) bool { return trouble(a.Child) != "" })
+	switch {
+	case wide:
 		heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "RESTARTS", "PID", "LAST ERROR", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
+	case troubled:
+		heads = append(heads, "LAST ERROR")
 	}
-	const none = "no agents are connected: start one, such as 'dragoman agent --dialect parallax --name shout -- tr a-z A-Z'"
-	return printList(to, v, withRefused(list), none, heads, func(a hub.AgentStatus) []string {
+	const none = "no agents are connected: start one, such as 'dragoman agent --name shout -- tr a-z A-Z'"
+	return printList(to, v, rows, none, heads, func(a hub.AgentStatus) []string {
 		state := a.Load.State.String()
 		if a.Child != nil && a.Child.State != core.ChildReady {
 			state = a.Child.State.String()
@@ -77,6 +93,8 @@ func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 				orDash(strings.Join(a.Features.Names(), ",")), since(a.Since), health(a.Vitals))
 			row = append(row, childCells(a.Child)...)
 			row = append(row, workplace(a.Card)...)
+		} else if troubled {
+			row = append(row, orDash(trouble(a.Child)))
 		}
 		return row
 	})
@@ -127,19 +145,44 @@ func childCells(c *core.Child) []string {
 	if c.PID != 0 {
 		pid = fmt.Sprint(c.PID)
 	}
-	return []string{fmt.Sprint(c.Restarts), pid, orDash(brief(c.LastError))}
+	return []string{fmt.Sprint(c.Restarts), pid, orDash(gist(c.LastError))}
 }
 
-func restartCommand(io Streams) *cobra.Command {
+// trouble returns why an agent or a pack of the settings is not ready, as a cell; "" if it is.
+func trouble(c *core.Child) string {
+	if c == nil || c.State == core.ChildReady {
+		return ""
+	}
+	return gist(c.LastError)
+}
+
+// gist returns the part of an error that fits into a cell: its beginning, which says what
+// happened, and its end, which says why.
+func gist(text string) string {
+	const begin, end = 30, 60
+	r := []rune(oneLine(text))
+	if len(r) <= begin+end {
+		return string(r)
+	}
+	head, tail := string(r[:begin]), string(r[len(r)-end:])
+	if cut := strings.LastIndexByte(head, ' '); cut > 0 {
+		head = head[:cut]
+	}
+	if _, after, found := strings.Cut(tail, " "); found {
+		tail = after
+	}
+	return head + " … " + tail
+}
+
+func restartCommand(streams Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "restart ID", Short: "Start an agent or a pack of the hub's settings again", Args: usageArgs(cobra.ExactArgs(1)),
-		Long: `Start an agent or a pack again that stands in the settings of the hub: its process is
-ended first if it runs. Tasks wait for it meanwhile; those that it works on fail as
-unreachable.
+		Long: `Start an agent or a pack of the hub's settings again. If its process runs, it is ended
+first. Tasks wait for it meanwhile; those that it works on fail as unreachable.
 
   dragoman agents restart gemini`,
 	}
-	to := addHubFlags(c.Flags(), io, "print JSON")
+	to := addHubFlags(c.Flags(), streams, "print JSON")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var answer struct {
 			ID string `json:"id"`

@@ -54,3 +54,33 @@ func TestAnAgentOfTheSettingsWhoseIDIsTakenHasALineOfItsOwn(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// The table of agents has a part of the last error that can be read, one agent all of it.
+func TestTheLastErrorOfAnAgentIsReadable(t *testing.T) {
+	const long = "the process has ended: exit status 1: node:internal/modules/cjs/loader:1228 throw err; Error: Cannot find module '/home/ana/agents/gemini/dist/index.js'"
+	const agent = `{"id":"gemini","dialect":"editor","load":{"state":"idle"},"max_concurrent":1,"since":"2026-01-02T03:04:05Z",` +
+		`"child":{"state":"failed","restarts":4,"last_error":"` + long + `"}}`
+	const fine = `{"id":"shout","dialect":"coven","load":{"state":"idle"},"max_concurrent":1,"since":"2026-01-02T03:04:05Z"}`
+	hub := fakeHub(t, map[string]string{
+		"GET /v1/agents": `{"agents":[` + agent + `,` + fine + `]}`, "GET /v1/agents/gemini": agent,
+	})
+	const part = "the process has ended: exit … Cannot find module '/home/ana/agents/gemini/dist/index.js'"
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"agents"}, []string{
+			"ID NAME DIALECT STATE TASKS CAPABILITIES LAST ERROR",
+			"gemini - editor failed 0/1 - " + part,
+			"shout - coven idle 0/1 - -",
+		}},
+		{[]string{"agents", "gemini"}, []string{
+			"ID NAME DIALECT STATE TASKS CAPABILITIES LAST ERROR", "gemini - editor failed 0/1 - " + part, "", "last error: " + long,
+		}},
+	} {
+		code, out, stderr := run(t, append(tt.args, hub)...)
+		if diff := cmp.Diff(tt.want, fields(out)); diff != "" || code != command.ExitDone {
+			t.Errorf("%q: got %d, %s and (-want +got):\n%s", tt.args, code, stderr, diff)
+		}
+	}
+}

@@ -69,6 +69,15 @@ func allowedBy(f *pflag.Flag, given string, err error) string {
 	return errors.Unwrap(err).Error()
 }
 
+// choice lists what may be written instead of a text, or the one that was probably meant.
+func choice(text string, from []string) string {
+	if near := suggest.Nearest(text, from); near != "" {
+		return near
+	}
+	last := len(from) - 1
+	return strings.Join(from[:last], ", ") + " or " + from[last]
+}
+
 // timeFlag declares a flag for a duration, which may be in days.
 func timeFlag(fs *pflag.FlagSet, name string, otherwise time.Duration, usage string) *time.Duration {
 	d := otherwise
