@@ -35,32 +35,32 @@ type api struct {
 	opts Options
 }
 
-// routes are all routes, as described by the OpenAPI document.
+// routes are all routes with their query parameters, as described by the OpenAPI document.
 func (a *api) routes() chi.Router {
 	r := chi.NewRouter()
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.notAllowed(r))
-	r.Get("/v1/openapi.json", a.openAPI)
+	r.Get("/v1/openapi.json", a.withParameters(a.openAPI))
 	r.Get("/v1/hub", a.withPrincipal(a.getHub))
-	r.Get("/v1/usage", a.withPrincipal(a.getUsage))
+	r.Get("/v1/usage", a.withPrincipal(a.getUsage, "by"))
 	r.Get("/v1/approvals", a.withPrincipal(a.getApprovals))
 	r.Get("/v1/questions", a.withPrincipal(a.getQuestions))
 	r.Post("/v1/questions/{id}/answer", a.withPrincipal(a.postAnswer))
-	r.Get("/v1/agents", a.withPrincipal(a.getAgents))
+	r.Get("/v1/agents", a.withPrincipal(a.getAgents, "limit", "after"))
 	r.Get("/v1/agents/{id}", a.withPrincipal(a.getAgent))
 	r.Patch("/v1/agents/{id}", a.withPrincipal(a.patchAgent))
 	r.Post("/v1/agents/{id}/restart", a.withPrincipal(a.postRestart))
 	r.Get("/v1/packs", a.withPrincipal(a.getPacks))
 	r.Get("/v1/threads/{id}", a.withPrincipal(a.getThread))
 	r.Get("/v1/events", a.withPrincipal(a.getAllEvents))
-	r.Post("/v1/notices", a.withPrincipal(a.postNotice))
-	r.Get("/v1/tasks", a.withPrincipal(a.getTasks))
-	r.Post("/v1/tasks", a.withPrincipal(a.postTask))
+	r.Post("/v1/notices", a.withPrincipal(a.postNotice, "wait"))
+	r.Get("/v1/tasks", a.withPrincipal(a.getTasks, "state", "agent", "from", "thread", "before", "limit"))
+	r.Post("/v1/tasks", a.withPrincipal(a.postTask, "wait"))
 	r.Get("/v1/tasks/{id}", a.withPrincipal(a.getTask))
 	r.Get("/v1/tasks/{id}/readers", a.withPrincipal(a.getReaders))
-	r.Get("/v1/tasks/{id}/events", a.withPrincipal(a.getEvents))
+	r.Get("/v1/tasks/{id}/events", a.withPrincipal(a.getEvents, "from", "follow"))
 	r.Post("/v1/tasks/{id}/cancel", a.withPrincipal(a.postCancel))
-	r.Post("/v1/tasks/{id}/inject", a.withPrincipal(a.postInject))
+	r.Post("/v1/tasks/{id}/inject", a.withPrincipal(a.postInject, "wait"))
 	r.Post("/v1/tasks/{id}/decisions", a.withPrincipal(a.postDecision))
 	return r
 }
@@ -72,13 +72,17 @@ type call struct {
 	from core.Principal
 }
 
-// withPrincipal passes a request to serve when its principal is known. An error of serve
-// becomes a problem document; serve returns nil if it has answered.
-func (a *api) withPrincipal(serve func(call) error) http.HandlerFunc {
+// withPrincipal passes a request to serve when its principal is known and it has no query
+// parameters but those of the names. An error of serve becomes a problem document; serve returns
+// nil if it has answered.
+func (a *api) withPrincipal(serve func(call) error, parameters ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p, err := a.opts.Principal(r)
 		if err == nil && p.ID == "" {
 			err = core.NewFault(core.CodeUnauthenticated, "the request is not authenticated: send a token")
+		}
+		if err == nil {
+			err = checkParameters(r, parameters)
 		}
 		if err == nil {
 			p.Dialect = cmp.Or(p.Dialect, Name)
@@ -87,6 +91,18 @@ func (a *api) withPrincipal(serve func(call) error) http.HandlerFunc {
 		if err != nil && !(errors.Is(err, context.Canceled) && r.Context().Err() != nil) { // the client is still there
 			a.refuse(w, r, err)
 		}
+	}
+}
+
+// withParameters passes a request of anybody to serve when it has no query parameters but those
+// of the names.
+func (a *api) withParameters(serve http.HandlerFunc, parameters ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := checkParameters(r, parameters); err != nil {
+			a.refuse(w, r, err)
+			return
+		}
+		serve(w, r)
 	}
 }
 

@@ -1,12 +1,16 @@
 package rest
 
 import (
+	"maps"
 	"mime"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
 // negotiate returns the offer that the Accept header of the client names with the greatest
@@ -33,6 +37,29 @@ func negotiate(r *http.Request, offers ...string) string {
 		}
 	}
 	return best
+}
+
+// checkParameters refuses a query that cannot be read or has a parameter that is not known: what
+// a misspelt filter leaves out would be taken for its answer.
+func checkParameters(r *http.Request, known []string) error {
+	given, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return core.NewFault(core.CodeInvalid, "the query cannot be read: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		shown := strconv.Quote(name[:min(len(name), 64)])
+		if near := suggest.Nearest(name, known); near != "" {
+			return core.NewFault(core.CodeInvalid, "unknown query parameter %s: did you mean %s?", shown, near)
+		}
+		if len(known) == 0 {
+			return core.NewFault(core.CodeInvalid, "unknown query parameter %s: this path has none", shown)
+		}
+		return core.NewFault(core.CodeInvalid, "unknown query parameter %s: use %s", shown, strings.Join(known, ", "))
+	}
+	return nil
 }
 
 // flag reads a boolean query parameter; without a value it is true.
