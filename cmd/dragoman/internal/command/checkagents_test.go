@@ -35,7 +35,7 @@ limits: {hops: 0}
 `)
 	code, out, stderr := run(t, "check", "--config", path, "--http-addr=nowhere")
 	want := []string{
-		"warning: dragoman.yaml:8: agents[2].env[0]: UNSET_HERE is not set here: set it before the hub starts, or write UNSET_HERE=value",
+		"warning: dragoman.yaml:8: agents[2].env[0]: UNSET_HERE is not set here: export it first, or write UNSET_HERE=value",
 		"warning: dragoman.yaml:10: packs[0].token_file: other users may read " + token + " (mode 0644): run chmod 600 on it",
 		`dragoman.yaml:3: agents[1].name: "a" is the name of agents[0] too: choose another`,
 		"dragoman.yaml:11: limits.hops: want a whole number of at least 1, got 0",

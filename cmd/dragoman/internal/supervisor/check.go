@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
@@ -25,14 +24,18 @@ type Finding struct {
 func Check(p config.Process, r config.Remote) (all []Finding) {
 	l := &Launcher{}
 	if len(p.Command) > 0 {
-		if _, err := l.command(context.Background(), p); err != nil {
-			all = append(all, refused(p, err))
+		_, err := l.command(context.Background(), p)
+		var why *startError
+		if errors.As(err, &why) {
+			all = append(all, Finding{why.member, why.text, false})
+		} else if err != nil {
+			all = append(all, Finding{"cwd", err.Error(), false})
 		}
 	}
 	for i, v := range p.Env {
 		name, _, sets := strings.Cut(v, "=")
 		if _, set := os.LookupEnv(name); !set && !sets {
-			all = append(all, Finding{fmt.Sprintf("env[%d]", i), name + " is not set here: set it before the hub starts, or write " + name + "=value", true})
+			all = append(all, Finding{fmt.Sprintf("env[%d]", i), name + " is not set here: export it first, or write " + name + "=value", true})
 		}
 	}
 	if _, err := tokenOf(r.TokenFile); err != nil {
@@ -41,22 +44,6 @@ func Check(p config.Process, r config.Remote) (all []Finding) {
 		all = append(all, Finding{"token_file", text, true})
 	}
 	return all
-}
-
-// refused says why a process cannot be started.
-func refused(p config.Process, err error) Finding {
-	var dir *directoryError
-	switch {
-	case errors.As(err, &dir):
-		return Finding{"cwd", fmt.Sprintf("%s: %s; make the directory, or name another", dir.path, dir.err), false}
-	case errors.Is(err, exec.ErrNotFound):
-		return Finding{"command", p.Command[0] + " is not found in PATH: install it, or write its whole path", false}
-	case errors.Is(err, fs.ErrNotExist):
-		return Finding{"command", p.Command[0] + ": there is no such file: write its whole path, or one relative to cwd", false}
-	case errors.Is(err, fs.ErrPermission):
-		return Finding{"command", p.Command[0] + " is not executable: run chmod +x on it, or name its interpreter first", false}
-	}
-	return Finding{"command", err.Error(), false}
 }
 
 // plainly returns an error about a file without the name of the system call.

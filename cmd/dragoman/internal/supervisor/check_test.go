@@ -37,11 +37,11 @@ func TestCheckFindsWhatWillFail(t *testing.T) {
 	}{
 		"what is there":             {config.Process{Command: []string{"./run"}, Dir: dir, Env: []string{"SET_HERE", "OTHER=1"}}, config.Remote{TokenFile: secret}, nil},
 		"a program not in PATH":     {process: config.Process{Command: []string{"no-such-program"}}, want: []supervisor.Finding{{"command", "no-such-program is not found in PATH: install it, or write its whole path", must}}},
-		"a program that is missing": {process: config.Process{Command: []string{dir + "/none"}}, want: []supervisor.Finding{{"command", dir + "/none: there is no such file: write its whole path, or one relative to cwd", must}}},
+		"a program that is missing": {process: config.Process{Command: []string{dir + "/none"}}, want: []supervisor.Finding{{"command", dir + "/none does not exist: write its whole path, or one relative to cwd", must}}},
 		"a file that is no program": {process: config.Process{Command: []string{plain}}, want: []supervisor.Finding{{"command", plain + " is not executable: run chmod +x on it, or name its interpreter first", must}}},
 		"a missing directory":       {process: config.Process{Command: []string{"sh"}, Dir: dir + "/none"}, want: []supervisor.Finding{{"cwd", dir + "/none: no such file or directory; make the directory, or name another", must}}},
 		"a file as directory":       {process: config.Process{Command: []string{"sh"}, Dir: plain}, want: []supervisor.Finding{{"cwd", plain + ": not a directory; make the directory, or name another", must}}},
-		"a variable that is unset":  {process: config.Process{Command: []string{"sh"}, Env: []string{"A=1", "NOT_SET_HERE"}}, want: []supervisor.Finding{{"env[1]", "NOT_SET_HERE is not set here: set it before the hub starts, or write NOT_SET_HERE=value", may}}},
+		"a variable that is unset":  {process: config.Process{Command: []string{"sh"}, Env: []string{"A=1", "NOT_SET_HERE"}}, want: []supervisor.Finding{{"env[1]", "NOT_SET_HERE is not set here: export it first, or write NOT_SET_HERE=value", may}}},
 		"a missing token":           {remote: config.Remote{TokenFile: dir + "/none"}, want: []supervisor.Finding{{"token_file", dir + "/none: no such file or directory; write the token into a file that only the hub may read", must}}},
 		"an empty token":            {remote: config.Remote{TokenFile: empty}, want: []supervisor.Finding{{"token_file", empty + " is empty; write the token into a file that only the hub may read", must}}},
 		"a token for everybody":     {remote: config.Remote{TokenFile: open}, want: []supervisor.Finding{{"token_file", "other users may read " + open + " (mode 0644): run chmod 600 on it", may}}},

@@ -79,17 +79,34 @@ func directory(p config.Process) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// directoryError says that a working directory cannot be used.
-type directoryError struct {
-	path string
-	err  error
+// startError says why a process cannot be started, and what to do.
+type startError struct {
+	member, text string // the member of the settings, and what is wrong with it
+	err          error
 }
 
 // Error implements error.
-func (e *directoryError) Error() string { return fmt.Sprintf("cwd %s: %s", e.path, e.err) }
+func (e *startError) Error() string { return e.member + " " + e.text }
 
 // Unwrap returns the cause.
-func (e *directoryError) Unwrap() error { return e.err }
+func (e *startError) Unwrap() error { return e.err }
+
+func noDirectory(path string, err error) error {
+	return &startError{"cwd", fmt.Sprintf("%s: %s; make the directory, or name another", path, err), err}
+}
+
+func noProgram(name string, err error) error {
+	text := fmt.Sprintf("%s cannot be run: %s", name, err)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		text = name + " is not found in PATH: install it, or write its whole path"
+	case errors.Is(err, fs.ErrNotExist):
+		text = name + " does not exist: write its whole path, or one relative to cwd"
+	case errors.Is(err, fs.ErrPermission):
+		text = name + " is not executable: run chmod +x on it, or name its interpreter first"
+	}
+	return &startError{"command", text, err}
+}
 
 // command returns a command that is not started. Its program is looked up in the PATH of the
 // process.
@@ -101,14 +118,14 @@ func (l *Launcher) command(ctx context.Context, p config.Process, more ...string
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return nil, &directoryError{dir, errors.Unwrap(err)}
+		return nil, noDirectory(dir, errors.Unwrap(err))
 	case !info.IsDir():
-		return nil, &directoryError{dir, syscall.ENOTDIR}
+		return nil, noDirectory(dir, syscall.ENOTDIR)
 	}
 	env := l.environment(p)
 	program, err := find(p.Command[0], dir, env)
 	if err != nil {
-		return nil, fmt.Errorf("command %s cannot be run: %w", p.Command[0], err)
+		return nil, noProgram(p.Command[0], err)
 	}
 	cmd := exec.CommandContext(ctx, program, append(p.Command[1:len(p.Command):len(p.Command)], more...)...) //nolint:gosec // running the command of the settings is the purpose
 	cmd.Dir, cmd.Env = dir, env
