@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -170,7 +171,13 @@ func TestPiIsAnAgentOfTheHub(t *testing.T) {
 }
 
 func piAnswers(t *testing.T, installed piInstall) {
-	p := installed.start(t, []string{"--no-session"}, nil)
+	said := filepath.Join(t.TempDir(), "said")
+	p := installed.start(t, []string{"--no-session"}, func(c *config.Config) {
+		process := &c.Agents[0].Process
+		process.Command = append([]string{"sh", "-c", `"$@" | tee -a "$SAID"`, "pi"}, process.Command...)
+		process.Env = append(process.Env, "SAID="+said)
+	})
+	defer wantsPiLines(t, said)
 	all := p.wants("hello", "one two thr\u2028ee four five")
 	if texts := of[core.Text](all); len(texts) != 5 {
 		t.Errorf("got the pieces %q, want five", texts)
@@ -211,6 +218,23 @@ func piAnswers(t *testing.T, installed piInstall) {
 	}))
 	if a.End != core.KindCancelled || a.Text != "so far" {
 		t.Errorf("got %s with %q (%v), want cancelled", a.End, a.Text, a.Fault)
+	}
+}
+
+// wantsPiLines fails the test unless the lines that pi has said, in a file, fit their schemas.
+func wantsPiLines(t *testing.T, path string) {
+	t.Helper()
+	said, err := os.ReadFile(path)
+	if err != nil || bytes.Count(said, []byte("\n")) < 50 {
+		t.Errorf("got the lines %.100q of pi (%v), want those of a conversation", said, err)
+	}
+	for line := range bytes.Lines(said) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			continue // it is being written
+		}
+		if err := checkPiLine(string(line)); err != nil {
+			t.Errorf("%.300s: got %v, want it to fit its schema", line, err)
+		}
 	}
 }
 
