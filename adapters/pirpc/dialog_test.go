@@ -32,9 +32,7 @@ func TestAConfirmationIsAnApprovalOfTheToolThatRuns(t *testing.T) {
 				t.Errorf("got %+v, want confirmed: %v", c, approved)
 			}
 			k.say(`{"type":"tool_execution_end","toolCallId":"t1","toolName":"bash","result":{"content":[]},"isError":false}`)
-			k.answers("ok")
-			k.settles()
-			n.wants(asked, core.KindDone, "ok")
+			n.finishes(asked, k, "ok")
 		})
 	}
 }
@@ -65,9 +63,7 @@ func TestASelectBetweenAllowAndBlockIsAnApproval(t *testing.T) {
 			if c := k.next("extension_ui_response"); c.Value == nil || *c.Value != tt.want {
 				t.Errorf("%s: got %+v, want %s", tt.options, c, tt.want)
 			}
-			k.answers("ok")
-			k.settles()
-			n.wants(asked, core.KindDone, "ok")
+			n.finishes(asked, k, "ok")
 		})
 	}
 }
@@ -87,9 +83,7 @@ func TestASelectWhoseOptionsMayMeanMoreIsAQuestion(t *testing.T) {
 			if qs := n.pending(); len(qs) != 1 || qs[0].Text != "Allow it?" {
 				t.Errorf("%s: got the questions %+v, want one", options, qs)
 			}
-			k.answers("ok")
-			k.settles()
-			n.wants(asked, core.KindDone, "ok")
+			n.finishes(asked, k, "ok")
 		})
 	}
 }
@@ -131,9 +125,7 @@ func TestOtherDialogsAreQuestions(t *testing.T) {
 				t.Errorf("got %+v, want %q", c, tt.want)
 			}
 		}
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 	})
 }
 
@@ -149,9 +141,7 @@ func TestAQuestionThatNobodyIsShownIsCancelled(t *testing.T) {
 		if got := n.counts.of("pi-rpc.dialog.unasked"); got != 1 {
 			t.Errorf("got %d counted, want 1", got)
 		}
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 	})
 }
 
@@ -176,9 +166,7 @@ func TestADialogThatTimesOutIsWithdrawn(t *testing.T) {
 		if states := bodies[core.ToolState](n, asked); len(states) != 1 || states[0].State != core.ToolTimeout {
 			t.Errorf("got %+v, want a timeout", states)
 		}
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 	})
 }
 
@@ -188,9 +176,7 @@ func TestDialogsThatAreOpenAtTheEndAreCancelled(t *testing.T) {
 		k.prompted()
 		k.say(`{"type":"extension_ui_request","id":"u1","method":"confirm","title":"Sure?"}`, `{"type":"extension_ui_request","id":"u2","method":"input","title":"Name?"}`)
 		n.pending()
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 		got := map[string]bool{}
 		for range 2 {
 			c := k.next("extension_ui_response")
@@ -220,9 +206,7 @@ func TestWhatAnExtensionShowsIsForeign(t *testing.T) {
 		asked, k := n.ask(hello()), <-n.kids
 		k.prompted()
 		k.say(`{"type":"extension_ui_request","id":"u1","method":"notify","message":"blocked","notifyType":"warning"}`, `{"type":"queue_update","steering":["`+strings.Repeat("x", 70<<10)+`"],"followUp":[]}`)
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 		frames := bodies[core.ForeignFrame](n, asked)
 		if len(frames) != 2 || frames[0].Name != "extension_ui_request.notify" || frames[1].Name != "queue_update" || n.counts.of("pi-rpc.foreign.too_large") != 1 {
 			t.Errorf("got %+v, want both, one of them by its name", frames)

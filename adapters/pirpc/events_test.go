@@ -29,9 +29,7 @@ func TestAnApprovalOfACallThatAToolMakesIsThatOfTheCall(t *testing.T) {
 		}
 		k.say(`{"type":"tool_execution_end","toolCallId":"t1/1","toolName":"bash","result":{"content":[]},"parentToolCallId":"t1"}
 			{"type":"tool_execution_end","toolCallId":"t1","toolName":"codemode","result":{"content":[]}}`)
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 	})
 }
 
@@ -52,9 +50,7 @@ func TestAToolIsApprovedTwiceIfTwoExtensionsAsk(t *testing.T) {
 			synctest.Wait()
 		}
 		k.say(`{"type":"tool_execution_end","toolCallId":"t1","toolName":"bash","result":{"content":[]},"isError":true}`)
-		k.answers("no")
-		k.settles()
-		n.wants(asked, core.KindDone, "no")
+		n.finishes(asked, k, "no")
 	})
 }
 
@@ -66,9 +62,7 @@ func TestWhatPiSaysTwiceOrOfNoToolIsCountedAndToldOnce(t *testing.T) {
 		end := `{"type":"tool_execution_end","toolCallId":"t1","toolName":"bash","result":{"content":[{"type":"text","text":"out"}]}}`
 		update := `{"type":"tool_execution_update","toolCallId":"t2","toolName":"bash","partialResult":{"content":[{"type":"text","text":"out"}]}}`
 		k.say(start, start, update, end, end)
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 		if calls, results := bodies[core.ToolCall](n, asked), bodies[core.ToolResult](n, asked); len(calls) != 1 || len(results) != 1 || results[0].Output != "out" {
 			t.Errorf("got the calls %+v and the results %+v, want one of each", calls, results)
 		}
@@ -83,9 +77,7 @@ func TestTheResultOfAToolIsToldIfItsStartWasLost(t *testing.T) {
 		asked, k := n.ask(hello()), <-n.kids
 		k.prompted()
 		k.say(`{"type":"tool_execution_start","toolCallId":7}`, `{"type":"tool_execution_end","toolCallId":"t1","toolName":"write","result":{"content":[{"type":"text","text":"written"}]}}`)
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 		if results := bodies[core.ToolResult](n, asked); len(results) != 1 || results[0].Output != "written" {
 			t.Errorf("got the results %+v, want the one", results)
 		}
@@ -102,9 +94,7 @@ func TestGarbageIsLoggedByItsBeginningAndNotForEver(t *testing.T) {
 		for range lines {
 			k.say("a package prints " + strings.Repeat("x", 1000))
 		}
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 		if got := n.counts.of("pi-rpc.malformed"); got != lines {
 			t.Errorf("got %d lines counted, want %d", got, lines)
 		}

@@ -56,9 +56,7 @@ func FuzzProcess(f *testing.F) {
 			<-drained
 			again, next := n.ask(core.Request{Content: "again", Thread: "B"}), <-n.kids
 			next.prompted()
-			next.answers("ok")
-			next.settles()
-			n.wants(again, core.KindDone, "ok")
+			n.finishes(again, next, "ok")
 		})
 	})
 }

@@ -19,9 +19,7 @@ func (n *nursery) turn(k *kid, thread core.ThreadID, content, answer string) com
 	n.Helper()
 	asked := n.ask(core.Request{Content: content, Thread: thread})
 	c := k.prompted()
-	k.answers(answer)
-	k.settles()
-	n.wants(asked, core.KindDone, answer)
+	n.finishes(asked, k, answer)
 	return c
 }
 
@@ -51,19 +49,13 @@ func TestTheTasksOfAThreadRunOneAfterTheOtherThoseOfTwoBeside(t *testing.T) {
 		other := n.ask(core.Request{Content: "3", Thread: "B"})
 		b := <-n.kids
 		b.prompted()
-		b.answers("three")
-		b.settles()
-		n.wants(other, core.KindDone, "three")
+		n.finishes(other, b, "three")
 		if len(a.commands) > 0 {
 			t.Error("the second task of a thread has begun before the end of the first")
 		}
-		a.answers("one")
-		a.settles()
-		n.wants(first, core.KindDone, "one")
+		n.finishes(first, a, "one")
 		a.prompted()
-		a.answers("two")
-		a.settles()
-		n.wants(second, core.KindDone, "two")
+		n.finishes(second, a, "two")
 	})
 }
 
@@ -86,9 +78,7 @@ func TestAProcessThatDiesFailsItsTaskAndTheThreadGoesOn(t *testing.T) {
 		if want := "Earlier in this conversation:\n\nuser: 1\n\nassistant (pi): one\n\n"; !strings.HasPrefix(c.Message, want) || !strings.HasSuffix(c.Message, "Now:\n\n3") {
 			t.Errorf("got the prompt %q, want the history and 3", c.Message)
 		}
-		b.answers("three")
-		b.settles()
-		n.wants(again, core.KindDone, "three")
+		n.finishes(again, b, "three")
 		if lost := bodies[core.SessionLost](n, again); len(lost) != 1 || n.counts.of("pi-rpc.session.lost") != 1 {
 			t.Errorf("got %+v, want the session lost", lost)
 		}
@@ -140,9 +130,7 @@ func TestAWarmProcessThatDiesEndsTheAgentOnceItsTasksAreDone(t *testing.T) {
 		if len(n.kids) > 0 {
 			t.Error("got another process at once, want that left to the supervisor")
 		}
-		a.answers("ok")
-		a.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, a, "ok")
 		if err := <-n.ran; err == nil || !strings.Contains(err.Error(), "exit status 1") {
 			t.Errorf("got %v, want the reason", err)
 		}
@@ -195,9 +183,7 @@ func TestATaskWithoutAThreadLeavesNoProcess(t *testing.T) {
 	play(t, pirpc.Options{}, func(n *nursery) {
 		asked, k := n.ask(core.Request{Content: "1"}), <-n.kids
 		k.prompted()
-		k.answers("one")
-		k.settles()
-		n.wants(asked, core.KindDone, "one")
+		n.finishes(asked, k, "one")
 		select {
 		case c, open := <-k.commands:
 			if open {
@@ -218,9 +204,7 @@ func TestAProcessThatAnExtensionKeepsBusyIsNotUsed(t *testing.T) {
 		asked := n.ask(core.Request{Content: "2", Thread: "A"})
 		b := <-n.kids
 		b.prompted()
-		b.answers("two")
-		b.settles()
-		n.wants(asked, core.KindDone, "two")
+		n.finishes(asked, b, "two")
 	})
 }
 

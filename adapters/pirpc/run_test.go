@@ -88,9 +88,7 @@ func TestARetryAfterAnOverflowIsWaitedForAndToldOnce(t *testing.T) {
 		k.say(`{"type":"compaction_end","reason":"overflow","result":{},"aborted":false,"willRetry":true}`)
 		time.Sleep(100 * time.Millisecond)
 		k.say(`{"type":"agent_start"}`)
-		k.answers("so far, so good")
-		k.settles()
-		n.wants(asked, core.KindDone, "so far, so good")
+		n.finishes(asked, k, "so far, so good")
 	})
 }
 
@@ -190,9 +188,7 @@ func TestAToolIsToldWithWhatEachUpdateAdds(t *testing.T) {
 			{"type":"tool_execution_end","toolCallId":"t1","toolName":"bash","result":{"content":[{"type":"text","text":"1\n2\n3\n"}],"details":{"exit":0}},"isError":false}
 			{"type":"message_start","message":{"role":"toolResult"}}
 			{"type":"message_end","message":{"role":"toolResult"}}`)
-		k.answers("three")
-		k.settles()
-		n.wants(asked, core.KindDone, "three")
+		n.finishes(asked, k, "three")
 		if calls := bodies[core.ToolCall](n, asked); len(calls) != 1 || calls[0] != (core.ToolCall{ID: "t1", Name: "bash", Input: `{"command":"seq 3"}`}) {
 			t.Errorf("got the calls %+v", calls)
 		}
@@ -338,8 +334,6 @@ func TestARequestIsOnePrompt(t *testing.T) {
 		if len(c.Images) != 1 || c.Images[0].Data != "AQI=" || c.Images[0].MimeType != "image/png" {
 			t.Errorf("got the images %+v", c.Images)
 		}
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 	})
 }

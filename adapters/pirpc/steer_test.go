@@ -48,9 +48,7 @@ func TestACancelAbortsTheRun(t *testing.T) {
 		if c := k.prompted(); c.Message != "again" {
 			t.Errorf("got the prompt %q", c.Message)
 		}
-		k.answers("ok")
-		k.settles()
-		n.wants(again, core.KindDone, "ok")
+		n.finishes(again, k, "ok")
 	})
 }
 
@@ -121,9 +119,7 @@ func TestACancelEndsTheWaitForAProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.wants(second, core.KindCancelled, "")
-		k.answers("one")
-		k.settles()
-		n.wants(first, core.KindDone, "one")
+		n.finishes(first, k, "one")
 	})
 }
 
@@ -154,9 +150,7 @@ func TestContextIsInjectedBySteeringAndDeferredAfterTheWork(t *testing.T) {
 		k.say(`{"id":"` + c.ID + `","type":"response","command":"steer","success":false,"error":"Extension command \"/reload\" cannot be queued."}`)
 		inject("unheard", "more", core.InjectionNormal)
 		k.next("steer")
-		k.answers("ok")
-		k.settles()
-		n.wants(asked, core.KindDone, "ok")
+		n.finishes(asked, k, "ok")
 		answered := bodies[core.InjectionAnswered](n, asked)
 		want := []core.InjectionAnswered{
 			{ID: "early", Accepted: true}, {ID: "late", Accepted: true}, {ID: "refused", Reason: `Extension command "/reload" cannot be queued.`},

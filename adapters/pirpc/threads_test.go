@@ -42,9 +42,7 @@ func TestASessionOnDiskIsContinuedByAnotherProcess(t *testing.T) {
 		if c := b.prompted(); c.Message != "2" {
 			t.Errorf("got the prompt %q, want it alone", c.Message)
 		}
-		b.answers("two")
-		b.settles()
-		n.wants(again, core.KindDone, "two")
+		n.finishes(again, b, "two")
 		if lost := bodies[core.SessionLost](n, again); len(lost) > 0 {
 			t.Errorf("got %+v, want the session continued", lost)
 		}
@@ -67,9 +65,7 @@ func TestASessionFileThatIsGoneIsALostSession(t *testing.T) {
 				c := b.next("switch_session")
 				b.say(`{"id":"` + c.ID + `","type":"response","command":"switch_session",` + answer + `}`)
 				b.prompted()
-				b.answers("two")
-				b.settles()
-				n.wants(again, core.KindDone, "two")
+				n.finishes(again, b, "two")
 				if lost := bodies[core.SessionLost](n, again); len(lost) != 1 || lost[0].Reason != "pi could not open its session file" {
 					t.Errorf("got %+v, want the session lost", lost)
 				}
@@ -97,12 +93,8 @@ func TestAThreadOfAnotherRequesterIsAnotherSession(t *testing.T) {
 		if c := b.prompted(); c.Message != "what was said?" {
 			t.Errorf("got the prompt %q, want the question alone", c.Message)
 		}
-		b.answers("nothing")
-		b.settles()
-		n.wants(other, core.KindDone, "nothing")
-		a.answers("one")
-		a.settles()
-		n.wants(asked, core.KindDone, "one")
+		n.finishes(other, b, "nothing")
+		n.finishes(asked, a, "one")
 	})
 	playWith(t, opts, prepare, func(n *nursery) { // after a restart of the hub
 		c := <-n.kids
@@ -125,9 +117,7 @@ func TestTheSessionOfAThreadIsKnownAfterARestart(t *testing.T) {
 		a := <-n.kids
 		asked := n.ask(core.Request{Content: "1", Thread: "A"})
 		a.prompted()
-		a.answers("one")
-		a.settles()
-		n.wants(asked, core.KindDone, "one")
+		n.finishes(asked, a, "one")
 	})
 	playWith(t, opts, func(k *kid) { k.state = withSession("/sessions/2.jsonl", "0") }, func(n *nursery) {
 		b := <-n.kids
