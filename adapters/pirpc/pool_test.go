@@ -113,7 +113,7 @@ func TestAProcessThatNeverAnswersEndsTheAgent(t *testing.T) {
 		a := pirpc.New(pirpc.Options{Dial: n.dial, StartTimeout: 20 * time.Second})
 		begun := time.Now()
 		err := a.Run(t.Context(), nil)
-		if err == nil || !strings.Contains(err.Error(), "did not answer within 20s") || time.Since(begun) != 20*time.Second {
+		if err == nil || !strings.Contains(err.Error(), "did not answer within 20s: see whether its command has --mode rpc") || time.Since(begun) != 20*time.Second {
 			t.Errorf("got %v after %s, want it after 20s", err, time.Since(begun))
 		}
 	})

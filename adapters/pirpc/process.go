@@ -244,7 +244,7 @@ func (p *process) start(ctx context.Context, ready func()) link.Reason {
 		case <-answered:
 		case <-p.link.Done():
 		case <-limit.C:
-			p.link.Close(*link.Because(link.Unresponsive, "it did not answer within %s", p.opts.StartTimeout))
+			p.link.Close(*link.Because(link.Unresponsive, "it did not answer within %s: see whether its command has --mode rpc", p.opts.StartTimeout))
 		}
 	})
 	reason := p.link.Run(ctx, p.receive, p.rejected)

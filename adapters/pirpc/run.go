@@ -115,7 +115,8 @@ func (r *run) begin() {
 // accepted handles the answer to the prompt.
 func (r *run) accepted(a *wire.Response) {
 	if !a.Success {
-		r.fail(core.NewFault(core.CodeInvalid, "pi refused the prompt: %s", cmp.Or(a.Error, "it does not say why")))
+		// Not the request is at fault: pi has no model or no key, or is at other work.
+		r.fail(core.NewFault(core.CodeInternal, "pi refused the prompt: %s", cmp.Or(a.Error, "it does not say why")))
 		r.finish()
 		return
 	}

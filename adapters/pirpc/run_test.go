@@ -311,7 +311,7 @@ func TestAPromptThatPiRefusesFails(t *testing.T) {
 		asked, k := n.ask(hello()), <-n.kids
 		c := k.next("prompt")
 		k.say(`{"id":"` + c.ID + `","type":"response","command":"prompt","success":false,"error":"No API key found for stub."}`)
-		n.fails(asked, core.CodeInvalid, "No API key found for stub.")
+		n.fails(asked, core.CodeInternal, "No API key found for stub.")
 	})
 }
 
