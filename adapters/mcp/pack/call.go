@@ -33,8 +33,8 @@ type call struct {
 	mu      sync.Mutex
 	idle    *time.Timer // ends a call without progress; nil while it does not run
 	asking  int         // questions that wait for people
-	reached float64     // by progress
-	moved   bool        // there was progress
+	reached float64     // by progress, in this round
+	moved   bool        // there was progress in this round
 	detail  string      // the latest that was not shown
 	shown   time.Time
 	next    *timer.Timer // shows detail
@@ -105,6 +105,9 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 // send sends the call once, with further members of its params.
 func (c *call) send(members string) (jsonrpc.Message, error) {
 	id := c.server.newID()
+	c.mu.Lock()
+	c.reached, c.moved = 0, false // each round has its own progress
+	c.mu.Unlock()
 	leave := c.server.enter(id, c)
 	defer leave()
 	members = `,"name":` + string(strictjson.Encode(c.tool.name)) + `,"arguments":` + string(c.execution.Input) + members
@@ -168,7 +171,7 @@ func (c *call) elicit(ctx context.Context, params strictjson.Value) (wire.Elicit
 // begin and end bound the time without progress.
 func (c *call) begin() {
 	limit := c.server.opts.Timeout
-	late := core.NewFault(core.CodeTimeout, "tool %s made no progress for %s", c.execution.Tool, limit)
+	late := core.NewFault(core.CodeTimeout, "tool %s made no progress for %s (timeout of the pack)", c.execution.Tool, limit)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle = time.AfterFunc(limit, func() { c.withdraw(late) })

@@ -43,7 +43,7 @@ func (cs *calls) offer(tools []listed) []tool.Definition {
 
 // add starts an execution, or has it wait while Options.Calls run.
 func (cs *calls) add(e *hubpack.Execution) {
-	ctx, cancel := context.WithDeadlineCause(cs.ctx, e.Deadline, core.NewFault(core.CodeTimeout, "tool %s took longer than %s", e.Tool, cs.server.opts.MaxTime))
+	ctx, cancel := context.WithDeadlineCause(cs.ctx, e.Deadline, core.NewFault(core.CodeTimeout, "tool %s took longer than %s (max_time of the pack)", e.Tool, cs.server.opts.MaxTime))
 	ctx, withdraw := context.WithCancelCause(ctx)
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

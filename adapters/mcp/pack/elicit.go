@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -162,6 +161,3 @@ func joined(parts ...string) string {
 	}
 	return strings.Join(all, ". ")
 }
-
-// errNobody says that the call that a question belongs to is not known.
-var errNobody = errors.New("several calls run, and the server does not say for which it asks")

@@ -23,20 +23,20 @@ const maxResumed = 5
 func (t *remote) follow(ctx context.Context, resp *http.Response, r request, cancel func()) (jsonrpc.Message, error) {
 	lastID, idle := "", 0
 	for {
-		stream := wire.NewEvents(resp.Body, t.limit())
+		stream := wire.NewEvents(resp.Body, t.limit(r))
 		m, found, err := t.readStream(stream, r)
 		if found {
 			finish(resp, cancel)
 			return m, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, wire.ErrTooLarge) || t.isModern() || stream.LastID == "" && lastID == "" {
-			return m, t.unreadable(ctx, err)
+			return m, t.unreadable(ctx, r, err)
 		}
 		if idle++; stream.LastID != "" && stream.LastID != lastID {
 			lastID, idle = stream.LastID, 0
 		}
 		if idle >= maxResumed {
-			return m, t.unreadable(ctx, err)
+			return m, t.unreadable(ctx, r, err)
 		}
 		resp.Body.Close()
 		if !sleep(ctx, max(stream.Retry, 100*time.Millisecond)) {
@@ -128,6 +128,6 @@ func (t *remote) listen(ctx context.Context) error {
 		return errNoStream
 	}
 	t.server.toolsChanged() // what changed before was not told
-	_, _, err = t.readStream(wire.NewEvents(resp.Body, t.limit()), request{})
+	_, _, err = t.readStream(wire.NewEvents(resp.Body, t.limit(request{})), request{})
 	return err
 }

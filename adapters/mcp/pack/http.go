@@ -101,9 +101,9 @@ func (t *remote) exchange(ctx context.Context, r request) (jsonrpc.Message, erro
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		return t.refused(resp, r)
 	case media == "application/json":
-		body, err := readBody(resp.Body, t.limit())
+		body, err := readBody(resp.Body, t.limit(r))
 		if err != nil {
-			return jsonrpc.Message{}, t.unreadable(ctx, err)
+			return jsonrpc.Message{}, t.unreadable(ctx, r, err)
 		}
 		return t.message(body, r)
 	case media == "text/event-stream":
@@ -113,7 +113,13 @@ func (t *remote) exchange(ctx context.Context, r request) (jsonrpc.Message, erro
 	return jsonrpc.Message{}, t.server.fail(core.CodeInternal, "answered %s%s, want JSON or an event stream: correct the url of the pack if that is no MCP endpoint", resp.Status, beginning(resp, began))
 }
 
-func (t *remote) limit() int { return t.server.opts.ResultBytes + slack }
+// limit is the maximum size of a message in the answer to a request.
+func (t *remote) limit(r request) int {
+	if r.method == wire.MethodListTools {
+		return maxListBytes + slack
+	}
+	return t.server.opts.ResultBytes + slack
+}
 
 // post sends a message. r is the request that it is, or nil.
 func (t *remote) post(ctx context.Context, body []byte, r request) (*http.Response, error) {
@@ -230,19 +236,25 @@ func (t *remote) unreachable(ctx context.Context, err error) error {
 }
 
 // unreadable returns what a caller is told when an answer broke off.
-func (t *remote) unreadable(ctx context.Context, err error) error {
+func (t *remote) unreadable(ctx context.Context, r request, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, wire.ErrTooLarge) && r.call == nil:
+		return t.server.fail(core.CodeTooLarge, "answered %s with more than %d bytes", r.method, t.limit(r))
 	case errors.Is(err, wire.ErrTooLarge):
 		t.server.trouble("too_large", "a result of the MCP server is over the limit", "limit", t.server.opts.ResultBytes)
 		return tooLarge(t.server.opts.ResultBytes)
 	}
-	return t.server.fail(core.CodeUnreachable, "broke off its answer: %s: call again", err).Because(err)
+	why := ""
+	if !errors.Is(err, io.EOF) {
+		why = ": " + err.Error()
+	}
+	return t.server.fail(core.CodeUnreachable, "broke off its answer to %s%s: what was asked may be done all the same", r.method, why).Because(err)
 }
 
 func tooLarge(limit int) *core.Fault {
-	return core.NewFault(core.CodeTooLarge, "the result has more than %d bytes: ask for less", limit)
+	return core.NewFault(core.CodeTooLarge, "the result has more than %d bytes: ask for less, or raise result_bytes of the pack", limit)
 }
 
 func (t *remote) establish(e era) {

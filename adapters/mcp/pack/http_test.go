@@ -206,6 +206,18 @@ func TestAnAnswerThatIsNoneFailsTheCallAlone(t *testing.T) {
 	}
 }
 
+func TestALongListOfToolsIsNoLongResult(t *testing.T) {
+	var tools []string
+	for i := range 100 {
+		tools = append(tools, fmt.Sprintf(`{"name":"x%d","description":"%s"}`, i, strings.Repeat("long ", 200)))
+	}
+	e := &endpoint{modern: true, tools: `{"tools":[` + strings.Join(tools, ",") + `]}`}
+	g, _ := e.serve(t, pack.Options{ResultBytes: 1000})
+	if got := len(strings.Fields(g.tools())); got != 100 {
+		t.Errorf("got %d tools, want all 100 of the long list", got)
+	}
+}
+
 func TestATokenGoesWithEveryRequestAndIsReadEachTime(t *testing.T) {
 	token := "first"
 	var got []string

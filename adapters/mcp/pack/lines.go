@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -22,7 +23,8 @@ type lines struct {
 	link   *link.Link[[]byte, []byte]
 	run    sync.WaitGroup
 
-	begun bool // there was a line; only receive uses it
+	modern atomic.Bool
+	begun  bool // there was a line; only receive uses it
 
 	mu      sync.Mutex
 	pending map[string]chan reply // by the id of the request
@@ -86,11 +88,11 @@ func (t *lines) send(ctx context.Context, m []byte) error {
 	return err
 }
 
-func (t *lines) establish(era) {}
+func (t *lines) establish(e era) { t.modern.Store(e.modern) }
 
 // listen opens the subscription of a modern server. A legacy one tells changes unasked.
 func (t *lines) listen(ctx context.Context) error {
-	if !t.server.era.modern {
+	if !t.modern.Load() {
 		return errUnasked
 	}
 	_, err := t.call(ctx, t.server.listenRequest())
@@ -150,7 +152,7 @@ func (t *lines) settle(id json.RawMessage, r reply) bool {
 // end ends a subscription that the server cancels. Servers cancel no other request of ours;
 // the requests of legacy servers have ids of their own.
 func (t *lines) end(id json.RawMessage) bool {
-	if !t.server.era.modern {
+	if !t.modern.Load() {
 		return false
 	}
 	t.mu.Lock()

@@ -171,6 +171,18 @@ func TestAServerThatIsSilentToTheProbeIsLegacy(t *testing.T) {
 	})
 }
 
+func TestACancelInTheHandshakeIsIgnored(t *testing.T) {
+	begin := func(s *script) {
+		s.wants("server/discover")
+		m := s.wants("initialize")
+		s.answer(m, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}`)
+		s.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, m.ID)
+		s.wants("notifications/initialized")
+		s.answer(s.wants("tools/list"), oneTool)
+	}
+	scripted(t, pack.Options{}, begin, func(*testHub, *script, *running) {})
+}
+
 func TestALateAnswerToTheProbeMakesTheServerModern(t *testing.T) {
 	begin := func(s *script) {
 		probe := s.wants("server/discover")

@@ -35,6 +35,27 @@ func TestACallIsRepeatedWithWhatTheServerAskedFor(t *testing.T) {
 	})
 }
 
+func TestEachRoundHasItsOwnProgress(t *testing.T) {
+	scripted(t, pack.Options{Timeout: 10 * time.Second}, modern, func(g *testHub, s *script, _ *running) {
+		got := g.start("x", `{}`)
+		progress := func(m message, n int) {
+			s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, m.ID, n)
+		}
+		m := s.wants("tools/call")
+		progress(m, 90)
+		s.answer(m, `{"resultType":"input_required","requestState":"later"}`)
+		m = s.wants("tools/call")
+		for i := range 3 {
+			time.Sleep(6 * time.Second)
+			progress(m, i+1)
+		}
+		s.answer(m, `{"content":[{"type":"text","text":"done"}]}`)
+		if r := <-got; string(r.Output) != `{"text":"done"}` {
+			t.Errorf("got %+v, want the call kept alive by the progress of its second round", r)
+		}
+	})
+}
+
 func TestABusyServerIsTriedAgainAFewTimes(t *testing.T) {
 	scripted(t, pack.Options{}, modern, func(g *testHub, s *script, _ *running) {
 		began := time.Now()

@@ -3,6 +3,7 @@ package pack
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -132,7 +133,7 @@ func (s *server) receive(m jsonrpc.Message, from *call) {
 			stop()
 		}
 	case wire.NoteLogged:
-		s.log.Debug("the MCP server logs", "message", string(m.Params.Get("data").Raw()))
+		s.log.Debug("the MCP server logs", "message", fmt.Sprintf("%.1000s", m.Params.Get("data").Raw()))
 	case wire.NoteElicitDone, wire.NoteTask:
 	default:
 		s.count("ignored.notification")
@@ -234,8 +235,7 @@ func (s *server) reply(ctx context.Context, m jsonrpc.Message, from *call) []byt
 		return jsonrpc.AppendError(nil, m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%.100s: the hub declared elicitation alone", m.Method))
 	}
 	if from == nil {
-		s.trouble("elicitation.unknown_call", "a question of the MCP server was declined: "+errNobody.Error()+
-			"; with concurrent: 1 it is always known")
+		s.trouble("elicitation.unknown_call", "a question of the MCP server was declined: several calls run, and the server does not say for which it asks; with concurrent: 1 it is always known")
 		return jsonrpc.AppendResult(nil, m.ID, strictjson.Encode(wire.ElicitResult{Action: wire.ActionDecline}))
 	}
 	got, err := from.elicit(ctx, m.Params)
