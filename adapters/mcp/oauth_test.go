@@ -33,6 +33,26 @@ func TestARequestWithoutATokenIsToldWhereTheMetadataIs(t *testing.T) {
 	}
 }
 
+func TestTheBodyOfAnUnknownCallerIsNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	server := mcp.New(start(t, mcp.Options{}).hub, mcp.Options{})
+	defer server.Close()
+	const size = 1 << 20
+	for start, id := range map[string]string{`{"jsonrpc":"2.0","id":"a","method":"tools/list","params":"`: `"id":"a"`, "garbage": `"id":null`} {
+		for path, status := range map[string]int{mcp.Path: http.StatusUnauthorized, mcp.Path + "/wrong": http.StatusBadRequest} {
+			body := strings.NewReader(start + strings.Repeat("x", size))
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, body))
+			if start == "garbage" {
+				status = http.StatusUnauthorized
+			}
+			if w.Code != status || !strings.Contains(w.Body.String(), id) || body.Len() < size/2 {
+				t.Errorf("%s %.10s: got %d, %s and %d bytes unread, want %d, %s and most of them", path, start, w.Code, w.Body, body.Len(), status, id)
+			}
+		}
+	}
+}
+
 func TestAClientThatWantsToRegisterIsToldToUseAToken(t *testing.T) {
 	t.Parallel()
 	g := start(t, mcp.Options{})

@@ -14,18 +14,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
+// strangerBytes is how much of a message of an unknown caller is read: enough for its id.
+const strangerBytes = 4 << 10
+
 // post handles one message.
 func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	h, unknown := s.authenticate(r)
+	if unknown != nil {
+		begin, _ := io.ReadAll(io.LimitReader(r.Body, strangerBytes))
+		s.refuseToken(w, r, jsonrpc.Peek(string(begin), ""), unknown)
+		return
+	}
 	body, status, bad := s.readBody(w, r)
 	if bad != nil {
 		s.refuse(w, status, nil, bad)
 		return
 	}
 	m, bad := readMessage(body, s.opts.MaxBodyBytes)
-	h, unknown := s.authenticate(r)
 	switch {
-	case unknown != nil:
-		s.refuseToken(w, r, m, unknown)
 	case bad != nil:
 		s.refuse(w, http.StatusBadRequest, m.ID, bad)
 	case m.Method == "":
@@ -101,7 +107,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, 
 // refuseToken answers a caller that is not authorized. A message with an invalid token gets
 // 400: official clients take 401, and some 403, as a request for OAuth, which this server
 // does not offer, and then never show the error.
-func (s *Server) refuseToken(w http.ResponseWriter, r *http.Request, m jsonrpc.Message, why *core.Fault) {
+func (s *Server) refuseToken(w http.ResponseWriter, r *http.Request, m jsonrpc.Peeked, why *core.Fault) {
 	switch e := invalid("%s", why.Message); {
 	case why.Code != core.CodeUnauthenticated:
 		e.Code = codeBusy

@@ -129,7 +129,7 @@ func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 		return nil, core.NewFault(core.CodeUnauthenticated, "the token is missing: send the one that the operator of the hub gave you, or the mcp_token of Welcome, as Authorization: Bearer, or behind %s/ in the path", Path)
 	case h == nil || h.expired():
 		return nil, core.NewFault(core.CodeUnauthenticated,
-			"the token is unknown or has expired, for it ends with the connection of the agent that it was given to: connect again and take the mcp_token of the new Welcome")
+			"the token is unknown or has expired: send the one that the operator of the hub gave you; the mcp_token of an agent ends with its connection: connect again and take that of the new Welcome")
 	default:
 		return h, nil
 	}

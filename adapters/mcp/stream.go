@@ -20,7 +20,7 @@ import (
 func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 	h, unknown := s.authenticate(r)
 	if unknown != nil {
-		s.refuseToken(w, r, jsonrpc.Message{}, unknown)
+		s.refuseToken(w, r, jsonrpc.Peeked{}, unknown)
 		return
 	}
 	if !acceptsStream(r) {

@@ -261,18 +261,6 @@ func TestARedirectGetsNeitherTheTokenNorTheArguments(t *testing.T) {
 	}
 }
 
-func TestAServerThatWantsATokenEndsTheRunWithAdvice(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, `{"error":"invalid_token"}`, http.StatusUnauthorized)
-	}))
-	defer srv.Close()
-	g := newHub(t)
-	err := g.pack(pack.Options{URL: srv.URL, HTTP: srv.Client()}).Run(t.Context(), g.session, func() {})
-	if err == nil || !strings.Contains(err.Error(), "token_file") {
-		t.Errorf("got %v, want the setting for the token", err)
-	}
-}
-
 func TestMirroredArgumentsAreHeadersOfAModernCall(t *testing.T) {
 	var got http.Header
 	e := &endpoint{
