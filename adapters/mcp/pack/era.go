@@ -42,7 +42,7 @@ func (s *server) handshake(ctx context.Context) error {
 	defer cancel()
 	err := s.probe(ctx)
 	if err != nil && ctx.Err() != nil {
-		return s.failSilent(ctx, wire.MethodDiscover+" or "+wire.MethodInitialize)
+		return s.failUnanswered(ctx, wire.MethodDiscover+" or "+wire.MethodInitialize)
 	}
 	return err
 }
@@ -143,7 +143,7 @@ func (s *server) begun(r reply, supported string) (era, error) {
 	case r.Err != nil && supported != "":
 		return era{}, s.fail(core.CodeUnsupported, "speaks other versions of MCP alone: %.200s%s", supported, ours)
 	case r.Err != nil:
-		return era{}, s.fail(core.CodeUnsupported, "refused initialize: %s (%d)%s", cut(r.Err.Message), r.Err.Code, s.spoke())
+		return era{}, s.fail(core.CodeUnsupported, "refused initialize: %s (%d)%s", cut(r.Err.Message), r.Err.Code, s.noise())
 	}
 	version, _ := r.Result.Get("protocolVersion").Text()
 	if !slices.Contains(wire.Versions[1:], version) {
@@ -158,7 +158,7 @@ func (s *server) establish(e era, err error) error {
 		return err
 	}
 	s.era = e
-	s.noise.Store("")
+	s.preamble.Store("")
 	s.conn.establish(e)
 	s.log.Info("MCP server connected", "version", e.version)
 	return nil
@@ -208,7 +208,7 @@ func (s *server) listTools(ctx context.Context) (*catalog, error) {
 		m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListTools, params: s.params(s.era, members, nil)})
 		switch {
 		case ctx.Err() != nil:
-			return nil, s.failSilent(ctx, wire.MethodListTools)
+			return nil, s.failUnanswered(ctx, wire.MethodListTools)
 		case err != nil:
 			return nil, err
 		case m.Err != nil:

@@ -33,20 +33,20 @@ func (s *server) fail(code core.Code, format string, args ...any) *core.Fault {
 	return core.NewFault(code, "%s %s", s.opts.named(), fmt.Sprintf(format, args...))
 }
 
-// failSilent returns the failure of a server that did not answer before ctx ended.
-func (s *server) failSilent(ctx context.Context, method string) *core.Fault {
+// failUnanswered returns the failure of a server that did not answer before ctx ended.
+func (s *server) failUnanswered(ctx context.Context, method string) *core.Fault {
 	why := context.Cause(ctx)
-	return s.fail(core.CodeUnreachable, "did not answer %s: %s%s", method, why, s.spoke()).Because(why)
+	return s.fail(core.CodeUnreachable, "did not answer %s: %s%s", method, why, s.noise()).Because(why)
 }
 
-// spoke says what the server wrote instead of messages.
-func (s *server) spoke() string {
-	noise, _ := s.noise.Load().(string)
-	return noise
+// noise says what the server wrote instead of messages.
+func (s *server) noise() string {
+	text, _ := s.preamble.Load().(string)
+	return text
 }
 
-// failNoAnswer returns the failure of a server that no request reaches.
-func (s *server) failNoAnswer(err error) *core.Fault {
+// failUnreachable returns the failure of a server that no request reaches.
+func (s *server) failUnreachable(err error) *core.Fault {
 	var inner *url.Error // it repeats the address
 	if errors.As(err, &inner) {
 		err = inner.Err

@@ -102,15 +102,14 @@ func (t *remote) get(ctx context.Context, lastID string) (*http.Response, error)
 	return t.server.opts.HTTP.Do(req)
 }
 
-// errNoStream says that a server has no stream of what it tells unasked.
+// errNoStream says that a server has no stream of changes.
 var errNoStream = errors.New("the server has no stream of changes")
 
 // listen reads the stream of changes: the subscription of a modern server, the GET stream of
 // a legacy one.
 func (t *remote) listen(ctx context.Context) error {
 	if t.isModern() {
-		_, err := t.call(ctx, t.server.listenRequest())
-		return err
+		return t.server.subscribe(ctx)
 	}
 	resp, err := t.get(ctx, "")
 	if err != nil {

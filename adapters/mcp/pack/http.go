@@ -232,7 +232,7 @@ func (t *remote) unreachable(ctx context.Context, err error) error {
 	case errors.As(err, &fault):
 		return fault
 	}
-	return t.server.failNoAnswer(err)
+	return t.server.failUnreachable(err)
 }
 
 // unreadable returns what a caller is told when an answer broke off.

@@ -30,8 +30,8 @@ type lines struct {
 	pending map[string]chan reply // by the id of the request
 }
 
-// errUnasked says that a transport needs no request to be told of changes.
-var errUnasked = errors.New("the server tells changes unasked")
+// errUnsolicited says that notifications come without a request for them.
+var errUnsolicited = errors.New("the server sends notifications unsolicited")
 
 func newLines(s *server, conn link.Conn[[]byte, []byte]) *lines {
 	t := &lines{server: s, link: link.New(conn, link.Options{}), pending: map[string]chan reply{}}
@@ -90,13 +90,12 @@ func (t *lines) send(ctx context.Context, m []byte) error {
 
 func (t *lines) establish(e era) { t.modern.Store(e.modern) }
 
-// listen opens the subscription of a modern server. A legacy one tells changes unasked.
+// listen opens the subscription of a modern server. A legacy one sends notifications unsolicited.
 func (t *lines) listen(ctx context.Context) error {
 	if !t.modern.Load() {
-		return errUnasked
+		return errUnsolicited
 	}
-	_, err := t.call(ctx, t.server.listenRequest())
-	return err
+	return t.server.subscribe(ctx)
 }
 
 func (t *lines) mayBeSilent() bool     { return true }
@@ -108,7 +107,7 @@ func (t *lines) reason() error {
 	if r.Cause == link.Normal {
 		why = "it closed its output"
 	}
-	return t.server.fail(core.CodeUnreachable, "has ended: %s%s", why, t.server.spoke()).Because(&r)
+	return t.server.fail(core.CodeUnreachable, "has ended: %s%s", why, t.server.noise()).Because(&r)
 }
 
 func (t *lines) close() {
@@ -120,7 +119,7 @@ func (t *lines) close() {
 func (t *lines) receive(_ context.Context, line []byte) error {
 	m, fault := jsonrpc.Read(line, strictjson.Limits{})
 	if !t.begun && fault != nil {
-		t.server.noise.Store(fmt.Sprintf("; its output begins with %.100q, which is no message", line))
+		t.server.preamble.Store(fmt.Sprintf("; its output begins with %.100q, which is no message", line))
 	}
 	t.begun = true
 	switch {

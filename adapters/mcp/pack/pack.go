@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 )
 
 // Pack is an MCP server as a pack of the hub.
@@ -190,12 +192,15 @@ func (s *server) watch(ctx context.Context) {
 		began := time.Now()
 		err := s.conn.listen(ctx)
 		switch {
-		case ctx.Err() != nil || errors.Is(err, errUnasked) || isLost(s.conn):
+		case ctx.Err() != nil || errors.Is(err, errUnsolicited) || isLost(s.conn):
 			return
 		case errors.Is(err, errNoStream):
 			s.trouble("no_stream", "the MCP server has no stream of changes: its tools are listed again after a restart only")
 			return
-		case time.Since(began) > longestWait:
+		case err != nil && !errors.Is(err, io.EOF): // else it has just ended
+			s.trouble("refused.stream", "the stream of changes of the MCP server broke off: it is opened again", "error", err)
+		}
+		if time.Since(began) > longestWait {
 			wait = firstRetry
 		}
 		if !sleep(ctx, wait) {
@@ -213,8 +218,15 @@ func isLost(t transport) bool {
 	}
 }
 
-// listenRequest asks a modern server to tell changes of its tools (2026-07-28,
-// basic/utilities/subscriptions).
-func (s *server) listenRequest() request {
-	return request{id: s.newID(), method: wire.MethodListen, params: s.params(s.era, `,"notifications":{"toolsListChanged":true}`, nil)}
+// subscribe asks a modern server to tell changes of its tools (2026-07-28,
+// basic/utilities/subscriptions), and returns when it has ended that.
+func (s *server) subscribe(ctx context.Context) error {
+	m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListen, params: s.params(s.era, `,"notifications":{"toolsListChanged":true}`, nil)})
+	switch {
+	case err != nil || m.Err == nil:
+		return err
+	case m.Err.Code == jsonrpc.CodeMethodNotFound:
+		return errNoStream
+	}
+	return s.fail(core.CodeInternal, "refused %s: %s (%d)", wire.MethodListen, cut(m.Err.Message), m.Err.Code)
 }

@@ -103,6 +103,27 @@ func TestAnAddressThatTheServerWantsOpenedIsShownAndTheCallRepeated(t *testing.T
 	})
 }
 
+func TestAServerWithoutSubscriptionsIsAskedOnce(t *testing.T) {
+	begin := func(s *script) {
+		s.answer(s.wants("server/discover"), `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
+		s.answer(s.wants("tools/list"), oneTool)
+	}
+	scripted(t, pack.Options{}, begin, func(g *testHub, s *script, _ *running) {
+		refuse := func(code int) {
+			s.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no"}}`, s.wants("subscriptions/listen").ID, code)
+		}
+		refuse(-32603)
+		refuse(-32601)
+		time.Sleep(time.Hour)
+		got := g.start("x", `{}`)
+		s.answer(s.wants("tools/call"), `{"content":[]}`) // nothing was asked before it
+		<-got
+		if refused, none := g.counts.of("refused.stream"), g.counts.of("no_stream"); refused != 1 || none != 1 {
+			t.Errorf("got %d refusals and %d servers without streams counted, want one of each", refused, none)
+		}
+	})
+}
+
 func TestASubscriptionThatTheServerEndsIsOpenedAgain(t *testing.T) {
 	begin := func(s *script) {
 		s.answer(s.wants("server/discover"), `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)

@@ -36,8 +36,9 @@ type transport interface {
 	send(ctx context.Context, message []byte) error
 	// establish tells the era of all later requests.
 	establish(e era)
-	// listen receives what the server tells unasked, until that ends. A transport that
-	// needs no request for it returns errUnasked, one whose server tells nothing errNoStream.
+	// listen receives notifications that belong to no request, until their stream ends. A
+	// transport without a stream of its own for them returns errUnsolicited, one whose server
+	// has none errNoStream.
 	listen(ctx context.Context) error
 	// mayBeSilent reports whether a server may leave an unknown request without an answer.
 	mayBeSilent() bool
@@ -64,8 +65,8 @@ type server struct {
 	changed chan struct{}
 	// told are the kinds of trouble that were logged.
 	told sync.Map
-	// noise says what the server wrote before its first message, as a part of an error.
-	noise atomic.Value
+	// preamble says what the server wrote before its first message, as a part of an error.
+	preamble atomic.Value
 
 	ctx    context.Context //nolint:containedctx // ends with the connection: for what the server asks
 	cancel context.CancelCauseFunc
