@@ -15,7 +15,7 @@ const maxAsking = 16
 // they think; until then a goroutine waits.
 func (s *session) askPeople(ctx context.Context, a wire.Ask) error {
 	var q question.Question
-	if err := a.Question.Decode(&q); err != nil {
+	if err := a.Question.DecodeKnown(&q); err != nil {
 		return s.refuse(ctx, wire.Refusal{ID: a.ID, Fault: core.NewFault(core.CodeInvalid, "ask: question: %s", err)})
 	}
 	s.mu.Lock()

@@ -52,16 +52,17 @@ func (s *session) call(ctx context.Context, c wire.Call) error {
 // beginning is the tag of a task that the peer opened or watches. The result of the call comes
 // before the first event, whichever goroutine is first.
 type beginning struct {
-	call   string
-	result any // of a call whose result does not name the task
-	answer sync.Once
+	call    string
+	unknown map[string]string // members of the request, see wire.Call
+	result  any               // of a call whose result does not name the task
+	answer  sync.Once
 }
 
 // begin answers the call about a task, once.
 func (s *session) begin(ctx context.Context, b *beginning, id core.TaskID) (err error) {
 	b.answer.Do(func() {
 		if b.result == nil {
-			b.result = opened{done{b.call}, id}
+			b.result = opened{done{b.call}, id, b.unknown}
 		}
 		err = s.send(ctx, "result", b.result)
 	})
@@ -71,11 +72,12 @@ func (s *session) begin(ctx context.Context, b *beginning, id core.TaskID) (err 
 // opened is the result of a call that opens a task.
 type opened struct {
 	done
-	Task core.TaskID `json:"task"`
+	Task    core.TaskID       `json:"task"`
+	Unknown map[string]string `json:"unknown,omitempty"`
 }
 
 func (s *session) open(ctx context.Context, c wire.Call, o *core.Open) error {
-	b := &beginning{call: c.ID}
+	b := &beginning{call: c.ID, unknown: c.Unknown}
 	t, err := s.asks.Open(*o.Request, hub.OpenOptions{For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, Tag: b, Trace: c.Trace})
 	if err == nil {
 		return s.begin(ctx, b, t.ID())

@@ -151,10 +151,14 @@ func TestMembersAndKindsOfANewerPeerPassUntouched(t *testing.T) {
 		a, r := raw{s, end}, raw{s, asker}
 		a.next("hello")
 		r.next("hello")
-		a.send(`{"call":{"id":"1","act":"join","command":{"card":{"features":["cancellation"]}}},"newer":1}`)
+		a.send(`{"call":{"id":"1","act":"join","command":{"card":{"features":["cancellation"]}}}}`)
 		a.next("result")
 		r.send(`{"call":{"id":"1","act":"open","command":{"request":{"to":"agent","content":"?","mood":{"a":[1]}}}}}`)
-		id := text(r.next("result").Get("task"))
+		result := r.next("result")
+		id := text(result.Get("task"))
+		if got := string(result.Get("unknown").Raw()); got != `{"mood":""}` {
+			t.Errorf("got %s as what the hub does not know, want the mood", got)
+		}
 		opened := a.next("event")
 		if got := string(opened.Get("body", "request", "mood").Raw()); got != `{"a":[1]}` {
 			t.Errorf("got the member %q of the request, want it where it was; %s", got, opened.Raw())

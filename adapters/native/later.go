@@ -72,6 +72,9 @@ func (s *session) execute(ctx context.Context, c wire.Call) error {
 		return s.list(ctx, c, cmd)
 	case core.Join:
 		id, err := s.join(ctx, cmd.Card)
+		if err != nil {
+			s.log.Warn("agent rejected", "agent", wire.Excerpt(cmd.Card.ID), "code", core.AsFault(err).Code, "why", core.AsFault(err).Message)
+		}
 		return s.reply(ctx, c.ID, struct {
 			done
 			Agent core.AgentID `json:"agent"`

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
@@ -25,6 +26,7 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 		if !errors.As(err, &r) {
 			return err
 		}
+		s.note(r.Fault, raw)
 		return s.refuse(ctx, *r)
 	}
 	switch f := frame.(type) {
@@ -72,6 +74,23 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 	return nil
 }
 
+// loud is how many warnings a connection may cause: a broken child may go on for ever.
+const loud = 20
+
+// note counts a frame that cannot be read. Of a child the operator reads it too: it may be all
+// that a child says that prints to stdout and never reads an error.
+func (s *session) note(why *core.Fault, raw []byte) {
+	s.hub.Count("native.garbage")
+	if !s.supervised {
+		return
+	}
+	level := slog.LevelWarn
+	if s.skipped++; s.skipped > loud {
+		level = slog.LevelDebug
+	}
+	s.log.Log(s.ctx, level, "a line of the agent was skipped", "problem", why.Message, "line", wire.Excerpt(raw))
+}
+
 // acknowledge answers a frame that wants to be answered.
 func (s *session) acknowledge(ctx context.Context, id string) error {
 	if id == "" {
@@ -86,7 +105,13 @@ func (s *session) report(ctx context.Context, e wire.Event) error {
 	held := ends && s.drop(e.Task) // before the hub says that the task has ended
 	err := s.agent.Report(e.Task, e.Body, e.Foreign)
 	if err == nil {
-		return s.acknowledge(ctx, e.ID)
+		if len(e.Unknown) == 0 {
+			return s.acknowledge(ctx, e.ID)
+		}
+		return s.send(ctx, "result", struct {
+			done
+			Unknown map[string]string `json:"unknown"`
+		}{done{e.ID}, e.Unknown})
 	}
 	f := s.fault(err)
 	if held && f.Code == core.CodeInvalid { // the task goes on
@@ -102,5 +127,6 @@ func (s *session) rejected(ctx context.Context, r *link.Reject) error {
 	if r.Cause == link.TooLarge {
 		f = core.NewFault(core.CodeTooLarge, "%s: send less, or in several frames", r.Text)
 	}
+	s.note(f, []byte(r.Head))
 	return s.refuse(ctx, wire.Refusal{ID: id, Task: task, Fault: f})
 }

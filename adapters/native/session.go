@@ -30,6 +30,7 @@ type session struct {
 
 	lastSeen     time.Time // when the hub was last told that the agent is alive; the reader's own
 	watchesTools bool      // the reader's own
+	skipped      int       // frames that could not be read; the reader's own
 
 	mu            sync.Mutex
 	held          map[core.TaskID]struct{} // the tasks that the peer was given and has not ended

@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -15,6 +17,9 @@ type Call struct {
 	Trace   core.Trace
 	Command core.Command
 	With    With
+	// Unknown are the members of a request that the hub does not know, and passes on: see
+	// [Event.Unknown].
+	Unknown map[string]string
 }
 
 // With is what some commands need beside themselves.
@@ -91,7 +96,7 @@ func without[S ~string](value S, member string) string {
 func checked[C core.Command](lacks func(C) string) func(strictjson.Value) (core.Command, error) {
 	return func(v strictjson.Value) (core.Command, error) {
 		var c C
-		if err := v.Decode(&c); err != nil {
+		if err := v.DecodeKnown(&c); err != nil {
 			return nil, err
 		}
 		if member := lacks(c); member != "" {
@@ -101,7 +106,15 @@ func checked[C core.Command](lacks func(C) string) func(strictjson.Value) (core.
 	}
 }
 
+// readOpen reads a request, which travels: what the hub does not know of it is kept.
 func readOpen(v strictjson.Value) (core.Command, error) {
+	var known struct {
+		core.Open
+		Request strictjson.Value `json:"request"`
+	}
+	if err := v.DecodeKnown(&known); err != nil {
+		return nil, err
+	}
 	o := new(core.Open)
 	if err := v.Decode(o); err != nil {
 		return nil, err
@@ -109,8 +122,7 @@ func readOpen(v strictjson.Value) (core.Command, error) {
 	if o.Request == nil {
 		return nil, missing("request")
 	}
-	request := v.Get("request")
-	o.Request.Foreign = keep(o.Request.Foreign, unknown(request, requestMembers), "", nil)
+	o.Request.Foreign = keep(o.Request.Foreign, unknown(known.Request, requestMembers), "", nil)
 	return o, nil
 }
 
@@ -121,8 +133,10 @@ func readCall(v, with strictjson.Value) (Frame, error) {
 		Trace   core.Trace       `json:"trace"`
 		Act     string           `json:"act"`
 		Command strictjson.Value `json:"command"`
+		// Principal is in the hub's own form of a call. The connection says who gives it.
+		Principal strictjson.Value `json:"principal"`
 	}
-	if err := v.Decode(&j); err != nil {
+	if err := v.DecodeKnown(&j); err != nil {
 		return nil, err
 	}
 	if err := checkID(j.ID); err != nil {
@@ -130,10 +144,10 @@ func readCall(v, with strictjson.Value) (Frame, error) {
 	}
 	of := commands[j.Act]
 	if of == nil {
-		return nil, core.NewFault(core.CodeUnknownKind, "unknown act %s", Excerpt(j.Act))
+		return nil, core.NewFault(core.CodeUnknownKind, "unknown act %s%s", Excerpt(j.Act), didYouMean(j.Act, slices.Sorted(maps.Keys(commands))))
 	}
 	c := Call{ID: j.ID, Trace: j.Trace}
-	if err := with.Decode(&c.With); err != nil {
+	if err := with.DecodeKnown(&c.With); err != nil {
 		return nil, core.NewFault(core.CodeInvalid, "with: %s", err)
 	}
 	if !j.Command.Absent() && j.Command.Kind() != strictjson.Object {
@@ -144,6 +158,9 @@ func readCall(v, with strictjson.Value) (Frame, error) {
 		return nil, core.NewFault(core.CodeInvalid, "command: %s", messageOf(err))
 	}
 	c.Command = command
+	if o, is := command.(*core.Open); is && o.Request.Foreign != nil {
+		c.Unknown = nearest(nil, unknown(j.Command.Get("request"), requestMembers), requestMembers)
+	}
 	return c, nil
 }
 

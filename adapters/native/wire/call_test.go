@@ -150,11 +150,58 @@ func TestABadFrameIsRefusedWithWhatToChange(t *testing.T) {
 		{`{"load":{"state":"lazy"}}`, core.CodeInvalid, "", "unknown load"},
 		{`{"tools":{}}`, core.CodeInvalid, "", "tools: id: missing"},
 		{`{"vitals":{"active":"x"}}`, core.CodeInvalid, "", "vitals: active"},
+
+		{`{"cal":{"id":"1","act":"list"}}`, core.CodeUnknownKind, "", `; "cal": did you mean "call"?`},
+		{`{"call":{"id":"1","act":"jion"}}`, core.CodeUnknownKind, "1", `unknown act "jion": did you mean "join"?`},
+		{`{"call":{"id":"1","act":"list","comand":{"what":"agents"}}}`, core.CodeInvalid, "1", `unknown key "comand": did you mean "command"?`},
+		{`{"call":{"id":"1","act":"read","command":{"task":"t"}},"wiht":{"watch":true}}`, core.CodeInvalid, "1", `unknown key "wiht" beside it: did you mean "with"?`},
+		{`{"call":{"id":"1","act":"read","command":{"task":"t"}},"with":{"wacth":true}}`, core.CodeInvalid, "1", `with: unknown key "wacth": did you mean "watch"?`},
+		{`{"call":{"id":"1","act":"join","command":{"card":{"capabilties":["talk"]}}}}`, core.CodeInvalid, "1", `card: unknown key "capabilties": did you mean "capabilities"?`},
+		{`{"call":{"id":"1","act":"join","command":{"id":"poet"}}}`, core.CodeInvalid, "1", `unknown key "id"`},
+		{`{"call":{"id":"1","act":"open","command":{"reqest":{"to":"a"}}}}`, core.CodeInvalid, "1", `unknown key "reqest": did you mean "request"?`},
+		{`{"call":{"id":"1","act":"inject","command":{"task":"t","context":{"contnet":"x"}}}}`, core.CodeInvalid, "1", `context: unknown key "contnet": did you mean "content"?`},
+		{`{"answer":{"execution":"e","output":1,"is_eror":true}}`, core.CodeInvalid, "", `unknown key "is_eror"`},
+		{`{"load":{"state":"idle"},"id":"1"}`, core.CodeInvalid, "", `unknown key "id" beside it`},
+		{`{"vitals":{"sttaus":"ok"}}`, core.CodeInvalid, "", `unknown key "sttaus": did you mean "status"?`},
+		{`{"event":{"task":"t","kind":"text","body":{"txet":"hi"}}}`, core.CodeInvalid, "", `body: text: missing; unknown key "txet": did you mean "text"?`},
+		{`{"event":{"task":"t","kind":"tool_call","body":{"id":"1"}}}`, core.CodeInvalid, "", "body: name: missing"},
 	} {
 		_, err := wire.Decode([]byte(tt.frame), limit)
 		var r *wire.Refusal
 		if !errors.As(err, &r) || r.Fault.Code != tt.code || r.ID != tt.id || !strings.Contains(r.Fault.Message, tt.text) {
 			t.Errorf("%s: got %+v, want %s of %q with %q", tt.frame, err, tt.code, tt.id, tt.text)
+		}
+	}
+}
+
+func TestWhatTravelsMayHaveMembersThatTheHubDoesNotKnow(t *testing.T) {
+	for frame, want := range map[string]map[string]string{
+		`{"call":{"id":"1","act":"open","command":{"request":{"to":"a","content":"?","dedline":"x","mood":1}}}}`: {"dedline": "deadline", "mood": ""},
+		`{"call":{"id":"1","act":"open","command":{"request":{"to":"a","content":"?"}}}}`:                        nil,
+		`{"event":{"id":"1","task":"t","kind":"done","body":{"truncted":true},"tone":"low"}}`:                    {"truncted": "truncated", "tone": ""},
+		`{"event":{"id":"1","task":"t","kind":"sparkle","body":{"colour":"red"},"tone":"low"}}`:                  nil,
+		`{"event":{"task":"t","kind":"done","body":{"truncted":true}}}`:                                          nil,
+	} {
+		var got map[string]string
+		switch f, err := wire.Decode([]byte(frame), limit); f := f.(type) {
+		case wire.Call:
+			got = f.Unknown
+		case wire.Event:
+			got = f.Unknown
+		default:
+			t.Errorf("%s: got %v, want it read", frame, err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: unknown members (-want +got):\n%s", frame, d)
+		}
+	}
+	for _, frame := range []string{
+		`{"hello":{"native":1,"newer":true}}`,
+		`{"answer":{"execution":"e","error":{"code":"internal","message":"m","newer":1}}}`,
+		`{"call":{"id":"1","act":"join","command":{"card":{"metadata":{"anything":1}}}}}`,
+	} {
+		if _, err := wire.Decode([]byte(frame), limit); err != nil {
+			t.Errorf("%s: got %v, want it read", frame, err)
 		}
 	}
 }

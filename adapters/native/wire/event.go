@@ -11,6 +11,9 @@ type Event struct {
 	Task    core.TaskID
 	Body    core.Body
 	Foreign *core.Foreign
+	// Unknown are the members of an event with an ID that the hub does not know, and passes on,
+	// each with the known name that is nearest, if one is near.
+	Unknown map[string]string
 }
 
 // bodyForm reads the body of one kind.
@@ -19,11 +22,17 @@ type bodyForm struct {
 	known members
 }
 
-func form[B core.Body]() bodyForm {
+// form is the form of a body that must have the required members.
+func form[B core.Body](required ...string) bodyForm {
 	var zero B
 	return bodyForm{
 		read: func(v strictjson.Value) (core.Body, error) {
 			var b B
+			for _, name := range required {
+				if v.Get(name).Absent() {
+					return nil, lacks(v, name)
+				}
+			}
 			err := v.Decode(&b)
 			return b, err
 		},
@@ -31,22 +40,32 @@ func form[B core.Body]() bodyForm {
 	}
 }
 
+// lacks is the error about a body without a required member: perhaps it is there under another
+// name.
+func lacks(body strictjson.Value, required string) error {
+	for key := range body.Members() {
+		if near := didYouMean(string(key), []string{required}); near != "" {
+			return core.NewFault(core.CodeInvalid, "%s: missing; unknown key %s%s", required, Excerpt(key), near)
+		}
+	}
+	return missing(required)
+}
+
 // textForm reads a body that has nothing but text, without reflection: nearly all events are
 // such pieces.
 func textForm(of func(text string) core.Body) bodyForm {
 	return bodyForm{
 		read: func(v strictjson.Value) (core.Body, error) {
-			var text string
 			for key, member := range v.Members() {
 				if string(key) == "text" {
-					s, ok := member.Text()
-					if !ok && !member.Absent() {
+					text, ok := member.Text()
+					if !ok {
 						return nil, core.NewFault(core.CodeInvalid, "text: want a string, got %s", member.Kind())
 					}
-					text = s
+					return of(text), nil
 				}
 			}
-			return of(text), nil
+			return nil, lacks(v, "text")
 		},
 		known: membersOf(core.Text{}),
 	}
@@ -57,24 +76,24 @@ var bodies = [...]bodyForm{
 	core.KindOpened:            form[core.Opened](),
 	core.KindAssigned:          form[core.Assigned](),
 	core.KindAccepted:          form[core.Accepted](),
-	core.KindSessionStarted:    form[core.SessionStarted](),
-	core.KindSessionLost:       form[core.SessionLost](),
+	core.KindSessionStarted:    form[core.SessionStarted]("session"),
+	core.KindSessionLost:       form[core.SessionLost]("reason"),
 	core.KindThinking:          textForm(func(text string) core.Body { return core.Thinking{Text: text} }),
 	core.KindText:              textForm(func(text string) core.Body { return core.Text{Text: text} }),
-	core.KindToolCall:          form[core.ToolCall](),
-	core.KindToolState:         form[core.ToolState](),
-	core.KindToolResult:        form[core.ToolResult](),
-	core.KindApprovalRequested: form[core.ApprovalRequested](),
+	core.KindToolCall:          form[core.ToolCall]("id", "name"),
+	core.KindToolState:         form[core.ToolState]("id", "state"),
+	core.KindToolResult:        form[core.ToolResult]("id"),
+	core.KindApprovalRequested: form[core.ApprovalRequested]("id", "name"),
 	core.KindApprovalDecided:   form[core.ApprovalDecided](),
 	core.KindInjected:          form[core.Injected](),
-	core.KindInjectionAnswered: form[core.InjectionAnswered](),
+	core.KindInjectionAnswered: form[core.InjectionAnswered]("id", "accepted"),
 	core.KindFile:              form[core.File](),
 	core.KindUsage:             form[core.Usage](),
 	core.KindRetrying:          form[core.Retrying](),
 	core.KindCancelRequested:   form[core.CancelRequested](),
-	core.KindForeign:           form[core.ForeignFrame](),
+	core.KindForeign:           form[core.ForeignFrame]("dialect", "name"),
 	core.KindDone:              form[core.Done](),
-	core.KindFailed:            form[core.Failed](),
+	core.KindFailed:            form[core.Failed]("fault"),
 	core.KindCancelled:         form[core.Cancelled](),
 }
 
@@ -183,6 +202,11 @@ func readEvent(v strictjson.Value) (Frame, error) {
 		return nil, err
 	}
 	e := Event{ID: p.id, Task: core.TaskID(p.task)}
-	e.Body, e.Foreign, err = p.understand()
-	return e, err
+	if e.Body, e.Foreign, err = p.understand(); err != nil {
+		return nil, err
+	}
+	if k, known := core.ParseKind(p.kind); known && e.ID != "" && e.Foreign != nil {
+		e.Unknown = nearest(nearest(nil, p.unknown, eventMembers), unknown(p.body, bodies[k].known), bodies[k].known)
+	}
+	return e, nil
 }

@@ -2,11 +2,14 @@ package wire
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
 // members are the names that the hub knows in an object.
@@ -44,6 +47,17 @@ func unknown(object strictjson.Value, known members) (all []strictjson.Field) {
 		if !known.has(key) {
 			all = append(all, strictjson.Field{Key: string(key), Value: v.Clone()})
 		}
+	}
+	return all
+}
+
+// nearest adds unknown members to all, each with the known name that is nearest, if one is near.
+func nearest(all map[string]string, unknown []strictjson.Field, known members) map[string]string {
+	for _, f := range unknown {
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[f.Key] = suggest.Nearest(f.Key, slices.Sorted(maps.Keys(known)))
 	}
 	return all
 }

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
 // Dialect is the name of the dialect in cards, principals and foreign members.
@@ -94,12 +97,12 @@ func (r *Refusal) Unwrap() error { return r.Fault }
 
 // frames reads the frames of a peer by their names, but events and calls.
 var frames = map[string]func(strictjson.Value) (Frame, error){
-	"hello":    read[Greeting],
+	"hello":    readGreeting,
 	"answer":   readAnswer,
 	"progress": readProgress,
 	"ask":      readAsk,
 	"load":     readLoad,
-	"vitals":   read[Vitals],
+	"vitals":   readVitals,
 	"tools":    readTools,
 }
 
@@ -120,13 +123,49 @@ func Decode(raw []byte, limit int) (Frame, error) {
 		case "event":
 			return named(v, "event", readEvent)
 		case "call":
-			return named(v, "call", func(v strictjson.Value) (Frame, error) { return readCall(v, root.Get("with")) })
+			return named(v, "call", func(v strictjson.Value) (Frame, error) {
+				if err := onlyMembers(root, "call", "with"); err != nil {
+					return nil, err
+				}
+				return readCall(v, root.Get("with"))
+			})
 		}
 		if of := frames[string(key)]; of != nil {
-			return named(v, string(key), of)
+			return named(v, string(key), func(v strictjson.Value) (Frame, error) {
+				if err := onlyMembers(root, string(key)); err != nil {
+					return nil, err
+				}
+				return of(v)
+			})
 		}
 	}
-	return nil, &Refusal{Fault: core.NewFault(core.CodeUnknownKind, "unknown frame: send an object with a member %s", frameNames)}
+	hint := ""
+	for key := range root.Members() {
+		if hint = didYouMean(string(key), append(slices.Sorted(maps.Keys(frames)), "call", "event")); hint != "" {
+			hint = "; " + Excerpt(key) + hint
+			break
+		}
+	}
+	return nil, &Refusal{Fault: core.NewFault(core.CodeUnknownKind, "unknown frame: send an object with a member %s%s", frameNames, hint)}
+}
+
+// onlyMembers refuses members of a frame beside those that it has.
+func onlyMembers(frame strictjson.Value, has ...string) error {
+	for key := range frame.Members() {
+		if slices.Contains(has, string(key)) {
+			continue
+		}
+		return core.NewFault(core.CodeInvalid, "unknown key %s beside it%s", Excerpt(key), didYouMean(string(key), has))
+	}
+	return nil
+}
+
+// didYouMean returns the end of an error about an unknown name: the nearest one; "" for none.
+func didYouMean(name string, names []string) string {
+	if near := suggest.Nearest(name, names); near != "" {
+		return fmt.Sprintf(": did you mean %q?", near)
+	}
+	return ""
 }
 
 // named reads the member of a frame, and names it in errors.
@@ -183,28 +222,42 @@ func (r *Refusal) shorten() {
 	}
 }
 
-func read[F Frame](v strictjson.Value) (Frame, error) {
-	var f F
-	err := v.Decode(&f)
-	return f, err
+// readGreeting reads any hello: in it, peers of different versions meet.
+func readGreeting(v strictjson.Value) (Frame, error) {
+	var g Greeting
+	err := v.Decode(&g)
+	return g, err
+}
+
+func readVitals(v strictjson.Value) (Frame, error) {
+	var l Vitals
+	err := v.DecodeKnown(&l)
+	return l, err
 }
 
 func readAnswer(v strictjson.Value) (Frame, error) {
-	var a Answer
-	switch err := v.Decode(&a); {
-	case err != nil:
+	var a struct {
+		Answer
+		Error strictjson.Value `json:"error"` // a fault travels: it may have more members
+	}
+	if err := v.DecodeKnown(&a); err != nil {
 		return nil, err
+	}
+	if err := a.Error.Decode(&a.Answer.Error); err != nil {
+		return nil, core.NewFault(core.CodeInvalid, "error: %s", err)
+	}
+	switch {
 	case a.Execution == "":
 		return nil, missing("execution")
-	case a.Error == nil && len(a.Output) == 0:
+	case a.Answer.Error == nil && len(a.Output) == 0:
 		return nil, core.NewFault(core.CodeInvalid, "output: missing; send the output of the tool, or error")
 	}
-	return a, nil
+	return a.Answer, nil
 }
 
 func readProgress(v strictjson.Value) (Frame, error) {
 	var p Progress
-	if err := v.Decode(&p); err != nil {
+	if err := v.DecodeKnown(&p); err != nil {
 		return nil, err
 	}
 	if p.Execution == "" {
@@ -215,7 +268,7 @@ func readProgress(v strictjson.Value) (Frame, error) {
 
 func readAsk(v strictjson.Value) (Frame, error) {
 	var a Ask
-	if err := v.Decode(&a); err != nil {
+	if err := v.DecodeKnown(&a); err != nil {
 		return nil, err
 	}
 	if err := checkID(a.ID); err != nil {
@@ -232,7 +285,7 @@ func readAsk(v strictjson.Value) (Frame, error) {
 
 func readLoad(v strictjson.Value) (Frame, error) {
 	var l Load
-	if err := v.Decode(&l); err != nil {
+	if err := v.DecodeKnown(&l); err != nil {
 		return nil, err
 	}
 	if l.State == 0 {
@@ -243,7 +296,7 @@ func readLoad(v strictjson.Value) (Frame, error) {
 
 func readTools(v strictjson.Value) (Frame, error) {
 	var t Tools
-	if err := v.Decode(&t); err != nil {
+	if err := v.DecodeKnown(&t); err != nil {
 		return nil, err
 	}
 	return t, checkID(t.ID)

@@ -97,9 +97,13 @@ func (b *nativeBridge) fromProcess(ctx context.Context, line []byte) error {
 		return b.refuse(ctx, core.NewFault(core.CodeInvalid, "a line of stdout is no frame: write logs to stderr; it begins with %s", nativewire.Excerpt(line)))
 	case bytes.Contains(line, []byte(`"join"`)):
 		f, err := nativewire.Decode(line, MaxLine)
+		var r *nativewire.Refusal
+		if errors.As(err, &r) && r.Fault.Code == core.CodeInvalid { // the card has no place in it
+			return b.answer(ctx, *r)
+		}
 		call, isCall := f.(nativewire.Call)
 		if err != nil || !isCall {
-			break // the hub says what is wrong
+			break // perhaps the hub knows more
 		}
 		if said, ok := call.Command.(core.Join); ok {
 			call.Command = core.Join{Card: nativewire.Supervise(b.card, said.Card)}
@@ -175,8 +179,13 @@ func (b *nativeBridge) warn(message string, why *core.Fault) {
 
 // refuse tells the process that a line of it was not passed on.
 func (b *nativeBridge) refuse(ctx context.Context, why *core.Fault) error {
-	b.warn("a line of the agent was skipped", why)
-	frame, err := nativewire.Encode("error", nativewire.Refusal{Fault: why})
+	return b.answer(ctx, nativewire.Refusal{Fault: why})
+}
+
+// answer is refuse for a line whose names are known.
+func (b *nativeBridge) answer(ctx context.Context, r nativewire.Refusal) error {
+	b.warn("a line of the agent was skipped", r.Fault)
+	frame, err := nativewire.Encode("error", r)
 	if err != nil {
 		return err
 	}

@@ -280,3 +280,27 @@ func TestAMissingDirectoryIsNamed(t *testing.T) {
 		t.Errorf("got %q, want the directory named", got)
 	}
 }
+
+func TestWhatANativeChildPrintsBesideItsFramesIsNamedAndSkipped(t *testing.T) {
+	s := supervise(t, nil, nativeShell(`echo "Loading the model ..."
+printf '\377\n'
+echo '{"call":{"id":"0","act":"join","command":{"card":{"capabilties":["talk"]}}}}'
+echo '{"call":{"id":"1","act":"join","command":{"card":{"capabilities":["talk"]}}}}'
+cat >/dev/null`))
+	s.until("kid", core.ChildReady)
+	log := s.log.String()
+	for _, want := range []string{
+		`line="\"Loading the model ...\""`, `line="\"\\xff\""`,
+		`did you mean \"capabilities\"?`,
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log is\n%s\nwant %s in it", log, want)
+		}
+	}
+	if got := s.hub.Counters()["native.garbage"]; got != 3 {
+		t.Errorf("got %d frames counted as garbage, want 3", got)
+	}
+	if a, _ := s.hub.Agent("kid"); len(a.Capabilities) != 1 || a.Capabilities[0] != "talk" {
+		t.Errorf("got the capabilities %v, want those of the second join", a.Capabilities)
+	}
+}
