@@ -126,7 +126,7 @@ func (s *Server) newCard() wire.Card {
 		Capabilities: wire.Capabilities{Streaming: &yes, PushNotifications: &push, ExtendedCard: &no, Extensions: []wire.Extension{{
 			URI: wire.CursorExtension, Description: "Items of a stream have a cursor in their metadata; SubscribeToTask with it in its metadata continues exactly after that item.",
 		}, {
-			URI: wire.HopsExtension, Description: "The metadata of a message has how many hubs it came through, which ends loops; hub is the id of this hub.",
+			URI: wire.ChainExtension, Description: "The metadata of a message has the tasks above it in the hubs that it came through, which ends loops; hub is the id of this hub.",
 			Params: hub,
 		}}},
 	}

@@ -17,7 +17,6 @@ const (
 	DefaultKeepAlive    = 15 * time.Second
 	DefaultWriteTimeout = 30 * time.Second
 	DefaultKeepIDs      = 300 * time.Second
-	DefaultHops         = 8
 )
 
 // Options are the settings of a Server. Only Principal is required.
@@ -43,9 +42,6 @@ type Options struct {
 	// WriteTimeout is how long a client may read nothing before its connection is closed,
 	// and how long it may take to send a body; default [DefaultWriteTimeout].
 	WriteTimeout time.Duration
-	// Hops is the maximum number of hubs that a message came through; default
-	// [DefaultHops].
-	Hops int
 	// Signer signs cards; nil signs none.
 	Signer *Signer
 	// Webhooks posts notifications; nil for none.
@@ -61,7 +57,6 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Hops = cmp.Or(max(0, o.Hops), DefaultHops)
 	o.Deadline = cmp.Or(max(0, o.Deadline), DefaultDeadline)
 	o.MaxBodyBytes = cmp.Or(max(0, o.MaxBodyBytes), DefaultMaxBodyBytes)
 	o.KeepIDs = cmp.Or(max(0, o.KeepIDs), DefaultKeepIDs)

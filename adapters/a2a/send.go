@@ -66,12 +66,7 @@ func (c *call) readSend(params strictjson.Value) (wire.SendRequest, error) {
 	if err != nil {
 		return r, err
 	}
-	hops, err := r.Hops()
 	switch {
-	case err != nil:
-		return r, err
-	case hops > c.server.opts.Hops:
-		return r, core.NewFault(core.CodeLoop, "metadata[%s]: the message came through %d hubs, the limit is %d: maybe they ask each other in a circle", wire.HopsExtension, hops, c.server.opts.Hops)
 	case r.Message.Role != wire.RoleUser:
 		return r, core.NewFault(core.CodeInvalid, "message.role: want %s from a client, got %s", wire.RoleUser, r.Message.Role)
 	case len(r.Message.ContextID) > core.MaxIDBytes || len(r.Message.ID) > core.MaxIDBytes:
@@ -174,9 +169,17 @@ func (c *call) open(s *hub.Session, r wire.SendRequest, agent core.AgentID) (*ta
 	}
 	req := wire.RequestOf(r)
 	req.Intent, req.To, req.Thread = core.IntentAsk, core.ToAgent(agent), core.ThreadID(cmp.Or(r.Message.ContextID, core.NewID()))
+	above, err := r.Chain()
+	if err != nil {
+		return nil, err
+	}
+	opts := hub.OpenOptions{Keep: true, Unwatched: true, MinHops: above.Hops}
+	for _, id := range above.Tasks {
+		opts.Above = append(opts.Above, core.TaskID(id))
+	}
 	people := c.server.people
 	view := people.expect(req.Thread, c.from)
-	t, err := s.Open(req, hub.OpenOptions{Keep: true, Unwatched: true})
+	t, err := s.Open(req, opts)
 	if err != nil {
 		people.session.UnwatchQuestions(view)
 		return nil, err

@@ -82,8 +82,8 @@ func (w *work) request(in session) wire.SendRequest {
 	r.Message.ID = string(w.turn.Task())
 	r.Message.ContextID = in.Context
 	if w.remote.cursors { // a hub
-		hops, _ := r.Hops() // it was checked where the message came in
-		r.SetHops(hops + 1)
+		above, _ := r.Chain()                                             // it was checked where the message came in
+		_ = r.SetChain(above.Below(string(w.turn.Task()), w.turn.Hops())) // texts and numbers always encode
 	}
 	switch {
 	case in.Open != nil:

@@ -137,7 +137,7 @@ func (a *Agent) read(text []byte, at *url.URL) (*remote, error) {
 	}
 	r := &remote{card: card, streams: card.Capabilities.Streams(), cursors: card.Capabilities.Has(wire.CursorExtension)}
 	for i, e := range card.Capabilities.Extensions {
-		if e.Required && e.URI != wire.CursorExtension && e.URI != wire.HopsExtension {
+		if e.Required && e.URI != wire.CursorExtension && e.URI != wire.ChainExtension {
 			return nil, fmt.Errorf("capabilities.extensions[%d].required: the agent wants the extension %.200q, which the hub does not have", i, e.URI)
 		}
 	}

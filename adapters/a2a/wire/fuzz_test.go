@@ -48,7 +48,7 @@ func again(t *testing.T, written []byte, read func(strictjson.Value) ([]byte, er
 // becomes a message again.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"},{"raw":"aGk"},{"data":1}]},"configuration":{"historyLength":0,"taskPushNotificationConfig":{"url":"http://h"}}}`))
-	f.Add([]byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"metadata":{"urn:dragoman:a2a:hops:1":3,"x":[1]}}`))
+	f.Add([]byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"metadata":{"urn:dragoman:a2a:chain:1":{"hops":3,"tasks":["a"]},"x":[1]}}`))
 	f.Add([]byte(`{"id":"t","historyLength":3,"metadata":{"urn:dragoman:a2a:cursor:1":"1.3"}}`))
 	f.Add([]byte(`{"status":"TASK_STATE_WORKING","pageSize":5,"pageToken":"p","statusTimestampAfter":"2026-11-22T03:07:17.640Z"}`))
 	f.Add([]byte(`{"taskId":"t","id":"p","url":"https://h","authentication":{"scheme":"Bearer"}}`))
@@ -69,10 +69,10 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if hops, err := r.Hops(); err == nil && hops < 100 {
-			r.SetHops(hops + 1)
-			if got, err := r.Hops(); err != nil || got != hops+1 {
-				t.Fatalf("%s: got %d hops and %v after one more, want %d", text, got, err, hops+1)
+		if c, err := r.Chain(); err == nil && c.Hops < 100 {
+			err = r.SetChain(c.Below("t", 0))
+			if got, err2 := r.Chain(); err != nil || err2 != nil || got.Hops != c.Hops+1 || got.Tasks[len(got.Tasks)-1] != "t" {
+				t.Fatalf("%s: got the chain %+v, %v and %v below %+v, want one more", text, got, err, err2, c)
 			}
 		}
 		back := wire.SendRequestOf(wire.RequestOf(r))
