@@ -36,23 +36,6 @@ type open struct {
 	Told  map[string]seen `json:"told,omitempty"`
 }
 
-// conversation is what a session belongs to. The name of a thread is no secret, and what the
-// remote remembers was said to who asked: others begin a conversation of their own. Those
-// whose identity is not proved share one, as they read what the others said anyway.
-type conversation struct {
-	Thread core.ThreadID `json:"thread"`
-	From   string        `json:"from,omitempty"` // the id of a principal
-}
-
-// conversationOf returns the conversation of a task. Its thread is "" if there is none.
-func conversationOf(t agent.Turn) conversation {
-	c := conversation{Thread: t.Request().Thread}
-	if p := t.From(); p.Authenticated {
-		c.From = p.ID
-	}
-	return c
-}
-
 // sessions are the sessions of conversations. It is safe for concurrent use.
 type sessions struct {
 	agent, url string
@@ -60,7 +43,7 @@ type sessions struct {
 
 	mu     sync.Mutex
 	loaded bool
-	by     *lru.Cache[conversation, session]
+	by     *lru.Cache[agent.Conversation, session]
 }
 
 // record is a session in a [core.RecordLog]: the last one of a conversation counts.
@@ -69,13 +52,13 @@ type record struct {
 	// tokens, and contexts of another remote are of no use.
 	Agent string `json:"agent"`
 	URL   string `json:"url"`
-	conversation
+	agent.Conversation
 	session
 }
 
 func (s *sessions) init(opts Options) {
 	s.agent, s.url, s.log = opts.Name, opts.URL, opts.Sessions
-	s.by = lru.New(lru.Options[conversation, session]{Count: maxSessions})
+	s.by = lru.New(lru.Options[agent.Conversation, session]{Count: maxSessions})
 }
 
 // load reads the log, once.
@@ -88,7 +71,7 @@ func (s *sessions) load(ctx context.Context) error {
 	err := s.log.Replay(ctx, func(_ time.Time, raw []byte) bool {
 		var r record
 		if strictjson.Decode(raw, strictjson.Limits{}, &r) == nil && r.Agent == s.agent && r.URL == s.url {
-			s.by.Put(r.conversation, r.session)
+			s.by.Put(r.Conversation, r.session)
 		}
 		return true
 	})
@@ -97,7 +80,7 @@ func (s *sessions) load(ctx context.Context) error {
 }
 
 // of returns the session of a conversation; the zero session if there is none.
-func (s *sessions) of(in conversation) session {
+func (s *sessions) of(in agent.Conversation) session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, _ := s.by.Get(in)
@@ -106,7 +89,7 @@ func (s *sessions) of(in conversation) session {
 
 // set remembers the session of a conversation, and reports whether it has to be recorded: a task
 // that only the next message would refer to has not.
-func (s *sessions) set(in conversation, now session) (changed bool) {
+func (s *sessions) set(in agent.Conversation, now session) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, _ := s.by.Get(in)
@@ -115,7 +98,7 @@ func (s *sessions) set(in conversation, now session) (changed bool) {
 }
 
 // record writes the session of a conversation to the log. It waits for the disk.
-func (s *sessions) record(ctx context.Context, in conversation) error {
+func (s *sessions) record(ctx context.Context, in agent.Conversation) error {
 	raw, err := json.Marshal(record{s.agent, s.url, in, s.of(in)})
 	if err != nil {
 		return err

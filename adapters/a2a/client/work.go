@@ -61,7 +61,7 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	inner, stop := context.WithCancelCause(ctx)
 	w := &work{agent: a, remote: current.remote.Load(), turn: t, stop: stop, known: make(chan struct{}), over: make(chan *wire.Task, 1)}
 	w.told = told{report: w.report, count: a.opts.Count, exact: w.remote.cursors}
-	w.session = a.sessions.of(conversationOf(t))
+	w.session = a.sessions.of(agent.ConversationOf(t))
 	release := context.AfterFunc(current.over, func() { stop(context.Cause(current.over)) })
 	w.side.Go(func() { w.listen(inner) })
 	err := w.follow(inner)
@@ -134,23 +134,21 @@ func (w *work) abandon(ctx context.Context) {
 	}
 }
 
-// keepSession keeps the session of the thread for its next turn, in memory.
+// keepSession keeps the session of the thread for its next turn, in memory. That of a task
+// outside a thread is not recorded unless it waits for an answer: few ask again there.
 func (w *work) keepSession() {
-	in := conversationOf(w.turn)
-	if in.Thread == "" {
-		return
-	}
+	in := agent.ConversationOf(w.turn)
 	w.mu.Lock()
 	now := w.session
 	w.mu.Unlock()
-	if w.agent.sessions.set(in, now) {
+	if w.agent.sessions.set(in, now) && (now.Open != nil || !in.BeganWith(w.turn.Task())) {
 		w.unrecorded = true
 	}
 }
 
 // remember keeps and records the session of the thread for its next turn.
 func (w *work) remember(ctx context.Context) {
-	in := conversationOf(w.turn)
+	in := agent.ConversationOf(w.turn)
 	if w.keepSession(); !w.unrecorded {
 		return
 	}
