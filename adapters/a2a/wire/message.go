@@ -29,41 +29,20 @@ type Message struct {
 	Unknown    json.RawMessage
 }
 
-func (m *Message) read(v strictjson.Value) error {
-	if err := wantObject(v); err != nil {
-		return err
-	}
-	var unknown rest
-	for key, value := range v.Members() {
-		var err error
-		switch string(key) {
-		case "messageId":
-			err = textIn(value, &m.ID)
-		case "role":
-			err = textIn(value, (*string)(&m.Role))
-		case "parts":
-			err = listIn(value, &m.Parts, func(v strictjson.Value, p *Part) error { return p.read(v) })
-		case "contextId":
-			err = textIn(value, &m.ContextID)
-		case "taskId":
-			err = textIn(value, &m.TaskID)
-		case "metadata":
-			err = objectIn(value, &m.Metadata)
-		case "extensions":
-			err = textsIn(value, &m.Extensions)
-		case "referenceTaskIds":
-			err = textsIn(value, &m.References)
-		default:
-			if err := unknown.add(key, value, "messageId", "role", "parts", "contextId", "taskId", "metadata", "extensions", "referenceTaskIds"); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return under(string(key), err)
-		}
-	}
-	m.Unknown = unknown.object()
-	return nil
+var messageMembers = members[Message]{
+	{"messageId", func(m *Message, v strictjson.Value) error { return textIn(v, &m.ID) }},
+	{"role", func(m *Message, v strictjson.Value) error { return textIn(v, (*string)(&m.Role)) }},
+	{"parts", func(m *Message, v strictjson.Value) error { return listIn(v, &m.Parts, (*Part).read) }},
+	{"contextId", func(m *Message, v strictjson.Value) error { return textIn(v, &m.ContextID) }},
+	{"taskId", func(m *Message, v strictjson.Value) error { return textIn(v, &m.TaskID) }},
+	{"metadata", func(m *Message, v strictjson.Value) error { return objectIn(v, &m.Metadata) }},
+	{"extensions", func(m *Message, v strictjson.Value) error { return textsIn(v, &m.Extensions) }},
+	{"referenceTaskIds", func(m *Message, v strictjson.Value) error { return textsIn(v, &m.References) }},
+}
+
+func (m *Message) read(v strictjson.Value) (err error) {
+	m.Unknown, err = messageMembers.read(v, m)
+	return err
 }
 
 func (m Message) check() error {

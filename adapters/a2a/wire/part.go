@@ -42,6 +42,18 @@ func FilePart(name, mediaType string, data []byte) Part {
 	return Part{Kind: PartRaw, Raw: data, Filename: name, MediaType: mediaType}
 }
 
+// content notes that the part has a content of the kind, unless that is null.
+func (p *Part) content(v strictjson.Value, kind PartKind, err error) error {
+	switch {
+	case err != nil || v.Absent() && kind != PartData:
+		return err
+	case p.Kind != 0:
+		return wrong("a part with two contents: send exactly one of text, raw, url and data")
+	}
+	p.Kind = kind
+	return nil
+}
+
 func (p Part) check() error {
 	if p.Kind == 0 {
 		return wrong("a part without content: send exactly one of text, raw, url and data")
@@ -49,49 +61,19 @@ func (p Part) check() error {
 	return nil
 }
 
-func (p *Part) read(v strictjson.Value) error {
-	if err := wantObject(v); err != nil {
-		return err
-	}
-	var unknown rest
-	for key, value := range v.Members() {
-		kind := PartKind(0)
-		var err error
-		switch string(key) {
-		case "text":
-			kind, err = PartText, textIn(value, &p.Text)
-		case "url":
-			kind, err = PartURL, textIn(value, &p.Text)
-		case "raw":
-			if kind = PartRaw; !value.Absent() {
-				err = bytesIn(value, &p.Raw)
-			}
-		case "data":
-			kind, p.Data = PartData, value.Clone()
-		case "mediaType":
-			err = textIn(value, &p.MediaType)
-		case "filename":
-			err = textIn(value, &p.Filename)
-		case "metadata":
-			err = objectIn(value, &p.Metadata)
-		default:
-			if err := unknown.add(key, value, "text", "url", "raw", "data", "mediaType", "filename", "metadata"); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return under(string(key), err)
-		}
-		if kind == 0 || value.Absent() && kind != PartData {
-			continue
-		}
-		if p.Kind != 0 {
-			return wrong("a part with two contents: send exactly one of text, raw, url and data")
-		}
-		p.Kind = kind
-	}
-	p.Unknown = unknown.object()
-	return nil
+var partMembers = members[Part]{
+	{"text", func(p *Part, v strictjson.Value) error { return p.content(v, PartText, textIn(v, &p.Text)) }},
+	{"url", func(p *Part, v strictjson.Value) error { return p.content(v, PartURL, textIn(v, &p.Text)) }},
+	{"raw", func(p *Part, v strictjson.Value) error { return p.content(v, PartRaw, bytesIn(v, &p.Raw)) }},
+	{"data", func(p *Part, v strictjson.Value) error { p.Data = v.Clone(); return p.content(v, PartData, nil) }},
+	{"mediaType", func(p *Part, v strictjson.Value) error { return textIn(v, &p.MediaType) }},
+	{"filename", func(p *Part, v strictjson.Value) error { return textIn(v, &p.Filename) }},
+	{"metadata", func(p *Part, v strictjson.Value) error { return objectIn(v, &p.Metadata) }},
+}
+
+func (p *Part) read(v strictjson.Value) (err error) {
+	p.Unknown, err = partMembers.read(v, p)
+	return err
 }
 
 func (w *writer) part(p Part) {

@@ -91,6 +91,9 @@ func objectIn(v strictjson.Value, into *json.RawMessage) error {
 // bytesIn reads base64, with the standard or the URL alphabet, padded or not, as ProtoJSON
 // does.
 func bytesIn(v strictjson.Value, into *[]byte) error {
+	if v.Absent() {
+		return nil
+	}
 	s, ok := v.Text()
 	if !ok {
 		return wrong("want base64 text, got %s", v.Kind())
@@ -123,7 +126,7 @@ func timeIn(v strictjson.Value, into *time.Time) error {
 
 // textsIn reads a list of strings.
 func textsIn(v strictjson.Value, into *[]string) error {
-	return listIn(v, into, func(v strictjson.Value, s *string) error {
+	return listIn(v, into, func(s *string, v strictjson.Value) error {
 		if v.Kind() != strictjson.String {
 			return wrong("want a string, got %s", v.Kind())
 		}
@@ -132,49 +135,85 @@ func textsIn(v strictjson.Value, into *[]string) error {
 }
 
 // listIn reads a list; null leaves it nil.
-func listIn[T any](v strictjson.Value, into *[]T, read func(strictjson.Value, *T) error) error {
+func listIn[T any](v strictjson.Value, into *[]T, read func(*T, strictjson.Value) error) error {
 	if v.Absent() {
 		return nil
 	}
 	if v.Kind() != strictjson.Array {
 		return wrong("want a list, got %s", v.Kind())
 	}
-	all := make([]T, 0, v.Len())
+	all := make([]T, v.Len())
+	n := 0
 	for item := range v.Items() {
-		var t T
-		if err := read(item, &t); err != nil {
-			return under("["+strconv.Itoa(len(all))+"]", err)
+		if err := read(&all[n], item); err != nil {
+			return under("["+strconv.Itoa(n)+"]", err)
 		}
-		all = append(all, t)
+		n++
 	}
 	*into = all
 	return nil
 }
 
-// rest collects the members of an object that are not known.
-type rest struct{ b []byte }
+// valueIn reads an object; null leaves it empty.
+func valueIn[T any](v strictjson.Value, into *T, read func(*T, strictjson.Value) error) error {
+	if v.Absent() {
+		return nil
+	}
+	return read(into, v)
+}
 
-// add keeps a member. One whose name differs from a known one only in case is an error, since
-// two readers could understand it differently.
-func (r *rest) add(key []byte, v strictjson.Value, known ...string) error {
-	for _, k := range known {
-		if len(k) == len(key) && strings.EqualFold(k, string(key)) {
-			return wrong("unknown key %q: write it as %q", key, k)
-		}
+// oneIn reads an object into a new T; null leaves nil.
+func oneIn[T any](v strictjson.Value, into **T, read func(*T, strictjson.Value) error) error {
+	if v.Absent() {
+		return nil
 	}
-	sep := byte(',')
-	if r.b == nil {
-		sep = '{'
+	t := new(T)
+	if err := read(t, v); err != nil {
+		return err
 	}
-	r.b = append(strictjson.AppendString(append(r.b, sep), string(key)), ':')
-	r.b = append(r.b, v.Raw()...)
+	*into = t
 	return nil
 }
 
-// object returns the members as an object, nil for none.
-func (r *rest) object() json.RawMessage {
-	if r.b == nil {
-		return nil
+// members are the members that an object which becomes a T may have, each with its reader. None
+// of them must be there: that is for the check of what was read.
+type members[T any] []struct {
+	name string
+	read func(*T, strictjson.Value) error
+}
+
+// read reads an object, and returns its other members as an object, nil for none. One whose name
+// differs from a known one only in case is an error, since two readers could understand it
+// differently.
+func (ms members[T]) read(v strictjson.Value, into *T) (unknown json.RawMessage, err error) {
+	if err := wantObject(v); err != nil {
+		return nil, err
 	}
-	return append(r.b, '}')
+member:
+	for key, value := range v.Members() {
+		for i := range ms {
+			if string(key) != ms[i].name {
+				continue
+			}
+			if err := ms[i].read(into, value); err != nil {
+				return nil, under(ms[i].name, err)
+			}
+			continue member
+		}
+		for i := range ms {
+			if len(key) == len(ms[i].name) && strings.EqualFold(string(key), ms[i].name) {
+				return nil, wrong("unknown key %q: write it as %q", key, ms[i].name)
+			}
+		}
+		sep := byte(',')
+		if unknown == nil {
+			sep = '{'
+		}
+		unknown = append(strictjson.AppendString(append(unknown, sep), string(key)), ':')
+		unknown = append(unknown, value.Raw()...)
+	}
+	if unknown != nil {
+		unknown = append(unknown, '}')
+	}
+	return unknown, nil
 }

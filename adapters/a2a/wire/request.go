@@ -24,36 +24,18 @@ type Configuration struct {
 	Push                *PushConfig `json:"taskPushNotificationConfig,omitempty"`
 }
 
+var sendRequestMembers = members[SendRequest]{
+	{"tenant", func(r *SendRequest, v strictjson.Value) error { return textIn(v, &r.Tenant) }},
+	{"message", func(r *SendRequest, v strictjson.Value) error { return valueIn(v, &r.Message, (*Message).read) }},
+	{"configuration", func(r *SendRequest, v strictjson.Value) error { return v.Decode(&r.Configuration) }},
+	{"metadata", func(r *SendRequest, v strictjson.Value) error { return objectIn(v, &r.Metadata) }},
+}
+
 // ReadSendRequest reads the request of SendMessage or SendStreamingMessage.
-func ReadSendRequest(v strictjson.Value) (SendRequest, error) {
-	var r SendRequest
-	if err := wantObject(v); err != nil {
+func ReadSendRequest(v strictjson.Value) (r SendRequest, err error) {
+	if r.Unknown, err = sendRequestMembers.read(v, &r); err != nil {
 		return r, err
 	}
-	var unknown rest
-	for key, value := range v.Members() {
-		var err error
-		switch string(key) {
-		case "tenant":
-			err = textIn(value, &r.Tenant)
-		case "message":
-			if !value.Absent() {
-				err = r.Message.read(value)
-			}
-		case "configuration":
-			err = value.Decode(&r.Configuration)
-		case "metadata":
-			err = objectIn(value, &r.Metadata)
-		default:
-			if err := unknown.add(key, value, "tenant", "message", "configuration", "metadata"); err != nil {
-				return r, err
-			}
-		}
-		if err != nil {
-			return r, under(string(key), err)
-		}
-	}
-	r.Unknown = unknown.object()
 	if err := r.Configuration.check(); err != nil {
 		return r, under("configuration", err)
 	}

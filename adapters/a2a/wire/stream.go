@@ -15,35 +15,16 @@ type StatusUpdate struct {
 	Unknown   json.RawMessage
 }
 
-func (u *StatusUpdate) read(v strictjson.Value) error {
-	if err := wantObject(v); err != nil {
-		return err
-	}
-	var unknown rest
-	for key, value := range v.Members() {
-		var err error
-		switch string(key) {
-		case "taskId":
-			err = textIn(value, &u.TaskID)
-		case "contextId":
-			err = textIn(value, &u.ContextID)
-		case "status":
-			if !value.Absent() {
-				err = u.Status.read(value)
-			}
-		case "metadata":
-			err = objectIn(value, &u.Metadata)
-		default:
-			if err := unknown.add(key, value, "taskId", "contextId", "status", "metadata"); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return under(string(key), err)
-		}
-	}
-	u.Unknown = unknown.object()
-	return nil
+var statusUpdateMembers = members[StatusUpdate]{
+	{"taskId", func(u *StatusUpdate, v strictjson.Value) error { return textIn(v, &u.TaskID) }},
+	{"contextId", func(u *StatusUpdate, v strictjson.Value) error { return textIn(v, &u.ContextID) }},
+	{"status", func(u *StatusUpdate, v strictjson.Value) error { return valueIn(v, &u.Status, (*Status).read) }},
+	{"metadata", func(u *StatusUpdate, v strictjson.Value) error { return objectIn(v, &u.Metadata) }},
+}
+
+func (u *StatusUpdate) read(v strictjson.Value) (err error) {
+	u.Unknown, err = statusUpdateMembers.read(v, u)
+	return err
 }
 
 func (w *writer) statusUpdate(u StatusUpdate) {
@@ -67,39 +48,18 @@ type ArtifactUpdate struct {
 	Unknown   json.RawMessage
 }
 
-func (u *ArtifactUpdate) read(v strictjson.Value) error {
-	if err := wantObject(v); err != nil {
-		return err
-	}
-	var unknown rest
-	for key, value := range v.Members() {
-		var err error
-		switch string(key) {
-		case "taskId":
-			err = textIn(value, &u.TaskID)
-		case "contextId":
-			err = textIn(value, &u.ContextID)
-		case "artifact":
-			if !value.Absent() {
-				err = u.Artifact.read(value)
-			}
-		case "append":
-			err = flagIn(value, &u.Append)
-		case "lastChunk":
-			err = flagIn(value, &u.LastChunk)
-		case "metadata":
-			err = objectIn(value, &u.Metadata)
-		default:
-			if err := unknown.add(key, value, "taskId", "contextId", "artifact", "append", "lastChunk", "metadata"); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return under(string(key), err)
-		}
-	}
-	u.Unknown = unknown.object()
-	return nil
+var artifactUpdateMembers = members[ArtifactUpdate]{
+	{"taskId", func(u *ArtifactUpdate, v strictjson.Value) error { return textIn(v, &u.TaskID) }},
+	{"contextId", func(u *ArtifactUpdate, v strictjson.Value) error { return textIn(v, &u.ContextID) }},
+	{"artifact", func(u *ArtifactUpdate, v strictjson.Value) error { return valueIn(v, &u.Artifact, (*Artifact).read) }},
+	{"append", func(u *ArtifactUpdate, v strictjson.Value) error { return flagIn(v, &u.Append) }},
+	{"lastChunk", func(u *ArtifactUpdate, v strictjson.Value) error { return flagIn(v, &u.LastChunk) }},
+	{"metadata", func(u *ArtifactUpdate, v strictjson.Value) error { return objectIn(v, &u.Metadata) }},
+}
+
+func (u *ArtifactUpdate) read(v strictjson.Value) (err error) {
+	u.Unknown, err = artifactUpdateMembers.read(v, u)
+	return err
 }
 
 func (w *writer) artifactUpdate(u ArtifactUpdate) {
@@ -125,33 +85,20 @@ type StreamResponse struct {
 	Unknown        json.RawMessage
 }
 
-func (r *StreamResponse) read(v strictjson.Value) error {
-	if err := wantObject(v); err != nil {
-		return err
-	}
-	var unknown rest
-	for key, value := range v.Members() {
-		var err error
-		switch string(key) {
-		case "task":
-			err = oneIn(value, &r.Task, (*Task).read)
-		case "message":
-			err = oneIn(value, &r.Message, (*Message).read)
-		case "statusUpdate":
-			err = oneIn(value, &r.StatusUpdate, (*StatusUpdate).read)
-		case "artifactUpdate":
-			err = oneIn(value, &r.ArtifactUpdate, (*ArtifactUpdate).read)
-		default:
-			if err := unknown.add(key, value, "task", "message", "statusUpdate", "artifactUpdate"); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return under(string(key), err)
-		}
-	}
-	r.Unknown = unknown.object()
-	return nil
+var streamResponseMembers = members[StreamResponse]{
+	{"task", func(r *StreamResponse, v strictjson.Value) error { return oneIn(v, &r.Task, (*Task).read) }},
+	{"message", func(r *StreamResponse, v strictjson.Value) error { return oneIn(v, &r.Message, (*Message).read) }},
+	{"statusUpdate", func(r *StreamResponse, v strictjson.Value) error {
+		return oneIn(v, &r.StatusUpdate, (*StatusUpdate).read)
+	}},
+	{"artifactUpdate", func(r *StreamResponse, v strictjson.Value) error {
+		return oneIn(v, &r.ArtifactUpdate, (*ArtifactUpdate).read)
+	}},
+}
+
+func (r *StreamResponse) read(v strictjson.Value) (err error) {
+	r.Unknown, err = streamResponseMembers.read(v, r)
+	return err
 }
 
 func (r StreamResponse) check() error {

@@ -48,44 +48,15 @@ type Status struct {
 	Unknown json.RawMessage
 }
 
-func (s *Status) read(v strictjson.Value) error {
-	if err := wantObject(v); err != nil {
-		return err
-	}
-	var unknown rest
-	for key, value := range v.Members() {
-		var err error
-		switch string(key) {
-		case "state":
-			err = textIn(value, (*string)(&s.State))
-		case "message":
-			err = oneIn(value, &s.Message, (*Message).read)
-		case "timestamp":
-			err = timeIn(value, &s.At)
-		default:
-			if err := unknown.add(key, value, "state", "message", "timestamp"); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return under(string(key), err)
-		}
-	}
-	s.Unknown = unknown.object()
-	return nil
+var statusMembers = members[Status]{
+	{"state", func(s *Status, v strictjson.Value) error { return textIn(v, (*string)(&s.State)) }},
+	{"message", func(s *Status, v strictjson.Value) error { return oneIn(v, &s.Message, (*Message).read) }},
+	{"timestamp", func(s *Status, v strictjson.Value) error { return timeIn(v, &s.At) }},
 }
 
-// oneIn reads an object into a new T; null leaves nil.
-func oneIn[T any](v strictjson.Value, into **T, read func(*T, strictjson.Value) error) error {
-	if v.Absent() {
-		return nil
-	}
-	t := new(T)
-	if err := read(t, v); err != nil {
-		return err
-	}
-	*into = t
-	return nil
+func (s *Status) read(v strictjson.Value) (err error) {
+	s.Unknown, err = statusMembers.read(v, s)
+	return err
 }
 
 func (s Status) check() error {
@@ -123,37 +94,18 @@ type Artifact struct {
 	Unknown     json.RawMessage
 }
 
-func (a *Artifact) read(v strictjson.Value) error {
-	if err := wantObject(v); err != nil {
-		return err
-	}
-	var unknown rest
-	for key, value := range v.Members() {
-		var err error
-		switch string(key) {
-		case "artifactId":
-			err = textIn(value, &a.ID)
-		case "name":
-			err = textIn(value, &a.Name)
-		case "description":
-			err = textIn(value, &a.Description)
-		case "parts":
-			err = listIn(value, &a.Parts, func(v strictjson.Value, p *Part) error { return p.read(v) })
-		case "metadata":
-			err = objectIn(value, &a.Metadata)
-		case "extensions":
-			err = textsIn(value, &a.Extensions)
-		default:
-			if err := unknown.add(key, value, "artifactId", "name", "description", "parts", "metadata", "extensions"); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return under(string(key), err)
-		}
-	}
-	a.Unknown = unknown.object()
-	return nil
+var artifactMembers = members[Artifact]{
+	{"artifactId", func(a *Artifact, v strictjson.Value) error { return textIn(v, &a.ID) }},
+	{"name", func(a *Artifact, v strictjson.Value) error { return textIn(v, &a.Name) }},
+	{"description", func(a *Artifact, v strictjson.Value) error { return textIn(v, &a.Description) }},
+	{"parts", func(a *Artifact, v strictjson.Value) error { return listIn(v, &a.Parts, (*Part).read) }},
+	{"metadata", func(a *Artifact, v strictjson.Value) error { return objectIn(v, &a.Metadata) }},
+	{"extensions", func(a *Artifact, v strictjson.Value) error { return textsIn(v, &a.Extensions) }},
+}
+
+func (a *Artifact) read(v strictjson.Value) (err error) {
+	a.Unknown, err = artifactMembers.read(v, a)
+	return err
 }
 
 // check accepts an artifact without parts: a last chunk may have nothing to add.
@@ -186,39 +138,18 @@ type Task struct {
 	Unknown   json.RawMessage
 }
 
-func (t *Task) read(v strictjson.Value) error {
-	if err := wantObject(v); err != nil {
-		return err
-	}
-	var unknown rest
-	for key, value := range v.Members() {
-		var err error
-		switch string(key) {
-		case "id":
-			err = textIn(value, &t.ID)
-		case "contextId":
-			err = textIn(value, &t.ContextID)
-		case "status":
-			if !value.Absent() {
-				err = t.Status.read(value)
-			}
-		case "artifacts":
-			err = listIn(value, &t.Artifacts, func(v strictjson.Value, a *Artifact) error { return a.read(v) })
-		case "history":
-			err = listIn(value, &t.History, func(v strictjson.Value, m *Message) error { return m.read(v) })
-		case "metadata":
-			err = objectIn(value, &t.Metadata)
-		default:
-			if err := unknown.add(key, value, "id", "contextId", "status", "artifacts", "history", "metadata"); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return under(string(key), err)
-		}
-	}
-	t.Unknown = unknown.object()
-	return nil
+var taskMembers = members[Task]{
+	{"id", func(t *Task, v strictjson.Value) error { return textIn(v, &t.ID) }},
+	{"contextId", func(t *Task, v strictjson.Value) error { return textIn(v, &t.ContextID) }},
+	{"status", func(t *Task, v strictjson.Value) error { return valueIn(v, &t.Status, (*Status).read) }},
+	{"artifacts", func(t *Task, v strictjson.Value) error { return listIn(v, &t.Artifacts, (*Artifact).read) }},
+	{"history", func(t *Task, v strictjson.Value) error { return listIn(v, &t.History, (*Message).read) }},
+	{"metadata", func(t *Task, v strictjson.Value) error { return objectIn(v, &t.Metadata) }},
+}
+
+func (t *Task) read(v strictjson.Value) (err error) {
+	t.Unknown, err = taskMembers.read(v, t)
+	return err
 }
 
 func (t Task) check() error {

@@ -60,7 +60,7 @@ func TestAWrongMemberIsNamed(t *testing.T) {
 		`{"message":{"messageId":"m","role":"user","parts":[{"text":""}]}}`:                                                                `message.role: want ROLE_USER or ROLE_AGENT, got "user"`,
 		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[]}}`:                                                                      "message.parts: missing",
 		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":""},{"kind":"text"}]}}`:                                           "message.parts[1]: a part without content",
-		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a","url":"b"}]}}`:                                                "message.parts[0]: a part with two contents",
+		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a","url":"b"}]}}`:                                                "message.parts[0].url: a part with two contents",
 		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"***"}]}}`:                                                         "message.parts[0].raw: want base64 text",
 		`{"message":{"MessageId":"m"}}`:                                                                                                    `message: unknown key "MessageId": write it as "messageId"`,
 		`{"artifactUpdate":{"taskId":"t","artifact":{"parts":[]}}}`:                                                                        "artifactUpdate.artifact.artifactId: missing",
