@@ -19,8 +19,7 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	}
 	m, fault := jsonrpc.Read(frame, strictjson.Limits{Bytes: c.opts.MaxMessageBytes})
 	if fault != nil {
-		isAnswer := !m.Whole.Get("method").Exists() && (m.Whole.Get("result").Exists() || m.Whole.Get("error").Exists())
-		return c.unread(ctx, m.ID, isAnswer, fault)
+		return c.unread(ctx, m.ID, m.IsAnswer(), fault)
 	}
 	switch m.Kind() {
 	case jsonrpc.Response:

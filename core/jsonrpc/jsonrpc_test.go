@@ -84,6 +84,24 @@ func TestWhatIsNoMessageIsRefusedWithAdviceAndItsID(t *testing.T) {
 	}
 }
 
+func TestAnAnswerIsKnownWhereItIsRefused(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"both"}}`: true,
+		`{"jsonrpc":"2.0","id":1,"error":"no object"}`:                               true,
+		`{"id":1,"result":{}}`:                             true,
+		`{"jsonrpc":"2.0","id":1}`:                         false,
+		`{"jsonrpc":"2.0","id":1,"method":7}`:              false,
+		`{"jsonrpc":"2.0","id":1,"method":"a","result":1}`: false,
+		`[]`: false,
+		`{`:  false,
+	} {
+		m, fault := jsonrpc.Read([]byte(text), strictjson.Limits{})
+		if got := m.IsAnswer(); fault == nil || got != want {
+			t.Errorf("%s: got %t (%v), want it refused, and %t", text, got, fault, want)
+		}
+	}
+}
+
 func TestALimitOfTheCallerHolds(t *testing.T) {
 	text := []byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[[[1]]]}}`)
 	if _, fault := jsonrpc.Read(text, strictjson.Limits{Depth: 4}); fault == nil || fault.Code != jsonrpc.CodeParseError {

@@ -72,6 +72,12 @@ func Read(text []byte, limits strictjson.Limits) (Message, *Error) {
 	return m, m.read()
 }
 
+// IsAnswer reports whether the message is meant as a response, also where [Read] has refused it: an
+// error with its id would answer another request.
+func (m *Message) IsAnswer() bool {
+	return !m.Whole.Get("method").Exists() && (m.Whole.Get("result").Exists() || m.Whole.Get("error").Exists())
+}
+
 // read reads the members, the id first of all that may be wrong.
 func (m *Message) read() *Error {
 	var version, id, method, params, failure strictjson.Value

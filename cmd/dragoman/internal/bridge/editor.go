@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -206,7 +207,7 @@ func (p *pipe) fromEditor(ctx context.Context, line []byte) error {
 	}
 	m, fault := jsonrpc.Read(line, strictjson.Limits{Bytes: MaxLine})
 	if fault != nil {
-		return p.toEditor(ctx, jsonrpc.AppendError(nil, m.ID, fault))
+		return p.unread(ctx, m.ID, m.IsAnswer(), fault)
 	}
 	if m.Kind() == jsonrpc.Response && !p.calls.settleAsked(m.ID) {
 		return nil // it answers a connection that has ended
@@ -270,5 +271,22 @@ func (p *pipe) rejected(ctx context.Context, r *link.Reject) error {
 	if r.Cause == link.TooLarge {
 		e = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message has %d bytes, the limit is %d: send less", r.Size, r.Limit)
 	}
-	return p.toEditor(ctx, jsonrpc.AppendError(nil, jsonrpc.Peek(r.Head, r.Tail).ID, e))
+	peeked := jsonrpc.Peek(r.Head, r.Tail)
+	return p.unread(ctx, peeked.ID, peeked.Response, e)
+}
+
+// unread answers a message of the editor that could not be read. If it is an answer itself, the hub
+// gets the error in place of it.
+func (p *pipe) unread(ctx context.Context, id json.RawMessage, isAnswer bool, e *jsonrpc.Error) error {
+	line := jsonrpc.AppendError(nil, id, e)
+	if !isAnswer {
+		return p.toEditor(ctx, line)
+	}
+	p.Log.Warn("an answer of the editor could not be read", "error", e)
+	if p.calls.settleAsked(id) {
+		if hub, absent := p.await(ctx); absent == nil {
+			_ = hub.Send(ctx, line, len(line)) // an error means that the hub has gone
+		}
+	}
+	return nil
 }

@@ -248,6 +248,22 @@ func TestTheEditorBridgeRefusesWhatIsNoMessage(t *testing.T) {
 	})
 }
 
+func TestTheHubIsToldOfAnAnswerThatTheEditorBridgeCannotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := carry(t, true)
+		hub := c.open()
+		asks := `{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{}}`
+		c.send(hub, asks)
+		c.want(c.editor, asks)
+		c.send(c.editor, `{"jsonrpc":"2.0","id":"p","result":{},"error":{"code":1,"message":"both"}}`)
+		c.want(hub, `{"jsonrpc":"2.0","id":"p","error":{"code":-32600,"message":"a response has a result or an error, this one has both"}}`)
+		c.send(c.editor, `{"jsonrpc":"2.0","id":"p","result":{},"error":{"code":1,"message":"both"}}`) // nobody waits for it now
+		c.send(c.editor, prompt)
+		c.want(hub, prompt)
+		c.leave()
+	})
+}
+
 func TestTheEditorBridgeWaitsAMomentForTheLastAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := carry(t, true)
