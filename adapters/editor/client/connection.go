@@ -130,7 +130,7 @@ func (c *connection) onNotification(ctx context.Context, m jsonrpc.Message, size
 	case wire.MethodCancelRequest:
 		if p, fault := wire.Read[wire.CancelRequest](m.Params); fault == nil {
 			if t := c.askedBy(p.RequestID); t != nil {
-				t.queue.put(item{withdrawn: string(p.RequestID)})
+				t.queue.putWithin(ctx, item{withdrawn: string(p.RequestID), size: size})
 			}
 		}
 	default: // to be ignored (schema, "ExtNotification")

@@ -119,6 +119,39 @@ func TestASlowHubSlowsTheAgentAndLosesNothing(t *testing.T) {
 }
 
 // A turn that nobody waits for any more lets the reader go on.
+func TestAnAgentThatCancelsItsRequestAgainAndAgainIsSlowedToo(t *testing.T) {
+	bare(t, func(t *testing.T, a *client.Agent, p *peer) {
+		turn := &slow{id: "t1", take: make(chan struct{})}
+		worked := make(chan error, 1)
+		go func() { worked <- a.Work(t.Context(), turn) }()
+		p.begins("s1")
+		turn.take <- struct{}{} // session_started
+		prompt := p.wants("session/prompt")
+		p.says(`{"jsonrpc":"2.0","id":5,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t","title":"x"},"options":[{"optionId":"a","name":"A","kind":"allow_once"}]}}`)
+
+		const cancels = 10_000
+		sent := 0
+		said := make(chan struct{})
+		go func() {
+			defer close(said)
+			for ; sent < cancels; sent++ {
+				p.says(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}`)
+			}
+			p.replies(prompt, `{"stopReason":"end_turn"}`)
+		}()
+		synctest.Wait()
+		if sent > cancels/2 {
+			t.Errorf("the agent got rid of %d cancels with a hub that takes nothing, want about 1 MiB of them", sent)
+		}
+		close(turn.take)
+		p.answers("5")
+		<-said
+		if err := <-worked; err != nil {
+			t.Errorf("Work returned %v, want nil", err)
+		}
+	})
+}
+
 func TestATurnThatEndsWithAFullQueueLetsTheOthersGoOn(t *testing.T) {
 	bare(t, func(t *testing.T, a *client.Agent, p *peer) {
 		ctx, leave := context.WithCancel(t.Context())
