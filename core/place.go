@@ -43,7 +43,7 @@ func ParsePlace(text string) (Place, error) {
 	s, err2 := strconv.ParseUint(seq, 16, 64)
 	p := Place{TaskID(task), Cursor{Epoch: uint32(e), Seq: s}}
 	if err1 != nil || err2 != nil || e == 0 || s == 0 || len(task) > MaxIDBytes || p.String() != text {
-		return Place{}, NewFault(CodeInvalid, "%.64q is no place of a conversation: send the id of an event as this hub gave it", text)
+		return Place{}, NewFault(CodeInvalid, "%.64q is not a position in a conversation: send the id of an event as this hub gave it", text)
 	}
 	return p, nil
 }

@@ -137,7 +137,7 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 // bind identifies the peer by its first envelope.
 func (s *session) bind(ctx context.Context, e wire.Envelope) error {
 	if e.From == "" {
-		return wire.Refusef(wire.CodeInvalidEnvelope, "the hub does not know you yet: say who you are in from, or in the header X-Agent-Id")
+		return wire.Refusef(wire.CodeInvalidEnvelope, "the hub does not know you yet: say who you are: in from, in the header X-Agent-Id, or with --id of dragoman stdio")
 	}
 	if err := core.CheckAgentID(core.AgentID(e.From)); err != nil {
 		return wire.Refusef(wire.CodeInvalidEnvelope, "from: %s", core.AsFault(err).Message)

@@ -29,7 +29,7 @@ func (a *api) patchAgent(c call) error {
 		return err
 	}
 	if body.MaxConcurrent == nil && body.HeartbeatIntervalMS == nil {
-		return core.NewFault(core.CodeInvalid, "nothing is to be set: send max_concurrent, heartbeat_interval_ms or both")
+		return core.NewFault(core.CodeInvalid, "there is nothing to set: send max_concurrent, heartbeat_interval_ms or both")
 	}
 	if n := body.MaxConcurrent; n != nil && (*n < 0 || *n > maxConcurrent) {
 		return core.NewFault(core.CodeInvalid, "max_concurrent: want 0 to %d, or 0 for the agent's own", maxConcurrent)

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -107,6 +110,35 @@ func TestTheCommandsOfTheDocumentationAreValid(t *testing.T) {
 	}
 	if n < 20 {
 		t.Errorf("got %d commands, want those of all pages", n)
+	}
+}
+
+// The settings of the documentation are read without a complaint.
+func TestTheSettingsOfTheDocumentationAreValid(t *testing.T) {
+	var roots []string
+	for _, s := range config.All() {
+		root, _, _ := strings.Cut(s.Key, ".")
+		roots = append(roots, root)
+	}
+	n := 0
+	for _, p := range pages(t) {
+		for _, f := range fence.FindAllStringSubmatch(p.text, -1) {
+			all, err := config.ReadYAML([]byte(f[2]))
+			if f[1] != "yaml" || err == nil && !slices.ContainsFunc(roots, func(root string) bool { _, is := all[root]; return is }) {
+				continue // another file, such as that of the tokens
+			}
+			n++
+			file := filepath.Join(t.TempDir(), "dragoman.yaml")
+			if err := os.WriteFile(file, []byte(f[2]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := config.Load(pflag.NewFlagSet("", pflag.ContinueOnError), []string{"DRAGOMAN_CONFIG=" + file}); err != nil {
+				t.Errorf("%s: got %v, want the settings accepted\n%s", p.path, err, f[2])
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("got %d settings files, want those of all pages", n)
 	}
 }
 

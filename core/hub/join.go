@@ -26,14 +26,14 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): come again once it is back", h.draining).Because(ErrStopping)
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): try again once it is back", h.draining).Because(ErrStopping)
 	case s.id != "" && !s.opts.OnlyByID:
 		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
 	case s.standby != "" && (s.standby != card.ID || opts.OnlyByID):
 		return core.NewFault(core.CodeConflict, "this connection is known as %s already", s.standby)
 	}
 	if h.roster.Reserved(card.ID, s.member()) {
-		return core.NewFault(core.CodeConflict, "the id %s belongs to somebody else, who is connected: choose another id, or wait until he has left", card.ID)
+		return core.NewFault(core.CodeConflict, "the id %s belongs to somebody else, who is connected: choose another id, or wait until it has left", card.ID)
 	}
 	if opts.OnlyByID {
 		s.opts, s.standby = opts, card.ID

@@ -28,7 +28,7 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 	draining := h.draining
 	h.mu.Unlock()
 	if draining != "" {
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): come again once it is back", draining).Because(ErrStopping)
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): try again once it is back", draining).Because(ErrStopping)
 	}
 	err := h.packs.Provide(s.peer(), id, tools)
 	if s.isClosed() { // maybe before the pack was there

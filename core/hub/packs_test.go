@@ -243,7 +243,7 @@ func TestABadPackIsRefusedWithTheReason(t *testing.T) {
 		"an id that is taken":    {"there", nil, core.CodeConflict, "pack there already registered"},
 		"the hub's own name":     {"p", []tool.Definition{packTool("agent_ask")}, core.CodeConflict, "tool name collision: tool 'agent_ask' already registered as builtin"},
 		"a name of another pack": {"p", []tool.Definition{packTool("taken")}, core.CodeConflict, "tool name collision: tool 'taken' already registered by pack 'there'"},
-		"a name twice":           {"p", []tool.Definition{packTool("x"), packTool("x")}, core.CodeInvalid, "'x' stands twice"},
+		"a name twice":           {"p", []tool.Definition{packTool("x"), packTool("x")}, core.CodeInvalid, "'x' is in the manifest twice"},
 		"a name with a blank":    {"p", []tool.Definition{packTool("x y")}, core.CodeInvalid, `"x y"`},
 		"no name":                {"p", []tool.Definition{packTool("")}, core.CodeInvalid, "tool name"},
 		"too many tools":         {"p", []tool.Definition{packTool("1"), packTool("2"), packTool("3"), packTool("4")}, core.CodeTooLarge, "the limit is 3"},

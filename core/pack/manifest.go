@@ -39,7 +39,7 @@ func (r *Registry) read(id string, tools []tool.Definition) (read []*provided, s
 			return nil, 0, err
 		}
 		if seen[t.Name] {
-			return nil, 0, core.NewFault(core.CodeInvalid, "tool '%s' stands twice in the manifest: name each once", t.Name)
+			return nil, 0, core.NewFault(core.CodeInvalid, "tool '%s' is in the manifest twice: name each once", t.Name)
 		}
 		seen[t.Name] = true
 		read = append(read, one)

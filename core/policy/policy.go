@@ -50,7 +50,7 @@ func (r Rules) CheckChain(c Chain) error {
 		limit = DefaultHops
 	}
 	if c.Hops > limit {
-		return core.NewFault(core.CodeLoop, "the chain of tasks has %d hops, the limit is %d: answer instead of asking on", c.Hops, limit)
+		return core.NewFault(core.CodeLoop, "the chain of tasks has %d hops, the limit is %d: answer instead of asking another agent", c.Hops, limit)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (r Rules) CheckChain(c Chain) error {
 // CheckAgent returns a loop Fault if the agent is in the chain already.
 func (c Chain) CheckAgent(agent core.AgentID) error {
 	if slices.Contains(c.Agents, agent) {
-		return core.NewFault(core.CodeLoop, "agent %s stands in the chain above this task already: asking it again would be a loop", agent)
+		return core.NewFault(core.CodeLoop, "agent %s is already in the chain of this task: asking it again would be a loop", agent)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func TestAChainBeyondItsLimitIsRefused(t *testing.T) {
 		if got := errors.Is(err, &core.Fault{Code: core.CodeLoop}); got != c.loop || !c.loop && err != nil {
 			t.Errorf("%s: got %v, want a loop fault: %v", name, err, c.loop)
 		}
-		if c.loop && !strings.Contains(err.Error(), "answer instead of asking on") {
+		if c.loop && !strings.Contains(err.Error(), "answer instead of asking another agent") {
 			t.Errorf("%s: got %q, want it to say what to do", name, err)
 		}
 	}

@@ -112,7 +112,7 @@ func (l *Ledger) Totals(by By) ([]Total, error) {
 	defer l.mu.Unlock()
 	g := l.groups[by]
 	if g == nil {
-		return nil, core.NewFault(core.CodeInvalid, "cannot add up by %q: use agent, thread, requester, day or task", by)
+		return nil, core.NewFault(core.CodeInvalid, "cannot group by %q: use agent, thread, requester, day or task", by)
 	}
 	out := make([]Total, 0, g.keys.Len()+1)
 	for _, t := range g.keys.All() {

@@ -118,12 +118,13 @@ func NewRoot(io Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dragoman",
 		Short: "A hub that interprets between AI agents",
-		Long: `Dragoman is a hub that interprets between AI agents. An agent joins in the dialect
-it speaks (Coven, Parallax or ACP) and can then ask, and be asked by, all the others.
-Clients of pi-server and REST ask them too.
+		Long: `Dragoman is a hub that interprets between AI agents. An agent joins in the dialect that
+it speaks (Coven, Parallax, ACP or native), or the hub runs it: Gemini CLI, Claude Code,
+pi, any command. Each can be asked by all others and by clients, whatever dialect it
+speaks.
 
   dragoman serve                                       # a hub
-  dragoman agent --dialect parallax --name shout -- tr a-z A-Z
+  dragoman agent --name shout -- tr a-z A-Z            # a command as an agent
   dragoman ask shout "hello"                           # HELLO`,
 		SilenceErrors: true, SilenceUsage: true, Version: service.Version,
 		Args: subcommand, Run: printHelp,

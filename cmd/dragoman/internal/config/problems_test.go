@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -69,5 +70,32 @@ func TestOnlySoManyProblemsAreReported(t *testing.T) {
 	lines := strings.Split(err.Error(), "\n")
 	if last := lines[len(lines)-1]; len(lines) != 51 || !strings.Contains(last, "and 10 more problems like these") {
 		t.Errorf("got %d lines, the last %q, want 51 and how many more there are", len(lines), last)
+	}
+}
+
+// The errors that the documentation shows are those of this file.
+func TestTheDocumentedErrorsAreThoseOfTheProgram(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = configOf(t, `
+agents:
+  - {name: gemini, dialect: editro, command: [gemini, --acp]}
+packs:
+  - name: files
+    command: [npx, -y, "@modelcontextprotocol/server-filesystem", .]
+    cwd: .
+    concurrent: 4
+    timeout: 90
+`, nil)
+	if err == nil {
+		t.Fatal("got no error, want two")
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		_, after, _ := strings.Cut(line, "/dragoman.yaml")
+		if want := "\ndragoman: dragoman.yaml" + after + "\n"; !strings.Contains(string(page), want) {
+			t.Errorf("docs/operations.md: got no line%swant it as the program writes it", want)
+		}
 	}
 }

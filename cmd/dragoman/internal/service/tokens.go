@@ -38,7 +38,7 @@ func readTokens(path string) ([]access.Token, error) {
 		one, err := readToken(item)
 		for _, other := range list {
 			if err == nil && other.Hash == one.Hash {
-				err = errors.New("its hash stands there twice: give everybody a token of their own")
+				err = errors.New("its hash is in the file twice: give everybody a token of their own")
 			}
 		}
 		if err != nil {

@@ -41,7 +41,7 @@ func TestAnInvalidTokensFileIsNotQuoted(t *testing.T) {
 		"everybody":                      {"tokens: [{principal: \"*\", sha256: " + good + "}]", "line 1: token 1: principal: want a name"},
 		"the hub":                        {"tokens: [{principal: hub, sha256: " + good + "}]", "and none that is an address (hub, *, capability:..., domain:...)"},
 		"a line break":                   {"tokens:\n\n- principal: \"a\\nhunter2\"\n  sha256: " + good, "line 3: token 1: principal: want a name"},
-		"twice":                          {"tokens: [{principal: a, sha256: " + good + "}, {principal: b, sha256: " + good + "}]", "line 1: token 2: its hash stands there twice"},
+		"twice":                          {"tokens: [{principal: a, sha256: " + good + "}, {principal: b, sha256: " + good + "}]", "line 1: token 2: its hash is in the file twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "tokens.yaml")

@@ -162,7 +162,7 @@ func (u *unit) run(ctx context.Context) {
 				u.set(core.ChildFailed, func(c *core.Child) { c.LastError = told(err) })
 				return
 			}
-			u.log.Error(u.kind+" failed: it is not started again until 'dragoman agents restart' or SIGHUP", u.kind, u.name, "error", told(err))
+			u.log.Error(u.kind+" failed: "+u.next(), u.kind, u.name, "error", told(err))
 			u.set(core.ChildFailed, func(c *core.Child) { c.LastError = told(err) })
 			byHand, ended := u.rest(ctx)
 			if ended {
@@ -190,6 +190,14 @@ func (u *unit) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// next says when a failed unit is started again.
+func (u *unit) next() string {
+	if u.remote {
+		return "it is tried again every " + maxBackoff.String()
+	}
+	return "it is not started again until 'dragoman agents restart' or SIGHUP"
 }
 
 // rest waits until a failed unit is to be started again: by hand, or because it is remote.

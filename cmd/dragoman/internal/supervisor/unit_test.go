@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,6 +185,7 @@ func TestARestartByHandEndsWhatRuns(t *testing.T) {
 
 func TestARemoteThatFailedIsTriedAgainByItself(t *testing.T) {
 	var back atomic.Bool
+	var logged strings.Builder
 	watch(t, func(ctx context.Context, ready func()) error {
 		if !back.Load() {
 			return errors.New("connection refused")
@@ -197,13 +199,16 @@ func TestARemoteThatFailedIsTriedAgainByItself(t *testing.T) {
 		if got := w.State(); got.State != core.ChildFailed {
 			t.Errorf("after a minute it is %s, want failed", got.State)
 		}
+		if got, want := logged.String(), `msg="agent failed: it is tried again every 30s"`; !strings.Contains(got, want) {
+			t.Errorf("got the log\n%s\nwant %s", got, want)
+		}
 		back.Store(true)
 		time.Sleep(2 * maxBackoff)
 		synctest.Wait()
 		if got := w.State(); got.State != core.ChildReady {
 			t.Errorf("once it is back it is %s, want ready", got.State)
 		}
-	}, func(u *unit) { u.remote = true })
+	}, func(u *unit) { u.remote, u.log = true, slog.New(slog.NewTextHandler(&logged, nil)) })
 }
 
 func TestALossOfTheHubIsNotAFailureOfWhatWasStarted(t *testing.T) {
