@@ -38,7 +38,7 @@ the given kinds: enough for a language model to write them.`,
 		},
 	}
 	config.AddFlags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --envelope an array without comments")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --envelope the examples without comments")
 	c.Flags().BoolVar(&envelope, "envelope", false, "print annotated examples of ACP envelopes")
 	c.RunE = func(c *cobra.Command, kinds []string) error {
 		if envelope {

@@ -102,7 +102,7 @@ func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON bool) (er
 		}
 	}
 	if asJSON {
-		if err := printJSON(io.Out, all); err != nil {
+		if err := printJSON(io.Out, map[string]any{"exchanges": all}); err != nil {
 			return err
 		}
 	} else if err := printExchanges(io, all); err != nil {

@@ -20,7 +20,7 @@ func printEnvelopes(out io.Writer, kinds []string, asJSON bool) error {
 		return &exit{ExitUsage, err}
 	}
 	if asJSON {
-		return printJSON(out, examples)
+		return printJSON(out, map[string]any{"envelopes": examples})
 	}
 	for i, e := range examples {
 		if i > 0 {

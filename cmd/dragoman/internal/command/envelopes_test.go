@@ -11,11 +11,15 @@ import (
 
 func TestTheExamplesOfACPAreEnvelopesOfEveryKind(t *testing.T) {
 	code, out, _ := run(t, "check", "--envelope", "--json")
-	var all []struct {
-		Kind    acpwire.Kind
-		Example json.RawMessage
+	var printed struct {
+		Envelopes []struct {
+			Kind    acpwire.Kind
+			Example json.RawMessage
+		}
 	}
-	if err := json.Unmarshal([]byte(out), &all); code != command.ExitDone || err != nil || len(all) != len(acpwire.Kinds()) {
+	err := json.Unmarshal([]byte(out), &printed)
+	all := printed.Envelopes
+	if code != command.ExitDone || err != nil || len(all) != len(acpwire.Kinds()) {
 		t.Fatalf("got %d, %v and %d examples, want %d", code, err, len(all), len(acpwire.Kinds()))
 	}
 	for _, x := range all {

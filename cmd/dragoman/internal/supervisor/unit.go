@@ -120,8 +120,12 @@ func (u *unit) lost(why error) {
 	u.set(core.ChildRestarting, func(c *core.Child) { c.LastError = told(why) })
 }
 
-// told returns an error as people are told it: that a process is gone they see.
+// told returns an error as people are told it: without a code, and that a process is gone they
+// see.
 func told(err error) string {
+	if fault, is := err.(*core.Fault); is { //nolint:errorlint // what is around it is told too
+		return fault.Message
+	}
 	if gone, is := err.(*link.Reason); is && gone.Cause == link.PeerGone && gone.Text != "" { //nolint:errorlint // what is around it is told too
 		return gone.Text
 	}
