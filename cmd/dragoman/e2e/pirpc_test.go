@@ -63,7 +63,7 @@ func (p piInstall) command(t *testing.T, m *model) (command []string, home strin
 			t.Fatal(err)
 		}
 	}
-	return []string{"node", filepath.Join(p.dir, "node_modules", piPackage, "dist", "cli.js"), "--mode", "rpc", "--provider", "stub", "--model", "m1"}, home
+	return []string{"node", filepath.Join(p.dir, "node_modules", ".bin", "pi"), "--mode", "rpc", "--provider", "stub", "--model", "m1"}, home
 }
 
 // piHub is a hub with pi as an agent of its settings.
