@@ -232,6 +232,8 @@ func (u editorUpdate) tell(x *exchange) {
 		x.report("tool", "call %s %s", cmp.Or(u.Name, u.Title), u.RawInput)
 	case "tool_call_update":
 		switch {
+		case u.Status == "in_progress":
+			x.report("tool", "running")
 		case u.RawOutput != nil:
 			output := string(u.RawOutput)
 			_ = json.Unmarshal(u.RawOutput, &output) // if it is a text
@@ -243,8 +245,6 @@ func (u editorUpdate) tell(x *exchange) {
 				return
 			}
 			x.report("tool", "result %s", content[0].Content.Text)
-		case u.Status == "in_progress":
-			x.report("tool", "running")
 		default:
 			x.report("tool", "%s", u.Status)
 		}
