@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/pack"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -65,7 +67,12 @@ func TestAnAnswerThatBeginsNoSessionIsNamedWithWhatToDo(t *testing.T) {
 		answer http.HandlerFunc
 		words  []string
 	}{
-		"a web page":           {html(http.StatusOK), []string{`answered 200 OK with text/html that begins "<html>Welcome"`, "correct the url of the pack"}},
+		"a web page": {html(http.StatusOK), []string{`answered 200 OK with text/html that begins "<html>Welcome"`, "correct the url of the pack"}},
+		"a page without end": {func(w http.ResponseWriter, r *http.Request) {
+			html(http.StatusOK)(w, r)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, []string{"answered 200 OK", "Welcome"}},
 		"no such page":         {html(http.StatusNotFound), []string{`answered 404 Not Found with text/html that begins "<html>Welcome"`, "correct the url of the pack", "/mcp"}},
 		"HTTP+SSE":             {html(http.StatusMethodNotAllowed), []string{"405 Method Not Allowed", "HTTP+SSE of 2024-11-05 are not supported"}},
 		"a broken proxy":       {html(http.StatusBadGateway), []string{"502 Bad Gateway", "Welcome", "call again later, or see its log"}},
@@ -134,6 +141,21 @@ func TestAProgramThatIsNoServerIsNamedWithWhatItWrote(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAServerThatIsGivenUpIsNamedWithTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newHub(t)
+		p := g.pack(pack.Options{Command: "sleep", Dial: dial(func(*coretest.End[[]byte, []byte]) {})})
+		why := errors.New("it was not ready in time")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
+		defer cancel()
+		err := p.Run(ctx, g.session, func() { t.Error("got it ready, want an error") })
+		wantWords(t, err, "the MCP server of pack p (sleep) did not answer server/discover or initialize: it was not ready in time")
+		if !errors.Is(err, why) {
+			t.Errorf("got %v, want it to wrap the reason", err)
+		}
+	})
 }
 
 // runOnce returns the error of a run that does not begin.

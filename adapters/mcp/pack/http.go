@@ -109,8 +109,9 @@ func (t *remote) exchange(ctx context.Context, r request) (jsonrpc.Message, erro
 	case media == "text/event-stream":
 		return t.follow(ctx, resp, r, cancel)
 	}
-	began, _ := io.ReadAll(io.LimitReader(resp.Body, slack))
-	return jsonrpc.Message{}, t.server.fail(core.CodeInternal, "answered %s%s, want JSON or an event stream: correct the url of the pack if that is no MCP endpoint", resp.Status, beginning(resp, began))
+	began := make([]byte, 512)
+	n, _ := io.ReadAtLeast(resp.Body, began, 1) // the body may have no end
+	return jsonrpc.Message{}, t.server.fail(core.CodeInternal, "answered %s%s, want JSON or an event stream: correct the url of the pack if that is no MCP endpoint", resp.Status, beginning(resp, began[:n]))
 }
 
 // limit is the maximum size of a message in the answer to a request.
@@ -121,7 +122,7 @@ func (t *remote) limit(r request) int {
 	return t.server.opts.ResultBytes + slack
 }
 
-// post sends a message. r is the request that it is, or nil.
+// post sends a message. r is the request that it is, else zero.
 func (t *remote) post(ctx context.Context, body []byte, r request) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.server.opts.URL, bytes.NewReader(body))
 	if err != nil {
