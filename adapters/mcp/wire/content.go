@@ -15,23 +15,25 @@ import (
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// The content blocks of a result (2026-07-28, server/tools, "Tool Result"). The Type of Text is
-// text, that of Media image or audio, that of Embedded resource.
-type (
-	Text struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	Media struct {
-		Type     string `json:"type"`
-		Data     []byte `json:"data"`
-		MIMEType string `json:"mimeType"`
-	}
-	Embedded struct {
-		Type     string   `json:"type"`
-		Resource Resource `json:"resource"`
-	}
-)
+// Text is a content block of a result (2026-07-28, server/tools, "Tool Result"). Its type is
+// text.
+type Text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// Media is a content block with bytes. Its type is image or audio.
+type Media struct {
+	Type     string `json:"type"`
+	Data     []byte `json:"data"`
+	MIMEType string `json:"mimeType"`
+}
+
+// Embedded is a content block with another file. Its type is resource.
+type Embedded struct {
+	Type     string   `json:"type"`
+	Resource Resource `json:"resource"`
+}
 
 // Resource is the inside of Embedded: it has either Text or Blob.
 type Resource struct {
