@@ -88,7 +88,6 @@ var table = []row{
 
 	// The hub's own doors, and its memory.
 	{from: []string{"adapters/rest/..."}, own: append([]string{"schemas"}, engine...), lib: []string{"github.com/go-chi/chi/v5"}},
-	dialect("a2a", "github.com/go-jose/go-jose/v4", "github.com/gowebpki/jcs"),
 	{
 		from: []string{"adapters/nats/..."},
 		own:  append([]string{"core", "core/journal", "core/roster", "core/usage"}, leaves...),
@@ -123,6 +122,7 @@ var table = []row{
 	clientEnd("parallax"),
 
 	// The dialects: dialect gives every adapter not named above its row.
+	dialect("a2a", "github.com/go-jose/go-jose/v4", "github.com/gowebpki/jcs"),
 	dialect("coven", "google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/protobuf"),
 	{
 		from: []string{"adapters/metrics/..."}, own: session,
