@@ -30,8 +30,7 @@ func Accept(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opt
 	if _, ok := conn.(link.Pinger); ok {
 		s.probe = s.link.Ping
 	}
-	reason := s.run(ctx, func(reason link.Reason) { own.Close(reason.Fault()) })
-	return reason
+	return s.run(ctx, func(reason link.Reason) { own.Close(reason.Fault()) })
 }
 
 // Serve serves the connection of an agent that the hub itself started or connected to, over a

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -44,6 +45,9 @@ type Child struct {
 	exited chan struct{}
 	err    error // of the exit; read after exited
 	ending sync.Once
+	// read is closed once Receive has returned the end of the process.
+	read     chan struct{}
+	readOnce sync.Once
 }
 
 // Command starts cmd and returns the connection to it. cmd.Stdin and cmd.Stdout must be
@@ -86,6 +90,7 @@ func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, err
 		opts:   opts,
 		output: output{ourIn},
 		exited: make(chan struct{}),
+		read:   make(chan struct{}),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.Close(link.Reason{Cause: link.ShuttingDown}) })
 	go c.reap(exit, stop)
@@ -136,18 +141,57 @@ func (c *Child) Receive(ctx context.Context) ([]byte, error) {
 	if !errors.Is(err, io.EOF) {
 		return m, err
 	}
+	defer c.readOnce.Do(func() { close(c.read) })
 	t := time.NewTimer(lastOutput)
 	defer t.Stop()
 	select {
 	case <-c.exited:
 		if c.err != nil {
-			return nil, &link.Reason{Cause: link.PeerGone, Text: "the process ended with " + c.err.Error(), Err: c.err}
+			return nil, c.status()
 		}
 	case <-t.C: // it has closed its output and keeps running
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	return nil, io.EOF
+}
+
+// status returns why a process that has exited unsuccessfully is gone.
+func (c *Child) status() *link.Reason {
+	return &link.Reason{Cause: link.PeerGone, Text: "the process ended with " + c.err.Error(), Err: c.err}
+}
+
+// Send implements [link.Conn]. What cannot be sent because the process has exited fails with its
+// exit status, as Receive does, once everything that it wrote was received.
+func (c *Child) Send(ctx context.Context, m []byte) error {
+	return c.unsent(ctx, c.Conn.Send(ctx, m))
+}
+
+// SendBatch implements [link.Batcher], as Send does.
+func (c *Child) SendBatch(ctx context.Context, ms [][]byte) error {
+	return c.unsent(ctx, c.Conn.SendBatch(ctx, ms))
+}
+
+func (c *Child) unsent(ctx context.Context, err error) error {
+	if !errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	t := time.NewTimer(2 * lastOutput) // that of Receive, and for the process that only closes its stdin
+	defer t.Stop()
+	select {
+	case <-c.read:
+	case <-t.C:
+	case <-ctx.Done():
+		return err
+	}
+	select {
+	case <-c.exited:
+		if c.err != nil {
+			return c.status()
+		}
+	default:
+	}
+	return err
 }
 
 // Close implements [link.Conn]. It closes the stdin of the process, which should then exit;

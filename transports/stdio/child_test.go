@@ -309,3 +309,25 @@ func TestTheLossOfStdoutIsAnErrorAndNotTheEndOfTheProcess(t *testing.T) {
 	}
 	_ = theirIn.Close()
 }
+
+func TestWhatCannotBeSentToAnExitedChildFailsWithItsStatusAfterItsOutput(t *testing.T) {
+	c := start(t, exec.Command("sh", "-c", "exec 0<&-; echo last; exit 3"), stdio.ChildOptions{})
+	<-c.Exited()
+	sent := make(chan error, 1)
+	go func() { sent <- c.Send(t.Context(), []byte("hello")) }()
+	if m, err := c.Receive(t.Context()); string(m) != "last" || err != nil {
+		t.Fatalf("got %q and %v, want the last line", m, err)
+	}
+	select {
+	case err := <-sent:
+		t.Errorf("Send has returned %v, want it to wait until the end was received", err)
+	default:
+	}
+	_, end := c.Receive(t.Context())
+	for what, err := range map[string]error{"Receive": end, "Send": <-sent} {
+		var gone *link.Reason
+		if !errors.As(err, &gone) || gone.Cause != link.PeerGone || gone.Text != "the process ended with exit status 3" {
+			t.Errorf("%s: got %v, want the exit status", what, err)
+		}
+	}
+}

@@ -114,25 +114,20 @@ const (
 func (a *supervised) run(ctx context.Context, listed func()) {
 	defer a.refused(nil)
 	for ctx.Err() == nil {
-		pause := afterSession
+		again := afterSession
 		joined, err := a.join(ctx, listed)
 		listed()
 		switch {
 		case errors.Is(err, hub.ErrStopping):
-			pause = math.MaxInt64
+			again = math.MaxInt64
 		case !joined:
-			pause = afterRefusal
+			again = afterRefusal
 			a.refused(err)
-			a.supervisor.opts.Log.Warn("an agent of the settings cannot join: it tries again", "agent", a.entry.Name, "error", err, "in", pause.String())
+			a.supervisor.opts.Log.Warn("an agent of the settings cannot join: it tries again", "agent", a.entry.Name, "error", err, "in", again.String())
 		case ctx.Err() == nil:
 			a.supervisor.opts.Log.Warn("the session of an agent of the settings has ended: it is started again", "agent", a.entry.Name, "error", err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		pause(ctx, again)
 	}
 }
 
@@ -194,10 +189,12 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 	stop := func() {}
 	err := a.agent.Run(ctx, func(p agent.Profile) {
 		a.profile = p
-		if s.Update(a.card(p)) == nil {
-			stop = host.Start(serving, s, a.agent, a.unit.lost, leave)
-			ready()
+		if err := s.Update(a.card(p)); err != nil {
+			leave(err) // the session has ended meanwhile
+			return
 		}
+		stop = host.Start(serving, s, a.agent, a.unit.lost, leave)
+		ready()
 	})
 	if ctx.Err() == nil {
 		if err == nil {

@@ -259,19 +259,33 @@ type dialled struct {
 // Receive implements link.Conn.
 func (d *dialled) Receive(ctx context.Context) ([]byte, error) {
 	m, err := d.Child.Receive(ctx)
-	if err == nil {
-		return m, nil
-	}
-	var gone *link.Reason
-	if last := d.stderr.line(); last != "" && errors.As(err, &gone) && gone.Cause == link.PeerGone {
-		with := *gone
-		with.Text += ": " + last
-		return nil, &with
-	}
 	if errors.Is(err, io.EOF) {
 		return nil, &link.Reason{Cause: link.PeerGone, Text: "the process has ended"}
 	}
-	return m, err
+	return m, d.told(err)
+}
+
+// Send implements link.Conn.
+func (d *dialled) Send(ctx context.Context, m []byte) error {
+	return d.told(d.Child.Send(ctx, m))
+}
+
+// SendBatch implements link.Batcher.
+func (d *dialled) SendBatch(ctx context.Context, ms [][]byte) error {
+	return d.told(d.Child.SendBatch(ctx, ms))
+}
+
+// told adds the last line on stderr to the end of the process.
+func (d *dialled) told(err error) error {
+	var gone *link.Reason
+	if errors.As(err, &gone) && gone.Cause == link.PeerGone {
+		if last := d.stderr.line(); last != "" {
+			with := *gone
+			with.Text += ": " + last
+			return &with
+		}
+	}
+	return err
 }
 
 // tail logs what a process writes on stderr, line by line, and keeps the end of it.

@@ -136,17 +136,19 @@ func (s *Supervisor) start(k key, entry any) *running {
 	case config.Pack:
 		r.unit, serve = s.pack(e)
 	}
-	listed := make(chan struct{})
+	done := make(chan struct{})
+	listed := sync.OnceFunc(func() { close(done) })
 	go func() {
 		defer close(r.ended)
-		serve(ctx, sync.OnceFunc(func() { close(listed) }))
+		defer listed() // where the Supervisor is closed already
+		serve(ctx, listed)
 	}()
-	<-listed
+	<-done
 	return r
 }
 
-// Restart starts an agent or a pack again, or both where they have one name. It returns an unknown_agent Fault for a name that is
-// not in the settings.
+// Restart starts an agent or a pack again, or both where they have one name. It returns an
+// unknown_agent Fault for a name that is not in the settings.
 func (s *Supervisor) Restart(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -304,3 +304,13 @@ cat >/dev/null`))
 		t.Errorf("got the capabilities %v, want those of the second join", a.Capabilities)
 	}
 }
+
+func TestSettingsThatComeAfterTheEndStartNothing(t *testing.T) {
+	s := supervise(t, nil)
+	s.sup.Close()
+	s.sup.Apply(config.Agents{shell("late", "printf 1")}, nil) // must return
+	if _, here := s.hub.Agent("late"); here {
+		t.Error("an agent was started after the end")
+	}
+	s.sup.Close()
+}

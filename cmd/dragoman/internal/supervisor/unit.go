@@ -229,6 +229,10 @@ func (u *unit) once(ctx context.Context) (began time.Time, wasReady, byHand bool
 	defer cancel(nil)
 	u.mu.Lock()
 	u.end = cancel
+	select {
+	case <-u.restart: // this is the start that was asked for
+	default:
+	}
 	u.mu.Unlock()
 	late := time.AfterFunc(startTimeout, func() { cancel(errNotReady) })
 	defer late.Stop()

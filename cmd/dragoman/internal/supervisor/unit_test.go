@@ -260,3 +260,16 @@ func TestAFinalUnitEndsWhenItHasFailed(t *testing.T) {
 		}
 	}, func(u *unit) { u.final = true })
 }
+
+func TestAWishToStartAgainIsFulfilledByTheNextStart(t *testing.T) {
+	watch(t, func(context.Context, func()) error { return errors.New("exit status 1") }, func(w *watched) {
+		time.Sleep(time.Hour)
+		starts := w.begun()
+		if pause := starts[1] - starts[0]; pause < minBackoff/2 {
+			t.Errorf("got a pause of %v before the second start, want %v at least: nobody asked again", pause, minBackoff/2)
+		}
+	}, func(u *unit) {
+		wish := sync.OnceFunc(u.Restart)
+		u.await = func(context.Context) { wish() }
+	})
+}
