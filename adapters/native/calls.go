@@ -11,8 +11,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// call executes a call of the peer, or leaves it to later if it may wait.
-func (s *session) call(ctx context.Context, c wire.Call) error {
+// call executes a call of the peer, whose frame has so many bytes, or leaves it to later if it may
+// wait.
+func (s *session) call(ctx context.Context, c wire.Call, bytes int) error {
 	switch cmd := c.Command.(type) {
 	case *core.Open:
 		return s.open(ctx, c, cmd)
@@ -46,7 +47,7 @@ func (s *session) call(ctx context.Context, c wire.Call) error {
 	case core.Provide:
 		return s.reply(ctx, c.ID, done{c.ID}, s.provide(c, cmd))
 	}
-	return s.callLater(ctx, c)
+	return s.callLater(ctx, c, bytes)
 }
 
 // beginning is the tag of a task that the peer opened or watches. The result of the call comes

@@ -390,3 +390,27 @@ func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
 		agent.stop(id)
 	})
 }
+
+func TestCallsThatWaitAreBoundedInBytes(t *testing.T) {
+	withHub(t, func(s *setup) {
+		opts := native.Options{AgentID: "a", FrameBytes: 1000}
+		holder, r := s.raw(opts), s.raw(opts)
+		join := func(id string) string {
+			return `{"call":{"id":"` + id + `","act":"join","command":{"card":{"metadata":{"pad":"` + strings.Repeat("x", 600) + `"}}}}}`
+		}
+		holder.send(join("1"))
+		holder.next("result")
+		r.send(join("1")) // waits until the holder shows that it is alive
+		synctest.Wait()
+		r.send(join("2"))
+		r.send(join("3"))
+		r.wantError("overloaded", `"id":"3"`, "too many calls wait already (1)")
+		for range 2 { // the holder reads nothing, so it has lost its id after a moment
+			r.next("result")
+		}
+		r.send(join("4"))
+		if v := r.next("result"); text(v.Get("id")) != "4" {
+			t.Errorf("got %s, want room again", v.Raw())
+		}
+	})
+}

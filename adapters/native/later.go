@@ -16,16 +16,26 @@ const maxLater = 64
 // later holds the calls that may wait. A goroutine executes them in order while there are any.
 // session.mu guards it.
 type later struct {
-	calls   []wire.Call
+	calls   []waitingCall
+	bytes   int // of their frames
 	running bool
 }
 
-// callLater queues a call that may wait for the journal or for another connection.
-func (s *session) callLater(ctx context.Context, c wire.Call) error {
+// waitingCall is a call with the size of its frame.
+type waitingCall struct {
+	wire.Call
+	bytes int
+}
+
+// callLater queues a call that may wait for the journal or for another connection. Together such
+// calls have at most the size of one frame.
+func (s *session) callLater(ctx context.Context, c wire.Call, bytes int) error {
 	s.mu.Lock()
-	full := len(s.later.calls) >= maxLater
+	waiting := len(s.later.calls)
+	full := waiting >= maxLater || waiting > 0 && s.later.bytes+bytes > s.opts.FrameBytes
 	if !full {
-		s.later.calls = append(s.later.calls, c)
+		s.later.calls = append(s.later.calls, waitingCall{c, bytes})
+		s.later.bytes += bytes
 		if !s.later.running {
 			s.later.running = true
 			s.goroutines.Go(s.runLater)
@@ -33,7 +43,7 @@ func (s *session) callLater(ctx context.Context, c wire.Call) error {
 	}
 	s.mu.Unlock()
 	if full {
-		return s.refuse(ctx, wire.Refusal{ID: c.ID, Fault: core.NewFault(core.CodeOverloaded, "%d calls wait already: wait for the result of one", maxLater)})
+		return s.refuse(ctx, wire.Refusal{ID: c.ID, Fault: core.NewFault(core.CodeOverloaded, "too many calls wait already (%d): wait for the result of one", waiting)})
 	}
 	return nil
 }
@@ -49,8 +59,9 @@ func (s *session) runLater() {
 		}
 		c := s.later.calls[0]
 		s.later.calls = s.later.calls[1:]
+		s.later.bytes -= c.bytes
 		s.mu.Unlock()
-		if err := s.execute(s.ctx, c); err != nil {
+		if err := s.execute(s.ctx, c.Call); err != nil {
 			s.leave(s.ctx, err)
 			return
 		}

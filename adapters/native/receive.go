@@ -33,7 +33,7 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 	case wire.Event:
 		return s.report(ctx, f)
 	case wire.Call:
-		return s.call(ctx, f)
+		return s.call(ctx, f, len(raw))
 	case wire.Answer:
 		if err := s.asks.AnswerTool(f.Execution, f.Output, f.Error); err != nil {
 			return s.refuse(ctx, wire.Refusal{Execution: f.Execution, Fault: s.fault(err)})
