@@ -95,7 +95,17 @@ class Agent:
             error = frame["error"]
             if error.get("id") in self.calls:
                 self.calls[error["id"]].set_exception(RuntimeError(error["fault"]["message"]))
-            print("error", error, file=sys.stderr)
+            else:
+                print("the hub refused a frame:", error, file=sys.stderr)
+
+
+async def join(agent, card):
+    """Joins. An agent that the hub refuses has nothing to do: it ends."""
+    try:
+        joined = await agent.call("join", {"card": card})
+    except RuntimeError as refused:
+        sys.exit(f"the hub refused the agent: {refused}")
+    print("joined as", joined["agent"], file=sys.stderr)
 
 
 async def over_stdio():
@@ -105,21 +115,27 @@ async def over_stdio():
     agent, loop = Agent(send), asyncio.get_running_loop()
     lines = asyncio.StreamReader(limit=64 << 20)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    joining = asyncio.create_task(agent.call("join", {"card": {**CARD, "id": ""}}))
+    joining = asyncio.create_task(join(agent, {**CARD, "id": ""}))
     while line := await lines.readline():
         await agent.frame(line)
     joining.cancel()
 
 
 async def over_websocket(url):
-    import websockets
-
-    async with websockets.connect(url, max_size=None) as socket:
-        agent = Agent(lambda frame: socket.send(json.dumps(frame)))
-        joining = asyncio.create_task(agent.call("join", {"card": CARD}))
-        async for message in socket:
-            await agent.frame(message)
-        joining.cancel()
+    try:
+        import websockets
+    except ImportError:
+        sys.exit("the package websockets is missing: pip install websockets")
+    try:
+        async with websockets.connect(url, max_size=None) as socket:
+            agent = Agent(lambda frame: socket.send(json.dumps(frame)))
+            joining = asyncio.create_task(join(agent, CARD))
+            async for message in socket:
+                await agent.frame(message)
+            joining.cancel()
+        print("the hub has closed the connection:", socket.close_reason or socket.close_code, file=sys.stderr)
+    except (OSError, websockets.WebSocketException) as error:
+        sys.exit(f"{url}: {error}")
 
 
 asyncio.run(over_websocket(sys.argv[1]) if len(sys.argv) > 1 else over_stdio())

@@ -103,8 +103,23 @@ function onEvent({ task, kind, body }: Event) {
   } else w?.tell(null); // cancel_requested, or an end that is not ours
 }
 
-socket.on("open", () => call("join", { card }).then(() => console.error("joined"), console.error));
-socket.on("close", (code) => process.exit(code === 1000 || code === 1001 ? 0 : 1));
+function fail(why: string): never {
+  console.error(why);
+  process.exit(1);
+}
+
+socket.on("open", async () => {
+  try {
+    console.error("joined as", (await call("join", { card })).agent);
+  } catch (refused) {
+    fail(`the hub refused the agent: ${(refused as Error).message}`);
+  }
+});
+socket.on("error", (error) => fail(`${socket.url}: ${error.message || (error as any).code}`));
+socket.on("close", (code, reason) => {
+  if (code !== 1000 && code !== 1001) fail(`the hub has closed the connection: ${reason} (${code})`);
+  process.exit(0);
+});
 socket.on("message", (text) => {
   const frame = JSON.parse(String(text));
   if (frame.event) onEvent(frame.event);
