@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	a2a "github.com/dragoman-hub/dragoman/adapters/a2a/client"
+	a2awire "github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	editor "github.com/dragoman-hub/dragoman/adapters/editor/client"
 	editorwire "github.com/dragoman-hub/dragoman/adapters/editor/wire"
@@ -145,16 +149,46 @@ func BenchmarkChunk(b *testing.B) {
 				say(scripted[[]byte]{message: jsonrpc.AppendResult(nil, m.ID, []byte(result))})
 			}
 		}
-		a := editor.New(editor.Options{Dir: "/", Dial: func(context.Context, ...string) (link.Conn[[]byte, []byte], error) { return conn, nil }})
-		benchChunks(b, func(ctx context.Context, h *hub.Hub) {
-			s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "editor"})
-			defer s.Close(nil)
-			_ = a.Run(ctx, func(p agent.Profile) {
-				if err := s.Join(core.Card{ID: "a", Features: p.Features}, hub.JoinOptions{}); err != nil {
-					b.Error(err)
-				}
-				go func() { _ = host.Serve(ctx, s, a, nil) }()
-			})
+		benchHosted(b, editor.New(editor.Options{Dir: "/", Dial: func(context.Context, ...string) (link.Conn[[]byte, []byte], error) { return conn, nil }}))
+	})
+	for name, metadata := range map[string]string{"a2a": "", "a2a hub": `,"metadata":{"` + a2awire.CursorExtension + `":"1.1234"}`} {
+		b.Run(name, func(b *testing.B) {
+			const ids = `"taskId":"6603f4b6-d92d-4d9e-8ce5-18f868cd4967","contextId":"d8ddf262-d69d-4491-a444-fd872a2d6ee7",`
+			item := func(text string) string { return `data: {"jsonrpc":"2.0","id":1,"result":` + text + "}\n\n" }
+			chunk := item(`{"artifactUpdate":{` + ids + `"artifact":{"artifactId":"answer","parts":[{"text":"` + text + `"}]},"append":true` + metadata + `}}`)
+			remote := a2aRemote{
+				card: `{"name":"a","description":"","version":"1","supportedInterfaces":[{"url":"http://far","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],` +
+					`"capabilities":{"streaming":true},"defaultInputModes":[],"defaultOutputModes":[],"skills":[]}`,
+				stream: strings.Repeat(chunk, chunksPerTask) + item(`{"statusUpdate":{`+ids+`"status":{"state":"TASK_STATE_COMPLETED"}}}`),
+			}
+			benchHosted(b, a2a.New(a2a.Options{URL: "http://far", HTTP: &http.Client{Transport: remote}}))
+		})
+	}
+}
+
+// a2aRemote answers every request for a card, and all others with a stream.
+type a2aRemote struct{ card, stream string }
+
+func (r a2aRemote) RoundTrip(req *http.Request) (*http.Response, error) {
+	media, body := "text/event-stream", r.stream
+	if strings.HasSuffix(req.URL.Path, ".json") {
+		media, body = "application/json", r.card
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+// benchHosted is benchChunks of an agent in the hub's own process.
+func benchHosted(b *testing.B, a agent.Agent) {
+	benchChunks(b, func(ctx context.Context, h *hub.Hub) {
+		s := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
+		defer s.Close(nil)
+		var serving sync.WaitGroup
+		defer serving.Wait()
+		_ = a.Run(ctx, func(p agent.Profile) {
+			if err := s.Join(core.Card{ID: "a", Features: p.Features}, hub.JoinOptions{}); err != nil {
+				b.Error(err)
+			}
+			serving.Go(func() { _ = host.Serve(ctx, s, a, nil) })
 		})
 	})
 }
