@@ -43,6 +43,7 @@ type events struct {
 	end    endpoint
 	body   io.ReadCloser
 	reader *eventReader
+	items  wire.ItemReader
 	// garbage counts the events in a row that could not be read, skipped all of them.
 	garbage, skipped int
 }
@@ -68,7 +69,7 @@ func (s *events) next(ctx context.Context) (item, error) {
 		v, err := s.result(data)
 		if err == nil {
 			var it item
-			if it, err = readItem(v); err == nil {
+			if it, err = readItem(&s.items, v); err == nil {
 				s.garbage = 0
 				return it, nil
 			}
@@ -116,8 +117,8 @@ func errorStatus(v strictjson.Value) (status int) {
 
 // readItem reads an item. One that lacks something which the hub does not need is used. Its
 // error is a Fault for an item of A2A 0.3.
-func readItem(v strictjson.Value) (item, error) {
-	r, err := wire.ReadStreamResponse(v)
+func readItem(from *wire.ItemReader, v strictjson.Value) (item, error) {
+	r, err := from.Read(v)
 	n := 0
 	for _, there := range []bool{r.Task != nil, r.Message != nil, r.StatusUpdate != nil, r.ArtifactUpdate != nil} {
 		if there {
@@ -133,26 +134,29 @@ func readItem(v strictjson.Value) (item, error) {
 	it := item{StreamResponse: r}
 	switch {
 	case r.StatusUpdate != nil:
-		it.cursor, r.StatusUpdate.Metadata = takeCursor(v.Get("statusUpdate", "metadata"), r.StatusUpdate.Metadata)
+		it.cursor = takeCursor(v, "statusUpdate", &r.StatusUpdate.Metadata)
 	case r.ArtifactUpdate != nil:
-		it.cursor, r.ArtifactUpdate.Metadata = takeCursor(v.Get("artifactUpdate", "metadata"), r.ArtifactUpdate.Metadata)
+		it.cursor = takeCursor(v, "artifactUpdate", &r.ArtifactUpdate.Metadata)
 	case r.Task != nil:
-		it.cursor, r.Task.Metadata = takeCursor(v.Get("task", "metadata"), r.Task.Metadata)
+		it.cursor = takeCursor(v, "task", &r.Task.Metadata)
 	}
 	return it, nil
 }
 
-// takeCursor returns the cursor in the metadata of an item, and the rest of the metadata.
-func takeCursor(v strictjson.Value, metadata json.RawMessage) (string, json.RawMessage) {
-	cursor, ok := v.Get(wire.CursorExtension).Text()
-	switch {
-	case !ok:
-		return "", metadata
-	case v.Len() == 1:
-		return cursor, nil
+// takeCursor takes the cursor out of the metadata of an item, which is in v under a name.
+func takeCursor(v strictjson.Value, name string, metadata *json.RawMessage) string {
+	if *metadata == nil {
+		return ""
 	}
-	rest, _ := v.Without(wire.CursorExtension)
-	return cursor, rest
+	v = v.Get(name, "metadata")
+	cursor, ok := v.Get(wire.CursorExtension).Text()
+	if !ok {
+		return ""
+	}
+	if *metadata = nil; v.Len() > 1 {
+		*metadata, _ = v.Without(wire.CursorExtension)
+	}
+	return cursor
 }
 
 // polling asks for a task again and again, with a pause that grows while nothing changes.

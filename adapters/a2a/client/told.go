@@ -32,17 +32,19 @@ type seen struct {
 	Others int    `json:"others,omitempty"` // its parts that are no text
 }
 
-// add adds text. The hash is FNV-1a, which goes on where it was.
+// add adds text. The hash is a polynomial of its bytes, however it is cut; four of them at once
+// do not wait for each other.
 func (s *seen) add(text string) {
-	const offset, prime = 14695981039346656037, 1099511628211
+	const x uint64 = 65521
 	h := s.Hash
-	if s.Text == 0 {
-		h = offset
+	s.Text += len(text)
+	for ; len(text) >= 4; text = text[4:] {
+		h = h*(x*x*x*x) + uint64(text[0])*(x*x*x) + uint64(text[1])*(x*x) + uint64(text[2])*x + uint64(text[3])
 	}
 	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * prime
+		h = h*x + uint64(text[i])
 	}
-	s.Text, s.Hash = s.Text+len(text), h
+	s.Hash = h
 }
 
 // artifact is what was told of an artifact.

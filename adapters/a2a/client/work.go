@@ -293,7 +293,7 @@ func (w *work) source(resp response) (source, error) {
 	if resp.body != nil {
 		return w.agent.events(w.remote, resp), nil
 	}
-	it, err := readItem(resp.result)
+	it, err := readItem(new(wire.ItemReader), resp.result)
 	var fault *core.Fault
 	switch {
 	case errors.As(err, &fault):

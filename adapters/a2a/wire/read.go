@@ -142,7 +142,7 @@ func listIn[T any](v strictjson.Value, into *[]T, read func(*T, strictjson.Value
 	if v.Kind() != strictjson.Array {
 		return wrong("want a list, got %s", v.Kind())
 	}
-	all := make([]T, v.Len())
+	all := append((*into)[:0], make([]T, v.Len())...)
 	n := 0
 	for item := range v.Items() {
 		if err := read(&all[n], item); err != nil {

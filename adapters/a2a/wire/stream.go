@@ -83,6 +83,8 @@ type StreamResponse struct {
 	StatusUpdate   *StatusUpdate
 	ArtifactUpdate *ArtifactUpdate
 	Unknown        json.RawMessage
+
+	spare *ArtifactUpdate // memory for ArtifactUpdate; nil for new memory
 }
 
 var streamResponseMembers = members[StreamResponse]{
@@ -92,13 +94,40 @@ var streamResponseMembers = members[StreamResponse]{
 		return oneIn(v, &r.StatusUpdate, (*StatusUpdate).read)
 	}},
 	{"artifactUpdate", func(r *StreamResponse, v strictjson.Value) error {
-		return oneIn(v, &r.ArtifactUpdate, (*ArtifactUpdate).read)
+		return r.readArtifactUpdate(v)
 	}},
 }
 
 func (r *StreamResponse) read(v strictjson.Value) (err error) {
 	r.Unknown, err = streamResponseMembers.read(v, r)
 	return err
+}
+
+func (r *StreamResponse) readArtifactUpdate(v strictjson.Value) error {
+	if r.spare == nil || v.Absent() {
+		return oneIn(v, &r.ArtifactUpdate, (*ArtifactUpdate).read)
+	}
+	u := r.spare
+	*u = ArtifactUpdate{Artifact: Artifact{Parts: u.Artifact.Parts[:0]}}
+	if err := u.read(v); err != nil {
+		return err
+	}
+	r.ArtifactUpdate = u
+	return nil
+}
+
+// ItemReader reads the items of a stream, one after the other. It uses the memory of an update
+// of an artifact, which most items are, again for the next one. The zero ItemReader is ready.
+type ItemReader struct{ update ArtifactUpdate }
+
+// Read is [ReadStreamResponse]. The ArtifactUpdate is valid until the next call.
+func (i *ItemReader) Read(v strictjson.Value) (StreamResponse, error) {
+	r := StreamResponse{spare: &i.update}
+	err := r.read(v)
+	if r.spare = nil; err != nil {
+		return r, err
+	}
+	return r, r.check()
 }
 
 func (r StreamResponse) check() error {
