@@ -88,10 +88,14 @@ func (t *translator) status(e core.Event, state wire.State, metadata json.RawMes
 
 // artifact adds parts to an artifact.
 func (t *translator) artifact(a wire.Artifact, last bool) {
-	t.items = append(t.items, wire.StreamResponse{ArtifactUpdate: &wire.ArtifactUpdate{
-		TaskID: t.task, ContextID: t.context, Artifact: a, Append: t.begun[a.ID], LastChunk: last,
-	}})
-	t.begun[a.ID] = true
+	t.update(wire.ArtifactUpdate{Artifact: a, LastChunk: last})
+}
+
+// update adds an update of an artifact of this task.
+func (t *translator) update(u wire.ArtifactUpdate) {
+	u.TaskID, u.ContextID, u.Append = t.task, t.context, t.begun[u.Artifact.ID]
+	t.begun[u.Artifact.ID] = true
+	t.items = append(t.items, wire.StreamResponse{ArtifactUpdate: &u})
 }
 
 // tell adds an event without a word of its own as a message of the status: a text for people,
@@ -203,9 +207,8 @@ func (t *translator) beside(u wire.ArtifactUpdate, text string) {
 	if p := &u.Artifact.Parts[0]; p.Kind == 0 {
 		p.Kind, p.Text = wire.PartText, text
 	}
-	u.TaskID, u.ContextID, u.Append = t.task, t.context, t.begun[u.Artifact.ID]
-	t.current, t.begun[u.Artifact.ID] = u.Artifact.ID, true
-	t.items = append(t.items, wire.StreamResponse{ArtifactUpdate: &u})
+	t.current = u.Artifact.ID
+	t.update(u)
 }
 
 // ToolCall implements [core.Sink].
@@ -216,11 +219,7 @@ func (t *translator) ToolCall(e core.Event, b core.ToolCall) error {
 
 // ToolState implements [core.Sink].
 func (t *translator) ToolState(e core.Event, b core.ToolState) error {
-	text := b.State.String()
-	if b.Detail != "" {
-		text += ": " + b.Detail
-	}
-	t.tell(e, text)
+	t.tell(e, because(b.State.String(), b.Detail))
 	return nil
 }
 
@@ -251,11 +250,16 @@ func (t *translator) ApprovalDecided(e core.Event, b core.ApprovalDecided) error
 	if b.Approved {
 		text = "approved"
 	}
-	if b.Reason != "" {
-		text += ": " + b.Reason
-	}
-	t.tell(e, text)
+	t.tell(e, because(text, b.Reason))
 	return nil
+}
+
+// because returns a text for people with its reason, if there is one.
+func because(text, reason string) string {
+	if reason == "" {
+		return text
+	}
+	return text + ": " + reason
 }
 
 // Injected implements [core.Sink].
@@ -270,10 +274,7 @@ func (t *translator) InjectionAnswered(e core.Event, b core.InjectionAnswered) e
 	if b.Accepted {
 		text = "taken"
 	}
-	if b.Reason != "" {
-		text += ": " + b.Reason
-	}
-	t.tell(e, text)
+	t.tell(e, because(text, b.Reason))
 	return nil
 }
 
@@ -288,9 +289,7 @@ func (t *translator) File(e core.Event, b core.File) error {
 			part.Metadata, part.Unknown = u.Artifact.Parts[0].Metadata, u.Artifact.Parts[0].Unknown
 		}
 		u.Artifact.Parts = []wire.Part{part}
-		u.TaskID, u.ContextID, u.Append = t.task, t.context, t.begun[u.Artifact.ID]
-		t.begun[u.Artifact.ID] = true
-		t.items = append(t.items, wire.StreamResponse{ArtifactUpdate: &u})
+		t.update(u)
 		return nil
 	}
 	t.artifact(a, true)
@@ -306,17 +305,17 @@ func (t *translator) Usage(_ core.Event, b core.Usage) error {
 // Retrying implements [core.Sink].
 func (t *translator) Retrying(e core.Event, b core.Retrying) error {
 	t.assigned, t.approvals = false, nil
-	text := "another agent is tried"
+	why := ""
 	if b.Fault != nil {
-		text += ": " + b.Fault.Message
+		why = b.Fault.Message
 	}
-	t.tell(e, text)
+	t.tell(e, because("another agent is tried", why))
 	return nil
 }
 
 // CancelRequested implements [core.Sink].
 func (t *translator) CancelRequested(e core.Event, b core.CancelRequested) error {
-	t.tell(e, strings.TrimSuffix("is to be cancelled: "+b.Reason, ": "))
+	t.tell(e, because("is to be cancelled", b.Reason))
 	return nil
 }
 
