@@ -20,8 +20,8 @@ check: # everything about the repository that is not a test's business
 fuzz: # every fuzz target, FUZZTIME each (default 20s)
 	bash .ci/fuzz
 
-soak: # 20,000 tasks with agents that vanish, answer late or never end; 4 MB for a reader that takes 10 KB a second
-	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman/e2e -soak.tasks 20000 -soak.chunk 400
+soak: # 20,000 tasks with agents that vanish, answer late or never end
+	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman/e2e -soak.tasks 20000
 
 guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -guides.required

@@ -18,8 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// soakChunk is small in an ordinary run; "make soak" sets 400, so that no buffer between the hub
-// and the reader holds the answer.
+// soakChunk is small, so that the test ends soon. With 400 no buffer of the system holds the answer.
 var soakChunk = flag.Int("soak.chunk", 12, "how many bytes of text a chunk for the slow reader has")
 
 // burstAgent answers a prompt of the editors' protocol with 10,000 chunks of so many bytes.
