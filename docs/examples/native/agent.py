@@ -10,6 +10,7 @@ docs/dialects/native.md has all frames.
 """
 import asyncio
 import json
+import os
 import sys
 
 CARD = {
@@ -104,7 +105,8 @@ async def join(agent, card):
     try:
         joined = await agent.call("join", {"card": card})
     except RuntimeError as refused:
-        sys.exit(f"the hub refused the agent: {refused}")
+        print("the hub refused the agent:", refused, file=sys.stderr)
+        os._exit(1)  # of a task, sys.exit would leave a trace
     print("joined as", joined["agent"], file=sys.stderr)
 
 
