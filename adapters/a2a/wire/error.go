@@ -106,8 +106,8 @@ func InvalidRequest(message string) *Error { return NewError(reasonInvalidReques
 // MethodNotFound is the error for an unknown method or path.
 func MethodNotFound(message string) *Error { return NewError(reasonMethodNotFound, message) }
 
-// InvalidParams is the error for a request with a wrong member: an error of this package.
-func InvalidParams(err error) *Error {
+// invalidParams is the error for a request with a wrong member: an error of this package.
+func invalidParams(err error) *Error {
 	e := NewError(reasonInvalidParams, err.Error())
 	var at *strictjson.Error
 	if errors.As(err, &at) && at.Path != "" {
@@ -152,7 +152,7 @@ func ErrorOf(err error) *Error {
 	}
 	var at *strictjson.Error
 	if errors.As(err, &at) {
-		return InvalidParams(at)
+		return invalidParams(at)
 	}
 	f := core.AsFault(err)
 	if reason := reasons[f.Code]; reason != "" {

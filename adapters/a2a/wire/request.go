@@ -263,6 +263,3 @@ func Read[R Request](v strictjson.Value) (R, error) {
 	}
 	return r, r.check()
 }
-
-// Check checks a request that was put together from a path and a query.
-func Check[R Request](r R) error { return r.check() }

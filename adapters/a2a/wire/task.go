@@ -37,9 +37,6 @@ func (s State) Terminal() bool {
 	return s == StateCompleted || s == StateFailed || s == StateCanceled || s == StateRejected
 }
 
-// Interrupted reports whether the task waits for the client.
-func (s State) Interrupted() bool { return s == StateInputRequired || s == StateAuthRequired }
-
 // Status is the state of a task with what the agent says about it (section 4.1.2).
 type Status struct {
 	State   State
