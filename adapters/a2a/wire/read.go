@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,7 +143,8 @@ func listIn[T any](v strictjson.Value, into *[]T, read func(*T, strictjson.Value
 	if v.Kind() != strictjson.Array {
 		return wrong("want a list, got %s", v.Kind())
 	}
-	all := append((*into)[:0], make([]T, v.Len())...)
+	all := slices.Grow((*into)[:0], v.Len())[:v.Len()]
+	clear(all)
 	n := 0
 	for item := range v.Items() {
 		if err := read(&all[n], item); err != nil {

@@ -154,7 +154,7 @@ func TestABadFrameIsRefusedWithWhatToChange(t *testing.T) {
 		{`{"cal":{"id":"1","act":"list"}}`, core.CodeUnknownKind, "", `; "cal": did you mean "call"?`},
 		{`{"call":{"id":"1","act":"jion"}}`, core.CodeUnknownKind, "1", `unknown act "jion": did you mean "join"?`},
 		{`{"call":{"id":"1","act":"list","comand":{"what":"agents"}}}`, core.CodeInvalid, "1", `unknown key "comand": did you mean "command"?`},
-		{`{"call":{"id":"1","act":"read","command":{"task":"t"}},"wiht":{"watch":true}}`, core.CodeInvalid, "1", `unknown key "wiht" beside it: did you mean "with"?`},
+		{`{"call":{"id":"1","act":"read","command":{"task":"t"}},"wit":{"watch":true}}`, core.CodeInvalid, "1", `unknown key "wit" beside it: did you mean "with"?`},
 		{`{"call":{"id":"1","act":"read","command":{"task":"t"}},"with":{"wacth":true}}`, core.CodeInvalid, "1", `with: unknown key "wacth": did you mean "watch"?`},
 		{`{"call":{"id":"1","act":"join","command":{"card":{"capabilties":["talk"]}}}}`, core.CodeInvalid, "1", `card: unknown key "capabilties": did you mean "capabilities"?`},
 		{`{"call":{"id":"1","act":"join","command":{"id":"poet"}}}`, core.CodeInvalid, "1", `unknown key "id"`},

@@ -51,7 +51,7 @@ func RunNative(ctx context.Context, process, remote link.Conn[[]byte, []byte], c
 		return &agent.HubEnd{Err: errors.New(b.refused.Message), Final: b.final()}
 	case errors.Is(hubEnd.Err, client.ErrNotAccepted):
 		return &agent.HubEnd{Err: client.ErrNotAccepted, Final: true}
-	case end.Err == hubGone.Err:
+	case errors.Is(end.Err, hubGone.Err):
 		return &agent.HubEnd{Err: &hubEnd}
 	case b.refused != nil:
 		return fmt.Errorf("the hub refused its join (%s); %w", b.refused.Message, &end)

@@ -100,17 +100,26 @@ func (r *refusalLog) refused(why string, remote net.Addr) {
 	r.log.Warn(why, "remote", remote.String(), "others_refused", more)
 }
 
-// loggingListener logs errors of Accept. Servers retry silently.
-type loggingListener struct {
+// sendBuffer is how much of its output the kernel holds for a connection. By default that grows
+// to megabytes, and a blocked write goes on only once a third of it is free again: for a reader
+// of 10 KB/s later than a write may last.
+const sendBuffer = 128 << 10
+
+// acceptor logs errors of Accept, which servers retry silently, and bounds the send buffers of
+// connections.
+type acceptor struct {
 	net.Listener
 	refusals *refusalLog
 }
 
 // Accept implements net.Listener.
-func (l loggingListener) Accept() (net.Conn, error) {
+func (l acceptor) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		l.refusals.refused("a connection could not be accepted: "+client.Reason(err), l.Addr())
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer) // it works without
 	}
 	return conn, err
 }

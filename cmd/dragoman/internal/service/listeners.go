@@ -67,7 +67,7 @@ func matches(pattern, path string) bool {
 // listen mounts every dialect on the bound listeners, by their settings, and serves them.
 func (s *Service) listen(bound map[string]net.Listener) {
 	for name, l := range bound {
-		bound[name] = loggingListener{l, s.refusals}
+		bound[name] = acceptor{l, s.refusals}
 	}
 	var on listeners
 	var serve []func()
