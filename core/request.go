@@ -104,23 +104,3 @@ type Notice struct {
 	Data       json.RawMessage `json:"data,omitempty"`
 	Importance Importance      `json:"importance,omitempty"`
 }
-
-// Principal is the sender of something as the hub established it (promise P7).
-type Principal struct {
-	// ID is unique among principals.
-	ID string `json:"id"`
-	// Dialect is the dialect of the sender.
-	Dialect string `json:"dialect,omitempty"`
-	// Authenticated says that it proved its identity; on an open hub nobody does.
-	Authenticated bool `json:"authenticated,omitempty"`
-	// Operator may read and cancel every task. On an open hub it is everybody who
-	// comes over pi, native, REST, the REST of Parallax or as a client of Coven, else those who
-	// were given the right.
-	Operator bool `json:"operator,omitempty"`
-	// Until is when the proof of its identity expires, which ends its sessions; zero is
-	// never. It is not sent to peers.
-	Until time.Time `json:"-"`
-	// Proof names the proof of its identity, so that its sessions can be ended once that is
-	// no longer valid. It is not a secret, and not sent to peers.
-	Proof string `json:"-"`
-}
