@@ -79,6 +79,9 @@ type ApprovalRequested struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 	Input string `json:"input"`
+	// InputSHA256 is the SHA-256 of Input in hexadecimal digits, which the hub computes. A
+	// decision may repeat it.
+	InputSHA256 string `json:"input_sha256,omitempty"`
 }
 
 // ApprovalDecided answers an ApprovalRequested. It comes from the requester or the hub.
@@ -93,6 +96,8 @@ type ApprovalDecided struct {
 	// Option is the id of the agent's own option that was chosen, if its dialect offers options
 	// beyond approving and denying. Agents that offered none ignore it.
 	Option string `json:"option,omitempty"`
+	// InputSHA256 is that of the input which was decided on; "" leaves it unsaid.
+	InputSHA256 string `json:"input_sha256,omitempty"`
 }
 
 // Injected is context pushed to the agent while it works. It comes from the requester.
@@ -100,8 +105,20 @@ type Injected struct {
 	ID       string            `json:"id"`
 	Content  string            `json:"content"`
 	Priority InjectionPriority `json:"priority"`
-	// Source says where the context comes from, such as "system".
+	// Source is where the context comes from, as the hub knows it: the id of the principal that
+	// sent it, "pack:NAME", or "system" for the hub itself.
 	Source string `json:"source,omitempty"`
+	// Claimed is where the context comes from in the words of its sender.
+	Claimed string `json:"claimed_source,omitempty"`
+}
+
+// Attribution returns Source with what the sender claims beside it, for dialects that have one
+// field for both.
+func (b Injected) Attribution() string {
+	if b.Claimed == "" || b.Claimed == b.Source {
+		return b.Source
+	}
+	return b.Source + " (" + b.Claimed + ")"
 }
 
 // InjectionAnswered says whether the agent accepted an Injected, and if not why.

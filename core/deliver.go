@@ -57,21 +57,23 @@ func (b Done) deliverToAgent(e Event, s AgentSink) error            { return s.D
 func (b Failed) deliverToAgent(e Event, s AgentSink) error          { return s.Failed(e, b) }
 func (b Cancelled) deliverToAgent(e Event, s AgentSink) error       { return s.Cancelled(e, b) }
 
-func (b Opened) size() int            { return 64 + b.Request.Size() }
-func (b Assigned) size() int          { return len(b.Agent) + 24 }
-func (b Accepted) size() int          { return 8 }
-func (b SessionStarted) size() int    { return len(b.Session) + 16 }
-func (b SessionLost) size() int       { return len(b.Reason) + 16 }
-func (b Thinking) size() int          { return len(b.Text) + 16 }
-func (b Text) size() int              { return len(b.Text) + 16 }
-func (b ToolCall) size() int          { return len(b.ID) + len(b.Name) + len(b.Input) + 48 }
-func (b ToolState) size() int         { return len(b.ID) + len(b.Detail) + 40 }
-func (b ToolResult) size() int        { return len(b.ID) + len(b.Output) + 40 }
-func (b ApprovalRequested) size() int { return len(b.ID) + len(b.Name) + len(b.Input) + 48 }
-func (b ApprovalDecided) size() int {
-	return len(b.ID) + len(b.By) + len(b.Reason) + len(b.Option) + 72
+func (b Opened) size() int         { return 64 + b.Request.Size() }
+func (b Assigned) size() int       { return len(b.Agent) + 24 }
+func (b Accepted) size() int       { return 8 }
+func (b SessionStarted) size() int { return len(b.Session) + 16 }
+func (b SessionLost) size() int    { return len(b.Reason) + 16 }
+func (b Thinking) size() int       { return len(b.Text) + 16 }
+func (b Text) size() int           { return len(b.Text) + 16 }
+func (b ToolCall) size() int       { return len(b.ID) + len(b.Name) + len(b.Input) + 48 }
+func (b ToolState) size() int      { return len(b.ID) + len(b.Detail) + 40 }
+func (b ToolResult) size() int     { return len(b.ID) + len(b.Output) + 40 }
+func (b ApprovalRequested) size() int {
+	return len(b.ID) + len(b.Name) + len(b.Input) + len(b.InputSHA256) + 64
 }
-func (b Injected) size() int          { return len(b.ID) + len(b.Content) + len(b.Source) + 56 }
+func (b ApprovalDecided) size() int {
+	return len(b.ID) + len(b.By) + len(b.Reason) + len(b.Option) + len(b.InputSHA256) + 88
+}
+func (b Injected) size() int          { return len(b.ID) + len(b.Content) + len(b.Source) + len(b.Claimed) + 72 }
 func (b InjectionAnswered) size() int { return len(b.ID) + len(b.Reason) + 40 }
 func (b File) size() int              { return len(b.Name) + len(b.MediaType) + len(b.Data) + 56 }
 func (b Usage) size() int             { return 40 }

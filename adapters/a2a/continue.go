@@ -19,6 +19,8 @@ type settlement struct {
 		Approved *bool  `json:"approved"`
 		All      bool   `json:"all"`
 		Reason   string `json:"reason"`
+		// InputSHA256 is that of the input which was decided on, if the client says it.
+		InputSHA256 string `json:"input_sha256"`
 	} `json:"approval"`
 	Answer *struct {
 		ID        string   `json:"id"`
@@ -67,7 +69,7 @@ func (c *call) settle(s *hub.Session, t *task.Task, in settlement) error {
 		if a.ID == "" || a.Approved == nil {
 			return core.NewFault(core.CodeInvalid, `message.parts: data: an approval is {"approval":{"id":"...","approved":true}}`)
 		}
-		return s.Decide(t.ID(), core.ApprovalDecided{ID: a.ID, Approved: *a.Approved, All: a.All, By: c.from.ID, Reason: a.Reason})
+		return s.Decide(t.ID(), core.ApprovalDecided{ID: a.ID, Approved: *a.Approved, All: a.All, Reason: a.Reason, InputSHA256: a.InputSHA256})
 	}
 	a := in.Answer
 	if open := c.openQuestions(t); len(open) == 0 || a.ID != "" && !hasQuestion(open, a.ID) {

@@ -132,7 +132,7 @@ func (as agentSink) Injected(_ core.Event, b core.Injected) error {
 	}
 	e := as.s.newEnvelope(wire.KindNotify, a.id, wire.Notify{
 		Topic: wire.TopicContext, Importance: importance.String(),
-		Data: wire.Marshal(wire.Context{Ref: a.id, ID: b.ID, Content: b.Content, Priority: b.Priority.String(), Source: b.Source}),
+		Data: wire.Marshal(wire.Context{Ref: a.id, ID: b.ID, Content: b.Content, Priority: b.Priority.String(), Source: b.Attribution()}),
 	})
 	raw := e.Encode()
 	answer := func(accepted bool, reason string) {

@@ -17,6 +17,7 @@ type asked struct {
 	id       string // the JSON text
 	task     core.TaskID
 	approval string                  // the id of the tool call
+	input    string                  // the SHA-256 of its input
 	options  []wire.PermissionOption // of a permission
 	offered  bool                    // the agent has offered them
 	question string                  // the id of the question, or ""
@@ -98,7 +99,10 @@ func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 		t.tools[b.ID] = struct{}{}
 		call.Status = wire.ToolPending
 	}
-	a := &asked{task: t.task.ID(), approval: b.ID, options: options}
+	if err := t.withdraw(b.ID); err != nil { // it may ask again with another input
+		return err
+	}
+	a := &asked{task: t.task.ID(), approval: b.ID, input: b.InputSHA256, options: options}
 	var own []wire.PermissionOption
 	if strictjson.ParseValid(theirs).Get("options").Decode(&own) == nil && len(own) > 0 {
 		a.options, a.offered = own, true
@@ -114,7 +118,7 @@ func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 // question: that is a denial, unless the turn was cancelled.
 func (c *connection) settlePermission(a *asked, m jsonrpc.Message) {
 	r, fault := wire.Read[wire.PermissionResponse](m.Result)
-	d := core.ApprovalDecided{ID: a.approval}
+	d := core.ApprovalDecided{ID: a.approval, InputSHA256: a.input}
 	switch {
 	case fault != nil:
 		c.count("refused.response")
@@ -157,7 +161,12 @@ func (c *connection) isCancelled(id core.TaskID) bool {
 
 // ApprovalDecided closes the question at the user if somebody else has decided.
 func (t *turn) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
-	return t.conv.c.withdraw(t.ctx, func(a *asked) bool { return a.task == t.task.ID() && a.question == "" && a.approval == b.ID })
+	return t.withdraw(b.ID)
+}
+
+// withdraw closes the question on a tool call.
+func (t *turn) withdraw(call string) error {
+	return t.conv.c.withdraw(t.ctx, func(a *asked) bool { return a.task == t.task.ID() && a.question == "" && a.approval == call })
 }
 
 // withdrawDecided closes the question at the user if the agent goes on without a decision.
@@ -165,5 +174,5 @@ func (t *turn) withdrawDecided(b core.ToolState) error {
 	if b.State < core.ToolRunning {
 		return nil
 	}
-	return t.ApprovalDecided(core.Event{}, core.ApprovalDecided{ID: b.ID})
+	return t.withdraw(b.ID)
 }

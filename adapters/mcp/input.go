@@ -167,7 +167,7 @@ func (in input) command(id core.TaskID, v strictjson.Value) (core.Command, error
 
 // decision decides an approval. A user who declines or closes the form denies it.
 func (in input) decision(id core.TaskID, action string, content strictjson.Value) (core.Command, error) {
-	d := core.ApprovalDecided{ID: in.approval.ID}
+	d := core.ApprovalDecided{ID: in.approval.ID, InputSHA256: in.approval.InputSHA256}
 	switch action {
 	case wire.ActionDecline:
 		d.Reason = "declined"

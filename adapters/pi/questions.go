@@ -90,7 +90,7 @@ func answer(s *Server, x *request) command.Outcome {
 		return command.Failed("Session ID mismatch for request " + id)
 	}
 	r, _ := x.Object("response")
-	d := core.ApprovalDecided{ID: asked.ID, Approved: r.Is("method", `"confirm"`) && r.Is("confirmed", "true")}
+	d := core.ApprovalDecided{ID: asked.ID, InputSHA256: asked.InputSHA256, Approved: r.Is("method", `"confirm"`) && r.Is("confirmed", "true")}
 	if r.Is("method", `"cancelled"`) {
 		d.Reason = "dismissed"
 	}

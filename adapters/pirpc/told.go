@@ -49,8 +49,8 @@ func (r *run) inject(in core.Injected) {
 		name = wire.CommandFollowUp
 	}
 	text := in.Content
-	if in.Source != "" {
-		text = "[" + in.Source + "] " + text
+	if from := in.Attribution(); from != "" {
+		text = "[" + from + "] " + text
 	}
 	_ = r.proc.send(r.ctx, name, func(id string) []byte { return wire.Say(id, name, text, nil) }, func(a *wire.Response) {
 		if r.takeInjected(in.ID) {

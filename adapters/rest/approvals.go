@@ -22,6 +22,8 @@ type decideBody struct {
 	All      bool   `json:"all"`
 	Reason   string `json:"reason"`
 	Option   string `json:"option"`
+	// InputSHA256 is that of the input which was decided on; "" leaves it unsaid.
+	InputSHA256 string `json:"input_sha256"`
 }
 
 func (a *api) postDecision(c call) error {
@@ -37,7 +39,7 @@ func (a *api) postDecision(c call) error {
 	case body.All && !*body.Approved:
 		return core.NewFault(core.CodeInvalid, "all: it approves all calls, and approved is false; leave it out, or cancel the task")
 	}
-	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason, Option: body.Option}
+	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason, Option: body.Option, InputSHA256: body.InputSHA256}
 	return a.steer(c, func(s *hub.Session, t *task.Task) error {
 		if err := s.Decide(t.ID(), d); err != nil {
 			return err

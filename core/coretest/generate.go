@@ -71,14 +71,14 @@ var bodies = map[core.Kind]*rapid.Generator[core.Body]{
 		return core.ToolResult{ID: id(t, "id"), Output: words(t, "output"), IsError: flip(t, "is_error")}
 	}),
 	core.KindApprovalRequested: body(func(t *rapid.T) core.ApprovalRequested {
-		return core.ApprovalRequested{ID: id(t, "id"), Name: words(t, "name"), Input: words(t, "input")}
+		return core.ApprovalRequested{ID: id(t, "id"), Name: words(t, "name"), Input: words(t, "input"), InputSHA256: words(t, "input_sha256")}
 	}),
 	core.KindApprovalDecided: body(func(t *rapid.T) core.ApprovalDecided {
-		return core.ApprovalDecided{ID: id(t, "id"), Approved: flip(t, "approved"), All: flip(t, "all"), By: id(t, "by"), Reason: words(t, "reason"), Option: words(t, "option")}
+		return core.ApprovalDecided{ID: id(t, "id"), Approved: flip(t, "approved"), All: flip(t, "all"), By: id(t, "by"), Reason: words(t, "reason"), Option: words(t, "option"), InputSHA256: words(t, "input_sha256")}
 	}),
 	core.KindInjected: body(func(t *rapid.T) core.Injected {
 		priority := core.InjectionPriority(rapid.Uint8Range(0, uint8(core.InjectionDeferred)).Draw(t, "priority"))
-		return core.Injected{ID: id(t, "id"), Content: words(t, "content"), Priority: priority, Source: words(t, "source")}
+		return core.Injected{ID: id(t, "id"), Content: words(t, "content"), Priority: priority, Source: words(t, "source"), Claimed: words(t, "claimed_source")}
 	}),
 	core.KindInjectionAnswered: body(func(t *rapid.T) core.InjectionAnswered {
 		return core.InjectionAnswered{ID: id(t, "id"), Accepted: flip(t, "accepted"), Reason: words(t, "reason")}

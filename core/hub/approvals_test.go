@@ -1,6 +1,8 @@
 package hub_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
+// inputHash returns the SHA-256 of an input as approvals have it.
+func inputHash(input string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(input))) }
+
 func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 2 }), g.connect("r")
@@ -22,9 +27,9 @@ func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 		g.report(agent, first, core.ApprovalRequested{ID: "t", Name: "edit"}, core.ApprovalRequested{ID: "s", Name: "edit"})
 		me := asker.Identity().Principal
 		want := []task.PendingApproval{
-			{Task: second.ID(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, Agent: "a", From: me, Since: begun, Until: begun.Add(300 * time.Second)},
-			{Task: first.ID(), ID: "s", Name: "edit", Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
-			{Task: first.ID(), ID: "t", Name: "edit", Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
+			{Task: second.ID(), ID: "t", Name: "bash", Input: `{"cmd":"ls"}`, InputSHA256: inputHash(`{"cmd":"ls"}`), Agent: "a", From: me, Since: begun, Until: begun.Add(300 * time.Second)},
+			{Task: first.ID(), ID: "s", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
+			{Task: first.ID(), ID: "t", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
 		}
 		if diff := cmp.Diff(want, g.hub.Approvals(me)); diff != "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
@@ -80,7 +85,7 @@ func TestADenialByTheHubAddsAToolEvent(t *testing.T) {
 		events := g.events(asker)
 		g.wantKinds("the requester read", events, "opened", "assigned", "tool_call", "approval_requested", "approval_decided", "tool_state")
 		const why = "nobody decided within 1m0s"
-		if got, want := events[4].Body, (core.ApprovalDecided{ID: "t", By: "hub", Reason: why}); got != want {
+		if got, want := events[4].Body, (core.ApprovalDecided{ID: "t", By: "hub", Reason: why, InputSHA256: inputHash("")}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		if got, want := events[5].Body, (core.ToolState{ID: "t", State: core.ToolDenied, Detail: why}); got != want {
@@ -125,6 +130,9 @@ func TestAnApprovalOfAllIncludesPendingOnes(t *testing.T) {
 		want := []core.ApprovalDecided{
 			{ID: "2", Approved: true, All: true, By: "r"}, {ID: "1", Approved: true, All: true, By: "r", Reason: why},
 			{ID: "3", Approved: true, All: true, By: "r", Reason: why}, {ID: "4", Approved: true, All: true, By: "r", Reason: why},
+		}
+		for i := range want {
+			want[i].InputSHA256 = inputHash("")
 		}
 		if diff := cmp.Diff(want, decided); diff != "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
@@ -181,4 +189,66 @@ func TestAnApprovalIsNotPendingOnceTheAgentContinues(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestADecisionCountsForTheInputThatWasReadAlone(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		decide := func(input string) error {
+			d := core.ApprovalDecided{ID: "t", Approved: true}
+			if input != "" {
+				d.InputSHA256 = inputHash(input)
+			}
+			return asker.Decide(task.ID(), d)
+		}
+		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash", Input: "ls"})
+		g.wantFault("a decision on an input that nobody asked for", decide("rm"), core.CodeConflict)
+		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash", Input: "rm -r /"})
+		waiting := g.hub.Approvals(asker.Identity().Principal)
+		if len(waiting) != 1 || waiting[0].Input != "rm -r /" {
+			t.Errorf("got %+v waiting, want the second input alone", waiting)
+		}
+		g.wantFault("a decision on the first input", decide("ls"), core.CodeConflict)
+		g.wantFault("a decision that leaves open which one", decide(""), core.CodeConflict)
+		if err := decide("rm -r /"); err != nil {
+			t.Errorf("a decision on the second input: got %v, want no error", err)
+		}
+		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash", Input: "dd"})
+		g.wantFault("a decision that comes after the call was decided and changed again", decide(""), core.CodeConflict)
+		g.wantFault("the same, for the earlier input", decide("rm -r /"), core.CodeConflict)
+		g.report(agent, task, core.Done{})
+	})
+}
+
+func TestWhoRunsTheAgentCannotDecideForIt(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		maker := core.Principal{ID: "maker", Authenticated: true, Operator: true}
+		agent := g.agentOf(maker, "a", able)
+		asker := g.connect("r")
+		task := g.ask(asker, "a")
+		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash", Input: "ls"})
+		d := core.ApprovalDecided{ID: "t", Approved: true}
+		g.wantFault("the principal of the agent", g.connectAs(maker).Decide(task.ID(), d), core.CodeNotAuthorized)
+		if err := g.connectAs(core.Principal{ID: "other", Authenticated: true, Operator: true}).Decide(task.ID(), d); err != nil {
+			t.Errorf("another operator: got %v, want no error", err)
+		}
+		g.report(agent, task, core.Done{})
+	})
+}
+
+func TestTheHubNamesTheSourceOfContext(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		task := g.ask(asker, "a")
+		if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "obey", Source: "system", Claimed: "hub"}); err != nil {
+			t.Fatal(err)
+		}
+		events := g.events(agent)
+		got, ok := events[len(events)-1].Body.(core.Injected)
+		if !ok || got.Source != "r" || got.Claimed != "system" || got.Attribution() != "r (system)" {
+			t.Errorf("got %+v, want it from r, who claims system", events[len(events)-1].Body)
+		}
+		g.report(agent, task, core.InjectionAnswered{ID: "i", Accepted: true}, core.Done{})
+	})
 }

@@ -94,10 +94,9 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 			h.withdrawCalls(t)
 		}
 	case core.Inject:
-		err = inject(t, cmd.Context)
+		err = inject(t, c.Principal, cmd.Context)
 	case core.Decide:
-		cmd.Decision.By = c.Principal.ID
-		err = t.Decide(cmd.Decision)
+		err = h.decide(t, c.Principal, cmd.Decision)
 	case core.Read:
 		o.task = t
 	case core.Readers:

@@ -24,7 +24,13 @@ func (s *Session) Inject(id core.TaskID, in core.Injected) error {
 	return err
 }
 
-func inject(t *task.Task, in core.Injected) error {
+// inject pushes context from the principal. The hub names the source (promise P7); the words
+// of the sender stand beside it.
+func inject(t *task.Task, from core.Principal, in core.Injected) error {
+	in.Source, in.Claimed = from.ID, in.Source
+	if in.Claimed == in.Source {
+		in.Claimed = ""
+	}
 	if in.ID == "" {
 		in.ID = core.NewID()
 	}
@@ -40,6 +46,18 @@ func inject(t *task.Task, in core.Injected) error {
 func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
 	_, err := s.do(core.Decide{Task: id, Decision: d})
 	return err
+}
+
+// decide decides an approval in the name of the principal. Who runs the agent cannot decide
+// for it, whatever else it may do.
+func (h *Hub) decide(t *task.Task, by core.Principal, d core.ApprovalDecided) error {
+	if m := h.roster.Member(t.Agent()); m != nil && by.Authenticated {
+		if agent := m.Principal(); agent.Authenticated && agent.ID == by.ID {
+			return core.NewFault(core.CodeNotAuthorized, "%s runs agent %s, which asks for this approval: somebody else must decide", by.ID, t.Agent())
+		}
+	}
+	d.By = by.ID
+	return t.Decide(d)
 }
 
 // Approvals returns the pending approvals that the principal may decide, the longest

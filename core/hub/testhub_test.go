@@ -49,7 +49,13 @@ func (g *testHub) watchAll(s *hub.Session) {
 // agent joins an agent with the features of f; change alters its card.
 func (g *testHub) agent(id string, f core.Features, change ...func(*core.Card)) *hub.Session {
 	g.t.Helper()
-	s := g.connect(id)
+	return g.agentOf(core.Principal{ID: id}, id, f, change...)
+}
+
+// agentOf joins an agent of a principal.
+func (g *testHub) agentOf(p core.Principal, id string, f core.Features, change ...func(*core.Card)) *hub.Session {
+	g.t.Helper()
+	s := g.connectAs(p)
 	card := core.Card{ID: core.AgentID(id), Dialect: "test", Features: f}
 	for _, c := range change {
 		c(&card)

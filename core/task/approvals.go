@@ -2,6 +2,8 @@ package task
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -13,10 +15,12 @@ import (
 type PendingApproval struct {
 	Task core.TaskID `json:"task"`
 	// ID, Name and Input are those of the tool call, as the agent sent them.
-	ID    string       `json:"id"`
-	Name  string       `json:"name"`
-	Input string       `json:"input"`
-	Agent core.AgentID `json:"agent"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Input string `json:"input"`
+	// InputSHA256 is the SHA-256 of Input in hexadecimal digits, for the decision.
+	InputSHA256 string       `json:"input_sha256"`
+	Agent       core.AgentID `json:"agent"`
 	// From is the requester of the task.
 	From core.Principal `json:"from"`
 	// Since is when the agent asked for approval, Until when the hub denies it.
@@ -33,7 +37,8 @@ func (t *Task) Approvals() []PendingApproval {
 
 // Decide decides a pending approval, or with All every pending and future one of the task.
 // The first decision counts: a later one returns a conflict Fault that says what was
-// decided. If the agent did not ask, it returns an invalid Fault.
+// decided, as does one for another input than the agent asks for now. If the agent did not
+// ask, it returns an invalid Fault.
 func (t *Task) Decide(d core.ApprovalDecided) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +59,7 @@ func (t *Task) Decide(d core.ApprovalDecided) error {
 // approvals are the approvals of one task by the id of the tool call. Task.mu guards them.
 type approvals struct {
 	pending  map[string]*pendingCall
-	decided  map[string]core.ApprovalDecided
+	decided  map[string]decidedCall
 	allowAll string // the principal that approved all tools of the task
 }
 
@@ -63,6 +68,15 @@ type pendingCall struct {
 	asked core.ApprovalRequested
 	since time.Time
 	timer *time.Timer
+	// changed says that the agent asked for another input under the same id before: then a
+	// decision must say which one it is for.
+	changed bool
+}
+
+// decidedCall is the decision on a tool call with an input, which its SHA-256 names.
+type decidedCall struct {
+	core.ApprovalDecided
+	input string
 }
 
 // stop drops all pending approvals. Callers hold mu.
@@ -78,7 +92,7 @@ func (t *Task) pendingApprovals() []PendingApproval {
 	all := make([]PendingApproval, 0, len(t.pending))
 	for id, p := range t.pending {
 		all = append(all, PendingApproval{
-			Task: t.id, ID: id, Name: p.asked.Name, Input: p.asked.Input, Agent: t.agent, From: t.from,
+			Task: t.id, ID: id, Name: p.asked.Name, Input: p.asked.Input, InputSHA256: p.asked.InputSHA256, Agent: t.agent, From: t.from,
 			Since: p.since, Until: p.since.Add(t.store.limits.ApprovalTimeout),
 		})
 	}
@@ -88,20 +102,28 @@ func (t *Task) pendingApprovals() []PendingApproval {
 
 // allowed returns the decision on a call in a task all of whose tools were approved.
 func (t *Task) allowed(id string) core.ApprovalDecided {
-	return core.ApprovalDecided{ID: id, Approved: true, All: true, By: t.allowAll, Reason: "all tools of the task were approved"}
+	return core.ApprovalDecided{ID: id, Approved: true, All: true, By: t.allowAll, InputSHA256: t.pending[id].asked.InputSHA256, Reason: "all tools of the task were approved"}
 }
 
-// awaitDecision adds a pending approval. Some agents ask again although all tools were
-// approved: then the hub decides in the name of the principal that did. Callers hold mu.
+// awaitDecision adds a pending approval; one with another input takes the place of that with
+// the same id. Some agents ask again although all tools were approved: then the hub decides
+// in the name of the principal that did. Callers hold mu.
 func (t *Task) awaitDecision(a core.ApprovalRequested) {
 	if t.pending == nil {
-		t.pending, t.decided = map[string]*pendingCall{}, map[string]core.ApprovalDecided{}
+		t.pending, t.decided = map[string]*pendingCall{}, map[string]decidedCall{}
 	}
-	if t.pending[a.ID] != nil {
-		return
+	p := &pendingCall{asked: a, since: time.Now()}
+	if earlier := t.pending[a.ID]; earlier != nil {
+		if earlier.asked.InputSHA256 == a.InputSHA256 {
+			return
+		}
+		earlier.timer.Stop()
+		p.changed = true
+	}
+	if earlier, ok := t.decided[a.ID]; ok && earlier.input != a.InputSHA256 {
+		p.changed = true
 	}
 	delete(t.decided, a.ID)
-	p := &pendingCall{asked: a, since: time.Now()}
 	p.timer = time.AfterFunc(t.store.limits.ApprovalTimeout, func() { t.denyAfterTimeout(p) })
 	t.pending[a.ID] = p
 	if t.allowAll != "" {
@@ -115,7 +137,7 @@ func (t *Task) proceeded(id string) {
 	if p := t.pending[id]; p != nil {
 		p.timer.Stop()
 		delete(t.pending, id)
-		t.decided[id] = core.ApprovalDecided{ID: id} // by nobody
+		t.decided[id] = decidedCall{core.ApprovalDecided{ID: id}, p.asked.InputSHA256} // by nobody
 		t.store.host.Count("approval.gone_on")
 	}
 }
@@ -129,9 +151,18 @@ func (t *Task) denyAfterTimeout(p *pendingCall) {
 		return // it was decided meanwhile, and perhaps asked again
 	}
 	why := "nobody decided within " + t.store.limits.ApprovalTimeout.String()
-	if t.decide(core.ApprovalDecided{ID: p.asked.ID, By: "hub", Reason: why}) == nil {
+	if t.decide(core.ApprovalDecided{ID: p.asked.ID, By: hubName, Reason: why}) == nil {
 		t.append(core.ToolState{ID: p.asked.ID, State: core.ToolDenied, Detail: why}, nil)
 	}
+}
+
+// hubName stands for the hub where a principal decides.
+const hubName = "hub"
+
+// digestOf returns the SHA-256 of an input as it stands in approvals.
+func digestOf(input string) string {
+	sum := sha256.Sum256([]byte(input))
+	return hex.EncodeToString(sum[:])
 }
 
 // decide decides one approval. Callers hold mu.
@@ -149,10 +180,15 @@ func (t *Task) decide(d core.ApprovalDecided) error {
 		return core.NewFault(core.CodeConflict, "%q was decided before: denied by %s", d.ID, before.By)
 	case p == nil:
 		return core.NewFault(core.CodeInvalid, "task %s has no pending approval %q", t.id, d.ID)
+	case d.InputSHA256 != "" && d.InputSHA256 != p.asked.InputSHA256:
+		return core.NewFault(core.CodeConflict, "%q now waits with another input, of SHA-256 %s: read it and decide again", d.ID, p.asked.InputSHA256)
+	case d.InputSHA256 == "" && p.changed && d.By != hubName:
+		return core.NewFault(core.CodeConflict, "the input of %q has changed: read it and decide with its input_sha256, %s", d.ID, p.asked.InputSHA256)
 	}
+	d.InputSHA256 = p.asked.InputSHA256
 	p.timer.Stop()
 	delete(t.pending, d.ID)
-	t.decided[d.ID] = d
+	t.decided[d.ID] = decidedCall{d, p.asked.InputSHA256}
 	if d.Approved && d.All {
 		t.allowAll = d.By
 	}

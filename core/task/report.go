@@ -18,6 +18,9 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 		if b.Text == "" && foreign == nil {
 			return nil
 		}
+	case core.ApprovalRequested:
+		b.InputSHA256 = digestOf(b.Input)
+		body = b
 	case core.Opened, core.Assigned, core.ApprovalDecided, core.Injected, core.Retrying, core.CancelRequested:
 		return core.NewFault(core.CodeInvalid, "an agent does not say %s", body.Kind())
 	}

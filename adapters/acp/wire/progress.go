@@ -35,7 +35,7 @@ func ProgressOf(seq uint64, body core.Body) json.RawMessage {
 	case core.ToolCall:
 		value = callOf(b)
 	case core.ApprovalRequested:
-		value = callOf(core.ToolCall(b))
+		value = callOf(core.ToolCall{ID: b.ID, Name: b.Name, Input: b.Input})
 	case core.File:
 		value = Marshal(filesOf([]core.File{b})[0])
 	default:
@@ -82,15 +82,18 @@ func (e Envelope) Progress() (seq uint64, body core.Body, err error) {
 // progressReaders are the kinds that progress can carry, and how each is read. The ends have
 // envelopes of their own, and events of the hub alone are not sent.
 var progressReaders = map[core.Kind]func(strictjson.Value) (core.Body, error){
-	core.KindText:              readAs(func(text string) core.Body { return core.Text{Text: text} }),
-	core.KindThinking:          readAs(func(text string) core.Body { return core.Thinking{Text: text} }),
-	core.KindAccepted:          readAs(func(ms int64) core.Body { return core.Accepted{Estimate: milliseconds(ms)} }),
-	core.KindSessionStarted:    readBody[core.SessionStarted],
-	core.KindSessionLost:       readBody[core.SessionLost],
-	core.KindToolCall:          readAs(func(c call) core.Body { return c.body() }),
-	core.KindToolState:         readBody[core.ToolState],
-	core.KindToolResult:        readBody[core.ToolResult],
-	core.KindApprovalRequested: readAs(func(c call) core.Body { return core.ApprovalRequested(c.body()) }),
+	core.KindText:           readAs(func(text string) core.Body { return core.Text{Text: text} }),
+	core.KindThinking:       readAs(func(text string) core.Body { return core.Thinking{Text: text} }),
+	core.KindAccepted:       readAs(func(ms int64) core.Body { return core.Accepted{Estimate: milliseconds(ms)} }),
+	core.KindSessionStarted: readBody[core.SessionStarted],
+	core.KindSessionLost:    readBody[core.SessionLost],
+	core.KindToolCall:       readAs(func(c call) core.Body { return c.body() }),
+	core.KindToolState:      readBody[core.ToolState],
+	core.KindToolResult:     readBody[core.ToolResult],
+	core.KindApprovalRequested: readAs(func(c call) core.Body {
+		b := c.body()
+		return core.ApprovalRequested{ID: b.ID, Name: b.Name, Input: b.Input}
+	}),
 	core.KindApprovalDecided:   readBody[core.ApprovalDecided],
 	core.KindInjected:          readBody[core.Injected],
 	core.KindInjectionAnswered: readBody[core.InjectionAnswered],

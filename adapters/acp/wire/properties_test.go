@@ -159,7 +159,10 @@ var eventOf = map[core.Kind]*rapid.Generator[core.Body]{
 	core.KindToolResult: drawn(func(t *rapid.T) core.Body {
 		return core.ToolResult{ID: anID.Draw(t, "id"), Output: word.Draw(t, "output"), IsError: rapid.Bool().Draw(t, "error")}
 	}),
-	core.KindApprovalRequested: drawn(func(t *rapid.T) core.Body { return core.ApprovalRequested(aCall.Draw(t, "call")) }),
+	core.KindApprovalRequested: drawn(func(t *rapid.T) core.Body {
+		c := aCall.Draw(t, "call")
+		return core.ApprovalRequested{ID: c.ID, Name: c.Name, Input: c.Input}
+	}),
 	core.KindApprovalDecided: drawn(func(t *rapid.T) core.Body {
 		return core.ApprovalDecided{
 			ID: anID.Draw(t, "id"), Approved: rapid.Bool().Draw(t, "approved"), All: rapid.Bool().Draw(t, "all"), By: word.Draw(t, "by"), Reason: word.Draw(t, "reason"),

@@ -218,7 +218,7 @@ func (h *historySink) ApprovalDecided(e core.Event, b core.ApprovalDecided) erro
 }
 
 func (h *historySink) Injected(e core.Event, b core.Injected) error {
-	return h.addInbound(e, b.Source, "injection", b.Content)
+	return h.addInbound(e, b.Attribution(), "injection", b.Content)
 }
 
 func (h *historySink) InjectionAnswered(e core.Event, b core.InjectionAnswered) error {

@@ -14,8 +14,8 @@ func InjectOf(in core.Injected) *pb.InjectContext {
 	if p, ok := priorities[in.Priority]; ok {
 		m.Priority = p
 	}
-	if in.Source != "" {
-		m.Source = proto.String(ValidUTF8(in.Source))
+	if from := in.Attribution(); from != "" {
+		m.Source = proto.String(ValidUTF8(from))
 	}
 	return m
 }

@@ -93,6 +93,8 @@ type approval struct {
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Option   string `json:"option,omitempty"`
+	// InputSHA256 is that of the input which was decided on.
+	InputSHA256 string `json:"inputSha256,omitempty"`
 }
 
 type injection struct {
