@@ -49,7 +49,6 @@ func TestAnAddressNamesOneThing(t *testing.T) {
 		"Ben the 2nd: writer":    {reach: core.ReachAgent, agent: "Ben the 2nd: writer"},
 		"*":                      {reach: core.ReachAny},
 		"hub":                    {reach: core.ReachHub},
-		"Hub":                    {reach: core.ReachAgent, agent: "Hub"},
 		"capability:write":       {reach: core.ReachCapability, capabilities: []string{"write"}},
 		"capability:write, test": {reach: core.ReachCapability, capabilities: []string{"write", "test"}},
 		"domain:family.calendar": {reach: core.ReachDomain, domain: "family.calendar"},
@@ -124,7 +123,7 @@ func TestAnAddressIsItsTextInJSON(t *testing.T) {
 }
 
 func TestAnAgentIDMayBeAnyNameThatIsNoOtherAddress(t *testing.T) {
-	for _, id := range []core.AgentID{"a", "ben", "6f1c…", "agent with blanks", "a:b", "a,b", "domains", "Capability:x", "@room:server", core.AgentID(strings.Repeat("x", 512))} {
+	for _, id := range []core.AgentID{"a", "ben", "6f1c…", "agent with blanks", "a:b", "a,b", "domains", "@room:server", "日本語のbot", "Привет 2", "한글-봇", "naïve", "🤖", core.AgentID(strings.Repeat("x", 512))} {
 		if err := core.CheckAgentID(id); err != nil {
 			t.Errorf("%q: got %v, want no error", id, err)
 		}
@@ -134,6 +133,16 @@ func TestAnAgentIDMayBeAnyNameThatIsNoOtherAddress(t *testing.T) {
 	}
 	for id, says := range map[core.AgentID]string{
 		"":                                     "is empty: choose one",
+		"Hub":                                  "is reserved for addresses",
+		"Capability:x":                         "is reserved for addresses",
+		"sh\u200bout":                          "characters that cannot be seen: remove them",
+		"\u202eshout":                          "characters that cannot be seen: remove them",
+		"shout\ufe0f":                          "characters that cannot be seen: remove them",
+		"sh\u3164out":                          "characters that cannot be seen: remove them",
+		"shоut":                                "letters of several scripts", // the o is Cyrillic
+		"Αlice":                                "letters of several scripts", // the A is Greek
+		"ひらがな한글":                               "letters of several scripts",
+		"cafe\u0301":                           "is not in Unicode's normal form C: send caf\u00e9",
 		core.AgentID(strings.Repeat("x", 513)): "has 513 bytes: use at most 512",
 		"a\x00b":                               "control characters: remove them",
 		"a\u0085b":                             "control characters: remove them",

@@ -35,7 +35,8 @@ const MaxIDBytes = 512
 
 // CheckAgentID returns an invalid Fault that says what to change if id cannot be the id of
 // an agent: it is empty, longer than [MaxIDBytes], has control characters or line breaks,
-// or is written like another kind of [Address].
+// is written like another kind of [Address], or could be taken for another id: see
+// [lookalike].
 func CheckAgentID(id AgentID) error {
 	s := string(id)
 	switch {
@@ -49,10 +50,17 @@ func CheckAgentID(id AgentID) error {
 		return NewFault(CodeInvalid, "the agent id has control characters: remove them")
 	case strings.TrimSpace(s) != s:
 		return NewFault(CodeInvalid, "the agent id begins or ends with blanks: remove them")
-	case s == anyText || s == hubText || strings.HasPrefix(s, capabilityPrefix) || strings.HasPrefix(s, domainPrefix):
+	case s == anyText || strings.EqualFold(s, hubText) || hasPrefixFold(s, capabilityPrefix) || hasPrefixFold(s, domainPrefix):
 		return NewFault(CodeInvalid, "the agent id %q is reserved for addresses: choose another", s)
 	}
+	if why := lookalike(s); why != "" {
+		return NewFault(CodeInvalid, "the agent id %+q %s", s, why)
+	}
 	return nil
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
 // breaksLine reports whether a rune ends a line or controls a terminal. Unicode does not

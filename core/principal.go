@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Principal is the sender of something as the hub established it (promise P7).
 type Principal struct {
@@ -23,6 +27,41 @@ type Principal struct {
 	// Proof names the proof of its identity, so that its sessions can be ended once that is
 	// no longer valid. It is not a secret, and not sent to peers.
 	Proof string `json:"-"`
+}
+
+// MayRegister reports whether the principal may register an agent with the id: its own, or one
+// that its credential names. One that proved no identity may register any.
+func (p Principal) MayRegister(id AgentID) bool {
+	switch {
+	case !p.Authenticated:
+		return true
+	case p.Credential == nil || len(p.Credential.Agents) == 0:
+		return string(id) == p.ID
+	}
+	return slices.ContainsFunc(p.Credential.Agents, func(pattern string) bool { return MatchGlob(pattern, string(id)) })
+}
+
+// MatchGlob reports whether the text matches the pattern, in which * stands for any
+// characters, none included.
+func MatchGlob(pattern, text string) bool {
+	first, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == text
+	}
+	if text, star = strings.CutPrefix(text, first); !star {
+		return false
+	}
+	for {
+		var next string
+		if next, rest, star = strings.Cut(rest, "*"); !star {
+			return strings.HasSuffix(text, next)
+		}
+		i := strings.Index(text, next)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(next):]
+	}
 }
 
 // Credential is what a credential says of its principal besides its name. What it allows holds

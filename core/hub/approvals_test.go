@@ -223,7 +223,7 @@ func TestADecisionCountsForTheInputThatWasReadAlone(t *testing.T) {
 
 func TestWhoRunsTheAgentCannotDecideForIt(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		maker := core.Principal{ID: "maker", Authenticated: true, Operator: true}
+		maker := core.Principal{ID: "maker", Authenticated: true, Operator: true, Credential: &core.Credential{Agents: []string{"a"}}}
 		agent := g.agentOf(maker, "a", able)
 		asker := g.connect("r")
 		task := g.ask(asker, "a")

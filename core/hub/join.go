@@ -18,6 +18,9 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	if err := core.CheckAgentID(card.ID); err != nil {
 		return err
 	}
+	if p := s.identity.Principal; !p.MayRegister(card.ID) {
+		return core.NewFault(core.CodeNotAuthorized, "%s may not be the agent %s: the operator can allow it with agents: [%q] at this credential", p.ID, card.ID, card.ID)
+	}
 	card = clean(card)
 	h := s.hub
 	h.mu.Lock()

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -105,28 +106,80 @@ func TestAnAliasReachesAnAgentOfAnyDialectInAnySpelling(t *testing.T) {
 	})
 }
 
+func TestAnAliasOfAConnectedAgentCanBeTakenByNobody(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		const key = "21fe31dfa154a261626bf854046fd227"
+		a := g.agent("a", able)
+		g.agent("ed25519."+key, able)
+		for _, id := range []string{string(roster.Alias("a")), strings.ToUpper(string(roster.Alias("a"))), key} {
+			for _, byID := range []bool{false, true} {
+				err := g.connect("thief").Join(core.Card{ID: core.AgentID(id)}, hub.JoinOptions{OnlyByID: byID})
+				g.wantFault(id, err, core.CodeConflict)
+			}
+		}
+		a.Close(nil)
+		g.agent(string(roster.Alias("a")), able) // it is free again
+	})
+}
+
 func TestAnIDHasPrecedenceOverAnAlias(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		g.agent("a", able)
 		other := g.agent(string(roster.Alias("a")), able)
+		g.agent("a", able)
 		task := g.ask(g.connect("r"), string(roster.Alias("a")))
 		if got := task.Agent(); got != roster.Alias("a") {
 			t.Errorf("got agent %q, want the agent with that id", got)
 		}
 		g.report(other, task, core.Done{})
-	})
-}
-
-func TestAnAliasWorksAgainAfterAnAgentWithThatIDLeft(t *testing.T) {
-	withHub(t, hub.Limits{}, func(g *testHub) {
-		g.agent("a", able)
-		other := g.agent(string(roster.Alias("a")), able)
-		if got, _ := g.hub.Agent(roster.Alias("a")); got.ID != roster.Alias("a") {
-			t.Errorf("while the other is connected: got %q, want the other", got.ID)
-		}
 		other.Close(nil)
 		if got, ok := g.hub.Agent(roster.Alias("a")); !ok || got.ID != "a" {
 			t.Errorf("after it left: got %q, want a", got.ID)
+		}
+	})
+}
+
+func TestTheNameOfAnAgentIsNoIDOfAnotherPrincipal(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		first := g.as("alice")
+		if err := first.Join(core.Card{ID: "agent-1", Name: "Shout"}, hub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		g.wantFault("another principal", g.as("bob").Join(core.Card{ID: "shout"}, hub.JoinOptions{}), core.CodeConflict)
+		if err := g.as("alice").Join(core.Card{ID: "shout"}, hub.JoinOptions{}); err != nil {
+			t.Errorf("the same principal: got %v, want no error", err)
+		}
+		first.Close(nil)
+		if err := g.as("bob").Join(core.Card{ID: "SHOUT"}, hub.JoinOptions{}); err == nil {
+			t.Error("an id that is the name of another agent but for its case: got no error, want a conflict")
+		}
+	})
+}
+
+func TestAPrincipalRegistersTheAgentsOfItsCredentialAlone(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		for _, c := range []struct {
+			allowed []string
+			id      string
+			ok      bool
+		}{
+			{nil, "alice", true},
+			{nil, "bob", false},
+			{[]string{"team-*", "shout"}, "team-1", true},
+			{[]string{"team-*", "shout"}, "shout", true},
+			{[]string{"team-*", "shout"}, "alice", false},
+			{[]string{"*-of-*-kind"}, "one-of-a-kind", true},
+			{[]string{"*-of-*-kind"}, "one-of-akind", false},
+		} {
+			p := core.Principal{ID: "alice", Authenticated: true, Credential: &core.Credential{Agents: c.allowed}}
+			for _, byID := range []bool{false, true} {
+				s := g.connectAs(p)
+				err := s.Join(core.Card{ID: core.AgentID(c.id)}, hub.JoinOptions{OnlyByID: byID})
+				if s.Close(nil); c.ok && err != nil {
+					t.Errorf("%s with %v: got %v, want no error", c.id, c.allowed, err)
+				} else if !c.ok {
+					g.wantFault(fmt.Sprintf("%s with %v", c.id, c.allowed), err, core.CodeNotAuthorized)
+				}
+			}
 		}
 	})
 }

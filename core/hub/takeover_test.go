@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// as connects an authenticated principal.
+// as connects an authenticated principal, which may register every agent.
 func (g *testHub) as(principal string) *hub.Session {
-	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: principal, Authenticated: true}, Dialect: "test"})
+	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: principal, Authenticated: true, Credential: &core.Credential{Agents: []string{"*"}}}, Dialect: "test"})
 	g.t.Cleanup(func() { s.Close(nil) })
 	return s
 }

@@ -64,6 +64,7 @@ type Roster struct {
 	entries map[core.AgentID]*record
 	standby map[core.AgentID][]Entry // the latest last
 	aliases aliases                  // of the ids in entries and in standby
+	called  called                   // the names of entries
 	groups  map[groupKey]*group
 	names   names
 	turns   uint64
@@ -79,7 +80,7 @@ type record struct {
 // New returns an empty Roster.
 func New() *Roster {
 	return &Roster{
-		entries: map[core.AgentID]*record{}, standby: map[core.AgentID][]Entry{}, aliases: aliases{}, groups: map[groupKey]*group{},
+		entries: map[core.AgentID]*record{}, standby: map[core.AgentID][]Entry{}, aliases: aliases{}, called: called{}, groups: map[groupKey]*group{},
 	}
 }
 
@@ -100,6 +101,7 @@ func (r *Roster) Add(card core.Card, m Member, onlyByID bool) error {
 	r.entries[card.ID] = e
 	r.aliases.add(card.ID)
 	r.names.add(card.ID)
+	r.called.add(card)
 	r.join(e)
 	return nil
 }
@@ -126,6 +128,7 @@ func (r *Roster) Remove(id core.AgentID) {
 	}
 	r.leave(e)
 	r.names.remove(id)
+	r.called.remove(e.Card)
 	delete(r.entries, id)
 	r.forget(id)
 }
@@ -140,6 +143,8 @@ func (r *Roster) SetCard(card core.Card, onlyByID bool) bool {
 		return false
 	}
 	r.leave(e)
+	r.called.remove(e.Card)
+	r.called.add(card)
 	e.Card, e.OnlyByID = card, onlyByID
 	e.Load.State = e.state()
 	r.join(e)

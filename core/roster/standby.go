@@ -30,14 +30,3 @@ func (r *Roster) RemoveStandby(id core.AgentID, m Member) {
 		r.forget(id)
 	}
 }
-
-// Reserved reports whether a member of another principal is on standby for the id. Two
-// principals are the same if neither has authenticated.
-func (r *Roster) Reserved(id core.AgentID, m Member) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.standby[id], func(e Entry) bool {
-		first, second := e.Member.Principal(), m.Principal()
-		return e.Member != m && (first.Authenticated != second.Authenticated || first.Authenticated && first.ID != second.ID)
-	})
-}

@@ -1,0 +1,48 @@
+package roster
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Reserved reports whether the member cannot have the id, though no agent has it, because what
+// is sent to it means somebody else who is connected: it is another form of an id (see
+// [SameAgent]), a member of another principal is on standby for it, or it is the name of an
+// agent of another principal. Two principals are the same if neither has authenticated.
+func (r *Roster) Reserved(id core.AgentID, m Member) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if digits, ok := hexOf(id); ok && slices.ContainsFunc(r.aliases[digits], func(other core.AgentID) bool { return other != id }) {
+		return true
+	}
+	if slices.ContainsFunc(r.standby[id], func(e Entry) bool { return e.Member != m && !samePrincipal(e.Member, m) }) {
+		return true
+	}
+	return slices.ContainsFunc(r.called[strings.ToLower(string(id))], func(other core.AgentID) bool {
+		by := r.entries[other].Member
+		return other != id && by != m && !samePrincipal(by, m)
+	})
+}
+
+// samePrincipal reports whether two members have the same principal.
+func samePrincipal(a, b Member) bool {
+	first, second := a.Principal(), b.Principal()
+	return first.Authenticated == second.Authenticated && (!first.Authenticated || first.ID == second.ID)
+}
+
+// called finds agents by their names, without regard to case.
+type called map[string][]core.AgentID
+
+func (c called) add(card core.Card) {
+	name := strings.ToLower(card.Name)
+	c[name] = append(c[name], card.ID)
+}
+
+func (c called) remove(card core.Card) {
+	name := strings.ToLower(card.Name)
+	if c[name] = slices.DeleteFunc(c[name], func(id core.AgentID) bool { return id == card.ID }); len(c[name]) == 0 {
+		delete(c, name)
+	}
+}
