@@ -37,11 +37,11 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	var owner core.Principal
 	if t != nil {
 		owner = t.From()
-		if owner.ID == "" && !h.may(c.Principal, core.WatchAll{}, owner) {
+		if owner.ID == "" && !h.authorizer.May(c.Principal, core.RightOperate, policy.Object{}) {
 			return o, core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", t.ID())
 		}
 	}
-	if err := h.authorizer.Allow(c.Principal, c.Command, owner); err != nil {
+	if err := h.authorizer.Allow(c.Principal, c.Command, policy.Object{Owner: owner}); err != nil {
 		return o, err
 	}
 	if h.limiter != nil {
@@ -132,20 +132,11 @@ func (h *Hub) list(p core.Principal, what core.Listed, local func() error) error
 	return err
 }
 
-// may reports whether the principal may give a command about something of the owner. It is
-// for filtering lists, and is no command of its own.
-func (h *Hub) may(p core.Principal, c core.Command, owner core.Principal) bool {
-	return h.authorizer.Allow(p, c, owner) == nil
-}
-
-// readTask is the command to read some task.
-var readTask core.Command = core.Read{}
-
 // mayRead reports whether the principal may read what the owner asked. What has no known
 // owner is for those who may read everything.
 func (h *Hub) mayRead(p, owner core.Principal) bool {
 	if owner.ID == "" {
-		return h.may(p, core.WatchAll{}, owner)
+		return h.authorizer.May(p, core.RightOperate, policy.Object{})
 	}
-	return h.may(p, readTask, owner)
+	return h.authorizer.May(p, core.RightRead, policy.Object{Owner: owner})
 }

@@ -39,12 +39,12 @@ func (d *doorRecorder) take() []string {
 	return seen
 }
 
-func (d *doorRecorder) Allow(p core.Principal, c core.Command, owner core.Principal) error {
+func (d *doorRecorder) Allow(p core.Principal, c core.Command, o policy.Object) error {
 	d.note("allow", c)
 	if d.deny != nil {
 		return d.deny
 	}
-	return d.Rules.Allow(p, c, owner)
+	return d.Rules.Allow(p, c, o)
 }
 
 func (d *doorRecorder) Admit(c core.Call) error {
@@ -191,12 +191,12 @@ func TestTheDefaultRightsForEachCommand(t *testing.T) {
 		{core.Reply{}, true, true, true}, // package question checks who may answer
 	} {
 		name := fmt.Sprintf("%s (right %s)", c.command.Act(), core.RightOf(c.command))
-		owned := func(owner core.Principal) core.Principal {
+		owned := func(owner core.Principal) policy.Object {
 			switch c.command.(type) {
 			case core.Cancel, core.Inject, core.Decide, core.Read, core.Readers:
-				return owner
+				return policy.Object{Owner: owner}
 			}
-			return core.Principal{}
+			return policy.Object{}
 		}
 		rules := policy.Rules{}
 		for who, x := range map[string]struct{ got, want bool }{

@@ -70,7 +70,7 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	}
 	err := chain.CheckAgent(e.ID)
 	if err == nil {
-		err = h.authorizer.AllowAgent(j.From(), e.ID)
+		err = h.mayAsk(j.From(), policy.TargetOf(e.Card))
 	}
 	if err == nil {
 		err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now)
@@ -105,6 +105,14 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 		return roster.SkipWorse // worse agents have no free slot either
 	}
 	return roster.Continue
+}
+
+// mayAsk returns a not_authorized Fault unless the principal may ask the agent.
+func (h *Hub) mayAsk(p core.Principal, to policy.Target) error {
+	if h.authorizer.May(p, core.RightAsk, policy.Object{Target: to}) {
+		return nil
+	}
+	return policy.Refusal(p, core.RightAsk, to)
 }
 
 // refusal returns the Fault that says why no agent gets the task.

@@ -6,15 +6,26 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Authorizer decides which principal may give which command, and ask which agent. It is safe
-// for concurrent use, returns at once and does not call the hub.
+// Authorizer decides who has which right on what. It is safe for concurrent use, returns at
+// once and does not call the hub.
 type Authorizer interface {
-	// Allow returns a not_authorized Fault unless the principal may give the command. owner
-	// owns the object of the command; the zero Principal means no owner.
-	Allow(p core.Principal, c core.Command, owner core.Principal) error
-	// AllowAgent returns a not_authorized Fault unless the agent may get what the principal
-	// asks. It is called for every agent that an address may reach.
-	AllowAgent(p core.Principal, agent core.AgentID) error
+	// Allow returns a not_authorized Fault unless the principal may give the command about the
+	// object. A command that only finds things, such as List, Follow or an Open that names no
+	// agent yet, passes: the hub asks May about each thing that it finds.
+	Allow(p core.Principal, c core.Command, o Object) error
+	// May reports whether the principal has the right on the object: for lists and addresses.
+	May(p core.Principal, right core.Right, o Object) bool
+}
+
+// Object is what a command or a right is about. The zero Object is the hub itself.
+type Object struct {
+	// Owner asked for the task or the question; zero if it is neither.
+	Owner core.Principal
+	// Target is the agent that works on it, that it is assigned to or that is found; or the pack.
+	Target Target
+	// Provider is the principal whose connection the agent or pack of Target has; zero if it
+	// is not known.
+	Provider core.Principal
 }
 
 // Limiter bounds what each principal may ask for. It is safe for concurrent use and

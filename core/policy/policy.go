@@ -63,40 +63,22 @@ func (c Chain) CheckAgent(agent core.AgentID) error {
 	return nil
 }
 
-// AllowAgent implements [Authorizer]: a principal may ask the agents that Ask names for it.
-func (r Rules) AllowAgent(p core.Principal, agent core.AgentID) error {
-	if allowed, ok := r.Ask[p.ID]; ok && !slices.Contains(allowed, agent) {
-		return core.NewFault(core.CodeNotAuthorized, "%s may not ask agent %s: the operator can allow it", p.ID, agent)
-	}
-	return nil
-}
+// Allow implements [Authorizer].
+func (r Rules) Allow(p core.Principal, c core.Command, o Object) error { return allow(r, p, c, o) }
 
-// Allow implements [Authorizer]. Operators may give every command; others may give those
-// that are not for operators, on objects of their own or without an owner.
-func (r Rules) Allow(p core.Principal, c core.Command, owner core.Principal) error {
-	if p.Operator {
-		return nil
+// May implements [Authorizer]. Operators have every right, others every right but operate on
+// objects of their own or without an owner; they may ask the agents that Ask names for them.
+func (r Rules) May(p core.Principal, right core.Right, o Object) bool {
+	switch {
+	case decidesForItself(p, right, o):
+		return false
+	case right == core.RightAsk && o.Target.Pack == "":
+		allowed, limited := r.Ask[p.ID]
+		return !limited || slices.Contains(allowed, o.Target.Agent)
+	case p.Operator:
+		return true
+	case right == core.RightOperate:
+		return false
 	}
-	if core.RightOf(c) == core.RightOperate {
-		return core.NewFault(core.CodeNotAuthorized, "%s", forOperators(c))
-	}
-	if owner.ID != "" && owner.ID != p.ID {
-		return core.NewFault(core.CodeNotAuthorized, "task %s belongs to somebody else", c.Object())
-	}
-	return nil
-}
-
-// forOperators returns the refusal of a command that is for operators.
-func forOperators(c core.Command) string {
-	switch c := c.(type) {
-	case *core.Open:
-		return "you may not ask on behalf of " + c.For.ID
-	case core.WatchAll:
-		return "the events of all tasks are for operators: read those of your own tasks"
-	case core.List:
-		return "usage is for operators: the answer of a task of your own has its usage"
-	case core.Configure:
-		return "the settings of an agent are for operators"
-	}
-	return c.Act().String() + " is for operators"
+	return o.Owner.ID == "" || o.Owner.ID == p.ID
 }

@@ -112,7 +112,10 @@ func TestWhichAgentsAPrincipalMayAsk(t *testing.T) {
 	} {
 		err := c.chain.CheckAgent(c.target)
 		if err == nil {
-			err = c.rules.AllowAgent(core.Principal{ID: c.principal}, c.target)
+			p, to := core.Principal{ID: c.principal}, policy.Target{Agent: c.target}
+			if !c.rules.May(p, core.RightAsk, policy.Object{Target: to}) {
+				err = policy.Refusal(p, core.RightAsk, to)
+			}
 		}
 		if c.want == "" {
 			if err != nil {
@@ -144,7 +147,7 @@ func TestATaskIsReadByItsOwnerAndByOperators(t *testing.T) {
 		"an id in other letter case":       {core.Principal{ID: "Ana"}, false},
 		"no principal":                     {core.Principal{}, false},
 	} {
-		if got := (policy.Rules{}).Allow(c.reader, core.Read{Task: "t"}, owner) == nil; got != c.want {
+		if got := (policy.Rules{}).Allow(c.reader, core.Read{Task: "t"}, policy.Object{Owner: owner}) == nil; got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}

@@ -1,0 +1,159 @@
+package policy
+
+import (
+	"sync/atomic"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Allow implements [Authorizer].
+func (t *Table) Allow(p core.Principal, c core.Command, o Object) error { return allow(t, p, c, o) }
+
+// May implements [Authorizer]: the rules decide, with three exceptions. Who asked for a task
+// keeps read and steer of it. A principal sees its own agents and packs. Nobody, not even an
+// operator, approves what an agent of its own does.
+func (t *Table) May(p core.Principal, right core.Right, o Object) bool {
+	if decidesForItself(p, right, o) {
+		return false
+	}
+	if p.ID != "" {
+		switch right {
+		case core.RightRead, core.RightSteer:
+			if o.Owner.ID == p.ID {
+				return true
+			}
+		case core.RightSee:
+			if o.Provider.ID == p.ID {
+				return true
+			}
+		}
+	}
+	allowed, _ := t.Decide(p, right, o.Target)
+	return allowed
+}
+
+// decidesForItself reports whether a principal that proved its identity would approve what
+// its own agent does.
+func decidesForItself(p core.Principal, right core.Right, o Object) bool {
+	return right == core.RightApprove && p.Authenticated && o.Provider.Authenticated && o.Provider.ID == p.ID
+}
+
+// allow decides about a command by the right that it needs.
+func allow(a Authorizer, p core.Principal, c core.Command, o Object) error {
+	right, o := needed(c, o)
+	if right == 0 || a.May(p, right, o) {
+		return nil
+	}
+	return refusal(p, c, right, o)
+}
+
+// needed returns the right that a command needs, and on what; no right if it needs none, or
+// if the hub asks about each thing that the command finds.
+func needed(c core.Command, o Object) (core.Right, Object) {
+	right := core.RightOf(c)
+	switch c := c.(type) {
+	case *core.Open:
+		switch {
+		case right == core.RightOperate: // for another principal, whomever it asks
+			o.Target = Target{}
+		case o.Target.isHub():
+			return 0, o
+		}
+	case core.CallTool:
+		if o.Target.isHub() { // a tool of the hub gives commands of its own
+			return 0, o
+		}
+	case core.List:
+		if right == core.RightSee {
+			return 0, o
+		}
+	case core.Follow, core.Subscribe:
+		return 0, o
+	case core.Provide:
+		o.Target = Target{Pack: c.Pack}
+	case core.Configure:
+		if o.Target.isHub() {
+			o.Target.Agent = c.Agent
+		}
+	}
+	return right, o
+}
+
+// refusal returns the Fault for a command that needs a right which the principal has not.
+func refusal(p core.Principal, c core.Command, right core.Right, o Object) error {
+	switch {
+	case right == core.RightOperate:
+		return core.NewFault(core.CodeNotAuthorized, "%s", forOperators(c))
+	case decidesForItself(p, right, o):
+		return core.NewFault(core.CodeNotAuthorized, "task %s is worked on by an agent of your own: somebody else has to decide", c.Object())
+	case o.Owner.ID != "" && o.Owner.ID != p.ID:
+		return core.NewFault(core.CodeNotAuthorized, "task %s belongs to somebody else", c.Object())
+	}
+	return Refusal(p, right, o.Target)
+}
+
+// Refusal returns the not_authorized Fault that says which right the principal has not. It
+// does not say by which rule: that is for operators, see [Table.Explain].
+func Refusal(p core.Principal, right core.Right, to Target) error {
+	on, of := "the hub itself", ""
+	switch {
+	case to.Pack != "":
+		on, of = "pack "+to.Pack, " of pack "+to.Pack
+	case to.Agent != "":
+		on, of = "agent "+string(to.Agent), " of agent "+string(to.Agent)
+	}
+	switch right {
+	case core.RightRead, core.RightSteer:
+		on = "tasks" + of
+	case core.RightApprove:
+		on = "tool calls" + of
+	case core.RightAnswer:
+		on = "questions" + of
+	}
+	return core.NewFault(core.CodeNotAuthorized, "%s may not %s %s: the operator can allow it", p.ID, right, on)
+}
+
+// forOperators returns the refusal of a command that is for operators.
+func forOperators(c core.Command) string {
+	switch c := c.(type) {
+	case *core.Open:
+		return "you may not ask on behalf of " + c.For.ID
+	case core.WatchAll:
+		return "the events of all tasks are for operators: read those of your own tasks"
+	case core.List:
+		return "usage is for operators: the answer of a task of your own has its usage"
+	case core.Configure:
+		return "the settings of an agent are for operators"
+	}
+	return c.Act().String() + " is for operators"
+}
+
+// Current is an [Authorizer] whose table can be replaced while it is used. Without a table
+// the Rules decide. The zero Current is ready for use.
+type Current struct {
+	// Rules hold where there is no table. They are not changed afterwards.
+	Rules Rules
+	table atomic.Pointer[Table]
+}
+
+// Replace replaces the table; nil removes it.
+func (c *Current) Replace(t *Table) { c.table.Store(t) }
+
+// Table returns the table that decides, nil if there is none.
+func (c *Current) Table() *Table { return c.table.Load() }
+
+// Allow implements [Authorizer].
+func (c *Current) Allow(p core.Principal, cmd core.Command, o Object) error {
+	if t := c.table.Load(); t != nil {
+		return t.Allow(p, cmd, o)
+	}
+	return c.Rules.Allow(p, cmd, o)
+}
+
+// May implements [Authorizer].
+func (c *Current) May(p core.Principal, right core.Right, o Object) bool {
+	if t := c.table.Load(); t != nil {
+		return t.May(p, right, o)
+	}
+	return c.Rules.May(p, right, o)
+}
