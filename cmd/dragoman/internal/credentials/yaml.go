@@ -1,0 +1,176 @@
+package credentials
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/dragoman-hub/dragoman/core/suggest"
+)
+
+// maxFileBytes bounds a file.
+const maxFileBytes = 16 << 20
+
+// file is a YAML file that is read strictly. It collects the mistakes.
+type file struct {
+	setting, path string
+	mistakes      []error
+}
+
+// fail notes a mistake at a node.
+func (f *file) fail(n *yaml.Node, format string, args ...any) {
+	f.mistakes = append(f.mistakes, fmt.Errorf("%s: %s, line %d: %w", f.setting, f.path, n.Line, fmt.Errorf(format, args...)))
+}
+
+// read returns the root of the file. want says what the file has to contain.
+func (f *file) read(want string) (*yaml.Node, error) {
+	data, err := readAtMost(f.path, maxFileBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", f.setting, f.path, err)
+	}
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	var document, another yaml.Node
+	if err := documents.Decode(&document); errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %s is empty: %s", f.setting, f.path, want)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %s is not YAML: %s", f.setting, f.path, plainly(err))
+	}
+	if err := documents.Decode(&another); err == nil {
+		f.fail(&another, "a second document begins here: write all in one, without ---")
+	} else if !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %s is not YAML: %s", f.setting, f.path, plainly(err))
+	}
+	return document.Content[0], nil
+}
+
+// readAtMost reads a file of limited size.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	const advice = "name a YAML file that the hub may read"
+	in, err := os.Open(path)
+	var data []byte
+	if err == nil {
+		defer in.Close()
+		data, err = io.ReadAll(io.LimitReader(in, limit+1))
+	}
+	var unread *fs.PathError
+	switch {
+	case errors.As(err, &unread):
+		return nil, fmt.Errorf("%w; %s", unread.Err, advice)
+	case err != nil:
+		return nil, fmt.Errorf("%w; %s", err, advice)
+	case int64(len(data)) > limit:
+		return nil, fmt.Errorf("it has more than %d bytes: %s", limit, advice)
+	}
+	return data, nil
+}
+
+// plainly returns the error of the YAML parser on one line. It explains the one that a * without
+// quotes causes.
+func plainly(err error) string {
+	text := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
+	if strings.Contains(text, "expected alphabetic or numeric character") || strings.Contains(text, "unknown anchor") {
+		text += `; write a word that begins with * in quotes: "*"`
+	}
+	return text
+}
+
+// fields returns the values of a map by key. It notes keys that are unknown or doubled. nil
+// says that the node is no map, which is noted as well; what says what the node describes.
+func (f *file) fields(n *yaml.Node, what string, known ...string) map[string]*yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		f.fail(n, "%s is %s: write %s below it", what, kindOf(n), listed(known))
+		return nil
+	}
+	all := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		name := key.Value
+		_, twice := all[name]
+		switch near := suggest.Nearest(name, known); {
+		case key.Kind != yaml.ScalarNode:
+			f.fail(key, "a key is %s: write one of %s", kindOf(key), listed(known))
+		case twice:
+			f.fail(key, "%s stands there twice: remove one", name)
+		case slices.Contains(known, name):
+			all[name] = value
+		case near != "":
+			f.fail(key, "unknown key %q: did you mean %s?", name, near)
+		default:
+			f.fail(key, "unknown key %q: write one of %s", name, listed(known))
+		}
+	}
+	return all
+}
+
+// texts returns one text, or the texts of a list, each with its node. It notes what else the
+// node is; what is the name of the key, and example what to write.
+func (f *file) texts(n *yaml.Node, what, example string) (all []*yaml.Node) {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	if len(items) == 0 {
+		f.fail(n, "%s: the list is empty: write %s", what, example)
+	}
+	for _, item := range items {
+		switch {
+		case item.Kind != yaml.ScalarNode:
+			f.fail(item, "%s: it is %s: write %s", what, kindOf(item), example)
+		case item.ShortTag() == "!!null":
+			f.fail(item, "%s: it is empty: write %s", what, example)
+		case item.ShortTag() != "!!str":
+			f.fail(item, "%s: %s is %s: write it in quotes, or write %s", what, item.Value, kindOf(item), example)
+		default:
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// flag returns a value that is true or false; it notes anything else.
+func (f *file) flag(n *yaml.Node, what string) bool {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
+		f.fail(n, "%s: want true or false", what)
+	}
+	return strings.EqualFold(n.Value, "true")
+}
+
+// kindOf names what a node is.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias (*" + n.Value + "), which is not read here"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "empty"
+	case "!!str":
+		return "a text"
+	case "!!bool":
+		return "true or false"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!timestamp":
+		return "a time"
+	}
+	return "of the type " + n.ShortTag()
+}
+
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
