@@ -7,7 +7,13 @@ import (
 )
 
 // Allow implements [Authorizer].
-func (t *Table) Allow(p core.Principal, c core.Command, o Object) error { return allow(t, p, c, o) }
+func (t *Table) Allow(p core.Principal, c core.Command, o Object) error {
+	right, o := needed(c, o)
+	if right == 0 || t.May(p, right, o) {
+		return nil
+	}
+	return refusal(p, c, right, o)
+}
 
 // May implements [Authorizer]: the rules decide, with three exceptions. Who asked for a task
 // keeps read and steer of it. A principal sees its own agents and packs. Nobody, not even an
@@ -36,15 +42,6 @@ func (t *Table) May(p core.Principal, right core.Right, o Object) bool {
 // its own agent does.
 func decidesForItself(p core.Principal, right core.Right, o Object) bool {
 	return right == core.RightApprove && p.Authenticated && o.Provider.Authenticated && o.Provider.ID == p.ID
-}
-
-// allow decides about a command by the right that it needs.
-func allow(a Authorizer, p core.Principal, c core.Command, o Object) error {
-	right, o := needed(c, o)
-	if right == 0 || a.May(p, right, o) {
-		return nil
-	}
-	return refusal(p, c, right, o)
 }
 
 // needed returns the right that a command needs, and on what; no right if it needs none, or

@@ -225,3 +225,18 @@ func TestTheTableIsReplacedWhileItIsUsed(t *testing.T) {
 		}
 	}
 }
+
+func TestTheDoorAllocatesNothingForWhatIsAllowed(t *testing.T) {
+	p, o := core.Principal{ID: "bob"}, objectOf("bob", "robot")
+	var read core.Command = core.Read{Task: "t"}
+	for name, a := range map[string]policy.Authorizer{
+		"a table": compile(t, rule(1, "bob", "read approve", "*")), "rules": policy.Rules{Hops: 3}, "the current ones": &policy.Current{},
+	} {
+		if err := a.Allow(p, read, o); err != nil {
+			t.Errorf("%s: got %v, want it allowed", name, err)
+		}
+		if n := testing.AllocsPerRun(100, func() { a.Allow(p, read, o); a.May(p, core.RightApprove, o) }); n != 0 {
+			t.Errorf("%s: got %v allocations, want none", name, n)
+		}
+	}
+}

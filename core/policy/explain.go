@@ -16,6 +16,9 @@ type Decision struct {
 	Rule *Rule
 	// Operator says that the principal is one, who passes every rule.
 	Operator bool
+	// Hidden says that the principal may ask the receiver, but not see it, and so does not
+	// find it.
+	Hidden bool
 }
 
 // Explain decides as Decide does, and says why.
@@ -28,7 +31,12 @@ func (t *Table) Explain(p core.Principal, right core.Right, to Target) Decision 
 		return Decision{}
 	}
 	r := t.rules[i]
-	return Decision{Allowed: !r.Deny, Rule: &r}
+	d := Decision{Allowed: !r.Deny, Rule: &r}
+	if d.Allowed && right == core.RightAsk && !to.isHub() {
+		sees, _ := t.Decide(p, core.RightSee, to)
+		d.Hidden = !sees
+	}
+	return d
 }
 
 // String returns the decision as a sentence.
@@ -38,6 +46,8 @@ func (d Decision) String() string {
 		return "yes: an operator passes every rule"
 	case d.Rule == nil:
 		return "no: no rule matches, which refuses"
+	case d.Hidden:
+		return fmt.Sprintf("yes, by line %d: %s; but without the right to see it, who asks does not find it: add see", d.Rule.Line, d.Rule)
 	case d.Allowed:
 		return fmt.Sprintf("yes, by line %d: %s", d.Rule.Line, d.Rule)
 	}

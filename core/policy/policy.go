@@ -64,7 +64,13 @@ func (c Chain) CheckAgent(agent core.AgentID) error {
 }
 
 // Allow implements [Authorizer].
-func (r Rules) Allow(p core.Principal, c core.Command, o Object) error { return allow(r, p, c, o) }
+func (r Rules) Allow(p core.Principal, c core.Command, o Object) error {
+	right, o := needed(c, o)
+	if right == 0 || r.May(p, right, o) {
+		return nil
+	}
+	return refusal(p, c, right, o)
+}
 
 // May implements [Authorizer]. Operators have every right, others every right but operate on
 // objects of their own or without an owner; they may ask the agents that Ask names for them.

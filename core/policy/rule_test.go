@@ -109,6 +109,7 @@ func TestADecisionIsExplainedByItsRule(t *testing.T) {
 		rule(2, "alice", "see ask", "shout"),
 		rule(5, "deny *", "ask", "capability:danger pack:*"),
 		rule(6, "role:ops", "see ask read steer approve answer provide operate", ""),
+		rule(9, "carl", "ask", "shout"),
 	)
 	ops := core.Principal{ID: "bob", Credential: &core.Credential{Roles: []string{"ops"}}}
 	for _, c := range []struct {
@@ -120,6 +121,7 @@ func TestADecisionIsExplainedByItsRule(t *testing.T) {
 		{core.Principal{ID: "alice"}, core.RightAsk, "shout", "yes, by line 2: {who: alice, may: [see, ask], to: shout}"},
 		{core.Principal{ID: "alice"}, core.RightAsk, "pack:files", `no, by line 5: {who: "*", may: ask, to: [capability:danger, pack:*], deny: true}`},
 		{core.Principal{ID: "alice"}, core.RightAsk, "capability:danger", `no, by line 5: {who: "*", may: ask, to: [capability:danger, pack:*], deny: true}`},
+		{core.Principal{ID: "carl"}, core.RightAsk, "shout", "yes, by line 9: {who: carl, may: ask, to: shout}; but without the right to see it, who asks does not find it: add see"},
 		{core.Principal{ID: "alice"}, core.RightAsk, "*", "no: no rule matches, which refuses"},
 		{core.Principal{ID: "alice"}, core.RightAsk, "domain:d", "no: no rule matches, which refuses"},
 		{ops, core.RightOperate, "hub", `yes, by line 6: {who: role:ops, may: "*"}`},

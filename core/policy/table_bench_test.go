@@ -52,6 +52,23 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// BenchmarkAllow measures the door: a command on a task of somebody else.
+func BenchmarkAllow(b *testing.B) {
+	table, err := policy.Compile([]policy.Rule{{Who: []string{"role:ops"}, May: []core.Right{core.RightSteer}, To: []string{"*"}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := core.Principal{ID: "alice", Authenticated: true, Credential: &core.Credential{Roles: []string{"ops"}}}
+	o := policy.Object{Owner: core.Principal{ID: "bob"}, Target: policy.Target{Agent: "shout"}, Provider: core.Principal{ID: "robot"}}
+	var cancel core.Command = core.Cancel{Task: "t"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := table.Allow(p, cancel, o); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkFirstDecide measures the first decision about an agent, for which a set of rules is
 // made: with 10,000 patterns, none of which matches.
 func BenchmarkFirstDecide(b *testing.B) {

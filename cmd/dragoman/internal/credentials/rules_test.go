@@ -139,6 +139,39 @@ func TestTheExampleOfRulesDecidesAsItSays(t *testing.T) {
 	}
 }
 
+// TestTheExamplesOfThePageAreReadWithoutWarnings reads each YAML block of docs/rights.md.
+func TestTheExamplesOfThePageAreReadWithoutWarnings(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/rights.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```yaml\n")[1:]
+	if len(blocks) != 5 {
+		t.Errorf("got %d blocks, want 5", len(blocks))
+	}
+	for _, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		table, err := read(t, text)
+		if err != nil {
+			t.Errorf("%s: got %v, want it read", text, err)
+			continue
+		}
+		if got := table.Shadowed(); got != nil {
+			t.Errorf("%s: got %v, want no warnings", text, got)
+		}
+	}
+	alice := core.Principal{ID: "alice"}
+	table, _ := read(t, strings.Split(blocks[0], "```")[0])
+	if got := table.Explain(alice, core.RightAsk, policy.Target{Agent: "shout"}).String(); !strings.Contains(string(page), "\n"+got+"\n") {
+		t.Errorf("got the explanation %q, want the page to show it", got)
+	}
+	for _, right := range policy.Rights() {
+		if !strings.Contains(string(page), "\n| `"+right.String()+"` | ") {
+			t.Errorf("the table of the page has no line for %s, want one for every right", right)
+		}
+	}
+}
+
 func TestTheSchemaOfRulesAgreesWithTheReader(t *testing.T) {
 	schema, err := jsonschema.Compile("../../../../schemas/rules.json")
 	if err != nil {
