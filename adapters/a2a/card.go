@@ -26,7 +26,7 @@ func (s *Server) serveCard(c *call) error {
 	if c.scope == "" {
 		card = s.hubCard(c.from, base)
 	} else {
-		status, ok := s.hub.Agent(c.scope)
+		status, ok := s.hub.Agent(c.from, c.scope)
 		if !ok {
 			return c.unknownAgent()
 		}
@@ -66,7 +66,7 @@ func (s *Server) serveCard(c *call) error {
 
 func (c *call) unknownAgent() error {
 	var near []string
-	for _, n := range c.server.hub.Nearest(c.scope) {
+	for _, n := range c.server.hub.Nearest(c.from, c.scope) {
 		near = append(near, string(n))
 	}
 	if len(near) == 0 {

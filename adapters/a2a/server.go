@@ -169,7 +169,7 @@ func (c *call) resolve(id core.AgentID) core.AgentID {
 	if id == "" {
 		return ""
 	}
-	if status, ok := c.server.hub.Agent(id); ok {
+	if status, ok := c.server.hub.Agent(c.from, id); ok {
 		return status.ID
 	}
 	return id

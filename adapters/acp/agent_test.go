@@ -36,12 +36,12 @@ func (s *setup) ended(asked *task.Task) core.Answer {
 func TestAPeerBecomesAnAgentWithItsCapabilities(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit := s.peer("kit")
-		if _, ok := s.hub.Agent("kit"); ok {
+		if _, ok := s.hub.Agent(core.Principal{Operator: true}, "kit"); ok {
 			t.Error("before its capabilities: got an agent, want none")
 		}
 		kit.send(`{"v":1,"id":"c1","from":"kit","kind":"capabilities","ref":null,"payload":{"agent_name":"Family Assistant","domains":["family","calendar"],"channels":["imessage"],"tools":["web_search"],"max_concurrent_tasks":4,"model":"gemini-3-pro","capabilities":["swim"],"extensions":["progress"],"mood":"good"}}`)
-		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
-		got, _ := s.hub.Agent("kit")
+		s.until(func() bool { _, ok := s.hub.Agent(core.Principal{Operator: true}, "kit"); return ok }, "kit is an agent")
+		got, _ := s.hub.Agent(core.Principal{Operator: true}, "kit")
 		want := core.Card{
 			ID: "kit", Name: "Family Assistant", Dialect: acp.Dialect, Capabilities: []string{"swim"}, Domains: []string{"family", "calendar"},
 			Model: "gemini-3-pro", Tools: []string{"web_search"}, Channels: []string{"imessage"}, MaxConcurrent: 4,
@@ -51,14 +51,14 @@ func TestAPeerBecomesAnAgentWithItsCapabilities(t *testing.T) {
 			t.Errorf("card (-want +got):\n%s", diff)
 		}
 		kit.send(`{"id":"c2","kind":"capabilities","payload":{"domains":["work"]}}`)
-		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.MaxConcurrent == 1 && a.Domains[0] == "work" }, "the card is replaced")
+		s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit"); return a.MaxConcurrent == 1 && a.Domains[0] == "work" }, "the card is replaced")
 		kit.send(`{"id":"c2b","kind":"capabilities","payload":{"takes_context":false}}`)
 		s.until(func() bool {
-			a, _ := s.hub.Agent("kit")
+			a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit")
 			return a.Features == wire.CardFeatures&^core.FeatureInjection && len(a.Metadata) == 0
 		}, "it takes no context")
 		kit.send(`{"id":"c3","kind":"capabilities","payload":{"max_concurrent_tasks":0}}`)
-		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == core.LoadDraining }, "it takes nothing")
+		s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit"); return a.Load.State == core.LoadDraining }, "it takes nothing")
 		kit.expectNothing()
 	})
 }
@@ -258,7 +258,7 @@ func TestACancelReachesAnACPAgentAndItsAckEndsTheTask(t *testing.T) {
 				if got := s.ended(task); got.End != core.KindCancelled {
 					t.Errorf("answer: got %+v, want cancelled", got)
 				}
-				s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.Active == 0 }, "the agent has room again")
+				s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit"); return a.Load.Active == 0 }, "the agent has room again")
 			})
 		})
 	}
@@ -295,7 +295,7 @@ func TestATaskPastItsDeadlineIsCancelledAndItsLateAnswerCounted(t *testing.T) {
 		}
 		kit.send(`{"id":"r1","kind":"response","ref":"%s","payload":{"summary":"late"}}`, id)
 		s.counted("report.late", 1)
-		s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.Active == 0 }, "the agent has room again")
+		s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit"); return a.Load.Active == 0 }, "the agent has room again")
 		kit.expectNothing()
 	})
 }
@@ -377,7 +377,7 @@ func TestTheLoadInAPongOfAnAgentIsUsed(t *testing.T) {
 		kit := s.agent("kit", `{}`)
 		for status, want := range map[string]core.LoadState{"overloaded": core.LoadOverloaded, "busy": core.LoadBusy} {
 			kit.send(`{"id":"%s","kind":"pong","payload":{"status":"%s"}}`, core.NewID(), status)
-			s.until(func() bool { a, _ := s.hub.Agent("kit"); return a.Load.State == want }, "the load is "+status)
+			s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit"); return a.Load.State == want }, "the load is "+status)
 		}
 	})
 }

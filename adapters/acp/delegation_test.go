@@ -83,7 +83,7 @@ func TestADelegateWithoutReportEndsForItsAgentWithTheAck(t *testing.T) {
 			kit := s.peer("kit")
 			kit.send(silent)
 			kit.expect(wire.KindAck)
-			s.until(func() bool { a, _ := s.hub.Agent("fam"); return a.Load.Active == 0 }, "it has room again")
+			s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "fam"); return a.Load.Active == 0 }, "it has room again")
 		})
 	})
 }

@@ -25,7 +25,7 @@ func (s *session) recipient(e wire.Envelope) (*hub.AgentStatus, error) {
 	case to.Agent() == "":
 		return nil, wire.Refusef(wire.CodeInvalidEnvelope, "a %s is for the hub or one agent, not for %q: leave to out, or send an agent id", e.Kind, e.To)
 	}
-	agent, ok := s.hub.Reach(to.Agent())
+	agent, ok := s.hub.Reach(s.principal, to.Agent())
 	if !ok {
 		return nil, wire.Refusef(wire.CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)
 	}
@@ -33,7 +33,7 @@ func (s *session) recipient(e wire.Envelope) (*hub.AgentStatus, error) {
 }
 
 func (s *session) hubPong() wire.Pong {
-	all := s.hub.Totals()
+	all := s.hub.Totals(s.principal)
 	p := wire.Pong{Status: "idle", UptimeSecs: seconds(s.peers.since), AgentName: s.opts.HubName, ActiveTasks: int64(all.Active)}
 	switch {
 	case all.Agents > 0 && all.Full == all.Agents:

@@ -100,7 +100,7 @@ func TestAnAgentIsSentACancelWhenTheHubEndsItsTask(t *testing.T) {
 			t.Errorf("got %s, want a cancel of %s", e.Raw, id)
 		}
 		fam.send(`{"id":"a","kind":"ack","ref":"%s","payload":{"accepted":true}}`, id)
-		s.until(func() bool { a, _ := s.hub.Agent("fam"); return a.Load.Active == 0 }, "the agent has room again")
+		s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "fam"); return a.Load.Active == 0 }, "the agent has room again")
 		fam.expectNothing()
 	})
 }

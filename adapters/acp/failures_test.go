@@ -25,7 +25,7 @@ func TestSuccessReceiptMessageLost(t *testing.T) {
 		kit.send(`{"v":1,"id":"h","from":"kit","kind":"hello","ref":"none","payload":{"protocol_versions":[1]}}`)
 		kit.expect(wire.KindDiscover)
 		kit.send(`{"v":1,"id":"c","from":"kit","kind":"capabilities","payload":{"domains":["x"],"max_concurrent_tasks":2,"extensions":["progress"]}}`)
-		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
+		s.until(func() bool { _, ok := s.hub.Agent(core.Principal{Operator: true}, "kit"); return ok }, "kit is an agent")
 		r := s.plainSession("r")
 		taken := s.ask(r, core.Request{To: core.ToAgent("kit"), Content: "read this"})
 		lost := s.ask(r, core.Request{To: core.ToAgent("kit"), Content: "and this"})

@@ -48,9 +48,9 @@ func TestTheResultsOfAForgottenPeerAreKept(t *testing.T) {
 		serve(x, "POST", "kit", `{"id":"c1","kind":"capabilities"}`)
 		s.report(doer, s.assigned(doer), core.Done{Text: "done"})
 		time.Sleep(59 * time.Second)
-		s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "it is remembered")
+		s.until(func() bool { _, ok := s.hub.Agent(core.Principal{Operator: true}, "kit"); return ok }, "it is remembered")
 		time.Sleep(2 * time.Second)
-		s.until(func() bool { _, ok := s.hub.Agent("kit"); return !ok }, "it is forgotten")
+		s.until(func() bool { _, ok := s.hub.Agent(core.Principal{Operator: true}, "kit"); return !ok }, "it is forgotten")
 		kit := s.peer("kit")
 		if got := expect[wire.Result](kit, wire.KindResult, "d1"); got.Outcome != "done" {
 			t.Errorf("result: got %+v, want done", got)
@@ -69,7 +69,7 @@ func TestPeersAreBoundedInNumber(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		s.until(func() bool { _, ok := s.hub.Agent("a"); return !ok }, "the first is forgotten")
+		s.until(func() bool { _, ok := s.hub.Agent(core.Principal{Operator: true}, "a"); return !ok }, "the first is forgotten")
 		var wg sync.WaitGroup
 		for _, name := range []string{"b", "c"} {
 			wg.Go(func() {

@@ -51,8 +51,8 @@ func TestAStatedIdentityHoldsFromTheStart(t *testing.T) {
 				kit.send(`{"id":"1","from":"eve","kind":"ping"}`)
 				kit.refused("1", wire.CodeNotAuthorized, "kit")
 				kit.send(`{"id":"2","kind":"capabilities"}`)
-				s.until(func() bool { _, ok := s.hub.Agent("kit"); return ok }, "kit is an agent")
-				a, _ := s.hub.Agent("kit")
+				s.until(func() bool { _, ok := s.hub.Agent(core.Principal{Operator: true}, "kit"); return ok }, "kit is an agent")
+				a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit")
 				if want := cmpOr(opts.Principal.ID, "kit"); a.Principal.ID != want || a.Principal.Dialect != acp.Dialect {
 					t.Errorf("principal: got %+v, want %s of acp", a.Principal, want)
 				}

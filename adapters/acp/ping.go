@@ -22,7 +22,7 @@ func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 	case agent == nil:
 		return s.answer(ctx, wire.KindPong, e.ID, s.hubPong())
 	}
-	if _, listed := s.hub.Agent(agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.peer.id {
+	if _, listed := s.hub.Agent(s.principal, agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.peer.id {
 		return s.refuseIf(ctx, e, s.passOn(e, core.ToAgent(agent.ID), time.Now().Add(pingTimeout)))
 	}
 	return s.answer(ctx, wire.KindPong, e.ID, wire.Pong{

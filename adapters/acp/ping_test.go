@@ -33,7 +33,7 @@ func TestAPingForAnACPAgentReachesItAndItsPongComesBackUnchanged(t *testing.T) {
 		}
 		fam.send(`{"id":"o2","kind":"pong","ref":"p-fam","payload":{"status":"busy","uptime_secs":1,"active_tasks":0}}`)
 		kit.expectNothing() // one is enough
-		if a, _ := s.hub.Agent("fam"); a.Load.State != core.LoadBusy || a.Load.Active != 0 {
+		if a, _ := s.hub.Agent(core.Principal{Operator: true}, "fam"); a.Load.State != core.LoadBusy || a.Load.Active != 0 {
 			t.Errorf("load: got %+v, want busy as declared, without a task", a.Load)
 		}
 	})
@@ -69,7 +69,7 @@ func TestTheHubAnswersAPingForThePeerItselfOrForANonAgent(t *testing.T) {
 			}
 		}
 		quiet.expectNothing()
-		if _, listed := s.hub.Agent("quiet"); listed {
+		if _, listed := s.hub.Agent(core.Principal{Operator: true}, "quiet"); listed {
 			t.Error("got an agent after a ping, want none")
 		}
 	})

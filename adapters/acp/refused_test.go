@@ -95,7 +95,7 @@ func TestTheTextOfAnAnswerIsNeverEmpty(t *testing.T) {
 func TestANumberWithoutAFractionIsAnIntegerInAnyNotation(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		fam := s.agent("fam", `{"max_concurrent_tasks":2e0,"extensions":["progress"]}`)
-		if a, _ := s.hub.Agent("fam"); a.MaxConcurrent != 2 {
+		if a, _ := s.hub.Agent(core.Principal{Operator: true}, "fam"); a.MaxConcurrent != 2 {
 			t.Errorf("max_concurrent_tasks 2e0: got %d, want 2", a.MaxConcurrent)
 		}
 		doer, kit := s.plainAgent("doer", core.Card{}), s.peer("kit")
@@ -135,7 +135,7 @@ func TestAnyReplyToAnUnknownKindIsReturnedUntouched(t *testing.T) {
 				}
 				kit.expectNothing()
 				fam.expectNothing()
-				if a, _ := s.hub.Agent("fam"); a.Load.State != core.LoadIdle {
+				if a, _ := s.hub.Agent(core.Principal{Operator: true}, "fam"); a.Load.State != core.LoadIdle {
 					t.Errorf("the load of fam: got %s, want idle: the pong was for kit, not the hub", a.Load.State)
 				}
 			})

@@ -181,7 +181,7 @@ func (s *session) handleUnknown(ctx context.Context, e wire.Envelope) error {
 	}
 	to, err := s.address(e.To)
 	if err == nil {
-		agent, here := s.hub.Reach(to.Agent())
+		agent, here := s.hub.Reach(s.principal, to.Agent())
 		switch {
 		case to.Agent() != "" && !here:
 			err = wire.Refusef(wire.CodePeerNotFound, "no agent %q is here: send a discover without to for a list", e.To)

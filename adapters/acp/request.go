@@ -62,7 +62,7 @@ func (s *session) open(e wire.Envelope, req core.Request, r *request, keep bool)
 	if s.findRequest(e.ID) != nil {
 		return wire.Refusef(wire.CodeConflict, "what you asked under the id %q is still under way: send this one with a fresh id", e.ID)
 	}
-	if agent, here := s.hub.Reach(req.To.Agent()); req.To.Agent() == "" || here && agent.Dialect == Dialect {
+	if agent, here := s.hub.Reach(s.principal, req.To.Agent()); req.To.Agent() == "" || here && agent.Dialect == Dialect {
 		req.Foreign = &core.Foreign{Dialect: Dialect, JSON: e.Raw}
 	}
 	r.deadline = req.Deadline
@@ -118,7 +118,7 @@ func (s *session) address(to string) (core.Address, error) {
 	if err != nil || a.Agent() == "" {
 		return a, err
 	}
-	if _, here := s.hub.Reach(a.Agent()); !here && (to == s.hub.ID() || roster.SameAgent(to, wire.HubID)) {
+	if _, here := s.hub.Reach(s.principal, a.Agent()); !here && (to == s.hub.ID() || roster.SameAgent(to, wire.HubID)) {
 		return core.ToHub(), nil
 	}
 	return a, nil

@@ -86,7 +86,7 @@ func (s *setup) agent(name, capabilities string) *peer {
 	s.Helper()
 	a := s.peer(name)
 	a.send(`{"v":1,"id":"%s","from":"%s","kind":"capabilities","payload":%s}`, core.NewID(), name, capabilities)
-	a.until(func() bool { _, ok := s.hub.Agent(core.AgentID(name)); return ok }, "it is an agent")
+	a.until(func() bool { _, ok := s.hub.Agent(core.Principal{Operator: true}, core.AgentID(name)); return ok }, "it is an agent")
 	return a
 }
 
@@ -201,7 +201,7 @@ func (s *setup) work(card core.Card, opts acpclient.WorkOptions, handle core.Han
 		cancel()
 		wg.Wait()
 	})
-	s.until(func() bool { _, ok := s.hub.Agent(card.ID); return ok }, "the agent is here")
+	s.until(func() bool { _, ok := s.hub.Agent(core.Principal{Operator: true}, card.ID); return ok }, "the agent is here")
 }
 
 // client connects a client.

@@ -94,7 +94,7 @@ func TestASilentAgentIsReplacedByTheNextConnection(t *testing.T) {
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("the pong came after %v, want 2s", took)
 		}
-		s.until(func() bool { a, _ := s.hub.Agent("fam"); return a.Name == "newer" }, "the last capabilities count")
+		s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "fam"); return a.Name == "newer" }, "the last capabilities count")
 		if got := s.ended(task); got.Fault == nil || got.Fault.Code != core.CodeUnreachable {
 			t.Errorf("its task: got %+v, want a failure", got)
 		}
@@ -128,7 +128,7 @@ func TestAnAuthenticatedPeerReplacesItsOlderConnectionAtOnce(t *testing.T) {
 		alice := core.Principal{ID: "alice"}
 		old := s.authenticated(alice, "fam")
 		old.declare("old")
-		s.until(func() bool { _, here := s.hub.Agent("fam"); return here }, "it is an agent")
+		s.until(func() bool { _, here := s.hub.Agent(core.Principal{Operator: true}, "fam"); return here }, "it is an agent")
 		start := time.Now()
 		fresh := s.authenticated(alice, "fam")
 		fresh.declare("new")
@@ -141,7 +141,7 @@ func TestAnAuthenticatedPeerReplacesItsOlderConnectionAtOnce(t *testing.T) {
 		bob := s.authenticated(core.Principal{ID: "bob"}, "fam")
 		bob.declare("c")
 		bob.refused("c", wire.CodeConflict, "fam")
-		if a, _ := s.hub.Agent("fam"); a.Name != "new" {
+		if a, _ := s.hub.Agent(core.Principal{Operator: true}, "fam"); a.Name != "new" {
 			t.Errorf("got %q, want the newer one of alice", a.Name)
 		}
 	})
@@ -154,7 +154,7 @@ func TestAPeerThatLeavesDuringATakeoverLeavesNoAgent(t *testing.T) {
 		fresh.declare("new")
 		fresh.disconnect()
 		<-time.After(3 * time.Second)
-		if a, here := s.hub.Agent("fam"); !here || a.Name != "old" {
+		if a, here := s.hub.Agent(core.Principal{Operator: true}, "fam"); !here || a.Name != "old" {
 			t.Errorf("got %q, want the old one kept", a.Name)
 		}
 	})

@@ -33,7 +33,7 @@ func BenchmarkQuestion(b *testing.B) {
 			}()
 			ctx := b.Context()
 			for {
-				if _, here := h.Agent("a"); here {
+				if _, here := h.Agent(core.Principal{Operator: true}, "a"); here {
 					break
 				}
 			}

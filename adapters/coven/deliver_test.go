@@ -41,7 +41,7 @@ func TestATaskThatEndedBeforeItWasSentTakesNoSlot(t *testing.T) {
 	if queued := s.link.Queued(); queued != 0 || len(s.requests) != 0 {
 		t.Errorf("got %d bytes for the agent and %d tasks that it has, want none", queued, len(s.requests))
 	}
-	if a, _ := h.Agent("a"); a.Load.Active != 0 {
+	if a, _ := h.Agent(core.Principal{Operator: true}, "a"); a.Load.Active != 0 {
 		t.Errorf("got %d active tasks, want 0: the hub waits for the agent to end this one", a.Load.Active)
 	}
 }

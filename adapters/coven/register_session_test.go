@@ -77,11 +77,11 @@ func TestARegisteredStreamMayBeSilent(t *testing.T) {
 	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		after(time.Hour)
-		if _, ok := h.Agent("a"); !ok {
+		if _, ok := h.Agent(core.Principal{Operator: true}, "a"); !ok {
 			t.Error("the agent was disconnected after an hour of silence, want it connected")
 		}
 		a.hangUp()
-		if _, ok := h.Agent("a"); ok {
+		if _, ok := h.Agent(core.Principal{Operator: true}, "a"); ok {
 			t.Error("the agent is connected after it has hung up, want it gone")
 		}
 	})
@@ -163,7 +163,7 @@ func TestWelcomeHasEveryField(t *testing.T) {
 		if diff := cmp.Diff(want, w, protocmp.Transform()); diff != "" {
 			t.Errorf("Welcome (-want +got):\n%s", diff)
 		}
-		status, _ := h.Agent("a")
+		status, _ := h.Agent(core.Principal{Operator: true}, "a")
 		if got, want := string(status.Metadata["instance_id"]), `"`+w.GetInstanceId()+`"`; got != want {
 			t.Errorf("instance_id of the card: got %s, want %s", got, want)
 		}
@@ -195,10 +195,10 @@ func TestASecondRegistrationIsIgnoredAndCounted(t *testing.T) {
 		a, _ := join(t, h, coven.Options{}, "a")
 		a.register("b")
 		synctest.Wait()
-		if _, ok := h.Agent("b"); ok {
+		if _, ok := h.Agent(core.Principal{Operator: true}, "b"); ok {
 			t.Error("agent b has joined, want it ignored")
 		}
-		if _, ok := h.Agent("a"); !ok {
+		if _, ok := h.Agent(core.Principal{Operator: true}, "a"); !ok {
 			t.Error("agent a was disconnected, want it connected")
 		}
 		if got := h.Counters()["coven.refused.second_register"]; got != 1 {

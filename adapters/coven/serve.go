@@ -150,7 +150,7 @@ func (s *session) shutdownIfIdle(ctx context.Context) error {
 		return nil
 	}
 	// Ask the hub: it may have assigned more that has not reached the session.
-	if a, here := s.hub.Agent(s.card.ID); here && a.Load.Active+a.Load.Queued > 0 {
+	if a, here := s.hub.Agent(component, s.card.ID); here && a.Load.Active+a.Load.Queued > 0 {
 		return nil
 	}
 	return s.shutdown(ctx, reason)

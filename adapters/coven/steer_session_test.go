@@ -97,7 +97,7 @@ func TestARequestThatEndedBeforeItWasSentIsNotSent(t *testing.T) {
 			q.until(want, core.KindDone)
 		}
 		synctest.Wait()
-		status, _ := h.Agent("a")
+		status, _ := h.Agent(core.Principal{Operator: true}, "a")
 		if got := status.Load.Active; got != 0 {
 			t.Errorf("slots taken: got %d, want 0", got)
 		}
@@ -290,7 +290,7 @@ func TestAHeartbeatIsASignOfLife(t *testing.T) {
 		after(time.Minute)
 		a.send(&pb.AgentMessage{Payload: &pb.AgentMessage_Heartbeat{Heartbeat: &pb.Heartbeat{TimestampMs: 1}}})
 		synctest.Wait()
-		status, _ := h.Agent("a")
+		status, _ := h.Agent(core.Principal{Operator: true}, "a")
 		if got, want := status.Load.LastSeen, time.Now(); !got.Equal(want) {
 			t.Errorf("last seen: got %v, want %v", got, want)
 		}

@@ -7,7 +7,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
+
+// component looks up what is for no peer in particular.
+var component = hub.ComponentIdentity("coven", wire.Name).Principal
 
 // maxSuffix is the highest number that is tried before an id gets a random suffix.
 const maxSuffix = 99
@@ -20,7 +24,7 @@ func (s *session) suggestID(id core.AgentID) core.AgentID {
 		if n > 0 {
 			free = core.AgentID(fmt.Sprintf("%s-%d", base, n))
 		}
-		if _, taken := s.hub.Agent(free); !taken && core.CheckAgentID(free) == nil {
+		if _, taken := s.hub.Agent(component, free); !taken && core.CheckAgentID(free) == nil {
 			return free
 		}
 	}

@@ -50,12 +50,12 @@ func (c *connection) reply(ctx context.Context, id json.RawMessage, result any) 
 // agents returns the agents that may answer at present.
 func (c *connection) agents() []hub.AgentStatus {
 	if id := c.opts.Agent.Agent(); id != "" {
-		if a, here := c.hub.Reach(id); here {
+		if a, here := c.hub.Reach(c.opts.Principal, id); here {
 			return []hub.AgentStatus{a}
 		}
 		return nil
 	}
-	return c.hub.Match(c.opts.Agent)
+	return c.hub.Match(c.opts.Principal, c.opts.Agent)
 }
 
 // title returns what the editor may call the agent.

@@ -121,7 +121,7 @@ func (c *connection) openTask(p *prompt, req core.Request, params strictjson.Val
 // would read it as a part of what is asked. Callers hold connection.mu.
 func (c *connection) foreignOf(conv *conversation, params strictjson.Value) *core.Foreign {
 	where := strictjson.Encode(conv.place)
-	if a, here := c.hub.Reach(c.opts.Agent.Agent()); here && a.Dialect != Dialect {
+	if a, here := c.hub.Reach(c.opts.Principal, c.opts.Agent.Agent()); here && a.Dialect != Dialect {
 		return &core.Foreign{Dialect: Dialect, JSON: where}
 	}
 	rest, _ := params.Without("sessionId")

@@ -12,6 +12,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
+// component reads what is for everybody who may read the metrics.
+var component = hub.ComponentIdentity("metrics", "").Principal
+
 // Traffic counts the messages of a type in one direction, and the total time in seconds that
 // the hub took to process them, if that was measured.
 type Traffic struct {
@@ -91,7 +94,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 	}
 	gauge(build, 1, c.opts.Version)
-	totals := c.hub.Totals()
+	totals := c.hub.Totals(component)
 	gauge(running, float64(totals.Active))
 	gauge(queued, float64(totals.Queued))
 	for name, n := range c.hub.Counters() {
@@ -126,7 +129,7 @@ func label(name string) string { return strings.ToValidUTF8(name, "\ufffd") }
 func (c *collector) collectAgents(gauge func(*prometheus.Desc, float64, ...string)) {
 	type kind struct{ dialect, state string }
 	kinds, byCapability := map[kind]int{}, map[string]int{}
-	for _, a := range c.hub.Agents(hub.ComponentIdentity("metrics", "").Principal) {
+	for _, a := range c.hub.Agents(component) {
 		id := label(string(a.ID))
 		kinds[kind{a.Dialect, a.Load.State.String()}]++
 		seen := map[string]bool{}

@@ -30,7 +30,7 @@ func TestAnAgentGetsWhatItsFeaturesNameAndNothingElse(t *testing.T) {
 				t.Errorf("got %s, want only the end for an agent without features", k)
 			}
 		}
-		if _, here := s.hub.Agent("plain"); !here {
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, "plain"); !here {
 			t.Error("got the agent gone, want it here")
 		}
 		agent.stop(id)
@@ -119,7 +119,7 @@ func TestTheCardAndTheLoadOfAnAgentMayChange(t *testing.T) {
 		card := able("agent")
 		card.Capabilities, card.Model, card.Dialect = []string{"verse"}, "m", "acp"
 		agent.call(core.Join{Card: card}, wire.With{})
-		a, _ := s.hub.Agent("agent")
+		a, _ := s.hub.Agent(core.Principal{Operator: true}, "agent")
 		if a.Model != "m" || a.Dialect != "native" || !slices.Equal(a.Capabilities, card.Capabilities) {
 			t.Errorf("got %+v, want the new card, and the dialect as it is", a.Card)
 		}
@@ -130,7 +130,7 @@ func TestTheCardAndTheLoadOfAnAgentMayChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		a, _ = s.hub.Agent("agent")
+		a, _ = s.hub.Agent(core.Principal{Operator: true}, "agent")
 		if a.Load.State != core.LoadOverloaded || a.Vitals == nil || a.Vitals.Status != "warm" || a.Vitals.Metrics["heat"] != 3 {
 			t.Errorf("got %+v and %+v, want it overloaded and warm", a.Load, a.Vitals)
 		}
@@ -289,7 +289,7 @@ func TestAChildWorksOnTheSessionOfItsSupervisor(t *testing.T) {
 			if v := kid.call(core.Join{Card: said}, wire.With{}); text(v.Get("agent")) != "kid" {
 				t.Errorf("got %s, want the id of the settings", v.Raw())
 			}
-			if a, _ := s.hub.Agent("kid"); a.Name != "Kid" || a.MaxConcurrent != 3 || strings.Join(a.Capabilities, " ") != "play sing" || !a.Features.Has(core.FeatureInjection) {
+			if a, _ := s.hub.Agent(core.Principal{Operator: true}, "kid"); a.Name != "Kid" || a.MaxConcurrent != 3 || strings.Join(a.Capabilities, " ") != "play sing" || !a.Features.Has(core.FeatureInjection) {
 				t.Errorf("got %+v, want the settings first and what the child adds", a.Card)
 			}
 			done := asker.open(ask("kid", "?"))
@@ -320,7 +320,7 @@ func TestAChildWorksOnTheSessionOfItsSupervisor(t *testing.T) {
 				t.Errorf("got %v, want what it asked cancelled", kinds(got))
 			}
 			other.stop(asked.Task)
-			if _, here := s.hub.Agent("kid"); !here {
+			if _, here := s.hub.Agent(core.Principal{Operator: true}, "kid"); !here {
 				t.Error("got the agent gone, want its session to stay")
 			}
 		}

@@ -136,7 +136,7 @@ func (s *session) listUsage(ctx context.Context, c wire.Call) error {
 		return s.reply(ctx, c.ID, nil, err)
 	}
 	budgets := []budget{}
-	for _, b := range s.hub.Budgets() {
+	for _, b := range s.hub.Budgets(s.principal()) {
 		budgets = append(budgets, budget{b.By, b.Key, b.Tokens, b.Used, b.Resets})
 	}
 	return s.send(ctx, "result", struct {

@@ -187,7 +187,7 @@ func knownExtensions(p wire.Register) map[string]bool {
 
 func (s *session) registered(card core.Card) wire.Registered {
 	running := 1
-	if now, here := s.hub.Agent(card.ID); here {
+	if now, here := s.hub.Agent(s.opts.Principal, card.ID); here {
 		running = now.MaxConcurrent // an operator may have set it
 	}
 	r := wire.Registered{

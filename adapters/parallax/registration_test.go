@@ -29,7 +29,7 @@ func TestAnAgentRegistersAsThePageShows(t *testing.T) {
 		if diff := cmp.Diff(want, decode[wire.Registered](p, m)); diff != "" {
 			t.Errorf("registered differs (-want +got):\n%s", diff)
 		}
-		a, here := s.hub.Agent("agent_abc123")
+		a, here := s.hub.Agent(core.Principal{Operator: true}, "agent_abc123")
 		if !here || a.Name != "my-agent" || a.Model != "gpt-4" || a.Dialect != "parallax" || a.MaxConcurrent != 5 || string(a.Metadata["version"]) != `"1.0.0"` {
 			t.Errorf("card: got %+v, want that of the register", a.Card)
 		}
@@ -50,7 +50,7 @@ func TestAnAgentWithoutAnIDGetsOne(t *testing.T) {
 		if !strings.HasPrefix(got.AgentID, "agent_") || !cmp.Equal(got.Capabilities, []string{"from-header"}) || got.Config.MaxConcurrentTasks != 1 {
 			t.Errorf("got %+v, want a made id, the capabilities of the header, and one task at a time", got)
 		}
-		if _, here := s.hub.Agent(core.AgentID(got.AgentID)); !here {
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, core.AgentID(got.AgentID)); !here {
 			t.Errorf("agent %s: got none, want it registered", got.AgentID)
 		}
 	})
@@ -76,7 +76,7 @@ func TestAnAuthenticatedAgentIsItsPrincipalUnlessItNamesItself(t *testing.T) {
 		if got := decode[wire.Registered](p, p.receive(wire.TypeRegistered)).AgentID; got != "alice" {
 			t.Errorf("id: got %s, want alice", got)
 		}
-		if a, _ := s.hub.Agent("alice"); !a.Principal.Authenticated || a.Principal.Dialect != "parallax" {
+		if a, _ := s.hub.Agent(core.Principal{Operator: true}, "alice"); !a.Principal.Authenticated || a.Principal.Dialect != "parallax" {
 			t.Errorf("principal: got %+v, want the authenticated one of this dialect", a.Principal)
 		}
 	})
@@ -93,7 +93,7 @@ func TestATakenIDIsRefused(t *testing.T) {
 		if r := p.waitClosed(); r.Code != 4409 {
 			t.Errorf("closed: got %+v, want code %d", r, 4409)
 		}
-		if _, here := s.hub.Agent("a"); !here {
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, "a"); !here {
 			t.Error("the owner of the id: got none, want it registered")
 		}
 	})
@@ -106,7 +106,7 @@ func TestASecondRegisterChangesTheCard(t *testing.T) {
 		if m := p.receive(wire.TypeRegistered); m.ID != "again" {
 			t.Errorf("id: got %q, want again", m.ID)
 		}
-		if a, _ := s.hub.Agent("a"); !cmp.Equal(a.Capabilities, []string{"y"}) || a.MaxConcurrent != 2 {
+		if a, _ := s.hub.Agent(core.Principal{Operator: true}, "a"); !cmp.Equal(a.Capabilities, []string{"y"}) || a.MaxConcurrent != 2 {
 			t.Errorf("card: got %+v, want the second one", a.Card)
 		}
 		p.send(`{"type":"register","id":"other","payload":{"agentId":"b","capabilities":[]}}`)
@@ -206,7 +206,7 @@ func TestAnAgentWithoutHeartbeatsStaysConnected(t *testing.T) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":[]}`)
 		time.Sleep(time.Hour)
 		p.expectNothing()
-		if _, here := s.hub.Agent("a"); !here {
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, "a"); !here {
 			t.Error("got no agent, want it registered")
 		}
 	})
@@ -224,7 +224,7 @@ func TestAnAgentWhoseHeartbeatsStopGetsNoTasksAndIsClosed(t *testing.T) {
 		state := func(want core.LoadState) {
 			t.Helper()
 			synctest.Wait()
-			if a, _ := s.hub.Agent("a"); a.Load.State != want {
+			if a, _ := s.hub.Agent(core.Principal{Operator: true}, "a"); a.Load.State != want {
 				t.Errorf("load: got %v, want %v", a.Load.State, want)
 			}
 		}
@@ -242,7 +242,7 @@ func TestAnAgentWhoseHeartbeatsStopGetsNoTasksAndIsClosed(t *testing.T) {
 		if r := <-p.ended; r.Cause != link.Unresponsive || r.Code != 4410 {
 			t.Errorf("closed: got %+v, want unresponsive with code %d", r, 4410)
 		}
-		if _, here := s.hub.Agent("a"); here {
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, "a"); here {
 			t.Error("got the agent, want none")
 		}
 	})
@@ -258,7 +258,7 @@ func TestAnyMessageResetsTheWatchdog(t *testing.T) {
 			p.send(`{"type":"status_update","id":"u","payload":{"status":"busy"}}`)
 		}
 		synctest.Wait()
-		if a, here := s.hub.Agent("a"); !here || a.Load.State != core.LoadBusy {
+		if a, here := s.hub.Agent(core.Principal{Operator: true}, "a"); !here || a.Load.State != core.LoadBusy {
 			t.Errorf("got %v and %v, want it here and busy", here, a.Load.State)
 		}
 	})
@@ -298,13 +298,13 @@ func TestAStatusUpdateReplacesTheCapabilities(t *testing.T) {
 		p := s.registered(parallax.Options{AgentID: "a"}, `{"capabilities":["classification","analysis"]}`)
 		p.send(string(pageSamples(t)["status_update"]))
 		synctest.Wait()
-		a, _ := s.hub.Agent("a")
+		a, _ := s.hub.Agent(core.Principal{Operator: true}, "a")
 		if !cmp.Equal(a.Capabilities, []string{"classification"}) || a.Load.State != core.LoadBusy {
 			t.Errorf("got %v, %v, want classification alone and busy", a.Capabilities, a.Load.State)
 		}
 		p.send(`{"type":"status_update","id":"u","payload":{"status":"purple"}}`)
 		synctest.Wait()
-		if a, _ := s.hub.Agent("a"); a.Load.State != core.LoadBusy {
+		if a, _ := s.hub.Agent(core.Principal{Operator: true}, "a"); a.Load.State != core.LoadBusy {
 			t.Errorf("an unknown status: got %v, want it to change nothing", a.Load.State)
 		}
 		s.expectCount("parallax.ignored.status", 1)
@@ -318,7 +318,7 @@ func TestADisconnectEndsTheConnection(t *testing.T) {
 		if r := p.waitClosed(); r.Cause != link.Normal || !strings.Contains(r.Text, "shutdown") {
 			t.Errorf("closed: got %+v, want normal, with the agent's reason", r)
 		}
-		if _, here := s.hub.Agent("a"); here {
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, "a"); here {
 			t.Error("got the agent, want none")
 		}
 	})

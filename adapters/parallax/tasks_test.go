@@ -286,7 +286,7 @@ func TestALostConnectionFailsTheTasksOfTheAgent(t *testing.T) {
 			t.Errorf("answer: got %+v, want half, then unreachable", got)
 		}
 		synctest.Wait() // its tasks end before its id is free
-		if _, here := s.hub.Agent("a"); here {
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, "a"); here {
 			t.Error("got the agent, want none")
 		}
 	})

@@ -32,7 +32,7 @@ func TestAHandlerAsksOtherAgents(t *testing.T) {
 			}
 			return say(core.Text{Text: "it says " + got.Text})
 		}, parallaxclient.WorkOptions{Registered: func(a *parallaxclient.Agent) { agent = a }})
-		if _, here := s.hub.Agent("front"); !here {
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, "front"); !here {
 			t.Error("front: got no agent, want the id of its card")
 		}
 		a := s.requester()

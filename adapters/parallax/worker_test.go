@@ -66,7 +66,7 @@ func TestAWorkerAnswersWithAndWithoutExtensions(t *testing.T) {
 					}
 					return nil
 				}, parallaxclient.WorkOptions{Plain: plain})
-				if a, here := s.hub.Agent("w"); !here || a.Name != "Worker" || a.Model != "m" || !cmp.Equal(a.Domains, []string{"d"}) || a.Features.Has(core.FeatureStreaming) == plain {
+				if a, here := s.hub.Agent(core.Principal{Operator: true}, "w"); !here || a.Name != "Worker" || a.Model != "m" || !cmp.Equal(a.Domains, []string{"d"}) || a.Features.Has(core.FeatureStreaming) == plain {
 					t.Errorf("card: got %+v, want that of the worker", a.Card)
 				}
 				a := s.requester()
@@ -211,7 +211,7 @@ func TestAWorkerRunsAsManyTasksAsItsCardAllows(t *testing.T) {
 		if len(begun) != 2 {
 			t.Errorf("begun: got %d, want 2", len(begun))
 		}
-		if w, _ := s.hub.Agent("w"); w.Load.Active != 2 || w.Load.Queued != 1 {
+		if w, _ := s.hub.Agent(core.Principal{Operator: true}, "w"); w.Load.Active != 2 || w.Load.Queued != 1 {
 			t.Errorf("load: got %+v, want 2 active and 1 queued", w.Load)
 		}
 		close(release)
@@ -227,7 +227,7 @@ func TestAWorkerWithHeartbeatsStaysConnected(t *testing.T) {
 		s.work(core.Card{ID: "w"}, echo, parallaxclient.WorkOptions{})
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if w, here := s.hub.Agent("w"); !here || time.Since(w.Load.LastSeen) > wire.DefaultHeartbeatInterval {
+		if w, here := s.hub.Agent(core.Principal{Operator: true}, "w"); !here || time.Since(w.Load.LastSeen) > wire.DefaultHeartbeatInterval {
 			t.Errorf("got %v, last seen %v ago, want it registered and seen recently", here, time.Since(w.Load.LastSeen))
 		}
 	})

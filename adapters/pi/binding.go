@@ -24,7 +24,7 @@ func (ss *session) recordAgent(t *conversation.Tree) {
 // modelChange returns the entry that names the agent of what follows.
 func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
 	provider := conversation.API // if the agent was never here
-	if a, ok := s.hub.Agent(id); ok {
+	if a, ok := s.hub.Agent(component.Principal, id); ok {
 		provider, id = a.Dialect, a.ID
 	} else if known := s.dialects.of(id); known != "" {
 		provider = known
@@ -38,7 +38,7 @@ func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
 func (ss *session) bindToLast() {
 	s := ss.server
 	provider, id := ss.tree.Agent()
-	a, here := s.hub.Agent(id)
+	a, here := s.hub.Agent(ss.viewer, id)
 	ours := provider == conversation.API || slices.Contains(s.opts.Dialects, provider)
 	switch {
 	case id == "" || !ours && (!here || a.Dialect != provider):
@@ -86,7 +86,7 @@ func (ss *session) priorHistory() []core.Turn {
 		return nil
 	}
 	id := ss.agent.Agent()
-	if a, ok := s.hub.Agent(id); ok && a.Features.Has(core.FeatureSessions) && ss.informedAgents[id] {
+	if a, ok := s.hub.Agent(ss.viewer, id); ok && a.Features.Has(core.FeatureSessions) && ss.informedAgents[id] {
 		return nil
 	}
 	return ss.history
@@ -132,7 +132,7 @@ func (d *dialects) note(id core.AgentID, name string) {
 
 // of returns the dialect of an agent, or "" if it was never here.
 func (d *dialects) of(id core.AgentID) string {
-	if a, ok := d.hub.Agent(id); ok {
+	if a, ok := d.hub.Agent(component.Principal, id); ok {
 		d.note(id, a.Dialect)
 		return a.Dialect
 	}

@@ -65,7 +65,7 @@ type binding struct {
 // currentModel returns the model of the agent: the last one known, if it has left.
 func (b *binding) currentModel() *model {
 	id := b.agent.Agent()
-	if a, ok := b.hub.Agent(id); ok && id != "" {
+	if a, ok := b.hub.Agent(component.Principal, id); ok && id != "" {
 		if b.model == nil {
 			b.model = new(model)
 		}
@@ -115,7 +115,7 @@ func setModel(s *Server, x *request) command.Outcome {
 	}
 	provider, _ := x.Text("provider")
 	id, _ := x.Text("modelId")
-	a, ok := s.hub.Agent(core.AgentID(id))
+	a, ok := s.hub.Agent(x.client.principal, core.AgentID(id))
 	if !ok || a.Dialect != provider {
 		return command.Failed("Model not found: " + provider + "/" + id)
 	}

@@ -79,13 +79,13 @@ func getTools(s *Server, x *request) command.Outcome {
 		tools = append(tools, map[string]string{"name": name, "description": description})
 	}
 	var can []string
-	if a, ok := s.hub.Agent(x.target.agent.Agent()); ok {
+	if a, ok := s.hub.Agent(x.client.principal, x.target.agent.Agent()); ok {
 		for _, name := range a.Tools {
 			add(name, "a tool of "+a.Name)
 		}
 		can = a.Capabilities
 	}
-	for _, t := range s.hub.ToolsFor(can) {
+	for _, t := range s.hub.ToolsFor(x.client.principal, can) {
 		add(t.Name, t.Description)
 	}
 	return command.Outcome{Data: wire.Encode(map[string]any{"tools": tools})}
@@ -99,7 +99,7 @@ func getSkills(s *Server, x *request) command.Outcome {
 			skills = append(skills, map[string]string{"name": name, "description": "a " + kind + " of " + agent, "filePath": "", "source": "path"})
 		}
 	}
-	if a, ok := s.hub.Agent(x.target.agent.Agent()); ok {
+	if a, ok := s.hub.Agent(x.client.principal, x.target.agent.Agent()); ok {
 		add("capability", a.Name, a.Capabilities)
 		add("domain", a.Name, a.Domains)
 	}

@@ -19,7 +19,7 @@ func TestAQuestionIsAnsweredOnlyInItsSession(t *testing.T) {
 	}
 	ann.send(`{"id":"p","type":"prompt","sessionId":"s","message":"hi"}`)
 	ann.until(`"type":"turn_start"`)
-	for len(h.Match(core.ToAgent("a"))) == 0 || h.Totals().Active == 0 {
+	for len(h.Match(core.Principal{Operator: true}, core.ToAgent("a"))) == 0 || h.Totals(core.Principal{Operator: true}).Active == 0 {
 		c.ok(`{"type":"list_sessions"}`)
 	}
 	a.CallTool("k", "ask_user", []byte(`{"question":"Who?"}`))

@@ -115,6 +115,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// component is the server itself at the hub: what it looks up for no client in particular.
+var component = hub.ComponentIdentity("pi-server", Name)
+
 // Server holds the pi sessions of one hub, which all pi connections share. It is safe for
 // concurrent use.
 type Server struct {
@@ -159,7 +162,7 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	opts = opts.withDefaults()
 	s := &Server{
 		hub: h, dialects: newDialects(h), handlers: handlers(), opts: opts, done: make(chan struct{}),
-		root:     h.Connect(hub.ComponentIdentity("pi-server", Name)),
+		root:     h.Connect(component),
 		sessions: map[command.Key]*session{}, parked: lru.New(lru.Options[command.Key, *parked]{Count: maxParked}),
 		runs: map[core.TaskID][]*step{}, threads: map[core.ThreadID]*sharedThread{}, jobs: command.NewJobs(), lists: command.NewJobs(), summaries: command.NewJobs(),
 		circuits: command.NewAgentCircuits(opts.Breakers.Agent), bash: command.NewCircuit("bash_global", opts.Breakers.BashAll),

@@ -59,7 +59,7 @@ func (x *request) create(cwd, problem string) command.Outcome {
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
-	if strings.ContainsFunc(to.String(), unicode.IsSpace) && len(s.hub.Match(to)) == 0 {
+	if strings.ContainsFunc(to.String(), unicode.IsSpace) && len(s.hub.Match(x.client.principal, to)) == 0 {
 		return command.Failed("address " + string(wire.Encode(text)) + ": it has blanks, and nobody here answers for it; write an agent's id, capability:a,b, domain:a.b or *")
 	}
 	ss := newSession(x, id)

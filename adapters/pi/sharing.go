@@ -255,7 +255,7 @@ func (ss *session) chooseAgent(turns []*task.Task) {
 		ids = append(ids, t.Agent())
 	}
 	for _, id := range ids {
-		if a, ok := s.hub.Agent(id); ok && id != "" {
+		if a, ok := s.hub.Agent(ss.viewer, id); ok && id != "" {
 			ss.agent, ss.model = core.ToAgent(a.ID), new(modelOf(a))
 			return
 		}

@@ -107,13 +107,13 @@ func slashUse(s *Server, x *request, argument string) string {
 		}
 		return "You talk with " + ss.agent.String() + ". Name another: /use AGENT"
 	}
-	a, ok := s.hub.Agent(id)
+	a, ok := s.hub.Agent(x.client.principal, id)
 	if ok {
 		ss.bind(new(modelOf(a)))
 		return "You talk with " + string(a.ID) + " now."
 	}
 	text := fmt.Sprintf("No agent %q is here.", id)
-	if near := s.hub.Nearest(id); len(near) > 0 {
+	if near := s.hub.Nearest(x.client.principal, id); len(near) > 0 {
 		names := make([]string, len(near))
 		for i, n := range near {
 			names[i] = string(n)

@@ -36,11 +36,11 @@ func (a *api) getAgents(c call) error {
 
 func (a *api) getAgent(c call) error {
 	id := core.AgentID(c.id())
-	if status, ok := a.hub.Agent(id); ok {
-		return a.reply(c.w, http.StatusOK, status.For(c.from))
+	if status, ok := a.hub.Agent(c.from, id); ok {
+		return a.reply(c.w, http.StatusOK, status)
 	}
 	var near []string
-	for _, n := range a.hub.Nearest(id) {
+	for _, n := range a.hub.Nearest(c.from, id) {
 		near = append(near, string(n))
 	}
 	if len(near) == 0 {

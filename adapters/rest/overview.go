@@ -81,7 +81,7 @@ func (a *api) limits() limitsView {
 }
 
 func (a *api) getHub(c call) error {
-	totals := a.hub.Totals()
+	totals := a.hub.Totals(c.from)
 	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: totals.Agents, Journal: a.journal(), Counters: a.hub.Counters(), Limits: a.limits()}
 	v.Tasks.Running, v.Tasks.Queued = totals.Active, totals.Queued
 	return a.reply(c.w, http.StatusOK, v)
@@ -95,7 +95,7 @@ func (a *api) getUsage(c call) error {
 		return err
 	}
 	budgets := []budgetView{}
-	for _, b := range a.hub.Budgets() {
+	for _, b := range a.hub.Budgets(c.from) {
 		v := budgetView{By: b.By, Key: b.Key, Tokens: b.Tokens, Per: b.Per, Used: b.Used, Percent: b.Percent()}
 		if !b.Resets.IsZero() {
 			v.Resets = &b.Resets

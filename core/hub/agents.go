@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -64,57 +66,66 @@ func statusesOf(entries []roster.Entry) []AgentStatus {
 	return out
 }
 
-// Agents returns the agents that are connected, ordered by id; none to a principal that
-// may not list them.
+// Agents returns the agents that are connected and that the principal may see, ordered by id.
 func (h *Hub) Agents(p core.Principal) []AgentStatus {
-	all := []AgentStatus{}
-	_ = h.list(p, core.ListAgents, func() error { // without the right the list is empty
-		all = h.shown(statusesOf(h.roster.List()), p)
-		return nil
-	})
+	all, _ := h.AgentPage(p, "", math.MaxInt, func(core.Card) bool { return true })
 	return all
 }
 
-// AgentPage returns the first n agents after an id for which keep is true, ordered by id,
-// and how many more there are; none to a principal that may not list them.
+// AgentPage returns the first n agents after an id for which keep is true and that the
+// principal may see, ordered by id, and how many more there are.
 func (h *Hub) AgentPage(p core.Principal, after core.AgentID, n int, keep func(core.Card) bool) (page []AgentStatus, more int) {
 	page = []AgentStatus{}
-	_ = h.list(p, core.ListAgents, func() error {
+	_ = h.list(p, core.ListAgents, func() error { // without the right the list is empty
 		var entries []roster.Entry
-		entries, more = h.roster.Page(after, n, keep)
+		entries, more = h.roster.Page(after, n, func(e *roster.Entry) bool { return keep(e.Card) && h.sees(p, e) })
 		page = h.shown(statusesOf(entries), p)
 		return nil
 	})
 	return page, more
 }
 
-// Totals returns the sums over all agents. It costs much less than [Hub.Agents].
-func (h *Hub) Totals() roster.Totals { return h.roster.Totals() }
+// Totals returns the sums over all agents that the principal may see. It costs much less than
+// [Hub.Agents].
+func (h *Hub) Totals(p core.Principal) roster.Totals {
+	return h.roster.Totals(func(e *roster.Entry) bool { return h.sees(p, e) })
+}
 
-// Match returns the agents that answer for the address, best first.
-func (h *Hub) Match(to core.Address) []AgentStatus { return statusesOf(h.roster.Match(to)) }
+// Match returns the agents that answer for the address and that the principal may see, best
+// first.
+func (h *Hub) Match(p core.Principal, to core.Address) []AgentStatus {
+	entries := slices.DeleteFunc(h.roster.Match(to), func(e roster.Entry) bool { return !h.sees(p, &e) })
+	return h.shown(statusesOf(entries), p)
+}
 
-// Agent returns one agent, by its id or alias.
-func (h *Hub) Agent(id core.AgentID) (AgentStatus, bool) {
+// Agent returns one agent, by its id or alias, if the principal may see it.
+func (h *Hub) Agent(p core.Principal, id core.AgentID) (AgentStatus, bool) {
 	e, ok := h.roster.Get(h.roster.Resolve(id))
-	if !ok {
-		return AgentStatus{}, false
-	}
-	return h.withRefused(statusOf(e)), true
+	return h.status(p, e, ok)
 }
 
-// Reach returns the agent that an address with the id or alias reaches. It may be a session
-// that becomes an agent only when it gets a task: see [JoinOptions.OnlyByID].
-func (h *Hub) Reach(id core.AgentID) (AgentStatus, bool) {
+// Reach returns the agent that an address with the id or alias reaches, if the principal may
+// see it. It may be a session that becomes an agent only when it gets a task: see
+// [JoinOptions.OnlyByID].
+func (h *Hub) Reach(p core.Principal, id core.AgentID) (AgentStatus, bool) {
 	e, ok := h.roster.Find(id)
-	if !ok {
-		return AgentStatus{}, false
-	}
-	return statusOf(e), true
+	return h.status(p, e, ok)
 }
 
-// Nearest returns up to three ids of agents that are similar to id.
-func (h *Hub) Nearest(id core.AgentID) []core.AgentID { return h.roster.Nearest(id) }
+func (h *Hub) status(p core.Principal, e roster.Entry, ok bool) (AgentStatus, bool) {
+	if !ok || !h.sees(p, &e) {
+		return AgentStatus{}, false
+	}
+	return h.withRefused(statusOf(e)).For(p), true
+}
+
+// Nearest returns up to three ids similar to id, of agents that the principal may see.
+func (h *Hub) Nearest(p core.Principal, id core.AgentID) []core.AgentID {
+	return slices.DeleteFunc(h.roster.Nearest(id), func(near core.AgentID) bool {
+		e, ok := h.roster.Get(near)
+		return !ok || !h.sees(p, &e)
+	})
+}
 
 // member is a session as the roster sees it.
 type member Session

@@ -29,7 +29,7 @@ func TestTasksOfAChildWaitUntilItIsReady(t *testing.T) {
 		if got := asked.Agent(); got != "" {
 			t.Fatalf("the task was assigned to %s, want it in the queue", got)
 		}
-		if a, _ := g.hub.Agent("c"); a.Child == nil || a.Child.State != core.ChildStarting || a.Load.Queued != 1 {
+		if a, _ := g.hub.Agent(core.Principal{Operator: true}, "c"); a.Child == nil || a.Child.State != core.ChildStarting || a.Load.Queued != 1 {
 			t.Errorf("the agent is listed as %+v with %d queued, want starting with 1", a.Child, a.Load.Queued)
 		}
 		child.SetChild(core.Child{State: core.ChildReady, PID: 7})

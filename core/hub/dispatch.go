@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/topic"
@@ -182,7 +181,7 @@ func (h *Hub) steal(s *Session) bool {
 	var best *job
 	for other := range h.movable {
 		for _, j := range other.queue {
-			if other == s || !j.isMovable() || j.triedBy(s) || j.Chain().CheckAgent(s.id) != nil || h.mayAsk(j.From(), policy.TargetOf(e.Card)) != nil {
+			if other == s || !j.isMovable() || j.triedBy(s) || j.Chain().CheckAgent(s.id) != nil || !h.sees(j.From(), &e) || h.mayAsk(j.From(), ofEntry(&e)) != nil {
 				continue
 			}
 			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) {

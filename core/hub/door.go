@@ -30,18 +30,14 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 		c.ID = core.NewID()
 		defer func() { h.auditor.Audit(policy.Entry{At: time.Now(), Call: c, Err: err}) }()
 	}
-	t, err := h.object(ctx, c.Command)
+	t, about, err := h.object(ctx, c.Command)
 	if err != nil {
 		return o, err
 	}
-	var owner core.Principal
-	if t != nil {
-		owner = t.From()
-		if owner.ID == "" && !h.authorizer.May(c.Principal, core.RightOperate, policy.Object{}) {
-			return o, core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", t.ID())
-		}
+	if t != nil && about.Owner.ID == "" && !h.mayOperate(c.Principal) {
+		return o, core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", t.ID())
 	}
-	if err := h.authorizer.Allow(c.Principal, c.Command, policy.Object{Owner: owner}); err != nil {
+	if err := h.authorizer.Allow(c.Principal, c.Command, about); err != nil {
 		return o, err
 	}
 	if h.limiter != nil {
@@ -60,21 +56,28 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	return h.execute(s, c, t)
 }
 
-// object returns the task that a command refers to, or nil.
-func (h *Hub) object(ctx context.Context, c core.Command) (*task.Task, error) {
+// object returns what a command is about, and the task if it is one.
+func (h *Hub) object(ctx context.Context, c core.Command) (t *task.Task, about policy.Object, err error) {
 	switch c := c.(type) {
 	case core.Cancel:
-		return h.running(c.Task)
+		t, err = h.running(c.Task)
 	case core.Inject:
-		return h.running(c.Task)
+		t, err = h.running(c.Task)
 	case core.Decide:
-		return h.running(c.Task)
+		t, err = h.running(c.Task)
 	case core.Read:
-		return h.tasks.Find(ctx, c.Task)
+		t, err = h.tasks.Find(ctx, c.Task)
 	case core.Readers:
-		return h.tasks.Find(ctx, c.Task)
+		t, err = h.tasks.Find(ctx, c.Task)
+	case core.CallTool:
+		return nil, h.ofPack(c.Tool), nil
+	case core.Configure:
+		return nil, h.ofAgent(c.Agent), nil
 	}
-	return nil, nil
+	if t == nil || err != nil {
+		return nil, about, err
+	}
+	return t, h.ofTask(t), nil
 }
 
 func (h *Hub) running(id core.TaskID) (*task.Task, error) {
@@ -96,7 +99,8 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 	case core.Inject:
 		err = inject(t, c.Principal, cmd.Context)
 	case core.Decide:
-		err = h.decide(t, c.Principal, cmd.Decision)
+		cmd.Decision.By = c.Principal.ID
+		err = t.Decide(cmd.Decision)
 	case core.Read:
 		o.task = t
 	case core.Readers:
@@ -130,13 +134,4 @@ func (s *Session) doFunc(c core.Command, local func() error) error {
 func (h *Hub) list(p core.Principal, what core.Listed, local func() error) error {
 	_, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: core.List{What: what}}, local)
 	return err
-}
-
-// mayRead reports whether the principal may read what the owner asked. What has no known
-// owner is for those who may read everything.
-func (h *Hub) mayRead(p, owner core.Principal) bool {
-	if owner.ID == "" {
-		return h.authorizer.May(p, core.RightOperate, policy.Object{})
-	}
-	return h.authorizer.May(p, core.RightRead, policy.Object{Owner: owner})
 }

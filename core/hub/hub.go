@@ -148,7 +148,7 @@ func New(opts Options) *Hub {
 		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count,
 	})
 	watcher, _ := h.observer.(question.Observer)
-	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayRead: h.mayRead, Observer: watcher})
+	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
@@ -267,7 +267,7 @@ func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
 // none for a thread that the hub does not remember.
 func (h *Hub) Turns(p core.Principal, id core.ThreadID) []core.Turn {
 	turns, _ := h.threads.Turns(id, 1<<30)
-	return slices.DeleteFunc(slices.Clone(turns), func(t core.Turn) bool { return !h.mayRead(p, core.Principal{ID: t.From}) })
+	return h.turns(p, slices.Clone(turns))
 }
 
 // Count adds one to a named counter: what a dialect folded, refused or ignored.

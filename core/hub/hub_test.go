@@ -102,10 +102,10 @@ func TestASignOfLifeIsRecorded(t *testing.T) {
 		g.sleep(time.Minute)
 		agent.Seen()
 		g.connect("r").Seen()
-		if a, _ := g.hub.Agent("a"); !a.Load.LastSeen.Equal(time.Now()) || !a.Since.Before(time.Now()) {
+		if a, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); !a.Load.LastSeen.Equal(time.Now()) || !a.Since.Before(time.Now()) {
 			t.Errorf("got last seen %s and connected since %s, want now and a minute ago", a.Load.LastSeen, a.Since)
 		}
-		if got := g.hub.Nearest("A"); !slices.Equal(got, []core.AgentID{"a"}) {
+		if got := g.hub.Nearest(core.Principal{Operator: true}, "A"); !slices.Equal(got, []core.AgentID{"a"}) {
 			t.Errorf("got %v, want the nearest name", got)
 		}
 	})

@@ -82,7 +82,7 @@ func TestOnlyTheOwnerReplacesACard(t *testing.T) {
 		if err := a.Update(core.Card{ID: "a", Name: "A", Domains: []string{"work"}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := g.hub.Match(core.ToDomain("work.mail")); len(got) != 1 || got[0].Name != "A" || got[0].MaxConcurrent != 1 {
+		if got := g.hub.Match(core.Principal{Operator: true}, core.ToDomain("work.mail")); len(got) != 1 || got[0].Name != "A" || got[0].MaxConcurrent != 1 {
 			t.Errorf("got %+v, want the new card, for one task at a time", got)
 		}
 	})
@@ -114,7 +114,7 @@ func TestAgentsAreListedWithPrincipalAndLoad(t *testing.T) {
 		if all[0].Name != "Anna" || all[1].Name != "b" || all[0].Principal.ID != "a" || all[0].Load.State != core.LoadIdle {
 			t.Errorf("got %+v, want a with the name Anna, idle, and b with its id as its name", all)
 		}
-		if _, ok := g.hub.Agent("c"); ok {
+		if _, ok := g.hub.Agent(core.Principal{Operator: true}, "c"); ok {
 			t.Error("got an agent that is not connected, want none")
 		}
 	})

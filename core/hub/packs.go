@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
@@ -53,11 +54,14 @@ type PackStatus struct {
 	Child *core.Child `json:"child,omitempty"`
 }
 
-// Packs returns the packs that are connected, by id. The hub does not know the Child of a pack.
+// Packs returns the packs that are connected and that the principal may see, by id. The hub does not know the Child of a pack.
 func (h *Hub) Packs(p core.Principal) []PackStatus {
 	all := []PackStatus{}
 	_ = h.list(p, core.ListPacks, func() error { // without the right the list is empty
 		for _, s := range h.packs.List() {
+			if !h.authorizer.May(p, core.RightSee, policy.Object{Target: policy.Target{Pack: s.ID}, Provider: s.Peer.(*peer).identity.Principal}) {
+				continue
+			}
 			all = append(all, PackStatus{ID: s.ID, Dialect: s.Peer.(*peer).identity.Dialect, Tools: append([]string{}, s.Tools...)})
 		}
 		return nil

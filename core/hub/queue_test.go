@@ -26,7 +26,7 @@ func (g *testHub) wantState(what string, want task.State, tasks ...*task.Task) {
 // wantLoad fails unless the agent has the load.
 func (g *testHub) wantLoad(id core.AgentID, active, queued int, state core.LoadState) {
 	g.t.Helper()
-	a, ok := g.hub.Agent(id)
+	a, ok := g.hub.Agent(core.Principal{Operator: true}, id)
 	if got := a.Load; !ok || got.Active != active || got.Queued != queued || got.State != state {
 		g.t.Errorf("agent %s: got %d active, %d queued, %s, want %d, %d, %s", id, got.Active, got.Queued, got.State, active, queued, state)
 	}
@@ -265,7 +265,7 @@ func TestATaskThatEndsWhileItIsAssignedFreesItsSlot(t *testing.T) {
 	<-cancelled.reached // the task is about to end, and locked
 	steps.Go(func() { a.SetLoad(core.LoadIdle) })
 	for {
-		if got, _ := g.hub.Agent("a"); got.Load.Queued == 0 && got.Load.Active == 1 {
+		if got, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); got.Load.Queued == 0 && got.Load.Active == 1 {
 			break // it has left the queue and is being assigned
 		}
 		runtime.Gosched()

@@ -28,13 +28,13 @@ func TestAnEndedConnectionCannotUpdateItsSuccessor(t *testing.T) {
 		if err := old.Update(core.Card{ID: "a", Name: "old"}); err == nil {
 			t.Error("updating: got no error, want one")
 		}
-		if a, _ := g.hub.Agent("a"); a.Name != "now" {
+		if a, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); a.Name != "now" {
 			t.Errorf("got the card of %q, want now", a.Name)
 		}
-		seen, _ := g.hub.Agent("a")
+		seen, _ := g.hub.Agent(core.Principal{Operator: true}, "a")
 		g.sleep(time.Second)
 		old.Seen()
-		if a, _ := g.hub.Agent("a"); a.Load.LastSeen != seen.Load.LastSeen {
+		if a, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); a.Load.LastSeen != seen.Load.LastSeen {
 			t.Errorf("got last seen %s, want %s", a.Load.LastSeen, seen.Load.LastSeen)
 		}
 	})
@@ -62,7 +62,7 @@ func TestATaskOfALeavingAgentFreesNoSlotOfItsSuccessor(t *testing.T) {
 			}
 		})
 		group.Wait()
-		if a, _ := h.Agent("a"); a.Load.Active != 0 {
+		if a, _ := h.Agent(core.Principal{Operator: true}, "a"); a.Load.Active != 0 {
 			t.Fatalf("round %d: got %d active tasks of an agent that had none, want 0", round+1, a.Load.Active)
 		}
 		agent = next
@@ -317,7 +317,7 @@ func TestACancelBeforeAFarDeadlineDoesNotDisconnectTheAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.sleep(time.Second)
-		if _, ok := g.hub.Agent("a"); !ok {
+		if _, ok := g.hub.Agent(core.Principal{Operator: true}, "a"); !ok {
 			t.Error("a second later: got the agent disconnected, want it connected")
 		}
 	})

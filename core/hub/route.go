@@ -64,13 +64,17 @@ type choice struct {
 func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	h, j := c.hub, c.job
 	s := sessionOf(e.Member)
+	about := ofEntry(e)
+	if !h.authorizer.May(j.From(), core.RightSee, about) {
+		return roster.Continue // to the requester it is not here
+	}
 	chain := c.chain
 	if e.ID == j.opener.root().standby {
 		chain.Agents = append(slices.Clip(chain.Agents), e.ID) // an agent does not ask itself
 	}
 	err := chain.CheckAgent(e.ID)
 	if err == nil {
-		err = h.mayAsk(j.From(), policy.TargetOf(e.Card))
+		err = h.mayAsk(j.From(), about)
 	}
 	if err == nil {
 		err = h.budgets.Check(usage.ByAgent, string(e.ID), time.Now)
@@ -108,11 +112,11 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 }
 
 // mayAsk returns a not_authorized Fault unless the principal may ask the agent.
-func (h *Hub) mayAsk(p core.Principal, to policy.Target) error {
-	if h.authorizer.May(p, core.RightAsk, policy.Object{Target: to}) {
+func (h *Hub) mayAsk(p core.Principal, about policy.Object) error {
+	if h.authorizer.May(p, core.RightAsk, about) {
 		return nil
 	}
-	return policy.Refusal(p, core.RightAsk, to)
+	return policy.Refusal(p, core.RightAsk, about.Target)
 }
 
 // refusal returns the Fault that says why no agent gets the task.
@@ -128,7 +132,7 @@ func (c *choice) refusal() error {
 	}
 	switch to.Reach() {
 	case core.ReachAgent:
-		near := c.hub.roster.Nearest(to.Agent())
+		near := c.hub.Nearest(c.job.From(), to.Agent())
 		if len(near) == 0 {
 			return core.NewFault(core.CodeUnknownAgent, "no agent %q is here", to.Agent())
 		}

@@ -126,7 +126,8 @@ func (h *Hub) configure(c core.Configure) (*AgentStatus, error) {
 		h.log.Error("the settings of agents could not be stored: they end with the hub", "error", err)
 		return nil, core.NewFault(core.CodeInternal, "the settings of agent %s are in force, but could not be stored: they end with the hub", id).Because(err)
 	}
-	a, _ := h.Agent(id)
+	e, _ := h.roster.Get(id)
+	a := statusOf(e)
 	return &a, nil
 }
 

@@ -63,7 +63,7 @@ func TestAnAgentThatDeclaresNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 			if err := a.Join(core.Card{ID: core.AgentID(id), Features: able}, opts); err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := g.hub.Agent(core.AgentID(id)); got.MaxConcurrent != max(1, opts.Concurrent) {
+			if got, _ := g.hub.Agent(core.Principal{Operator: true}, core.AgentID(id)); got.MaxConcurrent != max(1, opts.Concurrent) {
 				t.Errorf("%s after joining: got %d, want %d", id, got.MaxConcurrent, max(1, opts.Concurrent))
 			}
 			for _, c := range []struct{ set, want int }{{0, max(1, opts.Concurrent)}, {5, 5}, {1, 1}, {3, 3}} {
@@ -96,14 +96,14 @@ func TestSettingsOutliveTheConnectionAndTheCard(t *testing.T) {
 		if err := a.Update(core.Card{ID: "a", MaxConcurrent: 8}); err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := g.hub.Agent("a"); got.MaxConcurrent != 2 {
+		if got, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); got.MaxConcurrent != 2 {
 			t.Errorf("with a new card: got %d, want 2", got.MaxConcurrent)
 		}
 		a.Close(nil)
 		_, err := g.hub.Configure(operator, atOnce("a", 3, ""))
 		g.wantFault("an unknown agent", err, core.CodeUnknownAgent)
 		again := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
-		if got, _ := g.hub.Agent("a"); got.MaxConcurrent != 2 || again.AgentSettings().MaxConcurrent != 2 {
+		if got, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); got.MaxConcurrent != 2 || again.AgentSettings().MaxConcurrent != 2 {
 			t.Errorf("after a reconnect: got %d, want 2", got.MaxConcurrent)
 		}
 	})
@@ -164,14 +164,14 @@ func TestSettingsThatCannotBeStoredApplyAndTheOperatorGetsAnError(t *testing.T) 
 	if err := s.Join(core.Card{ID: "a", MaxConcurrent: 4}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if a, _ := h.Agent("a"); a.MaxConcurrent != 2 {
+	if a, _ := h.Agent(core.Principal{Operator: true}, "a"); a.MaxConcurrent != 2 {
 		t.Errorf("got %d at once, want 2 as set before", a.MaxConcurrent)
 	}
 	_, err := h.Configure(operator, atOnce("a", 3, ""))
 	if f := core.AsFault(err); !errors.Is(err, full) || f.Code != core.CodeInternal || !strings.Contains(f.Message, "in force") {
 		t.Errorf("got %v, want an error that the settings last only until a restart", err)
 	}
-	if a, _ := h.Agent("a"); a.MaxConcurrent != 3 || len(kept) != 1 || kept[0]["a"].MaxConcurrent != 3 {
+	if a, _ := h.Agent(core.Principal{Operator: true}, "a"); a.MaxConcurrent != 3 || len(kept) != 1 || kept[0]["a"].MaxConcurrent != 3 {
 		t.Errorf("got %d at once and %v stored, want 3", a.MaxConcurrent, kept)
 	}
 }

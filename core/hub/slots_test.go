@@ -37,7 +37,7 @@ func TestDisconnectingAnAgentThatIgnoresACancelIsSettable(t *testing.T) {
 					t.Errorf("after the grace: got %s, want cancelled", got)
 				}
 				g.sleep(time.Second)
-				a, here := g.hub.Agent("a")
+				a, here := g.hub.Agent(core.Principal{Operator: true}, "a")
 				if here == c.gone || here && a.Load.Active != 0 {
 					t.Errorf("after the second grace: got connected %t with %d active, want disconnected %t, else none active", here, a.Load.Active, c.gone)
 				}

@@ -48,7 +48,7 @@ func TestAStandbyBecomesAnAgentWithItsFirstTask(t *testing.T) {
 			g.wantFault("before, to "+to.String(), err, map[bool]core.Code{true: core.CodeUnknownDomain, false: core.CodeUnknownAgent}[to.Domain() != ""])
 		}
 		g.wantAgents("before")
-		if a, ok := g.hub.Reach("quiet"); !ok || a.Principal.ID != "quiet" || a.Load.State != core.LoadIdle || a.Since.IsZero() {
+		if a, ok := g.hub.Reach(core.Principal{Operator: true}, "quiet"); !ok || a.Principal.ID != "quiet" || a.Load.State != core.LoadIdle || a.Since.IsZero() {
 			t.Errorf("reach: got %+v and %t, want quiet, idle", a, ok)
 		}
 		task := g.ask(asker, "quiet")
@@ -132,7 +132,7 @@ func TestAnIDHasPrecedenceOverAnAlias(t *testing.T) {
 		}
 		g.report(other, task, core.Done{})
 		other.Close(nil)
-		if got, ok := g.hub.Agent(roster.Alias("a")); !ok || got.ID != "a" {
+		if got, ok := g.hub.Agent(core.Principal{Operator: true}, roster.Alias("a")); !ok || got.ID != "a" {
 			t.Errorf("after it left: got %q, want a", got.ID)
 		}
 	})
@@ -215,7 +215,7 @@ func TestAStandbyMayJoinAsAnOrdinaryAgent(t *testing.T) {
 			g.wantFault("joining twice", quiet.Join(card, hub.JoinOptions{}), core.CodeConflict)
 			g.wantAgents("in full", "quiet")
 			if asked {
-				if a, _ := g.hub.Agent("quiet"); a.Load.Active != 1 {
+				if a, _ := g.hub.Agent(core.Principal{Operator: true}, "quiet"); a.Load.Active != 1 {
 					t.Errorf("active: got %d, want the tasks assigned before", a.Load.Active)
 				}
 				g.report(quiet, task, core.Done{})

@@ -48,25 +48,13 @@ func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
 	return err
 }
 
-// decide decides an approval in the name of the principal. Who runs the agent cannot decide
-// for it, whatever else it may do.
-func (h *Hub) decide(t *task.Task, by core.Principal, d core.ApprovalDecided) error {
-	if m := h.roster.Member(t.Agent()); m != nil && by.Authenticated {
-		if agent := m.Principal(); agent.Authenticated && agent.ID == by.ID {
-			return core.NewFault(core.CodeNotAuthorized, "%s runs agent %s, which asks for this approval: somebody else must decide", by.ID, t.Agent())
-		}
-	}
-	d.By = by.ID
-	return t.Decide(d)
-}
-
 // Approvals returns the pending approvals that the principal may decide, the longest
 // waiting first.
 func (h *Hub) Approvals(p core.Principal) []task.PendingApproval {
 	all := []task.PendingApproval{}
 	_ = h.list(p, core.ListApprovals, func() error { // without the right the list is empty
 		for _, t := range h.tasks.InMemory() {
-			if h.mayRead(p, t.From()) {
+			if h.MayDecide(p, t) {
 				all = append(all, t.Approvals()...)
 			}
 		}

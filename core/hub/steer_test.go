@@ -111,7 +111,7 @@ func TestATaskInTheQueueIsCancelledAtOnce(t *testing.T) {
 		if err := asker.Cancel(waits.ID(), "never mind"); err != nil {
 			t.Fatal(err)
 		}
-		if a, _ := g.hub.Agent("a"); waits.Answer().End != core.KindCancelled || a.Load.Queued != 0 {
+		if a, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); waits.Answer().End != core.KindCancelled || a.Load.Queued != 0 {
 			t.Errorf("got %s with %d queued, want cancelled with none", waits.Answer().End, a.Load.Queued)
 		}
 	})

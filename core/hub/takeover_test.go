@@ -55,7 +55,7 @@ func TestATakeoverDependsOnThePrincipalsOfTheConnections(t *testing.T) {
 				if took := time.Since(start); took != c.after {
 					t.Errorf("it took %v, want %v", took, c.after)
 				}
-				a, _ := g.hub.Agent("a")
+				a, _ := g.hub.Agent(core.Principal{Operator: true}, "a")
 				if !c.newer {
 					g.wantFault("the newer one", err, core.CodeConflict)
 					if a.Name != "a" {
@@ -121,7 +121,7 @@ func TestWaitingForAnIDEndsWithItsContext(t *testing.T) {
 		if !errors.Is(gaveUp, context.DeadlineExceeded) { // a cancelled ping may end its connection
 			t.Errorf("the probe ended with %v, want it to use its whole timeout", gaveUp)
 		}
-		if _, here := g.hub.Agent("a"); !here {
+		if _, here := g.hub.Agent(core.Principal{Operator: true}, "a"); !here {
 			t.Error("got no agent, want the first one kept")
 		}
 	})

@@ -95,7 +95,7 @@ func TestAnAgentNeverRunsMoreTasksThanItDeclared(t *testing.T) {
 		first, second, third := g.ask(asker, "a"), g.ask(asker, "a"), g.ask(asker, "a")
 		_, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "one too many"}, hub.OpenOptions{})
 		g.wantFault("a fourth task", err, core.CodeOverloaded)
-		if a, _ := g.hub.Agent("a"); a.Load.Active != 1 || a.Load.Queued != 2 || a.Load.State != core.LoadOverloaded {
+		if a, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); a.Load.Active != 1 || a.Load.Queued != 2 || a.Load.State != core.LoadOverloaded {
 			t.Errorf("got the load %+v, want 1 active, 2 queued, overloaded", a.Load)
 		}
 		for _, asked := range []*task.Task{first, second, third} {

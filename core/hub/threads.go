@@ -287,7 +287,7 @@ func (f *followers) opened(j *job, by *Session) {
 		switch {
 		case !how.shown:
 			s.inbox.push(Batch{})
-		case s != by && s.hub.mayRead(s.identity.Principal, j.From()):
+		case s != by && s.hub.MayRead(s.identity.Principal, j.Task):
 			s.view(j.Task, how.tag)
 		}
 	}
@@ -308,9 +308,8 @@ func (h *Hub) withHistory(t *task.Task, sent []core.Turn) []core.Turn {
 // readable returns the turns that an authenticated principal may read: the name of a thread
 // is no secret, and an agent repeats what it is told.
 func (h *Hub) readable(p core.Principal, turns []core.Turn) []core.Turn {
-	hidden := func(t core.Turn) bool { return !h.mayRead(p, core.Principal{ID: t.From}) }
-	if !p.Authenticated || !slices.ContainsFunc(turns, hidden) {
+	if !p.Authenticated {
 		return turns
 	}
-	return slices.DeleteFunc(slices.Clone(turns), hidden)
+	return h.turns(p, turns)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -52,14 +54,19 @@ func schema(properties string, required ...string) json.RawMessage {
 // Tools returns the hub's own tools that every agent may call.
 func (h *Hub) Tools() []tool.Definition { return own(nil) }
 
-// ToolsFor returns the tools that an agent with the capabilities may call: the hub's own,
-// then those of packs by name.
-func (h *Hub) ToolsFor(capabilities []string) []tool.Definition {
-	return append(own(capabilities), h.packs.Tools(capabilities)...)
+// ToolsFor returns the tools that an agent of the principal with the capabilities may call: the
+// hub's own, then those of packs by name.
+func (h *Hub) ToolsFor(p core.Principal, capabilities []string) []tool.Definition {
+	may := func(id string, by pack.Peer) bool {
+		return h.authorizer.May(p, core.RightAsk, policy.Object{Target: policy.Target{Pack: id}, Provider: by.(*peer).identity.Principal})
+	}
+	return append(own(capabilities), h.packs.Tools(capabilities, may)...)
 }
 
 // Tools returns what the session may call: see [Hub.ToolsFor].
-func (s *Session) Tools() []tool.Definition { return s.hub.ToolsFor(s.capabilities()) }
+func (s *Session) Tools() []tool.Definition {
+	return s.hub.ToolsFor(s.identity.Principal, s.capabilities())
+}
 
 // own returns the hub's tools for which the capabilities suffice.
 func own(capabilities []string) []tool.Definition {

@@ -87,7 +87,7 @@ func (h *Hub) publish(t *job) bool {
 // mayReceive reports whether an agent, or a subscriber that is none, may get what the
 // principal publishes: the principal must be allowed to ask it.
 func (h *Hub) mayReceive(from core.Principal, id core.AgentID) bool {
-	return h.authorizer.May(from, core.RightAsk, policy.Object{Target: policy.Target{Agent: id}})
+	return h.authorizer.May(from, core.RightAsk, h.ofAgent(id))
 }
 
 // nextNotice returns the next notice or gap for the session, if any.

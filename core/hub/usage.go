@@ -21,8 +21,14 @@ func (h *Hub) Usage(p core.Principal, by usage.By) ([]usage.Total, error) {
 	return all, err
 }
 
-// Budgets returns the present state of all budgets.
-func (h *Hub) Budgets() []usage.BudgetStatus { return h.budgets.Status(time.Now()) }
+// Budgets returns the present state of all budgets; none to a principal that may not list usage.
+func (h *Hub) Budgets(p core.Principal) (all []usage.BudgetStatus) {
+	_ = h.list(p, core.ListUsage, func() error {
+		all = h.budgets.Status(time.Now())
+		return nil
+	})
+	return all
+}
 
 // afford returns a budget Fault when the requester of a task, or its thread, has no tokens
 // left. The budgets of agents are checked in routing.

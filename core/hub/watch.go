@@ -140,7 +140,7 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all [
 		turns = append(turns, h.index.Latest(f.Thread, task.CatalogTasks)...)
 	}
 	err = h.list(p, core.ListTasks, func() (err error) {
-		all, before, err = h.tasks.List(ctx, f, turns, func(from core.Principal) bool { return h.mayRead(p, from) })
+		all, before, err = h.tasks.List(ctx, f, turns, func(from core.Principal, agent core.AgentID) bool { return h.mayRead(p, h.ofWork(from, agent)) })
 		return err
 	})
 	return all, before, err
@@ -152,9 +152,6 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all [
 func ComponentIdentity(name, dialect string) Identity {
 	return Identity{Principal: core.Principal{ID: name, Dialect: dialect, Operator: true}, Dialect: dialect}
 }
-
-// MayRead reports whether the principal may read a task.
-func (h *Hub) MayRead(p core.Principal, t *task.Task) bool { return h.mayRead(p, t.From()) }
 
 // waits are the readers of a session that wait, for a limited time, for the end of a task.
 // The zero waits are empty.

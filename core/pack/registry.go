@@ -206,13 +206,14 @@ func (r *Registry) Watch(p Peer) {
 	r.watchers[p] = struct{}{}
 }
 
-// Tools returns the tools that a caller with the capabilities may call, by name.
-func (r *Registry) Tools(capabilities []string) []tool.Definition {
+// Tools returns the tools that a caller with the capabilities may call, of the packs for which
+// may is true, by name. may must not call the registry.
+func (r *Registry) Tools(capabilities []string, may func(id string, by Peer) bool) []tool.Definition {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []tool.Definition
 	for _, t := range r.tools {
-		if t.CheckCaller(capabilities) == nil {
+		if t.CheckCaller(capabilities) == nil && may(t.pack.id, t.pack.peer) {
 			out = append(out, t.Definition)
 		}
 	}
@@ -242,6 +243,16 @@ func (r *Registry) List() []Status {
 	}
 	slices.SortFunc(all, func(a, b Status) int { return cmp.Compare(a.ID, b.ID) })
 	return all
+}
+
+// PackOf returns the pack that has a tool, and who provides it; "" for none.
+func (r *Registry) PackOf(tool string) (id string, by Peer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.tools[tool]; t != nil {
+		return t.pack.id, t.pack.peer
+	}
+	return "", nil
 }
 
 // Leave removes a peer, and returns the id of the pack that it provided; "" for none. Calls

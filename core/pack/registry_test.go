@@ -23,7 +23,7 @@ func TestToolsAreListedByNameForTheirCallers(t *testing.T) {
 	if got := r.names("admin"); got != "a z" {
 		t.Errorf("as an admin: got %q, want a and z", got)
 	}
-	z := r.Tools(nil)[0]
+	z := r.Tools(nil, everyPack)[0]
 	want := tool.Definition{Name: "z", Description: "last", Pack: "p", InputSchema: []byte(`{"type":"object"}`), Timeout: 1e9}
 	if diff := cmp.Diff(want, z); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)

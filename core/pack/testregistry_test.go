@@ -134,7 +134,7 @@ func (r *registry) call(caller *peer, id, name, input string) {
 
 func (r *registry) names(capabilities ...string) string {
 	var all []string
-	for _, d := range r.Tools(capabilities) {
+	for _, d := range r.Tools(capabilities, everyPack) {
 		all = append(all, d.Name)
 	}
 	return strings.Join(all, " ")
@@ -154,3 +154,6 @@ func wantFault(t *testing.T, what string, err error, want core.Code) {
 		t.Errorf("%s: got %v, want a fault %s", what, err, want)
 	}
 }
+
+// everyPack is true for every pack.
+func everyPack(string, pack.Peer) bool { return true }

@@ -15,9 +15,9 @@ type Options struct {
 	// Limit is how many questions may be open at once, and how many settled ones are
 	// remembered.
 	Limit int
-	// MayRead reports whether the reader may read what the owner asked for. It must not
-	// call the Book.
-	MayRead func(reader, owner core.Principal) bool
+	// MayAnswer reports whether the principal may answer what the agent asks in the work of the
+	// owner; of an unknown owner if that is zero. It must not call the Book.
+	MayAnswer func(p core.Principal, agent core.AgentID, owner core.Principal) bool
 	// Observer is told of every question; nil for none.
 	Observer Observer
 }
@@ -141,7 +141,7 @@ func (b *Book) admit(q *pending, forTasks bool) error {
 		q.toAgentViews = wider
 		for p, views := range b.views {
 			for tag, v := range views {
-				if q.isFor(v, b.opts.MayRead) {
+				if q.isFor(v, b.opts.MayAnswer) {
 					q.show(place{p, tag})
 				}
 			}
@@ -259,7 +259,7 @@ func (b *Book) selected(match func(*pending) bool) []*pending {
 // that the question was asked for, was shown it, or is an operator. Callers hold mu.
 func (b *Book) mayAnswer(p core.Principal, q *pending) bool {
 	for _, src := range q.sources {
-		if b.opts.MayRead(p, src.From) {
+		if b.opts.MayAnswer(p, q.Agent, src.From) {
 			return true
 		}
 	}
@@ -268,7 +268,7 @@ func (b *Book) mayAnswer(p core.Principal, q *pending) bool {
 			return true
 		}
 	}
-	return b.opts.MayRead(p, core.Principal{}) // it may read every task
+	return b.opts.MayAnswer(p, q.Agent, core.Principal{}) // it may answer everything
 }
 
 // List returns the open questions that the principal may answer, the longest waiting first.

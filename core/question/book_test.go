@@ -57,8 +57,10 @@ var ada, bob = core.Principal{ID: "ada"}, core.Principal{ID: "bob"}
 
 func newBook(limit int) *question.Book {
 	return question.NewBook(question.Options{
-		Limit:   limit,
-		MayRead: func(reader, owner core.Principal) bool { return reader.Operator || reader.ID == owner.ID },
+		Limit: limit,
+		MayAnswer: func(p core.Principal, _ core.AgentID, owner core.Principal) bool {
+			return p.Operator || p.ID == owner.ID
+		},
 	})
 }
 
@@ -249,7 +251,7 @@ func (o *observer) Settled(id string)         { o.settled[id]++ }
 func TestAQuestionIsSettledOnceWhateverEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &observer{map[string]int{}}
-		b := question.NewBook(question.Options{Limit: 1000, MayRead: func(core.Principal, core.Principal) bool { return true }, Observer: seen})
+		b := question.NewBook(question.Options{Limit: 1000, MayAnswer: func(core.Principal, core.AgentID, core.Principal) bool { return true }, Observer: seen})
 		var life sync.WaitGroup
 		askers := make([]*peer, 200)
 		for i := range askers {

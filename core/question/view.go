@@ -50,7 +50,7 @@ func (b *Book) Watch(p Peer, v View) {
 		b.views[p] = map[any]View{}
 	}
 	b.views[p][v.Tag] = v
-	for _, q := range b.selected(func(q *pending) bool { return q.isFor(v, b.opts.MayRead) }) {
+	for _, q := range b.selected(func(q *pending) bool { return q.isFor(v, b.opts.MayAnswer) }) {
 		q.show(at)
 	}
 }
@@ -75,10 +75,10 @@ func (b *Book) unwatch(at place) {
 
 // isFor reports whether the view shows the question: it was asked in the view's thread, or,
 // if no view has that thread, by the view's agent.
-func (q *pending) isFor(v View, mayRead func(reader, owner core.Principal) bool) bool {
+func (q *pending) isFor(v View, mayAnswer func(p core.Principal, agent core.AgentID, owner core.Principal) bool) bool {
 	ofAgent := q.toAgentViews && q.Agent == v.Agent
 	for _, src := range q.sources {
-		if (ofAgent || src.Thread == v.Thread) && mayRead(v.For, src.From) {
+		if (ofAgent || src.Thread == v.Thread) && mayAnswer(v.For, q.Agent, src.From) {
 			return true
 		}
 	}

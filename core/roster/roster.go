@@ -211,11 +211,14 @@ type Totals struct {
 	Full int
 }
 
-// Totals returns the sums over all agents.
-func (r *Roster) Totals() (t Totals) {
+// Totals returns the sums over all agents for which keep is true. keep must not call the roster.
+func (r *Roster) Totals(keep func(*Entry) bool) (t Totals) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.entries {
+		if !keep(&e.Entry) {
+			continue
+		}
 		t.Agents, t.Active, t.Queued = t.Agents+1, t.Active+e.Load.Active, t.Queued+e.Load.Queued
 		if e.Load.State == core.LoadOverloaded || e.Load.State == core.LoadDraining {
 			t.Full++
@@ -238,12 +241,12 @@ func (r *Roster) List() []Entry {
 
 // Page returns, ordered by id, the first n agents after an id for which keep is true, and
 // how many more there are. keep must not call the roster.
-func (r *Roster) Page(after core.AgentID, n int, keep func(core.Card) bool) (page []Entry, more int) {
+func (r *Roster) Page(after core.AgentID, n int, keep func(*Entry) bool) (page []Entry, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var ids []core.AgentID
 	for id, e := range r.entries {
-		if id > after && keep(e.Card) {
+		if id > after && keep(&e.Entry) {
 			ids = append(ids, id)
 		}
 	}

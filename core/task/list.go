@@ -86,7 +86,7 @@ const (
 // thread in order, if it has one. A page may have fewer tasks than its limit if it had to
 // look at many; before is Filter.Before of the next page, and "" at the end. List may wait
 // for the journal, whose error it returns.
-func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead func(core.Principal) bool) (all []Status, before core.TaskID, err error) {
+func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
 	limit, reads, bytes := cmp.Or(min(f.Limit, MostListed), DefaultListed), 0, 0
 	before = f.Before
 	for {
@@ -110,7 +110,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead
 				return nil, "", err
 			}
 			bytes += one.Request.Size()
-			if mayRead(one.From) && f.matches(one) {
+			if f.matches(one) && mayRead(one.From, cmp.Or(one.Agent, one.Request.To.Agent())) {
 				all = append(all, one)
 			}
 		}

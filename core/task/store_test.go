@@ -134,7 +134,7 @@ func TestAListIsPagedNewestFirst(t *testing.T) {
 	list := func(f task.Filter, mayRead func(core.Principal) bool) (got []core.TaskID) {
 		t.Helper()
 		for {
-			page, before, err := s.List(t.Context(), f, nil, mayRead)
+			page, before, err := s.List(t.Context(), f, nil, func(from core.Principal, _ core.AgentID) bool { return mayRead(from) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -98,7 +98,7 @@ func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessag
 // key, else the agent that answered there last, else the address that the key is.
 func (s *Service) address(ctx context.Context, p core.Principal, key string) (core.Address, error) {
 	agent := core.ToAgent(core.AgentID(key))
-	if _, here := s.hub.Reach(core.AgentID(key)); here {
+	if _, here := s.hub.Reach(p, core.AgentID(key)); here {
 		return agent, nil
 	}
 	turns, err := s.hub.LatestTurns(ctx, p, core.ThreadID(key), latestTurns)

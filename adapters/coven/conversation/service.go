@@ -172,7 +172,7 @@ func (s *Service) ApproveTool(ctx context.Context, r *pb.ApproveToolRequest) (*p
 	refuse := func(text string) (*pb.ApproveToolResponse, error) {
 		return &pb.ApproveToolResponse{Error: &text}, nil
 	}
-	if _, here := s.hub.Agent(core.AgentID(r.GetAgentId())); !here {
+	if _, here := s.hub.Agent(p, core.AgentID(r.GetAgentId())); !here {
 		return refuse("agent not found")
 	}
 	waiting := s.hub.Approvals(p)

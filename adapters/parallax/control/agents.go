@@ -82,7 +82,7 @@ func (c *Control) getAgents(r request) error {
 }
 
 func (c *Control) getAgent(r request) error {
-	a, here := c.hub.Agent(core.AgentID(r.id()))
+	a, here := c.hub.Agent(r.from, core.AgentID(r.id()))
 	if !here {
 		return core.NewFault(core.CodeUnknownAgent, "Agent not found")
 	}

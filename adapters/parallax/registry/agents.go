@@ -57,8 +57,8 @@ func matches(a *pb.AgentRegistration, capabilities []string, labels map[string]s
 }
 
 // GetAgent implements [pb.RegistryServer].
-func (r *Registry) GetAgent(_ context.Context, in *pb.GetAgentRequest) (*pb.AgentRegistration, error) {
-	a, here := r.hub.Agent(core.AgentID(in.GetAgentId()))
+func (r *Registry) GetAgent(ctx context.Context, in *pb.GetAgentRequest) (*pb.AgentRegistration, error) {
+	a, here := r.hub.Agent(r.opts.Principal(ctx), core.AgentID(in.GetAgentId()))
 	if !here {
 		return nil, status.Errorf(codes.NotFound, "no agent %q is here", in.GetAgentId())
 	}

@@ -145,7 +145,7 @@ func TestAnAgentsPrincipalIsThatOfItsToken(t *testing.T) {
 				ended <- join(ctx, to, core.Card{ID: id, MaxConcurrent: 1}, shout, func(client.AskFunc) {}, h.log)
 			}()
 			h.await(t, "joined "+string(id))
-			a, _ := h.service.Hub().Agent(id)
+			a, _ := h.service.Hub().Agent(core.Principal{Operator: true}, id)
 			if a.Principal.ID != "alice" || !a.Principal.Authenticated {
 				t.Errorf("got %+v, want alice, authenticated", a.Principal)
 			}

@@ -66,7 +66,7 @@ func TestANativeChildOfTheSettingsIsStartedAgain(t *testing.T) {
 		c.Agents = config.Agents{{Name: "kid", Dialect: native.Dialect, Process: config.Process{Command: []string{"python3", path}}, Capabilities: []string{"play"}}}
 	})
 	checkExample(t, h, "kid")
-	if a, _ := h.service.Hub().Agent("kid"); strings.Join(a.Capabilities, " ") != "play parrot" || a.Name != "kid" || a.MaxConcurrent != 4 {
+	if a, _ := h.service.Hub().Agent(core.Principal{Operator: true}, "kid"); strings.Join(a.Capabilities, " ") != "play parrot" || a.Name != "kid" || a.MaxConcurrent != 4 {
 		t.Errorf("got %+v, want the settings and what the child adds", a.Card)
 	}
 	f := dialFrames(t, h.service.Addresses().HTTP, service.NativePath, client.MaxNativeBytes)
@@ -90,7 +90,7 @@ func TestANativeChildOfTheSettingsIsStartedAgain(t *testing.T) {
 
 // childOf returns the state of an agent of the settings.
 func childOf(h *testHub, id core.AgentID) core.Child {
-	a, _ := h.service.Hub().Agent(id)
+	a, _ := h.service.Hub().Agent(core.Principal{Operator: true}, id)
 	if a.Child == nil {
 		return core.Child{}
 	}
@@ -115,7 +115,7 @@ func checkExample(t *testing.T, h *testHub, id string) {
 	if x.chunks != 4 {
 		t.Errorf("got %d pieces, want a piece for each word", x.chunks)
 	}
-	self, _ := h.service.Hub().Agent(core.AgentID(id))
+	self, _ := h.service.Hub().Agent(core.Principal{Operator: true}, core.AgentID(id))
 	done(ask("agents"), self.Name)
 	for approved, text := range map[bool]string{true: "completed", false: "denied"} {
 		x = ask("delete it all")

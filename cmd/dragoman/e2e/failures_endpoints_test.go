@@ -245,7 +245,7 @@ func TestHeaderAndBodyDisagree(t *testing.T) {
 				t.Errorf("got %s, want %s in it", got, want)
 			}
 			for _, id := range []core.AgentID{"kit", "mallory"} {
-				if _, here := h.service.Hub().Agent(id); here {
+				if _, here := h.service.Hub().Agent(core.Principal{Operator: true}, id); here {
 					t.Errorf("got the agent %s, want neither", id)
 				}
 			}

@@ -59,7 +59,7 @@ func TestDeadChildNeverNoticed(t *testing.T) {
 			if got.End != "failed" || got.Code != string(core.CodeUnreachable) || got.Retry != "true" || got.Text != "the first half" {
 				t.Errorf("got %+v, want it failed as unreachable, retryable, behind the first half", got)
 			}
-			if _, here := h.service.Hub().Agent(core.AgentID(id)); here {
+			if _, here := h.service.Hub().Agent(core.Principal{Operator: true}, core.AgentID(id)); here {
 				t.Errorf("got %s in the roster, want it gone", id)
 			}
 			if got := asker.open(query{to: id, content: "again " + key}, true).wait(t); got.Code != string(core.CodeUnknownAgent) {

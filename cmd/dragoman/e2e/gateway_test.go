@@ -100,7 +100,7 @@ func TestTheGatewayRequiresATokenIfTheHubDoes(t *testing.T) {
 	if ack := agent.mustRecv().GetAck(); !ack.GetAccepted() {
 		t.Errorf("with one: got %v, want it accepted", ack)
 	}
-	if a, _ := h.service.Hub().Agent("edge"); !a.Principal.Authenticated {
+	if a, _ := h.service.Hub().Agent(core.Principal{Operator: true}, "edge"); !a.Principal.Authenticated {
 		t.Errorf("got %+v, want it authenticated by its token", a.Principal)
 	}
 }

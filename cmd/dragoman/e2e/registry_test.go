@@ -99,7 +99,7 @@ func TestARegisteredConfidenceAgentIsCalled(t *testing.T) {
 	if err != nil || !got.GetSuccess() || got.GetLeaseId() != "lease-shout" {
 		t.Fatalf("got %v and %v, want the lease lease-shout", got, err)
 	}
-	card, here := h.service.Hub().Agent("shout")
+	card, here := h.service.Hub().Agent(core.Principal{Operator: true}, "shout")
 	if !here || card.Dialect != "parallax" || card.Name != "Shouting Agent" || card.Capabilities[0] != "shouting" || card.MaxConcurrent != 2 {
 		t.Fatalf("got %+v, want the agent as it registered", card)
 	}

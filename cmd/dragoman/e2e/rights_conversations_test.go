@@ -250,7 +250,7 @@ func TestAnACPMailboxBelongsToItsPrincipal(t *testing.T) {
 	// The id of a connected agent belongs to its principal.
 	wantGet = "a"
 	got := post("bob", `{"id":"x","from":"a","kind":"capabilities","payload":{"name":"a"}}`)
-	if a, _ := h.service.Hub().Agent("a"); a.Principal.ID != "host" || !strings.Contains(got, `"kind":"error"`) {
+	if a, _ := h.service.Hub().Agent(core.Principal{Operator: true}, "a"); a.Principal.ID != "host" || !strings.Contains(got, `"kind":"error"`) {
 		t.Errorf("bob claims the agent of another: got %s and %+v, want it refused", got, a.Principal)
 	}
 }

@@ -58,7 +58,7 @@ func TestTheSampleAgentsOfTheParallaxPageRun(t *testing.T) {
 			if card.Name != g.name || card.Capabilities[0] != g.capability {
 				t.Errorf("got %+v, want what the sample registers", card)
 			}
-			if a, _ := h.service.Hub().Agent(card.ID); !a.Principal.Authenticated {
+			if a, _ := h.service.Hub().Agent(core.Principal{Operator: true}, card.ID); !a.Principal.Authenticated {
 				t.Errorf("got %+v, want it authenticated by its token", a.Principal)
 			}
 			g.check(t, h)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/hub"
+
 	"github.com/dragoman-hub/dragoman/adapters/metrics"
 )
 
@@ -36,7 +38,7 @@ func (s *Service) mountHealth(h *httpListener) {
 	})
 	h.Get(gatewayHealth, func(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "OK") })
 	h.Get(gatewayReady, func(w http.ResponseWriter, _ *http.Request) {
-		err, agents := s.notReady(), s.hub.Totals().Agents
+		err, agents := s.notReady(), s.hub.Totals(hub.ComponentIdentity("health", "").Principal).Agents
 		switch {
 		case err != nil:
 			plainText(w, http.StatusServiceUnavailable, err.Error())

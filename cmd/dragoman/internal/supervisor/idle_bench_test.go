@@ -35,7 +35,7 @@ func BenchmarkIdleChildren(b *testing.B) {
 		s.Apply(agents, nil)
 		for _, a := range agents {
 			for end := time.Now().Add(watchdog); ; <-time.After(time.Millisecond) {
-				if status, ok := h.Agent(core.AgentID(a.Name)); ok && status.Child.State == core.ChildReady {
+				if status, ok := h.Agent(core.Principal{Operator: true}, core.AgentID(a.Name)); ok && status.Child.State == core.ChildReady {
 					break
 				} else if time.Now().After(end) {
 					b.Fatalf("agent %s is %+v, want it ready", a.Name, status.Child)

@@ -96,12 +96,12 @@ func (s *supervising) ask(to, content string) core.Answer {
 func (s *supervising) until(id core.AgentID, state core.ChildState) core.Child {
 	s.Helper()
 	for end := time.Now().Add(watchdog); time.Now().Before(end); {
-		if a, ok := s.hub.Agent(id); ok && a.Child != nil && a.Child.State == state {
+		if a, ok := s.hub.Agent(core.Principal{Operator: true}, id); ok && a.Child != nil && a.Child.State == state {
 			return *a.Child
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	a, _ := s.hub.Agent(id)
+	a, _ := s.hub.Agent(core.Principal{Operator: true}, id)
 	s.Fatalf("agent %s is %+v, want it %s\n%s", id, a.Child, state, s.log)
 	return core.Child{}
 }
@@ -163,7 +163,7 @@ func TestApplyTouchesOnlyWhatHasChanged(t *testing.T) {
 	s := supervise(t, nil, shell("stays", "printf 1"), shell("changes", "printf 1"), shell("leaves", "printf 1"))
 	since := func(id core.AgentID) time.Time {
 		s.until(id, core.ChildReady)
-		a, _ := s.hub.Agent(id)
+		a, _ := s.hub.Agent(core.Principal{Operator: true}, id)
 		return a.Since
 	}
 	before := since("stays")
@@ -179,7 +179,7 @@ func TestApplyTouchesOnlyWhatHasChanged(t *testing.T) {
 	if got := s.ask("comes", "go").Text; got != "3" {
 		t.Errorf("the new agent answers %q, want 3", got)
 	}
-	if _, here := s.hub.Agent("leaves"); here {
+	if _, here := s.hub.Agent(core.Principal{Operator: true}, "leaves"); here {
 		t.Error("the agent that was removed is still here")
 	}
 	if err := s.sup.Restart("leaves"); err == nil {
@@ -258,7 +258,7 @@ func TestAnAgentWhoseIDIsTakenIsShownBesideTheOneThatHasIt(t *testing.T) {
 	if got := s.sup.States(); len(got) != 1 || got[0].State != core.ChildFailed || !strings.Contains(got[0].LastError, "already registered") {
 		t.Errorf("got %+v, want it failed because the id is taken", got)
 	}
-	a, _ := s.hub.Agent("a")
+	a, _ := s.hub.Agent(core.Principal{Operator: true}, "a")
 	if a.Refused == nil || a.Refused.State != core.ChildFailed || !strings.HasPrefix(a.Refused.LastError, "agent a already registered: choose another id, such as a-1") || a.Child != nil {
 		t.Errorf("got %+v in the list of agents, want the one that has the id with the refused one beside it", a)
 	}
@@ -267,7 +267,7 @@ func TestAnAgentWhoseIDIsTakenIsShownBesideTheOneThatHasIt(t *testing.T) {
 	}
 	other.Close(nil)
 	s.until("a", core.ChildReady)
-	if a, _ = s.hub.Agent("a"); a.Refused != nil {
+	if a, _ = s.hub.Agent(core.Principal{Operator: true}, "a"); a.Refused != nil {
 		t.Errorf("got %+v once the id is free, want nothing refused", a.Refused)
 	}
 	s.sup.Apply(nil, nil)
@@ -300,7 +300,7 @@ cat >/dev/null`))
 	if got := s.hub.Counters()["native.garbage"]; got != 3 {
 		t.Errorf("got %d frames counted as garbage, want 3", got)
 	}
-	if a, _ := s.hub.Agent("kid"); len(a.Capabilities) != 1 || a.Capabilities[0] != "talk" {
+	if a, _ := s.hub.Agent(core.Principal{Operator: true}, "kid"); len(a.Capabilities) != 1 || a.Capabilities[0] != "talk" {
 		t.Errorf("got the capabilities %v, want those of the second join", a.Capabilities)
 	}
 }

@@ -1,0 +1,90 @@
+package hub
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// ofEntry returns what rights on an agent are about.
+func ofEntry(e *roster.Entry) policy.Object {
+	return policy.Object{Target: policy.TargetOf(e.Card), Provider: e.Member.Principal()}
+}
+
+// ofAgent is ofEntry for an agent that may have left.
+func (h *Hub) ofAgent(id core.AgentID) policy.Object {
+	if e, ok := h.roster.Find(id); ok && id != "" {
+		return ofEntry(&e)
+	}
+	return policy.Object{Target: policy.Target{Agent: id}}
+}
+
+// ofTask returns what rights on a task are about: who asked, and the agent that works on it or
+// that it waits for.
+func (h *Hub) ofTask(t *task.Task) policy.Object {
+	return h.ofWork(t.From(), cmp.Or(t.Agent(), t.To().Agent()))
+}
+
+// ofWork returns what rights on something are about that the owner asked of an agent.
+func (h *Hub) ofWork(owner core.Principal, agent core.AgentID) policy.Object {
+	o := h.ofAgent(agent)
+	o.Owner = owner
+	return o
+}
+
+// ofPack returns what rights on the pack of a tool are about; the zero Object for a tool of the
+// hub, and for one that nobody has.
+func (h *Hub) ofPack(tool string) policy.Object {
+	id, by := h.packs.PackOf(tool)
+	if id == "" {
+		return policy.Object{}
+	}
+	return policy.Object{Target: policy.Target{Pack: id}, Provider: by.(*peer).identity.Principal}
+}
+
+// sees reports whether the principal may find an agent.
+func (h *Hub) sees(p core.Principal, e *roster.Entry) bool {
+	return h.authorizer.May(p, core.RightSee, ofEntry(e))
+}
+
+// mayRead reports whether the principal may read what the object describes. What has no known
+// owner is for those who may read everything.
+func (h *Hub) mayRead(p core.Principal, o policy.Object) bool {
+	if o.Owner.ID == "" {
+		return h.mayOperate(p)
+	}
+	return h.authorizer.May(p, core.RightRead, o)
+}
+
+// mayAnswer reports whether the principal may answer what an agent asks in the work of an owner.
+func (h *Hub) mayAnswer(p core.Principal, agent core.AgentID, owner core.Principal) bool {
+	if owner.ID == "" {
+		return h.mayOperate(p)
+	}
+	return h.authorizer.May(p, core.RightAnswer, h.ofWork(owner, agent))
+}
+
+func (h *Hub) mayOperate(p core.Principal) bool {
+	return h.authorizer.May(p, core.RightOperate, policy.Object{})
+}
+
+// MayRead reports whether the principal may read a task.
+func (h *Hub) MayRead(p core.Principal, t *task.Task) bool { return h.mayRead(p, h.ofTask(t)) }
+
+// MayDecide reports whether the principal may decide on the tool calls of a task.
+func (h *Hub) MayDecide(p core.Principal, t *task.Task) bool {
+	return h.authorizer.May(p, core.RightApprove, h.ofTask(t))
+}
+
+// turns returns those turns that the principal may read. It does not change all.
+func (h *Hub) turns(p core.Principal, all []core.Turn) []core.Turn {
+	hidden := func(t core.Turn) bool { return !h.mayRead(p, h.ofWork(core.Principal{ID: t.From}, t.Agent)) }
+	if !slices.ContainsFunc(all, hidden) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), hidden)
+}
