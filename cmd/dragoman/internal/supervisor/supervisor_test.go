@@ -309,7 +309,7 @@ func TestSettingsThatComeAfterTheEndStartNothing(t *testing.T) {
 	s := supervise(t, nil)
 	s.sup.Close()
 	s.sup.Apply(config.Agents{shell("late", "printf 1")}, nil) // must return
-	if _, here := s.hub.Agent("late"); here {
+	if _, here := s.hub.Agent(core.Principal{Operator: true}, "late"); here {
 		t.Error("an agent was started after the end")
 	}
 	s.sup.Close()
