@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -11,11 +12,50 @@ const MaxPrincipalBytes = 256
 
 // CheckPrincipal returns an error that says what is allowed if name cannot be the name of a
 // principal. The rules are those of agent ids, since a principal may join under its own
-// name. The error does not repeat the name, which may be a token written in the wrong place.
+// name; besides it is not written as rules write roles, packs and patterns. The error does not
+// repeat the name, which may be a token written in the wrong place.
 func CheckPrincipal(name string) error {
-	if len(name) > MaxPrincipalBytes || core.CheckAgentID(core.AgentID(name)) != nil {
+	if len(name) > MaxPrincipalBytes || core.CheckAgentID(core.AgentID(name)) != nil || strings.Contains(name, "*") || reservedPrefix(name) {
 		return fmt.Errorf("principal: want a name of 1 to %d bytes, such as alice, on one line, without control characters or blanks around it, "+
-			"and none that is an address (hub, *, capability:..., domain:...)", MaxPrincipalBytes)
+			"in letters of one script, not beginning with role: or pack:, and none that is an address (hub, *, capability:..., domain:...)", MaxPrincipalBytes)
 	}
 	return nil
+}
+
+// reservedPrefix reports whether a name would mean something else in rules.
+func reservedPrefix(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.HasPrefix(lower, "role:") || strings.HasPrefix(lower, "pack:")
+}
+
+// maxNames bounds the roles, and the agents, of a credential.
+const maxNames = 256
+
+// CheckRoles returns the names of roles without blanks around them, or an error that says what
+// is allowed. The error does not repeat them.
+func CheckRoles(names []string) ([]string, error) {
+	return checkAll(names, "names", func(name string) bool { return CheckPrincipal(name) == nil })
+}
+
+// CheckAgents returns ids of agents, in which * stands for any characters, without blanks around
+// them, or an error that says what is allowed. The error does not repeat them.
+func CheckAgents(patterns []string) ([]string, error) {
+	return checkAll(patterns, "ids of agents, with * for any characters,", func(pattern string) bool {
+		fixed := strings.ReplaceAll(pattern, "*", "")
+		return len(pattern) <= MaxPrincipalBytes && pattern != "" && (fixed == "" || core.CheckAgentID(core.AgentID(fixed)) == nil)
+	})
+}
+
+func checkAll(texts []string, what string, good func(string) bool) ([]string, error) {
+	if len(texts) > maxNames {
+		return nil, fmt.Errorf("want at most %d", maxNames)
+	}
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = strings.TrimSpace(text)
+		if !good(all[i]) {
+			return nil, fmt.Errorf("want %s of 1 to %d bytes, without control characters, and no addresses", what, MaxPrincipalBytes)
+		}
+	}
+	return all, nil
 }

@@ -37,6 +37,10 @@ type Token struct {
 	// everything.
 	Principal string
 	Operator  bool
+	// Kind, Roles and Agents are what the token says besides of its owner.
+	Kind   core.PrincipalKind
+	Roles  []string
+	Agents []string
 	// Expires is when it expires; zero is never.
 	Expires time.Time
 }
@@ -51,20 +55,51 @@ func (t Token) Owner() core.Principal {
 	if t.Operator {
 		proof += operatorProof
 	}
-	return core.Principal{ID: t.Principal, Authenticated: true, Operator: t.Operator, Until: t.Expires, Proof: proof}
+	return core.Principal{
+		ID: t.Principal, Authenticated: true, Operator: t.Operator, Until: t.Expires, Proof: proof,
+		Credential: NewCredential(t.Kind, t.Roles, t.Agents),
+	}
+}
+
+// NewCredential returns what a credential says of its principal, nil if that is nothing.
+func NewCredential(kind core.PrincipalKind, roles, agents []string) *core.Credential {
+	if kind == 0 && len(roles) == 0 && len(agents) == 0 {
+		return nil
+	}
+	return &core.Credential{Kind: kind, Roles: slices.Clone(roles), Agents: slices.Clone(agents)}
+}
+
+// Same reports whether p and q are the same principal with the same proof, time and rights.
+// Their dialects may differ.
+func Same(p, q core.Principal) bool {
+	return p.ID == q.ID && p.Proof == q.Proof && p.Operator == q.Operator && p.Authenticated == q.Authenticated && p.Until.Equal(q.Until) &&
+		sameCredential(p.Credential, q.Credential)
+}
+
+func sameCredential(a, b *core.Credential) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a == b || a.Kind == b.Kind && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Agents, b.Agents)
 }
 
 // Tokens is the set of valid tokens. It is safe for concurrent use. The zero Tokens is that
 // of an open hub.
 type Tokens struct {
-	known atomic.Pointer[map[Hash]Token]
+	known atomic.Pointer[map[Hash]core.Principal]
 }
 
-// Replace replaces the valid tokens. An empty list opens the hub.
+// Replace replaces the valid tokens. An empty list opens the hub. A principal of which the
+// list says what was said before stays equal to itself, so that it can be compared by ==.
 func (t *Tokens) Replace(list []Token) {
-	known := make(map[Hash]Token, len(list))
+	before := t.all()
+	known := make(map[Hash]core.Principal, len(list))
 	for _, one := range list {
-		known[one.Hash] = one
+		owner := one.Owner()
+		if old, was := before[one.Hash]; was && Same(old, owner) {
+			owner = old
+		}
+		known[one.Hash] = owner
 	}
 	t.known.Store(&known)
 }
@@ -76,9 +111,8 @@ func (t *Tokens) Open() bool { return len(t.all()) == 0 }
 // owner with the same rights.
 func (t *Tokens) Knows(p core.Principal) bool {
 	h, err := ParseHash(strings.TrimSuffix(p.Proof, operatorProof))
-	one, known := t.all()[h]
-	owner := one.Owner()
-	return err == nil && known && one.good() && owner.ID == p.ID && owner.Proof == p.Proof && owner.Until.Equal(p.Until)
+	owner, known := t.all()[h]
+	return err == nil && known && good(owner) && Same(owner, p)
 }
 
 // Hashes returns the hashes of all tokens.
@@ -86,8 +120,21 @@ func (t *Tokens) Hashes() []Hash { return slices.Collect(maps.Keys(t.all())) }
 
 // Owner returns the principal of the token with the hash.
 func (t *Tokens) Owner(h Hash) (core.Principal, bool) {
-	one, known := t.all()[h]
-	return one.Owner(), known
+	owner, known := t.all()[h]
+	return owner, known
+}
+
+// Owners returns the principal of every token.
+func (t *Tokens) Owners() []core.Principal { return slices.Collect(maps.Values(t.all())) }
+
+// Find returns the owner of a token, and whether the hub has the token. The error is an
+// unauthenticated Fault: the token has expired.
+func (t *Tokens) Find(token string) (core.Principal, bool, error) {
+	owner, known := t.all()[HashOf(token)]
+	if known && !good(owner) {
+		return core.Principal{}, true, core.NewFault(core.CodeUnauthenticated, "Token has expired")
+	}
+	return owner, known, nil
 }
 
 // Check returns the principal for the values of the header, or metadata, Authorization: one
@@ -102,15 +149,17 @@ func (t *Tokens) Check(authorization []string) (core.Principal, error) {
 		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "a token is missing: send it as Authorization: Bearer")
 	}
 	token, valid := tokenIn(authorization[0])
-	one, known := t.all()[HashOf(token)]
-	switch {
-	case len(authorization) > 1 || !valid || !known:
-		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Invalid authentication token")
-	case !one.good():
-		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Token has expired")
+	if len(authorization) > 1 || !valid {
+		return core.Principal{}, invalid()
 	}
-	return one.Owner(), nil
+	owner, known, err := t.Find(token)
+	if err == nil && !known {
+		err = invalid()
+	}
+	return owner, err
 }
+
+func invalid() error { return core.NewFault(core.CodeUnauthenticated, "Invalid authentication token") }
 
 // tokenIn returns the token in a value of Authorization.
 func tokenIn(value string) (token string, ok bool) {
@@ -121,12 +170,12 @@ func tokenIn(value string) (token string, ok bool) {
 	return strings.TrimSpace(token), strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "ApiKey")
 }
 
-func (t *Tokens) all() map[Hash]Token {
+func (t *Tokens) all() map[Hash]core.Principal {
 	if known := t.known.Load(); known != nil {
 		return *known
 	}
 	return nil
 }
 
-// good reports whether the token has not expired.
-func (t Token) good() bool { return t.Expires.IsZero() || time.Now().Before(t.Expires) }
+// good reports whether the token of the principal has not expired.
+func good(p core.Principal) bool { return p.Until.IsZero() || time.Now().Before(p.Until) }

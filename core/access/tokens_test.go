@@ -93,6 +93,7 @@ func TestSomebodyIsKnownAsLongAsHisTokenSaysTheSameOfHim(t *testing.T) {
 		{"another token", access.Token{Hash: access.HashOf("b"), Principal: "alice", Operator: true, Expires: later}, false},
 		{"another principal", access.Token{Hash: own.Hash, Principal: "bob", Operator: true, Expires: later}, false},
 		{"an operator no more", access.Token{Hash: own.Hash, Principal: "alice", Expires: later}, false},
+		{"a role more", access.Token{Hash: own.Hash, Principal: "alice", Operator: true, Expires: later, Roles: []string{"dev"}}, false},
 		{"another time", access.Token{Hash: own.Hash, Principal: "alice", Operator: true, Expires: soon}, false},
 	} {
 		p := own.Owner()
