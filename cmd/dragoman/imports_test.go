@@ -86,6 +86,12 @@ var table = []row{
 	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link"}},
 	{from: []string{"transports/web/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/go-chi/chi/v5"}},
 
+	// What a connection presents becomes a principal here, for all dialects.
+	{
+		from: []string{"adapters/auth"},
+		own:  append([]string{"core", "core/access"}, leaves...),
+		lib:  []string{"github.com/go-jose/go-jose/v4", "github.com/golang-jwt/jwt/v5", "golang.org/x/crypto/ssh"},
+	},
 	// The hub's own doors, and its memory.
 	{from: []string{"adapters/rest/..."}, own: append([]string{"schemas"}, engine...), lib: []string{"github.com/go-chi/chi/v5"}},
 	{
