@@ -154,7 +154,7 @@ var table = []row{
 	program("client", "adapters/...", "core", "core/agent", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/..."),
 	program("agent", "adapters/...", "core", internal+"client"),
 	program("supervisor", "adapters/...", "core/...", "transports/...", internal+"agent", internal+"config"),
-	program("credentials", "core", "core/policy"),
+	program("credentials", "adapters/auth", "core", "core/access", "core/policy", internal+"config"),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...",
 		internal+"config", internal+"client", internal+"credentials", internal+"supervisor"),
 	program("bridge", "adapters/...", "core", "core/link", "core/lru", "transports/...", internal+"agent", internal+"client"),

@@ -79,17 +79,6 @@ func (c *Config) settings() *table {
 	return t
 }
 
-// Auth are the settings of authentication.
-type Auth struct {
-	// Tokens is the path of the tokens file. The tokens are not settings, so that they are
-	// never shown.
-	Tokens string
-}
-
-func (a *Auth) settings(t *table) {
-	add(t, "tokens", &a.Tokens, "", "YAML file with the tokens of everybody who may connect. Without one, nobody has to authenticate.").path()
-}
-
 // GRPC bounds the connections of gRPC.
 type GRPC struct {
 	Connections               int

@@ -93,7 +93,7 @@ func shownDefault(s *Setting) string {
 		if len(v) == 0 {
 			return ""
 		}
-	case Budgets, Agents, Packs:
+	case Budgets, Agents, Packs, Issuers:
 		return ""
 	case string:
 		if v == "" {
@@ -250,6 +250,8 @@ func typeOf(s *Setting) object {
 		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Agent), "name", "dialect")}}
 	case Packs:
 		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Pack), "name")}}
+	case Issuers:
+		o = object{{"type", "array"}, {"items", schemaOfEntry(new(Issuer))}}
 	default:
 		o = object{{"type", "integer"}}
 		if s.inBytes {
@@ -271,7 +273,7 @@ func schemaOfEntry(e entry, required ...string) object {
 	for _, s := range *e.settings().all {
 		members = append(members, member{s.Key, append(typeOf(s), member{"description", s.Description})})
 	}
-	return object{{"type", "object"}, {"properties", members}, {"required", required}, {"additionalProperties", false}}
+	return object{{"type", "object"}, {"properties", members}, {"required", append([]string{}, required...)}, {"additionalProperties", false}}
 }
 
 // schemaOfBudget describes one limit of budgets.

@@ -93,7 +93,7 @@ func TestEverySettingRefusesEveryWrongType(t *testing.T) {
 	for some := range slices.Chunk(All(), maxProblems/2) {
 		check("---\n", "", "", some)
 	}
-	for name, e := range map[string]entry{"agents": new(Agent), "packs": new(Pack), "budgets": new(Budget)} {
+	for name, e := range map[string]entry{"agents": new(Agent), "packs": new(Pack), "budgets": new(Budget), "auth.jwt": new(Issuer)} {
 		check(name+":\n", "  - ", name+"[0].", *e.settings().all)
 	}
 	if n < 500 {

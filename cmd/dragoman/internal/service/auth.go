@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -65,7 +66,7 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 // authorize reads the token file and applies it. Connections whose token was removed or
 // changed are closed.
 func (s *Service) authorize(path string) error {
-	list, err := readTokens(path)
+	list, err := credentials.ReadTokens(path)
 	if err != nil {
 		return err
 	}

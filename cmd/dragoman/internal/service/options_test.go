@@ -13,7 +13,6 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/core/access"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
@@ -135,17 +134,5 @@ func TestTheSecretsOfAnAgentOverrideThoseOfAll(t *testing.T) {
 	}
 	if got := (secrets)(nil).of("fold"); len(got) > 0 {
 		t.Errorf("got %v, want none", got)
-	}
-}
-
-func TestATokensFileIsRead(t *testing.T) {
-	const good = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
-	path := filepath.Join(t.TempDir(), "tokens.yaml")
-	if err := os.WriteFile(path, []byte("tokens: [{principal: a, sha256: "+good+", expires: 2030-01-31T12:00:00Z}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	list, err := readTokens(path)
-	if err != nil || len(list) != 1 || list[0].Hash != access.HashOf("a") || list[0].Expires.Year() != 2030 {
-		t.Errorf("got %+v and %v, want the token of a until 2030", list, err)
 	}
 }

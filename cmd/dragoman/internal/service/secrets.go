@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -19,10 +20,10 @@ import (
 // CheckFiles checks the paths that settings name, and reads the files, as a start does. It also
 // finds what the agents and packs of the settings lack. The error has a line for each.
 func CheckFiles(c config.Config) error {
-	_, tokens := readTokens(c.Auth.Tokens)
+	_, auth := credentials.ReadAuth(c.Auth)
 	_, secrets := readSecrets(c.Coven.Secrets)
 	_, signing := readSigningSecrets(c.Parallax.Secrets)
-	all := []error{tokens, secrets, signing, checkPaths(c)}
+	all := []error{auth, secrets, signing, checkPaths(c)}
 	for _, f := range findings(c) {
 		if !f.Warning {
 			all = append(all, errors.New(f.Text))
@@ -34,7 +35,13 @@ func CheckFiles(c config.Config) error {
 // Warnings returns what is probably wrong with the agents, the packs and the files of the
 // settings, although a hub starts with it.
 func Warnings(c config.Config) (all []string) {
-	for _, secret := range []struct{ key, path string }{{"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey}} {
+	files := []struct{ key, path string }{
+		{"auth.tokens", c.Auth.Tokens}, {"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey},
+	}
+	for i, one := range c.Auth.JWT {
+		files = append(files, struct{ key, path string }{fmt.Sprintf("auth.jwt[%d].secret_file", i), one.SecretFile})
+	}
+	for _, secret := range files {
 		if text := supervisor.Exposed(secret.path); text != "" {
 			all = append(all, fmt.Sprintf("%s: %s", c.At(secret.key), text))
 		}

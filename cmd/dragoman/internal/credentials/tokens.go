@@ -1,29 +1,30 @@
-package service
+package credentials
 
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // tokenKeys are the keys of a token in the file.
-const tokenKeys = "principal, sha256 and optionally expires and operator"
+const tokenKeys = "principal, sha256 and optionally expires, operator, kind, roles and agents"
 
-// readTokens reads the token file: a list below tokens, each with a principal, the SHA-256
-// of the token and optionally an expiry and whether it is an operator's. Without a path
-// there are no tokens and the hub is open. No error quotes the file, which may contain a
-// token by mistake.
-func readTokens(path string) ([]access.Token, error) {
+// ReadTokens reads the token file (the setting auth.tokens): a list below tokens, each with a
+// principal, the SHA-256 of the token and what else the token says of its owner. Without a path
+// there are no tokens. No error quotes the file, which may contain a token by mistake.
+func ReadTokens(path string) ([]access.Token, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := readFile("auth.tokens", path)
+	data, err := readAtMost(path, maxFileBytes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("auth.tokens: %s: %w", path, err)
 	}
 	var root map[string]any
 	if err := yaml.Unmarshal(data, &root); err != nil {
@@ -89,6 +90,18 @@ func readToken(item any) (t access.Token, err error) {
 			if t.Expires = at.UTC(); !isTime {
 				return t, errors.New("expires: want a time such as 2030-01-31T12:00:00Z")
 			}
+		case "kind":
+			if !isText || t.Kind.UnmarshalText([]byte(text)) != nil || t.Kind == 0 {
+				return t, fmt.Errorf("kind: want %s, %s or %s", core.KindPerson, core.KindAgent, core.KindService)
+			}
+		case "roles":
+			if t.Roles, err = readNames(value, access.CheckRoles); err != nil {
+				return t, fmt.Errorf("roles: %w", err)
+			}
+		case "agents":
+			if t.Agents, err = readNames(value, access.CheckAgents); err != nil {
+				return t, fmt.Errorf("agents: %w", err)
+			}
 		default:
 			return t, fmt.Errorf("unknown key: want %s", tokenKeys)
 		}
@@ -97,4 +110,30 @@ func readToken(item any) (t access.Token, err error) {
 		return t, errors.New("principal and sha256 are needed")
 	}
 	return t, nil
+}
+
+// readNames reads a name, or a list of names, and checks them.
+func readNames(value any, check func([]string) ([]string, error)) ([]string, error) {
+	items, isList := value.([]any)
+	if !isList {
+		items = []any{value}
+	}
+	names := make([]string, len(items))
+	for i, item := range items {
+		var ok bool
+		if names[i], ok = item.(string); !ok {
+			return nil, errors.New(`want a list of texts, such as ["team-*", shout]`)
+		}
+	}
+	return check(names)
+}
+
+var lineOfError = regexp.MustCompile(`line [0-9]+`)
+
+// placeOf returns the line number of a YAML error, without the content of the line.
+func placeOf(err error) string {
+	if line := lineOfError.FindString(err.Error()); line != "" {
+		return " in " + line
+	}
+	return ""
 }
