@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"crypto/sha256"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,12 +14,23 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
+// bearer returns an authenticator that knows the token of one principal, until that expires or
+// has no ID any more.
+func bearer(token string, of *core.Principal) func(*http.Request) (core.Principal, error) {
+	return func(r *http.Request) (core.Principal, error) {
+		expired := !of.Until.IsZero() && !time.Now().Before(of.Until)
+		if r.Header.Get("Authorization") != "Bearer "+token || expired || of.ID == "" {
+			return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "Invalid authentication token")
+		}
+		return *of, nil
+	}
+}
+
 func TestAnExpiredTokenOfTheHubIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := mcp.New(coretest.NewHub(t, hub.Options{}), mcp.Options{})
+		ann := core.Principal{ID: "ann", Authenticated: true, Until: time.Now().Add(time.Minute)}
+		server := mcp.New(coretest.NewHub(t, hub.Options{}), mcp.Options{Authenticate: bearer("secret", &ann)})
 		defer server.Close()
-		leave := server.Admit(sha256.Sum256([]byte("secret")), core.Principal{ID: "ann", Authenticated: true, Until: time.Now().Add(time.Minute)})
-		defer leave()
 		send := func(method, path, body, header, value string) *httptest.ResponseRecorder {
 			r := httptest.NewRequest(method, mcp.Path+path, strings.NewReader(body))
 			r.Header.Set(header, value)

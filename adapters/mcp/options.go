@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -28,6 +29,9 @@ const (
 type Options struct {
 	// Anonymous is the principal of callers without a token. Without an ID they are refused.
 	Anonymous core.Principal
+	// Authenticate returns the principal of a request whose token is none that the server has
+	// issued; nil refuses those. A token in the path stands in Authorization.
+	Authenticate func(*http.Request) (core.Principal, error)
 	// Endpoint is the URL at which clients reach the server; by default it is that of each
 	// request.
 	Endpoint string

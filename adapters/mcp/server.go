@@ -3,6 +3,7 @@ package mcp
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -26,14 +27,15 @@ type Server struct {
 	seal   sealer
 
 	mu        sync.Mutex
-	holders   map[[sha256.Size]byte]*holder
-	anonymous *holder // nil if callers need a token
+	holders   map[[sha256.Size]byte]*holder // of tokens that the server has issued
+	admitted  map[[sha256.Size]byte]*holder // of principals, by their credential
+	anonymous *holder                       // nil if callers need a token
 	closed    *core.Fault
 }
 
 // New returns a Server for a hub. [Server.Close] ends it.
 func New(h *hub.Hub, opts Options) *Server {
-	s := &Server{hub: h, opts: opts.withDefaults(), seal: newSealer(), holders: make(map[[sha256.Size]byte]*holder)}
+	s := &Server{hub: h, opts: opts.withDefaults(), seal: newSealer(), holders: make(map[[sha256.Size]byte]*holder), admitted: make(map[[sha256.Size]byte]*holder)}
 	if p := s.opts.Anonymous; p.ID != "" {
 		p.Dialect = Name
 		s.anonymous = newHolder(h.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Deadline}), s.opts)
@@ -67,26 +69,42 @@ func (s *Server) put(key [sha256.Size]byte, session *hub.Session) (revoke func()
 	}
 }
 
-// Admit makes the token of a principal, given by its SHA-256, valid until it expires or leave
-// is called.
-func (s *Server) Admit(token [sha256.Size]byte, p core.Principal) (leave func()) {
+// admit returns the holder for a principal that has authenticated, which it keeps for its next
+// requests.
+func (s *Server) admit(p core.Principal) (*holder, *core.Fault) {
 	p.Dialect = Name
-	session := s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Deadline})
-	revoke := s.put(token, session)
-	return func() {
-		revoke()
-		session.Close(core.NewFault(core.CodeUnauthenticated, "the token was revoked"))
+	key := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", p.ID, p.Proof, p.Until.UnixNano()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != nil {
+		return nil, s.closed
 	}
+	if h := s.admitted[key]; h != nil && !h.session.Closed() {
+		return h, nil
+	}
+	for other, h := range s.admitted {
+		if h.session.Closed() { // its credential has expired or was revoked
+			delete(s.admitted, other)
+			h.leave(core.NewFault(core.CodeUnauthenticated, "the token was revoked"))
+		}
+	}
+	h := newHolder(s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Deadline}), s.opts)
+	s.admitted[key] = h
+	return h, nil
 }
 
 // Close ends all calls and invalidates all tokens. Requests under way return soon after.
 func (s *Server) Close() {
 	s.mu.Lock()
-	holders := s.holders
-	s.holders, s.closed = nil, core.NewFault(core.CodeUnreachable, "the hub is stopping")
+	holders, admitted := s.holders, s.admitted
+	s.holders, s.admitted, s.closed = nil, nil, core.NewFault(core.CodeUnreachable, "the hub is stopping")
 	s.mu.Unlock()
 	for _, h := range holders {
 		h.leave(s.closed)
+	}
+	for _, h := range admitted {
+		h.leave(s.closed)
+		h.session.Close(s.closed)
 	}
 	if s.anonymous != nil {
 		s.anonymous.leave(s.closed)
@@ -104,35 +122,60 @@ func hasToken(r *http.Request) bool {
 }
 
 // authenticate returns the holder of the token in the path or the Authorization header of a
-// request.
+// request, or of another credential that it has.
 func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
-	token := tokenInPath(r)
-	if values := r.Header.Values("Authorization"); len(values) > 0 {
-		scheme, bearer, _ := strings.Cut(values[0], " ")
-		bearer = strings.TrimSpace(bearer)
-		switch {
-		case len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || bearer == "":
-			return nil, core.NewFault(core.CodeUnauthenticated, "the Authorization header is not understood: send Bearer and the token, or the token in the path")
-		case token != "" && token != bearer:
-			return nil, core.NewFault(core.CodeUnauthenticated, "the token in the path and the one in the Authorization header differ: send one")
-		}
-		token = bearer
+	token, fault := tokenOf(r)
+	if fault != nil {
+		return nil, fault
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch h := s.holders[sha256.Sum256([]byte(token))]; {
-	case s.closed != nil:
-		return nil, s.closed
+	h, closed := s.holders[sha256.Sum256([]byte(token))], s.closed
+	s.mu.Unlock()
+	switch {
+	case closed != nil:
+		return nil, closed
+	case h != nil && !h.expired():
+		return h, nil
+	}
+	if s.opts.Authenticate != nil {
+		if tokenInPath(r) != "" {
+			r = r.Clone(r.Context())
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		switch p, err := s.opts.Authenticate(r); {
+		case err == nil && p.ID != "":
+			return s.admit(p)
+		case err != nil && token == "" && len(r.Header.Values("X-API-Key")) > 0 || core.AsFault(err).Code == core.CodeNotAuthorized:
+			return nil, core.AsFault(err)
+		}
+	}
+	switch {
 	case token == "" && s.anonymous != nil:
 		return s.anonymous, nil
 	case token == "":
 		return nil, core.NewFault(core.CodeUnauthenticated, "the token is missing: send the one that the operator of the hub gave you, or the mcp_token of Welcome, as Authorization: Bearer, or behind %s/ in the path", Path)
-	case h == nil || h.expired():
-		return nil, core.NewFault(core.CodeUnauthenticated,
-			"the token is unknown or has expired: send the one that the operator of the hub gave you; the mcp_token of an agent ends with its connection: connect again and take that of the new Welcome")
-	default:
-		return h, nil
 	}
+	return nil, core.NewFault(core.CodeUnauthenticated,
+		"the token is unknown or has expired: send the one that the operator of the hub gave you; the mcp_token of an agent ends with its connection: connect again and take that of the new Welcome")
+}
+
+// tokenOf returns the token in the path or the Authorization header of a request, "" if it has
+// none.
+func tokenOf(r *http.Request) (string, *core.Fault) {
+	token := tokenInPath(r)
+	values := r.Header.Values("Authorization")
+	if len(values) == 0 {
+		return token, nil
+	}
+	scheme, bearer, _ := strings.Cut(values[0], " ")
+	bearer = strings.TrimSpace(bearer)
+	switch {
+	case len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || bearer == "":
+		return "", core.NewFault(core.CodeUnauthenticated, "the Authorization header is not understood: send Bearer and the token, or the token in the path")
+	case token != "" && token != bearer:
+		return "", core.NewFault(core.CodeUnauthenticated, "the token in the path and the one in the Authorization header differ: send one")
+	}
+	return bearer, nil
 }
 
 // ServeHTTP implements http.Handler.

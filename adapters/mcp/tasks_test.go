@@ -221,17 +221,17 @@ func TestAnApprovalBeforeTheTaskMakesItOneAtOnce(t *testing.T) {
 
 func TestATaskContinuesWithoutItsClientAndATokenWithoutTasksDoesNot(t *testing.T) {
 	t.Parallel()
-	g := start(t, quick)
+	opts, ann := quick, core.Principal{ID: "ann", Authenticated: true, Proof: "secret"}
+	opts.Authenticate = bearer("secret", &ann)
+	g := start(t, opts)
 	bob := g.agent("bob")
-	leave := g.server.Admit(hashOf("secret"), core.Principal{ID: "ann", Authenticated: true})
 	body := askBobModern(canTasks, "")
 	done := g.later(t.Context(), "", body, append(headersOf(body), "Authorization: Bearer secret")...)
 	task := bob.next(core.KindAssigned)
 	s := (<-done).state()
-	leave()
+	g.hub.Expel(func(core.Principal) bool { return false })
+	g.hub.Expel(func(core.Principal) bool { return true })
 	bob.report(task, core.Text{Text: "still here"}, core.Done{})
-	leave = g.server.Admit(hashOf("secret"), core.Principal{ID: "ann", Authenticated: true})
-	defer leave()
 	get := tasksGet(canTasks, s.ID)
 	if got := g.post("", get, append(headersOf(get), "Authorization: Bearer secret")...).state(); got.Status != "completed" {
 		t.Errorf("got %+v, want it completed", got)

@@ -32,7 +32,7 @@ func (s *Session) provide(id string, tools []tool.Definition) error {
 		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): try again once it is back", draining).Because(ErrStopping)
 	}
 	err := h.packs.Provide(s.peer(), id, tools)
-	if s.isClosed() { // maybe before the pack was there
+	if s.Closed() { // maybe before the pack was there
 		s.leavePacks(errEnded)
 		return errEnded
 	}
@@ -72,7 +72,7 @@ func (h *Hub) Packs(p core.Principal) []PackStatus {
 // WatchTools makes Next return a batch with ToolsChanged whenever packs come, go or change.
 func (s *Session) WatchTools() {
 	s.hub.packs.Watch(s.peer())
-	if s.isClosed() { // maybe before it was watching
+	if s.Closed() { // maybe before it was watching
 		s.leavePacks(errEnded)
 	}
 }

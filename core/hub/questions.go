@@ -16,7 +16,7 @@ import (
 // first, and how they end. It replaces the session's view with the same tag.
 func (s *Session) WatchQuestions(v question.View) {
 	s.hub.questions.Watch(s.peer(), v)
-	if s.isClosed() { // maybe before the view was there
+	if s.Closed() { // maybe before the view was there
 		s.hub.questions.Leave(s.peer())
 	}
 }
@@ -121,7 +121,7 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 	}
 	request.Tasks = s.hub.allQuestioned(tasks, agent)
 	err = s.hub.putQuestion(request)
-	if s.isClosed() { // maybe before the question was put
+	if s.Closed() { // maybe before the question was put
 		s.hub.questions.Leave(s.peer())
 	}
 	return nil, err

@@ -252,7 +252,7 @@ func (s *Session) follow(id core.ThreadID, how follower) {
 	f.byThread[id][s] = how
 	s.follows.put(id, struct{}{})
 	f.mu.Unlock()
-	if s.isClosed() { // maybe before it followed
+	if s.Closed() { // maybe before it followed
 		f.leave(s)
 	}
 }

@@ -314,7 +314,7 @@ func (h *Hub) readLookups(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case l := <-h.lookups:
-			if l.session.isClosed() {
+			if l.session.Closed() {
 				continue
 			}
 			if o := h.runLookup(ctx, l); o != nil {
@@ -325,7 +325,8 @@ func (h *Hub) readLookups(ctx context.Context) {
 	}
 }
 
-func (s *Session) isClosed() bool {
+// Closed reports whether the session has ended.
+func (s *Session) Closed() bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return s.closed

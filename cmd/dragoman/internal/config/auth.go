@@ -19,6 +19,13 @@ type Auth struct {
 	Registration string
 	// JWT are the issuers of tokens.
 	JWT Issuers
+	// Rules is the path of the file with the rules; "" for none.
+	Rules string
+}
+
+// Required reports whether those who connect have to authenticate.
+func (a Auth) Required() bool {
+	return a.Tokens != "" || a.SSHKeys != "" || a.Registration != "disabled" || len(a.JWT) > 0
 }
 
 func (a *Auth) settings(t *table) {
@@ -26,6 +33,7 @@ func (a *Auth) settings(t *table) {
 	add(t, "ssh_keys", &a.SSHKeys, "", "File with the SSH keys of those who sign their calls, as the clients of Coven do: lines of authorized_keys with the options principal, agents, roles and kind.").path()
 	add(t, "registration", &a.Registration, "disabled", "What becomes of an unknown SSH key: it is refused (disabled), waits for 'dragoman principals approve' (pending), or may connect at once under a name of its own (approved).").oneOf("disabled", "pending", "approved")
 	add(t, "jwt", &a.JWT, nil, "Issuers of JSON Web Tokens that are accepted as Bearer.")
+	add(t, "rules", &a.Rules, "", "YAML file with the rules that say who may do what. Without one everybody may ask every agent, and read and steer what he asked himself; operators may do everything.").path()
 }
 
 // Issuer is an issuer of JSON Web Tokens.

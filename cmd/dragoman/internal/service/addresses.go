@@ -91,7 +91,7 @@ func checkExposure(c config.Config) error {
 			continue
 		}
 		host, _, _ := net.SplitHostPort(d.addr) // it has been checked
-		if ip := net.ParseIP(host); !c.Insecure && c.Auth.Tokens == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if ip := net.ParseIP(host); !c.Insecure && !c.Auth.Required() && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			wrong = append(wrong, fmt.Errorf("%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, set auth.tokens, or add --insecure if that is what you want", c.At(d.key), d.addr))
 		}
 	}

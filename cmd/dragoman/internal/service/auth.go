@@ -2,15 +2,21 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"google.golang.org/grpc/codes"
+	tls "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
 )
 
 // principalKey is the context key of the principal that sends a request.
@@ -24,20 +30,25 @@ func principalOf(ctx context.Context, otherwise core.Principal) core.Principal {
 	return otherwise
 }
 
-// authenticate passes on requests with a valid token, and all requests for open paths. It
-// answers the others before an upgrade.
-func (s *Service) authenticate(at *httpListener) func(next http.Handler) http.Handler {
+// authenticate passes on requests with a valid credential, and all requests for open paths. It
+// answers the others before their body is read.
+func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if at.isOpen(r.URL.Path) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			p, err := s.tokens.Check(r.Header.Values("Authorization"))
+			given := presentedIn(r)
+			given.Bare = bare
+			p, err := s.auth.Authenticate(r.Context(), given)
 			if err != nil {
+				why := core.AsFault(err)
 				s.hub.Count("auth.refused")
-				s.log.Info("a request was refused", "path", pathOf(r), "status", http.StatusUnauthorized, "detail", err.Error())
-				w.Header().Set("WWW-Authenticate", "Bearer")
+				s.log.Info("a request was refused", "path", pathOf(r), "code", why.Code, "detail", why.Message)
+				if why.Code == core.CodeUnauthenticated {
+					w.Header().Set("WWW-Authenticate", "Bearer")
+				}
 				at.refusalAt(r.URL.Path)(w, err)
 				return
 			}
@@ -46,7 +57,16 @@ func (s *Service) authenticate(at *httpListener) func(next http.Handler) http.Ha
 	}
 }
 
-// healthService needs no token, like the HTTP health paths.
+// presentedIn returns the credentials of a request.
+func presentedIn(r *http.Request) auth.Credentials {
+	given := auth.Presented(r.Header.Values)
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		given.Certificates = r.TLS.VerifiedChains[0]
+	}
+	return given
+}
+
+// healthService needs no credential, like the HTTP health paths.
 const healthService = "/grpc.health.v1.Health/"
 
 // admit authenticates a gRPC call. Its error is a status.
@@ -54,26 +74,63 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 	if strings.HasPrefix(method, healthService) {
 		return ctx, nil
 	}
-	p, err := s.tokens.Check(metadata.ValueFromIncomingContext(ctx, "authorization"))
+	given := auth.Presented(func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) })
+	if from, ok := peer.FromContext(ctx); ok {
+		if info, ok := from.AuthInfo.(tls.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
+			given.Certificates = info.State.VerifiedChains[0]
+		}
+	}
+	p, err := s.auth.Authenticate(ctx, given)
 	if err != nil {
+		why := core.AsFault(err)
 		s.hub.Count("auth.refused")
-		s.log.Info("a call was refused", "method", method, "detail", err.Error())
-		return nil, status.Error(codes.Unauthenticated, core.AsFault(err).Message)
+		s.log.Info("a call was refused", "method", method, "code", why.Code, "detail", why.Message)
+		code := codes.Unauthenticated
+		if why.Code == core.CodeNotAuthorized {
+			code = codes.PermissionDenied
+		}
+		return nil, status.Error(code, why.Message)
 	}
 	return context.WithValue(ctx, principalKey{}, p), nil
 }
 
-// authorize reads the token file and applies it. Connections whose token was removed or
-// changed are closed.
-func (s *Service) authorize(path string) error {
-	list, err := credentials.ReadTokens(path)
+// principalRecords is the log of the SSH keys that registered.
+const principalRecords = "principals"
+
+// openAuth makes the authenticator, and reads the rules and all files with credentials.
+func (s *Service) openAuth(ctx context.Context) error {
+	opts := auth.Options{Log: s.log, Count: func(name string) {
+		if s.hub != nil {
+			s.hub.Count(name)
+		}
+	}, Registered: s.records(principalRecords)}
+	var err error
+	if s.auth, err = auth.New(ctx, opts); err != nil {
+		return fmt.Errorf("reading the registered principals: %w", err)
+	}
+	return s.authorize(s.config.Auth)
+}
+
+// authorize reads the files of credentials and the rules, and applies them. Connections whose
+// credential was removed or changed are closed. After an error nothing has changed.
+func (s *Service) authorize(c config.Auth) error {
+	settings, err := credentials.ReadAuth(c)
 	if err != nil {
 		return err
 	}
-	s.tokens.Replace(list)
+	var table *policy.Table
+	if c.Rules != "" {
+		if table, err = credentials.ReadRules(c.Rules); err != nil {
+			return err
+		}
+		for _, shadow := range table.Shadowed() {
+			s.log.Warn("a rule never decides", "setting", "auth.rules", "detail", shadow.String())
+		}
+	}
+	s.auth.Apply(settings)
+	s.rights.Replace(table)
 	if s.hub != nil {
 		s.hub.Expel(s.knows)
-		s.admitToMCP()
 	}
 	return nil
 }

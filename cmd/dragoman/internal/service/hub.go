@@ -28,6 +28,9 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		return err
 	}
 	opts.Journal = s.journal
+	if err := s.openAuth(ctx); err != nil {
+		return err
+	}
 	if observer != nil {
 		observer(&opts)
 	}
@@ -55,6 +58,8 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 	if o.Limits, err = hubLimits(c); err != nil {
 		return o, err
 	}
+	s.rights.Rules = o.Rules
+	o.Authorizer = &s.rights
 	o.Restart = func(name string) error { return s.supervisor.Restart(name) }
 	o.Refused = func(id core.AgentID) *core.Child { return s.supervisor.Refused(id) }
 	if c.DataDir == "" {

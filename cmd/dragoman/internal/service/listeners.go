@@ -79,7 +79,7 @@ func (s *Service) listen(bound map[string]net.Listener) {
 	if l := bound["http_addr"]; l != nil {
 		w := s.newWeb(alwaysAnswered)
 		on.http = &httpListener{Router: w.Router(), refusals: map[string]refusal{}}
-		on.http.Use(s.authenticate(on.http))
+		on.http.Use(s.authenticate(on.http, false))
 		s.mountHealth(on.http)
 		on.http.Method(http.MethodGet, "/metrics", s.metricsHandler())
 		on.http.NotFound(nothingHere)
@@ -88,7 +88,7 @@ func (s *Service) listen(bound map[string]net.Listener) {
 	if l := bound["pi_addr"]; l != nil {
 		w := s.newWeb(nil)
 		on.pi = w.Router()
-		on.pi.Use(s.authenticate(&httpListener{}))
+		on.pi.Use(s.authenticate(&httpListener{}, true))
 		serve = append(serve, func() { s.run("pi-server", func() error { return w.Serve(l) }) })
 	}
 	for _, d := range Dialects() {

@@ -12,32 +12,28 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 )
 
 // mcpState is shared by all MCP connections.
 type mcpState struct {
 	server *mcp.Server
-	// admitted has the hub tokens that MCP accepts, by hash.
-	admitted map[access.Hash]admission
 }
 
 // openMCP creates the endpoint. On an open hub, clients without a token share one principal.
 func (s *Service) openMCP(context.Context) error {
 	c := s.config.MCP
 	var anonymous core.Principal
-	if s.tokens.Open() {
+	if s.auth.Open() {
 		anonymous.ID = mcp.Name
 	}
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
-		Anonymous: anonymous, Endpoint: c.Endpoint, Version: Version, Log: s.log,
+		Anonymous: anonymous, Authenticate: func(r *http.Request) (core.Principal, error) { return s.auth.Authenticate(r.Context(), presentedIn(r)) }, Endpoint: c.Endpoint, Version: Version, Log: s.log,
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
-	s.admitToMCP()
 	return nil
 }
 
-// mountMCP serves the endpoint, which checks tokens itself.
+// mountMCP serves the endpoint, which checks credentials itself: those of agents are its own.
 func (s *Service) mountMCP(l *listeners) {
 	if l.http == nil {
 		return
@@ -82,26 +78,4 @@ func pathOf(r *http.Request) string {
 		return mcp.Path + "/…"
 	}
 	return r.URL.Path
-}
-
-// admission is a token of the hub that MCP accepts.
-type admission struct {
-	owner core.Principal
-	leave func()
-}
-
-// admitToMCP makes MCP accept exactly the valid tokens of the hub.
-func (s *Service) admitToMCP() {
-	for hash, at := range s.mcp.admitted {
-		if owner, known := s.tokens.Owner(hash); !known || owner != at.owner {
-			at.leave()
-			delete(s.mcp.admitted, hash)
-		}
-	}
-	for _, hash := range s.tokens.Hashes() {
-		if _, here := s.mcp.admitted[hash]; !here {
-			owner, _ := s.tokens.Owner(hash)
-			s.mcp.admitted[hash] = admission{owner, s.mcp.server.Admit(hash, owner)}
-		}
-	}
 }

@@ -11,19 +11,19 @@ import (
 )
 
 // reloadable are the settings that Reload applies. The files that they name are read again.
-var reloadable = []string{"agents", "packs", "auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
+var reloadable = []string{"agents", "packs", "auth.jwt", "auth.registration", "auth.rules", "auth.ssh_keys", "auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
 
 // Reload applies the changed settings that are reloadable and notifies the agents concerned.
 // The others are logged. After an error nothing has changed. Only one goroutine may call it.
 func (s *Service) Reload(c config.Config) error {
-	if (c.Auth.Tokens == "") != (s.config.Auth.Tokens == "") {
-		return errors.New("auth.tokens: it cannot be set or removed while the hub runs: restart the hub")
+	if c.Auth.Required() != s.config.Auth.Required() {
+		return errors.New("auth: authentication cannot begin or end while the hub runs: restart the hub")
 	}
 	signing, err := readSigningSecrets(c.Parallax.Secrets)
 	if err != nil {
 		return err
 	}
-	if err := s.authorize(c.Auth.Tokens); err != nil {
+	if err := s.authorize(c.Auth); err != nil {
 		return err
 	}
 	s.parallax.signing.Store(&signing)

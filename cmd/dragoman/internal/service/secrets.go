@@ -21,9 +21,13 @@ import (
 // finds what the agents and packs of the settings lack. The error has a line for each.
 func CheckFiles(c config.Config) error {
 	_, auth := credentials.ReadAuth(c.Auth)
+	var rules error
+	if c.Auth.Rules != "" {
+		_, rules = credentials.ReadRules(c.Auth.Rules)
+	}
 	_, secrets := readSecrets(c.Coven.Secrets)
 	_, signing := readSigningSecrets(c.Parallax.Secrets)
-	all := []error{auth, secrets, signing, checkPaths(c)}
+	all := []error{auth, rules, secrets, signing, checkPaths(c)}
 	for _, f := range findings(c) {
 		if !f.Warning {
 			all = append(all, errors.New(f.Text))

@@ -14,13 +14,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/access"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -44,7 +45,8 @@ type Service struct {
 	// piJournal records the commands of pi-server; nil if the journal is in memory.
 	piJournal core.RecordLog
 	dir       *os.File // the lock of the data directory, or nil
-	tokens    access.Tokens
+	auth      *auth.Authenticator
+	rights    policy.Current
 
 	// What the connections of a dialect share.
 	covenSecrets secrets
@@ -80,7 +82,7 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func
 		return nil, err
 	}
 	s := &Service{config: c, loaded: c, log: log, failed: make(chan error, 1)}
-	s.parallax.traffic, s.mcp.admitted = parallax.NewTraffic(), map[access.Hash]admission{}
+	s.parallax.traffic = parallax.NewTraffic()
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.start(ctx, observer); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -104,9 +106,6 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		return err
 	}
 	s.parallax.signing.Store(&signing)
-	if err = s.authorize(c.Auth.Tokens); err != nil {
-		return err
-	}
 	var listeners map[string]net.Listener
 	defer func() {
 		if err != nil {

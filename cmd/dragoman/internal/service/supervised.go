@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/metrics"
 	"github.com/dragoman-hub/dragoman/adapters/nats"
@@ -19,13 +20,19 @@ import (
 // recordKeepers are the dialects whose supervised agents keep records of their sessions.
 var recordKeepers = []string{config.SpeaksEditor, config.SpeaksPiRPC, config.SpeaksA2A}
 
-// recordLimit bounds those records, per dialect.
+// recordLimit bounds those records, per dialect, and those of principals.
 const recordLimit = 16 << 20
+
+// forever is how long records are kept that do not expire.
+const forever = 100 * 365 * 24 * time.Hour
 
 // recordLogs returns the limits of the logs of records that the journal has: those of pi-server,
 // and where there are agents in the settings those of their dialects.
 func recordLogs(c config.Config) map[string]journal.Retention {
 	logs := map[string]journal.Retention{pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}}
+	if c.Auth.SSHKeys != "" || c.Auth.Registration != auth.RegistrationDisabled.String() {
+		logs[principalRecords] = journal.Retention{Age: forever, Bytes: recordLimit}
+	}
 	if len(c.Agents) > 0 {
 		for _, dialect := range recordKeepers {
 			logs[dialect] = journal.Retention{Age: c.Journal.Age, Bytes: recordLimit}
@@ -72,7 +79,7 @@ func (s *Service) toolsFor(session *hub.Session) (url, token string, revoke func
 
 // knows reports whether the credential of a principal is still valid.
 func (s *Service) knows(p core.Principal) bool {
-	return p.Proof == supervisor.Proof || s.tokens.Knows(p)
+	return p.Proof == supervisor.Proof || s.auth.Knows(p)
 }
 
 // remoteClient returns the client for agents and packs at an address. Answers may stream for as
