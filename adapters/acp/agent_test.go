@@ -310,7 +310,7 @@ func TestContextForATaskReachesAnACPAgentAsANotify(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := kit.expect(wire.KindNotify)
-		if want := `{"topic":"dragoman.context","data":{"ref":"` + id + `","id":"i1","content":"hurry","priority":"immediate","source":"user"},"importance":"high"}`; string(e.Payload) != want {
+		if want := `{"topic":"dragoman.context","data":{"ref":"` + id + `","id":"i1","content":"hurry","priority":"immediate","source":"rest (user)"},"importance":"high"}`; string(e.Payload) != want {
 			t.Errorf("got %s\nwant %s", e.Payload, want)
 		}
 		s.until(func() bool { return len(task.Events()) == 4 }, "the injection is answered")

@@ -41,7 +41,7 @@ func TestAStatedIdentityHoldsFromTheStart(t *testing.T) {
 	for name, opts := range map[string]acp.Options{
 		"stated":        {AgentID: "kit"},
 		"authenticated": {Principal: core.Principal{ID: "kit", Authenticated: true}},
-		"both":          {AgentID: "kit", Principal: core.Principal{ID: "alice", Authenticated: true}},
+		"both":          {AgentID: "kit", Principal: core.Principal{ID: "alice", Authenticated: true, Credential: &core.Credential{Agents: []string{"kit"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withHub(t, func(t *testing.T, s *setup) {
@@ -65,6 +65,21 @@ func TestAStatedIdentityHoldsFromTheStart(t *testing.T) {
 		a.refused("", wire.CodeInvalidEnvelope, "reserved")
 		if r := <-ended; r.Cause != link.Unauthorized {
 			t.Errorf("reason: got %s, want unauthorized", r.Error())
+		}
+	})
+}
+
+func TestACredentialSaysWhichAgentsAPeerMayBe(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		conn, ended := s.connect(acp.Options{AgentID: "kit", Principal: core.Principal{ID: "alice", Authenticated: true}})
+		kit := &peer{s, conn, ended, "kit"}
+		kit.expect(wire.KindDiscover)
+		kit.send(`{"id":"1","kind":"capabilities"}`)
+		kit.refused("1", wire.CodeNotAuthorized, `agents: ["kit"]`)
+		kit.send(`{"id":"2","kind":"ping"}`)
+		expect[wire.Pong](kit, wire.KindPong, "2")
+		if _, here := s.hub.Agent(core.Principal{Operator: true}, "kit"); here {
+			t.Error("kit is an agent, want none")
 		}
 	})
 }

@@ -431,7 +431,7 @@ func TestContextIsInjectedByANotify(t *testing.T) {
 		task := s.assigned(agent)
 		kit.send(`{"id":"n1","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q1","content":"hurry","priority":"immediate","source":"user"}}}`)
 		b := s.nextBatch(agent)
-		want := core.Injected{ID: "n1", Content: "hurry", Priority: core.InjectionImmediate, Source: "user"}
+		want := core.Injected{ID: "n1", Content: "hurry", Priority: core.InjectionImmediate, Source: "kit", Claimed: "user"}
 		if diff := cmp.Diff(core.Body(want), b.Events[0].Body); diff != "" {
 			t.Errorf("injected (-want +got):\n%s", diff)
 		}

@@ -35,10 +35,10 @@ func (a *peer) readAll() <-chan wire.Envelope {
 	return came
 }
 
-// authenticated connects an authenticated peer.
+// authenticated connects an authenticated peer, whose credential names the id.
 func (s *setup) authenticated(p core.Principal, id core.AgentID) *peer {
 	s.Helper()
-	p.Authenticated = true
+	p.Authenticated, p.Credential = true, &core.Credential{Agents: []string{string(id)}}
 	conn, ended := s.connect(acp.Options{Principal: p, AgentID: id})
 	a := &peer{setup: s, conn: conn, ended: ended, name: p.ID}
 	a.expect(wire.KindDiscover)

@@ -136,10 +136,27 @@ func TestAnAgentThatDeclaredRegistrationErrorGetsAFreeID(t *testing.T) {
 	})
 }
 
+func TestTheSuggestedIDIsOneThatThePrincipalMayRegister(t *testing.T) {
+	bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+		first, _ := join(t, h, coven.Options{}, "twin")
+		next, _ := join(t, h, coven.Options{}, "twin-1")
+		for _, c := range []struct{ allowed, suggested string }{{"twin*", "twin-2"}, {"twin", ""}} {
+			second := connect(t, h, coven.Options{Principal: core.Principal{ID: "p", Authenticated: true, Credential: &core.Credential{Agents: []string{c.allowed}}}})
+			second.register("twin", "registration_error")
+			second.expect(&pb.ServerMessage{Payload: &pb.ServerMessage_RegistrationError{
+				RegistrationError: &pb.RegistrationError{Reason: "agent twin already registered", SuggestedId: c.suggested},
+			}})
+			second.expectEnd()
+		}
+		first.hangUp()
+		next.hangUp()
+	})
+}
+
 func TestWelcomeHasEveryField(t *testing.T) {
 	bubble(t, hub.Options{ID: "the-hub"}, func(t *testing.T, h *hub.Hub) {
 		a, w := join(t, h, coven.Options{
-			Principal: core.Principal{ID: "p-1", Authenticated: true}, MCPEndpoint: "http://127.0.0.1:8080/mcp",
+			Principal: core.Principal{ID: "p-1", Authenticated: true, Credential: &core.Credential{Agents: []string{"a"}}}, MCPEndpoint: "http://127.0.0.1:8080/mcp",
 			MCPToken: func(*hub.Session) (string, func()) { return "the token", func() {} },
 			Secrets:  func(id core.AgentID) map[string]string { return map[string]string{"OWNER": string(id)} },
 		}, "a")

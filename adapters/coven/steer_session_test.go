@@ -119,9 +119,9 @@ func TestAnInjectionReachesTheAgentAndItsAnswerTheRequester(t *testing.T) {
 			}
 		}
 		first := a.receive().GetInjectContext()
-		if first.GetInjectionId() != "inj1" || first.GetContent() != in.Content || first.GetSource() != "system" ||
+		if first.GetInjectionId() != "inj1" || first.GetContent() != in.Content || first.GetSource() != "asker (system)" ||
 			first.GetPriority() != pb.InjectionPriority_INJECTION_PRIORITY_IMMEDIATE {
-			t.Errorf("got %v, want it as it was injected", first)
+			t.Errorf("got %v, want it as it was injected, by the asker", first)
 		}
 		second := a.receive().GetInjectContext()
 		if second.GetInjectionId() == "inj1" {

@@ -16,7 +16,8 @@ var component = hub.ComponentIdentity("coven", wire.Name).Principal
 // maxSuffix is the highest number that is tried before an id gets a random suffix.
 const maxSuffix = 99
 
-// suggestID returns a valid id like the given one that is not taken. It is not reserved.
+// suggestID returns a valid id like the given one that is not taken and that the principal may
+// register, or "" if there is none. It is not reserved.
 func (s *session) suggestID(id core.AgentID) core.AgentID {
 	base := cleanID(id)
 	for n := range maxSuffix + 1 {
@@ -24,11 +25,14 @@ func (s *session) suggestID(id core.AgentID) core.AgentID {
 		if n > 0 {
 			free = core.AgentID(fmt.Sprintf("%s-%d", base, n))
 		}
-		if _, taken := s.hub.Agent(component, free); !taken && core.CheckAgentID(free) == nil {
+		if _, taken := s.hub.Agent(component, free); !taken && core.CheckAgentID(free) == nil && s.opts.Principal.MayRegister(free) {
 			return free
 		}
 	}
-	return core.AgentID(base + "-" + instanceID())
+	if free := core.AgentID(base + "-" + instanceID()); s.opts.Principal.MayRegister(free) {
+		return free
+	}
+	return ""
 }
 
 // cleanID returns an id without characters that no id may have, and with room for a

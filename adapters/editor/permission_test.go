@@ -59,6 +59,7 @@ func TestTheUserOfTheEditorDecides(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", m.raw, want)
 			}
 			c.answer(id, outcome)
+			want.InputSHA256 = "b755d9a3d6caddc4f07594cbcbe6b07990d8787d03ff3ebb01c91899f8bddd5f"
 			if got := s.decided(); got != want {
 				t.Errorf("%s: got %+v, want %+v", outcome, got, want)
 			}

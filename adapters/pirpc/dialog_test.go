@@ -21,7 +21,7 @@ func TestAConfirmationIsAnApprovalOfTheToolThatRuns(t *testing.T) {
 				`{"type":"extension_ui_request","id":"u1","method":"confirm","title":"Dangerous!","message":"Allow rm -rf?"}`,
 			)
 			requested := bodies[core.ApprovalRequested](n, asked)
-			want := core.ApprovalRequested{ID: "t1", Name: "bash", Input: `{"title":"Dangerous!","message":"Allow rm -rf?","tool":"bash","tool_input":"{\"command\":\"rm -rf /\"}"}`}
+			want := core.ApprovalRequested{ID: "t1", Name: "bash", Input: `{"title":"Dangerous!","message":"Allow rm -rf?","tool":"bash","tool_input":"{\"command\":\"rm -rf /\"}"}`, InputSHA256: "97a54c8a2a5a715a9cf627751a02c0bb23d5a2a6af6a04e8cf380f75e574dde6"}
 			if len(requested) != 1 || requested[0] != want {
 				t.Fatalf("got %+v, want %+v", requested, want)
 			}

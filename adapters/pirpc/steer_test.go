@@ -139,8 +139,8 @@ func TestContextIsInjectedBySteeringAndDeferredAfterTheWork(t *testing.T) {
 		k.accept(prompt)
 		k.say(`{"type":"agent_start"}`)
 		c := k.next("steer")
-		if c.Message != "be brief" {
-			t.Errorf("got %q, want the content", c.Message)
+		if c.Message != "[user] be brief" {
+			t.Errorf("got %q, want the content and who sent it", c.Message)
 		}
 		k.say(`{"id":"` + c.ID + `","type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}`)
 		inject("late", "then thank", core.InjectionDeferred)

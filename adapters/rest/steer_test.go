@@ -76,7 +76,7 @@ func TestAnInjectionReachesTheAgent(t *testing.T) {
 	}
 	g.post("/v1/tasks/"+string(id)+"/inject", `{"content":"psst","priority":"immediate","source":"system"}`).into(http.StatusAccepted, &o)
 	_, e := a.next(core.KindInjected)
-	want := core.Injected{ID: o.ID, Content: "psst", Priority: core.InjectionImmediate, Source: "system"}
+	want := core.Injected{ID: o.ID, Content: "psst", Priority: core.InjectionImmediate, Source: operator, Claimed: "system"}
 	if e.Body != want || o.ID == "" || o.Task != id {
 		t.Errorf("got %+v for %+v, want %+v", e.Body, o, want)
 	}
@@ -92,6 +92,33 @@ func TestAnInjectionIntoAnAgentWithoutInjectionIsRefused(t *testing.T) {
 	a.report(task, core.Done{})
 }
 
+// digestOfNothing is the SHA-256 of {}.
+const digestOfNothing = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+func TestADecisionOnAnInputThatHasChangedIsAConflict(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a")
+	id := g.opened(`{"to":"a","content":"hi"}`)
+	at := a.accept()
+	path := "/v1/tasks/" + string(id) + "/decisions"
+	a.report(at, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
+	a.report(at, core.ApprovalRequested{ID: "c", Name: "rm", Input: `{"all":true}`})
+	for _, body := range []string{`{"id":"c","approved":true,"input_sha256":"` + digestOfNothing + `"}`, `{"id":"c","approved":true}`} {
+		g.post(path, body).refused(http.StatusConflict, core.CodeConflict, "read it and decide")
+	}
+	var waiting struct{ Approvals []task.PendingApproval }
+	g.get("/v1/approvals").into(http.StatusOK, &waiting)
+	if len(waiting.Approvals) != 1 || waiting.Approvals[0].Input != `{"all":true}` {
+		t.Fatalf("got %+v, want the second input alone", waiting)
+	}
+	digest := waiting.Approvals[0].InputSHA256
+	g.post(path, `{"id":"c","approved":true,"input_sha256":"`+digest+`"}`).into(http.StatusOK, &struct{}{})
+	if _, e := a.next(core.KindApprovalDecided); e.Body.(core.ApprovalDecided).InputSHA256 != digest {
+		t.Errorf("got %+v, want the digest of what was read", e.Body)
+	}
+	a.report(at, core.Done{})
+}
+
 func TestTheFirstDecisionCounts(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{})
 	a := g.agent("a")
@@ -100,8 +127,8 @@ func TestTheFirstDecisionCounts(t *testing.T) {
 	a.report(task, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
 	path := "/v1/tasks/" + string(id) + "/decisions"
 	var d core.ApprovalDecided
-	g.post(path, `{"id":"c","approved":false,"reason":"no"}`).into(http.StatusOK, &d)
-	want := core.ApprovalDecided{ID: "c", By: operator, Reason: "no"}
+	g.post(path, `{"id":"c","approved":false,"reason":"no","input_sha256":"`+digestOfNothing+`"}`).into(http.StatusOK, &d)
+	want := core.ApprovalDecided{ID: "c", By: operator, Reason: "no", InputSHA256: digestOfNothing}
 	if _, e := a.next(core.KindApprovalDecided); e.Body != want || d != want {
 		t.Errorf("got event %+v and answer %+v, want %+v", e.Body, d, want)
 	}

@@ -50,7 +50,7 @@ func TestADecisionIsTheOptionOfItsKind(t *testing.T) {
 			}
 			p.replies(prompt, `{"stopReason":"end_turn"}`)
 			got := s.told(asked)
-			if want := `approval_requested {"id":"t1","name":"Write","input":"{\"path\":\"a\"}"} + {"toolCall":{"toolCallId":"t1"},"options":` + c.options + `}`; len(got) != 4 || got[1] != want {
+			if want := `approval_requested {"id":"t1","name":"Write","input":"{\"path\":\"a\"}","input_sha256":"fde64ffe7a4a0bbd5d2fe2c294b795808c14bcb57a1d08f1c9dcd59871a020f4"} + {"toolCall":{"toolCallId":"t1"},"options":` + c.options + `}`; len(got) != 4 || got[1] != want {
 				s.Errorf("got %q, want the second to be %s", got, want)
 			}
 			_ = stop()
