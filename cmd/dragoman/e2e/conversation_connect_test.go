@@ -147,6 +147,9 @@ func (p *player) openConn(dialect string, headers map[string]string) (peerEnd, f
 func principalIn(headers map[string]string) (p core.Principal) {
 	if id := headers["principal"]; id != "" {
 		p = core.Principal{ID: id, Authenticated: true}
+		if agents := headers["agents"]; agents != "" {
+			p.Credential = &core.Credential{Agents: strings.Fields(agents)}
+		}
 		if good, err := time.ParseDuration(headers["token good for"]); err == nil {
 			p.Until = time.Now().Add(good)
 		}

@@ -15,13 +15,13 @@ import (
 // this order in one conversation.
 var samples = []struct {
 	dir string
-	// vary are the members that hold ids and times, which may differ.
+	// vary are the members that hold ids, times, and what the hub names itself, which may differ.
 	vary []string
 }{
 	{"../../../schemas/parallax/samples", []string{"id", "timestamp", "taskId", "executionId", "agentId", "requestId", "parentTaskId", "serverTime"}},
 	{"../../../schemas/acp/samples", []string{"id", "from", "to", "ts", "ref"}},
 	{conversationsDir + "/samples/pi", []string{"requestId"}},
-	{conversationsDir + "/samples/coven", []string{"agent_id"}},
+	{conversationsDir + "/samples/coven", []string{"agent_id", "source"}},
 }
 
 func TestEverySampleOfTheSpecificationsIsInAConversation(t *testing.T) {
