@@ -23,6 +23,9 @@ func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 	if opts.Starting {
 		h.roster.Change(s.id, func(e *roster.Entry) { e.Child = &core.Child{State: core.ChildStarting} })
 	}
+	if p := s.identity.Principal; p.Authenticated {
+		h.runs[p.ID] = append(h.runs[p.ID], s)
+	}
 	s.left = make(chan struct{})
 	h.announce(s, card, limited)
 	h.topics.Identify(s.peer(), s.subscriberID())
@@ -75,6 +78,11 @@ func (h *Hub) applySettings(s *Session, reason string) {
 
 func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
 	h.roster.Remove(s.id)
+	if p := s.identity.Principal; p.Authenticated {
+		if h.runs[p.ID] = slices.DeleteFunc(h.runs[p.ID], func(o *Session) bool { return o == s }); len(h.runs[p.ID]) == 0 {
+			delete(h.runs, p.ID)
+		}
+	}
 	close(s.left)
 	if h.observer != nil {
 		h.observer.Left(s.id)

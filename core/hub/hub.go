@@ -109,6 +109,8 @@ type Hub struct {
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
+	// runs has the agents of each principal that proved who it is.
+	runs     map[string][]*Session
 	jobs     map[core.TaskID]*job      // tasks that have not ended
 	movable  map[*Session]struct{}     // agents in whose queues are tasks that others may have
 	idle     chan struct{}             // closed when draining and nothing runs
@@ -125,7 +127,7 @@ func New(opts Options) *Hub {
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
-		sessions: map[*Session]struct{}{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
+		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {

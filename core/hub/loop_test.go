@@ -182,3 +182,54 @@ func TestAgentsCannotNotifyEachOtherForever(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAgentThatAsksOverAnotherConnectionOfItsPrincipalDoesNotBeginAnew(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		p := core.Principal{ID: "maker", Authenticated: true, Credential: &core.Credential{Kind: core.KindAgent, Agents: []string{"a"}}}
+		a, rest := g.agentOf(p, "a", able), g.connectAs(p)
+		b := g.agent("b", able)
+		first := g.ask(g.connect("r"), "a")
+		_, err := rest.Open(core.Request{To: core.ToAgent("a"), Content: "again"}, hub.OpenOptions{})
+		g.wantFault("asking itself over another connection", err, core.CodeLoop)
+		below := g.ask(rest, "b")
+		if got := below.Request(); below.Hops() != 1 || got.Cause != first.ID() {
+			t.Errorf("asking another: got %d hops below %q, want 1 below %s", below.Hops(), got.Cause, first.ID())
+		}
+		g.report(b, below, core.Done{})
+		if _, err := rest.Open(core.Request{To: core.ToAgent("b"), Content: "go", Cause: first.ID()}, hub.OpenOptions{}); err != nil {
+			t.Errorf("naming the cause: got %v, want no error", err)
+		}
+		g.report(a, first, core.Done{})
+		_, err = rest.Open(core.Request{To: core.ToAgent("a"), Content: "once more"}, hub.OpenOptions{})
+		g.wantFault("just after its end", err, core.CodeLoop)
+	})
+}
+
+func TestAPersonWhoRunsAnAgentGoesOnAfterItsTasks(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		p := core.Principal{ID: "ann", Authenticated: true, Credential: &core.Credential{Kind: core.KindPerson, Agents: []string{"a"}}}
+		a, ann := g.agentOf(p, "a", able), g.connectAs(p)
+		for range 10 {
+			task := g.ask(ann, "a")
+			if task.Hops() != 0 {
+				t.Fatalf("got %d hops, want none", task.Hops())
+			}
+			g.report(a, task, core.Done{})
+		}
+	})
+}
+
+func TestAnAgentActsBecauseOfItsOwnWorkNotThatOfItsNeighbours(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		p := core.Principal{ID: "team", Authenticated: true, Credential: &core.Credential{Agents: []string{"*"}}}
+		a, b := g.agentOf(p, "a", able), g.agentOf(p, "b", able)
+		busy, mine := g.ask(g.connect("r"), "b"), g.ask(g.connect("r"), "a")
+		below := g.ask(a, "b")
+		if got := below.Request().Cause; got != mine.ID() || below.Hops() != 1 {
+			t.Errorf("got %d hops below %q, want 1 below %s", below.Hops(), got, mine.ID())
+		}
+		g.report(b, busy, core.Done{})
+		g.report(b, below, core.Done{})
+		g.report(a, mine, core.Done{})
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -77,7 +76,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if o.For.ID != "" {
 		from = o.For
 	}
-	causes, denied := s.causes(req.Cause)
+	causes, hops, denied := s.causes(req.Cause)
 	req.Cause = "" // until it is checked
 	if c, ok := h.foreignCause(from, req.To.Agent(), o.Above); ok {
 		causes = longestFirst(append(causes, c))
@@ -90,7 +89,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		req.Cause = causes[0].task // the one with the most hops
 	}
 	chain := policy.ChainBelow(s.AgentID(), above)
-	chain.Hops = max(chain.Hops, o.MinHops)
+	chain.Hops = max(chain.Hops, o.MinHops, hops)
 	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {
 		return nil, err
@@ -114,30 +113,6 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	h.Count("refused." + string(f.Code))
 	t.Refuse(f)
 	return t.Task, f
-}
-
-// foreignCause returns the cause that a requester names in [OpenOptions.Above], if there is one.
-// The agent that works on it stands above the new task, as the one that asked on.
-func (h *Hub) foreignCause(from core.Principal, to core.AgentID, named []core.TaskID) (cause, bool) {
-	for _, id := range slices.Backward(named) {
-		t := h.tasks.Get(id)
-		if t == nil || t.HasEnded() {
-			continue
-		}
-		agent, chain := t.Agent(), t.Chain()
-		mine := from.Operator || t.From().ID == from.ID
-		if w := t.Worker(); w != nil {
-			mine = mine || w.Principal().ID == from.ID
-		}
-		if !mine && (agent == "" || agent != to) {
-			return cause{}, false
-		}
-		if agent != "" {
-			chain.Agents = append(slices.Clip(chain.Agents), agent)
-		}
-		return cause{task: id, chain: chain}, true
-	}
-	return cause{}, false
 }
 
 // complete checks a request and fills in defaults.

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -101,13 +99,6 @@ type Session struct {
 	children table[*Session, struct{}]
 	last     cause     // the task that it ended last
 	until    time.Time // how long that counts as a cause
-}
-
-// cause is a task because of which a session acts, and the chain above it.
-type cause struct {
-	task  core.TaskID
-	chain policy.Chain
-	over  bool // the task has ended
 }
 
 // table is a map that is made with its first entry: most sessions need only one or two of
@@ -287,37 +278,6 @@ func detail(f *core.Fault) string {
 		}
 	}
 	return b.String()
-}
-
-// causes returns what the session acts because of: the tasks of its agent, or the last one
-// that just ended. An agent may narrow them to one of its own.
-func (s *Session) causes(narrow core.TaskID) ([]cause, error) {
-	s = s.root()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if narrow != "" {
-		w := s.work[narrow]
-		if w == nil {
-			return nil, core.NewFault(core.CodeNotAuthorized, "you do not work on task %s: name one of your own as the cause, or none", narrow)
-		}
-		return []cause{{task: narrow, chain: w.job.Chain()}}, nil
-	}
-	var all []cause
-	for id, w := range s.work {
-		all = append(all, cause{task: id, chain: w.job.Chain()})
-	}
-	if len(all) == 0 && s.last.task != "" && time.Now().Before(s.until) {
-		all = append(all, s.last)
-	}
-	return longestFirst(all), nil
-}
-
-// longestFirst sorts causes by the length of the chain above them.
-func longestFirst(all []cause) []cause {
-	slices.SortFunc(all, func(a, b cause) int {
-		return cmp.Or(cmp.Compare(b.chain.Hops, a.chain.Hops), cmp.Compare(a.task, b.task))
-	})
-	return all
 }
 
 // Child returns a second session of the same connection, with its own Next. What the child

@@ -1,0 +1,113 @@
+package hub
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+// cause is a task because of which a session acts, and the chain above what it asks, without
+// the session itself.
+type cause struct {
+	task  core.TaskID
+	chain policy.Chain
+	over  bool // the task has ended
+}
+
+// causes returns what the session acts because of: the tasks of its agent, or the last one that
+// just ended. It may narrow them to one of these. A session without work acts because of what
+// the other agents of its principal work on, so that an agent does not begin anew when it asks
+// over another connection (promise P10). What the session asks has at least so many hops.
+func (s *Session) causes(narrow core.TaskID) (all []cause, hops int, err error) {
+	s = s.root()
+	all = s.holds(false)
+	var theirs []cause
+	for _, agent := range s.hub.agentsBeside(s) {
+		theirs = append(theirs, agent.holds(true)...)
+	}
+	if narrow != "" {
+		for _, c := range append(all, theirs...) {
+			if c.task == narrow && !c.over {
+				return []cause{c}, 0, nil
+			}
+		}
+		return nil, 0, core.NewFault(core.CodeNotAuthorized, "you do not work on task %s: name one of your own as the cause, or none", narrow)
+	}
+	for _, c := range theirs {
+		hops = max(hops, c.chain.Hops+1)
+	}
+	if len(all) == 0 {
+		all = theirs
+	}
+	return longestFirst(all), hops, nil
+}
+
+// holds returns the tasks that the agent of the session works on, or else the last one that
+// just ended. For another session of its principal the agent itself is in the chain, and what
+// has ended counts only if the principal is an agent: a person goes on to other things.
+func (s *Session) holds(another bool) (all []cause) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, w := range s.work {
+		all = append(all, cause{task: id, chain: w.job.Chain()})
+	}
+	who := s.identity.Principal.Credential
+	recalls := !another || who != nil && who.Kind == core.KindAgent
+	if len(all) == 0 && recalls && s.last.task != "" && time.Now().Before(s.until) {
+		all = append(all, s.last)
+	}
+	if another {
+		for i := range all {
+			all[i].chain.Agents = append(slices.Clip(all[i].chain.Agents), s.card.ID)
+		}
+	}
+	return all
+}
+
+// longestFirst sorts causes by the length of the chain above them.
+func longestFirst(all []cause) []cause {
+	slices.SortFunc(all, func(a, b cause) int {
+		return cmp.Or(cmp.Compare(b.chain.Hops, a.chain.Hops), cmp.Compare(a.task, b.task))
+	})
+	return all
+}
+
+// agentsBeside returns the other agents that the principal of a session runs, if it proved who
+// it is.
+func (h *Hub) agentsBeside(s *Session) []*Session {
+	p := s.identity.Principal
+	if !p.Authenticated {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := slices.Clone(h.runs[p.ID])
+	return slices.DeleteFunc(all, func(o *Session) bool { return o == s })
+}
+
+// foreignCause returns the cause that a requester names in [OpenOptions.Above], if there is one.
+// The agent that works on it stands above the new task, as the one that asked on.
+func (h *Hub) foreignCause(from core.Principal, to core.AgentID, named []core.TaskID) (cause, bool) {
+	for _, id := range slices.Backward(named) {
+		t := h.tasks.Get(id)
+		if t == nil || t.HasEnded() {
+			continue
+		}
+		agent, chain := t.Agent(), t.Chain()
+		mine := from.Operator || t.From().ID == from.ID
+		if w := t.Worker(); w != nil {
+			mine = mine || w.Principal().ID == from.ID
+		}
+		if !mine && (agent == "" || agent != to) {
+			return cause{}, false
+		}
+		if agent != "" {
+			chain.Agents = append(slices.Clip(chain.Agents), agent)
+		}
+		return cause{task: id, chain: chain}, true
+	}
+	return cause{}, false
+}
