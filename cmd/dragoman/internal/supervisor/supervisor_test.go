@@ -59,7 +59,7 @@ func supervise(t *testing.T, env []string, agents ...config.Agent) *supervising 
 	}
 	s := &supervising{T: t, log: &lockedBuffer{}}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
-	s.hub = coretest.NewHub(t, hub.Options{Refused: func(id core.AgentID) *core.Child { return s.sup.Refused(id) }})
+	s.hub = coretest.NewHub(t, hub.Options{Log: log, Refused: func(id core.AgentID) *core.Child { return s.sup.Refused(id) }})
 	s.sup = supervisor.New(supervisor.Options{
 		Hub: s.hub, Log: log, Launcher: &supervisor.Launcher{Log: log, Guard: supervisor.NewGuard(self, guardArgument), Environ: env},
 		Records: func(string) core.RecordLog { return nil },
@@ -199,6 +199,11 @@ func TestApplyTouchesOnlyWhatHasChanged(t *testing.T) {
 	}
 	if _, here := s.hub.Agent("leaves"); here {
 		t.Error("the agent that was removed is still here")
+	}
+	for _, want := range []string{"it was taken out of the settings", "its settings have changed"} {
+		if log := s.log.String(); !strings.Contains(log, want) || strings.Contains(log, "the hub is stopping") {
+			t.Errorf("the log is\n%s\nwant it to say %q, and not that the hub is stopping", log, want)
+		}
 	}
 	if err := s.sup.Restart("leaves"); err == nil {
 		t.Error("a restart of an agent that was removed: got no error")
