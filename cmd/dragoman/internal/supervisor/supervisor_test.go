@@ -210,6 +210,16 @@ func TestApplyTouchesOnlyWhatHasChanged(t *testing.T) {
 	}
 }
 
+// Node.js writes its version below the trace of an error: that says nothing.
+func TestTheLastErrorOfAScriptIsNotTheVersionOfNode(t *testing.T) {
+	script := `printf '  throw err;\n  ^\n\nError: Cannot find module x\n    at load (loader:1)\n  code: 1\n}\n\nNode.js v20.20.2\n' >&2; exit 1`
+	a := config.Agent{Name: "a", Dialect: config.SpeaksEditor, Process: config.Process{Command: []string{"sh", "-c", script}}}
+	got := supervise(t, []string{"PATH=" + os.Getenv("PATH")}, a).until("a", core.ChildRestarting).LastError
+	if want := "the process ended with exit status 1: Error: Cannot find module x"; got != want {
+		t.Errorf("the last error is %q, want %q", got, want)
+	}
+}
+
 func TestACancelEndsTheProcessOfATextAgent(t *testing.T) {
 	dir := t.TempDir()
 	s := supervise(t, nil, shell("sleeper", "echo $$ > "+dir+"/pid; printf started; sleep 1000"))
