@@ -129,6 +129,12 @@ type listedTool struct {
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
 	Name        string          `json:"name"`
+	Meta        listedMeta      `json:"_meta"`
+}
+
+// listedMeta says which hubs a tool came through, so that none offers it to itself.
+type listedMeta struct {
+	Hubs []string `json:"urn:dragoman:mcp:hubs:1"`
 }
 
 // listTools lists the tools that the caller may call, all at once.
@@ -139,7 +145,7 @@ func (s *Server) listTools(q *request, _ *reply) (any, *jsonrpc.Error) {
 		Tools []listedTool `json:"tools"`
 	}{s.head(q, wire.ResultComplete), cached{Scope: "private"}, []listedTool{}} // other callers may have other tools
 	for _, t := range q.holder.session.Tools() {
-		out.Tools = append(out.Tools, listedTool{t.Description, t.InputSchema, t.Name})
+		out.Tools = append(out.Tools, listedTool{t.Description, t.InputSchema, t.Name, listedMeta{append([]string{s.hub.ID()}, t.Hubs...)}})
 	}
 	return out, nil
 }

@@ -125,7 +125,11 @@ func (s sink) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error { retu
 func (s sink) Injected(_ core.Event, b core.Injected) error               { return s.tell(b) }
 func (s sink) CancelRequested(_ core.Event, b core.CancelRequested) error { return s.tell(b) }
 
+// Done ends no notice: it is done once it was delivered, and the agent begins with it then.
 func (s sink) Done(core.Event, core.Done) error {
+	if s.task.IsNotice() {
+		return nil
+	}
 	return s.end(core.NewFault(core.CodeConflict, "the task has ended"))
 }
 

@@ -28,7 +28,7 @@ func (workFunc) Run(ctx context.Context, ready func(agent.Profile)) error {
 
 func (f workFunc) Work(ctx context.Context, t agent.Turn) error { return f(ctx, t) }
 
-const all = core.FeatureStreaming | core.FeatureCancellation | core.FeatureInjection | core.FeatureApprovals
+const all = core.FeatureStreaming | core.FeatureCancellation | core.FeatureInjection | core.FeatureApprovals | core.FeatureNotices
 
 // served is a hub with an agent that Serve gives its tasks.
 type served struct {
@@ -47,7 +47,7 @@ func serve(t *testing.T, f workFunc, test func(*served)) {
 		s := &served{T: t, hub: h, end: make(chan error, 1)}
 		s.agent = h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
 		s.user = h.Connect(hub.Identity{Principal: core.Principal{ID: "user", Operator: true}, Dialect: "test"})
-		if err := s.agent.Join(core.Card{ID: "a", Features: all}, hub.JoinOptions{}); err != nil {
+		if err := s.agent.Join(core.Card{ID: "a", Features: all}, hub.JoinOptions{NoticeTasks: true}); err != nil {
 			t.Fatal(err)
 		}
 		var ctx context.Context
@@ -165,6 +165,34 @@ func TestAnAgentThatIgnoresACancelIsAbandonedAfterTheGrace(t *testing.T) {
 		s.wants(asked, core.KindCancelled, "")
 		if !errors.Is(why, &core.Fault{Code: core.CodeCancelled}) {
 			t.Errorf("the context ended with %v, want a cancelled Fault", why)
+		}
+	})
+}
+
+func TestANoticeIsWorkedOnAfterItWasDelivered(t *testing.T) {
+	var worked error
+	serve(t, func(ctx context.Context, turn agent.Turn) error {
+		turn.Delivered()
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+		worked = errors.Join(context.Cause(ctx), turn.Report(core.Text{Text: "thanks"}, nil))
+		return worked
+	}, func(s *served) {
+		notice, err := s.user.Open(core.Request{Intent: core.IntentNotify, To: core.ToAgent("a"), Notice: &core.Notice{Topic: "door.open"}}, hub.OpenOptions{Unwatched: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wants(notice, core.KindDone, "")
+		next := s.ask("next")
+		if got := next.State(); got != task.Queued {
+			t.Errorf("while the agent works on the notice the next task is %s, want queued", got)
+		}
+		time.Sleep(2 * time.Second) // of the test's clock: one for each
+		s.wants(next, core.KindDone, "thanks")
+		if worked != nil {
+			t.Errorf("the agent got %v, want nothing to stop it", worked)
 		}
 	})
 }

@@ -34,11 +34,14 @@ func (t *turn) From() core.Principal  { return t.task.From() }
 func (t *turn) Hops() int             { return t.task.Hops() }
 func (t *turn) Delivered()            { t.session.Delivered(t.task.ID()) }
 
-// Report implements [agent.Turn].
+// Report implements [agent.Turn]. The answer to a notice is dropped.
 func (t *turn) Report(body core.Body, foreign *core.Foreign) error {
 	err := t.session.Report(t.task.ID(), body, foreign)
 	if body.Kind().Ends() {
 		t.ended.Store(true)
+	}
+	if t.task.IsNotice() && errors.Is(err, &core.Fault{Code: core.CodeConflict}) {
+		return nil
 	}
 	return err
 }

@@ -37,6 +37,13 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 }
 
+// Meter is a Conn that counts the bytes which the operating system or the flow control of the
+// transport has taken, those of a Send under way included. A peer that reads a long message slowly
+// is then told from one that reads nothing. Written may be called at any time.
+type Meter interface {
+	Written() int64
+}
+
 // Batcher is a Conn that can write several messages with fewer system calls.
 // SendBatch has the contract of Send and writes all messages in order.
 type Batcher[Out any] interface {

@@ -21,7 +21,8 @@ type Options struct {
 	// 0 means [DefaultQueueBytes].
 	QueueBytes int
 	// WriteTimeout is how long one write may take before the connection is closed
-	// as [Slow]. 0 means [DefaultWriteTimeout].
+	// as [Slow], or with a [Meter] how long the peer may take nothing of it. 0 means
+	// [DefaultWriteTimeout].
 	WriteTimeout time.Duration
 	// DrainTimeout is how long a graceful close may take to flush what is queued.
 	// 0 means [DefaultDrainTimeout].
@@ -62,6 +63,7 @@ type Link[In, Out any] struct {
 	conn    Conn[In, Out]
 	batcher Batcher[Out] // nil if conn is none
 	pinger  Pinger       // nil without keepalive
+	meter   Meter        // nil if conn is none
 	opts    Options
 	epoch   time.Time // zero of the link's clock
 
@@ -92,6 +94,8 @@ type Link[In, Out any] struct {
 	taken    batch[Out] // what the writer loop writes; it owns it while it runs
 
 	writing   int64 // when the write under way began; 0 if there is none
+	moved     int64 // when checkWrite last saw that some of a write was taken
+	written   int64 // what the meter said last
 	unblocked int64 // when a slow write last ended
 
 	slow, drain, silence alarm
@@ -108,6 +112,7 @@ func New[In, Out any](conn Conn[In, Out], opts Options) *Link[In, Out] {
 	}
 	l.work.L = &l.mu
 	l.batcher, _ = conn.(Batcher[Out])
+	l.meter, _ = conn.(Meter)
 	if l.opts.PingEvery > 0 {
 		l.pinger, _ = conn.(Pinger)
 	}

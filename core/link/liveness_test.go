@@ -83,6 +83,52 @@ func TestAPeerThatReadsALittleIsNotClosedAsSlow(t *testing.T) {
 	})
 }
 
+// metered is a Conn whose peer takes ten pieces of a message, one every 25 seconds, and of a long
+// message nothing more.
+type metered struct {
+	link.Conn[[]byte, []byte]
+	taken  atomic.Int64
+	closed chan struct{}
+}
+
+func (m *metered) Close(r link.Reason) error {
+	close(m.closed)
+	return m.Conn.Close(r)
+}
+
+func (m *metered) Written() int64 { return m.taken.Load() }
+
+func (m *metered) Send(ctx context.Context, message []byte) error {
+	for range 10 {
+		time.Sleep(25 * time.Second)
+		m.taken.Add(1)
+	}
+	if len(message) > 100 {
+		<-m.closed
+		return net.ErrClosed
+	}
+	return m.Conn.Send(ctx, message)
+}
+
+func TestAPeerThatReadsALongMessageSlowlyIsNotClosedAsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, peer := pipe(0)
+		l := run(t, &metered{Conn: hub, closed: make(chan struct{})}, link.Options{WriteTimeout: 30 * time.Second}, nil, nil)
+		l.send(1, 8)
+		if got, err := peer.Receive(t.Context()); err != nil || !slices.Equal(got, number(1)) {
+			t.Errorf("after 250 seconds: got %q and %v, want the message", got, err)
+		}
+		began := time.Now()
+		_ = l.Send(t.Context(), make([]byte, 1000), 8)
+		if r := l.wait(); r.Cause != link.Slow {
+			t.Errorf("Run: got %v, want slow", &r)
+		}
+		if got := time.Since(began); got < 280*time.Second || got > 310*time.Second {
+			t.Errorf("time until it is closed after it took the last piece at 250s: got %v, want 280s to 310s", got)
+		}
+	})
+}
+
 func TestASilentPeerThatAnswersPingsStaysConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, peer := pipe(0)

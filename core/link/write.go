@@ -181,6 +181,9 @@ func (l *Link[In, Out]) beginWrite() bool {
 		return false
 	}
 	l.writing = l.now()
+	if l.meter != nil {
+		l.written = l.meter.Written()
+	}
 	// One alarm serves all writes until it rings; then it looks at the clock.
 	if l.reason == nil && !l.slow.armed {
 		l.armLocked(&l.slow, l.opts.WriteTimeout, l.checkWrite)
@@ -200,7 +203,7 @@ func (l *Link[In, Out]) endWrite(charge int) {
 	l.admitLocked()
 }
 
-// checkWrite closes the link if the current write takes too long, else sets the alarm for
+// checkWrite closes the link if nothing of the current write was taken for too long, else sets the alarm for
 // when it would. If nothing is being written, it tells an idle writer loop to end.
 func (l *Link[In, Out]) checkWrite() {
 	l.mu.Lock()
@@ -213,7 +216,12 @@ func (l *Link[In, Out]) checkWrite() {
 		l.work.Signal()
 		return
 	}
-	left := l.opts.WriteTimeout - time.Duration(l.now()-l.writing)
+	if l.meter != nil {
+		if n := l.meter.Written(); n != l.written {
+			l.written, l.moved = n, l.now()
+		}
+	}
+	left := l.opts.WriteTimeout - time.Duration(l.now()-max(l.writing, l.moved))
 	if left <= 0 {
 		l.closeLocked(*Because(Slow, "nothing was taken for %v", l.opts.WriteTimeout))
 		return

@@ -20,6 +20,9 @@ type Definition struct {
 	Timeout time.Duration
 	// Requires are the capabilities that a caller must have declared, all of them.
 	Requires []string
+	// Hubs are the ids of the hubs that it came through, the nearest first. It is not offered to
+	// one of them again (promise P10).
+	Hubs []string
 }
 
 // CheckCaller returns a not_authorized Fault for a caller that lacks a required capability.

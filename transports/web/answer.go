@@ -37,14 +37,23 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes within the deadline.
-func (a *answer) Write(p []byte) (int, error) {
+// pieceBytes is how much a client must read within a deadline. It is so small that only a client
+// that has stopped reading does not.
+const pieceBytes = 32 << 10
+
+// Write writes, each piece within a deadline of its own.
+func (a *answer) Write(p []byte) (n int, err error) {
 	if a.sealed {
 		return len(p), nil
 	}
 	a.begun = true
-	a.arm()
-	return a.ResponseWriter.Write(p)
+	for {
+		a.arm()
+		m, err := a.ResponseWriter.Write(p[n:min(len(p), n+pieceBytes)])
+		if n += m; err != nil || n == len(p) {
+			return n, err
+		}
+	}
 }
 
 // Flush implements http.Flusher, which some libraries need.

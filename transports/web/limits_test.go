@@ -1,12 +1,14 @@
 package web_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -148,4 +150,52 @@ func TestAClientThatDoesNotReadIsDisconnected(t *testing.T) {
 	if err := <-ended; !isTimeout(err) {
 		t.Errorf("Write: got %v, want a timeout", err)
 	}
+}
+
+// pipes is a listener whose connections have no buffers: what is written was read.
+type pipes struct {
+	conns  chan net.Conn
+	closed context.Context
+	close  context.CancelFunc
+}
+
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+func (p pipes) Close() error   { p.close(); return nil }
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+func TestAClientThatReadsSlowlyGetsALongAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1 << 20
+		s := web.New(web.Options{})
+		s.Router().Get("/long", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) })
+		l, served := pipes{conns: make(chan net.Conn, 1)}, make(chan error, 1)
+		l.closed, l.close = context.WithCancel(t.Context())
+		go func() { served <- s.Serve(l) }()
+		ours, theirs := net.Pipe()
+		l.conns <- theirs
+		_, _ = io.WriteString(ours, "GET /long HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+		got := 0
+		for p := make([]byte, 10<<10); ; time.Sleep(time.Second) {
+			n, err := io.ReadFull(ours, p)
+			if got += n; err != nil {
+				break
+			}
+		}
+		if got < size {
+			t.Errorf("got %d bytes at 10 KB/s, want all %d", got, size)
+		}
+		_ = ours.Close()
+		if err := s.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
 }

@@ -88,6 +88,9 @@ func (c *Conn) sent(ctx context.Context, err error) error {
 	}
 }
 
+// Written implements [link.Meter].
+func (c *Conn) Written() int64 { return c.wire.written.Load() }
+
 // Ping implements [link.Pinger]. Bytes of a message that arrives slowly count as an answer.
 func (c *Conn) Ping(ctx context.Context) error {
 	before := c.wire.received.Load()

@@ -27,6 +27,7 @@ type wire struct {
 
 	in       intake
 	received atomic.Int64 // bytes
+	written  atomic.Int64 // bytes
 	failed   atomic.Bool  // the socket itself returned an error
 	closed   atomic.Bool  // it was closed at this end
 
@@ -154,12 +155,20 @@ func (w *wire) flushLocked() error {
 	return err
 }
 
-func (w *wire) writeLocked(p []byte) (int, error) {
-	n, err := w.rwc.Write(p)
-	if err != nil {
-		w.failed.Store(true)
+// writeLocked writes in pieces, so that written grows while a peer reads a long message slowly.
+func (w *wire) writeLocked(p []byte) (n int, err error) {
+	for {
+		m, err := w.rwc.Write(p[n:min(len(p), n+corkBytes)])
+		w.written.Add(int64(m))
+		n += m
+		if err != nil {
+			w.failed.Store(true)
+			return n, err
+		}
+		if n == len(p) {
+			return n, nil
+		}
 	}
-	return n, err
 }
 
 // maxPong is the size of the largest pong frame.

@@ -53,6 +53,17 @@ func TestFramesWrittenWhileCorkedAreWrittenTogether(t *testing.T) {
 	}
 }
 
+func TestWhatWasWrittenIsCountedDuringAWrite(t *testing.T) {
+	s := &socket{}
+	w := newWire(s, false)
+	var during int64
+	s.during = func() { s.during = func() { during = w.written.Load() } }
+	write(t, w, strings.Repeat("L", 3*corkBytes))
+	if during != corkBytes || w.written.Load() != 3*corkBytes {
+		t.Errorf("got %d bytes during the second piece and %d in the end, want %d and %d", during, w.written.Load(), corkBytes, 3*corkBytes)
+	}
+}
+
 func TestCorkedFramesAreBoundedAndKeepTheirOrder(t *testing.T) {
 	s := &socket{}
 	w := newWire(s, false)

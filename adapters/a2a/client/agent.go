@@ -124,14 +124,14 @@ func (a *Agent) watch(ctx context.Context, current *run) error {
 			current.remote.Store(r)
 			current.check()
 			if a.failures.Load() >= maxRequestFailures {
-				return core.NewFault(core.CodeUnreachable, "the remote agent has a card, but does not answer %d requests in a row at %s", maxRequestFailures, r.ends[0].url)
+				return core.NewFault(core.CodeUnreachable, "the remote agent has a card, but does not answer %d requests in a row at %s", maxRequestFailures, withoutQuery(r.ends[0].url))
 			}
 			failed = 0
 			pause.Reset(a.opts.Refresh)
 			continue
 		}
 		a.opts.Count("a2a.agent.card_failed")
-		a.opts.Log.Warn("the card of the remote agent could not be fetched again", "url", a.opts.URL, "error", err)
+		a.opts.Log.Warn("the card of the remote agent could not be fetched again", "url", withoutQuery(a.opts.URL), "error", err)
 		if failed++; failed == 1 {
 			answers = a.answers.Load()
 		}

@@ -252,7 +252,7 @@ func (r *remote) profile() agent.Profile {
 			p.Capabilities = append(p.Capabilities, s.ID)
 		}
 	}
-	about := map[string]string{"name": r.card.Name, "version": r.card.Version, "description": r.card.Description, "url": r.ends[0].url}
+	about := map[string]string{"name": r.card.Name, "version": r.card.Version, "description": r.card.Description, "url": withoutQuery(r.ends[0].url)}
 	if r.card.Provider != nil {
 		about["provider"] = r.card.Provider.Organization
 	}

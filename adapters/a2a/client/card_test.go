@@ -1,9 +1,11 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -179,6 +181,24 @@ func TestRunEndsOnceTheRemoteIsGoneAndStartsAgain(t *testing.T) {
 		t.Errorf("Run: got %v, want unreachable", err)
 	}
 	a.fails(newTurn(t, "x"), core.CodeUnreachable, "not connected")
+}
+
+// A key is in the query of some addresses: people see neither that of the settings nor one of a card.
+func TestTheQueryOfAnAddressIsNotShown(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		card := strings.ReplaceAll(streamingCard, `"url":"%s`, `"url":"%s?key=hunter2`)
+		_, _ = io.WriteString(w, strings.ReplaceAll(card, "%s", "http://"+r.Host))
+	}))
+	var log bytes.Buffer
+	a := run(t, client.Options{URL: s.URL + "/card.json?key=hunter2", Refresh: 5 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s.CloseClientConnections()
+	s.Close()
+	err := <-a.over
+	for what, text := range map[string]string{"log": log.String(), "error": err.Error(), "card": string(a.profile.Metadata["a2a"])} {
+		if strings.Contains(text, "hunter2") || !strings.Contains(text, s.URL) {
+			t.Errorf("%s: got %s, want the address without its query", what, text)
+		}
+	}
 }
 
 func TestATaskForARemoteThatIsGoneFailsAsLost(t *testing.T) {

@@ -26,6 +26,7 @@ type turn struct {
 	accepted  bool             // the agent has said something
 	truncated bool             // something that it said was lost
 	spoken    bool             // it has said a piece of text
+	paragraph bool             // another message has begun, without text so far
 	muted     error            // why the hub takes no more events; nil while it does
 	ask       asker
 

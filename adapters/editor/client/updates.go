@@ -42,6 +42,8 @@ func (t *turn) chunk(u *wire.Update) {
 		return
 	}
 	foreign, other := t.messageForeign(u, &t.message)
+	other = other || t.paragraph
+	t.paragraph = other && text == "" // some agents begin a message with an empty chunk
 	if other && t.spoken && text != "" {
 		// Other dialects know one answer: its messages are paragraphs.
 		t.report(core.Text{Text: "\n\n" + text}, wire.Verbatim(u.Whole))

@@ -49,6 +49,21 @@ func TestAnotherMessageIsAnotherParagraph(t *testing.T) {
 		`text {"text":" more"}`)
 }
 
+func TestAMessageThatBeginsWithoutTextIsAnotherParagraph(t *testing.T) {
+	tellsOf(t, []string{
+		`{"sessionUpdate":"agent_message_chunk","messageId":"m1","content":{"type":"text","text":""}}`,
+		`{"sessionUpdate":"agent_message_chunk","messageId":"m1","content":{"type":"text","text":"one"}}`,
+		`{"sessionUpdate":"agent_message_chunk","messageId":"m2","content":{"type":"text","text":""}}`,
+		`{"sessionUpdate":"agent_message_chunk","messageId":"m2","content":{"type":"text","text":"two"}}`,
+		`{"sessionUpdate":"agent_message_chunk","messageId":"m2","content":{"type":"text","text":" more"}}`,
+	},
+		`text {"text":""} + {"messageId":"m1"}`,
+		`text {"text":"one"}`,
+		`text {"text":""} + {"messageId":"m2"}`,
+		`text {"text":"\n\ntwo"} + {"sessionUpdate":"agent_message_chunk","messageId":"m2","content":{"type":"text","text":"two"}}`,
+		`text {"text":" more"}`)
+}
+
 func TestOtherContentIsAFileOrALink(t *testing.T) {
 	tellsOf(t, []string{
 		`{"sessionUpdate":"agent_message_chunk","content":{"type":"image","data":"aGk=","mimeType":"image/png"}}`,

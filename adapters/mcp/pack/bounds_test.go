@@ -84,10 +84,18 @@ func TestALineOverTheLimitOfTheConnectionFailsItsCallAlone(t *testing.T) {
 		wantFault(t, "with the id first", <-got, core.CodeTooLarge)
 		got = g.start("x", `{}`)
 		s.wants("tools/call")
-		s.write("%s", long)
+		s.write(`{"jsonrpc":"2.0","result":{"text":"%s"}}`, long)
 		wantFault(t, "without an id, while one call runs", <-got, core.CodeTooLarge)
-		if n := g.counts.of("too_large"); n != 3 {
-			t.Errorf("got %d lines counted, want 3", n)
+		got = g.start("x", `{}`)
+		m = s.wants("tools/call")
+		s.write("%s", long)
+		s.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"%s"}}`, long)
+		s.answer(m, `{"content":[]}`)
+		if r := <-got; r.Fault != nil {
+			t.Errorf("after a log and a notification over the limit: got %v, want the result", r.Fault)
+		}
+		if n := g.counts.of("too_large"); n != 5 {
+			t.Errorf("got %d lines counted, want 5", n)
 		}
 	})
 }

@@ -196,7 +196,7 @@ func (s *server) params(e era, members string, token json.RawMessage) json.RawMe
 func (s *server) listTools(ctx context.Context) (*catalog, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTime, fmt.Errorf("it took longer than %s", handshakeTime))
 	defer cancel()
-	c := &catalog{pack: s.opts.Name, mirror: s.era.modern && s.opts.URL != ""}
+	c := &catalog{pack: s.opts.Name, hub: s.opts.Hub, mirror: s.era.modern && s.opts.URL != ""}
 	if !s.era.tools {
 		return c, nil
 	}
@@ -218,6 +218,8 @@ func (s *server) listTools(ctx context.Context) (*catalog, error) {
 		switch {
 		case err != nil:
 			return nil, s.fail(core.CodeUnsupported, "cannot be used: %s", err)
+		case next == "" && c.own && len(c.tools) == 0:
+			return nil, s.fail(core.CodeUnsupported, "is this hub, which would call itself: make the pack another server")
 		case next == "":
 			return c, nil
 		case next == cursor || page == maxPages:

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -193,13 +194,15 @@ func (t *lines) settleOnly(r reply) {
 }
 
 // rejected skips a line over the limit of the connection. It is the result of the call with
-// its id, at one of its ends, or of the only call.
+// its id, at one of its ends, or of the only call. What begins as no message, such as a log, is the
+// result of none.
 func (t *lines) rejected(_ context.Context, r *link.Reject) error {
 	t.server.trouble("too_large", "the MCP server wrote a line over the limit: it was skipped", "bytes", r.Size, "limit", r.Limit)
 	refused := reply{err: tooLarge(t.server.opts.ResultBytes)}
-	if p := jsonrpc.Peek(r.Head, r.Tail); p.Response && p.ID != nil {
+	switch p := jsonrpc.Peek(r.Head, r.Tail); {
+	case p.Response && p.ID != nil:
 		t.settle(p.ID, refused)
-	} else {
+	case p.Method == "" && strings.HasPrefix(r.Head, "{"):
 		t.settleOnly(refused)
 	}
 	return nil

@@ -50,6 +50,8 @@ type Options struct {
 	// long it may take in all, whatever progress it makes; default 300 s, which is also the
 	// most that the hub grants by default.
 	Timeout, MaxTime time.Duration
+	// Hub is the id of the hub, whose own tools are not offered to it again; "" if it is unknown.
+	Hub string
 	// Version is the version of the program, for the server.
 	Version string
 	// Log gets messages for operators, without inputs and results; nil discards them.

@@ -3,6 +3,7 @@ package pack
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
@@ -64,7 +65,9 @@ func readTool(pack string, t strictjson.Value, mirror bool) (listed, error) {
 // catalog is the list of tools of a server, from one page or several.
 type catalog struct {
 	pack    string
+	hub     string // the id of this hub
 	mirror  bool
+	own     bool // a tool of this hub is in it
 	tools   []listed
 	names   map[string]bool
 	refused []leftOut
@@ -91,6 +94,9 @@ func (c *catalog) add(page strictjson.Value) (next string, err error) {
 	}
 	for t := range tools.Items() {
 		l, err := readTool(c.pack, t, c.mirror)
+		if err == nil {
+			err = c.through(&l, t.Get("_meta", wire.MetaHubs))
+		}
 		if err == nil && c.names[l.name] {
 			err = fmt.Errorf("a tool before it in the list has the same name")
 		}
@@ -103,6 +109,25 @@ func (c *catalog) add(page strictjson.Value) (next string, err error) {
 	}
 	next, _ = page.Get("nextCursor").Text()
 	return next, nil
+}
+
+// maxHubs is how many hubs a tool may come through.
+const maxHubs = 8
+
+// through notes the hubs that a tool came through. One that came through this hub would be
+// offered in its list again, under a longer name each time, and end in a loop when it is called.
+func (c *catalog) through(l *listed, hubs strictjson.Value) error {
+	if hubs.Absent() || hubs.Decode(&l.Hubs) != nil { // no hub wrote it
+		return nil
+	}
+	switch {
+	case c.hub != "" && slices.Contains(l.Hubs, c.hub):
+		c.own = true
+		return fmt.Errorf("it is a tool of this hub, which would call itself")
+	case len(l.Hubs) > maxHubs:
+		return fmt.Errorf("it came through more than %d hubs", maxHubs)
+	}
+	return nil
 }
 
 func rawOr(v strictjson.Value, none string) json.RawMessage {

@@ -43,6 +43,9 @@ const (
 	MetaClient       = "io.modelcontextprotocol/clientInfo"
 	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	ExtensionTasks   = "io.modelcontextprotocol/tasks"
+	// MetaHubs is our key of a tool in a list: the ids of the hubs that it came through, the
+	// nearest first.
+	MetaHubs = "urn:dragoman:mcp:hubs:1"
 )
 
 // The resultType of results of [Modern]. Without one a result is complete.

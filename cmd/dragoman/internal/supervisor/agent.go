@@ -160,7 +160,10 @@ func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err 
 // faultOf returns the Fault for the end of a session.
 func faultOf(err error) *core.Fault {
 	var reason *link.Reason
-	if errors.As(err, &reason) {
+	switch {
+	case errors.As(err, &reason) && reason.Cause == link.ShuttingDown:
+		return core.NewFault(core.CodeUnreachable, "%s", reason.Text) // the agent may end, and the hub go on
+	case reason != nil:
 		return reason.Fault()
 	}
 	return core.AsFault(err)

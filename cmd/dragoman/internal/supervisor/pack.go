@@ -43,7 +43,7 @@ func (p *packed) run(ctx context.Context) {
 		Name: p.entry.Name, URL: p.entry.URL, Token: p.token,
 		Calls: p.entry.Concurrent, ResultBytes: int(p.entry.ResultBytes),
 		Timeout: time.Duration(p.entry.Timeout), MaxTime: time.Duration(p.entry.MaxTime),
-		Version: p.supervisor.opts.Version, Log: p.supervisor.opts.Log, Count: p.supervisor.opts.Hub.Count,
+		Hub: p.supervisor.opts.Hub.ID(), Version: p.supervisor.opts.Version, Log: p.supervisor.opts.Log, Count: p.supervisor.opts.Hub.Count,
 	}
 	if p.entry.URL == "" {
 		o.Dial, o.Command = p.child.dial, filepath.Base(p.entry.Command[0])

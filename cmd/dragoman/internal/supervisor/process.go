@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -293,11 +294,17 @@ type tail struct {
 	log  *slog.Logger
 	name string
 
-	mu    sync.Mutex
-	rest  []byte // of a line that has not ended
-	last  string
-	lines int
+	mu       sync.Mutex
+	rest     []byte // of a line that has not ended
+	last     string
+	uncaught string // the last line that names an uncaught error of Node.js
+	lines    int
 }
+
+// Node.js ends the trace of an uncaught error with its version. The error is before the trace.
+const nodeVersion = "Node.js v"
+
+var nodeError = regexp.MustCompile(`^([A-Z]\w*)?Error( \[\w+\])?: `)
 
 // Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
@@ -339,7 +346,14 @@ func (t *tail) put() {
 	if text == "" {
 		return
 	}
-	t.last = text
+	if nodeError.MatchString(text) {
+		t.uncaught = text
+	}
+	if t.uncaught == "" || !strings.HasPrefix(text, nodeVersion) {
+		t.last = text
+	} else {
+		t.last = t.uncaught
+	}
 	t.lines++
 	if t.log == nil || t.lines > maxStderrLines {
 		return
@@ -350,7 +364,7 @@ func (t *tail) put() {
 	t.log.Info("stderr", "child", t.name, "text", text)
 }
 
-// line returns the last line, cut to stderrTail.
+// line returns the last line, or the error that Node.js ended for, cut to stderrTail.
 func (t *tail) line() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -57,8 +58,8 @@ func supervise(t *testing.T, env []string, agents ...config.Agent) *supervising 
 		t.Fatal(err)
 	}
 	s := &supervising{T: t, log: &lockedBuffer{}}
-	s.hub = coretest.NewHub(t, hub.Options{Refused: func(id core.AgentID) *core.Child { return s.sup.Refused(id) }})
 	log := slog.New(slog.NewTextHandler(s.log, nil))
+	s.hub = coretest.NewHub(t, hub.Options{Log: log, Refused: func(id core.AgentID) *core.Child { return s.sup.Refused(id) }})
 	s.sup = supervisor.New(supervisor.Options{
 		Hub: s.hub, Log: log, Launcher: &supervisor.Launcher{Log: log, Guard: supervisor.NewGuard(self, guardArgument), Environ: env},
 		Records: func(string) core.RecordLog { return nil },
@@ -114,6 +115,23 @@ func TestATextAgentAnswersWithTheOutputOfItsCommand(t *testing.T) {
 	s := supervise(t, []string{"PATH=" + os.Getenv("PATH")}, config.Agent{Name: "shout", Dialect: config.SpeaksText, Process: config.Process{Command: []string{"tr", "a-z", "A-Z"}}})
 	if got := s.ask("shout", "hello"); got.Text != "HELLO" || got.End != core.KindDone {
 		t.Errorf("got %q (%v), want HELLO", got.Text, got.Fault)
+	}
+}
+
+func TestATextAgentRunsItsCommandForANotice(t *testing.T) {
+	heard := filepath.Join(t.TempDir(), "heard")
+	s := supervise(t, []string{"PATH=" + os.Getenv("PATH")}, shell("bell", "cat >"+heard+".new; echo thanks; mv "+heard+".new "+heard))
+	s.until("bell", core.ChildReady)
+	notice := core.Request{Intent: core.IntentNotify, To: core.ToAgent("bell"), Notice: &core.Notice{Topic: "door.open", Data: json.RawMessage(`{"who":"me"}`)}}
+	if _, err := s.user.Open(notice, hub.OpenOptions{Unwatched: true}); err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for end := time.Now().Add(watchdog); got == nil && time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+		got, _ = os.ReadFile(heard)
+	}
+	if want := "door.open {\"who\":\"me\"}\n"; string(got) != want {
+		t.Errorf("the command got %q, want %q\n%s", got, want, s.log)
 	}
 }
 
@@ -182,8 +200,23 @@ func TestApplyTouchesOnlyWhatHasChanged(t *testing.T) {
 	if _, here := s.hub.Agent(core.Principal{Operator: true}, "leaves"); here {
 		t.Error("the agent that was removed is still here")
 	}
+	for _, want := range []string{"it was taken out of the settings", "its settings have changed"} {
+		if log := s.log.String(); !strings.Contains(log, want) || strings.Contains(log, "the hub is stopping") {
+			t.Errorf("the log is\n%s\nwant it to say %q, and not that the hub is stopping", log, want)
+		}
+	}
 	if err := s.sup.Restart("leaves"); err == nil {
 		t.Error("a restart of an agent that was removed: got no error")
+	}
+}
+
+// Node.js writes its version below the trace of an error: that says nothing.
+func TestTheLastErrorOfAScriptIsNotTheVersionOfNode(t *testing.T) {
+	script := `printf '  throw err;\n  ^\n\nError: Cannot find module x\n    at load (loader:1)\n  code: 1\n}\n\nNode.js v20.20.2\n' >&2; exit 1`
+	a := config.Agent{Name: "a", Dialect: config.SpeaksEditor, Process: config.Process{Command: []string{"sh", "-c", script}}}
+	got := supervise(t, []string{"PATH=" + os.Getenv("PATH")}, a).until("a", core.ChildRestarting).LastError
+	if want := "the process ended with exit status 1: Error: Cannot find module x"; got != want {
+		t.Errorf("the last error is %q, want %q", got, want)
 	}
 }
 

@@ -201,7 +201,7 @@ func (u *unit) next() string {
 	if u.remote {
 		return "it is tried again every " + maxBackoff.String()
 	}
-	return "it is not started again until 'dragoman agents restart' or SIGHUP"
+	return "it is not started again until 'dragoman agents restart " + u.name + "' or SIGHUP"
 }
 
 // rest waits until a failed unit is to be started again: by hand, or because it is remote.

@@ -1,0 +1,68 @@
+package pack_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/adapters/mcp/pack"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// mcp serves the tools of the hub over MCP, and returns its address.
+func (g *testHub) mcp() string {
+	g.t.Helper()
+	s := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
+	server := httptest.NewServer(s)
+	g.t.Cleanup(func() {
+		s.Close()
+		server.Close()
+	})
+	return server.URL + mcp.Path
+}
+
+// A hub would offer each of its own tools again under a longer name, and a call would start at zero
+// hops.
+func TestAHubIsNoPackOfItself(t *testing.T) {
+	g := newHub(t)
+	err := g.packOf(g.mcp()).Run(t.Context(), g.session, func() { t.Error("got it ready, want it refused") })
+	if f := core.AsFault(err); f == nil || f.Code != core.CodeUnsupported || !strings.Contains(f.Message, "is this hub, which would call itself") {
+		t.Errorf("got %v, want an error that says that it is this hub", err)
+	}
+	if got := g.tools(); got != "" {
+		t.Errorf("got the tools %s, want none", got)
+	}
+}
+
+// Two hubs may use the tools of each other, but none gets its own back.
+func TestToolsDoNotComeBackToTheirHub(t *testing.T) {
+	here, there := newHub(t), newHub(t)
+	var names []string
+	for _, d := range here.hub.Tools() {
+		names = append(names, "p."+d.Name)
+	}
+	slices.Sort(names)
+	own := strings.Join(names, " ")
+	url := there.mcp()
+	there.run(there.packOf(here.mcp()))
+	if got := there.tools(); got != own {
+		t.Errorf("got the tools %s there, want %s", got, own)
+	}
+	here.run(here.packOf(url)) // which lists its own, those of here, and what it has from here
+	if got := here.tools(); got != own {
+		t.Errorf("got the tools %s here, want %s", got, own)
+	}
+	if got := here.counts.of("refused.tool"); got != len(names) {
+		t.Errorf("got %d refused tools here, want its own %d", got, len(names))
+	}
+}
+
+// packOf returns a pack of this hub.
+func (g *testHub) packOf(url string) *pack.Pack {
+	transport := &http.Transport{}
+	g.t.Cleanup(transport.CloseIdleConnections)
+	return g.pack(pack.Options{Hub: g.hub.ID(), URL: url, HTTP: &http.Client{Transport: transport}})
+}
