@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -19,8 +20,8 @@ func approvalsCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "approvals", Short: "List the tool calls that wait for approval", Args: cobra.NoArgs,
 		Long: `List the tool calls that wait for approval, the longest waiting first. 'dragoman
-approve' and 'dragoman deny' decide. The first decision counts. A call without a
-decision in time is denied.`,
+approve' and 'dragoman deny' decide, with --input-sha256 on the input that is shown here
+alone. The first decision counts. A call without a decision in time is denied.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -28,9 +29,9 @@ decision in time is denied.`,
 		if err != nil {
 			return err
 		}
-		heads := []string{"TASK", "CALL", "AGENT", "ASKED BY", "LEFT", "TOOL", "INPUT"}
+		heads := []string{"TASK", "CALL", "AGENT", "ASKED BY", "LEFT", "TOOL", "INPUT SHA-256", "INPUT"}
 		return printList(to, map[string]any{"approvals": all}, all, "nothing waits for a decision", heads, func(a task.PendingApproval) []string {
-			return []string{string(a.Task), a.ID, string(a.Agent), a.From.ID, timeLeft(a.Until), a.Name, brief(a.Input)}
+			return []string{string(a.Task), a.ID, string(a.Agent), a.From.ID, timeLeft(a.Until), a.Name, a.InputSHA256, visible(a.Input)}
 		})
 	}
 	return c
@@ -60,37 +61,63 @@ left out if only one call of the task waits; 'dragoman approvals' lists both.`
 
 // decisionCommand is the command approve or deny.
 func decisionCommand(io Streams, approved bool, all *bool) *cobra.Command {
-	var reason string
+	var reason, input string
 	c := &cobra.Command{Args: cobra.RangeArgs(1, 2)}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.Flags().StringVar(&reason, "reason", "", "`text` with the reason, which the task keeps")
+	c.Flags().StringVar(&input, "input-sha256", "", "`SHA-256` of the input that you read: nothing is decided if the agent asks for another by now")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		hub, id, call := to.client(), core.TaskID(args[0]), ""
 		if len(args) > 1 {
 			call = args[1]
-		} else if call, err = pendingCall(c.Context(), hub, id, *all); err != nil {
+		} else if call, err = pendingCall(c.Context(), hub, id, input, *all); err != nil {
 			return err
 		}
 		var d core.ApprovalDecided
 		body := map[string]any{"id": call, "approved": approved, "all": *all, "reason": reason}
+		if input != "" {
+			body["input_sha256"] = input
+		}
 		if err := hub.Post(c.Context(), client.TaskPath(id, "decisions"), body, &d); err != nil {
-			return err
+			return lookAgain(err)
 		}
 		return to.print(d, verdict(d))
 	}
 	return c
 }
 
+// decisionArgs returns the arguments of 'dragoman approve' and 'dragoman deny' for a call with
+// the input that was shown.
+func decisionArgs(id core.TaskID, call, input string) string {
+	args := quoted(string(id))
+	if input != "" { // of an older hub there is none
+		args += " --input-sha256 " + quoted(input)
+	}
+	if strings.HasPrefix(call, "-") { // it is no flag
+		args += " --"
+	}
+	return args + " " + quoted(call)
+}
+
+// lookAgain says what to do about a decision that came too late, or on another input.
+func lookAgain(err error) error {
+	var refused client.Refusal
+	if errors.As(err, &refused) && refused.Fault.Code == core.CodeConflict {
+		return fmt.Errorf("%w; 'dragoman approvals' shows what waits now", err)
+	}
+	return err
+}
+
 // pendingCall returns the only call of a task that waits for approval, or with all any of
-// them.
-func pendingCall(ctx context.Context, hub *client.Client, id core.TaskID, all bool) (string, error) {
+// them. With the SHA-256 of an input only calls with that input count.
+func pendingCall(ctx context.Context, hub *client.Client, id core.TaskID, input string, all bool) (string, error) {
 	pending, err := hub.Approvals(ctx)
 	if err != nil {
 		return "", err
 	}
 	var calls []string
 	for _, a := range pending {
-		if a.Task == id {
+		if a.Task == id && (input == "" || a.InputSHA256 == input) {
 			calls = append(calls, a.ID)
 		}
 	}

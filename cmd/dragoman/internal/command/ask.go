@@ -156,7 +156,7 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 				_, err := hub.Cancel(ctx, id, interruption)
 				cancelled.Store(err == nil)
 				if err != nil && ctx.Err() == nil {
-					fmt.Fprintf(to.Err, "dragoman: not cancelled: %s; the end of a task is shown once it is recorded (GET /readyz says whether that is possible)\n", err)
+					fmt.Fprintf(to.Err, "dragoman: not cancelled: %s; the end of a task is shown once it is recorded (GET /readyz says whether that is possible)\n", inLine(err))
 				}
 			})
 		default:
@@ -165,7 +165,7 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	})
 	defer stop()
 
-	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(to.Err, "[waiting up to %s: %s]\n", wait, err) })
+	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(to.Err, "[waiting up to %s: %s]\n", wait, inLine(err)) })
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
 	var resp *http.Response
 	if err == nil {
@@ -245,8 +245,9 @@ type printer struct {
 	io             Streams
 	json, thinking bool
 	task           core.TaskID
-	printed        bool // some text was printed
-	newline        bool // and it ended with a line break
+	printed        bool   // some text was printed
+	newline        bool   // and it ended with a line break
+	last           string // the last character of it, which may belong together with the next
 	end            core.Body
 }
 
@@ -258,7 +259,7 @@ func (p *printer) print(l client.Line, raw []byte) error {
 		p.task = b.Task
 	}
 	if p.json {
-		_, err := fmt.Fprintf(p.io.Out, "%s\n", raw)
+		_, err := fmt.Fprintln(p.io.Out, jsonText(raw))
 		return err
 	}
 	if l.Gap != nil {
@@ -270,24 +271,25 @@ func (p *printer) print(l client.Line, raw []byte) error {
 		_, err := fmt.Fprint(p.io.Out, p.shown(b.Text))
 		return err
 	case core.File:
-		fmt.Fprintf(p.io.Err, "[file %s, %s, %d bytes: --json has it]\n", b.Name, orDash(b.MediaType), len(b.Data))
+		fmt.Fprintf(p.io.Err, "[file %s, %s, %d bytes: --json has it]\n", visible(b.Name), visible(orDash(b.MediaType)), len(b.Data))
 	case core.Retrying:
-		fmt.Fprintf(p.io.Err, "[%s failed: %s; trying another]\n", b.Agent, b.Fault.Message)
+		fmt.Fprintf(p.io.Err, "[%s failed: %s; trying another]\n", visible(string(b.Agent)), visible(b.Fault.Message))
 	case core.ApprovalRequested:
-		fmt.Fprintf(p.io.Err, "[%s waits for approval: %s; 'dragoman approve %[3]s %[4]s' or 'dragoman deny %[3]s %[4]s' decides]\n", b.Name, b.Input, p.task, quoted(b.ID))
+		call := decisionArgs(p.task, b.ID, b.InputSHA256)
+		fmt.Fprintf(p.io.Err, "[%s waits for approval: %s; 'dragoman approve %[3]s' or 'dragoman deny %[3]s' decides]\n", visible(b.Name), visible(b.Input), call)
 	case core.ApprovalDecided:
-		fmt.Fprintf(p.io.Err, "[%s]\n", verdict(b))
+		fmt.Fprintf(p.io.Err, "[%s]\n", visible(verdict(b)))
 	case core.ToolState:
 		if p.thinking {
-			fmt.Fprintf(p.io.Err, "[%s is %s%s]\n", b.ID, b.State, because(b.Detail))
+			fmt.Fprintf(p.io.Err, "[%s is %s%s]\n", visible(b.ID), b.State, visible(because(b.Detail)))
 		}
 	case core.Thinking:
 		if p.thinking {
-			fmt.Fprintf(p.io.Err, "[%s]\n", strings.TrimSpace(b.Text))
+			fmt.Fprintf(p.io.Err, "[%s]\n", block(strings.TrimSpace(b.Text)))
 		}
 	case core.ToolCall:
 		if p.thinking {
-			fmt.Fprintf(p.io.Err, "[%s %s]\n", b.Name, b.Input)
+			fmt.Fprintf(p.io.Err, "[%s %s]\n", visible(b.Name), visible(b.Input))
 		}
 	case core.Done:
 		return p.done(b)
@@ -295,17 +297,16 @@ func (p *printer) print(l client.Line, raw []byte) error {
 	return nil
 }
 
-// shown removes control characters from an agent's text if a terminal shows it.
+// shown returns an agent's text as a terminal may show it; elsewhere it stays as it is.
 func (p *printer) shown(text string) string {
 	if !isTerminal(p.io.Out) {
 		return text
 	}
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		return printable(r)
-	}, text)
+	before := p.last
+	if _, size := utf8.DecodeLastRuneInString(text); size > 0 {
+		p.last = text[len(text)-size:]
+	}
+	return visibleLines(before + text)[len(visibleLines(before)):]
 }
 
 func (p *printer) done(b core.Done) error {
@@ -313,7 +314,7 @@ func (p *printer) done(b core.Done) error {
 	case !p.printed && b.Text != "":
 		fmt.Fprintln(p.io.Out, p.shown(strings.TrimSuffix(b.Text, "\n")))
 	case !p.printed && len(b.Data) > 0:
-		fmt.Fprintf(p.io.Out, "%s\n", b.Data)
+		fmt.Fprintln(p.io.Out, jsonText(b.Data))
 	case p.printed && !p.newline:
 		fmt.Fprintln(p.io.Out)
 	}

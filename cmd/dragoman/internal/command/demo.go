@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -97,7 +96,7 @@ func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON bool) (er
 			}
 			all = append(all, x)
 			if !asJSON {
-				fmt.Fprintf(io.Out, "%-8s → %-8s  %s\n%-8s ← %-8s  %s%s\n", from, to, x.Asked, "", to, strings.Map(printable, x.Answer), strings.Map(printable, x.Error))
+				fmt.Fprintf(io.Out, "%-8s → %-8s  %s\n%-8s ← %-8s  %s%s\n", from, to, x.Asked, "", to, visible(x.Answer), visible(x.Error))
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (to *hubFlags) print(v any, line string) error {
 	if to.json {
 		return printJSON(to.Out, v)
 	}
-	_, err := fmt.Fprintln(to.Out, line)
+	_, err := fmt.Fprintln(to.Out, visible(line))
 	return err
 }
 

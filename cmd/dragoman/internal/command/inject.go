@@ -31,7 +31,7 @@ context during a task, nothing is sent and the command fails.`,
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
 	f.StringVar(&name, "priority", "normal", "`priority`: immediate (into this answer), normal, or deferred (after its work)")
-	f.StringVar(&source, "source", "", "`name` of the source, which the agent gets")
+	f.StringVar(&source, "source", "", "`name` of the source, which the agent gets beside your own")
 	wait := timeFlag(f, "wait", injectWait, "`time` to wait for the agent's answer; 0 for not at all")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if priority.UnmarshalText([]byte(name)) != nil || priority == 0 {

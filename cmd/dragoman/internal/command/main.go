@@ -50,7 +50,7 @@ type settingErrors struct{ error }
 func wrongSettings(err error) error { return &exit{ExitUsage, settingErrors{err}} }
 
 // inLine returns an error as one line.
-func inLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+func inLine(err error) string { return visible(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 // errQuiet ends the program without another message.
 var errQuiet = errors.New("already reported")
@@ -78,7 +78,7 @@ func Run(ctx context.Context, args []string, io Streams) int {
 	case errors.Is(err, errQuiet):
 	case errors.As(err, &several):
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			fmt.Fprintf(io.Err, "dragoman: %s\n", line)
+			fmt.Fprintf(io.Err, "dragoman: %s\n", visible(line))
 		}
 	default:
 		fmt.Fprintf(io.Err, "dragoman: %s%s\n", refusedFlag(c, err), inLine(err))

@@ -16,7 +16,7 @@ func TestPacksShowTheWholeOfTheirLastError(t *testing.T) {
 	if code != command.ExitDone {
 		t.Fatalf("got %d and %s, want %d", code, stderr, command.ExitDone)
 	}
-	if got, want := fields(out)[1], "search mcp 0 failed 4 - "+why; got != want {
+	if got, want := fields(out)[1], "search mcp 0 failed 4 - "+why+`\x1b`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

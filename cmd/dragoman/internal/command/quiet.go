@@ -31,7 +31,7 @@ func noteJournal(ctx context.Context, hub *client.Client, note io.Writer) (event
 				quiet = minQuiet / 2
 			case <-time.After(quiet):
 				if reason, err := hub.JournalFailure(ctx); err == nil && reason != "" {
-					fmt.Fprintf(note, "[the hub cannot record tasks: %s; the end of this one is shown once it is recorded]\n", reason)
+					fmt.Fprintf(note, "[the hub cannot record tasks: %s; the end of this one is shown once it is recorded]\n", visible(reason))
 					return
 				}
 			case <-ctx.Done():

@@ -1,13 +1,12 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 )
 
 // table prints rows in aligned columns.
@@ -28,7 +27,7 @@ func newTable(out io.Writer, heads ...string) *table {
 // row adds a row. Missing cells are empty: a shorter line would end the columns above it.
 func (t *table) row(cells ...string) {
 	for i, c := range cells {
-		cells[i] = strings.Map(printable, c)
+		cells[i] = visible(c)
 	}
 	fmt.Fprintln(t.w, strings.Join(cells, "\t")+strings.Repeat("\t", max(0, t.columns-len(cells))))
 }
@@ -48,10 +47,15 @@ func (t *table) flush() error {
 
 // printJSON prints a value as JSON.
 func printJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // it is not for browsers
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, jsonText(text.Bytes()))
+	return err
 }
 
 func orDash(s string) string {
@@ -59,14 +63,4 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-// quoted quotes a word for a shell, if necessary.
-func quoted(word string) string {
-	if strings.ContainsFunc(word, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@", r)
-	}) {
-		return strconv.Quote(word)
-	}
-	return word
 }

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +46,7 @@ An interrupt ends the command, not the tasks.`,
 		err = client.Follow(resp, func(l client.Line, raw []byte) error {
 			ended = ended || l.Body != nil && l.Body.Kind().Ends()
 			if to.json {
-				_, err := fmt.Fprintf(io.Out, "%s\n", raw)
+				_, err := fmt.Fprintln(io.Out, jsonText(raw))
 				return err
 			}
 			return t.print(l)
@@ -114,14 +113,14 @@ const (
 func (t *tailer) print(l client.Line) error {
 	of := ""
 	if t.several {
-		of = " " + string(l.Task)
+		of = " " + visible(string(l.Task))
 	}
 	switch {
 	case l.Gap != nil:
 		_, err := fmt.Fprintf(t.out, "-- events %d to %d%s are no longer kept\n", l.Gap.From, l.Gap.To, strings.Replace(of, " ", " of task ", 1))
 		return err
 	case l.Shutdown != nil:
-		_, err := fmt.Fprintf(t.out, "-- the hub is stopping: %s\n", l.Shutdown.Reason)
+		_, err := fmt.Fprintf(t.out, "-- the hub is stopping: %s\n", visible(l.Shutdown.Reason))
 		return err
 	}
 	k, text := l.Body.Kind(), summary(l.Body)
@@ -155,9 +154,6 @@ func colorOf(k core.Kind) string {
 	}
 	return ""
 }
-
-// summaryLength is the maximum length of an event's summary.
-const summaryLength = 120
 
 // summary describes an event in one line.
 func summary(body core.Body) string {
@@ -193,7 +189,9 @@ func summary(body core.Body) string {
 	case core.ApprovalDecided:
 		s = verdict(b)
 	case core.Injected:
-		s = b.Content
+		if s = b.Content; b.Source != "" {
+			s = b.Attribution() + ": " + s
+		}
 	case core.InjectionAnswered:
 		s = fmt.Sprintf("%s accepted=%t %s", b.ID, b.Accepted, b.Reason)
 	case core.File:
@@ -214,26 +212,4 @@ func summary(body core.Body) string {
 		s = b.Reason
 	}
 	return brief(s)
-}
-
-// oneLine returns a text as one line, without control characters.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(strings.Map(printable, s)), " ")
-}
-
-// brief is oneLine of the beginning of a text.
-func brief(s string) string {
-	s = oneLine(s)
-	if r := []rune(s); len(r) > summaryLength {
-		s = string(r[:summaryLength]) + "…"
-	}
-	return s
-}
-
-// printable replaces control characters, so that an agent cannot control the terminal.
-func printable(r rune) rune {
-	if unicode.IsControl(r) {
-		return ' '
-	}
-	return r
 }

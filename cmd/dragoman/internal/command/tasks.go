@@ -72,7 +72,7 @@ readers.`,
 			return []string{string(v.ID), v.State, orDash(string(v.Agent)), orDash(v.From.ID), v.opened(), orDash(brief(v.asked()))}
 		})
 		if list.Before != "" && !to.json {
-			fmt.Fprintf(io.Err, "there are more: 'dragoman tasks%s --before %s' lists them\n", sameFlags(c.Flags(), "before", "token"), list.Before)
+			fmt.Fprintf(io.Err, "there are more: 'dragoman tasks%s --before %s' lists them\n", sameFlags(c.Flags(), "before", "token"), quoted(string(list.Before)))
 		}
 		return err
 	}
@@ -172,18 +172,8 @@ func showTask(ctx context.Context, to *hubFlags, id string) error {
 	}
 	for _, part := range []struct{ head, text string }{{"ASKED", v.asked()}, {"ANSWER", v.Answer.Text}, {"DATA", string(v.Answer.Data)}} {
 		if part.text != "" {
-			fmt.Fprintf(to.Out, "\n%s\n%s\n", part.head, safeText(part.text))
+			fmt.Fprintf(to.Out, "\n%s\n%s\n", part.head, visibleLines(strings.TrimRight(part.text, "\n")))
 		}
 	}
 	return nil
-}
-
-// safeText removes control characters from a text but keeps its lines.
-func safeText(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		return printable(r)
-	}, strings.TrimRight(text, "\n"))
 }
