@@ -54,3 +54,16 @@ func TestAnExpiredTokenOfTheHubIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestAClientWithoutACredentialIsAnonymousOnAnOpenHub(t *testing.T) {
+	nobody := func(*http.Request) (core.Principal, error) { return core.Principal{}, nil }
+	server := mcp.New(coretest.NewHub(t, hub.Options{}), mcp.Options{Authenticate: nobody, Anonymous: core.Principal{ID: "mcp"}})
+	defer server.Close()
+	r := httptest.NewRequest(http.MethodPost, mcp.Path, strings.NewReader(toolCall("1", "agents_list", `{}`)))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Errorf("got %d and %s, want 200", w.Code, w.Body)
+	}
+}

@@ -145,7 +145,7 @@ func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 		switch p, err := s.opts.Authenticate(r); {
 		case err == nil && p.ID != "":
 			return s.admit(p)
-		case err != nil && token == "" && len(r.Header.Values("X-API-Key")) > 0 || core.AsFault(err).Code == core.CodeNotAuthorized:
+		case err != nil && (token == "" && len(r.Header.Values("X-API-Key")) > 0 || core.AsFault(err).Code == core.CodeNotAuthorized):
 			return nil, core.AsFault(err)
 		}
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
-// tokensFile writes a tokens file: each principal has the token that is its name, and root is an
-// operator.
+// tokensFile writes a tokens file: each principal has the token that is its name and may register
+// every agent, and root is an operator.
 func tokensFile(t *testing.T, principals ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -39,7 +39,7 @@ func writeTokens(t *testing.T, path string, principals ...string) {
 	text := "tokens:\n"
 	for _, p := range principals {
 		hash := access.HashOf(p)
-		text += fmt.Sprintf("- principal: %s\n  sha256: %s\n  operator: %v\n", p, hex.EncodeToString(hash[:]), p == "root")
+		text += fmt.Sprintf("- principal: %s\n  sha256: %s\n  operator: %v\n  agents: [\"*\"]\n", p, hex.EncodeToString(hash[:]), p == "root")
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -152,6 +152,51 @@ func TestAnAgentsPrincipalIsThatOfItsToken(t *testing.T) {
 			leave()
 			<-ended
 		})
+	}
+}
+
+func TestATokenNamesTheAgentsThatItsPrincipalMayRegister(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	text := "tokens:\n"
+	for token, agents := range map[string]string{"own": "", "team": `, agents: ["team-*", shout]`} {
+		hash := access.HashOf(token)
+		text += fmt.Sprintf("- {principal: alice, sha256: %s%s}\n", hex.EncodeToString(hash[:]), agents)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = path })
+	for dialect, join := range service.Joins() {
+		for _, c := range []struct {
+			token, id string
+			allowed   bool
+		}{
+			{"own", "alice", true},
+			{"own", "team-" + dialect, false},
+			{"team", "team-" + dialect, true},
+			{"team", "shout", true},
+			{"team", "alice", false},
+		} {
+			ctx, leave := context.WithCancel(t.Context())
+			joined, ended := make(chan struct{}), make(chan error, 1)
+			to := client.Hub{URL: h.url(), GRPC: h.service.Addresses().GRPC, Token: c.token}
+			go func() {
+				ended <- join(ctx, to, core.Card{ID: core.AgentID(c.id), MaxConcurrent: 1}, shout, func(client.AskFunc) { close(joined) }, h.log)
+			}()
+			select {
+			case <-joined:
+				if !c.allowed {
+					t.Errorf("%s, token %s as %s: got it joined, want it refused", dialect, c.token, c.id)
+				}
+				leave()
+				<-ended
+			case err := <-ended:
+				if c.allowed || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("agents: [%q]", c.id)) {
+					t.Errorf("%s, token %s as %s: got %v, want it allowed: %v, or what the operator can write", dialect, c.token, c.id, err, c.allowed)
+				}
+				leave()
+			}
+		}
 	}
 }
 

@@ -220,7 +220,7 @@ func TestAnExpiredTokenEndsAllItsConnections(t *testing.T) {
 	for life := time.Second; ; life *= 2 { // long enough to open them all
 		path := filepath.Join(t.TempDir(), "tokens.yaml")
 		hash := access.HashOf("root")
-		text := fmt.Sprintf("tokens: [{principal: root, operator: true, sha256: %s, expires: %s}]", hex.EncodeToString(hash[:]), time.Now().Add(life).Format(time.RFC3339Nano))
+		text := fmt.Sprintf("tokens: [{principal: root, operator: true, agents: [\"*\"], sha256: %s, expires: %s}]", hex.EncodeToString(hash[:]), time.Now().Add(life).Format(time.RFC3339Nano))
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
