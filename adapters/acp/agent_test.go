@@ -51,14 +51,20 @@ func TestAPeerBecomesAnAgentWithItsCapabilities(t *testing.T) {
 			t.Errorf("card (-want +got):\n%s", diff)
 		}
 		kit.send(`{"id":"c2","kind":"capabilities","payload":{"domains":["work"]}}`)
-		s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit"); return a.MaxConcurrent == 1 && a.Domains[0] == "work" }, "the card is replaced")
+		s.until(func() bool {
+			a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit")
+			return a.MaxConcurrent == 1 && a.Domains[0] == "work"
+		}, "the card is replaced")
 		kit.send(`{"id":"c2b","kind":"capabilities","payload":{"takes_context":false}}`)
 		s.until(func() bool {
 			a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit")
 			return a.Features == wire.CardFeatures&^core.FeatureInjection && len(a.Metadata) == 0
 		}, "it takes no context")
 		kit.send(`{"id":"c3","kind":"capabilities","payload":{"max_concurrent_tasks":0}}`)
-		s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit"); return a.Load.State == core.LoadDraining }, "it takes nothing")
+		s.until(func() bool {
+			a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit")
+			return a.Load.State == core.LoadDraining
+		}, "it takes nothing")
 		kit.expectNothing()
 	})
 }

@@ -71,7 +71,10 @@ func TestCapabilitiesMakeAFullAgentOfAPeerKnownByItsID(t *testing.T) {
 		first := s.ask(rest, core.Request{To: core.ToAgent("shy"), Content: "you?"})
 		id := shy.expect(wire.KindQuery).ID
 		shy.send(`{"id":"c","kind":"capabilities","payload":{"domains":["d"],"max_concurrent_tasks":2}}`)
-		s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "shy"); return a.MaxConcurrent == 2 && a.Load.Active == 1 }, "it has a card, and its task still")
+		s.until(func() bool {
+			a, _ := s.hub.Agent(core.Principal{Operator: true}, "shy")
+			return a.MaxConcurrent == 2 && a.Load.Active == 1
+		}, "it has a card, and its task still")
 		second := s.ask(rest, core.Request{To: core.ToDomain("d.e"), Content: "and that?"})
 		shy.answerQuery("that too")
 		shy.send(`{"id":"r","kind":"response","ref":"%s","payload":{"summary":"me"}}`, id)
