@@ -1,6 +1,8 @@
 package core
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 )
@@ -82,6 +84,17 @@ type ApprovalRequested struct {
 	// InputSHA256 is the SHA-256 of Input in hexadecimal digits, which the hub computes. A
 	// decision may repeat it.
 	InputSHA256 string `json:"input_sha256,omitempty"`
+}
+
+// InputDigest returns the SHA-256 of the input of a tool call, as [ApprovalRequested] has it.
+func InputDigest(input string) string {
+	sum := sha256.Sum256([]byte(input))
+	return hex.EncodeToString(sum[:])
+}
+
+// IsFor reports whether the decision is on an input. For one that leaves it unsaid it is.
+func (b ApprovalDecided) IsFor(input string) bool {
+	return b.InputSHA256 == "" || b.InputSHA256 == InputDigest(input)
 }
 
 // ApprovalDecided answers an ApprovalRequested. It comes from the requester or the hub.

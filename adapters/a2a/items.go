@@ -237,7 +237,7 @@ func (t *translator) ApprovalRequested(e core.Event, b core.ApprovalRequested) e
 		data = nil
 	}
 	t.status(e, t.state(), nil, &wire.Message{Parts: []wire.Part{
-		wire.TextPart(fmt.Sprintf("May %s be called with %s? Answer in this task with a data part {\"approval\":{\"id\":%q,\"approved\":true}}.", b.Name, b.Input, b.ID)),
+		wire.TextPart(fmt.Sprintf("May %s be called with %s? Answer in this task with a data part {\"approval\":{\"id\":%q,\"approved\":true,\"input_sha256\":%q}}.", b.Name, b.Input, b.ID, b.InputSHA256)),
 		wire.DataPart(data),
 	}})
 	return nil

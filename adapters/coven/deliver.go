@@ -111,8 +111,15 @@ func (t *taskSink) Assigned(_ core.Event, b core.Assigned) error {
 	return s.sendTask(t.ctx, id, m, func() { s.agent.Delivered(id) })
 }
 
-// ApprovalDecided sends the decision.
+// ApprovalDecided sends the decision, unless the agent asks for another input under the same id by
+// now: the message names the call alone.
 func (t *taskSink) ApprovalDecided(_ core.Event, b core.ApprovalDecided) error {
+	for _, a := range t.task.Approvals() {
+		if a.ID == b.ID && b.InputSHA256 != "" && a.InputSHA256 != b.InputSHA256 {
+			t.session.hub.Count(Name + ".refused.approval_decided")
+			return nil
+		}
+	}
 	return t.send(&pb.ServerMessage{Payload: &pb.ServerMessage_ToolApproval{ToolApproval: wire.ApprovalOf(b)}})
 }
 

@@ -18,6 +18,7 @@ const maxDialogs = 16
 type dialog struct {
 	*wire.Dialog
 	decided chan core.ApprovalDecided // of an approval
+	input   string                    // that people are shown of it
 	options approving
 }
 
@@ -96,6 +97,8 @@ func (r *run) ask(d *wire.Dialog) {
 	if linked := r.onlyTool(); decision && linked != "" && r.dialogs[linked] == nil {
 		id = linked
 	}
+	approval := r.approvalOf(id, d)
+	w.input = approval.Input
 	r.dialogs[id] = w
 	r.running.Go(func() {
 		if decision {
@@ -109,7 +112,7 @@ func (r *run) ask(d *wire.Dialog) {
 	})
 	r.mu.Unlock()
 	if decision {
-		r.report(r.approvalOf(id, d))
+		r.report(approval)
 	}
 }
 
@@ -167,11 +170,12 @@ func (r *run) approval(id string, w *dialog) {
 	}
 }
 
-// decided passes a decision to the dialog that waits for it.
+// decided passes a decision to the dialog that waits for it. It may be on an earlier dialog of the
+// same tool, for which pi waits no longer.
 func (r *run) decided(d core.ApprovalDecided) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w := r.dialogs[d.ID]; w != nil {
+	if w := r.dialogs[d.ID]; w != nil && d.IsFor(w.input) {
 		select {
 		case w.decided <- d:
 		default:

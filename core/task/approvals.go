@@ -2,8 +2,6 @@ package task
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -158,12 +156,6 @@ func (t *Task) denyAfterTimeout(p *pendingCall) {
 
 // hubName stands for the hub where a principal decides.
 const hubName = "hub"
-
-// digestOf returns the SHA-256 of an input as it stands in approvals.
-func digestOf(input string) string {
-	sum := sha256.Sum256([]byte(input))
-	return hex.EncodeToString(sum[:])
-}
 
 // decide decides one approval. Callers hold mu.
 func (t *Task) decide(d core.ApprovalDecided) error {

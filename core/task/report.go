@@ -19,7 +19,7 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 			return nil
 		}
 	case core.ApprovalRequested:
-		b.InputSHA256 = digestOf(b.Input)
+		b.InputSHA256 = core.InputDigest(b.Input)
 		body = b
 	case core.Opened, core.Assigned, core.ApprovalDecided, core.Injected, core.Retrying, core.CancelRequested:
 		return core.NewFault(core.CodeInvalid, "an agent does not say %s", body.Kind())

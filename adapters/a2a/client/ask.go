@@ -18,9 +18,9 @@ import (
 
 // asked is what the remote waits for: the decisions or the answer of people.
 type asked struct {
-	key       string // tells it from the next one
-	approvals map[string]bool
-	cancel    context.CancelFunc // of the question to people
+	key       string                            // tells it from the next one
+	approvals map[string]core.ApprovalRequested // by their ids
+	cancel    context.CancelFunc                // of the question to people
 
 	mu     sync.Mutex
 	parked bool              // Work waits for the reply, since the remote has ended the stream
@@ -47,7 +47,7 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 	w.withdraw()
 	w.lastAsked = key
 	ctx, cancel := context.WithCancel(ctx)
-	a := &asked{key: key, approvals: map[string]bool{}, cancel: cancel, reply: make(chan wire.Message, 1)}
+	a := &asked{key: key, approvals: map[string]core.ApprovalRequested{}, cancel: cancel, reply: make(chan wire.Message, 1)}
 	q := question.Question{Text: strings.TrimSpace(wire.Text(parts))}
 	var theirs string // the id of the question there
 	for _, p := range parts {
@@ -58,7 +58,7 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 		if r := v.Get("approval"); r.Kind() == strictjson.Object {
 			var want core.ApprovalRequested
 			if r.Decode(&want) == nil && want.ID != "" {
-				a.approvals[want.ID] = true
+				a.approvals[want.ID] = want
 				if err := w.report(want, nil); err != nil {
 					cancel()
 					return err
@@ -121,6 +121,8 @@ type decision struct {
 	Approved bool   `json:"approved"`
 	All      bool   `json:"all,omitempty"`
 	Reason   string `json:"reason,omitempty"`
+	// InputSHA256 is that of the input as the remote hub says it.
+	InputSHA256 string `json:"input_sha256,omitempty"`
 }
 
 func dataPart(name string, value any) wire.Part {
@@ -231,8 +233,10 @@ func (w *work) listen(ctx context.Context) {
 		case core.CancelRequested:
 			w.cancelRemote(ctx, b)
 		case core.ApprovalDecided:
-			if a := w.waiting(); a != nil && a.approvals[b.ID] {
-				w.settle(ctx, a, dataPart("approval", decision{b.ID, b.Approved, b.All, b.Reason}))
+			if a := w.waiting(); a != nil {
+				if asked, is := a.approvals[b.ID]; is && b.IsFor(asked.Input) {
+					w.settle(ctx, a, dataPart("approval", decision{b.ID, b.Approved, b.All, b.Reason, asked.InputSHA256}))
+				}
 			}
 		case core.Injected:
 			done := w.beginInjection()

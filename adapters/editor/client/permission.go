@@ -12,8 +12,9 @@ import (
 
 // permission is an open session/request_permission.
 type permission struct {
-	id  json.RawMessage // of the request
-	req wire.PermissionRequest
+	id    json.RawMessage // of the request
+	req   wire.PermissionRequest
+	input string // that people are shown
 }
 
 // maxPermits bounds the open permission requests of a turn. Further ones are answered cancelled.
@@ -40,7 +41,7 @@ func (t *turn) request(ctx context.Context, m jsonrpc.Message) {
 		tl = &tool{id: p.ToolCall.ToolCallID}
 	}
 	tl.merge(p.ToolCall)
-	approval, ok := t.hold(tl.id, &permission{m.ID, p})
+	approval, ok := t.hold(tl.id, &permission{m.ID, p, tl.shown()})
 	if !ok {
 		t.conn.opts.Count("editor.too_many_permissions")
 		_ = t.conn.answerCancelled(ctx, m)
@@ -65,21 +66,25 @@ func (t *turn) hold(toolID string, p *permission) (approval string, ok bool) {
 	return approval, true
 }
 
-// release returns an open permission and forgets it; nil if there is none.
-func (t *turn) release(approval string) *permission {
+// release returns the open permission that a decision is on and forgets it; nil if there is none.
+// The agent may have asked again for the same call, with another input, before it came.
+func (t *turn) release(d core.ApprovalDecided) *permission {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.permits[approval]
-	delete(t.permits, approval)
+	p := t.permits[d.ID]
+	if p == nil || !d.IsFor(p.input) {
+		return nil
+	}
+	delete(t.permits, d.ID)
 	return p
 }
 
 // decide answers a permission request with the option that was chosen, else with the one that is
 // nearest to the decision: to allow once unless all calls were approved, and to reject once.
 func (t *turn) decide(ctx context.Context, d core.ApprovalDecided) {
-	p := t.release(d.ID)
+	p := t.release(d)
 	if p == nil {
-		return // withdrawn, or cancelled with the turn
+		return // withdrawn, cancelled with the turn, or on an earlier input
 	}
 	kinds := []string{wire.RejectOnce, wire.RejectAlways}
 	switch {
@@ -138,7 +143,7 @@ func (t *turn) withdraw(ctx context.Context, id string) {
 		}
 	}
 	t.mu.Unlock()
-	p := t.release(approval)
+	p := t.release(core.ApprovalDecided{ID: approval})
 	if p == nil {
 		return
 	}
