@@ -29,7 +29,7 @@ const anything = "*"
 
 var (
 	// leaves are small tools that know nothing of agents.
-	leaves = []string{"core/dedup", "core/fifo", "core/jsonrpc", "core/lru", "core/strictjson", "core/suggest", "core/timer"}
+	leaves = []string{"core/dedup", "core/fifo", "core/jsonrpc", "core/lru", "core/memory", "core/strictjson", "core/suggest", "core/timer"}
 	// engine is all of core but its test support.
 	engine = append([]string{
 		"core",
@@ -84,7 +84,7 @@ var table = []row{
 	},
 	{from: []string{"transports/ws/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/coder/websocket"}},
 	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link"}},
-	{from: []string{"transports/web/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/go-chi/chi/v5"}},
+	{from: []string{"transports/web/..."}, own: []string{"core", "core/link", "core/memory"}, lib: []string{"github.com/go-chi/chi/v5"}},
 
 	// What a connection presents becomes a principal here, for all dialects.
 	{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/question"
@@ -28,7 +29,10 @@ type Options struct {
 	// Journal records every task; nil means a journal in memory. The hub does not close it.
 	Journal journal.Journal
 	Limits  Limits
-	Rules   policy.Rules
+	// Memory bounds the logs of tasks, what waits for sessions and what else counts in it: new
+	// tasks are refused when it is full. nil bounds nothing.
+	Memory *memory.Budget
+	Rules  policy.Rules
 	// Authorizer decides who may give which command; nil means the Rules. Limiter, Auditor
 	// and Tracer may be nil.
 	Authorizer policy.Authorizer
@@ -78,6 +82,7 @@ type Observer interface {
 type Hub struct {
 	id         string
 	limits     Limits
+	memory     *memory.Budget // may be nil
 	rules      policy.Rules
 	authorizer policy.Authorizer
 	limiter    policy.Limiter
@@ -123,7 +128,7 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, limits: opts.Limits.WithDefaults(), rules: opts.Rules,
+		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
@@ -164,7 +169,7 @@ func New(opts Options) *Hub {
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,
 		ApprovalTimeout: h.limits.ApprovalTimeout, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
-		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes,
+		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Memory: h.memory,
 	}, host{h}, h.journal)
 	h.recorder = recorder.Start(recorder.Options{
 		Journal: h.journal, Usage: h.usageStore, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
@@ -177,6 +182,9 @@ func (h *Hub) ID() string { return h.id }
 
 // Limits returns the limits in force.
 func (h *Hub) Limits() Limits { return h.limits }
+
+// Memory returns the budget of the hub; nil if it has none.
+func (h *Hub) Memory() *memory.Budget { return h.memory }
 
 // Connect starts a session for a connection. The caller reads it with [Session.Next] and
 // ends it with [Session.Close].

@@ -92,6 +92,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	chain.Hops = max(chain.Hops, o.MinHops, hops)
 	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {
+		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
 	if err = denied; err == nil {
@@ -191,7 +192,9 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
-	h.tasks.Open(j.Task)
+	if err := h.tasks.Open(j.Task); err != nil {
+		return err
+	}
 	h.jobs[j.ID()] = j
 	h.recorder.Record(j.Task)
 	for w := range h.watchers {

@@ -113,7 +113,7 @@ func (t *table[K, V]) put(k K, v V) {
 }
 
 func newSession(h *Hub, p Identity) *Session {
-	return &Session{hub: h, identity: p, inbox: newInbox()}
+	return &Session{hub: h, identity: p, inbox: newInbox(h.memory)}
 }
 
 // Identity returns the identity of the connection.
