@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/usage"
 	"github.com/dragoman-hub/dragoman/schemas"
@@ -55,6 +56,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 func (s *Service) hubOptions() (o hub.Options, err error) {
 	c := s.config
 	o.ID, o.Log, o.Rules, o.Schema, o.Budgets = core.NewID(), s.log, policy.Rules{Hops: c.Limits.Hops}, schemas.Compile, c.Budgets.Limits()
+	o.Memory = memory.New(contentMemory(c.Limits.Memory))
 	if o.Limits, err = hubLimits(c); err != nil {
 		return o, err
 	}
@@ -85,7 +87,7 @@ func hubLimits(c config.Config) (hub.Limits, error) {
 		Packs: l.Packs, PackTools: l.PackTools, PackCalls: l.PackCalls, ToolTimeout: l.ToolTimeout, MaxToolTimeout: l.MaxToolTimeout,
 		ApprovalTimeout: l.ApprovalTimeout, QuestionTimeout: l.QuestionTimeout, Questions: l.Questions,
 		CauseMemory: orNever(l.CauseMemory), MaxDeadline: l.MaxDeadline, JournalLag: orNever(c.Journal.Lag),
-		TaskBytes: l.TaskBytes, HistoryBytes: orNever(l.HistoryBytes), RequestBytes: l.RequestBytes, UnrecordedBytes: l.UnrecordedBytes,
+		TaskBytes: l.TaskBytes, HistoryBytes: orNever(l.HistoryBytes), RequestBytes: l.RequestBytes, UnrecordedBytes: l.UnrecordedBytes, CardBytes: l.CardBytes,
 		KeepNotices: l.KeepNotices, NoticeBytes: l.NoticeBytes, Threads: l.Threads,
 		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes,
 	}
