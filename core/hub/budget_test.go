@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
@@ -132,6 +133,41 @@ func TestCallsThatAPackHasNotTakenCount(t *testing.T) {
 		g.events(provider)
 		if held := b.HeldAs(memory.Inboxes); held > 8<<10 {
 			t.Errorf("got %d bytes held for sessions once it was taken, want few", held)
+		}
+	})
+}
+
+func TestAPrincipalOverItsQuotasIsRefusedUntilItsTaskEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Quotas: quota.NewBook(quota.Limits{Tasks: 1, Connections: 2})})}
+		alice, bob := core.Principal{ID: "alice", Authenticated: true}, core.Principal{ID: "bob", Authenticated: true}
+		agent := g.agentOf(core.Principal{ID: "a", Authenticated: true}, "a", able, many)
+		asker := g.connectAs(alice)
+		tk := g.ask(asker, "a")
+		open := func(s *hub.Session) error {
+			_, err := s.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{})
+			return err
+		}
+		g.wantFault("a second task", open(asker), core.CodeOverloaded)
+		g.ask(g.connectAs(bob), "a")
+		child := asker.Child()
+		g.wantFault("a second task of a child session", open(child), core.CodeOverloaded)
+		second := g.connectAs(alice) // a child is no connection
+		third := g.connectAs(alice)
+		for what, err := range map[string]error{"asking": open(third), "joining": third.Join(core.Card{ID: "alice"}, hub.JoinOptions{})} {
+			g.wantFault(what+" over a third connection", err, core.CodeOverloaded)
+			if !strings.Contains(err.Error(), "quotas.connections") {
+				t.Errorf("got %v, want the quota named", err)
+			}
+		}
+		if _, err := third.Next(t.Context()); core.AsFault(err).Code != core.CodeOverloaded {
+			t.Errorf("reading a third connection: got %v, want the reason", err)
+		}
+		second.Close(nil)
+		fourth := g.connectAs(alice)
+		g.report(agent, tk, core.Done{})
+		if err := open(fourth); err != nil {
+			t.Errorf("a task once the first has ended: got %v, want no error", err)
 		}
 	})
 }

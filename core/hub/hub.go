@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/recorder"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -32,9 +33,12 @@ type Options struct {
 	// Memory bounds the logs of tasks, what waits for sessions and what else counts in it: new
 	// tasks are refused when it is full. nil bounds nothing.
 	Memory *memory.Budget
+	// Quotas are those of each principal; nil limits nothing. Its connections are sessions,
+	// without their children: one over the quota is closed at once with an overloaded Fault.
+	Quotas *quota.Book
 	Rules  policy.Rules
-	// Authorizer decides who may give which command; nil means the Rules. Limiter, Auditor
-	// and Tracer may be nil.
+	// Authorizer decides who may give which command; nil means the Rules. A nil Limiter is that
+	// of the Quotas. Auditor and Tracer may be nil.
 	Authorizer policy.Authorizer
 	Limiter    policy.Limiter
 	Auditor    policy.Auditor
@@ -83,6 +87,7 @@ type Hub struct {
 	id         string
 	limits     Limits
 	memory     *memory.Budget // may be nil
+	quotas     *quota.Book    // may be nil
 	rules      policy.Rules
 	authorizer policy.Authorizer
 	limiter    policy.Limiter
@@ -128,7 +133,7 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, rules: opts.Rules,
+		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
@@ -143,6 +148,9 @@ func New(opts Options) *Hub {
 	}
 	if h.authorizer == nil {
 		h.authorizer = h.rules
+	}
+	if h.limiter == nil && h.quotas != nil {
+		h.limiter = h.quotas
 	}
 	if h.journal == nil {
 		h.journal = journal.NewMemory(journal.Retention{})
@@ -186,11 +194,23 @@ func (h *Hub) Limits() Limits { return h.limits }
 // Memory returns the budget of the hub; nil if it has none.
 func (h *Hub) Memory() *memory.Budget { return h.memory }
 
+// Quotas returns the quotas of principals; nil if there are none.
+func (h *Hub) Quotas() *quota.Book { return h.quotas }
+
 // Connect starts a session for a connection. The caller reads it with [Session.Next] and
 // ends it with [Session.Close].
 func (h *Hub) Connect(p Identity) *Session {
 	s := newSession(h, p)
+	leave, full := h.quotas.Connect(p.Principal)
+	s.leave = leave
 	h.connect(s)
+	if full != nil {
+		f := core.AsFault(full)
+		h.mu.Lock()
+		s.refused = f
+		h.mu.Unlock()
+		s.Close(f)
+	}
 	return s
 }
 

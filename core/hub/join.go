@@ -30,6 +30,8 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case s.refused != nil:
+		return s.refused
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":

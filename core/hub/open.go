@@ -185,6 +185,8 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case s.refused != nil:
+		return s.refused
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
@@ -192,7 +194,12 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
-	if err := h.tasks.Open(j.Task); err != nil {
+	work, err := h.quotas.Begin(j.From(), j.Size())
+	if err != nil {
+		return err
+	}
+	if err := h.tasks.Open(j.Task, work); err != nil {
+		work.End()
 		return err
 	}
 	h.jobs[j.ID()] = j

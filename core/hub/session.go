@@ -83,6 +83,8 @@ type Session struct {
 	opts    JoinOptions
 	queue   []*job
 	closed  bool
+	refused *core.Fault // why the hub closed it at once; else nil
+	leave   func()      // gives back its connection; nil for a child
 	// left is closed once the session is no longer an agent.
 	left chan struct{}
 	// declared is how many tasks at once the agent said it takes; 0 if it said nothing.
@@ -191,6 +193,9 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	id := s.id // another session may get it once this one has no work
 	if s.expiry != nil {
 		s.expiry.Stop()
+	}
+	if s.leave != nil {
+		s.leave()
 	}
 	delete(h.sessions, s)
 	delete(h.watchers, s)

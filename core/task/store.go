@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -79,8 +80,9 @@ func NewStore(l Limits, h Host, j journal.Journal) *Store {
 
 // Open adds a task to the store: it gets its id and its first event, and from now on it is
 // sure to end. A task without a thread begins one. Open returns an overloaded Fault if there is
-// no memory for it, even without the ended tasks that the journal has.
-func (s *Store) Open(t *Task) error {
+// no memory for it, even without the ended tasks that the journal has. The work is what the task
+// counts for its requester until it ends; it may be nil.
+func (s *Store) Open(t *Task, work *quota.Work) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if need := OverheadBytes + t.request.Size(); !t.share.TryTake(need) {
@@ -88,7 +90,7 @@ func (s *Store) Open(t *Task) error {
 			return s.full("what runs goes on; ask again once some of it has ended")
 		}
 	}
-	t.stored = true
+	t.stored, t.work = true, work
 	t.id = s.nextID()
 	if t.request.Thread == "" {
 		t.request.Thread = core.ThreadID(t.id)
@@ -114,7 +116,9 @@ func (s *Store) Open(t *Task) error {
 func (s *Store) full(advice string) error {
 	m := s.limits.Memory
 	m.Refuse()
-	return core.NewFault(core.CodeOverloaded, "the hub holds %d bytes for tasks and messages, its limit is %d (limits.memory): %s", m.Held(), m.Limit(), advice)
+	f := core.NewFault(core.CodeOverloaded, "the hub holds %d bytes for tasks and messages, its limit is %d (limits.memory): %s", m.Held(), m.Limit(), advice)
+	f.RetryAfter = time.Second
+	return f
 }
 
 // Get returns a task that is in memory, or nil.

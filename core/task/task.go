@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -53,6 +54,7 @@ type Task struct {
 	bytes    int
 	share    memory.Share // while the store or a reader holds it
 	stored   bool         // the store holds it
+	work     *quota.Work  // what it counts for its requester until it ends; may be nil
 	epoch    uint32
 	state    State
 	// loaded says that the task was read from the journal: it has ended, and its text may
@@ -249,9 +251,11 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	k := body.Kind()
 	if k != core.KindOpened { // Open has counted the request
 		t.share.Add(size + eventOverhead)
+		t.work.Add(size)
 	}
 	if k.Ends() {
 		t.state = Ended
+		t.work.End()
 		t.deadline.Stop()
 		if t.cancel != nil {
 			t.cancel.Stop()

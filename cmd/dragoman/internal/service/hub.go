@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/usage"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
@@ -56,6 +57,8 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 func (s *Service) hubOptions() (o hub.Options, err error) {
 	c := s.config
 	o.ID, o.Log, o.Rules, o.Schema, o.Budgets = core.NewID(), s.log, policy.Rules{Hops: c.Limits.Hops}, schemas.Compile, c.Budgets.Limits()
+	q := c.Quotas
+	o.Quotas = quota.NewBook(quota.Limits{Connections: q.Connections, Tasks: q.Tasks, Bytes: q.Bytes, Rate: float64(q.Rate)})
 	o.Memory = memory.New(contentMemory(c.Limits.Memory))
 	if o.Limits, err = hubLimits(c); err != nil {
 		return o, err
