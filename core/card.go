@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/bits"
 	"slices"
@@ -26,6 +27,55 @@ type Card struct {
 	MaxConcurrent int `json:"max_concurrent"`
 	// Metadata is everything else that the agent sent, verbatim.
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+}
+
+// Size estimates the size of the card in bytes: about that of its JSON.
+func (c Card) Size() int {
+	n := 0
+	for _, p := range c.parts() {
+		n += p.size
+	}
+	return n
+}
+
+// Check returns a too_large Fault for a card of more than so many bytes, which names the part
+// to shorten.
+func (c Card) Check(limit int) error {
+	size := c.Size()
+	if size <= limit {
+		return nil
+	}
+	parts := c.parts()
+	most := slices.MaxFunc(parts, func(a, b cardPart) int { return cmp.Compare(a.size, b.size) })
+	return NewFault(CodeTooLarge, "the card has %d bytes, the limit is %d (limits.card_bytes): shorten its %s, which take %d", size, limit, most.name, most.size)
+}
+
+// cardPart is a part of a card and its size in bytes.
+type cardPart struct {
+	name string
+	size int
+}
+
+// parts returns the parts of the card.
+func (c Card) parts() []cardPart {
+	list := func(all []string) (n int) {
+		for _, text := range all {
+			n += len(text) + len(`"",`)
+		}
+		return n
+	}
+	metadata := 0
+	for key, value := range c.Metadata {
+		metadata += len(key) + len(value) + len(`"":,`)
+	}
+	return []cardPart{
+		{"id and names", len(c.ID) + len(c.Name) + len(c.Dialect) + len(c.Model)},
+		{"capabilities", list(c.Capabilities)},
+		{"domains", list(c.Domains)},
+		{"tools", list(c.Tools)},
+		{"channels", list(c.Channels)},
+		{"metadata", metadata},
+	}
 }
 
 // Answers reports whether the card matches the address, and how well: the length of the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Code is the kind of a Fault.
@@ -51,6 +52,8 @@ type Fault struct {
 	// PeerCode is the code of the source dialect if it has no neutral equivalent, for peers of
 	// the same dialect.
 	PeerCode string `json:"peer_code,omitempty"`
+	// RetryAfter is when to come again, where that is known, for dialects that can say so.
+	RetryAfter time.Duration `json:"-"`
 
 	cause error
 }
@@ -73,6 +76,15 @@ func (f *Fault) Because(cause error) *Fault {
 	g := *f
 	g.cause = cause
 	return &g
+}
+
+// RetrySeconds returns when to come again in whole seconds, as in HTTP's Retry-After (RFC 9110,
+// section 10.2.3); 0 if that is not known.
+func (f *Fault) RetrySeconds() int {
+	if f.RetryAfter <= 0 {
+		return 0
+	}
+	return int((f.RetryAfter + time.Second - 1) / time.Second)
 }
 
 // Error implements error.

@@ -18,6 +18,8 @@ type Principal struct {
 	// comes over pi, native, REST, the REST of Parallax or as a client of Coven, else those who
 	// were given the right.
 	Operator bool `json:"operator,omitempty"`
+	// Component says that it is a part of the hub itself, for which no quota counts.
+	Component bool `json:"-"`
 	// Credential is what the credential says besides; nil is nothing. It is shared and never
 	// changed, and not sent to peers.
 	Credential *Credential `json:"-"`

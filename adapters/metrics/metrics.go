@@ -10,6 +10,8 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/quota"
 )
 
 // component reads what is for everybody who may read the metrics.
@@ -63,6 +65,10 @@ var (
 	vital     = describe("dragoman_agent_vital", "Metrics that an agent reports in its heartbeats.", "agent", "metric")
 	up        = describe("dragoman_child_ready", "Whether an agent or a pack that the hub runs itself is ready.", "kind", "name", "state")
 	restarts  = describe("dragoman_child_restarts", "How often it was started again.", "kind", "name")
+	held      = describe("dragoman_memory_held_bytes", "Bytes that the hub holds for its peers, of its memory budget.", "kind")
+	budget    = describe("dragoman_memory_limit_bytes", "The memory budget: new work is refused above it; 0 is no limit.")
+	refused   = describe("dragoman_memory_refused_total", "New work refused because the memory budget was full.")
+	quotas    = describe("dragoman_quota_refused_total", "Calls and connections refused because of a quota of their principal.", "quota")
 	connected = describe("parallax_agents_connected", "Connected agents that have a capability.", "capability")
 	messages  = describe("parallax_ws_messages_total", "Messages exchanged with Parallax agents.", "direction", "type")
 	latency   = describe("parallax_ws_message_latency_seconds", "Time that the hub took to process a received message.", "type")
@@ -80,7 +86,7 @@ type collector struct {
 
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{build, agents, running, queued, events, active, missed, vital, up, restarts, connected, messages, latency} {
+	for _, d := range []*prometheus.Desc{build, agents, running, queued, events, active, missed, vital, up, restarts, held, budget, refused, quotas, connected, messages, latency} {
 		ch <- d
 	}
 }
@@ -101,6 +107,15 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		counter(events, float64(n), name)
 	}
 	c.collectAgents(gauge)
+	m := c.hub.Memory()
+	for _, k := range memory.Kinds() {
+		gauge(held, float64(m.HeldAs(k)), k.String())
+	}
+	gauge(budget, float64(m.Limit()))
+	counter(refused, float64(m.Refused()))
+	for _, k := range quota.Kinds() {
+		counter(quotas, float64(c.hub.Quotas().Refused(k)), k.String())
+	}
 	if c.opts.Children != nil {
 		for _, child := range c.opts.Children() {
 			ready := 0.0

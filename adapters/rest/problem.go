@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -69,6 +70,9 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			cause = hidden
 		}
 		a.opts.Log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", cause)
+	}
+	if seconds := f.RetrySeconds(); seconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	p := problem{Type: "about:blank", Status: statuses[f.Code], Detail: f.Message, Code: f.Code, Retryable: f.Retryable}
 	if p.Status == 0 {

@@ -29,7 +29,7 @@ const anything = "*"
 
 var (
 	// leaves are small tools that know nothing of agents.
-	leaves = []string{"core/dedup", "core/fifo", "core/jsonrpc", "core/lru", "core/strictjson", "core/suggest", "core/timer"}
+	leaves = []string{"core/dedup", "core/fifo", "core/jsonrpc", "core/lru", "core/memory", "core/strictjson", "core/suggest", "core/timer"}
 	// engine is all of core but its test support.
 	engine = append([]string{
 		"core",
@@ -40,6 +40,7 @@ var (
 		"core/pack",
 		"core/policy",
 		"core/question",
+		"core/quota",
 		"core/recorder",
 		"core/roster",
 		"core/task",
@@ -72,8 +73,9 @@ var table = []row{
 	{from: []string{"core/agent"}, own: append([]string{"core", "core/question"}, leaves...)},
 	{from: []string{"core/host"}, own: engine},
 	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},
-	{from: []string{"core/task"}, own: append([]string{"core", "core/journal", "core/policy", "core/usage"}, leaves...)},
-	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/policy", "core/task", "core/usage"}, leaves...)},
+	{from: []string{"core/task"}, own: append([]string{"core", "core/journal", "core/policy", "core/quota", "core/usage"}, leaves...)},
+	{from: []string{"core/quota"}, own: append([]string{"core"}, leaves...), lib: []string{"golang.org/x/time/rate"}},
+	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/policy", "core/quota", "core/task", "core/usage"}, leaves...)},
 	{from: []string{"core/hub"}, own: engine},
 	{from: []string{"core/coretest/..."}, own: engine, lib: append([]string{"github.com/rogpeppe/go-internal", "google.golang.org/protobuf"}, proving...)},
 
@@ -84,7 +86,7 @@ var table = []row{
 	},
 	{from: []string{"transports/ws/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/coder/websocket"}},
 	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link"}},
-	{from: []string{"transports/web/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/go-chi/chi/v5"}},
+	{from: []string{"transports/web/..."}, own: []string{"core", "core/link", "core/memory"}, lib: []string{"github.com/go-chi/chi/v5"}},
 
 	// What a connection presents becomes a principal here, for all dialects.
 	{
@@ -131,7 +133,7 @@ var table = []row{
 	dialect("a2a", "github.com/go-jose/go-jose/v4", "github.com/gowebpki/jcs"),
 	dialect("coven", "google.golang.org/grpc/codes", "google.golang.org/grpc/status", "google.golang.org/protobuf"),
 	{
-		from: []string{"adapters/metrics/..."}, own: session,
+		from: []string{"adapters/metrics/..."}, own: append([]string{"core/quota"}, session...),
 		lib: []string{"github.com/prometheus/client_golang"},
 	},
 	dialect("parallax", "github.com/go-chi/chi/v5", "golang.org/x/time/rate", "google.golang.org/grpc", "google.golang.org/protobuf"),

@@ -10,9 +10,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/recorder"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -28,9 +30,15 @@ type Options struct {
 	// Journal records every task; nil means a journal in memory. The hub does not close it.
 	Journal journal.Journal
 	Limits  Limits
-	Rules   policy.Rules
-	// Authorizer decides who may give which command; nil means the Rules. Limiter, Auditor
-	// and Tracer may be nil.
+	// Memory bounds the logs of tasks, what waits for sessions and what else counts in it: new
+	// tasks are refused when it is full. nil bounds nothing.
+	Memory *memory.Budget
+	// Quotas are those of each principal; nil limits nothing. Its connections are sessions,
+	// without their children: one over the quota is closed at once with an overloaded Fault.
+	Quotas *quota.Book
+	Rules  policy.Rules
+	// Authorizer decides who may give which command; nil means the Rules. A nil Limiter is that
+	// of the Quotas. Auditor and Tracer may be nil.
 	Authorizer policy.Authorizer
 	Limiter    policy.Limiter
 	Auditor    policy.Auditor
@@ -78,6 +86,8 @@ type Observer interface {
 type Hub struct {
 	id         string
 	limits     Limits
+	memory     *memory.Budget // may be nil
+	quotas     *quota.Book    // may be nil
 	rules      policy.Rules
 	authorizer policy.Authorizer
 	limiter    policy.Limiter
@@ -123,7 +133,7 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, limits: opts.Limits.WithDefaults(), rules: opts.Rules,
+		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
@@ -138,6 +148,9 @@ func New(opts Options) *Hub {
 	}
 	if h.authorizer == nil {
 		h.authorizer = h.rules
+	}
+	if h.limiter == nil && h.quotas != nil {
+		h.limiter = h.quotas
 	}
 	if h.journal == nil {
 		h.journal = journal.NewMemory(journal.Retention{})
@@ -164,7 +177,7 @@ func New(opts Options) *Hub {
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,
 		ApprovalTimeout: h.limits.ApprovalTimeout, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
-		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes,
+		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Memory: h.memory,
 	}, host{h}, h.journal)
 	h.recorder = recorder.Start(recorder.Options{
 		Journal: h.journal, Usage: h.usageStore, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
@@ -178,11 +191,26 @@ func (h *Hub) ID() string { return h.id }
 // Limits returns the limits in force.
 func (h *Hub) Limits() Limits { return h.limits }
 
+// Memory returns the budget of the hub; nil if it has none.
+func (h *Hub) Memory() *memory.Budget { return h.memory }
+
+// Quotas returns the quotas of principals; nil if there are none.
+func (h *Hub) Quotas() *quota.Book { return h.quotas }
+
 // Connect starts a session for a connection. The caller reads it with [Session.Next] and
 // ends it with [Session.Close].
 func (h *Hub) Connect(p Identity) *Session {
 	s := newSession(h, p)
+	leave, full := h.quotas.Connect(p.Principal)
+	s.leave = leave
 	h.connect(s)
+	if full != nil {
+		f := core.AsFault(full)
+		h.mu.Lock()
+		s.refused = f
+		h.mu.Unlock()
+		s.Close(f)
+	}
 	return s
 }
 

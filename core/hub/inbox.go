@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
+	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -49,6 +50,7 @@ type inbox struct {
 	mu      sync.Mutex
 	readers fifo.Queue[*task.Reader] // of tasks with unread events
 	news    fifo.Queue[Batch]        // results of tools, executions and questions
+	share   memory.Share             // news, until the session has ended
 	// What follows is pending at most once.
 	draining     string
 	settings     *SettingsChange
@@ -62,7 +64,23 @@ type inbox struct {
 	consumer *consumer // nil while nobody consumes the session
 }
 
-func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
+func newInbox(m *memory.Budget) inbox {
+	return inbox{wake: make(chan struct{}, 1), share: memory.Of(m, memory.Inboxes)}
+}
+
+// size estimates the memory of a batch beside events, in bytes.
+func (b *Batch) size() int {
+	n := 256
+	switch {
+	case b.Tool != nil:
+		n += len(b.Tool.Output)
+	case b.Execute != nil:
+		n += len(b.Execute.Input)
+	case b.Question != nil:
+		n += b.Question.Question.Size()
+	}
+	return n
+}
 
 // push adds a batch. What replaces itself, such as a change of settings, is pending at most
 // once: the latest counts. A batch with only the role of a Subscriber stands for its
@@ -83,6 +101,9 @@ func (f *inbox) push(b Batch) {
 		f.empty = true
 	default:
 		f.news.Push(b)
+		if f.ended == nil {
+			f.share.Add(b.size())
+		}
 	}
 	f.signal()
 }
@@ -101,6 +122,7 @@ func (f *inbox) end(err error) {
 	defer f.mu.Unlock()
 	if f.ended == nil {
 		f.ended = err
+		f.share.Release() // the session may never be read again
 	}
 	f.signal()
 }
@@ -129,7 +151,9 @@ func (f *inbox) pop() (b Batch, r *task.Reader, ok bool, err error) {
 	case f.settings != nil:
 		b.SettingsChanged, f.settings = f.settings, nil
 	case f.news.Len() > 0:
-		b, _ = f.news.Pop()
+		if b, _ = f.news.Pop(); f.ended == nil {
+			f.share.Add(-b.size())
+		}
 	case f.empty:
 		f.empty = false
 	case f.toolsChanged:

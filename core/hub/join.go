@@ -8,14 +8,18 @@ import (
 )
 
 // Join makes the session an agent: at once or, with [JoinOptions.OnlyByID], when it gets a
-// task. It returns an invalid Fault for a bad id, a conflict Fault when the id is taken or
-// the session is an agent already, and an unreachable Fault when the hub is stopping.
+// task. It returns an invalid Fault for a bad id, a too_large Fault for a card over the limit,
+// a conflict Fault when the id is taken or the session is an agent already, and an unreachable
+// Fault when the hub is stopping.
 func (s *Session) Join(card core.Card, opts JoinOptions) error {
 	return s.doFunc(core.Join{Card: card}, func() error { return s.join(card, opts) })
 }
 
 func (s *Session) join(card core.Card, opts JoinOptions) error {
 	if err := core.CheckAgentID(card.ID); err != nil {
+		return err
+	}
+	if err := s.hub.checkCard(card); err != nil {
 		return err
 	}
 	if p := s.identity.Principal; !p.MayRegister(card.ID) {
@@ -26,6 +30,8 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case s.refused != nil:
+		return s.refused
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
@@ -60,10 +66,22 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	return nil
 }
 
-// Update replaces the card of the agent, except its id. It returns a conflict Fault when
-// the session is no agent or the id differs.
+// checkCard returns a too_large Fault for a card over the limit, and counts it.
+func (h *Hub) checkCard(card core.Card) error {
+	err := card.Check(h.limits.CardBytes)
+	if err != nil {
+		h.Count("refused.card")
+	}
+	return err
+}
+
+// Update replaces the card of the agent, except its id. It returns a too_large Fault for a card
+// over the limit, and a conflict Fault when the session is no agent or the id differs.
 func (s *Session) Update(card core.Card) error {
 	h := s.hub
+	if err := h.checkCard(card); err != nil {
+		return err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.closed || s.id == "" || s.id != card.ID {

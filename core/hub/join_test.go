@@ -3,6 +3,7 @@ package hub_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -194,6 +195,29 @@ func TestAnExpelledPrincipalCannotConnectAgain(t *testing.T) {
 		}
 		if err := g.as("alice").Join(core.Card{ID: "second"}, hub.JoinOptions{}); err != nil {
 			t.Errorf("alice again: got %v, want no error", err)
+		}
+	})
+}
+
+func TestACardOverTheLimitIsRefusedAndNamesWhatToShorten(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		big := core.Card{ID: "a", Tools: []string{"t"}, Metadata: map[string]json.RawMessage{"notes": json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)}}
+		s := g.connect("a")
+		err := s.Join(big, hub.JoinOptions{})
+		g.wantFault("joining with a card of more than 64 KiB", err, core.CodeTooLarge)
+		for _, want := range []string{"65536", "limits.card_bytes", "shorten its metadata"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("got %q, want it to say %s", err, want)
+			}
+		}
+		small := big
+		small.Metadata = nil
+		if err := s.Join(small, hub.JoinOptions{}); err != nil {
+			t.Fatalf("joining with a small card: got %v, want no error", err)
+		}
+		g.wantFault("replacing it by the large one", s.Update(big), core.CodeTooLarge)
+		if got := g.hub.Agents(core.Principal{})[0].Metadata; got != nil {
+			t.Errorf("got %d bytes of metadata after a refused card, want none", len(got["notes"]))
 		}
 	})
 }

@@ -37,6 +37,8 @@ type Limits struct {
 	MaxDeadline time.Duration
 	// RequestBytes bounds a request; default 16 MiB.
 	RequestBytes int
+	// CardBytes bounds the card of an agent; default 64 KiB.
+	CardBytes int
 	// TaskBytes bounds what an agent may say in one task; default 64 MiB.
 	TaskBytes int
 	// HistoryBytes bounds the earlier turns that an agent without a memory gets with a
@@ -91,6 +93,7 @@ func (l Limits) WithDefaults() Limits {
 		Deadline:        cmp.Or(l.Deadline, 300*time.Second),
 		MaxDeadline:     cmp.Or(l.MaxDeadline, 7*24*time.Hour),
 		RequestBytes:    cmp.Or(l.RequestBytes, 16<<20),
+		CardBytes:       cmp.Or(l.CardBytes, 64<<10),
 		TaskBytes:       cmp.Or(l.TaskBytes, 64<<20),
 		HistoryBytes:    cmp.Or(l.HistoryBytes, 64<<10),
 		Threads:         cmp.Or(l.Threads, 4096),

@@ -92,6 +92,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	chain.Hops = max(chain.Hops, o.MinHops, hops)
 	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {
+		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
 	if err = denied; err == nil {
@@ -184,6 +185,8 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case s.refused != nil:
+		return s.refused
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.draining != "":
@@ -191,7 +194,14 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
-	h.tasks.Open(j.Task)
+	work, err := h.quotas.Begin(j.From(), j.Size())
+	if err != nil {
+		return err
+	}
+	if err := h.tasks.Open(j.Task, work); err != nil {
+		work.End()
+		return err
+	}
 	h.jobs[j.ID()] = j
 	h.recorder.Record(j.Task)
 	for w := range h.watchers {

@@ -83,6 +83,8 @@ type Session struct {
 	opts    JoinOptions
 	queue   []*job
 	closed  bool
+	refused *core.Fault // why the hub closed it at once; else nil
+	leave   func()      // gives back its connection; nil for a child
 	// left is closed once the session is no longer an agent.
 	left chan struct{}
 	// declared is how many tasks at once the agent said it takes; 0 if it said nothing.
@@ -113,7 +115,7 @@ func (t *table[K, V]) put(k K, v V) {
 }
 
 func newSession(h *Hub, p Identity) *Session {
-	return &Session{hub: h, identity: p, inbox: newInbox()}
+	return &Session{hub: h, identity: p, inbox: newInbox(h.memory)}
 }
 
 // Identity returns the identity of the connection.
@@ -191,6 +193,9 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	id := s.id // another session may get it once this one has no work
 	if s.expiry != nil {
 		s.expiry.Stop()
+	}
+	if s.leave != nil {
+		s.leave()
 	}
 	delete(h.sessions, s)
 	delete(h.watchers, s)

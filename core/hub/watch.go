@@ -150,7 +150,7 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all [
 // dialect that follows every task. It may do everything: the part itself keeps what it
 // learns from those who may not know it.
 func ComponentIdentity(name, dialect string) Identity {
-	return Identity{Principal: core.Principal{ID: name, Dialect: dialect, Operator: true}, Dialect: dialect}
+	return Identity{Principal: core.Principal{ID: name, Dialect: dialect, Operator: true, Component: true}, Dialect: dialect}
 }
 
 // waits are the readers of a session that wait, for a limited time, for the end of a task.

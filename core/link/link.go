@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
 // Defaults of [Options].
@@ -32,6 +34,9 @@ type Options struct {
 	// as long as PingEvery. Any message counts as an answer. Without PingEvery, or on a
 	// Conn that is not a [Pinger], there is no keepalive.
 	PingEvery, PingTimeout time.Duration
+	// Memory counts what is queued, and a received message of bytes until it was processed;
+	// nil counts nothing. It refuses nothing here.
+	Memory *memory.Budget
 	// EOF, if set, keeps the link open for sending after the peer has ended its side
 	// (io.EOF): only the reader loop ends, and calls EOF last. Otherwise io.EOF closes the
 	// link as [Normal]. It is for transports with two separate directions, such as our
@@ -89,7 +94,8 @@ type Link[In, Out any] struct {
 	starts   int       // of the writer loop, since checkWrite last ended an idle one
 	work     sync.Cond // tells the writer loop that there is work
 	queue    batch[Out]
-	queued   int // bytes, queued or being written
+	queued   int          // bytes, queued or being written
+	sending  memory.Share // those, and those that wait
 	waiting  []*waiter[Out]
 	taken    batch[Out] // what the writer loop writes; it owns it while it runs
 
@@ -109,6 +115,8 @@ func New[In, Out any](conn Conn[In, Out], opts Options) *Link[In, Out] {
 		opts:  opts.withDefaults(),
 		epoch: time.Now(),
 		done:  make(chan struct{}),
+
+		sending: memory.Of(opts.Memory, memory.Sending),
 	}
 	l.work.L = &l.mu
 	l.batcher, _ = conn.(Batcher[Out])
@@ -153,6 +161,9 @@ func (l *Link[In, Out]) Run(
 		l.wg.Done()
 	}
 	l.wg.Wait()
+	l.mu.Lock()
+	l.sending.Release() // what was not flushed is dropped
+	l.mu.Unlock()
 	return *l.reason
 }
 

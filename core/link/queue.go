@@ -75,6 +75,7 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 		l.mu.Unlock()
 		return l.reason
 	}
+	l.sending.Add(n.charge)
 	if len(l.waiting) == 0 && l.fitsLocked(n) {
 		l.queue.push(m, n)
 		l.queued += n.charge
@@ -112,6 +113,7 @@ func (l *Link[In, Out]) withdraw(w *waiter[Out]) bool {
 		return false
 	}
 	l.waiting = slices.Delete(l.waiting, i, i+1)
+	l.sending.Add(-w.note.charge)
 	// Waiters after a large message may fit.
 	l.admitLocked()
 	return true
@@ -147,6 +149,7 @@ func (l *Link[In, Out]) admitLocked() {
 func (l *Link[In, Out]) refuseLocked() {
 	for _, w := range l.waiting {
 		w.refused = l.reason
+		l.sending.Add(-w.note.charge)
 		close(w.ready)
 	}
 	l.waiting = nil

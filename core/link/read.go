@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"math"
+
+	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
 // busy in Link.lastReceive means that the reader loop is not receiving, so that silence proves
@@ -18,6 +20,8 @@ func (l *Link[In, Out]) read(
 	receive func(context.Context, In) error,
 	rejected func(context.Context, *Reject) error,
 ) {
+	received := memory.Of(l.opts.Memory, memory.Bodies)
+	defer received.Release()
 	for {
 		if l.pinger != nil {
 			l.lastReceive.Store(l.now())
@@ -33,7 +37,10 @@ func (l *Link[In, Out]) read(
 		}
 
 		if err == nil {
+			size := sizeOf(m)
+			received.Add(size)
 			err = receive(inner, m)
+			received.Add(-size)
 		} else if err = l.unreceived(inner, err, rejected); errors.Is(err, errEnded) {
 			return
 		}
@@ -42,6 +49,13 @@ func (l *Link[In, Out]) read(
 			return
 		}
 	}
+}
+
+// sizeOf returns the size of a message of bytes, which is that of most transports; 0 for any
+// other.
+func sizeOf[In any](m In) int {
+	b, _ := any(m).([]byte)
+	return len(b)
 }
 
 // errEnded ends the reader loop and leaves the link open.

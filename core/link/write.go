@@ -200,6 +200,7 @@ func (l *Link[In, Out]) endWrite(charge int) {
 	}
 	l.writing = 0
 	l.queued -= charge
+	l.sending.Add(-charge)
 	l.admitLocked()
 }
 

@@ -30,6 +30,15 @@ type Question struct {
 	Until time.Time `json:"until"`
 }
 
+// Size estimates the memory of the question in bytes.
+func (q Question) Size() int {
+	n := 256 + len(q.Text) + len(q.Header)
+	for _, o := range q.Options {
+		n += 32 + len(o.Label) + len(o.Description)
+	}
+	return n
+}
+
 // Option is one choice.
 type Option struct {
 	Label       string `json:"label"`

@@ -196,7 +196,7 @@ func openRequest(s *task.Store, r core.Request) *task.Task {
 		r.Deadline = time.Now().Add(day)
 	}
 	t := s.New(core.Principal{ID: "ann"}, policy.Chain{}, r, core.Trace{})
-	s.Open(t)
+	s.Open(t, nil)
 	return t
 }
 

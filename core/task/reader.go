@@ -137,6 +137,7 @@ func (t *Task) Attach(in Inbox, role Role, tag any, next uint64) *Reader {
 
 // attach is Attach. Callers hold mu.
 func (t *Task) attach(in Inbox, role Role, tag any, next uint64) *Reader {
+	t.count()
 	r := t.unusedReader()
 	*r = Reader{task: t, inbox: in, role: role, tag: tag, next: next}
 	if next < t.lost {
@@ -272,6 +273,7 @@ func (t *Task) drop(r *Reader) {
 		r.after.before = r.before
 	}
 	r.before, r.after = nil, nil
+	t.uncount()
 }
 
 // wake makes a reader ready. Callers hold mu.

@@ -9,6 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -24,6 +26,8 @@ type Limits struct {
 	Retries int
 	// FinishedTasks and FinishedBytes bound the ended tasks in memory.
 	FinishedTasks, FinishedBytes int
+	// Memory counts the logs, and refuses new tasks when it is full; nil counts nothing.
+	Memory *memory.Budget
 }
 
 // Host is what tasks need from the hub. Its methods are called with the lock of the task
@@ -75,10 +79,18 @@ func NewStore(l Limits, h Host, j journal.Journal) *Store {
 }
 
 // Open adds a task to the store: it gets its id and its first event, and from now on it is
-// sure to end. A task without a thread begins one.
-func (s *Store) Open(t *Task) {
+// sure to end. A task without a thread begins one. Open returns an overloaded Fault if there is
+// no memory for it, even without the ended tasks that the journal has. The work is what the task
+// counts for its requester until it ends; it may be nil.
+func (s *Store) Open(t *Task, work *quota.Work) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if need := OverheadBytes + t.request.Size(); !t.share.TryTake(need) {
+		if s.trim(0, 0); !t.share.TryTake(need) {
+			return s.full("what runs goes on; ask again once some of it has ended")
+		}
+	}
+	t.stored, t.work = true, work
 	t.id = s.nextID()
 	if t.request.Thread == "" {
 		t.request.Thread = core.ThreadID(t.id)
@@ -97,6 +109,16 @@ func (s *Store) Open(t *Task) {
 		}
 	})
 	t.appendAt(now, core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents, Trace: t.trace}, nil)
+	return nil
+}
+
+// full returns the Fault of new work for which there is no memory, and counts it.
+func (s *Store) full(advice string) error {
+	m := s.limits.Memory
+	m.Refuse()
+	f := core.NewFault(core.CodeOverloaded, "the hub holds %d bytes for tasks and messages, its limit is %d (limits.memory): %s", m.Held(), m.Limit(), advice)
+	f.RetryAfter = time.Second
+	return f
 }
 
 // Get returns a task that is in memory, or nil.
@@ -107,10 +129,17 @@ func (s *Store) Get(id core.TaskID) *Task {
 }
 
 // Find returns a task from memory or from the journal, for which it may wait. It returns an
-// unknown_task Fault, or the error of the journal.
+// unknown_task Fault, an overloaded Fault if it would have to be read and there is no memory
+// for it, or the error of the journal.
 func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
 	if t := s.Get(id); t != nil {
 		return t, nil
+	}
+	if s.limits.Memory.IsFull() {
+		s.relieve()
+		if s.limits.Memory.IsFull() {
+			return nil, s.full("this task would be read from the journal; read it again once what runs has ended")
+		}
 	}
 	events, err := s.journal.Read(ctx, id, 0, 0)
 	var gap *journal.GapError
@@ -123,7 +152,7 @@ func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
 		return nil, err
 	}
 	last := events[len(events)-1]
-	t := &Task{store: s, id: id, log: LogOf(events), loaded: true, state: Ended, epoch: last.Epoch}
+	t := &Task{store: s, id: id, log: LogOf(events), loaded: true, state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Logs)}
 	if gap != nil {
 		t.lost = events[0].Seq - 1
 		for i := range events[1:] {
@@ -131,6 +160,7 @@ func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
 		}
 	}
 	for _, e := range events {
+		t.bytes += e.Size()
 		switch b := e.Body.(type) {
 		case core.Opened:
 			t.from, t.request, t.chain.Hops = b.From, b.Request, b.Hops
@@ -163,6 +193,21 @@ const (
 // memory estimates the memory of an ended task in bytes. Callers hold mu.
 func (t *Task) memory() int { return OverheadBytes + t.bytes + t.log.Len()*eventOverhead }
 
+// count counts the log of a task that is not in the store, for its readers. Callers hold mu.
+func (t *Task) count() {
+	if !t.stored && t.share.Held() == 0 {
+		t.share.Add(t.memory())
+	}
+}
+
+// uncount gives back the memory of a task that neither the store nor a reader holds. Callers
+// hold mu.
+func (t *Task) uncount() {
+	if !t.stored && t.readers == nil {
+		t.share.Release()
+	}
+}
+
 // Retain keeps an ended task in memory for a while. It is called once for each.
 func (s *Store) Retain(t *Task) {
 	t.mu.Lock()
@@ -172,7 +217,7 @@ func (s *Store) Retain(t *Task) {
 	defer s.mu.Unlock()
 	s.finished.Push(t)
 	s.bytes += bytes
-	s.trim()
+	s.trim(s.limits.FinishedTasks, s.limits.FinishedBytes)
 }
 
 // FinishedBytes returns the memory of ended tasks in bytes, after dropping those that may
@@ -180,16 +225,28 @@ func (s *Store) Retain(t *Task) {
 func (s *Store) FinishedBytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trim()
+	s.trim(s.limits.FinishedTasks, s.limits.FinishedBytes)
 	return s.bytes
 }
 
-// trim drops the oldest ended tasks beyond the limits that the journal has. Callers hold mu.
-func (s *Store) trim() {
-	for s.finished.Len() > s.limits.FinishedTasks || s.bytes > s.limits.FinishedBytes {
+// relieve drops all ended tasks that the journal has.
+func (s *Store) relieve() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trim(0, 0)
+}
+
+// trim drops the oldest ended tasks beyond a number of tasks or bytes that the journal has.
+// Callers hold mu.
+func (s *Store) trim(tasks, bytes int) {
+	for s.finished.Len() > tasks || s.bytes > bytes {
 		oldest := s.finished.First()
 		oldest.mu.Lock()
 		size, recorded, last := oldest.memory(), oldest.recorded >= oldest.last(), oldest.log.Last()
+		if recorded {
+			oldest.stored = false
+			oldest.uncount()
+		}
 		oldest.mu.Unlock()
 		if !recorded {
 			return // the next call tries again

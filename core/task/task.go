@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -50,6 +52,9 @@ type Task struct {
 	lost     uint64 // retention dropped the events up to this one
 	holed    bool   // the journal lacks events in between; it does not change
 	bytes    int
+	share    memory.Share // while the store or a reader holds it
+	stored   bool         // the store holds it
+	work     *quota.Work  // what it counts for its requester until it ends; may be nil
 	epoch    uint32
 	state    State
 	// loaded says that the task was read from the journal: it has ended, and its text may
@@ -81,7 +86,7 @@ const shortTask = 6
 
 // New returns a task that waits for an agent. [Store.Open] opens it.
 func (s *Store) New(from core.Principal, chain policy.Chain, req core.Request, trace core.Trace) *Task {
-	return &Task{store: s, from: from, chain: chain, trace: trace, request: req, ownTurns: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask)}
+	return &Task{store: s, from: from, chain: chain, trace: trace, request: req, ownTurns: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs)}
 }
 
 // ID names the task.
@@ -241,10 +246,16 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) { t.appendAt(time.N
 func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	e := core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: now, Body: body, Foreign: foreign}
 	t.log.append(e)
-	t.bytes += e.Size()
+	size := e.Size()
+	t.bytes += size
 	k := body.Kind()
+	if k != core.KindOpened { // Open has counted the request
+		t.share.Add(size + eventOverhead)
+		t.work.Add(size)
+	}
 	if k.Ends() {
 		t.state = Ended
+		t.work.End()
 		t.deadline.Stop()
 		if t.cancel != nil {
 			t.cancel.Stop()

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
 // body is the body of a request with its limits. Reading too much, or for too long, returns
@@ -18,23 +20,35 @@ type body struct {
 	limit         int64
 	timeout       time.Duration
 	armed         bool
+
+	memory *memory.Budget
+	share  memory.Share // what was read
 }
 
-// limitBody limits the body of r. If Content-Length is already over the limit, it answers and
-// returns false.
-func limitBody(a *answer, r *http.Request, o Options) bool {
+// errFull is the error of a body for which there is no memory.
+var errFull = errors.New("the server has no memory for more bodies of requests")
+
+// limitBody limits the body of r, if it has one. If Content-Length is already over the limit, it
+// answers and returns false. The caller calls release once the request is answered.
+func limitBody(a *answer, r *http.Request, o Options) (release func(), ok bool) {
 	if r.Body == nil || r.Body == http.NoBody {
-		return true
+		return func() {}, true
 	}
-	b := &body{a: a, limit: o.MaxBodyBytes, timeout: o.BodyTimeout}
+	b := &body{a: a, limit: o.MaxBodyBytes, timeout: o.BodyTimeout, memory: o.Memory, share: memory.Of(o.Memory, memory.Bodies)}
 	b.ReadCloser = http.MaxBytesReader(a.ResponseWriter, r.Body, o.MaxBodyBytes)
 	if r.ContentLength > o.MaxBodyBytes {
 		a.Header().Set("Connection", "close")
 		b.tooLarge()
-		return false
+		return b.share.Release, false
 	}
 	r.Body = b
-	return true
+	return b.share.Release, true
+}
+
+// crowded reports whether the memory is full, and bodies are a large part of it. Smaller ones
+// are let in: they may belong to what runs.
+func (b *body) crowded() bool {
+	return b.memory.IsFull() && b.memory.HeldAs(memory.Bodies) > b.memory.Limit()/4
 }
 
 // Read reads within the limits. The time begins with the first call.
@@ -43,7 +57,15 @@ func (b *body) Read(p []byte) (int, error) {
 		b.armed = true
 		_ = b.a.rc.SetReadDeadline(time.Now().Add(b.timeout))
 	}
+	if b.crowded() {
+		b.a.Header().Set("Connection", "close")
+		b.a.Header().Set("Retry-After", "1")
+		b.a.refuse(http.StatusServiceUnavailable, "overloaded", "the hub has no memory for more requests (limits.memory): try again later")
+		b.memory.Refuse()
+		return 0, errFull
+	}
 	n, err := b.ReadCloser.Read(p)
+	b.share.Add(n)
 	var over *http.MaxBytesError
 	switch {
 	case err == io.EOF:

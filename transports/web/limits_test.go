@@ -5,12 +5,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
@@ -198,4 +200,51 @@ func TestAClientThatReadsSlowlyGetsALongAnswer(t *testing.T) {
 		}
 		<-served
 	})
+}
+
+func TestAFullMemoryRefusesBodiesOnceTheyAreMuchOfIt(t *testing.T) {
+	m := memory.New(1 << 20)
+	held, answer := make(chan struct{}), make(chan struct{})
+	_, addr := serve(t, web.Options{Memory: m}, func(s *web.Server) {
+		s.Router().Post("/hold", func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			close(held)
+			<-answer
+		})
+		s.Router().Post("/read", func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	})
+	post := func(path string, size int) *http.Request {
+		return request(t, "POST", "http://"+addr+path, strings.NewReader(strings.Repeat("x", size)))
+	}
+	m.Take(memory.Logs, 1<<20)
+	if resp, _ := do(t, post("/read", 10)); resp.StatusCode != http.StatusOK {
+		t.Errorf("a small body while tasks fill the memory: got %d, want 200", resp.StatusCode)
+	}
+	m.Take(memory.Logs, -1<<20)
+	first := make(chan int)
+	go func() {
+		resp, _ := do(t, post("/hold", 300<<10))
+		first <- resp.StatusCode
+	}()
+	<-held
+	if got := m.HeldAs(memory.Bodies); got < 290<<10 {
+		t.Errorf("got %d bytes of bodies held, want the 300 KiB that are not answered", got)
+	}
+	m.Take(memory.Logs, 1<<20)
+	resp, body := do(t, post("/read", 10))
+	wantProblem(t, resp, body, http.StatusServiceUnavailable, "overloaded", "limits.memory")
+	if got := resp.Header.Get("Retry-After"); got != "1" {
+		t.Errorf("got Retry-After %q, want 1", got)
+	}
+	close(answer)
+	if got := <-first; got != http.StatusOK {
+		t.Errorf("the request that was read: got %d, want 200", got)
+	}
+	ctx := testContext(t)
+	for m.HeldAs(memory.Bodies) != 0 { // the handler returns after its answer
+		if ctx.Err() != nil {
+			t.Fatalf("got %d bytes of bodies held after their answers, want none", m.HeldAs(memory.Bodies))
+		}
+		runtime.Gosched()
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
 // DefaultMaxBodyBytes is the default size limit of a request body.
@@ -49,6 +51,11 @@ type Options struct {
 	WriteTimeout time.Duration
 	// IdleTimeout is how long a connection is kept between requests; default 2 min.
 	IdleTimeout time.Duration
+
+	// Memory counts the bodies of requests from their reading until they are answered, or begin to be in a stream; nil counts
+	// nothing. While it is full and bodies are more than a quarter of it, requests are answered
+	// with 503.
+	Memory *memory.Budget
 
 	// TLS, if set, makes this an HTTPS server.
 	TLS *tls.Config

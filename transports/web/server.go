@@ -127,9 +127,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if origin != "" && allow(a, r, origin) {
 		return
 	}
-	if limitBody(a, r, s.opts) {
-		s.router.ServeHTTP(a, r)
+	done, ok := limitBody(a, r, s.opts)
+	defer done()
+	if !ok {
+		return
 	}
+	a.stream = func() {
+		done() // what answers in a stream has read its request
+		stream()
+	}
+	s.router.ServeHTTP(a, r)
 }
 
 // deny answers and reports a request that is refused.

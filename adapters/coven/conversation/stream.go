@@ -66,7 +66,7 @@ type reader struct {
 
 // serve holds the stream until it ends, and returns why.
 func (r *reader) serve(ctx context.Context, conn streamConn) link.Reason {
-	r.link = link.New(conn, link.Options{})
+	r.link = link.New(conn, link.Options{Memory: r.service.hub.Memory()})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var pump sync.WaitGroup

@@ -25,6 +25,7 @@ type Config struct {
 	Usage     Usage
 	Auth      Auth
 	Limits    Limits
+	Quotas    Quotas
 	GRPC      GRPC
 	HTTP      HTTP
 	WebSocket WebSocket
@@ -64,6 +65,7 @@ func (c *Config) settings() *table {
 	add(t, "packs", &c.Packs, nil, "MCP servers that the hub runs or connects to, and whose tools it offers.")
 	c.Auth.settings(t.group("auth", "Authentication."))
 	c.Limits.settings(t.group("limits", "Limits of the engine."))
+	c.Quotas.settings(t.group("quotas", "What each principal may have of the hub. 0 is no limit."))
 	c.GRPC.settings(t.group("grpc", "gRPC connections."))
 	c.HTTP.settings(t.group("http", "HTTP connections."))
 	c.WebSocket.settings(t.group("websocket", "WebSocket keepalive and write timeout."))

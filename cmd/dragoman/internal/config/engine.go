@@ -32,7 +32,8 @@ func (u *Usage) settings(t *table) {
 
 // Limits are the limits of the engine: see hub.Limits.
 type Limits struct {
-	Memory                           int64 // sets GOMEMLIMIT
+	Memory                           int64 // of the process: sets GOMEMLIMIT
+	CardBytes                        int
 	Hops, QueueLength, Retries       int
 	CancelGrace, SlotGrace           time.Duration
 	Disconnect                       string
@@ -52,7 +53,7 @@ type Limits struct {
 }
 
 func (l *Limits) settings(t *table) {
-	add(t, "memory", &l.Memory, 0, "Memory that the process should stay below: near it, garbage is collected more often. 0 is half of what the machine or its control group has. GOMEMLIMIT in the environment takes precedence.").bytes().atLeast(0)
+	add(t, "memory", &l.Memory, 0, "Memory that the process should stay below. Tasks, queues and requests may take three quarters of it: above that, new tasks are refused as overloaded. Near it, garbage is collected more often, unless GOMEMLIMIT is set. 0 is half of what the machine or its control group has.").bytes().atLeast(0)
 	add(t, "hops", &l.Hops, 8, "Maximum length of an agent-asks-agent chain.").atLeast(1)
 	add(t, "queue_length", &l.QueueLength, 64, "Maximum number of tasks waiting for one agent.").atLeast(1)
 	add(t, "retries", &l.Retries, 2, "How many times a task that failed without any output is given to another agent. 0 disables retries.").atLeast(0)
@@ -70,6 +71,7 @@ func (l *Limits) settings(t *table) {
 	add(t, "max_tool_timeout", &l.MaxToolTimeout, 300*time.Second, "Maximum timeout that a pack may set. Existing agents wait 300 s.")
 	add(t, "keep_notices", &l.KeepNotices, 10*time.Minute, "How long a notice on a topic is kept for subscribers that are disconnected or slow.")
 	add(t, "notice_bytes", &l.NoticeBytes, 4<<20, "Maximum size of all notices that are kept.").bytes().atLeast(4096)
+	add(t, "card_bytes", &l.CardBytes, 64<<10, "Maximum size of the card of an agent.").bytes().atLeast(1024)
 	add(t, "task_bytes", &l.TaskBytes, 64<<20, "Maximum size of an agent's output in one task.").bytes().atLeast(4096)
 	add(t, "history_bytes", &l.HistoryBytes, 64<<10, "Maximum size of the earlier turns sent to an agent without memory. 0 sends none.").bytes().atLeast(0)
 	add(t, "request_bytes", &l.RequestBytes, 16<<20, "Maximum size of a request.").bytes().atLeast(4096)

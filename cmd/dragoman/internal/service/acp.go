@@ -62,7 +62,7 @@ func (s *Service) acpOptions(ctx context.Context, id core.AgentID) acp.Options {
 	return acp.Options{
 		AgentID: id, Principal: principalOf(ctx, core.Principal{}), Peers: s.acp.peers, HubName: "dragoman", MaxEnvelopeBytes: c.EnvelopeBytes,
 		Deadline: c.Deadline, DelegateDeadline: c.DelegateDeadline, KeepTasks: c.KeepTasks,
-		Link: webSocketLink(s.config.WebSocket), Log: s.log,
+		Link: s.webSocketLink(), Log: s.log,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/coven/conversation"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
@@ -36,13 +37,15 @@ func (s *Service) covenOptions(ctx context.Context) *coven.Options {
 	return &coven.Options{
 		DefaultMaxConcurrent: c.MaxConcurrent, Deadline: c.Deadline, OrphanGrace: c.OrphanGrace, KeepTasks: c.KeepTasks, Logger: s.log,
 		RegisterTimeout: c.RegisterTimeout, MaxToolCalls: c.ToolCalls, Secrets: s.covenSecrets.of, Principal: principalOf(ctx, core.Principal{}),
-		MCPEndpoint: s.mcpEndpoint(ctx), MCPToken: s.mcp.server.Issue,
+		MCPEndpoint: s.mcpEndpoint(ctx), MCPToken: s.mcp.server.Issue, Link: link.Options{Memory: s.hub.Memory()},
 	}
 }
 
 func (s *Service) servePack(m *wire.PackManifest, stream wire.PackService_RegisterServer) error {
 	accept := func() (coven.PackConn, error) { return grpcserver.AcceptPush(s.grpc, stream) }
-	return grpcserver.Status(coven.ServePack(s.ctx, s.hub, m, accept, coven.Options{Logger: s.log, Principal: principalOf(stream.Context(), core.Principal{})}))
+	return grpcserver.Status(coven.ServePack(s.ctx, s.hub, m, accept, coven.Options{
+		Logger: s.log, Principal: principalOf(stream.Context(), core.Principal{}), Link: link.Options{Memory: s.hub.Memory()},
+	}))
 }
 
 // covenClient returns the principal of a Coven client.

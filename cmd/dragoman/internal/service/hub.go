@@ -13,7 +13,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/usage"
 	"github.com/dragoman-hub/dragoman/schemas"
 )
@@ -55,6 +57,9 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 func (s *Service) hubOptions() (o hub.Options, err error) {
 	c := s.config
 	o.ID, o.Log, o.Rules, o.Schema, o.Budgets = core.NewID(), s.log, policy.Rules{Hops: c.Limits.Hops}, schemas.Compile, c.Budgets.Limits()
+	q := c.Quotas
+	o.Quotas = quota.NewBook(quota.Limits{Connections: q.Connections, Tasks: q.Tasks, Bytes: q.Bytes, Rate: float64(q.Rate)})
+	o.Memory = memory.New(contentMemory(c.Limits.Memory))
 	if o.Limits, err = hubLimits(c); err != nil {
 		return o, err
 	}
@@ -85,7 +90,7 @@ func hubLimits(c config.Config) (hub.Limits, error) {
 		Packs: l.Packs, PackTools: l.PackTools, PackCalls: l.PackCalls, ToolTimeout: l.ToolTimeout, MaxToolTimeout: l.MaxToolTimeout,
 		ApprovalTimeout: l.ApprovalTimeout, QuestionTimeout: l.QuestionTimeout, Questions: l.Questions,
 		CauseMemory: orNever(l.CauseMemory), MaxDeadline: l.MaxDeadline, JournalLag: orNever(c.Journal.Lag),
-		TaskBytes: l.TaskBytes, HistoryBytes: orNever(l.HistoryBytes), RequestBytes: l.RequestBytes, UnrecordedBytes: l.UnrecordedBytes,
+		TaskBytes: l.TaskBytes, HistoryBytes: orNever(l.HistoryBytes), RequestBytes: l.RequestBytes, UnrecordedBytes: l.UnrecordedBytes, CardBytes: l.CardBytes,
 		KeepNotices: l.KeepNotices, NoticeBytes: l.NoticeBytes, Threads: l.Threads,
 		FinishedTasks: l.FinishedTasks, FinishedBytes: l.FinishedBytes,
 	}

@@ -131,7 +131,7 @@ func (s *Service) newWeb(always []string) *web.Server {
 		OnDenied: func(r *http.Request, status int, detail string) {
 			s.log.Info("a request was refused", "path", pathOf(r), "status", status, "detail", detail)
 		},
-		OnRefused: s.tooMany("http.connections"), Admit: s.files.admit, Always: always,
+		OnRefused: s.tooMany("http.connections"), Admit: s.files.admit, Always: always, Memory: s.hub.Memory(),
 	})
 	s.servers = append(s.servers, w)
 	return w

@@ -10,12 +10,17 @@ import (
 )
 
 // LimitMemory sets the memory limit of the garbage collector, unless the environment does.
-// Near the limit it collects more often; nothing is refused.
+// Near the limit it collects more often.
 func LimitMemory(limit int64) {
 	if limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit)
 	}
 }
+
+// contentMemory returns how much of limits.memory the logs of tasks, queues and bodies may take:
+// three quarters. The rest is for what is not counted, such as conversations, and for garbage, so
+// that a full hub does not collect all the time.
+func contentMemory(limit int64) int64 { return limit / 4 * 3 }
 
 // idleCheck is the time between two checks whether the process is idle.
 const idleCheck = 5 * time.Second

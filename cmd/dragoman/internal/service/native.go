@@ -39,7 +39,7 @@ func (s *Service) serveNative(w http.ResponseWriter, r *http.Request) {
 	}
 	opts := native.Options{
 		Principal: principalOf(r.Context(), core.Principal{}), AgentID: core.AgentID(id), Version: Version,
-		FrameBytes: c.FrameBytes, Deadline: c.Deadline, KeepTasks: c.KeepTasks, Link: webSocketLink(s.config.WebSocket), Log: s.log,
+		FrameBytes: c.FrameBytes, Deadline: c.Deadline, KeepTasks: c.KeepTasks, Link: s.webSocketLink(), Log: s.log,
 	}
 	s.hold(func() { native.Accept(s.ctx, s.hub, conn, opts) })
 }

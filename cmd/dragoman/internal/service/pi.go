@@ -37,7 +37,7 @@ func (s *Service) openPi(ctx context.Context) (err error) {
 	c := s.config
 	s.pi.server = pi.NewServer(s.hub, piOptions(c.Pi, pi.Options{
 		Commands: command.Options{QueuePrompts: true, Journal: s.piJournal, JournalPath: journalPath(c)},
-		Version:  Version, DrainTimeout: c.StopTimeout, Link: webSocketLink(c.WebSocket), Log: s.log, Reaper: SelfCommand(ReapCommand), Dialects: agentDialects(),
+		Version:  Version, DrainTimeout: c.StopTimeout, Link: s.webSocketLink(), Log: s.log, Reaper: SelfCommand(ReapCommand), Dialects: agentDialects(),
 	}))
 	if s.pi.snapshots, err = render.ParseSnapshots(c.Pi.Snapshots); err != nil {
 		return fmt.Errorf("pi.snapshots: %w", err)

@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
-// webSocketLink returns the timeouts of a WebSocket.
-func webSocketLink(c config.WebSocket) link.Options {
-	return link.Options{PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, WriteTimeout: c.WriteTimeout}
+// webSocketLink returns the options of the link of a WebSocket.
+func (s *Service) webSocketLink() link.Options {
+	c := s.config.WebSocket
+	return link.Options{PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, WriteTimeout: c.WriteTimeout, Memory: s.hub.Memory()}
 }
 
 // upgrade upgrades a request to a WebSocket, or answers it and returns nil. A stopping hub
