@@ -34,6 +34,7 @@ var (
 	engine = append([]string{
 		"core",
 		"core/agent",
+		"core/audit",
 		"core/hub",
 		"core/journal",
 		"core/link",
@@ -41,6 +42,7 @@ var (
 		"core/policy",
 		"core/question",
 		"core/recorder",
+		"core/redact",
 		"core/roster",
 		"core/task",
 		"core/thread",
