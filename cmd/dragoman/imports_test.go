@@ -77,7 +77,7 @@ var table = []row{
 	{from: []string{"core/host"}, own: engine},
 	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},
 	{from: []string{"core/task"}, own: append([]string{"core", "core/journal", "core/policy", "core/usage"}, leaves...)},
-	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/policy", "core/task", "core/usage"}, leaves...)},
+	{from: []string{"core/recorder"}, own: append([]string{"core", "core/journal", "core/policy", "core/redact", "core/task", "core/usage"}, leaves...)},
 	{from: []string{"core/hub"}, own: engine},
 	{from: []string{"core/coretest/..."}, own: engine, lib: append([]string{"github.com/rogpeppe/go-internal", "google.golang.org/protobuf"}, proving...)},
 

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/recorder"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
@@ -54,6 +55,9 @@ type Options struct {
 	// input, with errors of one line that name the field. nil leaves the inputs to the
 	// packs.
 	Schema func(schema []byte) (func(input []byte) error, error)
+	// Redact returns what takes secrets out of events before the journal gets them. nil, or a
+	// function that returns nil, stores them as they are.
+	Redact func() *redact.Redactor
 	// Log is for operators; nil discards it.
 	Log *slog.Logger
 	// Observer is notified of every event as it happens; nil for none.
@@ -167,7 +171,7 @@ func New(opts Options) *Hub {
 		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes,
 	}, host{h}, h.journal)
 	h.recorder = recorder.Start(recorder.Options{
-		Journal: h.journal, Usage: h.usageStore, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
+		Journal: h.journal, Usage: h.usageStore, Redact: opts.Redact, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
 	})
 	return h
 }
