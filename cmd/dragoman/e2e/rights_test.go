@@ -16,7 +16,7 @@ import (
 )
 
 func TestATaskIsItsRequestersAndOperators(t *testing.T) {
-	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice", "bob", "root") })
+	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "alice", "bob", "root", "a") })
 	at := h.url()
 	request := func(token, method, path, body string) (int, string) {
 		t.Helper()
@@ -40,7 +40,7 @@ func TestATaskIsItsRequestersAndOperators(t *testing.T) {
 		return context.Cause(ctx)
 	}
 	go func() {
-		ended <- service.Joins()[parallax.Dialect](ctx, client.Hub{URL: at, Token: "root"}, core.Card{ID: "a", MaxConcurrent: 1}, busy, func(client.AskFunc) {}, h.log)
+		ended <- service.Joins()[parallax.Dialect](ctx, client.Hub{URL: at, Token: "a"}, core.Card{ID: "a", MaxConcurrent: 1}, busy, func(client.AskFunc) {}, h.log)
 	}()
 	defer func() { leave(); <-ended }()
 	h.await(t, "joined a")

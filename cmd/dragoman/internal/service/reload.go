@@ -17,7 +17,7 @@ var reloadable = []string{"agents", "packs", "auth.jwt", "auth.registration", "a
 // The others are logged. After an error nothing has changed. Only one goroutine may call it.
 func (s *Service) Reload(c config.Config) error {
 	if c.Auth.Required() != s.config.Auth.Required() {
-		return errors.New("auth: authentication cannot begin or end while the hub runs: restart the hub")
+		return errors.New("auth.tokens, auth.ssh_keys, auth.registration and auth.jwt: authentication cannot begin or end while the hub runs: restart the hub")
 	}
 	signing, err := readSigningSecrets(c.Parallax.Secrets)
 	if err != nil {
