@@ -22,6 +22,7 @@ fuzz: # every fuzz target, FUZZTIME each (default 20s)
 
 soak: # 20,000 tasks with agents that vanish, answer late or never end
 	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman/e2e -soak.tasks 20000 -soak.chunk 400
+	go test -count=1 -timeout 10m -v -run '^TestSoakMemory$$' ./core/hub -soak.memory
 
 guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -guides.required

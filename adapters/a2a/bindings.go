@@ -231,6 +231,9 @@ func (c *call) refuse(err error) {
 	if e.Status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+	if seconds := core.AsFault(err).RetrySeconds(); seconds > 0 {
+		c.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
 	switch {
 	case !c.rpc:
 		c.write(e.Status, wire.MediaJSON, e.Body())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
@@ -179,6 +180,9 @@ func (x *HTTP) refuse(w http.ResponseWriter, e wire.Envelope, err error) {
 	var f *core.Fault
 	if errors.As(err, &f) {
 		status = cmp.Or(wire.HTTPStatus(f.Code), status)
+		if seconds := f.RetrySeconds(); seconds > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		}
 	}
 	x.fail(w, e, status, refusal)
 }

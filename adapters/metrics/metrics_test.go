@@ -12,6 +12,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/quota"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +29,13 @@ func scrape(t *testing.T, handler http.Handler) string {
 }
 
 func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
-	h := coretest.NewHub(t, hub.Options{})
+	b := memory.New(1 << 20)
+	h := coretest.NewHub(t, hub.Options{Memory: b, Quotas: quota.NewBook(quota.Limits{Connections: 1})})
+	b.Take(memory.Bodies, 5000)
+	b.Refuse()
+	for range 2 {
+		defer h.Connect(hub.Identity{Principal: core.Principal{ID: "p", Authenticated: true}}).Close(nil)
+	}
 	handler := metrics.New(h, metrics.Options{Version: "1.2.3", Children: func() []metrics.Child {
 		return []metrics.Child{{Kind: "agent", Name: "gemini", Child: core.Child{State: core.ChildReady, Restarts: 2}}, {Kind: "pack", Name: "files", Child: core.Child{State: core.ChildFailed}}}
 	}, Parallax: func() []metrics.Traffic {
@@ -53,6 +61,10 @@ func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 		`dragoman_agent_active_tasks{agent="a"} 0`,
 		`dragoman_agent_missed_heartbeats{agent="a"} 2`,
 		`dragoman_agent_vital{agent="a",metric="cpuUsage"} 45`,
+		`dragoman_memory_held_bytes{kind="bodies"} 5000`,
+		`dragoman_memory_limit_bytes 1.048576e+06`,
+		`dragoman_memory_refused_total 1`,
+		`dragoman_quota_refused_total{quota="connections"} 1`,
 		`dragoman_child_ready{kind="agent",name="gemini",state="ready"} 1`,
 		`dragoman_child_ready{kind="pack",name="files",state="failed"} 0`,
 		`dragoman_child_restarts{kind="agent",name="gemini"} 2`,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
@@ -45,7 +46,7 @@ var inputs = [...]string{"text", "image"}
 
 func modelOf(a hub.AgentStatus) model {
 	m := model{
-		ID: a.ID, Name: cmp.Or(a.Name, string(a.ID)), API: conversation.API, Provider: a.Dialect, Reasoning: true, Input: inputs[:1],
+		ID: a.ID, Name: shortName(cmp.Or(a.Name, string(a.ID))), API: conversation.API, Provider: a.Dialect, Reasoning: true, Input: inputs[:1],
 		ContextWindow: windowOf(a.Card), MaxTokens: maxTokens,
 	}
 	if a.Features.Has(core.FeatureFiles) {
@@ -95,13 +96,32 @@ func (b *binding) summaryBudget() int {
 	return min(summaryBytes, b.window()*conversation.BytesPerToken*3/4)
 }
 
+// maxModels bounds the models in a list, which pi clients read whole, and maxModelName the name of
+// each in bytes. A session can be bound to the other agents by their ids.
+const (
+	maxModels    = 1000
+	maxModelName = 256
+)
+
 // models returns the agents that the client may see as models, by id.
 func (x *request) models() []*model {
 	list := []*model{}
-	for _, a := range x.client.server.hub.Agents(x.client.principal) {
+	page, more := x.client.server.hub.AgentPage(x.client.principal, "", maxModels, func(core.Card) bool { return true })
+	for _, a := range page {
 		list = append(list, new(modelOf(a)))
 	}
+	if more > 0 {
+		x.client.server.hub.Count("pi.models.cut")
+	}
 	return list
+}
+
+// shortName returns a name cut to maxModelName bytes.
+func shortName(name string) string {
+	if len(name) <= maxModelName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxModelName-len("…")], "") + "…"
 }
 
 func getModels(_ *Server, x *request) command.Outcome {

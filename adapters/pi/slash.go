@@ -79,21 +79,27 @@ func slashHelp(*Server, *request, string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// maxSlashAgents is how many agents /agents lists.
+const maxSlashAgents = 200
+
 func slashAgents(s *Server, x *request, _ string) string {
-	all := s.hub.Agents(x.client.principal)
+	all, more := s.hub.AgentPage(x.client.principal, "", maxSlashAgents, func(core.Card) bool { return true })
 	if len(all) == 0 {
 		return "No agent is here."
 	}
 	var b strings.Builder
 	for _, a := range all {
 		fmt.Fprintf(&b, "%s (%s, %s)", a.ID, a.Dialect, a.Load.State)
-		if what := slices.Concat(a.Capabilities, a.Domains); len(what) > 0 {
-			b.WriteString(": " + strings.Join(what, ", "))
+		if what := strings.Join(slices.Concat(a.Capabilities, a.Domains), ", "); what != "" {
+			b.WriteString(": " + shortName(what))
 		}
 		if a.ID == x.target.agent.Agent() {
 			b.WriteString(" (you talk with it)")
 		}
 		b.WriteByte('\n')
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "and %d more: /use AGENT talks with any of them\n", more)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

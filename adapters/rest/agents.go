@@ -12,8 +12,8 @@ import (
 // maxAgents is the maximum number of agents on a page.
 const maxAgents = 1000
 
-// getAgents lists the connected agents; all of them without a limit, for clients that do not
-// use pages.
+// getAgents lists the connected agents; without a limit as many as fit on a page of
+// hub.PageBytes, which are all of most hubs, for clients that do not use pages.
 func (a *api) getAgents(c call) error {
 	after := core.AgentID(c.r.URL.Query().Get("after"))
 	limit, err := number(c.r, "limit", math.MaxInt, maxAgents)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/quota"
 )
 
 func TestAnInvalidBodyIsRefusedWithAnExplanation(t *testing.T) {
@@ -161,5 +164,36 @@ func TestANewTaskIsRefusedWhileTheHubStops(t *testing.T) {
 	}
 	if p := g.post("/v1/tasks", `{"to":"a","content":"x"}`).refused(http.StatusServiceUnavailable, core.CodeUnreachable, "maintenance"); !p.Retryable {
 		t.Error("Retryable: got false, want true")
+	}
+}
+
+func TestAQuotaAndAFullHubSayWhenToComeAgain(t *testing.T) {
+	b := memory.New(64 << 10)
+	g := start(t, hub.Options{Memory: b, Quotas: quota.NewBook(quota.Limits{Rate: 0.001})}, rest.Options{})
+	ask := func(user string) answer {
+		return g.do("POST", "/v1/tasks", `{"to":"nobody","content":"hello"}`, "X-User: "+user)
+	}
+	b.Take(memory.Logs, 64<<10)
+	full := ask("alice")
+	b.Take(memory.Logs, -64<<10)
+	for what, c := range map[string]struct {
+		answer
+		status int
+		code   string
+		names  string
+	}{
+		"a full hub": {full, http.StatusServiceUnavailable, `"overloaded"`, "limits.memory"},
+		"a rate":     {ask("alice"), http.StatusTooManyRequests, `"rate_limited"`, "quotas.rate"},
+	} {
+		body := string(c.body)
+		if c.answer.status != c.status || !strings.Contains(body, c.code) || !strings.Contains(body, c.names) || !strings.Contains(body, `"retryable":true`) {
+			t.Errorf("%s: got %d with %s, want %d, %s and %s", what, c.answer.status, body, c.status, c.code, c.names)
+		}
+		if got, err := strconv.Atoi(c.header.Get("Retry-After")); err != nil || got < 1 {
+			t.Errorf("%s: got Retry-After %q, want seconds", what, c.header.Get("Retry-After"))
+		}
+	}
+	if got := ask("bob").status; got == http.StatusTooManyRequests {
+		t.Errorf("a call of another: got %d, want it admitted", got)
 	}
 }

@@ -67,22 +67,45 @@ func statusesOf(entries []roster.Entry) []AgentStatus {
 }
 
 // Agents returns the agents that are connected and that the principal may see, ordered by id.
+// What is written of them needs a bound of its own.
 func (h *Hub) Agents(p core.Principal) []AgentStatus {
-	all, _ := h.AgentPage(p, "", math.MaxInt, func(core.Card) bool { return true })
+	all, _ := h.agentPage(p, "", math.MaxInt, math.MaxInt, func(core.Card) bool { return true })
 	return all
 }
 
+// PageBytes bounds the cards on a page of agents: about what they take as JSON.
+const PageBytes = 4 << 20
+
 // AgentPage returns the first n agents after an id for which keep is true and that the
-// principal may see, ordered by id, and how many more there are.
+// principal may see, ordered by id, and how many more there are. Their cards have at most
+// [PageBytes] together, but there is at least one agent on a page.
 func (h *Hub) AgentPage(p core.Principal, after core.AgentID, n int, keep func(core.Card) bool) (page []AgentStatus, more int) {
+	return h.agentPage(p, after, n, PageBytes, keep)
+}
+
+func (h *Hub) agentPage(p core.Principal, after core.AgentID, n, bytes int, keep func(core.Card) bool) (page []AgentStatus, more int) {
 	page = []AgentStatus{}
 	_ = h.list(p, core.ListAgents, func() error { // without the right the list is empty
 		var entries []roster.Entry
 		entries, more = h.roster.Page(after, n, func(e *roster.Entry) bool { return keep(e.Card) && h.sees(p, e) })
+		if fit := fitting(entries, bytes); fit < len(entries) {
+			more += len(entries) - fit
+			entries = entries[:fit]
+		}
 		page = h.shown(statusesOf(entries), p)
 		return nil
 	})
 	return page, more
+}
+
+// fitting returns how many of the entries, at least one, have cards of at most so many bytes.
+func fitting(entries []roster.Entry, bytes int) int {
+	for i := range entries {
+		if bytes -= entries[i].Size(); bytes < 0 {
+			return max(1, i)
+		}
+	}
+	return len(entries)
 }
 
 // Totals returns the sums over all agents that the principal may see. It costs much less than

@@ -9,6 +9,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -64,9 +66,21 @@ func BenchmarkTextEvent(b *testing.B) {
 }
 
 // BenchmarkQuestion measures the hub's own cost of one question: opening a task in a thread,
-// answering it with one piece of text and reading it to its end.
+// answering it with one piece of text and reading it to its end; with nothing counted, with the
+// memory budget, and with quotas besides.
 func BenchmarkQuestion(b *testing.B) {
-	h := hub.New(hub.Options{Journal: discard{}})
+	budget := func() *memory.Budget { return memory.New(1 << 30) }
+	limits := quota.Limits{Connections: 100, Tasks: 1000, Bytes: 1 << 30, Rate: 1e9}
+	b.Run("alone", func(b *testing.B) { benchmarkQuestion(b, hub.Options{}) })
+	b.Run("budget", func(b *testing.B) { benchmarkQuestion(b, hub.Options{Memory: budget()}) })
+	b.Run("quotas", func(b *testing.B) {
+		benchmarkQuestion(b, hub.Options{Memory: budget(), Quotas: quota.NewBook(limits)})
+	})
+}
+
+func benchmarkQuestion(b *testing.B, opts hub.Options) {
+	opts.Journal = discard{}
+	h := hub.New(opts)
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
 	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureSessions}, hub.JoinOptions{}); err != nil {
 		b.Fatal(err)

@@ -1,8 +1,10 @@
 package hub_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,6 +173,40 @@ func TestAPageReadsABoundedNumberOfTasks(t *testing.T) {
 		}
 		if got := g.lists(nil, operator, task.Filter{State: "running"}); len(got) != 1 || len(got[0]) != 0 {
 			t.Errorf("running tasks: got %v, want none in the first page", got)
+		}
+	})
+}
+
+// A thousand cards as large as they may be are 64 MB: a page of them has a bound in bytes too.
+func TestAPageOfLargeCardsIsBoundedInBytes(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		const agents = 200
+		big := func(c *core.Card) {
+			c.Metadata = map[string]json.RawMessage{"notes": json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)}
+		}
+		for i := range agents {
+			g.agent(fmt.Sprintf("a-%03d", i), able, big)
+		}
+		var seen []core.AgentID
+		for after := core.AgentID(""); ; {
+			page, more := g.hub.AgentPage(core.Principal{}, after, 1000, func(core.Card) bool { return true })
+			size := 0
+			for _, a := range page {
+				seen, after = append(seen, a.ID), a.ID
+				size += a.Size()
+			}
+			if size > hub.PageBytes || len(seen)+more != agents {
+				t.Fatalf("got %d bytes on a page after %d agents, and %d more, want at most %d of %d agents", size, len(seen), more, hub.PageBytes, agents)
+			}
+			if more == 0 {
+				break
+			}
+		}
+		if len(seen) != agents || !slices.IsSorted(seen) {
+			t.Errorf("got %d agents over all pages, want all %d by id", len(seen), agents)
+		}
+		if got := len(g.hub.Agents(core.Principal{})); got != agents {
+			t.Errorf("got %d agents without pages, want %d", got, agents)
 		}
 	})
 }

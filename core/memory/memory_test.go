@@ -110,3 +110,19 @@ func BenchmarkShareAdd(b *testing.B) {
 		s.Add(208)
 	}
 }
+
+// BenchmarkTask measures what the budget costs a task with a short answer.
+func BenchmarkTask(b *testing.B) {
+	m := memory.New(1 << 40)
+	b.ReportAllocs()
+	for b.Loop() {
+		s := memory.Of(m, memory.Logs)
+		if !s.TryTake(2400) {
+			b.Fatal("got no room")
+		}
+		for range 4 {
+			s.Add(240)
+		}
+		s.Release()
+	}
+}

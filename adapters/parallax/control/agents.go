@@ -2,6 +2,7 @@ package control
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -47,27 +48,40 @@ func viewOf(a hub.AgentStatus) agentView {
 	return v
 }
 
+// maxByCapability bounds the cards under byCapability, where an agent stands once for each of its
+// capabilities.
+const maxByCapability = hub.PageBytes
+
 // getAgents lists the agents. It has the filters of the documentation, which the original
-// ignores: status, capabilities (all of them) and region.
+// ignores: status, capabilities (all of them) and region. An addition to the original is after:
+// an answer has cards of at most hub.PageBytes, and next is what to send as after for the others.
+// Where byCapability would be too large, it lacks the last agents.
 func (c *Control) getAgents(r request) error {
 	q := r.r.URL.Query()
 	wanted := slices.Concat(splitList(q["capability"]), splitList(q["capabilities"]))
-	views, by := []agentView{}, map[string][]agentView{}
-	for _, a := range c.hub.Agents(r.from) {
-		v := viewOf(a)
-		region, _ := wire.Unquoted(v.Region)
+	page, more := c.hub.AgentPage(r.from, core.AgentID(q.Get("after")), math.MaxInt, func(card core.Card) bool {
+		region, _ := wire.Unquoted(card.Metadata["region"])
 		switch status := q.Get("status"); {
-		case status != "" && status != connected && status != "active":
-			continue
-		case q.Get("region") != "" && q.Get("region") != region:
-			continue
-		case slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(v.Capabilities, w) }):
+		case status != "" && status != connected && status != "active",
+			q.Get("region") != "" && q.Get("region") != region:
+			return false
+		}
+		return !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(card.Capabilities, w) })
+	})
+	views, by, room, next := []agentView{}, map[string][]agentView{}, maxByCapability, core.AgentID("")
+	for _, a := range page {
+		v := viewOf(a)
+		views = append(views, v)
+		if room -= len(v.Capabilities) * a.Size(); room < 0 {
 			continue
 		}
-		views = append(views, v)
 		for _, capability := range v.Capabilities {
 			by[capability] = append(by[capability], v)
 		}
+	}
+	total := len(views) + more
+	if more > 0 {
+		next = page[len(page)-1].ID
 	}
 	c.writeJSON(r.w, http.StatusOK, struct {
 		Agents       []agentView            `json:"agents"`
@@ -77,7 +91,8 @@ func (c *Control) getAgents(r request) error {
 		Disconnected int                    `json:"disconnected"`
 		ByCapability map[string][]agentView `json:"byCapability"`
 		Timestamp    time.Time              `json:"timestamp"`
-	}{views, len(views), len(views), len(views), 0, by, time.Now().UTC()})
+		Next         core.AgentID           `json:"next,omitempty"`
+	}{views, len(views), total, total, 0, by, time.Now().UTC(), next})
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -113,6 +114,9 @@ func (c *Control) handle(serve func(request) error) http.HandlerFunc {
 			c.opts.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 		}
 		c.hub.Count("parallax.control.refused")
+		if seconds := f.RetrySeconds(); seconds > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		}
 		c.writeJSON(w, cmp.Or(statuses[f.Code], http.StatusInternalServerError), errorBody{f.Message, wire.CodeOf(f)})
 	}
 }

@@ -65,14 +65,18 @@ func (r *Registry) GetAgent(ctx context.Context, in *pb.GetAgentRequest) (*pb.Ag
 	return agentOf(a), nil
 }
 
-// maxListed is the maximum number of agents in one response.
-const maxListed = 1000
+// maxListed is the maximum number of agents in one response, and maxListedBytes of their size: a
+// client takes messages of 4 MiB.
+const (
+	maxListed      = 1000
+	maxListedBytes = 2 << 20
+)
 
 // ListAgents implements [pb.RegistryServer]. The continuation token is the id of the last
 // agent in a response.
 func (r *Registry) ListAgents(ctx context.Context, in *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
 	out := &pb.ListAgentsResponse{}
-	limit := maxListed
+	limit, bytes, full := maxListed, 0, false
 	if n := int(in.GetLimit()); n > 0 {
 		limit = min(n, limit)
 	}
@@ -84,10 +88,15 @@ func (r *Registry) ListAgents(ctx context.Context, in *pb.ListAgentsRequest) (*p
 		out.TotalCount++
 		switch {
 		case a.GetId() <= in.GetContinuationToken():
-		case len(out.Agents) < limit:
-			out.Agents = append(out.Agents, a)
+		case full:
 		default:
-			out.NextContinuationToken = out.Agents[limit-1].GetId()
+			size := proto.Size(a)
+			if n := len(out.GetAgents()); n == limit || n > 0 && bytes+size > maxListedBytes {
+				full, out.NextContinuationToken = true, out.GetAgents()[n-1].GetId()
+				continue
+			}
+			bytes += size
+			out.Agents = append(out.Agents, a)
 		}
 	}
 	return out, nil
