@@ -110,7 +110,7 @@ const (
 	RightApprove       // decide on tool calls
 	RightAnswer        // answer questions
 	RightProvide       // offer tools
-	RightOperate       // settings, usage, and all tasks
+	RightOperate       // settings, usage, the audit, and all tasks
 )
 
 var rights = names{"", "see", "ask", "read", "steer", "approve", "answer", "provide", "operate"}
@@ -262,9 +262,10 @@ const (
 	ListQuestions
 	ListUsage
 	ListPacks
+	ListAudit
 )
 
-var lists = names{"", "agents", "tasks", "approvals", "questions", "usage", "packs"}
+var lists = names{"", "agents", "tasks", "approvals", "questions", "usage", "packs", "audit"}
 
 // String returns the name of the list.
 func (l Listed) String() string { return lists.name(uint8(l)) }
@@ -278,7 +279,7 @@ func (l *Listed) UnmarshalText(b []byte) error { return lists.parse((*uint8)(l),
 // right returns the right that the list needs. Of tasks, approvals and questions, it
 // contains those that the caller may read.
 func (l Listed) right() Right {
-	if l == ListUsage {
+	if l == ListUsage || l == ListAudit {
 		return RightOperate
 	}
 	return RightSee

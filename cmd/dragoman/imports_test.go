@@ -70,6 +70,8 @@ var table = []row{
 		},
 		own: append([]string{"core"}, leaves...),
 	},
+	{from: []string{"core/audit"}, own: append([]string{"core", "core/journal", "core/policy"}, leaves...)},
+	{from: []string{"core/redact"}, own: append([]string{"core"}, leaves...)},
 	{from: []string{"core/agent"}, own: append([]string{"core", "core/question"}, leaves...)},
 	{from: []string{"core/host"}, own: engine},
 	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},

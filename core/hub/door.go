@@ -28,7 +28,13 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	act := c.Command.Act()
 	if h.auditor != nil && act.IsAudited() {
 		c.ID = core.NewID()
-		defer func() { h.auditor.Audit(policy.Entry{At: time.Now(), Call: c, Err: err}) }()
+		defer func() {
+			e := policy.Entry{At: time.Now(), Call: c, Err: err}
+			if o.task != nil {
+				e.Task = o.task.ID()
+			}
+			h.auditor.Audit(e)
+		}()
 	}
 	t, about, err := h.object(ctx, c.Command)
 	if err != nil {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -40,10 +41,19 @@ type Auditor interface {
 	Audit(Entry)
 }
 
+// AuditReader is an [Auditor] whose entries can be read.
+type AuditReader interface {
+	// Read calls yield for every line of the audit with a number above after, oldest first,
+	// until yield returns false. What was audited before the call is among them.
+	Read(ctx context.Context, after uint64, yield func(line []byte) bool) error
+}
+
 // Entry is one entry of the audit: an audited call and its outcome.
 type Entry struct {
 	At   time.Time
 	Call core.Call
+	// Task is the task that the call opened; "" if none.
+	Task core.TaskID
 	// Err is the error of the call; nil if it succeeded.
 	Err error
 }

@@ -1,0 +1,116 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+// Line is one line of the audit. Members may be added, and are never renamed or removed.
+type Line struct {
+	// Seq counts the lines from 1.
+	Seq uint64    `json:"seq"`
+	At  time.Time `json:"at"`
+	// Principal is who acted; "" if nobody proved to be anybody, or if it was the hub.
+	Principal string `json:"principal"`
+	// Act is the name of a [core.Act], or one of the acts of this package.
+	Act string `json:"act"`
+	// Object is what it was about: the id of a task, an agent, a question or a pack, the name
+	// of a tool, whom a request was addressed to, or where a connection came from.
+	Object string `json:"object"`
+	// Task is the task that a request opened.
+	Task core.TaskID `json:"task,omitempty"`
+	// For is the principal on whose behalf a request was sent.
+	For string `json:"for,omitempty"`
+	// Approved is what was decided on a tool call, which Call names.
+	Approved *bool  `json:"approved,omitempty"`
+	Call     string `json:"call,omitempty"`
+	// Count is how many entries the line stands for, if not one.
+	Count uint64 `json:"count,omitempty"`
+	// Outcome is ok, or the code of the Fault.
+	Outcome string `json:"outcome"`
+	// Prev is the hash of the line before.
+	Prev string `json:"prev"`
+}
+
+// The acts that are no commands.
+const (
+	ActConnect = "connect" // somebody came in, or was refused
+	ActStart   = "start"   // the hub started
+	ActStop    = "stop"    // the hub stopped, and everything before is written
+	ActMissing = "missing" // entries could not be written; without Count nobody knows how many
+)
+
+// OK is the outcome of what was not refused.
+const OK = "ok"
+
+// maxName bounds each text of a line, in bytes: names of tools and agents that do not exist
+// come from whoever calls.
+const maxName = 512
+
+// lineOf returns the line of an entry, without its place in the chain.
+func lineOf(e policy.Entry) Line {
+	l := Line{
+		At: e.At, Principal: name(e.Call.Principal.ID), Act: e.Call.Command.Act().String(), Object: name(e.Call.Command.Object()),
+		Task: e.Task, Outcome: outcome(e.Err),
+	}
+	switch c := e.Call.Command.(type) {
+	case *core.Open:
+		l.For = name(c.For.ID)
+	case core.Decide:
+		approved := c.Decision.Approved
+		l.Approved, l.Call = &approved, name(c.Decision.ID)
+	}
+	return l
+}
+
+// outcome returns OK or the code of the Fault that the error is.
+func outcome(err error) string {
+	if err == nil {
+		return OK
+	}
+	return string(core.AsFault(err).Code)
+}
+
+// name returns a name in a bounded form that shares no memory with a longer text.
+func name(text string) string {
+	if len(text) > maxName {
+		cut := maxName
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return strings.Clone(text)
+}
+
+// size estimates what the line costs in the queue.
+func (l Line) size() int {
+	const fixed = 256
+	return fixed + len(l.Principal) + len(l.Object) + len(l.Task) + len(l.For) + len(l.Call)
+}
+
+// text returns the line as it is hashed and stored, without a line feed.
+func (l Line) text() []byte {
+	l.At = l.At.UTC().Truncate(time.Microsecond)
+	b, err := json.Marshal(l)
+	if err != nil { // only a year beyond 9999 has no form
+		l.At = time.Time{}
+		b, _ = json.Marshal(l)
+	}
+	return b
+}
+
+// hash is the SHA-256 of a line.
+type hash [sha256.Size]byte
+
+func hashOf(line []byte) hash { return sha256.Sum256(line) }
+
+// String returns the hash as lines have it.
+func (h hash) String() string { return hex.EncodeToString(h[:]) }

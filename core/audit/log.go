@@ -1,0 +1,223 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/policy"
+)
+
+// Options of a Log. Only Store is required.
+type Options struct {
+	// Store keeps the lines, a record each. Nobody else writes to it.
+	Store core.RecordLog
+	// Hub is the id of the hub, the object of its start and stop.
+	Hub string
+	// QueueBytes bounds what waits to be written; zero means 1 MiB.
+	QueueBytes int
+	// Count adds one to a named counter: audit.missing for every entry that was dropped,
+	// audit.refused for every write that failed.
+	Count func(name string)
+	// Log is for operators; nil discards it.
+	Log *slog.Logger
+}
+
+// Log is the auditor of a hub. It is safe for concurrent use.
+type Log struct {
+	store core.RecordLog
+	opts  Options
+	wake  chan struct{} // something is queued
+	hurry chan struct{} // somebody waits for it
+	stop  chan struct{} // closed by Close
+	done  chan struct{} // closed when the writer has ended
+	// ctx ends writes that hang.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	queue   []Line
+	bytes   int
+	missing missing
+	refused refusals
+	seen    *lru.Cache[visit, struct{}]
+	added   uint64          // lines that were queued so far
+	written uint64          // and those of them that are stored
+	waiting []chan struct{} // those who wait for the writer; see settle
+	failing error           // the error of the last write
+	closed  bool
+
+	// seq and prev are the end of the chain. They belong to the writer.
+	seq  uint64
+	prev hash
+}
+
+var _ policy.Auditor = (*Log)(nil)
+
+// missing is a run of entries that were dropped.
+type missing struct {
+	count uint64
+	since time.Time
+}
+
+// visit is who comes from where. The same visit is written once in visitTime, because some
+// dialects come again with every request.
+type visit struct{ principal, dialect, from string }
+
+// The pace and the bounds of a Log.
+const (
+	gatherTime   = 50 * time.Millisecond  // how long entries are collected before a write
+	batchLines   = 256                    // lines in a write
+	retryPause   = 250 * time.Millisecond // between tries of a write
+	refusedTime  = 2 * time.Second        // how long Close waits for a store that refuses
+	stopTime     = 10 * time.Second       // how long Close waits for one that hangs
+	visitTime    = 10 * time.Minute
+	visits       = 4096
+	defaultQueue = 1 << 20
+)
+
+// Open reads the store to the end of its chain, continues there and starts the writer. Close
+// ends it.
+func Open(ctx context.Context, o Options) (*Log, error) {
+	o.QueueBytes = cmp.Or(o.QueueBytes, defaultQueue)
+	if o.Count == nil {
+		o.Count = func(string) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	l := &Log{
+		store: o.Store, opts: o,
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		seen: lru.New(lru.Options[visit, struct{}]{Count: visits, Age: visitTime}),
+	}
+	end, err := l.end(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the audit: %w", err)
+	}
+	l.seq, l.prev = end.seq, end.prev
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if !end.clean { // the hub was killed
+		l.add(Line{At: time.Now(), Act: ActMissing, Outcome: string(core.CodeInternal)})
+	}
+	l.add(Line{At: time.Now(), Act: ActStart, Object: name(o.Hub), Outcome: OK})
+	go l.write()
+	return l, nil
+}
+
+// Audit implements [policy.Auditor].
+func (l *Log) Audit(e policy.Entry) { l.add(lineOf(e)) }
+
+// Connected audits that the principal came in with a dialect, from an address with or without
+// port; or that somebody was refused, with the error. For a refusal the principal is zero
+// unless it is proven. Nothing of the credential is passed.
+//
+// The same principal in the same dialect from the same address is written once in 10 minutes.
+// Refusals cost nothing to cause, so that they could drive all else out of the store: beyond
+// 10 in a minute they share a line with their number, which comes after the minute.
+func (l *Log) Connected(p core.Principal, dialect, from string, err error) {
+	if at, e := netip.ParseAddrPort(from); e == nil {
+		from = at.Addr().Unmap().String()
+	}
+	v := visit{name(p.ID), name(dialect), name(from)}
+	line := Line{At: time.Now(), Principal: v.principal, Act: ActConnect, Object: v.from, Outcome: outcome(err)}
+	if v.dialect != "" {
+		line.Object = v.dialect + " " + v.from
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		if l.refused.fold(line.At, l.flushRefusals) {
+			return
+		}
+		l.push(line)
+		return
+	}
+	if _, again := l.seen.Get(v); again {
+		return
+	}
+	l.seen.Put(v, struct{}{})
+	l.push(line)
+}
+
+// Err returns why nothing can be written now; nil while the store takes the lines.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failing
+}
+
+// Close writes what is left and ends the Log; what is audited later is dropped. It waits for
+// at most 10 s, and 2 s for a store that refuses. Its error says how many entries are lost.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	again := l.closed
+	if !again {
+		l.closeRefusals()
+		l.push(Line{At: time.Now(), Act: ActStop, Object: name(l.opts.Hub), Outcome: OK})
+		l.closed = true
+		close(l.stop)
+	}
+	l.mu.Unlock()
+	limit := time.AfterFunc(stopTime, l.cancel)
+	<-l.done
+	limit.Stop()
+	l.cancel()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lost := l.added - l.written + l.missing.count; lost > 0 && !again {
+		return fmt.Errorf("writing the audit: entries that are lost: %d: %w", lost, cmp.Or(l.failing, context.DeadlineExceeded))
+	}
+	return nil
+}
+
+func (l *Log) add(line Line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.push(line)
+}
+
+// push queues a line, or counts it as missing. Callers hold mu.
+func (l *Log) push(line Line) {
+	if l.closed {
+		return
+	}
+	size := line.size()
+	if l.bytes+size > l.opts.QueueBytes {
+		if l.missing.count == 0 {
+			l.missing.since = line.At
+			l.opts.Log.Error("the audit drops entries: it cannot be written as fast as they come", "error", l.failing)
+		}
+		l.missing.count++
+		l.opts.Count("audit.missing")
+		return
+	}
+	l.pushMissing()
+	l.queue = append(l.queue, line)
+	l.bytes += size
+	l.added++
+	signal(l.wake)
+}
+
+// pushMissing queues the line of the entries that were dropped, if there are any: it has a
+// place beyond the bound. Callers hold mu.
+func (l *Log) pushMissing() {
+	if m := l.missing; m.count > 0 {
+		l.queue = append(l.queue, Line{At: m.since, Act: ActMissing, Count: m.count, Outcome: string(core.CodeOverloaded)})
+		l.added++
+		l.missing = missing{}
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
