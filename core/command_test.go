@@ -62,6 +62,7 @@ func oneCallOfEach() (calls []core.Call) {
 		core.Join{Card: core.Card{ID: "ben", Name: "Ben", Dialect: "acp", Capabilities: []string{"write"}, MaxConcurrent: 2}},
 		core.Configure{Agent: "ben", MaxConcurrent: &four, Heartbeat: &beat, Reason: "less"},
 		core.Restart{Name: "ben"},
+		core.List{What: core.ListAudit},
 	} {
 		calls = append(calls, core.Call{ID: "7", Principal: ana, Trace: core.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}, Command: c})
 	}

@@ -104,6 +104,8 @@ func TestEveryListIsListed(t *testing.T) {
 			{core.ListApprovals, wire.With{}, `"name":"rm"`},
 			{core.ListQuestions, wire.With{}, `"questions":[]`},
 			{core.ListPacks, wire.With{}, `"packs":[]`},
+			{core.ListAudit, wire.With{Limit: 2}, `"audit":[{"seq":1,"object":"\u003c"},{"seq":2,"object":"\u003c"}],"after":"2"`},
+			{core.ListAudit, wire.With{After: "2"}, `"audit":[{"seq":3,"object":"\u003c"}]}`},
 			{core.ListUsage, wire.With{By: "agent"}, `"usage":[{"key":"agent","tokens":{"input":3,"output":4}`},
 		} {
 			if got := list(tt.what, tt.with); !strings.Contains(got, tt.want) {
@@ -119,6 +121,7 @@ func TestEveryListIsListed(t *testing.T) {
 		}
 		asker.refused(core.List{What: core.ListUsage}, wire.With{By: "mood"}, core.CodeInvalid)
 		asker.refused(core.List{What: core.ListTasks}, wire.With{State: "odd"}, core.CodeInvalid)
+		asker.refused(core.List{What: core.ListAudit}, wire.With{After: "x"}, core.CodeInvalid)
 		asker.refused(core.List{What: core.ListTasks}, wire.With{Limit: -1}, core.CodeInvalid)
 		asker.take()
 		if got := string(asker.call(core.Readers{Task: id}, wire.With{}).Raw()); !strings.Contains(got, `"role":"requester","seq":4,"behind":0`) {

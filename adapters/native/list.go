@@ -3,21 +3,24 @@ package native
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// The length of a page of agents.
+// The length of a page of agents, and of lines of the audit.
 const (
-	defaultAgents = 100
-	mostAgents    = 500
+	defaultPage = 100
+	mostPage    = 500
 )
 
 // list answers with one of the lists of the hub.
@@ -28,7 +31,7 @@ func (s *session) list(ctx context.Context, c wire.Call, cmd core.List) error {
 	p := s.principal()
 	switch cmd.What {
 	case core.ListAgents:
-		limit := cmp.Or(min(c.With.Limit, mostAgents), defaultAgents)
+		limit := cmp.Or(min(c.With.Limit, mostPage), defaultPage)
 		result := struct {
 			done
 			Agents []hub.AgentStatus `json:"agents"`
@@ -56,6 +59,8 @@ func (s *session) list(ctx context.Context, c wire.Call, cmd core.List) error {
 		}{done{c.ID}, s.hub.Packs(p)})
 	case core.ListUsage:
 		return s.listUsage(ctx, c)
+	case core.ListAudit:
+		return s.listAudit(ctx, c)
 	}
 	return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeUnsupported, "there is no list of %s here", cmd.What))
 }
@@ -144,4 +149,37 @@ func (s *session) listUsage(ctx context.Context, c wire.Call) error {
 		Usage   []usage.Total `json:"usage"`
 		Budgets []budget      `json:"budgets"`
 	}{done{c.ID}, totals, budgets})
+}
+
+func (s *session) listAudit(ctx context.Context, c wire.Call) error {
+	var after uint64
+	if c.With.After != "" {
+		var err error
+		if after, err = strconv.ParseUint(c.With.After, 10, 64); err != nil {
+			return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeInvalid, "with.after: send the seq of a line"))
+		}
+	}
+	limit, more := cmp.Or(min(c.With.Limit, mostPage), defaultPage), false
+	lines := []json.RawMessage{}
+	err := s.hub.Audit(ctx, s.principal(), after, func(line []byte) bool {
+		if more = len(lines) == limit; !more {
+			lines = append(lines, line)
+		}
+		return !more
+	})
+	result := struct {
+		done
+		Audit []json.RawMessage `json:"audit"`
+		After string            `json:"after,omitempty"`
+	}{done: done{c.ID}, Audit: lines}
+	if more {
+		var last struct {
+			Seq uint64 `json:"seq"`
+		}
+		if err == nil {
+			err = strictjson.Decode(lines[limit-1], strictjson.Limits{}, &last)
+		}
+		result.After = strconv.FormatUint(last.Seq, 10)
+	}
+	return s.reply(ctx, c.ID, result, err)
 }

@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -27,7 +29,7 @@ type setup struct {
 func withHub(t *testing.T, f func(s *setup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f(&setup{t, coretest.NewHub(t, hub.Options{})})
+		f(&setup{t, coretest.NewHub(t, hub.Options{Auditor: ledger{}})})
 	})
 }
 
@@ -182,4 +184,18 @@ func asJSON(v any) string {
 		panic(err)
 	}
 	return string(b)
+}
+
+// ledger is an audit of three lines.
+type ledger struct{}
+
+func (ledger) Audit(policy.Entry) {}
+
+func (ledger) Read(_ context.Context, after uint64, yield func([]byte) bool) error {
+	for seq := after + 1; seq <= 3; seq++ {
+		if !yield(fmt.Appendf(nil, `{"seq":%d,"object":"\u003c"}`, seq)) {
+			break
+		}
+	}
+	return nil
 }

@@ -43,6 +43,7 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/openapi.json", a.withParameters(a.openAPI))
 	r.Get("/v1/hub", a.withPrincipal(a.getHub))
 	r.Get("/v1/usage", a.withPrincipal(a.getUsage, "by"))
+	r.Get("/v1/audit", a.withPrincipal(a.getAudit, "after", "limit"))
 	r.Get("/v1/approvals", a.withPrincipal(a.getApprovals))
 	r.Get("/v1/questions", a.withPrincipal(a.getQuestions))
 	r.Post("/v1/questions/{id}/answer", a.withPrincipal(a.postAnswer))

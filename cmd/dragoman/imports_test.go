@@ -34,6 +34,7 @@ var (
 	engine = append([]string{
 		"core",
 		"core/agent",
+		"core/audit",
 		"core/hub",
 		"core/journal",
 		"core/link",
@@ -42,6 +43,7 @@ var (
 		"core/question",
 		"core/quota",
 		"core/recorder",
+		"core/redact",
 		"core/roster",
 		"core/task",
 		"core/thread",

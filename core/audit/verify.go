@@ -2,10 +2,11 @@ package audit
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
+
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // Broken is the error of lines that are not a chain.
@@ -103,9 +104,12 @@ func Verify(lines iter.Seq[[]byte]) error {
 	return c.End()
 }
 
+// maxLine is more than any line has.
+const maxLine = 64 << 10
+
 // parse reads a line.
 func parse(line []byte) (l Line, ok bool) {
-	if err := json.Unmarshal(line, &l); err != nil {
+	if err := strictjson.Decode(line, strictjson.Limits{Bytes: maxLine}, &l); err != nil {
 		return Line{}, false
 	}
 	return l, l.Seq > 0 && len(l.Prev) == 2*len(hash{}) && strings.Trim(l.Prev, "0123456789abcdef") == ""

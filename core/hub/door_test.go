@@ -183,6 +183,7 @@ func TestTheDefaultRightsForEachCommand(t *testing.T) {
 		{core.Subscribe{}, true, true, true},
 		{core.List{What: core.ListTasks}, true, true, true},
 		{core.List{What: core.ListUsage}, false, false, true},
+		{core.List{What: core.ListAudit}, false, false, true},
 		{core.CallTool{}, true, true, true},
 		{core.Provide{}, true, true, true},
 		{core.Join{}, true, true, true},

@@ -118,6 +118,9 @@ func forOperators(c core.Command) string {
 	case core.WatchAll:
 		return "the events of all tasks are for operators: read those of your own tasks"
 	case core.List:
+		if c.What == core.ListAudit {
+			return "the audit is for operators"
+		}
 		return "usage is for operators: the answer of a task of your own has its usage"
 	case core.Configure:
 		return "the settings of an agent are for operators"

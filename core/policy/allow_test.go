@@ -42,6 +42,7 @@ func calls(owner string) map[string]struct {
 		"subscribe":        {core.Subscribe{}, hub},
 		"list of agents":   {core.List{What: core.ListAgents}, hub},
 		"list of usage":    {core.List{What: core.ListUsage}, hub},
+		"list of audit":    {core.List{What: core.ListAudit}, hub},
 		"tool of the hub":  {core.CallTool{Tool: "agents_list"}, hub},
 		"tool of a pack":   {core.CallTool{Tool: "read_file"}, policy.Object{Target: policy.Target{Pack: "files"}}},
 		"provide":          {core.Provide{Pack: "files"}, hub},
@@ -76,7 +77,7 @@ func TestWhatEachRightLetsAPrincipalDo(t *testing.T) {
 		{"provide", "provide", "pack:files", "zoe", "provide"},
 		{"provide, of another pack", "provide", "pack:git", "zoe", ""},
 		{"provide, of agents", "provide", "*", "zoe", ""},
-		{"operate", "operate", "", "zoe", "open for another, watch_all, list of usage, configure, restart"},
+		{"operate", "operate", "", "zoe", "open for another, watch_all, list of usage, list of audit, configure, restart"},
 		{"operate, on an agent", "operate", "shout", "zoe", "configure, restart"},
 	} {
 		table := &policy.Table{}

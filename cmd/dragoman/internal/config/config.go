@@ -24,6 +24,8 @@ type Config struct {
 	Journal   Journal
 	Usage     Usage
 	Auth      Auth
+	Audit     Audit
+	Redact    Redact
 	Limits    Limits
 	Quotas    Quotas
 	GRPC      GRPC
@@ -64,6 +66,8 @@ func (c *Config) settings() *table {
 	add(t, "agents", &c.Agents, nil, "Agents that the hub runs as child processes, or connects to.")
 	add(t, "packs", &c.Packs, nil, "MCP servers that the hub runs or connects to, and whose tools it offers.")
 	c.Auth.settings(t.group("auth", "Authentication."))
+	c.Audit.settings(t.group("audit", "How long the audit is kept."))
+	c.Redact.settings(t.group("redact", "What is not stored."))
 	c.Limits.settings(t.group("limits", "Limits of the engine."))
 	c.Quotas.settings(t.group("quotas", "What each principal may have of the hub. 0 is no limit."))
 	c.GRPC.settings(t.group("grpc", "gRPC connections."))

@@ -1,0 +1,126 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-hub/dragoman/core/audit"
+)
+
+func auditCommand(io Streams) *cobra.Command {
+	var principal, act string
+	var limit int
+	var verify bool
+	c := &cobra.Command{
+		Use: "audit", Short: "Show who did what on the hub", Args: cobra.NoArgs,
+		Long: `Show who came in or was refused, and who asked, steered, approved and configured, the
+newest last. For operators.
+
+Each entry has the hash of the one before. --verify checks all of them, and prints the last
+hash: note it elsewhere, since the hashes cannot show that the newest entries were removed.`,
+		Example: `  dragoman audit --since 1h --act decide
+  dragoman audit --verify`,
+	}
+	f := c.Flags()
+	to := addHubFlags(f, io, "print JSON")
+	f.StringVar(&principal, "principal", "", "only entries of the principal with this `id`")
+	f.StringVar(&act, "act", "", "only this `act`: connect, open, cancel, decide, ...")
+	since := timeFlag(f, "since", 0, "only entries of the last `time`")
+	f.IntVar(&limit, "limit", 100, "maximum `number` of entries, the newest; 0 for all")
+	f.BoolVar(&verify, "verify", false, "check the hashes of all entries")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if limit < 0 {
+			return usagef("--limit %d: want 0 (all) or more", limit)
+		}
+		if verify {
+			if err := refuseFlags(c, "with --verify", "principal", "act", "since", "limit"); err != nil {
+				return err
+			}
+			return verifyAudit(c.Context(), to)
+		}
+		var list struct {
+			Audit []json.RawMessage `json:"audit"`
+		}
+		list.Audit = []json.RawMessage{}
+		rows, begin := []audit.Line{}, time.Now().Add(-*since)
+		err := to.client().Audit(c.Context(), func(raw []byte) error {
+			var l audit.Line
+			if json.Unmarshal(raw, &l) != nil { // cut off by a kill: --verify says what of it
+				return nil
+			}
+			if principal != "" && l.Principal != principal || act != "" && l.Act != act || *since > 0 && l.At.Before(begin) {
+				return nil
+			}
+			if limit > 0 && len(rows) >= 2*limit { // drop the oldest now and then
+				rows, list.Audit = slices.Delete(rows, 0, limit), slices.Delete(list.Audit, 0, limit)
+			}
+			rows, list.Audit = append(rows, l), append(list.Audit, slices.Clone(raw))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if more := len(rows) - limit; limit > 0 && more > 0 {
+			rows, list.Audit = rows[more:], list.Audit[more:]
+		}
+		heads := []string{"SEQ", "AT", "PRINCIPAL", "ACT", "OBJECT", "OUTCOME", "DETAIL"}
+		return printList(to, list, rows, "no entries match: 'dragoman audit' lists the newest", heads, func(l audit.Line) []string {
+			return []string{fmt.Sprint(l.Seq), l.At.Local().Format("2006-01-02 15:04:05"), orDash(l.Principal), l.Act, orDash(l.Object), l.Outcome, orDash(auditDetail(l))}
+		})
+	}
+	return c
+}
+
+// auditDetail returns what only some entries have.
+func auditDetail(l audit.Line) string {
+	switch {
+	case l.Act == audit.ActMissing && l.Count == 0:
+		return "the hub was killed: its last entries may be missing"
+	case l.Act == audit.ActMissing:
+		return fmt.Sprintf("entries that could not be written: %d", l.Count)
+	case l.Count > 0:
+		return fmt.Sprintf("%d more", l.Count)
+	case l.Approved != nil && *l.Approved:
+		return "approved " + l.Call
+	case l.Approved != nil:
+		return "denied " + l.Call
+	case l.For != "":
+		return fmt.Sprintf("task %s for %s", l.Task, l.For)
+	case l.Task != "":
+		return "task " + string(l.Task)
+	}
+	return ""
+}
+
+// verifyAudit checks the chain of all entries.
+func verifyAudit(ctx context.Context, to *hubFlags) error {
+	var chain audit.Chain
+	err := to.client().Audit(ctx, chain.Next)
+	if err == nil {
+		err = chain.End()
+	}
+	if err != nil {
+		return fmt.Errorf("the audit is not intact: %w", err)
+	}
+	v := struct {
+		Entries int    `json:"entries"`
+		First   uint64 `json:"first"`
+		Last    uint64 `json:"last"`
+		Hash    string `json:"hash"`
+		Missing uint64 `json:"missing"`
+		Kills   uint64 `json:"kills"`
+	}{chain.Lines, chain.First, chain.Last, chain.Hash(), chain.Missing, chain.Unknown}
+	text := fmt.Sprintf("the audit is intact: entries: %d, from %d to %d, last hash %s", v.Entries, v.First, v.Last, v.Hash)
+	switch {
+	case v.Entries == 0:
+		text = "the audit has no entries"
+	case v.Missing > 0 || v.Kills > 0:
+		text += fmt.Sprintf("\nentries that could not be written: %d; times that the hub was killed and its last entries may be missing: %d", v.Missing, v.Kills)
+	}
+	return to.print(v, text)
+}
