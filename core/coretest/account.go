@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/redact"
 )
 
 // account is what a reader knows of a task: its text, and its other events.
@@ -36,6 +37,16 @@ func (a *account) upTo(seq uint64) *account {
 		if e.Seq <= seq {
 			b.other = append(b.other, e)
 		}
+	}
+	return b
+}
+
+// redacted returns the account as a journal has it that redacts.
+func (a *account) redacted(r *redact.Redactor) *account {
+	b := &account{last: a.last}
+	b.text.WriteString(r.Text(a.text.String()))
+	for _, e := range a.other {
+		b.other = append(b.other, r.Event(e))
 	}
 	return b
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/redact"
 )
 
 // NewHub returns a hub for a test. At the end of the test it closes the hub and checks the
@@ -43,6 +44,7 @@ type Promises struct {
 	hops    int
 	journal journal.Journal
 	next    hub.Observer
+	redact  func() *redact.Redactor // may be nil
 
 	eager, idle *reading
 	refused     bool
@@ -73,7 +75,7 @@ func Watch(opts *hub.Options) *Promises {
 		opts.Journal = journal.NewMemory(journal.Retention{Age: century})
 	}
 	p := &Promises{
-		limits: opts.Limits.WithDefaults(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer,
+		limits: opts.Limits.WithDefaults(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
 		working: map[core.AgentID]map[core.TaskID]struct{}{}, questions: questions{},
 	}
@@ -261,6 +263,9 @@ func (p *Promises) compareJournal(id core.TaskID, t *history) {
 	log := &t.account
 	if p.refused {
 		log = log.upTo(kept.last)
+	}
+	if p.redact != nil {
+		log = log.redacted(p.redact())
 	}
 	for _, d := range kept.differs(log) {
 		p.breaks(d.promise, id, "in the journal: %s", d.how)

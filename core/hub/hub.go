@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/recorder"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/thread"
@@ -62,6 +63,9 @@ type Options struct {
 	// input, with errors of one line that name the field. nil leaves the inputs to the
 	// packs.
 	Schema func(schema []byte) (func(input []byte) error, error)
+	// Redact returns what takes secrets out of events before the journal gets them. nil, or a
+	// function that returns nil, stores them as they are.
+	Redact func() *redact.Redactor
 	// Log is for operators; nil discards it.
 	Log *slog.Logger
 	// Observer is notified of every event as it happens; nil for none.
@@ -180,7 +184,7 @@ func New(opts Options) *Hub {
 		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Memory: h.memory,
 	}, host{h}, h.journal)
 	h.recorder = recorder.Start(recorder.Options{
-		Journal: h.journal, Usage: h.usageStore, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
+		Journal: h.journal, Usage: h.usageStore, Redact: opts.Redact, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
 	})
 	return h
 }

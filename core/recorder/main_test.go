@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/recorder"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -105,11 +106,14 @@ func (l *usageStore) refuse(why error) {
 }
 
 // start starts a recorder, which the test must stop.
-func start(maxLag time.Duration) *fixture {
+func start(maxLag time.Duration) *fixture { return startWith(maxLag, nil) }
+
+// startWith is start for a recorder that redacts.
+func startWith(maxLag time.Duration, now func() *redact.Redactor) *fixture {
 	s := &fixture{disk: &disk{Memory: journal.NewMemory(journal.Retention{})}, spent: &usageStore{}, counts: map[string]int{}}
 	s.tasks = task.NewStore(task.Limits{TaskBytes: 1 << 20, FinishedTasks: 100, FinishedBytes: 1 << 20}, s, s.disk)
 	s.Recorder = recorder.Start(recorder.Options{
-		Journal: s.disk, Usage: s.spent, Find: s.tasks.Get, MaxLag: maxLag, Count: s.Count, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
+		Journal: s.disk, Usage: s.spent, Redact: now, Find: s.tasks.Get, MaxLag: maxLag, Count: s.Count, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	})
 	return s
 }

@@ -12,15 +12,19 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Options of a Recorder. All but Usage are required.
+// Options of a Recorder. All but Usage and Redact are required.
 type Options struct {
 	Journal journal.Journal
 	// Usage stores token usage; nil stores none.
 	Usage usage.Store
+	// Redact returns what takes secrets out of the events before they are written; nil, or a
+	// function that returns nil, writes them as they are.
+	Redact func() *redact.Redactor
 	// Find returns a task in memory, or nil. A task that is not recorded is in memory.
 	Find func(core.TaskID) *task.Task
 	// MaxLag is how far the journal may be behind: see [Recorder.Behind].
@@ -86,7 +90,7 @@ func (r *Recorder) Stop(unrecorded func() int) error {
 }
 
 func (r *Recorder) run(ctx context.Context) error {
-	segments := journal.NewSegmenter()
+	segments := newForms(r.opts.Redact)
 	alarm, gather := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	defer alarm.Stop()
 	defer gather.Stop()
@@ -130,7 +134,7 @@ func (r *Recorder) run(ctx context.Context) error {
 }
 
 // drain adds what else is ready, so that a busy hub writes in batches.
-func (r *Recorder) drain(due []journal.Record, segments *journal.Segmenter) []journal.Record {
+func (r *Recorder) drain(due []journal.Record, segments *forms) []journal.Record {
 	now := time.Now()
 	for len(due) < batch {
 		p, ok := r.inbox.poll()

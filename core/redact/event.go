@@ -1,0 +1,121 @@
+package redact
+
+import (
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Event returns an event without what is redacted; pieces of text each for itself. Ids, names
+// of agents and tools, and numbers stay. The event is not changed, and shares memory with the
+// result.
+func (r *Redactor) Event(e core.Event) core.Event {
+	if r == nil {
+		return e
+	}
+	e.Foreign = r.foreign(e.Foreign)
+	switch b := e.Body.(type) {
+	case core.Opened:
+		b.Request = r.request(b.Request)
+		e.Body = b
+	case core.SessionLost:
+		b.Reason = r.Text(b.Reason)
+		e.Body = b
+	case core.Thinking:
+		b.Text = r.Text(b.Text)
+		e.Body = b
+	case core.Text:
+		if e.Merged == nil { // else it was redacted in its pieces
+			b.Text = r.Text(b.Text)
+			e.Body = b
+		}
+	case core.ToolCall:
+		b.Input = r.json(b.Input)
+		e.Body = b
+	case core.ToolState:
+		b.Detail = r.Text(b.Detail)
+		e.Body = b
+	case core.ToolResult:
+		b.Output = r.json(b.Output)
+		e.Body = b
+	case core.ApprovalRequested:
+		b.Input = r.json(b.Input)
+		e.Body = b
+	case core.ApprovalDecided:
+		b.Reason = r.Text(b.Reason)
+		e.Body = b
+	case core.Injected:
+		b.Content, b.Claimed = r.Text(b.Content), r.Text(b.Claimed)
+		e.Body = b
+	case core.InjectionAnswered:
+		b.Reason = r.Text(b.Reason)
+		e.Body = b
+	case core.File:
+		e.Body = r.file(b)
+	case core.Retrying:
+		b.Fault = r.fault(b.Fault)
+		e.Body = b
+	case core.CancelRequested:
+		b.Reason = r.Text(b.Reason)
+		e.Body = b
+	case core.Done:
+		b.Text, b.Data = r.Text(b.Text), r.JSON(b.Data)
+		e.Body = b
+	case core.Failed:
+		b.Fault = r.fault(b.Fault)
+		e.Body = b
+	case core.Cancelled:
+		b.Reason = r.Text(b.Reason)
+		e.Body = b
+	}
+	return e
+}
+
+func (r *Redactor) request(q core.Request) core.Request {
+	q.Content, q.Data, q.Context, q.Foreign = r.Text(q.Content), r.JSON(q.Data), r.JSON(q.Context), r.foreign(q.Foreign)
+	if len(q.Attachments) > 0 {
+		q.Attachments = slices.Clone(q.Attachments)
+		for i, f := range q.Attachments {
+			q.Attachments[i] = r.file(f)
+		}
+	}
+	if len(q.History) > 0 {
+		q.History = slices.Clone(q.History)
+		for i, t := range q.History {
+			if text := r.Text(t.Text); text != t.Text {
+				q.History[i].Text, q.History[i].Written = text, nil
+			}
+		}
+	}
+	if q.Notice != nil {
+		n := *q.Notice
+		n.Data = r.JSON(n.Data)
+		q.Notice = &n
+	}
+	return q
+}
+
+func (r *Redactor) file(f core.File) core.File {
+	f.Name, f.Data = r.Text(f.Name), r.bytes(f.Data, false)
+	return f
+}
+
+func (r *Redactor) fault(f *core.Fault) *core.Fault {
+	if f == nil {
+		return nil
+	}
+	message := r.Text(f.Message)
+	if message == f.Message {
+		return f
+	}
+	clean := *f
+	clean.Message = message
+	return &clean
+}
+
+func (r *Redactor) foreign(f *core.Foreign) *core.Foreign {
+	if f == nil {
+		return nil
+	}
+	return &core.Foreign{Dialect: f.Dialect, JSON: r.JSON(f.JSON), Wire: r.bytes(f.Wire, true)}
+}
