@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -96,15 +97,48 @@ func (l Line) size() int {
 	return fixed + len(l.Principal) + len(l.Object) + len(l.Task) + len(l.For) + len(l.Call)
 }
 
-// text returns the line as it is hashed and stored, without a line feed.
+// text returns the line as it is hashed and stored, without a line feed: what encoding/json
+// writes, without reflection.
 func (l Line) text() []byte {
-	l.At = l.At.UTC().Truncate(time.Microsecond)
-	b, err := json.Marshal(l)
-	if err != nil { // only a year beyond 9999 has no form
-		l.At = time.Time{}
-		b, _ = json.Marshal(l)
+	at := l.At.UTC().Truncate(time.Microsecond)
+	if y := at.Year(); y < 0 || y > 9999 { // JSON has no form for it
+		at = time.Time{}
 	}
-	return b
+	b := make([]byte, 0, l.size())
+	b = strconv.AppendUint(append(b, `{"seq":`...), l.Seq, 10)
+	b = append(at.AppendFormat(append(b, `,"at":"`...), time.RFC3339Nano), '"')
+	b = appendText(append(b, `,"principal":`...), l.Principal)
+	b = appendText(append(b, `,"act":`...), l.Act)
+	b = appendText(append(b, `,"object":`...), l.Object)
+	if l.Task != "" {
+		b = appendText(append(b, `,"task":`...), string(l.Task))
+	}
+	if l.For != "" {
+		b = appendText(append(b, `,"for":`...), l.For)
+	}
+	if l.Approved != nil {
+		b = strconv.AppendBool(append(b, `,"approved":`...), *l.Approved)
+	}
+	if l.Call != "" {
+		b = appendText(append(b, `,"call":`...), l.Call)
+	}
+	if l.Count > 0 {
+		b = strconv.AppendUint(append(b, `,"count":`...), l.Count, 10)
+	}
+	b = appendText(append(b, `,"outcome":`...), l.Outcome)
+	b = appendText(append(b, `,"prev":`...), l.Prev)
+	return append(b, '}')
+}
+
+// appendText appends a text as encoding/json writes it.
+func appendText(b []byte, text string) []byte {
+	for _, c := range []byte(text) {
+		if c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, _ := json.Marshal(text) // a text always has a form
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
 }
 
 // hash is the SHA-256 of a line.

@@ -42,6 +42,7 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 			given := presentedIn(r)
 			given.Bare = bare
 			p, err := s.auth.Authenticate(r.Context(), given)
+			s.came(p, "http", r.RemoteAddr, err)
 			if err != nil {
 				why := core.AsFault(err)
 				s.hub.Count("auth.refused")
@@ -81,6 +82,7 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 		}
 	}
 	p, err := s.auth.Authenticate(ctx, given)
+	s.came(p, "grpc", callerOf(ctx).String(), err)
 	if err != nil {
 		why := core.AsFault(err)
 		s.hub.Count("auth.refused")

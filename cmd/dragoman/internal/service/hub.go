@@ -30,6 +30,10 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		return err
 	}
 	opts.Journal = s.journal
+	if err := s.openAudit(ctx, opts.ID); err != nil {
+		return err
+	}
+	opts.Auditor, opts.Redact = s.audit, s.redactor.Load
 	if err := s.openAuth(ctx); err != nil {
 		return err
 	}
@@ -37,6 +41,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		observer(&opts)
 	}
 	s.hub = hub.New(opts)
+	s.counted.Store(s.hub)
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}

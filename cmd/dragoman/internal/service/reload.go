@@ -11,7 +11,7 @@ import (
 )
 
 // reloadable are the settings that Reload applies. The files that they name are read again.
-var reloadable = []string{"agents", "packs", "auth.jwt", "auth.registration", "auth.rules", "auth.ssh_keys", "auth.tokens", "parallax.heartbeat_interval", "parallax.secrets"}
+var reloadable = []string{"agents", "packs", "auth.jwt", "auth.registration", "auth.rules", "auth.ssh_keys", "auth.tokens", "parallax.heartbeat_interval", "parallax.secrets", "redact.patterns"}
 
 // Reload applies the changed settings that are reloadable and notifies the agents concerned.
 // The others are logged. After an error nothing has changed. Only one goroutine may call it.
@@ -23,10 +23,15 @@ func (s *Service) Reload(c config.Config) error {
 	if err != nil {
 		return err
 	}
+	redactor, err := redactorOf(c, s.covenSecrets, signing)
+	if err != nil {
+		return err
+	}
 	if err := s.authorize(c.Auth); err != nil {
 		return err
 	}
 	s.parallax.signing.Store(&signing)
+	s.redactor.Store(redactor)
 	const reason = "the configuration was reloaded"
 	before, now := s.loaded.Values(), c.Values()
 	if c.Parallax.HeartbeatInterval != s.loaded.Parallax.HeartbeatInterval {

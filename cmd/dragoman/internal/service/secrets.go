@@ -27,7 +27,8 @@ func CheckFiles(c config.Config) error {
 	}
 	_, secrets := readSecrets(c.Coven.Secrets)
 	_, signing := readSigningSecrets(c.Parallax.Secrets)
-	all := []error{auth, rules, secrets, signing, checkPaths(c)}
+	_, redaction := redactorOf(c, nil, nil)
+	all := []error{auth, rules, secrets, signing, redaction, checkPaths(c)}
 	for _, f := range findings(c) {
 		if !f.Warning {
 			all = append(all, errors.New(f.Text))

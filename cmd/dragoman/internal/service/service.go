@@ -19,9 +19,11 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/audit"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -47,6 +49,9 @@ type Service struct {
 	dir       *os.File // the lock of the data directory, or nil
 	auth      *auth.Authenticator
 	rights    policy.Current
+	audit     *audit.Log
+	redactor  atomic.Pointer[redact.Redactor]
+	counted   atomic.Pointer[hub.Hub] // counts what the audit counts
 
 	// What the connections of a dialect share.
 	covenSecrets secrets
@@ -81,7 +86,8 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func
 	if err := errors.Join(checkExposure(c), checkPaths(c)); err != nil {
 		return nil, err
 	}
-	s := &Service{config: c, loaded: c, log: log, failed: make(chan error, 1)}
+	s := &Service{config: c, loaded: c, failed: make(chan error, 1)}
+	s.log = slog.New(redact.Handler(log.Handler(), s.redactor.Load))
 	s.parallax.traffic = parallax.NewTraffic()
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.start(ctx, observer); err != nil {
@@ -106,6 +112,11 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		return err
 	}
 	s.parallax.signing.Store(&signing)
+	redactor, err := redactorOf(c, s.covenSecrets, signing)
+	if err != nil {
+		return err
+	}
+	s.redactor.Store(redactor)
 	var listeners map[string]net.Listener
 	defer func() {
 		if err != nil {
@@ -200,6 +211,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 		errs = append(errs, w.Stop(end))
 	}
 	s.loops.Wait()
+	if s.audit != nil {
+		errs = append(errs, s.audit.Close())
+	}
 	if s.journal != nil {
 		errs = append(errs, s.journal.Close())
 	}

@@ -29,7 +29,7 @@ const forever = 100 * 365 * 24 * time.Hour
 // recordLogs returns the limits of the logs of records that the journal has: those of pi-server,
 // and where there are agents in the settings those of their dialects.
 func recordLogs(c config.Config) map[string]journal.Retention {
-	logs := map[string]journal.Retention{pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}}
+	logs := map[string]journal.Retention{auditRecords: {Age: c.Audit.Age, Bytes: c.Audit.Bytes}, pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}}
 	if c.Auth.SSHKeys != "" || c.Auth.Registration != auth.RegistrationDisabled.String() {
 		logs[principalRecords] = journal.Retention{Age: forever, Bytes: recordLimit}
 	}
