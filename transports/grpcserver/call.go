@@ -16,51 +16,42 @@ import (
 // stream is the interceptor of streaming calls.
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	defer s.recovered(info.FullMethod, &err)
-	ctx, err := s.admit(ss.Context(), info.FullMethod)
-	if err != nil {
-		return err
-	}
-	leave, err := s.releaseBuiltin(ctx, info.FullMethod)
+	leave, err := s.releaseBuiltin(ss.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return handler(srv, &call{ss, ctx, bounded{bound: s.boundOf(info.FullMethod)}})
+	return handler(srv, &call{ss, !info.IsClientStream, bounded{bound: s.boundOf(info.FullMethod)}})
 }
 
 // unary is the interceptor of unary calls.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
 	defer s.recovered(info.FullMethod, &err)
-	if ctx, err = s.admit(ctx, info.FullMethod); err != nil {
-		return nil, err
-	}
+	arrived(ctx)
 	if err := check(req, s.boundOf(info.FullMethod)); err != nil {
 		return nil, err
 	}
 	return handler(ctx, req)
 }
 
-// admit asks Options.Admit whether the call is allowed.
-func (s *Server) admit(ctx context.Context, method string) (context.Context, error) {
-	if s.opts.Admit == nil {
-		return ctx, nil
-	}
-	return s.opts.Admit(ctx, method)
-}
-
 // call is the stream of a call that was admitted. It applies the limit of its method to
 // messages that are received.
 type call struct {
 	grpc.ServerStream
-	ctx  context.Context //nolint:containedctx // the stream's own, with the caller
-	next bounded         // what is being received
+	one  bool    // it has one request
+	next bounded // what is being received
 }
-
-// Context implements [grpc.ServerStream].
-func (c *call) Context() context.Context { return c.ctx }
 
 // RecvMsg implements [grpc.ServerStream].
 func (c *call) RecvMsg(m any) error {
+	err := c.receive(m)
+	if c.one && err == nil {
+		arrived(c.Context())
+	}
+	return err
+}
+
+func (c *call) receive(m any) error {
 	if c.next.bound == 0 {
 		return c.ServerStream.RecvMsg(m)
 	}

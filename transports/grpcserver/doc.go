@@ -30,6 +30,11 @@
 //
 // # What is bounded
 //
+// Nothing of a call is read before [Options].Admit has admitted it. Connections without an
+// admitted call have a small share of their own and a bounded time, so that those who cannot
+// authenticate lock nobody out. Check of the health service needs no credentials; its requests
+// are not read beyond 256 bytes.
+//
 // What a peer may have in flight is its flow-control window, which is fixed
 // ([Options].Window) and does not grow with the bandwidth as it does by default in grpc-go.
 // At most 64 KiB and one message of a stream wait to be written. A stream that is closed

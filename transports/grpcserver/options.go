@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -31,11 +32,18 @@ type Options struct {
 	// AdmitConn, if set, reports whether there is room for a connection. It may be called
 	// concurrently.
 	AdmitConn func(net.Conn) bool
+	// MaxUnauthenticated is how many of them may be without a call that Admit has admitted;
+	// default a sixteenth of MaxConnections, at least 16. Beyond it the oldest is closed.
+	MaxUnauthenticated int
+	// AuthTimeout is how long a connection may be without such a call; default 10 s.
+	AuthTimeout time.Duration
 	// MaxStreams is the maximum number of open calls of a connection; default 128.
 	MaxStreams int
 
 	// ConnectTimeout is how long the handshake of a connection may take; default 10 s.
 	ConnectTimeout time.Duration
+	// BodyTimeout is how long the request of a call may take that has only one; default 30 s.
+	BodyTimeout time.Duration
 	// IdleTimeout is how long a connection without calls is kept; default 15 min.
 	IdleTimeout time.Duration
 	// PingEvery is how long a connection may be silent before it is pinged; default 15 s.
@@ -58,9 +66,11 @@ type Options struct {
 	// TLS, if set, is required of every client.
 	TLS *tls.Config
 
-	// Admit, if set, is called for every call, including health and reflection, before its
-	// handler runs. The handler gets the context that it returns; the client gets its
-	// error, a status. It may be called concurrently.
+	// Admit, if set, authenticates every call but Check of the health service. It is called
+	// when the metadata has arrived, before a body is read, with ctx of the call; of a method
+	// that is not registered it gets "(unknown)". The handler gets the context that it returns;
+	// the client gets its error, a status. It may be called concurrently, and while it waits
+	// the connection is not read.
 	Admit func(ctx context.Context, method string) (context.Context, error)
 
 	// OnPanic is called when a handler panics; its client gets INTERNAL. It may be called
@@ -68,6 +78,9 @@ type Options struct {
 	OnPanic func(method string, value any, stack []byte)
 	// OnRefused is called for each connection that MaxConnections closes.
 	OnRefused func(remote net.Addr)
+	// OnUnauthenticated is called for each connection that is closed because Admit has
+	// admitted no call of it. It must not wait.
+	OnUnauthenticated func(remote net.Addr)
 }
 
 // or returns v, or d if v is zero.
@@ -85,6 +98,9 @@ func (o Options) withDefaults() Options {
 	o.MaxHeaderBytes = or(o.MaxHeaderBytes, 64<<10)
 	o.MaxConnections = or(o.MaxConnections, 4096)
 	o.MaxStreams = or(o.MaxStreams, 128)
+	o.MaxUnauthenticated = or(o.MaxUnauthenticated, max(o.MaxConnections/16, 16))
+	o.AuthTimeout = or(o.AuthTimeout, 10*time.Second)
+	o.BodyTimeout = or(o.BodyTimeout, 30*time.Second)
 	o.ConnectTimeout = or(o.ConnectTimeout, 10*time.Second)
 	o.IdleTimeout = or(o.IdleTimeout, 15*time.Minute)
 	o.PingEvery = or(o.PingEvery, 15*time.Second)
@@ -102,12 +118,15 @@ func (o Options) withDefaults() Options {
 	if o.OnRefused == nil {
 		o.OnRefused = func(net.Addr) {}
 	}
+	if o.OnUnauthenticated == nil {
+		o.OnUnauthenticated = func(net.Addr) {}
+	}
 	return o
 }
 
 // server returns the options for grpc-go.
 func (o Options) server() []grpc.ServerOption {
-	opts := []grpc.ServerOption{
+	return []grpc.ServerOption{
 		grpc.MaxHeaderListSize(uint32(o.MaxHeaderBytes)),
 		grpc.MaxConcurrentStreams(uint32(o.MaxStreams)),
 		grpc.ConnectionTimeout(o.ConnectTimeout),
@@ -125,8 +144,12 @@ func (o Options) server() []grpc.ServerOption {
 		grpc.ReadBufferSize(o.ReadBuffer),
 		grpc.WriteBufferSize(o.WriteBuffer),
 	}
+}
+
+// credentials returns the handshake of connections.
+func (o Options) credentials() credentials.TransportCredentials {
 	if o.TLS != nil {
-		opts = append(opts, grpc.Creds(credentials.NewTLS(o.TLS)))
+		return credentials.NewTLS(o.TLS)
 	}
-	return opts
+	return insecure.NewCredentials()
 }

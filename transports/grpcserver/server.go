@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,9 @@ type Server struct {
 	largest int
 	grpc    *grpc.Server
 	health  *health.Server
+	watches atomic.Int32 // of the health
+	// methods has the registered methods, and whether each takes one request.
+	methods map[string]bool
 
 	// stopping ends when Stop begins.
 	stopping context.Context //nolint:containedctx // the lifetime of the server, which ends with Stop
@@ -36,18 +40,36 @@ type Server struct {
 // New returns a server with grpc.health.v1 and reflection. Further services can be
 // registered until it serves.
 func New(o Options) *Server {
-	s := &Server{opts: o.withDefaults(), health: health.NewServer()}
+	s := &Server{opts: o.withDefaults(), health: health.NewServer(), methods: map[string]bool{}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.largest = s.opts.largest()
-	s.grpc = grpc.NewServer(append(s.opts.server(), grpc.MaxRecvMsgSize(s.largest), grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))...)
-	healthpb.RegisterHealthServer(s.grpc, s.health)
-	reflection.Register(s.grpc)
+	s.grpc = grpc.NewServer(append(s.opts.server(),
+		grpc.Creds(handshake{s.opts.credentials(), s}), grpc.InTapHandle(s.tap), grpc.MaxRecvMsgSize(s.largest), grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream))...)
+	builtin := registrar(func(desc *grpc.ServiceDesc, impl any) {
+		s.learn(desc)
+		s.grpc.RegisterService(desc, impl)
+	})
+	builtin.RegisterService(s.healthDesc(), nil)
+	reflection.Register(reflected{builtin, s.grpc})
 	return s
+}
+
+// registrar is a grpc.ServiceRegistrar.
+type registrar func(*grpc.ServiceDesc, any)
+
+// RegisterService implements [grpc.ServiceRegistrar].
+func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) { r(desc, impl) }
+
+// reflected registers the services of reflection, which list those of the server.
+type reflected struct {
+	registrar
+	reflection.ServiceInfoProvider
 }
 
 // Register adds a service and reports it as serving. Like grpc-go, it panics if impl does
 // not implement the service or the server already serves.
 func (s *Server) Register(desc *grpc.ServiceDesc, impl any) {
+	s.learn(desc)
 	s.grpc.RegisterService(desc, impl)
 	s.health.SetServingStatus(desc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 }
@@ -62,7 +84,10 @@ func (s *Server) MaxMessageBytes() int { return s.opts.MaxMessageBytes }
 // returns nil when everything has ended. It closes l. It may be called for several
 // listeners; MaxConnections applies to each.
 func (s *Server) Serve(l net.Listener) error {
-	c := &connLimiter{Listener: l, limit: s.opts.MaxConnections, room: s.opts.AdmitConn, refused: s.opts.OnRefused}
+	c := &connLimiter{Listener: l, opts: &s.opts}
+	if s.opts.Admit != nil {
+		c.share = min(s.opts.MaxUnauthenticated, s.opts.MaxConnections)
+	}
 	s.mu.Lock()
 	s.listeners = append(s.listeners, c)
 	s.mu.Unlock()
@@ -71,6 +96,18 @@ func (s *Server) Serve(l net.Listener) error {
 		return nil
 	}
 	return err
+}
+
+// accepted returns the connection that a listener has accepted as conn.
+func (s *Server) accepted(conn net.Conn) *connection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		if one := l.find(conn); one != nil {
+			return one
+		}
+	}
+	return &connection{Conn: conn}
 }
 
 // Stop reports every service as not serving, accepts no more calls and waits for open ones.

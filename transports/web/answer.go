@@ -17,6 +17,7 @@ type answer struct {
 	timeout time.Duration
 	stream  func() // called at the first Flush
 	leave   func() // called at a Hijack
+	visit   *visit // its connection; nil if nobody has to authenticate
 
 	begun     bool // something was written
 	sealed    bool // the server has answered; what the handler writes is dropped
@@ -33,7 +34,10 @@ func (a *answer) WriteHeader(status int) {
 	if a.sealed {
 		return
 	}
-	a.begun = a.begun || status >= 200
+	if status >= 200 && !a.begun {
+		a.begun = true
+		a.visit.answered(status)
+	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
@@ -46,13 +50,21 @@ func (a *answer) Write(p []byte) (n int, err error) {
 	if a.sealed {
 		return len(p), nil
 	}
-	a.begun = true
+	a.start()
 	for {
 		a.arm()
 		m, err := a.ResponseWriter.Write(p[n:min(len(p), n+pieceBytes)])
 		if n += m; err != nil || n == len(p) {
 			return n, err
 		}
+	}
+}
+
+// start notes that the answer begins, with status 200 unless there was a WriteHeader.
+func (a *answer) start() {
+	if !a.begun {
+		a.begun = true
+		a.visit.answered(http.StatusOK)
 	}
 }
 
@@ -69,7 +81,7 @@ func (a *answer) FlushError() error {
 		a.streaming = true
 		a.stream()
 	}
-	a.begun = true
+	a.start()
 	a.arm()
 	return a.rc.Flush()
 }
@@ -78,7 +90,8 @@ func (a *answer) FlushError() error {
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := a.rc.Hijack()
 	if err == nil {
-		a.begun, a.hijacked = true, true
+		a.start()
+		a.hijacked = true
 		a.leave()
 	}
 	return conn, rw, err

@@ -29,8 +29,9 @@ type connLimiter struct {
 	closed   context.Context //nolint:containedctx // the lifetime of the listener, which ends with Close
 	wg       sync.WaitGroup
 
-	mu   sync.Mutex
-	open int
+	mu       sync.Mutex
+	open     int
+	unproven []*limitedConn // oldest first
 }
 
 // newConnLimiter returns a connLimiter over l with the limits of the server.
@@ -48,9 +49,10 @@ func (d *connLimiter) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		switch accepted, answered := d.server.opts.Admit(conn); {
-		case accepted && d.enter():
-			return &limitedConn{Conn: conn, leave: sync.OnceFunc(d.leave)}, nil
 		case accepted:
+			if one := d.enter(conn); one != nil {
+				return one, nil
+			}
 			d.refuse(conn)
 			d.server.opts.OnRefused(conn.RemoteAddr())
 		case answered:
@@ -67,22 +69,6 @@ func (d *connLimiter) Close() error {
 	d.closing()
 	d.wg.Wait()
 	return err
-}
-
-func (d *connLimiter) enter() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.open >= d.server.opts.MaxConnections {
-		return false
-	}
-	d.open++
-	return true
-}
-
-func (d *connLimiter) leave() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.open--
 }
 
 // refuse answers conn that there is no room, and closes it. Clients expect no answer before
@@ -191,28 +177,6 @@ func (l *readConn) Read(p []byte) (int, error) {
 func (l *readConn) Close() error {
 	defer l.once.Do(func() { close(l.closed) })
 	return l.Conn.Close()
-}
-
-// limitedConn is a connection that counts as open until it is closed.
-type limitedConn struct {
-	net.Conn
-	leave func()
-}
-
-// Close closes the connection, so that another may be accepted.
-func (g *limitedConn) Close() error {
-	err := g.Conn.Close()
-	g.leave()
-	return err
-}
-
-// CloseWrite half-closes the connection. net/http calls it before it closes a connection
-// whose client is still sending, so that the answer arrives.
-func (g *limitedConn) CloseWrite() error {
-	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
 }
 
 // overloadedResponse is the answer to a connection beyond the limit, which net/http never sees.

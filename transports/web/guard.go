@@ -78,6 +78,18 @@ func (g guard) origin(r *http.Request) (string, *refusal) {
 		"pages of %q may not call this server; if they should, add that origin to %s", strings.Join(values, ", "), g.opts.OriginsSetting)}
 }
 
+// site refuses requests that the page of another site caused, with or without Origin: a
+// browser says so in Sec-Fetch-Site (Fetch Metadata). Pages of configured origins pass.
+func (g guard) site(r *http.Request, origin string) *refusal {
+	for _, from := range r.Header.Values("Sec-Fetch-Site") {
+		if from = strings.ToLower(strings.TrimSpace(from)); origin == "" && from != "none" && from != "same-origin" {
+			return &refusal{http.StatusForbidden, "not_authorized", fmt.Sprintf(
+				"a page of another site (Sec-Fetch-Site: %q) may not call this server; if it should, add its origin to %s", from, g.opts.OriginsSetting)}
+		}
+	}
+	return nil
+}
+
 // allow sets the CORS headers for pages of origin, and answers a preflight request. It
 // reports whether it has answered.
 func allow(w http.ResponseWriter, r *http.Request, origin string) (done bool) {

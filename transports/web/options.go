@@ -34,6 +34,11 @@ type Options struct {
 	// MaxConnections is the maximum number of open connections, including WebSockets;
 	// default 4096. Others get a 503 and are closed.
 	MaxConnections int
+	// MaxUnauthenticated, if positive, is how many of them may be without a request that has
+	// authenticated: see Authenticated. Beyond it the oldest of those that wait for nothing is
+	// closed. AuthTimeout is how long a connection may be without such a request; default 10 s.
+	MaxUnauthenticated int
+	AuthTimeout        time.Duration
 	// Admit, if set, is called for every connection. It reports whether there is room for
 	// it, and if not, whether to answer with a 503. It may be called concurrently.
 	Admit func(net.Conn) (accept, answer bool)
@@ -70,6 +75,9 @@ type Options struct {
 	OnDenied func(r *http.Request, status int, detail string)
 	// OnRefused is called for each connection that MaxConnections closes.
 	OnRefused func(remote net.Addr)
+	// OnUnauthenticated is called for each connection that is closed because no request of it
+	// has authenticated. It must not wait.
+	OnUnauthenticated func(remote net.Addr)
 }
 
 // or returns v, or d if v is zero.
@@ -88,6 +96,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBodyBytes = or(o.MaxBodyBytes, DefaultMaxBodyBytes)
 	o.MaxHeaderBytes = or(o.MaxHeaderBytes, 64<<10)
 	o.MaxConnections = or(o.MaxConnections, 4096)
+	o.AuthTimeout = or(o.AuthTimeout, 10*time.Second)
 	o.ReadHeaderTimeout = or(o.ReadHeaderTimeout, 10*time.Second)
 	o.BodyTimeout = or(o.BodyTimeout, 30*time.Second)
 	o.WriteTimeout = or(o.WriteTimeout, 30*time.Second)
@@ -106,6 +115,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnRefused == nil {
 		o.OnRefused = func(net.Addr) {}
+	}
+	if o.OnUnauthenticated == nil {
+		o.OnUnauthenticated = func(net.Addr) {}
 	}
 	return o
 }

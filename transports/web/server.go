@@ -52,7 +52,10 @@ func New(o Options) *Server {
 		MaxHeaderBytes:    o.MaxHeaderBytes,
 		ErrorLog:          o.ErrorLog,
 		ConnState:         s.watch,
+		ConnContext:       withVisit,
+		Protocols:         new(http.Protocols),
 	}
+	s.http.Protocols.SetHTTP1(true) // one connection is one peer, and WebSockets need HTTP/1.1
 	return s
 }
 
@@ -112,7 +115,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	r, stream, release := untilStop(s.stopping, r)
 	defer release()
-	a := &answer{ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave}
+	v, _ := r.Context().Value(visitKey{}).(*visit) // nil without authentication
+	v.begin()
+	defer v.end()
+	a := &answer{ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave, visit: v}
 	defer a.finish()
 	defer s.recovered(a, r)
 	if denied := s.guard.host(r); denied != nil {
@@ -120,6 +126,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	origin, denied := s.guard.origin(r)
+	if denied == nil {
+		denied = s.guard.site(r, origin)
+	}
 	if denied != nil {
 		s.deny(a, r, denied)
 		return

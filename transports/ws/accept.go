@@ -27,7 +27,9 @@ type AcceptOptions struct {
 	Hosts []string
 	// Header is added to the response.
 	Header http.Header
-	// EchoSubprotocol accepts the first subprotocol that the client offers.
+	// Subprotocol is the one to accept, if the client offers it. EchoSubprotocol accepts the
+	// first one that it offers if Subprotocol is "".
+	Subprotocol     string
 	EchoSubprotocol bool
 }
 
@@ -45,6 +47,10 @@ func Accept(w http.ResponseWriter, r *http.Request, opts AcceptOptions) (*Conn, 
 		refuse(w, http.StatusForbidden, err.Error())
 		return nil, fmt.Errorf("accept websocket: %w", err)
 	}
+	if from := r.Header.Get("Sec-Fetch-Site"); r.Header.Get("Origin") == "" && (strings.EqualFold(from, "cross-site") || strings.EqualFold(from, "same-site")) {
+		refuse(w, http.StatusForbidden, "a page of another site caused this request (Sec-Fetch-Site)")
+		return nil, fmt.Errorf("accept websocket: Sec-Fetch-Site %s without Origin", from)
+	}
 	maps.Copy(w.Header(), opts.Header)
 
 	// Only the wire outlives this function, not the request with the buffers of net/http.
@@ -52,7 +58,7 @@ func Accept(w http.ResponseWriter, r *http.Request, opts AcceptOptions) (*Conn, 
 	h := &hijack{ResponseWriter: w, tapped: &tapped}
 	c, err := websocket.Accept(h, r, &websocket.AcceptOptions{
 		OriginPatterns: opts.Origins,
-		Subprotocols:   offered(r, opts.EchoSubprotocol),
+		Subprotocols:   accepted(r, opts),
 		OnPingReceived: func(ctx context.Context, p []byte) bool { return tapped.pinged(ctx, p) },
 	})
 	if err != nil {
@@ -67,10 +73,13 @@ func refuse(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// offered returns the first subprotocol of the request if EchoSubprotocol is set.
-func offered(r *http.Request, echo bool) []string {
+// accepted returns the subprotocol to accept; the library looks whether it is offered.
+func accepted(r *http.Request, opts AcceptOptions) []string {
+	if opts.Subprotocol != "" {
+		return []string{opts.Subprotocol}
+	}
 	first, _, _ := strings.Cut(r.Header.Get("Sec-WebSocket-Protocol"), ",")
-	if first = strings.TrimSpace(first); !echo || first == "" {
+	if first = strings.TrimSpace(first); !opts.EchoSubprotocol || first == "" {
 		return nil
 	}
 	return []string{first}

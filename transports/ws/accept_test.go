@@ -158,3 +158,23 @@ func TestDialReturnsTheResponseOfAServerWithoutWebSocket(t *testing.T) {
 		t.Errorf("Dial: got %v, want 404 page not found", err)
 	}
 }
+
+func TestTheWantedSubprotocolIsAcceptedIfItIsOffered(t *testing.T) {
+	for _, tt := range []struct{ wanted, got string }{{"dragoman", "dragoman"}, {"dragoman.token.YQ", "dragoman.token.YQ"}, {"other", ""}} {
+		_, c := pair(t, ws.AcceptOptions{Subprotocol: tt.wanted, EchoSubprotocol: true}, ws.DialOptions{Subprotocols: []string{"dragoman.token.YQ", "dragoman"}})
+		if got := c.Subprotocol(); got != tt.got {
+			t.Errorf("%s: got %q, want %q", tt.wanted, got, tt.got)
+		}
+	}
+}
+
+func TestAPageOfAnotherSiteIsRefusedWithoutAnOriginToo(t *testing.T) {
+	for _, site := range []string{"cross-site", "same-site"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Upgrade", "websocket")
+		r.Header.Set("Sec-Fetch-Site", site)
+		if _, err := ws.Accept(w, r, ws.AcceptOptions{}); err == nil || w.Code != http.StatusForbidden {
+			t.Errorf("%s: got %d, want 403", site, w.Code)
+		}
+	}
+}
