@@ -14,7 +14,9 @@ func (c *Conn) PeerUID() (uid uint32, ok bool) {
 		return 0, false
 	}
 	var peer *syscall.Ucred
-	if raw.Control(func(fd uintptr) { peer, err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED) }) != nil || err != nil {
+	if raw.Control(func(fd uintptr) {
+		peer, err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	}) != nil || err != nil {
 		return 0, false
 	}
 	return peer.Uid, peer.Pid != 0 // a pipe has no peer

@@ -23,6 +23,7 @@ type Config struct {
 
 	Journal   Journal
 	Usage     Usage
+	TLS       TLS
 	Auth      Auth
 	Audit     Audit
 	Redact    Redact
@@ -52,7 +53,7 @@ func (c *Config) settings() *table {
 	add(t, "pi_socket", &c.PiSocket, "", "Path of a Unix socket for pi-server, one JSON object per line. Empty for none.").flag("pi-socket", "path").path()
 	add(t, "data_dir", &c.DataDir, "", "Directory of the journal. If empty, tasks are kept in memory only.").flag("data-dir", "directory").path()
 	add(t, "stdio", &c.Stdio, false, "Also speak pi-server on stdin and stdout.").flag("stdio", "")
-	add(t, "insecure", &c.Insecure, false, "Allow listening beyond this machine without authentication.").flag("insecure", "")
+	add(t, "insecure", &c.Insecure, false, "Allow listening beyond this machine without TLS or authentication.").flag("insecure", "")
 	add(t, "log_level", &c.LogLevel, "info", "Minimum level that is logged: debug, info, warn or error.").flag("log-level", "level").oneOf("debug", "info", "warn", "error")
 	add(t, "log_format", &c.LogFormat, "auto", "Log format: human, json, or auto (human on a terminal, json elsewhere).").flag("log-format", "format").oneOf("auto", "human", "json")
 	add(t, "ready_file", &c.ReadyFile, "", "File that the bound addresses are written to once all listeners are ready.").flag("ready-file", "file").path()
@@ -65,6 +66,7 @@ func (c *Config) settings() *table {
 	add(t, "budgets", &c.Budgets, nil, "Token limits per agent, requester or thread, each per day or in total.")
 	add(t, "agents", &c.Agents, nil, "Agents that the hub runs as child processes, or connects to.")
 	add(t, "packs", &c.Packs, nil, "MCP servers that the hub runs or connects to, and whose tools it offers.")
+	c.TLS.settings(t.group("tls", "Encryption."))
 	c.Auth.settings(t.group("auth", "Authentication."))
 	c.Audit.settings(t.group("audit", "How long the audit is kept."))
 	c.Redact.settings(t.group("redact", "What is not stored."))

@@ -91,11 +91,32 @@ func checkExposure(c config.Config) error {
 			continue
 		}
 		host, _, _ := net.SplitHostPort(d.addr) // it has been checked
-		if ip := net.ParseIP(host); !c.Insecure && !c.Auth.Required() && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			wrong = append(wrong, fmt.Errorf("%s %s is open to the network and nobody has to authenticate: use 127.0.0.1, set auth.tokens, or add --insecure if that is what you want", c.At(d.key), d.addr))
+		if ip := net.ParseIP(host); !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			wrong = append(wrong, exposed(c, d))
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// exposed refuses a listener that others can reach without TLS or authentication, and says what
+// would mend it; nil with both.
+func exposed(c config.Config, at address) error {
+	var why, lines []string
+	if !c.Authenticates() {
+		why = append(why, "nobody has to authenticate")
+	}
+	if c.TLS.Cert == "" {
+		why = append(why, "nothing is encrypted")
+		lines = append(lines, "tls.cert: /path/to/hub.crt", "tls.key: /path/to/hub.key")
+	}
+	if !c.Authenticates() {
+		lines = append(lines, "auth.tokens: /path/to/tokens.yaml")
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s %s is open to the network and %s: use 127.0.0.1, add --insecure if that is what you want, or write into the settings\n    %s",
+		c.At(at.key), at.addr, strings.Join(why, " and "), strings.Join(lines, "\n    "))
 }
 
 // malformed returns why an address is malformed, "" if it is not.
@@ -118,7 +139,7 @@ func malformed(addr string) string {
 	return ""
 }
 
-// CheckListeners refuses a hub without a listener, and one that anybody on the network could use without authentication.
+// CheckListeners refuses a hub without a listener, and one that anybody on the network could use without TLS and authentication.
 func CheckListeners(c config.Config) error {
 	if c.GRPCAddr == "" && c.HTTPAddr == "" && c.PiAddr == "" && c.PiSocket == "" && !c.Stdio {
 		return errors.New("all listen addresses are empty, so nothing could reach the hub: set one of --grpc-addr, --http-addr, --pi-addr, --pi-socket or --stdio")

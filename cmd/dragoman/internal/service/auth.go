@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"google.golang.org/grpc/codes"
-	tls "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
@@ -17,6 +14,8 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
 // principalKey is the context key of the principal that sends a request.
@@ -53,6 +52,7 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 				at.refusalAt(r.URL.Path)(w, err)
 				return
 			}
+			web.Authenticated(r)
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
 		})
 	}
@@ -61,26 +61,14 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 // presentedIn returns the credentials of a request.
 func presentedIn(r *http.Request) auth.Credentials {
 	given := auth.Presented(r.Header.Values)
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		given.Certificates = r.TLS.VerifiedChains[0]
-	}
+	given.Certificates = web.PeerCertificates(r)
 	return given
 }
 
-// healthService needs no credential, like the HTTP health paths.
-const healthService = "/grpc.health.v1.Health/"
-
 // admit authenticates a gRPC call. Its error is a status.
 func (s *Service) admit(ctx context.Context, method string) (context.Context, error) {
-	if strings.HasPrefix(method, healthService) {
-		return ctx, nil
-	}
 	given := auth.Presented(func(name string) []string { return metadata.ValueFromIncomingContext(ctx, name) })
-	if from, ok := peer.FromContext(ctx); ok {
-		if info, ok := from.AuthInfo.(tls.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
-			given.Certificates = info.State.VerifiedChains[0]
-		}
-	}
+	given.Certificates = grpcserver.PeerCertificates(ctx)
 	p, err := s.auth.Authenticate(ctx, given)
 	s.came(p, "grpc", callerOf(ctx).String(), err)
 	if err != nil {
@@ -110,12 +98,12 @@ func (s *Service) openAuth(ctx context.Context) error {
 	if s.auth, err = auth.New(ctx, opts); err != nil {
 		return fmt.Errorf("reading the registered principals: %w", err)
 	}
-	return s.authorize(s.config.Auth)
+	return s.authorize(s.config.Auth, s.tls.current.Load())
 }
 
 // authorize reads the files of credentials and the rules, and applies them. Connections whose
 // credential was removed or changed are closed. After an error nothing has changed.
-func (s *Service) authorize(c config.Auth) error {
+func (s *Service) authorize(c config.Auth, t *certificates) error {
 	settings, err := credentials.ReadAuth(c)
 	if err != nil {
 		return err
@@ -129,6 +117,7 @@ func (s *Service) authorize(c config.Auth) error {
 			s.log.Warn("a rule never decides", "setting", "auth.rules", "detail", shadow.String())
 		}
 	}
+	settings.Authorities = t.clientAuthorities()
 	s.auth.Apply(settings)
 	s.rights.Replace(table)
 	if s.hub != nil {

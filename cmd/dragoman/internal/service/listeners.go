@@ -1,6 +1,7 @@
 package service
 
 import (
+	"crypto/tls"
 	"maps"
 	"math"
 	"net"
@@ -107,8 +108,12 @@ func (s *Service) newGRPC() *grpcserver.Server {
 		maps.Copy(large, d.LargeMessages)
 	}
 	c := s.config.GRPC
+	admit := s.admit
+	if s.auth.Open() {
+		admit = nil // and no connection has to authenticate
+	}
 	return grpcserver.New(grpcserver.Options{
-		MaxConnections: c.Connections, Larger: large, Admit: s.admit,
+		MaxConnections: c.Connections, Larger: large, Admit: admit, TLS: s.tls.config(tls.VersionTLS13, "h2"), OnUnauthenticated: s.unauthenticated,
 		PingEvery: c.PingInterval, PingTimeout: c.PingTimeout, MinClientPing: c.MinClientPing,
 		OnPanic: func(method string, value any, stack []byte) {
 			s.log.Error("a handler panicked", "method", method, "panic", value, "stack", string(stack))
@@ -121,7 +126,12 @@ func (s *Service) newGRPC() *grpcserver.Server {
 // limit.
 func (s *Service) newWeb(always []string) *web.Server {
 	c := s.config
+	strangers := 0
+	if !s.auth.Open() {
+		strangers = max(c.HTTP.Connections/16, 16)
+	}
 	w := web.New(web.Options{
+		TLS: s.tls.config(tls.VersionTLS12, "http/1.1"), MaxUnauthenticated: strangers, OnUnauthenticated: s.unauthenticated,
 		Hosts: c.Hosts, Origins: c.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
 		// Mounted handlers have limits of their own and name the settings.
 		MaxConnections: c.HTTP.Connections, MaxBodyBytes: math.MaxInt64,
@@ -142,6 +152,11 @@ func (s *Service) tooMany(setting string) func(remote net.Addr) {
 	return func(remote net.Addr) {
 		s.refusals.refused("too many connections ("+setting+"): one was closed", remote)
 	}
+}
+
+// unauthenticated logs a connection that was closed because it has not authenticated.
+func (s *Service) unauthenticated(remote net.Addr) {
+	s.refusals.refused("a connection was closed that had not authenticated: its time was over, or many others waited", remote)
 }
 
 // nothingHere answers an unknown path and names the known ones.

@@ -3,15 +3,18 @@ package service
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"google.golang.org/grpc/peer"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
 // mcpState is shared by all MCP connections.
@@ -38,8 +41,9 @@ func (s *Service) mountMCP(l *listeners) {
 	if l.http == nil {
 		return
 	}
-	l.http.Handle(mcp.Path, s.mcp.server)
-	l.http.Handle(mcp.Path+"/*", s.mcp.server)
+	server := web.AuthenticatedByAnswer(s.mcp.server)
+	l.http.Handle(mcp.Path, server)
+	l.http.Handle(mcp.Path+"/*", server)
 	for _, path := range []string{mcp.MetadataPath, mcp.MetadataPath + mcp.Path, mcp.RegisterPath} {
 		l.http.Handle(path, s.mcp.server.OAuth())
 	}
@@ -59,23 +63,43 @@ func (s *Service) mcpEndpoint(stream context.Context) string {
 	if !ok {
 		p = new(peer.Peer)
 	}
-	return cmp.Or(s.config.MCP.Endpoint, endpoint(s.bound.HTTP, p.LocalAddr, p.Addr))
+	return cmp.Or(s.config.MCP.Endpoint, endpoint(s.tls.on(), s.bound.HTTP, p.LocalAddr, p.Addr))
 }
 
 // endpoint returns the URL of MCP at the bound HTTP address, for a peer at from that is
 // connected to our address to.
-func endpoint(bound string, to, from net.Addr) string {
+func endpoint(secure bool, bound string, to, from net.Addr) string {
 	at := reached(bound, to, from)
 	if at == "" {
 		return ""
 	}
-	return (&url.URL{Scheme: "http", Host: at, Path: mcp.Path}).String()
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	return (&url.URL{Scheme: scheme, Host: at, Path: mcp.Path}).String()
 }
 
-// pathOf returns the path of a request, without a token that may be part of it.
+// escape is a percent escape.
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// pathOf returns the path of a request, without a token that may be part of it. The path may
+// be another spelling of that of MCP, which no route answers.
 func pathOf(r *http.Request) string {
-	if strings.HasPrefix(r.URL.Path, mcp.Path+"/") {
-		return mcp.Path + "/…"
+	text := r.URL.Path
+	for escape.MatchString(text) { // each time it gets shorter
+		text = escape.ReplaceAllStringFunc(text, func(one string) string {
+			b, _ := hex.DecodeString(one[1:]) // the pattern has checked it
+			return string(b)
+		})
+	}
+	text = strings.ReplaceAll(text, `\`, "/")
+	name := strings.TrimPrefix(mcp.Path, "/")
+	segments := strings.Split(text, "/")
+	for i, one := range segments {
+		if one, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(one)), ";"); one == name && strings.Join(segments[i+1:], "") != "" {
+			return mcp.Path + "/…"
+		}
 	}
 	return r.URL.Path
 }

@@ -89,17 +89,22 @@ func TestTheMCPEndpointIsReachableForTheAgent(t *testing.T) {
 		{"[::]:8080", "[fe80::1%eth0]:50051", "[fe80::9%eth0]:40000", "http://[fe80::1%25eth0]:8080/mcp"},
 		{"", "127.0.0.1:50051", "127.0.0.1:40000", ""},
 	} {
-		if got := endpoint(tt.bound, at(tt.to), at(tt.from)); got != tt.want {
+		if got := endpoint(false, tt.bound, at(tt.to), at(tt.from)); got != tt.want {
 			t.Errorf("HTTP at %q, gRPC at %s, from %s: got %q, want %q", tt.bound, tt.to, tt.from, got, tt.want)
 		}
 	}
-	if got := endpoint("[::]:8080", nil, nil); got != "" {
+	if got := endpoint(true, "[::]:8080", nil, nil); got != "" {
 		t.Errorf("without a peer: got %q, want none", got)
 	}
 }
 
 func TestTheLoggedPathHasNoToken(t *testing.T) {
-	for path, want := range map[string]string{"/mcp/secret": "/mcp/…", "/mcp": "/mcp", "/v1/tasks": "/v1/tasks"} {
+	for path, want := range map[string]string{
+		"/mcp/secret": "/mcp/…", "/mcp": "/mcp", "/mcp/": "/mcp/", "/v1/tasks": "/v1/tasks", "/v1/mcp": "/v1/mcp",
+		"//mcp/secret": "/mcp/…", "/mcp//secret": "/mcp/…", "/./mcp/secret": "/mcp/…", "/mcp/./secret": "/mcp/…", "/x/../mcp/secret": "/mcp/…",
+		"/%6dcp/secret": "/mcp/…", "/mcp%2Fsecret": "/mcp/…", "/%256Dcp%252Fsecret": "/mcp/…", "/%25zz/%256dcp/secret": "/mcp/…", "/MCP/secret": "/mcp/…",
+		"/mcp;v=1/secret": "/mcp/…", "/mcp%20/secret": "/mcp/…", "/mcp%5Csecret": "/mcp/…",
+	} {
 		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://localhost"+path, nil)
 		if err != nil {
 			t.Fatal(err)

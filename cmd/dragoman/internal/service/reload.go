@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -11,13 +12,20 @@ import (
 )
 
 // reloadable are the settings that Reload applies. The files that they name are read again.
-var reloadable = []string{"agents", "packs", "auth.jwt", "auth.registration", "auth.rules", "auth.ssh_keys", "auth.tokens", "parallax.heartbeat_interval", "parallax.secrets", "redact.patterns"}
+var reloadable = []string{"agents", "packs", "auth.jwt", "auth.registration", "auth.rules", "auth.ssh_keys", "auth.tokens", "parallax.heartbeat_interval", "parallax.secrets", "redact.patterns", "tls.cert", "tls.client_ca", "tls.key"}
 
 // Reload applies the changed settings that are reloadable and notifies the agents concerned.
 // The others are logged. After an error nothing has changed. Only one goroutine may call it.
 func (s *Service) Reload(c config.Config) error {
-	if c.Auth.Required() != s.config.Auth.Required() {
-		return errors.New("auth.tokens, auth.ssh_keys, auth.registration and auth.jwt: authentication cannot begin or end while the hub runs: restart the hub")
+	if c.Authenticates() != s.config.Authenticates() {
+		return errors.New("auth.tokens, auth.ssh_keys, auth.registration, auth.jwt and tls.client_ca: authentication cannot begin or end while the hub runs: restart the hub")
+	}
+	if (c.TLS.Cert == "") != (s.config.TLS.Cert == "") {
+		return errors.New("tls.cert: TLS cannot begin or end while the hub runs: restart the hub")
+	}
+	certificates, err := readTLS(c)
+	if err != nil {
+		return fmt.Errorf("%w; the previous certificate stays in use", err)
 	}
 	signing, err := readSigningSecrets(c.Parallax.Secrets)
 	if err != nil {
@@ -27,9 +35,10 @@ func (s *Service) Reload(c config.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := s.authorize(c.Auth); err != nil {
+	if err := s.authorize(c.Auth, certificates); err != nil {
 		return err
 	}
+	s.useTLS(certificates)
 	s.parallax.signing.Store(&signing)
 	s.redactor.Store(redactor)
 	const reason = "the configuration was reloaded"

@@ -28,7 +28,8 @@ func CheckFiles(c config.Config) error {
 	_, secrets := readSecrets(c.Coven.Secrets)
 	_, signing := readSigningSecrets(c.Parallax.Secrets)
 	_, redaction := redactorOf(c, nil, nil)
-	all := []error{auth, rules, secrets, signing, redaction, checkPaths(c)}
+	_, tls := readTLS(c)
+	all := []error{tls, auth, rules, secrets, signing, redaction, checkPaths(c)}
 	for _, f := range findings(c) {
 		if !f.Warning {
 			all = append(all, errors.New(f.Text))
@@ -39,9 +40,20 @@ func CheckFiles(c config.Config) error {
 
 // Warnings returns what is probably wrong with the agents, the packs and the files of the
 // settings, although a hub starts with it.
-func Warnings(c config.Config) (all []string) {
+func Warnings(c config.Config) []string {
+	all := exposedFiles(c)
+	for _, f := range findings(c) {
+		if f.Warning {
+			all = append(all, f.Text)
+		}
+	}
+	return all
+}
+
+// exposedFiles returns a warning for each file with secrets that others may read.
+func exposedFiles(c config.Config) (all []string) {
 	files := []struct{ key, path string }{
-		{"auth.tokens", c.Auth.Tokens}, {"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey},
+		{"auth.tokens", c.Auth.Tokens}, {"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey}, {"tls.key", c.TLS.Key},
 	}
 	for i, one := range c.Auth.JWT {
 		files = append(files, struct{ key, path string }{fmt.Sprintf("auth.jwt[%d].secret_file", i), one.SecretFile})
@@ -49,11 +61,6 @@ func Warnings(c config.Config) (all []string) {
 	for _, secret := range files {
 		if text := supervisor.Exposed(secret.path); text != "" {
 			all = append(all, fmt.Sprintf("%s: %s", c.At(secret.key), text))
-		}
-	}
-	for _, f := range findings(c) {
-		if f.Warning {
-			all = append(all, f.Text)
 		}
 	}
 	return all

@@ -63,6 +63,7 @@ type Service struct {
 
 	supervisor *supervisor.Supervisor
 
+	tls      encryption
 	files    *descriptors
 	refusals *refusalLog
 	socket   *stdio.Listener // for pi-server, or nil
@@ -117,6 +118,14 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		return err
 	}
 	s.redactor.Store(redactor)
+	for _, text := range exposedFiles(c) {
+		s.log.Warn(text)
+	}
+	certificates, err := readTLS(c)
+	if err != nil {
+		return err
+	}
+	s.useTLS(certificates)
 	var listeners map[string]net.Listener
 	defer func() {
 		if err != nil {

@@ -73,8 +73,11 @@ func (s *Service) toolsFor(session *hub.Session) (url, token string, revoke func
 		return "", "", func() {}
 	}
 	token, revoke = s.mcp.server.Issue(session)
+	if s.tls.on() && s.config.MCP.Endpoint != "" {
+		return s.config.MCP.Endpoint, token, revoke // few certificates name 127.0.0.1
+	}
 	here := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} // its child is on this machine
-	return endpoint(s.bound.HTTP, here, here), token, revoke
+	return endpoint(s.tls.on(), s.bound.HTTP, here, here), token, revoke
 }
 
 // knows reports whether the credential of a principal is still valid.

@@ -8,20 +8,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
-	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 )
-
-func TestAHubWithTokensMayListenOnAnyAddress(t *testing.T) {
-	c := config.Local()
-	c.HTTPAddr = "0.0.0.0:0"
-	if err := service.CheckListeners(c); err == nil || !strings.Contains(err.Error(), "auth.tokens") {
-		t.Errorf("got %v, want it refused, with what to do", err)
-	}
-	c.Auth.Tokens = "tokens.yaml"
-	if err := service.CheckListeners(c); err != nil {
-		t.Errorf("got %v, want it allowed", err)
-	}
-}
 
 func TestAnInvalidTokensFileIsNotQuoted(t *testing.T) {
 	const good = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"

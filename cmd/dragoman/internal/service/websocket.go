@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
@@ -24,9 +25,10 @@ func (s *Service) upgrade(w http.ResponseWriter, r *http.Request, o ws.AcceptOpt
 	if o.Hosts, o.Origins = s.config.Hosts, s.config.Origins; len(o.Hosts) > 0 {
 		o.Hosts = append(slices.Clip(o.Hosts), "localhost", "127.0.0.1", "::1") // always allowed
 	}
+	o.Subprotocol = auth.Subprotocol(r.Header.Values("Sec-WebSocket-Protocol"))
 	conn, err := ws.Accept(w, r, o)
 	if err != nil {
-		s.log.Info("a WebSocket was refused", "path", r.URL.Path, "error", err)
+		s.log.Info("a WebSocket was refused", "path", pathOf(r), "error", err)
 		return nil
 	}
 	return conn
