@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ import (
 func hubURL(text, named string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, AddressError{fmt.Errorf("%s %q: write it as http://host:port", named, text)}
+		return nil, AddressError{fmt.Errorf("%s %q: write it as https://host:port or http://host:port", named, text)}
 	}
 	return u, nil
 }
@@ -36,15 +37,19 @@ type AddressError struct{ error }
 
 // Client calls the REST interface of a hub.
 type Client struct {
-	URL   string
-	named string // where URL was given, for errors
-	token string
-	HTTP  *http.Client
+	URL    string
+	hub    Hub
+	HTTP   *http.Client
+	broken error // why HTTP could not be made
 }
 
 // Client returns a client of the hub.
 func (p Hub) Client() *Client {
-	return &Client{URL: strings.TrimSuffix(p.URL, "/"), named: p.Named, token: p.Token, HTTP: &http.Client{}}
+	c := &Client{URL: strings.TrimSuffix(p.URL, "/"), hub: p}
+	if c.HTTP, c.broken = p.httpClient(); c.broken != nil {
+		c.HTTP = http.DefaultClient
+	}
+	return c
 }
 
 // Do sends a request and returns a successful response. accept is its wanted media type. A
@@ -58,7 +63,11 @@ func (c *Client) Do(ctx context.Context, method, path, accept string, body any) 
 		}
 		send = bytes.NewReader(b)
 	}
-	if _, err := hubURL(c.URL, c.named); err != nil {
+	u, err := hubURL(c.URL, c.hub.Named)
+	if err == nil {
+		err = cmp.Or(c.broken, c.hub.guardToken(u.Scheme == "https", u.Hostname()))
+	}
+	if err != nil {
 		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, method, c.URL+path, send)
@@ -69,14 +78,14 @@ func (c *Client) Do(ctx context.Context, method, path, accept string, body any) 
 		r.Header.Set("Content-Type", "application/json")
 	}
 	r.Header.Set("Accept", accept)
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
+	if c.hub.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.hub.Token)
 	}
 	resp, err := c.HTTP.Do(r)
 	if err != nil {
-		return nil, unreachable(c.URL, c.named, err)
+		return nil, unreachable(c.URL, c.hub.Named, err)
 	}
-	if resp.StatusCode >= 400 {
+	if resp.StatusCode >= 300 {
 		defer resp.Body.Close()
 		return nil, c.problem(resp)
 	}
@@ -92,14 +101,17 @@ func (c *Client) problem(resp *http.Response) error {
 	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an incomplete body is no problem document
 	if json.Unmarshal(b, &p) != nil || p.Code == "" {
-		return NotHub(c.URL, c.named, resp.Status)
+		if err := explainTLS(c.URL, c.hub.Named, string(b)); err != nil {
+			return err
+		}
+		return NotHub(c.URL, c.hub.Named, resp.Status)
 	}
 	if p.Code == core.CodeUnknownAgent || p.Code == core.CodeUnknownDomain {
 		p.Detail += "; 'dragoman agents -o wide' lists who is here"
 	}
 	f := core.NewFault(p.Code, "%s", p.Detail)
 	if p.Code == core.CodeUnauthenticated {
-		f = tokenNeeded(c.token)
+		f = tokenNeeded(c.hub.Token)
 	}
 	return Refusal{f}
 }

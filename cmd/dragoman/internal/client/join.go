@@ -43,10 +43,13 @@ var LinkOptions = link.Options{PingEvery: pingEvery, PingTimeout: pingTimeout}
 
 // Hub is the address of a hub, and the credentials for it.
 type Hub struct {
-	URL   string // http://host:port
+	URL   string // https://host:port, or http
 	Named string // the flag or variable that URL was given in, for errors
 	GRPC  string // host:port; "" asks the hub
 	Token string // to authenticate with; "" for none
+	CA    string // PEM file with authorities that are trusted beside those of the system
+	// Insecure allows sending the token without TLS beyond this machine.
+	Insecure bool
 	// SigningSecret is what a Parallax agent signs with; nil for none.
 	SigningSecret []byte
 }
@@ -87,7 +90,11 @@ func overCoven(ctx context.Context, to Hub, serve func(context.Context, covenCon
 	if err != nil {
 		return err
 	}
-	cc, err := grpcserver.Dial(ctx, at, grpcserver.DialOptions{})
+	secure, err := to.encryption(at, to.GRPC == "")
+	if err != nil {
+		return err
+	}
+	cc, err := grpcserver.Dial(ctx, at, grpcserver.DialOptions{TLS: secure})
 	if err != nil {
 		return unreachable(at, "--grpc-addr", err)
 	}
@@ -211,6 +218,13 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	if err != nil {
 		return nil, err
 	}
+	if err := to.guardToken(u.Scheme == "https", u.Hostname()); err != nil {
+		return nil, err
+	}
+	client, err := to.httpClient()
+	if err != nil {
+		return nil, err
+	}
 	if to.Token != "" {
 		header = header.Clone()
 		if header == nil {
@@ -221,7 +235,7 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	u.Scheme = map[string]string{"http": "ws", "https": "wss"}[u.Scheme]
 	base, query, _ := strings.Cut(path, "?")
 	u.Path, u.RawQuery = u.Path+base, query
-	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header})
+	conn, err := ws.Dial(ctx, u.String(), ws.DialOptions{Limits: ws.Limits{ReadLimit: limit}, Header: header, Client: client})
 	var answer *ws.HandshakeError
 	switch {
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
@@ -247,6 +261,9 @@ func tokenNeeded(token string) *core.Fault {
 func unreachable(at, flag string, err error) error {
 	var op *net.OpError
 	why := Reason(err)
+	if err := explainTLS(at, flag, why); err != nil {
+		return err
+	}
 	if errors.As(err, &op) || strings.HasPrefix(why, "dial ") {
 		return unavailable{fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why)}
 	}

@@ -16,8 +16,8 @@ import (
 // hubFlags are the flags of a command that talks to a hub, and the streams that it prints to.
 type hubFlags struct {
 	Streams
-	hub, token, grpc string
-	json             bool
+	hub, token, grpc, ca string
+	json, insecure       bool
 
 	named func() string // the flag or variable that hub was given in
 }
@@ -36,6 +36,9 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 	}
 	fs.StringVar(&to.token, "token", os.Getenv("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
 	fs.Lookup("token").DefValue = "" // the help shows no secret
+	fs.StringVar(&to.ca, "ca", os.Getenv("DRAGOMAN_CA"), "PEM `file` with authorities to trust beside those of the system, for a hub at https (DRAGOMAN_CA)")
+	fs.Lookup("ca").DefValue = ""
+	fs.BoolVar(&to.insecure, "insecure", false, "send the token unencrypted to a hub beyond this machine too")
 	if jsonUsage != "" {
 		fs.BoolVar(&to.json, "json", false, jsonUsage)
 	}
@@ -43,7 +46,7 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 }
 
 func (to *hubFlags) address() client.Hub {
-	return client.Hub{URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: to.token}
+	return client.Hub{URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: to.token, CA: to.ca, Insecure: to.insecure}
 }
 
 func (to *hubFlags) client() *client.Client { return to.address().Client() }

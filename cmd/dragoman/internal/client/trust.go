@@ -1,0 +1,111 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+)
+
+// transports has the transport of each file of authorities, so that connections are used again.
+var transports sync.Map // of *http.Transport, by path
+
+// transport returns the transport to a hub: one that trusts the authorities of CA beside those
+// of the system.
+func (p Hub) transport() (*http.Transport, error) {
+	if known, ok := transports.Load(p.CA); ok {
+		return known.(*http.Transport), nil
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if p.CA != "" {
+		text, err := os.ReadFile(p.CA)
+		if err != nil {
+			return nil, AddressError{fmt.Errorf("--ca (DRAGOMAN_CA): %w", err)}
+		}
+		roots, err := x509.SystemCertPool()
+		if err != nil {
+			roots = x509.NewCertPool() // the system has none
+		}
+		if !roots.AppendCertsFromPEM(text) {
+			return nil, AddressError{fmt.Errorf("--ca (DRAGOMAN_CA) %s: no certificate is in it: name a PEM file with that of the hub's authority", p.CA)}
+		}
+		t.TLSClientConfig.RootCAs = roots
+	}
+	known, _ := transports.LoadOrStore(p.CA, t)
+	return known.(*http.Transport), nil
+}
+
+// httpClient returns a client that follows no redirect: the token is for the hub alone.
+func (p Hub) httpClient() (*http.Client, error) {
+	t, err := p.transport()
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+}
+
+// guardToken refuses to send a token without TLS beyond this machine.
+func (p Hub) guardToken(secure bool, host string) error {
+	if p.Token == "" || secure || p.Insecure || onThisMachine(host) {
+		return nil
+	}
+	return AddressError{fmt.Errorf("the token would cross the network unencrypted to %s: use https in %s, or add --insecure if that is what you want", host, p.Named)}
+}
+
+// onThisMachine reports whether a host always means this machine.
+func onThisMachine(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	ip := net.ParseIP(host)
+	return ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// encryption returns how to connect to a gRPC address of the hub: by TLS if its URL is https,
+// nil for plain text. asked says that the hub has named the address; it must then be the hub
+// of the URL.
+func (p Hub) encryption(at string, asked bool) (*tls.Config, error) {
+	u := &url.URL{}
+	if p.URL != "" {
+		var err error
+		if u, err = hubURL(p.URL, p.Named); err != nil {
+			return nil, err
+		}
+	}
+	host, _, err := net.SplitHostPort(at)
+	if err != nil {
+		host = at
+	}
+	secure := u.Scheme == "https"
+	if err := p.guardToken(secure, host); err != nil || !secure {
+		return nil, err
+	}
+	t, err := p.transport()
+	if err != nil {
+		return nil, err
+	}
+	c := t.TLSClientConfig.Clone()
+	c.MinVersion, c.NextProtos = tls.VersionTLS13, nil
+	if asked {
+		c.ServerName = u.Hostname()
+	}
+	return c, nil
+}
+
+// explainTLS returns the error of a connection that failed because of TLS, or because one end
+// speaks it and the other does not; nil if it failed for another reason.
+func explainTLS(at, flag, why string) error {
+	switch {
+	case strings.Contains(why, "failed to verify certificate"):
+		return fmt.Errorf("the certificate of the hub at %s is not trusted: name its authority with --ca or DRAGOMAN_CA, and write the host that it names in %s (%s)", at, flag, why)
+	case strings.Contains(why, "HTTP request to an HTTPS server"):
+		return fmt.Errorf("the hub at %s speaks TLS: write https instead of http in %s", at, flag)
+	case strings.Contains(why, "HTTP response to HTTPS client"), strings.Contains(why, "first record does not look like a TLS handshake"):
+		return fmt.Errorf("the hub at %s speaks no TLS: write http instead of https in %s", at, flag)
+	}
+	return nil
+}
