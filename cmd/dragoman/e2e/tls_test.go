@@ -129,17 +129,22 @@ func (p *tape) Write(b []byte) (int, error) {
 	return p.all.Write(b)
 }
 
+// has reports whether a text passed.
+func (p *tape) has(text string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return bytes.Contains(p.all.Bytes(), []byte(text))
+}
+
 // wantNone checks that bytes passed, and none of the texts, as they are or in base64.
 func (p *tape) wantNone(t *testing.T, texts ...string) {
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all.Len() == 0 {
-		t.Error("got no bytes on the wire, want some")
+	if !p.has("\x16\x03\x01") { // how a client begins TLS
+		t.Error("got no TLS on the wire, want some")
 	}
 	for _, text := range texts {
 		for _, spelling := range []string{text, base64.StdEncoding.EncodeToString([]byte(text))} {
-			if bytes.Contains(p.all.Bytes(), []byte(spelling)) {
+			if p.has(spelling) {
 				t.Errorf("got %q on the wire in clear, want it encrypted", spelling)
 			}
 		}
@@ -177,6 +182,14 @@ func TestNothingCrossesATLSListenerInClear(t *testing.T) {
 			<-left
 			h.await(t, "left "+string(id))
 		})
+	}
+	control := newTestHub(t, nil)
+	overPlain := record(t, control.service.Addresses().HTTP)
+	_ = client.Hub{URL: "http://" + overPlain.addr, Token: token}.Client().Post(t.Context(), "/v1/tasks", client.TaskRequest{To: "nobody", Intent: "ask", Content: question}, nil)
+	for _, text := range []string{question, token} {
+		if !overPlain.has(text) {
+			t.Errorf("without TLS: got no %q on the wire, want the recording to find it", text)
+		}
 	}
 	overHTTP.wantNone(t, question, answer, token, "Bearer", "/v1/tasks")
 	overGRPC.wantNone(t, question, answer, token, "Bearer")
