@@ -303,3 +303,27 @@ func TestABrowserBringsItsTokenAsASubprotocol(t *testing.T) {
 		}
 	}
 }
+
+func TestAPageOfAnotherSiteReachesNoSurfaceWithoutAnOrigin(t *testing.T) {
+	h := newTestHub(t, nil)
+	for _, url := range []string{
+		h.url() + "/acp?agent_id=kit", h.url() + "/v1/agents", h.url() + "/mcp", h.url() + "/metrics", h.url() + "/healthz", h.url() + "/a2a/shout",
+		h.url() + "/ws/native", h.url() + "/ws/acp", h.url() + "/ws/agent", h.url() + "/ws/pi", h.url() + "/api/agents", "http://" + h.service.Addresses().Pi,
+	} {
+		for _, site := range []string{"cross-site", "same-site"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Sec-Fetch-Site", site)
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusForbidden {
+				t.Errorf("%s of %s: got %d, want %d", site, url, resp.StatusCode, http.StatusForbidden)
+			}
+		}
+	}
+}
