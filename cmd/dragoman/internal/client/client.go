@@ -21,7 +21,7 @@ import (
 func hubURL(text, named string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, AddressError{fmt.Errorf("%s %q: write it as https://host:port or http://host:port", named, text)}
+		return nil, AddressError{fmt.Errorf("%s %q: write it as http://host:port or https://host:port", named, text)}
 	}
 	return u, nil
 }
