@@ -62,6 +62,7 @@ type HTTP struct {
 
 	mu     sync.Mutex
 	peers  map[callerKey]*caller
+	added  chan struct{} // closed with the next peer, and with Close
 	closed bool
 	wg     sync.WaitGroup // the pumps, and the sessions that are being closed
 }
@@ -69,13 +70,16 @@ type HTTP struct {
 // NewHTTP makes an HTTP. Close ends it.
 func NewHTTP(h *hub.Hub, opts HTTPOptions) *HTTP {
 	opts = opts.withDefaults()
-	return &HTTP{hub: h, opts: opts, total: &budget{limit: maxMailboxBytes}, peers: map[callerKey]*caller{}}
+	return &HTTP{hub: h, opts: opts, total: &budget{limit: maxMailboxBytes}, peers: map[callerKey]*caller{}, added: make(chan struct{})}
 }
 
 // Close forgets all peers, ends the requests that wait, and returns once no goroutine runs
 // any more. Later requests are refused.
 func (x *HTTP) Close() {
 	x.mu.Lock()
+	if !x.closed {
+		close(x.added)
+	}
 	x.closed = true
 	for _, c := range x.peers {
 		x.removeLocked(c)
@@ -89,6 +93,10 @@ func (x *HTTP) Close() {
 type callerKey struct {
 	peerID
 	operator bool
+}
+
+func keyOf(p core.Principal, id core.AgentID) callerKey {
+	return callerKey{peerID{cmp.Or(p.ID, string(id)), id}, p.Operator}
 }
 
 // caller is a peer that has only HTTP.
@@ -170,7 +178,7 @@ func (x *HTTP) acquire(p core.Principal, id core.AgentID) (*caller, error) {
 
 // find returns the caller of an identity, and whether it is a new one.
 func (x *HTTP) find(p core.Principal, id core.AgentID) (c *caller, fresh bool, err error) {
-	key := callerKey{peerID{cmp.Or(p.ID, string(id)), id}, p.Operator}
+	key := keyOf(p, id)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -182,11 +190,33 @@ func (x *HTTP) find(p core.Principal, id core.AgentID) (c *caller, fresh bool, e
 		}
 		c, fresh = x.addLocked(key, p), true
 	}
+	c.useLocked()
+	return c, fresh, nil
+}
+
+// known is acquire for a peer that has made itself known by a POST. Without it, c is nil and
+// added is closed when there may be one.
+func (x *HTTP) known(p core.Principal, id core.AgentID) (c *caller, added <-chan struct{}, err error) {
+	if err := core.CheckAgentID(id); err != nil {
+		return nil, nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil, nil, core.NewFault(core.CodeUnreachable, "the hub is stopping")
+	}
+	if c = x.peers[keyOf(p, id)]; c != nil {
+		c.useLocked()
+	}
+	return c, x.added, nil
+}
+
+// useLocked notes that a request of the peer begins.
+func (c *caller) useLocked() {
 	c.idle.Stop()
 	c.uses++
 	close(c.usedAgain)
 	c.usedAgain = make(chan struct{})
-	return c, fresh, nil
 }
 
 // addLocked adds a caller and starts its pump.
@@ -203,6 +233,8 @@ func (x *HTTP) addLocked(key callerKey, p core.Principal) *caller {
 	c.s.identify(key.id)
 	c.idle = time.AfterFunc(x.opts.Idle, func() { x.expire(c) })
 	x.peers[key] = c
+	close(x.added)
+	x.added = make(chan struct{})
 	x.wg.Go(func() {
 		c.s.farewell(context.Background(), c.s.pump(context.Background())) // the pump ends with the session
 		x.sessionEnded(c)

@@ -333,11 +333,11 @@ func TestEnvelopesForAnHTTPPeerAreResumableEvents(t *testing.T) {
 
 func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
 	s := newServer(t, acp.HTTPOptions{})
-	r := s.read("fam", "")
-	r.expect(wire.KindDiscover)
+	r := s.read("fam", "") // a GET makes no peer
 	if status, _ := s.post("fam", `{"id":"c1","kind":"capabilities","payload":{"domains":["family"]}}`); status != 202 {
 		t.Fatalf("capabilities: got %d, want 202", status)
 	}
+	r.expect(wire.KindDiscover)
 	answer := make(chan wire.Envelope)
 	go func() {
 		_, e := s.post("", `{"id":"q1","from":"kit","to":"domain:family","kind":"query","payload":{"question":"when?","x":1}}`)
@@ -351,6 +351,22 @@ func TestAnHTTPPeerAnswersAsAnAgent(t *testing.T) {
 	}
 	if got, want := string((<-answer).Raw), `{"id":"r1","from":"fam","kind":"response","ref":"q1","payload":{"summary":"Mon","y":2},"to":"kit"}`; got != want {
 		t.Errorf("the response:\ngot  %s\nwant %s", got, want)
+	}
+}
+
+func TestAGETMakesNoPeer(t *testing.T) {
+	s := newServer(t, acp.HTTPOptions{MaxPeers: 1})
+	for range 3 {
+		s.read("nobody", "").cancel()
+	}
+	reader := s.read("kit", "")
+	if status, _ := s.post("kit", `{"id":"c1","kind":"capabilities","payload":{}}`); status != 202 {
+		t.Errorf("the one peer: got %d, want 202", status)
+	}
+	reader.expect(wire.KindDiscover)
+	s.read("another", "").cancel()
+	if status, _ := s.post("kit", `{"id":"c2","kind":"capabilities","payload":{}}`); status != 202 {
+		t.Errorf("the one peer, later: got %d, want 202", status)
 	}
 }
 
@@ -389,7 +405,10 @@ func TestCloseEndsTheRequestsThatWait(t *testing.T) {
 	s := newServer(t, acp.HTTPOptions{})
 	taken := make(chan struct{}, 1)
 	s.work("slow", 0, func(*hub.Session, *task.Task) { taken <- struct{}{} })
-	r := s.read("kit", "")
+	unknown, r := s.read("nobody", ""), s.read("kit", "")
+	if status, _ := s.post("kit", `{"id":"p","kind":"ping"}`); status != 200 {
+		t.Fatalf("ping: got %d, want 200", status)
+	}
 	r.expect(wire.KindDiscover)
 	status := make(chan int, 1)
 	go func() {
@@ -401,9 +420,9 @@ func TestCloseEndsTheRequestsThatWait(t *testing.T) {
 	if got := <-status; got != 502 && got != 409 {
 		t.Errorf("the query that was held: got %d, want 502 or 409", got)
 	}
-	for {
-		if name, _ := r.event(); name == "end" {
-			break
+	for _, stream := range []*eventStream{r, unknown} {
+		for name := ""; name != "end"; {
+			name, _ = stream.event()
 		}
 	}
 	if got, _ := s.post("", `{"id":"p1","from":"kit","kind":"ping"}`); got != 502 {

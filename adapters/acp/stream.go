@@ -19,20 +19,16 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
-	c, err := x.acquire(p, id)
+	c, added, err := x.known(p, id)
 	if err != nil {
 		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
-	defer x.release(c)
-	c.countStream(1)
-	defer c.countStream(-1)
-	if err := c.discoverOnce(r); err != nil {
-		x.refuse(w, wire.Envelope{}, err)
-		return
-	}
-	at, unknown := c.mailbox.resume(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
-
+	defer func() {
+		if c != nil {
+			x.release(c)
+		}
+	}()
 	out := events{w, http.NewResponseController(w)}
 	_ = out.rc.SetReadDeadline(time.Time{}) // nothing more is read
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -42,11 +38,31 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	if out.write(": what arrives for %s\n\n", id) != nil {
 		return
 	}
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
+	for c == nil { // a GET makes no peer: the page of another site can cause one
+		select {
+		case <-added:
+			if c, added, err = x.known(p, id); err != nil {
+				return
+			}
+		case <-alive.C:
+			if out.write(": alive\n\n") != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+	c.countStream(1)
+	defer c.countStream(-1)
+	if c.discoverOnce(r) != nil {
+		return
+	}
+	at, unknown := c.mailbox.resume(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
 	if unknown && out.gap(0) != nil {
 		return
 	}
-	alive := time.NewTicker(keepAlive)
-	defer alive.Stop()
 	for {
 		items, missed, changed := c.mailbox.after(at)
 		if missed > 0 {
