@@ -270,7 +270,7 @@ func (c Config) checkTogether(report reporter) {
 			report(fmt.Sprintf("packs[%d].max_time", i), fmt.Sprintf("it is over limits.max_tool_timeout, %s: write less, or raise that limit", shortTime(c.Limits.MaxToolTimeout)))
 		}
 	}
-	if c.Auth.Rules != "" && !c.Auth.Required() {
-		report("auth.rules", "nobody has to authenticate, so rules would bind nobody: set auth.tokens, auth.ssh_keys or auth.jwt too")
+	if c.Auth.Rules != "" && !c.Authenticates() {
+		report("auth.rules", "nobody has to authenticate, so rules would bind nobody: set auth.tokens, auth.ssh_keys, auth.jwt or tls.client_ca too")
 	}
 }
