@@ -69,8 +69,17 @@ func (s *Server) serveRPC(c *call) error {
 // noParams are the params of a request without any.
 var noParams = strictjson.ParseValid([]byte("{}"))
 
+// oldMethods are methods of A2A 0.3 by their names in 1.0.
+var oldMethods = map[string]string{
+	"message/send": "SendMessage", "message/stream": "SendStreamingMessage",
+	"tasks/get": "GetTask", "tasks/cancel": "CancelTask", "tasks/resubscribe": "SubscribeToTask",
+}
+
 func unknownMethod(method string) string {
 	text := "unknown method " + strconv.Quote(shorten(method))
+	if now := oldMethods[method]; now != "" {
+		return text + ": in A2A 1.0 it is " + now
+	}
 	names := make([]string, 0, len(operations))
 	for name := range operations {
 		names = append(names, name)

@@ -34,7 +34,7 @@ func (c *connection) initialize(ctx context.Context, id json.RawMessage, params 
 	var offered wire.InitializeResponse
 	offered.ProtocolVersion = wire.Version
 	offered.AuthMethods = []wire.AuthMethod{}
-	offered.AgentInfo = &wire.Implementation{Name: "dragoman", Title: c.title(), Version: c.opts.Version}
+	offered.AgentInfo = &wire.Implementation{Name: wire.HubName, Title: c.title(), Version: c.opts.Version}
 	offered.AgentCapabilities.LoadSession = true
 	offered.AgentCapabilities.PromptCapabilities = wire.PromptCapabilities{EmbeddedContext: true, Image: c.takesFiles()}
 	offered.AgentCapabilities.SessionCapabilities = wire.SessionCapabilities{List: &wire.Empty{}, Resume: &wire.Empty{}, Close: &wire.Empty{}}

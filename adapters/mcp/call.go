@@ -33,7 +33,7 @@ func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
 	def, known := q.toolOf(p.Name)
 	if !known {
 		s.hub.Count(Name + ".refused.unknown_tool")
-		return nil, badParams("unknown tool %.100q: see tools/list", p.Name)
+		return nil, badParams("unknown tool %.100q: %s", p.Name, q.advice(p.Name))
 	}
 	if p.Arguments = bytes.TrimSpace(p.Arguments); len(p.Arguments) == 0 || string(p.Arguments) == "null" {
 		p.Arguments = json.RawMessage("{}")

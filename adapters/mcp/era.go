@@ -42,6 +42,8 @@ type request struct {
 	progress json.RawMessage
 	// call is what callKey says, or "".
 	call string
+	// hops is what wire.MetaHops says, or 0.
+	hops int
 	// elicits says that the client can ask its user; tasks, that it has the tasks extension.
 	elicits, tasks bool
 }
@@ -60,6 +62,7 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 			Client       strictjson.Value `json:"io.modelcontextprotocol/clientInfo"`
 			Capabilities strictjson.Value `json:"io.modelcontextprotocol/clientCapabilities"`
 			Call         strictjson.Value `json:"dragoman/call"`
+			Hops         strictjson.Value `json:"urn:dragoman:mcp:hops:1"`
 		} `json:"_meta"`
 	}
 	if err := m.Params.Decode(&in); m.Params.Exists() && err != nil {
@@ -82,6 +85,9 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 		if q.call, ok = in.Meta.Call.Text(); !ok || len(q.call) > maxCall {
 			return nil, badParams("invalid _meta field %q: want a string of at most %d bytes", callKey, maxCall)
 		}
+	}
+	if in.Meta.Hops.Exists() && (in.Meta.Hops.Decode(&q.hops) != nil || q.hops < 0) {
+		return nil, badParams("invalid _meta field %q: want a number of 0 or more, got %.20s", wire.MetaHops, in.Meta.Hops.Raw())
 	}
 	named, _ := in.Meta.Version.Text()
 	if bad := checkVersion(q.version, named); bad != nil {

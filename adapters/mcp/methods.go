@@ -3,6 +3,7 @@ package mcp
 import (
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/suggest"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -158,6 +160,18 @@ func (q *request) toolOf(name string) (tool.Definition, bool) {
 		return tool.Definition{}, false
 	}
 	return tools[i], true
+}
+
+// advice says which tool the caller may have meant.
+func (q *request) advice(name string) string {
+	var names []string
+	for _, t := range q.holder.session.Tools() {
+		names = append(names, t.Name)
+	}
+	if near := suggest.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %s? See tools/list", near)
+	}
+	return "see tools/list"
 }
 
 // acceptsStream reports whether the Accept header names event streams: some clients that

@@ -108,7 +108,8 @@ func TestAnInvalidMessageIsRefusedWithAReason(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, 200, -32601, "tools/call"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, 400, -32600, "params"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, 200, -32602, "name"},
-		{toolCall("1", "nothing", `{}`), 200, -32602, `unknown tool "nothing"`},
+		{toolCall("1", "nothing", `{}`), 200, -32602, `unknown tool "nothing": see tools/list`},
+		{toolCall("1", "agents_lst", `{}`), 200, -32602, `unknown tool "agents_lst": did you mean agents_list? See tools/list`},
 		{strings.Repeat(`{"a":`, 200) + `1` + strings.Repeat(`}`, 200), 400, -32700, "deep"},
 	} {
 		g.post("", tt.body).fails(tt.status, tt.code, tt.detail)

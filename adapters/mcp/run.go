@@ -47,6 +47,7 @@ const askTool = "agent_ask"
 // start begins a call of a tool.
 func (s *Server) start(q *request, p callParams) *run {
 	r := &run{session: q.holder.session.ChildFor(q.thread), tool: p.Name, holder: q.holder, owner: true}
+	r.session.Below(q.hops)
 	if p.Name != askTool {
 		r.session.CallTool(q.call, p.Name, p.Arguments)
 		return r

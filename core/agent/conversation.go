@@ -12,7 +12,8 @@ import (
 type Conversation struct {
 	Thread core.ThreadID `json:"thread"`
 	// Owner is the id of the principal who asks; "" if it is unknown or proved no identity.
-	// Requesters without one share a conversation, as they read what the others said anyway.
+	// Requesters who proved none share a conversation, as they read what the others said anyway.
+	// Where the host does not know who asks, all requesters of a thread share it.
 	Owner string `json:"owner,omitempty"`
 }
 

@@ -49,6 +49,26 @@ func (s *Session) AskCaller(ctx context.Context, execution string, q question.Qu
 	return s.hub.askPeople(ctx, q, caller.AgentID(), s.hub.allQuestioned(tasks, caller))
 }
 
+// HopsOf returns how many tasks stand above what an execution asks elsewhere, for a pack that is
+// another hub (promise P10): as above a task that its caller opens.
+func (s *Session) HopsOf(execution string) int {
+	call, err := s.hub.packs.Caller(s.peer(), execution)
+	if err != nil {
+		return 0 // nobody waits for it
+	}
+	hops := (*Session)(call.Caller.(*peer)).floor
+	for _, id := range call.Tasks {
+		if t := s.hub.tasks.Get(id); t != nil {
+			hops = max(hops, t.Hops()+1)
+		}
+	}
+	return hops
+}
+
+// Below says that at least so many tasks stand above what a child asks from now on, by the word of
+// another hub: see [OpenOptions.MinHops]. It is called before the child asks anything.
+func (s *Session) Below(hops int) { s.floor = hops }
+
 // callerOf returns the agent or requester that called, and its call.
 func (s *Session) callerOf(execution string) (*Session, pack.Call, error) {
 	call, err := s.hub.packs.Caller(s.peer(), execution)

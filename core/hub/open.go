@@ -46,7 +46,7 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 	c := &struct { // one allocation
 		core.Open
 		request core.Request
-	}{core.Open{For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: o.MinHops, Above: o.Above}, req}
+	}{core.Open{For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: max(o.MinHops, s.floor), Above: o.Above}, req}
 	c.Request = &c.request
 	r, err := s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Trace: o.Trace, Command: &c.Open}, nil)
 	if err == nil && !o.Unwatched {

@@ -74,6 +74,8 @@ type Session struct {
 	parent *Session
 	// thread is the one that a child calls tools for; "" if that is unknown.
 	thread core.ThreadID
+	// floor is how many tasks stand above what a child asks, at least: see Below.
+	floor int
 	// packCalls is how many calls of packs wait for an answer, those of children included.
 	packCalls atomic.Int32
 

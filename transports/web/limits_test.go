@@ -157,7 +157,7 @@ func TestAClientThatDoesNotReadIsDisconnected(t *testing.T) {
 // pipes is a listener whose connections have no buffers: what is written was read.
 type pipes struct {
 	conns  chan net.Conn
-	closed context.Context
+	closed <-chan struct{}
 	close  context.CancelFunc
 }
 
@@ -168,7 +168,7 @@ func (p pipes) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
 		return c, nil
-	case <-p.closed.Done():
+	case <-p.closed:
 		return nil, net.ErrClosed
 	}
 }
@@ -179,7 +179,8 @@ func TestAClientThatReadsSlowlyGetsALongAnswer(t *testing.T) {
 		s := web.New(web.Options{})
 		s.Router().Get("/long", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) })
 		l, served := pipes{conns: make(chan net.Conn, 1)}, make(chan error, 1)
-		l.closed, l.close = context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		l.closed, l.close = ctx.Done(), cancel
 		go func() { served <- s.Serve(l) }()
 		ours, theirs := net.Pipe()
 		l.conns <- theirs

@@ -56,6 +56,9 @@ func (t *turn) prompt(r core.Request, history []core.Turn) (json.RawMessage, err
 		t.conn.opts.Count("editor.refused.opened")
 		return nil, err
 	}
+	if info := t.conn.hi.AgentInfo; info != nil && info.Name == wire.HubName {
+		meta = wire.WithHops(meta, t.Hops()+1)
+	}
 	if p.folded {
 		t.conn.opts.Count("editor.folded.opened")
 	}

@@ -29,6 +29,9 @@ type InitializeResponse struct {
 	Meta              json.RawMessage   `json:"_meta,omitempty"`
 }
 
+// HubName is the name of our hub as an agent.
+const HubName = "dragoman"
+
 // Implementation names a program.
 type Implementation struct {
 	Name    string `json:"name"`

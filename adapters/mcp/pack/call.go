@@ -111,7 +111,11 @@ func (c *call) send(members string) (jsonrpc.Message, error) {
 	leave := c.server.enter(id, c)
 	defer leave()
 	members = `,"name":` + string(strictjson.Encode(c.tool.name)) + `,"arguments":` + string(c.execution.Input) + members
-	return c.server.conn.call(c.ctx, request{id: id, method: wire.MethodCallTool, params: c.server.params(c.server.era, members, id), call: c})
+	meta := `,"progressToken":` + string(id)
+	if len(c.tool.Hubs) > 0 {
+		meta += `,"` + wire.MetaHops + `":` + strconv.Itoa(c.calls.session.HopsOf(c.execution.ID))
+	}
+	return c.server.conn.call(c.ctx, request{id: id, method: wire.MethodCallTool, params: c.server.params(c.server.era, members, meta), call: c})
 }
 
 // gather answers what the server wants to know before it goes on (2026-07-28, basic/patterns,

@@ -54,7 +54,7 @@ func (s *server) probe(ctx context.Context) error {
 	probing, stop := context.WithCancel(ctx)
 	defer stop()
 	s.goroutines.Go(func() {
-		m, err := s.conn.call(probing, request{id: s.newID(), method: wire.MethodDiscover, params: s.params(era{modern: true, version: wire.Modern}, "", nil), quiet: true})
+		m, err := s.conn.call(probing, request{id: s.newID(), method: wire.MethodDiscover, params: s.params(era{modern: true, version: wire.Modern}, "", ""), quiet: true})
 		probed <- reply{m, err}
 	})
 	var silence <-chan time.Time
@@ -172,17 +172,15 @@ func (s *server) client() json.RawMessage {
 }
 
 // params returns the parameters of a request: the members, which begin with a comma unless
-// there are none, and _meta with what every request of the era has, and the progress token.
-func (s *server) params(e era, members string, token json.RawMessage) json.RawMessage {
+// there are none, and _meta with what every request of the era has, and with further members, which
+// begin with a comma too.
+func (s *server) params(e era, members, more string) json.RawMessage {
 	var meta []byte
 	if e.modern {
 		meta = append(meta, `,"`+wire.MetaVersion+`":"`+e.version+`","`+wire.MetaClient+`":`...)
 		meta = append(append(meta, s.client()...), `,"`+wire.MetaCapabilities+`":`+capabilitiesOfHub...)
 	}
-	if token != nil {
-		meta = append(append(meta, `,"progressToken":`...), token...)
-	}
-	if meta != nil {
+	if meta = append(meta, more...); meta != nil {
 		meta[0] = '{'
 		members += `,"_meta":` + string(meta) + "}"
 	}
@@ -205,7 +203,7 @@ func (s *server) listTools(ctx context.Context) (*catalog, error) {
 		if cursor != "" {
 			members = `,"cursor":` + string(strictjson.Encode(cursor))
 		}
-		m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListTools, params: s.params(s.era, members, nil)})
+		m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListTools, params: s.params(s.era, members, "")})
 		switch {
 		case ctx.Err() != nil:
 			return nil, s.failUnanswered(ctx, wire.MethodListTools)

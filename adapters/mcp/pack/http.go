@@ -74,7 +74,7 @@ func (t *remote) check() {
 		defer cancel()
 		r := request{id: t.server.newID(), method: wire.MethodPing}
 		if e.modern {
-			r.method, r.params = wire.MethodDiscover, t.server.params(e, "", nil)
+			r.method, r.params = wire.MethodDiscover, t.server.params(e, "", "")
 		}
 		if _, err := t.exchange(ctx, r); errors.Is(err, &core.Fault{Code: core.CodeUnreachable}) {
 			t.lose(err)

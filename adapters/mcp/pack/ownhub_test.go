@@ -10,6 +10,9 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/mcp/pack"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // mcp serves the tools of the hub over MCP, and returns its address.
@@ -57,6 +60,48 @@ func TestToolsDoNotComeBackToTheirHub(t *testing.T) {
 	}
 	if got := here.counts.of("refused.tool"); got != len(names) {
 		t.Errorf("got %d refused tools here, want its own %d", got, len(names))
+	}
+}
+
+// What an agent asks of another hub is below what it works on here, so that a loop over hubs ends.
+func TestACallOfAnotherHubHasTheHopsOfItsCaller(t *testing.T) {
+	here, there := newHub(t), newHub(t)
+	url := there.mcp()
+	here.run(here.packOf(url))
+	ask := core.Request{Intent: core.IntentAsk, To: core.ToAgent("a"), Content: "go"}
+	if _, err := here.connect("user").Open(ask, hub.OpenOptions{MinHops: 3, Unwatched: true}); err != nil {
+		t.Fatal(err)
+	}
+	here.given()
+	for _, name := range []string{"agent_ask", "agent_delegate"} {
+		done := make(chan *tool.Result, 1)
+		go func() { done <- here.call(name, `{"to":"a","content":"go on"}`) }()
+		given := there.given()
+		if given.Hops() != 4 {
+			t.Errorf("%s: got %d hops there, want 4", name, given.Hops())
+		}
+		if err := there.caller.Report(given.ID(), core.Done{Text: "done"}, nil); err != nil {
+			t.Error(err)
+		}
+		if r := <-done; r.Fault != nil {
+			t.Errorf("%s: got %v, want its result", name, r.Fault)
+		}
+	}
+}
+
+// given waits for a task for the agent.
+func (g *testHub) given() *task.Task {
+	g.t.Helper()
+	for {
+		b, err := g.caller.Next(g.t.Context())
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		for _, e := range b.Events {
+			if e.Body.Kind() == core.KindAssigned {
+				return b.Task
+			}
+		}
 	}
 }
 

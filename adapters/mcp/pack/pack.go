@@ -221,7 +221,7 @@ func isLost(t transport) bool {
 // subscribe asks a modern server to tell changes of its tools (2026-07-28,
 // basic/utilities/subscriptions), and returns when it has ended that.
 func (s *server) subscribe(ctx context.Context) error {
-	m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListen, params: s.params(s.era, `,"notifications":{"toolsListChanged":true}`, nil)})
+	m, err := s.conn.call(ctx, request{id: s.newID(), method: wire.MethodListen, params: s.params(s.era, `,"notifications":{"toolsListChanged":true}`, "")})
 	switch {
 	case err != nil || m.Err == nil:
 		return err

@@ -46,6 +46,9 @@ const (
 	// MetaHubs is our key of a tool in a list: the ids of the hubs that it came through, the
 	// nearest first.
 	MetaHubs = "urn:dragoman:mcp:hubs:1"
+	// MetaHops is our key of a call that one hub makes at another: how many tasks stand above what
+	// it asks (promise P10).
+	MetaHops = "urn:dragoman:mcp:hops:1"
 )
 
 // The resultType of results of [Modern]. Without one a result is complete.

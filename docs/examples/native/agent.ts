@@ -1,6 +1,6 @@
 // A native agent of Dragoman in TypeScript, with the package ws and nothing else:
 //
-//	npm install ws && node agent.ts ws://127.0.0.1:8080/ws/native     (Node 22.18 or later, else compile it)
+//	npm install ws && node agent.ts ws://127.0.0.1:8080/ws/native     (Node 22.18 or later, else "npx tsx agent.ts ...")
 //
 // It says the request back word by word. "agents" lists the agents of the hub by a tool,
 // "delete X" asks for an approval first, and "wait" waits for context or a cancel.

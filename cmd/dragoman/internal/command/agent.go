@@ -56,8 +56,8 @@ gets all of it.
 native, all others by coven. A text command may also join by parallax, acp or native.
 
 A text command finds the rest of a request (data, attachments, history) as JSON in the
-file named by the variable DRAGOMAN_REQUEST. Over Coven and Parallax it gets a notice as a
-request with its topic and data.`,
+file named by the variable DRAGOMAN_REQUEST. Over Coven, Parallax and native it gets
+a notice as a request with its topic and data.`,
 		Example: `  # a text command
   dragoman agent --name shout -- tr a-z A-Z
   dragoman agent --name poet --capability verse --wait -- ./poet.sh   # before the hub is up

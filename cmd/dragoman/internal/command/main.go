@@ -49,8 +49,22 @@ type settingErrors struct{ error }
 // wrongSettings returns a usage error that is reported line by line.
 func wrongSettings(err error) error { return &exit{ExitUsage, settingErrors{err}} }
 
-// inLine returns an error as one line.
-func inLine(err error) string { return visible(strings.ReplaceAll(err.Error(), "\n", "; ")) }
+// inLine returns an error as one line. Agents and libraries write several, with empty ones.
+func inLine(err error) string {
+	var b strings.Builder
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		switch s := b.String(); {
+		case line == "" || s == "":
+		case strings.ContainsAny(s[len(s)-1:], ".:;,"):
+			b.WriteString(" ")
+		default:
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+	}
+	return visible(b.String())
+}
 
 // errQuiet ends the program without another message.
 var errQuiet = errors.New("already reported")

@@ -257,7 +257,11 @@ func (r Remote) checkURL(report reporter) {
 	u, err := url.Parse(r.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		report("url", "want an http or https address, got "+shown(r.URL))
+		why := "want an http or https address, got " + shown(r.URL)
+		if with, err := url.Parse("http://" + r.URL); err == nil && with.Host != "" && !strings.Contains(r.URL, "://") {
+			why += ": write it with http:// or https:// before it"
+		}
+		report("url", why)
 	case u.User != nil:
 		report("url", "it contains a password: use token_file")
 	}

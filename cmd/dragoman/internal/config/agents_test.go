@@ -56,6 +56,7 @@ func TestAWrongAgentOrPackIsRefusedWithWhatToChange(t *testing.T) {
 		`agents: [{name: a, dialect: text, command: "tr a-z A-Z"}]`:                                `agents[0].command: want a list of texts, got "tr a-z A-Z": write [tr, a-z, A-Z]`,
 		`agents: [{name: a, dialect: text, command: [sleep, 5]}]`:                                  "agents[0].command[1]: want text, got 5: put it in quotes",
 		`agents: [{name: a, dialect: a2a}]`:                                                        "agents[0].url: want an http or https address",
+		`agents: [{name: a, dialect: a2a, url: "127.0.0.1:80/x"}]`:                                 `agents[0].url: want an http or https address, got "127.0.0.1:80/x": write it with http:// or https:// before it`,
 		`agents: [{name: a, dialect: a2a, url: "ftp://x"}]`:                                        "agents[0].url: want an http or https address",
 		`agents: [{name: a, dialect: a2a, url: "http://u:p@x"}]`:                                   "use token_file",
 		`agents: [{name: a, dialect: a2a, url: "http://x", cwd: /}]`:                               "agents[0].cwd: an a2a agent is reached at its url: leave it out",

@@ -282,6 +282,9 @@ func (d *dialled) told(err error) error {
 	if errors.As(err, &gone) && gone.Cause == link.PeerGone {
 		if last := d.stderr.line(); last != "" {
 			with := *gone
+			if strings.Contains(gone.Text, "signal") {
+				with.Text += "; the last line on stderr is" // not the reason
+			}
 			with.Text += ": " + last
 			return &with
 		}

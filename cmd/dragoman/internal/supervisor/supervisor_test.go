@@ -220,6 +220,15 @@ func TestTheLastErrorOfAScriptIsNotTheVersionOfNode(t *testing.T) {
 	}
 }
 
+// What a process that was killed wrote last is not why it ended.
+func TestTheLastErrorOfAKilledProcessIsTheSignal(t *testing.T) {
+	a := config.Agent{Name: "a", Dialect: config.SpeaksEditor, Process: config.Process{Command: []string{"sh", "-c", "echo all is well >&2; kill -9 $$"}}}
+	got := supervise(t, []string{"PATH=" + os.Getenv("PATH")}, a).until("a", core.ChildRestarting).LastError
+	if want := "the process ended with signal: killed; the last line on stderr is: all is well"; got != want {
+		t.Errorf("the last error is %q, want %q", got, want)
+	}
+}
+
 func TestACancelEndsTheProcessOfATextAgent(t *testing.T) {
 	dir := t.TempDir()
 	s := supervise(t, nil, shell("sleeper", "echo $$ > "+dir+"/pid; printf started; sleep 1000"))
