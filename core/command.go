@@ -37,6 +37,7 @@ const (
 	ActJoin
 	ActConfigure
 	ActRestart
+	ActAdmit
 	actEnd
 )
 
@@ -67,6 +68,7 @@ var acts = [actEnd]actInfo{
 	ActJoin:      {"join", 0, true, "", readCommand[Join]},
 	ActConfigure: {"configure", RightOperate, true, "", readCommand[Configure]},
 	ActRestart:   {"restart", RightOperate, true, "", readCommand[Restart]},
+	ActAdmit:     {"admit", RightOperate, true, "", readCommand[Admit]},
 }
 
 // Acts returns every act, in order.
@@ -250,6 +252,13 @@ type Restart struct {
 	Name string `json:"name"`
 }
 
+// Admit decides on a principal that registered itself: it may connect, or is revoked, which ends
+// its sessions.
+type Admit struct {
+	Principal string `json:"principal"`
+	Approved  bool   `json:"approved"`
+}
+
 // Listed names a list of the hub. The zero Listed is unset.
 type Listed uint8
 
@@ -263,9 +272,10 @@ const (
 	ListUsage
 	ListPacks
 	ListAudit
+	ListPrincipals
 )
 
-var lists = names{"", "agents", "tasks", "approvals", "questions", "usage", "packs", "audit"}
+var lists = names{"", "agents", "tasks", "approvals", "questions", "usage", "packs", "audit", "principals"}
 
 // String returns the name of the list.
 func (l Listed) String() string { return lists.name(uint8(l)) }
@@ -279,7 +289,7 @@ func (l *Listed) UnmarshalText(b []byte) error { return lists.parse((*uint8)(l),
 // right returns the right that the list needs. Of tasks, approvals and questions, it
 // contains those that the caller may read.
 func (l Listed) right() Right {
-	if l == ListUsage || l == ListAudit {
+	if l == ListUsage || l == ListAudit || l == ListPrincipals {
 		return RightOperate
 	}
 	return RightSee
@@ -333,6 +343,9 @@ func (Configure) Act() Act { return ActConfigure }
 // Act implements [Command].
 func (Restart) Act() Act { return ActRestart }
 
+// Act implements [Command].
+func (Admit) Act() Act { return ActAdmit }
+
 // Object implements [Command].
 func (c *Open) Object() string { return c.Request.To.String() }
 
@@ -380,3 +393,6 @@ func (c Configure) Object() string { return string(c.Agent) }
 
 // Object implements [Command].
 func (c Restart) Object() string { return c.Name }
+
+// Object implements [Command].
+func (c Admit) Object() string { return c.Principal }

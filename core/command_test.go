@@ -63,6 +63,7 @@ func oneCallOfEach() (calls []core.Call) {
 		core.Configure{Agent: "ben", MaxConcurrent: &four, Heartbeat: &beat, Reason: "less"},
 		core.Restart{Name: "ben"},
 		core.List{What: core.ListAudit},
+		core.Admit{Principal: "agent-29d97ee7", Approved: true},
 	} {
 		calls = append(calls, core.Call{ID: "7", Principal: ana, Trace: core.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}, Command: c})
 	}

@@ -124,6 +124,7 @@ var Translation = core.Translation{
 		core.ActJoin:      "the first envelope; capabilities",
 		core.ActConfigure: "",
 		core.ActRestart:   "",
+		core.ActAdmit:     "",
 	},
 }
 

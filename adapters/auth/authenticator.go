@@ -106,7 +106,7 @@ func (a *Authenticator) Apply(s Settings) {
 		open: len(s.Tokens)+len(s.Keys)+len(s.Issuers)+len(s.Authorities) == 0 && s.Registration == RegistrationDisabled,
 	}
 	for _, key := range s.Keys {
-		next.keys[key.Fingerprint] = key.owner()
+		next.keys[key.Fingerprint] = key.Owner()
 	}
 	for _, cert := range s.Authorities {
 		next.authorities[sha256.Sum256(cert.Raw)] = true

@@ -21,8 +21,8 @@ type Key struct {
 	Agents      []string
 }
 
-// owner returns the principal of a sender with the key.
-func (k Key) owner() core.Principal {
+// Owner returns the principal of a sender with the key.
+func (k Key) Owner() core.Principal {
 	return core.Principal{
 		ID: k.Principal, Authenticated: true, Proof: proofSSH + k.Fingerprint.String(),
 		Credential: access.NewCredential(k.Kind, k.Roles, k.Agents),

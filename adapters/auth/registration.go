@@ -46,24 +46,24 @@ func (a *Authenticator) registeredOwner(ctx context.Context, s *state, key Finge
 		return core.Principal{}, refused("unknown public key")
 	}
 	if !known {
-		status := StatusPending
+		status := core.PrincipalPending
 		if s.registration == RegistrationApproved {
-			status = StatusApproved
+			status = core.PrincipalApproved
 		}
 		var err error
 		if one, err = a.registered.register(ctx, key, status, func(name string) bool { return a.isNamed(s, name) }); err != nil {
 			return core.Principal{}, err
 		}
 		a.log.Info("an SSH key registered", "principal", one.Principal, "fingerprint", key.String(), "status", one.Status.String())
-		if one.Status == StatusPending {
+		if one.Status == core.PrincipalPending {
 			return core.Principal{}, core.NewFault(core.CodeNotAuthorized,
 				"agent registered with pending status (principal_id: %s) - admin approval required", one.Principal)
 		}
 	}
 	switch one.Status {
-	case StatusApproved:
+	case core.PrincipalApproved:
 		return one.owner(), nil
-	case StatusPending:
+	case core.PrincipalPending:
 		return core.Principal{}, core.NewFault(core.CodeNotAuthorized, "principal status is pending")
 	}
 	return core.Principal{}, core.NewFault(core.CodeNotAuthorized, "principal has been revoked")
@@ -89,5 +89,5 @@ func (a *Authenticator) keyOwner(s *state, fingerprint string) (core.Principal, 
 		return p, true
 	}
 	one, known := a.registered.get(Fingerprint(b))
-	return one.owner(), known && one.Status == StatusApproved
+	return one.owner(), known && one.Status == core.PrincipalApproved
 }

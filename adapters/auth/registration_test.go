@@ -59,7 +59,7 @@ func TestAPendingKeyWaitsForApprovalAndARevokedOneIsOut(t *testing.T) {
 	try := func() auth.Credentials { return signed(c.sign(t, time.Now(), nonce())) }
 	refuses(t, a, try(), core.CodeNotAuthorized, "agent registered with pending status (principal_id: "+name+") - admin approval required")
 	refuses(t, a, try(), core.CodeNotAuthorized, "principal status is pending")
-	if all := a.Principals(); len(all) != 2 || all[0].Principal != name || all[0].Status != auth.StatusPending || all[0].Since.IsZero() || all[1].Credential != "token" {
+	if all := a.Principals(); len(all) != 2 || all[0].Principal != name || all[0].Status != core.PrincipalPending || all[0].Since.IsZero() || all[1].Credential != "token" {
 		t.Errorf("got %+v, want the pending key before the token", all)
 	}
 

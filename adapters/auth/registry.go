@@ -20,42 +20,12 @@ const (
 	maxPending    = 1_000
 )
 
-// Status is the status of a principal. The zero value is unset.
-type Status uint8
-
-// The statuses of principals.
-const (
-	_ Status = iota
-	StatusPending
-	StatusApproved
-	StatusRevoked
-)
-
-var statuses = [...]string{"", "pending", "approved", "revoked"}
-
-// String returns the name of the status.
-func (s Status) String() string { return statuses[s] }
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Status) UnmarshalText(text []byte) error {
-	for i, name := range statuses {
-		if i > 0 && string(text) == name {
-			*s = Status(i)
-			return nil
-		}
-	}
-	return errors.New("want pending, approved or revoked")
-}
-
 // registered is a key that registered itself. It is also the record of a change of it.
 type registered struct {
-	Fingerprint string    `json:"fingerprint"`
-	Principal   string    `json:"principal"`
-	Status      Status    `json:"status"`
-	Since       time.Time `json:"since"` // when it registered
+	Fingerprint string               `json:"fingerprint"`
+	Principal   string               `json:"principal"`
+	Status      core.PrincipalStatus `json:"status"`
+	Since       time.Time            `json:"since"` // when it registered
 }
 
 // owner returns the principal of a sender with the key. It may only register agents with its
@@ -112,10 +82,10 @@ func (r *registry) keep(one registered) {
 	key := Fingerprint(b)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.keys[key].Status == StatusPending {
+	if r.keys[key].Status == core.PrincipalPending {
 		r.pending--
 	}
-	if one.Status == StatusPending {
+	if one.Status == core.PrincipalPending {
 		r.pending++
 	}
 	r.keys[key], r.names[one.Principal] = one, key
@@ -174,7 +144,7 @@ func (r *registry) change(ctx context.Context, decide func() (one registered, ch
 
 // register makes a principal for an unknown key. isTaken reports whether a name is in use
 // elsewhere.
-func (r *registry) register(ctx context.Context, key Fingerprint, status Status, isTaken func(string) bool) (registered, error) {
+func (r *registry) register(ctx context.Context, key Fingerprint, status core.PrincipalStatus, isTaken func(string) bool) (registered, error) {
 	return r.change(ctx, func() (registered, bool, error) {
 		if one, known := r.get(key); known { // by another call meanwhile
 			return one, false, nil
@@ -184,7 +154,7 @@ func (r *registry) register(ctx context.Context, key Fingerprint, status Status,
 		switch {
 		case len(r.keys) >= maxRegistered:
 			return registered{}, false, later("unknown public key: the hub has %d registered keys and takes no more: ask an operator to add yours to auth.ssh_keys", maxRegistered)
-		case status == StatusPending && r.pending >= maxPending:
+		case status == core.PrincipalPending && r.pending >= maxPending:
 			return registered{}, false, later("unknown public key: %d keys wait for approval already: ask an operator to decide on them", maxPending)
 		}
 		name := r.freeName(key, isTaken)
@@ -209,7 +179,7 @@ func (r *registry) freeName(key Fingerprint, isTaken func(string) bool) string {
 }
 
 // set changes the status of a principal.
-func (r *registry) set(ctx context.Context, name string, status Status) error {
+func (r *registry) set(ctx context.Context, name string, status core.PrincipalStatus) error {
 	_, err := r.change(ctx, func() (registered, bool, error) {
 		one, known := r.named(name)
 		if !known {

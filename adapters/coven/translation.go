@@ -81,5 +81,6 @@ var Translation = core.Translation{
 		core.ActJoin:      "RegisterAgent",
 		core.ActConfigure: "",
 		core.ActRestart:   "",
+		core.ActAdmit:     "",
 	},
 }

@@ -73,6 +73,7 @@ var Translation = core.Translation{
 		core.ActJoin:      "",
 		core.ActConfigure: "",
 		core.ActRestart:   "",
+		core.ActAdmit:     "",
 	},
 }
 

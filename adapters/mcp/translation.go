@@ -71,6 +71,7 @@ var Translation = core.Translation{
 		core.ActJoin:      "",
 		core.ActConfigure: "",
 		core.ActRestart:   "",
+		core.ActAdmit:     "",
 	},
 }
 

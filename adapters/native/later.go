@@ -98,6 +98,8 @@ func (s *session) execute(ctx context.Context, c wire.Call) error {
 		}{done{c.ID}, status}, err)
 	case core.Restart:
 		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Restart(s.principal(), cmd.Name))
+	case core.Admit:
+		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Admit(ctx, s.principal(), cmd))
 	}
 	return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeUnsupported, "the act %s cannot be called here", c.Command.Act()))
 }

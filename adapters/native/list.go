@@ -61,6 +61,12 @@ func (s *session) list(ctx context.Context, c wire.Call, cmd core.List) error {
 		return s.listUsage(ctx, c)
 	case core.ListAudit:
 		return s.listAudit(ctx, c)
+	case core.ListPrincipals:
+		all, err := s.hub.Principals(p)
+		return s.reply(ctx, c.ID, struct {
+			done
+			Principals []core.KnownPrincipal `json:"principals"`
+		}{done{c.ID}, all}, err)
 	}
 	return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeUnsupported, "there is no list of %s here", cmd.What))
 }

@@ -40,6 +40,7 @@ var Translation = core.Translation{
 		core.ActJoin:      "join",
 		core.ActConfigure: "configure",
 		core.ActRestart:   "restart",
+		core.ActAdmit:     "admit",
 	},
 }
 

@@ -127,6 +127,7 @@ var Translation = core.Translation{
 		core.ActJoin:      "register; AgentGateway.Connect; Registry.Register",
 		core.ActConfigure: "",
 		core.ActRestart:   "",
+		core.ActAdmit:     "",
 	},
 }
 

@@ -73,5 +73,6 @@ var Translation = core.Translation{
 		core.ActJoin:      "",
 		core.ActConfigure: "",
 		core.ActRestart:   "",
+		core.ActAdmit:     "",
 	},
 }

@@ -75,7 +75,7 @@ func TestBodiesHaveTheDocumentedKeys(t *testing.T) {
 		"NewTask": taskBody{}, "NewNotice": noticeBody{}, "Cancel": cancelBody{}, "Inject": injectBody{}, "Decide": decideBody{},
 		"Problem": problem{}, "Task": taskView{}, "Answer": answerView{}, "Opened": opened{}, "Injection": injection{}, "PendingApproval": task.PendingApproval{}, "Reader": task.ReaderStatus{}, "Hub": hubView{},
 		"Gap": gap{}, "Shutdown": shutdown{}, "Fault": core.Fault{}, "Receipt": core.Receipt{}, "File": core.File{}, "Usage": core.Usage{},
-		"Principal": core.Principal{}, "Load": core.Load{}, "Vitals": core.Vitals{}, "AgentTerms": termsBody{}, "Pack": hub.PackStatus{}, "Child": core.Child{}, "Turn": core.Turn{}, "Request": core.Request{}, "Notice": core.Notice{},
+		"Principal": core.Principal{}, "Load": core.Load{}, "Vitals": core.Vitals{}, "AgentTerms": termsBody{}, "Pack": hub.PackStatus{}, "Child": core.Child{}, "KnownPrincipal": core.KnownPrincipal{}, "Turn": core.Turn{}, "Request": core.Request{}, "Notice": core.Notice{},
 		"Foreign": core.Foreign{}, "BodyOpened": core.Opened{}, "BodyAssigned": core.Assigned{}, "BodyAccepted": core.Accepted{},
 		"BodySessionStarted": core.SessionStarted{}, "BodySessionLost": core.SessionLost{}, "BodyThinking": core.Thinking{},
 		"BodyText": core.Text{}, "BodyToolCall": core.ToolCall{}, "BodyToolState": core.ToolState{}, "BodyToolResult": core.ToolResult{},

@@ -42,12 +42,13 @@ var Translation = core.Translation{
 		core.ActWatchAll:  "GET /v1/events",
 		core.ActFollow:    "",
 		core.ActSubscribe: "",
-		core.ActList:      "GET /v1/agents, tasks, approvals, questions, usage, packs",
+		core.ActList:      "GET /v1/agents, tasks, approvals, questions, usage, packs, principals",
 		core.ActCallTool:  "",
 		core.ActProvide:   "",
 		core.ActJoin:      "",
 		core.ActConfigure: "PATCH /v1/agents/{id}",
 		core.ActRestart:   "POST /v1/agents/{id}/restart",
+		core.ActAdmit:     "POST /v1/principals/{id}/approve, /revoke",
 	},
 }
 

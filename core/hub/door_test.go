@@ -102,6 +102,9 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 			return err
 		},
 		core.ActRestart: func() error { return g.hub.Restart(operator, "a") },
+		core.ActAdmit: func() error {
+			return g.hub.Admit(t.Context(), operator, core.Admit{Principal: "p", Approved: true})
+		},
 	}
 	for _, act := range core.Acts() {
 		if give[act] == nil {
@@ -189,6 +192,8 @@ func TestTheDefaultRightsForEachCommand(t *testing.T) {
 		{core.Join{}, true, true, true},
 		{core.Configure{}, false, false, true},
 		{core.Restart{}, false, false, true},
+		{core.Admit{}, false, false, true},
+		{core.List{What: core.ListPrincipals}, false, false, true},
 		{core.Reply{}, true, true, true}, // package question checks who may answer
 	} {
 		name := fmt.Sprintf("%s (right %s)", c.command.Act(), core.RightOf(c.command))

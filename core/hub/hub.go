@@ -55,6 +55,8 @@ type Options struct {
 	// Refused returns the state of an agent of the settings that could not join because another
 	// agent has its id; nil for any other. It must return at once, and not call the hub.
 	Refused func(id core.AgentID) *core.Child
+	// Registrar knows the principals; nil where nobody can register.
+	Registrar Registrar
 	// AgentSettings are those that were set before. SaveAgentSettings stores all of them
 	// beyond the end of the hub, one call at a time; nil stores nothing.
 	AgentSettings     map[core.AgentID]AgentSettings
@@ -120,6 +122,7 @@ type Hub struct {
 	// restartChild restarts an agent or a pack of the settings; nil where the hub runs none.
 	restartChild func(name string) error
 	refusedChild func(id core.AgentID) *core.Child // see Options.Refused; may be nil
+	registrar    Registrar                         // may be nil
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -139,7 +142,7 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused, registrar: opts.Registrar,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),

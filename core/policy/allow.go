@@ -117,9 +117,14 @@ func forOperators(c core.Command) string {
 		return "you may not ask on behalf of " + c.For.ID
 	case core.WatchAll:
 		return "the events of all tasks are for operators: read those of your own tasks"
+	case core.Admit:
+		return "who may connect is for operators"
 	case core.List:
-		if c.What == core.ListAudit {
+		switch c.What {
+		case core.ListAudit:
 			return "the audit is for operators"
+		case core.ListPrincipals:
+			return "the list of principals is for operators"
 		}
 		return "usage is for operators: the answer of a task of your own has its usage"
 	case core.Configure:

@@ -49,6 +49,8 @@ func calls(owner string) map[string]struct {
 		"join":             {core.Join{}, hub},
 		"configure":        {core.Configure{Agent: "shout"}, hub},
 		"restart":          {core.Restart{Name: "shout"}, agent},
+		"admit":            {core.Admit{Principal: "agent-29d97ee7"}, hub},
+		"principals":       {core.List{What: core.ListPrincipals}, hub},
 	}
 }
 
@@ -77,7 +79,7 @@ func TestWhatEachRightLetsAPrincipalDo(t *testing.T) {
 		{"provide", "provide", "pack:files", "zoe", "provide"},
 		{"provide, of another pack", "provide", "pack:git", "zoe", ""},
 		{"provide, of agents", "provide", "*", "zoe", ""},
-		{"operate", "operate", "", "zoe", "open for another, watch_all, list of usage, list of audit, configure, restart"},
+		{"operate", "operate", "", "zoe", "open for another, watch_all, list of usage, list of audit, configure, restart, admit, principals"},
 		{"operate, on an agent", "operate", "shout", "zoe", "configure, restart"},
 	} {
 		table := &policy.Table{}
@@ -164,6 +166,8 @@ func TestARefusalNamesTheRightAndNoRule(t *testing.T) {
 		"provide":          "bob may not provide pack files: the operator can allow it",
 		"cancel":           "task t belongs to somebody else",
 		"restart":          "restart is for operators",
+		"admit":            "who may connect is for operators",
+		"principals":       "the list of principals is for operators",
 		"watch_all":        "the events of all tasks are for operators: read those of your own tasks",
 	} {
 		if err := table.Allow(bob, of[name].command, of[name].object); err == nil || !strings.HasSuffix(err.Error(), want) {

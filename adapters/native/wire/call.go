@@ -81,6 +81,7 @@ var commands = map[string]func(strictjson.Value) (core.Command, error){
 	core.ActProvide.String():   checked(func(c core.Provide) string { return without(c.Pack, "pack") }),
 	core.ActJoin.String():      checked(func(core.Join) string { return "" }),
 	core.ActRestart.String():   checked(func(c core.Restart) string { return without(c.Name, "name") }),
+	core.ActAdmit.String():     checked(func(c core.Admit) string { return without(c.Principal, "principal") }),
 	core.ActConfigure.String(): checked(func(c core.Configure) string { return without(c.Agent, "agent") }),
 }
 

@@ -72,6 +72,7 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 	o.Authorizer = &s.rights
 	o.Restart = func(name string) error { return s.supervisor.Restart(name) }
 	o.Refused = func(id core.AgentID) *core.Child { return s.supervisor.Refused(id) }
+	o.Registrar = registrar{s}
 	if c.DataDir == "" {
 		return o, nil
 	}

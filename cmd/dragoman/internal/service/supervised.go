@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/metrics"
 	"github.com/dragoman-hub/dragoman/adapters/nats"
@@ -30,7 +29,7 @@ const forever = 100 * 365 * 24 * time.Hour
 // and where there are agents in the settings those of their dialects.
 func recordLogs(c config.Config) map[string]journal.Retention {
 	logs := map[string]journal.Retention{auditRecords: {Age: c.Audit.Age, Bytes: c.Audit.Bytes}, pi.Name: {Age: c.Journal.Age, Bytes: c.Pi.JournalBytes}}
-	if c.Auth.SSHKeys != "" || c.Auth.Registration != auth.RegistrationDisabled.String() {
+	if c.Auth.Required() { // keys that registered before remain, whatever becomes of others
 		logs[principalRecords] = journal.Retention{Age: forever, Bytes: recordLimit}
 	}
 	if len(c.Agents) > 0 {
