@@ -1,0 +1,198 @@
+package credentials
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/dragoman-hub/dragoman/core/access"
+)
+
+// tokenPrefix begins the tokens that the program makes, so that people and scanners of secrets
+// recognise them.
+const tokenPrefix = "dragoman_"
+
+// NewToken returns a random token of 256 bits.
+func NewToken() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // it never fails
+	return tokenPrefix + hex.EncodeToString(b)
+}
+
+// TokenEntry returns the entry of a token in the token file: an item of a list in YAML, with a
+// line break after each line.
+func TokenEntry(t access.Token) string {
+	var b strings.Builder
+	line := func(key, value string) { fmt.Fprintf(&b, "  %s: %s\n", key, value) }
+	fmt.Fprintf(&b, "- principal: %s\n", quoted(t.Principal))
+	line("sha256", strconv.Quote(hex.EncodeToString(t.Hash[:])))
+	if t.Operator {
+		line("operator", "true")
+	}
+	if t.Kind != 0 {
+		line("kind", t.Kind.String())
+	}
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"roles", t.Roles}, {"agents", t.Agents}} {
+		if len(list.names) > 0 {
+			all := make([]string, len(list.names))
+			for i, name := range list.names {
+				all[i] = quoted(name)
+			}
+			line(list.key, "["+strings.Join(all, ", ")+"]")
+		}
+	}
+	if !t.Expires.IsZero() {
+		line("expires", t.Expires.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+// quoted writes a text that YAML reads as that text. JSON's quotes mean the same in YAML.
+func quoted(text string) string { return strconv.Quote(text) }
+
+// AppendToken adds a token to the end of a token file, or makes one that only its owner may
+// read. What the file has stays as it is, comments too. The file is replaced at once: a hub that
+// reads it meanwhile reads it without the token or with it. After an error it is unchanged.
+func AppendToken(path string, t access.Token) error {
+	target, err := filepath.EvalSymlinks(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if isNew {
+		target, err = path, nil
+	}
+	var before []byte
+	if err == nil && !isNew {
+		before, err = readAtMost(target, maxFileBytes)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(bytes.TrimSpace(before)) > 0 {
+		if _, err := ReadTokens(target); err != nil {
+			return err
+		}
+	}
+	after, err := withToken(before, t)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	// The name is the lock against another that appends at the same time.
+	temp := target + ".new"
+	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists: another command is adding a token, or was interrupted: remove the file if none runs", temp)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer os.Remove(temp) // it is gone if all went well
+	_, err = out.Write(after)
+	if err == nil {
+		err = keepOwner(target, out)
+	}
+	err = errors.Join(err, out.Sync(), out.Close())
+	if err == nil {
+		err = sameFile(target, before)
+	}
+	if err == nil {
+		err = endsWith(temp, t.Hash)
+	}
+	if err == nil {
+		err = os.Rename(temp, target)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be extended: %w", path, err)
+	}
+	return nil
+}
+
+// withToken returns the text of a token file with one more token.
+func withToken(before []byte, t access.Token) ([]byte, error) {
+	entry := TokenEntry(t)
+	var file struct {
+		Tokens yaml.Node `yaml:"tokens"`
+	}
+	if err := yaml.Unmarshal(before, &file); err != nil {
+		return nil, fmt.Errorf("it is not YAML%s", placeOf(err))
+	}
+	text := bytes.Clone(bytes.TrimRight(before, " \t\r\n"))
+	if len(text) > 0 {
+		text = append(text, '\n')
+	}
+	switch list := file.Tokens; {
+	case list.IsZero() && len(bytes.TrimSpace(before)) == 0:
+		text = []byte("# Who may connect. 'dragoman token new' makes tokens; only their hashes are here.\ntokens:\n")
+	case list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0 || len(list.Content) == 0:
+		return nil, errors.New("want tokens: and below it a list with one item in each line, each beginning with -")
+	default:
+		entry = indented(entry, indentOf(before, list.Content[0].Line))
+	}
+	return append(text, entry...), nil
+}
+
+// indentOf returns the blanks before the - of the item that begins in a line.
+func indentOf(text []byte, line int) string {
+	for i := 1; i < line; i++ {
+		_, text, _ = bytes.Cut(text, []byte{'\n'})
+	}
+	first, _, _ := bytes.Cut(text, []byte{'\n'})
+	return string(first[:len(first)-len(bytes.TrimLeft(first, " "))])
+}
+
+func indented(entry, by string) string {
+	var b strings.Builder
+	for line := range strings.Lines(entry) {
+		b.WriteString(by + line)
+	}
+	return b.String()
+}
+
+// endsWith returns an error unless the last token of a file has the hash.
+func endsWith(path string, hash access.Hash) error {
+	all, err := ReadTokens(path)
+	if err != nil || len(all) == 0 || all[len(all)-1].Hash != hash {
+		return errors.New("an entry at its end would not be below tokens: add it by hand, without --file")
+	}
+	return nil
+}
+
+// sameFile returns an error if the file no longer has the content: an editor wrote it meanwhile.
+func sameFile(path string, content []byte) error {
+	now, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		now, err = nil, nil
+	}
+	if err == nil && !bytes.Equal(now, content) {
+		err = errors.New("it was changed meanwhile: try again")
+	}
+	return err
+}
+
+// keepOwner gives a file the owner of another, if that exists: the hub reads it as that user.
+func keepOwner(of string, to *os.File) error {
+	info, err := os.Stat(of)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	if !known || int(owner.Uid) == os.Geteuid() {
+		return nil
+	}
+	return to.Chown(int(owner.Uid), int(owner.Gid))
+}
