@@ -17,8 +17,9 @@ import (
 
 func checkCommand(io Streams) *cobra.Command {
 	var asJSON, envelope bool
+	var may mayQuestion
 	c := &cobra.Command{
-		Use: "check [KIND...]", Short: "Check and explain the settings, or the envelopes of ACP",
+		Use: "check [KIND...]", Short: "Check and explain the settings, the rules, or the envelopes of ACP",
 		Long: `Read the settings and the files that they name as 'dragoman serve' would, and print each
 setting with its value, its default if that differs, its variable and its description.
 
@@ -26,12 +27,22 @@ Everything that is wrong is reported at once, each with its file, line and setti
 includes what lets the hub start but an agent or a pack fail, such as a missing program.
 What may be wrong, such as a variable that is not set here, is a warning.
 
+With --may answer whether a principal has a right, and by which line of auth.rules: give
+the principal, the right, and an agent, pack:ID or nothing for the hub itself. It ends
+with 0 for yes and 1 for no. Roles are those of the principal's tokens and keys in the
+settings. What an agent declares is known for agents of the settings; for others name it
+with --capability, or ask a running hub with --hub.
+
 With --envelope print instead an annotated example of each kind of ACP envelope, or of
 the given kinds: enough for a language model to write them.`,
 		Example: `  dragoman check --config dragoman.yaml
+  dragoman check --config dragoman.yaml --may alice ask shout
   dragoman check --envelope query response error`,
 		Args: func(c *cobra.Command, args []string) error {
-			if envelope {
+			switch {
+			case envelope:
+				return nil
+			case may.asked:
 				return nil
 			}
 			return cobra.NoArgs(c, args)
@@ -40,14 +51,29 @@ the given kinds: enough for a language model to write them.`,
 	config.AddFlags(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --envelope the examples without comments")
 	c.Flags().BoolVar(&envelope, "envelope", false, "print annotated examples of ACP envelopes")
-	c.RunE = func(c *cobra.Command, kinds []string) error {
+	may.addFlags(c, io)
+	c.RunE = func(c *cobra.Command, args []string) error {
 		if envelope {
 			if err := refuseFlags(c, "with --envelope", settingFlags(c)...); err != nil {
 				return err
 			}
-			return printEnvelopes(io.Out, kinds, asJSON)
+			return printEnvelopes(io.Out, args, asJSON)
+		}
+		if !may.asked {
+			if err := refuseFlags(c, "without --may", questionFlags...); err != nil {
+				return err
+			}
 		}
 		settings, err := config.Load(c.Flags(), os.Environ())
+		if may.asked {
+			if len(args) < 2 || len(args) > 3 {
+				return usagef("--may wants a principal, a right and a receiver, such as 'dragoman check --may alice ask shout'; without a receiver it is about the hub itself")
+			}
+			if err != nil {
+				return wrongSettings(err)
+			}
+			return may.answer(c, settings, io, args, asJSON)
+		}
 		err = errors.Join(err, service.CheckListeners(settings), service.CheckFiles(settings))
 		for _, warning := range service.Warnings(settings) {
 			fmt.Fprintf(io.Err, "dragoman: warning: %s\n", warning)

@@ -38,7 +38,9 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 	fs.Lookup("token").DefValue = "" // the help shows no secret
 	fs.StringVar(&to.ca, "ca", os.Getenv("DRAGOMAN_CA"), "PEM `file` with authorities to trust beside those of the system, for a hub at https (DRAGOMAN_CA)")
 	fs.Lookup("ca").DefValue = ""
-	fs.BoolVar(&to.insecure, "insecure", false, "send the token unencrypted to a hub beyond this machine too")
+	if fs.Lookup("insecure") == nil { // that of 'check' is a setting: it sends no token in clear
+		fs.BoolVar(&to.insecure, "insecure", false, "send the token unencrypted to a hub beyond this machine too")
+	}
 	if jsonUsage != "" {
 		fs.BoolVar(&to.json, "json", false, jsonUsage)
 	}

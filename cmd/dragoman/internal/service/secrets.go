@@ -42,6 +42,13 @@ func CheckFiles(c config.Config) error {
 // settings, although a hub starts with it.
 func Warnings(c config.Config) []string {
 	all := exposedFiles(c)
+	if c.Auth.Rules != "" {
+		if table, err := credentials.ReadRules(c.Auth.Rules); err == nil {
+			for _, shadow := range table.Shadowed() {
+				all = append(all, fmt.Sprintf("%s: %s: %s", c.At("auth.rules"), c.Auth.Rules, shadow))
+			}
+		}
+	}
 	for _, f := range findings(c) {
 		if f.Warning {
 			all = append(all, f.Text)
@@ -50,7 +57,8 @@ func Warnings(c config.Config) []string {
 	return all
 }
 
-// exposedFiles returns a warning for each file with secrets that others may read.
+// exposedFiles returns a warning for each file with secrets that others may read, and for each
+// that says who may do what and that others may write to.
 func exposedFiles(c config.Config) (all []string) {
 	files := []struct{ key, path string }{
 		{"auth.tokens", c.Auth.Tokens}, {"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey}, {"tls.key", c.TLS.Key},
@@ -63,7 +71,22 @@ func exposedFiles(c config.Config) (all []string) {
 			all = append(all, fmt.Sprintf("%s: %s", c.At(secret.key), text))
 		}
 	}
+	for _, public := range []struct{ key, path string }{{"auth.rules", c.Auth.Rules}, {"auth.ssh_keys", c.Auth.SSHKeys}} {
+		if text := writable(public.path); text != "" {
+			all = append(all, fmt.Sprintf("%s: %s", c.At(public.key), text))
+		}
+	}
 	return all
+}
+
+// writable says that others may change a file that says who may do what, and what to do; "" if
+// they may not, or there is none.
+func writable(path string) string {
+	info, err := os.Stat(path)
+	if path == "" || err != nil || info.Mode().Perm()&0o022 == 0 {
+		return ""
+	}
+	return fmt.Sprintf("other users may write to %s (mode %04o): run chmod go-w on it", path, info.Mode().Perm())
 }
 
 // findings returns what is wrong with the agents and packs of the settings, with the place of
