@@ -75,6 +75,9 @@ type Credential struct {
 	// Agents are the ids of the agents that the principal may register, with * for any
 	// characters; none means an agent with its own name alone.
 	Agents []string
+	// Packs are the packs that the principal provides whatever the rules say: that of an entry
+	// of the hub's settings, which is the operator's word already.
+	Packs []string
 }
 
 // PrincipalKind says what a principal is. The zero value is unset.

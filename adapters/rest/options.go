@@ -40,6 +40,9 @@ type Options struct {
 	// Addresses returns the addresses of the hub for the sender of a request, for
 	// GET /v1/hub; nil means none.
 	Addresses func(*http.Request) Addresses
+	// SeesAll reports whether a principal gets the counters in GET /v1/hub, which are about
+	// everybody; nil means that all do.
+	SeesAll func(core.Principal) bool
 	// Packs returns the id, dialect and Child of the packs of the settings, for GET /v1/packs;
 	// nil means none.
 	Packs func() []hub.PackStatus
@@ -67,6 +70,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Addresses == nil {
 		o.Addresses = func(*http.Request) Addresses { return Addresses{} }
+	}
+	if o.SeesAll == nil {
+		o.SeesAll = func(core.Principal) bool { return true }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

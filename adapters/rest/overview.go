@@ -82,7 +82,10 @@ func (a *api) limits() limitsView {
 
 func (a *api) getHub(c call) error {
 	totals := a.hub.Totals(c.from)
-	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: totals.Agents, Journal: a.journal(), Counters: a.hub.Counters(), Limits: a.limits()}
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: totals.Agents, Journal: a.journal(), Counters: map[string]int64{}, Limits: a.limits()}
+	if a.opts.SeesAll(c.from) {
+		v.Counters = a.hub.Counters()
+	}
 	v.Tasks.Running, v.Tasks.Queued = totals.Active, totals.Queued
 	return a.reply(c.w, http.StatusOK, v)
 }

@@ -80,7 +80,7 @@ func sameCredential(a, b *core.Credential) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a == b || a.Kind == b.Kind && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Agents, b.Agents)
+	return a == b || a.Kind == b.Kind && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Agents, b.Agents) && slices.Equal(a.Packs, b.Packs)
 }
 
 // Tokens is the set of valid tokens. It is safe for concurrent use. The zero Tokens is that

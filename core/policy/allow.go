@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -15,9 +16,9 @@ func (t *Table) Allow(p core.Principal, c core.Command, o Object) error {
 	return refusal(p, c, right, o)
 }
 
-// May implements [Authorizer]: the rules decide, with three exceptions. Who asked for a task
-// keeps read and steer of it. A principal sees its own agents and packs. Nobody, not even an
-// operator, approves what an agent of its own does.
+// May implements [Authorizer]: the rules decide, with four exceptions. Who asked for a task
+// keeps read and steer of it. A principal sees its own agents and packs. A pack of the settings
+// is provided. Nobody, not even an operator, approves what an agent of its own does.
 func (t *Table) May(p core.Principal, right core.Right, o Object) bool {
 	if decidesForItself(p, right, o) {
 		return false
@@ -30,6 +31,10 @@ func (t *Table) May(p core.Principal, right core.Right, o Object) bool {
 			}
 		case core.RightSee:
 			if o.Provider.ID == p.ID {
+				return true
+			}
+		case core.RightProvide:
+			if p.Credential != nil && slices.Contains(p.Credential.Packs, o.Target.Pack) {
 				return true
 			}
 		}

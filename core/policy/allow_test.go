@@ -138,6 +138,27 @@ func TestNobodyApprovesWhatItsOwnAgentDoes(t *testing.T) {
 	}
 }
 
+func TestAPackOfTheSettingsIsProvidedWhateverTheRulesSay(t *testing.T) {
+	table := compile(t, rule(1, "deny *", "provide", ""))
+	files := core.Principal{ID: "files", Authenticated: true, Credential: &core.Credential{Packs: []string{"files"}}}
+	for name, c := range map[string]struct {
+		p    core.Principal
+		pack string
+		want bool
+	}{
+		"its own":              {files, "files", true},
+		"another":              {files, "git", false},
+		"by another principal": {core.Principal{ID: "files", Authenticated: true}, "files", false},
+	} {
+		if err := table.Allow(c.p, core.Provide{Pack: c.pack}, policy.Object{}); (err == nil) != c.want {
+			t.Errorf("%s: got %v, want allowed %v", name, err, c.want)
+		}
+	}
+	if table.May(files, core.RightAsk, policy.Object{Target: policy.Target{Pack: "files"}}) {
+		t.Error("got that it may call its own tools, want that only a rule gives that")
+	}
+}
+
 func TestAPrincipalSeesItsOwnAgentsAndPacks(t *testing.T) {
 	table := compile(t, rule(1, "deny *", "see", ""))
 	for name, c := range map[string]struct {

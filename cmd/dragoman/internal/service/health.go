@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core/hub"
-
 	"github.com/dragoman-hub/dragoman/adapters/metrics"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
 // The paths of the health checks: those of Kubernetes, and those of coven-gateway for its
@@ -77,6 +79,26 @@ func (s *Service) watchJournal() {
 			return
 		}
 	}
+}
+
+// MetricsPath is where Prometheus reads the metrics.
+const MetricsPath = "/metrics"
+
+// seesAll reports whether a principal may read what is about everybody: where there are rules,
+// those who may operate; without rules everybody who may connect.
+func (s *Service) seesAll(p core.Principal) bool {
+	return s.rights.Table() == nil || s.rights.May(p, core.RightOperate, policy.Object{})
+}
+
+// forOperators refuses those who may not read what is about everybody.
+func (s *Service) forOperators(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.seesAll(principalOf(r.Context(), core.Principal{Operator: true})) {
+			web.Problem(w, http.StatusForbidden, string(core.CodeNotAuthorized), "the metrics are about everybody, and for those who may operate the hub")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // metricsHandler serves the metrics for Prometheus.

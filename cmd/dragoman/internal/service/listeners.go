@@ -82,7 +82,7 @@ func (s *Service) listen(bound map[string]net.Listener) {
 		on.http = &httpListener{Router: w.Router(), refusals: map[string]refusal{}}
 		on.http.Use(s.authenticate(on.http, false))
 		s.mountHealth(on.http)
-		on.http.Method(http.MethodGet, "/metrics", s.metricsHandler())
+		on.http.Method(http.MethodGet, MetricsPath, s.forOperators(s.metricsHandler()))
 		on.http.NotFound(nothingHere)
 		serve = append(serve, func() { s.run("HTTP", func() error { return w.Serve(l) }) })
 	}

@@ -73,7 +73,10 @@ func (p *packed) run(ctx context.Context) {
 
 // join runs the unit until ctx or the session ends.
 func (p *packed) join(ctx context.Context) error {
-	principal := core.Principal{ID: p.entry.Name, Dialect: mcp.Name, Authenticated: true, Proof: Proof}
+	principal := core.Principal{
+		ID: p.entry.Name, Dialect: mcp.Name, Authenticated: true, Proof: Proof,
+		Credential: &core.Credential{Kind: core.KindService, Packs: []string{p.entry.Name}},
+	}
 	p.session = p.supervisor.opts.Hub.Connect(hub.Identity{Principal: principal, Dialect: mcp.Name})
 	defer p.session.Close(core.NewFault(core.CodeUnreachable, "it was taken out of the settings, or the hub is stopping"))
 	defer p.server.Stop()
