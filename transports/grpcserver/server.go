@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,6 +73,17 @@ func (s *Server) Register(desc *grpc.ServiceDesc, impl any) {
 	s.learn(desc)
 	s.grpc.RegisterService(desc, impl)
 	s.health.SetServingStatus(desc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+}
+
+// Methods returns the full names of all methods, in order.
+func (s *Server) Methods() (all []string) {
+	for service, info := range s.grpc.GetServiceInfo() {
+		for _, m := range info.Methods {
+			all = append(all, "/"+service+"/"+m.Name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // RegisterService is Register, and makes Server a grpc.ServiceRegistrar.

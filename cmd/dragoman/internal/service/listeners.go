@@ -97,6 +97,7 @@ func (s *Service) listen(bound map[string]net.Listener) {
 			d.Mount(s, &on)
 		}
 	}
+	s.endpoints = on.endpoints()
 	for _, start := range serve {
 		start()
 	}

@@ -71,6 +71,8 @@ type Service struct {
 	servers  []*web.Server
 	bound    Addresses
 
+	endpoints []Endpoint
+
 	ctx      context.Context //nolint:containedctx // connections end with the service
 	cancel   context.CancelCauseFunc
 	draining atomic.Bool
