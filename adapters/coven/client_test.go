@@ -365,10 +365,7 @@ func TestAnAgentThatDeclaresInjectionGetsInjections(t *testing.T) {
 			in := <-taken
 			<-answered
 			return say(core.Done{Text: in.Content})
-		}, covenclient.WorkOptions{Injected: func(in core.Injected) (bool, string) {
-			taken <- in
-			return true, ""
-		}})
+		}, covenclient.WorkOptions{Injected: func(in core.Injected) (func(), string) { return func() { taken <- in }, "" }})
 		q := ask(t, h)
 		task := q.question("a", "x")
 		q.until(task, core.KindText)

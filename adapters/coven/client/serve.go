@@ -109,15 +109,15 @@ func (h *host) request(t *turn, id string) string {
 	return unique
 }
 
-// injected passes context on to the turn that runs.
-func (h *host) injected(in core.Injected) (accepted bool, reason string) {
+// injected returns what passes context on to the turn that runs, or why none takes it.
+func (h *host) injected(in core.Injected) (pass func(), reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.turns) == 0 {
-		return false, "the agent works on nothing"
+		return nil, "the agent works on nothing"
 	}
-	h.turns[0].mail.Put(in)
-	return true, ""
+	t := h.turns[0]
+	return func() { t.mail.Put(in) }, ""
 }
 
 // turn is a request at an agent.

@@ -32,9 +32,10 @@ const backlog = 64
 type WorkOptions struct {
 	// Joined is called with the hub's Welcome, before the first request. Nil for none.
 	Joined func(*pb.Welcome)
-	// Injected is called with injected context and returns whether it was accepted and, if
-	// not, why. Nil for an agent that does not declare injection.
-	Injected func(core.Injected) (accepted bool, reason string)
+	// Injected is called with injected context and returns what passes it on, once the hub has
+	// been told that it is accepted; or nil and why it is not. Nil for an agent that does not
+	// declare injection.
+	Injected func(core.Injected) (pass func(), reason string)
 	// Decided is called with the decision on a tool call for which a handler has reported
 	// [core.ApprovalRequested]. Nil for none.
 	Decided func(core.ApprovalDecided)
@@ -207,10 +208,16 @@ func (w *worker) admit(ctx context.Context, m *pb.SendMessage) error {
 func (w *worker) inject(ctx context.Context, m *pb.InjectContext) error {
 	in := wire.InjectionOf(m)
 	answer := core.InjectionAnswered{ID: in.ID, Reason: "this agent takes no injections"}
+	var pass func()
 	if w.opts.Injected != nil {
-		answer.Accepted, answer.Reason = w.opts.Injected(in)
+		pass, answer.Reason = w.opts.Injected(in)
+		answer.Accepted = pass != nil
 	}
-	return w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: wire.AckOf(answer)}})
+	err := w.send(ctx, &pb.AgentMessage{Payload: &pb.AgentMessage_InjectionAck{InjectionAck: wire.AckOf(answer)}})
+	if err == nil && pass != nil { // after the answer, which is late once the agent has ended the request
+		pass()
+	}
+	return err
 }
 
 // leave closes the connection once no request is left (specification, section Shutdown).

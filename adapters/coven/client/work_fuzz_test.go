@@ -59,7 +59,12 @@ func FuzzAHubMaySendAnything(f *testing.F) {
 			decided := make(demanding, 1)
 			go func() {
 				worked <- client.Work(context.Background(), agent, core.Card{ID: "a", MaxConcurrent: 2}, decided.handle, client.WorkOptions{
-					Injected: func(in core.Injected) (bool, string) { return in.Content != "", in.Source },
+					Injected: func(in core.Injected) (func(), string) {
+						if in.Content == "" {
+							return nil, in.Source
+						}
+						return func() {}, ""
+					},
 					Decided: func(d core.ApprovalDecided) {
 						select {
 						case decided <- d:

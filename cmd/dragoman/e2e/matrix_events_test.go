@@ -212,11 +212,8 @@ func (h *testHub) join(ctx context.Context, dialect string, to client.Hub, card 
 	switch dialect {
 	case coven.Name:
 		return client.JoinCovenWith(ctx, to, card, h.handle, covenclient.WorkOptions{
-			Injected: func(in core.Injected) (bool, string) {
-				h.injected(in.Content)
-				return true, ""
-			},
-			Decided: func(d core.ApprovalDecided) { h.signal(d.ID+" decided", d.Approved) },
+			Injected: func(in core.Injected) (func(), string) { return func() { h.injected(in.Content) }, "" },
+			Decided:  func(d core.ApprovalDecided) { h.signal(d.ID+" decided", d.Approved) },
 		})
 	case native.Dialect:
 		return client.JoinNativeWith(ctx, to, card, h.handle, nativeclient.WorkOptions{
