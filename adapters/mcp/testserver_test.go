@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -220,8 +219,6 @@ func (g *testServer) direct(server *mcp.Server, body string, headers ...string) 
 	}()
 	return done
 }
-
-func hashOf(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }
 
 func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()

@@ -38,7 +38,7 @@ type Log struct {
 	stop  chan struct{} // closed by Close
 	done  chan struct{} // closed when the writer has ended
 	// ctx ends writes that hang.
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // the lifetime of the log, which ends with Close
 	cancel context.CancelFunc
 
 	mu      sync.Mutex

@@ -24,7 +24,7 @@ func TestTheJournalIsRedactedAndTheAnswerIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.report(agent, asked, core.Text{Text: "it is corr"}, core.Text{Text: "ect-horse"}, core.Done{})
+	g.report(agent, asked, core.Text{Text: "it is cor"}, core.Text{Text: "rect-horse"}, core.Done{})
 	if err := asked.Recorded(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}

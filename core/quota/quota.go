@@ -179,7 +179,11 @@ func (b *Book) Admit(c core.Call) error {
 // ceil rounds up to a hundredth of a second.
 func ceil(d time.Duration) time.Duration {
 	const unit = 10 * time.Millisecond
-	return (d + unit - 1) / unit * unit
+	up := d.Round(unit)
+	if up < d {
+		up += unit
+	}
+	return up
 }
 
 // Work is a task that counts for a principal. A nil Work counts nothing. Its owner guards it.

@@ -17,7 +17,7 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 	}
 	s := startWith(time.Second, func() *redact.Redactor { return r })
 	one, w := s.run()
-	report(t, one, w, core.Text{Text: "it is corr"}, core.Text{Text: "ect"}, core.Text{Text: "-horse, "}, core.ToolResult{ID: "1", Output: "correct-horse"}, core.Text{Text: "corr"}, core.Done{})
+	report(t, one, w, core.Text{Text: "it is cor"}, core.Text{Text: "rect"}, core.Text{Text: "-horse, "}, core.ToolResult{ID: "1", Output: "correct-horse"}, core.Text{Text: "corr"}, core.Done{})
 	s.stop(t)
 	var text strings.Builder
 	next := uint64(1)

@@ -227,7 +227,7 @@ func (p pattern) undecided(text string) int {
 		}
 		from += i
 		m := p.FindStringIndex(text[from:])
-		if m == nil || m[0] > 0 || from+m[1] == len(text) {
+		if len(m) == 0 || m[0] > 0 || from+m[1] == len(text) {
 			return from
 		}
 		from += m[1]

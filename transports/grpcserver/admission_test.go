@@ -2,6 +2,7 @@ package grpcserver_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -258,7 +259,7 @@ func wantEnd(t *testing.T, conn net.Conn) {
 	conn.SetReadDeadline(time.Now().Add(testTimeout))
 	for buf := make([]byte, 1024); ; {
 		if _, err := conn.Read(buf); err != nil {
-			if ne, ok := err.(net.Error); ok && ne.Timeout() {
+			if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
 				t.Errorf("got an open connection, want it closed")
 			}
 			return

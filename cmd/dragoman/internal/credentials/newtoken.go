@@ -98,7 +98,7 @@ func AppendToken(path string, t access.Token) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	defer os.Remove(temp) // it is gone if all went well
+	defer func() { _ = os.Remove(temp) }() // it is gone if all went well
 	_, err = out.Write(after)
 	if err == nil {
 		err = keepOwner(target, out)
