@@ -43,7 +43,7 @@ func (c *connection) rejected(ctx context.Context, r *link.Reject) error {
 }
 
 // unread answers a message that could not be read. An answer of the editor gets none: its id is one
-// of the hub's, and whoever waits for it is told.
+// that the hub gave, and what waits for it gets an error.
 func (c *connection) unread(ctx context.Context, id json.RawMessage, isAnswer bool, e *jsonrpc.Error) error {
 	c.count("refused.message")
 	if isAnswer {

@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
@@ -74,21 +73,16 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 	return nil
 }
 
-// loud is how many warnings a connection may cause: a broken child may go on for ever.
-const loud = 20
+const countGarbage = "native.garbage"
 
 // note counts a frame that cannot be read. Of a child the operator reads it too: it may be all
 // that a child says that prints to stdout and never reads an error.
 func (s *session) note(why *core.Fault, raw []byte) {
-	s.hub.Count("native.garbage")
 	if !s.supervised {
+		s.hub.Count(countGarbage)
 		return
 	}
-	level := slog.LevelWarn
-	if s.skipped++; s.skipped > loud {
-		level = slog.LevelDebug
-	}
-	s.log.Log(s.ctx, level, "a line of the agent was skipped", "problem", why.Message, "line", wire.Excerpt(raw))
+	s.noise.Skip(countGarbage, "a line of the agent was skipped", "problem", why.Message, "line", wire.Excerpt(raw))
 }
 
 // acknowledge answers a frame that wants to be answered.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -43,7 +44,7 @@ func Serve(ctx context.Context, h *hub.Hub, agent *hub.Session, conn link.Conn[[
 	opts = opts.withDefaults()
 	asks := agent.Child()
 	s := newSession(h, conn, opts, agent, asks)
-	s.supervised = true
+	s.supervised, s.noise = true, coreagent.NewNoise(s.log, h.Count)
 	reason := s.run(ctx, func(reason link.Reason) {
 		if opts.Lost != nil {
 			opts.Lost(&reason)

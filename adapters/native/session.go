@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -25,12 +26,12 @@ type session struct {
 	// They are one, except where the agent's session outlives the connection.
 	agent, asks *hub.Session
 	supervised  bool
+	noise       *coreagent.Noise // of a supervised child
 	probe       func(ctx context.Context) error
 	goroutines  sync.WaitGroup
 
 	lastSeen     time.Time // when the hub was last told that the agent is alive; the reader's own
 	watchesTools bool      // the reader's own
-	skipped      int       // frames that could not be read; the reader's own
 
 	mu            sync.Mutex
 	held          map[core.TaskID]struct{} // the tasks that the peer was given and has not ended

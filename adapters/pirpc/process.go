@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -15,7 +16,7 @@ import (
 type process struct {
 	opts  *Options
 	link  *link.Link[[]byte, []byte]
-	noise noise
+	noise *agent.Noise
 	// state is what the process said when it became ready, or after a switch of its session.
 	state wire.State
 	// inUse says that a thread has it. As state, it belongs to the task that runs.
@@ -35,7 +36,7 @@ type call struct {
 }
 
 func newProcess(opts *Options, conn link.Conn[[]byte, []byte]) *process {
-	return &process{opts: opts, link: link.New(conn, link.Options{}), noise: noise{log: opts.Log, count: opts.Count}}
+	return &process{opts: opts, link: link.New(conn, link.Options{}), noise: agent.NewNoise(opts.Log, opts.Count)}
 }
 
 // send sends a command, and sent is called once the process has its line; nil is not. then is
@@ -77,7 +78,7 @@ func (p *process) await(ctx context.Context, name string, encode func(id string)
 func (p *process) receive(ctx context.Context, line []byte) error {
 	e, err := wire.Decode(line)
 	if err != nil {
-		p.noise.skip(countGarbage, "a line of pi is no event and was skipped", "problem", err, "line", excerpt(line))
+		p.noise.Skip(countGarbage, "a line of pi is no event and was skipped", "problem", err, "line", agent.Excerpt(line))
 		p.lostLine()
 		return nil
 	}
@@ -98,7 +99,7 @@ func (p *process) receive(ctx context.Context, line []byte) error {
 
 // rejected handles a line over the limit, which the transport has skipped.
 func (p *process) rejected(_ context.Context, r *link.Reject) error {
-	p.noise.skip(countTooLong, "a line of pi is too long and was skipped", "problem", r)
+	p.noise.Skip(countTooLong, "a line of pi is too long and was skipped", "problem", r)
 	p.lostLine()
 	return nil
 }
@@ -124,7 +125,7 @@ func (p *process) answer(r *wire.Response) {
 	}
 	p.mu.Unlock()
 	if then == nil {
-		p.noise.skip(countStray, "pi answered a command that nobody waits for", "command", r.Command, "problem", r.Error)
+		p.noise.Skip(countStray, "pi answered a command that nobody waits for", "command", r.Command, "problem", r.Error)
 		return
 	}
 	then(r)
@@ -137,7 +138,7 @@ func (p *process) stray(ctx context.Context, e wire.Event) error {
 		if !d.WantsReply() {
 			return nil
 		}
-		p.noise.skip(countUnasked, "pi asks something while it works on no task", "title", d.Title)
+		p.noise.Skip(countUnasked, "pi asks something while it works on no task", "title", d.Title)
 		return p.reply(ctx, d.ID, wire.Reply{Cancelled: true})
 	}
 	p.opts.Count(countStray)

@@ -163,7 +163,7 @@ var table = []row{
 	program("credentials", "adapters/auth", "core", "core/access", "core/policy", internal+"config"),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...",
 		internal+"config", internal+"client", internal+"credentials", internal+"supervisor"),
-	program("bridge", "adapters/...", "core", "core/link", "core/lru", "transports/...", internal+"agent", internal+"client"),
+	program("bridge", "adapters/...", "core", "core/agent", "core/link", "core/lru", "transports/...", internal+"agent", internal+"client"),
 	program("demo", "adapters/...", "core", "core/link", internal+"client", internal+"service"),
 	program("bench", "adapters/...", "core", "core/link", "proto/...", "transports/...",
 		internal+"agent", internal+"client", internal+"config", internal+"service"),

@@ -24,7 +24,7 @@ type Peeked struct {
 var lastID = regexp.MustCompile(`(?:^|[^\\])"id"\s*:\s*(-?\d{1,20}|"[^"\\]{0,255}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 
 // Peek reads a message of which only the beginning and the end were kept, because it is too
-// large: without its id the peer, or whoever waits for an answer of the peer, would wait forever.
+// large: without its id the peer, or a caller that waits for its answer, would wait forever.
 // Either end may be "".
 func Peek(head, tail string) Peeked {
 	var p Peeked

@@ -3,13 +3,13 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/lru"
@@ -22,7 +22,7 @@ type connection struct {
 	link  *link.Link[[]byte, []byte]
 	hi    wire.InitializeResponse // what the agent said of itself
 	ids   atomic.Uint64
-	noise noise
+	noise *agent.Noise
 
 	gone   chan struct{} // closed when nothing comes any more
 	reason link.Reason   // why; read after gone
@@ -50,7 +50,7 @@ type call struct {
 
 func newConnection(conn link.Conn[[]byte, []byte], opts Options) *connection {
 	return &connection{
-		opts: opts, link: link.New(conn, link.Options{}), gone: make(chan struct{}), noise: noise{log: opts.Log, count: opts.Count},
+		opts: opts, link: link.New(conn, link.Options{}), gone: make(chan struct{}), noise: agent.NewNoise(opts.Log, opts.Count),
 		calls: map[string]*call{}, turns: map[string]*turn{}, sessions: map[string]*session{}, asked: map[string]*turn{},
 		late: lru.New(lru.Options[string, func(jsonrpc.Message)]{Count: maxLate}),
 	}
@@ -103,7 +103,7 @@ func (c *connection) receive(ctx context.Context, line []byte) error {
 // malformed skips a line that is no message. If it answers a request of ours, that fails; if it
 // is a request, the agent is told what is wrong.
 func (c *connection) malformed(ctx context.Context, line []byte, m jsonrpc.Message, fault *jsonrpc.Error) error {
-	c.noise.skip("editor.garbage", "a line of the agent is no message and was skipped", "problem", fault.Message, "line", excerpt(line))
+	c.noise.Skip("editor.garbage", "a line of the agent is no message and was skipped", "problem", fault.Message, "line", agent.Excerpt(line))
 	switch {
 	case m.ID == nil:
 		return nil
@@ -119,7 +119,7 @@ func (c *connection) onNotification(ctx context.Context, m jsonrpc.Message, size
 	case wire.MethodSessionUpdate:
 		u, err := wire.ReadUpdate(m.Params)
 		if err != nil {
-			c.noise.skip("editor.bad_update", "an update of the agent was skipped", "problem", err)
+			c.noise.Skip("editor.bad_update", "an update of the agent was skipped", "problem", err)
 			return
 		}
 		c.onUpdate(ctx, u, size)
@@ -148,7 +148,7 @@ func (c *connection) onUpdate(ctx context.Context, u wire.Update, size int) {
 	case t != nil:
 		t.queue.putWithin(ctx, item{update: u, size: size})
 	case s == nil:
-		c.noise.skip("editor.unknown_session", "an update is for a session that the hub does not have", "session", string(u.SessionID), "kind", u.Kind)
+		c.noise.Skip("editor.unknown_session", "an update is for a session that the hub does not have", "session", string(u.SessionID), "kind", u.Kind)
 	default:
 		if !s.keep(u) {
 			c.opts.Count("editor.update_outside_turn")
@@ -207,7 +207,7 @@ func (c *connection) onResponse(m jsonrpc.Message) {
 	case given:
 		late(m)
 	case call == nil: // such as the second answer to a request
-		c.noise.skip("editor.unknown_response", "the agent answered a request that nobody waits for", "id", string(m.ID))
+		c.noise.Skip("editor.unknown_response", "the agent answered a request that nobody waits for", "id", string(m.ID))
 	case call.prompt != nil:
 		call.prompt.session.answered(call)
 		call.prompt.queue.put(item{message: &m})
@@ -341,33 +341,4 @@ func (c *connection) everyTurn(f func(*turn)) {
 	for _, t := range turns {
 		f(t)
 	}
-}
-
-// noise counts and logs what an agent says wrong: the first times as warnings, as operators must
-// see it and a broken agent may go on for ever.
-type noise struct {
-	log   *slog.Logger
-	count func(string)
-	n     int // owned by the reader loop
-}
-
-// loud is how many warnings one connection may cause.
-const loud = 20
-
-func (n *noise) skip(name, message string, args ...any) {
-	n.count(name)
-	level := slog.LevelWarn
-	if n.n++; n.n > loud {
-		level = slog.LevelDebug
-	}
-	n.log.Log(context.Background(), level, message, args...)
-}
-
-// excerpt returns the beginning of a line as text.
-func excerpt(line []byte) string {
-	const most = 200
-	if len(line) <= most {
-		return string(line)
-	}
-	return string(line[:most]) + "..."
 }

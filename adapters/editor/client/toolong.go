@@ -14,7 +14,7 @@ import (
 // rejected handles a line over the limit, of which only the ends are known. Nobody may wait for
 // it forever, and no turn may end as if it had said everything.
 func (c *connection) rejected(ctx context.Context, r *link.Reject) error {
-	c.noise.skip("editor.line_too_long", "a line of the agent is over the limit and was skipped", "size", r.Size, "limit", r.Limit)
+	c.noise.Skip("editor.line_too_long", "a line of the agent is over the limit and was skipped", "size", r.Size, "limit", r.Limit)
 	fault := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message has %d bytes, the limit is %d: send less", r.Size, r.Limit)
 	p := jsonrpc.Peek(r.Head, r.Tail)
 	if p.Response && p.ID == nil {

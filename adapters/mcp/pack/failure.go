@@ -79,7 +79,7 @@ func (s *server) failStatus(resp *http.Response, began string, starting bool) *c
 	case status < http.StatusBadRequest:
 		return s.fail(core.CodeUnreachable, "%s to %.200q: redirects are not followed, make that the url of the pack if it is right", answered, resp.Header.Get("Location"))
 	case status == http.StatusUnauthorized && strings.Contains(resp.Header.Get("WWW-Authenticate"), "resource_metadata"):
-		return s.fail(core.CodeNotAuthorized, "%s: give the pack a token that it accepts (token_file). It offers OAuth, which the hub does not have: get the token from whoever runs the server", answered)
+		return s.fail(core.CodeNotAuthorized, "%s: give the pack a token that it accepts (token_file). It offers OAuth, which the hub does not support: get the token from whoever runs the server", answered)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return s.fail(core.CodeNotAuthorized, "%s: give the pack a token that it accepts (token_file)", answered)
 	case status == http.StatusTooManyRequests:

@@ -78,7 +78,7 @@ func TestAnAnswerThatBeginsNoSessionIsNamedWithWhatToDo(t *testing.T) {
 		"a broken proxy":       {html(http.StatusBadGateway), []string{"502 Bad Gateway", "Welcome", "call again later, or see its log"}},
 		"no token":             {html(http.StatusUnauthorized), []string{"401 Unauthorized", "token_file"}},
 		"a token of others":    {html(http.StatusForbidden), []string{"403 Forbidden", "token_file"}},
-		"a server with OAuth":  {oauth, []string{"401 Unauthorized", "token_file", "offers OAuth, which the hub does not have"}},
+		"a server with OAuth":  {oauth, []string{"401 Unauthorized", "token_file", "offers OAuth, which the hub does not support"}},
 		"a redirect":           {http.RedirectHandler("https://example.com/", http.StatusFound).ServeHTTP, []string{"302 Found", "https://example.com/", "make that the url of the pack"}},
 		"another JSON":         {jsonBody(`{"hello":"world"}`), []string{"sent an answer that cannot be read"}},
 		"versions to come":     {rpcError(-32022, `"data":{"supported":["2031-01-01"]},`), []string{`["2031-01-01"]`, "the hub speaks 2024-11-05 to 2025-11-25 and 2026-07-28"}},

@@ -251,7 +251,7 @@ func (t *remote) unreadable(ctx context.Context, r request, err error) error {
 	if !errors.Is(err, io.EOF) {
 		why = ": " + err.Error()
 	}
-	return t.server.fail(core.CodeUnreachable, "broke off its answer to %s%s: what was asked may be done all the same", r.method, why).Because(err)
+	return t.server.fail(core.CodeUnreachable, "broke off its answer to %s%s: the server may still carry out what was asked", r.method, why).Because(err)
 }
 
 func tooLarge(limit int) *core.Fault {

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
+	coreagent "github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -28,7 +29,7 @@ const NativePath = "/ws/native"
 // closed by then: a *[agent.HubEnd] if the hub has ended it, else the end of the process. What
 // the hub refuses is logged, as the process may not say it.
 func RunNative(ctx context.Context, process, remote link.Conn[[]byte, []byte], card core.Card, joined func(), log *slog.Logger) error {
-	b := &nativeBridge{up: link.New(remote, client.LinkOptions), down: link.New(process, link.Options{}), card: card, joined: joined, log: log}
+	b := &nativeBridge{up: link.New(remote, client.LinkOptions), down: link.New(process, link.Options{}), card: card, joined: joined, noise: coreagent.NewNoise(log, nil)}
 	b.silent = time.AfterFunc(client.ResponseTimeout, func() {
 		b.up.Close(link.Reason{Cause: link.Protocol, Text: client.ErrNotAccepted.Error(), Err: client.ErrNotAccepted})
 	})
@@ -70,7 +71,6 @@ type nativeBridge struct {
 	up, down *link.Link[[]byte, []byte]
 	card     core.Card
 	joined   func()
-	log      *slog.Logger
 	silent   *time.Timer            // fires unless the hub says something
 	join     atomic.Pointer[string] // the id of the latest join that is not answered; nil for none
 
@@ -78,7 +78,7 @@ type nativeBridge struct {
 	refused *core.Fault // why the hub refused the latest join, or ended the connection
 	fatal   bool        // it ended the connection
 
-	warned atomic.Int32
+	noise *coreagent.Noise
 }
 
 // final reports whether the hub does not want the agent.
@@ -165,16 +165,8 @@ func (b *nativeBridge) note(frame []byte, join *string) {
 	}
 }
 
-// loud is how many refusals of a connection are logged as warnings: a broken process may go on
-// for ever.
-const loud = 20
-
 func (b *nativeBridge) warn(message string, why *core.Fault) {
-	level := slog.LevelWarn
-	if b.warned.Add(1) > loud {
-		level = slog.LevelDebug
-	}
-	b.log.Log(context.Background(), level, message, "agent", b.card.ID, "code", why.Code, "why", why.Message)
+	b.noise.Skip("", message, "agent", b.card.ID, "code", why.Code, "why", why.Message)
 }
 
 // refuse tells the process that a line of it was not passed on.

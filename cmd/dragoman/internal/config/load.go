@@ -62,7 +62,7 @@ type source struct {
 
 // Load reads the settings from all sources. The error has a line for everything that is wrong:
 // each names the origin, the setting, the given value and what to write instead. The Config has
-// what could be read all the same, so that more can be checked.
+// what could still be read, so that more can be checked.
 func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	var all problems
 	sources := []source{fromEnviron(environ), fromFlags(fs)}

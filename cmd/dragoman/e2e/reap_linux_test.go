@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,9 +14,6 @@ import (
 // Processes that a pi client started end with the hub, even if it is killed and they have left the
 // process group of their shell.
 func TestBashProcessesDieWithAKilledHub(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("what leaves the group escapes here: see docs/dialects/pi.md")
-	}
 	t.Setenv("DRAGOMAN_PI_BASH", "true")
 	h := serveHub(t, t.TempDir(), "interval")
 	c := dialPi(t, h)
@@ -50,9 +46,6 @@ func wantsDead(t *testing.T, pids ...int) {
 
 // An upgrade replaces the binary of a running hub.
 func TestBashRunsAfterTheHubsBinaryIsReplaced(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the file has to stay here")
-	}
 	t.Setenv("DRAGOMAN_PI_BASH", "true")
 	cmd := program(t, "serve", "--data-dir", "", "--grpc-addr", "", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
 	file := filepath.Join(t.TempDir(), "dragoman")
@@ -98,9 +91,6 @@ func pidIn(t *testing.T, path string) int {
 // Children of the settings end with the hub, even if it is killed and they have left their process
 // group.
 func TestChildrenOfTheSettingsDieWithAKilledHub(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("what leaves the group escapes here: see docs/rough-edges.md")
-	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "dragoman.yaml")
 	settings := `agents: [{name: child, dialect: editor, cwd: ` + dir + `, command: [sh, -c, "(setsid sh -c 'echo $$ > outside; exec sleep 1000' &); echo $$ > inside; sleep 1000; true"]}]`

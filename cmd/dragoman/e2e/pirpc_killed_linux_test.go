@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +14,6 @@ import (
 // A process of pi gets a token for the tools of the hub. It must be in no file, for a hub that is
 // killed removes none.
 func TestAKilledHubLeavesNoTokenOfPiOnDisk(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("children that outlive the hub: see docs/rough-edges.md")
-	}
 	for name, data := range map[string]string{"with a data directory": t.TempDir(), "in memory": ""} {
 		t.Run(name, func(t *testing.T) {
 			temporary, told := t.TempDir(), t.TempDir()
