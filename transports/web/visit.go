@@ -19,7 +19,8 @@ func Authenticated(r *http.Request) {
 }
 
 // AuthenticatedByAnswer is for handlers that authenticate requests themselves: one that they
-// answer with another status than 401 and 403 has authenticated.
+// answer with a success has authenticated. An error may come before the credentials are
+// checked, as 405 does, or stand for a wrong one.
 func AuthenticatedByAnswer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
@@ -78,7 +79,7 @@ func (v *visit) end() {
 
 // answered notes the status of the answer to a request.
 func (v *visit) answered(status int) {
-	if v != nil && v.byAnswer && status != http.StatusUnauthorized && status != http.StatusForbidden {
+	if v != nil && v.byAnswer && status < http.StatusBadRequest {
 		v.conn.prove()
 	}
 }
