@@ -18,7 +18,7 @@ type session struct {
 	key      command.Key
 	envelope render.Envelope // of its events
 	thread   core.ThreadID
-	viewer   core.Principal    // its owner, with the owner's rights to read
+	viewer   core.Principal    // its owner, with the rights of the client that subscribed last
 	owner    command.Namespace // whose limit it counts against
 	created  time.Time
 	version  int
