@@ -3,6 +3,7 @@ package pi
 import (
 	"slices"
 
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -18,6 +19,26 @@ func (s *Server) actAs(p core.Principal) *hub.Session {
 func requester(p core.Principal) core.Principal {
 	p.Operator = p.Operator && p.Authenticated
 	return p
+}
+
+// beginCall asks the circuit of an agent that a client is about to ask. An agent that the client
+// may not see has none: the hub says that it is not here.
+func (s *Server) beginCall(p core.Principal, to core.Address) (*command.AgentCall, error) {
+	if !s.hub.MaySee(p, to.Agent()) {
+		return nil, nil
+	}
+	call, err := s.circuits.Allow(to)
+	if err != nil {
+		s.engine.Reject(command.BreakerOpen)
+	}
+	return call, err
+}
+
+// circuitsFor returns the circuits of the agents that a client may see.
+func (s *Server) circuitsFor(c *connection) []command.CircuitReport {
+	return slices.DeleteFunc(s.circuits.Report(), func(r command.CircuitReport) bool {
+		return !s.hub.MaySee(c.principal, core.AgentID(r.ProviderName))
+	})
 }
 
 // mayShow reports whether all who see the session may read the task. Its clients are of one

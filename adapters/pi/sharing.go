@@ -240,7 +240,7 @@ func (ss *session) finishJoining(turns []*task.Task) {
 		ss.file.Append(ss.tree.AppendMessage(m))
 	}
 	if id := ss.agent.Agent(); id != "" {
-		ss.addEntry(s.modelChange(id))
+		ss.addEntry(ss.modelChange(id))
 	}
 	for _, t := range slices.Concat(turns[running:], early) {
 		ss.queueShared(t)

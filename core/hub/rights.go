@@ -74,6 +74,12 @@ func (h *Hub) MayOperate(p core.Principal) bool {
 	return h.authorizer.May(p, core.RightOperate, policy.Object{})
 }
 
+// MaySee reports whether the principal may find an agent, which may have left. What an agent
+// declares counts only while it is here.
+func (h *Hub) MaySee(p core.Principal, id core.AgentID) bool {
+	return h.authorizer.May(p, core.RightSee, h.ofAgent(id))
+}
+
 // MayRead reports whether the principal may read a task.
 func (h *Hub) MayRead(p core.Principal, t *task.Task) bool { return h.mayRead(p, h.ofTask(t)) }
 
