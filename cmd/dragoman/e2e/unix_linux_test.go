@@ -66,8 +66,10 @@ func joinEcho(t *testing.T, h *testHub) {
 					continue
 				}
 				from := b.Task.From()
-				if err := s.Report(b.Task.ID(), core.Done{Text: fmt.Sprintf("%s, authenticated %v, operator %v", from.ID, from.Authenticated, from.Operator)}, nil); err != nil {
-					t.Errorf("answering: got %v, want no error", err)
+				for _, body := range []core.Body{core.Text{Text: fmt.Sprintf("%s, authenticated %v, operator %v", from.ID, from.Authenticated, from.Operator)}, core.Done{}} {
+					if err := s.Report(b.Task.ID(), body, nil); err != nil {
+						t.Errorf("answering: got %v, want no error", err)
+					}
 				}
 			}
 		}
