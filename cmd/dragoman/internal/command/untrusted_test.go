@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/audit"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -110,6 +111,8 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 	answers := map[string]any{
 		"GET /v1/agents":      map[string]any{"agents": []any{filled[hub.AgentStatus]()}},
 		"GET /v1/agents/{id}": filled[hub.AgentStatus](), "POST /v1/agents/{id}/restart": map[string]string{"id": hostile},
+		"GET /v1/principals": map[string]any{"principals": []any{filled[core.KnownPrincipal]()}}, "POST /v1/principals/{id}/approve": filled[core.KnownPrincipal](), "POST /v1/principals/{id}/revoke": filled[core.KnownPrincipal](),
+		"GET /v1/audit":     filled[audit.Line](),
 		"GET /v1/packs":     map[string]any{"packs": []any{filled[hub.PackStatus]()}},
 		"GET /v1/approvals": map[string]any{"approvals": []any{filled[task.PendingApproval](), with(filled[task.PendingApproval](), func(a *task.PendingApproval) { a.Task = "t" })}},
 		"GET /v1/questions": map[string]any{"questions": []any{filled[question.Question]()}}, "POST /v1/questions/{id}/answer": filled[question.Outcome](),
@@ -181,9 +184,12 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"packs":     {""},
 		"tail":      {"", "x", "--color always"},
 		"usage":     {"", "--by day"},
+
+		"principals": {"list", "approve x", "revoke x"},
+		"audit":      {"", "--verify"},
 	}
 	// These show what their own user wrote: settings, flags, and logs, which quote.
-	own := []string{"serve", "demo", "agent", "stdio", "editor", "bench", "acp", "check", "config", "version", "reap", "guard", "help", "completion"}
+	own := []string{"serve", "demo", "agent", "stdio", "editor", "bench", "acp", "check", "config", "version", "reap", "guard", "help", "completion", "token"}
 	for _, c := range command.NewRoot(command.Streams{}).Commands() {
 		if _, known := lines[c.Name()]; !known && !slices.ContainsFunc(own, func(name string) bool { return strings.TrimPrefix(c.Name(), "__") == name }) && !isHidden(c) {
 			t.Errorf("dragoman %s: it is not in this test, which plays what others say to each command", c.Name())
