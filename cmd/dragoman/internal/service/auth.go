@@ -121,7 +121,7 @@ func (s *Service) authorize(c config.Config, t *certificates) error {
 			s.log.Warn("a rule never decides", "setting", "auth.rules", "detail", shadow.String())
 		}
 	}
-	settings.Authorities = t.clientAuthorities()
+	settings.Authorities, settings.Unix = t.clientAuthorities(), s.unixUsers()
 	s.auth.Apply(settings)
 	s.rights.Replace(table)
 	if s.hub != nil {

@@ -30,10 +30,20 @@ func (s *Service) openMCP(context.Context) error {
 		anonymous.ID = mcp.Name
 	}
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
-		Anonymous: anonymous, Authenticate: func(r *http.Request) (core.Principal, error) { return s.auth.Authenticate(r.Context(), presentedIn(r)) }, Endpoint: c.Endpoint, Version: Version, Log: s.log,
+		Anonymous: anonymous, Authenticate: s.admitMCP, Endpoint: c.Endpoint, Version: Version, Log: s.log,
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
 	return nil
+}
+
+// admitMCP authenticates a request whose token is no agent's.
+func (s *Service) admitMCP(r *http.Request) (core.Principal, error) {
+	p, err := s.auth.Authenticate(r.Context(), presentedIn(r))
+	s.came(p, mcp.Name, r.RemoteAddr, err)
+	if err != nil {
+		s.hub.Count("auth.refused")
+	}
+	return p, err
 }
 
 // mountMCP serves the endpoint, which checks credentials itself: those of agents are its own.
