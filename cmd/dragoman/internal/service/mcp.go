@@ -31,6 +31,11 @@ func (s *Service) openMCP(context.Context) error {
 	}
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
 		Anonymous: anonymous, Authenticate: func(r *http.Request) (core.Principal, error) { return s.auth.Authenticate(r.Context(), presentedIn(r)) }, Endpoint: c.Endpoint, Version: Version, Log: s.log,
+		Judged: func(r *http.Request, p core.Principal, err error) {
+			if s.came(p, mcp.Name, r.RemoteAddr, err); err == nil {
+				web.Authenticated(r)
+			}
+		},
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
 	return nil
@@ -41,9 +46,8 @@ func (s *Service) mountMCP(l *listeners) {
 	if l.http == nil {
 		return
 	}
-	server := web.AuthenticatedByAnswer(s.mcp.server)
-	l.http.Handle(mcp.Path, server)
-	l.http.Handle(mcp.Path+"/*", server)
+	l.http.Handle(mcp.Path, s.mcp.server)
+	l.http.Handle(mcp.Path+"/*", s.mcp.server)
 	for _, path := range []string{mcp.MetadataPath, mcp.MetadataPath + mcp.Path, mcp.RegisterPath} {
 		l.http.Handle(path, s.mcp.server.OAuth())
 	}
