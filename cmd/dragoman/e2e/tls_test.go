@@ -338,3 +338,35 @@ func TestAPageOfAnotherSiteReachesNoSurfaceWithoutAnOrigin(t *testing.T) {
 		t.Errorf("got %d requests tried, want two for each endpoint", tried)
 	}
 }
+
+// An agent asks the hub that is named for its gRPC address. It sends nothing to the usual port of
+// this machine, where another program may listen.
+func TestAnAgentSendsNothingToTheUsualPortOfThisMachine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:50051")
+	if err != nil {
+		t.Skipf("the usual port is taken: %v", err)
+	}
+	defer l.Close()
+	reached := make(chan struct{}, 1)
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			conn.Close()
+			reached <- struct{}{}
+		}
+	}()
+	for name, overview := range map[string]string{"a hub without gRPC": `{"addresses":{"http":"127.0.0.1:8080"}}`, "an old hub": `{}`} {
+		hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, overview) }))
+		t.Setenv("DRAGOMAN_HUB", hub.URL)
+		t.Setenv("DRAGOMAN_TOKEN", "secret")
+		code, _, stderr := run(t, "agent", "--name", "shout", "--dialect", "coven", "--", "cat")
+		hub.Close()
+		if code == command.ExitDone || stderr == "" {
+			t.Errorf("%s: got %d and %q, want an error", name, code, stderr)
+		}
+		select {
+		case <-reached:
+			t.Errorf("%s: got a connection at the usual port, want none", name)
+		default:
+		}
+	}
+}
