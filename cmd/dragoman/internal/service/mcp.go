@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"google.golang.org/grpc/peer"
 
@@ -111,9 +112,17 @@ func pathOf(r *http.Request) string {
 	name := strings.TrimPrefix(mcp.Path, "/")
 	segments := strings.Split(text, "/")
 	for i, one := range segments {
-		if one, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(one)), ";"); one == name && strings.Join(segments[i+1:], "") != "" {
+		if strings.HasPrefix(strings.Map(lettersAlone, one), name) && strings.Join(segments[i+1:], "") != "" {
 			return mcp.Path + "/…"
 		}
 	}
 	return r.URL.Path
+}
+
+// lettersAlone maps letters to small ones and digits to themselves, and drops what is between them.
+func lettersAlone(r rune) rune {
+	if unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return unicode.ToLower(r)
+	}
+	return -1
 }
