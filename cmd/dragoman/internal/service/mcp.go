@@ -30,7 +30,7 @@ func (s *Service) openMCP(context.Context) error {
 		anonymous.ID = mcp.Name
 	}
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
-		Anonymous: anonymous, Authenticate: func(r *http.Request) (core.Principal, error) { return s.auth.Authenticate(r.Context(), presentedIn(r)) }, Endpoint: c.Endpoint, Version: Version, Log: s.log,
+		Anonymous: anonymous, Authenticate: s.authenticateMCP, Endpoint: c.Endpoint, Version: Version, Log: s.log,
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
 	return nil
