@@ -138,6 +138,11 @@ func (s *Service) authorize(c config.Auth, t *certificates) error {
 		}
 	}
 	settings.Authorities = t.clientAuthorities()
+	if s.hub != nil && table != nil {
+		for _, a := range s.hub.Agents(core.Principal{Operator: true}) {
+			policy.Anticipate(table, a.Card)
+		}
+	}
 	s.auth.Apply(settings)
 	s.rights.Replace(table)
 	if s.hub != nil {

@@ -13,23 +13,29 @@ import (
 
 // pace delays the answers to refused credentials, so that somebody who sends many gets few
 // verified: the verification of a signature is what a stranger can make the hub do. Each address
-// has refusalsAtOnce answers without delay and then refusalRate a second. Credentials that are
-// right never wait, whatever else comes from their address.
+// has refusalsAtOnce answers without delay and then refusalRate a second; all addresses together
+// have ten times as many. Credentials that are right never wait, whatever else comes from their
+// address.
 type pace struct {
 	mu   sync.Mutex
 	from *lru.Cache[netip.Addr, *rate.Limiter]
+	all  *rate.Limiter
 }
 
 const (
 	refusalRate    = 50 // a second
 	refusalsAtOnce = 50
+	ofAll          = 10 // times as many of all addresses
 	longestDelay   = time.Second // an honest client with an old credential waits no longer
 	pacedAddresses = 4096
 	pacedTime      = time.Minute
 )
 
 func newPace() *pace {
-	return &pace{from: lru.New(lru.Options[netip.Addr, *rate.Limiter]{Count: pacedAddresses, Age: pacedTime})}
+	return &pace{
+		from: lru.New(lru.Options[netip.Addr, *rate.Limiter]{Count: pacedAddresses, Age: pacedTime}),
+		all:  rate.NewLimiter(ofAll*refusalRate, ofAll*refusalsAtOnce),
+	}
 }
 
 // wait returns when an address may learn that its credential was refused, or when ctx ends.
@@ -59,10 +65,16 @@ func (p *pace) delay(from netip.Addr) time.Duration {
 		limiter = rate.NewLimiter(refusalRate, refusalsAtOnce)
 		p.from.Put(from, limiter)
 	}
-	r := limiter.Reserve()
+	return max(reserve(limiter), reserve(p.all))
+}
+
+// reserve returns when the next refusal is due, or the longest delay if that is later: then it
+// is not counted, so that the delay ends with the flood.
+func reserve(l *rate.Limiter) time.Duration {
+	r := l.Reserve()
 	if delay := r.Delay(); delay <= longestDelay {
 		return delay
 	}
-	r.Cancel() // the debt stays where it is
+	r.Cancel()
 	return longestDelay
 }

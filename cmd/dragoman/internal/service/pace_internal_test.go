@@ -43,6 +43,22 @@ func TestRefusalsOfOneAddressWaitAndThoseOfAnotherDoNot(t *testing.T) {
 	})
 }
 
+func TestRefusalsOfManyAddressesWaitToo(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		p := newPace()
+		from := netip.MustParseAddr("10.0.0.1")
+		for i := range ofAll * refusalsAtOnce {
+			if got := p.delay(from); got != 0 {
+				t.Fatalf("address %d: got a delay of %v, want none", i, got)
+			}
+			from = from.Next()
+		}
+		if got := p.delay(from); got == 0 {
+			t.Error("one more address: got no delay, want one")
+		}
+	})
+}
+
 func TestManyRefusalsWaitNoLongerThanTheLongestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace()
