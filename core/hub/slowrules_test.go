@@ -27,7 +27,9 @@ func (r *slowRules) May(p core.Principal, right core.Right, o policy.Object) boo
 }
 
 func TestASlowFirstDecisionDelaysNobodyElse(t *testing.T) {
-	isAgent := func(_ core.Principal, o policy.Object) bool { return o.Target.Agent == "slow" || len(o.Target.Domains) > 0 }
+	isAgent := func(_ core.Principal, o policy.Object) bool {
+		return o.Target.Agent == "slow" || len(o.Target.Domains) > 0
+	}
 	isPrincipal := func(p core.Principal, _ policy.Object) bool { return p.ID == "slow" }
 	for name, c := range map[string]struct {
 		of  func(core.Principal, policy.Object) bool
