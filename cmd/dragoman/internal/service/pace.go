@@ -25,7 +25,7 @@ type pace struct {
 const (
 	refusalRate    = 50 // a second
 	refusalsAtOnce = 50
-	ofAll          = 10 // times as many of all addresses
+	ofAll          = 10          // times as many of all addresses
 	longestDelay   = time.Second // an honest client with an old credential waits no longer
 	pacedAddresses = 4096
 	pacedTime      = time.Minute
