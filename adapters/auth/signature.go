@@ -2,11 +2,11 @@ package auth
 
 import (
 	"context"
-	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -82,7 +82,7 @@ func (a *Authenticator) signature(ctx context.Context, s *state, fields SSHField
 	if !listed && isSlow(signed.key) && !a.registered.has(key) {
 		return core.Principal{}, refusedSSH("an unknown RSA key may have at most %d bits: use ed25519, or have an operator add the key to auth.ssh_keys", slowRSA)
 	}
-	if err := signed.key.Verify(signed.text(), &signed.Signature); err != nil {
+	if err := signed.verify(); err != nil {
 		return core.Principal{}, refusedSSH("signature verification failed").Because(err)
 	}
 	seen := &a.nonces
@@ -190,25 +190,26 @@ func checkKey(key ssh.PublicKey) error {
 	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256:
 		return nil
 	case ssh.KeyAlgoRSA:
-		if bits := bitsOf(key); minRSA <= bits && bits <= maxRSA {
-			return nil
+		of := rsaOf(key)
+		if bits := of.N.BitLen(); bits < minRSA || maxRSA < bits {
+			break
 		}
+		if of.E > largestExponent {
+			return fmt.Errorf("the exponent of the RSA key is larger than %d: make a new key", largestExponent)
+		}
+		return nil
 	}
 	return errors.New("the type or size of the public key is not supported: " + keyTypesAllowed)
 }
 
-// isSlow reports whether a signature of the key takes more than 100 µs to verify. Only the keys
+// isSlow reports whether a signature of the key takes about 100 µs to verify, or more. Only the keys
 // that the hub knows may.
 func isSlow(key ssh.PublicKey) bool { return bitsOf(key) > slowRSA }
 
 // bitsOf returns the size of an RSA key, 0 for another.
 func bitsOf(key ssh.PublicKey) int {
-	of, ok := key.(ssh.CryptoPublicKey)
-	if !ok {
-		return 0
-	}
-	if rsaKey, is := of.CryptoPublicKey().(*rsa.PublicKey); is {
-		return rsaKey.N.BitLen()
+	if of := rsaOf(key); of != nil {
+		return of.N.BitLen()
 	}
 	return 0
 }
