@@ -47,7 +47,7 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 				why := core.AsFault(err)
 				s.hub.Count("auth.refused")
 				s.log.Info("a request was refused", "path", pathOf(r), "code", why.Code, "detail", why.Message)
-				s.refusalPace.wait(r.Context(), remoteOf(r))
+				s.refusalPace.wait(r.Context(), remoteOf(r), s.hub.Count)
 				if why.Code == core.CodeUnauthenticated {
 					w.Header().Set("WWW-Authenticate", "Bearer")
 				}
@@ -64,7 +64,7 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 func (s *Service) authenticateMCP(r *http.Request) (core.Principal, error) {
 	p, err := s.auth.Authenticate(r.Context(), presentedIn(r))
 	if err != nil {
-		s.refusalPace.wait(r.Context(), remoteOf(r))
+		s.refusalPace.wait(r.Context(), remoteOf(r), s.hub.Count)
 	}
 	return p, err
 }
@@ -93,7 +93,7 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 		s.hub.Count("auth.refused")
 		s.log.Info("a call was refused", "method", method, "code", why.Code, "detail", why.Message)
 		if !grpcserver.Proven(ctx) { // to wait here delays all calls of the connection
-			s.refusalPace.wait(ctx, callerOf(ctx))
+			s.refusalPace.wait(ctx, callerOf(ctx), s.hub.Count)
 		}
 		code := codes.Unauthenticated
 		if why.Code == core.CodeNotAuthorized {
