@@ -47,7 +47,7 @@ func New(h *hub.Hub, opts Options) *Server {
 // revoke is called, which also ends its calls. The caller must revoke it when the session
 // ends.
 func (s *Server) Issue(session *hub.Session) (token string, revoke func()) {
-	token = rand.Text()
+	token = core.TokenPrefix + "mcp_" + rand.Text()
 	return token, s.put(sha256.Sum256([]byte(token)), session)
 }
 
@@ -124,6 +124,18 @@ func hasToken(r *http.Request) bool {
 // authenticate returns the holder of the token in the path or the Authorization header of a
 // request, or of another credential that it has.
 func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
+	h, fault := s.holderOf(r)
+	switch {
+	case s.opts.Judged == nil:
+	case fault != nil:
+		s.opts.Judged(r, core.Principal{}, fault)
+	default:
+		s.opts.Judged(r, h.session.Identity().Principal, nil)
+	}
+	return h, fault
+}
+
+func (s *Server) holderOf(r *http.Request) (*holder, *core.Fault) {
 	token, fault := tokenOf(r)
 	if fault != nil {
 		// It may be a form of token that is no agent's.

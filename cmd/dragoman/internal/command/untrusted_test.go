@@ -111,8 +111,6 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 	answers := map[string]any{
 		"GET /v1/agents":      map[string]any{"agents": []any{filled[hub.AgentStatus]()}},
 		"GET /v1/agents/{id}": filled[hub.AgentStatus](), "POST /v1/agents/{id}/restart": map[string]string{"id": hostile},
-		"GET /v1/principals": map[string]any{"principals": []any{filled[core.KnownPrincipal]()}}, "POST /v1/principals/{id}/approve": filled[core.KnownPrincipal](), "POST /v1/principals/{id}/revoke": filled[core.KnownPrincipal](),
-		"GET /v1/audit":     filled[audit.Line](),
 		"GET /v1/packs":     map[string]any{"packs": []any{filled[hub.PackStatus]()}},
 		"GET /v1/approvals": map[string]any{"approvals": []any{filled[task.PendingApproval](), with(filled[task.PendingApproval](), func(a *task.PendingApproval) { a.Task = "t" })}},
 		"GET /v1/questions": map[string]any{"questions": []any{filled[question.Question]()}}, "POST /v1/questions/{id}/answer": filled[question.Outcome](),
@@ -129,6 +127,9 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 		"POST /v1/tasks/{id}/decisions": filled[core.ApprovalDecided](), "POST /v1/tasks/{id}/cancel": map[string]string{"state": hostile},
 		"POST /v1/tasks/{id}/inject": map[string]any{"task": hostile, "id": hostile, "accepted": end.Kind() != core.KindFailed, "reason": hostile},
 		"GET /v1/events":             events, "GET /v1/tasks/{id}/events": events,
+		"GET /v1/audit":                       string(asJSON(filled[audit.Line]())) + "\n",
+		"GET /v1/principals":                  map[string]any{"principals": []any{with(filled[core.KnownPrincipal](), func(p *core.KnownPrincipal) { p.Status = core.PrincipalPending })}},
+		"POST /v1/principals/{id}/{decision}": map[string]string{"principal": hostile, "status": hostile},
 	}
 	mux := http.NewServeMux()
 	for pattern, answer := range answers {
@@ -170,26 +171,26 @@ var linesOfOthers = []string{"tasks x"}
 
 func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 	lines := map[string][]string{
-		"agents":    {"", "x", "-o wide", "x -o wide", "restart x"},
-		"tasks":     {"", "x", "x --readers"},
-		"ask":       {"x hello --thinking", "x hello --thread t"},
-		"delegate":  {"x hello", "x hello --thread t"},
-		"cancel":    {"x"},
-		"inject":    {"x hello"},
-		"approvals": {""},
-		"approve":   {"t", "t c", "t --all", "u"},
-		"deny":      {"t", "t c", "u"},
-		"questions": {""},
-		"answer":    {"x y"},
-		"packs":     {""},
-		"tail":      {"", "x", "--color always"},
-		"usage":     {"", "--by day"},
-
-		"principals": {"list", "approve x", "revoke x"},
+		"agents":     {"", "x", "-o wide", "x -o wide", "restart x"},
+		"tasks":      {"", "x", "x --readers"},
+		"ask":        {"x hello --thinking", "x hello --thread t"},
+		"delegate":   {"x hello", "x hello --thread t"},
+		"cancel":     {"x"},
+		"inject":     {"x hello"},
+		"approvals":  {""},
+		"approve":    {"t", "t c", "t --all", "u"},
+		"deny":       {"t", "t c", "u"},
+		"questions":  {""},
+		"answer":     {"x y"},
+		"packs":      {""},
+		"tail":       {"", "x", "--color always"},
+		"usage":      {"", "--by day"},
 		"audit":      {"", "--verify"},
+		"principals": {"list", "approve x", "revoke x"},
+		"check":      {"--may bob ask x " + rulesConfig(t)},
 	}
 	// These show what their own user wrote: settings, flags, and logs, which quote.
-	own := []string{"serve", "demo", "agent", "stdio", "editor", "bench", "acp", "check", "config", "version", "reap", "guard", "help", "completion", "token"}
+	own := []string{"serve", "demo", "agent", "stdio", "editor", "bench", "acp", "config", "token", "version", "reap", "guard", "help", "completion"}
 	for _, c := range command.NewRoot(command.Streams{}).Commands() {
 		if _, known := lines[c.Name()]; !known && !slices.ContainsFunc(own, func(name string) bool { return strings.TrimPrefix(c.Name(), "__") == name }) && !isHidden(c) {
 			t.Errorf("dragoman %s: it is not in this test, which plays what others say to each command", c.Name())
@@ -201,16 +202,16 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 			for name, all := range lines {
 				for _, args := range all {
 					for _, flags := range []string{"", "--json"} {
-						words := append([]string{name, at}, strings.Fields(args+" "+flags)...)
-						if strings.Contains(args, "restart") {
-							words = append([]string{name, "restart", at}, strings.Fields(strings.TrimPrefix(args, "restart")+" "+flags)...)
-						}
+						words := append(strings.Fields(name+" "+args+" "+flags), at)
 						_, out, stderr := run(t, words...)
 						if out+stderr == "" {
 							t.Errorf("%q: got nothing, want some output", words)
 						}
 						if strings.Contains(args, "always") { // its own colours
 							out = withoutColors.Replace(out)
+						}
+						if name == "audit" && args == "" && !refuses && !strings.Contains(out, "forged") {
+							t.Errorf("%q: got %q, want the entry", words, out)
 						}
 						checkVisible(t, words, out+stderr, flags != "" || slices.Contains(linesOfOthers, name+" "+args))
 					}

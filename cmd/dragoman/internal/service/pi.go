@@ -80,8 +80,10 @@ func (s *Service) ServeStdio(local *stdio.Conn) (gone <-chan struct{}) {
 	ended := make(chan struct{})
 	s.conns.Go(func() {
 		defer close(ended)
+		peer := core.Principal{ID: "stdio", Operator: true}
+		s.came(peer, pi.Name, "stdio", nil)
 		reason := s.pi.server.Serve(s.ctx, local, pi.ConnOptions{
-			Principal: core.Principal{ID: "stdio", Operator: true}, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle,
+			Principal: peer, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle,
 		})
 		s.log.Info("the peer on stdin and stdout has gone", "reason", reason.Error())
 	})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
+	"github.com/dragoman-hub/dragoman/adapters/pi"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
@@ -35,7 +36,9 @@ func nameOf(uid int) string {
 // decides alone who may connect, and all are operators.
 func (s *Service) admitUser(conn *stdio.Conn) (core.Principal, error) {
 	if s.auth.Open() {
-		return core.Principal{Operator: true}, nil
+		p := core.Principal{Operator: true}
+		s.came(p, pi.Name, "unix socket", nil)
+		return p, nil
 	}
 	var p core.Principal
 	from, err := "an unknown user", error(core.NewFault(core.CodeUnauthenticated, "this system does not tell who is at the other end of a Unix socket: connect with a token over WebSocket"))
@@ -43,7 +46,7 @@ func (s *Service) admitUser(conn *stdio.Conn) (core.Principal, error) {
 		from = fmt.Sprintf("uid %d", uid)
 		p, err = s.auth.Authenticate(s.ctx, auth.Credentials{Unix: &auth.UnixPeer{UID: uid}})
 	}
-	s.came(p, "unix", from, err)
+	s.came(p, pi.Name, from, err)
 	if err != nil {
 		s.hub.Count("auth.refused")
 		s.log.Info("a connection to the Unix socket was refused", "user", from, "detail", core.AsFault(err).Message)
