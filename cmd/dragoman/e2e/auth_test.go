@@ -29,14 +29,14 @@ import (
 
 // tokensFile writes a tokens file: each principal has the token that is its name and may register
 // every agent, and root is an operator.
-func tokensFile(t *testing.T, principals ...string) string {
+func tokensFile(t testing.TB, principals ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	writeTokens(t, path, principals...)
 	return path
 }
 
-func writeTokens(t *testing.T, path string, principals ...string) {
+func writeTokens(t testing.TB, path string, principals ...string) {
 	t.Helper()
 	own := map[string]string{}
 	for _, p := range principals {

@@ -37,11 +37,6 @@ func (s *Service) openMCP(context.Context) error {
 	return nil
 }
 
-// authenticateMCP authenticates a request whose token is no agent's.
-func (s *Service) authenticateMCP(r *http.Request) (core.Principal, error) {
-	return s.auth.Authenticate(r.Context(), presentedIn(r))
-}
-
 // judgedMCP notes who sends a request, or why it was refused.
 func (s *Service) judgedMCP(r *http.Request, p core.Principal, err error) {
 	s.came(p, mcp.Name, r.RemoteAddr, err)
