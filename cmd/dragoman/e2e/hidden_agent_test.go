@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
@@ -248,6 +249,18 @@ func TestNothingTellsOfAnAgentThatOneMayNotSee(t *testing.T) {
 			}
 		}
 	}
+	for there, absent := range map[string]string{
+		"capability:espionage": "capability:carpentry", "domain:whitehall": "domain:greenwich", "domain:whitehall.*": "domain:greenwich.*", "Moneypenny": "Pennymoney",
+		strings.ToUpper(hiddenAgent): strings.ToUpper(missing), string(roster.Alias(hiddenAgent)): string(roster.Alias(missing)),
+	} {
+		for _, name := range []string{"POST /v1/tasks", "POST /v1/notices", "GET /v1/agents/{id}"} {
+			first := strings.ReplaceAll(visit{h, t, "carol"}.request(name, there), there, "ID")
+			second := strings.ReplaceAll(visit{h, t, "david"}.request(name, absent), absent, "ID")
+			if diff := cmp.Diff(blurred(second), blurred(first)); diff != "" {
+				t.Errorf("%s for %s: what one is told of it differs from what is not there (-not there +hidden)\n%.2000s", name, there, diff)
+			}
+		}
+	}
 	for name := range hiddenSurfaces {
 		if _, known := endpointAccess[name]; !known {
 			t.Errorf("%s: got a row, but no such endpoint", name)
@@ -256,7 +269,7 @@ func TestNothingTellsOfAnAgentThatOneMayNotSee(t *testing.T) {
 }
 
 var (
-	ids     = regexp.MustCompile(hiddenAgent + "|" + missing + "|carol|david")
+	ids     = regexp.MustCompile(hiddenAgent + "|" + missing + "|carol|david|espionage|carpentry|whitehall|greenwich")
 	changes = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[A-Za-z0-9_+/=-]{24,}|\b[0-9a-f]{8}\b|[0-9][0-9:.TZ-]*|instance_id:"[a-z0-9]+"|(Date|Retry-After):\[[^\]]*\]`)
 )
 
