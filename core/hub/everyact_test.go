@@ -144,7 +144,7 @@ var everyAct = map[core.Act]func(*visited) error{
 
 // noRight are the acts that nobody needs a right for, and why.
 var noRight = map[core.Act]string{
-	core.ActSubscribe: "topics are for everybody who may connect",
+	core.ActSubscribe: "each notice is for those whom its sender may ask: see topics_test.go",
 }
 
 // entries keeps the audit of a test.

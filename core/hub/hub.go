@@ -209,6 +209,7 @@ func (h *Hub) Quotas() *quota.Book { return h.quotas }
 // Connect starts a session for a connection. The caller reads it with [Session.Next] and
 // ends it with [Session.Close].
 func (h *Hub) Connect(p Identity) *Session {
+	h.anticipate(p.Principal)
 	s := newSession(h, p)
 	leave, full := h.quotas.Connect(p.Principal)
 	s.leave = leave

@@ -29,6 +29,13 @@ type Object struct {
 	Provider core.Principal
 }
 
+// Anticipate makes the first decision about an agent, for which a [Table] of 10,000 rules needs
+// up to 0.3 ms. It remembers what it found, so that later ones are quick, which are made while a
+// lock is held.
+func Anticipate(a Authorizer, card core.Card) {
+	a.May(core.Principal{}, core.RightSee, Object{Target: TargetOf(card)})
+}
+
 // Limiter bounds what each principal may ask for. It is safe for concurrent use and
 // returns at once.
 type Limiter interface {

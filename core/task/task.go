@@ -267,7 +267,8 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 		t.store.host.Answered(t.request, t.id, &t.log)
 	}
 	t.store.host.Appended(t.id, e)
-	for r := t.readers; r != nil; r = r.after {
+	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
+		next = r.after
 		if r.wants(k) {
 			t.wake(r)
 		}

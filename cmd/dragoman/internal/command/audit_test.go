@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -87,5 +89,27 @@ func TestTheAuditIsVerified(t *testing.T) {
 	}
 	if code, _, stderr := run(t, "audit", "--verify", "--act", "open"); code == command.ExitDone || !strings.Contains(stderr, "--act") {
 		t.Errorf("got %d and %q, want a refusal of --act", code, stderr)
+	}
+}
+
+func TestAnAuditThatTheHubRefusesIsNotCalledBroken(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/audit", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"code":"not_authorized","detail":"the audit is for operators"}`)
+	})
+	hub := httptest.NewServer(mux)
+	defer hub.Close()
+	code, _, stderr := run(t, "audit", "--verify", "--hub", hub.URL)
+	if code != command.ExitFailed || stderr != "dragoman: the audit is for operators\n" {
+		t.Errorf("got %d and %q, want the refusal alone", code, stderr)
+	}
+}
+
+func TestAnUnknownActIsRefusedWithTheNearest(t *testing.T) {
+	for act, want := range map[string]string{"decid": "did you mean decide?", "zzz": "use one of connect, start"} {
+		if code, _, stderr := run(t, "audit", "--act", act); code != command.ExitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("--act %s: got %d and %q, want %q", act, code, stderr, want)
+		}
 	}
 }

@@ -72,7 +72,7 @@ func AppendToken(path string, t access.Token) error {
 	}
 	var before []byte
 	if err == nil && !isNew {
-		before, err = readAtMost(target, maxFileBytes)
+		before, err = readAtMost(target, maxFileBytes, yamlFile)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -90,8 +90,7 @@ func (s *Service) ServeStdio(local *stdio.Conn) (gone <-chan struct{}) {
 	return ended
 }
 
-// acceptPi serves pi-server, one JSON object per line, to clients of the Unix socket. Only
-// the user of the hub can open it, so they are operators.
+// acceptPi serves pi-server, one JSON object per line, to clients of the Unix socket.
 func (s *Service) acceptPi() error {
 	for {
 		conn, err := s.socket.Accept()
@@ -106,10 +105,13 @@ func (s *Service) acceptPi() error {
 		case err != nil:
 			return err
 		}
+		principal, err := s.admitUser(conn)
 		s.hold(func() {
-			peer := core.Principal{Operator: true}
-			s.came(peer, pi.Name, "unix socket", nil)
-			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Principal: peer, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle})
+			if err != nil {
+				pi.Refuse(s.ctx, conn, core.AsFault(err).Message)
+				return
+			}
+			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Principal: principal, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle})
 		})
 	}
 }
