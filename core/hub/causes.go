@@ -97,7 +97,7 @@ func (h *Hub) foreignCause(from core.Principal, to core.AgentID, named []core.Ta
 			continue
 		}
 		agent, chain := t.Agent(), t.Chain()
-		mine := from.Operator || t.From().ID == from.ID
+		mine := h.MayOperate(from) || t.From().ID == from.ID
 		if w := t.Worker(); w != nil {
 			mine = mine || w.Principal().ID == from.ID
 		}

@@ -212,6 +212,9 @@ func (h *Hub) Connect(p Identity) *Session {
 	s.leave = leave
 	h.connect(s)
 	if full != nil {
+		if a, ok := h.auditor.(policy.ConnectionAuditor); ok {
+			a.Connected(p.Principal, p.Dialect, "", full)
+		}
 		f := core.AsFault(full)
 		h.mu.Lock()
 		s.refused = f

@@ -55,7 +55,7 @@ func (h *Hub) sees(p core.Principal, e *roster.Entry) bool {
 // owner is for those who may read everything.
 func (h *Hub) mayRead(p core.Principal, o policy.Object) bool {
 	if o.Owner.ID == "" {
-		return h.mayOperate(p)
+		return h.MayOperate(p)
 	}
 	return h.authorizer.May(p, core.RightRead, o)
 }
@@ -63,13 +63,21 @@ func (h *Hub) mayRead(p core.Principal, o policy.Object) bool {
 // mayAnswer reports whether the principal may answer what an agent asks in the work of an owner.
 func (h *Hub) mayAnswer(p core.Principal, agent core.AgentID, owner core.Principal) bool {
 	if owner.ID == "" {
-		return h.mayOperate(p)
+		return h.MayOperate(p)
 	}
 	return h.authorizer.May(p, core.RightAnswer, h.ofWork(owner, agent))
 }
 
-func (h *Hub) mayOperate(p core.Principal) bool {
+// MayOperate reports whether the principal may operate the hub itself, and so read what is
+// about everybody.
+func (h *Hub) MayOperate(p core.Principal) bool {
 	return h.authorizer.May(p, core.RightOperate, policy.Object{})
+}
+
+// MaySee reports whether the principal may find an agent, which may have left. What an agent
+// declares counts only while it is here.
+func (h *Hub) MaySee(p core.Principal, id core.AgentID) bool {
+	return h.authorizer.May(p, core.RightSee, h.ofAgent(id))
 }
 
 // MayRead reports whether the principal may read a task.

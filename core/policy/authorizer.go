@@ -48,6 +48,13 @@ type AuditReader interface {
 	Read(ctx context.Context, after uint64, yield func(line []byte) bool) error
 }
 
+// ConnectionAuditor is an [Auditor] that also records who came in, or was refused.
+type ConnectionAuditor interface {
+	// Connected records a connection of a principal with a dialect, from an address if that is
+	// known, or why it was refused.
+	Connected(p core.Principal, dialect, from string, err error)
+}
+
 // Entry is one entry of the audit: an audited call and its outcome.
 type Entry struct {
 	At   time.Time

@@ -255,6 +255,7 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	}
 	if k.Ends() {
 		t.state = Ended
+		t.share.Become(memory.Ended)
 		t.work.End()
 		t.deadline.Stop()
 		if t.cancel != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
-// door has a route for those with a token, one that judges itself, one that answers before it
-// judges, and one for all.
+// door has a route for those with a token, one that judges itself, and one for all.
 func door(release <-chan struct{}) func(*web.Server) {
 	guarded := func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Header.Get("Authorization") == "" {
@@ -30,15 +29,13 @@ func door(release <-chan struct{}) func(*web.Server) {
 				io.WriteString(w, "ok")
 			}
 		})
-		s.Router().Handle("/own", web.AuthenticatedByAnswer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.Router().Handle("/own", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if guarded(w, r) {
 				<-release
+				web.Authenticated(r)
 				io.WriteString(w, "ok")
 			}
-		})))
-		s.Router().Handle("/early", web.AuthenticatedByAnswer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-		})))
+		}))
 		s.Router().HandleFunc("/open", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })
 	}
 }
@@ -79,7 +76,7 @@ func TestIdleConnectionsWithoutATokenLockNobodyOut(t *testing.T) {
 	for _, conn := range oldest[:6] {
 		wantClosed(t, conn)
 	}
-	for _, path := range []string{"/open", "/guarded", "/own", "/early"} {
+	for _, path := range []string{"/open", "/guarded", "/own"} {
 		for range 8 {
 			conn, r := dial(t, addr)
 			get(t, conn, r, path, "")
@@ -106,7 +103,7 @@ func TestAConnectionHasToAuthenticateInTime(t *testing.T) {
 	})
 	proven, provenReader := dial(t, addr)
 	get(t, proven, provenReader, "/guarded", "yes")
-	for _, path := range []string{"", "/open", "/guarded", "/own", "/early"} {
+	for _, path := range []string{"", "/open", "/guarded", "/own"} {
 		conn, r := dial(t, addr)
 		if path != "" {
 			get(t, conn, r, path, "")

@@ -98,26 +98,30 @@ func (s *Service) openAuth(ctx context.Context) error {
 	if s.auth, err = auth.New(ctx, opts); err != nil {
 		return fmt.Errorf("reading the registered principals: %w", err)
 	}
-	return s.authorize(s.config.Auth, s.tls.current.Load())
+	return s.authorize(s.config, s.tls.current.Load())
 }
 
 // authorize reads the files of credentials and the rules, and applies them. Connections whose
 // credential was removed or changed are closed. After an error nothing has changed.
-func (s *Service) authorize(c config.Auth, t *certificates) error {
-	settings, err := credentials.ReadAuth(c)
+func (s *Service) authorize(c config.Config, t *certificates) error {
+	settings, err := credentials.ReadAuth(c.Auth)
 	if err != nil {
 		return err
 	}
+	if err := credentials.CheckNames(c, settings); err != nil {
+		return err
+	}
+	settings.Reserved = credentials.Reserved(c)
 	var table *policy.Table
-	if c.Rules != "" {
-		if table, err = credentials.ReadRules(c.Rules); err != nil {
+	if c.Auth.Rules != "" {
+		if table, err = credentials.ReadRules(c.Auth.Rules); err != nil {
 			return err
 		}
 		for _, shadow := range table.Shadowed() {
 			s.log.Warn("a rule never decides", "setting", "auth.rules", "detail", shadow.String())
 		}
 	}
-	settings.Authorities = t.clientAuthorities()
+	settings.Authorities, settings.Unix = t.clientAuthorities(), s.unixUsers()
 	s.auth.Apply(settings)
 	s.rights.Replace(table)
 	if s.hub != nil {

@@ -30,10 +30,25 @@ func (s *Service) openMCP(context.Context) error {
 		anonymous.ID = mcp.Name
 	}
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
-		Anonymous: anonymous, Authenticate: func(r *http.Request) (core.Principal, error) { return s.auth.Authenticate(r.Context(), presentedIn(r)) }, Endpoint: c.Endpoint, Version: Version, Log: s.log,
+		Anonymous: anonymous, Authenticate: s.authenticateMCP, Judged: s.judgedMCP, Endpoint: c.Endpoint, Version: Version, Log: s.log,
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
 	return nil
+}
+
+// authenticateMCP authenticates a request whose token is no agent's.
+func (s *Service) authenticateMCP(r *http.Request) (core.Principal, error) {
+	return s.auth.Authenticate(r.Context(), presentedIn(r))
+}
+
+// judgedMCP notes who sends a request, or why it was refused.
+func (s *Service) judgedMCP(r *http.Request, p core.Principal, err error) {
+	s.came(p, mcp.Name, r.RemoteAddr, err)
+	if err != nil {
+		s.hub.Count("auth.refused")
+		return
+	}
+	web.Authenticated(r)
 }
 
 // mountMCP serves the endpoint, which checks credentials itself: those of agents are its own.
@@ -41,9 +56,8 @@ func (s *Service) mountMCP(l *listeners) {
 	if l.http == nil {
 		return
 	}
-	server := web.AuthenticatedByAnswer(s.mcp.server)
-	l.http.Handle(mcp.Path, server)
-	l.http.Handle(mcp.Path+"/*", server)
+	l.http.Handle(mcp.Path, s.mcp.server)
+	l.http.Handle(mcp.Path+"/*", s.mcp.server)
 	for _, path := range []string{mcp.MetadataPath, mcp.MetadataPath + mcp.Path, mcp.RegisterPath} {
 		l.http.Handle(path, s.mcp.server.OAuth())
 	}
