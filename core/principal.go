@@ -1,10 +1,15 @@
 package core
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
+
+// TokenPrefix begins the tokens that the program makes, so that people and scanners of secrets
+// recognise them.
+const TokenPrefix = "dragoman_"
 
 // Principal is the sender of something as the hub established it (promise P7).
 type Principal struct {
@@ -29,6 +34,19 @@ type Principal struct {
 	// Proof names the proof of its identity, so that its sessions can be ended once that is
 	// no longer valid. It is not a secret, and not sent to peers.
 	Proof string `json:"-"`
+}
+
+// Rights returns text that is the same for two principals of one id if, and only if, their
+// credentials give them the same rights: "" for none besides those of the id.
+func (p Principal) Rights() string {
+	var own Credential
+	if p.Credential != nil {
+		own = *p.Credential
+	}
+	if !p.Operator && len(own.Roles)+len(own.Agents)+len(own.Packs) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%t %q %q %q", p.Operator, own.Roles, own.Agents, own.Packs)
 }
 
 // MayRegister reports whether the principal may register an agent with the id: its own, or one

@@ -92,11 +92,11 @@ func (x *HTTP) Close() {
 // each with the rights of its token.
 type callerKey struct {
 	peerID
-	operator bool
+	rights string
 }
 
 func keyOf(p core.Principal, id core.AgentID) callerKey {
-	return callerKey{peerID{cmp.Or(p.ID, string(id)), id}, p.Operator}
+	return callerKey{peerID{cmp.Or(p.ID, string(id)), id}, p.Rights()}
 }
 
 // caller is a peer that has only HTTP.

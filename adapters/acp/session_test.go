@@ -315,11 +315,16 @@ func TestOverHTTPEachTokenOfAPrincipalHasOnlyItsOwnRights(t *testing.T) {
 		principal := core.Principal{ID: "alice", Authenticated: true}
 		x := NewHTTP(w.hub, HTTPOptions{Session: Options{Peers: w.peers}, Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
 			p := principal
-			p.Operator = r.Header.Get("Authorization") == "operator"
+			switch token := r.Header.Get("Authorization"); token {
+			case "operator":
+				p.Operator = true
+			case "duty", "guest":
+				p.Credential = &core.Credential{Roles: []string{token}}
+			}
 			return p, "kit", nil
 		}})
 		defer x.Close()
-		for i, token := range []string{"operator", "lesser", "operator"} {
+		for i, token := range []string{"operator", "lesser", "operator", "duty", "guest", "duty", "lesser"} {
 			r := httptest.NewRequest("POST", "/acp", strings.NewReader(fmt.Sprintf(`{"id":"d%d","to":"poet","kind":"delegate","payload":{"task":"do it","report_back":false}}`, i)))
 			r.Header.Set("Authorization", token)
 			answer := httptest.NewRecorder()
@@ -331,9 +336,15 @@ func TestOverHTTPEachTokenOfAPrincipalHasOnlyItsOwnRights(t *testing.T) {
 			if got, want := task.From().Operator, token == "operator"; got != want {
 				t.Errorf("with the token of the %s: got operator %t, want %t", token, got, want)
 			}
-			defer w.report(task, core.Done{})
+			if c := task.From().Credential; (c != nil) != (token == "duty" || token == "guest") || c != nil && c.Roles[0] != token {
+				t.Errorf("with the token of the %s: got the credential %+v, want its own", token, c)
+			}
+			w.report(task, core.Done{})
+			if _, err := w.poet.Next(w.Context()); err != nil { // its end
+				t.Fatal(err)
+			}
 		}
-		if got := len(x.peers); got != 2 {
+		if got := len(x.peers); got != 4 {
 			t.Errorf("got %d callers, want one for each token", got)
 		}
 	})

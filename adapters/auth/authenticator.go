@@ -38,6 +38,9 @@ type Settings struct {
 	Authorities []*x509.Certificate
 	// Unix are the users that may connect over a Unix socket without another credential.
 	Unix []UnixUser
+	// Reserved are names that no credential may prove: those under which the hub runs agents and
+	// packs itself.
+	Reserved []string
 }
 
 // UnixUser is a user of this machine.
@@ -67,6 +70,7 @@ type state struct {
 	issuers      map[string]*issuer // by the claim iss
 	authorities  map[authority]bool
 	unix         map[uint32]core.Principal
+	reserved     map[string]bool
 }
 
 // authority is the SHA-256 of a certificate that others are verified with.
@@ -102,7 +106,7 @@ func (a *Authenticator) Close() { a.issuers.close() }
 func (a *Authenticator) Apply(s Settings) {
 	next := &state{
 		registration: s.Registration, keys: map[Fingerprint]core.Principal{}, issuers: a.issuers.apply(s.Issuers),
-		authorities: map[authority]bool{}, unix: map[uint32]core.Principal{},
+		authorities: map[authority]bool{}, unix: map[uint32]core.Principal{}, reserved: map[string]bool{},
 		open: len(s.Tokens)+len(s.Keys)+len(s.Issuers)+len(s.Authorities) == 0 && s.Registration == RegistrationDisabled,
 	}
 	for _, key := range s.Keys {
@@ -113,6 +117,9 @@ func (a *Authenticator) Apply(s Settings) {
 	}
 	for _, user := range s.Unix {
 		next.unix[user.UID] = core.Principal{ID: user.Principal, Authenticated: true, Operator: user.Operator, Proof: unixProof(user.UID)}
+	}
+	for _, name := range s.Reserved {
+		next.reserved[name] = true
 	}
 	a.tokens.Replace(s.Tokens)
 	a.current.Store(next)
@@ -154,6 +161,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, given Credentials) (co
 		return core.Principal{}, nil
 	}
 	kind, p, err := a.judge(ctx, s, &given)
+	if err == nil && s.reserved[p.ID] {
+		err = core.NewFault(core.CodeNotAuthorized, "the hub runs an agent or a pack under the name %s itself: a credential needs another principal", p.ID)
+	}
 	if err != nil {
 		a.count("auth.refused." + kind)
 		return core.Principal{}, err
@@ -180,7 +190,7 @@ func (a *Authenticator) judge(ctx context.Context, s *state, given *Credentials)
 	case given.Unix != nil:
 		p, known := s.unix[given.Unix.UID]
 		if !known {
-			return kindUnix, p, refused("user %d may not connect without a token: send one as Authorization: Bearer", given.Unix.UID)
+			return kindUnix, p, refused("the user with the id %d may not use this socket: connect as the user that runs the hub, or with a token over WebSocket", given.Unix.UID)
 		}
 		return kindUnix, p, nil
 	}
@@ -194,7 +204,7 @@ func (a *Authenticator) Knows(p core.Principal) bool {
 	if !p.Authenticated {
 		return s.open
 	}
-	if !valid(p) {
+	if !valid(p) || s.reserved[p.ID] {
 		return false
 	}
 	kind, rest, found := strings.Cut(p.Proof, ":")

@@ -19,6 +19,8 @@ type Key struct {
 	Kind        core.PrincipalKind
 	Roles       []string
 	Agents      []string
+	// Line is its line in the file that it comes from; 0 for none.
+	Line int
 }
 
 // Owner returns the principal of a sender with the key.
@@ -51,7 +53,7 @@ func ReadKeys(data []byte) ([]Key, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		lines[key.Fingerprint] = n
+		lines[key.Fingerprint], key.Line = n, n
 		all = append(all, key)
 	}
 	return all, nil

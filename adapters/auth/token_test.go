@@ -149,8 +149,27 @@ func TestAUnixUserNeedsNoToken(t *testing.T) {
 		t.Errorf("got %+v, want an operator", p)
 	}
 	admits(t, a, auth.Credentials{Unix: &auth.UnixPeer{UID: 1}, Authorization: []string{"Bearer alice-token"}}, "alice")
-	refuses(t, a, auth.Credentials{Unix: &auth.UnixPeer{UID: 1}}, core.CodeUnauthenticated, "user 1 may not connect without a token")
+	refuses(t, a, auth.Credentials{Unix: &auth.UnixPeer{UID: 1}}, core.CodeUnauthenticated, "the user with the id 1 may not use this socket")
 	if a.Apply(tokens("alice")); a.Knows(p) {
 		t.Error("without the user: got known, want not")
 	}
+}
+
+func TestNoCredentialProvesANameUnderWhichTheHubRunsSomethingItself(t *testing.T) {
+	settings := tokens("alice", "shout")
+	a := newAuth(t, auth.Options{}, settings)
+	shout, err := a.Authenticate(t.Context(), bearer("shout-token"))
+	if err != nil || !a.Knows(shout) {
+		t.Fatalf("before: got %v, want it admitted", err)
+	}
+	settings.Reserved = []string{"shout"}
+	a.Apply(settings)
+	_, err = a.Authenticate(t.Context(), bearer("shout-token"))
+	if f := core.AsFault(err); err == nil || f.Code != core.CodeNotAuthorized || !strings.Contains(f.Message, "under the name shout itself") {
+		t.Errorf("got %v, want it refused with the reason", err)
+	}
+	if a.Knows(shout) {
+		t.Error("got its sessions kept, want them ended")
+	}
+	admits(t, a, bearer("alice-token"), "alice")
 }

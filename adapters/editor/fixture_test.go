@@ -34,8 +34,14 @@ type told struct {
 // withHub runs a test with a hub whose promises are checked at the end.
 func withHub(t *testing.T, test func(*setup)) {
 	t.Helper()
+	withHubOf(t, hub.Options{}, test)
+}
+
+func withHubOf(t *testing.T, opts hub.Options, test func(*setup)) {
+	t.Helper()
+	opts.ID = "hub1"
 	synctest.Test(t, func(t *testing.T) {
-		s := &setup{T: t, hub: coretest.NewHub(t, hub.Options{ID: "hub1"})}
+		s := &setup{T: t, hub: coretest.NewHub(t, opts)}
 		s.coder = s.agent("coder", 4)
 		test(s)
 	})

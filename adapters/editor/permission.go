@@ -89,7 +89,7 @@ func (t *turn) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
 	if t.replayed {
 		return t.failure
 	}
-	if who := c.opts.Principal; !who.Operator && t.task.From().ID != who.ID {
+	if !c.hub.MayDecide(c.opts.Principal, t.task) {
 		return t.fold(e.Body.Kind(), "%s waits for somebody to approve %s", t.task.Agent(), b.Name)
 	}
 	// What an editor agent asked stays as it is, with what the hub knows of the call.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -127,6 +128,29 @@ func TestTheFirstDecisionCountsAndTheEditorIsTold(t *testing.T) {
 		s.say(task, core.Done{})
 		c.want(fmt.Sprintf(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%s}}`, id), ended(2, "end_turn"))
 	})
+}
+
+func TestUnderRulesAPermissionIsAskedOfWhoMayDecide(t *testing.T) {
+	rules := coretest.Rules(t, "ada see,ask,approve", "eve see,ask")
+	for who, decides := range map[string]bool{"ada": true, "eve": false} {
+		withHubOf(t, hub.Options{Authorizer: rules}, func(s *setup) {
+			c, session := s.begun(editor.Options{Principal: core.Principal{ID: who, Authenticated: true}}, none)
+			c.prompt(2, session, "run")
+			task := s.assigned()
+			s.say(task, core.ApprovalRequested{ID: "t1", Name: "rm", Input: "{}"})
+			if decides {
+				_, id := c.asked("session/request_permission")
+				c.answer(id, `{"outcome":{"outcome":"selected","optionId":"allow_once"}}`)
+				if got := s.decided(); !got.Approved || got.By != who {
+					t.Errorf("got %+v, want it approved by %s", got, who)
+				}
+			} else if got := c.receive().raw; !strings.Contains(got, "coder waits for somebody to approve rm") {
+				t.Errorf("%s: got %s, want her told that somebody else decides", who, got)
+			}
+			s.say(task, core.Done{})
+			c.want(ended(2, "end_turn"))
+		})
+	}
 }
 
 func TestACancelledTurnIsNoDenial(t *testing.T) {

@@ -15,18 +15,18 @@ import (
 // recordAgent records the agent of the session in a new conversation, as pi does (facts,
 // section 7.3).
 func (ss *session) recordAgent(t *conversation.Tree) {
-	s := ss.server
 	if id := ss.agent.Agent(); id != "" {
-		t.AppendEntry(s.modelChange(id))
+		t.AppendEntry(ss.modelChange(id))
 	}
 }
 
 // modelChange returns the entry that names the agent of what follows.
-func (s *Server) modelChange(id core.AgentID) sessionfile.ModelChange {
-	provider := conversation.API // if the agent was never here
-	if a, ok := s.hub.Agent(component.Principal, id); ok {
+func (ss *session) modelChange(id core.AgentID) sessionfile.ModelChange {
+	s := ss.server
+	provider := conversation.API // if the agent was never here, or may not be seen
+	if a, ok := s.hub.Agent(ss.viewer, id); ok {
 		provider, id = a.Dialect, a.ID
-	} else if known := s.dialects.of(id); known != "" {
+	} else if known := s.dialects.of(id); known != "" && s.hub.MaySee(ss.viewer, id) {
 		provider = known
 	}
 	return sessionfile.ModelChange{Provider: provider, ModelID: string(id)}
@@ -66,7 +66,6 @@ func (s *Server) openTask(req core.Request, o hub.OpenOptions, known bool) (*tas
 // bindToAssigned binds the session to the agent that has taken its task, and so has the
 // history before the thread.
 func (ss *session) bindToAssigned(id core.AgentID) {
-	s := ss.server
 	changed := ss.agent.Agent() != id
 	if ss.agent = core.ToAgent(id); ss.informedAgents == nil {
 		ss.informedAgents = map[core.AgentID]bool{}
@@ -74,7 +73,7 @@ func (ss *session) bindToAssigned(id core.AgentID) {
 	ss.informedAgents[id] = true
 	if ss.currentModel(); changed {
 		ss.watchQuestions()
-		ss.addEntry(s.modelChange(id))
+		ss.addEntry(ss.modelChange(id))
 	}
 }
 

@@ -64,6 +64,7 @@ func (c *connection) subscribe(ss *session) {
 		return
 	}
 	ss.subscribers = append(ss.subscribers, c)
+	ss.viewer = c.principal
 	c.subscriptions[ss] = struct{}{}
 	if ss.run != nil {
 		for _, st := range ss.run.steps {

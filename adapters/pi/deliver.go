@@ -99,7 +99,9 @@ func (c *connection) sendStep(ctx context.Context, st *step) bool {
 	if c.spareView = nil; v == nil {
 		v = &render.View{}
 	}
-	v.Begin(st.run.session.renderTask(st.task.ID()), &c.frames, c.snapshots)
+	shown := st.run.session.renderTask(st.task.ID())
+	shown.MayDecide = func() bool { return s.hub.MayDecide(c.principal, st.task) }
+	v.Begin(shown, &c.frames, c.snapshots)
 	c.views[st] = v
 	c.mu.Unlock()
 	_ = c.hub.Watch(st.task, core.Cursor{}, st) // the beginning is a cursor of every task

@@ -32,7 +32,7 @@ func getMetrics(s *Server, x *request) command.Outcome {
 		"zombieSessionsCleaned":  s.expired,
 		"doubleUnregisterErrors": 0,
 		"rateLimitUsage":         object{"globalCount": s.engine.RateOf(&x.client.Client), "globalLimit": max(0, limits.Rates.Client)},
-		"circuitBreakers":        s.circuits.Report(),
+		"circuitBreakers":        s.circuitsFor(x.client),
 		"bashCircuitBreaker":     s.bashMetrics(),
 		"stores": object{
 			"replay": object{
@@ -156,7 +156,7 @@ func healthCheck(s *Server, x *request) command.Outcome {
 		issues = append(issues, fmt.Sprintf("%d zombie sessions detected", n))
 	}
 	healthy := len(issues) == 0
-	agents, b := slices.ContainsFunc(s.circuits.Report(), func(r command.CircuitReport) bool { return r.State == "open" }), s.bashMetrics()
+	agents, b := slices.ContainsFunc(s.circuitsFor(x.client), func(r command.CircuitReport) bool { return r.State == "open" }), s.bashMetrics()
 	if agents {
 		issues = append(issues, "One or more LLM provider circuits are open")
 	}

@@ -58,15 +58,18 @@ func modelOf(a hub.AgentStatus) model {
 // binding is the agent that a session is bound to.
 type binding struct {
 	hub *hub.Hub
+	// viewer is the owner of the session, with the rights of the client that subscribed last.
+	viewer core.Principal
 	// agent is zero until the first prompt has found an agent.
 	agent core.Address
 	model *model // of the agent, as it was last seen
 }
 
-// currentModel returns the model of the agent: the last one known, if it has left.
+// currentModel returns the model of the agent: the last one known, if it has left. It is nil for an
+// agent that the viewer may not see.
 func (b *binding) currentModel() *model {
 	id := b.agent.Agent()
-	if a, ok := b.hub.Agent(component.Principal, id); ok && id != "" {
+	if a, ok := b.hub.Agent(b.viewer, id); ok && id != "" {
 		if b.model == nil {
 			b.model = new(model)
 		}

@@ -96,10 +96,19 @@ func answer(s *Server, x *request) command.Outcome {
 	}
 	as := s.actAs(x.client.principal)
 	defer as.Close(nil)
-	if as.Decide(task, d) != nil {
-		return command.Failed("Request " + id + " already settled")
+	return unsettled(id, as.Decide(task, d))
+}
+
+// unsettled is the outcome of a response: that of a client which may not give it says so, and
+// any other error that somebody else was first.
+func unsettled(id string, err error) command.Outcome {
+	switch f := core.AsFault(err); {
+	case err == nil:
+		return command.Outcome{}
+	case f.Code == core.CodeNotAuthorized:
+		return command.Failed(f.Message)
 	}
-	return command.Outcome{}
+	return command.Failed("Request " + id + " already settled")
 }
 
 // approvalAt returns the approval request with sequence number seq.
@@ -135,8 +144,6 @@ func (x *request) reply(id string) command.Outcome {
 	value, _ := r.Text("value")
 	answer := render.DialogAnswer(q, method, value)
 	answer.Question = id
-	if _, err := as.AnswerQuestion(answer); err != nil {
-		return command.Failed("Request " + id + " already settled") // no other error: the answer fits the question
-	}
-	return command.Outcome{}
+	_, err := as.AnswerQuestion(answer) // it fits the question
+	return unsettled(id, err)
 }

@@ -61,6 +61,9 @@ func (x *request) do() command.Outcome {
 	if p := s.parkedFor(x); ss == nil && p != nil {
 		return x.bringBack(p)
 	}
+	if ss != nil && !ss.isFor(x.client) && x.Kind != "delete_session" {
+		return command.Failed("Session " + ss.key.ID + " shows tasks of others, read with other rights than yours: delete it, or create another for its thread")
+	}
 	if problem := x.checkVersion(ss); problem != "" {
 		return command.Failed(problem)
 	}
@@ -96,7 +99,7 @@ func (s engineHost) Admitted(x *command.Execution, named command.Session) {
 // connection that was subscribed.
 func (s engineHost) Replayed(x *command.Execution) {
 	if r := requestOf(x); x.Kind == "switch_session" {
-		if ss := r.find(); ss != nil {
+		if ss := r.find(); ss != nil && ss.isFor(r.client) {
 			r.client.subscribe(ss)
 		}
 	}

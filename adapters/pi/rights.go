@@ -1,8 +1,12 @@
 package pi
 
 import (
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // actAs returns a session of the hub in the name of the principal. The caller closes it.
@@ -17,12 +21,48 @@ func requester(p core.Principal) core.Principal {
 	return p
 }
 
+// beginCall asks the circuit of an agent that a client is about to ask. An agent that the client
+// may not see has none: the hub says that it is not here.
+func (s *Server) beginCall(p core.Principal, to core.Address) (*command.AgentCall, error) {
+	if !s.hub.MaySee(p, to.Agent()) {
+		return nil, nil
+	}
+	call, err := s.circuits.Allow(to)
+	if err != nil {
+		s.engine.Reject(command.BreakerOpen)
+	}
+	return call, err
+}
+
+// circuitsFor returns the circuits of the agents that a client may see.
+func (s *Server) circuitsFor(c *connection) []command.CircuitReport {
+	return slices.DeleteFunc(s.circuits.Report(), func(r command.CircuitReport) bool {
+		return !s.hub.MaySee(c.principal, core.AgentID(r.ProviderName))
+	})
+}
+
+// mayShow reports whether all who see the session may read the task. Its clients are of one
+// principal, but may have come with credentials that have different roles.
+func (ss *session) mayShow(t *task.Task) bool {
+	h := ss.server.hub
+	return h.MayRead(ss.viewer, t) && !slices.ContainsFunc(ss.subscribers, func(c *connection) bool { return !h.MayRead(c.principal, t) })
+}
+
+// isFor reports whether a client of the principal may use the session. One that shows tasks of
+// others is for the rights with which they were read.
+func (ss *session) isFor(c *connection) bool {
+	return !ss.others || ss.viewer.Rights() == c.principal.Rights()
+}
+
+// noteOwner notes who asked for a task that the session shows.
+func (ss *session) noteOwner(t *task.Task) { ss.others = ss.others || t.From().ID != ss.viewer.ID }
+
 // redacted replaces a path that a client may not know.
 const redacted = "[redacted]"
 
-// journalPath returns the path of the journal, redacted unless c may know it.
+// journalPath returns the path of the journal, redacted unless c may operate the hub.
 func (s *Server) journalPath(c *connection) string {
-	if !c.principal.Operator {
+	if !s.hub.MayOperate(c.principal) {
 		return redacted
 	}
 	return s.opts.Commands.JournalPath

@@ -103,9 +103,8 @@ func (ss *session) ask(input []userMessage, deadline time.Time) (*task.Task, err
 	if req.To.IsZero() {
 		req.To = core.ToAny()
 	}
-	call, err := s.circuits.Allow(req.To)
+	call, err := s.beginCall(input[0].from, req.To)
 	if err != nil {
-		s.engine.Reject(command.BreakerOpen)
 		return nil, err
 	}
 	texts := ss.unreported.paragraphs()

@@ -18,7 +18,6 @@ type session struct {
 	key      command.Key
 	envelope render.Envelope // of its events
 	thread   core.ThreadID
-	viewer   core.Principal    // its owner, with the owner's rights to read
 	owner    command.Namespace // whose limit it counts against
 	created  time.Time
 	version  int
@@ -58,8 +57,8 @@ type session struct {
 func newSession(x *request, id string) *session {
 	scope := x.client.Scope
 	return &session{
-		server: x.client.server, binding: binding{hub: x.client.server.hub}, key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
-		owner: ownerOf(x.client), viewer: x.client.principal,
+		server: x.client.server, binding: binding{hub: x.client.server.hub, viewer: x.client.principal}, key: command.Key{Scope: scope, ID: id}, envelope: render.NewEnvelope(id), thread: core.ThreadID(core.NewID()), created: time.Now(),
+		owner: ownerOf(x.client),
 	}
 }
 

@@ -69,7 +69,7 @@ func (with *sharedThread) taskOpened(task *task.Task) {
 func (with *sharedThread) shareTask(own *session, task *task.Task) {
 	for ss := range with.sessions {
 		switch {
-		case ss == own || !ss.server.hub.MayRead(ss.viewer, task):
+		case ss == own || !ss.mayShow(task):
 		case ss.joining:
 			ss.openedEarly = append(ss.openedEarly, task)
 		default:
@@ -88,6 +88,7 @@ func (ss *session) queueShared(task *task.Task) {
 		return
 	}
 	ss.sharedWaiting++
+	ss.noteOwner(task)
 	s.engine.EnqueueTurn(ss.key, &sharedTurn{s, ss, ss.thread, task})
 }
 
@@ -166,6 +167,8 @@ type membership struct {
 	joining       bool         // its earlier turns are still being read
 	openedEarly   []*task.Task // tasks opened meanwhile
 	sharedWaiting int          // shared turns in its lane
+	// others says that it shows what other principals asked.
+	others bool
 	// shared says that others may have taken part in the conversation. Then it is not
 	// compacted automatically, which would leave their thread.
 	shared bool
@@ -226,6 +229,7 @@ func (ss *session) finishJoining(turns []*task.Task) {
 		running = len(turns)
 	}
 	for _, t := range slices.Backward(turns[:running]) {
+		ss.noteOwner(t)
 		told := messagesOfTask(t, ss.renderTask(t.ID()))
 		if room -= int64(conversation.JSONSize(told)); room < 0 {
 			break
@@ -236,7 +240,7 @@ func (ss *session) finishJoining(turns []*task.Task) {
 		ss.file.Append(ss.tree.AppendMessage(m))
 	}
 	if id := ss.agent.Agent(); id != "" {
-		ss.addEntry(s.modelChange(id))
+		ss.addEntry(ss.modelChange(id))
 	}
 	for _, t := range slices.Concat(turns[running:], early) {
 		ss.queueShared(t)

@@ -29,9 +29,8 @@ type summaryRequest struct {
 func (x *request) requestSummary(prepare func() (about []core.Turn, question string), deadline time.Time, ended func(text string, f *core.Fault)) error {
 	s := x.client.server
 	ss := x.target
-	call, err := s.circuits.Allow(ss.agent)
+	call, err := s.beginCall(x.client.principal, ss.agent)
 	if err != nil {
-		s.engine.Reject(command.BreakerOpen)
 		return err
 	}
 	a := &summaryRequest{circuits: s.circuits}

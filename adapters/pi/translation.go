@@ -43,7 +43,7 @@ var Translation = core.Translation{
 		core.KindToolCall:          {How: core.Native, With: "message_update toolcall_*, tool_execution_start"},
 		core.KindToolState:         {How: core.Native, With: "tool_execution_update; the call itself implies pending"},
 		core.KindToolResult:        {How: core.Native, With: "tool_execution_end and a toolResult message"},
-		core.KindApprovalRequested: {How: core.Native, With: "extension_ui_request confirm"},
+		core.KindApprovalRequested: {How: core.Native, With: "extension_ui_request confirm; notify for who may not decide"},
 		core.KindApprovalDecided:   {How: core.Folded, With: "extension_ui_request notify"},
 		core.KindInjected:          {How: core.Native, With: "a user's message at the place where the agent accepted it"},
 		core.KindInjectionAnswered: {How: core.Folded, With: "the place of the user's message; a refused injection becomes the next turn"},

@@ -1,6 +1,7 @@
 package pirpc_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -139,19 +141,30 @@ func TestContextIsInjectedBySteeringAndDeferredAfterTheWork(t *testing.T) {
 		k.accept(prompt)
 		k.say(`{"type":"agent_start"}`)
 		c := k.next("steer")
-		if c.Message != "[user] be brief" {
-			t.Errorf("got %q, want the content and who sent it", c.Message)
+		if c.Message != "be brief" {
+			t.Errorf("got %q, want the content alone: who asked has sent it", c.Message)
 		}
 		k.say(`{"id":"` + c.ID + `","type":"response","command":"steer","success":true,"data":{"disposition":"queued"}}`)
 		inject("late", "then thank", core.InjectionDeferred)
 		k.accept(k.next("follow_up"))
+		chief := n.hub.Connect(hub.Identity{Principal: core.Principal{ID: "chief", Operator: true}})
+		defer chief.Close(nil)
+		for claimed, want := range map[string]string{"": "[chief] go on", "ci": "[chief (ci)] go on"} {
+			if err := chief.Inject(asked.ID(), core.Injected{ID: "of chief " + claimed, Content: "go on", Source: claimed}); err != nil {
+				t.Fatal(err)
+			}
+			if c = k.next("steer"); c.Message != want {
+				t.Errorf("got %q, want %q", c.Message, want)
+			}
+			k.accept(c)
+		}
 		inject("refused", "/reload", core.InjectionNormal)
 		c = k.next("steer")
 		k.say(`{"id":"` + c.ID + `","type":"response","command":"steer","success":false,"error":"Extension command \"/reload\" cannot be queued."}`)
 		inject("unheard", "more", core.InjectionNormal)
 		k.next("steer")
 		n.finishes(asked, k, "ok")
-		answered := bodies[core.InjectionAnswered](n, asked)
+		answered := slices.DeleteFunc(bodies[core.InjectionAnswered](n, asked), func(a core.InjectionAnswered) bool { return strings.HasPrefix(a.ID, "of chief") })
 		want := []core.InjectionAnswered{
 			{ID: "early", Accepted: true}, {ID: "late", Accepted: true}, {ID: "refused", Reason: `Extension command "/reload" cannot be queued.`},
 			{ID: "unheard", Reason: "the answer was complete before"},

@@ -49,7 +49,7 @@ func (r *run) inject(in core.Injected) {
 		name = wire.CommandFollowUp
 	}
 	text := in.Content
-	if from := in.Attribution(); from != "" {
+	if from := in.Attribution(); from != "" && from != r.turn.From().ID { // who asks needs no name
 		text = "[" + from + "] " + text
 	}
 	_ = r.proc.send(r.ctx, name, func(id string) []byte { return wire.Say(id, name, text, nil) }, func(a *wire.Response) {

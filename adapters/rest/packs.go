@@ -9,10 +9,10 @@ import (
 )
 
 // getPacks lists the packs: those that are connected, and those of the settings, which may not
-// be. What a child process is, and why it ended, is for operators.
+// be. What a child process is, and why it ended, is for who may operate.
 func (a *api) getPacks(c call) error {
 	packs := a.hub.Packs(c.from)
-	if a.opts.Packs != nil && c.from.Operator {
+	if a.opts.Packs != nil && a.hub.MayOperate(c.from) {
 		for _, known := range a.opts.Packs() {
 			i := slices.IndexFunc(packs, func(p hub.PackStatus) bool { return p.ID == known.ID })
 			if i < 0 {

@@ -2,12 +2,14 @@ package rest_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
@@ -39,5 +41,17 @@ func TestPacksAreListedWithTheirToolsAndForOperatorsWithTheirState(t *testing.T)
 	want := []hub.PackStatus{{ID: "absent", Dialect: "mcp", Tools: []string{}, Child: failed}, files, sky}
 	if diff := cmp.Diff(want, list()); diff != "" {
 		t.Errorf("for an operator (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnderRulesTheStateOfPacksIsForWhoMayOperate(t *testing.T) {
+	rules := coretest.Rules(t, "ann operate", "bob see")
+	g := start(t, hub.Options{Authorizer: rules}, rest.Options{Packs: func() []hub.PackStatus {
+		return []hub.PackStatus{{ID: "absent", Dialect: "mcp", Child: &core.Child{State: core.ChildFailed, LastError: "no such program"}}}
+	}})
+	for who, want := range map[string]bool{"ann": true, "bob": false} {
+		if got := g.get("/v1/packs", "X-User: "+who); got.status != http.StatusOK || strings.Contains(string(got.body), "no such program") != want {
+			t.Errorf("for %s: got %d and %s, want the pack that failed %v", who, got.status, got.body, want)
+		}
 	}
 }

@@ -43,6 +43,8 @@ type Token struct {
 	Agents []string
 	// Expires is when it expires; zero is never.
 	Expires time.Time
+	// Line is its line in the file that it comes from; 0 for none.
+	Line int
 }
 
 // operatorProof is the suffix of an operator's proof, so that the proof changes if the owner

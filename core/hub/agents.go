@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
@@ -28,10 +29,11 @@ func statusOf(e roster.Entry) AgentStatus {
 	return AgentStatus{Card: e.Card, Load: e.Load, Principal: e.Member.Principal(), Since: e.Since, Vitals: e.Vitals, Child: e.Child}
 }
 
-// For returns what the principal may see of the status: only operators see how the hub runs an
-// agent itself, beyond the state.
-func (a AgentStatus) For(p core.Principal) AgentStatus {
-	if p.Operator {
+// shownTo returns what the principal may see of the status: only who may operate an agent sees
+// how the hub runs it, beyond the state.
+func (h *Hub) shownTo(p core.Principal, a AgentStatus) AgentStatus {
+	a = h.withRefused(a)
+	if a.Child == nil && a.Refused == nil || h.authorizer.May(p, core.RightOperate, policy.Object{Target: policy.TargetOf(a.Card)}) {
 		return a
 	}
 	for _, c := range []**core.Child{&a.Child, &a.Refused} {
@@ -45,7 +47,7 @@ func (a AgentStatus) For(p core.Principal) AgentStatus {
 // shown returns the statuses as the principal may see them.
 func (h *Hub) shown(all []AgentStatus, p core.Principal) []AgentStatus {
 	for i := range all {
-		all[i] = h.withRefused(all[i]).For(p)
+		all[i] = h.shownTo(p, all[i])
 	}
 	return all
 }
@@ -139,7 +141,7 @@ func (h *Hub) status(p core.Principal, e roster.Entry, ok bool) (AgentStatus, bo
 	if !ok || !h.sees(p, &e) {
 		return AgentStatus{}, false
 	}
-	return h.withRefused(statusOf(e)).For(p), true
+	return h.shownTo(p, statusOf(e)), true
 }
 
 // Nearest returns up to three ids similar to id, of agents that the principal may see.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -110,6 +111,23 @@ func TestOnlyOperatorsSeeHowTheHubRunsAnAgent(t *testing.T) {
 			page, _ := g.hub.AgentPage(p, "", 10, func(core.Card) bool { return true })
 			if got := *g.hub.Agents(p)[0].Child; got != want || *page[0].Child != want {
 				t.Errorf("%s: got %+v and %+v, want %+v", p.ID, got, *page[0].Child, want)
+			}
+		}
+	})
+}
+
+func TestHowAnAgentIsRunIsShownToWhoMayOperateIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := coretest.Rules(t, "* see", "ann operate c", "ben operate other", "cid read")
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: rules})}
+		g.child("c").SetChild(core.Child{State: core.ChildRestarting, PID: 7, LastError: "it ended"})
+		for who, want := range map[core.Principal]bool{
+			{ID: "ann", Authenticated: true}: true, {ID: "ben", Authenticated: true}: false, {ID: "cid", Authenticated: true}: false,
+			{ID: "root", Authenticated: true, Operator: true}: true,
+		} {
+			a, here := g.hub.Agent(who, "c")
+			if !here || a.Child.State != core.ChildRestarting || (a.Child.PID != 0) != want || (a.Child.LastError != "") != want {
+				t.Errorf("%s: got %+v, want the state, and the rest of it %v", who.ID, a.Child, want)
 			}
 		}
 	})

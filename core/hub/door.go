@@ -40,7 +40,7 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	if err != nil {
 		return o, err
 	}
-	if t != nil && about.Owner.ID == "" && !h.mayOperate(c.Principal) {
+	if t != nil && about.Owner.ID == "" && !h.MayOperate(c.Principal) {
 		return o, core.NewFault(core.CodeUnknownTask, "the beginning of task %s is no longer kept, and with it who asked", t.ID())
 	}
 	if err := h.authorizer.Allow(c.Principal, c.Command, about); err != nil {

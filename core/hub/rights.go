@@ -15,6 +15,14 @@ func ofEntry(e *roster.Entry) policy.Object {
 	return policy.Object{Target: policy.TargetOf(e.Card), Provider: e.Member.Principal()}
 }
 
+// anticipate makes the first decision about a principal, which takes long with many rules,
+// without mu: later ones are made while it is held. See [policy.Anticipate] for agents.
+func (h *Hub) anticipate(p core.Principal) {
+	for _, right := range [...]core.Right{core.RightSee, core.RightAsk} {
+		h.authorizer.May(p, right, policy.Object{})
+	}
+}
+
 // ofAgent is ofEntry for an agent that may have left.
 func (h *Hub) ofAgent(id core.AgentID) policy.Object {
 	if e, ok := h.roster.Find(id); ok && id != "" {
@@ -55,7 +63,7 @@ func (h *Hub) sees(p core.Principal, e *roster.Entry) bool {
 // owner is for those who may read everything.
 func (h *Hub) mayRead(p core.Principal, o policy.Object) bool {
 	if o.Owner.ID == "" {
-		return h.mayOperate(p)
+		return h.MayOperate(p)
 	}
 	return h.authorizer.May(p, core.RightRead, o)
 }
@@ -63,13 +71,21 @@ func (h *Hub) mayRead(p core.Principal, o policy.Object) bool {
 // mayAnswer reports whether the principal may answer what an agent asks in the work of an owner.
 func (h *Hub) mayAnswer(p core.Principal, agent core.AgentID, owner core.Principal) bool {
 	if owner.ID == "" {
-		return h.mayOperate(p)
+		return h.MayOperate(p)
 	}
 	return h.authorizer.May(p, core.RightAnswer, h.ofWork(owner, agent))
 }
 
-func (h *Hub) mayOperate(p core.Principal) bool {
+// MayOperate reports whether the principal may operate the hub itself, and so read what is
+// about everybody.
+func (h *Hub) MayOperate(p core.Principal) bool {
 	return h.authorizer.May(p, core.RightOperate, policy.Object{})
+}
+
+// MaySee reports whether the principal may find an agent, which may have left. What an agent
+// declares counts only while it is here.
+func (h *Hub) MaySee(p core.Principal, id core.AgentID) bool {
+	return h.authorizer.May(p, core.RightSee, h.ofAgent(id))
 }
 
 // MayRead reports whether the principal may read a task.

@@ -84,10 +84,22 @@ func (h *Hub) publish(t *job) bool {
 	return h.topics.Publish(n)
 }
 
-// mayReceive reports whether an agent, or a subscriber that is none, may get what the
-// principal publishes: the principal must be allowed to ask it.
-func (h *Hub) mayReceive(from core.Principal, id core.AgentID) bool {
-	return h.authorizer.May(from, core.RightAsk, h.ofAgent(id))
+// mayReceive reports whether a subscriber may get a notice: the publisher must be allowed to ask
+// it, or, if it is no agent, it to read what the publisher asks. Nobody gets a notice for an agent
+// that it may not see.
+func (h *Hub) mayReceive(n topic.Notice, p core.Principal, agent core.AgentID) bool {
+	t, isTask := n.Task.(*task.Task)
+	if !isTask {
+		return false
+	}
+	to := t.To().Agent()
+	switch {
+	case to != "" && to != agent && !h.authorizer.May(p, core.RightSee, h.ofAgent(to)):
+		return false
+	case h.authorizer.May(n.From, core.RightAsk, h.ofAgent(agent)):
+		return true
+	}
+	return agent == "" && h.mayRead(p, h.ofWork(n.From, to))
 }
 
 // nextNotice returns the next notice or gap for the session, if any.

@@ -144,6 +144,60 @@ func TestAPrincipalNotifiesOnlyPermittedSubscribers(t *testing.T) {
 	})
 }
 
+// bell is an agent of the principal of the same name that takes notices.
+func (g *testHub) bell(id string) *hub.Session {
+	return g.agentOf(core.Principal{ID: id, Authenticated: true}, id, able|core.FeatureNotices)
+}
+
+func TestUnderRulesANoticeReachesWhomItsSenderMayAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := coretest.Rules(t, "ci see,ask open", "owner see,ask,read", "screen see,read", "eve see open", "screen2 read")
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: rules})}
+		open, shut := g.bell("open"), g.bell("shut")
+		as := func(id string) *hub.Session { return g.connectAs(core.Principal{ID: id, Authenticated: true}) }
+		ci, owner, screen, eve, blind := as("ci"), as("owner"), as("screen"), as("eve"), as("screen2")
+		_, err := g.publish(ci, "build.done", core.ToHub())
+		g.wantFault("before anybody subscribes", err, core.CodeUnreachable)
+		for _, s := range []*hub.Session{open, shut, screen, eve, blind} {
+			if err := s.Subscribe([]string{">"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		everybody := []*hub.Session{open, shut, screen, eve, blind}
+		check := func(what string, want ...bool) {
+			t.Helper()
+			for i, s := range everybody {
+				var topics []string
+				if want[i] {
+					topics = []string{"build.done"}
+				}
+				if g.wantNotices(s, true, topics...); t.Failed() {
+					t.Fatalf("%s: see above, at %s", what, s.Identity().Principal.ID)
+				}
+			}
+		}
+		g.mustPublish(ci, "build.done")
+		check("of ci, to the agent that it may ask and to who reads everything", true, false, true, false, true)
+		g.mustPublish(owner, "build.done")
+		check("of the owner, to everybody", true, true, true, true, true)
+		if _, err := g.publish(owner, "build.done", core.ToAgent("shut")); err != nil {
+			t.Fatal(err)
+		}
+		check("to an agent, to itself and to who sees it", false, true, true, false, false)
+
+		_, err = g.publish(ci, "build.done", core.ToAgent("shut"))
+		g.wantFault("to an agent that ci may not see", err, core.CodeUnknownAgent)
+		_, err = g.publish(eve, "build.done", core.ToAgent("open"))
+		g.wantFault("to an agent that eve may only see", err, core.CodeNotAuthorized)
+		for _, s := range []*hub.Session{screen, blind} {
+			s.Unsubscribe(nil)
+		}
+		_, err = g.publish(eve, "build.done", core.ToHub())
+		g.wantFault("of eve, who may ask nobody", err, core.CodeUnreachable)
+		check("of eve", false, false, false, false, false)
+	})
+}
+
 func TestAReturningSubscriberGetsMissedAndUncertainNotices(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		publisher, subscriber := g.connect("publisher"), g.subscribe("subscriber", "n.*")

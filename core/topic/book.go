@@ -15,9 +15,9 @@ type Options struct {
 	// bounds the notices that are kept.
 	Keep  time.Duration
 	Bytes int
-	// MayReceive reports whether a subscriber may receive what the publisher publishes. It
+	// MayReceive reports whether a subscriber, which may be an agent, may receive a notice. It
 	// must not call the Book.
-	MayReceive func(publisher core.Principal, subscriber core.AgentID) bool
+	MayReceive func(n Notice, subscriber core.Principal, agent core.AgentID) bool
 }
 
 // Task is a notice as its publisher and its addressee see it.
@@ -143,7 +143,7 @@ func (b *Book) Publish(n Notice) (wanted bool) {
 // mu.
 func (b *Book) hasReceiver(n Notice) bool {
 	for who, sub := range b.away.All() {
-		if sub.wants(n.Topic) && b.opts.MayReceive(n.From, who.Agent) {
+		if sub.wants(n.Topic) && b.opts.MayReceive(n, sub.last, who.Agent) {
 			return true
 		}
 	}
@@ -152,7 +152,7 @@ func (b *Book) hasReceiver(n Notice) bool {
 
 // mayReceive reports whether a connection may receive a notice. Callers hold mu.
 func (b *Book) mayReceive(n Notice, c *connection) bool {
-	return c.peer != n.By && b.opts.MayReceive(n.From, c.who.Agent)
+	return c.peer != n.By && b.opts.MayReceive(n, c.peer.Principal(), c.who.Agent)
 }
 
 // Next returns what the subscriber receives next, and wakes it if there may be more. It

@@ -114,7 +114,7 @@ func play(g *testBook, steps []step) (lost []string) {
 // TestConnectionsThatComeAndGoDuringPublishingLoseNothing is for the race detector: many
 // connections of one subscriber take turns while notices are published.
 func TestConnectionsThatComeAndGoDuringPublishingLoseNothing(t *testing.T) {
-	b := topic.NewBook(topic.Options{Keep: time.Hour, Bytes: 1 << 20, MayReceive: func(core.Principal, core.AgentID) bool { return true }})
+	b := topic.NewBook(topic.Options{Keep: time.Hour, Bytes: 1 << 20, MayReceive: func(topic.Notice, core.Principal, core.AgentID) bool { return true }})
 	var mu sync.Mutex
 	received := map[string]bool{}
 	read := func(p *peer) {

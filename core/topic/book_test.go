@@ -21,6 +21,8 @@ type peer struct {
 
 func (p *peer) Wake() { p.wakes.Add(1) }
 
+func (p *peer) Principal() core.Principal { return core.Principal{ID: "p"} }
+
 // notice is a task with a topic.
 type notice struct {
 	name string
@@ -45,7 +47,7 @@ func withBook(t *testing.T, opts topic.Options, test func(*testBook)) {
 		if opts.Bytes == 0 {
 			opts.Bytes = 1 << 20
 		}
-		opts.MayReceive = func(_ core.Principal, id core.AgentID) bool { return id != "foe" }
+		opts.MayReceive = func(_ topic.Notice, _ core.Principal, id core.AgentID) bool { return id != "foe" }
 		test(&testBook{t, topic.NewBook(opts), &peer{name: "publisher"}})
 	})
 }

@@ -27,6 +27,8 @@ type Subscriber interface {
 	// Wake is called when Next may return something. It is called with the lock of the Book
 	// held: it must neither block nor call the Book.
 	Wake()
+	// Principal returns who subscribes. It must not call the Book.
+	Principal() core.Principal
 }
 
 // connection is a Subscriber that the Book knows. Book.mu guards it.
@@ -170,6 +172,7 @@ func (b *Book) Detach(s Subscriber) {
 	if before, found := b.away.Get(who); found {
 		sub.merge(before)
 	}
+	sub.last = s.Principal()
 	b.away.Put(who, sub)
 }
 

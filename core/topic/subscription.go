@@ -3,6 +3,8 @@ package topic
 import (
 	"slices"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // redeliverWindow is how long after a transport accepted a notice it is still sent again
@@ -24,6 +26,8 @@ type subscription struct {
 	// resendTo is the number up to which notices that were addressed to the subscriber
 	// itself are delivered again.
 	resendTo uint64
+	// last is the principal of the last connection, of a subscription that has none.
+	last core.Principal
 	// unacked is what the transport accepted recently, and may have lost.
 	unacked []acceptance
 }

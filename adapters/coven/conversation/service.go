@@ -98,7 +98,7 @@ func (s *Service) GetMe(ctx context.Context, _ *emptypb.Empty) (*pb.MeResponse, 
 		return nil, err
 	}
 	role := "member"
-	if p.Operator {
+	if s.hub.MayOperate(p) {
 		role = "admin"
 	}
 	return &pb.MeResponse{

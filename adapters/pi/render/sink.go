@@ -60,9 +60,14 @@ func (v *View) Text(e core.Event, b core.Text) error {
 	return nil
 }
 
-// ApprovalRequested asks the user for a decision. The id of the UI request identifies the
+// ApprovalRequested asks the user for a decision, or tells one who may not decide that somebody
+// else has to. The id of the UI request identifies the
 // event ([ParseRequestID]).
 func (v *View) ApprovalRequested(e core.Event, b core.ApprovalRequested) error {
+	if v.task.MayDecide != nil && !v.task.MayDecide() {
+		v.notice(e.At, NoticeInfo, string(v.agent)+" waits for somebody to approve "+b.Name)
+		return nil
+	}
 	v.endCalls()
 	v.Flush()
 	v.event(len(b.Input)+256, func(dst []byte) []byte {

@@ -15,6 +15,8 @@ type Task struct {
 	ID       core.TaskID
 	// Provider names the dialect of an agent.
 	Provider func(core.AgentID) string
+	// MayDecide reports whether who sees the view may decide on its tool calls; nil is yes.
+	MayDecide func() bool
 	// ApprovalTimeout is how long a user has to decide an approval.
 	ApprovalTimeout time.Duration
 	// MaxAttempts is the maximum number of agents that the task is assigned to.

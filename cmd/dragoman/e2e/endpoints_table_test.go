@@ -117,7 +117,7 @@ var endpointAccess = map[string]mayUse{
 	"POST /v1/questions/{id}/answer":   {right: "answer", bob: refused},
 	"GET /v1/tasks":                    {right: "read", bob: himself, status: 200},
 	"POST /v1/tasks":                   {right: "ask", bob: refused, status: 404, body: `{"to":"none","content":"x"}`},
-	"POST /v1/notices":                 {right: "ask", bob: refused, status: 404, body: `{"to":"none","topic":"a.b"}`},
+	"POST /v1/notices":                 {right: "ask", bob: "refused; on a topic nobody gets it", status: 404, body: `{"to":"none","topic":"a.b"}`},
 	"GET /v1/tasks/{id}":               {right: "read", bob: himself, status: 404},
 	"GET /v1/tasks/{id}/events":        {right: "read", bob: himself, status: 404},
 	"GET /v1/tasks/{id}/readers":       {right: "read", bob: himself, status: 404},

@@ -109,7 +109,7 @@ func (p *playedPi) serve() {
 			}
 		case "steer":
 			content := c.Message
-			if strings.HasPrefix(content, "[") { // with who sent it
+			if strings.HasPrefix(content, "[") { // with who sent it, if that is somebody else
 				_, content, _ = strings.Cut(content, "] ")
 			}
 			p.injected(content)

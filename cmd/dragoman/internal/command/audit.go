@@ -150,7 +150,7 @@ func verifyAudit(ctx context.Context, to *hubFlags) error {
 	case v.Entries == 0:
 		text = "the audit has no entries"
 	case v.Missing > 0 || v.Kills > 0:
-		text += fmt.Sprintf("\nentries that could not be written: %d; times that the hub was killed and its last entries may be missing: %d", v.Missing, v.Kills)
+		text += fmt.Sprintf("; entries that could not be written: %d; times that the hub was killed and its last entries may be missing: %d", v.Missing, v.Kills)
 	}
 	return to.print(v, text)
 }

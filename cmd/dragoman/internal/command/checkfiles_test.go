@@ -59,3 +59,38 @@ func TestServeSaysHowToReachTheServerOfTheJournal(t *testing.T) {
 		t.Errorf("got %d and %q, want the flag and what to do", code, stderr)
 	}
 }
+
+func TestAPrincipalWithTheNameOfAnAgentOfTheSettingsIsRefusedWithBothLines(t *testing.T) {
+	dir := t.TempDir()
+	tokens, keys := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "keys")
+	for path, text := range map[string]string{
+		tokens: "tokens:\n- principal: alice\n  sha256: " + strings.Repeat("a", 64) + "\n- principal: shout\n  sha256: " + strings.Repeat("b", 64) + "\n",
+		keys:   "# people\n" + `principal="shelf" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6eoQBbVrHzDGMTcTMpEtBDZ8bHJlzTTHmoZ4pP6MQc`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := configFile(t, dir, `auth: {tokens: `+tokens+`, ssh_keys: `+keys+`}
+agents:
+  - {name: quiet, dialect: text, command: [cat]}
+  - {name: shout, dialect: text, command: [cat]}
+packs:
+  - {name: shelf, command: [cat]}
+grpc_addr: ""
+pi_addr: ""
+http_addr: 127.0.0.1:0
+`)
+	for _, name := range []string{"check", "serve"} {
+		code, _, stderr := run(t, name, "--config", path)
+		for _, want := range []string{
+			"the agent shout acts under this name, which is also the principal of auth.tokens in " + tokens + ", line 4: give one of the two another name",
+			path + ":4: agents[1].name: the agent",
+			path + ":6: packs[0].name: the pack shelf acts under this name, which is also the principal of auth.ssh_keys in " + keys + ", line 2: give",
+		} {
+			if code == command.ExitDone || !strings.Contains(stderr, want) || strings.Contains(stderr, "quiet") {
+				t.Errorf("%s: got %d and %s, want %q", name, code, stderr, want)
+			}
+		}
+	}
+}

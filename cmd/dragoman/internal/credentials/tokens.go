@@ -35,6 +35,7 @@ func ReadTokens(path string) ([]access.Token, error) {
 	if !ok || len(root) != 1 || len(items) == 0 {
 		return nil, fmt.Errorf("auth.tokens: %s: want tokens: and below it a list of at least one, each with %s", path, tokenKeys)
 	}
+	lines := linesOfTokens(data)
 	var list []access.Token
 	for i, item := range items {
 		one, err := readToken(item)
@@ -44,21 +45,24 @@ func ReadTokens(path string) ([]access.Token, error) {
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("auth.tokens: %s, line %d: token %d: %w", path, lineOfToken(data, i), i+1, err)
+			return nil, fmt.Errorf("auth.tokens: %s, line %d: token %d: %w", path, lines(i), i+1, err)
 		}
+		one.Line = lines(i)
 		list = append(list, one)
 	}
 	return list, nil
 }
 
-// lineOfToken returns the line of a token of the list.
-func lineOfToken(data []byte, nth int) int {
+// linesOfTokens returns the function that tells the line of a token of the list.
+func linesOfTokens(data []byte) func(nth int) int {
 	var file struct{ Tokens []yaml.Node }
 	_ = yaml.Unmarshal(data, &file) // it has been read as YAML before
-	if nth >= len(file.Tokens) {
-		return 1
+	return func(nth int) int {
+		if nth >= len(file.Tokens) {
+			return 1
+		}
+		return file.Tokens[nth].Line
 	}
-	return file.Tokens[nth].Line
 }
 
 // readToken reads one token of the list.

@@ -35,7 +35,7 @@ func (s *Service) Reload(c config.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := s.authorize(c.Auth, certificates); err != nil {
+	if err := s.authorize(c, certificates); err != nil {
 		return err
 	}
 	s.useTLS(certificates)

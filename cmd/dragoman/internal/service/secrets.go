@@ -20,7 +20,10 @@ import (
 // CheckFiles checks the paths that settings name, and reads the files, as a start does. It also
 // finds what the agents and packs of the settings lack. The error has a line for each.
 func CheckFiles(c config.Config) error {
-	_, auth := credentials.ReadAuth(c.Auth)
+	settings, auth := credentials.ReadAuth(c.Auth)
+	if auth == nil {
+		auth = credentials.CheckNames(c, settings)
+	}
 	var rules error
 	if c.Auth.Rules != "" {
 		_, rules = credentials.ReadRules(c.Auth.Rules)
