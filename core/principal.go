@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// TokenPrefix begins the tokens that the program makes, so that people and scanners of secrets
+// recognise them.
+const TokenPrefix = "dragoman_"
+
 // Principal is the sender of something as the hub established it (promise P7).
 type Principal struct {
 	// ID is unique among principals. It is not the id of an agent, which may be written the same.

@@ -3,12 +3,16 @@ package acp
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // stream sends the mailbox of a peer as server-sent events: an envelope in the data of
@@ -38,22 +42,13 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 	if out.write(": what arrives for %s\n\n", id) != nil {
 		return
 	}
-	alive := time.NewTicker(keepAlive)
-	defer alive.Stop()
-	for c == nil { // a GET makes no peer: the page of another site can cause one
-		select {
-		case <-added:
-			if c, added, err = x.known(p, id); err != nil {
-				return
-			}
-		case <-alive.C:
-			if out.write(": alive\n\n") != nil {
-				return
-			}
-		case <-r.Context().Done():
+	if c == nil {
+		if c = x.awaitPeer(r.Context(), out, p, id, added); c == nil {
 			return
 		}
 	}
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
 	c.countStream(1)
 	defer c.countStream(-1)
 	if c.discoverOnce(r) != nil {
@@ -96,6 +91,32 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 			}
 		case <-r.Context().Done():
 			return
+		}
+	}
+}
+
+// awaitPeer waits until the peer has made itself known by a POST, and returns its caller: a GET
+// makes no peer, as the page of another site can cause one. It returns nil once the reader is
+// gone, the hub closes, or the credential of the principal is no longer valid: a session of the
+// hub tells it that.
+func (x *HTTP) awaitPeer(ctx context.Context, out events, p core.Principal, id core.AgentID, added <-chan struct{}) *caller {
+	waits := x.hub.Connect(hub.Identity{Principal: p, Dialect: Dialect})
+	defer waits.Close(nil)
+	for {
+		pause, cancel := context.WithTimeout(ctx, keepAlive)
+		_, err := waits.NextOr(pause, added)
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			if out.write(": alive\n\n") != nil {
+				return nil
+			}
+		case err != nil:
+			return nil
+		}
+		var c *caller
+		if c, added, err = x.known(p, id); c != nil || err != nil {
+			return c
 		}
 	}
 }

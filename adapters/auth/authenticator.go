@@ -190,7 +190,7 @@ func (a *Authenticator) judge(ctx context.Context, s *state, given *Credentials)
 	case given.Unix != nil:
 		p, known := s.unix[given.Unix.UID]
 		if !known {
-			return kindUnix, p, refused("user %d may not connect without a token: send one as Authorization: Bearer", given.Unix.UID)
+			return kindUnix, p, refused("the user with the id %d may not use this socket: connect as the user that runs the hub, or with a token over WebSocket", given.Unix.UID)
 		}
 		return kindUnix, p, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
@@ -201,6 +202,72 @@ func TestOnlySoManyKeysWaitForApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses(t, a, signed(late.sign(t, time.Now(), nonce())), core.CodeNotAuthorized, "registered with pending status")
+}
+
+// A flood of keys keeps others out for an hour, and the store from growing without a bound.
+func TestTheKeyThatHasWaitedLongestMakesRoomAfterAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &coretest.MemoryLog{}
+		a := newAuth(t, auth.Options{Registered: log}, registering(auth.RegistrationPending))
+		keys := make([]client, 1001)
+		try := func(i int) error {
+			_, err := a.Authenticate(t.Context(), signed(keys[i].sign(t, time.Now(), nonce())))
+			return err
+		}
+		for i := range keys {
+			keys[i] = newEd25519(t)
+			if err := try(i); i < 1000 && core.AsFault(err).Code != core.CodeNotAuthorized || i == 1000 && core.AsFault(err).Code != core.CodeUnauthenticated {
+				t.Fatalf("key %d: got %v, want 1000 that wait and one refused", i, err)
+			}
+		}
+		if err := a.Approve(t.Context(), nameOf(t, keys[0])); err != nil {
+			t.Fatal(err)
+		}
+		if err := try(1000); core.AsFault(err).Code != core.CodeNotAuthorized {
+			t.Errorf("once one was decided: got %v, want it to wait", err)
+		}
+		stored := func() (n int) {
+			if err := log.Replay(t.Context(), func(time.Time, []byte) bool { n++; return true }); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := stored()
+		late := newEd25519(t)
+		keys = append(keys, late)
+		for range 100 {
+			if err := try(1001); core.AsFault(err).Code != core.CodeUnauthenticated || !strings.Contains(err.Error(), "wait for approval already") {
+				t.Fatalf("within the hour: got %v, want it refused", err)
+			}
+		}
+		if n := stored(); n != before {
+			t.Errorf("got %d records of refused keys, want none", n-before)
+		}
+		time.Sleep(time.Hour)
+		for range 2 {
+			if err := try(1001); core.AsFault(err).Code != core.CodeNotAuthorized {
+				t.Errorf("after an hour: got %v, want it to wait", err)
+			}
+		}
+		check := func(a *auth.Authenticator) {
+			t.Helper()
+			waiting, names := 0, map[string]core.PrincipalStatus{}
+			for _, p := range a.Principals() {
+				names[p.Principal] = p.Status
+				if p.Status == core.PrincipalPending {
+					waiting++
+				}
+			}
+			if _, there := names[nameOf(t, keys[1])]; there || waiting != 1000 {
+				t.Errorf("got %d keys that wait, with the oldest: %t; want 1000 without it", waiting, there)
+			}
+			if names[nameOf(t, late)] != core.PrincipalPending || names[nameOf(t, keys[0])] != core.PrincipalApproved {
+				t.Errorf("got the late key %v and the approved one %v, want both kept", names[nameOf(t, late)], names[nameOf(t, keys[0])])
+			}
+		}
+		check(a)
+		check(newAuth(t, auth.Options{Registered: log}, registering(auth.RegistrationDisabled))) // after a restart
+	})
 }
 
 func TestAFloodOfPendingOrBadSignaturesKeepsNobodyOut(t *testing.T) {

@@ -10,14 +10,18 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // The maximum numbers of registered keys, and of those of them that wait for an operator.
-// Anybody who reaches the hub can make keys.
+// Anybody who reaches the hub can make keys, so that a flood of them fills the list of those that
+// wait. A key that has waited for pendingTime makes room for another, and may register again: the
+// flood costs 1,000 records in that time, and keeps others out no longer.
 const (
 	maxRegistered = 10_000
 	maxPending    = 1_000
+	pendingTime   = time.Hour
 )
 
 // registered is a key that registered itself. It is also the record of a change of it.
@@ -43,6 +47,7 @@ type registry struct {
 	keys    map[Fingerprint]registered
 	names   map[string]Fingerprint
 	pending int
+	waiting fifo.Queue[Fingerprint] // the keys that wait, the longest waiting first, and some that do so no longer
 }
 
 // openRegistry reads the registered keys; later records replace earlier ones.
@@ -76,7 +81,8 @@ func readRegistered(record []byte, one *registered) error {
 	return nil
 }
 
-// keep makes a change hold.
+// keep makes a change hold. A key that begins to wait beyond maxPending takes the place of the one
+// that has waited longest.
 func (r *registry) keep(one registered) {
 	b, _ := hex.DecodeString(one.Fingerprint) // it has been checked
 	key := Fingerprint(b)
@@ -85,10 +91,29 @@ func (r *registry) keep(one registered) {
 	if r.keys[key].Status == core.PrincipalPending {
 		r.pending--
 	}
-	if one.Status == core.PrincipalPending {
-		r.pending++
-	}
 	r.keys[key], r.names[one.Principal] = one, key
+	if one.Status != core.PrincipalPending {
+		return
+	}
+	r.pending++
+	r.waiting.Push(key)
+	if r.pending > maxPending {
+		oldest, _ := r.oldest()
+		r.pending--
+		delete(r.names, r.keys[oldest].Principal)
+		delete(r.keys, oldest)
+	}
+}
+
+// oldest returns the key that has waited longest. Callers hold mu.
+func (r *registry) oldest() (key Fingerprint, waits bool) {
+	for r.waiting.Len() > 0 {
+		if key = r.waiting.First(); r.keys[key].Status == core.PrincipalPending {
+			return key, true
+		}
+		r.waiting.Pop() // it was decided
+	}
+	return key, false
 }
 
 func (r *registry) get(key Fingerprint) (registered, bool) {
@@ -149,12 +174,12 @@ func (r *registry) register(ctx context.Context, key Fingerprint, status core.Pr
 		if one, known := r.get(key); known { // by another call meanwhile
 			return one, false, nil
 		}
-		r.mu.RLock()
-		defer r.mu.RUnlock()
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		switch {
 		case len(r.keys) >= maxRegistered:
 			return registered{}, false, later("unknown public key: the hub has %d registered keys and takes no more: ask an operator to add yours to auth.ssh_keys", maxRegistered)
-		case status == core.PrincipalPending && r.pending >= maxPending:
+		case status == core.PrincipalPending && !r.hasRoom():
 			return registered{}, false, later("unknown public key: %d keys wait for approval already: ask an operator to decide on them", maxPending)
 		}
 		name := r.freeName(key, isTaken)
@@ -163,6 +188,12 @@ func (r *registry) register(ctx context.Context, key Fingerprint, status core.Pr
 		}
 		return registered{Fingerprint: key.String(), Principal: name, Status: status, Since: time.Now().UTC().Truncate(time.Second)}, true, nil
 	})
+}
+
+// hasRoom reports whether one more key may wait. Callers hold mu for writing.
+func (r *registry) hasRoom() bool {
+	oldest, waits := r.oldest()
+	return !waits || r.pending < maxPending || time.Since(r.keys[oldest].Since) >= pendingTime
 }
 
 // freeName returns a name for a new key: as at Coven "agent-" and the last 8 digits of its

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -190,9 +191,14 @@ func checkKey(key ssh.PublicKey) error {
 	case ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256:
 		return nil
 	case ssh.KeyAlgoRSA:
-		if bits := bitsOf(key); minRSA <= bits && bits <= maxRSA {
-			return nil
+		of := rsaOf(key)
+		if bits := of.N.BitLen(); bits < minRSA || maxRSA < bits {
+			break
 		}
+		if of.E > largestExponent {
+			return fmt.Errorf("the exponent of the RSA key is larger than %d: make a new key", largestExponent)
+		}
+		return nil
 	}
 	return errors.New("the type or size of the public key is not supported: " + keyTypesAllowed)
 }
@@ -201,14 +207,23 @@ func checkKey(key ssh.PublicKey) error {
 // that the hub knows may.
 func isSlow(key ssh.PublicKey) bool { return bitsOf(key) > slowRSA }
 
+// largestExponent is the public exponent of almost all RSA keys. Larger ones only make a
+// verification slower.
+const largestExponent = 1<<16 + 1
+
+// rsaOf returns the RSA key in a public key, nil if it is another.
+func rsaOf(key ssh.PublicKey) *rsa.PublicKey {
+	if key, ok := key.(ssh.CryptoPublicKey); ok {
+		of, _ := key.CryptoPublicKey().(*rsa.PublicKey)
+		return of
+	}
+	return nil
+}
+
 // bitsOf returns the size of an RSA key, 0 for another.
 func bitsOf(key ssh.PublicKey) int {
-	of, ok := key.(ssh.CryptoPublicKey)
-	if !ok {
-		return 0
-	}
-	if rsaKey, is := of.CryptoPublicKey().(*rsa.PublicKey); is {
-		return rsaKey.N.BitLen()
+	if of := rsaOf(key); of != nil {
+		return of.N.BitLen()
 	}
 	return 0
 }

@@ -149,7 +149,7 @@ func TestAUnixUserNeedsNoToken(t *testing.T) {
 		t.Errorf("got %+v, want an operator", p)
 	}
 	admits(t, a, auth.Credentials{Unix: &auth.UnixPeer{UID: 1}, Authorization: []string{"Bearer alice-token"}}, "alice")
-	refuses(t, a, auth.Credentials{Unix: &auth.UnixPeer{UID: 1}}, core.CodeUnauthenticated, "user 1 may not connect without a token")
+	refuses(t, a, auth.Credentials{Unix: &auth.UnixPeer{UID: 1}}, core.CodeUnauthenticated, "the user with the id 1 may not use this socket")
 	if a.Apply(tokens("alice")); a.Knows(p) {
 		t.Error("without the user: got known, want not")
 	}

@@ -29,7 +29,7 @@ type pack struct {
 func connectPack(t *testing.T, h *hub.Hub, opts coven.Options, id string, tools ...string) *pack {
 	t.Helper()
 	server, client := coretest.Pipe[*struct{}, *pb.ExecuteToolRequest](0)
-	p := &pack{t, client, coven.NewPackService(h, nil), make(chan link.Reason, 1)}
+	p := &pack{t, client, coven.NewPackService(h, nil, nil), make(chan link.Reason, 1)}
 	m := &pb.PackManifest{PackId: id}
 	for _, name := range tools {
 		m.Tools = append(m.Tools, &pb.ToolDefinition{Name: name})

@@ -19,12 +19,17 @@ type PackService struct {
 	pb.UnimplementedPackServiceServer
 	hub    *hub.Hub
 	accept func(*pb.PackManifest, pb.PackService_RegisterServer) error
+	who    func(context.Context) core.Principal
 }
 
 // NewPackService returns a service that passes each registration to accept, which turns it
-// into a connection for [ServePack] and returns the status of the stream.
-func NewPackService(h *hub.Hub, accept func(*pb.PackManifest, pb.PackService_RegisterServer) error) *PackService {
-	return &PackService{hub: h, accept: accept}
+// into a connection for [ServePack] and returns the status of the stream. who returns the
+// principal of a call; nil where nobody authenticates.
+func NewPackService(h *hub.Hub, accept func(*pb.PackManifest, pb.PackService_RegisterServer) error, who func(context.Context) core.Principal) *PackService {
+	if who == nil {
+		who = func(context.Context) core.Principal { return core.Principal{} }
+	}
+	return &PackService{hub: h, accept: accept, who: who}
 }
 
 // Register implements PackService.
@@ -39,12 +44,17 @@ const MaxResultBytes = 4 * wire.DefaultMaxMessageBytes
 
 // ToolResult implements PackService. It returns OK for every result that fits into a
 // message: existing packs exit on an error. Only the hub and the
-// pack know the id of a call, so the id is all that an answer needs.
-func (s *PackService) ToolResult(_ context.Context, m *pb.ExecuteToolResponse) (*emptypb.Empty, error) {
+// pack know the id of a call; from another principal than that of the pack it is refused all the
+// same.
+func (s *PackService) ToolResult(ctx context.Context, m *pb.ExecuteToolResponse) (*emptypb.Empty, error) {
 	pack := s.hub.Provider(m.GetRequestId())
 	if pack == nil {
 		s.hub.Count(Name + ".ignored.tool_result")
 		return &emptypb.Empty{}, nil
+	}
+	if owner := pack.Identity().Principal; owner.Authenticated && s.who(ctx).ID != owner.ID {
+		s.hub.Count(Name + ".refused.tool_result")
+		return nil, grpcstatus.Error(codes.PermissionDenied, "the call is for a pack of somebody else: answer with the credential that the pack registered with")
 	}
 	if size := proto.Size(m); size > wire.DefaultMaxMessageBytes {
 		// It fits into no message to an agent. The caller gets an error now.

@@ -32,6 +32,9 @@ type Options struct {
 	// Authenticate returns the principal of a request whose token is none that the server has
 	// issued; nil refuses those. A token in the path stands in Authorization.
 	Authenticate func(*http.Request) (core.Principal, error)
+	// Judged is called once for each request, with its principal or with why it has none; nil is
+	// not called.
+	Judged func(r *http.Request, p core.Principal, err error)
 	// Endpoint is the URL at which clients reach the server; by default it is that of each
 	// request.
 	Endpoint string

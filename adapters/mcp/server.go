@@ -47,7 +47,7 @@ func New(h *hub.Hub, opts Options) *Server {
 // revoke is called, which also ends its calls. The caller must revoke it when the session
 // ends.
 func (s *Server) Issue(session *hub.Session) (token string, revoke func()) {
-	token = rand.Text()
+	token = core.TokenPrefix + "mcp_" + rand.Text()
 	return token, s.put(sha256.Sum256([]byte(token)), session)
 }
 
@@ -124,8 +124,26 @@ func hasToken(r *http.Request) bool {
 // authenticate returns the holder of the token in the path or the Authorization header of a
 // request, or of another credential that it has.
 func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
+	h, fault := s.holderOf(r)
+	switch {
+	case s.opts.Judged == nil:
+	case fault != nil:
+		s.opts.Judged(r, core.Principal{}, fault)
+	default:
+		s.opts.Judged(r, h.session.Identity().Principal, nil)
+	}
+	return h, fault
+}
+
+func (s *Server) holderOf(r *http.Request) (*holder, *core.Fault) {
 	token, fault := tokenOf(r)
 	if fault != nil {
+		// It may be a form of token that is no agent's.
+		if s.opts.Authenticate != nil && tokenInPath(r) == "" {
+			if p, err := s.opts.Authenticate(r); err == nil && p.ID != "" {
+				return s.admit(p)
+			}
+		}
 		return nil, fault
 	}
 	s.mu.Lock()
@@ -135,6 +153,9 @@ func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 	case closed != nil:
 		return nil, closed
 	case h != nil && !h.expired():
+		if keys := r.Header.Values("X-API-Key"); len(keys) > 0 && (len(keys) > 1 || strings.TrimSpace(keys[0]) != token) {
+			return nil, core.NewFault(core.CodeUnauthenticated, "the tokens in Authorization, or in the path, and X-API-Key differ: send one of them")
+		}
 		return h, nil
 	}
 	if s.opts.Authenticate != nil {
@@ -145,7 +166,7 @@ func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 		switch p, err := s.opts.Authenticate(r); {
 		case err == nil && p.ID != "":
 			return s.admit(p)
-		case err != nil && (token == "" && len(r.Header.Values("X-API-Key")) > 0 || core.AsFault(err).Code == core.CodeNotAuthorized):
+		case err != nil && (presentsMore(r) || core.AsFault(err).Code == core.CodeNotAuthorized):
 			return nil, core.AsFault(err)
 		}
 	}
@@ -157,6 +178,17 @@ func (s *Server) authenticate(r *http.Request) (*holder, *core.Fault) {
 	}
 	return nil, core.NewFault(core.CodeUnauthenticated,
 		"the token is unknown or has expired: send the one that the operator of the hub gave you; the mcp_token of an agent ends with its connection: connect again and take that of the new Welcome")
+}
+
+// presentsMore reports whether a request has a credential besides a token in Authorization or in
+// the path. The words of its refusal are then not about that token.
+func presentsMore(r *http.Request) bool {
+	for _, name := range []string{"X-API-Key", "X-SSH-Pubkey", "X-SSH-Signature", "X-SSH-Timestamp", "X-SSH-Nonce"} {
+		if len(r.Header.Values(name)) > 0 {
+			return true
+		}
+	}
+	return r.TLS != nil && len(r.TLS.PeerCertificates) > 0
 }
 
 // tokenOf returns the token in the path or the Authorization header of a request, "" if it has

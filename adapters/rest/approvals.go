@@ -40,8 +40,8 @@ func (a *api) postDecision(c call) error {
 		return core.NewFault(core.CodeInvalid, "all: it approves all calls, and approved is false; leave it out, or cancel the task")
 	}
 	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason, Option: body.Option, InputSHA256: body.InputSHA256}
-	return a.steer(c, func(s *hub.Session, t *task.Task) error {
-		if err := s.Decide(t.ID(), d); err != nil {
+	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
+		if err := s.Decide(id, d); err != nil {
 			return err
 		}
 		return a.reply(c.w, http.StatusOK, d)

@@ -53,6 +53,10 @@ func (a *api) getAllEvents(c call) error {
 	if err := s.WatchAll(); err != nil {
 		return err
 	}
+	if s.Closed() { // refused at once, such as for a quota: as a status, not as an empty stream
+		_, err := s.Next(c.r.Context())
+		return err
+	}
 	a.relay(c, s, negotiate(c.r, eventType, lineType), follow{})
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -319,4 +321,15 @@ func TestStreamsReportThatTheHubStops(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Errorf("closing the hub: got %v, want no error", err)
 	}
+}
+
+func TestAStreamBeyondTheQuotaOfConnectionsIsRefused(t *testing.T) {
+	table, err := policy.Compile([]policy.Rule{{Who: []string{"known"}, May: []core.Right{core.RightOperate}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := start(t, hub.Options{Authorizer: table, Quotas: quota.NewBook(quota.Limits{Connections: 1})}, rest.Options{})
+	one := g.request(t.Context(), http.MethodGet, "/v1/events", "", "X-User: known")
+	defer one.Body.Close()
+	g.get("/v1/events", "X-User: known").refused(http.StatusServiceUnavailable, core.CodeOverloaded, "quotas.connections")
 }

@@ -32,19 +32,21 @@ type injection struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// steer calls act with the task in the path. For an ended task, which may no longer be in
-// memory, it returns a conflict Fault.
-func (a *api) steer(c call, act func(*hub.Session, *task.Task) error) error {
-	t, err := a.task(c)
-	if err != nil {
-		return err
-	}
-	if t.State() == task.Ended {
-		return core.NewFault(core.CodeConflict, "task %s has ended", t.ID())
-	}
+// steer calls act with the id of the task in the path. What act commands says which right it
+// needs: to decide or to inject is not to read. For an ended task, which may no longer be in
+// memory, steer returns a conflict Fault to whoever may read it.
+func (a *api) steer(c call, act func(*hub.Session, core.TaskID) error) error {
 	s := a.connect(c)
 	defer leave(s)
-	return act(s, t)
+	id := core.TaskID(c.id())
+	err := act(s, id)
+	if err == nil {
+		return nil
+	}
+	if t, unread := a.task(c); unread == nil && t.State() == task.Ended {
+		return core.NewFault(core.CodeConflict, "task %s has ended", id)
+	}
+	return err
 }
 
 func (a *api) postCancel(c call) error {
@@ -52,8 +54,12 @@ func (a *api) postCancel(c call) error {
 	if err := a.readIfAny(c, &body); err != nil {
 		return err
 	}
-	return a.steer(c, func(s *hub.Session, t *task.Task) error {
-		if err := s.Cancel(t.ID(), body.Reason); err != nil {
+	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
+		t, err := a.task(c) // which the answer shows
+		if err != nil {
+			return err
+		}
+		if err := s.Cancel(id, body.Reason); err != nil {
 			return err
 		}
 		return a.reply(c.w, http.StatusAccepted, document(t))
@@ -76,14 +82,21 @@ func (a *api) postInject(c call) error {
 		return err
 	}
 	in := core.Injected{ID: cmp.Or(body.ID, core.NewID()), Content: body.Content, Priority: body.Priority, Source: body.Source}
-	return a.steer(c, func(s *hub.Session, t *task.Task) error {
-		events := t.Events()
-		if err := s.Inject(t.ID(), in); err != nil {
+	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
+		out := injection{Task: id, ID: in.ID}
+		if !wait {
+			if err := s.Inject(id, in); err != nil {
+				return err
+			}
+			return a.reply(c.w, http.StatusAccepted, out)
+		}
+		t, err := a.task(c)
+		if err != nil {
 			return err
 		}
-		out := injection{Task: t.ID(), ID: in.ID}
-		if !wait {
-			return a.reply(c.w, http.StatusAccepted, out)
+		events := t.Events()
+		if err := s.Inject(id, in); err != nil {
+			return err
 		}
 		if err := s.Watch(t, events[len(events)-1].Cursor(), nil); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -262,4 +263,25 @@ func TestApprovalsAreListedForThoseWhoMayDecide(t *testing.T) {
 		t.Errorf("after the decision: got %+v, want none", got)
 	}
 	a.report(task, core.Done{})
+}
+
+func TestADecisionNeedsTheRightToApproveAlone(t *testing.T) {
+	table, err := policy.Compile([]policy.Rule{{Who: []string{"carol"}, May: []core.Right{core.RightApprove}, To: []string{"*"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := start(t, hub.Options{Authorizer: table}, rest.Options{})
+	a := g.agent("a")
+	id := g.opened(`{"to":"a","content":"hi"}`)
+	at := a.accept()
+	a.report(at, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
+	path := "/v1/tasks/" + string(id)
+	g.get(path, "X-User: carol").refused(http.StatusForbidden, core.CodeNotAuthorized)
+	g.post(path+"/decisions", `{"id":"c","approved":true}`, "X-User: bob").refused(http.StatusForbidden, core.CodeNotAuthorized)
+	g.post(path+"/inject", `{"content":"x"}`, "X-User: carol").refused(http.StatusForbidden, core.CodeNotAuthorized)
+	g.post(path+"/decisions", `{"id":"c","approved":true}`, "X-User: carol").into(http.StatusOK, &struct{}{})
+	if _, e := a.next(core.KindApprovalDecided); e.Body.(core.ApprovalDecided).By != "carol" {
+		t.Errorf("got %+v, want a decision by carol", e.Body)
+	}
+	a.report(at, core.Done{})
 }

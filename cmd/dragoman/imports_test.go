@@ -89,7 +89,7 @@ var table = []row{
 		lib:  []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
 	},
 	{from: []string{"transports/ws/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/coder/websocket"}},
-	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link"}},
+	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link"}, lib: []string{"golang.org/x/sys/unix"}}, // who is at the other end of a socket, on macOS
 	{from: []string{"transports/web/..."}, own: []string{"core", "core/link", "core/memory"}, lib: []string{"github.com/go-chi/chi/v5"}},
 
 	// What a connection presents becomes a principal here, for all dialects.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -228,6 +229,64 @@ func TestAFloodOfRefusalsSharesALine(t *testing.T) {
 			t.Errorf("got %d refusals in %d lines, want %d in 36", n, len(all), 3*each+1)
 		}
 	})
+}
+
+// Whoever may connect can be refused as often as it likes.
+func TestAFloodOfRefusedCommandsSharesALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, audit.Options{Store: audit.NewMemory(journal.Retention{})})
+		refused := func(who string, times int, err error) {
+			for range times {
+				e := call(who, core.Cancel{Task: "t"})
+				e.Err = err
+				l.Audit(e)
+			}
+		}
+		refused("eve", 1000, core.NewFault(core.CodeNotAuthorized, "no"))
+		refused("bob", 1, core.NewFault(core.CodeNotAuthorized, "no"))
+		refused("eve", 150, core.NewFault(core.CodeUnknownTask, "no"))
+		refused("eve", 500, nil)
+		time.Sleep(2 * time.Minute)
+		refused("eve", 1, core.NewFault(core.CodeNotAuthorized, "no"))
+		for i := range 5000 {
+			refused(strconv.Itoa(i), 1, core.NewFault(core.CodeNotAuthorized, "no"))
+		}
+		end(t, l)
+		sums, own := map[string]uint64{}, map[string]int{}
+		for _, line := range lines(t, l) {
+			who := line.Principal
+			if _, err := strconv.Atoi(who); err == nil {
+				who = "many"
+			}
+			own[who+" "+line.Outcome]++
+			sums[who+" "+line.Outcome] += max(1, line.Count)
+		}
+		for what, n := range map[string]uint64{"eve not_authorized": 1001, "bob not_authorized": 1, "eve unknown_task": 150, "eve ok": 500} {
+			if sums[what] != n {
+				t.Errorf("%s: got %d entries, want %d", what, sums[what], n)
+			}
+		}
+		if all := sums["many not_authorized"] + sums[" not_authorized"]; all != 5000 {
+			t.Errorf("5000 principals: got %d refusals, want all", all)
+		}
+		if own["eve not_authorized"] != 102 || own["eve unknown_task"] != 101 || own["eve ok"] != 500 || own["many not_authorized"]+own[" not_authorized"] > 1200 {
+			t.Errorf("got the lines %v, want 100 for each command and outcome of a minute and one for the others", own)
+		}
+	})
+}
+
+func TestASecretThatACallerGivesAsANameIsNotWritten(t *testing.T) {
+	redacted := func(text string) string { return strings.ReplaceAll(text, "hunter2", "[redacted]") }
+	l := begin(t, audit.Options{Store: &store{}, Redact: redacted})
+	l.Audit(call("ana", core.Cancel{Task: "hunter2"}))
+	l.Audit(call("ana", core.CallTool{Tool: strings.Repeat("x", 508) + "hunter2"}))
+	l.Audit(call("ana", core.Decide{Task: "t", Decision: core.ApprovalDecided{ID: "hunter2"}}))
+	for _, line := range lines(t, l) {
+		if text := line.Object + line.Call; strings.Contains(text, "hun") {
+			t.Errorf("%s: got %q, want no secret, nor a part of it", line.Act, text)
+		}
+	}
+	end(t, l)
 }
 
 func TestNamesAreBounded(t *testing.T) {

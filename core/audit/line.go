@@ -56,19 +56,20 @@ const OK = "ok"
 const maxName = 512
 
 // lineOf returns the line of an entry, without its place in the chain.
-func lineOf(e policy.Entry) Line {
-	l := Line{
+func (l *Log) lineOf(e policy.Entry) Line {
+	name := func(text string) string { return name(l.opts.Redact(text)) } // callers choose these names
+	line := Line{
 		At: e.At, Principal: name(e.Call.Principal.ID), Act: e.Call.Command.Act().String(), Object: name(e.Call.Command.Object()),
 		Task: e.Task, Outcome: outcome(e.Err),
 	}
 	switch c := e.Call.Command.(type) {
 	case *core.Open:
-		l.For = name(c.For.ID)
+		line.For = name(c.For.ID)
 	case core.Decide:
 		approved := c.Decision.Approved
-		l.Approved, l.Call = &approved, name(c.Decision.ID)
+		line.Approved, line.Call = &approved, name(c.Decision.ID)
 	}
-	return l
+	return line
 }
 
 // outcome returns OK or the code of the Fault that the error is.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ type Options struct {
 	Hub string
 	// QueueBytes bounds what waits to be written; zero means 1 MiB.
 	QueueBytes int
+	// Redact takes secrets out of the names that callers choose; nil takes none.
+	Redact func(text string) string
 	// Count adds one to a named counter: audit.missing for every entry that was dropped,
 	// audit.refused for every write that failed.
 	Count func(name string)
@@ -45,7 +48,7 @@ type Log struct {
 	queue   []Line
 	bytes   int
 	missing missing
-	refused refusals
+	refused map[refusal]*refusals
 	seen    *lru.Cache[visit, struct{}]
 	added   uint64          // lines that were queued so far
 	written uint64          // and those of them that are stored
@@ -58,7 +61,10 @@ type Log struct {
 	prev hash
 }
 
-var _ policy.Auditor = (*Log)(nil)
+var (
+	_ policy.Auditor           = (*Log)(nil)
+	_ policy.ConnectionAuditor = (*Log)(nil)
+)
 
 // missing is a run of entries that were dropped.
 type missing struct {
@@ -89,13 +95,17 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if o.Count == nil {
 		o.Count = func(string) {}
 	}
+	if o.Redact == nil {
+		o.Redact = func(text string) string { return text }
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Log{
 		store: o.Store, opts: o,
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		seen: lru.New(lru.Options[visit, struct{}]{Count: visits, Age: visitTime}),
+		refused: map[refusal]*refusals{},
+		seen:    lru.New(lru.Options[visit, struct{}]{Count: visits, Age: visitTime}),
 	}
 	end, err := l.end(ctx)
 	if err != nil {
@@ -111,8 +121,17 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	return l, nil
 }
 
-// Audit implements [policy.Auditor].
-func (l *Log) Audit(e policy.Entry) { l.add(lineOf(e)) }
+// Audit implements [policy.Auditor]. Of the refusals of one command of one principal with one
+// outcome, those beyond 100 in a minute share a line with their number, which comes after the
+// minute.
+func (l *Log) Audit(e policy.Entry) {
+	line := l.lineOf(e)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Err == nil || !l.isFolded(line) {
+		l.push(line)
+	}
+}
 
 // Connected audits that the principal came in with a dialect, from an address with or without
 // port; or that somebody was refused, with the error. For a refusal the principal is zero
@@ -128,15 +147,14 @@ func (l *Log) Connected(p core.Principal, dialect, from string, err error) {
 	v := visit{name(p.ID), name(dialect), name(from)}
 	line := Line{At: time.Now(), Principal: v.principal, Act: ActConnect, Object: v.from, Outcome: outcome(err)}
 	if v.dialect != "" {
-		line.Object = v.dialect + " " + v.from
+		line.Object = strings.TrimSuffix(v.dialect+" "+v.from, " ")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		if l.refused.fold(line.At, l.flushRefusals) {
-			return
+		if !l.isFolded(line) {
+			l.push(line)
 		}
-		l.push(line)
 		return
 	}
 	if _, again := l.seen.Get(v); again {
@@ -159,7 +177,9 @@ func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.closed
 	if !again {
-		l.closeRefusals()
+		for kind, r := range l.refused {
+			l.closeRefusals(kind, r)
+		}
 		l.push(Line{At: time.Now(), Act: ActStop, Object: name(l.opts.Hub), Outcome: OK})
 		l.closed = true
 		close(l.stop)

@@ -2,53 +2,63 @@ package audit
 
 import (
 	"time"
-
-	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Refused connections that have a line of their own, in a minute.
+// Refusals that have a line of their own in a minute: of connections, all together, and of one
+// command of one principal with one outcome.
 const (
-	ownRefusals   = 10
-	refusalWindow = time.Minute
+	ownConnections = 10
+	ownCommands    = 100
+	refusalWindow  = time.Minute
+	// maxRefusals bounds how many kinds of refusals are told apart in a minute.
+	maxRefusals = 1024
 )
 
-// refusals counts the refused connections of a window of time. The zero refusals is ready.
+// refusal is a kind of refusals that share a line.
+type refusal struct{ principal, act, outcome string }
+
+// refusals counts the refusals of a kind in a window of time that begins with the first.
 type refusals struct {
-	since  time.Time
-	n      int
-	folded uint64
-	timer  *time.Timer
+	n, most int
+	last    Line // of those without a line of their own
+	end     *time.Timer
 }
 
-// fold reports whether a refusal has no line of its own. The first in a window calls flush at
-// the end of the window.
-func (r *refusals) fold(now time.Time, flush func()) bool {
-	if r.folded == 0 && now.Sub(r.since) >= refusalWindow {
-		r.since, r.n = now, 0
+// isFolded reports whether the line of a refusal is left out, because it shares a line with
+// others, which comes at the end of the window. Callers hold mu.
+func (l *Log) isFolded(line Line) bool {
+	kind, most := refusal{line.Principal, line.Act, line.Outcome}, ownCommands
+	if line.Act == ActConnect { // it costs nothing to be refused under many names
+		kind, most = refusal{act: line.Act}, ownConnections
+	} else if l.refused[kind] == nil && len(l.refused) >= maxRefusals {
+		kind = refusal{act: line.Act}
 	}
-	if r.n++; r.n <= ownRefusals {
+	r := l.refused[kind]
+	if r == nil {
+		r = &refusals{most: most}
+		r.end = time.AfterFunc(refusalWindow, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.refused[kind] == r {
+				l.closeRefusals(kind, r)
+			}
+		})
+		l.refused[kind] = r
+	}
+	if r.n++; r.n <= r.most {
 		return false
 	}
-	if r.folded++; r.folded == 1 {
-		r.timer = time.AfterFunc(max(0, refusalWindow-now.Sub(r.since)), flush)
-	}
+	r.last = Line{Principal: kind.principal, Act: line.Act, Outcome: line.Outcome}
 	return true
 }
 
-// flushRefusals queues the line of the refusals without a line of their own.
-func (l *Log) flushRefusals() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closeRefusals()
-}
-
-// closeRefusals ends the window of refusals. Callers hold mu.
-func (l *Log) closeRefusals() {
-	r := l.refused
-	l.refused = refusals{}
-	if r.folded == 0 {
-		return
+// closeRefusals ends a window, and queues the line of the refusals without a line of their own.
+// Callers hold mu.
+func (l *Log) closeRefusals(kind refusal, r *refusals) {
+	r.end.Stop()
+	delete(l.refused, kind)
+	if r.n > r.most {
+		r.last.At, r.last.Count = time.Now(), uint64(r.n-r.most)
+		l.push(r.last)
 	}
-	r.timer.Stop()
-	l.push(Line{At: time.Now(), Act: ActConnect, Count: r.folded, Outcome: string(core.CodeUnauthenticated)})
 }

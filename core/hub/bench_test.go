@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -237,3 +238,54 @@ var stopped = func() context.Context {
 	cancel()
 	return ctx
 }()
+
+// BenchmarkManyAgentsUnderRules asks by * among 10,000 agents, of which the principal may ask
+// one, or may see none.
+func BenchmarkManyAgentsUnderRules(b *testing.B) {
+	const agents = 10_000
+	for _, n := range []int{10, 10_000} {
+		rules := make([]policy.Rule, 0, n)
+		for i := range n - 1 {
+			rules = append(rules, policy.Rule{Who: []string{"*"}, May: policy.Rights(), To: []string{fmt.Sprintf("*-of-%d-*", i)}, Line: i + 1})
+		}
+		rules = append(rules, policy.Rule{Who: []string{"r"}, May: policy.Rights(), To: []string{"agent-7"}, Line: n})
+		table, err := policy.Compile(rules)
+		if err != nil {
+			b.Fatal(err)
+		}
+		h := hub.New(hub.Options{Journal: discard{}, Limits: hub.Limits{UnrecordedBytes: 1 << 40}, Authorizer: table})
+		var seven *hub.Session
+		for i := range agents {
+			s := h.Connect(hub.Identity{Principal: core.Principal{ID: "agents"}, Dialect: "test"})
+			id := core.AgentID(fmt.Sprintf("agent-%d", i))
+			if err := s.Join(core.Card{ID: id, Capabilities: []string{"sums"}}, hub.JoinOptions{}); err != nil {
+				b.Fatal(err)
+			}
+			if i == 7 {
+				seven = s
+			}
+		}
+		asker, stranger := h.Connect(hub.Identity{Principal: core.Principal{ID: "r"}, Dialect: "test"}), h.Connect(hub.Identity{Principal: core.Principal{ID: "x"}, Dialect: "test"})
+		b.Run(fmt.Sprintf("%d rules/one", n), func(b *testing.B) {
+			for b.Loop() {
+				task, err := asker.Open(core.Request{To: core.ToAny(), Content: "?"}, hub.OpenOptions{Unwatched: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := seven.Report(task.ID(), core.Done{}, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("%d rules/none", n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := stranger.Open(core.Request{To: core.ToAny(), Content: "?"}, hub.OpenOptions{Unwatched: true}); err == nil {
+					b.Fatal("got a task, want none")
+				}
+			}
+		})
+		if err := h.Close(stopped, "done"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

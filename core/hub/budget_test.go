@@ -80,6 +80,73 @@ func TestAFullHubRefusesNewTasksAndFinishesThoseThatRun(t *testing.T) {
 	})
 }
 
+// All tasks are admitted while they are small, and then each says more than its part. With a
+// requester that reads, and with one that never does, what is held stays near the limit.
+func TestTheLargestOfWhatRunsEndsWhenThereIsNoMemoryLeft(t *testing.T) {
+	const limit, chunk, greedy = 8 << 20, 100 << 10, 40 // 40 tasks of 1 MiB, with 8 MiB
+	for name, reads := range map[string]bool{"a requester that reads": true, "one that never reads": false} {
+		t.Run(name, func(t *testing.T) {
+			withBudget(t, limit, hub.Limits{}, func(g *testHub, b *memory.Budget) {
+				agent, asker := g.agent("a", able, many), g.connect("r")
+				small := g.ask(asker, "a")
+				var large []*task.Task
+				for range greedy {
+					large = append(large, g.ask(asker, "a"))
+				}
+				most, ended := int64(0), 0
+				for range 10 {
+					for _, tk := range large {
+						if tk.HasEnded() {
+							continue
+						}
+						if err := agent.Report(tk.ID(), core.Text{Text: strings.Repeat("x", chunk)}, nil); err != nil {
+							ended++
+							g.wantFault("the largest task", err, core.CodeOverloaded)
+							if f := core.AsFault(err); !f.Retryable || !strings.Contains(f.Message, "limits.memory") || !tk.HasEnded() {
+								t.Errorf("got %v, want a retryable end that names the setting", err)
+							}
+						}
+						most = max(most, b.Held())
+						g.events(agent)
+						if reads {
+							g.events(asker)
+						}
+					}
+					g.sleep(time.Second) // the journal has them
+				}
+				if wanted := int64(limit + limit/4 + 2*chunk); most > wanted {
+					t.Errorf("got up to %d bytes held, want at most %d", most, wanted)
+				}
+				if ended == 0 || reads && ended == greedy {
+					t.Errorf("got %d of %d tasks ended, want some", ended, greedy)
+				}
+				g.report(agent, small, core.Text{Text: strings.Repeat("y", 50<<10)}, core.Done{})
+				if got := small.Answer(); got.End != core.KindDone || len(got.Text) != 50<<10 {
+					t.Errorf("a small task: got %v with %d bytes, want it to go on to its end", got.End, len(got.Text))
+				}
+				for _, tk := range large {
+					if !tk.HasEnded() {
+						g.report(agent, tk, core.Done{})
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestLargeContextIsRefusedWhenThereIsNoMemory(t *testing.T) {
+	withBudget(t, 1<<20, hub.Limits{}, func(g *testHub, b *memory.Budget) {
+		agent, asker := g.agent("a", able), g.connect("r")
+		tk := g.ask(asker, "a")
+		g.report(agent, tk, core.Text{Text: strings.Repeat("x", 1<<20)})
+		g.wantFault("context of 100 KiB", asker.Inject(tk.ID(), core.Injected{Content: strings.Repeat("y", 100<<10)}), core.CodeOverloaded)
+		if err := asker.Inject(tk.ID(), core.Injected{Content: "stop soon"}); err != nil {
+			t.Errorf("a few words: got %v, want them taken", err)
+		}
+		g.report(agent, tk, core.Done{})
+	})
+}
+
 func TestWhatAReaderHoldsCountsUntilItHasRead(t *testing.T) {
 	withBudget(t, 0, hub.Limits{FinishedTasks: 1}, func(g *testHub, b *memory.Budget) {
 		agent, asker, slow := g.agent("a", able), g.connect("r"), g.connect("r")
@@ -96,11 +163,11 @@ func TestWhatAReaderHoldsCountsUntilItHasRead(t *testing.T) {
 		if _, err := slow.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Unwatched: true}); err != nil {
 			t.Fatal(err)
 		}
-		if held := b.HeldAs(memory.Logs); held < 100<<10 {
+		if held := b.HeldAs(memory.Ended); held < 100<<10 {
 			t.Errorf("got %d bytes of logs held, want the 100 KiB that a viewer has not read", held)
 		}
 		g.events(slow)
-		if held := b.HeldAs(memory.Logs); held > 20<<10 {
+		if held := b.HeldAs(memory.Ended); held > 20<<10 {
 			t.Errorf("got %d bytes of logs held once it has read them, want few", held)
 		}
 		past, err := g.hub.Task(t.Context(), core.Principal{ID: "r"}, tk.ID())
@@ -110,11 +177,11 @@ func TestWhatAReaderHoldsCountsUntilItHasRead(t *testing.T) {
 		if err := slow.Watch(past, core.Cursor{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if held := b.HeldAs(memory.Logs); held < 100<<10 {
+		if held := b.HeldAs(memory.Ended); held < 100<<10 {
 			t.Errorf("got %d bytes of logs held while a task of the journal is read, want its 100 KiB", held)
 		}
 		slow.Close(nil)
-		if held := b.HeldAs(memory.Logs); held > 20<<10 {
+		if held := b.HeldAs(memory.Ended); held > 20<<10 {
 			t.Errorf("got %d bytes of logs held once the viewer has left, want few", held)
 		}
 	})

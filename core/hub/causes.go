@@ -20,12 +20,13 @@ type cause struct {
 // causes returns what the session acts because of: the tasks of its agent, or the last one that
 // just ended. It may narrow them to one of these. A session without work acts because of what
 // the other agents of its principal work on, so that an agent does not begin anew when it asks
-// over another connection (promise P10). What the session asks has at least so many hops.
-func (s *Session) causes(narrow core.TaskID) (all []cause, hops int, err error) {
+// over another connection (promise P10), also one whose session asks for it. What the session asks
+// has at least so many hops.
+func (s *Session) causes(narrow core.TaskID, from core.Principal) (all []cause, hops int, err error) {
 	s = s.root()
 	all = s.holds(false)
 	var theirs []cause
-	for _, agent := range s.hub.agentsBeside(s) {
+	for _, agent := range s.hub.agentsBeside(s, from) {
 		theirs = append(theirs, agent.holds(true)...)
 	}
 	if narrow != "" {
@@ -75,16 +76,21 @@ func longestFirst(all []cause) []cause {
 	return all
 }
 
-// agentsBeside returns the other agents that the principal of a session runs, if it proved who
-// it is.
-func (h *Hub) agentsBeside(s *Session) []*Session {
-	p := s.identity.Principal
-	if !p.Authenticated {
+// agentsBeside returns the other agents that the principal of a session runs, and those of the
+// principal that it asks for, if they proved who they are.
+func (h *Hub) agentsBeside(s *Session, from core.Principal) (all []*Session) {
+	own := s.identity.Principal
+	if !own.Authenticated && !from.Authenticated {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := slices.Clone(h.runs[p.ID])
+	if own.Authenticated {
+		all = slices.Clone(h.runs[own.ID])
+	}
+	if from.Authenticated && from.ID != own.ID {
+		all = append(all, h.runs[from.ID]...)
+	}
 	return slices.DeleteFunc(all, func(o *Session) bool { return o == s })
 }
 

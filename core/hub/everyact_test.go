@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -146,11 +147,64 @@ var noRight = map[core.Act]string{
 	core.ActSubscribe: "each notice is for those whom its sender may ask: see topics_test.go",
 }
 
+// entries keeps the audit of a test.
+type entries struct {
+	mu  sync.Mutex
+	all []policy.Entry
+}
+
+func (e *entries) Audit(one policy.Entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, one)
+}
+
+// of returns the entries of a principal.
+func (e *entries) of(who string) (all []policy.Entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, one := range e.all {
+		if one.Call.Principal.ID == who {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// wantOneEntry checks that the audit has the act of a principal exactly once, with its outcome,
+// or not at all if it is not audited.
+func (e *entries) wantOneEntry(t *testing.T, who string, act core.Act, err error) {
+	t.Helper()
+	got := e.of(who)
+	switch {
+	case !act.IsAudited():
+		if len(got) != 0 {
+			t.Errorf("got the entries %+v, want none of an act that is not audited", got)
+		}
+	case len(got) != 1 || got[0].Call.Command.Act() != act:
+		t.Errorf("got the entries %+v, want one of %s", got, act)
+	case err == nil && got[0].Err != nil, err != nil && (got[0].Err == nil || core.AsFault(err).Code != core.AsFault(got[0].Err).Code):
+		t.Errorf("got the outcome %v, want %v", got[0].Err, err)
+	case got[0].Call.Command.Object() == "" && act != core.ActWatchAll:
+		t.Errorf("got no object in %+v, want one", got[0])
+	}
+}
+
+// limited is a limiter with whom a principal has to wait.
+type limited string
+
+func (l limited) Admit(c core.Call) error {
+	if c.Principal.ID == string(l) {
+		return core.NewFault(core.CodeRateLimited, "slowly")
+	}
+	return nil
+}
+
 // TestBobMayDoNothingThatAliceMay tries every command of the door as alice, who has every right by
 // a rule, and as bob, of whom no rule speaks. It fails for a command that it does not know.
 func TestBobMayDoNothingThatAliceMay(t *testing.T) {
 	rights := policy.Rights()
-	table, err := policy.Compile([]policy.Rule{{Who: []string{"alice"}, May: rights, Line: 2}})
+	table, err := policy.Compile([]policy.Rule{{Who: []string{"alice*"}, May: rights, Line: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,10 +216,11 @@ func TestBobMayDoNothingThatAliceMay(t *testing.T) {
 			}
 			continue
 		}
-		for who, allowed := range map[string]bool{"alice": true, "bob": false} {
+		for who, allowed := range map[string]bool{"alice": true, "bob": false, "alice-in-a-hurry": false} {
 			t.Run(act.String()+" by "+who, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: table, Registrar: registers{}, Restart: func(string) error { return nil }})}
+					audit := &entries{}
+					g := &testHub{t, coretest.NewHub(t, hub.Options{Auditor: audit, Limiter: limited("alice-in-a-hurry"), Authorizer: table, Registrar: registers{}, Restart: func(string) error { return nil }})}
 					v := &visited{testHub: g, who: core.Principal{ID: who, Authenticated: true, Credential: &core.Credential{Agents: []string{who + "*"}}}}
 					robot := core.Principal{ID: "robot", Authenticated: true, Credential: &core.Credential{Agents: []string{"a"}}}
 					v.agent, v.zoe = g.agentOf(robot, "a", able|core.FeatureApprovals, skilled("ui")), g.operator("zoe")
@@ -175,10 +230,11 @@ func TestBobMayDoNothingThatAliceMay(t *testing.T) {
 					}
 					v.as = g.connectAs(v.who)
 					err := try(v)
-					refused := err != nil && (errors.Is(err, errNothing) || slices.Contains([]core.Code{core.CodeNotAuthorized, core.CodeUnknownAgent, core.CodeUnknownTask, core.CodeUnsupported}, core.AsFault(err).Code))
+					refused := err != nil && (errors.Is(err, errNothing) || slices.Contains([]core.Code{core.CodeNotAuthorized, core.CodeUnknownAgent, core.CodeUnknownTask, core.CodeUnsupported, core.CodeRateLimited}, core.AsFault(err).Code))
 					if refused == allowed || allowed && err != nil {
 						t.Errorf("got %v, want allowed %v", err, allowed)
 					}
+					audit.wantOneEntry(t, who, act, err)
 				})
 			})
 		}

@@ -207,11 +207,15 @@ func (h *Hub) Quotas() *quota.Book { return h.quotas }
 // Connect starts a session for a connection. The caller reads it with [Session.Next] and
 // ends it with [Session.Close].
 func (h *Hub) Connect(p Identity) *Session {
+	h.anticipate(p.Principal)
 	s := newSession(h, p)
 	leave, full := h.quotas.Connect(p.Principal)
 	s.leave = leave
 	h.connect(s)
 	if full != nil {
+		if a, ok := h.auditor.(policy.ConnectionAuditor); ok {
+			a.Connected(p.Principal, p.Dialect, "", full)
+		}
 		f := core.AsFault(full)
 		h.mu.Lock()
 		s.refused = f

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,12 +109,23 @@ func (f *inbox) push(b Batch) {
 	f.signal()
 }
 
-// ready adds a reader that has something to read.
-func (f *inbox) ready(r *task.Reader) {
+// ready adds a reader that has something to read. It reports whether the session has not ended.
+func (f *inbox) ready(r *task.Reader) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.readers.Push(r)
 	f.signal()
+	return f.ended == nil
+}
+
+// release lets the tasks go that nobody may read any more, now that the session has ended.
+func (f *inbox) release() {
+	f.mu.Lock()
+	all := slices.Clone(f.readers.Items())
+	f.mu.Unlock()
+	for _, r := range all { // without mu, which is locked after that of a task
+		r.Release()
+	}
 }
 
 // end makes Next return err once everything before it was read.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
 )
 
 // Join makes the session an agent: at once or, with [JoinOptions.OnlyByID], when it gets a
@@ -27,6 +28,7 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	}
 	card = clean(card)
 	h := s.hub
+	policy.Anticipate(h.authorizer, card)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -82,6 +84,7 @@ func (s *Session) Update(card core.Card) error {
 	if err := h.checkCard(card); err != nil {
 		return err
 	}
+	policy.Anticipate(h.authorizer, card)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.closed || s.id == "" || s.id != card.ID {

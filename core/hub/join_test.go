@@ -221,3 +221,19 @@ func TestACardOverTheLimitIsRefusedAndNamesWhatToShorten(t *testing.T) {
 		}
 	})
 }
+
+func TestANameKeepsNoIDFromItsOwner(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		if err := g.as("mallory").Join(core.Card{ID: "mallory", Name: "shout"}, hub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		named := core.Principal{ID: "alice", Authenticated: true, Credential: &core.Credential{Agents: []string{"shout"}}}
+		for _, p := range []core.Principal{{ID: "shout", Authenticated: true}, named} {
+			s := g.connectAs(p)
+			if err := s.Join(core.Card{ID: "shout"}, hub.JoinOptions{}); err != nil {
+				t.Errorf("%s: got %v, want no error: the id is its own", p.ID, err)
+			}
+			s.Close(nil)
+		}
+	})
+}

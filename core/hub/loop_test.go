@@ -205,6 +205,27 @@ func TestAnAgentThatAsksOverAnotherConnectionOfItsPrincipalDoesNotBeginAnew(t *t
 	})
 }
 
+func TestAnAgentForWhichAnotherSessionAsksDoesNotBeginAnew(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		p := core.Principal{ID: "maker", Authenticated: true, Credential: &core.Credential{Kind: core.KindAgent, Agents: []string{"a"}}}
+		a, proxy := g.agentOf(p, "a", able), g.operator("proxy")
+		g.agent("b", able)
+		first := g.ask(g.connect("r"), "a")
+		ask := func(to core.AgentID) (*task.Task, error) {
+			return proxy.Open(core.Request{To: core.ToAgent(to), Content: "again"}, hub.OpenOptions{For: p, Unwatched: true})
+		}
+		_, err := ask("a")
+		g.wantFault("asking itself by another session", err, core.CodeLoop)
+		if below, err := ask("b"); err != nil || below.Hops() != 1 || below.Request().Cause != first.ID() {
+			t.Errorf("asking another: got %v and %v, want 1 hop below %s", below, err, first.ID())
+		}
+		if other := g.ask(proxy, "b"); other.Hops() != 0 {
+			t.Errorf("for nobody: got %d hops, want none", other.Hops())
+		}
+		g.report(a, first, core.Done{})
+	})
+}
+
 func TestAPersonWhoRunsAnAgentGoesOnAfterItsTasks(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		p := core.Principal{ID: "ann", Authenticated: true, Credential: &core.Credential{Kind: core.KindPerson, Agents: []string{"a"}}}

@@ -76,7 +76,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if o.For.ID != "" {
 		from = o.For
 	}
-	causes, hops, denied := s.causes(req.Cause)
+	causes, hops, denied := s.causes(req.Cause, from)
 	req.Cause = "" // until it is checked
 	if c, ok := h.foreignCause(from, req.To.Agent(), o.Above); ok {
 		causes = longestFirst(append(causes, c))

@@ -15,6 +15,14 @@ func ofEntry(e *roster.Entry) policy.Object {
 	return policy.Object{Target: policy.TargetOf(e.Card), Provider: e.Member.Principal()}
 }
 
+// anticipate makes the first decision about a principal, which takes long with many rules,
+// without mu: later ones are made while it is held. See [policy.Anticipate] for agents.
+func (h *Hub) anticipate(p core.Principal) {
+	for _, right := range [...]core.Right{core.RightSee, core.RightAsk} {
+		h.authorizer.May(p, right, policy.Object{})
+	}
+}
+
 // ofAgent is ofEntry for an agent that may have left.
 func (h *Hub) ofAgent(id core.AgentID) policy.Object {
 	if e, ok := h.roster.Find(id); ok && id != "" {

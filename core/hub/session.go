@@ -142,7 +142,7 @@ type peer Session
 func (s *Session) peer() *peer { return (*peer)(s) }
 
 // Ready implements [task.Inbox].
-func (p *peer) Ready(r *task.Reader) { p.inbox.ready(r) }
+func (p *peer) Ready(r *task.Reader) bool { return p.inbox.ready(r) }
 
 // Principal implements [task.Inbox].
 func (p *peer) Principal() core.Principal {
@@ -246,6 +246,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	s.views.close()
 	s.waits.close()
 	s.inbox.end(reason)
+	s.inbox.release()
 	return left
 }
 

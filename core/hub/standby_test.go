@@ -145,6 +145,7 @@ func TestTheNameOfAnAgentIsNoIDOfAnotherPrincipal(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.wantFault("another principal", g.as("bob").Join(core.Card{ID: "shout"}, hub.JoinOptions{}), core.CodeConflict)
+		g.wantFault("the id in capitals", g.as("bob").Join(core.Card{ID: "AGENT-1"}, hub.JoinOptions{}), core.CodeConflict)
 		if err := g.as("alice").Join(core.Card{ID: "shout"}, hub.JoinOptions{}); err != nil {
 			t.Errorf("the same principal: got %v, want no error", err)
 		}

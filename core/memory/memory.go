@@ -8,20 +8,21 @@ type Kind uint8
 // The kinds.
 const (
 	_       Kind = iota
-	Logs         // events of tasks that run, have just ended or are read
+	Logs         // events of tasks that run
+	Ended        // events of tasks that have ended: kept, not recorded yet, or being read
 	Inboxes      // results and questions that a session has not read
 	Sending      // messages that a transport has not taken
 	Bodies       // bodies of requests that are being read or answered
 	kindEnd
 )
 
-var names = [kindEnd]string{"", "logs", "inboxes", "sending", "bodies"}
+var names = [kindEnd]string{"", "logs", "ended", "inboxes", "sending", "bodies"}
 
 // String returns the name of the kind, as in the metrics.
 func (k Kind) String() string { return names[min(k, kindEnd-1)] }
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{Logs, Inboxes, Sending, Bodies} }
+func Kinds() []Kind { return []Kind{Logs, Ended, Inboxes, Sending, Bodies} }
 
 // Budget counts bytes against a limit. A nil Budget counts nothing and refuses nothing. It is
 // safe for concurrent use.
@@ -76,6 +77,12 @@ func (b *Budget) Refuse() {
 // IsFull reports whether the limit is reached.
 func (b *Budget) IsFull() bool { return b != nil && b.limit > 0 && b.Held() >= b.limit }
 
+// IsOver reports whether so much is held beyond the limit that what runs must stop growing: an
+// eighth. Another eighth may be held of what has ended, which is given back soon.
+func (b *Budget) IsOver() bool {
+	return b != nil && b.limit > 0 && b.Held()-min(b.HeldAs(Ended), b.limit/8) > b.limit+b.limit/8
+}
+
 // TryTake counts n bytes for new work, unless the sum would exceed the limit. It reports
 // whether it did.
 func (b *Budget) TryTake(k Kind, n int) bool {
@@ -128,6 +135,15 @@ func (s *Share) Add(n int) {
 	if d := s.held - s.told; s.budget != nil && (d >= step || d <= -step) {
 		s.budget.kinds[s.kind].Add(int64(d))
 		s.told = s.held
+	}
+}
+
+// Become counts the bytes of the Share as another kind from now on.
+func (s *Share) Become(k Kind) {
+	if s.kind != k {
+		s.budget.Take(k, s.told) // first, so that the sum is never too small
+		s.budget.Take(s.kind, -s.told)
+		s.kind = k
 	}
 }
 

@@ -30,6 +30,40 @@ func TestAFullBudgetRefusesNewWorkAndCountsWhatRuns(t *testing.T) {
 	}
 }
 
+func TestABudgetIsOverByAnEighthWithoutWhatHasEnded(t *testing.T) {
+	for _, tt := range []struct {
+		logs, ended int
+		want        bool
+	}{{900, 0, false}, {901, 0, true}, {900, 100, false}, {900, 101, true}, {0, 1000, false}, {0, 1001, true}} {
+		b := memory.New(800)
+		b.Take(memory.Logs, tt.logs)
+		b.Take(memory.Ended, tt.ended)
+		if got := b.IsOver(); got != tt.want {
+			t.Errorf("%d bytes of what runs and %d of what has ended, with a limit of 800: got over: %t, want %t", tt.logs, tt.ended, got, tt.want)
+		}
+	}
+	var none *memory.Budget
+	if none.IsOver() || memory.New(0).IsOver() {
+		t.Error("without a limit: got over, want never")
+	}
+}
+
+func TestBytesBecomeThoseOfAnotherKind(t *testing.T) {
+	b := memory.New(0)
+	s := memory.Of(b, memory.Logs)
+	s.Add(8 << 10)
+	s.Add(100) // not told yet
+	s.Become(memory.Ended)
+	s.Add(8 << 10)
+	if got, left := b.HeldAs(memory.Ended), b.HeldAs(memory.Logs); got != 16<<10+100 || left != 0 {
+		t.Errorf("got %d bytes of what has ended and %d of what runs, want all and none", got, left)
+	}
+	s.Release()
+	if got := b.Held(); got != 0 {
+		t.Errorf("got %d bytes held once they were released, want none", got)
+	}
+}
+
 func TestABudgetWithoutALimitOnlyCounts(t *testing.T) {
 	b := memory.New(0)
 	if !b.TryTake(memory.Logs, 1<<40) || b.IsFull() || b.Held() != 1<<40 {

@@ -29,6 +29,13 @@ type Object struct {
 	Provider core.Principal
 }
 
+// Anticipate makes the first decision about an agent, for which a [Table] of 10,000 rules needs
+// up to 0.3 ms. It remembers what it found, so that later ones are quick, which are made while a
+// lock is held.
+func Anticipate(a Authorizer, card core.Card) {
+	a.May(core.Principal{}, core.RightSee, Object{Target: TargetOf(card)})
+}
+
 // Limiter bounds what each principal may ask for. It is safe for concurrent use and
 // returns at once.
 type Limiter interface {
@@ -46,6 +53,13 @@ type AuditReader interface {
 	// Read calls yield for every line of the audit with a number above after, oldest first,
 	// until yield returns false. What was audited before the call is among them.
 	Read(ctx context.Context, after uint64, yield func(line []byte) bool) error
+}
+
+// ConnectionAuditor is an [Auditor] that also records who came in, or was refused.
+type ConnectionAuditor interface {
+	// Connected records a connection of a principal with a dialect, from an address if that is
+	// known, or why it was refused.
+	Connected(p core.Principal, dialect, from string, err error)
 }
 
 // Entry is one entry of the audit: an audited call and its outcome.

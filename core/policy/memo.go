@@ -12,16 +12,20 @@ import (
 // entries, safe for concurrent use, and never blocks: each slot is replaced as a whole.
 type memo struct {
 	seed  maphash.Seed
-	slots [memoSlots]atomic.Pointer[memory]
+	slots []atomic.Pointer[memory]
 	turn  atomic.Uint32
 	bytes atomic.Int64
 }
 
+// The sizes of memos. A question to everybody asks about every agent with the hub's lock held,
+// so that 10,000 agents have to find room with 10,000 rules, too.
 const (
-	memoSlots = 8192
-	memoWays  = 4
+	principalSlots = 8192
+	agentSlots     = 32768
+	packSlots      = 1024
+	memoWays       = 8
 	// memoBytes bounds what one memo keeps, the lists of names of its keys included.
-	memoBytes = 16 << 20
+	memoBytes = 32 << 20
 	// memoryBytes is about the size of an entry without its lists.
 	memoryBytes = 160
 )
@@ -41,6 +45,10 @@ type memory struct {
 	bytes int64
 }
 
+func newMemo(slots int) *memo {
+	return &memo{seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[memory], slots)}
+}
+
 // find returns the rules of the key, nil if they are not known.
 func (m *memo) find(k *key) lines {
 	at := m.at(k)
@@ -54,7 +62,7 @@ func (m *memo) find(k *key) lines {
 
 // at returns the first of the slots that a key may have.
 func (m *memo) at(k *key) int {
-	return int((maphash.String(m.seed, k.id)+uint64(k.right))%(memoSlots/memoWays)) * memoWays
+	return int((maphash.String(m.seed, k.id)+uint64(k.right))%uint64(len(m.slots)/memoWays)) * memoWays
 }
 
 // keep remembers the rules of a key, in place of those of another key if need be.

@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -54,9 +53,7 @@ type Table struct {
 // Compile makes a Table. Its error names the line of each invalid rule and what to write.
 func Compile(rules []Rule) (*Table, error) {
 	t := &Table{rules: slices.Clone(rules), roles: map[string][]int{}, capabilities: map[string][]needs{}, domains: map[string][]int{}}
-	for _, m := range []**memo{&t.principals, &t.agentSets, &t.packSets} {
-		*m = &memo{seed: maphash.MakeSeed()}
-	}
+	t.principals, t.agentSets, t.packSets = newMemo(principalSlots), newMemo(agentSlots), newMemo(packSlots)
 	for i := range t.rights {
 		t.rights[i] = t.none()
 	}

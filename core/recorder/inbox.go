@@ -26,11 +26,12 @@ var errClosed = errors.New("the recorder was stopped")
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
 // Ready implements task.Inbox.
-func (in *inbox) Ready(r *task.Reader) {
+func (in *inbox) Ready(r *task.Reader) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.ready.Push(r)
 	in.signal()
+	return true
 }
 
 // Principal implements task.Inbox: it is the hub.

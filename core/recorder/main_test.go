@@ -204,6 +204,6 @@ func (s *fixture) CancelUnanswered(*task.Task)                   {}
 // worker is an agent that reads nothing.
 type worker struct{}
 
-func (*worker) Ready(*task.Reader)        {}
+func (*worker) Ready(*task.Reader) bool   { return true }
 func (*worker) Features() core.Features   { return 0 }
 func (*worker) Principal() core.Principal { return core.Principal{ID: "bob"} }

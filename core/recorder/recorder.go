@@ -52,6 +52,7 @@ type Recorder struct {
 const (
 	gatherTime  = 2 * time.Millisecond   // how long it collects events before a write
 	batch       = 512                    // records in a write
+	batchBytes  = 4 << 20                // and bytes, since journals copy what they write
 	retryPause  = 250 * time.Millisecond // between tries of a write
 	stopTime    = 10 * time.Second       // how long Stop waits
 	refusedTime = 2 * time.Second        // how long Stop waits for a journal that refuses
@@ -151,24 +152,36 @@ func (r *Recorder) write(ctx context.Context, records []journal.Record) error {
 	if len(records) == 0 {
 		return r.writeLateUsage(ctx)
 	}
-	for _, write := range []func(context.Context, []journal.Record) error{r.writeUsage, r.append} {
-		if err := r.insist(ctx, func(ctx context.Context) error { return write(ctx, records) }); err != nil {
+	if err := r.insist(ctx, func(ctx context.Context) error { return r.writeUsage(ctx, records) }); err != nil {
+		return err
+	}
+	for len(records) > 0 {
+		n := fitting(records)
+		if err := r.insist(ctx, func(ctx context.Context) error { return r.opts.Journal.Append(ctx, records[:n]...) }); err != nil {
 			return err
 		}
-	}
-	for i, rec := range records {
-		if i+1 < len(records) && records[i+1].Task == rec.Task {
-			continue // the last record of a task is enough
+		for i, rec := range records[:n] {
+			if i+1 < n && records[i+1].Task == rec.Task {
+				continue // the last record of a task is enough
+			}
+			if t := r.opts.Find(rec.Task); t != nil {
+				t.SetRecorded(rec.Event.End())
+			}
 		}
-		if t := r.opts.Find(rec.Task); t != nil {
-			t.SetRecorded(rec.Event.End())
-		}
+		records = records[n:]
 	}
 	return r.writeLateUsage(ctx)
 }
 
-func (r *Recorder) append(ctx context.Context, records []journal.Record) error {
-	return r.opts.Journal.Append(ctx, records...)
+// fitting returns how many of the records go into one write, at least one.
+func fitting(records []journal.Record) int {
+	bytes := 0
+	for i, rec := range records {
+		if bytes += rec.Event.Size(); bytes > batchBytes && i > 0 {
+			return i
+		}
+	}
+	return len(records)
 }
 
 // writeUsage stores the usage in records. It comes before the journal, so that no recorded

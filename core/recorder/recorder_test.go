@@ -129,7 +129,11 @@ func TestAnEndWaitsForAJournalThatIsTooSlow(t *testing.T) {
 // ready is an inbox.
 type ready func(*task.Reader)
 
-func (f ready) Ready(r *task.Reader)      { f(r) }
+func (f ready) Ready(r *task.Reader) bool {
+	f(r)
+	return true
+}
+
 func (f ready) Principal() core.Principal { return core.Principal{ID: "ann"} }
 
 func TestANegativeLagIsAlwaysExceeded(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // Mark stands for what was taken out.
@@ -24,6 +26,10 @@ const (
 // ordinary words.
 const MinSecret = 8
 
+// OwnTokens is the pattern of the tokens that the program makes: those of "dragoman token new", of
+// which a hub keeps only the hash, and those that it gives agents for MCP.
+const OwnTokens = core.TokenPrefix + `(?:[0-9a-f]{64}|mcp_[A-Z2-7]{26})`
+
 // Redactor finds what is redacted. It does not change and is safe for concurrent use. A nil
 // Redactor finds nothing.
 type Redactor struct {
@@ -31,8 +37,9 @@ type Redactor struct {
 	// heads has the secrets by their first bytes, and first which bytes these begin with.
 	heads   map[head][]string
 	first   [256]bool
-	longest int // of the secrets
-	context int // how much text before the end may be a part of a match
+	longest int  // of the secrets
+	context int  // how much text before the end may be a part of a match
+	plainly bool // every pattern begins with literal text
 }
 
 // head is the beginning of a secret.
@@ -50,7 +57,7 @@ type span struct{ from, to int }
 // New returns a Redactor for patterns (RE2) and known secrets; nil if there are none. Secrets
 // shorter than MinSecret are left out.
 func New(patterns, secrets []string) (*Redactor, error) {
-	r := &Redactor{heads: map[head][]string{}}
+	r := &Redactor{heads: map[head][]string{}, plainly: true}
 	for _, text := range patterns {
 		p, err := compile(text)
 		if err != nil {
@@ -58,6 +65,7 @@ func New(patterns, secrets []string) (*Redactor, error) {
 		}
 		r.patterns = append(r.patterns, p)
 		r.context = max(r.context, p.most)
+		r.plainly = r.plainly && p.prefix != ""
 	}
 	for _, s := range secrets {
 		if len(s) < MinSecret {
@@ -161,6 +169,9 @@ func (r *Redactor) find(text string) []span {
 		}
 	}
 	for _, p := range r.patterns {
+		if !strings.Contains(text, p.prefix) {
+			continue
+		}
 		for _, m := range p.FindAllStringIndex(text, -1) {
 			if m[0] < m[1] {
 				all = append(all, span{m[0], m[1]})
@@ -180,6 +191,33 @@ func (r *Redactor) find(text string) []span {
 		}
 	}
 	return joined
+}
+
+// isPlain reports whether no part of a text is a match or may become one with more text. It may
+// report false for a text that has none.
+func (r *Redactor) isPlain(text string) bool {
+	if !r.plainly {
+		return false
+	}
+	if r.longest > 0 {
+		for i := range len(text) {
+			if !r.first[text[i]] {
+				continue
+			}
+			if len(text)-i < len(head{}) {
+				return false
+			}
+			if r.heads[head([]byte(text[i:i+len(head{})]))] != nil {
+				return false
+			}
+		}
+	}
+	for _, p := range r.patterns {
+		if strings.Contains(text, p.prefix) || p.begun(text) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // undecided returns where the first part of a text begins that may become a match with more
@@ -232,12 +270,21 @@ func (p pattern) undecided(text string) int {
 		}
 		from += m[1]
 	}
-	for n := min(len(p.prefix)-1, len(text)); n > 0; n-- {
-		if strings.HasSuffix(text, p.prefix[:n]) {
-			return len(text) - n
+	return len(text) - p.begun(text)
+}
+
+// begun returns how much of the prefix a text ends with.
+func (p pattern) begun(text string) int {
+	if len(p.prefix) == 0 {
+		return 0
+	}
+	end := text[max(0, len(text)-len(p.prefix)+1):]
+	for i := range len(end) {
+		if end[i] == p.prefix[0] && strings.HasPrefix(p.prefix, end[i:]) {
+			return len(end) - i
 		}
 	}
-	return len(text)
+	return 0
 }
 
 // Text returns a text without what is redacted.

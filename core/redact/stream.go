@@ -14,12 +14,23 @@ type stream struct {
 	pieces  []piece // those that are held back
 	decided int     // where they begin in the text
 	marked  int     // up to here the text is a part of a match that has its Mark
+	opened  bool    // the text ends with a match, or with what may be the beginning of one
 }
 
 // piece is an event with a part of the text.
 type piece struct {
 	*held
 	end int // of its part
+}
+
+// pass reports whether a text needs nothing: it is not added then, as it matters to none that
+// follows.
+func (s *stream) pass(r *Redactor, text string) bool {
+	if s.opened || len(s.pieces) > 0 || !r.isPlain(text) {
+		return false
+	}
+	*s = stream{}
+	return true
 }
 
 // add adds the text of an event, and settles what is decided.
@@ -51,6 +62,7 @@ func (s *stream) settle(r *Redactor, all bool) {
 	if s.pieces = s.pieces[n:]; len(s.pieces) == 0 {
 		s.pieces = nil
 	}
+	s.opened = undecided < len(s.text) || len(spans) > 0 && spans[len(spans)-1].to == len(s.text)
 	if drop := s.before(r, spans, undecided); drop > 0 {
 		s.text = s.text[drop:]
 		s.decided -= drop

@@ -103,11 +103,12 @@ type inbox struct {
 	calls int
 }
 
-func (in *inbox) Ready(r *task.Reader) {
+func (in *inbox) Ready(r *task.Reader) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.ready = append(in.ready, r)
 	in.calls++
+	return true
 }
 
 func (*inbox) Principal() core.Principal { return core.Principal{ID: "reader"} }

@@ -43,8 +43,9 @@ func (r *Role) UnmarshalText(b []byte) error {
 // Inbox is notified when a reader has something to take. Values are compared with ==.
 type Inbox interface {
 	// Ready is called with the lock of the task held: it returns at once and does not call
-	// the task. It is called once, and again only after Take.
-	Ready(*Reader)
+	// the task. It is called once, and again only after Take. It reports false if the session
+	// has ended, so that perhaps nobody takes what is new: see [Reader.Release].
+	Ready(*Reader) bool
 	// Principal returns who reads; the zero Principal is the hub itself.
 	Principal() core.Principal
 }
@@ -62,6 +63,7 @@ type Reader struct {
 	role   Role
 	queued bool // its inbox was notified
 	held   bool // it waits for the end to be recorded
+	left   bool // it is not in the list of the task
 	gone   bool
 }
 
@@ -258,10 +260,27 @@ func (r *Reader) Close() bool {
 	return true
 }
 
+// Release lets the task go without the reader, whose session has ended: what it has not read
+// can still be taken, and is not counted any more.
+func (r *Reader) Release() {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	r.task.unlink(r)
+}
+
 // drop removes a reader. Callers hold mu. Its memory may stay as long as the task, so it
 // keeps no reference to its owner.
 func (t *Task) drop(r *Reader) {
+	t.unlink(r)
 	r.gone, r.inbox, r.tag = true, nil, nil
+}
+
+// unlink takes a reader out of the list. Callers hold mu.
+func (t *Task) unlink(r *Reader) {
+	if r.left {
+		return
+	}
+	r.left = true
 	if r.before == nil {
 		t.readers = r.after
 	} else {
@@ -278,9 +297,11 @@ func (t *Task) drop(r *Reader) {
 
 // wake makes a reader ready. Callers hold mu.
 func (t *Task) wake(r *Reader) {
-	if !r.queued {
-		r.queued = true
-		r.inbox.Ready(r)
+	if r.queued {
+		return
+	}
+	if r.queued = true; !r.inbox.Ready(r) {
+		t.unlink(r)
 	}
 }
 

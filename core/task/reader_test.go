@@ -184,12 +184,13 @@ type notifying struct {
 	wake chan *task.Reader
 }
 
-func (n *notifying) Ready(r *task.Reader) {
+func (n *notifying) Ready(r *task.Reader) bool {
 	select {
 	case n.wake <- r:
 	default:
 		n.t.Error("a reader was ready twice before it took")
 	}
+	return true
 }
 
 func (*notifying) Principal() core.Principal { return core.Principal{} }

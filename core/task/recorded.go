@@ -75,7 +75,8 @@ func (t *Task) endWaits() bool {
 // showEnd shows the end to readers, and wakes those that waited for it. Callers hold mu.
 func (t *Task) showEnd() {
 	t.endShown = true
-	for r := t.readers; r != nil; r = r.after {
+	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
+		next = r.after
 		if r.held {
 			r.held = false
 			t.wake(r)

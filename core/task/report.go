@@ -1,6 +1,7 @@
 package task
 
 import (
+	"math"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -10,8 +11,9 @@ import (
 // Report appends an event from the agent of the task, other than its end: see
 // [Task.Conclude] and [Task.Fail]. It returns a not_authorized Fault if the worker does not
 // have the task, a conflict Fault if the task has ended, an invalid Fault for a kind that
-// does not come from agents, and a too_large Fault if the task exceeds its size, which ends
-// it. Late events are counted and not delivered; late usage still counts towards budgets.
+// does not come from agents, and a too_large Fault if the task exceeds its size, or an
+// overloaded one if it is the largest when the hub has no memory left, both of which end it. Late
+// events are counted and not delivered; late usage still counts towards budgets.
 func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 	switch b := body.(type) {
 	case core.Text:
@@ -30,6 +32,7 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 			t.store.host.BudgetsCrossed(crossed)
 		}
 	}()
+	room := t.store.taskBytes()
 	t.mu.Lock()
 	if err := t.checkWorker(w); err != nil {
 		if u, ok := body.(core.Usage); ok && t.state == Ended && t.worker == w {
@@ -41,6 +44,12 @@ func (t *Task) Report(w Worker, body core.Body, foreign *core.Foreign) error {
 	if most := t.store.limits.TaskBytes; t.bytes > most {
 		t.mu.Unlock()
 		f := core.NewFault(core.CodeTooLarge, "the answer has more than %d bytes: the operator can raise the limit of a task", most)
+		t.End(core.Failed{Fault: f})
+		return f
+	}
+	if room < math.MaxInt && t.memory()+(core.Event{Body: body}).Size() > room {
+		f := t.store.tooMuch(t.memory())
+		t.mu.Unlock()
 		t.End(core.Failed{Fault: f})
 		return f
 	}

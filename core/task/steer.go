@@ -37,8 +37,8 @@ func (t *Task) Cancel(by, reason string) error {
 }
 
 // Inject pushes context to the agent while it works. It returns an unsupported Fault if the
-// agent does not support it, a too_large Fault if it does not fit into the task, and a
-// conflict Fault if no agent works on the task.
+// agent does not support it, a too_large Fault if it does not fit into the task, an overloaded one if there is
+// no memory for it, and a conflict Fault if no agent works on the task.
 func (t *Task) Inject(in core.Injected) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,14 +68,16 @@ func (t *Task) InjectFor(w Worker, in core.Injected) bool {
 	return true
 }
 
-// hasRoom returns a too_large Fault for context that does not fit into the task. Callers
-// hold mu.
+// hasRoom returns a too_large Fault for context that does not fit into the task, and an
+// overloaded one if there is no memory for it. Callers hold mu.
 func (t *Task) hasRoom(in core.Injected) error {
 	switch l := t.store.limits; {
 	case len(in.Content) > l.RequestBytes:
 		return core.NewFault(core.CodeTooLarge, "the context has %d bytes, the limit is %d: send less, or say where it is", len(in.Content), l.RequestBytes)
 	case t.bytes+len(in.Content) > l.TaskBytes:
 		return core.NewFault(core.CodeTooLarge, "the task would have more than %d bytes: the operator can raise the limit of a task", l.TaskBytes)
+	case len(in.Content) > minShare && l.Memory.IsFull():
+		return t.store.full("small context goes through; send this again once some of what runs has ended")
 	}
 	return nil
 }

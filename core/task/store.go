@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -152,7 +153,7 @@ func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
 		return nil, err
 	}
 	last := events[len(events)-1]
-	t := &Task{store: s, id: id, log: LogOf(events), loaded: true, state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Logs)}
+	t := &Task{store: s, id: id, log: LogOf(events), loaded: true, state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Ended)}
 	if gap != nil {
 		t.lost = events[0].Seq - 1
 		for i := range events[1:] {
@@ -227,6 +228,34 @@ func (s *Store) FinishedBytes() int {
 	defer s.mu.Unlock()
 	s.trim(s.limits.FinishedTasks, s.limits.FinishedBytes)
 	return s.bytes
+}
+
+// minShare is what a task that runs may always have, in bytes.
+const minShare = 64 << 10
+
+// taskBytes returns how much memory a task that runs may take now. While what runs has grown far
+// beyond the budget, that is what those tasks have on average: the largest end, so that the others
+// and the hub go on.
+func (s *Store) taskBytes() int {
+	if m := s.limits.Memory; m.IsOver() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.trim(0, 0); m.IsOver() {
+			running := max(1, len(s.tasks)-s.finished.Len())
+			return max(minShare, int(m.HeldAs(memory.Logs))/running)
+		}
+	}
+	return math.MaxInt
+}
+
+// tooMuch returns the Fault of a task that takes more than the hub has, and counts it.
+func (s *Store) tooMuch(bytes int) *core.Fault {
+	s.host.Count("task.memory")
+	m := s.limits.Memory
+	f := core.NewFault(core.CodeOverloaded, "the hub holds %d bytes for tasks and messages, its limit is %d (limits.memory), and this task has %d of them, more than others: ask for less at a time, or again later",
+		m.Held(), m.Limit(), bytes)
+	f.RetryAfter = time.Second
+	return f
 }
 
 // relieve drops all ended tasks that the journal has.

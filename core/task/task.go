@@ -255,6 +255,7 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	}
 	if k.Ends() {
 		t.state = Ended
+		t.share.Become(memory.Ended)
 		t.work.End()
 		t.deadline.Stop()
 		if t.cancel != nil {
@@ -266,7 +267,8 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 		t.store.host.Answered(t.request, t.id, &t.log)
 	}
 	t.store.host.Appended(t.id, e)
-	for r := t.readers; r != nil; r = r.after {
+	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
+		next = r.after
 		if r.wants(k) {
 			t.wake(r)
 		}

@@ -23,6 +23,10 @@ func PeerCertificates(ctx context.Context) []*x509.Certificate {
 	return nil
 }
 
+// Proven reports whether Options.Admit has admitted an earlier call of the connection. ctx is
+// that of a call.
+func Proven(ctx context.Context) bool { return connectionOf(ctx).proven.Load() }
+
 // peerInfo is what a call knows of its connection.
 type peerInfo struct {
 	credentials.AuthInfo

@@ -2,22 +2,15 @@ package stdio
 
 import "syscall"
 
-// PeerUID returns the user of the process at the other end of a Unix socket, as the kernel
-// knows it (SO_PEERCRED).
-func (c *Conn) PeerUID() (uid uint32, ok bool) {
-	socket, ok := c.r.(syscall.Conn)
-	if !ok {
+// nobody is the user of a socket without a peer, such as one of TCP.
+const nobody = ^uint32(0)
+
+// peerUID reads SO_PEERCRED. The process id says nothing: it is 0 for a peer in another
+// container.
+func peerUID(fd int) (uid uint32, ok bool) {
+	peer, err := syscall.GetsockoptUcred(fd, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	if err != nil || peer.Uid == nobody {
 		return 0, false
 	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return 0, false
-	}
-	var peer *syscall.Ucred
-	if raw.Control(func(fd uintptr) {
-		peer, err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	}) != nil || err != nil {
-		return 0, false
-	}
-	return peer.Uid, peer.Pid != 0 // a pipe has no peer
+	return peer.Uid, true
 }

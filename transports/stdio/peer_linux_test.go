@@ -38,4 +38,18 @@ func TestTheUserAtTheOtherEndOfASocketIsKnown(t *testing.T) {
 	if got, ok := pipe.PeerUID(); ok {
 		t.Errorf("a pipe: got %d, want no user", got)
 	}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	far, err := net.Dial("tcp", tcp.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote := stdio.New(far, far, stdio.Options{})
+	defer remote.Close(link.Reason{Cause: link.PeerGone})
+	if got, ok := remote.PeerUID(); ok {
+		t.Errorf("a connection by TCP: got %d, want no user", got)
+	}
 }

@@ -34,10 +34,7 @@ func (a *answer) WriteHeader(status int) {
 	if a.sealed {
 		return
 	}
-	if status >= 200 && !a.begun {
-		a.begun = true
-		a.visit.answered(status)
-	}
+	a.begun = a.begun || status >= 200
 	a.ResponseWriter.WriteHeader(status)
 }
 
@@ -61,12 +58,7 @@ func (a *answer) Write(p []byte) (n int, err error) {
 }
 
 // start notes that the answer begins, with status 200 unless there was a WriteHeader.
-func (a *answer) start() {
-	if !a.begun {
-		a.begun = true
-		a.visit.answered(http.StatusOK)
-	}
-}
+func (a *answer) start() { a.begun = true }
 
 // Flush implements http.Flusher, which some libraries need.
 func (a *answer) Flush() { _ = a.FlushError() }

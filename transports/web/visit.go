@@ -18,17 +18,6 @@ func Authenticated(r *http.Request) {
 	}
 }
 
-// AuthenticatedByAnswer is for handlers that authenticate requests themselves: one that they
-// answer with another status than 401 and 403 has authenticated.
-func AuthenticatedByAnswer(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
-			v.byAnswer = true
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // PeerCertificates returns the verified chain of the client certificate of a request, leaf
 // first; nil without one.
 func PeerCertificates(r *http.Request) []*x509.Certificate {
@@ -40,10 +29,7 @@ func PeerCertificates(r *http.Request) []*x509.Certificate {
 
 // visit is the context value of a connection that has not authenticated at first. It belongs to
 // the goroutine of the connection. A nil visit does nothing.
-type visit struct {
-	conn     *limitedConn
-	byAnswer bool // the answer to the request tells whether it has authenticated
-}
+type visit struct{ conn *limitedConn }
 
 type visitKey struct{}
 
@@ -64,7 +50,6 @@ func withVisit(ctx context.Context, conn net.Conn) context.Context {
 // begin notes that a request runs, during which the connection is not closed for its age.
 func (v *visit) begin() {
 	if v != nil {
-		v.byAnswer = false
 		v.conn.serve(true)
 	}
 }
@@ -73,13 +58,6 @@ func (v *visit) begin() {
 func (v *visit) end() {
 	if v != nil {
 		v.conn.serve(false)
-	}
-}
-
-// answered notes the status of the answer to a request.
-func (v *visit) answered(status int) {
-	if v != nil && v.byAnswer && status != http.StatusUnauthorized && status != http.StatusForbidden {
-		v.conn.prove()
 	}
 }
 

@@ -13,15 +13,28 @@ import (
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
-// ListAgents implements the service. It lists the agents of every dialect by id, without
-// their metadata where that does not fit into a message.
+// largeCard is the size of a card that is not described in full where not all cards fit into a
+// message: so nobody makes the list of the others too large.
+const largeCard = 4 << 10
+
+// ListAgents implements the service. It lists the agents of every dialect by id. Where that does
+// not fit into a message, it has no metadata, and of agents with large cards the id alone.
 func (s *Service) ListAgents(ctx context.Context, r *pb.ListAgentsRequest) (*pb.ListAgentsResponse, error) {
 	p, err := s.opts.Principal(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := &pb.ListAgentsResponse{}
-	for _, a := range s.hub.Agents(p) {
+	agents, room := s.hub.Agents(p), s.opts.MaxMessageBytes
+	for _, a := range agents {
+		room -= a.Size()
+	}
+	for _, a := range agents {
+		if r.Workspace == nil && room < 0 && a.Size() > largeCard {
+			id := wire.ValidUTF8(string(a.ID))
+			all.Agents = append(all.Agents, &pb.AgentInfo{Id: id, Name: id, Backend: a.Dialect, Connected: true})
+			continue
+		}
 		m := agentInfo(a)
 		if r.Workspace == nil || slices.Contains(m.GetMetadata().GetWorkspaces(), r.GetWorkspace()) {
 			all.Agents = append(all.Agents, m)

@@ -81,6 +81,11 @@ func (r *Registry) ListAgents(ctx context.Context, in *pb.ListAgentsRequest) (*p
 		limit = min(n, limit)
 	}
 	for _, status := range r.hub.Agents(r.opts.Principal(ctx)) { // by id
+		elsewhere := full || string(status.ID) <= in.GetContinuationToken()
+		if elsewhere && len(in.GetCapabilities())+len(in.GetLabels()) == 0 {
+			out.TotalCount++ // without a copy of its card
+			continue
+		}
 		a := agentOf(status)
 		if !matches(a, in.GetCapabilities(), in.GetLabels()) {
 			continue

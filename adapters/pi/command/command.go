@@ -106,6 +106,9 @@ func appendResponse(dst []byte, c Command, r response) []byte {
 // Refusal returns the response to a frame that could not be decoded.
 func Refusal(text string) []byte { return appendResponse(nil, Command{}, response{err: text}) }
 
+// Refused returns the response to a command of somebody who may give none.
+func (c Command) Refused(text string) []byte { return appendResponse(nil, c, response{err: text}) }
+
 // CreatesSession reports whether the command creates a session.
 func (c Command) CreatesSession() bool { return c.Kind == "create_session" || c.Kind == "load_session" }
 

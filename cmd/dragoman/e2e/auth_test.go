@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,23 +29,32 @@ import (
 
 // tokensFile writes a tokens file: each principal has the token that is its name and may register
 // every agent, and root is an operator.
-func tokensFile(t *testing.T, principals ...string) string {
+func tokensFile(t testing.TB, principals ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	writeTokens(t, path, principals...)
 	return path
 }
 
-func writeTokens(t *testing.T, path string, principals ...string) {
+func writeTokens(t testing.TB, path string, principals ...string) {
 	t.Helper()
-	text := "tokens:\n"
+	own := map[string]string{}
 	for _, p := range principals {
-		hash := access.HashOf(p)
-		text += fmt.Sprintf("- principal: %s\n  sha256: %s\n  operator: %v\n  agents: [\"*\"]\n", p, hex.EncodeToString(hash[:]), p == "root")
+		own[p] = p
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(tokenEntries(own)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// tokenEntries is the text of a tokens file with the principal of each token.
+func tokenEntries(principals map[string]string) string {
+	text := "tokens:\n"
+	for _, token := range slices.Sorted(maps.Keys(principals)) {
+		hash, p := access.HashOf(token), principals[token]
+		text += fmt.Sprintf("- principal: %s\n  sha256: %s\n  operator: %v\n  agents: [\"*\"]\n", p, hex.EncodeToString(hash[:]), p == "root")
+	}
+	return text
 }
 
 func TestAHubWithTokensRefusesRequestsWithoutOne(t *testing.T) {

@@ -51,7 +51,7 @@ func (e packEnd) send(ctx context.Context, v *jsonValue) error {
 		case *wire.PackManifest:
 			e.registers.Do(func() { e.manifests <- m })
 		case *wire.ExecuteToolResponse:
-			_, err := coven.NewPackService(e.hub, nil).ToolResult(ctx, m)
+			_, err := coven.NewPackService(e.hub, nil, nil).ToolResult(ctx, m)
 			return err
 		}
 		return nil

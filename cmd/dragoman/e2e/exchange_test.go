@@ -215,7 +215,7 @@ type frames struct {
 func dialFrames(t *testing.T, hub, path string, limit int) frames {
 	t.Helper()
 	c := newProxy(t, hub)
-	conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: "http://" + c.addr()}, path, nil, limit)
+	conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: "http://" + c.addr(), Token: tokenFor(hub)}, path, nil, limit)
 	if err != nil {
 		t.Fatal(err)
 	}

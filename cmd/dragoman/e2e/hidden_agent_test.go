@@ -201,8 +201,8 @@ func newHidden(t *testing.T) *hidden {
 	return h
 }
 
-// surface is something that can be read of the hub.
-type surface struct {
+// hiddenSurface is something that can be read of the hub.
+type hiddenSurface struct {
 	// finds says that alice and eve find the hidden agent there.
 	finds bool
 	// names says that a reader may name an agent there, so that the answers about one that is

@@ -19,7 +19,7 @@ const (
 )
 
 // hiddenSurfaces are the surfaces of a hub, by endpoint.
-var hiddenSurfaces = map[string]surface{
+var hiddenSurfaces = map[string]hiddenSurface{
 	"GET /healthz": {}, "GET /readyz": {}, "GET /health": {}, "GET /health/ready": {},
 	"* /.well-known/oauth-protected-resource": {}, "* /.well-known/oauth-protected-resource/mcp": {}, "* /register": {},
 	"GET /metrics": {finds: true},

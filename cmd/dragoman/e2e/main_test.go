@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -16,6 +17,13 @@ import (
 const runsProgram = "TEST_PLAYS_DRAGOMAN"
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv(playsFlooder); text != "" {
+		if err := playFlooder(text); err != nil {
+			fmt.Fprintln(os.Stderr, "the flooder:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv(runsProgram) != "" || len(os.Args) > 1 && (os.Args[1] == service.ReapCommand || os.Args[1] == service.GuardCommand) {
 		os.Exit(command.Run(context.Background(), os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 	}

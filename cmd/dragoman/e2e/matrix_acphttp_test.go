@@ -60,7 +60,7 @@ func newHTTPClient(t *testing.T, h *testHub) *httpClient {
 	ctx, stop := context.WithCancel(context.Background())
 	return &httpClient{
 		proxy: c, base: "http://" + c.addr(), ctx: ctx, stop: stop,
-		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		http: &http.Client{Transport: bearer{&http.Transport{DisableKeepAlives: true}, tokenFor(h.service.Addresses().HTTP)}},
 	}
 }
 

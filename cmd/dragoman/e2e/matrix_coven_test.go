@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -58,7 +59,11 @@ func connectCovenAgentWith(t *testing.T, h *testHub, id string, capabilities ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := grpcserver.Open(t.Context(), wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
+	ctx := t.Context()
+	if token := tokenFor(h.service.Addresses().GRPC); token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+	}
+	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
 	if err != nil {
 		cc.Close()
 		t.Fatal(err)

@@ -43,15 +43,22 @@ type mcpClient struct {
 func connectMCP(t *testing.T, h *testHub) *mcpClient {
 	t.Helper()
 	c := &mcpClient{httpClient: newHTTPClient(t, h)}
-	resp, err := c.post(t.Context(), map[string]any{"id": 0, "method": "initialize", "params": map[string]any{
+	if err := c.initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// initialize begins the session.
+func (c *mcpClient) initialize(ctx context.Context) error {
+	resp, err := c.post(ctx, map[string]any{"id": 0, "method": "initialize", "params": map[string]any{
 		"protocolVersion": "2025-11-25", "capabilities": map[string]any{"elicitation": map[string]any{}}, "clientInfo": map[string]any{"name": "matrix", "version": "1"},
 	}})
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	resp.Body.Close()
 	c.session = resp.Header.Get("Mcp-Session-Id")
-	return c
+	return resp.Body.Close()
 }
 
 // post sends a message.

@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -74,5 +77,114 @@ func inNetwork(t *testing.T) {
 		notRun(t, "this machine makes no network namespace: "+err.Error()+" "+string(out))
 	case err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()):
 		t.Errorf("in a network of its own: got %v\n%s", err, out)
+	default:
+		t.Logf("in a network of its own:\n%s", out)
 	}
+}
+
+// pcapFile is the variable with the file that keeps what TestTheWireBeyondLoopbackHasNothingButTLS
+// has recorded, for tcpdump -r and Wireshark.
+const pcapFile = "PCAP"
+
+// TestTheWireBeyondLoopbackHasNothingButTLS brings every credential over every surface to a hub
+// beyond loopback, and records the network: what passes the listeners is TLS to the last byte, and
+// nothing of a credential, a request or an answer is in it.
+func TestTheWireBeyondLoopbackHasNothingButTLS(t *testing.T) {
+	if os.Getenv(inNamespace) == "" {
+		inNetwork(t)
+		return
+	}
+	wire := recordLoopback(t)
+	change, kinds := credentialKinds(t)
+	h, err := newCredentialHub(newTestHub(t, func(c *config.Config) {
+		change(c)
+		c.GRPCAddr, c.HTTPAddr, c.PiAddr = elsewhere+":0", elsewhere+":0", elsewhere+":0"
+		c.TLS.Cert, c.TLS.Key = certificate(t, elsewhere)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	joinEcho(t, h.testHub)
+	for _, s := range surfaces() {
+		for _, k := range kinds {
+			if s.carries&k.ways == 0 || s.waits {
+				continue
+			}
+			if who, err := s.enter(t, h, h.noted(k.good), k.who); err != nil || !strings.HasPrefix(who, k.who+",") {
+				t.Errorf("%s, %s: got %q, %v, want %s", s.name, k.name, who, err, k.who)
+			}
+			for _, wrong := range k.wrong {
+				if who, err := s.enter(t, h, h.noted(wrong.bring), k.who); err == nil {
+					t.Errorf("%s, %s %s: got %q, want it refused", s.name, k.name, wrong.name, who)
+				}
+			}
+		}
+	}
+	at := h.service.Addresses()
+	listeners := map[string]string{"gRPC": at.GRPC, "HTTP": at.HTTP, "pi-server": at.Pi}
+	for name, addr := range listeners {
+		if answer := inClear(t, addr); strings.Contains(answer, "200 OK") || strings.Contains(answer, "401") {
+			t.Errorf("%s, without TLS: got %q, want nothing of the hub", name, answer)
+		}
+	}
+	plain := newTestHub(t, nil) // what the recording finds where there is no TLS
+	if code, _, stderr := run(t, "agents", "--hub", plain.url(), "--token", "a-token-in-clear"); code != command.ExitDone {
+		t.Errorf("without TLS: got %d and %s", code, stderr)
+	}
+	wire.stop()
+	if path := os.Getenv(pcapFile); path != "" {
+		if err := os.WriteFile(path, wire.file.Bytes(), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	if !bytes.Contains(wire.file.Bytes(), []byte("a-token-in-clear")) {
+		t.Error("without TLS: got no token in the recording, want it to find one")
+	}
+	h.wantNoSecret(t, "the network", string(wire.file.Bytes()))
+	for name, addr := range listeners {
+		connections, sent, gaps := 0, 0, 0
+		for way, s := range wire.streams {
+			if way.from != addr && way.to != addr || bytes.HasPrefix(s.payload, []byte(inClearRequest)) || way.from == addr && isClearAnswer(s.payload) {
+				continue
+			}
+			connections++
+			sent += len(s.payload)
+			if s.gap {
+				gaps++
+			}
+			if bad := s.notTLS(); bad != nil && !s.gap {
+				t.Errorf("%s: got %q from %s to %s, want TLS only", name, bad, way.from, way.to)
+			}
+			for _, text := range []string{"authenticated true", "AgentStream", "/v1/tasks", "Bearer ", "server_ready", "jsonrpc"} {
+				if bytes.Contains(s.payload, []byte(text)) {
+					t.Errorf("%s: got %q from %s to %s, want nothing in clear", name, text, way.from, way.to)
+				}
+			}
+		}
+		if connections < 10 || sent < 10_000 {
+			t.Errorf("%s: got %d bytes in %d directions, want those of all its clients", name, sent, connections)
+		}
+		t.Logf("%s: %d bytes in %d directions, %d of them with gaps", name, sent, connections, gaps)
+	}
+}
+
+// inClearRequest is what somebody without TLS sends.
+const inClearRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+// inClear sends it and returns the answer.
+func inClear(t *testing.T, addr string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, inClearRequest)
+	answer, _ := io.ReadAll(conn) // a listener may just close
+	return string(answer)
+}
+
+// isClearAnswer reports whether bytes are the answer of net/http to somebody without TLS.
+func isClearAnswer(payload []byte) bool {
+	return bytes.HasPrefix(payload, []byte("HTTP/1.0 400 Bad Request"))
 }

@@ -42,7 +42,13 @@ type testHub struct {
 // so does an error in the log.
 func newTestHub(t *testing.T, change func(*config.Config)) *testHub {
 	t.Helper()
-	h := &testHub{log: slog.New(failOnError{slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}), t})}
+	return newLoggingHub(t, slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}), change)
+}
+
+// newLoggingHub starts a hub with a log of its own.
+func newLoggingHub(t *testing.T, log slog.Handler, change func(*config.Config)) *testHub {
+	t.Helper()
+	h := &testHub{log: slog.New(failOnError{log, t})}
 	config := config.Local()
 	if change != nil {
 		change(&config)

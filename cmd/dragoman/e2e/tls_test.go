@@ -306,24 +306,67 @@ func TestABrowserBringsItsTokenAsASubprotocol(t *testing.T) {
 
 func TestAPageOfAnotherSiteReachesNoSurfaceWithoutAnOrigin(t *testing.T) {
 	h := newTestHub(t, nil)
-	for _, url := range []string{
-		h.url() + "/acp?agent_id=kit", h.url() + "/v1/agents", h.url() + "/mcp", h.url() + "/metrics", h.url() + "/healthz", h.url() + "/a2a/shout",
-		h.url() + "/ws/native", h.url() + "/ws/acp", h.url() + "/ws/agent", h.url() + "/ws/pi", h.url() + "/api/agents", "http://" + h.service.Addresses().Pi,
-	} {
-		for _, site := range []string{"cross-site", "same-site"} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-			if err != nil {
-				t.Fatal(err)
+	tried := 0
+	for _, e := range endpointsOf(t, h) {
+		at := map[string]string{"http_addr": h.url(), "pi_addr": "http://" + h.service.Addresses().Pi}[e.Listener]
+		if at == "" { // gRPC, which a page cannot speak
+			continue
+		}
+		methods := []string{e.Method}
+		if e.Method == "*" {
+			methods = []string{http.MethodGet, http.MethodPost}
+		}
+		for _, method := range methods {
+			for _, site := range []string{"cross-site", "same-site"} {
+				r, err := http.NewRequestWithContext(t.Context(), method, at+strings.ReplaceAll(strings.ReplaceAll(e.Path, "{id}", "none"), "*", "x"), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Sec-Fetch-Site", site)
+				resp, err := http.DefaultTransport.RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				if tried++; resp.StatusCode != http.StatusForbidden {
+					t.Errorf("%s of %s %s: got %d, want %d", site, method, r.URL, resp.StatusCode, http.StatusForbidden)
+				}
 			}
-			r.Header.Set("Sec-Fetch-Site", site)
-			resp, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
-			if resp.StatusCode != http.StatusForbidden {
-				t.Errorf("%s of %s: got %d, want %d", site, url, resp.StatusCode, http.StatusForbidden)
-			}
+		}
+	}
+	if tried < 60 {
+		t.Errorf("got %d requests tried, want two for each endpoint", tried)
+	}
+}
+
+// An agent asks the hub that is named for its gRPC address. It sends nothing to the usual port of
+// this machine, where another program may listen.
+func TestAnAgentSendsNothingToTheUsualPortOfThisMachine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:50051")
+	if err != nil {
+		t.Skipf("the usual port is taken: %v", err)
+	}
+	defer l.Close()
+	reached := make(chan struct{}, 1)
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			conn.Close()
+			reached <- struct{}{}
+		}
+	}()
+	for name, overview := range map[string]string{"a hub without gRPC": `{"addresses":{"http":"127.0.0.1:8080"}}`, "an old hub": `{}`} {
+		hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, overview) }))
+		t.Setenv("DRAGOMAN_HUB", hub.URL)
+		t.Setenv("DRAGOMAN_TOKEN", "secret")
+		code, _, stderr := run(t, "agent", "--name", "shout", "--dialect", "coven", "--", "cat")
+		hub.Close()
+		if code == command.ExitDone || stderr == "" {
+			t.Errorf("%s: got %d and %q, want an error", name, code, stderr)
+		}
+		select {
+		case <-reached:
+			t.Errorf("%s: got a connection at the usual port, want none", name)
+		default:
 		}
 	}
 }

@@ -92,6 +92,12 @@ func (c *Client) Do(ctx context.Context, method, path, accept string, body any) 
 	return resp, nil
 }
 
+// What the hub says of a token without more to say of it, in the words of Parallax.
+const (
+	badToken     = "Invalid authentication token"
+	expiredToken = "Token has expired"
+)
+
 // problem returns the error of a response that is not a success.
 func (c *Client) problem(resp *http.Response) error {
 	var p struct {
@@ -112,6 +118,9 @@ func (c *Client) problem(resp *http.Response) error {
 	f := core.NewFault(p.Code, "%s", p.Detail)
 	if p.Code == core.CodeUnauthenticated {
 		f = tokenNeeded(c.hub.Token)
+		if why := strings.TrimPrefix(p.Detail, badToken+": "); c.hub.Token != "" && why != badToken && why != expiredToken {
+			f = core.NewFault(p.Code, "the hub refuses the token: %s", why) // of a JSON Web Token it says why
+		}
 	}
 	return Refusal{f}
 }
@@ -200,7 +209,7 @@ var errCut = errors.New("the connection to the hub was cut off")
 func CutOff(err error, then string) error {
 	switch {
 	case err == nil:
-		return fmt.Errorf("%w: the hub has gone; %s", errCut, then)
+		return fmt.Errorf("%w: the hub has gone, or it no longer accepts your token; %s", errCut, then)
 	case errors.Is(err, errCut):
 		return fmt.Errorf("%w; %s", err, then)
 	}

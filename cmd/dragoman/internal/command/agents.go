@@ -81,7 +81,10 @@ func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 	case troubled:
 		heads = append(heads, "LAST ERROR")
 	}
-	const none = "no agents are connected: start one, such as 'dragoman agent --name shout -- tr a-z A-Z'"
+	none := "no agents are connected: start one, such as 'dragoman agent --name shout -- tr a-z A-Z'"
+	if to.token != "" {
+		none = "you see no agents here: none is connected (start one, such as 'dragoman agent --name shout -- tr a-z A-Z'), or the rules of the hub do not let you see them"
+	}
 	return printList(to, v, rows, none, heads, func(a hub.AgentStatus) []string {
 		state := a.Load.State.String()
 		if a.Child != nil && a.Child.State != core.ChildReady {

@@ -134,7 +134,7 @@ func pendingCall(ctx context.Context, hub *client.Client, id core.TaskID, input 
 	if err := hub.Get(ctx, "/v1/tasks/"+url.PathEscape(string(id)), &known); err != nil {
 		return "", err
 	}
-	return "", errors.New("nothing of the task waits for a decision: 'dragoman approvals' lists what does")
+	return "", errors.New("nothing of the task waits for a decision of yours: 'dragoman approvals' lists what does; the decision may be for somebody else")
 }
 
 // verdict formats a decision as one line.

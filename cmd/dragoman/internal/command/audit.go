@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/audit"
+	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
 func auditCommand(io Streams) *cobra.Command {
@@ -36,6 +39,9 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if limit < 0 {
 			return usagef("--limit %d: want 0 (all) or more", limit)
+		}
+		if err := checkAct(act); err != nil {
+			return err
 		}
 		if verify {
 			if err := refuseFlags(c, "with --verify", "principal", "act", "since", "limit"); err != nil {
@@ -76,6 +82,23 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 	return c
 }
 
+// checkAct refuses what is no act of the audit. "" is any.
+func checkAct(name string) error {
+	known := []string{audit.ActConnect, audit.ActStart, audit.ActStop, audit.ActMissing}
+	for _, act := range core.Acts() {
+		if act.IsAudited() {
+			known = append(known, act.String())
+		}
+	}
+	if name == "" || slices.Contains(known, name) {
+		return nil
+	}
+	if near := suggest.Nearest(name, known); near != "" {
+		return usagef("--act %q: did you mean %s?", name, near)
+	}
+	return usagef("--act %q: use one of %s", name, strings.Join(known, ", "))
+}
+
 // auditDetail returns what only some entries have.
 func auditDetail(l audit.Line) string {
 	switch {
@@ -100,8 +123,15 @@ func auditDetail(l audit.Line) string {
 // verifyAudit checks the chain of all entries.
 func verifyAudit(ctx context.Context, to *hubFlags) error {
 	var chain audit.Chain
-	err := to.client().Audit(ctx, chain.Next)
-	if err == nil {
+	var broken error
+	err := to.client().Audit(ctx, func(line []byte) error {
+		broken = chain.Next(line)
+		return broken
+	})
+	switch {
+	case err != nil && broken == nil: // the hub refused, or has gone: that says nothing of the audit
+		return err
+	case err == nil:
 		err = chain.End()
 	}
 	if err != nil {
@@ -120,7 +150,7 @@ func verifyAudit(ctx context.Context, to *hubFlags) error {
 	case v.Entries == 0:
 		text = "the audit has no entries"
 	case v.Missing > 0 || v.Kills > 0:
-		text += fmt.Sprintf("\nentries that could not be written: %d; times that the hub was killed and its last entries may be missing: %d", v.Missing, v.Kills)
+		text += fmt.Sprintf("; entries that could not be written: %d; times that the hub was killed and its last entries may be missing: %d", v.Missing, v.Kills)
 	}
 	return to.print(v, text)
 }

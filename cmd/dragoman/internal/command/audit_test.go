@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +69,12 @@ func TestTheAuditIsShown(t *testing.T) {
 
 func TestTheAuditIsVerified(t *testing.T) {
 	good := auditLines(t, 4)
+	lines := strings.SplitAfter(good, "\n")
+	killed := fmt.Sprintf(`{"seq":1,"at":"2026-01-02T03:04:05Z","principal":"","act":"missing","object":"","outcome":"internal","prev":"%064d"}`+"\n", 0)
 	for text, want := range map[string]string{
+		killed: "; entries that could not be written: 0; times that the hub was killed and its last entries may be missing: 1\n",
+		strings.Join(slices.Delete(slices.Clone(lines), 2, 3), ""):        "line 3 (seq 4): its prev is not the hash of the line before",
+		strings.Join(slices.Insert(slices.Clone(lines), 3, lines[2]), ""): "line 4 (seq 3): its prev is not the hash of the line before",
 		good:                                 "the audit is intact: entries: 6, from 1 to 6, last hash ",
 		strings.Replace(good, "t1", "t9", 1): "the audit is not intact: line 4 (seq 4): its prev is not the hash of the line before",
 		good[strings.Index(good, "\n")+1:]:   "the audit is intact: entries: 5, from 2 to 6",
@@ -75,11 +83,33 @@ func TestTheAuditIsVerified(t *testing.T) {
 		good[:strings.Index(good, `{"seq":3,`)+9] + "\n": "line 3: it is cut off",
 	} {
 		code, out, stderr := run(t, "audit", "--verify", fakeHub(t, map[string]string{"GET /v1/audit": text}))
-		if wantFailure := !strings.HasPrefix(want, "the audit is intact") && !strings.HasPrefix(want, "the audit has"); !strings.Contains(out+stderr, want) || wantFailure == (code == command.ExitDone) {
+		if wantFailure := !strings.HasPrefix(want, "; ") && !strings.HasPrefix(want, "the audit is intact") && !strings.HasPrefix(want, "the audit has"); !strings.Contains(out+stderr, want) || wantFailure == (code == command.ExitDone) {
 			t.Errorf("got %d, %q and %q, want %q", code, out, stderr, want)
 		}
 	}
 	if code, _, stderr := run(t, "audit", "--verify", "--act", "open"); code == command.ExitDone || !strings.Contains(stderr, "--act") {
 		t.Errorf("got %d and %q, want a refusal of --act", code, stderr)
+	}
+}
+
+func TestAnAuditThatTheHubRefusesIsNotCalledBroken(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/audit", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"code":"not_authorized","detail":"the audit is for operators"}`)
+	})
+	hub := httptest.NewServer(mux)
+	defer hub.Close()
+	code, _, stderr := run(t, "audit", "--verify", "--hub", hub.URL)
+	if code != command.ExitFailed || stderr != "dragoman: the audit is for operators\n" {
+		t.Errorf("got %d and %q, want the refusal alone", code, stderr)
+	}
+}
+
+func TestAnUnknownActIsRefusedWithTheNearest(t *testing.T) {
+	for act, want := range map[string]string{"decid": "did you mean decide?", "zzz": "use one of connect, start"} {
+		if code, _, stderr := run(t, "audit", "--act", act); code != command.ExitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("--act %s: got %d and %q, want %q", act, code, stderr, want)
+		}
 	}
 }

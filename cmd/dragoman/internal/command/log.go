@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -17,13 +18,35 @@ func newLog(w io.Writer, level, format string) *slog.Logger {
 		human = isTerminal(w)
 	}
 	if human {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05", NoColor: !colors(w)}
+		w = console(w)
 	}
 	least, err := zerolog.ParseLevel(level)
 	if err != nil {
 		least = zerolog.InfoLevel // the configuration has been checked
 	}
 	return slog.New(zerolog.NewSlogHandler(zerolog.New(w).Level(least).With().Timestamp().Logger()))
+}
+
+// console formats lines for people. What others say is in the fields; it is quoted there, but for
+// what JSON and Go take for printable.
+func console(w io.Writer) zerolog.ConsoleWriter {
+	colored := colors(w)
+	value := func(v any) string { return visible(fmt.Sprintf("%s", v)) }
+	return zerolog.ConsoleWriter{
+		Out: w, TimeFormat: "15:04:05", NoColor: !colored, FormatFieldValue: value,
+		FormatErrFieldValue: func(v any) string {
+			if !colored {
+				return value(v)
+			}
+			return red + value(v) + plainColor
+		},
+		FormatPrepare: func(line map[string]any) error {
+			if text, ok := line[zerolog.MessageFieldName].(string); ok {
+				line[zerolog.MessageFieldName] = visible(text)
+			}
+			return nil
+		},
+	}
 }
 
 // colors reports whether output to w may have colours: on a terminal, unless NO_COLOR is

@@ -92,7 +92,10 @@ func Run(ctx context.Context, args []string, io Streams) int {
 	case errors.Is(err, errQuiet):
 	case errors.As(err, &several):
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			fmt.Fprintf(io.Err, "dragoman: %s\n", visible(line))
+			if !strings.HasPrefix(line, " ") { // what is indented is to be copied
+				line = "dragoman: " + line
+			}
+			fmt.Fprintln(io.Err, visible(line))
 		}
 	default:
 		fmt.Fprintf(io.Err, "dragoman: %s%s\n", refusedFlag(c, err), inLine(err))

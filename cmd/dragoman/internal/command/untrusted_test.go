@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/audit"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -126,6 +127,9 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 		"POST /v1/tasks/{id}/decisions": filled[core.ApprovalDecided](), "POST /v1/tasks/{id}/cancel": map[string]string{"state": hostile},
 		"POST /v1/tasks/{id}/inject": map[string]any{"task": hostile, "id": hostile, "accepted": end.Kind() != core.KindFailed, "reason": hostile},
 		"GET /v1/events":             events, "GET /v1/tasks/{id}/events": events,
+		"GET /v1/audit":                       string(asJSON(filled[audit.Line]())) + "\n",
+		"GET /v1/principals":                  map[string]any{"principals": []any{with(filled[core.KnownPrincipal](), func(p *core.KnownPrincipal) { p.Status = core.PrincipalPending })}},
+		"POST /v1/principals/{id}/{decision}": map[string]string{"principal": hostile, "status": hostile},
 	}
 	mux := http.NewServeMux()
 	for pattern, answer := range answers {
@@ -167,23 +171,26 @@ var linesOfOthers = []string{"tasks x"}
 
 func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 	lines := map[string][]string{
-		"agents":    {"", "x", "-o wide", "x -o wide", "restart x"},
-		"tasks":     {"", "x", "x --readers"},
-		"ask":       {"x hello --thinking", "x hello --thread t"},
-		"delegate":  {"x hello", "x hello --thread t"},
-		"cancel":    {"x"},
-		"inject":    {"x hello"},
-		"approvals": {""},
-		"approve":   {"t", "t c", "t --all", "u"},
-		"deny":      {"t", "t c", "u"},
-		"questions": {""},
-		"answer":    {"x y"},
-		"packs":     {""},
-		"tail":      {"", "x", "--color always"},
-		"usage":     {"", "--by day"},
+		"agents":     {"", "x", "-o wide", "x -o wide", "restart x"},
+		"tasks":      {"", "x", "x --readers"},
+		"ask":        {"x hello --thinking", "x hello --thread t"},
+		"delegate":   {"x hello", "x hello --thread t"},
+		"cancel":     {"x"},
+		"inject":     {"x hello"},
+		"approvals":  {""},
+		"approve":    {"t", "t c", "t --all", "u"},
+		"deny":       {"t", "t c", "u"},
+		"questions":  {""},
+		"answer":     {"x y"},
+		"packs":      {""},
+		"tail":       {"", "x", "--color always"},
+		"usage":      {"", "--by day"},
+		"audit":      {"", "--verify"},
+		"principals": {"list", "approve x", "revoke x"},
+		"check":      {"--may bob ask x " + rulesConfig(t)},
 	}
 	// These show what their own user wrote: settings, flags, and logs, which quote.
-	own := []string{"serve", "demo", "agent", "stdio", "editor", "bench", "acp", "check", "config", "version", "reap", "guard", "help", "completion"}
+	own := []string{"serve", "demo", "agent", "stdio", "editor", "bench", "acp", "config", "token", "version", "reap", "guard", "help", "completion"}
 	for _, c := range command.NewRoot(command.Streams{}).Commands() {
 		if _, known := lines[c.Name()]; !known && !slices.ContainsFunc(own, func(name string) bool { return strings.TrimPrefix(c.Name(), "__") == name }) && !isHidden(c) {
 			t.Errorf("dragoman %s: it is not in this test, which plays what others say to each command", c.Name())
@@ -195,16 +202,16 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 			for name, all := range lines {
 				for _, args := range all {
 					for _, flags := range []string{"", "--json"} {
-						words := append([]string{name, at}, strings.Fields(args+" "+flags)...)
-						if strings.Contains(args, "restart") {
-							words = append([]string{name, "restart", at}, strings.Fields(strings.TrimPrefix(args, "restart")+" "+flags)...)
-						}
+						words := append(strings.Fields(name+" "+args+" "+flags), at)
 						_, out, stderr := run(t, words...)
 						if out+stderr == "" {
 							t.Errorf("%q: got nothing, want some output", words)
 						}
 						if strings.Contains(args, "always") { // its own colours
 							out = withoutColors.Replace(out)
+						}
+						if name == "audit" && args == "" && !refuses && !strings.Contains(out, "forged") {
+							t.Errorf("%q: got %q, want the entry", words, out)
 						}
 						checkVisible(t, words, out+stderr, flags != "" || slices.Contains(linesOfOthers, name+" "+args))
 					}

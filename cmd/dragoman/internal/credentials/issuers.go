@@ -37,7 +37,7 @@ func ReadIssuers(list config.Issuers) ([]auth.Issuer, error) {
 
 // readSecret reads a secret, without the end of its line.
 func readSecret(path string) ([]byte, error) {
-	data, err := readAtMost(path, maxSecretBytes)
+	data, err := readAtMost(path, maxSecretBytes, "a file with the secret")
 	if err != nil {
 		return nil, err
 	}

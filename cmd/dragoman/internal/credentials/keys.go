@@ -13,7 +13,7 @@ func ReadKeys(path string) ([]auth.Key, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := readAtMost(path, maxFileBytes)
+	data, err := readAtMost(path, maxFileBytes, "a file with lines of authorized_keys")
 	if err != nil {
 		return nil, fmt.Errorf("auth.ssh_keys: %s: %w", path, err)
 	}

@@ -16,18 +16,15 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
 )
-
-// tokenPrefix begins the tokens that the program makes, so that people and scanners of secrets
-// recognise them.
-const tokenPrefix = "dragoman_"
 
 // NewToken returns a random token of 256 bits.
 func NewToken() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // it never fails
-	return tokenPrefix + hex.EncodeToString(b)
+	return core.TokenPrefix + hex.EncodeToString(b)
 }
 
 // TokenEntry returns the entry of a token in the token file: an item of a list in YAML, with a
@@ -75,7 +72,7 @@ func AppendToken(path string, t access.Token) error {
 	}
 	var before []byte
 	if err == nil && !isNew {
-		before, err = readAtMost(target, maxFileBytes)
+		before, err = readAtMost(target, maxFileBytes, yamlFile)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -22,7 +22,7 @@ func ReadTokens(path string) ([]access.Token, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := readAtMost(path, maxFileBytes)
+	data, err := readAtMost(path, maxFileBytes, yamlFile)
 	if err != nil {
 		return nil, fmt.Errorf("auth.tokens: %s: %w", path, err)
 	}

@@ -31,7 +31,7 @@ func (f *file) fail(n *yaml.Node, format string, args ...any) {
 
 // read returns the root of the file. want says what the file has to contain.
 func (f *file) read(want string) (*yaml.Node, error) {
-	data, err := readAtMost(f.path, maxFileBytes)
+	data, err := readAtMost(f.path, maxFileBytes, yamlFile)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", f.setting, f.path, err)
 	}
@@ -50,9 +50,12 @@ func (f *file) read(want string) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// readAtMost reads a file of limited size.
-func readAtMost(path string, limit int64) ([]byte, error) {
-	const advice = "name a YAML file that the hub may read"
+// yamlFile is the kind of most files.
+const yamlFile = "a YAML file"
+
+// readAtMost reads a file of limited size. kind is what the file has to be.
+func readAtMost(path string, limit int64, kind string) ([]byte, error) {
+	advice := "name " + kind + " that the hub may read"
 	in, err := os.Open(path)
 	var data []byte
 	if err == nil {

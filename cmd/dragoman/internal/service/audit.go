@@ -25,7 +25,7 @@ func (s *Service) openAudit(ctx context.Context, hub string) error {
 		store = audit.NewMemory(journal.Retention{Age: c.Age, Bytes: c.Bytes})
 	}
 	var err error
-	s.audit, err = audit.Open(ctx, audit.Options{Store: store, Hub: hub, Log: s.log, Count: func(name string) {
+	s.audit, err = audit.Open(ctx, audit.Options{Store: store, Hub: hub, Log: s.log, Redact: func(text string) string { return s.redactor.Load().Text(text) }, Count: func(name string) {
 		if h := s.counted.Load(); h != nil {
 			h.Count(name)
 		}
@@ -33,8 +33,8 @@ func (s *Service) openAudit(ctx context.Context, hub string) error {
 	return err
 }
 
-// redactorOf returns what takes the secrets of the settings, and what their patterns match, out
-// of what is stored and logged; nil if there is nothing.
+// redactorOf returns what takes the secrets of the settings, what their patterns match and the
+// tokens that the program makes out of what is stored and logged.
 func redactorOf(c config.Config, coven secrets, signing signingSecrets) (*redact.Redactor, error) {
 	var known []string
 	for _, of := range coven {
@@ -71,7 +71,7 @@ func redactorOf(c config.Config, coven secrets, signing signingSecrets) (*redact
 	for _, p := range c.Packs {
 		add(p.Process, p.Remote)
 	}
-	r, err := redact.New(c.Redact.Patterns, known)
+	r, err := redact.New(append([]string{redact.OwnTokens}, c.Redact.Patterns...), known)
 	if err != nil {
 		return nil, errors.New(cmp.Or(c.At("redact.patterns").Where(), "redact.patterns") + ": " + err.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -46,6 +47,7 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 				why := core.AsFault(err)
 				s.hub.Count("auth.refused")
 				s.log.Info("a request was refused", "path", pathOf(r), "code", why.Code, "detail", why.Message)
+				s.refusalPace.wait(r.Context(), remoteOf(r))
 				if why.Code == core.CodeUnauthenticated {
 					w.Header().Set("WWW-Authenticate", "Bearer")
 				}
@@ -56,6 +58,21 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
 		})
 	}
+}
+
+// authenticateMCP authenticates a request to the endpoint of MCP, which has tokens of its own too.
+func (s *Service) authenticateMCP(r *http.Request) (core.Principal, error) {
+	p, err := s.auth.Authenticate(r.Context(), presentedIn(r))
+	if err != nil {
+		s.refusalPace.wait(r.Context(), remoteOf(r))
+	}
+	return p, err
+}
+
+// remoteOf returns the address that a request comes from; zero if it has none.
+func remoteOf(r *http.Request) netip.Addr {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return at.Addr()
 }
 
 // presentedIn returns the credentials of a request.
@@ -75,6 +92,9 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 		why := core.AsFault(err)
 		s.hub.Count("auth.refused")
 		s.log.Info("a call was refused", "method", method, "code", why.Code, "detail", why.Message)
+		if !grpcserver.Proven(ctx) { // to wait here delays all calls of the connection
+			s.refusalPace.wait(ctx, callerOf(ctx))
+		}
 		code := codes.Unauthenticated
 		if why.Code == core.CodeNotAuthorized {
 			code = codes.PermissionDenied
@@ -121,7 +141,12 @@ func (s *Service) authorize(c config.Config, t *certificates) error {
 			s.log.Warn("a rule never decides", "setting", "auth.rules", "detail", shadow.String())
 		}
 	}
-	settings.Authorities = t.clientAuthorities()
+	settings.Authorities, settings.Unix = t.clientAuthorities(), s.unixUsers()
+	if s.hub != nil && table != nil {
+		for _, a := range s.hub.Agents(core.Principal{Operator: true}) {
+			policy.Anticipate(table, a.Card)
+		}
+	}
 	s.auth.Apply(settings)
 	s.rights.Replace(table)
 	if s.hub != nil {

@@ -20,7 +20,7 @@ func (s *Service) mountCoven(l *listeners) {
 	l.grpc.Register(&wire.ClientService_ServiceDesc, conversation.NewService(s.hub, conversation.Options{
 		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Principal: s.covenClient,
 	}, s.serveCovenClient))
-	l.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack))
+	l.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack, func(ctx context.Context) core.Principal { return principalOf(ctx, core.Principal{}) }))
 }
 
 func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"google.golang.org/grpc/peer"
 
@@ -30,10 +31,20 @@ func (s *Service) openMCP(context.Context) error {
 		anonymous.ID = mcp.Name
 	}
 	s.mcp.server = mcp.New(s.hub, mcp.Options{
-		Anonymous: anonymous, Authenticate: func(r *http.Request) (core.Principal, error) { return s.auth.Authenticate(r.Context(), presentedIn(r)) }, Endpoint: c.Endpoint, Version: Version, Log: s.log,
+		Anonymous: anonymous, Authenticate: s.authenticateMCP, Judged: s.judgedMCP, Endpoint: c.Endpoint, Version: Version, Log: s.log,
 		Deadline: c.Deadline, CallTimeout: c.CallTimeout, MaxBodyBytes: c.BodyBytes, MaxCalls: c.Calls,
 	})
 	return nil
+}
+
+// judgedMCP notes who sends a request, or why it was refused.
+func (s *Service) judgedMCP(r *http.Request, p core.Principal, err error) {
+	s.came(p, mcp.Name, r.RemoteAddr, err)
+	if err != nil {
+		s.hub.Count("auth.refused")
+		return
+	}
+	web.Authenticated(r)
 }
 
 // mountMCP serves the endpoint, which checks credentials itself: those of agents are its own.
@@ -41,9 +52,8 @@ func (s *Service) mountMCP(l *listeners) {
 	if l.http == nil {
 		return
 	}
-	server := web.AuthenticatedByAnswer(s.mcp.server)
-	l.http.Handle(mcp.Path, server)
-	l.http.Handle(mcp.Path+"/*", server)
+	l.http.Handle(mcp.Path, s.mcp.server)
+	l.http.Handle(mcp.Path+"/*", s.mcp.server)
 	for _, path := range []string{mcp.MetadataPath, mcp.MetadataPath + mcp.Path, mcp.RegisterPath} {
 		l.http.Handle(path, s.mcp.server.OAuth())
 	}
@@ -97,9 +107,17 @@ func pathOf(r *http.Request) string {
 	name := strings.TrimPrefix(mcp.Path, "/")
 	segments := strings.Split(text, "/")
 	for i, one := range segments {
-		if one, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(one)), ";"); one == name && strings.Join(segments[i+1:], "") != "" {
+		if strings.HasPrefix(strings.Map(lettersAlone, one), name) && strings.Join(segments[i+1:], "") != "" {
 			return mcp.Path + "/…"
 		}
 	}
 	return r.URL.Path
+}
+
+// lettersAlone maps letters to small ones and digits to themselves, and drops what is between them.
+func lettersAlone(r rune) rune {
+	if unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return unicode.ToLower(r)
+	}
+	return -1
 }

@@ -104,6 +104,7 @@ func TestTheLoggedPathHasNoToken(t *testing.T) {
 		"//mcp/secret": "/mcp/…", "/mcp//secret": "/mcp/…", "/./mcp/secret": "/mcp/…", "/mcp/./secret": "/mcp/…", "/x/../mcp/secret": "/mcp/…",
 		"/%6dcp/secret": "/mcp/…", "/mcp%2Fsecret": "/mcp/…", "/%256Dcp%252Fsecret": "/mcp/…", "/%25zz/%256dcp/secret": "/mcp/…", "/MCP/secret": "/mcp/…",
 		"/mcp;v=1/secret": "/mcp/…", "/mcp%20/secret": "/mcp/…", "/mcp%5Csecret": "/mcp/…",
+		"/mcp%00/secret": "/mcp/…", "/mcp./secret": "/mcp/…", "/mcp%E2%80%8B/secret": "/mcp/…", "/a2a/mc/p": "/a2a/mc/p",
 	} {
 		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://localhost"+path, nil)
 		if err != nil {

@@ -80,16 +80,17 @@ func (s *Service) ServeStdio(local *stdio.Conn) (gone <-chan struct{}) {
 	ended := make(chan struct{})
 	s.conns.Go(func() {
 		defer close(ended)
+		peer := core.Principal{ID: "stdio", Operator: true}
+		s.came(peer, pi.Name, "stdio", nil)
 		reason := s.pi.server.Serve(s.ctx, local, pi.ConnOptions{
-			Principal: core.Principal{ID: "stdio", Operator: true}, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle,
+			Principal: peer, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle,
 		})
 		s.log.Info("the peer on stdin and stdout has gone", "reason", reason.Error())
 	})
 	return ended
 }
 
-// acceptPi serves pi-server, one JSON object per line, to clients of the Unix socket. Only
-// the user of the hub can open it, so they are operators.
+// acceptPi serves pi-server, one JSON object per line, to clients of the Unix socket.
 func (s *Service) acceptPi() error {
 	for {
 		conn, err := s.socket.Accept()
@@ -104,8 +105,13 @@ func (s *Service) acceptPi() error {
 		case err != nil:
 			return err
 		}
+		principal, err := s.admitUser(conn)
 		s.hold(func() {
-			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Principal: core.Principal{Operator: true}, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle})
+			if err != nil {
+				pi.Refuse(s.ctx, conn, core.AsFault(err).Message)
+				return
+			}
+			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Principal: principal, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle})
 		})
 	}
 }

@@ -66,10 +66,12 @@ type Service struct {
 	tls      encryption
 	files    *descriptors
 	refusals *refusalLog
-	socket   *stdio.Listener // for pi-server, or nil
-	grpc     *grpcserver.Server
-	servers  []*web.Server
-	bound    Addresses
+	// refusalPace delays the answers to refused credentials.
+	refusalPace *pace
+	socket      *stdio.Listener // for pi-server, or nil
+	grpc        *grpcserver.Server
+	servers     []*web.Server
+	bound       Addresses
 
 	endpoints []Endpoint
 
@@ -89,7 +91,7 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func
 	if err := errors.Join(checkExposure(c), checkPaths(c)); err != nil {
 		return nil, err
 	}
-	s := &Service{config: c, loaded: c, failed: make(chan error, 1)}
+	s := &Service{config: c, loaded: c, failed: make(chan error, 1), refusalPace: newPace()}
 	s.log = slog.New(redact.Handler(log.Handler(), s.redactor.Load))
 	s.parallax.traffic = parallax.NewTraffic()
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))

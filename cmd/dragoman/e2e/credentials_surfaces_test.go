@@ -1,0 +1,536 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
+	"github.com/dragoman-hub/dragoman/adapters/editor"
+	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
+	parallaxclient "github.com/dragoman-hub/dragoman/adapters/parallax/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/link"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/proto/parallax/gateway"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
+	"github.com/dragoman-hub/dragoman/transports/stdio"
+	"github.com/dragoman-hub/dragoman/transports/ws"
+)
+
+// credentialHub is a hub with TLS that takes every credential.
+type credentialHub struct {
+	*testHub
+	roots *x509.CertPool
+	asked atomic.Int64
+
+	mu      sync.Mutex
+	secrets map[string]bool // that were brought
+}
+
+func newCredentialHub(h *testHub) (*credentialHub, error) {
+	text, err := os.ReadFile(h.config.TLS.Cert)
+	if err != nil {
+		return nil, err
+	}
+	c := &credentialHub{testHub: h, roots: x509.NewCertPool(), secrets: map[string]bool{}}
+	c.roots.AppendCertsFromPEM(text)
+	return c, nil
+}
+
+// at returns the address of the HTTP listener.
+func (h *credentialHub) at() string { return "https://" + h.service.Addresses().HTTP }
+
+// encryption sends the certificate whether the hub knows its authority or not.
+func (h *credentialHub) encryption(b brought) *tls.Config {
+	c := &tls.Config{RootCAs: h.roots, MinVersion: tls.VersionTLS13}
+	if b.certificate != nil {
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return b.certificate, nil }
+	}
+	return c
+}
+
+// question returns an instruction whose second word no other has.
+func (h *credentialHub) question() string { return fmt.Sprintf("am I%d", h.asked.Add(1)) }
+
+// surface is a place where clients come in, with its real client.
+type surface struct {
+	name string
+	// carries are the ways in which the client can bring a credential.
+	carries way
+	// enter comes in and returns the name of the principal that the hub sees, before a comma. The
+	// credential is of who.
+	enter func(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error)
+	// says is what a refusal of a token says in other words; "" is the same.
+	says string
+	// answers400 is set where 401 would send clients to OAuth.
+	answers400 bool
+	// waits is set where a refusal takes seconds, because the client tries again.
+	waits bool
+}
+
+const (
+	inAnyHeader    = inHeader | inSignature | inCertificate
+	inAnyWebSocket = inAnyHeader | inSubprotocol
+)
+
+// surfaces are all of them.
+func surfaces() []surface {
+	const unknown = "the hub does not know the token, or it has expired"
+	const mcp = "the token is unknown or has expired|the Authorization header is not understood|Invalid authentication token|the tokens .* differ"
+	return []surface{
+		{"Coven agent", inAnyHeader, covenAgentEnters, "", false, false},
+		{"Coven client", inAnyHeader, covenClientEnters, "", false, false},
+		{"Parallax agent, WebSocket", inAnyWebSocket, parallaxEnters, "", false, false},
+		{"Parallax agent, gRPC gateway", inAnyHeader, gatewayEnters, "", false, false},
+		{"Parallax HTTP API", inAnyHeader, controlEnters, "", false, false},
+		{"pi-server, WebSocket", inAnyWebSocket | inBare, piEnters(func(h *credentialHub) string { return "https://" + h.service.Addresses().Pi + "/" }), "", false, false},
+		{"pi-server beside others", inAnyWebSocket, piEnters(func(h *credentialHub) string { return h.at() + "/ws/pi" }), "", false, false},
+		{"pi-server, Unix socket", inKernel, piUnixEnters, "", false, false},
+		{"pi-server, `dragoman stdio`", inToken, piBridgeEnters, unknown, false, false},
+		{"ACP, WebSocket", inAnyWebSocket, acpEnters, "", false, false},
+		{"ACP, HTTP mailbox", inAnyHeader, acpPosterEnters, "", false, false},
+		{"editor, WebSocket", inAnyWebSocket, editorEnters, "", false, false},
+		{"editor, `dragoman editor`", inToken, editorBridgeEnters, unknown, false, true},
+		{"MCP", inAnyHeader, mcpEnters, mcp, true, false},
+		{"A2A", inAnyHeader, a2aEnters, "", false, false},
+		{"native agent", inAnyWebSocket, nativeAgentEnters, "", false, false},
+		{"native client", inAnyWebSocket, nativeClientEnters, "", false, false},
+		{"REST", inAnyHeader, restEnters, "", false, false},
+		{"`dragoman ask`", inToken, askEnters, unknown, false, false},
+		{"`dragoman agent`", inToken, agentEnters, unknown, false, false},
+	}
+}
+
+// refusedAt is the answer to a request that was refused.
+type refusedAt struct {
+	status       int
+	authenticate string
+	text         string
+}
+
+func (r *refusedAt) Error() string {
+	return fmt.Sprintf("%d (%s): %s", r.status, r.authenticate, r.text)
+}
+
+// carrier adds credentials to requests, and keeps the first refusal.
+type carrier struct {
+	next  http.RoundTripper
+	bring func() brought
+
+	mu      sync.Mutex
+	refused error
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	maps.Copy(r.Header, c.bring().header)
+	resp, err := c.next.RoundTrip(r)
+	var refused *refusedAt
+	if err == nil && resp.StatusCode >= 400 {
+		body, _ := io.ReadAll(resp.Body) // what is missing fails the comparison
+		_ = resp.Body.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		refused = &refusedAt{resp.StatusCode, resp.Header.Get("WWW-Authenticate"), string(body)}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.refused != nil:
+	case err != nil:
+		c.refused = err
+	case refused != nil:
+		c.refused = refused
+	}
+	return resp, err
+}
+
+// first returns the first refusal.
+func (c *carrier) first() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
+}
+
+func (h *credentialHub) carrier(t *testing.T, bring func() brought) *carrier {
+	next := &http.Transport{TLSClientConfig: h.encryption(bring())}
+	t.Cleanup(next.CloseIdleConnections)
+	return &carrier{next: next, bring: bring}
+}
+
+// ask lets a client of HTTP ask who is asking, and returns the answer.
+func (h *credentialHub) ask(t *testing.T, bring func() brought, begin func(*httpClient, query) (*exchange, error)) (string, error) {
+	c := h.carrier(t, bring)
+	ctx, stop := context.WithCancel(t.Context())
+	all := &httpClient{base: h.at(), http: &http.Client{Transport: c}, ctx: ctx, stop: stop}
+	defer all.leave()
+	x, err := begin(all, query{to: "who", content: h.question(), deadline: ample})
+	if err = errors.Join(c.first(), err); err != nil {
+		return "", err
+	}
+	got := x.wait(t)
+	if err := c.first(); err != nil {
+		return "", err
+	}
+	if got.Text == "" {
+		return "", fmt.Errorf("%+v", got)
+	}
+	return strings.Trim(got.Text, `"`), nil
+}
+
+// webSocket opens one.
+func (h *credentialHub) webSocket(t *testing.T, bring func() brought, url, id string) (link.Conn[[]byte, []byte], error) {
+	c, b := h.carrier(t, bring), bring()
+	conn, err := ws.Dial(t.Context(), url, ws.DialOptions{
+		Header: http.Header{"X-Agent-Id": {id}}, Subprotocols: b.protocols, Client: &http.Client{Transport: c}, Limits: ws.Limits{ReadLimit: client.MaxNativeBytes},
+	})
+	if err != nil {
+		return nil, errors.Join(c.first(), err)
+	}
+	t.Cleanup(func() { _ = conn.Close(link.Reason{Cause: link.Normal}) })
+	return conn, nil
+}
+
+// call connects to the gRPC listener, and returns a context with the metadata of one call.
+func (h *credentialHub) call(t *testing.T, bring func() brought) (context.Context, *grpc.ClientConn, error) {
+	b := bring()
+	cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{TLS: h.encryption(b)})
+	if err != nil {
+		return nil, nil, err
+	}
+	t.Cleanup(func() { _ = cc.Close() })
+	ctx := t.Context()
+	for key, values := range b.header {
+		for _, value := range values {
+			ctx = metadata.AppendToOutgoingContext(ctx, strings.ToLower(key), value)
+		}
+	}
+	return ctx, cc, nil
+}
+
+// agent runs an agent with the id until the hub has accepted it, and returns its principal.
+func (h *credentialHub) agent(t *testing.T, id string, work func(ctx context.Context, card core.Card, joined func()) error) (string, error) {
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	joined, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- work(ctx, core.Card{ID: core.AgentID(id), MaxConcurrent: 1}, sync.OnceFunc(func() { close(joined) }))
+	}()
+	select {
+	case err := <-ended:
+		return "", err
+	case <-joined:
+	}
+	a, _ := h.service.Hub().Agent(core.Principal{Operator: true}, core.AgentID(id))
+	leave()
+	<-ended
+	h.await(t, "left "+id)
+	return fmt.Sprintf("%s, authenticated %v", a.Principal.ID, a.Principal.Authenticated), nil
+}
+
+func covenAgentEnters(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error) {
+	ctx, cc, err := h.call(t, bring)
+	if err != nil {
+		return "", err
+	}
+	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})
+	if err != nil {
+		return "", err
+	}
+	return h.agent(t, who, func(ctx context.Context, card core.Card, joined func()) error {
+		return covenclient.Work(ctx, conn, card, shout, covenclient.WorkOptions{Joined: func(*wire.Welcome) { joined() }})
+	})
+}
+
+func covenClientEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	ctx, cc, err := h.call(t, bring)
+	if err != nil {
+		return "", err
+	}
+	me, err := wire.NewClientServiceClient(cc).GetMe(ctx, nil)
+	return me.GetPrincipalId() + ",", err
+}
+
+func parallaxEnters(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error) {
+	conn, err := h.webSocket(t, bring, h.at()+"/ws/agent", who)
+	if err != nil {
+		return "", err
+	}
+	return h.agent(t, who, func(ctx context.Context, card core.Card, joined func()) error {
+		return parallaxclient.Work(ctx, conn, card, shout, parallaxclient.WorkOptions{Registered: func(*parallaxclient.Agent) { joined() }})
+	})
+}
+
+func gatewayEnters(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error) {
+	calling, cc, err := h.call(t, bring)
+	if err != nil {
+		return "", err
+	}
+	return h.agent(t, who, func(ctx context.Context, card core.Card, joined func()) error {
+		calling, cancel := context.WithCancel(calling)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		stream, err := gateway.NewAgentGatewayClient(cc).Connect(calling)
+		if err != nil {
+			return err
+		}
+		_ = stream.Send(&gateway.AgentToControlPlane{RequestId: "hello", Payload: &gateway.AgentToControlPlane_Hello{ // Recv has the error
+			Hello: &gateway.AgentHello{AgentId: string(card.ID), AgentName: "Edge"},
+		}})
+		for {
+			m, err := stream.Recv()
+			if err != nil {
+				return err
+			}
+			if m.GetAck().GetAccepted() {
+				joined()
+			}
+		}
+	})
+}
+
+func acpEnters(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error) {
+	conn, err := h.webSocket(t, bring, h.at()+"/ws/acp", who)
+	if err != nil {
+		return "", err
+	}
+	return h.agent(t, who, func(ctx context.Context, card core.Card, joined func()) error {
+		return acpclient.Work(ctx, conn, card, shout, acpclient.WorkOptions{Joined: joined})
+	})
+}
+
+func nativeAgentEnters(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error) {
+	conn, err := h.webSocket(t, bring, h.at()+"/ws/native", who)
+	if err != nil {
+		return "", err
+	}
+	return h.agent(t, who, func(ctx context.Context, card core.Card, joined func()) error {
+		return nativeclient.Work(ctx, conn, card, shout, nativeclient.WorkOptions{Joined: func(*nativeclient.Client) { joined() }})
+	})
+}
+
+func nativeClientEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	conn, err := h.webSocket(t, bring, h.at()+"/ws/native", "")
+	if err != nil {
+		return "", err
+	}
+	c := nativeclient.New(t.Context(), conn, nativeclient.Options{})
+	defer c.Close()
+	answer, err := c.Ask(t.Context(), core.Request{To: core.ToAgent("who"), Content: h.question()}, nil)
+	return answer.Text, err
+}
+
+func piEnters(at func(*credentialHub) string) func(*testing.T, *credentialHub, func() brought, string) (string, error) {
+	return func(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+		conn, err := h.webSocket(t, bring, at(h), "")
+		if err != nil {
+			return "", err
+		}
+		return h.overPi(t, frames{conn, nil}), nil
+	}
+}
+
+func piUnixEnters(t *testing.T, h *credentialHub, _ func() brought, _ string) (string, error) {
+	return h.overPi(t, openUnix(t, h.config.PiSocket)), nil
+}
+
+// overPi asks who is asking.
+func (h *credentialHub) overPi(t *testing.T, f frames) string {
+	c := connectPiClient(t, f)
+	defer c.leave()
+	return c.begin(query{to: "who", content: h.question()}).wait(t).Text
+}
+
+// bridge runs the program as a bridge. An end before it is connected is an error with what it printed.
+func (h *credentialHub) bridge(t *testing.T, token string, args ...string) (frames, *output) {
+	cmd := program(t, append(args, "--hub", h.at(), "--ca", h.config.TLS.Cert)...)
+	cmd.Env = append(cmd.Env, "DRAGOMAN_TOKEN="+token)
+	printed := &output{}
+	cmd.Stderr = printed
+	child, err := stdio.Command(context.Background(), cmd, stdio.ChildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = child.Close(link.Reason{Cause: link.Normal}) })
+	return frames{child, func() { _ = cmd.Process.Kill() }}, printed
+}
+
+func piBridgeEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	f, printed := h.bridge(t, bring().token, "stdio", "--dialect", "pi")
+	first, err := f.Receive(t.Context())
+	if err != nil {
+		return "", errors.New(printed.String())
+	}
+	return h.overPi(t, frames{&replayed{f.Conn, first}, f.cut}), nil
+}
+
+// replayed is a connection whose first message has been read.
+type replayed struct {
+	link.Conn[[]byte, []byte]
+	first []byte
+}
+
+// Receive implements link.Conn.
+func (r *replayed) Receive(ctx context.Context) ([]byte, error) {
+	if first := r.first; first != nil {
+		r.first = nil
+		return first, nil
+	}
+	return r.Conn.Receive(ctx)
+}
+
+func editorEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	conn, err := h.webSocket(t, bring, h.at()+editor.Path+"?agent=who", "")
+	if err != nil {
+		return "", err
+	}
+	return h.overEditor(t, frames{conn, nil})
+}
+
+func editorBridgeEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	f, _ := h.bridge(t, bring().token, "editor", "--agent", "who")
+	return h.overEditor(t, f)
+}
+
+// overEditor asks who is asking. A refusal is an error of initialize.
+func (h *credentialHub) overEditor(t *testing.T, f frames) (string, error) {
+	c := &editorConn{frames: f, answers: map[string]func(editorMessage){}, sessions: map[string]*exchange{}, read: make(chan struct{})}
+	go c.hear()
+	defer func() {
+		_ = f.Close(link.Reason{Cause: link.Normal})
+		<-c.read
+	}()
+	first := make(chan editorMessage, 1)
+	if err := c.call("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`, func(m editorMessage) { first <- m }); err != nil {
+		return "", err
+	}
+	if m := <-first; m.Error != nil {
+		return "", fmt.Errorf("%d: %s", m.Error.Code, m.Error.Message)
+	}
+	return c.prompt(t, h.question()).wait(t).Text, nil
+}
+
+func restEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	return h.ask(t, bring, func(c *httpClient, q query) (*exchange, error) { return (&restClient{c}).begin(q), nil })
+}
+
+func a2aEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	return h.ask(t, bring, func(c *httpClient, q query) (*exchange, error) { return (&a2aClient{c, true}).begin(q), nil })
+}
+
+func acpPosterEnters(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error) {
+	return h.ask(t, bring, func(c *httpClient, q query) (*exchange, error) { return (&acpPoster{c, who}).begin(q), nil })
+}
+
+func mcpEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	return h.ask(t, bring, func(c *httpClient, q query) (*exchange, error) {
+		m := &mcpClient{httpClient: c}
+		if err := m.initialize(c.ctx); err != nil {
+			return nil, err
+		}
+		return m.begin(q), nil
+	})
+}
+
+func controlEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	c := h.carrier(t, bring)
+	of := &http.Client{Transport: c}
+	fetch := func(method, at string, body []byte, into any) error {
+		r, err := http.NewRequestWithContext(t.Context(), method, h.at()+path.Join("/api/executions", at), bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := of.Do(r)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		return errors.Join(c.first(), json.NewDecoder(resp.Body).Decode(into))
+	}
+	var execution struct {
+		ID     string
+		Status string
+		Result json.RawMessage
+	}
+	err := fetch(http.MethodPost, "", plainJSON(map[string]any{"agentId": "who", "input": h.question()}), &execution)
+	for err == nil && len(execution.Result) == 0 {
+		err = fetch(http.MethodGet, execution.ID, nil, &execution)
+	}
+	return strings.Trim(string(execution.Result), `"`), err
+}
+
+func askEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
+	code, out, stderr := run(t, "ask", "who", h.question(), "--hub", h.at(), "--ca", h.config.TLS.Cert, "--token", bring().token)
+	if code != command.ExitDone {
+		return "", errors.New(stderr)
+	}
+	return out, nil
+}
+
+func agentEnters(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error) {
+	return h.agent(t, who, func(ctx context.Context, card core.Card, joined func()) error {
+		ended := make(chan struct{})
+		go func() {
+			select {
+			case <-ended:
+			default:
+				if _, err := h.wait(ctx, "joined "+string(card.ID)); err == nil {
+					joined()
+				}
+			}
+		}()
+		defer close(ended)
+		code, _, stderr := runWith(ctx, "", "agent", "--name", string(card.ID), "--hub", h.at(), "--ca", h.config.TLS.Cert, "--token", bring().token, "--", "cat")
+		if code != command.ExitDone {
+			return errors.New(stderr)
+		}
+		return nil
+	})
+}
+
+// isRefusal reports whether an error is how the surface refuses somebody, and says what it should.
+func (s surface) isRefusal(err error, says string) bool {
+	var answer *refusedAt
+	var fault *core.Fault
+	switch {
+	case err == nil || !regexp.MustCompile(says).MatchString(err.Error()):
+		return false
+	case errors.As(err, &answer):
+		return answer.status == http.StatusUnauthorized && strings.HasPrefix(answer.authenticate, "Bearer") || answer.status == http.StatusBadRequest && s.answers400
+	case errors.As(err, &fault):
+		return fault.Code == core.CodeUnauthenticated
+	case status.Code(err) != codes.Unknown:
+		return status.Code(err) == codes.Unauthenticated
+	}
+	return true
+}
+
+// isBroken reports whether an error is that of a connection which ended in the handshake.
+func isBroken(err error) bool {
+	var answer *refusedAt
+	return err != nil && !errors.As(err, &answer) && core.AsFault(err).Code != core.CodeUnauthenticated && status.Code(err) != codes.Unauthenticated
+}

@@ -1,0 +1,4 @@
+package command
+
+// NewLog makes the log of the commands.
+var NewLog = newLog

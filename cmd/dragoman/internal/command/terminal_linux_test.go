@@ -1,0 +1,91 @@
+package command_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// terminal opens a terminal. The returned function closes it and returns what it was shown.
+func terminal(t *testing.T) (tty *os.File, shown func() string) {
+	t.Helper()
+	keeper, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("this machine has no terminals: %v", err)
+	}
+	t.Cleanup(func() { _ = keeper.Close() })
+	var number, locked uint32
+	for request, value := range map[uintptr]*uint32{syscall.TIOCGPTN: &number, syscall.TIOCSPTLCK: &locked} {
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, keeper.Fd(), request, uintptr(unsafe.Pointer(value))); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	tty, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&text, keeper) // until the terminal is closed
+	}()
+	return tty, func() string {
+		_ = tty.Close()
+		<-read
+		return strings.ReplaceAll(text.String(), "\r\n", "\n")
+	}
+}
+
+// An answer is written to a file as it is, and to a terminal visibly, in whatever pieces it comes.
+func TestAnAnswerReachesATerminalVisibly(t *testing.T) {
+	var pieces []core.Body
+	for _, one := range strings.SplitAfter(hostile, "") {
+		pieces = append(pieces, core.Text{Text: one})
+	}
+	for name, bodies := range map[string][]core.Body{
+		"in one piece": {core.Text{Text: hostile}, core.Done{Text: hostile}},
+		"in letters":   append(pieces, core.Done{Text: hostile}),
+		"at its end":   {core.Done{Text: hostile}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Accept") == client.NDJSON {
+					_, _ = io.WriteString(w, eventsOf(bodies...))
+				}
+			}))
+			defer hub.Close()
+			tty, shown := terminal(t)
+			code := command.Run(t.Context(), []string{"ask", "x", "hello", "--hub=" + hub.URL}, command.Streams{In: io.NopCloser(strings.NewReader("")), Out: tty, Err: tty})
+			text := shown()
+			if code != command.ExitDone || !strings.Contains(text, "forged") {
+				t.Errorf("got %d and %q, want the answer", code, text)
+			}
+			checkVisible(t, []string{"ask"}, text, true)
+		})
+	}
+}
+
+// The log of a hub that runs on a terminal has what others say in its fields.
+func TestTheLogOnATerminalIsVisible(t *testing.T) {
+	tty, shown := terminal(t)
+	t.Setenv("NO_COLOR", "1")
+	log := command.NewLog(tty, "debug", "auto")
+	log.Info("an agent joined "+hostile, "agent", hostile, "error", fmt.Errorf("it said: %s", hostile), "all", []string{hostile}, "id", core.AgentID(hostile))
+	text := shown()
+	if !strings.Contains(text, "an agent joined") {
+		t.Errorf("got %q, want the line", text)
+	}
+	checkVisible(t, []string{"the log"}, text, false)
+}
