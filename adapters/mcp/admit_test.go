@@ -67,3 +67,70 @@ func TestAClientWithoutACredentialIsAnonymousOnAnOpenHub(t *testing.T) {
 		t.Errorf("got %d and %s, want 200", w.Code, w.Body)
 	}
 }
+
+// The token of an agent says whose session a call belongs to, and does not excuse what stands beside it.
+func TestAWrongCredentialBesideTheTokenOfAnAgentIsRefused(t *testing.T) {
+	h := coretest.NewHub(t, hub.Options{})
+	server := mcp.New(h, mcp.Options{Authenticate: func(r *http.Request) (core.Principal, error) {
+		if r.Header.Get("X-SSH-Nonce") == "good" {
+			return core.Principal{ID: "sue", Authenticated: true}, nil
+		}
+		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "SSH auth failed: signature verification failed")
+	}})
+	defer server.Close()
+	s := h.Connect(hub.Identity{Principal: core.Principal{ID: "ann", Authenticated: true}, Dialect: "test"})
+	defer s.Close(nil)
+	token, revoke := server.Issue(s)
+	defer revoke()
+	for name, c := range map[string]struct {
+		header, value string
+		status        int
+		says          string
+	}{
+		"nothing":               {"Accept", "application/json", http.StatusOK, "result"},
+		"a good signature":      {"X-SSH-Nonce", "good", http.StatusOK, "result"},
+		"a wrong signature":     {"X-SSH-Nonce", "wrong", http.StatusBadRequest, "SSH auth failed: signature verification failed"},
+		"the same as X-API-Key": {"X-API-Key", token, http.StatusOK, "result"},
+		"another X-API-Key":     {"X-API-Key", "another", http.StatusBadRequest, "X-API-Key differ"},
+	} {
+		for _, path := range []string{"", "/" + token} {
+			r := httptest.NewRequest(http.MethodPost, mcp.Path+path, strings.NewReader(toolCall("1", "agents_list", `{}`)))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set(c.header, c.value)
+			if path == "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, r)
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
+				t.Errorf("%s beside it, in the path %v: got %d and %s, want %d with %q", name, path != "", w.Code, w.Body, c.status, c.says)
+			}
+		}
+	}
+}
+
+// Two JSON Web Tokens of an issuer may be equal but for their roles.
+func TestATokenDoesNotHaveTheRolesOfAnother(t *testing.T) {
+	ann := core.Principal{ID: "ann", Authenticated: true, Proof: "jwt:1"}
+	h := coretest.NewHub(t, hub.Options{Authorizer: coretest.Rules(t, "role:duty see")})
+	server := mcp.New(h, mcp.Options{Authenticate: bearer("secret", &ann)})
+	defer server.Close()
+	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "coder", Authenticated: true}})
+	defer agent.Close(nil)
+	if err := agent.Join(core.Card{ID: "coder"}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		credential *core.Credential
+		sees       bool
+	}{{&core.Credential{Roles: []string{"duty"}}, true}, {nil, false}} {
+		ann.Credential = c.credential
+		r := httptest.NewRequest(http.MethodPost, mcp.Path, strings.NewReader(toolCall("1", "agents_list", `{}`)))
+		r.Header.Set("Authorization", "Bearer secret")
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		if got := strings.Contains(w.Body.String(), "coder"); got != c.sees {
+			t.Errorf("with %+v: got %s, want that it sees the agent: %t", c.credential, w.Body, c.sees)
+		}
+	}
+}

@@ -70,10 +70,10 @@ func (s *Server) put(key [sha256.Size]byte, session *hub.Session) (revoke func()
 }
 
 // admit returns the holder for a principal that has authenticated, which it keeps for its next
-// requests.
+// requests. Each credential has its own: the roles of one are not those of another.
 func (s *Server) admit(p core.Principal) (*holder, *core.Fault) {
 	p.Dialect = Name
-	key := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", p.ID, p.Proof, p.Until.UnixNano()))
+	key := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%s", p.ID, p.Proof, p.Until.UnixNano(), p.Rights()))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed != nil {
@@ -153,8 +153,8 @@ func (s *Server) holderOf(r *http.Request) (*holder, *core.Fault) {
 	case closed != nil:
 		return nil, closed
 	case h != nil && !h.expired():
-		if keys := r.Header.Values("X-API-Key"); len(keys) > 0 && (len(keys) > 1 || strings.TrimSpace(keys[0]) != token) {
-			return nil, core.NewFault(core.CodeUnauthenticated, "the tokens in Authorization, or in the path, and X-API-Key differ: send one of them")
+		if wrong := s.beside(r, token); wrong != nil {
+			return nil, wrong
 		}
 		return h, nil
 	}
@@ -180,11 +180,30 @@ func (s *Server) holderOf(r *http.Request) (*holder, *core.Fault) {
 		"the token is unknown or has expired: send the one that the operator of the hub gave you; the mcp_token of an agent ends with its connection: connect again and take that of the new Welcome")
 }
 
+// beside returns what is wrong with the credentials that a request presents besides the token of
+// an agent; nil for nothing. The token says whose session it is, but does not excuse them.
+func (s *Server) beside(r *http.Request, token string) *core.Fault {
+	if keys := r.Header.Values("X-API-Key"); len(keys) > 1 || len(keys) == 1 && strings.TrimSpace(keys[0]) != token {
+		return core.NewFault(core.CodeUnauthenticated, "the tokens in Authorization, or in the path, and X-API-Key differ: send one of them")
+	}
+	if s.opts.Authenticate != nil && presentsProof(r) {
+		if _, err := s.opts.Authenticate(r); err != nil {
+			return core.AsFault(err)
+		}
+	}
+	return nil
+}
+
 // presentsMore reports whether a request has a credential besides a token in Authorization or in
 // the path. The words of its refusal are then not about that token.
 func presentsMore(r *http.Request) bool {
-	for _, name := range []string{"X-API-Key", "X-SSH-Pubkey", "X-SSH-Signature", "X-SSH-Timestamp", "X-SSH-Nonce"} {
-		if len(r.Header.Values(name)) > 0 {
+	return len(r.Header.Values("X-API-Key")) > 0 || presentsProof(r)
+}
+
+// presentsProof reports whether a request has a credential that decides before any token does.
+func presentsProof(r *http.Request) bool {
+	for _, name := range []string{"X-SSH-Pubkey", "X-SSH-Signature", "X-SSH-Timestamp", "X-SSH-Nonce"} {
+		if strings.Join(r.Header.Values(name), "") != "" {
 			return true
 		}
 	}
