@@ -122,7 +122,8 @@ func (s *Service) openAuth(ctx context.Context) error {
 }
 
 // authorize reads the files of credentials and the rules, and applies them. Connections whose
-// credential was removed or changed are closed. After an error nothing has changed.
+// credential was removed or changed are closed, and those that read what the rules no longer let
+// them read. After an error nothing has changed.
 func (s *Service) authorize(c config.Config, t *certificates) error {
 	settings, err := credentials.ReadAuth(c.Auth)
 	if err != nil {
@@ -151,6 +152,7 @@ func (s *Service) authorize(c config.Config, t *certificates) error {
 	s.rights.Replace(table)
 	if s.hub != nil {
 		s.hub.Expel(s.knows)
+		s.hub.Recheck()
 	}
 	return nil
 }
