@@ -222,13 +222,11 @@ func (h *credentialHub) call(t *testing.T, bring func() brought) (context.Contex
 		return nil, nil, err
 	}
 	t.Cleanup(func() { _ = cc.Close() })
-	ctx := t.Context()
+	keys := metadata.MD{}
 	for key, values := range b.header {
-		for _, value := range values {
-			ctx = metadata.AppendToOutgoingContext(ctx, strings.ToLower(key), value)
-		}
+		keys.Append(key, values...)
 	}
-	return ctx, cc, nil
+	return metadata.NewOutgoingContext(t.Context(), keys), cc, nil
 }
 
 // agent runs an agent with the id until the hub has accepted it, and returns its principal.

@@ -140,7 +140,7 @@ func TestTheWireBeyondLoopbackHasNothingButTLS(t *testing.T) {
 	if !bytes.Contains(wire.file.Bytes(), []byte("a-token-in-clear")) {
 		t.Error("without TLS: got no token in the recording, want it to find one")
 	}
-	h.wantNoSecret(t, "the network", string(wire.file.Bytes()))
+	h.wantNoSecret(t, "the network", wire.file.String())
 	for name, addr := range listeners {
 		connections, sent, gaps := 0, 0, 0
 		for way, s := range wire.streams {
