@@ -40,9 +40,11 @@ type pushes struct {
 	configs []*push
 }
 
-// push is one configuration. Its notifications are posted one after the other.
+// push is one configuration, which belongs to who created it: others that may read the task
+// neither see nor change it. Its notifications are posted one after the other.
 type push struct {
 	wire.PushConfig
+	by      string // a principal
 	target  string
 	posting bool
 	waiting [][]byte
@@ -66,7 +68,7 @@ func (c *call) checkPush(config wire.PushConfig) error {
 	return err
 }
 
-// addPush creates a configuration, or replaces the one with its id.
+// addPush creates a configuration, or replaces that of the sender with its id.
 func (c *call) addPush(t *task.Task, config wire.PushConfig) (wire.PushConfig, error) {
 	if err := c.checkPush(config); err != nil {
 		return config, err
@@ -94,8 +96,8 @@ func (c *call) addPush(t *task.Task, config wire.PushConfig) (wire.PushConfig, e
 			s.people.session.WatchQuestions(question.View{Tag: p, Thread: t.Request().Thread, For: c.from})
 		}
 	}
-	one := &push{PushConfig: config, target: host}
-	if i := slices.IndexFunc(p.configs, func(o *push) bool { return o.ID == config.ID }); i >= 0 {
+	one := &push{PushConfig: config, by: c.from.ID, target: host}
+	if i := slices.IndexFunc(p.configs, func(o *push) bool { return o.by == one.by && o.ID == config.ID }); i >= 0 {
 		p.configs[i] = one
 		return config, nil
 	}
@@ -287,7 +289,7 @@ func (c *call) createPush(params strictjson.Value) (json.RawMessage, error) {
 	return wire.Marshal((&push{PushConfig: r}).shown())
 }
 
-// configsOf returns the configurations of a task.
+// configsOf returns the configurations that the sender has of a task.
 func (c *call) configsOf(tenant, id string) ([]wire.PushConfig, error) {
 	if !c.server.pushes() {
 		return nil, errNoPush
@@ -301,7 +303,9 @@ func (c *call) configsOf(tenant, id string) ([]wire.PushConfig, error) {
 	all := []wire.PushConfig{}
 	if p := c.server.pushesOf[t.ID()]; p != nil {
 		for _, one := range p.configs {
-			all = append(all, one.shown())
+			if one.by == c.from.ID {
+				all = append(all, one.shown())
+			}
 		}
 	}
 	return all, nil
@@ -350,7 +354,7 @@ func (c *call) deletePush(params strictjson.Value) (json.RawMessage, error) {
 	c.server.pushing.Lock()
 	defer c.server.pushing.Unlock()
 	if p := c.server.pushesOf[core.TaskID(r.TaskID)]; p != nil {
-		p.configs = slices.DeleteFunc(p.configs, func(o *push) bool { return o.ID == r.ID })
+		p.configs = slices.DeleteFunc(p.configs, func(o *push) bool { return o.by == c.from.ID && o.ID == r.ID })
 	}
 	return json.RawMessage("{}"), nil
 }

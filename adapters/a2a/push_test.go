@@ -223,3 +223,30 @@ func TestNotificationsGoOnlyWhereTheyMay(t *testing.T) {
 		}
 	}
 }
+
+// A push configuration says where the requester is told, with a secret of its own.
+func TestWhoMayReadATaskDoesNotSeeOrChangeWhereOthersAreTold(t *testing.T) {
+	f := start(t, a2a.Options{Webhooks: sender(t, webhook.TargetsAny)})
+	a := f.agent("shout")
+	url, received := target(t)
+	id := f.send(rpc, "shout", strings.TrimSuffix(message("m1", "go", ""), "}")+
+		fmt.Sprintf(`,"configuration":{"returnImmediately":true,"taskPushNotificationConfig":{"id":"c","url":%q}}}`, url), "X-User: ann").ID
+	task, _ := a.next(core.KindAssigned)
+	elsewhere, others := target(t)
+	reader := func(method, params string) json.RawMessage { // an operator
+		t.Helper()
+		_, result, failed := f.call(rpc, "shout", method, fmt.Sprintf(params, id))
+		if failed != nil {
+			t.Fatalf("%s: got %v, want an answer", method, failed)
+		}
+		return result
+	}
+	if got := reader(wire.MethodListPush, `{"taskId":%q}`); strings.Contains(string(got), url) {
+		t.Errorf("got %s, want none that is ann's", got)
+	}
+	reader(wire.MethodDeletePush, `{"taskId":%q,"id":"c"}`)
+	reader(wire.MethodCreatePush, `{"taskId":%q,"id":"c","url":"`+elsewhere+`"}`)
+	a.say(task, core.Done{})
+	next(t, received, wire.StateCompleted)
+	next(t, others, wire.StateCompleted)
+}

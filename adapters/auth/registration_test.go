@@ -234,7 +234,7 @@ func TestTheKeyThatHasWaitedLongestMakesRoomAfterAnHour(t *testing.T) {
 		}
 		before := stored()
 		late := newEd25519(t)
-		keys = append(keys, late)
+		keys = slices.Insert(keys, len(keys), late)
 		for range 100 {
 			if err := try(1001); core.AsFault(err).Code != core.CodeUnauthenticated || !strings.Contains(err.Error(), "wait for approval already") {
 				t.Fatalf("within the hour: got %v, want it refused", err)

@@ -36,7 +36,7 @@ func (c *Credentials) token() (token string, present bool, err error) {
 	if len(c.Authorization) == 1 {
 		one, ok := c.authorization()
 		if !ok {
-			return "", true, invalidToken()
+			return "", true, refused("Invalid authentication token: send it as Authorization: Bearer TOKEN")
 		}
 		take(one)
 	}

@@ -50,7 +50,7 @@ func TestAWrongTokenIsRefused(t *testing.T) {
 		"an empty header over pi":        {auth.Credentials{Authorization: []string{""}, Bare: true}, invalid},
 		"a scheme alone":                 {auth.Credentials{Authorization: []string{"Bearer"}}, invalid},
 		"another scheme":                 {auth.Credentials{Authorization: []string{"Basic " + alice}}, invalid},
-		"no scheme, elsewhere than pi":   {auth.Credentials{Authorization: []string{alice}}, invalid},
+		"no scheme, elsewhere than pi":   {auth.Credentials{Authorization: []string{alice}}, "Invalid authentication token: send it as Authorization: Bearer TOKEN"},
 		"an unknown one of Parallax":     {auth.Credentials{Authorization: []string{"plx_e"}}, invalid},
 		"a giant":                        {bearer(strings.Repeat("x", 17<<10)), invalid},
 		"twice in Authorization":         {auth.Credentials{Authorization: []string{"Bearer " + alice, "Bearer " + alice}}, "given twice"},

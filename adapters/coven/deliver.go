@@ -105,6 +105,9 @@ func (t *taskSink) Assigned(_ core.Event, b core.Assigned) error {
 	if folded {
 		s.hub.Count(Name + ".folded.opened")
 	}
+	if s.ext.SenderProof && t.task.From().Authenticated {
+		wire.MarkProven(m.GetSendMessage())
+	}
 	s.mu.Lock()
 	s.requests[id] = &request{}
 	s.mu.Unlock()

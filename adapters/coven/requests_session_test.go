@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
@@ -288,4 +289,28 @@ func TestARequestOfAKindOfAnotherDialectIsRefused(t *testing.T) {
 		}
 		a.hangUp()
 	})
+}
+
+func TestOnlyAnAgentThatAsksIsToldThatTheSenderProvedWhoItIs(t *testing.T) {
+	for _, feature := range []string{"sender_proof", "token_usage"} {
+		bubble(t, hub.Options{}, func(t *testing.T, h *hub.Hub) {
+			a, _ := join(t, h, coven.Options{}, "a", feature)
+			for who, proved := range map[string]bool{"alice": true, "local": false} {
+				s := h.Connect(hub.Identity{Principal: core.Principal{ID: who, Authenticated: proved}})
+				defer s.Close(nil)
+				task, err := s.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Unwatched: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := a.prompt()
+				if got, want := wire.IsProven(p), proved && feature == "sender_proof"; got != want || p.GetSender() != who {
+					t.Errorf("with %s, from %s: got it proven %v, want %v", feature, p.GetSender(), got, want)
+				}
+				if (!proved || feature != "sender_proof") && len(p.ProtoReflect().GetUnknown()) > 0 {
+					t.Errorf("with %s: got fields that the protocol does not have", feature)
+				}
+				a.done(string(task.ID()), "")
+			}
+		})
+	}
 }

@@ -108,3 +108,29 @@ func TestAWrongCredentialBesideTheTokenOfAnAgentIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// Two JSON Web Tokens of an issuer may be equal but for their roles.
+func TestATokenDoesNotHaveTheRolesOfAnother(t *testing.T) {
+	ann := core.Principal{ID: "ann", Authenticated: true, Proof: "jwt:1"}
+	h := coretest.NewHub(t, hub.Options{Authorizer: coretest.Rules(t, "role:duty see")})
+	server := mcp.New(h, mcp.Options{Authenticate: bearer("secret", &ann)})
+	defer server.Close()
+	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "coder", Authenticated: true}})
+	defer agent.Close(nil)
+	if err := agent.Join(core.Card{ID: "coder"}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		credential *core.Credential
+		sees       bool
+	}{{&core.Credential{Roles: []string{"duty"}}, true}, {nil, false}} {
+		ann.Credential = c.credential
+		r := httptest.NewRequest(http.MethodPost, mcp.Path, strings.NewReader(toolCall("1", "agents_list", `{}`)))
+		r.Header.Set("Authorization", "Bearer secret")
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		if got := strings.Contains(w.Body.String(), "coder"); got != c.sees {
+			t.Errorf("with %+v: got %s, want that it sees the agent: %t", c.credential, w.Body, c.sees)
+		}
+	}
+}

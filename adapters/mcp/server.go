@@ -70,10 +70,10 @@ func (s *Server) put(key [sha256.Size]byte, session *hub.Session) (revoke func()
 }
 
 // admit returns the holder for a principal that has authenticated, which it keeps for its next
-// requests.
+// requests. Each credential has its own: the roles of one are not those of another.
 func (s *Server) admit(p core.Principal) (*holder, *core.Fault) {
 	p.Dialect = Name
-	key := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", p.ID, p.Proof, p.Until.UnixNano()))
+	key := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%s", p.ID, p.Proof, p.Until.UnixNano(), p.Rights()))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed != nil {

@@ -65,8 +65,9 @@ type Options struct {
 	// input, with errors of one line that name the field. nil leaves the inputs to the
 	// packs.
 	Schema func(schema []byte) (func(input []byte) error, error)
-	// Redact returns what takes secrets out of events before the journal gets them. nil, or a
-	// function that returns nil, stores them as they are.
+	// Redact returns what takes secrets out of events before the journal gets them, and before those
+	// who watch all tasks get what others asked for. nil, or a function that returns nil, leaves
+	// them as they are.
 	Redact func() *redact.Redactor
 	// Log is for operators; nil discards it.
 	Log *slog.Logger
@@ -99,6 +100,7 @@ type Hub struct {
 	limiter    policy.Limiter
 	auditor    policy.Auditor
 	tracer     policy.Tracer
+	redact     func() *redact.Redactor // may be nil
 	log        *slog.Logger
 	observer   Observer
 	journal    journal.Journal
@@ -141,7 +143,7 @@ type Hub struct {
 func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
-		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer,
+		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused, registrar: opts.Registrar,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},

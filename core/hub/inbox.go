@@ -153,6 +153,13 @@ func (f *inbox) signal() {
 	}
 }
 
+// rouse lets the reader look again.
+func (f *inbox) rouse() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.signal()
+}
+
 // pop returns the next batch, or a reader to take one from.
 func (f *inbox) pop() (b Batch, r *task.Reader, ok bool, err error) {
 	f.mu.Lock()
@@ -230,6 +237,11 @@ func (s *Session) Drain(b Batch, deliver func(Batch) error) error {
 // was read, it returns why.
 func (s *Session) poll() (b Batch, found bool, err error) {
 	for {
+		if v := s.shown.Load(); v != nil {
+			if b, ok := v.due(s); ok {
+				return b, true, nil
+			}
+		}
 		b, r, ok, err := s.inbox.pop()
 		switch {
 		case err != nil || !ok:
@@ -258,6 +270,9 @@ func (s *Session) take(r *task.Reader) (Batch, bool) {
 	}
 	if !ok {
 		return Batch{}, false
+	}
+	if v := s.shown.Load(); v != nil && p.Role == task.Viewer && p.Tag == nil {
+		return v.show(s, p)
 	}
 	if p.Role != task.Waiter {
 		return Batch{Task: p.Task, Role: p.Role, Tag: p.Tag, Events: p.Events, Gap: p.Gap}, true

@@ -70,6 +70,7 @@ type Session struct {
 	inbox    inbox
 	views    views
 	waits    waits
+	shown    atomic.Pointer[shown] // nil unless it watches all tasks and secrets are taken out
 	// parent is nil unless the session is a child.
 	parent *Session
 	// thread is the one that a child calls tools for; "" if that is unknown.

@@ -74,7 +74,7 @@ func TestWhoLeavesWithoutReadingHoldsNothing(t *testing.T) {
 					g.events(agent)
 					g.sleep(time.Second) // the journal has them
 				}
-				if held := b.HeldAs(memory.Logs); held > 20<<10 {
+				if held := b.Held(); held > 20<<10 {
 					t.Errorf("got %d bytes held, want those of the last tasks alone", held)
 				}
 			})

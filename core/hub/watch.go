@@ -96,7 +96,8 @@ func (s *Session) Unwatch(t *task.Task) {
 }
 
 // WatchAll makes the session a reader of every task from now on, including those that run
-// or whose end is still to be told. It returns a not_authorized Fault unless the principal
+// or whose end is still to be told. What others asked for comes without secrets, with the same
+// sequence numbers: see Options.Redact. It returns a not_authorized Fault unless the principal
 // is an operator.
 func (s *Session) WatchAll() error {
 	_, err := s.do(core.WatchAll{})
@@ -109,6 +110,7 @@ func (h *Hub) watchAll(s *Session) {
 	if s.closed {
 		return
 	}
+	s.redactAll()
 	h.watchers[s] = struct{}{}
 	for _, t := range h.tasks.InMemory() {
 		s.views.follow(t, s.peer())

@@ -160,3 +160,14 @@ func BenchmarkTask(b *testing.B) {
 		s.Release()
 	}
 }
+
+// BenchmarkIsOver measures what every event of a task asks.
+func BenchmarkIsOver(b *testing.B) {
+	m := memory.New(1 << 40)
+	b.ReportAllocs()
+	for b.Loop() {
+		if m.IsOver() {
+			b.Fatal("got over, want room")
+		}
+	}
+}

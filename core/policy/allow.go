@@ -13,7 +13,7 @@ func (t *Table) Allow(p core.Principal, c core.Command, o Object) error {
 	if right == 0 || t.May(p, right, o) {
 		return nil
 	}
-	return refusal(p, c, right, o)
+	return refusal(p, c, right, o, t.May(p, core.RightSee, o))
 }
 
 // May implements [Authorizer]: the rules decide, with four exceptions. Who asked for a task
@@ -81,9 +81,13 @@ func needed(c core.Command, o Object) (core.Right, Object) {
 	return right, o
 }
 
-// refusal returns the Fault for a command that needs a right which the principal has not.
-func refusal(p core.Principal, c core.Command, right core.Right, o Object) error {
+// refusal returns the Fault for a command that needs a right which the principal has not. Who
+// may not see a pack is told of its tools what it would be told of one that nobody has.
+func refusal(p core.Principal, c core.Command, right core.Right, o Object, sees bool) error {
+	call, isCall := c.(core.CallTool)
 	switch {
+	case isCall && !sees:
+		return core.NewFault(core.CodeUnsupported, "tool not found: %s", call.Tool)
 	case right == core.RightOperate:
 		return core.NewFault(core.CodeNotAuthorized, "%s", forOperators(c))
 	case decidesForItself(p, right, o):

@@ -96,8 +96,12 @@ func TestWhatEachRightLetsAPrincipalDo(t *testing.T) {
 			if (err == nil) != want[name] {
 				t.Errorf("%s: %s: got %v, want allowed %v", c.name, name, err, want[name])
 			}
-			if err != nil && !errors.Is(err, &core.Fault{Code: core.CodeNotAuthorized}) {
-				t.Errorf("%s: %s: got %v, want a not_authorized fault", c.name, name, err)
+			refused := core.CodeNotAuthorized
+			if name == "tool of a pack" && c.may != "see" { // it is hidden
+				refused = core.CodeUnsupported
+			}
+			if err != nil && !errors.Is(err, &core.Fault{Code: refused}) {
+				t.Errorf("%s: %s: got %v, want a fault %s", c.name, name, err, refused)
 			}
 			if err := table.Allow(core.Principal{ID: "root", Operator: true, Authenticated: true}, call.command, call.object); err != nil {
 				t.Errorf("%s: %s: an operator got %v, want it allowed", c.name, name, err)
@@ -183,7 +187,7 @@ func TestARefusalNamesTheRightAndNoRule(t *testing.T) {
 	bob, of := core.Principal{ID: "bob"}, calls("zoe")
 	for name, want := range map[string]string{
 		"open of an agent": "bob may not ask agent shout: the operator can allow it",
-		"tool of a pack":   "bob may not ask pack files: the operator can allow it",
+		"tool of a pack":   "tool not found: read_file",
 		"provide":          "bob may not provide pack files: the operator can allow it",
 		"cancel":           "task t belongs to somebody else",
 		"restart":          "restart is for operators",
@@ -263,6 +267,22 @@ func TestTheDoorAllocatesNothingForWhatIsAllowed(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(100, func() { a.Allow(p, read, o); a.May(p, core.RightApprove, o) }); n != 0 {
 			t.Errorf("%s: got %v allocations, want none", name, n)
+		}
+	}
+}
+
+func TestAToolOfAPackThatIsHiddenIsNotFound(t *testing.T) {
+	table, err := policy.Compile([]policy.Rule{{Who: []string{"sees"}, May: []core.Right{core.RightSee}, Line: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pack := policy.Object{Target: policy.Target{Pack: "treasury"}}
+	for who, want := range map[string]core.Code{"sees": core.CodeNotAuthorized, "other": core.CodeUnsupported} {
+		f := core.AsFault(table.Allow(core.Principal{ID: who, Authenticated: true}, core.CallTool{Tool: "pay"}, pack))
+		if f == nil || f.Code != want {
+			t.Errorf("%s: got %v, want %s", who, f, want)
+		} else if named := strings.Contains(f.Message, "treasury"); named != (who == "sees") {
+			t.Errorf("%s: got %q, want the pack named only to who may see it", who, f.Message)
 		}
 	}
 }

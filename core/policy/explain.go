@@ -100,6 +100,9 @@ func (s Shadowed) String() string {
 	return fmt.Sprintf("line %d never decides: lines %s match all of it first; move it above them, or remove it", s.Line, strings.Join(by, ", "))
 }
 
+// Rules returns the rules, in order.
+func (t *Table) Rules() []Rule { return slices.Clone(t.rules) }
+
 // Shadowed returns the rules that can never decide, in order. It finds those of which each
 // principal, right and receiver is matched as a whole by one earlier rule; what only several
 // of these match together it does not find.

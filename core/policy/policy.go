@@ -69,7 +69,7 @@ func (r Rules) Allow(p core.Principal, c core.Command, o Object) error {
 	if right == 0 || r.May(p, right, o) {
 		return nil
 	}
-	return refusal(p, c, right, o)
+	return refusal(p, c, right, o, r.May(p, core.RightSee, o))
 }
 
 // May implements [Authorizer]. Operators have every right, others every right but operate on

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -142,8 +143,11 @@ func (t *turn) Task() core.TaskID { return core.TaskID(t.job.id()) }
 // Request implements [agent.Turn].
 func (t *turn) Request() core.Request { return t.request }
 
-// From implements [agent.Turn]: the hub does not say who asks.
-func (t *turn) From() core.Principal { return core.Principal{} }
+// From implements [agent.Turn]. It is authenticated only if the hub says so: other gateways do not
+// tell.
+func (t *turn) From() core.Principal {
+	return core.Principal{ID: t.job.message.GetSender(), Authenticated: wire.IsProven(t.job.message)}
+}
 
 // Hops implements [agent.Turn]: the hub does not say how many tasks stand above.
 func (t *turn) Hops() int { return 0 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/client"
+	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -125,4 +126,34 @@ func TestContextIsForAnAgentThatDoesOneRequestAtATime(t *testing.T) {
 			_ = g.hangUp(link.Reason{Cause: link.Normal})
 		})
 	}
+}
+
+// The name of a thread is no secret: what was said there is for those who proved that they said it.
+func TestSendersWhoProvedWhoTheyAreHaveConversationsOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conversations := make(chan agent.Conversation, 1)
+		g := serve(t, core.Card{ID: "a"}, func(_ context.Context, turn agent.Turn) error {
+			conversations <- agent.ConversationOf(turn)
+			return nil
+		})
+		ask := func(id, sender string, proven bool) agent.Conversation {
+			m := &pb.SendMessage{RequestId: id, ThreadId: "trip", Sender: sender, Content: "go"}
+			if proven {
+				wire.MarkProven(m)
+			}
+			g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_SendMessage{SendMessage: m}})
+			g.receive()
+			return <-conversations
+		}
+		alice, bob := ask("1", "alice", true), ask("2", "bob", true)
+		if alice == bob || alice != ask("3", "alice", true) {
+			t.Errorf("got %+v for alice and %+v for bob, want one for each", alice, bob)
+		}
+		if one := ask("4", "alice", false); one != ask("5", "bob", false) || one == alice {
+			t.Errorf("got %+v for senders who proved nothing, want one for all of them", one)
+		}
+		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
+			t.Errorf("got %v", err)
+		}
+	})
 }

@@ -28,6 +28,8 @@ const (
 	// FeatureFaultCodes declares that the errors of the agent are "<code>: <message>" with
 	// a code of the hub.
 	FeatureFaultCodes = "fault_codes"
+	// FeatureSenderProof asks for the field that [IsProven] reads.
+	FeatureSenderProof = "sender_proof"
 	// featureMaxConcurrent=N declares how many requests run at once, featureDomain=D a
 	// domain (may be repeated), featureModel=M the model.
 	featureMaxConcurrent = "max_concurrent="
@@ -48,7 +50,7 @@ const maxConcurrent = 4096
 
 // Extensions are the additional features that change how the hub talks to an agent.
 type Extensions struct {
-	RegistrationError, FaultCodes bool
+	RegistrationError, FaultCodes, SenderProof bool
 }
 
 // CardOf returns the card of an agent that registers. Its MaxConcurrent is 0 for an agent
@@ -84,6 +86,8 @@ func CardOf(r *pb.RegisterAgent) (core.Card, Extensions, error) {
 			ext.RegistrationError = true
 		case FeatureFaultCodes:
 			ext.FaultCodes = true
+		case FeatureSenderProof:
+			ext.SenderProof = true
 		case featureMaxConcurrent:
 			if n, err := strconv.Atoi(value); err == nil && n > 0 {
 				c.MaxConcurrent = min(n, maxConcurrent)

@@ -162,7 +162,9 @@ func (c *Control) getExecution(q request) error {
 	if err != nil {
 		return err
 	}
-	e.Webhook = c.webhooks.view(t.ID())
+	if isOf(q, t) {
+		e.Webhook = c.webhooks.view(t.ID())
+	}
 	c.writeJSON(q.w, http.StatusOK, e)
 	return nil
 }
@@ -187,8 +189,12 @@ func (c *Control) postCancel(q request) error {
 	return nil
 }
 
+// isOf reports whether the sender started the execution: its webhook, which may have secrets, is
+// for nobody else.
+func isOf(q request, t *task.Task) bool { return t.From().ID == q.from.ID }
+
 // postRetry repeats the request of an ended execution on behalf of the sender, with the
-// same timeout and webhook.
+// same timeout and, if it is the sender's, the same webhook.
 func (c *Control) postRetry(q request) error {
 	t, err := c.task(q)
 	if err != nil {
@@ -210,5 +216,9 @@ func (c *Control) postRetry(q request) error {
 	if string(r.Thread) == string(t.ID()) {
 		r.Thread = "" // the hub made it for the first attempt
 	}
-	return c.start(q, r, c.webhooks.get(t.ID()), accepted{Message: "Execution retried", RetryOf: t.ID()}, true)
+	var w *endpoint
+	if isOf(q, t) {
+		w = c.webhooks.get(t.ID())
+	}
+	return c.start(q, r, w, accepted{Message: "Execution retried", RetryOf: t.ID()}, true)
 }

@@ -142,6 +142,26 @@ func TestARetriedExecutionKeepsItsWebhook(t *testing.T) {
 	})
 }
 
+func TestAWebhookIsOfWhoStartedTheExecutionAlone(t *testing.T) {
+	g := &target{statuses: []int{200}}
+	withControl(t, g.options(), func(f *fixture) {
+		_, text := f.call("POST", "/api/executions", `{"capability":"shouting","input":"fail","webhook":{"url":"http://hooks.example/secret"}}`, "X-User", "ann")
+		var b accepted
+		if err := json.Unmarshal([]byte(text), &b); err != nil {
+			f.Fatalf("got %s: %v", text, err)
+		}
+		if e := f.execution(b.ID); e.Webhook != nil { // an operator may read it
+			f.Errorf("got %+v, want no webhook of somebody else", e.Webhook)
+		}
+		again := get[accepted](f, 202, "POST", "/api/executions/"+string(b.ID)+"/retry", "")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if again.WebhookConfigured || len(g.deliveries) != 1 {
+			f.Errorf("got %+v and %d deliveries, want that of the first execution alone", again, len(g.deliveries))
+		}
+	})
+}
+
 func TestFinishedWebhooksMakeRoomForOthers(t *testing.T) {
 	const most = 1024
 	for name, c := range map[string]struct {

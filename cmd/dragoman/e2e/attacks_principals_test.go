@@ -112,6 +112,32 @@ func TestAnAgentCannotAskItselfAgainInAnyDialect(t *testing.T) {
 			}
 		})
 	}
+	cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	for name, ask := range map[string]func(act string){
+		"client of Coven": func(act string) {
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer looper")
+			_, _ = wire.NewClientServiceClient(cc).SendMessage(ctx, &wire.ClientSendMessageRequest{ConversationKey: "looper", Content: act, IdempotencyKey: act}) // it is an event of the conversation
+		},
+		"control of Parallax": func(act string) {
+			post(t, h.service.Addresses().HTTP, service.ControlPath+"/executions", `{"agentId":"looper","input":"`+act+`"}`, http.Header{"Authorization": {"Bearer looper"}})
+		},
+		"MCP of the agent": func(act string) {
+			post(t, h.service.Addresses().HTTP, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_delegate","arguments":{"to":"looper","content":"`+act+`"}}}`, http.Header{"Authorization": {"Bearer looper"}})
+		},
+	} {
+		x, before := h.key(), h.service.Hub().Counters()["refused.loop"]
+		ask("say " + x)
+		if got := h.service.Hub().Counters()["refused.loop"]; got != before+1 {
+			t.Errorf("%s: got %d refusals of a loop counted, want 1", name, got-before)
+		}
+		if _, opened := h.signalled(x + " begun"); opened {
+			t.Errorf("%s: got the request at the agent, want none", name)
+		}
+	}
 	h.signal(key+" released", nil)
 	if got := held.wait(t); got.End != "done" {
 		t.Errorf("the task that was at work: got %+v, want it done", got)

@@ -222,11 +222,11 @@ func (h *credentialHub) call(t *testing.T, bring func() brought) (context.Contex
 		return nil, nil, err
 	}
 	t.Cleanup(func() { _ = cc.Close() })
-	keys := metadata.MD{}
+	header := metadata.MD{}
 	for key, values := range b.header {
-		keys.Append(key, values...)
+		header.Append(key, values...)
 	}
-	return metadata.NewOutgoingContext(t.Context(), keys), cc, nil
+	return metadata.NewOutgoingContext(t.Context(), header), cc, nil
 }
 
 // agent runs an agent with the id until the hub has accepted it, and returns its principal.

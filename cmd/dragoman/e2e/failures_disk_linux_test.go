@@ -160,8 +160,11 @@ func TestFullDiskLosesTasksReportedDone(t *testing.T) {
 			t.Fatalf("with space again: got the receipt %+v, want recorded", received.Receipt)
 		}
 		all = append(all, received.ID)
+		if code, out, stderr := run(t, "audit", "--verify", "--hub", first.URL); code != command.ExitDone { // and what waited is written
+			t.Errorf("got %d, %s and %s, want the audit intact", code, out, stderr)
+		}
 		first.kill()
-		for printed, want := range map[string]int{"the journal takes no records": 1, "the journal takes records again": 1, reason: 1} {
+		for printed, want := range map[string]int{"the journal takes no records": 1, "the journal takes records again": 1, "the audit cannot be written": 1, "the audit is written again": 1, reason: 2} {
 			if got := strings.Count(first.log.String(), printed); got != want {
 				t.Errorf("got %q %d times in the log, want it %d times:\n%s", printed, got, want, first.log)
 			}
@@ -172,6 +175,15 @@ func TestFullDiskLosesTasksReportedDone(t *testing.T) {
 			var task struct{ State string }
 			if err := second.Get(t.Context(), "/v1/tasks/"+string(id), &task); err != nil || task.State != "done" {
 				t.Errorf("task %s after a restart: got %+v and %v, want it done", id, task, err)
+			}
+		}
+		if code, out, stderr := run(t, "audit", "--verify", "--hub", second.URL); code != command.ExitDone || !strings.Contains(out, "could not be written: 0") {
+			t.Errorf("got %d, %s and %s, want the audit intact over a full disk and a kill, with nothing dropped", code, out, stderr)
+		}
+		_, opened, _ := run(t, "audit", "--json", "--limit", "0", "--act", "open", "--hub", second.URL)
+		for _, id := range all {
+			if n := strings.Count(opened, string(id)); n != 1 {
+				t.Errorf("task %s: got %d entries in the audit, want one", id, n)
 			}
 		}
 	})

@@ -114,7 +114,7 @@ func playFlooder(text string) error {
 		if err := failed.Load(); err != nil {
 			return *err
 		}
-		fmt.Println(n.Load())
+		fmt.Fprintln(os.Stdout, n.Load())
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
@@ -126,14 +127,14 @@ func (v visit) talk(url string, header http.Header, frames []string, until ...st
 	return all
 }
 
-// newHidden starts the hub. Alice may do everything, the others everything with the agent
-// open-agent.
+// newHidden starts the hub. Alice may do everything, eve read everything, and the others everything
+// with the agent open-agent. None is an operator.
 func newHidden(t *testing.T) *hidden {
 	t.Helper()
-	with := ruled(t, "- {who: alice, may: \"*\"}\n- {who: [bob, carol, david], may: \"*\", to: [open-agent, \"pack:*\"]}\n")
+	with := ruled(t, "- {who: alice, may: \"*\"}\n- {who: eve, may: [see, read, approve, answer, operate]}\n- {who: [bob, carol, david], may: \"*\", to: [open-agent, \"pack:*\"]}\n")
 	h := &hidden{testHub: newTestHub(t, func(c *config.Config) {
 		with(c)
-		c.Auth.Tokens = tokensFile(t, "alice", "bob", "carol", "david")
+		c.Auth.Tokens = tokensFile(t, "alice", "bob", "carol", "david", "eve")
 		c.Agents = config.Agents{{Name: hiddenChild, Dialect: "text", Process: config.Process{Command: []string{"cat"}}}}
 	})}
 	h.await(t, "joined "+hiddenChild)
@@ -202,7 +203,7 @@ func newHidden(t *testing.T) *hidden {
 
 // hiddenSurface is something that can be read of the hub.
 type hiddenSurface struct {
-	// finds says that alice finds the hidden agent there.
+	// finds says that alice and eve find the hidden agent there.
 	finds bool
 	// names says that a reader may name an agent there, so that the answers about one that is
 	// hidden and one that is not there are compared.
@@ -214,7 +215,8 @@ type hiddenSurface struct {
 }
 
 // TestNothingTellsOfAnAgentThatOneMayNotSee reads everything that can be read of a hub, over every
-// dialect. It fails for an endpoint of which it does not know how to read it.
+// dialect, as somebody of whom no rule says that he may see an agent, as who asked it and as who may
+// read what others ask. It fails for an endpoint of which it does not know how to read it.
 func TestNothingTellsOfAnAgentThatOneMayNotSee(t *testing.T) {
 	h := newHidden(t)
 	for _, e := range endpointsOf(t, h.testHub) {
@@ -235,16 +237,31 @@ func TestNothingTellsOfAnAgentThatOneMayNotSee(t *testing.T) {
 				t.Errorf("%s: bob finds %q in\n%.2000s", name, mark, text)
 			}
 		}
-		if s.finds {
-			text := s.read(visit{h, t, "alice"}, misspelt)
+		for _, who := range []string{"alice", "eve"} {
+			if !s.finds {
+				break
+			}
+			text := s.read(visit{h, t, who}, misspelt)
 			if !slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(text, mark) }) {
-				t.Errorf("%s: alice finds no agent in\n%.2000s", name, text)
+				t.Errorf("%s: %s finds no agent in\n%.2000s", name, who, text)
 			}
 		}
 		if s.names {
 			there, absent := blurred(s.read(visit{h, t, "carol"}, hiddenAgent)), blurred(s.read(visit{h, t, "david"}, missing))
 			if diff := cmp.Diff(absent, there); diff != "" {
 				t.Errorf("%s: what one is told of an agent that is hidden differs from one that is not there (-not there +hidden)\n%.2000s", name, diff)
+			}
+		}
+	}
+	for there, absent := range map[string]string{
+		"capability:espionage": "capability:carpentry", "domain:whitehall": "domain:greenwich", "domain:whitehall.*": "domain:greenwich.*", "Moneypenny": "Pennymoney",
+		strings.ToUpper(hiddenAgent): strings.ToUpper(missing), string(roster.Alias(hiddenAgent)): string(roster.Alias(missing)),
+	} {
+		for _, name := range []string{"POST /v1/tasks", "POST /v1/notices", "GET /v1/agents/{id}"} {
+			first := strings.ReplaceAll(visit{h, t, "carol"}.request(name, there), there, "ID")
+			second := strings.ReplaceAll(visit{h, t, "david"}.request(name, absent), absent, "ID")
+			if diff := cmp.Diff(blurred(second), blurred(first)); diff != "" {
+				t.Errorf("%s for %s: what one is told of it differs from what is not there (-not there +hidden)\n%.2000s", name, there, diff)
 			}
 		}
 	}
@@ -256,7 +273,7 @@ func TestNothingTellsOfAnAgentThatOneMayNotSee(t *testing.T) {
 }
 
 var (
-	ids     = regexp.MustCompile(hiddenAgent + "|" + missing + "|carol|david")
+	ids     = regexp.MustCompile(hiddenAgent + "|" + missing + "|carol|david|espionage|carpentry|whitehall|greenwich")
 	changes = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[A-Za-z0-9_+/=-]{24,}|\b[0-9a-f]{8}\b|[0-9][0-9:.TZ-]*|instance_id:"[a-z0-9]+"|(Date|Retry-After):\[[^\]]*\]`)
 )
 

@@ -222,7 +222,7 @@ func readNative(v visit, id string) string {
 	call("call_tool", `{"tool":"agent_result","input":{"task_id":"TASK"}}`, "")
 	call("configure", `{"agent":"ID","max_concurrent":8}`, "")
 	call("restart", `{"name":"ID"}`, "")
-	if v.who != "alice" {
+	if v.who != "alice" && v.who != "eve" {
 		call("watch_all", `{}`, "")
 	}
 	return v.talk(v.url()+"/ws/native", http.Header{}, named(v, id, frames...), answersTo(`"id":"%s"`, want...)...)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
+	corehub "github.com/dragoman-hub/dragoman/core/hub"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
@@ -106,6 +109,39 @@ func TestUnderRulesOnlyOperatorsReadWhatIsAboutEverybody(t *testing.T) {
 		if status, text := getAs(t, h.url()+path, ""); status != http.StatusOK {
 			t.Errorf("%s without a token: got %d and %s, want %d", path, status, text, http.StatusOK)
 		}
+	}
+}
+
+func TestUnderRulesANoticeOnATopicReachesOnlyWhomItsSenderMayAsk(t *testing.T) {
+	h := newTestHub(t, ruled(t, "- {who: alice, may: [see, ask]}\n- {who: bob, may: [see, ask], to: \"*\"}\n"))
+	screen := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "screen", Authenticated: true}})
+	defer screen.Close(nil)
+	if err := screen.Subscribe([]string{"door.*"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		who    string
+		status int
+	}{{"bob", http.StatusBadGateway}, {"alice", http.StatusCreated}} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url()+"/v1/notices", strings.NewReader(`{"to":"hub","topic":"door.`+c.who+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer " + c.who}, "Content-Type": {"application/json"}}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != c.status {
+			t.Errorf("%s publishes: got %d, want %d", c.who, resp.StatusCode, c.status)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	b, err := screen.Next(ctx)
+	if err != nil || b.Task == nil || b.Task.Notice().Topic != "door.alice" {
+		t.Errorf("the subscriber: got %+v and %v, want the notice of alice alone", b, err)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestAnotherUserIsToldForEachCommandThatHeMayNotUseTheUnixSocket(t *testing.
 	if os.Geteuid() != 0 {
 		notRun(t, "only root can connect as another user")
 	}
-	dir, err := os.MkdirTemp("", "socket") //nolint:usetesting // the directories of TempDir are closed to others
+	dir, err := os.MkdirTemp("", "socket") //nolint:usetesting // the directories of t.TempDir are closed to others
 	if err != nil {
 		t.Fatal(err)
 	}

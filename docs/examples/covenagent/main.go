@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -22,9 +24,13 @@ func main() {
 	address := flag.String("hub", "127.0.0.1:50051", "gRPC `address` of the hub")
 	id := flag.String("id", "shouter", "`id` of the agent")
 	pause := flag.Duration("pause", 200*time.Millisecond, "`time` between two words")
+	ca := flag.String("ca", "", "PEM `file` with the authority of the hub's certificate; without it there is no TLS")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *address, *id, *pause)
+	if token := os.Getenv("DRAGOMAN_TOKEN"); token != "" { // for a hub where everybody has to authenticate
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+	}
+	err := run(ctx, *address, *ca, *id, *pause)
 	interrupted := ctx.Err() != nil
 	stop()
 	if err != nil && !interrupted {
@@ -44,8 +50,15 @@ type agent struct {
 }
 
 // run joins the hub and answers until the hub shuts down or ctx ends.
-func run(ctx context.Context, address, id string, pause time.Duration) error {
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+func run(ctx context.Context, address, ca, id string, pause time.Duration) error {
+	secured := insecure.NewCredentials()
+	if ca != "" {
+		var err error
+		if secured, err = credentials.NewClientTLSFromFile(ca, ""); err != nil {
+			return err
+		}
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(secured))
 	if err != nil {
 		return err
 	}

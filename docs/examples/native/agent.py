@@ -4,17 +4,21 @@
     python3 agent.py                            as a child: frames on stdin and stdout
     python3 agent.py ws://127.0.0.1:8080/ws/native   by WebSocket, with the package websockets
 
+By WebSocket it sends the token in DRAGOMAN_TOKEN, if there is one. With a token the id must be
+the name of its principal, or one that the token's agents allow: set AGENT_ID to it.
+
 It says the request back word by word. "agents" lists the agents of the hub by a tool,
 "delete X" asks for an approval first, and "wait" waits for context or a cancel.
 docs/dialects/native.md has all frames.
 """
 import asyncio
+import base64
 import json
 import os
 import sys
 
 CARD = {
-    "id": "parrot-py",
+    "id": os.environ.get("AGENT_ID", "parrot-py"),
     "name": "Parrot",
     "capabilities": ["parrot"],
     "features": ["streaming", "cancellation", "injection", "approvals"],
@@ -128,8 +132,13 @@ async def over_websocket(url):
         import websockets
     except ImportError:
         sys.exit("the package websockets is missing: pip install websockets")
+    # A token goes as a subprotocol, as from a browser: the name of the argument for headers
+    # depends on the version of the package.
+    offers = None
+    if token := os.environ.get("DRAGOMAN_TOKEN"):
+        offers = ["dragoman", "dragoman.token." + base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")]
     try:
-        async with websockets.connect(url, max_size=None) as socket:
+        async with websockets.connect(url, max_size=None, subprotocols=offers) as socket:
             agent = Agent(lambda frame: socket.send(json.dumps(frame)))
             joining = asyncio.create_task(join(agent, CARD))
             async for message in socket:
@@ -137,7 +146,8 @@ async def over_websocket(url):
             joining.cancel()
         print("the hub has closed the connection:", socket.close_reason or socket.close_code, file=sys.stderr)
     except (OSError, websockets.WebSocketException) as error:
-        sys.exit(f"{url}: {error}")
+        hint = "; set DRAGOMAN_TOKEN to a valid token of this hub" if "401" in str(error) else ""
+        sys.exit(f"{url}: {error}{hint}")
 
 
 asyncio.run(over_websocket(sys.argv[1]) if len(sys.argv) > 1 else over_stdio())

@@ -2,6 +2,9 @@
 //
 //	npm install ws && node agent.ts ws://127.0.0.1:8080/ws/native     (Node 22.18 or later, else "npx tsx agent.ts ...")
 //
+// It sends the token in DRAGOMAN_TOKEN, if there is one. With a token the id must be the name
+// of its principal, or one that the token's agents allow: set AGENT_ID to it.
+//
 // It says the request back word by word. "agents" lists the agents of the hub by a tool,
 // "delete X" asks for an approval first, and "wait" waits for context or a cancel.
 // docs/dialects/native.md has all frames.
@@ -11,14 +14,16 @@ type Body = Record<string, any>;
 type Event = { task: string; role: string; kind: string; body: Body };
 
 const card = {
-  id: "parrot-ts",
+  id: process.env.AGENT_ID ?? "parrot-ts",
   name: "Parrot",
   capabilities: ["parrot"],
   features: ["streaming", "cancellation", "injection", "approvals"],
   max_concurrent: 4,
 };
 
-const socket = new WebSocket(process.argv[2] ?? "ws://127.0.0.1:8080/ws/native");
+const token = process.env.DRAGOMAN_TOKEN;
+const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
+const socket = new WebSocket(process.argv[2] ?? "ws://127.0.0.1:8080/ws/native", { headers });
 const send = (frame: object) => socket.send(JSON.stringify(frame));
 
 // A call is answered by a result or an error with its id.
@@ -115,7 +120,10 @@ socket.on("open", async () => {
     fail(`the hub refused the agent: ${(refused as Error).message}`);
   }
 });
-socket.on("error", (error) => fail(`${socket.url}: ${error.message || (error as any).code}`));
+socket.on("error", (error) => {
+  const hint = error.message.endsWith("401") ? "; set DRAGOMAN_TOKEN to a valid token of this hub" : "";
+  fail(`${socket.url}: ${error.message || (error as any).code}${hint}`);
+});
 socket.on("close", (code, reason) => {
   if (code !== 1000 && code !== 1001) fail(`the hub has closed the connection: ${reason} (${code})`);
   process.exit(0);

@@ -54,7 +54,10 @@ Those that wait for a decision come first. A principal has a line for each crede
 
 // principalCells is the row of a principal.
 func principalCells(p core.KnownPrincipal) []string {
-	kind, operator := "-", "-"
+	kind, operator, status := "-", "-", p.Status.String()
+	if p.Status == core.PrincipalApproved && !p.Expires.IsZero() && time.Now().After(p.Expires) {
+		status = "expired"
+	}
 	if p.Kind != 0 {
 		kind = p.Kind.String()
 	}
@@ -62,7 +65,7 @@ func principalCells(p core.KnownPrincipal) []string {
 		operator = "yes"
 	}
 	return []string{
-		p.Principal, p.Status.String(), p.Credential, kind, operator, orDash(strings.Join(p.Roles, ",")), orDash(strings.Join(p.Agents, ",")),
+		p.Principal, status, p.Credential, kind, operator, orDash(strings.Join(p.Roles, ",")), orDash(strings.Join(p.Agents, ",")),
 		when(p.Since), when(p.Expires), orDash(p.Fingerprint),
 	}
 }

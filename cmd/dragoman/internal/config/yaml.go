@@ -96,6 +96,21 @@ func addLines(lines map[string]int, path string, n *yaml.Node) {
 // yamlError matches one error of the YAML package, with its line.
 var yamlError = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)$`)
 
+// ofParser matches the errors of the YAML package whose line is one too low. It is the line where
+// the list or the keys begin, or that of the mistake if they begin in the first line.
+var ofParser = regexp.MustCompile(`^(yaml: )?line ([0-9]+): (did not find expected (?:key|node content|'-' indicator|',' or '[]}]'))$`)
+
+// PlainYAML returns the text of an error of the YAML package on one line, with the right line
+// number.
+func PlainYAML(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if m := ofParser.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[2])
+		return fmt.Sprintf("%sline %d: %s in this line or near it", m[1], n+1, m[3])
+	}
+	return text
+}
+
 // unreadable adds what is wrong with a file that is not YAML, or not that of settings.
 func (p *problems) unreadable(path string, data []byte, err error) {
 	var several *yaml.TypeError
@@ -104,7 +119,7 @@ func (p *problems) unreadable(path string, data []byte, err error) {
 		texts = several.Errors
 	}
 	for _, text := range texts {
-		m := yamlError.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+		m := yamlError.FindStringSubmatch(PlainYAML(text))
 		at, text := Origin{name: path}, m[2]
 		if n, _ := strconv.Atoi(m[1]); n > 0 {
 			at.name = fmt.Sprintf("%s:%d", path, n)

@@ -63,7 +63,7 @@ func TestEachMistakeInRulesNamesItsLineAndWhatToWrite(t *testing.T) {
 		"deny in words":               {good + `- {who: a, may: see, deny: "no"}`, "line 3: deny: want true or false"},
 		"an id that is none":          {good + "- {who: a, may: see, to: \"b\\nc*\"}", "line 3: to: no agent has the id"},
 		"a role in to":                {good + "- who: a\n  may: see\n  to:\n  - b\n  - role:x", "line 7: to: \"role:x\" is a role, which is no receiver: write it under who"},
-		"no YAML":                     {"rules: [", "is not YAML: line 1"},
+		"no YAML":                     {"rules: [", "is not YAML: line 2: did not find expected node content in this line or near it"},
 	} {
 		_, err := read(t, c.text)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "auth.rules: ") || !strings.Contains(err.Error(), "rules.yaml") {

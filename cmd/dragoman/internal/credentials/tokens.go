@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/access"
 )
@@ -136,7 +137,7 @@ var lineOfError = regexp.MustCompile(`line [0-9]+`)
 
 // placeOf returns the line number of a YAML error, without the content of the line.
 func placeOf(err error) string {
-	if line := lineOfError.FindString(err.Error()); line != "" {
+	if line := lineOfError.FindString(config.PlainYAML(err.Error())); line != "" {
 		return " in " + line
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core/suggest"
 )
 
@@ -77,9 +78,12 @@ func readAtMost(path string, limit int64, kind string) ([]byte, error) {
 // plainly returns the error of the YAML parser on one line. It explains the one that a * without
 // quotes causes.
 func plainly(err error) string {
-	text := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
+	text := strings.TrimPrefix(config.PlainYAML(err.Error()), "yaml: ")
 	if strings.Contains(text, "expected alphabetic or numeric character") || strings.Contains(text, "unknown anchor") {
 		text += `; write a word that begins with * in quotes: "*"`
+	}
+	if strings.Contains(text, "cannot start any token") {
+		text += "; indent with blanks, not with tabs"
 	}
 	return text
 }

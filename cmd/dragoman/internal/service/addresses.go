@@ -110,7 +110,7 @@ func exposed(c config.Config, at address) error {
 		lines = append(lines, "tls.cert: /path/to/hub.crt", "tls.key: /path/to/hub.key")
 	}
 	if !c.Authenticates() {
-		lines = append(lines, "auth.tokens: /path/to/tokens.yaml")
+		lines = append(lines, "auth.tokens: /path/to/tokens.yaml   # made by: dragoman token new --principal NAME --file /path/to/tokens.yaml")
 	}
 	if len(why) == 0 {
 		return nil

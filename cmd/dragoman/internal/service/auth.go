@@ -47,7 +47,7 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 				why := core.AsFault(err)
 				s.hub.Count("auth.refused")
 				s.log.Info("a request was refused", "path", pathOf(r), "code", why.Code, "detail", why.Message)
-				s.refusalPace.wait(r.Context(), remoteOf(r))
+				s.refusalPace.wait(r.Context(), remoteOf(r), s.hub.Count)
 				if why.Code == core.CodeUnauthenticated {
 					w.Header().Set("WWW-Authenticate", "Bearer")
 				}
@@ -64,7 +64,7 @@ func (s *Service) authenticate(at *httpListener, bare bool) func(next http.Handl
 func (s *Service) authenticateMCP(r *http.Request) (core.Principal, error) {
 	p, err := s.auth.Authenticate(r.Context(), presentedIn(r))
 	if err != nil {
-		s.refusalPace.wait(r.Context(), remoteOf(r))
+		s.refusalPace.wait(r.Context(), remoteOf(r), s.hub.Count)
 	}
 	return p, err
 }
@@ -93,7 +93,7 @@ func (s *Service) admit(ctx context.Context, method string) (context.Context, er
 		s.hub.Count("auth.refused")
 		s.log.Info("a call was refused", "method", method, "code", why.Code, "detail", why.Message)
 		if !grpcserver.Proven(ctx) { // to wait here delays all calls of the connection
-			s.refusalPace.wait(ctx, callerOf(ctx))
+			s.refusalPace.wait(ctx, callerOf(ctx), s.hub.Count)
 		}
 		code := codes.Unauthenticated
 		if why.Code == core.CodeNotAuthorized {
@@ -122,7 +122,8 @@ func (s *Service) openAuth(ctx context.Context) error {
 }
 
 // authorize reads the files of credentials and the rules, and applies them. Connections whose
-// credential was removed or changed are closed. After an error nothing has changed.
+// credential was removed or changed are closed, and those that read what the rules no longer let
+// them read. After an error nothing has changed.
 func (s *Service) authorize(c config.Config, t *certificates) error {
 	settings, err := credentials.ReadAuth(c.Auth)
 	if err != nil {
@@ -151,6 +152,7 @@ func (s *Service) authorize(c config.Config, t *certificates) error {
 	s.rights.Replace(table)
 	if s.hub != nil {
 		s.hub.Expel(s.knows)
+		s.hub.Recheck()
 	}
 	return nil
 }

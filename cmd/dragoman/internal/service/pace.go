@@ -38,12 +38,14 @@ func newPace() *pace {
 	}
 }
 
-// wait returns when an address may learn that its credential was refused, or when ctx ends.
-func (p *pace) wait(ctx context.Context, from netip.Addr) {
+// wait returns when an address may learn that its credential was refused, or when ctx ends. It
+// counts each answer that has to wait.
+func (p *pace) wait(ctx context.Context, from netip.Addr, count func(name string)) {
 	delay := p.delay(from)
 	if delay <= 0 {
 		return
 	}
+	count("auth.delayed")
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {

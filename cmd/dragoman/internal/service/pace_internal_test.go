@@ -2,10 +2,23 @@ package service
 
 import (
 	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/dragoman-hub/dragoman/adapters/auth"
+	"github.com/dragoman-hub/dragoman/core/access"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 func TestRefusalsOfOneAddressWaitAndThoseOfAnotherDoNot(t *testing.T) {
@@ -13,7 +26,7 @@ func TestRefusalsOfOneAddressWaitAndThoseOfAnotherDoNot(t *testing.T) {
 		p := newPace()
 		took := func(from string) time.Duration {
 			began := time.Now()
-			p.wait(t.Context(), netip.MustParseAddr(from))
+			p.wait(t.Context(), netip.MustParseAddr(from), func(string) {})
 			return time.Since(began)
 		}
 		for i := range refusalsAtOnce {
@@ -39,6 +52,71 @@ func TestRefusalsOfOneAddressWaitAndThoseOfAnotherDoNot(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if got := took("192.0.2.1"); got != 0 {
 			t.Errorf("2 s later: got it after %v, want it at once", got)
+		}
+	})
+}
+
+func TestAGoodCredentialNeverWaitsBesideRefusedOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hub.New(hub.Options{})
+		defer h.Close(t.Context(), "the test is over")
+		a, err := auth.New(t.Context(), auth.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		a.Apply(auth.Settings{Tokens: []access.Token{{Principal: "alice", Hash: access.HashOf("good")}}})
+		s := &Service{auth: a, hub: h, log: slog.New(slog.DiscardHandler), refusalPace: newPace()}
+		guarded := s.authenticate(&httpListener{}, false)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		overHTTP := func(token string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/agents", nil)
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			guarded.ServeHTTP(w, r)
+			return w.Code
+		}
+		overGRPC := func(token string) error {
+			ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("authorization", "Bearer "+token))
+			_, err := s.admit(peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}), "m") // as that of httptest
+			return err
+		}
+		const bad = 100 // of each
+		var answered atomic.Int32
+		var waiting sync.WaitGroup
+		for range bad {
+			waiting.Go(func() {
+				if got := overHTTP("bad"); got != http.StatusUnauthorized {
+					t.Errorf("a bad token: got %d, want 401", got)
+				}
+				answered.Add(1)
+			})
+			waiting.Go(func() {
+				if overGRPC("bad") == nil {
+					t.Error("a bad token over gRPC: got it taken, want it refused")
+				}
+				answered.Add(1)
+			})
+		}
+		synctest.Wait()
+		if got := answered.Load(); got != refusalsAtOnce {
+			t.Errorf("got %d refusals answered at once, want %d", got, refusalsAtOnce)
+		}
+		if got, want := h.Counters()["auth.delayed"], int64(2*bad-refusalsAtOnce); got != want {
+			t.Errorf("got %d refusals counted as delayed, want %d", got, want)
+		}
+		began := time.Now()
+		if got := overHTTP("good"); got != http.StatusOK {
+			t.Errorf("a good token: got %d, want 200", got)
+		}
+		if err := overGRPC("good"); err != nil {
+			t.Errorf("a good token over gRPC: got %v, want it taken", err)
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("good tokens: got a wait of %v, want none", waited)
+		}
+		waiting.Wait()
+		if took := time.Since(began); took > longestDelay {
+			t.Errorf("the last refusal: got it after %v, want at most %v", took, longestDelay)
 		}
 	})
 }
@@ -76,7 +154,7 @@ func TestManyRefusalsWaitNoLongerThanTheLongestDelay(t *testing.T) {
 		cancel()
 		for range 2 * refusalsAtOnce {
 			began := time.Now()
-			if p.wait(ctx, from); time.Since(began) != 0 {
+			if p.wait(ctx, from, func(string) {}); time.Since(began) != 0 {
 				t.Fatal("got a wait for a caller that is gone, want none")
 			}
 		}

@@ -44,14 +44,7 @@ func CheckFiles(c config.Config) error {
 // Warnings returns what is probably wrong with the agents, the packs and the files of the
 // settings, although a hub starts with it.
 func Warnings(c config.Config) []string {
-	all := exposedFiles(c)
-	if c.Auth.Rules != "" {
-		if table, err := credentials.ReadRules(c.Auth.Rules); err == nil {
-			for _, shadow := range table.Shadowed() {
-				all = append(all, fmt.Sprintf("%s: %s: %s", c.At("auth.rules"), c.Auth.Rules, shadow))
-			}
-		}
-	}
+	all := append(exposedFiles(c), ruleWarnings(c)...)
 	for _, f := range findings(c) {
 		if f.Warning {
 			all = append(all, f.Text)
@@ -166,7 +159,7 @@ var lineOfError = regexp.MustCompile(`line [0-9]+`)
 
 // placeOf returns the line number of a YAML error, without the content of the line.
 func placeOf(err error) string {
-	if line := lineOfError.FindString(err.Error()); line != "" {
+	if line := lineOfError.FindString(config.PlainYAML(err.Error())); line != "" {
 		return " in " + line
 	}
 	return ""

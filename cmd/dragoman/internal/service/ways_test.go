@@ -6,9 +6,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -184,5 +186,65 @@ func TestEveryWayInHasItsEntry(t *testing.T) {
 				t.Errorf("without a credential: got %+v, want one refusal", all)
 			}
 		})
+	}
+}
+
+// A bad token over MCP is answered 400 for the sake of its clients, and is a refusal nevertheless:
+// such connections stay in the share of those that have not authenticated.
+func TestABadTokenOverMCPDoesNotAuthenticateTheConnection(t *testing.T) {
+	const good = "anas-secret-0123456789"
+	c := config.Default()
+	c.GRPCAddr, c.HTTPAddr, c.PiAddr, c.HTTP.Connections = "", "127.0.0.1:0", "", 64
+	c.Auth.Tokens = filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(c.Auth.Tokens, fmt.Appendf(nil, "tokens:\n  - {principal: ana, sha256: %x}\n", sha256.Sum256([]byte(good))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := service.Start(t.Context(), c, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Stop(stop, "test"); err != nil {
+			t.Errorf("stopping: got %v, want no error", err)
+		}
+	}()
+	ping := func(token string) (net.Conn, *bufio.Reader, int) {
+		t.Helper()
+		conn, err := net.Dial("tcp", s.Addresses().HTTP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		const body = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", token, len(body), body)
+		r := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		return conn, r, resp.StatusCode
+	}
+	proven, provenReader, status := ping(good)
+	if status != http.StatusOK {
+		t.Fatalf("a good token: got %d, want 200", status)
+	}
+	oldest, oldestReader, status := ping("bad-0123456789")
+	if status != http.StatusBadRequest {
+		t.Fatalf("a bad token: got %d, want 400", status)
+	}
+	for range 20 { // more than the share of 16
+		ping("bad-0123456789")
+	}
+	_ = oldest.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := oldestReader.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the first connection with a bad token: got %v, want it closed to make room", err)
+	}
+	_ = proven.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if _, err := provenReader.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection with a good token: got %v, want it open", err)
 	}
 }

@@ -1,0 +1,35 @@
+package hub
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// Recheck closes the sessions that read what their principals may not read any more, after the
+// rules have changed. Every other right is asked for with each command.
+func (h *Hub) Recheck() {
+	h.mu.Lock()
+	all, watchers := slices.Collect(maps.Keys(h.sessions)), maps.Clone(h.watchers)
+	h.mu.Unlock()
+	for _, s := range all {
+		p := s.identity.Principal
+		_, watchesAll := watchers[s]
+		if p.Component || watchesAll && h.MayOperate(p) {
+			continue
+		}
+		if watchesAll || s.views.any(func(t *task.Task) bool { return !h.MayRead(p, t) }) {
+			s.Close(core.NewFault(core.CodeNotAuthorized, "the rules have changed, and you may not read this any more: connect again"))
+		}
+	}
+}
+
+// any reports whether the function is true for a task that is watched.
+func (v *views) any(is func(*task.Task) bool) bool {
+	v.mu.Lock()
+	all := slices.Collect(maps.Keys(v.readers))
+	v.mu.Unlock()
+	return slices.ContainsFunc(all, is)
+}
