@@ -62,7 +62,8 @@ func BenchmarkSignature(b *testing.B) {
 		client
 		algorithm string
 	}{
-		"ed25519": {newEd25519(b), ""}, "P-256": {newECDSA(b, elliptic.P256()), ""}, "RSA-4096": {newClient(b, key), ssh.KeyAlgoRSASHA512},
+		"ed25519": {newEd25519(b), ""}, "P-256": {newECDSA(b, elliptic.P256()), ""}, "RSA-2048": {newClient(b, newRSA(b, 2048)), ssh.KeyAlgoRSASHA512},
+		"RSA-4096": {newClient(b, key), ssh.KeyAlgoRSASHA512},
 	} {
 		a := newAuth(b, auth.Options{}, auth.Settings{Keys: []auth.Key{c.key(b, ana)}})
 		bad := signed(c.signAs(b, time.Now(), nonce(), c.algorithm))

@@ -139,39 +139,6 @@ func (t *Tokens) Find(token string) (core.Principal, bool, error) {
 	return owner, known, nil
 }
 
-// Check returns the principal for the values of the header, or metadata, Authorization: one
-// of "Bearer" or, from clients of Parallax, "ApiKey" and a token, or only a token that
-// begins with "plx_". On an open hub it is the zero Principal, whatever was sent. The error
-// is an unauthenticated Fault.
-func (t *Tokens) Check(authorization []string) (core.Principal, error) {
-	if t.Open() {
-		return core.Principal{}, nil
-	}
-	if len(authorization) == 0 {
-		return core.Principal{}, core.NewFault(core.CodeUnauthenticated, "a token is missing: send it as Authorization: Bearer")
-	}
-	token, valid := tokenIn(authorization[0])
-	if len(authorization) > 1 || !valid {
-		return core.Principal{}, invalid()
-	}
-	owner, known, err := t.Find(token)
-	if err == nil && !known {
-		err = invalid()
-	}
-	return owner, err
-}
-
-func invalid() error { return core.NewFault(core.CodeUnauthenticated, "Invalid authentication token") }
-
-// tokenIn returns the token in a value of Authorization.
-func tokenIn(value string) (token string, ok bool) {
-	scheme, token, two := strings.Cut(value, " ")
-	if !two {
-		return value, strings.HasPrefix(value, "plx_")
-	}
-	return strings.TrimSpace(token), strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "ApiKey")
-}
-
 func (t *Tokens) all() map[Hash]core.Principal {
 	if known := t.known.Load(); known != nil {
 		return *known

@@ -238,3 +238,18 @@ func TestAPrincipalOverItsQuotasIsRefusedUntilItsTaskEnds(t *testing.T) {
 		}
 	})
 }
+
+// Reads of what is not there, or is somebody else's, count too.
+func TestWhatIsRefusedCountsForTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Quotas: quota.NewBook(quota.Limits{Rate: 2})})}
+		agent := g.agentOf(core.Principal{ID: "a", Authenticated: true}, "a", able)
+		tk := g.ask(g.connectAs(core.Principal{ID: "alice", Authenticated: true}), "a")
+		bob := core.Principal{ID: "bob", Authenticated: true}
+		read := func(id core.TaskID) error { _, err := g.hub.Task(t.Context(), bob, id); return err }
+		g.wantFault("a task of alice", read(tk.ID()), core.CodeNotAuthorized)
+		g.wantFault("no task", read(core.TaskID(core.NewID())), core.CodeUnknownTask)
+		g.wantFault("no task, once more", read(core.TaskID(core.NewID())), core.CodeRateLimited)
+		g.report(agent, tk, core.Done{})
+	})
+}

@@ -19,7 +19,7 @@ type outcome struct {
 }
 
 // do is the door: every command comes through here, whatever the dialect. In this order the
-// command is authorized, checked against the limits, tied to its trace and executed; the
+// command is checked against the limits, authorized, tied to its trace and executed; the
 // audit gets it with its outcome, also when it is refused. s is the session that gives the
 // command, nil if the command needs none. local executes a command that does not say
 // everything itself, such as one with a function; else it is nil. Only Read and Readers
@@ -36,6 +36,11 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 			h.auditor.Audit(e)
 		}()
 	}
+	if h.limiter != nil { // first, so that what is refused below counts, too
+		if err := h.limiter.Admit(c); err != nil {
+			return o, err
+		}
+	}
 	t, about, err := h.object(ctx, c.Command)
 	if err != nil {
 		return o, err
@@ -45,11 +50,6 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	}
 	if err := h.authorizer.Allow(c.Principal, c.Command, about); err != nil {
 		return o, err
-	}
-	if h.limiter != nil {
-		if err := h.limiter.Admit(c); err != nil {
-			return o, err
-		}
 	}
 	if h.tracer != nil && act.Span() != "" {
 		trace, end := h.tracer.Begin(c)

@@ -112,7 +112,7 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 			continue
 		}
 		err := give[act]()
-		want := []string{"allow " + act.String(), "limit " + act.String()}
+		want := []string{"limit " + act.String(), "allow " + act.String()}
 		if act.Span() != "" {
 			want = append(want, "trace "+act.String(), "end "+act.String())
 		}

@@ -28,7 +28,7 @@ func (h *Hub) ofAgent(id core.AgentID) policy.Object {
 	if e, ok := h.roster.Find(id); ok && id != "" {
 		return ofEntry(&e)
 	}
-	return policy.Object{Target: policy.Target{Agent: id}}
+	return policy.Object{Target: policy.Target{Agent: id, Undeclared: id != ""}}
 }
 
 // ofTask returns what rights on a task are about: who asked, and the agent that works on it or

@@ -37,6 +37,13 @@ func (l lines) and(other lines) {
 	}
 }
 
+// or adds what the other set has.
+func (l lines) or(other lines) {
+	for i, rules := range other {
+		l[i] |= rules
+	}
+}
+
 // glob is a pattern with at least one *, which stands for any characters.
 type glob struct {
 	prefix, suffix string

@@ -38,6 +38,9 @@ type key struct {
 	a, b  []string
 }
 
+// undeclared stands for the right in the key of an agent of which nothing else is known.
+const undeclared = core.RightOperate
+
 // memory is an entry of a memo.
 type memory struct {
 	key

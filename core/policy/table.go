@@ -16,6 +16,9 @@ type Target struct {
 	Capabilities []string
 	Domains      []string
 	Pack         string
+	// Undeclared says that what the agent declares is not known, as it has left: a rule that
+	// refuses agents of a capability or a domain refuses this one, too.
+	Undeclared bool
 }
 
 // TargetOf returns the agent of a card as a Target.
@@ -45,6 +48,7 @@ type Table struct {
 	agents       index
 	capabilities map[string][]needs // by the first that is needed
 	domains      map[string][]int
+	cautious     lines // the rules that refuse agents of a capability or a domain
 	packs        index
 
 	principals, agentSets, packSets *memo
@@ -57,7 +61,7 @@ func Compile(rules []Rule) (*Table, error) {
 	for i := range t.rights {
 		t.rights[i] = t.none()
 	}
-	t.everywhere = t.none()
+	t.everywhere, t.cautious = t.none(), t.none()
 	var errs []error
 	for i, r := range rules {
 		if err := r.Check(); err != nil {
@@ -97,14 +101,22 @@ func (t *Table) put(i int, r Rule) {
 		}
 		switch address, _ := core.ParseAddress(to); address.Reach() {
 		case core.ReachCapability:
+			t.markCautious(i, r)
 			all := address.Capabilities()
 			t.capabilities[all[0]] = append(t.capabilities[all[0]], needs{all, i})
 		case core.ReachDomain:
+			t.markCautious(i, r)
 			d := bareDomain(address.Domain())
 			t.domains[d] = append(t.domains[d], i)
 		default:
 			t.agents.put(to, i)
 		}
+	}
+}
+
+func (t *Table) markCautious(i int, r Rule) {
+	if r.Deny {
+		t.cautious.add(i)
 	}
 }
 
@@ -166,8 +178,11 @@ func (t *Table) target(to *Target) lines {
 		return t.everywhere
 	}
 	memo, k := t.agentSets, key{id: string(to.Agent), a: to.Capabilities, b: to.Domains}
-	if to.Pack != "" {
+	switch {
+	case to.Pack != "":
 		memo, k = t.packSets, key{id: to.Pack}
+	case to.Undeclared:
+		k.right = undeclared
 	}
 	set := memo.find(&k)
 	if set == nil {
@@ -188,6 +203,9 @@ func (t *Table) markTarget(to *Target, set lines) {
 		return
 	}
 	t.agents.mark(string(to.Agent), set)
+	if to.Undeclared {
+		set.or(t.cautious)
+	}
 	if len(t.capabilities) > 0 {
 		t.markCapabilities(to.Capabilities, set)
 	}

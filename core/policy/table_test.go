@@ -315,3 +315,36 @@ func TestADecisionAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestOfAnAgentThatHasLeftEveryRuleThatMightRefuseItDoes(t *testing.T) {
+	table := compile(t,
+		rule(1, "dev", "see", "c"),
+		rule(2, "deny dev", "see read", "capability:topsecret,code"),
+		rule(3, "deny eve", "read", "domain:payments"),
+		rule(4, "ops", "read", "capability:code"),
+		rule(5, "dev eve", "see read", "*"),
+	)
+	code := []string{"code"}
+	for _, c := range []struct {
+		who   string
+		right core.Right
+		to    policy.Target
+		want  bool
+	}{
+		{"dev", core.RightRead, policy.Target{Agent: "a", Capabilities: code}, true},
+		{"dev", core.RightRead, policy.Target{Agent: "a", Undeclared: true}, false},
+		{"dev", core.RightRead, policy.Target{Agent: "a"}, true}, // it is here, and declares nothing
+		{"dev", core.RightSee, policy.Target{Agent: "a", Undeclared: true}, false},
+		{"dev", core.RightSee, policy.Target{Agent: "c", Undeclared: true}, true}, // by an earlier rule
+		{"eve", core.RightRead, policy.Target{Agent: "a", Undeclared: true}, false},
+		{"eve", core.RightSee, policy.Target{Agent: "a", Undeclared: true}, true},
+		{"ops", core.RightRead, policy.Target{Agent: "a", Capabilities: code}, true},
+		{"ops", core.RightRead, policy.Target{Agent: "a", Undeclared: true}, false},
+	} {
+		for range 2 { // the second time from what it remembers
+			if got, line := table.Decide(core.Principal{ID: c.who}, c.right, c.to); got != c.want {
+				t.Errorf("%s, %s, %+v: got %v by line %d, want %v", c.who, c.right, c.to, got, line, c.want)
+			}
+		}
+	}
+}
