@@ -49,10 +49,10 @@ func TestAConnectionOverTheQuotaIsAudited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &testHub{t, coretest.NewHub(t, hub.Options{Auditor: l, Quotas: quota.NewBook(quota.Limits{Connections: 1})})}
+	h := coretest.NewHub(t, hub.Options{Auditor: l, Quotas: quota.NewBook(quota.Limits{Connections: 1})})
 	ana := hub.Identity{Principal: core.Principal{ID: "ana", Authenticated: true}, Dialect: "native"}
 	for range 2 {
-		defer g.hub.Connect(ana).Close(nil)
+		defer h.Connect(ana).Close(nil)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
