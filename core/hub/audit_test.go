@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/quota"
 )
 
 func TestOperatorsReadTheAudit(t *testing.T) {
@@ -41,4 +42,31 @@ func TestOperatorsReadTheAudit(t *testing.T) {
 	g.wantFault("one who may not operate", g.hub.Audit(t.Context(), core.Principal{ID: "r"}, 0, read), core.CodeNotAuthorized)
 	none := coretest.NewHub(t, hub.Options{})
 	g.wantFault("a hub without an audit", none.Audit(t.Context(), operator, 0, read), core.CodeUnsupported)
+}
+
+func TestAConnectionOverTheQuotaIsAudited(t *testing.T) {
+	l, err := audit.Open(t.Context(), audit.Options{Store: audit.NewMemory(journal.Retention{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := coretest.NewHub(t, hub.Options{Auditor: l, Quotas: quota.NewBook(quota.Limits{Connections: 1})})
+	ana := hub.Identity{Principal: core.Principal{ID: "ana", Authenticated: true}, Dialect: "native"}
+	for range 2 {
+		defer h.Connect(ana).Close(nil)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var connects []string
+	if err := l.Read(t.Context(), 0, func(line []byte) bool {
+		if strings.Contains(string(line), `"act":"connect"`) {
+			connects = append(connects, string(line))
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(connects) != 1 || !strings.Contains(connects[0], `"principal":"ana","act":"connect","object":"native","outcome":"overloaded"`) {
+		t.Errorf("got %q, want one entry of the second connection, which is over the quota", connects)
+	}
 }

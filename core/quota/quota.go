@@ -195,7 +195,8 @@ type Work struct {
 }
 
 // Begin counts a task of a principal with a request of so many bytes. It returns an overloaded
-// Fault if the principal has too many tasks, or too many bytes in them.
+// Fault if the principal has too many tasks, or too many bytes in them, and a too_large one if the
+// request alone has too many.
 func (b *Book) Begin(p core.Principal, bytes int) (*Work, error) {
 	if b == nil || p.Component || b.limits.Tasks <= 0 && b.limits.Bytes <= 0 {
 		return nil, nil //nolint:nilnil // nil counts nothing
@@ -203,6 +204,9 @@ func (b *Book) Begin(p core.Principal, bytes int) (*Work, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a, who := b.of(p)
+	if most := b.limits.Bytes; most > 0 && int64(bytes) > most {
+		return nil, b.refuse(Bytes, core.CodeTooLarge, 0, "the request has %d bytes, and all tasks of %s together may have %d (quotas.bytes): send less, or say where it is", bytes, who, most)
+	}
 	if b.limits.Tasks > 0 && a.tasks >= b.limits.Tasks {
 		return nil, b.refuse(Tasks, core.CodeOverloaded, soon, "%s has %d tasks that run or wait, which is the limit (quotas.tasks): ask again once one has ended", who, a.tasks)
 	}

@@ -74,6 +74,26 @@ func TestBytesOfRunningTasksCountUntilTheyEnd(t *testing.T) {
 	}
 }
 
+// To come again would not help.
+func TestARequestThatCanNeverFitIsTooLarge(t *testing.T) {
+	b := quota.NewBook(quota.Limits{Bytes: 100_000, Tasks: 1})
+	for _, what := range []string{"alone", "beside as many tasks as are allowed"} {
+		_, err := b.Begin(person("alice"), 100_001)
+		f := core.AsFault(err)
+		if err == nil || f.Code != core.CodeTooLarge || f.Retryable || f.RetryAfter != 0 || !strings.Contains(f.Message, "quotas.bytes") || !strings.Contains(f.Message, "100000") {
+			t.Errorf("%s: got %+v, want too_large, not retryable, with the quota and what it is", what, f)
+		}
+		if what == "alone" {
+			if _, err := b.Begin(person("alice"), 100_000); err != nil {
+				t.Errorf("a request that just fits: got %v, want it counted", err)
+			}
+		}
+	}
+	if got := b.Refused(quota.Bytes); got != 2 {
+		t.Errorf("got %d refusals counted, want 2", got)
+	}
+}
+
 func TestCallsBeyondTheRateSayWhenToComeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := quota.NewBook(quota.Limits{Rate: 4})

@@ -1,8 +1,11 @@
 package registry
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -41,13 +44,8 @@ func agentOf(a hub.AgentStatus) *pb.AgentRegistration {
 	}
 }
 
-// matches reports whether an agent has all the capabilities and labels.
-func matches(a *pb.AgentRegistration, capabilities []string, labels map[string]string) bool {
-	for _, c := range capabilities {
-		if !slices.Contains(a.GetCapabilities(), c) {
-			return false
-		}
-	}
+// labelled reports whether an agent has all the labels.
+func labelled(a *pb.AgentRegistration, labels map[string]string) bool {
 	for name, value := range labels {
 		if have, there := a.GetMetadata().GetLabels()[name]; !there || have != value {
 			return false
@@ -81,13 +79,15 @@ func (r *Registry) ListAgents(ctx context.Context, in *pb.ListAgentsRequest) (*p
 		limit = min(n, limit)
 	}
 	for _, status := range r.hub.Agents(r.opts.Principal(ctx)) { // by id
-		elsewhere := full || string(status.ID) <= in.GetContinuationToken()
-		if elsewhere && len(in.GetCapabilities())+len(in.GetLabels()) == 0 {
+		if !able(status, in.GetCapabilities()) {
+			continue
+		}
+		if elsewhere := full || string(status.ID) <= in.GetContinuationToken(); elsewhere && len(in.GetLabels()) == 0 {
 			out.TotalCount++ // without a copy of its card
 			continue
 		}
 		a := agentOf(status)
-		if !matches(a, in.GetCapabilities(), in.GetLabels()) {
+		if !labelled(a, in.GetLabels()) {
 			continue
 		}
 		out.TotalCount++
@@ -112,18 +112,13 @@ const watchInterval = 2 * time.Second
 
 // Watch implements [pb.RegistryServer]. It ends with the hub.
 func (r *Registry) Watch(in *pb.WatchRequest, out grpc.ServerStreamingServer[pb.WatchEvent]) error {
-	known := map[string]*pb.AgentRegistration{}
+	var known []hub.AgentStatus // by id; their cards are those of the hub
 	watcher := r.hub.Connect(hub.Identity{Principal: r.opts.Principal(out.Context())})
 	defer watcher.Close(nil)
 	for first := true; ; first = false {
-		now := map[string]*pb.AgentRegistration{}
-		for _, status := range r.hub.Agents(watcher.Identity().Principal) {
-			if a := agentOf(status); matches(a, in.GetCapabilities(), nil) {
-				now[a.GetId()] = a
-			}
-		}
+		now := slices.DeleteFunc(r.hub.Agents(watcher.Identity().Principal), func(a hub.AgentStatus) bool { return !able(a, in.GetCapabilities()) })
 		if !first || in.GetIncludeInitial() {
-			for _, e := range changes(known, now) {
+			for e := range changes(known, now) {
 				if err := out.Send(e); err != nil {
 					return err
 				}
@@ -153,24 +148,45 @@ func pause(ctx context.Context, watcher *hub.Session) error {
 	}
 }
 
-// changes returns the events between two polls, which map ids to agents.
-func changes(before, now map[string]*pb.AgentRegistration) (all []*pb.WatchEvent) {
+// changes yields the events between two polls, which are ordered by id. Each is made when it is
+// sent, since it has a copy of the card.
+func changes(before, now []hub.AgentStatus) iter.Seq[*pb.WatchEvent] {
 	at := timestamppb.Now()
-	add := func(kind pb.WatchEvent_EventType, a *pb.AgentRegistration) {
-		all = append(all, &pb.WatchEvent{Type: kind, Agent: a, Timestamp: at})
+	find := func(all []hub.AgentStatus, id core.AgentID) (hub.AgentStatus, bool) {
+		i, found := slices.BinarySearchFunc(all, id, func(a hub.AgentStatus, id core.AgentID) int { return cmp.Compare(a.ID, id) })
+		if !found {
+			return hub.AgentStatus{}, false
+		}
+		return all[i], true
 	}
-	for _, id := range slices.Sorted(maps.Keys(before)) {
-		if now[id] == nil {
-			add(pb.WatchEvent_DELETED, before[id])
+	return func(yield func(*pb.WatchEvent) bool) {
+		for _, a := range before {
+			if _, here := find(now, a.ID); !here && !yield(&pb.WatchEvent{Type: pb.WatchEvent_DELETED, Agent: agentOf(a), Timestamp: at}) {
+				return
+			}
+		}
+		for _, a := range now {
+			kind := pb.WatchEvent_ADDED
+			if was, known := find(before, a.ID); known {
+				if looksSame(was, a) {
+					continue
+				}
+				kind = pb.WatchEvent_MODIFIED
+			}
+			if !yield(&pb.WatchEvent{Type: kind, Agent: agentOf(a), Timestamp: at}) {
+				return
+			}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(now)) {
-		switch was := before[id]; {
-		case was == nil:
-			add(pb.WatchEvent_ADDED, now[id])
-		case !proto.Equal(was, now[id]):
-			add(pb.WatchEvent_MODIFIED, now[id])
-		}
-	}
-	return all
+}
+
+// looksSame reports whether agentOf is the same for both.
+func looksSame(a, b hub.AgentStatus) bool {
+	return a.Name == b.Name && a.Dialect == b.Dialect && a.Since.Equal(b.Since) && slices.Equal(a.Capabilities, b.Capabilities) &&
+		maps.EqualFunc(a.Metadata, b.Metadata, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+}
+
+// able reports whether an agent has all the capabilities.
+func able(a hub.AgentStatus, capabilities []string) bool {
+	return !slices.ContainsFunc(capabilities, func(c string) bool { return !slices.Contains(a.Capabilities, c) })
 }

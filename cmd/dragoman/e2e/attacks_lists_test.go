@@ -18,11 +18,9 @@ import (
 	registry "github.com/dragoman-hub/dragoman/proto/parallax/registry"
 )
 
-// A thousand agents have the largest cards that the hub takes. A list of them is bounded in every
-// dialect, and says or shows that there are more.
-func TestAListOfTheLargestCardsIsBoundedInEveryDialect(t *testing.T) {
-	const agents, most = 1000, 9 << 20 // the list of Parallax has each agent twice
-	h := newTestHub(t, nil)
+// joinLargest joins agents with the largest cards that the hub takes.
+func joinLargest(t *testing.T, h *testHub, agents int) {
+	t.Helper()
 	for i := range agents {
 		a := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "host"}})
 		t.Cleanup(func() { a.Close(nil) })
@@ -31,6 +29,14 @@ func TestAListOfTheLargestCardsIsBoundedInEveryDialect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A thousand agents have the largest cards that the hub takes. A list of them is bounded in every
+// dialect, and says or shows that there are more.
+func TestAListOfTheLargestCardsIsBoundedInEveryDialect(t *testing.T) {
+	const agents, most = 1000, 9 << 20 // the list of Parallax has each agent twice
+	h := newTestHub(t, nil)
+	joinLargest(t, h, agents)
 	addr := h.service.Addresses()
 	get := func(path string) func() int {
 		return func() int {
@@ -108,5 +114,33 @@ func TestAListOfTheLargestCardsIsBoundedInEveryDialect(t *testing.T) {
 				t.Errorf("got a list of %d bytes for %d agents with %d KiB each, want at most %d", size, agents, 62, most)
 			}
 		})
+	}
+}
+
+// Those who watch the registry hold no copies of the cards.
+func TestAWatchOfTheRegistryHoldsNoCopiesOfTheCards(t *testing.T) {
+	const agents, watches = 500, 4
+	h := newTestHub(t, nil)
+	joinLargest(t, h, agents)
+	held := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := held()
+	for range watches {
+		stream, err := registryOf(t, h).Watch(t.Context(), &registry.WatchRequest{IncludeInitial: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range agents {
+			if _, err := stream.Recv(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if after := held(); after > before+16<<20 {
+		t.Errorf("got %d bytes held for %d watches of %d agents with 62 KiB each, want far less than one copy", after-before, watches, agents)
 	}
 }

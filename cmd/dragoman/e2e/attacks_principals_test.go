@@ -200,12 +200,13 @@ func TestAClaimedSourceStandsBesideTheSender(t *testing.T) {
 	defer alice.leave()
 	key := h.key()
 	x := alice.open(query{to: "listener", content: "listen " + key, deadline: ample}, true)
+	task := "/v1/tasks/" + string(h.await(t, key+" opened").(core.Event).Body.(core.Opened).Task)
 	h.await(t, key+" text")
-	if err := alice.steer(t.Context(), x.id+"/inject", map[string]string{"content": "say " + key, "source": "system"}); err != nil {
+	if err := alice.steer(t.Context(), task+"/inject", map[string]string{"content": "say " + key, "source": "system"}); err != nil {
 		t.Fatal(err)
 	}
 	x.wait(t)
-	if _, text := getAs(t, h.url()+x.id+"/events?follow=false", "alice"); !strings.Contains(text, `"source":"alice"`) || !strings.Contains(text, `"claimed_source":"system"`) {
+	if _, text := getAs(t, h.url()+task+"/events?follow=false", "alice"); !strings.Contains(text, `"source":"alice"`) || !strings.Contains(text, `"claimed_source":"system"`) {
 		t.Errorf("got %s, want alice as the source and what she wrote beside it", text)
 	}
 }

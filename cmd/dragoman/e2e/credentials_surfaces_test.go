@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,9 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -119,8 +122,8 @@ func surfaces() []surface {
 		{"native agent", inAnyWebSocket, nativeAgentEnters, "", false, false},
 		{"native client", inAnyWebSocket, nativeClientEnters, "", false, false},
 		{"REST", inAnyHeader, restEnters, "", false, false},
-		{"`dragoman ask`", inToken, askEnters, unknown, false, false},
-		{"`dragoman agent`", inToken, agentEnters, unknown, false, false},
+		{"`dragoman ask`", inToken | inCertificate, askEnters, unknown, false, false},
+		{"`dragoman agent`", inToken | inCertificate, agentEnters, unknown, false, false},
 	}
 }
 
@@ -482,11 +485,31 @@ func controlEnters(t *testing.T, h *credentialHub, bring func() brought, _ strin
 }
 
 func askEnters(t *testing.T, h *credentialHub, bring func() brought, _ string) (string, error) {
-	code, out, stderr := run(t, "ask", "who", h.question(), "--hub", h.at(), "--ca", h.config.TLS.Cert, "--token", bring().token)
+	code, out, stderr := run(t, append([]string{"ask", "who", h.question(), "--hub", h.at(), "--ca", h.config.TLS.Cert}, bring().flags(t)...)...)
 	if code != command.ExitDone {
 		return "", errors.New(stderr)
 	}
 	return out, nil
+}
+
+// flags returns the credential as flags of a command.
+func (b brought) flags(t *testing.T) []string {
+	t.Helper()
+	all := []string{"--token", b.token}
+	if b.certificate == nil {
+		return all
+	}
+	cert, key := filepath.Join(t.TempDir(), "client.crt"), filepath.Join(t.TempDir(), "client.key")
+	private, err := x509.MarshalPKCS8PrivateKey(b.certificate.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: b.certificate.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return append(all, "--cert", cert, "--key", key)
 }
 
 func agentEnters(t *testing.T, h *credentialHub, bring func() brought, who string) (string, error) {
@@ -502,7 +525,7 @@ func agentEnters(t *testing.T, h *credentialHub, bring func() brought, who strin
 			}
 		}()
 		defer close(ended)
-		code, _, stderr := runWith(ctx, "", "agent", "--name", string(card.ID), "--hub", h.at(), "--ca", h.config.TLS.Cert, "--token", bring().token, "--", "cat")
+		code, _, stderr := runWith(ctx, "", slices.Concat([]string{"agent", "--name", string(card.ID), "--hub", h.at(), "--ca", h.config.TLS.Cert}, bring().flags(t), []string{"--", "cat"})...)
 		if code != command.ExitDone {
 			return errors.New(stderr)
 		}

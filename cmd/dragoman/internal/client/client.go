@@ -117,8 +117,8 @@ func (c *Client) problem(resp *http.Response) error {
 	}
 	f := core.NewFault(p.Code, "%s", p.Detail)
 	if p.Code == core.CodeUnauthenticated {
-		f = tokenNeeded(c.hub.Token)
-		if why := strings.TrimPrefix(p.Detail, badToken+": "); c.hub.Token != "" && why != badToken && why != expiredToken {
+		f = c.hub.refused(p.Detail)
+		if why := strings.TrimPrefix(p.Detail, badToken+": "); c.hub.Token != "" && c.hub.Cert == "" && why != badToken && why != expiredToken {
 			f = core.NewFault(p.Code, "the hub refuses the token: %s", why) // of a JSON Web Token it says why
 		}
 	}

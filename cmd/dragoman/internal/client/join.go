@@ -48,6 +48,9 @@ type Hub struct {
 	GRPC  string // host:port; "" asks the hub
 	Token string // to authenticate with; "" for none
 	CA    string // PEM file with authorities that are trusted beside those of the system
+	// Cert and Key are PEM files with a certificate to authenticate with, and its private key;
+	// "" for none.
+	Cert, Key string
 	// Insecure allows sending the token without TLS beyond this machine.
 	Insecure bool
 	// SigningSecret is what a Parallax agent signs with; nil for none.
@@ -109,7 +112,7 @@ func overCoven(ctx context.Context, to Hub, serve func(context.Context, covenCon
 	err = serve(ctx, conn)
 	var refused *core.Fault
 	if errors.As(err, &refused) && refused.Code == core.CodeUnauthenticated {
-		return tokenNeeded(to.Token)
+		return to.refused(refused.Message)
 	}
 	return err
 }
@@ -239,7 +242,7 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	var answer *ws.HandshakeError
 	switch {
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
-		return nil, tokenNeeded(to.Token)
+		return nil, to.refused(answer.Text)
 	case errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable:
 		return nil, unavailable{fmt.Errorf("the hub at %s accepts no connections now, because it is stopping or full: try again later (%w)", to.URL, answer)}
 	}
@@ -249,9 +252,12 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	return conn, nil
 }
 
-// tokenNeeded returns the error for a refused token, or a missing one ("").
-func tokenNeeded(token string) *core.Fault {
-	if token == "" {
+// refused returns the error for a credential that the hub refuses for a reason, or a missing one.
+func (p Hub) refused(why string) *core.Fault {
+	switch {
+	case p.Cert != "":
+		return core.NewFault(core.CodeUnauthenticated, "the hub refuses the certificate of --cert: %s", why)
+	case p.Token == "":
 		return core.NewFault(core.CodeUnauthenticated, "the hub asks for a token: give it with --token or DRAGOMAN_TOKEN")
 	}
 	return core.NewFault(core.CodeUnauthenticated, "the hub does not know the token, or it has expired: give another with --token or DRAGOMAN_TOKEN")

@@ -3,6 +3,7 @@ package client
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,13 +13,17 @@ import (
 	"sync"
 )
 
-// transports has the transport of each file of authorities, so that connections are used again.
-var transports sync.Map // of *http.Transport, by path
+// transports has a transport for the same files, so that connections are used again.
+var transports sync.Map // of *http.Transport, by tlsFiles
+
+// tlsFiles are the paths of the files that a transport is made of.
+type tlsFiles struct{ ca, cert, key string }
 
 // transport returns the transport to a hub: one that trusts the authorities of CA beside those
-// of the system.
+// of the system, and shows the certificate of Cert.
 func (p Hub) transport() (*http.Transport, error) {
-	if known, ok := transports.Load(p.CA); ok {
+	files := tlsFiles{p.CA, p.Cert, p.Key}
+	if known, ok := transports.Load(files); ok {
 		return known.(*http.Transport), nil
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -37,7 +42,19 @@ func (p Hub) transport() (*http.Transport, error) {
 		}
 		t.TLSClientConfig.RootCAs = roots
 	}
-	known, _ := transports.LoadOrStore(p.CA, t)
+	if p.Cert != "" || p.Key != "" {
+		if p.Cert == "" || p.Key == "" {
+			return nil, AddressError{errors.New("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY) go together: name the certificate and its private key")}
+		}
+		own, err := tls.LoadX509KeyPair(p.Cert, p.Key)
+		if err != nil {
+			return nil, AddressError{fmt.Errorf("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY): %w", err)}
+		}
+		// It is shown whichever authorities the hub asks for, so that a wrong one is refused and
+		// not left out.
+		t.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
+	}
+	known, _ := transports.LoadOrStore(files, t)
 	return known.(*http.Transport), nil
 }
 

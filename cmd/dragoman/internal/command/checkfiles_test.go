@@ -94,3 +94,24 @@ http_addr: 127.0.0.1:0
 		}
 	}
 }
+
+func TestServeEndsOnAFileThatCannotBeReadAsCheckDoes(t *testing.T) {
+	dir := t.TempDir()
+	wrong := filepath.Join(dir, "wrong")
+	if err := os.WriteFile(wrong, []byte("[what is this"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	none := filepath.Join(dir, "none")
+	for _, setting := range []string{
+		"auth.tokens: " + wrong, "auth.tokens: " + none, "auth.ssh_keys: " + wrong, "auth.jwt: [{issuer: i, audience: a, secret_file: " + none + "}]",
+		"auth: {registration: pending, rules: " + wrong + "}", "auth: {registration: pending, rules: " + none + "}",
+		"coven.secrets: " + wrong, "parallax.secrets: " + wrong, "tls: {cert: " + none + ", key: " + none + "}",
+	} {
+		path := configFile(t, dir, setting+"\ngrpc_addr: \"\"\npi_addr: \"\"\nhttp_addr: 127.0.0.1:0\n")
+		_, _, want := run(t, "check", "--config", path)
+		code, _, got := run(t, "serve", "--config", path)
+		if code != command.ExitUsage || got != want || want == "" {
+			t.Errorf("%s: got %d and %q, want %d and what check says: %q", setting, code, got, command.ExitUsage, want)
+		}
+	}
+}

@@ -16,8 +16,8 @@ import (
 // hubFlags are the flags of a command that talks to a hub, and the streams that it prints to.
 type hubFlags struct {
 	Streams
-	hub, token, grpc, ca string
-	json, insecure       bool
+	hub, token, grpc, ca, cert, key string
+	json, insecure                  bool
 
 	named func() string // the flag or variable that hub was given in
 }
@@ -38,6 +38,9 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 	fs.Lookup("token").DefValue = "" // the help shows no secret
 	fs.StringVar(&to.ca, "ca", os.Getenv("DRAGOMAN_CA"), "PEM `file` with authorities to trust beside those of the system, for a hub at https (DRAGOMAN_CA)")
 	fs.Lookup("ca").DefValue = ""
+	fs.StringVar(&to.cert, "cert", os.Getenv("DRAGOMAN_CERT"), "PEM `file` with a certificate to authenticate with, at a hub with tls.client_ca (DRAGOMAN_CERT)")
+	fs.StringVar(&to.key, "key", os.Getenv("DRAGOMAN_KEY"), "PEM `file` with the private key of --cert (DRAGOMAN_KEY)")
+	fs.Lookup("cert").DefValue, fs.Lookup("key").DefValue = "", ""
 	if fs.Lookup("insecure") == nil { // that of 'check' is a setting: it sends no token in clear
 		fs.BoolVar(&to.insecure, "insecure", false, "send the token unencrypted to a hub beyond this machine too")
 	}
@@ -48,7 +51,7 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 }
 
 func (to *hubFlags) address() client.Hub {
-	return client.Hub{URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: to.token, CA: to.ca, Insecure: to.insecure}
+	return client.Hub{URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: to.token, CA: to.ca, Cert: to.cert, Key: to.key, Insecure: to.insecure}
 }
 
 func (to *hubFlags) client() *client.Client { return to.address().Client() }

@@ -25,7 +25,7 @@ type mayQuestion struct {
 }
 
 // questionFlags are its flags, which make no sense without --may.
-var questionFlags = []string{"role", "capability", "domain", "hub", "token", "ca"}
+var questionFlags = []string{"role", "capability", "domain", "hub", "token", "ca", "cert", "key"}
 
 func (q *mayQuestion) addFlags(c *cobra.Command, io Streams) {
 	f := c.Flags()
@@ -36,7 +36,9 @@ func (q *mayQuestion) addFlags(c *cobra.Command, io Streams) {
 	q.hub = addHubFlags(f, io, "")
 	f.Lookup("hub").Usage = "with --may: `address` of a running hub that is asked what the receiver has declared"
 	f.Lookup("hub").DefValue = ""
-	f.Lookup("ca").Usage = "with --hub: " + f.Lookup("ca").Usage
+	for _, name := range []string{"ca", "cert", "key"} {
+		f.Lookup(name).Usage = "with --hub: " + f.Lookup(name).Usage
+	}
 	f.Lookup("token").Usage = "with --hub: `token` to authenticate with (DRAGOMAN_TOKEN)"
 }
 

@@ -49,7 +49,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 	defer signal.Stop(signals)
 
 	log := newLog(io.Err, settings.LogLevel, settings.LogFormat)
-	if err := service.CheckListeners(settings); err != nil {
+	if err := errors.Join(service.CheckListeners(settings), service.ReadFiles(settings)); err != nil {
 		return wrongSettings(err)
 	}
 	service.LimitMemory(settings.Limits.Memory)

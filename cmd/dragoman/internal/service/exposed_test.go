@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 func TestCredentialsThatOthersMayReadAreWarnedOfWithTheirMode(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open")
-	if err := os.WriteFile(open, nil, 0o600); err != nil {
+	if err := os.WriteFile(open, []byte("tokens: [{principal: alice, sha256: \""+strings.Repeat("0a", 32)+"\"}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(open, 0o644); err != nil {
@@ -25,6 +26,16 @@ func TestCredentialsThatOthersMayReadAreWarnedOfWithTheirMode(t *testing.T) {
 		if want := setting + ": other users may read " + open + " (mode 0644): run chmod 600 on it"; !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+	var log strings.Builder
+	c.Auth.JWT = nil
+	if hub, err := service.Start(t.Context(), c, slog.New(slog.NewTextHandler(&log, nil)), nil); err != nil {
+		t.Fatal(err)
+	} else if err := hub.Stop(t.Context(), "the test is over"); err != nil {
+		t.Error(err)
+	}
+	if want := "other users may read " + open + " (mode 0644)"; !strings.Contains(log.String(), want) {
+		t.Errorf("starting: got %s, want %q in the log", log.String(), want)
 	}
 	if err := os.Chmod(open, 0o600); err != nil {
 		t.Fatal(err)

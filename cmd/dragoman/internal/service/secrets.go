@@ -20,6 +20,18 @@ import (
 // CheckFiles checks the paths that settings name, and reads the files, as a start does. It also
 // finds what the agents and packs of the settings lack. The error has a line for each.
 func CheckFiles(c config.Config) error {
+	all := []error{ReadFiles(c), checkPaths(c)}
+	for _, f := range findings(c) {
+		if !f.Warning {
+			all = append(all, errors.New(f.Text))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// ReadFiles reads the files that settings name, without using them: credentials, rules, secrets and
+// certificates. The error has a line for each mistake.
+func ReadFiles(c config.Config) error {
 	settings, auth := credentials.ReadAuth(c.Auth)
 	if auth == nil {
 		auth = credentials.CheckNames(c, settings)
@@ -32,13 +44,7 @@ func CheckFiles(c config.Config) error {
 	_, signing := readSigningSecrets(c.Parallax.Secrets)
 	_, redaction := redactorOf(c, nil, nil)
 	_, tls := readTLS(c)
-	all := []error{tls, auth, rules, secrets, signing, redaction, checkPaths(c)}
-	for _, f := range findings(c) {
-		if !f.Warning {
-			all = append(all, errors.New(f.Text))
-		}
-	}
-	return errors.Join(all...)
+	return errors.Join(tls, auth, rules, secrets, signing, redaction)
 }
 
 // Warnings returns what is probably wrong with the agents, the packs and the files of the
