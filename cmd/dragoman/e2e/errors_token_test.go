@@ -1,14 +1,19 @@
 package e2e
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // The token of a command is a flag or a variable, not a header.
@@ -38,5 +43,25 @@ func TestACommandWithoutAValidTokenSaysHowToGiveOne(t *testing.T) {
 				t.Errorf("dragoman %s: got %d, %q and %q, want %d and %q", strings.Join(args, " "), code, out, stderr, command.ExitFailed, want)
 			}
 		}
+	}
+}
+
+func TestACommandPassesOnWhyAHubRefusesItsConnection(t *testing.T) {
+	h := newTestHub(t, nil)
+	to := client.Hub{URL: h.url(), Named: "--hub"}
+	conn, err := client.DialWebSocket(t.Context(), to, bridge.NativePath, http.Header{"X-Agent-Id": {"hub"}}, 1<<20)
+	if err == nil {
+		conn.Close(link.Reason{})
+		t.Fatal("got a connection, want it refused")
+	}
+	if !strings.Contains(err.Error(), "refuses the connection: ") || !strings.Contains(err.Error(), "is reserved for addresses") {
+		t.Errorf("got %q, want why", err)
+	}
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "<html>Bad Request</html>", http.StatusBadRequest)
+	}))
+	defer page.Close()
+	if _, err := client.DialWebSocket(t.Context(), client.Hub{URL: page.URL, Named: "--hub"}, bridge.NativePath, nil, 1<<20); err == nil || !strings.Contains(err.Error(), "not a hub") {
+		t.Errorf("another server: got %v, want that it is not a hub", err)
 	}
 }

@@ -246,10 +246,19 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	case errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable:
 		return nil, unavailable{fmt.Errorf("the hub at %s accepts no connections now, because it is stopping or full: try again later (%w)", to.URL, answer)}
 	}
+	if answer != nil && saysWhy(answer) {
+		return nil, fmt.Errorf("the hub at %s refuses the connection: %s", to.URL, answer.Text)
+	}
 	if err != nil {
 		return nil, unreachable(to.URL, to.Named, err)
 	}
 	return conn, nil
+}
+
+// saysWhy reports whether the answer is one of a hub that says what is wrong with a request: a line
+// of plain text. Other servers answer with a page.
+func saysWhy(a *ws.HandshakeError) bool {
+	return (a.Status == http.StatusBadRequest || a.Status == http.StatusForbidden) && a.Text != "" && !strings.ContainsAny(a.Text, "\n<{")
 }
 
 // refused returns the error for a credential that the hub refuses for a reason, or a missing one.
