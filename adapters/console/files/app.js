@@ -104,7 +104,6 @@ function writeBadge() {
   const n = inbox.items.length;
   const badge = byId('badge');
   badge.textContent = n ? String(n) : '';
-  badge.parentElement?.setAttribute('aria-label', n ? 'Waiting, ' + n : 'Waiting');
 }
 
 /** @type {Date|undefined} */
@@ -187,7 +186,7 @@ document.addEventListener('keydown', (e) => {
 
 for (const [i, v] of views.entries()) {
   byId('views').append(h('li', {}, h('a', { href: '#/' + v.name, 'data-view': v.name, title: v.label + ' (' + (i + 1) + ')' },
-    v.label, v.name === 'waiting' && h('span', { id: 'badge', class: 'badge' }))));
+    v.label, v.name === 'waiting' && ' ', v.name === 'waiting' && h('span', { id: 'badge', class: 'badge' }))));
 }
 window.addEventListener('hashchange', () => route());
 inbox.subscribe(writeBadge);

@@ -17,7 +17,7 @@ export function events(m) {
     } }, String(l.seq)),
     h('span', { class: 'at' }, clock(l.at)), h('span', { class: 'kind ' + l.kind }, l.kind), h('span', { class: 'text' }, l.text)]);
   return {
-    element: h('section', { 'aria-label': 'Events' }, list.element, whole),
+    element: h('div', {}, list.element, whole),
     paint: () => list.show(m.lines),
     close: () => list.close(),
   };

@@ -2,7 +2,7 @@
 
 import { h } from './dom.js';
 
-const ROW = 30; // pixels, as in style.css
+export const ROW = 30; // pixels, as in style.css
 const BEYOND = 8; // rows above and below
 
 export class List {
@@ -16,6 +16,8 @@ export class List {
     this.atEnd = atEnd;
     /** @type {any[]} */
     this.items = [];
+    /** How many are shown: who makes the list may add to it meanwhile. */
+    this.n = 0;
     /** @type {Map<any, HTMLElement>} */
     this.rows = new Map();
     this.inner = h('div', { class: 'rows', role: 'list', 'aria-label': label });
@@ -31,11 +33,12 @@ export class List {
   /** @param {any[]} items */
   show(items) {
     this.items = items;
+    this.n = items.length;
     this.paint();
   }
 
   paint() {
-    const n = this.items.length;
+    const n = this.n;
     const height = this.element.clientHeight || 600;
     const first = Math.max(0, Math.floor(this.element.scrollTop / ROW) - BEYOND);
     const end = Math.min(n, Math.ceil((this.element.scrollTop + height) / ROW) + BEYOND);

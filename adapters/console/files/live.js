@@ -3,7 +3,7 @@
 import { clock, count, h, painter, say, taskLink } from './dom.js';
 import { Refusal, follow } from './api.js';
 import { KINDS, summary } from './events.js';
-import { List } from './list.js';
+import { List, ROW } from './list.js';
 
 const KEPT = 20000; // events
 
@@ -13,7 +13,7 @@ const KEPT = 20000; // events
 export function show(page) {
   /** @type {Line[]} */
   let all = [], lines = /** @type {Line[]} */ ([]);
-  let paused = false, arrived = 0, dropped = 0, unseen = 0, cutAt = '';
+  let paused = false, dropped = 0, unseen = 0, fewer = 0, cutAt = '';
   /** @type {Map<string, string>} */
   const agentOf = new Map();
 
@@ -52,6 +52,11 @@ export function show(page) {
         lines = all.filter(matches);
       }
       list.show(lines);
+      if (fewer && !atEnd) { // what is read stays where it is
+        e.scrollTop = Math.max(0, e.scrollTop - fewer * ROW);
+        list.paint();
+      }
+      fewer = 0;
       if (atEnd && e.scrollTop + e.clientHeight < e.scrollHeight) {
         e.scrollTop = e.scrollHeight;
         list.paint();
@@ -81,13 +86,16 @@ export function show(page) {
 
   /** @param {Line} l */
   const take = (l) => {
-    arrived++;
     all.push(l);
     if (all.length > KEPT * 1.1) {
       const gone = all.length - KEPT;
       all = all.slice(gone);
       dropped += gone;
-      if (!paused) lines = all.filter(matches);
+      if (!paused) {
+        const before = lines.length + (matches(l) ? 1 : 0);
+        lines = all.filter(matches);
+        fewer += before - lines.length;
+      }
     } else if (!paused && matches(l)) lines.push(l);
     if (paused) unseen++;
   };

@@ -93,12 +93,12 @@ func TestAPersonDecidesOnTheConsole(t *testing.T) {
 	agent.report(first, core.Text{Text: "and now it is done"}, core.Done{})
 	p.shows(".part.text", "and now it is done")
 	p.shows(".facts", "done")
-	for tab, selector := range map[string]string{"timeline": ".waterfall svg", "events": ".row .kind", "frames": ".state"} {
+	for tab, selector := range map[string]string{"timeline": ".waterfall svg", "events": ".row .kind", "frames": "section .state"} {
 		p.visit("/#/tasks/" + string(first.ID()) + "/" + tab)
 		p.await(`location.hash.endsWith('/` + tab + `')`)
 		p.call("Page.reload", nil, nil)
 		p.await(`document.querySelector('nav.tabs a[aria-current]').textContent === '` + tab + `'`)
-		p.await(`document.querySelector('section ` + selector + `').textContent !== ''`)
+		p.await(`document.querySelector('main ` + selector + `').textContent !== ''`)
 	}
 	if got := p.await(`document.querySelectorAll('main img, main script').length === 0 && !document.title.includes('taken') ? 'text' : 'markup'`); got != "text" {
 		t.Error("got hostile text as markup, want text")
