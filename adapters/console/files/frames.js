@@ -24,7 +24,7 @@ export function frames(m, id, signal) {
     try {
       const r = await get('/v1/tasks/' + segment(id) + '/frames', signal);
       lay(grid, r.frames ?? []);
-      state.textContent = (r.frames ?? []).length ? r.frames.length + ' frames.' : 'The hub keeps no frame of this task: it came before frames were kept, or they made room for newer ones.';
+      state.textContent = (r.frames ?? []).length ? r.frames.length + ' frames.' + (r.missing ? ' ' + r.missing : '') : r.missing || 'The hub keeps no frame of this task: it came before frames were kept, or they made room for newer ones.';
     } catch (e) {
       if (signal.aborted) return;
       if (!(e instanceof Refusal)) throw e;
@@ -54,7 +54,7 @@ function lay(grid, all) {
       return head;
     }),
     ...all.map((f, i) => {
-      const text = pretty(f.frame);
+      const text = f.frame === null ? 'Not said: the dialect has no words for it.' : pretty(f.frame);
       const e = h('article', { class: 'frame ' + f.direction, 'aria-label': f.dialect + ', ' + (f.direction === 'in' ? 'to the hub' : 'from the hub') },
         h('p', { class: 'who' }, (f.direction === 'in' ? '→ hub' : '← hub') + ' ', clock(f.at), ' ',
           (f.became ?? []).map((b) => h('span', { class: 'became ' + b.disposition, title: b.disposition }, (b.kind || '') + ' ' + b.disposition))),

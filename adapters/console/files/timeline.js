@@ -43,7 +43,18 @@ export function timeline(m, id, signal) {
   });
   const resized = new ResizeObserver(paint);
   resized.observe(drawing);
-  return { element, paint, close: () => resized.disconnect() };
+  // What runs grows while nothing is said.
+  const grow = setInterval(() => {
+    if (m.endAt) return;
+    drawn = -1;
+    paint();
+  }, 1000);
+  return {
+    element, paint, close() {
+      resized.disconnect();
+      clearInterval(grow);
+    },
+  };
 }
 
 /**

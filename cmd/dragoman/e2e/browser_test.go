@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -325,4 +327,20 @@ func (p *tab) key(keys ...string) {
 func (p *tab) write(text string) {
 	p.Helper()
 	p.call("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// pictures is where pictures of the pages are kept; "" keeps none.
+var pictures = flag.String("console.pictures", "", "the directory for pictures of the console's views")
+
+// picture keeps a picture of the page.
+func (p *tab) picture(name string) {
+	p.Helper()
+	if *pictures == "" {
+		return
+	}
+	var shot struct{ Data []byte }
+	p.call("Page.captureScreenshot", map[string]string{"format": "png"}, &shot)
+	if err := os.WriteFile(filepath.Join(*pictures, name+".png"), shot.Data, 0o600); err != nil {
+		p.Fatal(err)
+	}
 }

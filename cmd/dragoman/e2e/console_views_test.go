@@ -77,7 +77,9 @@ func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 	p.click(`.card input[value="Sunday"]`)
 	p.click(`.card button[type="submit"]`)
 	p.shows(".note", "You answered it.")
-	agent.next(func(b corehub.Batch) bool { return b.Tool != nil && strings.Contains(fmt.Sprintf("%+v %s", b.Tool, b.Tool.Output), "Sunday") })
+	agent.next(func(b corehub.Batch) bool {
+		return b.Tool != nil && strings.Contains(fmt.Sprintf("%+v %s", b.Tool, b.Tool.Output), "Sunday")
+	})
 	agent.report(task, core.Done{Text: "Sunday"})
 }
 
@@ -160,6 +162,7 @@ func TestTheViewsKeepTheRulesOfAccessibility(t *testing.T) {
 		p.await(`location.hash === '#/` + v.view + `' && document.querySelector('main ` + v.selector + `')`)
 		for _, scheme := range []string{"light", "dark"} {
 			p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+			p.picture(strings.NewReplacer("/", "-", id, "task", thread, "thread").Replace(v.view) + "-" + scheme)
 			broken, err := p.run(string(rules) + `;axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 150) + ' ' + n.failureSummary).join(' | ')).join('\n'))`)
 			if err != nil {
 				t.Fatal(err)
@@ -172,6 +175,7 @@ func TestTheViewsKeepTheRulesOfAccessibility(t *testing.T) {
 		if got := p.await(`'' + Math.max(0, document.documentElement.scrollWidth - innerWidth)`); got != "0" {
 			t.Errorf("%s: got a page that is %s pixels wider than a narrow screen, want it to fit", v.view, got)
 		}
+		p.picture(strings.NewReplacer("/", "-", id, "task", thread, "thread").Replace(v.view) + "-narrow")
 		p.call("Emulation.clearDeviceMetricsOverride", nil, nil)
 	}
 	agent.report(task, core.Done{})
