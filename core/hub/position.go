@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/google/uuid"
-
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -45,7 +43,7 @@ func newPosition() position {
 func (p *position) raise(id core.TaskID) {
 	p.newest = id
 	head := [headBytes]byte{positionVersion}
-	u, _ := uuid.Parse(string(id)) // "" is the zero UUID
+	u := id.Bytes()
 	copy(head[1:], u[:])
 	base64.RawURLEncoding.Encode(p.text, head[:])
 }
@@ -63,7 +61,7 @@ func (p *position) set(id core.TaskID, c core.Cursor) {
 		p.text = append(p.text, make([]byte, openChars)...)
 	}
 	var part [openBytes]byte
-	u, _ := uuid.Parse(string(id)) // the hub makes all ids
+	u := id.Bytes() // the hub makes all ids
 	copy(part[:], u[:])
 	part[16] = byte(min(c.Epoch, math.MaxUint8))
 	binary.BigEndian.PutUint32(part[17:], uint32(min(c.Seq, math.MaxUint32)))
@@ -100,14 +98,12 @@ func parsePosition(text string) (position, []resumed, error) {
 		return p, nil, badPosition()
 	}
 	open := (len(raw) - headBytes) / openBytes
-	if u := uuid.UUID(raw[1:17]); u != uuid.Nil {
-		p.raise(core.TaskID(u.String()))
-	}
+	p.raise(core.TaskIDOf([16]byte(raw[1:])))
 	var all []resumed
 	for i := range open {
 		part := raw[headBytes+i*openBytes:][:openBytes]
-		r := resumed{core.TaskID(uuid.UUID(part[:16]).String()), core.Cursor{Epoch: uint32(part[16]), Seq: uint64(binary.BigEndian.Uint32(part[17:]))}}
-		if _, twice := p.at[r.task]; twice || r.task > p.newest || open > mostOpen {
+		r := resumed{core.TaskIDOf([16]byte(part)), core.Cursor{Epoch: uint32(part[16]), Seq: uint64(binary.BigEndian.Uint32(part[17:]))}}
+		if _, twice := p.at[r.task]; twice || r.task == "" || r.task > p.newest || open > mostOpen {
 			return newPosition(), nil, badPosition()
 		}
 		p.set(r.task, r.from)
