@@ -92,16 +92,19 @@ var told = []core.Body{
 
 var ends = []core.Body{core.Done{Data: asJSON(hostile)}, filled[core.Failed](), filled[core.Cancelled]()}
 
-// eventsOf returns the lines of a stream of events, with a gap, that of an end at last.
+// eventsOf returns the lines of a stream of events, with gaps at last.
 func eventsOf(bodies ...core.Body) string {
 	var s strings.Builder
 	for i, b := range bodies {
-		line := map[string]any{"task": hostile, "cursor": "1.1", "seq": i + 1, "epoch": 1, "at": time.Now(), "kind": b.Kind().String(), "body": b}
+		line := map[string]any{"id": hostile, "task": hostile, "cursor": "1.1", "seq": i + 1, "epoch": 1, "at": time.Now(), "kind": b.Kind().String(), "body": b}
 		s.Write(asJSON(line))
 		s.WriteString("\n")
 	}
-	s.Write(asJSON(map[string]any{"task": hostile, "gap": map[string]int{"from": 1, "to": 2}}))
-	return s.String() + "\n"
+	for _, gap := range []map[string]any{{"task": hostile, "from": 1, "to": 2}, {"task": hostile, "from": 1}, {"after": hostile}} {
+		s.Write(asJSON(map[string]any{"gap": gap}))
+		s.WriteString("\n")
+	}
+	return s.String()
 }
 
 // hostileHub is a hub all of whose agents say what is hostile. With refuses it refuses everything,
