@@ -88,8 +88,9 @@ export const segment = (id) => encodeURIComponent(id);
  * Reads server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
  * @param {ReadableStream<Uint8Array>} body
  * @param {(m: Message) => void} take
+ * @param {(id: string) => void} at is told of each position, also of one without an event
  */
-export async function readEvents(body, take) {
+export async function readEvents(body, take, at) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = '', id = '', event = '', /** @type {string[]} */ data = [];
@@ -113,7 +114,7 @@ export async function readEvents(body, take) {
       if (colon === 0) continue;
       const name = colon < 0 ? line : line.slice(0, colon);
       const content = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
-      if (name === 'id') id = content;
+      if (name === 'id') at(id = content);
       else if (name === 'event') event = content;
       else if (name === 'data') data.push(content);
     }
@@ -155,7 +156,7 @@ export async function follow(path, o) {
       await readEvents(r.body, (m) => {
         if (m.id) last = m.id;
         done = o.event(m) === true || done;
-      });
+      }, (id) => { last = last || id; });
     } catch (e) {
       if (o.signal.aborted) return;
       if (e instanceof Refusal && e.status !== 0 && e.status < 500 && e.status !== 429) throw e;

@@ -14,8 +14,8 @@ export function show(page) {
   /** @type {Line[]} */
   let all = [], lines = /** @type {Line[]} */ ([]);
   let paused = false, dropped = 0, unseen = 0, fewer = 0, cutAt = '';
-  /** @type {Map<string, string>} */
-  const agentOf = new Map();
+  /** What is known of the latest tasks: the agent, and the cursor of the last event that was taken. @type {Map<string, {agent: string, cursor: string}>} */
+  const known = new Map();
 
   const state = h('p', { class: 'state', role: 'status' }, 'Connecting…');
   /** @type {Object<string, HTMLInputElement|HTMLSelectElement>} */
@@ -113,16 +113,18 @@ export function show(page) {
     event(m) {
       const d = m.data;
       if (m.event === 'gap') {
-        take({ at: new Date().toISOString(), task: d.task ?? '', agent: '', kind: 'gap', text: 'events ' + d.from + ' to ' + d.to + ' are kept no more' });
+        take({ at: new Date().toISOString(), task: d.task ?? '', agent: '', kind: 'gap', text: lost(d) });
       } else if (m.event === 'shutdown') {
         take({ at: new Date().toISOString(), task: '', agent: '', kind: 'shutdown', text: d.reason });
       } else {
-        if (d.kind === 'assigned') {
-          agentOf.delete(d.task);
-          agentOf.set(d.task, d.body.agent);
-          if (agentOf.size > 5000) agentOf.delete(/** @type {string} */ (agentOf.keys().next().value));
-        }
-        take({ at: d.at, task: d.task, agent: agentOf.get(d.task) ?? '', kind: d.kind, text: summary(d) });
+        const task = known.get(d.task) ?? { agent: '', cursor: '' };
+        if (!after(d.cursor, task.cursor)) return; // what a resumed stream repeats
+        if (d.kind === 'assigned') task.agent = d.body.agent;
+        task.cursor = d.cursor;
+        known.delete(d.task);
+        known.set(d.task, task);
+        if (known.size > 5000) known.delete(/** @type {string} */ (known.keys().next().value));
+        take({ at: d.at, task: d.task, agent: task.agent, kind: d.kind, text: summary(d) });
       }
       paint();
     },
@@ -132,4 +134,17 @@ export function show(page) {
     list.element.remove();
   });
   page.keys = { p: toggle };
+}
+
+/** Whether a cursor, such as 1.4, comes after another of the same task. @param {string} cursor @param {string} last */
+function after(cursor, last) {
+  const [epoch = 0, seq = 0] = cursor.split('.').map(Number);
+  const [lastEpoch = 0, lastSeq = 0] = last.split('.').map(Number);
+  return epoch > lastEpoch || epoch === lastEpoch && seq > lastSeq;
+}
+
+/** What a gap of the stream says. @param {any} gap */
+function lost(gap) {
+  if (gap.after) return 'The hub does not know what came after task ' + gap.after + ': see the list of tasks.';
+  return 'The events from ' + gap.from + (gap.to ? ' to ' + gap.to : ' to the end of the task') + ' are kept no more.';
 }
