@@ -24,7 +24,8 @@ type TaskFrames struct {
 // of their time. It waits and fails as [Hub.Task] does, and returns a conflict Fault where no frames
 // are kept. A frame that also belongs to a task which the principal may not read is left out.
 func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (TaskFrames, error) {
-	if _, err := h.Task(ctx, p, id); err != nil {
+	t, err := h.Task(ctx, p, id)
+	if err != nil {
 		return TaskFrames{}, err
 	}
 	if h.frames == nil {
@@ -45,7 +46,7 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 		found.Frames = append(found.Frames, f)
 	}
 	var missing []string
-	if since := h.frames.Since(); began(id).Before(since) {
+	if since := h.frames.Since(); t.Status().OpenedAt.Before(since) {
 		missing = append(missing, fmt.Sprintf("frames from before %s are gone: they are in memory alone, and this hub began then", since.UTC().Format(time.RFC3339)))
 	}
 	if lost {
@@ -56,11 +57,6 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 	}
 	found.Missing = strings.Join(missing, "; ")
 	return found, nil
-}
-
-func began(id core.TaskID) time.Time {
-	at, _ := id.Begun()
-	return at
 }
 
 // mayReadAll reports whether the principal may read all tasks beside one that it may.
