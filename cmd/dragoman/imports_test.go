@@ -35,6 +35,7 @@ var (
 		"core",
 		"core/agent",
 		"core/audit",
+		"core/frame",
 		"core/hub",
 		"core/journal",
 		"core/link",
@@ -53,7 +54,7 @@ var (
 	}, leaves...)
 	// session is what a dialect needs of the engine.
 	session = append([]string{
-		"core", "core/agent", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic", "core/webhook",
+		"core", "core/agent", "core/frame", "core/host", "core/hub", "core/link", "core/pack", "core/question", "core/roster", "core/task", "core/tool", "core/topic", "core/webhook",
 	}, leaves...)
 	// testing libraries, for tests and for what only tests import.
 	proving = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
@@ -67,11 +68,12 @@ var table = []row{
 	{from: leaves, own: leaves},
 	{
 		from: []string{
-			"core/access", "core/journal", "core/link", "core/policy", "core/question", "core/roster",
+			"core/access", "core/frame", "core/journal", "core/policy", "core/question", "core/roster",
 			"core/thread", "core/tool", "core/topic", "core/usage", "core/webhook",
 		},
 		own: append([]string{"core"}, leaves...),
 	},
+	{from: []string{"core/link"}, own: append([]string{"core", "core/frame"}, leaves...)},
 	{from: []string{"core/audit"}, own: append([]string{"core", "core/journal", "core/policy"}, leaves...)},
 	{from: []string{"core/redact"}, own: append([]string{"core"}, leaves...)},
 	{from: []string{"core/agent"}, own: append([]string{"core", "core/question"}, leaves...)},

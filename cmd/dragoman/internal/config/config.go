@@ -29,6 +29,7 @@ type Config struct {
 	Redact    Redact
 	Limits    Limits
 	Quotas    Quotas
+	Frames    Frames
 	GRPC      GRPC
 	HTTP      HTTP
 	WebSocket WebSocket
@@ -72,6 +73,7 @@ func (c *Config) settings() *table {
 	c.Redact.settings(t.group("redact", "What is not stored."))
 	c.Limits.settings(t.group("limits", "Limits of the engine."))
 	c.Quotas.settings(t.group("quotas", "What each principal may have of the hub. 0 is no limit."))
+	c.Frames.settings(t.group("frames", "The raw frames of tasks."))
 	c.GRPC.settings(t.group("grpc", "gRPC connections."))
 	c.HTTP.settings(t.group("http", "HTTP connections."))
 	c.WebSocket.settings(t.group("websocket", "WebSocket keepalive and write timeout."))

@@ -28,7 +28,9 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	if err != nil {
 		return err
 	}
-	return grpcserver.Status(coven.Serve(s.ctx, s.hub, conn, s.covenOptions(stream.Context())))
+	opts := s.covenOptions(stream.Context())
+	opts.Link.Frames = s.frames.Connect(coven.Name, protoJSON)
+	return grpcserver.Status(coven.Serve(s.ctx, s.hub, conn, opts))
 }
 
 // covenOptions returns the options of the agent that makes the call of ctx.

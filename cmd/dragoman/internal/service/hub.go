@@ -65,6 +65,8 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 	q := c.Quotas
 	o.Quotas = quota.NewBook(quota.Limits{Connections: q.Connections, Tasks: q.Tasks, Bytes: q.Bytes, Rate: float64(q.Rate)})
 	o.Memory = memory.New(contentMemory(c.Limits.Memory))
+	s.frames = newFrames(c.Frames.Keep, o.Memory)
+	o.Frames = s.frames
 	if o.Limits, err = hubLimits(c); err != nil {
 		return o, err
 	}

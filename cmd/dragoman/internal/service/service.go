@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/audit"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
@@ -52,6 +53,7 @@ type Service struct {
 	audit     *audit.Log
 	redactor  atomic.Pointer[redact.Redactor]
 	counted   atomic.Pointer[hub.Hub] // counts what the audit counts
+	frames    *frame.Book             // nil if none are kept
 
 	// What the connections of a dialect share.
 	covenSecrets secrets
