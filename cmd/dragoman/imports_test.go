@@ -49,6 +49,7 @@ var (
 		"core/thread",
 		"core/tool",
 		"core/topic",
+		"core/trace",
 		"core/usage",
 	}, leaves...)
 	// session is what a dialect needs of the engine.
@@ -74,6 +75,7 @@ var table = []row{
 	},
 	{from: []string{"core/audit"}, own: append([]string{"core", "core/journal", "core/policy"}, leaves...)},
 	{from: []string{"core/redact"}, own: append([]string{"core"}, leaves...)},
+	{from: []string{"core/trace"}, own: append([]string{"core", "core/policy", "core/redact"}, leaves...)},
 	{from: []string{"core/agent"}, own: append([]string{"core", "core/question"}, leaves...)},
 	{from: []string{"core/host"}, own: engine},
 	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},
@@ -104,6 +106,13 @@ var table = []row{
 		from: []string{"adapters/nats/..."},
 		own:  append([]string{"core", "core/journal", "core/roster", "core/usage"}, leaves...),
 		lib:  []string{"github.com/nats-io", "github.com/minio/highwayhash"}, // the checksums in files of NATS
+	},
+
+	// What the hub exports of its tasks.
+	{
+		from: []string{"adapters/otlp"},
+		own:  append([]string{"core", "core/policy", "core/trace"}, leaves...),
+		lib:  []string{"go.opentelemetry.io"},
 	},
 
 	// The codecs that have a package of their own.
@@ -203,7 +212,7 @@ const internal = "cmd/dragoman/internal/"
 // program is the row of a package of the program. What it imports of others is its own
 // business.
 func program(name string, own ...string) row {
-	return row{from: []string{internal + name}, own: slices.Concat(own, leaves), lib: []string{"github.com", "go.yaml.in", "golang.org", "google.golang.org"}}
+	return row{from: []string{internal + name}, own: slices.Concat(own, leaves), lib: []string{"github.com", "go.opentelemetry.io", "go.yaml.in", "golang.org", "google.golang.org"}}
 }
 
 // rowOf returns the row of a package.
