@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
+	"github.com/dragoman-hub/dragoman/adapters/otlp"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
@@ -50,6 +51,7 @@ type Service struct {
 	auth      *auth.Authenticator
 	rights    policy.Current
 	audit     *audit.Log
+	traces    *otlp.Exporter // or nil
 	redactor  atomic.Pointer[redact.Redactor]
 	counted   atomic.Pointer[hub.Hub] // counts what the audit counts
 
@@ -196,6 +198,7 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	if s.hub != nil {
 		errs = append(errs, s.hub.Close(ctx, reason))
 	}
+	s.closeTraces()
 	if s.supervisor != nil {
 		s.supervisor.Close()
 	}
