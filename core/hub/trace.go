@@ -55,6 +55,14 @@ func (s *Session) TraceOf(execution string) core.Trace {
 	return of
 }
 
+// TraceID returns the id of the trace that a task in memory is in; "" if there is none.
+func (h *Hub) TraceID(id core.TaskID) string {
+	if t := h.tasks.Get(id); t != nil {
+		return t.Trace().TraceID()
+	}
+	return ""
+}
+
 // DialectOf returns the dialect of an agent that is here; "" for any other.
 func (h *Hub) DialectOf(id core.AgentID) string {
 	e, ok := h.roster.Find(id)

@@ -16,6 +16,7 @@ import (
 
 	colpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
@@ -26,6 +27,8 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
+	covenpb "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 )
 
 // The trace context of requesters, and its ids.
@@ -246,6 +249,19 @@ func TestEachDoorTakesTheTraceOfItsCaller(t *testing.T) {
 		{"A2A", "invoke_agent weaver\n", func() string {
 			_, b := askMCP(t, h.url()+"/a2a/weaver", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}}`, trace, "A2A-Version: 1.0")
 			return b
+		}},
+		{"Coven client", "invoke_agent weaver\n", func() string {
+			cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cc.Close()
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", callersParent)
+			sent, err := covenpb.NewClientServiceClient(cc).SendMessage(ctx, &covenpb.ClientSendMessageRequest{ConversationKey: "weaver", Content: "hello", IdempotencyKey: "k"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sent.GetStatus() + ": the answer comes later"
 		}},
 		{"native", "invoke_agent weaver\n", func() string {
 			conn, err := client.DialWebSocket(t.Context(), h.hubOf(), service.NativePath, nil, 1<<20)

@@ -25,6 +25,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/trace"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -94,7 +95,7 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func
 		return nil, err
 	}
 	s := &Service{config: c, loaded: c, failed: make(chan error, 1), refusalPace: newPace()}
-	s.log = slog.New(redact.Handler(log.Handler(), s.redactor.Load))
+	s.log = slog.New(redact.Handler(trace.LogHandler(log.Handler(), s.traceID), s.redactor.Load))
 	s.parallax.traffic = parallax.NewTraffic()
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.start(ctx, observer); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/dragoman-hub/dragoman/adapters/otlp"
 	"github.com/dragoman-hub/dragoman/core"
@@ -63,6 +64,20 @@ func (s *Service) openTraces(ctx context.Context, o *hub.Options) error {
 	o.Tracer = s.traces
 	s.log.Info("traces are exported", "to", at.Host, "ratio", c.Ratio)
 	return nil
+}
+
+// traceOf returns the trace context of a gRPC call. That of a stream on which many tasks go is the
+// context of its connection, and that of none of them.
+func traceOf(ctx context.Context) core.Trace {
+	return core.TraceOf(func(key string) []string { return metadata.ValueFromIncomingContext(ctx, key) })
+}
+
+// traceID returns the id of the trace that a task is in, for the log.
+func (s *Service) traceID(task core.TaskID) string {
+	if h := s.counted.Load(); h != nil {
+		return h.TraceID(task)
+	}
+	return ""
 }
 
 // closeTraces exports the last traces.
