@@ -83,6 +83,8 @@ type Session struct {
 	thread core.ThreadID
 	// floor is how many tasks stand above what a child asks, at least: see Below.
 	floor int
+	// trace is that of what a child asks: see InTrace.
+	trace core.Trace
 	// packCalls is how many calls of packs wait for an answer, those of children included.
 	packCalls atomic.Int32
 
