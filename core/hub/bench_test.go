@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -13,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/trace"
 )
 
 // BenchmarkTextEvent measures the hub's own cost of one text event: appending and reading
@@ -77,11 +79,42 @@ func BenchmarkQuestion(b *testing.B) {
 	b.Run("quotas", func(b *testing.B) {
 		benchmarkQuestion(b, hub.Options{Memory: budget(), Quotas: quota.NewBook(limits)})
 	})
+	b.Run("untraced", func(b *testing.B) { benchmarkQuestion(b, hub.Options{Tracer: traced(b, 0)}) })
+	b.Run("traced", func(b *testing.B) { benchmarkQuestion(b, hub.Options{Tracer: traced(b, 1)}) })
+}
+
+// tracedTasks is a tracer that makes the spans of what ends, as an exporter does, and drops them.
+type tracedTasks struct {
+	trace.Sampler
+	hub   *hub.Hub
+	ended chan core.TaskID
+}
+
+func (t *tracedTasks) Ended(id core.TaskID) { t.ended <- id }
+
+func traced(b *testing.B, ratio float64) *tracedTasks {
+	t := &tracedTasks{Sampler: trace.NewSampler(ratio), ended: make(chan core.TaskID, 1024)}
+	var made sync.WaitGroup
+	made.Go(func() {
+		for id := range t.ended {
+			if events, err := t.hub.Ended(context.Background(), id); err == nil {
+				trace.Reader{}.Spans(events)
+			}
+		}
+	})
+	b.Cleanup(func() {
+		close(t.ended)
+		made.Wait()
+	})
+	return t
 }
 
 func benchmarkQuestion(b *testing.B, opts hub.Options) {
 	opts.Journal = discard{}
 	h := hub.New(opts)
+	if t, is := opts.Tracer.(*tracedTasks); is {
+		t.hub = h
+	}
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
 	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureSessions}, hub.JoinOptions{}); err != nil {
 		b.Fatal(err)

@@ -123,6 +123,7 @@ var endpointAccess = map[string]mayUse{
 	"GET /v1/tasks/{id}":               {right: "read", bob: himself, status: 404},
 	"GET /v1/tasks/{id}/events":        {right: "read", bob: himself, status: 404},
 	"GET /v1/tasks/{id}/readers":       {right: "read", bob: himself, status: 404},
+	"GET /v1/tasks/{id}/frames":        {right: "read", bob: himself, status: 404},
 	"POST /v1/tasks/{id}/cancel":       {right: "steer", bob: himself, status: 404, body: `{}`},
 	"POST /v1/tasks/{id}/inject":       {right: "steer", bob: himself, status: 404, body: `{"content":"x"}`},
 	"POST /v1/tasks/{id}/decisions":    {right: "approve", bob: refused, status: 404, body: `{"id":"x","approved":true}`},
