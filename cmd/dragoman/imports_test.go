@@ -50,6 +50,7 @@ var (
 		"core/thread",
 		"core/tool",
 		"core/topic",
+		"core/trace",
 		"core/usage",
 	}, leaves...)
 	// session is what a dialect needs of the engine.
@@ -76,6 +77,7 @@ var table = []row{
 	{from: []string{"core/link"}, own: append([]string{"core", "core/frame"}, leaves...)},
 	{from: []string{"core/audit"}, own: append([]string{"core", "core/journal", "core/policy"}, leaves...)},
 	{from: []string{"core/redact"}, own: append([]string{"core"}, leaves...)},
+	{from: []string{"core/trace"}, own: append([]string{"core", "core/policy", "core/redact"}, leaves...)},
 	{from: []string{"core/agent"}, own: append([]string{"core", "core/question"}, leaves...)},
 	{from: []string{"core/host"}, own: engine},
 	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},
@@ -102,10 +104,18 @@ var table = []row{
 	},
 	// The hub's own doors, and its memory.
 	{from: []string{"adapters/rest/..."}, own: append([]string{"schemas"}, engine...), lib: []string{"github.com/go-chi/chi/v5"}},
+	{from: []string{"adapters/console"}}, // files alone: the page calls REST
 	{
 		from: []string{"adapters/nats/..."},
 		own:  append([]string{"core", "core/journal", "core/roster", "core/usage"}, leaves...),
 		lib:  []string{"github.com/nats-io", "github.com/minio/highwayhash"}, // the checksums in files of NATS
+	},
+
+	// What the hub exports of its tasks.
+	{
+		from: []string{"adapters/otlp"},
+		own:  append([]string{"core", "core/policy", "core/trace"}, leaves...),
+		lib:  []string{"go.opentelemetry.io"},
 	},
 
 	// The codecs that have a package of their own.
@@ -205,7 +215,7 @@ const internal = "cmd/dragoman/internal/"
 // program is the row of a package of the program. What it imports of others is its own
 // business.
 func program(name string, own ...string) row {
-	return row{from: []string{internal + name}, own: slices.Concat(own, leaves), lib: []string{"github.com", "go.yaml.in", "golang.org", "google.golang.org"}}
+	return row{from: []string{internal + name}, own: slices.Concat(own, leaves), lib: []string{"github.com", "go.opentelemetry.io", "go.yaml.in", "golang.org", "google.golang.org"}}
 }
 
 // rowOf returns the row of a package.

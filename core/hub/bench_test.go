@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -13,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/trace"
 )
 
 // BenchmarkTextEvent measures the hub's own cost of one text event: appending and reading
@@ -77,11 +79,42 @@ func BenchmarkQuestion(b *testing.B) {
 	b.Run("quotas", func(b *testing.B) {
 		benchmarkQuestion(b, hub.Options{Memory: budget(), Quotas: quota.NewBook(limits)})
 	})
+	b.Run("untraced", func(b *testing.B) { benchmarkQuestion(b, hub.Options{Tracer: traced(b, 0)}) })
+	b.Run("traced", func(b *testing.B) { benchmarkQuestion(b, hub.Options{Tracer: traced(b, 1)}) })
+}
+
+// tracedTasks is a tracer that makes the spans of what ends, as an exporter does, and drops them.
+type tracedTasks struct {
+	trace.Sampler
+	hub   *hub.Hub
+	ended chan core.TaskID
+}
+
+func (t *tracedTasks) Ended(id core.TaskID) { t.ended <- id }
+
+func traced(b *testing.B, ratio float64) *tracedTasks {
+	t := &tracedTasks{Sampler: trace.NewSampler(ratio), ended: make(chan core.TaskID, 1024)}
+	var made sync.WaitGroup
+	made.Go(func() {
+		for id := range t.ended {
+			if events, err := t.hub.Ended(context.Background(), id); err == nil {
+				trace.Reader{}.Spans(events)
+			}
+		}
+	})
+	b.Cleanup(func() {
+		close(t.ended)
+		made.Wait()
+	})
+	return t
 }
 
 func benchmarkQuestion(b *testing.B, opts hub.Options) {
 	opts.Journal = discard{}
 	h := hub.New(opts)
+	if t, is := opts.Tracer.(*tracedTasks); is {
+		t.hub = h
+	}
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
 	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureSessions}, hub.JoinOptions{}); err != nil {
 		b.Fatal(err)
@@ -287,5 +320,43 @@ func BenchmarkManyAgentsUnderRules(b *testing.B) {
 		if err := h.Close(stopped, "done"); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkTaskList is a page of a hub with 10,000 tasks, nearly all of them only in the journal.
+func BenchmarkTaskList(b *testing.B) {
+	const tasks = 10_000
+	h := hub.New(hub.Options{Limits: hub.Limits{FinishedTasks: 100}, Journal: journal.NewMemory(journal.Retention{Bytes: 1 << 30})})
+	defer h.Close(b.Context(), "over")
+	agent, ann, bob := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "bob"}})
+	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8}, hub.JoinOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	var last *task.Task
+	for i := range tasks {
+		asker := ann
+		if i%1000 == 0 {
+			asker = bob
+		}
+		var err error
+		if last, err = asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Keep: true, Unwatched: true}); err != nil {
+			b.Fatal(err)
+		}
+		if err := agent.Report(last.ID(), core.Done{Text: "so"}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := last.Recorded(b.Context(), 3); err != nil {
+		b.Fatal(err)
+	}
+	for name, f := range map[string]task.Filter{"50": {}, "500": {Limit: 500}, "10-of-10000": {From: "bob"}, "none": {State: "failed"}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				if _, _, err := h.Tasks(b.Context(), core.Principal{Operator: true}, f); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -159,5 +159,8 @@ func (h *Hub) ended(j *job) {
 	}
 	h.mu.Unlock()
 	h.withdrawCalls(j.Task)
+	if h.tracer != nil && j.Trace().IsSampled() {
+		h.tracer.Ended(j.ID())
+	}
 	h.tasks.Retain(j.Task)
 }

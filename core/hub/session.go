@@ -76,12 +76,15 @@ type Session struct {
 	waits    waits
 	told     *told                 // nil unless its frames are kept
 	shown    atomic.Pointer[shown] // nil unless it watches all tasks and secrets are taken out
+	feed     atomic.Pointer[Feed]  // nil unless it is read by one
 	// parent is nil unless the session is a child.
 	parent *Session
 	// thread is the one that a child calls tools for; "" if that is unknown.
 	thread core.ThreadID
 	// floor is how many tasks stand above what a child asks, at least: see Below.
 	floor int
+	// trace is that of what a child asks: see InTrace.
+	trace core.Trace
 	// packCalls is how many calls of packs wait for an answer, those of children included.
 	packCalls atomic.Int32
 

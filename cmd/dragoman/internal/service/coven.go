@@ -18,7 +18,7 @@ func (s *Service) mountCoven(l *listeners) {
 	}
 	l.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
 	l.grpc.Register(&wire.ClientService_ServiceDesc, conversation.NewService(s.hub, conversation.Options{
-		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Principal: s.covenClient,
+		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Principal: s.covenClient, Trace: traceOf,
 	}, s.serveCovenClient))
 	l.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack, func(ctx context.Context) core.Principal { return principalOf(ctx, core.Principal{}) }))
 }

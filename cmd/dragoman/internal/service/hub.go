@@ -37,11 +37,17 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 	if err := s.openAuth(ctx); err != nil {
 		return err
 	}
+	if err := s.openTraces(ctx, &opts); err != nil {
+		return err
+	}
 	if observer != nil {
 		observer(&opts)
 	}
 	s.hub = hub.New(opts)
 	s.counted.Store(s.hub)
+	if s.traces != nil {
+		s.traces.Start(s.hub.Ended)
+	}
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
+	"github.com/dragoman-hub/dragoman/adapters/otlp"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
@@ -25,6 +26,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/trace"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -51,6 +53,7 @@ type Service struct {
 	auth      *auth.Authenticator
 	rights    policy.Current
 	audit     *audit.Log
+	traces    *otlp.Exporter // or nil
 	redactor  atomic.Pointer[redact.Redactor]
 	counted   atomic.Pointer[hub.Hub] // counts what the audit counts
 	frames    *frame.Book             // nil if none are kept
@@ -94,7 +97,7 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func
 		return nil, err
 	}
 	s := &Service{config: c, loaded: c, failed: make(chan error, 1), refusalPace: newPace()}
-	s.log = slog.New(redact.Handler(log.Handler(), s.redactor.Load))
+	s.log = slog.New(redact.Handler(trace.LogHandler(log.Handler(), s.traceID), s.redactor.Load))
 	s.parallax.traffic = parallax.NewTraffic()
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.start(ctx, observer); err != nil {
@@ -198,6 +201,7 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	if s.hub != nil {
 		errs = append(errs, s.hub.Close(ctx, reason))
 	}
+	s.closeTraces()
 	if s.supervisor != nil {
 		s.supervisor.Close()
 	}
