@@ -106,6 +106,9 @@ func TestEveryFileIsEmbeddedAndReferencedAndEveryReferenceIsThere(t *testing.T) 
 		}
 	}
 	for name := range all {
+		if path.Ext(name) == ".js" && !strings.Contains(all["index.html"], console.Files+name) {
+			t.Errorf("index.html does not preload %s, which costs a round trip", name)
+		}
 		if !referenced[name] {
 			t.Errorf("%s is loaded by no other file", name)
 		}

@@ -344,3 +344,20 @@ func (p *tab) picture(name string) {
 		p.Fatal(err)
 	}
 }
+
+// seconds returns how much of the processor all processes of the browser have used.
+func (b *browser) seconds() (all float64) {
+	b.Helper()
+	var info struct{ ProcessInfo []struct{ CPUTime float64 } }
+	text, err := b.send(devtools{Method: "SystemInfo.getProcessInfo"})
+	if err == nil {
+		err = json.Unmarshal(text, &info)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, p := range info.ProcessInfo {
+		all += p.CPUTime
+	}
+	return all
+}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
@@ -222,4 +223,37 @@ func TestTheConsoleStaysResponsive(t *testing.T) {
 	p.shows(".part.text button", "more letters are not shown")
 	agent.report(task, core.Done{})
 	p.shows(".facts", "done")
+}
+
+// At 1,000 events a second the page paints at most 60 times a second, and uses a part of a core.
+func TestTheLiveViewKeepsUpWithAThousandEventsASecond(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "worker")
+	task := givenTo(t, h, agent, "alice", "talk")
+	b.open("/#/hub").shows(".facts", "Running") // the browser has started
+	p := b.open("/#/live")
+	p.shows(".state", "0 of 0 events shown")
+	paint := p.await(`performance.getEntriesByName('first-contentful-paint').length && '' + Math.round(performance.getEntriesByName('first-contentful-paint')[0].startTime)`)
+	// The line of the state is written once for each repaint of the list.
+	p.await(`(() => { window.repaints = 0; new MutationObserver(() => window.repaints++).observe(document.querySelector('.state'), {childList: true}); return true; })()`)
+	before, began := b.seconds(), time.Now()
+	const events, each = 3000, time.Millisecond
+	pace := time.NewTicker(10 * each)
+	defer pace.Stop()
+	for i := range events {
+		if i%10 == 0 {
+			<-pace.C
+		}
+		agent.report(task, core.ToolCall{ID: strconv.Itoa(i), Name: "look", Input: "{}"})
+	}
+	p.shows(".state", "3,000 of 3,000 events shown")
+	took := time.Since(began).Seconds()
+	repaints, _ := strconv.Atoi(p.await(`'' + window.repaints`))
+	t.Logf("first paint after %s ms; %d repaints in %.1f s, in which the browser used %.1f s of the processor", paint, repaints, took, b.seconds()-before)
+	if limit := int(60*took) + 2; repaints > limit {
+		t.Errorf("got %d repaints in %.1f s, want at most %d", repaints, took, limit)
+	}
+	agent.report(task, core.Done{})
 }
