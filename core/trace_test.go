@@ -90,3 +90,19 @@ func TestATraceSaysItsIDAndWhetherItIsSampled(t *testing.T) {
 		t.Errorf("carrying a trace on: got %v allocations, want 0", n)
 	}
 }
+
+// FuzzTrace carries on what anybody sends: nothing panics, and what is carried on is valid.
+func FuzzTrace(f *testing.F) {
+	f.Add(sampledParent, "a=b,c=d")
+	f.Add("cc"+sampledParent[2:]+"-x", "")
+	f.Add("00-1-2-01", "=")
+	f.Fuzz(func(t *testing.T, parent, state string) {
+		got := core.Trace{Parent: parent, State: state}.Carried()
+		if got == (core.Trace{}) {
+			return
+		}
+		if s, ok := got.Span(); !ok || len(got.Parent) != len(sampledParent) || got.Parent[:53] != s.String()[:53] || len(got.State) > 512 || got.Carried() != got {
+			t.Errorf("%q %q: carried on as %+v, want what is valid", parent, state, got)
+		}
+	})
+}

@@ -95,7 +95,7 @@ func TestTheSpansOfATaskThatEndedReachTheCollector(t *testing.T) {
 		b.Start(b.find)
 		b.Ended("t")
 		b.Ended("unsampled")
-		time.Sleep(1100 * time.Millisecond) //nolint:forbidigo // synctest's clock
+		time.Sleep(1100 * time.Millisecond)
 		synctest.Wait()
 		b.to.mu.Lock()
 		n := len(b.to.spans)

@@ -24,7 +24,7 @@ func resourceOf(ctx context.Context, o Options) (*resourcepb.Resource, error) {
 	}
 	out := &resourcepb.Resource{}
 	for _, a := range r.Attributes() {
-		out.Attributes = append(out.Attributes, pair(string(a.Key), a.Value.Emit()))
+		out.Attributes = append(out.Attributes, pair(string(a.Key), a.Value.String()))
 	}
 	return out, nil
 }

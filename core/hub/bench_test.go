@@ -360,3 +360,49 @@ func BenchmarkTaskList(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFeeds is a question with ten pieces of an answer, while readers of all tasks look on.
+func BenchmarkFeeds(b *testing.B) {
+	for _, feeds := range []int{0, 1, 10} {
+		b.Run(fmt.Sprint(feeds), func(b *testing.B) {
+			h := hub.New(hub.Options{Journal: journal.NewMemory(journal.Retention{Bytes: 64 << 20})})
+			agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}})
+			if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8}, hub.JoinOptions{}); err != nil {
+				b.Fatal(err)
+			}
+			var readers sync.WaitGroup
+			for range feeds {
+				s := h.Connect(hub.Identity{Principal: core.Principal{ID: "op", Operator: true}})
+				f, err := s.Feed("")
+				if err != nil {
+					b.Fatal(err)
+				}
+				readers.Go(func() {
+					var text []byte
+					for {
+						batch, err := f.Next(context.Background())
+						if err != nil {
+							return
+						}
+						for _, e := range batch.Events {
+							text = f.Append(text[:0], batch.Task, e)
+						}
+					}
+				})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				one, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Keep: true, Unwatched: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for range 10 {
+					_ = agent.Report(one.ID(), core.Text{Text: "a piece"}, nil)
+				}
+				_ = agent.Report(one.ID(), core.Done{}, nil)
+			}
+			_ = h.Close(context.Background(), "over")
+			readers.Wait()
+		})
+	}
+}

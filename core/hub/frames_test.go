@@ -132,7 +132,9 @@ func TestFramesAreForThoseWhoMayReadAllTheirTasks(t *testing.T) {
 		asker.Event(his.ID(), false, core.KindOpened, false) // as a frame that has more than one task
 	})
 	asker.handles(`"meddle"`, func() { g.wantFault("a stranger cancels", asker.Cancel(his.ID(), ""), core.CodeNotAuthorized) })
-	asker.handles(`"made up"`, func() { g.wantFault("a stranger reports", asker.Report(his.ID(), core.Text{}, nil), core.CodeNotAuthorized) })
+	asker.handles(`"made up"`, func() {
+		g.wantFault("a stranger reports", asker.Report(his.ID(), core.Text{}, nil), core.CodeNotAuthorized)
+	})
 
 	_, err := g.hub.Frames(t.Context(), other.Identity().Principal, asked.ID())
 	g.wantFault("a reader without the right", err, core.CodeNotAuthorized)
