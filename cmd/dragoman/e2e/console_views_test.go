@@ -84,6 +84,30 @@ func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 	agent.report(task, core.Done{Text: "Sunday"})
 }
 
+// A pi client asks a Coven agent: the page has both sides, and says what became of each frame.
+func TestThePageShowsTheFramesOfBothDialectsSideBySide(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, keepFrames)
+	b := newBrowser(t, h.url())
+	h.startAgentWith(t, coven.Name, "guide", h.reportEverything)
+	h.await(t, "joined guide")
+	asker := piOverWebSocket().connect(t, h, "asker")
+	t.Cleanup(asker.leave)
+	asker.begin(query{to: "guide", content: "look it up " + hostile}).wait(t)
+	p := b.open("/#/tasks/" + h.taskOf(t, "guide") + "/frames")
+	p.shows(".frames h2", "pi pi-")
+	p.shows(".frames h2", coven.Name)
+	p.shows(".frame.in pre", "look it up <img src=x")
+	p.shows(".frame.out pre", "It is here.")
+	for _, disposition := range []string{"native", "folded"} {
+		p.shows(".became."+disposition, disposition)
+	}
+	p.picture("frames-of-both")
+	if got := p.await(`'columns ' + new Set([...document.querySelectorAll('.frame')].map((f) => f.style.gridColumnStart)).size`); got != "columns 2" {
+		t.Errorf("got %s, want one for each side", got)
+	}
+}
+
 // The hub of an open page is killed and comes back: the page says as of when it is, and continues.
 func TestAnOpenPageOutlivesItsHub(t *testing.T) {
 	t.Parallel()
