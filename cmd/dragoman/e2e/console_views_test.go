@@ -281,3 +281,30 @@ func TestTheLiveViewKeepsUpWithAThousandEventsASecond(t *testing.T) {
 	}
 	agent.report(task, core.Done{})
 }
+
+// A task of 60 MiB is read whole; the page shows its beginning, says how much more there is, and
+// still answers.
+func TestTheConsoleReadsATaskOf60MiB(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "worker")
+	task := givenTo(t, h, agent, "alice", "talk")
+	piece := strings.Repeat("all work and no play\n", 1<<18/21)
+	const pieces = 240
+	for range pieces {
+		agent.report(task, core.Text{Text: piece})
+	}
+	agent.report(task, core.Done{})
+	began := time.Now()
+	p := b.open("/#/tasks/" + string(task.ID()))
+	p.shows(".facts", "done")
+	p.shows(".part.text button", p.await(`(`+strconv.Itoa(pieces*len(piece))+` - 200000).toLocaleString('en')`)+" more letters are not shown")
+	t.Logf("read within %.1f s", time.Since(began).Seconds())
+	p.shows(".state", "events are listed without their bodies")
+	p.click(".part.text button")
+	p.await(`document.querySelector('.part.text .words').textContent.length === 400000`)
+	p.click("h1")
+	p.key("2")
+	p.shows("tbody th", "worker")
+}
