@@ -54,7 +54,8 @@ async function send(method, path, o = {}) {
   if (r.ok) return r;
   const problem = await r.json().catch(() => ({}));
   const detail = String(problem.detail ?? r.status + ' ' + r.statusText);
-  if (r.status === 401) listeners.unauthenticated(token ? detail : '');
+  // A late answer to an earlier credential says nothing of the one that was given since.
+  if (r.status === 401 && !o.signal?.aborted && token === sessionStorage.getItem(KEY)) listeners.unauthenticated(token ? detail : '');
   throw new Refusal(r.status, String(problem.code ?? ''), detail);
 }
 

@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
@@ -152,6 +155,30 @@ func TestWhoMayLessSeesLess(t *testing.T) {
 		p.key(view.key)
 		p.shows(view.selector, view.text)
 	}
+}
+
+// A JWT is a credential like a token of the hub. When it expires the page asks again.
+func TestThePageAsksAgainWhenAJWTExpires(t *testing.T) {
+	t.Parallel()
+	idp := newIdentityProvider(t)
+	h := newTestHub(t, func(c *config.Config) {
+		c.Auth.JWT = config.Issuers{{Issuer: idp.url, Audience: "dragoman", JWKS: idp.url + "/keys"}}
+	})
+	b := newBrowser(t, h.url())
+	p := b.open("/")
+	enter := func(life time.Duration) {
+		p.await(`document.querySelector('#login').open`)
+		p.click("#token")
+		p.write(idp.token(t, jwt.SigningMethodES256, idp.ecdsa, "ec", idp.url, "emma", life))
+		p.key("Enter")
+		p.shows(".state", "Nothing waits for you.")
+	}
+	enter(6 * time.Second)
+	p.shows("#login-why", "expired")
+	enter(time.Hour)
+	p.click("h1")
+	p.key("8")
+	p.shows(".facts", "Running")
 }
 
 // Without a credential the page and its files are all that is there, and none of it for the page of
