@@ -46,6 +46,10 @@ export function frames(m, id, signal) {
 /** Lays frames out, a column for each connection, in the order of time. @param {HTMLElement} grid @param {Frame[]} all */
 function lay(grid, all) {
   const columns = [...new Set(all.map((f) => f.connection))];
+  // A row has at most one frame of each side; a later row is later.
+  let row = 2;
+  /** @type {Set<string>} */
+  let taken = new Set();
   grid.style.setProperty('--columns', String(Math.max(1, columns.length)));
   grid.replaceChildren(
     ...columns.map((c, i) => {
@@ -53,14 +57,19 @@ function lay(grid, all) {
       head.style.gridColumn = String(i + 1);
       return head;
     }),
-    ...all.map((f, i) => {
+    ...all.map((f) => {
+      if (taken.has(f.connection)) {
+        row++;
+        taken = new Set();
+      }
+      taken.add(f.connection);
       const text = f.frame === null ? 'Not said: the dialect has no words for it.' : pretty(f.frame);
       const e = h('article', { class: 'frame ' + f.direction, 'aria-label': f.dialect + ', ' + (f.direction === 'in' ? 'to the hub' : 'from the hub') },
         h('p', { class: 'who' }, (f.direction === 'in' ? '→ hub' : '← hub') + ' ', clock(f.at), ' ',
           (f.became ?? []).map((b) => h('span', { class: 'became ' + b.disposition, title: b.disposition }, (b.kind || '') + ' ' + b.disposition))),
         block(text, 'Frame'), h('button', { type: 'button', class: 'link', click: () => navigator.clipboard?.writeText(text) }, 'Copy'));
       e.style.gridColumn = String(columns.indexOf(f.connection) + 1);
-      e.style.gridRow = String(i + 2);
+      e.style.gridRow = String(row);
       return e;
     }));
 }

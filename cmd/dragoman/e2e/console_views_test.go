@@ -84,6 +84,30 @@ func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 	agent.report(task, core.Done{Text: "Sunday"})
 }
 
+// A pi client asks a Coven agent: the page has both sides, and says what became of each frame.
+func TestThePageShowsTheFramesOfBothDialectsSideBySide(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, keepFrames)
+	b := newBrowser(t, h.url())
+	h.startAgentWith(t, coven.Name, "guide", h.reportEverything)
+	h.await(t, "joined guide")
+	asker := piOverWebSocket().connect(t, h, "asker")
+	t.Cleanup(asker.leave)
+	asker.begin(query{to: "guide", content: "look it up " + hostile}).wait(t)
+	p := b.open("/#/tasks/" + h.taskOf(t, "guide") + "/frames")
+	p.shows(".frames h2", "pi pi-")
+	p.shows(".frames h2", coven.Name)
+	p.shows(".frame.in pre", "look it up <img src=x")
+	p.shows(".frame.out pre", "It is here.")
+	for _, disposition := range []string{"native", "folded"} {
+		p.shows(".became."+disposition, disposition)
+	}
+	p.picture("frames-of-both")
+	if got := p.await(`'columns ' + new Set([...document.querySelectorAll('.frame')].map((f) => f.style.gridColumnStart)).size`); got != "columns 2" {
+		t.Errorf("got %s, want one for each side", got)
+	}
+}
+
 // The hub of an open page is killed and comes back: the page says as of when it is, and continues.
 func TestAnOpenPageOutlivesItsHub(t *testing.T) {
 	t.Parallel()
@@ -256,4 +280,31 @@ func TestTheLiveViewKeepsUpWithAThousandEventsASecond(t *testing.T) {
 		t.Errorf("got %d repaints in %.1f s, want at most %d", repaints, took, limit)
 	}
 	agent.report(task, core.Done{})
+}
+
+// A task of 60 MiB is read whole; the page shows its beginning, says how much more there is, and
+// still answers.
+func TestTheConsoleReadsATaskOf60MiB(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "worker")
+	task := givenTo(t, h, agent, "alice", "talk")
+	piece := strings.Repeat("all work and no play\n", 1<<18/21)
+	const pieces = 240
+	for range pieces {
+		agent.report(task, core.Text{Text: piece})
+	}
+	agent.report(task, core.Done{})
+	began := time.Now()
+	p := b.open("/#/tasks/" + string(task.ID()))
+	p.shows(".facts", "done")
+	p.shows(".part.text button", p.await(`(`+strconv.Itoa(pieces*len(piece))+` - 200000).toLocaleString('en')`)+" more letters are not shown")
+	t.Logf("read within %.1f s", time.Since(began).Seconds())
+	p.shows(".state", "events are listed without their bodies")
+	p.click(".part.text button")
+	p.await(`document.querySelector('.part.text .words').textContent.length === 400000`)
+	p.click("h1")
+	p.key("2")
+	p.shows("tbody th", "worker")
 }
