@@ -52,9 +52,9 @@ func TestTheDemoStaysUntilItIsInterrupted(t *testing.T) {
 		t.Errorf("the hub: got %d and %s, want it to answer without a token", status, text)
 	}
 	h := &client.Client{URL: at, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-	until := func(what string, true func() bool) {
+	until := func(what string, seen func() bool) {
 		t.Helper()
-		for late := time.After(watchdog); !true(); {
+		for late := time.After(watchdog); !seen(); {
 			select {
 			case <-time.After(20 * time.Millisecond):
 			case <-late:

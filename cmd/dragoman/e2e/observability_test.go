@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,10 +116,22 @@ func (h *testHub) fillQueue(t *testing.T, refusals int) {
 	h.end(t, second)
 }
 
+// All queries find what they name on a hub that has worked, every metric that it has is documented,
+// and no rule fires.
 func TestTheQueriesOfTheDashboardReturnSomething(t *testing.T) {
 	t.Parallel()
 	metrics := newHistory()
-	metrics.hold(t, scrape(t, busyHub(t).url()), 10*time.Minute)
+	text := scrape(t, busyHub(t).url())
+	metrics.hold(t, text, 10*time.Minute)
+	page, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (dragoman_\w+|parallax_\w+) `).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(string(page), "`"+m[1]+"`") {
+			t.Errorf("got no %s in operations.md, want every metric there", m[1])
+		}
+	}
 	n := 0
 	for _, p := range dashboard(t) {
 		for _, q := range p.Targets {
@@ -182,7 +195,7 @@ func checkSelectors(t *testing.T, metrics *history, expr string) {
 			groups = n.Grouping
 		case *parser.BinaryExpr:
 			if n.VectorMatching != nil {
-				groups = append(n.VectorMatching.MatchingLabels, n.VectorMatching.Include...)
+				groups = slices.Concat(n.VectorMatching.MatchingLabels, n.VectorMatching.Include)
 			}
 		}
 		for _, label := range groups {
