@@ -21,6 +21,23 @@ func (id TaskID) Begun() (time.Time, bool) {
 	return time.Unix(u.Time().UnixTime()), true
 }
 
+// Bytes returns the 16 bytes of the UUID; zeros for what is none.
+func (id TaskID) Bytes() [16]byte {
+	u, err := uuid.Parse(string(id))
+	if err != nil {
+		return [16]byte{}
+	}
+	return u
+}
+
+// TaskIDOf returns the task whose [TaskID.Bytes] these are; "" for zeros.
+func TaskIDOf(b [16]byte) TaskID {
+	if b == [16]byte{} {
+		return ""
+	}
+	return TaskID(uuid.UUID(b).String())
+}
+
 // AgentID is the name that an agent gives itself, unique on the hub across dialects.
 type AgentID string
 

@@ -2,6 +2,7 @@ package core
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +55,32 @@ func MergeText(events []Event) Event {
 	}
 	first.Body, first.Merged = Text{text.String()}, &Merged{cuts}
 	return first
+}
+
+// Unmerge returns the events with merged text in its pieces. It returns events itself if there is
+// none.
+func Unmerge(events []Event) []Event {
+	merged := func(e Event) bool { return e.Merged != nil }
+	if !slices.ContainsFunc(events, merged) {
+		return events
+	}
+	var out []Event
+	for _, e := range events {
+		if e.Merged == nil {
+			out = append(out, e)
+			continue
+		}
+		text, from := e.Body.(Text).Text, 0
+		cuts := append(slices.Clone(e.Merged.Cuts), len(text))
+		e.Merged = nil
+		for _, cut := range cuts {
+			e.Body = Text{text[from:cut]}
+			out = append(out, e)
+			from = cut
+			e.Seq++
+		}
+	}
+	return out
 }
 
 // Mergeable reports whether the event may be a part of [MergeText].

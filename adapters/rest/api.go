@@ -56,7 +56,7 @@ func (a *api) routes() chi.Router {
 	r.Post("/v1/principals/{id}/revoke", a.withPrincipal(a.postRevoke))
 	r.Get("/v1/packs", a.withPrincipal(a.getPacks))
 	r.Get("/v1/threads/{id}", a.withPrincipal(a.getThread))
-	r.Get("/v1/events", a.withPrincipal(a.getAllEvents))
+	r.Get("/v1/events", a.withPrincipal(a.getAllEvents, "from"))
 	r.Post("/v1/notices", a.withPrincipal(a.postNotice, "wait"))
 	r.Get("/v1/tasks", a.withPrincipal(a.getTasks, "state", "agent", "from", "thread", "before", "limit"))
 	r.Post("/v1/tasks", a.withPrincipal(a.postTask, "wait"))

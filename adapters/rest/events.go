@@ -42,21 +42,22 @@ func (a *api) getEvents(c call) error {
 		c.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	a.relay(c, s, negotiate(c.r, eventType, lineType), f)
+	a.relay(c, negotiate(c.r, eventType, lineType), sourceOf(s, f))
 	return nil
 }
 
-// getAllEvents sends the events of all tasks from now on.
+// getAllEvents sends the events of all tasks, from now on or from a position.
 func (a *api) getAllEvents(c call) error {
 	s := a.connect(c)
 	defer leave(s)
-	if err := s.WatchAll(); err != nil {
+	f, err := s.Feed(cmp.Or(c.r.Header.Get("Last-Event-ID"), c.r.URL.Query().Get("from")))
+	if err != nil {
 		return err
 	}
 	if s.Closed() { // refused at once, such as for a quota: as a status, not as an empty stream
 		_, err := s.Next(c.r.Context())
 		return err
 	}
-	a.relay(c, s, negotiate(c.r, eventType, lineType), follow{})
+	a.relay(c, negotiate(c.r, eventType, lineType), source{feed: f, next: f.Next})
 	return nil
 }

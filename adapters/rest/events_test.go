@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -248,6 +249,9 @@ func TestAllTasksAreFollowedLive(t *testing.T) {
 	running := g.opened(`{"to":"a","content":"1"}`)
 	first := a.accept()
 	events, lines := g.follow(http.MethodGet, "/v1/events", ""), g.follow(http.MethodGet, "/v1/events", "", asLines)
+	if m, _ := events.next(); m.id == "" || m.event != "" {
+		t.Errorf("got %+v first, want an id alone", m)
+	}
 	a.report(first, core.Text{Text: "x"}, core.Done{})
 	later := g.opened(`{"to":"a","content":"2"}`)
 	a.report(a.accept(), core.Done{})
@@ -276,8 +280,8 @@ func TestAllTasksAreFollowedLive(t *testing.T) {
 		if err := json.Unmarshal(m.data, &l.Event); err != nil {
 			t.Fatal(err)
 		}
-		if m.id != "" || m.event != l.Event.Body.Kind().String() || l.Cursor != l.Event.Cursor().String() {
-			t.Errorf("got id %q, event %q and cursor %q, want none, the kind and the cursor", m.id, m.event, l.Cursor)
+		if m.id == "" || m.event != l.Event.Body.Kind().String() || l.Cursor != l.Event.Cursor().String() {
+			t.Errorf("got id %q, event %q and cursor %q, want one, the kind and the cursor", m.id, m.event, l.Cursor)
 		}
 		return l.Task, l.Event
 	})
@@ -332,4 +336,60 @@ func TestAStreamBeyondTheQuotaOfConnectionsIsRefused(t *testing.T) {
 	one := g.request(t.Context(), http.MethodGet, "/v1/events", "", "X-User: known")
 	defer one.Body.Close()
 	g.get("/v1/events", "X-User: known").refused(http.StatusServiceUnavailable, core.CodeOverloaded, "quotas.connections")
+}
+
+func TestTheStreamOfAllTasksResumesAtItsIDs(t *testing.T) {
+	g := start(t, hub.Options{Limits: hub.Limits{FinishedTasks: 1}}, rest.Options{})
+	a := g.agent("a")
+	first, _ := g.follow(http.MethodGet, "/v1/events", "").next() // an id before the first event
+	var want []core.TaskID
+	for range 3 {
+		want = append(want, g.opened(`{"to":"a","content":"hi","receipt":"recorded"}`))
+		a.report(a.accept(), core.Text{Text: "a"}, core.Text{Text: "b"}, core.Done{})
+		g.ended(want[len(want)-1])
+	}
+	const all = 3 * 5
+	for _, form := range []string{asSSE, asLines} {
+		got, at := map[core.TaskID][]uint64{}, first.id
+		for i := range all { // each connection reads one event
+			query, header := "?from="+at, "X-Nothing: x"
+			if i%2 == 0 {
+				query, header = "?from=wrong", "Last-Event-ID: "+at
+			}
+			r := g.follow(http.MethodGet, "/v1/events"+query, "", form, header)
+			var id string
+			var data []byte
+			if form == asSSE {
+				if m, _ := r.next(); m.id != at {
+					t.Errorf("got the id %q first, want that of the request, %q", m.id, at)
+				}
+				m, _ := r.next()
+				id, data = m.id, m.data
+			} else {
+				l, _ := r.nextLine()
+				id = l.ID
+				data, _ = json.Marshal(map[string]any{"task": l.Task, "seq": l.Seq, "merged": l.Merged})
+			}
+			r.leave()
+			var e struct {
+				Task   core.TaskID
+				Seq    uint64
+				Merged *core.Merged
+			}
+			if err := json.Unmarshal(data, &e); err != nil || id == "" || id == at {
+				t.Fatalf("got the id %q with %s, want another id and an event", id, data)
+			}
+			got[e.Task] = append(got[e.Task], core.Event{Seq: e.Seq, Merged: e.Merged}.End())
+			if at = id; len(got) == 3 && len(got[want[2]]) > 0 && got[want[2]][len(got[want[2]])-1] == 5 {
+				break
+			}
+		}
+		for _, id := range want {
+			if seqs := got[id]; len(seqs) < 4 || seqs[0] != 1 || seqs[len(seqs)-1] != 5 || !slices.IsSorted(seqs) || len(slices.Compact(seqs)) != len(got[id]) {
+				t.Errorf("%s: got the events %v of task %s, want each once", form, seqs, id)
+			}
+		}
+	}
+	g.get("/v1/events?from=1.3").refused(http.StatusBadRequest, core.CodeInvalid, "position")
+	g.get("/v1/events?from="+first.id+"A").refused(http.StatusBadRequest, core.CodeInvalid, "position")
 }

@@ -75,6 +75,8 @@ func (r *reader) next() (m message, ok bool) {
 				documented(r.t, map[string]string{"gap": "Gap", "shutdown": "Shutdown"}[m.event], "Event", m.data)
 			}
 			return m, true
+		case line == "\n" && m.id != "": // an id alone begins a stream of all tasks
+			return m, true
 		case line == "\n":
 			r.t.Fatalf("got an empty event, want none")
 		case name == "":
@@ -144,6 +146,7 @@ func (r *reader) rest() []core.Event {
 
 // line is a JSON line.
 type line struct {
+	ID       string
 	Cursor   string
 	Task     core.TaskID
 	Gap      json.RawMessage
@@ -162,6 +165,7 @@ func (r *reader) nextLine() (l line, ok bool) {
 		r.t.Fatalf("reading lines: got %v, want a whole line", err)
 	}
 	var in struct {
+		ID            string
 		Kind, Cursor  string
 		Task          core.TaskID
 		Gap, Shutdown json.RawMessage
@@ -173,7 +177,7 @@ func (r *reader) nextLine() (l line, ok bool) {
 		r.validated[in.Kind] = true
 		documented(r.t, "Line", "", bytes.TrimSpace(text))
 	}
-	l.Cursor, l.Task, l.Gap, l.Shutdown = in.Cursor, in.Task, in.Gap, in.Shutdown
+	l.ID, l.Cursor, l.Task, l.Gap, l.Shutdown = in.ID, in.Cursor, in.Task, in.Gap, in.Shutdown
 	if l.Cursor != "" {
 		if err := json.Unmarshal(text, &l.Event); err != nil {
 			r.t.Fatal(err)

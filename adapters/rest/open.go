@@ -153,7 +153,7 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 	c.w.Header().Set("Location", "/v1/tasks/"+string(t.ID()))
 	switch {
 	case form != jsonType:
-		a.relay(c, s, form, follow{task: t})
+		a.relay(c, form, sourceOf(s, follow{task: t}))
 		return nil
 	case wait:
 		s.AwaitEnd(t)

@@ -29,20 +29,42 @@ func (f follow) last(e core.Event) bool {
 	return e.Body.Kind().Ends() || f.until != (core.Cursor{}) && e.Epoch >= f.until.Epoch && e.End() >= f.until.Seq
 }
 
-// relay sends the events of the session as they come, until the last one, until the client
+// source is where the events of a stream come from: a session that reads one task, or a feed.
+type source struct {
+	feed *hub.Feed
+	follow
+	next func(context.Context) (hub.FeedBatch, error)
+}
+
+// sourceOf returns the source of one task.
+func sourceOf(s *hub.Session, f follow) source {
+	return source{follow: f, next: func(ctx context.Context) (out hub.FeedBatch, err error) {
+		b, err := s.Next(ctx)
+		if err == nil {
+			out = hub.FeedBatch{Events: b.Events, Gap: b.Gap, Draining: b.Draining}
+			if b.Task != nil {
+				out.Task = b.Task.ID()
+			}
+		}
+		return out, err
+	}}
+}
+
+// relay sends the events of a source as they come, until the last one, until the client
 // closes the connection or stops reading, or until the hub stops. A response without the end
 // of its task was cut: the client can resume at its last cursor.
-func (a *api) relay(c call, s *hub.Session, form string, f follow) {
-	out := newStream(a.outlet(c.w), form == eventType, f.task == nil)
+func (a *api) relay(c call, form string, from source) {
+	out := newStream(a.outlet(c.w), form == eventType, from.feed)
 	_ = out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
 	setHeaders(c.w, form)
 	c.w.Header().Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
-	err := out.flush()
-	for done := f.nothing; !done && err == nil; {
-		var b hub.Batch
+	out.start()
+	err := out.send()
+	for done := from.nothing; !done && err == nil; {
+		var b hub.FeedBatch
 		var silent bool
-		if b, silent, err = a.next(c.r.Context(), s); err != nil {
+		if b, silent, err = a.next(c.r.Context(), from.next); err != nil {
 			return // the client has gone, or the hub stopped
 		}
 		switch {
@@ -50,14 +72,16 @@ func (a *api) relay(c call, s *hub.Session, form string, f follow) {
 			out.alive()
 		case b.Draining != "":
 			err = out.control("shutdown", shutdown{b.Draining})
+		case b.After != "":
+			err = out.control("gap", gap{After: b.After})
 		case b.Gap != nil:
-			err = out.control("gap", gap{b.Task.ID(), b.Gap.From, b.Gap.To})
-		case b.Task != nil:
+			err = out.control("gap", gap{Task: b.Task, From: b.Gap.From, To: b.Gap.To})
+		default:
 			for _, e := range b.Events {
 				if err == nil {
-					err = out.event(b.Task.ID(), e)
+					err = out.event(b.Task, e)
 				}
-				done = done || f.last(e)
+				done = done || from.last(e)
 			}
 		}
 		if err == nil {
@@ -70,12 +94,12 @@ func (a *api) relay(c call, s *hub.Session, form string, f follow) {
 	}
 }
 
-// next waits for the next events of the session. It reports silent if there were none for
+// next waits for the next events of a source. It reports silent if there were none for
 // KeepAlive.
-func (a *api) next(ctx context.Context, s *hub.Session) (b hub.Batch, silent bool, err error) {
+func (a *api) next(ctx context.Context, from func(context.Context) (hub.FeedBatch, error)) (b hub.FeedBatch, silent bool, err error) {
 	window, cancel := context.WithTimeout(ctx, a.opts.KeepAlive)
 	defer cancel()
-	b, err = s.Next(window)
+	b, err = from(window)
 	if err != nil && window.Err() != nil && ctx.Err() == nil {
 		return b, true, nil
 	}

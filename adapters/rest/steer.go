@@ -34,7 +34,8 @@ type injection struct {
 
 // steer calls act with the id of the task in the path. What act commands says which right it
 // needs: to decide or to inject is not to read. For an ended task, which may no longer be in
-// memory, steer returns a conflict Fault to whoever may read it.
+// memory, steer returns a conflict Fault to whoever may read it, and for no task at all an
+// unknown_task Fault that does not say that it might have run.
 func (a *api) steer(c call, act func(*hub.Session, core.TaskID) error) error {
 	s := a.connect(c)
 	defer leave(s)
@@ -43,8 +44,11 @@ func (a *api) steer(c call, act func(*hub.Session, core.TaskID) error) error {
 	if err == nil {
 		return nil
 	}
-	if t, unread := a.task(c); unread == nil && t.State() == task.Ended {
+	switch t, unread := a.task(c); {
+	case unread == nil && t.State() == task.Ended:
 		return core.NewFault(core.CodeConflict, "task %s has ended", id)
+	case unread != nil && core.AsFault(unread).Code == core.CodeUnknownTask:
+		return unread
 	}
 	return err
 }

@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// gap reports events of a task that are no longer kept.
+// gap reports events of a task that are no longer kept, to its end if To is zero; or, in a stream
+// of all tasks, that what was opened after a task may be missing.
 type gap struct {
-	Task core.TaskID `json:"task"`
-	From uint64      `json:"from"`
-	To   uint64      `json:"to"`
+	Task  core.TaskID `json:"task,omitempty"`
+	From  uint64      `json:"from,omitempty"`
+	To    uint64      `json:"to,omitempty"`
+	After core.TaskID `json:"after,omitempty"`
 }
 
 // shutdown reports that the hub is stopping, and why.
@@ -24,15 +27,18 @@ type shutdown struct {
 //	event: text                              {"gap":{"task":"...","from":1,"to":7}}
 //	data: {"seq":3,...,"kind":"text",...}    {"shutdown":{"reason":"..."}}
 //
-// In a stream of all tasks, an event names its task, and server-sent events have no id: a
-// cursor is only valid for one task.
+// In a stream of all tasks, an event names its task, and has an id that is a position in the stream,
+// in lines too: a cursor is only valid for one task.
 type stream struct {
 	outlet
-	sse, all bool
-	buf      []byte
+	sse  bool
+	feed *hub.Feed // nil for the stream of one task
+	buf  []byte
 }
 
-func newStream(o outlet, sse, all bool) *stream { return &stream{outlet: o, sse: sse, all: all} }
+func newStream(o outlet, sse bool, feed *hub.Feed) *stream {
+	return &stream{outlet: o, sse: sse, feed: feed}
+}
 
 // streamBytes is how much is collected for one write.
 const streamBytes = 64 << 10
@@ -44,18 +50,23 @@ func (s *stream) event(task core.TaskID, e core.Event) error {
 		return err
 	}
 	cursor := e.Cursor().String()
-	switch {
-	case s.sse && s.all:
-		s.begin(e.Body.Kind().String())
-	case s.sse:
-		s.buf = append(append(append(s.buf, "id: "...), cursor...), '\n')
+	if s.sse {
+		s.id(func(b []byte) []byte {
+			if s.feed != nil {
+				return s.feed.Append(b, task, e)
+			}
+			return append(b, cursor...)
+		})
 		s.begin(e.Body.Kind().String())
 	}
 	s.buf = append(s.buf, '{')
-	if s.all {
+	if s.feed != nil && !s.sse {
+		s.id(func(b []byte) []byte { return s.feed.Append(b, task, e) })
+	}
+	if s.feed != nil {
 		s.buf = append(append(append(s.buf, `"task":"`...), task...), `",`...)
 	}
-	if s.all || !s.sse {
+	if s.feed != nil || !s.sse {
 		s.buf = append(append(append(s.buf, `"cursor":"`...), cursor...), `",`...)
 	}
 	s.buf = append(s.buf, text[1:]...) // an event is an object with members
@@ -64,6 +75,29 @@ func (s *stream) event(task core.TaskID, e core.Event) error {
 		return s.drain()
 	}
 	return nil
+}
+
+// id appends an id, unless there is none.
+func (s *stream) id(write func([]byte) []byte) {
+	before, name, end := len(s.buf), `"id":"`, `",`
+	if s.sse {
+		name, end = "id: ", "\n"
+	}
+	s.buf = append(s.buf, name...)
+	n := len(s.buf)
+	if s.buf = write(s.buf); len(s.buf) == n {
+		s.buf = s.buf[:before]
+		return
+	}
+	s.buf = append(s.buf, end...)
+}
+
+// start appends the id of the stream before the first event. JSON lines have none.
+func (s *stream) start() {
+	if s.sse && s.feed != nil {
+		s.id(s.feed.Position)
+		s.buf = append(s.buf, '\n')
+	}
 }
 
 // control appends a message that is not an event of a task.

@@ -289,3 +289,41 @@ func BenchmarkManyAgentsUnderRules(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkTaskList is a page of a hub with 10,000 tasks, nearly all of them only in the journal.
+func BenchmarkTaskList(b *testing.B) {
+	const tasks = 10_000
+	h := hub.New(hub.Options{Limits: hub.Limits{FinishedTasks: 100}, Journal: journal.NewMemory(journal.Retention{Bytes: 1 << 30})})
+	defer h.Close(b.Context(), "over")
+	agent, ann, bob := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "bob"}})
+	if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8}, hub.JoinOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	var last *task.Task
+	for i := range tasks {
+		asker := ann
+		if i%1000 == 0 {
+			asker = bob
+		}
+		var err error
+		if last, err = asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Keep: true, Unwatched: true}); err != nil {
+			b.Fatal(err)
+		}
+		if err := agent.Report(last.ID(), core.Done{Text: "so"}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := last.Recorded(b.Context(), 3); err != nil {
+		b.Fatal(err)
+	}
+	for name, f := range map[string]task.Filter{"50": {}, "500": {Limit: 500}, "10-of-10000": {From: "bob"}, "none": {State: "failed"}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				if _, _, err := h.Tasks(b.Context(), core.Principal{Operator: true}, f); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,11 +1,14 @@
 package hub_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,10 +155,24 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 	}
 }
 
+// counting is a journal that counts its reads.
+type counting struct {
+	journal.Journal
+	reads atomic.Int64
+}
+
+func (c *counting) Read(ctx context.Context, id core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	c.reads.Add(1)
+	return c.Journal.Read(ctx, id, after, limit)
+}
+
 // The cost of a list is bounded by the size of its page and by the number of tasks that one
-// call may examine.
+// call may read. The hub knows the tasks of its own time without reading them.
 func TestAPageReadsABoundedNumberOfTasks(t *testing.T) {
-	withHub(t, hub.Limits{FinishedTasks: 1}, func(g *testHub) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &counting{Journal: journal.NewMemory(journal.Retention{})}
+		first := coretest.NewHub(t, hub.Options{Journal: disk, Limits: hub.Limits{FinishedTasks: 1}})
+		g := &testHub{t, first}
 		a, ann, bob := g.agent("a", able), g.connect("ann"), g.connect("bob")
 		oldest := g.ask(bob, "a")
 		g.report(a, oldest, core.Done{})
@@ -164,17 +181,68 @@ func TestAPageReadsABoundedNumberOfTasks(t *testing.T) {
 		}
 		g.sleep(time.Second)
 		g.report(a, g.ask(ann, "a"), core.Done{}) // which removes all others from memory
-		pages := g.lists(map[core.TaskID]string{oldest.ID(): "oldest"}, operator, task.Filter{From: "bob"})
-		if len(pages) < 3 || len(pages) > 4 {
-			t.Errorf("got %d pages, want about one for each 250 tasks that had to be read", len(pages))
+		g.sleep(time.Second)
+		names := map[core.TaskID]string{oldest.ID(): "oldest"}
+		find := func(what string, p core.Principal, f task.Filter, mostPages, mostReads int) {
+			t.Helper()
+			disk.reads.Store(0)
+			pages := g.lists(names, p, f)
+			if len(pages) > mostPages || disk.reads.Load() > int64(mostReads) {
+				t.Errorf("%s: got %d pages and %d reads, want at most %d and %d", what, len(pages), disk.reads.Load(), mostPages, mostReads)
+			}
+			if found := slices.Concat(pages...); len(found) != 1 || found[0] != "oldest done" {
+				t.Errorf("%s: got %v, want the oldest task found", what, found)
+			}
 		}
-		if found := slices.Concat(pages...); len(found) != 1 || found[0] != "oldest done" {
-			t.Errorf("got %v, want the oldest task found", found)
-		}
+		find("one among many", operator, task.Filter{From: "bob"}, 1, 1)
+		find("one's own among those of others", core.Principal{ID: "bob"}, task.Filter{}, 1, 1)
 		if got := g.lists(nil, operator, task.Filter{State: "running"}); len(got) != 1 || len(got[0]) != 0 {
 			t.Errorf("running tasks: got %v, want none in the first page", got)
 		}
+		for _, s := range []*hub.Session{a, ann, bob} {
+			s.Close(nil)
+		}
+		if err := first.Close(t.Context(), "restart"); err != nil {
+			t.Fatal(err)
+		}
+
+		g.hub = coretest.NewHub(t, hub.Options{Journal: disk})
+		if err := g.hub.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		page, before, err := g.hub.Tasks(t.Context(), operator, task.Filter{From: "bob"})
+		if err != nil || len(page) != 0 || before == "" {
+			t.Errorf("after a restart: got %d tasks, before %q and %v, want none and more pages", len(page), before, err)
+		}
+		find("after a restart", operator, task.Filter{From: "bob"}, 3, 602)
+		find("again", operator, task.Filter{From: "bob"}, 1, 1)
 	})
+}
+
+// Nobody learns from a page how many tasks of others there are.
+func TestAPageTellsNothingOfTheTasksOfOthers(t *testing.T) {
+	for _, kept := range []int{1, 100} {
+		withHub(t, hub.Limits{FinishedTasks: kept}, func(g *testHub) {
+			a, ann, bob := g.agent("a", able), g.connect("ann"), g.connect("bob")
+			ask := func(s *hub.Session) core.TaskID {
+				one := g.ask(s, "a")
+				g.report(a, one, core.Done{})
+				g.sleep(time.Second)
+				return one.ID()
+			}
+			ask(bob)
+			own := []core.TaskID{ask(ann)}
+			ask(bob)
+			own = append(own, ask(ann))
+			ask(bob)
+			for limit, want := range map[int]core.TaskID{1: own[1], 2: "", 3: ""} {
+				page, before, err := g.hub.Tasks(t.Context(), core.Principal{ID: "ann"}, task.Filter{Limit: limit})
+				if err != nil || len(page) != min(limit, 2) || before != want {
+					t.Errorf("with %d in memory and limit %d: got %d tasks, before %q and %v, want %d and %q", kept, limit, len(page), before, err, min(limit, 2), want)
+				}
+			}
+		})
+	}
 }
 
 // A thousand cards as large as they may be are 64 MB: a page of them has a bound in bytes too.

@@ -17,6 +17,7 @@ func (h *Hub) Recheck() {
 	for _, s := range all {
 		p := s.identity.Principal
 		_, watchesAll := watchers[s]
+		watchesAll = watchesAll || s.feed.Load() != nil
 		if p.Component || watchesAll && h.MayOperate(p) {
 			continue
 		}

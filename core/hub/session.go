@@ -71,6 +71,7 @@ type Session struct {
 	views    views
 	waits    waits
 	shown    atomic.Pointer[shown] // nil unless it watches all tasks and secrets are taken out
+	feed     atomic.Pointer[Feed]  // nil unless it is read by one
 	// parent is nil unless the session is a child.
 	parent *Session
 	// thread is the one that a child calls tools for; "" if that is unknown.

@@ -60,6 +60,9 @@ func (v *views) close() {
 
 // view makes the session a viewer of a task, from the first event.
 func (s *Session) view(t *task.Task, tag any) {
+	if f := s.feed.Load(); f != nil {
+		f.began(t.ID())
+	}
 	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.peer(), task.Viewer, tag, 0), nil })
 }
 
@@ -117,16 +120,19 @@ func (h *Hub) watchAll(s *Session) {
 	}
 }
 
-// follow makes the inbox view a task from now on, unless it reads the task already.
-func (v *views) follow(t *task.Task, in task.Inbox) {
+// follow makes the inbox view a task from now on, unless it reads the task already. It returns the
+// reader, if there is a new one.
+func (v *views) follow(t *task.Task, in task.Inbox) *task.Reader {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
-		return
+		return nil
 	}
-	if r := t.Follow(in, task.Viewer); r != nil {
+	r := t.Follow(in, task.Viewer)
+	if r != nil {
 		v.readers.put(t, r)
 	}
+	return r
 }
 
 // Tasks lists tasks that the principal may read: see [task.Store.List].

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"time"
+	"unique"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
@@ -89,15 +90,29 @@ const (
 func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
 	limit, reads, bytes := cmp.Or(min(f.Limit, MostListed), DefaultListed), 0, 0
 	before = f.Before
+	may := map[parties]bool{} // most tasks have the same few
+	selects := func(w parties) bool {
+		if f.Agent != "" && w.agent != f.Agent || f.From != "" && w.from != f.From {
+			return false
+		}
+		ok, known := may[w]
+		if !known {
+			ok = mayRead(core.Principal{ID: w.from}, cmp.Or(w.agent, w.to))
+			may[w] = ok
+		}
+		return ok
+	}
 	for {
 		found := s.catalogued(f, turns, before)
 		for _, c := range found {
-			if len(all) == limit || reads == listReads || bytes > listBytes {
-				return all, before, nil
-			}
-			before = c.id
-			if f.State != "" && c.state() != f.State {
+			switch known := c.isRead(); {
+			case f.State != "" && c.state() != f.State, known && !selects(c.who.Value()):
+				before = c.id
 				continue
+			case known && len(all) == limit:
+				return all, all[limit-1].ID, nil
+			case c.task == nil && reads == listReads, bytes > listBytes:
+				return all, before, nil
 			}
 			one, err := s.status(ctx, c)
 			if c.task == nil {
@@ -105,14 +120,19 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead
 			}
 			switch {
 			case errors.Is(err, journal.ErrUnknown):
+				before = c.id
 				continue
 			case err != nil:
 				return nil, "", err
 			}
-			bytes += one.Request.Size()
-			if f.matches(one) && mayRead(one.From, cmp.Or(one.Agent, one.Request.To.Agent())) {
+			if f.matches(one) && selects(partiesOf(one)) {
+				if len(all) == limit { // nothing is told of tasks that are not selected
+					return all, all[limit-1].ID, nil
+				}
+				bytes += one.Request.Size()
 				all = append(all, one)
 			}
+			before = c.id
 		}
 		if len(found) == 0 {
 			return all, "", nil
@@ -150,6 +170,7 @@ func (s *Store) status(ctx context.Context, c catalogued) (Status, error) {
 			one.Agent = b.Agent
 		}
 	}
+	s.note(c.id, partiesOf(one))
 	one.State = c.end.String()
 	one.Receipt = core.Receipt{Task: c.id, Stage: core.StageRecorded, Agent: one.Agent, At: time.Unix(0, c.at)}
 	return one, nil
@@ -167,6 +188,25 @@ type known struct {
 	id  core.TaskID
 	end core.Kind // 0 while it is in memory
 	at  int64     // when it ended, in Unix nanoseconds
+	who unique.Handle[parties]
+}
+
+// isRead reports whether who is known: since the start, of a task that left memory or was read.
+func (k known) isRead() bool { return k.who != unique.Handle[parties]{} }
+
+// parties are those whom a task concerns.
+type parties struct {
+	from  string // the id of the requester
+	agent core.AgentID
+	to    core.AgentID // the agent that it was addressed to, if none got it
+}
+
+func partiesOf(s Status) parties {
+	w := parties{from: s.From.ID, agent: s.Agent}
+	if w.agent == "" {
+		w.to = s.Request.To.Agent()
+	}
+	return w
 }
 
 // catalogued is a task that the catalog returned.
@@ -200,11 +240,45 @@ func (c *catalog) find(id core.TaskID) (all []known, i int, found bool) {
 	return all, i, found
 }
 
-// settle notes the end of a task that leaves memory.
-func (c *catalog) settle(id core.TaskID, last core.Event) {
+// settle notes the end of a task that leaves memory, and its parties.
+func (c *catalog) settle(id core.TaskID, last core.Event, w parties) {
 	if all, i, found := c.find(id); found {
-		all[i].end, all[i].at = last.Body.Kind(), last.At.UnixNano()
+		all[i].end, all[i].at, all[i].who = last.Body.Kind(), last.At.UnixNano(), unique.Make(w)
 	}
+}
+
+// note notes the parties of a task that was read from the journal.
+func (s *Store) note(id core.TaskID, w parties) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if all, i, found := s.catalog.find(id); found {
+		all[i].who = unique.Make(w)
+	}
+}
+
+// Lists reports whether the task is among the latest [CatalogTasks].
+func (s *Store) Lists(id core.TaskID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _, found := s.catalog.find(id)
+	return found
+}
+
+// After returns the ids of at most n tasks that were opened after one, oldest first, in memory
+// and in the journal.
+func (s *Store) After(id core.TaskID, n int) (out []core.TaskID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, i, found := s.catalog.find(id)
+	if found {
+		i++
+	}
+	for ; i < len(all) && len(out) < n; i++ {
+		if IsID(string(all[i].id)) { // else it is not of this hub
+			out = append(out, all[i].id)
+		}
+	}
+	return out
 }
 
 // catalogPage is how many tasks are read in one hold of the lock.

@@ -216,6 +216,13 @@ func (t *Task) detach(in Inbox, role Role) {
 	}
 }
 
+// Cursor returns how far the reader has read.
+func (r *Reader) Cursor() core.Cursor {
+	r.task.mu.Lock()
+	defer r.task.mu.Unlock()
+	return core.Cursor{Epoch: r.task.epoch, Seq: r.next}
+}
+
 // Close removes the reader. It reports whether it was still there.
 func (r *Reader) Close() bool {
 	r.task.mu.Lock()

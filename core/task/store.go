@@ -174,6 +174,13 @@ func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
 	return t, nil
 }
 
+// Newest returns the task that was opened last; "" if there was none.
+func (s *Store) Newest() core.TaskID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
 // InMemory returns the tasks that are in memory, in no order.
 func (s *Store) InMemory() []*Task {
 	s.mu.Lock()
@@ -272,6 +279,10 @@ func (s *Store) trim(tasks, bytes int) {
 		oldest := s.finished.First()
 		oldest.mu.Lock()
 		size, recorded, last := oldest.memory(), oldest.recorded >= oldest.last(), oldest.log.Last()
+		w := parties{from: oldest.from.ID, agent: oldest.agent}
+		if w.agent == "" {
+			w.to = oldest.request.To.Agent()
+		}
 		if recorded {
 			oldest.stored = false
 			oldest.uncount()
@@ -281,7 +292,7 @@ func (s *Store) trim(tasks, bytes int) {
 			return // the next call tries again
 		}
 		delete(s.tasks, oldest.id)
-		s.catalog.settle(oldest.id, last)
+		s.catalog.settle(oldest.id, last, w)
 		s.finished.Pop()
 		s.bytes -= size
 	}
@@ -292,6 +303,6 @@ func (s *Store) trim(tasks, bytes int) {
 func (s *Store) Recover(id core.TaskID, end core.Kind, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.catalog.add(known{id, end, at.UnixNano()})
+	s.catalog.add(known{id: id, end: end, at: at.UnixNano()})
 	s.noteID(id)
 }

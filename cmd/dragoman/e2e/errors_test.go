@@ -87,7 +87,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"agent", "--speaks", "native", "--name", "actor", "--hub", hub, "--", "sh", "-c", joinsNatively}, command.ExitFailed, "agent actor already registered: choose another id, such as actor-1, or wait"},
 		{[]string{"serve", "--http-addr", ":70000"}, command.ExitUsage, `--http-addr :70000: "70000" is no port (0 to 65535); write it as host:port`},
 		{[]string{"serve", "--http-addr", "300.1.1.1:80"}, command.ExitUsage, `--http-addr 300.1.1.1:80: "300.1.1.1" is no IP address; write it`},
-		{[]string{"serve", "--http-addr", "8080", "--pi-addr", ":3141"}, command.ExitUsage, "\ndragoman: --pi-addr :3141 is open to the network and nobody has to authenticate: use 127.0.0.1"},
+		{[]string{"serve", "--http-addr", "8080", "--pi-addr", "300.1.1.1:80"}, command.ExitUsage, "\ndragoman: --pi-addr 300.1.1.1:80: \"300.1.1.1\" is no IP address"},
 		{[]string{"serve", "--grpc-addr", grpc, "--http-addr", h.service.Addresses().HTTP, "--pi-addr", "127.0.0.1:0"}, command.ExitFailed, "bind: address already in use; choose other addresses with --grpc-addr, --http-addr (port 0 picks a free one)"},
 		{[]string{"serve", "--config", "/none.yaml"}, command.ExitUsage, "--config /none.yaml: no such file or directory; name a YAML file"},
 		{append([]string{"serve"}, shut...), command.ExitUsage, "nothing could reach the hub: set one of"},

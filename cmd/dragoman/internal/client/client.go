@@ -144,11 +144,19 @@ func (c *Client) Get(ctx context.Context, path string, v any) error {
 	return json.NewDecoder(resp.Body).Decode(v)
 }
 
+// Gap is a part of a stream of events that is no longer kept: From to To of a task, or to its end
+// if To is zero; or what came after a task.
+type Gap struct {
+	Task     core.TaskID
+	From, To uint64
+	After    core.TaskID
+}
+
 // Line is one line of a stream of events.
 type Line struct {
 	Task     core.TaskID
 	Cursor   core.Cursor
-	Gap      *struct{ From, To uint64 }
+	Gap      *Gap
 	Shutdown *struct{ Reason string }
 	core.Event
 }
@@ -158,7 +166,7 @@ func (l *Line) UnmarshalJSON(b []byte) error {
 	var head struct {
 		Task     core.TaskID
 		Cursor   core.Cursor
-		Gap      *struct{ From, To uint64 }
+		Gap      *Gap
 		Shutdown *struct{ Reason string }
 	}
 	if err := json.Unmarshal(b, &head); err != nil {

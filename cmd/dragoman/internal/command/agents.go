@@ -30,6 +30,7 @@ whole last error is shown.`,
 	}
 	c.AddCommand(restartCommand(streams))
 	to := addHubFlags(c.Flags(), streams, "print JSON")
+	c.ValidArgsFunction = completeAgent(to)
 	c.Flags().StringVarP(&output, "output", "o", "", "`format`: wide, or json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if output != "" && output != "wide" && output != "json" {

@@ -51,6 +51,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	}
 	f := c.Flags()
 	to := addHubFlags(f, io, "print every event as a line of JSON")
+	c.ValidArgsFunction = completeAgent(to)
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
 	f.StringVar(&data, "data", "", "`JSON` data to send with the question")
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")

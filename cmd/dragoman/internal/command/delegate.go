@@ -20,6 +20,7 @@ the task.`,
 	}
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
+	c.ValidArgsFunction = completeAgent(to)
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
 	f.StringVar(&background, "context", "", "`JSON` object with context for the agent")
 	timeout := timeFlag(f, "timeout", 0, "`time` that the task may take, such as 20s; default: the hub's setting")

@@ -117,7 +117,7 @@ func (t *tailer) print(l client.Line) error {
 	}
 	switch {
 	case l.Gap != nil:
-		_, err := fmt.Fprintf(t.out, "-- events %d to %d%s are no longer kept\n", l.Gap.From, l.Gap.To, strings.Replace(of, " ", " of task ", 1))
+		_, err := fmt.Fprintf(t.out, "-- %s\n", t.missing(l.Gap))
 		return err
 	case l.Shutdown != nil:
 		_, err := fmt.Fprintf(t.out, "-- the hub is stopping: %s\n", visible(l.Shutdown.Reason))
@@ -130,6 +130,21 @@ func (t *tailer) print(l client.Line) error {
 	rest := t.paint(colorOf(k), fmt.Sprintf("%-18s", k)) + " " + text
 	_, err := fmt.Fprintf(t.out, "%s%s %4d %s\n", t.paint(dim, l.At.Local().Format("15:04:05.000")), of, l.Seq, strings.TrimRight(rest, " "))
 	return err
+}
+
+// missing describes a gap.
+func (t *tailer) missing(g *client.Gap) string {
+	of := ""
+	if t.several && g.Task != "" {
+		of = " of task " + visible(string(g.Task))
+	}
+	switch {
+	case g.After != "":
+		return "tasks after " + visible(string(g.After)) + " may be missing: 'dragoman tasks' lists those that are kept"
+	case g.To == 0:
+		return fmt.Sprintf("events from %d on%s are no longer kept", g.From, of)
+	}
+	return fmt.Sprintf("events %d to %d%s are no longer kept", g.From, g.To, of)
 }
 
 func (t *tailer) paint(color, text string) string {

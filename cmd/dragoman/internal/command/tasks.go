@@ -38,6 +38,7 @@ readers.`,
 	f.StringVar(&q.Before, "before", "", "only tasks older than the one with this `id`")
 	f.IntVar(&q.Limit, "limit", task.DefaultListed, "maximum `number` of tasks; 0 for all")
 	f.BoolVar(&readers, "readers", false, "list the readers of the task and how far each has read")
+	_ = c.RegisterFlagCompletionFunc("agent", completeAgents(to))                                                      // the flag exists
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(task.States, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {

@@ -92,16 +92,19 @@ var told = []core.Body{
 
 var ends = []core.Body{core.Done{Data: asJSON(hostile)}, filled[core.Failed](), filled[core.Cancelled]()}
 
-// eventsOf returns the lines of a stream of events, with a gap, that of an end at last.
+// eventsOf returns the lines of a stream of events, with gaps at last.
 func eventsOf(bodies ...core.Body) string {
 	var s strings.Builder
 	for i, b := range bodies {
-		line := map[string]any{"task": hostile, "cursor": "1.1", "seq": i + 1, "epoch": 1, "at": time.Now(), "kind": b.Kind().String(), "body": b}
+		line := map[string]any{"id": hostile, "task": hostile, "cursor": "1.1", "seq": i + 1, "epoch": 1, "at": time.Now(), "kind": b.Kind().String(), "body": b}
 		s.Write(asJSON(line))
 		s.WriteString("\n")
 	}
-	s.Write(asJSON(map[string]any{"task": hostile, "gap": map[string]int{"from": 1, "to": 2}}))
-	return s.String() + "\n"
+	for _, gap := range []map[string]any{{"task": hostile, "from": 1, "to": 2}, {"task": hostile, "from": 1}, {"after": hostile}} {
+		s.Write(asJSON(map[string]any{"gap": gap}))
+		s.WriteString("\n")
+	}
+	return s.String()
 }
 
 // hostileHub is a hub all of whose agents say what is hostile. With refuses it refuses everything,
@@ -126,6 +129,7 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 		"GET /v1/tasks/{id}/readers":    map[string]any{"readers": []any{filled[task.ReaderStatus]()}},
 		"POST /v1/tasks/{id}/decisions": filled[core.ApprovalDecided](), "POST /v1/tasks/{id}/cancel": map[string]string{"state": hostile},
 		"POST /v1/tasks/{id}/inject": map[string]any{"task": hostile, "id": hostile, "accepted": end.Kind() != core.KindFailed, "reason": hostile},
+		"POST /v1/notices":           map[string]any{"state": hostile, "answer": map[string]any{"fault": map[string]string{"code": hostile, "message": hostile}}},
 		"GET /v1/events":             events, "GET /v1/tasks/{id}/events": events,
 		"GET /v1/audit":                       string(asJSON(filled[audit.Line]())) + "\n",
 		"GET /v1/principals":                  map[string]any{"principals": []any{with(filled[core.KnownPrincipal](), func(p *core.KnownPrincipal) { p.Status = core.PrincipalPending })}},
@@ -177,6 +181,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"delegate":   {"x hello", "x hello --thread t"},
 		"cancel":     {"x"},
 		"inject":     {"x hello"},
+		"notify":     {"x hello"},
 		"approvals":  {""},
 		"approve":    {"t", "t c", "t --all", "u"},
 		"deny":       {"t", "t c", "u"},

@@ -1,0 +1,85 @@
+package hub
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// FuzzParsePosition holds that a text is a position that is written the same again, or an invalid
+// Fault of one short line.
+func FuzzParsePosition(f *testing.F) {
+	p := newPosition()
+	f.Add(string(p.text))
+	for range 3 {
+		p.set(core.TaskID(core.NewID()), core.Cursor{Epoch: 1, Seq: 7})
+		f.Add(string(p.text))
+	}
+	for _, text := range []string{"", "x", "1.2", strings.Repeat("A", headChars), strings.Repeat("_", headChars+openChars), string(p.text) + "AAAA"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, open, err := parsePosition(text)
+		if err != nil {
+			if f := core.AsFault(err); f.Code != core.CodeInvalid || len(f.Message) > 200 {
+				t.Errorf("got %v, want a short invalid Fault", err)
+			}
+			return
+		}
+		if got := string(p.append(nil)); got != text || len(open) != len(p.open) {
+			t.Errorf("got %q with %d open tasks, want %q with %d", got, len(p.open), text, len(open))
+		}
+	})
+}
+
+func TestAPositionKnowsTheOpenTasks(t *testing.T) {
+	p, ids := newPosition(), []core.TaskID{}
+	want := map[core.TaskID]core.Cursor{}
+	for i := range 50 {
+		id := core.TaskID(core.NewID())
+		ids = append(ids, id)
+		p.set(id, core.Cursor{Epoch: 1})
+		want[id] = core.Cursor{Epoch: 1, Seq: uint64(i * i)}
+		p.set(id, want[id])
+		if i%3 == 0 {
+			p.end(ids[i/2])
+			p.end(ids[i/2]) // again
+			delete(want, ids[i/2])
+		}
+	}
+	again, open, err := parsePosition(string(p.text))
+	if err != nil || again.newest != ids[49] {
+		t.Fatalf("got the newest task %s and %v, want %s", again.newest, err, ids[49])
+	}
+	got := map[core.TaskID]core.Cursor{}
+	for _, r := range open {
+		got[r.task] = r.from
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("open tasks (-want +got):\n%s", d)
+	}
+	for len(p.open) <= mostOpen {
+		p.set(core.TaskID(core.NewID()), core.Cursor{Epoch: 1})
+	}
+	if got := p.append([]byte("x")); string(got) != "x" {
+		t.Errorf("with more than %d open tasks: got %d bytes, want nothing appended", mostOpen, len(got)-1)
+	}
+}
+
+// With 20 running tasks an id costs a copy of 600 bytes.
+func BenchmarkPosition(b *testing.B) {
+	p, ids := newPosition(), []core.TaskID{}
+	for range 20 {
+		ids = append(ids, core.TaskID(core.NewID()))
+		p.set(ids[len(ids)-1], core.Cursor{Epoch: 1})
+	}
+	b.ReportAllocs()
+	var text []byte
+	for i := range b.N {
+		p.set(ids[i%len(ids)], core.Cursor{Epoch: 1, Seq: uint64(i)})
+		text = p.append(text[:0])
+	}
+}
