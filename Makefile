@@ -28,7 +28,8 @@ guides: # the sample agents of the Parallax page and its published SDK, which ma
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -guides.required
 
 pictures: # the pictures of the console in docs/pictures, by Chromium
-	go test -count=1 -timeout 10m -run '^TestPictures$$' ./cmd/dragoman/e2e -update-pictures
+	mkdir -p docs/pictures
+	go test -count=1 -timeout 10m -run '^TestTheViewsKeepTheRulesOfAccessibility$$' ./cmd/dragoman/e2e -console.pictures $(CURDIR)/docs/pictures
 
 bench: # every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

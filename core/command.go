@@ -142,13 +142,6 @@ type Call struct {
 	Command   Command
 }
 
-// Trace ties a call to the trace of its caller, in the form of W3C Trace Context. The zero
-// Trace is none.
-type Trace struct {
-	Parent string `json:"traceparent,omitempty"`
-	State  string `json:"tracestate,omitempty"`
-}
-
 // Open opens a task. Only its pointer is a Command, because it is allocated together with
 // its request.
 type Open struct {
@@ -164,6 +157,9 @@ type Open struct {
 	// speak in JSON have no say in them.
 	MinHops int      `json:"-"`
 	Above   []TaskID `json:"-"`
+	// Tool is the tool of the hub that opens it, and ToolCall the id of the call; "" for none.
+	Tool     string `json:"-"`
+	ToolCall string `json:"-"`
 }
 
 // Cancel cancels a task.

@@ -40,7 +40,7 @@ func (s *session) register(ctx context.Context, m *pb.AgentMessage) error {
 	if principal.ID == "" {
 		principal.ID = string(card.ID)
 	}
-	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks})
+	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Name, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks, Frames: s.opts.Link.Frames})
 	// Coven has no notices: one is sent as a request whose answer is dropped.
 	if err := agent.Join(card, hub.JoinOptions{NoticeTasks: true, Concurrent: s.opts.DefaultMaxConcurrent}); err != nil {
 		f := core.AsFault(err)

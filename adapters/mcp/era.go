@@ -44,6 +44,8 @@ type request struct {
 	call string
 	// hops is what wire.MetaHops says, or 0.
 	hops int
+	// trace is the trace context of _meta, else of the headers.
+	trace core.Trace
 	// elicits says that the client can ask its user; tasks, that it has the tasks extension.
 	elicits, tasks bool
 }
@@ -63,6 +65,8 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 			Capabilities strictjson.Value `json:"io.modelcontextprotocol/clientCapabilities"`
 			Call         strictjson.Value `json:"dragoman/call"`
 			Hops         strictjson.Value `json:"urn:dragoman:mcp:hops:1"`
+			Traceparent  strictjson.Value `json:"traceparent"`
+			Tracestate   strictjson.Value `json:"tracestate"`
 		} `json:"_meta"`
 	}
 	if err := m.Params.Decode(&in); m.Params.Exists() && err != nil {
@@ -88,6 +92,11 @@ func readRequest(r *http.Request, h *holder, m jsonrpc.Message) (*request, *json
 	}
 	if in.Meta.Hops.Exists() && (in.Meta.Hops.Decode(&q.hops) != nil || q.hops < 0) {
 		return nil, badParams("invalid _meta field %q: want a number of 0 or more, got %.20s", wire.MetaHops, in.Meta.Hops.Raw())
+	}
+	if q.trace = core.TraceOf(r.Header.Values); in.Meta.Traceparent.Exists() { // SEP-414
+		q.trace = core.Trace{}
+		q.trace.Parent, _ = in.Meta.Traceparent.Text()
+		q.trace.State, _ = in.Meta.Tracestate.Text()
 	}
 	named, _ := in.Meta.Version.Text()
 	if bad := checkVersion(q.version, named); bad != nil {

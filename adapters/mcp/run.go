@@ -48,6 +48,7 @@ const askTool = "agent_ask"
 func (s *Server) start(q *request, p callParams) *run {
 	r := &run{session: q.holder.session.ChildFor(q.thread), tool: p.Name, holder: q.holder, owner: true}
 	r.session.Below(q.hops)
+	r.session.InTrace(q.trace)
 	if p.Name != askTool {
 		r.session.CallTool(q.call, p.Name, p.Arguments)
 		return r

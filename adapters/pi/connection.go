@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -20,7 +21,9 @@ type connection struct {
 	snapshots render.Snapshots
 	lifecycle Lifecycle
 	link      *link.Link[[]byte, []byte]
-	hub       *hub.Session // reads the tasks of the sessions that it subscribed to
+	sees      *frame.Ring     // its frames; may be nil
+	delivery  *frame.Delivery // of what its steps begin with; nil without sees
+	hub       *hub.Session    // reads the tasks of the sessions that it subscribed to
 	out       outbox
 	late      bool // it began while the hub was stopping: it is told so, and ends
 
@@ -30,6 +33,8 @@ type connection struct {
 	turn, spare []item
 	frames      render.Frames
 	hubGone     bool
+
+	after *step // whose end the next frame follows; the pump's own
 
 	subscriptions map[*session]struct{} // accessed in turns of the engine
 

@@ -16,6 +16,7 @@ import (
 // step. Items that are added meanwhile wait for the next call, so that broadcasts cannot
 // starve the hub's events. It reports false once the connection is to end.
 func (c *connection) deliver(ctx context.Context) bool {
+	c.hub.Told()
 	for taken := false; ; {
 		if len(c.turn) == 0 {
 			if taken {
@@ -59,8 +60,13 @@ func (c *connection) blocked(it item) bool {
 func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	var err error
 	if it.frame != nil {
+		if after := c.after; after != nil && after.task != nil && c.delivery != nil { // such as agent_end
+			c.delivery.BeginAnswer(after.task.ID())
+			defer c.delivery.End()
+		}
 		err = c.link.Send(ctx, it.frame, len(it.frame))
 	}
+	c.after = it.fence
 	c.out.sent(it) // the events of a step wait in the hub
 	switch {
 	case it.step != nil:
@@ -77,6 +83,10 @@ func (c *connection) deliverOne(ctx context.Context, it item) bool {
 func (c *connection) sendStep(ctx context.Context, st *step) bool {
 	if !c.isSubscribed(st.run.session) {
 		return true
+	}
+	if st.task != nil && c.delivery != nil { // before the hub has told of any event
+		c.delivery.Begin(st.task.ID(), false, core.KindOpened)
+		defer c.delivery.End()
 	}
 	if !c.send(ctx, st.opening) {
 		return false

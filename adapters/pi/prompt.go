@@ -83,6 +83,7 @@ func prompt(s *Server, x *request) command.Outcome {
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
+	x.client.sees.Event(task.ID(), false, core.KindOpened, false) // root has opened it
 	if len(ss.queue.steering) > 0 {
 		ss.queue.steering = nil
 		ss.queueChanged()
@@ -103,7 +104,7 @@ func steer(s *Server, x *request) command.Outcome {
 	}
 	ss := x.target
 	if ss.run != nil && ss.run.last().task != nil && len(q.images) == 0 {
-		as := s.actAs(q.from)
+		as := x.client.actAs(q.from)
 		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
 		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
@@ -141,7 +142,6 @@ func abort(s *Server, x *request) command.Outcome {
 
 // stop cancels a session's run in the name of the client that sent x.
 func (x *request) stop(ss *session, why string) {
-	s := x.client.server
 	ss.run.aborted = true
 	switch {
 	case ss.run.retrying.timer != nil:
@@ -151,7 +151,7 @@ func (x *request) stop(ss *session, why string) {
 		x.stopSummary(ss, why)
 		return
 	}
-	as := s.actAs(x.client.principal)
+	as := x.client.actAs(x.client.principal)
 	defer as.Close(nil)
 	_ = as.Cancel(ss.run.last().task.ID(), why) // on a conflict the task has ended already
 }

@@ -94,7 +94,7 @@ func answer(s *Server, x *request) command.Outcome {
 	if r.Is("method", `"cancelled"`) {
 		d.Reason = "dismissed"
 	}
-	as := s.actAs(x.client.principal)
+	as := x.client.actAs(x.client.principal)
 	defer as.Close(nil)
 	return unsettled(id, as.Decide(task, d))
 }
@@ -138,7 +138,7 @@ func (x *request) reply(id string) command.Outcome {
 		return command.Failed("No pending UI request with id " + id)
 	}
 	r, _ := x.Object("response")
-	as := s.actAs(x.client.principal)
+	as := x.client.actAs(x.client.principal)
 	defer as.Close(nil)
 	method, _ := r.Text("method")
 	value, _ := r.Text("value")

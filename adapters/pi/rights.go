@@ -9,9 +9,11 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// actAs returns a session of the hub in the name of the principal. The caller closes it.
-func (s *Server) actAs(p core.Principal) *hub.Session {
-	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout})
+// actAs returns a session of the hub in the name of the principal, for a command of the client. The
+// caller closes it.
+func (c *connection) actAs(p core.Principal) *hub.Session {
+	s := c.server
+	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout, Frames: c.sees})
 }
 
 // requester returns the principal of a client's tasks. On an open hub a client is an operator

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -34,6 +35,8 @@ type ConnOptions struct {
 	Transport Transport
 	Snapshots render.Snapshots
 	Lifecycle Lifecycle
+	// Frames keeps the frames of the connection; nil keeps none.
+	Frames *frame.Ring
 }
 
 // Serve serves a connection until it ends, and returns the reason. When it returns, only
@@ -41,6 +44,7 @@ type ConnOptions struct {
 func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o ConnOptions) link.Reason {
 	c := s.newConnection(o)
 	opts := s.opts.Link
+	opts.Frames = o.Frames
 	if o.Transport == Stdio {
 		opts.EOF = func() { s.engine.EndOfInput(&c.Client) }
 	}
@@ -68,7 +72,7 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 
 func (s *Server) newConnection(o ConnOptions) *connection {
 	c := &connection{
-		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), snapshots: o.Snapshots, lifecycle: o.Lifecycle, out: newOutbox(s.opts.BacklogBytes),
+		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), snapshots: o.Snapshots, lifecycle: o.Lifecycle, sees: o.Frames, delivery: o.Frames.Delivery(), out: newOutbox(s.opts.BacklogBytes),
 		subscriptions: map[*session]struct{}{}, views: map[*step]*render.View{},
 	}
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
@@ -77,7 +81,7 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 	if c.principal.Authenticated {
 		c.Scope = c.principal.ID
 	}
-	c.hub = s.hub.Connect(hub.Identity{Principal: c.principal, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout})
+	c.hub = s.hub.Connect(hub.Identity{Principal: c.principal, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout, Frames: o.Frames})
 	select {
 	case <-s.done:
 		c.late = true

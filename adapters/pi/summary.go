@@ -92,14 +92,13 @@ var errCutOff = core.NewFault(core.CodeUnreachable, "the hub stopped before the 
 // stopSummary cancels the summary under way in a session, if there is one, in the name of
 // the client that sent x.
 func (x *request) stopSummary(ss *session, why string) {
-	s := x.client.server
 	a := ss.summarizing
 	if a == nil {
 		return
 	}
 	who := x.client.principal
 	stop := func() {
-		as := s.actAs(who)
+		as := x.client.actAs(who)
 		defer as.Close(nil)
 		_ = as.Cancel(a.task.ID(), why) // on a conflict the task has ended already
 	}

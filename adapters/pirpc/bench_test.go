@@ -21,6 +21,7 @@ func (discard) Task() core.TaskID                     { return "t" }
 func (d discard) Request() core.Request               { return d.request }
 func (discard) Delivered()                            {}
 func (discard) Hops() int                             { return 0 }
+func (discard) Trace() core.Trace                     { return core.Trace{} }
 func (discard) Report(core.Body, *core.Foreign) error { return nil }
 func (discard) Next(ctx context.Context) (core.Body, error) {
 	<-ctx.Done()

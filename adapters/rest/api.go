@@ -62,6 +62,7 @@ func (a *api) routes() chi.Router {
 	r.Post("/v1/tasks", a.withPrincipal(a.postTask, "wait"))
 	r.Get("/v1/tasks/{id}", a.withPrincipal(a.getTask))
 	r.Get("/v1/tasks/{id}/readers", a.withPrincipal(a.getReaders))
+	r.Get("/v1/tasks/{id}/frames", a.withPrincipal(a.getFrames))
 	r.Get("/v1/tasks/{id}/events", a.withPrincipal(a.getEvents, "from", "follow"))
 	r.Post("/v1/tasks/{id}/cancel", a.withPrincipal(a.postCancel))
 	r.Post("/v1/tasks/{id}/inject", a.withPrincipal(a.postInject, "wait"))

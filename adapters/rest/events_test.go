@@ -363,6 +363,9 @@ func TestTheStreamOfAllTasksResumesAtItsIDs(t *testing.T) {
 				if m, _ := r.next(); m.id != at {
 					t.Errorf("got the id %q first, want that of the request, %q", m.id, at)
 				}
+				if got := r.resp.Header.Get("Last-Event-ID"); got != at {
+					t.Errorf("got Last-Event-ID %q, want %q", got, at)
+				}
 				m, _ := r.next()
 				id, data = m.id, m.data
 			} else {

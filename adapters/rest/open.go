@@ -138,7 +138,7 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 	}
 	s := a.connect(c)
 	defer leave(s)
-	t, err := s.Open(req, hub.OpenOptions{Keep: keep, Unwatched: form == jsonType})
+	t, err := s.Open(req, hub.OpenOptions{Keep: keep, Unwatched: form == jsonType, Trace: core.TraceOf(c.r.Header.Values)})
 	if err != nil {
 		if t != nil {
 			return &refusal{err: err, task: t.ID()}

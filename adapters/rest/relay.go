@@ -58,6 +58,9 @@ func (a *api) relay(c call, form string, from source) {
 	_ = out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
 	setHeaders(c.w, form)
 	c.w.Header().Set("X-Accel-Buffering", "no")
+	if from.feed != nil {
+		c.w.Header().Set("Last-Event-ID", string(from.feed.Position(nil)))
+	}
 	c.w.WriteHeader(http.StatusOK)
 	out.start()
 	err := out.send()

@@ -95,6 +95,15 @@ func (a *api) getReaders(c call) error {
 	}{readers})
 }
 
+// getFrames lists the frames of a task.
+func (a *api) getFrames(c call) error {
+	found, err := a.hub.Frames(c.r.Context(), c.from, core.TaskID(c.id()))
+	if err != nil {
+		return err
+	}
+	return a.reply(c.w, http.StatusOK, found)
+}
+
 // getTasks lists the tasks that the sender may read, newest first.
 func (a *api) getTasks(c call) error {
 	q := c.r.URL.Query()

@@ -37,7 +37,7 @@ var Translation = core.Translation{
 		core.ActInject:    "POST /v1/tasks/{id}/inject",
 		core.ActDecide:    "POST /v1/tasks/{id}/decisions",
 		core.ActAnswer:    "POST /v1/questions/{id}/answer",
-		core.ActRead:      "GET /v1/tasks/{id}, GET /v1/tasks/{id}/events",
+		core.ActRead:      "GET /v1/tasks/{id}, GET /v1/tasks/{id}/events, /frames",
 		core.ActReaders:   "GET /v1/tasks/{id}/readers",
 		core.ActWatchAll:  "GET /v1/events",
 		core.ActFollow:    "",

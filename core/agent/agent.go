@@ -49,6 +49,8 @@ type Turn interface {
 	// Hops is how many tasks stand above this one in its chain of causes, for an agent that
 	// passes the task on to another hub (promise P10); 0 where the host does not know.
 	Hops() int
+	// Trace is the trace context that the agent is to carry on; zero for none.
+	Trace() core.Trace
 	// Delivered says that the connection to the agent has taken the task, for the receipt.
 	Delivered()
 	// Report reports an event. foreign is what else the agent said, verbatim, or nil; hosts

@@ -32,6 +32,7 @@ func (t *turn) Task() core.TaskID     { return t.task.ID() }
 func (t *turn) Request() core.Request { return t.request }
 func (t *turn) From() core.Principal  { return t.task.From() }
 func (t *turn) Hops() int             { return t.task.Hops() }
+func (t *turn) Trace() core.Trace     { return t.task.Trace() }
 func (t *turn) Delivered()            { t.session.Delivered(t.task.ID()) }
 
 // Report implements [agent.Turn]. The answer to a notice is dropped.

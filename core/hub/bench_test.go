@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -13,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/quota"
 	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/trace"
 )
 
 // BenchmarkTextEvent measures the hub's own cost of one text event: appending and reading
@@ -77,11 +79,42 @@ func BenchmarkQuestion(b *testing.B) {
 	b.Run("quotas", func(b *testing.B) {
 		benchmarkQuestion(b, hub.Options{Memory: budget(), Quotas: quota.NewBook(limits)})
 	})
+	b.Run("untraced", func(b *testing.B) { benchmarkQuestion(b, hub.Options{Tracer: traced(b, 0)}) })
+	b.Run("traced", func(b *testing.B) { benchmarkQuestion(b, hub.Options{Tracer: traced(b, 1)}) })
+}
+
+// tracedTasks is a tracer that makes the spans of what ends, as an exporter does, and drops them.
+type tracedTasks struct {
+	trace.Sampler
+	hub   *hub.Hub
+	ended chan core.TaskID
+}
+
+func (t *tracedTasks) Ended(id core.TaskID) { t.ended <- id }
+
+func traced(b *testing.B, ratio float64) *tracedTasks {
+	t := &tracedTasks{Sampler: trace.NewSampler(ratio), ended: make(chan core.TaskID, 1024)}
+	var made sync.WaitGroup
+	made.Go(func() {
+		for id := range t.ended {
+			if events, err := t.hub.Ended(context.Background(), id); err == nil {
+				trace.Reader{}.Spans(events)
+			}
+		}
+	})
+	b.Cleanup(func() {
+		close(t.ended)
+		made.Wait()
+	})
+	return t
 }
 
 func benchmarkQuestion(b *testing.B, opts hub.Options) {
 	opts.Journal = discard{}
 	h := hub.New(opts)
+	if t, is := opts.Tracer.(*tracedTasks); is {
+		t.hub = h
+	}
 	agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}, Dialect: "test"})
 	if err := agent.Join(core.Card{ID: "a", Features: core.FeatureSessions}, hub.JoinOptions{}); err != nil {
 		b.Fatal(err)
@@ -324,6 +357,52 @@ func BenchmarkTaskList(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkFeeds is a question with ten pieces of an answer, while readers of all tasks look on.
+func BenchmarkFeeds(b *testing.B) {
+	for _, feeds := range []int{0, 1, 10} {
+		b.Run(fmt.Sprint(feeds), func(b *testing.B) {
+			h := hub.New(hub.Options{Journal: journal.NewMemory(journal.Retention{Bytes: 64 << 20})})
+			agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}})
+			if err := agent.Join(core.Card{ID: "a", MaxConcurrent: 8}, hub.JoinOptions{}); err != nil {
+				b.Fatal(err)
+			}
+			var readers sync.WaitGroup
+			for range feeds {
+				s := h.Connect(hub.Identity{Principal: core.Principal{ID: "op", Operator: true}})
+				f, err := s.Feed("")
+				if err != nil {
+					b.Fatal(err)
+				}
+				readers.Go(func() {
+					var text []byte
+					for {
+						batch, err := f.Next(context.Background())
+						if err != nil {
+							return
+						}
+						for _, e := range batch.Events {
+							text = f.Append(text[:0], batch.Task, e)
+						}
+					}
+				})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				one, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Keep: true, Unwatched: true})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for range 10 {
+					_ = agent.Report(one.ID(), core.Text{Text: "a piece"}, nil)
+				}
+				_ = agent.Report(one.ID(), core.Done{}, nil)
+			}
+			_ = h.Close(context.Background(), "over")
+			readers.Wait()
 		})
 	}
 }

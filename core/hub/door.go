@@ -25,6 +25,9 @@ type outcome struct {
 // everything itself, such as one with a function; else it is nil. Only Read and Readers
 // wait, for the journal.
 func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() error) (o outcome, err error) {
+	if s != nil && s.identity.Frames != nil {
+		defer func() { s.noteCommand(c.Command, o, err) }()
+	}
 	act := c.Command.Act()
 	if h.auditor != nil && act.IsAudited() {
 		c.ID = core.NewID()

@@ -18,11 +18,13 @@ import (
 // doorRecorder is the authorizer, limiter, tracer and auditor of a hub, and records its calls.
 type doorRecorder struct {
 	policy.Rules
-	mu    sync.Mutex
-	seen  []string
-	audit []policy.Entry
-	deny  error
-	limit error
+	mu      sync.Mutex
+	seen    []string
+	audit   []policy.Entry
+	opening []policy.Opening
+	ended   []core.TaskID
+	deny    error
+	limit   error
 }
 
 func (d *doorRecorder) note(what string, c core.Command) {
@@ -54,7 +56,24 @@ func (d *doorRecorder) Admit(c core.Call) error {
 
 func (d *doorRecorder) Begin(c core.Call) (core.Trace, func(error)) {
 	d.note("trace", c.Command)
-	return core.Trace{Parent: c.Trace.Parent + "+"}, func(error) { d.note("end", c.Command) }
+	return c.Trace, func(error) { d.note("end", c.Command) }
+}
+
+func (d *doorRecorder) Open(o policy.Opening) core.Trace {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opening = append(d.opening, o)
+	return core.Trace{Parent: o.Given.Parent, Above: "above"}
+}
+
+func (d *doorRecorder) Tool(t core.Trace, call string) core.Trace {
+	return core.Trace{Parent: t.Parent + "/" + call}
+}
+
+func (d *doorRecorder) Ended(task core.TaskID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = append(d.ended, task)
 }
 
 func (d *doorRecorder) Audit(e policy.Entry) {
@@ -152,19 +171,6 @@ func TestTheAuthorizerDecidesWhichAgentsGetRequests(t *testing.T) {
 	d.Ask = map[string][]core.AgentID{"r": {"b"}}
 	_, err := g.connect("r").Open(core.Request{To: core.ToAny(), Content: "go"}, hub.OpenOptions{})
 	g.wantFault("an agent that it refuses", err, core.CodeNotAuthorized)
-}
-
-func TestTheTraceOfACallIsInTheTaskThatItOpens(t *testing.T) {
-	_, g := onDoor(t)
-	agent, asker := g.agent("a", able), g.connect("r")
-	task, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "?"}, hub.OpenOptions{Trace: core.Trace{Parent: "00-1-2-01"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := task.Events()[0].Body.(core.Opened).Trace.Parent; got != "00-1-2-01+" {
-		t.Errorf("got the trace %q, want the one that the tracer returned", got)
-	}
-	g.report(agent, task, core.Done{})
 }
 
 // TestTheDefaultRightsForEachCommand is the table of the rights without a file of rules.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
 	"github.com/dragoman-hub/dragoman/core/pack"
@@ -69,6 +70,8 @@ type Options struct {
 	// who watch all tasks get what others asked for. nil, or a function that returns nil, leaves
 	// them as they are.
 	Redact func() *redact.Redactor
+	// Frames keeps the frames of connections; nil keeps none.
+	Frames *frame.Book
 	// Log is for operators; nil discards it.
 	Log *slog.Logger
 	// Observer is notified of every event as it happens; nil for none.
@@ -101,6 +104,7 @@ type Hub struct {
 	auditor    policy.Auditor
 	tracer     policy.Tracer
 	redact     func() *redact.Redactor // may be nil
+	frames     *frame.Book             // may be nil
 	log        *slog.Logger
 	observer   Observer
 	journal    journal.Journal
@@ -144,7 +148,7 @@ type Hub struct {
 func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
-		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact,
+		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused, registrar: opts.Registrar,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
 		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},

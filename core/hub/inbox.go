@@ -236,6 +236,13 @@ func (s *Session) Drain(b Batch, deliver func(Batch) error) error {
 // poll returns what Next would without waiting. Once the session has ended and everything
 // was read, it returns why.
 func (s *Session) poll() (b Batch, found bool, err error) {
+	if s.told != nil {
+		return s.pollEach()
+	}
+	return s.pollBatch()
+}
+
+func (s *Session) pollBatch() (b Batch, found bool, err error) {
 	for {
 		if v := s.shown.Load(); v != nil {
 			if b, ok := v.due(s); ok {
@@ -283,6 +290,9 @@ func (s *Session) take(r *task.Reader) (Batch, bool) {
 		return Batch{Task: p.Task, Role: task.Requester, Tag: p.Tag}, true
 	}
 	o := then(p.Task)
+	if s.told != nil {
+		s.told.answered = p.Task
+	}
 	return Batch{Tool: o}, o != nil
 }
 

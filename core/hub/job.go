@@ -2,6 +2,7 @@ package hub
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -41,6 +42,14 @@ type holding struct {
 // Fault when the task exceeds its limit, which ends it. Late events are counted and not
 // delivered, but the usage of an agent that still works on the task counts.
 func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) error {
+	err := s.report(id, body, foreign)
+	if r := s.identity.Frames; r != nil && !errors.Is(err, notAuthorized) {
+		r.Event(id, true, body.Kind(), err != nil)
+	}
+	return err
+}
+
+func (s *Session) report(id core.TaskID, body core.Body, foreign *core.Foreign) error {
 	s.mu.Lock()
 	w := s.work[id]
 	s.mu.Unlock()
@@ -153,5 +162,8 @@ func (h *Hub) ended(j *job) {
 	h.mu.Unlock()
 	h.crossings.add(j, dialect)
 	h.withdrawCalls(j.Task)
+	if h.tracer != nil && j.Trace().IsSampled() {
+		h.tracer.Ended(j.ID())
+	}
 	h.tasks.Retain(j.Task)
 }

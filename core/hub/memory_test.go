@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -156,6 +157,12 @@ type closing struct{ after func(core.Call) }
 func (c *closing) Begin(call core.Call) (core.Trace, func(error)) {
 	return core.Trace{}, func(error) { c.after(call) }
 }
+
+func (*closing) Open(policy.Opening) core.Trace { return core.Trace{} }
+
+func (*closing) Tool(t core.Trace, _ string) core.Trace { return t }
+
+func (*closing) Ended(core.TaskID) {}
 
 func TestASessionThatClosesWhileItOpensATaskIsReleased(t *testing.T) {
 	for name, o := range map[string]hub.OpenOptions{"reading the events": {}, "awaiting the end": {Unwatched: true}} {

@@ -25,7 +25,7 @@ type OpenOptions struct {
 	Private bool
 	// Tag comes back with every batch of the task.
 	Tag any
-	// Trace is the trace context of the requester.
+	// Trace is the trace context of the requester. One that is malformed counts for nothing.
 	Trace core.Trace
 	// MinHops is how many tasks stand above this one by the word of the requester, at least:
 	// one that another hub sent has tasks above it there (promise P10).
@@ -35,6 +35,8 @@ type OpenOptions struct {
 	// requester is the agent that works on it, or if the agent addressed is. The others count
 	// for nothing.
 	Above []core.TaskID
+
+	tool, call string // the tool of the hub that opens it, and the id of the call
 }
 
 // Open opens a task. Its events come from Next, Opened first, unless Unwatched is set. When
@@ -46,9 +48,15 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 	c := &struct { // one allocation
 		core.Open
 		request core.Request
-	}{core.Open{For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: max(o.MinHops, s.floor), Above: o.Above}, req}
+	}{core.Open{
+		For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: max(o.MinHops, s.floor), Above: o.Above,
+		Tool: o.tool, ToolCall: o.call,
+	}, req}
 	c.Request = &c.request
-	r, err := s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Trace: o.Trace, Command: &c.Open}, nil)
+	if o.Trace == (core.Trace{}) {
+		o.Trace = s.trace
+	}
+	r, err := s.hub.do(context.Background(), s, core.Call{Principal: s.identity.Principal, Trace: o.Trace.Carried(), Command: &c.Open}, nil)
 	if err == nil && !o.Unwatched {
 		s.attach(r.task, task.Requester, o.Tag)
 	}
@@ -90,6 +98,9 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	}
 	chain := policy.ChainBelow(s.AgentID(), above)
 	chain.Hops = max(chain.Hops, o.MinHops, hops)
+	if h.tracer != nil {
+		trace = h.tracer.Open(h.opening(trace, causes, o))
+	}
 	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {
 		h.Count("refused." + string(core.AsFault(err).Code))

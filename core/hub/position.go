@@ -14,9 +14,15 @@ import (
 // event.
 type position struct {
 	newest core.TaskID
-	open   []core.TaskID
+	open   []openTask
 	at     map[core.TaskID]int // the index in open
 	text   []byte              // the head, and a part for each open task
+}
+
+// openTask is a task that was begun and not read to the end.
+type openTask struct {
+	id   core.TaskID
+	last byte // the last byte of its UUID
 }
 
 // The text form is base64 without padding, in parts of whole bytes: a head of the version and
@@ -57,15 +63,15 @@ func (p *position) set(id core.TaskID, c core.Cursor) {
 	if !known {
 		i = len(p.open)
 		p.at[id] = i
-		p.open = append(p.open, id)
+		u := id.Bytes() // the hub makes all ids
+		p.open = append(p.open, openTask{id, u[15]})
 		p.text = append(p.text, make([]byte, openChars)...)
+		base64.RawURLEncoding.Encode(p.text[headChars+i*openChars:], u[:15])
 	}
-	var part [openBytes]byte
-	u := id.Bytes() // the hub makes all ids
-	copy(part[:], u[:])
-	part[16] = byte(min(c.Epoch, math.MaxUint8))
-	binary.BigEndian.PutUint32(part[17:], uint32(min(c.Seq, math.MaxUint32)))
-	base64.RawURLEncoding.Encode(p.text[headChars+i*openChars:], part[:])
+	var rest [openBytes - 15]byte
+	rest[0], rest[1] = p.open[i].last, byte(min(c.Epoch, math.MaxUint8))
+	binary.BigEndian.PutUint32(rest[2:], uint32(min(c.Seq, math.MaxUint32)))
+	base64.RawURLEncoding.Encode(p.text[headChars+i*openChars+20:], rest[:])
 }
 
 // end notes that a task was read to the end.
@@ -78,7 +84,7 @@ func (p *position) end(id core.TaskID) {
 	at := func(i int) []byte { return p.text[headChars+i*openChars : headChars+(i+1)*openChars] }
 	copy(at(i), at(last))
 	p.open[i] = p.open[last]
-	p.at[p.open[i]] = i
+	p.at[p.open[i].id] = i
 	delete(p.at, id)
 	p.open, p.text = p.open[:last], p.text[:headChars+last*openChars]
 }

@@ -52,6 +52,11 @@ func (h *Hub) Recover(ctx context.Context) error {
 	if err := h.journal.Append(ctx, cut...); err != nil {
 		return err
 	}
+	if h.tracer != nil {
+		for _, r := range cut {
+			h.tracer.Ended(r.Task)
+		}
+	}
 	if err := h.recoverThreads(ctx, kept); err != nil {
 		return err
 	}

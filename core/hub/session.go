@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -29,6 +30,9 @@ type Identity struct {
 	// Checked says that package strictjson has checked all JSON that the dialect passes to
 	// the hub, or that the dialect wrote it: the hub does not check it again.
 	Checked bool
+	// Frames has the frames of the connection, which the session tells what they became; nil keeps
+	// none. A session with Frames is told of one event at a time.
+	Frames *frame.Ring
 }
 
 // JoinOptions describe an agent beyond its card.
@@ -70,6 +74,7 @@ type Session struct {
 	inbox    inbox
 	views    views
 	waits    waits
+	told     *told                 // nil unless its frames are kept
 	shown    atomic.Pointer[shown] // nil unless it watches all tasks and secrets are taken out
 	feed     atomic.Pointer[Feed]  // nil unless it is read by one
 	// parent is nil unless the session is a child.
@@ -78,6 +83,8 @@ type Session struct {
 	thread core.ThreadID
 	// floor is how many tasks stand above what a child asks, at least: see Below.
 	floor int
+	// trace is that of what a child asks: see InTrace.
+	trace core.Trace
 	// packCalls is how many calls of packs wait for an answer, those of children included.
 	packCalls atomic.Int32
 
@@ -119,7 +126,11 @@ func (t *table[K, V]) put(k K, v V) {
 }
 
 func newSession(h *Hub, p Identity) *Session {
-	return &Session{hub: h, identity: p, inbox: newInbox(h.memory)}
+	s := &Session{hub: h, identity: p, inbox: newInbox(h.memory)}
+	if p.Frames != nil {
+		s.told = &told{delivery: p.Frames.Delivery()}
+	}
+	return s
 }
 
 // Identity returns the identity of the connection.

@@ -119,6 +119,7 @@ func (s *Session) Ask(input json.RawMessage, o OpenOptions) (t *task.Task, err e
 	err = s.doFunc(core.CallTool{Tool: askName, Input: input}, func() error {
 		req, err := s.hub.askRequest(input)
 		if err == nil {
+			o.tool = askName
 			t, err = s.Open(req, o)
 		}
 		return err
@@ -131,7 +132,7 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*tool.Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.openThen(req, OpenOptions{Unwatched: true}, call, func(t *task.Task) *tool.Result {
+	return nil, s.openThen(req, OpenOptions{Unwatched: true, tool: askName}, call, func(t *task.Task) *tool.Result {
 		a := t.Answer()
 		if a.Fault == nil {
 			return output(askOutput{t.ID(), a.Agent, a.Text, a.Data, a.Files})
@@ -144,7 +145,7 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*tool.Result, error) 
 	})
 }
 
-func runDelegate(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) {
+func runDelegate(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in struct {
 		To      core.Address    `json:"to"`
 		Content string          `json:"content"`
@@ -154,7 +155,7 @@ func runDelegate(s *Session, _ string, raw json.RawMessage) (*tool.Result, error
 		return nil, err
 	}
 	req := core.Request{Intent: core.IntentDelegate, To: in.To, Content: in.Content, Context: in.Context}
-	t, err := s.Open(req, OpenOptions{Keep: true, Unwatched: true})
+	t, err := s.Open(req, OpenOptions{Keep: true, Unwatched: true, tool: delegateName, call: call})
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func runNotify(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 		return nil, err
 	}
 	req := core.Request{Intent: core.IntentNotify, To: in.To, Notice: &core.Notice{Topic: in.Topic, Data: in.Data}}
-	return nil, s.openThen(req, OpenOptions{Keep: true, Unwatched: true}, call, func(t *task.Task) *tool.Result {
+	return nil, s.openThen(req, OpenOptions{Keep: true, Unwatched: true, tool: notifyName}, call, func(t *task.Task) *tool.Result {
 		if a := t.Answer(); a.Fault != nil {
 			return &tool.Result{Fault: a.Fault}
 		}
@@ -247,6 +248,7 @@ func runCancel(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) 
 
 // openThen opens a task for a tool that answers when it has ended.
 func (s *Session) openThen(req core.Request, o OpenOptions, call string, then func(*task.Task) *tool.Result) error {
+	o.call = call
 	t, err := s.Open(req, o)
 	if err != nil {
 		return err

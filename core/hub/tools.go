@@ -13,8 +13,12 @@ import (
 
 const addressHelp = `An agent id, capability:NAME (or capability:A,B), domain:NAME, or * for whoever is free.`
 
-// askName is the name of the tool that asks another agent.
-const askName = "agent_ask"
+// The names of the tools that open tasks.
+const (
+	askName      = "agent_ask"
+	delegateName = "agent_delegate"
+	notifyName   = "agent_notify"
+)
 
 // tools are the hub's own tools, and the functions that run them.
 var tools = []struct {
@@ -25,11 +29,11 @@ var tools = []struct {
 		schema(`"capability":{"type":"string"},"domain":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":500,"default":100},"after":{"type":"string","description":"Only agents whose id comes after this one."}`), 30*time.Second), runList},
 	{builtin(askName, "Ask another agent and wait for its answer.",
 		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"data":{},"timeout_seconds":{"type":"number","exclusiveMinimum":0}`, "to", "content"), 600*time.Second), runAsk},
-	{builtin("agent_delegate", "Give another agent a task and go on without waiting; agent_result tells what became of it.",
+	{builtin(delegateName, "Give another agent a task and go on without waiting; agent_result tells what became of it.",
 		schema(`"to":{"type":"string","description":"`+addressHelp+`"},"content":{"type":"string"},"context":{"type":"object"}`, "to", "content"), 30*time.Second), runDelegate},
 	{builtin("agent_result", "Tell what became of a task that was delegated, waiting for it if asked to.",
 		schema(`"task_id":{"type":"string"},"wait_seconds":{"type":"number","minimum":0}`, "task_id"), 600*time.Second), runResult},
-	{builtin("agent_notify", "Tell another agent, or who subscribes to a topic, something without expecting an answer.",
+	{builtin(notifyName, "Tell another agent, or who subscribes to a topic, something without expecting an answer.",
 		schema(`"to":{"type":"string","description":"`+addressHelp+` For subscribers of the topic alone: hub."},"topic":{"type":"string"},"data":{}`, "to", "topic"), 30*time.Second), runNotify},
 	{builtin("agent_cancel", "Stop a task that was asked or delegated.",
 		schema(`"task_id":{"type":"string"},"reason":{"type":"string"}`, "task_id"), 30*time.Second), runCancel},

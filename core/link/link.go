@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
@@ -37,6 +38,9 @@ type Options struct {
 	// Memory counts what is queued, and a received message of bytes until it was processed;
 	// nil counts nothing. It refuses nothing here.
 	Memory *memory.Budget
+	// Frames is told of each message that was received and queued, and closed when Run returns;
+	// nil keeps none.
+	Frames *frame.Ring
 	// EOF, if set, keeps the link open for sending after the peer has ended its side
 	// (io.EOF): only the reader loop ends, and calls EOF last. Otherwise io.EOF closes the
 	// link as [Normal]. It is for transports with two separate directions, such as our
@@ -149,6 +153,10 @@ func (l *Link[In, Out]) Run(
 	// is flushed.
 	l.wire = context.WithoutCancel(ctx)
 
+	if l.opts.Frames != nil {
+		inner = context.WithValue(inner, reading{}, true)
+		defer l.opts.Frames.Close()
+	}
 	l.start(cancel)
 	stop := context.AfterFunc(ctx, func() {
 		defer l.wg.Done()

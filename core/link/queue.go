@@ -68,6 +68,9 @@ func (l *Link[In, Out]) Send(ctx context.Context, m Out, size int) error {
 // if that is unknown. sent runs in the writer loop: it must return soon and must not call
 // Send.
 func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func()) error {
+	if l.opts.Frames != nil {
+		l.opts.Frames.Queued(ctx.Value(reading{}) != nil, m)
+	}
 	n := note{charge: max(size, leastCharge), sent: sent}
 
 	l.mu.Lock()

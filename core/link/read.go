@@ -39,7 +39,13 @@ func (l *Link[In, Out]) read(
 		if err == nil {
 			size := sizeOf(m)
 			received.Add(size)
+			if l.opts.Frames != nil {
+				l.opts.Frames.Receive(m)
+			}
 			err = receive(inner, m)
+			if l.opts.Frames != nil {
+				l.opts.Frames.Received()
+			}
 			received.Add(-size)
 		} else if err = l.unreceived(inner, err, rejected); errors.Is(err, errEnded) {
 			return
@@ -50,6 +56,10 @@ func (l *Link[In, Out]) read(
 		}
 	}
 }
+
+// reading is the key of the contexts of the callbacks, where frames are kept: what is sent with
+// one is an answer to the message.
+type reading struct{}
 
 // sizeOf returns the size of a message of bytes, which is that of most transports; 0 for any
 // other.

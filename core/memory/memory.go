@@ -13,16 +13,17 @@ const (
 	Inboxes      // results and questions that a session has not read
 	Sending      // messages that a transport has not taken
 	Bodies       // bodies of requests that are being read or answered
+	Frames       // frames of connections that people may look at
 	kindEnd
 )
 
-var names = [kindEnd]string{"", "logs", "ended", "inboxes", "sending", "bodies"}
+var names = [kindEnd]string{"", "logs", "ended", "inboxes", "sending", "bodies", "frames"}
 
 // String returns the name of the kind, as in the metrics.
 func (k Kind) String() string { return names[min(k, kindEnd-1)] }
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{Logs, Ended, Inboxes, Sending, Bodies} }
+func Kinds() []Kind { return []Kind{Logs, Ended, Inboxes, Sending, Bodies, Frames} }
 
 // Budget counts bytes against a limit. A nil Budget counts nothing and refuses nothing. It is
 // safe for concurrent use.

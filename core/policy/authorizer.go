@@ -72,9 +72,30 @@ type Entry struct {
 	Err error
 }
 
-// Tracer ties calls to traces.
+// Tracer ties calls and tasks to traces. It is safe for concurrent use and returns at once.
 type Tracer interface {
 	// Begin returns the trace for the call, and a function that is called with the outcome
 	// once the call has been executed.
 	Begin(core.Call) (core.Trace, func(error))
+	// Open returns the trace of a task that is opened.
+	Open(Opening) core.Trace
+	// Tool returns the trace of a tool call that a task of a trace shows.
+	Tool(task core.Trace, call string) core.Trace
+	// Ended says that a task which is sampled has ended. After a restart of the hub it also comes
+	// for a task that the restart cut off, sampled or not.
+	Ended(core.TaskID)
+}
+
+// Opening is what decides the trace of a task.
+type Opening struct {
+	// Given is the trace of the call that opens it; zero for none.
+	Given core.Trace
+	// IsCaused reports that it has a cause, whose trace is Cause, zero if it has none.
+	IsCaused bool
+	Cause    core.Trace
+	// Tool is the tool of the hub that opens it, and Call the id of the call if the cause shows
+	// it; "" for none.
+	Tool, Call string
+	// IsNotice reports that it is a notice, which nobody waits for.
+	IsNotice bool
 }

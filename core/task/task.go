@@ -102,6 +102,9 @@ func (t *Task) Hops() int { return t.chain.Hops }
 // the number of hops.
 func (t *Task) Chain() policy.Chain { return t.chain }
 
+// Trace returns its trace; zero for a task that was read from the journal.
+func (t *Task) Trace() core.Trace { return t.trace }
+
 // Request returns the request, with the history for its agent.
 func (t *Task) Request() core.Request {
 	t.mu.Lock()

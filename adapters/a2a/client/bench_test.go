@@ -89,6 +89,7 @@ func (sink) Task() core.TaskID                     { return "task" }
 func (sink) Request() core.Request                 { return core.Request{Content: "x"} }
 func (sink) Delivered()                            {}
 func (sink) Hops() int                             { return 0 }
+func (sink) Trace() core.Trace                     { return core.Trace{} }
 func (sink) Report(core.Body, *core.Foreign) error { return nil }
 func (sink) Next(ctx context.Context) (core.Body, error) {
 	<-ctx.Done()

@@ -45,6 +45,8 @@ type call struct {
 	task string
 	// params are the params for a tenant.
 	params func(tenant string) any
+	// trace is what its headers carry on.
+	trace core.Trace
 }
 
 // response is the answer to a call whose status is 2xx: a stream, or the result.
@@ -159,6 +161,7 @@ func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (*
 	if r.cursors {
 		req.Header.Set(wire.ExtensionsHeader, wire.CursorExtension)
 	}
+	c.trace.Each(req.Header.Set)
 	if end.own {
 		r.proof.add(req, a.opts.Token())
 	}
@@ -279,7 +282,7 @@ func taskParams(id string, metadata json.RawMessage) func(string) any {
 // getTask returns the task as it is now.
 func (a *Agent) getTask(ctx context.Context, r *remote, id string) (wire.Task, error) {
 	last := 1 // a message that may be the answer
-	resp, err := a.do(ctx, r, call{opGet, id, func(tenant string) any {
+	resp, err := a.do(ctx, r, call{op: opGet, task: id, params: func(tenant string) any {
 		return wire.GetTaskRequest{Tenant: tenant, ID: id, HistoryLength: &last}
 	}})
 	if err != nil {
@@ -290,7 +293,7 @@ func (a *Agent) getTask(ctx context.Context, r *remote, id string) (wire.Task, e
 
 // cancelTask cancels a task and returns it as it is then.
 func (a *Agent) cancelTask(ctx context.Context, r *remote, id string) (wire.Task, error) {
-	resp, err := a.do(ctx, r, call{opCancel, id, taskParams(id, nil)})
+	resp, err := a.do(ctx, r, call{op: opCancel, task: id, params: taskParams(id, nil)})
 	if err != nil {
 		return wire.Task{}, err
 	}

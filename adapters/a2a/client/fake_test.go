@@ -170,6 +170,7 @@ type turn struct {
 	request core.Request
 	from    core.Principal
 	hops    int
+	trace   core.Trace
 	heard   chan core.Body
 	// ask answers questions; nil says that nobody is there.
 	ask func(context.Context, question.Question) (question.Outcome, error)
@@ -190,6 +191,7 @@ func (t *turn) Task() core.TaskID     { return t.id }
 func (t *turn) Request() core.Request { return t.request }
 func (t *turn) From() core.Principal  { return t.from }
 func (t *turn) Hops() int             { return t.hops }
+func (t *turn) Trace() core.Trace     { return t.trace }
 
 func (t *turn) Delivered() {
 	t.mu.Lock()

@@ -164,3 +164,19 @@ func TestARequestBecomesPartsAndContinuesItsThread(t *testing.T) {
 		t.Errorf("the client sent:\n%s\nwant:\n%s", strings.Join(calls, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+func TestAMessageCarriesTheTraceOfItsTask(t *testing.T) {
+	heard := make(chan core.Trace, 2)
+	f := remote(t, map[string]func(*exchange){"SendStreamingMessage": func(x *exchange) {
+		heard <- core.TraceOf(x.r.Header.Values)
+		x.say(task("WORKING"), status("COMPLETED"))
+	}})
+	for _, in := range []core.Trace{{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}, {}} {
+		c := newTurn(t, "x")
+		c.trace = in
+		run(t, client.Options{URL: f.URL}).does(c, "accepted\nsession_started C\ndone")
+		if got := <-heard; got != in {
+			t.Errorf("got the trace %+v, want %+v", got, in)
+		}
+	}
+}

@@ -273,7 +273,7 @@ func (w *work) subscribe(ctx context.Context, id string) (source, error) {
 		}
 		metadata = raw
 	}
-	resp, err := w.agent.do(ctx, w.remote, call{opSubscribe, id, taskParams(id, metadata)})
+	resp, err := w.agent.do(ctx, w.remote, call{op: opSubscribe, task: id, params: taskParams(id, metadata)})
 	switch {
 	case refusedAs(err, wire.ReasonUnsupportedOperation): // it has ended, or there are no streams
 		t, err := w.agent.getTask(ctx, w.remote, id)

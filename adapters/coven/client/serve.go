@@ -152,6 +152,9 @@ func (t *turn) From() core.Principal {
 // Hops implements [agent.Turn]: the hub does not say how many tasks stand above.
 func (t *turn) Hops() int { return 0 }
 
+// Trace implements [agent.Turn]: the hub does not say in which trace the request is.
+func (t *turn) Trace() core.Trace { return core.Trace{} }
+
 // Delivered implements [agent.Turn]. The hub knows it already: its own transport took the
 // request.
 func (t *turn) Delivered() {}

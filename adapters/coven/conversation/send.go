@@ -52,7 +52,7 @@ func (s *Service) SendMessage(ctx context.Context, r *pb.ClientSendMessageReques
 		return nil, statusError(err)
 	}
 	id, known, err := s.sent.once(p.ID, r.GetIdempotencyKey(), sha256.Sum256(bytes), func() (string, error) {
-		return s.send(p, to, r)
+		return s.send(p, to, r, s.opts.Trace(ctx))
 	})
 	switch {
 	case errors.Is(err, &core.Fault{Code: core.CodeUnknownAgent}):
@@ -80,13 +80,13 @@ func checkKey(key string) error {
 }
 
 // send opens the task and returns the id of the message: that of its event.
-func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessageRequest) (string, error) {
+func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessageRequest, in core.Trace) (string, error) {
 	req := core.Request{
 		Intent: core.IntentAsk, To: to, Thread: core.ThreadID(r.GetConversationKey()), Content: r.GetContent(), Attachments: wire.FilesOf(r.GetAttachments()),
 	}
 	session := s.connect(p)
 	defer session.Close(nil)
-	t, err := session.Open(req, hub.OpenOptions{Keep: true, Unwatched: true})
+	t, err := session.Open(req, hub.OpenOptions{Keep: true, Unwatched: true, Trace: in})
 	if err != nil {
 		return "", err
 	}

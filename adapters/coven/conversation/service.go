@@ -27,6 +27,8 @@ type Options struct {
 	// Principal returns the caller, or an error with a gRPC status. Nil is for an open
 	// hub: every caller is "client" and may use every conversation.
 	Principal func(context.Context) (core.Principal, error)
+	// Trace returns the trace context of a call. Nil is for none.
+	Trace func(context.Context) core.Trace
 	// Deadline is how long an answer may take: 600 s.
 	Deadline time.Duration
 	// MaxMessageBytes is the largest message that is sent, encoded: 4 MiB.
@@ -42,6 +44,9 @@ func (o Options) withDefaults() Options {
 		o.Principal = func(context.Context) (core.Principal, error) {
 			return core.Principal{ID: "client", Dialect: wire.Name, Operator: true}, nil
 		}
+	}
+	if o.Trace == nil {
+		o.Trace = func(context.Context) core.Trace { return core.Trace{} }
 	}
 	o.Deadline = cmp.Or(o.Deadline, wire.DefaultDeadline)
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessageBytes)

@@ -59,6 +59,7 @@ func (t *turn) prompt(r core.Request, history []core.Turn) (json.RawMessage, err
 	if info := t.conn.hi.AgentInfo; info != nil && info.Name == wire.HubName {
 		meta = wire.WithHops(meta, t.Hops()+1)
 	}
+	meta = wire.WithTrace(meta, t.Trace())
 	if p.folded {
 		t.conn.opts.Count("editor.folded.opened")
 	}

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 func TestAFileIsTheBlockThatTheAgentTakes(t *testing.T) {
@@ -153,4 +155,23 @@ func TestThePromptOfAnEditorReachesTheAgentAsItIs(t *testing.T) {
 			_ = stop()
 		})
 	}
+}
+
+func TestAPromptCarriesTheTraceOfItsTask(t *testing.T) {
+	serve(t, nil, func(s *served) {
+		p, stop := s.start(`{}`)
+		in := core.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}
+		asked, err := s.user.Open(core.Request{To: core.ToAgent("a"), Content: "look"}, hub.OpenOptions{Trace: in, Unwatched: true})
+		if err != nil {
+			s.Fatal(err)
+		}
+		p.begins("s1")
+		prompt := p.wants("session/prompt")
+		if got := wire.TraceOf(prompt.Params); got != in {
+			s.Errorf("got the trace %+v, want %+v", got, in)
+		}
+		p.replies(prompt, `{"stopReason":"end_turn"}`)
+		s.wait(asked)
+		_ = stop()
+	})
 }

@@ -32,6 +32,8 @@ func (s *slow) Request() core.Request {
 func (s *slow) Delivered() {}
 func (s *slow) Hops() int  { return 0 }
 
+func (s *slow) Trace() core.Trace { return core.Trace{} }
+
 func (s *slow) Report(body core.Body, _ *core.Foreign) error {
 	if s.take != nil {
 		<-s.take

@@ -115,6 +115,9 @@ func (c *call) send(members string) (jsonrpc.Message, error) {
 	if len(c.tool.Hubs) > 0 {
 		meta += `,"` + wire.MetaHops + `":` + strconv.Itoa(c.calls.session.HopsOf(c.execution.ID))
 	}
+	c.calls.session.TraceOf(c.execution.ID).Each(func(key, value string) { // SEP-414
+		meta += `,"` + key + `":` + string(strictjson.Encode(value))
+	})
 	return c.server.conn.call(c.ctx, request{id: id, method: wire.MethodCallTool, params: c.server.params(c.server.era, members, meta), call: c})
 }
 

@@ -89,6 +89,30 @@ func TestACallOfAnotherHubHasTheHopsOfItsCaller(t *testing.T) {
 	}
 }
 
+// A call carries on the trace of the task that its caller works on (SEP-414).
+func TestACallCarriesTheTraceOfItsCaller(t *testing.T) {
+	here, there := newHub(t), newHub(t)
+	here.run(here.packOf(there.mcp()))
+	in := core.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}
+	ask := core.Request{Intent: core.IntentAsk, To: core.ToAgent("a"), Content: "go"}
+	if _, err := here.connect("user").Open(ask, hub.OpenOptions{Trace: in, Unwatched: true}); err != nil {
+		t.Fatal(err)
+	}
+	here.given()
+	done := make(chan *tool.Result, 1)
+	go func() { done <- here.call("agent_ask", `{"to":"a","content":"go on"}`) }()
+	given := there.given()
+	if got := given.Trace(); got != in {
+		t.Errorf("got the trace %+v there, want %+v", got, in)
+	}
+	if err := there.caller.Report(given.ID(), core.Done{Text: "done"}, nil); err != nil {
+		t.Error(err)
+	}
+	if r := <-done; r.Fault != nil {
+		t.Errorf("got %v, want its result", r.Fault)
+	}
+}
+
 // given waits for a task for the agent.
 func (g *testHub) given() *task.Task {
 	g.t.Helper()

@@ -126,7 +126,7 @@ func (c *Control) start(q request, r core.Request, w *endpoint, out accepted, st
 	}
 	s := c.connect(q)
 	defer disconnect(s)
-	t, err := s.Open(r, hub.OpenOptions{Keep: true, Unwatched: true})
+	t, err := s.Open(r, hub.OpenOptions{Keep: true, Unwatched: true, Trace: core.TraceOf(q.r.Header.Values)})
 	if f := core.AsFault(err); err != nil && f.Code == core.CodeUnknownAgent && len(r.To.Capabilities()) > 0 {
 		none := core.NewFault(core.CodeUnreachable, "%s", f.Message)
 		none.PeerCode = noAgents

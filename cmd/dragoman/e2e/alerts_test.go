@@ -5,13 +5,12 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
@@ -47,9 +46,10 @@ var troubles = []struct {
 	{"files are sent to a dialect without files", []string{"DragomanTranslationLoses"}, filesFolded},
 }
 
-// Every alert rule fires on the metrics of a hub that is in its state, and only then.
+// Every alert rule fires on the metrics of a hub that is in its state, and only then. On a hub that
+// has worked no rule fires, and every query of the dashboard returns something.
 func TestEachAlertFiresInItsState(t *testing.T) {
-	rules := alertRules(t)
+	rules, promtool := alertRules(t), needPromtool(t)
 	tested := map[string]bool{}
 	for _, trouble := range troubles {
 		want := map[string]bool{}
@@ -60,64 +60,58 @@ func TestEachAlertFiresInItsState(t *testing.T) {
 			t.Parallel()
 			metrics := newHistory()
 			trouble.run(t, metrics)
+			var all []expectation
 			for _, r := range rules {
-				fired := metrics.fired(t, r)
-				if got := len(fired) > 0; got != want[r.Alert] {
-					t.Errorf("%s: got it to fire: %t (%v), want %t", r.Alert, got, fired, want[r.Alert])
-				}
-				checkAnnotations(t, r, fired)
+				all = append(all, fires(r.Alert, want[r.Alert]))
 			}
+			metrics.check(t, promtool, all)
 		})
 	}
-	page, err := os.ReadFile(observability + "README.md")
-	if err != nil {
-		t.Fatal(err)
+	t.Run("a hub that has worked", func(t *testing.T) {
+		t.Parallel()
+		metrics := newHistory()
+		metrics.hold(scrape(t, busyHub(t).url()), before)
+		var all []expectation
+		for _, r := range rules {
+			all = append(all, fires(r.Alert, false))
+		}
+		for _, q := range dashboardQueries(t) {
+			all = append(all, expectation{q.Expr, true})
+		}
+		metrics.check(t, promtool, all)
+	})
+	if out, err := exec.Command(promtool, "check", "rules", observability+"dragoman-alerts.yaml").CombinedOutput(); err != nil {
+		t.Errorf("promtool check rules: %v\n%s", err, out)
 	}
 	for _, r := range rules {
 		if !tested[r.Alert] {
 			t.Errorf("%s: got no state in which it fires", r.Alert)
 		}
+	}
+}
+
+// Every rule says where to read what to do.
+func TestEachAlertHasARunbook(t *testing.T) {
+	page, err := os.ReadFile(observability + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range alertRules(t) {
 		_, anchor, _ := strings.Cut(r.Annotations["runbook"], "#")
-		if !regexp.MustCompile(`(?mi)^### ` + regexp.QuoteMeta(anchor) + `$`).Match(page) {
+		if anchor == "" || !regexp.MustCompile(`(?mi)^### `+regexp.QuoteMeta(anchor)+`$`).Match(page) {
 			t.Errorf("%s: got the runbook %q, want a heading of README.md", r.Alert, r.Annotations["runbook"])
 		}
 	}
 }
 
-// checkAnnotations checks that a rule that fires has the labels that its texts name.
-func checkAnnotations(t *testing.T, r rulefmt.Rule, fired []map[string]string) {
-	t.Helper()
-	for _, text := range r.Annotations {
-		for _, label := range legendLabel.FindAllStringSubmatch(text, -1) {
-			for _, labels := range fired {
-				if labels[label[1]] == "" {
-					t.Errorf("%s: got the labels %v, want %s, which is in %q", r.Alert, labels, label[1], text)
-				}
-			}
-		}
-	}
-}
-
-// value returns the sum of the series of a metric.
-func (h *history) value(t *testing.T, expr string) float64 {
-	t.Helper()
-	sum := 0.0
-	for _, s := range h.query(t, expr, h.last()) {
-		sum += s.F
-	}
-	return sum
-}
-
-// awaitMetric waits until an expression is true on the metrics of the hub, and returns them.
-// Meanwhile it calls again.
-func awaitMetric(t *testing.T, hub, expr string, again func()) string {
+// awaitMetrics waits until a hub says what is wanted, and returns all that it says then. Meanwhile
+// it calls again.
+func awaitMetrics(t *testing.T, hub string, wanted func(exposition) bool, again func()) exposition {
 	t.Helper()
 	for late := time.After(watchdog); ; {
-		text := scrape(t, hub)
-		now := newHistory()
-		now.hold(t, text, 0)
-		if len(now.query(t, expr, now.last())) > 0 {
-			return text
+		said := scrape(t, hub)
+		if wanted(said) {
+			return said
 		}
 		if again != nil {
 			again()
@@ -125,14 +119,19 @@ func awaitMetric(t *testing.T, hub, expr string, again func()) string {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-late:
-			t.Fatalf("got no %s in\n%s", expr, regexp.MustCompile(`(?m)^(#|go_|process_).*\n`).ReplaceAllString(text, ""))
+			t.Fatalf("got %v, want something else at last", said)
 		}
 	}
 }
 
+// counted is what a counter of dragoman_events_total has.
+func (e exposition) counted(name string) float64 {
+	return e.sum("dragoman_events_total", `name="`+name+`"`)
+}
+
 func hubGone(t *testing.T, metrics *history) {
 	p := startHub(t)
-	metrics.hold(t, scrape(t, "http://"+p.http), before)
+	metrics.hold(scrape(t, "http://"+p.http), before)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +140,7 @@ func hubGone(t *testing.T, metrics *history) {
 		resp.Body.Close()
 		t.Errorf("got %s, want no answer", resp.Status)
 	}
-	metrics.hold(t, "", after)
+	metrics.hold(nil, after)
 }
 
 func directoryGone(t *testing.T, metrics *history) {
@@ -150,13 +149,13 @@ func directoryGone(t *testing.T, metrics *history) {
 	cmd.Env = append(cmd.Env, endsUnrecorded+"=1h")
 	h := serveHubCmd(t, cmd, "interval")
 	h.startKeeper(t)
-	metrics.hold(t, scrape(t, h.URL), before)
+	metrics.hold(scrape(t, h.URL), before)
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	awaitMetric(t, h.URL, "dragoman_journal_failing == 1", nil)
-	const noted = `dragoman_events_total{name="audit.missing"} > 0 and on () dragoman_events_total{name="audit.refused"} > 0`
-	metrics.hold(t, awaitMetric(t, h.URL, noted, func() {
+	awaitMetrics(t, h.URL, func(e exposition) bool { return e.sum("dragoman_journal_failing") == 1 }, nil)
+	dropped := func(e exposition) bool { return e.counted("audit.missing") > 0 && e.counted("audit.refused") > 0 }
+	metrics.hold(awaitMetrics(t, h.URL, dropped, func() {
 		for range 200 { // the audit has room for a few thousand entries that it cannot write
 			h.ask(t, "hello")
 		}
@@ -167,8 +166,13 @@ func childEnds(t *testing.T, metrics *history) {
 	h := newLoggingHub(t, slog.DiscardHandler, func(c *config.Config) {
 		c.Agents = config.Agents{{Name: "broken", Dialect: config.SpeaksNative, Process: config.Process{Command: []string{"false"}}}}
 	})
-	metrics.hold(t, awaitMetric(t, h.url(), "dragoman_child_restarts == 0", nil), time.Minute)
-	metrics.hold(t, awaitMetric(t, h.url(), `dragoman_child_ready{state="failed"} == 0`, nil), after)
+	restarts := func(e exposition) float64 { return e.sum("dragoman_child_restarts", `name="broken"`) }
+	metrics.hold(awaitMetrics(t, h.url(), func(e exposition) bool { return restarts(e) == 0 }, nil), time.Minute)
+	failed := func(e exposition) bool {
+		_, ok := e[seriesName("dragoman_child_ready", `kind="agent",name="broken",state="failed"`)]
+		return ok
+	}
+	metrics.hold(awaitMetrics(t, h.url(), failed, nil), after)
 }
 
 func cancelIgnored(t *testing.T, metrics *history) {
@@ -178,7 +182,7 @@ func cancelIgnored(t *testing.T, metrics *history) {
 	if err := agent.Join(core.Card{ID: "deaf", Features: core.FeatureCancellation}, hub.JoinOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	metrics.hold(t, scrape(t, h.url()), before)
+	metrics.hold(scrape(t, h.url()), before)
 	key := h.key()
 	task := h.delegate(t, "deaf", "hang "+key)
 	if b, err := agent.Next(t.Context()); err != nil || b.Task == nil {
@@ -186,31 +190,33 @@ func cancelIgnored(t *testing.T, metrics *history) {
 	}
 	h.run(t, "cancel", task)
 	h.end(t, key)
-	metrics.hold(t, awaitMetric(t, h.url(), `dragoman_events_total{name="cancel.unanswered"} == 1`, nil), after)
+	metrics.hold(awaitMetrics(t, h.url(), func(e exposition) bool { return e.counted("cancel.unanswered") == 1 }, nil), after)
 }
 
 func nobodyDecides(t *testing.T, metrics *history) {
 	h := newTestHub(t, func(c *config.Config) { c.Limits.ApprovalTimeout = 6 * time.Second })
 	h.startAgent(t, native.Dialect, "leaver", 1)
-	metrics.hold(t, scrape(t, h.url()), before)
+	metrics.hold(scrape(t, h.url()), before)
 	key := h.key()
 	h.delegate(t, "leaver", "leave "+key)
 	h.await(t, key+" approval_requested")
 	asked := scrape(t, h.url())
-	metrics.hold(t, asked, scrapeEvery)
-	if got := metrics.value(t, "dragoman_approvals_waiting"); got != 1 {
+	metrics.hold(asked, scrapeEvery)
+	if got := asked.sum("dragoman_approvals_waiting"); got != 1 {
 		t.Errorf("got %v approvals that wait, want 1", got)
 	}
-	metrics.hold(t, awaitMetric(t, h.url(), "dragoman_approvals_oldest_seconds > 3", nil), scrapeEvery)
+	late := func(e exposition) bool { return e.sum("dragoman_approvals_oldest_seconds") > 3 }
+	metrics.hold(awaitMetrics(t, h.url(), late, nil), scrapeEvery)
 	h.end(t, key) // the hub has denied it
-	if text := awaitMetric(t, h.url(), "dragoman_approvals_waiting == 0", nil); !strings.Contains(text, "dragoman_approvals_oldest_seconds 0\n") {
-		t.Error("got an oldest approval, want none after the hub has denied it")
+	decided := awaitMetrics(t, h.url(), func(e exposition) bool { return e.sum("dragoman_approvals_waiting") == 0 }, nil)
+	if got := decided.sum("dragoman_approvals_oldest_seconds"); got != 0 {
+		t.Errorf("got an approval that has waited %v s, want none after the hub has denied it", got)
 	}
 }
 
 func memoryFull(t *testing.T, metrics *history) {
 	h := newTestHub(t, func(c *config.Config) { c.Limits.Memory = 256 << 20 })
-	metrics.hold(t, scrape(t, h.url()), before)
+	metrics.hold(scrape(t, h.url()), before)
 	// What peers are sending fills it.
 	budget := h.service.Hub().Memory()
 	rest := int(budget.Limit() - budget.Held())
@@ -221,17 +227,17 @@ func memoryFull(t *testing.T, metrics *history) {
 			t.Errorf("got %q, want it refused", out)
 		}
 	}
-	metrics.hold(t, scrape(t, h.url()), after)
+	metrics.hold(scrape(t, h.url()), after)
 }
 
 func aboveQuota(t *testing.T, metrics *history) {
 	h := newTestHub(t, func(c *config.Config) { c.Quotas.Tasks = 1 })
 	h.startAgent(t, native.Dialect, "worker", 1)
-	metrics.hold(t, scrape(t, h.url()), before)
+	metrics.hold(scrape(t, h.url()), before)
 	key := h.key()
 	h.delegate(t, "worker", "hang "+key)
 	h.await(t, key+" begun")
-	metrics.hold(t, awaitMetric(t, h.url(), `dragoman_quota_refused_total{quota="tasks"} > 12`, func() { h.run(t, "delegate", "worker", "say "+h.key()) }), after)
+	metrics.hold(awaitMetrics(t, h.url(), func(e exposition) bool { return e.sum("dragoman_quota_refused_total", `quota="tasks"`) > 12 }, func() { h.run(t, "delegate", "worker", "say "+h.key()) }), after)
 	h.signal(key+" released", nil)
 	h.end(t, key)
 }
@@ -239,28 +245,28 @@ func aboveQuota(t *testing.T, metrics *history) {
 func queueFull(t *testing.T, metrics *history) {
 	h := newTestHub(t, func(c *config.Config) { c.Limits.QueueLength = 1 })
 	h.startAgent(t, native.Dialect, "worker", 1)
-	metrics.hold(t, scrape(t, h.url()), before)
+	metrics.hold(scrape(t, h.url()), before)
 	h.fillQueue(t, 8)
-	metrics.hold(t, scrape(t, h.url()), after)
+	metrics.hold(scrape(t, h.url()), after)
 }
 
 func tokensGuessed(t *testing.T, metrics *history) {
 	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "root") })
-	read := func() string {
+	read := func() exposition {
 		t.Helper()
 		code, text := scrapeAs(t, h.url(), "root")
 		if code != http.StatusOK {
 			t.Fatalf("got %d and %s, want the metrics", code, text)
 		}
-		return text
+		return parseExposition(t, text)
 	}
-	metrics.hold(t, read(), before)
+	metrics.hold(read(), before)
 	for n := range 24 {
 		if code, _ := scrapeAs(t, h.url(), fmt.Sprintf("guess%d", n)); code != http.StatusUnauthorized {
 			t.Fatalf("a wrong token: got %d, want 401", code)
 		}
 	}
-	metrics.hold(t, read(), after)
+	metrics.hold(read(), after)
 }
 
 func filesFolded(t *testing.T, metrics *history) {
@@ -270,10 +276,14 @@ func filesFolded(t *testing.T, metrics *history) {
 	defer asker.leave()
 	send := func() { asker.begin(query{to: "worker", content: "file " + h.key()}).wait(t) }
 	send()
-	const folded = `dragoman_translation_losses_total{from="native", to="pi", kind="file", how="folded"}`
-	metrics.hold(t, awaitMetric(t, h.url(), folded+" == 1", nil), before)
+	folded := func(n float64) func(exposition) bool {
+		return func(e exposition) bool {
+			return e.sum("dragoman_translation_losses_total", `from="native"`, `how="folded"`, `kind="file"`, `to="pi"`) == n
+		}
+	}
+	metrics.hold(awaitMetrics(t, h.url(), folded(1), nil), before)
 	for range 12 {
 		send()
 	}
-	metrics.hold(t, awaitMetric(t, h.url(), folded+" == 13", nil), after)
+	metrics.hold(awaitMetrics(t, h.url(), folded(13), nil), after)
 }

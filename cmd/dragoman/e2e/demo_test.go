@@ -51,6 +51,14 @@ func TestTheDemoStaysUntilItIsInterrupted(t *testing.T) {
 	if status, text := scrapeAs(t, at, ""); status != http.StatusOK {
 		t.Errorf("the hub: got %d and %s, want it to answer without a token", status, text)
 	}
+	resp, err := http.Get(at + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/html") {
+		t.Errorf("the console: got %s and %q, want a page", resp.Status, kind)
+	}
 	h := &client.Client{URL: at, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	until := func(what string, seen func() bool) {
 		t.Helper()
@@ -87,6 +95,9 @@ func TestTheDemoStaysUntilItIsInterrupted(t *testing.T) {
 		}
 		return done.State == "done" && strings.HasSuffix(done.Answer.Text, "The old logs are gone.")
 	})
+	if code, out, errs := run(t, "frames", string(asked[0].Task), "--hub", at); code != command.ExitDone || !strings.Contains(out, "approval_requested") {
+		t.Errorf("the frames: got %d, %s and %s, want those of the task", code, out, errs)
+	}
 	until("question of the dialects", func() bool {
 		_, tasks, _ := run(t, "tasks", "--hub", at, "--json")
 		return strings.Contains(tasks, "once more")

@@ -96,6 +96,8 @@ var endpointAccess = map[string]mayUse{
 	"GET /healthz": opened(everyone), "GET /readyz": opened(everyone), "GET /health": opened(everyone), "GET /health/ready": opened(everyone),
 	"* /.well-known/oauth-protected-resource": opened(everyone), "* /.well-known/oauth-protected-resource/mcp": opened(everyone), "* /register": opened(everyone),
 
+	"GET /": opened("the console, which shows what its reader's credential lets him see"), "GET /console/*": opened("its files"),
+
 	"GET /metrics": {right: "operate", bob: refused, status: 403},
 
 	"GET /v1/openapi.json":             {bob: everyone, status: 200},
@@ -121,6 +123,7 @@ var endpointAccess = map[string]mayUse{
 	"GET /v1/tasks/{id}":               {right: "read", bob: himself, status: 404},
 	"GET /v1/tasks/{id}/events":        {right: "read", bob: himself, status: 404},
 	"GET /v1/tasks/{id}/readers":       {right: "read", bob: himself, status: 404},
+	"GET /v1/tasks/{id}/frames":        {right: "read", bob: himself, status: 404},
 	"POST /v1/tasks/{id}/cancel":       {right: "steer", bob: himself, status: 404, body: `{}`},
 	"POST /v1/tasks/{id}/inject":       {right: "steer", bob: himself, status: 404, body: `{"content":"x"}`},
 	"POST /v1/tasks/{id}/decisions":    {right: "approve", bob: refused, status: 404, body: `{"id":"x","approved":true}`},

@@ -48,15 +48,14 @@ func TestTheStreamOfAllTasksGoesOnAfterAKill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var id struct{ ID string }
 			var l client.Line
-			if err := json.Unmarshal(text, &id); err != nil || json.Unmarshal(text, &l) != nil || l.Gap != nil || id.ID == "" {
+			if err := json.Unmarshal(text, &l); err != nil || l.Gap != nil || l.ID == "" {
 				t.Fatalf("got %s, want an event with an id", text)
 			}
 			for seq := l.Seq; seq <= l.End(); seq++ {
 				seqs[l.Task] = append(seqs[l.Task], seq)
 			}
-			at = id.ID
+			at = l.ID
 			if l.Body.Kind().Ends() {
 				ends--
 				ended++

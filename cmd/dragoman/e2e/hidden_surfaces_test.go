@@ -22,6 +22,7 @@ const (
 var hiddenSurfaces = map[string]hiddenSurface{
 	"GET /healthz": {}, "GET /readyz": {}, "GET /health": {}, "GET /health/ready": {},
 	"* /.well-known/oauth-protected-resource": {}, "* /.well-known/oauth-protected-resource/mcp": {}, "* /register": {},
+	"GET /": {}, "GET /console/*": {},
 	"GET /metrics": {finds: true},
 
 	"GET /v1/openapi.json":             {},
@@ -47,6 +48,7 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"GET /v1/tasks/{id}":               {finds: true},
 	"GET /v1/tasks/{id}/events":        {finds: true},
 	"GET /v1/tasks/{id}/readers":       {},
+	"GET /v1/tasks/{id}/frames":        {},
 	"POST /v1/tasks/{id}/cancel":       {},
 	"POST /v1/tasks/{id}/inject":       {},
 	"POST /v1/tasks/{id}/decisions":    {},

@@ -1,39 +1,34 @@
 package e2e
 
 import (
-	"context"
+	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"slices"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	prom "github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/histogram"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/model/value"
-	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
-	"github.com/prometheus/prometheus/tsdb/chunks"
-	"github.com/prometheus/prometheus/util/annotations"
+	"go.yaml.in/yaml/v3"
 )
 
-// scrapeEvery is the interval of Prometheus in the tests.
-const scrapeEvery = 15 * time.Second
+// exposition is what a hub said in a scrape: the values of its series, by their names with labels.
+type exposition map[string]float64
+
+var seriesLine = regexp.MustCompile(`(?m)^([a-z]\w*)(?:\{(.*)\})? (\S+)$`)
 
 // scrape reads the metrics of a hub.
-func scrape(t *testing.T, hub string) string {
+func scrape(t *testing.T, hub string) exposition {
 	t.Helper()
 	status, text := scrapeAs(t, hub, "")
 	if status != http.StatusOK {
 		t.Fatalf("/metrics: got %d and %s, want the metrics", status, text)
 	}
-	return text
+	return parseExposition(t, text)
 }
 
 // scrapeAs reads them with a token, if it is not "".
@@ -58,169 +53,149 @@ func scrapeAs(t *testing.T, hub, token string) (status int, text string) {
 	return resp.StatusCode, string(body)
 }
 
-// history is what a Prometheus has that scrapes one hub. What the hub said is real, the time is
-// not: the engine of Prometheus reads a hub that stays as it is for half an hour.
-type history struct {
-	now    time.Time
-	began  time.Time
-	all    map[string]*timeline
-	engine *promql.Engine
-}
-
-// timeline is one series.
-type timeline struct {
-	labels  labels.Labels
-	samples []chunks.Sample
-}
-
-func newHistory() *history {
-	began := time.Unix(1_700_000_000, 0)
-	return &history{now: began, began: began, all: map[string]*timeline{}, engine: promql.NewEngine(promql.EngineOpts{
-		MaxSamples: 1 << 20, Timeout: time.Minute, LookbackDelta: 5 * time.Minute,
-	})}
-}
-
-// hold has the hub say the same in every scrape for a time. With "" it does not answer.
-func (h *history) hold(t *testing.T, metrics string, d time.Duration) {
+// parseExposition reads all series but those of Go, with the labels that Prometheus adds.
+func parseExposition(t *testing.T, text string) exposition {
 	t.Helper()
-	parser := expfmt.NewTextParser(prom.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(metrics))
-	if err != nil {
-		t.Fatalf("the metrics: %v", err)
-	}
-	said := map[string]float64{}
-	add := func(metric map[string]string, v float64) {
-		metric["job"], metric["instance"] = "dragoman", "hub:8080"
-		l := labels.FromMap(metric)
-		said[l.String()] = v
-		if h.all[l.String()] == nil {
-			h.all[l.String()] = &timeline{labels: l}
+	said := exposition{}
+	for _, m := range seriesLine.FindAllStringSubmatch(text, -1) {
+		if strings.HasPrefix(m[1], "go_") {
+			continue
 		}
-	}
-	for name, f := range families {
-		if strings.HasPrefix(name, "go_") {
-			continue // no query reads those of Go
-		}
-		samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, f)
+		v, err := strconv.ParseFloat(m[3], 64)
 		if err != nil {
-			t.Fatalf("the metrics: %v", err)
+			t.Fatalf("the metrics: %s: %v", m[0], err)
 		}
-		for _, s := range samples {
-			metric := map[string]string{}
-			for name, v := range s.Metric {
-				metric[string(name)] = string(v)
-			}
-			add(metric, float64(s.Value))
-		}
+		said[seriesName(m[1], m[2])] = v
 	}
-	up := map[bool]float64{true: 1, false: 0}[metrics != ""]
-	add(map[string]string{prom.MetricNameLabel: "up"}, up)
-	for end := h.now.Add(d); !h.now.After(end); h.now = h.now.Add(scrapeEvery) {
-		for key, series := range h.all {
-			v, ok := said[key]
-			if !ok {
-				v = math.Float64frombits(value.StaleNaN) // Prometheus notes that it is gone
-			}
-			series.samples = append(series.samples, sample{h.now.UnixMilli(), v})
-		}
-	}
+	return said
 }
 
-// query evaluates an expression as of a time.
-func (h *history) query(t *testing.T, expr string, at time.Time) promql.Vector {
+// seriesName is a metric with its labels and those that Prometheus adds.
+func seriesName(metric, labels string) string {
+	if labels != "" {
+		labels += ","
+	}
+	return metric + "{" + labels + `instance="hub:8080",job="dragoman"}`
+}
+
+// sum returns the sum of the series of a metric that have all the labels, each as name="value".
+func (e exposition) sum(metric string, labels ...string) (sum float64) {
+	for name, v := range e {
+		if strings.HasPrefix(name, metric+"{") && hasAll(name, labels) {
+			sum += v
+		}
+	}
+	return sum
+}
+
+func hasAll(series string, labels []string) bool {
+	for _, label := range labels {
+		if !strings.Contains(series, "{"+label+",") && !strings.Contains(series, ","+label+",") {
+			return false
+		}
+	}
+	return true
+}
+
+// scrapeEvery is the interval of Prometheus in the tests.
+const scrapeEvery = 15 * time.Second
+
+// history is what a Prometheus has that scrapes one hub. What the hub said is real, the time is
+// not: it stays as it is for half an hour.
+type history struct {
+	scrapes int
+	values  map[string]*strings.Builder // as promtool reads them
+	last    exposition
+}
+
+func newHistory() *history { return &history{values: map[string]*strings.Builder{}} }
+
+// hold has the hub say the same in every scrape for a time. With nil it does not answer.
+func (h *history) hold(said exposition, d time.Duration) {
+	up := exposition{seriesName("up", ""): 0}
+	if said != nil {
+		up[seriesName("up", "")] = 1
+	}
+	n := max(1, int(d/scrapeEvery))
+	now := exposition{}
+	for _, from := range []exposition{said, up} {
+		for name, v := range from {
+			now[name] = v
+			if h.values[name] == nil {
+				h.values[name] = &strings.Builder{}
+				if h.scrapes > 0 {
+					fmt.Fprintf(h.values[name], "_x%d ", h.scrapes)
+				}
+			}
+			fmt.Fprintf(h.values[name], "%s+0x%d ", strconv.FormatFloat(v, 'f', -1, 64), n-1)
+		}
+	}
+	for name := range h.values {
+		if _, ok := now[name]; !ok { // Prometheus notes that it is gone
+			h.values[name].WriteString(strings.Repeat("stale ", n))
+		}
+	}
+	h.scrapes, h.last = h.scrapes+n, now
+}
+
+// expectation is an expression and whether it returns something at the end of a history.
+type expectation struct {
+	expr string
+	want bool
+}
+
+// fires is the expectation that a rule fires at some time of the history, or at none.
+func fires(alert string, want bool) expectation {
+	return expectation{fmt.Sprintf(`max_over_time(ALERTS{alertname=%q, alertstate="firing"}[3h])`, alert), want}
+}
+
+// check evaluates the alert rules and the expectations on the history, by promtool.
+func (h *history) check(t *testing.T, promtool string, all []expectation) {
 	t.Helper()
-	q, err := h.engine.NewInstantQuery(t.Context(), h, promql.NewPrometheusQueryOpts(false, 0), expr, at)
+	type object = map[string]any
+	var series, exprs []object
+	for name, values := range h.values {
+		series = append(series, object{"series": name, "values": strings.TrimSpace(values.String())})
+	}
+	for _, e := range all {
+		want := 0
+		if e.want {
+			want = 1
+		}
+		exprs = append(exprs, object{
+			"expr": "count(" + e.expr + ") > bool 0 or vector(0)", "eval_time": (time.Duration(h.scrapes-1) * scrapeEvery).String(),
+			"exp_samples": []object{{"labels": "{}", "value": want}},
+		})
+	}
+	rules, err := filepath.Abs(observability + "dragoman-alerts.yaml")
 	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
+		t.Fatal(err)
 	}
-	defer q.Close()
-	result := q.Exec(t.Context())
-	if len(result.Warnings) > 0 {
-		t.Errorf("%s: got the warnings %v, want none", expr, result.Warnings)
-	}
-	v, err := result.Vector()
+	text, err := yaml.Marshal(object{
+		"rule_files": []string{rules}, "evaluation_interval": scrapeEvery.String(),
+		"tests": []object{{"interval": scrapeEvery.String(), "input_series": series, "promql_expr_test": exprs}},
+	})
 	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
+		t.Fatal(err)
 	}
-	return slices.Clone(v)
+	file := filepath.Join(t.TempDir(), "history.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(promtool, "test", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("promtool test rules: %v\n%s", err, out)
+	}
 }
 
-// last returns the time of the last scrape.
-func (h *history) last() time.Time { return h.now.Add(-scrapeEvery) }
-
-// fired returns the labels with which a rule has fired at some time: its expression was true for
-// as long as the rule says.
-func (h *history) fired(t *testing.T, r rulefmt.Rule) (fired []map[string]string) {
+// needPromtool returns the path of promtool: that of the machine, else that of Debian's package
+// prometheus, unpacked into a directory of the test.
+func needPromtool(t *testing.T) string {
 	t.Helper()
-	since, told := map[string]time.Time{}, map[string]bool{}
-	for at := h.began; !at.After(h.last()); at = at.Add(scrapeEvery) {
-		active := map[string]time.Time{}
-		for _, s := range h.query(t, r.Expr, at) {
-			key := s.Metric.String()
-			active[key] = at
-			if first, ok := since[key]; ok {
-				active[key] = first
-			}
-			if at.Sub(active[key]) >= time.Duration(r.For) && !told[key] {
-				told[key] = true
-				fired = append(fired, s.Metric.Map())
-			}
-		}
-		since = active
+	if path, err := exec.LookPath("promtool"); err == nil {
+		return path
 	}
-	return fired
+	needs(t, "apt-get", "dpkg-deb")
+	dir := t.TempDir()
+	installDebian(t, dir, "prometheus")
+	return filepath.Join(dir, "usr/bin/promtool")
 }
-
-// Querier implements storage.Queryable.
-func (h *history) Querier(int64, int64) (storage.Querier, error) { return querier{h}, nil }
-
-type querier struct{ *history }
-
-// Select implements storage.Querier.
-func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-	set := &seriesSet{}
-	for _, s := range q.all {
-		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(s.labels.Get(m.Name)) }) {
-			set.all = append(set.all, storage.NewListSeries(s.labels, s.samples))
-		}
-	}
-	slices.SortFunc(set.all, func(a, b storage.Series) int { return labels.Compare(a.Labels(), b.Labels()) })
-	return set
-}
-
-// LabelValues implements storage.LabelQuerier.
-func (q querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-// LabelNames implements storage.LabelQuerier.
-func (q querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-// Close implements storage.LabelQuerier.
-func (q querier) Close() error { return nil }
-
-// seriesSet is a storage.SeriesSet.
-type seriesSet struct {
-	all []storage.Series
-	n   int
-}
-
-func (s *seriesSet) Next() bool                        { s.n++; return s.n <= len(s.all) }
-func (s *seriesSet) At() storage.Series                { return s.all[s.n-1] }
-func (s *seriesSet) Err() error                        { return nil }
-func (s *seriesSet) Warnings() annotations.Annotations { return nil }
-
-// sample is a chunks.Sample.
-type sample struct {
-	at int64
-	v  float64
-}
-
-func (s sample) T() int64                      { return s.at }
-func (s sample) F() float64                    { return s.v }
-func (s sample) H() *histogram.Histogram       { return nil }
-func (s sample) FH() *histogram.FloatHistogram { return nil }
-func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
-func (s sample) Copy() chunks.Sample           { return s }

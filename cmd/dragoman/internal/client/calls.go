@@ -63,6 +63,12 @@ func (c *Client) Readers(ctx context.Context, id core.TaskID) ([]task.ReaderStat
 	return list.Readers, err
 }
 
+// Frames returns the frames of a task.
+func (c *Client) Frames(ctx context.Context, id core.TaskID) (found hub.TaskFrames, err error) {
+	err = c.Get(ctx, TaskPath(id, "frames"), &found)
+	return found, err
+}
+
 // TaskList is a list of tasks, as the hub encodes them.
 type TaskList struct {
 	Tasks  []json.RawMessage `json:"tasks"`

@@ -154,6 +154,7 @@ type Gap struct {
 
 // Line is one line of a stream of events.
 type Line struct {
+	ID       string // the position in the stream of all tasks
 	Task     core.TaskID
 	Cursor   core.Cursor
 	Gap      *Gap
@@ -164,6 +165,7 @@ type Line struct {
 // UnmarshalJSON implements json.Unmarshaler; core.Event's would decode the event alone.
 func (l *Line) UnmarshalJSON(b []byte) error {
 	var head struct {
+		ID       string
 		Task     core.TaskID
 		Cursor   core.Cursor
 		Gap      *Gap
@@ -172,7 +174,7 @@ func (l *Line) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &head); err != nil {
 		return err
 	}
-	l.Task, l.Cursor, l.Gap, l.Shutdown = head.Task, head.Cursor, head.Gap, head.Shutdown
+	l.ID, l.Task, l.Cursor, l.Gap, l.Shutdown = head.ID, head.Task, head.Cursor, head.Gap, head.Shutdown
 	if l.Gap != nil || l.Shutdown != nil {
 		return nil
 	}
@@ -211,6 +213,9 @@ func Follow(resp *http.Response, take func(l Line, raw []byte) error) error {
 }
 
 var errCut = errors.New("the connection to the hub was cut off")
+
+// IsCut reports whether an error of Follow means that the connection was lost.
+func IsCut(err error) bool { return errors.Is(err, errCut) }
 
 // CutOff returns the error of a stream of events that ended too early, with what to do next.
 // err is what Follow returned.

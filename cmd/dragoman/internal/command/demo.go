@@ -17,10 +17,12 @@ import (
 )
 
 // demoTime is the maximum duration of the questions of the demo, and talkEvery is the time between
-// two while it stays.
+// two while it stays. Then demoFrames bytes of the frames of each connection are kept, for the
+// console.
 const (
-	demoTime  = 30 * time.Second
-	talkEvery = 2 * time.Second
+	demoTime   = 30 * time.Second
+	talkEvery  = 2 * time.Second
+	demoFrames = 1 << 20
 )
 
 func demoCommand(io Streams) *cobra.Command {
@@ -68,7 +70,11 @@ type exchange struct {
 func runDemo(ctx context.Context, io Streams, log *slog.Logger, asJSON, stay bool) (stayed bool, err error) {
 	asking, cancel := context.WithTimeout(ctx, demoTime)
 	defer cancel()
-	s, err := service.Start(asking, config.Local(), log, nil)
+	settings := config.Local()
+	if stay {
+		settings.Frames.Keep = demoFrames
+	}
+	s, err := service.Start(asking, settings, log, nil)
 	if err != nil {
 		return false, err
 	}

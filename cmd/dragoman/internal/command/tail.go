@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,47 +23,96 @@ func tailCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "tail [TASK]", Short: "Follow all tasks live, or one from its beginning", Args: cobra.MaximumNArgs(1),
 		Long: `Follow all tasks live, one line per event; or one task from its beginning to its end.
-An interrupt ends the command, not the tasks.`,
+An interrupt ends the command, not the tasks. With --wait it continues after a cut, and
+misses and repeats nothing.`,
 	}
 	f := c.Flags()
 	to := addHubFlags(f, io, "print every event as a line of JSON")
 	f.StringVar(&color, "color", "auto", "`when` to colour: auto (on a terminal, unless NO_COLOR is set), always or never")
+	wait := waitFlag(f, "a hub")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if color != "auto" && color != "always" && color != "never" {
 			return usagef("--color %q: use auto, always or never", color)
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		path := "/v1/events"
+		f := following{io: io, to: to, wait: *wait, t: newTailer(io.Out, color == "always" || color == "auto" && colors(io.Out), len(args) == 0), path: "/v1/events"}
+		then := "run 'dragoman tail' again once it is back"
 		if len(args) == 1 {
-			path = "/v1/tasks/" + url.PathEscape(args[0]) + "/events"
-		}
-		resp, err := to.client().Do(ctx, http.MethodGet, path, client.NDJSON, nil)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		t := newTailer(io.Out, color == "always" || color == "auto" && colors(io.Out), len(args) == 0)
-		ended := false
-		err = client.Follow(resp, func(l client.Line, raw []byte) error {
-			ended = ended || l.Body != nil && l.Body.Kind().Ends()
-			if to.json {
-				_, err := fmt.Fprintln(io.Out, jsonText(raw))
+			if err := checkWait(c, args, "the task"); err != nil {
 				return err
 			}
-			return t.print(l)
-		})
-		switch {
-		case ctx.Err() != nil:
-			return &exit{ExitInterrupted, errQuiet}
-		case len(args) == 0:
-			return client.CutOff(err, "run 'dragoman tail' again once it is back")
-		case err != nil || !ended && resp.StatusCode == http.StatusOK:
-			return client.CutOff(err, client.TailHint(core.TaskID(args[0])))
+			f.path = "/v1/tasks/" + url.PathEscape(args[0]) + "/events"
+			then = client.TailHint(core.TaskID(args[0]))
 		}
-		return nil
+		for {
+			err := f.follow(ctx)
+			switch cut := err == nil || client.IsCut(err); {
+			case ctx.Err() != nil:
+				return &exit{ExitInterrupted, errQuiet}
+			case f.over:
+				return nil
+			case !cut || *wait <= 0:
+				return client.CutOff(err, then)
+			}
+			select {
+			case <-time.After(tailPause):
+			case <-ctx.Done():
+			}
+		}
 	}
 	return c
+}
+
+// tailPause is how long dragoman tail waits at least before it continues a stream that was cut off.
+const tailPause = 200 * time.Millisecond
+
+// following reads a stream of events over several connections.
+type following struct {
+	io   Streams
+	to   *hubFlags
+	wait time.Duration
+	t    *tailer
+	path string
+	at   string // where to continue
+	over bool   // there is nothing more to follow
+}
+
+// follow reads the stream until it ends. It waits for the hub if that is not running.
+func (f *following) follow(ctx context.Context) error {
+	path := f.path
+	if f.at != "" {
+		path += "?from=" + url.QueryEscape(f.at)
+	}
+	var resp *http.Response
+	note := func(err error) { fmt.Fprintf(f.io.Err, "[waiting up to %s: %s]\n", f.wait, inLine(err)) }
+	err := client.NewRetry(f.wait, client.IsNoHub, note).Do(ctx, func() (err error) {
+		resp, err = f.to.client().Do(ctx, http.MethodGet, path, client.NDJSON, nil)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if f.at == "" {
+		f.at = resp.Header.Get("Last-Event-ID")
+	}
+	if resp.StatusCode == http.StatusNoContent { // the task has ended, and its end was read
+		f.over = true
+	}
+	return client.Follow(resp, func(l client.Line, raw []byte) error {
+		switch {
+		case f.t.several && l.ID != "":
+			f.at = l.ID
+		case !f.t.several && l.Body != nil:
+			f.at, f.over = l.Cursor.String(), f.over || l.Body.Kind().Ends()
+		}
+		if f.to.json {
+			_, err := fmt.Fprintln(f.io.Out, jsonText(raw))
+			return err
+		}
+		return f.t.print(l)
+	})
 }
 
 // tailer prints one line per event.

@@ -3,7 +3,27 @@ package command_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
+
+func TestFramesAreBlocksWithWhatTheyBecame(t *testing.T) {
+	hub := fakeHub(t, map[string]string{"GET /v1/tasks/t/frames": `{"missing":"some","frames":[
+		{"at":"2026-01-01T00:00:00Z","connection":"pi-1","direction":"in","frame":{"type":"prompt"},"became":[{"kind":"opened","disposition":"native"}]},
+		{"at":"2026-01-01T00:00:01Z","connection":"pi-1","direction":"out","frame":null,"became":[{"kind":"file","disposition":"refused"},{"kind":"text","disposition":"folded"}]},
+		{"at":"2026-01-01T00:00:02Z","connection":"pi-1","direction":"out","frame":[],"became":[]}]}`})
+	code, out, stderr := run(t, "frames", "t", hub)
+	for _, want := range []string{
+		" pi-1 --> opened native\n  {\"type\":\"prompt\"}\n", " pi-1 <-- file refused, text folded\n", " pi-1 <--\n  []\n",
+	} {
+		if code != command.ExitDone || !strings.Contains(out, want) {
+			t.Errorf("got %d and %q, want %q", code, out, want)
+		}
+	}
+	if stderr != "some\n" {
+		t.Errorf("got %q on stderr, want what is missing", stderr)
+	}
+}
 
 func TestTheHintForMoreTasksKeepsTheFlags(t *testing.T) {
 	hub := fakeHub(t, map[string]string{"GET /v1/tasks": `{"tasks":[{"id":"c"},{"id":"b"}],"before":"b"}`})

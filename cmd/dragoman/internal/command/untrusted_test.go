@@ -126,7 +126,11 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 			"id": hostile, "state": hostile, "agent": hostile, "to": hostile, "thread": hostile, "intent": hostile, "from": map[string]string{"id": hostile},
 			"content": hostile, "answer": map[string]any{"text": hostile, "data": hostile, "fault": map[string]string{"code": hostile, "message": hostile}},
 		},
-		"GET /v1/tasks/{id}/readers":    map[string]any{"readers": []any{filled[task.ReaderStatus]()}},
+		"GET /v1/tasks/{id}/readers": map[string]any{"readers": []any{filled[task.ReaderStatus]()}},
+		"GET /v1/tasks/{id}/frames": map[string]any{"missing": hostile, "frames": []any{
+			map[string]any{"at": time.Now(), "dialect": hostile, "direction": hostile, "connection": hostile, "frame": hostile, "became": []any{map[string]string{"kind": hostile, "disposition": hostile}}},
+			map[string]any{"at": time.Now(), "frame": map[string]string{hostile: hostile}},
+		}},
 		"POST /v1/tasks/{id}/decisions": filled[core.ApprovalDecided](), "POST /v1/tasks/{id}/cancel": map[string]string{"state": hostile},
 		"POST /v1/tasks/{id}/inject": map[string]any{"task": hostile, "id": hostile, "accepted": end.Kind() != core.KindFailed, "reason": hostile},
 		"POST /v1/notices":           map[string]any{"state": hostile, "answer": map[string]any{"fault": map[string]string{"code": hostile, "message": hostile}}},
@@ -177,6 +181,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 	lines := map[string][]string{
 		"agents":     {"", "x", "-o wide", "x -o wide", "restart x"},
 		"tasks":      {"", "x", "x --readers"},
+		"frames":     {"x"},
 		"ask":        {"x hello --thinking", "x hello --thread t"},
 		"delegate":   {"x hello", "x hello --thread t"},
 		"cancel":     {"x"},

@@ -27,8 +27,10 @@ type Config struct {
 	Auth      Auth
 	Audit     Audit
 	Redact    Redact
+	Traces    Traces
 	Limits    Limits
 	Quotas    Quotas
+	Frames    Frames
 	GRPC      GRPC
 	HTTP      HTTP
 	WebSocket WebSocket
@@ -70,8 +72,10 @@ func (c *Config) settings() *table {
 	c.Auth.settings(t.group("auth", "Authentication."))
 	c.Audit.settings(t.group("audit", "How long the audit is kept."))
 	c.Redact.settings(t.group("redact", "What is not stored."))
+	c.Traces.settings(t.group("traces", "Traces, in OpenTelemetry's protocol over HTTP."))
 	c.Limits.settings(t.group("limits", "Limits of the engine."))
 	c.Quotas.settings(t.group("quotas", "What each principal may have of the hub. 0 is no limit."))
+	c.Frames.settings(t.group("frames", "The raw frames of tasks."))
 	c.GRPC.settings(t.group("grpc", "gRPC connections."))
 	c.HTTP.settings(t.group("http", "HTTP connections."))
 	c.WebSocket.settings(t.group("websocket", "WebSocket keepalive and write timeout."))

@@ -244,6 +244,8 @@ func typeOf(s *Setting) object {
 		if s.longest != math.MaxInt64 {
 			o = append(o, member{"x-most", shortTime(s.longest)})
 		}
+	case float64:
+		o = object{{"type", "number"}, {"minimum", 0}, {"maximum", 1}}
 	case Budgets:
 		o = object{{"type", "array"}, {"items", schemaOfBudget()}}
 	case Agents:

@@ -52,6 +52,8 @@ func (s *Setting) plain() any {
 		return *field
 	case *int64:
 		return *field
+	case *float64:
+		return *field
 	case *time.Duration:
 		return field.String()
 	case *[]string:

@@ -81,6 +81,9 @@ func (s *Setting) set(raw any) (ok bool) {
 	case *int64:
 		n, ok := s.number(raw)
 		return ok && store(field, n)
+	case *float64:
+		n, ok := shareOf(raw)
+		return ok && store(field, n)
 	case *time.Duration:
 		d, ok := ParseTime(text)
 		return ok && s.allowsTime(d) && store(field, d)
@@ -119,6 +122,21 @@ func (s *Setting) number(raw any) (n int64, ok bool) {
 		n, ok = wholeNumber(raw)
 	}
 	return n, ok && s.least <= n && n <= s.most
+}
+
+// shareOf reads a number from 0 to 1, or text that is one.
+func shareOf(raw any) (n float64, ok bool) {
+	switch v := raw.(type) {
+	case int:
+		n, ok = float64(v), true
+	case float64:
+		n, ok = v, true
+	case string:
+		var err error
+		n, err = strconv.ParseFloat(v, 64)
+		ok = err == nil
+	}
+	return n, ok && 0 <= n && n <= 1
 }
 
 // wholeNumber reads a whole number, or text that is one.
@@ -177,6 +195,8 @@ func (s *Setting) wanted() string {
 		return "true or false"
 	case *[]string:
 		return "a list of texts"
+	case *float64:
+		return "a number from 0 to 1"
 	case *string:
 		switch {
 		case s.choices != nil:

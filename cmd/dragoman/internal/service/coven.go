@@ -18,7 +18,7 @@ func (s *Service) mountCoven(l *listeners) {
 	}
 	l.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
 	l.grpc.Register(&wire.ClientService_ServiceDesc, conversation.NewService(s.hub, conversation.Options{
-		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Principal: s.covenClient,
+		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Principal: s.covenClient, Trace: traceOf,
 	}, s.serveCovenClient))
 	l.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack, func(ctx context.Context) core.Principal { return principalOf(ctx, core.Principal{}) }))
 }
@@ -28,7 +28,9 @@ func (s *Service) serveCoven(stream wire.CovenControl_AgentStreamServer) error {
 	if err != nil {
 		return err
 	}
-	return grpcserver.Status(coven.Serve(s.ctx, s.hub, conn, s.covenOptions(stream.Context())))
+	opts := s.covenOptions(stream.Context())
+	opts.Link.Frames = s.frames.Connect(coven.Name, protoJSON)
+	return grpcserver.Status(coven.Serve(s.ctx, s.hub, conn, opts))
 }
 
 // covenOptions returns the options of the agent that makes the call of ctx.

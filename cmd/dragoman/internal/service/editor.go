@@ -37,5 +37,6 @@ func (s *Service) serveEditor(w http.ResponseWriter, r *http.Request) {
 		Deadline:  c.Deadline, DropTasks: !c.KeepTasks, MaxMessageBytes: c.MessageBytes, Version: Version,
 		Link: s.webSocketLink(), Log: s.log,
 	}
+	opts.Link.Frames = s.frames.Connect(editor.Dialect, nil)
 	s.hold(func() { editor.Serve(s.ctx, s.hub, conn, opts) })
 }

@@ -37,11 +37,17 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 	if err := s.openAuth(ctx); err != nil {
 		return err
 	}
+	if err := s.openTraces(ctx, &opts); err != nil {
+		return err
+	}
 	if observer != nil {
 		observer(&opts)
 	}
 	s.hub = hub.New(opts)
 	s.counted.Store(s.hub)
+	if s.traces != nil {
+		s.traces.Start(s.hub.Ended)
+	}
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
@@ -65,6 +71,8 @@ func (s *Service) hubOptions() (o hub.Options, err error) {
 	q := c.Quotas
 	o.Quotas = quota.NewBook(quota.Limits{Connections: q.Connections, Tasks: q.Tasks, Bytes: q.Bytes, Rate: float64(q.Rate)})
 	o.Memory = memory.New(contentMemory(c.Limits.Memory))
+	s.frames = newFrames(c.Frames.Keep, o.Memory)
+	o.Frames = s.frames
 	if o.Limits, err = hubLimits(c); err != nil {
 		return o, err
 	}

@@ -32,7 +32,8 @@ type httpListener struct {
 // refusal answers a request without a valid token in the error format of its path.
 type refusal func(w http.ResponseWriter, err error)
 
-// open makes paths need no token; one that ends with a slash includes all paths below it.
+// open makes paths need no token; one that ends with a slash includes all paths below it, except
+// for "/", which is the one page.
 func (h *httpListener) open(paths ...string) { h.public = append(h.public, paths...) }
 
 // isOpen reports whether a path needs no token.
@@ -62,7 +63,7 @@ func (h *httpListener) refusalAt(path string) refusal {
 }
 
 func matches(pattern, path string) bool {
-	return pattern == path || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
+	return pattern == path || pattern != "/" && strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
 }
 
 // listen mounts every dialect on the bound listeners, by their settings, and serves them.
@@ -82,6 +83,7 @@ func (s *Service) listen(bound map[string]net.Listener) {
 		on.http = &httpListener{Router: w.Router(), refusals: map[string]refusal{}}
 		on.http.Use(s.authenticate(on.http, false))
 		s.mountHealth(on.http)
+		on.http.mountConsole()
 		on.http.Method(http.MethodGet, MetricsPath, s.forOperators(s.metricsHandler()))
 		on.http.NotFound(nothingHere)
 		serve = append(serve, func() { s.run("HTTP", func() error { return w.Serve(l) }) })
@@ -163,7 +165,7 @@ func (s *Service) unauthenticated(remote net.Addr) {
 // nothingHere answers an unknown path and names the known ones.
 func nothingHere(w http.ResponseWriter, r *http.Request) {
 	web.Problem(w, http.StatusNotFound, string(core.CodeUnsupported), "nothing is at "+r.URL.Path+
-		": /v1 is REST (its document /v1/openapi.json), /ws/agent and /api Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /ws/editor editors, /mcp MCP, /a2a/{agent} A2A, /metrics Prometheus, /healthz and /readyz the health (/health and /health/ready as coven-gateway tells it)")
+		": / is the console, /v1 REST (its document /v1/openapi.json), /ws/agent and /api Parallax, /ws/acp and /acp ACP, /ws/pi pi-server, /ws/editor editors, /mcp MCP, /a2a/{agent} A2A, /metrics Prometheus, /healthz and /readyz the health (/health and /health/ready as coven-gateway tells it)")
 }
 
 func plainText(w http.ResponseWriter, status int, text string) {

@@ -41,5 +41,6 @@ func (s *Service) serveNative(w http.ResponseWriter, r *http.Request) {
 		Principal: principalOf(r.Context(), core.Principal{}), AgentID: core.AgentID(id), Version: Version,
 		FrameBytes: c.FrameBytes, Deadline: c.Deadline, KeepTasks: c.KeepTasks, Link: s.webSocketLink(), Log: s.log,
 	}
+	opts.Link.Frames = s.frames.Connect(native.Dialect, nil)
 	s.hold(func() { native.Accept(s.ctx, s.hub, conn, opts) })
 }

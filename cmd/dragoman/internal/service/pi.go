@@ -83,7 +83,7 @@ func (s *Service) ServeStdio(local *stdio.Conn) (gone <-chan struct{}) {
 		peer := core.Principal{ID: "stdio", Operator: true}
 		s.came(peer, pi.Name, "stdio", nil)
 		reason := s.pi.server.Serve(s.ctx, local, pi.ConnOptions{
-			Principal: peer, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle,
+			Principal: peer, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle, Frames: s.frames.Connect(pi.Name, nil),
 		})
 		s.log.Info("the peer on stdin and stdout has gone", "reason", reason.Error())
 	})
@@ -111,7 +111,7 @@ func (s *Service) acceptPi() error {
 				pi.Refuse(s.ctx, conn, core.AsFault(err).Message)
 				return
 			}
-			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Principal: principal, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle})
+			s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Principal: principal, Transport: pi.Stdio, Snapshots: s.pi.snapshots, Lifecycle: s.pi.lifecycle, Frames: s.frames.Connect(pi.Name, nil)})
 		})
 	}
 }
@@ -137,7 +137,7 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 	}
 	principal := principalOf(r.Context(), core.Principal{Operator: true}) // all users of an open hub are operators
 	s.hold(func() {
-		s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots, Lifecycle: lifecycle, Principal: principal})
+		s.pi.server.Serve(s.ctx, conn, pi.ConnOptions{Transport: pi.WebSocket, Snapshots: snapshots, Lifecycle: lifecycle, Principal: principal, Frames: s.frames.Connect(pi.Name, nil)})
 	})
 }
 

@@ -15,15 +15,18 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
+	"github.com/dragoman-hub/dragoman/adapters/otlp"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/audit"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/trace"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -50,8 +53,10 @@ type Service struct {
 	auth      *auth.Authenticator
 	rights    policy.Current
 	audit     *audit.Log
+	traces    *otlp.Exporter // or nil
 	redactor  atomic.Pointer[redact.Redactor]
 	counted   atomic.Pointer[hub.Hub] // counts what the audit counts
+	frames    *frame.Book             // nil if none are kept
 
 	// What the connections of a dialect share.
 	covenSecrets secrets
@@ -92,7 +97,7 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func
 		return nil, err
 	}
 	s := &Service{config: c, loaded: c, failed: make(chan error, 1), refusalPace: newPace()}
-	s.log = slog.New(redact.Handler(log.Handler(), s.redactor.Load))
+	s.log = slog.New(redact.Handler(trace.LogHandler(log.Handler(), s.traceID), s.redactor.Load))
 	s.parallax.traffic = parallax.NewTraffic()
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := s.start(ctx, observer); err != nil {
@@ -196,6 +201,7 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	if s.hub != nil {
 		errs = append(errs, s.hub.Close(ctx, reason))
 	}
+	s.closeTraces()
 	if s.supervisor != nil {
 		s.supervisor.Close()
 	}

@@ -1,0 +1,206 @@
+// The REST interface of the hub: requests with the token of this tab, problems as errors, and
+// streams of server-sent events, which resume where they were cut.
+
+const KEY = 'dragoman.token';
+
+/** The answer to a request that was refused, or that did not reach the hub (status 0). */
+export class Refusal extends Error {
+  /** @param {number} status @param {string} code @param {string} detail */
+  constructor(status, code, detail) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Where the page listens: what happens to the connection and to the credential. */
+export const listeners = {
+  /** @type {(why: string) => void} */
+  unauthenticated: () => {},
+  /** @type {(reached: boolean) => void} */
+  connection: () => {},
+};
+
+export const hasToken = () => sessionStorage.getItem(KEY) !== null;
+/** @param {string} token */
+export const keepToken = (token) => sessionStorage.setItem(KEY, token);
+export const forgetToken = () => sessionStorage.removeItem(KEY);
+
+/**
+ * Sends a request and returns the response, if it is a success.
+ * @param {string} method
+ * @param {string} path
+ * @param {{body?: any, accept?: string, headers?: Object<string, string>, signal?: AbortSignal}} [o]
+ * @returns {Promise<Response>}
+ */
+async function send(method, path, o = {}) {
+  /** @type {Object<string, string>} */
+  const headers = { Accept: o.accept ?? 'application/json', ...o.headers };
+  const token = sessionStorage.getItem(KEY);
+  if (token) headers.Authorization = 'Bearer ' + token;
+  if (o.body !== undefined) headers['Content-Type'] = 'application/json';
+  let r;
+  try {
+    r = await fetch(path, {
+      method, headers, body: o.body === undefined ? undefined : JSON.stringify(o.body),
+      signal: o.signal, cache: 'no-store', credentials: 'omit', redirect: 'error',
+    });
+  } catch (e) {
+    if (o.signal?.aborted) throw e;
+    listeners.connection(false);
+    throw new Refusal(0, 'unreachable', 'the hub does not answer');
+  }
+  listeners.connection(true);
+  if (r.ok) return r;
+  const problem = await r.json().catch(() => ({}));
+  const detail = String(problem.detail ?? r.status + ' ' + r.statusText);
+  if (r.status === 401) listeners.unauthenticated(token ? detail : '');
+  throw new Refusal(r.status, String(problem.code ?? ''), detail);
+}
+
+/**
+ * @param {string} path
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export async function get(path, signal) {
+  return (await send('GET', path, { signal })).json();
+}
+
+/**
+ * @param {string} path
+ * @param {any} body
+ * @returns {Promise<any>}
+ */
+export async function post(path, body) {
+  return (await send('POST', path, { body })).json();
+}
+
+/** @param {string} id */
+export const segment = (id) => encodeURIComponent(id);
+
+/**
+ * One event of a stream.
+ * @typedef {{id: string, event: string, data: any, size: number}} Message size is the length of its data
+ */
+
+/**
+ * Reads server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
+ * @param {ReadableStream<Uint8Array>} body
+ * @param {(m: Message) => void} take
+ * @param {(id: string) => void} at is told of each position, also of one without an event
+ */
+export async function readEvents(body, take, at) {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '', id = '', event = '', /** @type {string[]} */ data = [];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const text = decoder.decode(value, { stream: true });
+    // A long line comes in many pieces: only what is new is searched for its end.
+    let from = rest.length;
+    rest += text;
+    let start = 0;
+    for (let end; (end = rest.indexOf('\n', Math.max(from, start))) >= 0;) {
+      const line = rest.slice(start, end).replace(/\r$/, '');
+      start = end + 1;
+      if (line === '') {
+        if (data.length) take(message(id, event, data.join('\n')));
+        event = '', data = [];
+        continue;
+      }
+      const colon = line.indexOf(':');
+      if (colon === 0) continue;
+      const name = colon < 0 ? line : line.slice(0, colon);
+      const content = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+      if (name === 'id') at(id = content);
+      else if (name === 'event') event = content;
+      else if (name === 'data') data.push(content);
+    }
+    rest = rest.slice(start);
+  }
+}
+
+/** @param {string} id @param {string} event @param {string} data @returns {Message} */
+function message(id, event, data) {
+  return { id, event: event || 'message', data: JSON.parse(data), size: data.length };
+}
+
+/**
+ * Follows a stream until it has ended, was refused or is aborted. A stream that is cut is
+ * resumed after the last event, by its id.
+ * @param {string} path
+ * @param {{
+ *   signal: AbortSignal,
+ *   event: (m: Message) => boolean|void,
+ *   open?: (resumed: boolean, exact: boolean) => void,
+ *   cut?: () => void,
+ *   ended?: () => void,
+ * }} o event returns true for the last one. open tells whether this is not the first connection,
+ *   and whether it begins where the last ended.
+ * @returns {Promise<void>}
+ */
+export async function follow(path, o) {
+  let last = '', opened = false;
+  for (let wait = 250; !o.signal.aborted;) {
+    let done = false;
+    try {
+      const r = await send('GET', path, {
+        accept: 'text/event-stream', signal: o.signal, headers: last ? { 'Last-Event-ID': last } : {},
+      });
+      if (r.status === 204 || !r.body) return o.ended?.();
+      o.open?.(opened, last !== '');
+      opened = true;
+      wait = 250;
+      await readEvents(r.body, (m) => {
+        if (m.id) last = m.id;
+        done = o.event(m) === true || done;
+      }, (id) => { last = last || id; });
+    } catch (e) {
+      if (o.signal.aborted) return;
+      if (e instanceof Refusal && e.status !== 0 && e.status < 500 && e.status !== 429) throw e;
+      if (!(e instanceof Refusal)) listeners.connection(false);
+    }
+    if (done) return o.ended?.();
+    if (opened) o.cut?.();
+    await pause(wait, o.signal);
+    wait = Math.min(wait * 2, 4000);
+  }
+}
+
+/**
+ * Waits, or returns early when it is aborted.
+ * @param {number} ms
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>}
+ */
+export function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); }, { once: true });
+  });
+}
+
+/**
+ * Reads something again and again until it is aborted, less often in the background. What is
+ * refused is given to failed, and tried again: rights change.
+ * @param {number} every
+ * @param {AbortSignal} signal
+ * @param {() => Promise<void>} read
+ * @param {(why: Refusal) => void} failed
+ */
+export async function poll(every, signal, read, failed) {
+  while (!signal.aborted) {
+    let wait = every;
+    try {
+      await read();
+    } catch (e) {
+      if (signal.aborted) return;
+      if (!(e instanceof Refusal)) throw e;
+      failed(e);
+      if (e.status >= 400 && e.status < 500) wait = Math.max(every, 5000);
+    }
+    await pause(document.hidden ? wait * 3 : wait, signal);
+  }
+}

@@ -1,0 +1,173 @@
+// Elements, and how times and sizes are written. Every text becomes a text node.
+
+/** @typedef {Node|string|number|null|undefined|false} Child */
+
+/**
+ * Makes an element. Of the attributes, a function is a listener, true an attribute without a
+ * value; false and undefined are left out.
+ * @param {string} tag
+ * @param {Object<string, any>} [attributes]
+ * @param {...(Child|Child[])} children
+ * @returns {HTMLElement}
+ */
+export function h(tag, attributes = {}, ...children) {
+  const e = document.createElement(tag);
+  set(e, attributes);
+  add(e, children);
+  return e;
+}
+
+/**
+ * Makes an element of SVG.
+ * @param {string} tag
+ * @param {Object<string, any>} [attributes]
+ * @param {...Child} children
+ * @returns {SVGElement}
+ */
+export function svg(tag, attributes = {}, ...children) {
+  const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  set(e, attributes);
+  add(e, children);
+  return e;
+}
+
+/** @param {Element} e @param {Object<string, any>} attributes */
+function set(e, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === undefined || value === null) continue;
+    if (typeof value === 'function') e.addEventListener(name, value);
+    else e.setAttribute(name, value === true ? '' : String(value));
+  }
+}
+
+/** @param {Element} e @param {any[]} children */
+function add(e, children) {
+  for (const c of children.flat()) {
+    if (c === null || c === undefined || c === false) continue;
+    e.append(c instanceof Node ? c : document.createTextNode(String(c)));
+  }
+}
+
+/**
+ * The element with an id of the document, which has it.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const e = document.getElementById(id);
+  if (!e) throw new Error('the document has no #' + id);
+  return e;
+}
+
+/** @param {string|Date|undefined} at @returns {string} the time of day */
+export function clock(at) {
+  if (!at) return '';
+  const d = new Date(at);
+  return isNaN(d.getTime()) ? String(at) : d.toLocaleTimeString('en-GB');
+}
+
+/** @param {string|undefined} at @returns {HTMLElement|string} the time of day, with the date as a hint */
+export function time(at) {
+  return at ? h('time', { datetime: at, title: new Date(at).toLocaleString() }, clock(at)) : '';
+}
+
+/** @param {number} ms @returns {string} such as 1 min 20 s */
+export function span(ms) {
+  if (!isFinite(ms)) return '';
+  if (ms < 0) ms = 0;
+  if (ms < 1000) return Math.round(ms) + ' ms';
+  const s = ms / 1000;
+  if (s < 10) return s.toFixed(1) + ' s';
+  if (s < 60) return Math.round(s) + ' s';
+  if (s < 3600) return Math.floor(s / 60) + ' min ' + Math.floor(s % 60) + ' s';
+  if (s < 86400) return Math.floor(s / 3600) + ' h ' + Math.floor(s % 3600 / 60) + ' min';
+  return Math.floor(s / 86400) + ' d ' + Math.floor(s % 86400 / 3600) + ' h';
+}
+
+/** @param {number} n @returns {string} such as 1.5 MiB */
+export function bytes(n) {
+  if (n < 1024) return n + ' bytes';
+  return n < 1 << 20 ? (n / 1024).toFixed(1) + ' KiB' : (n / (1 << 20)).toFixed(1) + ' MiB';
+}
+
+/** @param {any} n @returns {string} */
+export function count(n) {
+  return typeof n === 'number' ? n.toLocaleString('en') : String(n ?? '');
+}
+
+/**
+ * At most n letters of a text.
+ * @param {any} text
+ * @param {number} n
+ */
+export function short(text, n) {
+  const s = String(text ?? '');
+  return s.length > n ? s.slice(0, n - 1) + '…' : s;
+}
+
+/** The last letters of an id tell two tasks of one moment apart. @param {string} id */
+export function shortId(id) {
+  return id.length > 13 ? id.slice(0, 4) + '…' + id.slice(-6) : id;
+}
+
+/** @param {string} id @param {string} [text] */
+export function taskLink(id, text) {
+  return h('a', { href: '#/tasks/' + encodeURIComponent(id), title: id }, text ?? shortId(id));
+}
+
+/** @param {string} id */
+export function threadLink(id) {
+  return h('a', { href: '#/threads/' + encodeURIComponent(id), title: id }, shortId(id));
+}
+
+/**
+ * JSON, indented where it is JSON.
+ * @param {any} v
+ * @returns {string}
+ */
+export function pretty(v) {
+  if (typeof v !== 'string') return JSON.stringify(v, null, 2) ?? '';
+  if (v.length > 100000) return v;
+  try {
+    const parsed = JSON.parse(v);
+    return typeof parsed === 'object' ? JSON.stringify(parsed, null, 2) : v;
+  } catch {
+    return v;
+  }
+}
+
+/**
+ * A table with a caption.
+ * @param {string} caption
+ * @param {string[]} heads
+ * @param {Child[][]} rows
+ */
+export function table(caption, heads, rows) {
+  return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
+    h('table', {}, h('caption', {}, caption),
+      h('thead', {}, h('tr', {}, heads.map((t) => h('th', { scope: 'col' }, t)))),
+      h('tbody', {}, rows.map((r) => h('tr', {}, r.map((c) => h('td', {}, c)))))));
+}
+
+/** Says something to those who listen to the page. @param {string} text */
+export function say(text) {
+  byId('news').textContent = text;
+}
+
+/**
+ * Collects calls into one of the next repaint.
+ * @param {() => void} paint
+ * @returns {() => void}
+ */
+export function painter(paint) {
+  let due = false;
+  return () => {
+    if (due) return;
+    due = true;
+    // A page in the background is not repainted; what it says in its title still is.
+    (document.hidden ? (/** @type {any} */ f) => setTimeout(f, 250) : requestAnimationFrame)(() => {
+      due = false;
+      paint();
+    });
+  };
+}

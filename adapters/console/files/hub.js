@@ -1,0 +1,37 @@
+// Hub: its health, what it counted, what dialects lost of each other, and its limits.
+
+import { count, h, span, table, time } from './dom.js';
+import { get, poll } from './api.js';
+
+/** @param {import('./app.js').Page} page */
+export function show(page) {
+  const state = h('p', { class: 'state', role: 'status' }, 'Reading…');
+  const body = h('div', {});
+  page.root.append(h('h1', {}, 'Hub'), state, body);
+  let before = '';
+  poll(2000, page.signal, async () => {
+    const v = await get('/v1/hub', page.signal);
+    state.textContent = '';
+    const text = JSON.stringify(v);
+    if (text === before) return;
+    before = text;
+    const counters = Object.entries(v.counters ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+    const losses = counters.filter(([name]) => LOSS.test(name));
+    const open = new Set([...body.querySelectorAll('details[open]')].map((d) => d.id));
+    body.replaceChildren(
+      h('dl', { class: 'facts' }, /** @type {[string, any][]} */ ([
+        ['Hub', v.id], ['Version', v.version], ['Agents', count(v.agents)], ['Running', count(v.tasks.running)], ['Waiting', count(v.tasks.queued)],
+        ['Journal', h('span', {}, h('span', { class: 'is ' + v.journal.state }, v.journal.state), ' ', v.journal.reason ?? '', ' ', time(v.journal.since))],
+        ...Object.entries(v.addresses ?? {}),
+      ]).map(([k, x]) => h('div', {}, h('dt', {}, k), h('dd', {}, x)))),
+      counters.length ? '' : h('p', {}, 'What the hub counted is for those who may operate it.'),
+      losses.length ? table('What was folded, refused or ignored', ['Counter', 'Times'], losses.map(([k, n]) => [k, count(n)])) : '',
+      counters.length ? h('details', { id: 'counters', open: open.has('counters') }, h('summary', {}, 'All counters'), table('Counters', ['Counter', 'Times'], counters.map(([k, n]) => [k, count(n)]))) : '',
+      h('details', { id: 'limits', open: open.has('limits') }, h('summary', {}, 'Limits'), table('Limits', ['Limit', 'Value'], Object.entries(v.limits).map(([k, n]) => [k.replace(/_ms$/, ''), k.endsWith('_ms') ? span(n) : count(n)]))));
+  }, (why) => {
+    if (why.status) state.textContent = why.message;
+  });
+}
+
+/** The names of counters of what was not passed on as it was. */
+const LOSS = /(^|\.)(folded|refused|ignored|dropped|lost|loss|cut)(\.|$)|->/;

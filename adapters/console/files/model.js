@@ -1,0 +1,169 @@
+// A task, put together from its events.
+
+import { ENDS, summary } from './events.js';
+
+const BODIES = 16 << 20; // letters of JSON of whole events that are kept
+
+/**
+ * A part of the conversation. Text that follows on text is one part.
+ * @typedef {{kind: string, at: string, end: string, who: string, text: string, body?: any, tool?: Tool}} Part
+ */
+
+/**
+ * @typedef {Object} Tool
+ * @property {string} id
+ * @property {string} name
+ * @property {string} input
+ * @property {string} at
+ * @property {string} [end]
+ * @property {string} state
+ * @property {string} output
+ * @property {boolean} failed
+ * @property {any} [approval] what was asked for
+ * @property {string} [askedAt]
+ * @property {any} [decision]
+ * @property {string} [decidedAt]
+ */
+
+/** A line of the list of events, with the whole event as long as there is room. @typedef {{at: string, seq: number, kind: string, text: string, whole: import('./events.js').Event|undefined}} Line */
+
+export class Model {
+  /** @type {any} */
+  opened = undefined;
+  state = 'queued';
+  agent = '';
+  /** @type {any} */
+  end = undefined;
+  endAt = '';
+  lastAt = '';
+  /** @type {{agent: string, at: string, end?: string, fault?: any}[]} */
+  attempts = [];
+  /** @type {Part[]} */
+  parts = [];
+  /** @type {Map<string, Tool>} */
+  tools = new Map();
+  /** @type {Line[]} */
+  lines = [];
+  usage = { input: 0, output: 0 };
+  kept = 0;
+  /** Events of which only a line is kept. */
+  cut = 0;
+  version = 0;
+
+  /** @param {import('./events.js').Event} e @param {number} size of its JSON, about */
+  add(e, size) {
+    this.version++;
+    const b = e.body ?? {};
+    this.lastAt = e.at;
+    const keep = this.kept + size <= BODIES;
+    if (keep) this.kept += size;
+    else this.cut++;
+    this.lines.push({ at: e.at, seq: e.seq, kind: e.kind, text: summary(e), whole: keep ? e : undefined });
+    switch (e.kind) {
+      case 'opened':
+        this.opened = b;
+        this.part(e, b.from?.id ?? '', b.request?.content ?? '');
+        break;
+      case 'assigned':
+        this.state = 'running';
+        this.agent = b.agent;
+        this.attempts.push({ agent: b.agent, at: e.at });
+        break;
+      case 'text': case 'thinking': {
+        const last = this.parts[this.parts.length - 1];
+        if (last?.kind === e.kind && last.who === this.agent) {
+          last.text += b.text;
+          last.end = e.at;
+        } else this.part(e, this.agent, b.text);
+        break;
+      }
+      case 'tool_call': {
+        const tool = this.tool(b.id, e);
+        tool.name = b.name;
+        tool.input = b.input;
+        break;
+      }
+      case 'tool_state': {
+        const tool = this.tool(b.id, e);
+        tool.state = b.state;
+        if (['completed', 'failed', 'denied', 'timeout', 'cancelled'].includes(b.state)) tool.end ??= e.at;
+        if (b.state === 'failed' || b.state === 'timeout') tool.failed = true;
+        break;
+      }
+      case 'tool_result': {
+        const tool = this.tool(b.id, e);
+        tool.output = b.output;
+        tool.failed = b.is_error === true;
+        tool.state = tool.failed ? 'failed' : 'completed';
+        tool.end = e.at;
+        break;
+      }
+      case 'approval_requested': {
+        const tool = this.tool(b.id, e);
+        tool.name ||= b.name;
+        tool.input ||= b.input;
+        tool.approval = b;
+        tool.askedAt = e.at;
+        tool.decision = undefined;
+        tool.state = 'awaiting_approval';
+        break;
+      }
+      case 'approval_decided': {
+        const tool = this.tools.get(b.id);
+        if (tool) {
+          tool.decision = b;
+          tool.decidedAt = e.at;
+          tool.state = b.approved ? 'running' : 'denied';
+        } else this.part(e, b.by, summary(e), b);
+        break;
+      }
+      case 'usage':
+        this.usage.input += b.input ?? 0;
+        this.usage.output += b.output ?? 0;
+        break;
+      case 'retrying': {
+        const last = this.attempts[this.attempts.length - 1];
+        if (last) {
+          last.end = e.at;
+          last.fault = b.fault;
+        }
+        this.part(e, 'hub', summary(e), b);
+        break;
+      }
+      case 'accepted': case 'session_started': case 'foreign':
+        break;
+      default:
+        if (ENDS.has(e.kind)) {
+          this.state = e.kind;
+          this.end = b;
+          for (const tool of this.tools.values()) tool.end ??= e.at;
+          this.endAt = e.at;
+        }
+        this.part(e, this.agent, e.kind === 'done' ? b.text ?? '' : summary(e), b);
+    }
+  }
+
+  /** @param {any} gap */
+  gap(gap) {
+    this.version++;
+    const text = 'events ' + gap.from + ' to ' + gap.to + ' are kept no more';
+    this.lines.push({ at: this.lastAt, seq: gap.from, kind: 'gap', text, whole: undefined });
+    this.parts.push({ kind: 'gap', at: this.lastAt, end: this.lastAt, who: 'hub', text });
+  }
+
+  /** @param {import('./events.js').Event} e @param {string} who @param {string} text @param {any} [body] */
+  part(e, who, text, body) {
+    this.parts.push({ kind: e.kind, at: e.at, end: e.at, who, text, body });
+  }
+
+  /** The tool call with an id, begun by this event if it is the first of it. @param {string} id @param {import('./events.js').Event} e */
+  tool(id, e) {
+    let tool = this.tools.get(id);
+    if (!tool) {
+      tool = { id, name: '', input: '', at: e.at, state: 'pending', output: '', failed: false };
+      this.tools.set(id, tool);
+      this.parts.push({ kind: 'tool', at: e.at, end: e.at, who: this.agent, text: '', tool });
+    }
+    return tool;
+  }
+}

@@ -1,0 +1,204 @@
+// Waiting: what a person must decide or answer, of all agents, decided in place.
+
+import { count, h, pretty, say, short, span, taskLink, time } from './dom.js';
+import { Refusal, get, post, segment } from './api.js';
+import { inbox } from './inbox.js';
+
+const WHOLE = 20000; // letters of an input that are shown at once
+
+/**
+ * What is on a card, and how it is changed.
+ * @typedef {{item: import('./inbox.js').Item, element: HTMLElement, age: HTMLElement, note: HTMLElement, buttons: HTMLElement[], gone: boolean}} Card
+ */
+
+/** @param {import('./app.js').Page} page */
+export function show(page) {
+  const cards = h('div', { class: 'cards' });
+  const state = h('p', { class: 'state' }, 'Reading what waits…');
+  page.root.append(h('h1', {}, 'Waiting'), state, cards);
+  /** @type {Map<string, Card>} */
+  const shown = new Map();
+
+  const update = () => {
+    const waits = new Set(inbox.items.map((i) => i.key));
+    for (const card of shown.values()) {
+      if (!waits.has(card.item.key) && !card.gone) leave(card);
+    }
+    for (const item of inbox.items) {
+      if (shown.has(item.key)) continue;
+      const card = item.approval ? approvalCard(item, item.approval) : questionCard(item, /** @type {any} */ (item.question));
+      shown.set(item.key, card);
+      cards.append(card.element);
+      if (inbox.read) say(card.element.getAttribute('aria-label') ?? '');
+    }
+    const n = inbox.items.length;
+    if (inbox.refused) state.textContent = 'You may not see what waits: ' + inbox.refused;
+    else if (inbox.read) state.textContent = n ? n + (n === 1 ? ' waits for a person.' : ' wait for a person.') : 'Nothing waits for you.';
+  };
+
+  /** A card stays where it is, so that none moves under a hand. @param {Card} card */
+  const leave = (card) => {
+    card.gone = true;
+    card.element.classList.add('gone');
+    for (const b of card.buttons) b.setAttribute('disabled', '');
+    if (!card.note.textContent) card.note.textContent = 'Waits no more: it was decided elsewhere, or its time is over.';
+    const end = setTimeout(() => {
+      if (card.element.contains(document.activeElement)) page.root.parentElement?.focus();
+      card.element.remove();
+      shown.delete(card.item.key);
+    }, 15000);
+    page.signal.addEventListener('abort', () => clearTimeout(end));
+  };
+
+  const tick = () => {
+    for (const { item, age, gone } of shown.values()) {
+      if (!gone) age.textContent = 'for ' + span(Date.now() - Date.parse(item.since)) + ', ' + span(Date.parse(item.until) - Date.now()) + ' left';
+    }
+  };
+  const clock = setInterval(tick, 1000);
+  page.signal.addEventListener('abort', () => clearInterval(clock));
+  inbox.subscribe(() => { update(); tick(); }, page.signal);
+  update();
+  tick();
+
+  /** @param {number} by */
+  const step = (by) => {
+    const all = /** @type {HTMLElement[]} */ ([...cards.querySelectorAll('.card:not(.gone)')]);
+    const at = all.findIndex((c) => c.contains(document.activeElement));
+    all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))]?.focus();
+  };
+  /** @param {string} what */
+  const press = (what) => {
+    const card = document.activeElement?.closest('.card');
+    /** @type {HTMLElement|null|undefined} */ (card?.querySelector('button[data-do="' + what + '"]'))?.click();
+  };
+  page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny') };
+}
+
+/**
+ * Letters that reorder or hide others are written as their number: what is approved must be what
+ * is read.
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (c) => '⟨U+' + (c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0') + '⟩');
+}
+
+/** @param {string} text @param {string} label */
+export function block(text, label) {
+  const whole = visible(text);
+  const pre = h('pre', { tabindex: 0, role: 'region', 'aria-label': label }, whole.slice(0, WHOLE));
+  if (whole.length <= WHOLE) return pre;
+  const more = h('button', { type: 'button', click: () => { pre.textContent = whole; more.remove(); } },
+    count(whole.length - WHOLE) + ' more letters: show all');
+  return h('div', {}, pre, more);
+}
+
+/** Why a tool is called: what its agent was asked. @param {import('./inbox.js').Approval} a @param {HTMLElement} at */
+async function tellWhy(a, at) {
+  try {
+    const { tasks } = await get('/v1/tasks?state=running&limit=500&agent=' + segment(a.agent));
+    const task = tasks.find((/** @type {any} */ t) => t.id === a.task);
+    at.textContent = task ? visible(short(task.content || pretty(task.data ?? ''), 2000)) : 'not among the tasks that you may read';
+  } catch (e) {
+    at.textContent = e instanceof Refusal && e.status === 403 ? 'you may not read the task' : 'unknown';
+  }
+}
+
+/**
+ * @param {import('./inbox.js').Item} item
+ * @param {import('./inbox.js').Approval} a
+ * @returns {Card}
+ */
+function approvalCard(item, a) {
+  const age = h('span', {}), note = h('p', { class: 'note', role: 'status' });
+  const why = h('dd', {}, '…');
+  const reason = /** @type {HTMLInputElement} */ (h('input', { 'aria-label': 'Reason, if you want to give one', placeholder: 'reason (optional)' }));
+  /** @param {boolean} approved */
+  const decide = (approved) => act(card, async () => {
+    await post('/v1/tasks/' + segment(a.task) + '/decisions', {
+      id: a.id, approved, input_sha256: a.input_sha256, ...(reason.value ? { reason: reason.value } : {}),
+    });
+    return approved ? 'You approved it.' : 'You denied it.';
+  });
+  const buttons = [
+    h('button', { type: 'button', class: 'yes', 'data-do': 'approve', click: () => decide(true) }, 'Approve'),
+    h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => decide(false) }, 'Deny'),
+  ];
+  const element = h('article', { class: 'card', tabindex: -1, 'aria-label': a.agent + ' wants to call ' + visible(a.name) },
+    h('h2', {}, a.agent, ' wants to call ', h('code', {}, visible(a.name))),
+    h('dl', {},
+      h('dt', {}, 'Asked by'), h('dd', {}, a.from?.id ?? ''),
+      h('dt', {}, 'Task'), h('dd', {}, taskLink(a.task)),
+      h('dt', {}, 'Why'), why,
+      h('dt', {}, 'Since'), h('dd', {}, time(a.since), ' until ', time(a.until), ' (', age, ')')),
+    block(pretty(a.input), 'The whole input of ' + a.name),
+    h('div', { class: 'act' }, ...buttons, reason), note);
+  /** @type {Card} */
+  const card = { item, element, age, note, buttons: [...buttons, reason], gone: false };
+  tellWhy(a, why);
+  return card;
+}
+
+/**
+ * @param {import('./inbox.js').Item} item
+ * @param {import('./inbox.js').Question} q
+ * @returns {Card}
+ */
+function questionCard(item, q) {
+  const age = h('span', {}), note = h('p', { class: 'note', role: 'status' });
+  const boxes = (q.options ?? []).map((o) => /** @type {HTMLInputElement} */ (
+    h('input', { type: q.multi_select ? 'checkbox' : 'radio', name: item.key, value: o.label })));
+  const own = /** @type {HTMLInputElement} */ (h('input', { 'aria-label': 'Your own words', placeholder: 'your own words' }));
+  const answer = () => act(card, async () => {
+    const selected = boxes.filter((b) => b.checked).map((b) => b.value);
+    await post('/v1/questions/' + segment(q.id) + '/answer', {
+      ...(selected.length ? { selected } : {}), ...(own.value ? { custom_text: own.value } : {}),
+    });
+    return 'You answered it.';
+  });
+  const dismiss = () => act(card, async () => {
+    await post('/v1/questions/' + segment(q.id) + '/answer', { dismissed: true });
+    return 'You declined to answer.';
+  });
+  const buttons = [
+    h('button', { type: 'submit', class: 'yes', 'data-do': 'approve' }, 'Answer'),
+    h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: dismiss }, 'Decline to answer'),
+  ];
+  const element = h('article', { class: 'card', tabindex: -1, 'aria-label': q.agent + ' asks: ' + visible(short(q.question, 200)) },
+    h('h2', {}, q.agent, ' asks', q.header ? ': ' + visible(q.header) : ''),
+    h('dl', {},
+      h('dt', {}, 'Task'), h('dd', {}, (q.tasks ?? []).map((id) => [taskLink(id), ' ']).flat()),
+      h('dt', {}, 'Since'), h('dd', {}, time(q.since), ' until ', time(q.until), ' (', age, ')')),
+    h('form', { submit: (/** @type {Event} */ e) => { e.preventDefault(); answer(); } },
+      h('fieldset', {}, h('legend', {}, visible(q.question)),
+        boxes.map((b, i) => h('label', { class: 'option' }, b, ' ', visible(b.value),
+          q.options?.[i]?.description ? h('span', { class: 'hint' }, ' ' + visible(q.options[i]?.description ?? '')) : null)),
+        own),
+      h('div', { class: 'act' }, ...buttons)), note);
+  /** @type {Card} */
+  const card = { item, element, age, note, buttons: [...buttons, ...boxes, own], gone: false };
+  return card;
+}
+
+/**
+ * Does what a button says, and tells what became of it.
+ * @param {Card} card
+ * @param {() => Promise<string>} what
+ */
+async function act(card, what) {
+  if (card.gone) return;
+  for (const b of card.buttons) b.setAttribute('disabled', '');
+  card.note.textContent = 'Sending…';
+  try {
+    card.note.textContent = await what();
+    inbox.now();
+  } catch (e) {
+    if (!(e instanceof Refusal)) throw e;
+    // Whoever decided first, the hub says who and what.
+    card.note.textContent = (e.status === 409 ? 'Decided elsewhere: ' : 'Refused: ') + e.message;
+    if (e.status === 409 || e.status === 404) inbox.now();
+    else for (const b of card.buttons) b.removeAttribute('disabled');
+  }
+}

@@ -1,0 +1,259 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/coven"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/core"
+	corehub "github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
+)
+
+func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "worker")
+	p := b.open("/#/ask?to=worker")
+	p.click("#words")
+	p.write("dig a hole")
+	p.click(".ask button")
+	task := agent.nextTask()
+	agent.report(task, core.Accepted{}, core.Text{Text: "I dig"})
+	p.await(`location.hash === '#/tasks/` + string(task.ID()) + `'`)
+	p.shows(".part.opened", "dig a hole")
+	p.shows(".part.text", "I dig")
+
+	p.click(".steering input")
+	p.write("deeper")
+	p.key("Enter")
+	var told core.Injected
+	for _, e := range agent.next(func(b corehub.Batch) bool { return has[core.Injected](b) }).Events {
+		if i, ok := e.Body.(core.Injected); ok {
+			told = i
+		}
+	}
+	if told.Content != "deeper" {
+		t.Errorf("got %+v, want what was written", told)
+	}
+	agent.report(task, core.InjectionAnswered{ID: told.ID, Accepted: true})
+	p.shows(".note", "The agent took it.")
+
+	p.click(`button[data-do="cancel"]`)
+	agent.next(func(b corehub.Batch) bool { return has[core.CancelRequested](b) })
+	agent.report(task, core.Cancelled{Reason: "as you wish"})
+	p.shows(".part.cancelled", "as you wish")
+	p.click(".after button")
+	p.await(`document.querySelector('#thread').value !== '' && document.querySelector('#to').value === 'worker'`)
+}
+
+func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "worker")
+	watcher := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "alice", Operator: true}})
+	t.Cleanup(func() { watcher.Close(nil) })
+	watcher.WatchQuestions(question.View{Tag: "alice", Thread: "trip", For: watcher.Identity().Principal})
+	if _, err := watcher.Open(core.Request{To: core.ToAgent("worker"), Content: "plan", Thread: "trip"}, corehub.OpenOptions{Unwatched: true}); err != nil {
+		t.Fatal(err)
+	}
+	task := agent.nextTask()
+	agent.CallTool("q", "ask_user", json.RawMessage(`{"question":"When, `+strings.ReplaceAll(hostile, `"`, `\"`)+`?","options":[{"label":"Friday"},{"label":"Sunday","description":"late"}]}`))
+	p := b.open("/")
+	p.shows(".card legend", "When, "+hostile)
+	p.click(`.card input[value="Sunday"]`)
+	p.click(`.card button[type="submit"]`)
+	p.shows(".note", "You answered it.")
+	agent.next(func(b corehub.Batch) bool {
+		return b.Tool != nil && strings.Contains(fmt.Sprintf("%+v %s", b.Tool, b.Tool.Output), "Sunday")
+	})
+	agent.report(task, core.Done{Text: "Sunday"})
+}
+
+// The hub of an open page is killed and comes back: the page says as of when it is, and continues.
+func TestAnOpenPageOutlivesItsHub(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	serve := func() *servedHub {
+		return serveHubCmd(t, program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", address, "--pi-addr", "", "--log-format", "json"), "interval")
+	}
+	first := serve()
+	b := newBrowser(t, "http://"+address)
+	ctx, leave := context.WithCancel(t.Context())
+	in, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- service.Joins()[coven.Name](ctx, client.Hub{GRPC: first.grpc}, core.Card{ID: "keeper"}, func(ctx context.Context, _ core.Request, say func(core.Body) error) error {
+			_ = say(core.Text{Text: "half an answer"})
+			<-ctx.Done()
+			return ctx.Err()
+		}, func(client.AskFunc) { close(in) }, slog.New(slog.DiscardHandler))
+	}()
+	defer func() {
+		leave()
+		<-ended
+	}()
+	<-in
+	var opened struct{ ID string }
+	first.post(t, "/v1/tasks", `{"to":"keeper","content":"wait"}`, &opened)
+	p := b.open("/#/tasks/" + opened.ID)
+	p.shows(".part.text", "half an answer")
+	live := b.open("/#/live")
+	live.shows(".state", "0 of 0 events")
+	first.kill()
+	p.shows("#connection", "Connection lost. What you see is as of ")
+	p.shows(".part.text", "half an answer")
+	serve()
+	p.await(`document.querySelector('#connection').textContent === ''`)
+	p.shows(".part.failed", "unreachable")
+	if got := p.await(`document.querySelectorAll('.part.text').length + ' ' + document.querySelectorAll('.part.failed').length`); got != "1 1" {
+		t.Errorf("got %s parts, want the text and the end once", got)
+	}
+	live.shows(".row .kind", "failed") // it came while nobody was connected
+	if got := live.await(`document.querySelector('.state').textContent + [...document.querySelectorAll('.row .kind')].filter((e) => e.textContent === 'failed').length`); strings.Contains(got, "missing") || !strings.HasSuffix(got, "1") {
+		t.Errorf("got %q, want the end once and nothing missing", got)
+	}
+}
+
+// axe are the rules of accessibility that pages are held to.
+const axe = "axe-core@4.14.1"
+
+func TestTheViewsKeepTheRulesOfAccessibility(t *testing.T) {
+	t.Parallel()
+	needs(t, "npm")
+	dir := t.TempDir()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	installNode(t, dir, "--ignore-scripts", axe)
+	rules, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := h.joinAgent(t, "worker")
+	task := givenTo(t, h, agent, "alice", "tidy up")
+	agent.report(task, core.Accepted{}, core.Thinking{Text: "well"}, core.Text{Text: "I shall"}, core.Usage{Input: 3, Output: 4},
+		core.ToolCall{ID: "k", Name: "remove", Input: `{"path":"/"}`}, core.ApprovalRequested{ID: "k", Name: "remove", Input: `{"path":"/"}`})
+	id := string(task.ID())
+	ended := givenTo(t, h, agent, "alice", "hello")
+	agent.report(ended, core.Done{Text: "good day"})
+	thread := string(ended.Request().Thread)
+	p := b.open("/")
+	for _, v := range []struct{ view, selector string }{
+		{"waiting", ".card"}, {"agents", "tbody tr"}, {"agents/worker", "dd"}, {"live", ".state"}, {"tasks", ".row"}, {"tasks/" + id, ".part.tool"}, {"tasks/" + id + "/timeline", "svg .bar"},
+		{"tasks/" + id + "/events", ".row"}, {"tasks/" + id + "/frames", ".state"}, {"ask", "form"}, {"threads", "tbody tr"}, {"threads/" + thread, ".part"}, {"usage", "tbody tr"}, {"hub", ".facts dd"}, {"nowhere", "h1"},
+	} {
+		p.visit("/#/" + v.view)
+		p.await(`location.hash === '#/` + v.view + `' && document.querySelector('main ` + v.selector + `')`)
+		for _, scheme := range []string{"light", "dark"} {
+			p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+			p.picture(strings.NewReplacer("/", "-", id, "task", thread, "thread").Replace(v.view) + "-" + scheme)
+			broken, err := p.run(string(rules) + `;axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 150) + ' ' + n.failureSummary).join(' | ')).join('\n'))`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(broken) != `""` {
+				t.Errorf("%s, %s: got %s, want no rule of accessibility broken", v.view, scheme, broken)
+			}
+		}
+		p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": false}, nil)
+		if got := p.await(`'' + Math.max(0, document.documentElement.scrollWidth - innerWidth)`); got != "0" {
+			t.Errorf("%s: got a page that is %s pixels wider than a narrow screen, want it to fit", v.view, got)
+		}
+		p.picture(strings.NewReplacer("/", "-", id, "task", thread, "thread").Replace(v.view) + "-narrow")
+		p.call("Emulation.clearDeviceMetricsOverride", nil, nil)
+	}
+	agent.report(task, core.Done{})
+}
+
+// 10,000 tasks, thousands of events a second and a long answer do not make the page slow.
+func TestTheConsoleStaysResponsive(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, func(c *config.Config) { c.Limits.FinishedTasks = 20000 })
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "worker")
+	const tasks = 10000
+	user := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "alice", Operator: true}})
+	t.Cleanup(func() { user.Close(nil) })
+	for i := range tasks {
+		if _, err := user.Open(core.Request{To: core.ToAgent("worker"), Content: "task " + strconv.Itoa(i)}, corehub.OpenOptions{Unwatched: true}); err != nil {
+			t.Fatal(err)
+		}
+		agent.report(agent.nextTask(), core.Done{Text: "ok"})
+	}
+	p := b.open("/#/tasks")
+	p.shows(".row .text", "task 9999")
+	p.await(`(() => { const l = document.querySelector('.list'); l.scrollTop = l.scrollHeight; return document.querySelector('.state').textContent.startsWith('10,000 tasks.'); })()`)
+	p.shows(".row .text", "task 0")
+	if got, _ := strconv.Atoi(p.await(`'' + document.querySelectorAll('.row').length`)); got > 100 {
+		t.Errorf("got %d rows in the document, want those that are seen", got)
+	}
+
+	task := givenTo(t, h, agent, "alice", "talk")
+	p.visit("/#/live")
+	p.shows(".state", "0 of 0 events shown")
+	const frames = `(() => { window.painted = 0; window.slowest = 0; let last = performance.now(); const f = (now) => { window.painted++; window.slowest = Math.max(window.slowest, now - last); last = now; requestAnimationFrame(f); }; requestAnimationFrame(f); return true; })()`
+	p.await(frames)
+	const events = 30000
+	for i := range events {
+		agent.report(task, core.Text{Text: "piece " + strconv.Itoa(i) + "\n"})
+	}
+	p.shows(".row .text", "piece "+strconv.Itoa(events-1))
+	p.shows(".state", "older ones are kept here no more")
+	t.Logf("%s frames painted, the longest took %s ms", p.await(`'' + window.painted`), p.await(`'' + Math.round(window.slowest)`))
+	p.visit("/#/tasks/" + string(task.ID()))
+	p.shows(".part.text button", "more letters are not shown")
+	agent.report(task, core.Done{})
+	p.shows(".facts", "done")
+}
+
+// At 1,000 events a second the page paints at most 60 times a second, and uses a part of a core.
+func TestTheLiveViewKeepsUpWithAThousandEventsASecond(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	agent := h.joinAgent(t, "worker")
+	task := givenTo(t, h, agent, "alice", "talk")
+	b.open("/#/hub").shows(".facts", "Running") // the browser has started
+	p := b.open("/#/live")
+	p.shows(".state", "0 of 0 events shown")
+	paint := p.await(`performance.getEntriesByName('first-contentful-paint').length && '' + Math.round(performance.getEntriesByName('first-contentful-paint')[0].startTime)`)
+	// The line of the state is written once for each repaint of the list.
+	p.await(`(() => { window.repaints = 0; new MutationObserver(() => window.repaints++).observe(document.querySelector('.state'), {childList: true}); return true; })()`)
+	before, began := b.seconds(), time.Now()
+	const events, each = 3000, time.Millisecond
+	pace := time.NewTicker(10 * each)
+	defer pace.Stop()
+	for i := range events {
+		if i%10 == 0 {
+			<-pace.C
+		}
+		agent.report(task, core.ToolCall{ID: strconv.Itoa(i), Name: "look", Input: "{}"})
+	}
+	p.shows(".state", "3,000 of 3,000 events shown")
+	took := time.Since(began).Seconds()
+	repaints, _ := strconv.Atoi(p.await(`'' + window.repaints`))
+	t.Logf("first paint after %s ms; %d repaints in %.1f s, in which the browser used %.1f s of the processor", paint, repaints, took, b.seconds()-before)
+	if limit := int(60*took) + 2; repaints > limit {
+		t.Errorf("got %d repaints in %.1f s, want at most %d", repaints, took, limit)
+	}
+	agent.report(task, core.Done{})
+}

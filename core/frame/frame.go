@@ -1,0 +1,108 @@
+package frame
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// Direction is the way of a frame, as the hub sees it.
+type Direction string
+
+// The directions.
+const (
+	In  Direction = "in"
+	Out Direction = "out"
+)
+
+// Became is one event or command that a frame is in the hub.
+type Became struct {
+	// Kind is a kind of event, or the name of a command that is no event.
+	Kind string `json:"kind"`
+	// Disposition is how the dialect translates it (the name of a [core.Handling]), or "refused"
+	// if the hub refused it.
+	Disposition string `json:"disposition"`
+}
+
+// Frame is a frame of a task.
+type Frame struct {
+	// At is when it was received, or queued to be sent.
+	At        time.Time `json:"at"`
+	Dialect   string    `json:"dialect"`
+	Direction Direction `json:"direction"`
+	// Connection names the connection within the hub.
+	Connection string `json:"connection"`
+	// Frame is JSON as on the wire, a text for what is no JSON, and null if there is none: for an
+	// event that the dialect cannot say.
+	Frame json.RawMessage `json:"frame"`
+	// Became is empty for an answer of the hub to a frame of the task.
+	Became []Became `json:"became"`
+	// Tasks are all that it belongs to.
+	Tasks []core.TaskID `json:"-"`
+}
+
+// note is what a message became, in one task.
+type note struct {
+	task core.TaskID
+	// agent says that the connection is the agent of the task, else its requester or a reader.
+	agent   bool
+	kind    core.Kind // zero for a command that is no event
+	name    string    // of the command
+	refused bool
+}
+
+// disposition returns how a dialect handles what a note says.
+func (b *Book) disposition(dialect string, d Direction, n note) core.Handling {
+	t := b.translations[dialect]
+	table := t.ToRequester
+	switch {
+	case n.refused:
+		return core.Refused
+	case n.kind == 0:
+		return core.Native
+	case d == In && n.agent:
+		table = t.FromAgent
+	case d == In:
+		table = t.FromRequester
+	case n.agent:
+		table = t.ToAgent
+	}
+	if how := table[n.kind].How; how != 0 && (how != core.Internal || d == Out) {
+		return how
+	}
+	return core.Native // it has come, whoever the table expects it from
+}
+
+// became returns what the notes of one task say, each once.
+func (b *Book) became(dialect string, d Direction, notes []note, task core.TaskID) []Became {
+	all := []Became{}
+	seen := map[Became]bool{}
+	for _, n := range notes {
+		if n.task != task || n.kind == 0 && n.name == "" {
+			continue
+		}
+		is := Became{n.name, b.disposition(dialect, d, n).String()}
+		if n.kind != 0 {
+			is.Kind = n.kind.String()
+		}
+		if !seen[is] {
+			seen[is] = true
+			all = append(all, is)
+		}
+	}
+	return all
+}
+
+// asJSON returns a message as JSON: as it is, or as a text.
+func asJSON(message []byte) json.RawMessage {
+	switch {
+	case message == nil:
+		return json.RawMessage("null")
+	case strictjson.Check(message, strictjson.Limits{}) == nil:
+		return message
+	}
+	return strictjson.AppendString(nil, strings.ToValidUTF8(string(message), "\uFFFD"))
+}

@@ -1,0 +1,216 @@
+package frame_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
+	"github.com/dragoman-hub/dragoman/core/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// a translation that says text and the end, folds thinking into them and cannot say files.
+var translation = core.Translation{
+	Dialect: "d",
+	FromAgent: core.Table{
+		core.KindText: {How: core.Native, With: "text"}, core.KindThinking: {How: core.Synthesised, With: "text"},
+	},
+	FromRequester: core.Table{core.KindOpened: {How: core.Folded, With: "ask"}},
+	ToRequester: core.Table{
+		core.KindText: {How: core.Native, With: "text"}, core.KindThinking: {How: core.Folded, With: "text"}, core.KindFile: {How: core.Refused, With: "no files"},
+		core.KindAccepted: {How: core.Internal, With: "nothing"}, core.KindDone: {How: core.Native, With: "end"},
+	},
+}
+
+func book(keep int, m *memory.Budget) *frame.Book {
+	return frame.NewBook(frame.Options{Keep: keep, Memory: m, Translations: []core.Translation{translation}})
+}
+
+// lines returns the frames of a task in short.
+func lines(t *testing.T, b *frame.Book, task core.TaskID) (all []string) {
+	t.Helper()
+	found, _ := b.Of(task)
+	for _, f := range found {
+		if !json.Valid(f.Frame) {
+			t.Errorf("got %q, want JSON", f.Frame)
+		}
+		line := string(f.Direction) + " " + string(f.Frame)
+		for _, is := range f.Became {
+			line += " " + is.Kind + "=" + is.Disposition
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func want(t *testing.T, b *frame.Book, task core.TaskID, want ...string) {
+	t.Helper()
+	if d := cmp.Diff(want, lines(t, b, task)); d != "" {
+		t.Errorf("task %s (-want +got):\n%s", task, d)
+	}
+}
+
+// receive has the connection handle a message that becomes what note says.
+func receive(r *frame.Ring, message string, note func()) {
+	r.Receive([]byte(message))
+	note()
+	r.Received()
+}
+
+func TestAFrameSaysWhatItBecame(t *testing.T) {
+	b := book(1<<20, nil)
+	r := b.Connect("d", nil)
+	receive(r, `{"ask":1}`, func() {
+		r.Event("t", false, core.KindOpened, false)
+		r.Queued(true, []byte(`{"answer":1}`))
+	})
+	receive(r, `{"text":"x"}`, func() {
+		r.Event("t", true, core.KindThinking, false)
+		r.Event("t", true, core.KindText, true)
+		r.Command("t", "call_tool", false)
+		r.Event("u", true, core.KindText, false)
+	})
+	receive(r, `{"ping":1}`, func() {})
+	receive(r, `no JSON`, func() { r.Event("t", true, core.KindText, false) })
+	r.Event("t", true, core.KindText, false) // outside of any message
+	want(t, b, "t", `in {"ask":1} opened=folded`, `out {"answer":1}`, `in {"text":"x"} thinking=synthesised text=refused call_tool=native`, `in "no JSON" text=native`)
+	want(t, b, "u", `in {"text":"x"} text=native`)
+}
+
+func TestAFrameTellsWhatWasFoldedIntoItAndARefusedEventHasNone(t *testing.T) {
+	b := book(1<<20, nil)
+	r := b.Connect("d", nil)
+	d := r.Delivery()
+	d.Begin("t", false, core.KindAccepted)
+	d.Begin("t", false, core.KindThinking)
+	d.Begin("u", false, core.KindText)
+	r.Queued(false, []byte(`"u1"`))
+	d.Begin("t", false, core.KindFile)
+	d.Begin("t", false, core.KindText)
+	r.Queued(false, []byte(`"t1"`))
+	r.Queued(false, []byte(`"t2"`))
+	d.End()
+	r.Queued(false, []byte(`"beside"`))
+	d.Begin("t", false, core.KindDone)
+	r.Queued(false, []byte(`"t3"`))
+	d.End()
+	want(t, b, "t", `out null file=refused`, `out "t1" thinking=folded text=native`, `out "t2" text=native`, `out "t3" done=native`)
+	want(t, b, "u", `out "u1" text=native`)
+}
+
+func TestARingDropsTheOldestAndSaysSo(t *testing.T) {
+	m := memory.New(0)
+	b := book(2000, m)
+	r := b.Connect("d", nil)
+	for i := range 100 {
+		receive(r, fmt.Sprint(i), func() { r.Event("t", true, core.KindText, false) })
+	}
+	all, lost := b.Of("t")
+	if len(all) == 0 || len(all) > 10 || !lost || string(all[len(all)-1].Frame) != "99" {
+		t.Errorf("got %d frames and lost: %t, want the latest few", len(all), lost)
+	}
+	if _, lost := b.Of("u"); lost {
+		t.Error("got frames of another task lost, want none")
+	}
+	if held := m.HeldAs(memory.Frames); held > 2000 {
+		t.Errorf("got %d bytes held, want at most 2000", held)
+	}
+	receive(r, `"`+strings.Repeat("x", 5000)+`"`, func() { r.Event("big", true, core.KindText, false) })
+	want(t, b, "big", `in "[5002 bytes, more than frames.keep leaves room for]" text=native`)
+}
+
+func TestFramesOfEndedConnectionsStayWithinABound(t *testing.T) {
+	const keep = 10_000
+	m := memory.New(0)
+	b := book(keep, m)
+	for i := range 100 {
+		r := b.Connect("d", nil)
+		for range 50 {
+			receive(r, `"x"`, func() { r.Event(core.TaskID(fmt.Sprint(i)), true, core.KindText, false) })
+		}
+		r.Close()
+		r.Close()
+		receive(r, `"late"`, func() { r.Event("late", true, core.KindText, false) })
+	}
+	if held := m.HeldAs(memory.Frames); held > 17*keep || held < 10*keep {
+		t.Errorf("got %d bytes held, want those of some 16 connections of %d", held, keep)
+	}
+	if all, _ := b.Of("99"); len(all) == 0 {
+		t.Error("got none of the connection that ended last, want its frames")
+	}
+	want(t, b, "0")
+	want(t, b, "late")
+}
+
+func TestFramesGiveWayWhereMemoryIsShort(t *testing.T) {
+	m := memory.New(80_000)
+	b := book(1<<20, m)
+	r, ended := b.Connect("d", nil), b.Connect("d", nil)
+	for range 1000 {
+		receive(ended, `"x"`, func() { ended.Event("old", true, core.KindText, false) })
+	}
+	if held := m.HeldAs(memory.Frames); held > 10_000+4096 {
+		t.Errorf("got %d bytes held, want at most an eighth of the limit", held)
+	}
+	ended.Close()
+	for range 40 {
+		receive(r, `"new"`, func() { r.Event("new", true, core.KindText, false) })
+	}
+	if all, _ := b.Of("new"); len(all) != 40 {
+		t.Errorf("got %d frames of what goes on, want all 40: those of ended connections give way", len(all))
+	}
+	want(t, b, "old")
+	m.Take(memory.Logs, 100_000)
+	receive(r, `"full"`, func() { r.Event("full", true, core.KindText, false) })
+	if all, lost := b.Of("full"); len(all) > 0 || !lost {
+		t.Errorf("with a full budget: got %d frames and lost: %t, want none, lost", len(all), lost)
+	}
+}
+
+func TestABookThatKeepsNothingIsNil(t *testing.T) {
+	b := book(0, nil)
+	r := b.Connect("d", nil)
+	if b != nil || r != nil || r.Delivery() != nil {
+		t.Error("got something, want nil")
+	}
+	r.Event("t", true, core.KindText, false)
+	r.Command("t", "x", false)
+	r.Delivery().End()
+	r.Close()
+}
+
+func TestARingIsSafeForConcurrentUse(t *testing.T) {
+	b := book(5000, memory.New(0))
+	var all sync.WaitGroup
+	for range 4 {
+		r := b.Connect("d", nil)
+		all.Go(func() {
+			defer r.Close()
+			for range 200 {
+				receive(r, `"x"`, func() { r.Event("t", true, core.KindText, false) })
+			}
+		})
+		d := r.Delivery()
+		all.Go(func() {
+			for range 200 {
+				d.Begin("t", false, core.KindText)
+				r.Queued(false, []byte(`"y"`))
+				d.End()
+			}
+		})
+		all.Go(func() {
+			for range 50 {
+				b.Of("t")
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,147 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
+	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// TaskFrames are the frames of one task.
+type TaskFrames struct {
+	Frames []frame.Frame `json:"frames"`
+	// Missing says what is not among them; "" if nothing is known to be missing.
+	Missing string `json:"missing,omitempty"`
+}
+
+// Frames returns the frames of a task that the principal may read, without secrets, in the order
+// of their time. It waits and fails as [Hub.Task] does, and returns a conflict Fault where no frames
+// are kept. A frame that also belongs to a task which the principal may not read is left out.
+func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (TaskFrames, error) {
+	t, err := h.Task(ctx, p, id)
+	if err != nil {
+		return TaskFrames{}, err
+	}
+	if h.frames == nil {
+		return TaskFrames{}, core.NewFault(core.CodeConflict, "this hub keeps no frames: set frames.keep to the number of bytes to keep of each connection, such as 1000000")
+	}
+	var hide *redact.Redactor
+	if h.redact != nil {
+		hide = h.redact()
+	}
+	all, lost := h.frames.Of(id)
+	found, withheld := TaskFrames{Frames: []frame.Frame{}}, 0
+	for _, f := range all {
+		if !h.mayReadAll(ctx, p, id, f.Tasks) {
+			withheld++
+			continue
+		}
+		f.Frame = hide.JSON(f.Frame)
+		found.Frames = append(found.Frames, f)
+	}
+	var missing []string
+	if since := h.frames.Since(); t.Status().OpenedAt.Before(since) {
+		missing = append(missing, fmt.Sprintf("frames from before %s are gone: they are in memory alone, and this hub began then", since.UTC().Format(time.RFC3339)))
+	}
+	if lost {
+		missing = append(missing, "some frames gave way to newer ones: a larger frames.keep keeps more")
+	}
+	if withheld > 0 {
+		missing = append(missing, fmt.Sprintf("%d frames also belong to tasks that you may not read", withheld))
+	}
+	found.Missing = strings.Join(missing, "; ")
+	return found, nil
+}
+
+// mayReadAll reports whether the principal may read all tasks beside one that it may.
+func (h *Hub) mayReadAll(ctx context.Context, p core.Principal, one core.TaskID, all []core.TaskID) bool {
+	for _, id := range all {
+		if id == one {
+			continue
+		}
+		if _, err := h.Task(ctx, p, id); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// told is what a session whose frames are kept is being told: one event at a time, so that the
+// frames for it are known.
+type told struct {
+	delivery *frame.Delivery
+	rest     Batch // the events that come next
+	// answered is the task whose end is the result of a tool that comes next; nil for another.
+	answered *task.Task
+}
+
+// pollEach is poll for a session whose frames are kept.
+func (s *Session) pollEach() (b Batch, found bool, err error) {
+	t := s.told
+	t.delivery.End()
+	b, t.rest, t.answered = t.rest, Batch{}, nil
+	if len(b.Events) == 0 {
+		if b, found, err = s.pollBatch(); err != nil || !found {
+			return b, found, err
+		}
+	}
+	switch {
+	case b.Task != nil && len(b.Events) > 0:
+		if len(b.Events) > 1 {
+			t.rest = b
+			t.rest.Events, b.Events = b.Events[1:], b.Events[:1:1]
+		}
+		t.delivery.Begin(b.Task.ID(), b.Role == task.Agent, b.Events[0].Body.Kind())
+	case b.Tool != nil && t.answered != nil:
+		log := t.answered.Log()
+		t.delivery.Begin(t.answered.ID(), false, log.Last().Body.Kind())
+	case b.Tool != nil:
+		if calls := s.callsFor(); len(calls) == 1 {
+			t.delivery.BeginAnswer(calls[0])
+		}
+	}
+	return b, true, nil
+}
+
+// Told says that what Next returned last has been sent: for a caller that sends other things before
+// it calls Next again.
+func (s *Session) Told() {
+	if s.told != nil {
+		s.told.delivery.End()
+	}
+}
+
+// noteCommand says that the frame under way is a command.
+func (s *Session) noteCommand(c core.Command, o outcome, err error) {
+	r, refused := s.identity.Frames, err != nil
+	switch c := c.(type) {
+	case *core.Open:
+		if o.task != nil {
+			r.Event(o.task.ID(), false, core.KindOpened, refused)
+		}
+	case core.CallTool:
+		if calls := s.callsFor(); len(calls) == 1 {
+			r.Command(calls[0], c.Act().String(), refused)
+		}
+	default:
+		if errors.Is(err, notAuthorized) || errors.Is(err, unknownTask) {
+			return // the task is none of its business
+		}
+		switch c := c.(type) {
+		case core.Cancel:
+			r.Event(c.Task, false, core.KindCancelRequested, refused)
+		case core.Inject:
+			r.Event(c.Task, false, core.KindInjected, refused)
+		case core.Decide:
+			r.Event(c.Task, false, core.KindApprovalDecided, refused)
+		}
+	}
+}
+
+var notAuthorized = &core.Fault{Code: core.CodeNotAuthorized}

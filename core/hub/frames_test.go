@@ -1,0 +1,208 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/frame"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// framed is a session whose connection keeps frames.
+type framed struct {
+	*hub.Session
+	*frame.Ring
+}
+
+func (g *testHub) framed(b *frame.Book, id string) framed {
+	r := b.Connect("test", nil)
+	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: id}, Dialect: "test", Frames: r})
+	g.t.Cleanup(func() { s.Close(nil) })
+	return framed{s, r}
+}
+
+// handles has the reader of the connection handle a message.
+func (f framed) handles(message string, act func()) {
+	f.Receive([]byte(message))
+	act()
+	f.Received()
+}
+
+// became returns the frames in short.
+func became(found hub.TaskFrames) (all []string) {
+	for _, f := range found.Frames {
+		line := string(f.Direction) + " " + string(f.Frame)
+		for _, is := range f.Became {
+			line += " " + is.Kind + "=" + is.Disposition
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func newFramedHub(t *testing.T, change func(*hub.Options)) (*testHub, *frame.Book) {
+	b := frame.NewBook(frame.Options{Keep: 1 << 20})
+	o := hub.Options{Frames: b}
+	if change != nil {
+		change(&o)
+	}
+	return &testHub{t, coretest.NewHub(t, o)}, b
+}
+
+func TestTheSessionSaysWhatAFrameIs(t *testing.T) {
+	g, b := newFramedHub(t, nil)
+	agent, asker := g.framed(b, "a"), g.framed(b, "r")
+	if err := agent.Join(core.Card{ID: "a", Features: able}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var asked *task.Task
+	asker.handles(`"ask"`, func() { asked = g.ask(asker.Session, "a") })
+	agent.handles(`"two texts"`, func() { g.report(agent.Session, asked, core.Text{Text: "one"}, core.Text{Text: "two"}) })
+	asker.handles(`"inject"`, func() { _ = asker.Inject(asked.ID(), core.Injected{ID: "i", Content: "more"}) })
+	asker.handles(`"decide"`, func() { _ = asker.Decide(asked.ID(), core.ApprovalDecided{ID: "nobody asked"}) })
+	asker.handles(`"cancel"`, func() { _ = asker.Cancel(asked.ID(), "enough") })
+	agent.handles(`"call"`, func() { agent.CallTool("c", "no_such_tool", json.RawMessage(`{}`)) })
+	agent.handles(`"done"`, func() { g.report(agent.Session, asked, core.Done{}) })
+	agent.handles(`"late"`, func() { _ = agent.Report(asked.ID(), core.Text{Text: "late"}, nil) })
+	found, err := g.hub.Frames(t.Context(), asker.Identity().Principal, asked.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`in "ask" opened=native`, `in "two texts" text=native`, `in "inject" injected=native`, `in "decide" approval_decided=refused`,
+		`in "cancel" cancel_requested=native`, `in "call" call_tool=native`, `in "done" done=native`, `in "late" text=refused`,
+	}
+	if d := cmp.Diff(want, became(found)); d != "" || found.Missing != "" {
+		t.Errorf("missing %q (-want +got):\n%s", found.Missing, d)
+	}
+}
+
+func TestASessionWithFramesIsToldOfOneEventAtATime(t *testing.T) {
+	g, b := newFramedHub(t, nil)
+	agent, asker := g.agent("a", able), g.framed(b, "r")
+	asked := g.ask(asker.Session, "a")
+	g.report(agent, asked, core.Text{Text: "one"}, core.Thinking{Text: "two"}, core.Text{Text: "three"}, core.Done{})
+	var got []string
+	for range 20 {
+		batch, err := asker.Next(t.Context())
+		if err != nil || len(batch.Events) != 1 {
+			t.Fatalf("got %d events and %v, want one", len(batch.Events), err)
+		}
+		kind := batch.Events[0].Body.Kind()
+		asker.Queued(false, []byte(`"`+kind.String()+`"`))
+		if got = append(got, kind.String()); kind.Ends() {
+			break
+		}
+	}
+	asker.Told()
+	asker.Queued(false, []byte(`"something else"`))
+	var want []string
+	for _, kind := range got {
+		want = append(want, `out "`+kind+`" `+kind+"=native")
+	}
+	found, err := g.hub.Frames(t.Context(), asker.Identity().Principal, asked.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, became(found)); d != "" || len(want) != 6 {
+		t.Errorf("got %d events (-want +got):\n%s", len(want), d)
+	}
+}
+
+func TestFramesAreForThoseWhoMayReadAllTheirTasks(t *testing.T) {
+	g, b := newFramedHub(t, nil)
+	g.agent("a", able)
+	asker := g.framed(b, "r")
+	other := g.connect("x")
+	his := g.ask(other, "a")
+	var asked *task.Task
+	asker.handles(`"both"`, func() {
+		asked = g.ask(asker.Session, "a")
+		asker.Event(his.ID(), false, core.KindOpened, false) // as a frame that has more than one task
+	})
+	asker.handles(`"meddle"`, func() { g.wantFault("a stranger cancels", asker.Cancel(his.ID(), ""), core.CodeNotAuthorized) })
+	asker.handles(`"made up"`, func() {
+		g.wantFault("a stranger reports", asker.Report(his.ID(), core.Text{}, nil), core.CodeNotAuthorized)
+	})
+
+	_, err := g.hub.Frames(t.Context(), other.Identity().Principal, asked.ID())
+	g.wantFault("a reader without the right", err, core.CodeNotAuthorized)
+	_, err = g.hub.Frames(t.Context(), other.Identity().Principal, "0190b5c0-0000-7000-8000-000000000000")
+	g.wantFault("an unknown task", err, core.CodeUnknownTask)
+	for _, tt := range []struct {
+		who     core.Principal
+		task    core.TaskID
+		frames  int
+		missing string
+	}{
+		{core.Principal{ID: "r"}, asked.ID(), 0, "1 frames also belong to tasks that you may not read"},
+		{core.Principal{ID: "x"}, his.ID(), 0, "1 frames also belong to tasks that you may not read"},
+		{core.Principal{ID: "op", Operator: true}, his.ID(), 1, ""},
+	} {
+		found, err := g.hub.Frames(t.Context(), tt.who, tt.task)
+		if err != nil || len(found.Frames) != tt.frames || found.Missing != tt.missing {
+			t.Errorf("%s: got %q, %q and %v, want %d frames and %q", tt.who.ID, became(found), found.Missing, err, tt.frames, tt.missing)
+		}
+	}
+}
+
+func TestFramesAreShownWithoutSecrets(t *testing.T) {
+	r, err := redact.New([]string{`sk-[a-z]{8}`}, []string{"correct-horse"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, b := newFramedHub(t, func(o *hub.Options) { o.Redact = func() *redact.Redactor { return r } })
+	g.agent("a", able)
+	asker := g.framed(b, "r")
+	var asked *task.Task
+	asker.handles(`{"a":"sk-abcdefgh","b":"correct\u002dhorse"}`, func() { asked = g.ask(asker.Session, "a") })
+	asker.handles(`no JSON: correct-horse`, func() { _ = asker.Cancel(asked.ID(), "") })
+	found, err := g.hub.Frames(t.Context(), asker.Identity().Principal, asked.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`in {"a":"[redacted]","b":"[redacted]"} opened=native`, `in "no JSON: [redacted]" cancel_requested=native`}
+	if d := cmp.Diff(want, became(found)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestAHubSaysThatFramesAreGoneOrNotKept(t *testing.T) { synctest.Test(t, framesAreGone) }
+
+func framesAreGone(t *testing.T) {
+	kept := journal.NewMemory(journal.Retention{})
+	first := hub.New(hub.Options{Journal: kept, Frames: frame.NewBook(frame.Options{Keep: 1 << 20})})
+	g := &testHub{t, first}
+	agent, asker := g.agent("a", able), g.connect("r")
+	asked := g.ask(asker, "a")
+	g.report(agent, asked, core.Done{})
+	if err := first.Close(t.Context(), ""); err != nil && !errors.Is(err, hub.ErrStopping) {
+		t.Fatal(err)
+	}
+	asker.Close(nil)
+	agent.Close(nil)
+
+	g.sleep(time.Second)
+	again, _ := newFramedHub(t, func(o *hub.Options) { o.Journal = kept })
+	found, err := again.hub.Frames(t.Context(), core.Principal{ID: "r"}, asked.ID())
+	if err != nil || len(found.Frames) != 0 || !strings.Contains(found.Missing, "in memory alone") {
+		t.Errorf("after a restart: got %q, %q and %v, want none, and why", became(found), found.Missing, err)
+	}
+	off := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept})}
+	_, err = off.hub.Frames(t.Context(), core.Principal{ID: "r"}, asked.ID())
+	off.wantFault("without frames.keep", err, core.CodeConflict)
+	if !strings.Contains(core.AsFault(err).Message, "frames.keep") {
+		t.Errorf("got %q, want it to name frames.keep", err)
+	}
+}
