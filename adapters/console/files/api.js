@@ -184,7 +184,7 @@ export function pause(ms, signal) {
 
 /**
  * Reads something again and again until it is aborted, less often in the background. What is
- * refused is given to failed, and tried again: rights change.
+ * refused is given to failed, and tried again, since rights change, unless there is no credential.
  * @param {number} every
  * @param {AbortSignal} signal
  * @param {() => Promise<void>} read
@@ -199,6 +199,7 @@ export async function poll(every, signal, read, failed) {
       if (signal.aborted) return;
       if (!(e instanceof Refusal)) throw e;
       failed(e);
+      if (e.status === 401) return; // who logs in reads anew
       if (e.status >= 400 && e.status < 500) wait = Math.max(every, 5000);
     }
     await pause(document.hidden ? wait * 3 : wait, signal);

@@ -3,6 +3,7 @@
 import { ENDS, summary } from './events.js';
 
 const BODIES = 16 << 20; // letters of JSON of whole events that are kept
+const LINES = 200000; // events that are listed
 
 /**
  * A part of the conversation. Text that follows on text is one part.
@@ -48,6 +49,8 @@ export class Model {
   kept = 0;
   /** Events of which only a line is kept. */
   cut = 0;
+  /** Events that are not even listed. */
+  unlisted = 0;
   version = 0;
 
   /** @param {import('./events.js').Event} e @param {number} size of its JSON, about */
@@ -58,7 +61,8 @@ export class Model {
     const keep = this.kept + size <= BODIES;
     if (keep) this.kept += size;
     else this.cut++;
-    this.lines.push({ at: e.at, seq: e.seq, kind: e.kind, text: summary(e), whole: keep ? e : undefined });
+    if (this.lines.length < LINES || ENDS.has(e.kind)) this.lines.push({ at: e.at, seq: e.seq, kind: e.kind, text: summary(e), whole: keep ? e : undefined });
+    else this.unlisted++;
     switch (e.kind) {
       case 'opened':
         this.opened = b;

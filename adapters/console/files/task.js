@@ -35,7 +35,8 @@ export function show(page) {
     if (page.signal.aborted) return;
     facts(head, model);
     page.root.classList.toggle('ended', ended || ENDS.has(model.state));
-    state.textContent = lostAt || (model.cut ? count(model.cut) + ' events are listed without their bodies: this page keeps ' + bytes(16 << 20) + ' of a task.' : '');
+    state.textContent = lostAt || (model.cut ? count(model.cut) + ' events are listed without their bodies: this page keeps ' + bytes(16 << 20) + ' of a task.' : '') +
+      (!lostAt && model.unlisted ? ' ' + count(model.unlisted) + ' more are not listed.' : '');
     tab?.paint();
   });
   /** @param {string} name */

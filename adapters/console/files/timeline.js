@@ -4,7 +4,7 @@
 import { clock, h, span, svg, table } from './dom.js';
 import { Refusal, get } from './api.js';
 
-const ROW = 24, LEFT = 190, ROWS = 300;
+const ROW = 24, LEFT = 190, ROWS = 300, TABLE = 2000;
 
 /** @typedef {{name: string, kind: string, depth: number, from: number, to: number, bad: boolean, link?: string}} Bar */
 
@@ -18,7 +18,8 @@ export function timeline(m, id, signal) {
   const note = h('p', { class: 'state' });
   const drawing = h('div', { class: 'waterfall' });
   const values = h('div', {});
-  const element = h('section', { 'aria-label': 'Timeline' }, note, drawing, h('details', {}, h('summary', {}, 'As a table'), values));
+  const asTable = h('details', { toggle: () => { drawn = -1; paint(); } }, h('summary', {}, 'As a table'), values);
+  const element = h('section', { 'aria-label': 'Timeline' }, note, drawing, asTable);
   let drawn = -1, width = 0;
   /** @type {any[]} */
   let below = [];
@@ -29,8 +30,8 @@ export function timeline(m, id, signal) {
     width = now;
     const bars = barsOf(m, below, id);
     draw(drawing, bars.slice(0, ROWS), width, note);
-    if (bars.length > ROWS) note.textContent += ' ' + (bars.length - ROWS) + ' more are only in the table.';
-    values.replaceChildren(table('Timeline', ['What', 'From', 'Took', ''], bars.map((b) => [
+    if (bars.length > ROWS) note.textContent += ' ' + (bars.length - ROWS) + ' more are not drawn; the table has the first ' + TABLE + '.';
+    if (asTable.hasAttribute('open')) values.replaceChildren(table('Timeline', ['What', 'From', 'Took', ''], bars.slice(0, TABLE).map((b) => [
       b.link ? h('a', { href: b.link }, b.name) : b.name, clock(new Date(b.from)), span(b.to - b.from), b.bad ? 'failed' : ''])));
   };
   // What this task has caused is not in its own events.
@@ -100,15 +101,21 @@ export function barsOf(m, below, id) {
 }
 
 /**
- * A scale in which silence of more than four times the usual is squeezed.
+ * A scale in which silence that lasts more than twice as long as all that is shorter is squeezed.
  * @param {Bar[]} bars
  * @param {number} width
  */
 export function scale(bars, width) {
   const points = [...new Set(bars.flatMap((b) => [b.from, b.to]))].sort((a, b) => a - b);
   const gaps = points.slice(1).map((p, i) => p - (points[i] ?? p));
-  const total = gaps.reduce((a, b) => a + b, 0);
-  const cap = gaps.length > 3 ? Math.max(4 * total / gaps.length / 4, total / 50, 1) : Infinity;
+  let cap = Infinity, shorter = 0;
+  for (const [i, g] of gaps.slice().sort((a, b) => a - b).entries()) {
+    if (i >= gaps.length / 2 && shorter > 0 && g > 2 * shorter) {
+      cap = shorter / 2;
+      break;
+    }
+    shorter += g;
+  }
   /** @type {{from: number, to: number, took: number}[]} */
   const squeezed = [];
   /** @type {number[]} */

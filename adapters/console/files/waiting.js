@@ -95,10 +95,24 @@ export function block(text, label) {
   return h('div', {}, pre, more);
 }
 
+/** What agents were asked, read once for the cards of a moment. @type {Map<string, Promise<any>>} */
+const running = new Map();
+
+/** @param {string} agent @returns {Promise<any>} */
+function tasksOf(agent) {
+  let read = running.get(agent);
+  if (!read) {
+    read = get('/v1/tasks?state=running&limit=500&agent=' + segment(agent));
+    running.set(agent, read);
+    setTimeout(() => running.delete(agent), 1000);
+  }
+  return read;
+}
+
 /** Why a tool is called: what its agent was asked. @param {import('./inbox.js').Approval} a @param {HTMLElement} at */
 async function tellWhy(a, at) {
   try {
-    const { tasks } = await get('/v1/tasks?state=running&limit=500&agent=' + segment(a.agent));
+    const { tasks } = await tasksOf(a.agent);
     const task = tasks.find((/** @type {any} */ t) => t.id === a.task);
     at.textContent = task ? visible(short(task.content || pretty(task.data ?? ''), 2000)) : 'not among the tasks that you may read';
   } catch (e) {
