@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build run test check fuzz bench gen demo soak guides
+.PHONY: build run test check fuzz bench gen demo soak guides pictures
 
 build: # bin/dragoman
 	go build -trimpath -o bin/ ./cmd/dragoman
@@ -26,6 +26,10 @@ soak: # 20,000 tasks with agents that vanish, answer late or never end
 
 guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -guides.required
+
+pictures: # the pictures of the console in docs/pictures, by Chromium
+	mkdir -p docs/pictures
+	go test -count=1 -timeout 10m -run '^TestTheViewsKeepTheRulesOfAccessibility$$' ./cmd/dragoman/e2e -console.pictures $(CURDIR)/docs/pictures
 
 bench: # every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

@@ -39,6 +39,9 @@ type Options struct {
 	// Children returns the states of the agents and packs that the hub runs itself; nil means
 	// none.
 	Children func() []Child
+	// Translations are those of all dialects; without that of a dialect no losses are reported
+	// for it.
+	Translations []core.Translation
 	// Parallax returns the traffic with Parallax agents; nil means none.
 	Parallax func() []Traffic
 }
@@ -46,8 +49,12 @@ type Options struct {
 // New returns the handler of /metrics. It is safe for concurrent use.
 func New(h *hub.Hub, opts Options) http.Handler {
 	r := prometheus.NewRegistry()
+	dialects := map[string]core.Translation{}
+	for _, t := range opts.Translations {
+		dialects[t.Dialect] = t
+	}
 	r.MustRegister(
-		&collector{hub: h, opts: opts},
+		&collector{hub: h, opts: opts, dialects: dialects},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError})
@@ -60,6 +67,7 @@ var (
 	running   = describe("dragoman_tasks_running", "Tasks that agents work on.")
 	queued    = describe("dragoman_tasks_queued", "Tasks that wait for an agent.")
 	events    = describe("dragoman_events_total", "Events that the hub counts: see the operations page.", "name")
+	failing   = describe("dragoman_journal_failing", "1 while the journal does not accept records, else 0.")
 	active    = describe("dragoman_agent_active_tasks", "Tasks that an agent works on.", "agent")
 	missed    = describe("dragoman_agent_missed_heartbeats", "Consecutive heartbeats that an agent has missed, once it has sent one.", "agent")
 	vital     = describe("dragoman_agent_vital", "Metrics that an agent reports in its heartbeats.", "agent", "metric")
@@ -80,13 +88,16 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // collector reads the hub for each scrape.
 type collector struct {
-	hub  *hub.Hub
-	opts Options
+	hub      *hub.Hub
+	opts     Options
+	dialects map[string]core.Translation
 }
 
 // Describe implements [prometheus.Collector].
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{build, agents, running, queued, events, active, missed, vital, up, restarts, held, budget, refused, quotas, connected, messages, latency} {
+	for _, d := range append([]*prometheus.Desc{
+		build, agents, running, queued, events, failing, active, missed, vital, up, restarts, held, budget, refused, quotas, losses, connected, messages, latency,
+	}, waiting...) {
 		ch <- d
 	}
 }
@@ -103,9 +114,16 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	totals := c.hub.Totals(component)
 	gauge(running, float64(totals.Active))
 	gauge(queued, float64(totals.Queued))
-	for name, n := range c.hub.Counters() {
+	counts := c.hub.Counters()
+	for _, name := range watched {
+		counts[name] += 0
+	}
+	for name, n := range counts {
 		counter(events, float64(n), name)
 	}
+	gauge(failing, number(c.hub.JournalHealth().Err != nil))
+	c.collectWaiting(gauge)
+	c.collectLosses(counter)
 	c.collectAgents(gauge)
 	m := c.hub.Memory()
 	for _, k := range memory.Kinds() {
@@ -118,11 +136,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if c.opts.Children != nil {
 		for _, child := range c.opts.Children() {
-			ready := 0.0
-			if child.State == core.ChildReady {
-				ready = 1
-			}
-			gauge(up, ready, child.Kind, label(child.Name), child.State.String())
+			gauge(up, number(child.State == core.ChildReady), child.Kind, label(child.Name), child.State.String())
 			gauge(restarts, float64(child.Restarts), child.Kind, label(child.Name))
 		}
 	}
@@ -135,6 +149,20 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstSummary(latency, t.Messages, t.Seconds, nil, t.Type)
 		}
 	}
+}
+
+// watched are the counters that alert rules watch. They are reported before there is anything to
+// count: Prometheus sees no increase in a counter that begins with its first event.
+var watched = []string{
+	"agent.overdue", "audit.missing", "audit.refused", "auth.refused", "cancel.unanswered", "journal.refused", "refused.overloaded", "refused.question", "task.memory",
+}
+
+// number is 1 for yes and 0 for no.
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // label returns a name that an agent chose, as valid UTF-8, which Prometheus requires.

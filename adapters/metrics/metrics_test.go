@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/dragoman-hub/dragoman/adapters/metrics"
@@ -61,6 +62,13 @@ func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 		`dragoman_agent_active_tasks{agent="a"} 0`,
 		`dragoman_agent_missed_heartbeats{agent="a"} 2`,
 		`dragoman_agent_vital{agent="a",metric="cpuUsage"} 45`,
+		`dragoman_events_total{name="audit.missing"} 0`,
+		`dragoman_journal_failing 0`,
+		`dragoman_approvals_waiting 0`,
+		`dragoman_approvals_oldest_seconds 0`,
+		`dragoman_approvals_timeout_seconds 300`,
+		`dragoman_questions_waiting 0`,
+		`dragoman_questions_oldest_seconds 0`,
 		`dragoman_memory_held_bytes{kind="bodies"} 5000`,
 		`dragoman_memory_limit_bytes 1.048576e+06`,
 		`dragoman_memory_refused_total 1`,
@@ -77,5 +85,66 @@ func TestAScrapeReportsTheStateOfTheHub(t *testing.T) {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("got no line %s in:\n%s", want, got)
 		}
+	}
+}
+
+// lossy has a requester's side that folds files and refuses foreign frames, and an agent's side that
+// refuses context.
+var lossy = core.Translation{
+	Dialect:     "lossy",
+	ToAgent:     core.Table{core.KindInjected: {How: core.Refused}, core.KindOpened: {How: core.Folded}, core.KindText: {How: core.Folded}},
+	ToRequester: core.Table{core.KindFile: {How: core.Folded}, core.KindForeign: {How: core.Refused}, core.KindText: {How: core.Native}, core.KindInjected: {How: core.Folded}},
+}
+
+// What two dialects lose is counted once the task has ended, in the direction in which it went.
+func TestLossesAreReportedByPairOfDialects(t *testing.T) {
+	h := coretest.NewHub(t, hub.Options{})
+	handler := metrics.New(h, metrics.Options{Translations: []core.Translation{lossy, {Dialect: "whole"}}})
+	for _, pair := range [][2]string{{"lossy", "whole"}, {"whole", "lossy"}, {"lossy", "lossy"}, {"unknown", "whole"}} {
+		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}, Dialect: pair[0]})
+		agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "agent"}, Dialect: pair[1]})
+		if err := agent.Join(core.Card{ID: "agent", Dialect: pair[1], Features: core.FeatureInjection}, hub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		task, err := asker.Open(core.Request{To: core.ToAgent("agent"), Content: "hello"}, hub.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := agent.Next(t.Context()); err != nil || b.Task == nil {
+			t.Fatalf("got %+v and %v, want the task", b, err)
+		}
+		if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, body := range []core.Body{
+			core.Text{Text: "a"}, core.File{Name: "f", Data: []byte("x")}, core.File{Name: "g", Data: []byte("y")},
+			core.ForeignFrame{Dialect: pair[1], Name: "odd"}, core.Done{},
+		} {
+			if scraped := scrape(t, handler); strings.Contains(scraped, `from="`+pair[1]+`",how="folded",kind="file",to="`+pair[0]+`"`) {
+				t.Errorf("%v: got a loss before the task has ended:\n%s", pair, scraped)
+			}
+			if err := agent.Report(task.ID(), body, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		agent.Close(nil)
+		asker.Close(nil)
+	}
+	var got []string
+	for line := range strings.Lines(scrape(t, handler)) {
+		if rest, ok := strings.CutPrefix(line, "dragoman_translation_losses_total"); ok {
+			got = append(got, strings.TrimSpace(rest))
+		}
+	}
+	want := []string{
+		`{from="lossy",how="folded",kind="file",to="lossy"} 2`,
+		`{from="lossy",how="refused",kind="foreign",to="lossy"} 1`,
+		`{from="lossy",how="refused",kind="injected",to="lossy"} 1`,
+		`{from="whole",how="folded",kind="file",to="lossy"} 2`,
+		`{from="whole",how="refused",kind="foreign",to="lossy"} 1`,
+		`{from="whole",how="refused",kind="injected",to="lossy"} 1`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("losses (-want +got)\n%s", diff)
 	}
 }

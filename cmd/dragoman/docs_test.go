@@ -25,7 +25,7 @@ func pages(t *testing.T) []page {
 	t.Helper()
 	var all []page
 	paths := []string{"../../README.md", "../../CONTRIBUTING.md", "../../CHANGELOG.md"}
-	for _, dir := range []string{docs, docs + "/dialects", docs + "/adr"} {
+	for _, dir := range []string{docs, docs + "/dialects", docs + "/adr", docs + "/observability"} {
 		found, err := filepath.Glob(dir + "/*.md")
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: got no page (%v), want some", dir, err)

@@ -17,6 +17,7 @@ type job struct {
 	// Guarded by Hub.mu.
 	waiting *Session // the agent in whose queue it is, or nil
 	tried   []attempt
+	dialect string  // of the agent that got it last
 	first   holding // of the first agent: most tasks have one
 }
 
@@ -146,6 +147,7 @@ func (h *Hub) ended(j *job) {
 	j.opener.mu.Unlock()
 	log := j.Log()
 	h.mu.Lock()
+	dialect := j.dialect
 	if from := j.waiting; from != nil {
 		j.waiting = nil
 		h.unqueue(from, j)
@@ -158,6 +160,7 @@ func (h *Hub) ended(j *job) {
 		close(h.idle)
 	}
 	h.mu.Unlock()
+	h.crossings.add(j, dialect)
 	h.withdrawCalls(j.Task)
 	if h.tracer != nil && j.Trace().IsSampled() {
 		h.tracer.Ended(j.ID())

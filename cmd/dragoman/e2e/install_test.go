@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -81,6 +82,30 @@ func installNode(t *testing.T, dir string, args ...string) {
 	install(t, dir, "npm", append([]string{
 		"install", "--prefix", dir, "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=20000",
 	}, args...)...)
+}
+
+// installDebian unpacks a package of Debian into a directory, without what it depends on. It keeps
+// package lists of its own, because the machine's belong to root.
+func installDebian(t *testing.T, dir, name string) {
+	t.Helper()
+	for _, below := range []string{"state/lists/partial", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(dir, below), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := []string{
+		"-q", "-o", "Dir::State=" + filepath.Join(dir, "state"), "-o", "Dir::State::status=/var/lib/dpkg/status",
+		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"), "-o", "APT::Sandbox::User=", "-o", "APT::Update::Post-Invoke-Success::=", "-o", "APT::Update::Post-Invoke::=",
+		// Errors must be reported, and soon.
+		"-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=20", "-o", "Acquire::https::Timeout=20",
+	}
+	install(t, dir, "apt-get", append(own, "update")...)
+	install(t, dir, "apt-get", append(own, "download", name)...)
+	packages, err := filepath.Glob(filepath.Join(dir, name+"_*.deb"))
+	if err != nil || len(packages) != 1 {
+		t.Fatalf("got %q and %v, want one package", packages, err)
+	}
+	install(t, dir, "dpkg-deb", "-x", packages[0], dir)
 }
 
 func TestANetworkErrorOfAnInstallerIsRecognized(t *testing.T) {

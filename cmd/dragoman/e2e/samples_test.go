@@ -111,27 +111,10 @@ func preparePython(t *testing.T, dir string) *exec.Cmd {
 }
 
 // installWebsockets unpacks Debian's python3-websockets into a directory, and returns the variable
-// by which Python finds it. It keeps package lists of its own, because the machine's belong to root.
+// by which Python finds it.
 func installWebsockets(t *testing.T, dir string) (variable string) {
 	t.Helper()
-	for _, below := range []string{"state/lists/partial", "cache/archives/partial"} {
-		if err := os.MkdirAll(filepath.Join(dir, below), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	own := []string{
-		"-q", "-o", "Dir::State=" + filepath.Join(dir, "state"), "-o", "Dir::State::status=/var/lib/dpkg/status",
-		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"), "-o", "APT::Sandbox::User=", "-o", "APT::Update::Post-Invoke-Success::=", "-o", "APT::Update::Post-Invoke::=",
-		// Errors must be reported, and soon.
-		"-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=20", "-o", "Acquire::https::Timeout=20",
-	}
-	install(t, dir, "apt-get", append(own, "update")...)
-	install(t, dir, "apt-get", append(own, "download", "python3-websockets")...)
-	packages, err := filepath.Glob(filepath.Join(dir, "python3-websockets_*.deb"))
-	if err != nil || len(packages) != 1 {
-		t.Fatalf("got %q and %v, want one package", packages, err)
-	}
-	install(t, dir, "dpkg-deb", "-x", packages[0], dir)
+	installDebian(t, dir, "python3-websockets")
 	return "PYTHONPATH=" + filepath.Join(dir, "usr/lib/python3/dist-packages")
 }
 

@@ -166,7 +166,8 @@ func (all *Agents) connectPi(ctx context.Context, addr string) error {
 		return err
 	}
 	var mu sync.Mutex
-	transcripts := map[string]*piclient.Transcript{}
+	transcripts := map[string]*piclient.Transcript{} // of the questions that run, by session
+	created := map[string]bool{}
 	c, err := piclient.Connect(ctx, conn, func(f piclient.Frame) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -181,14 +182,19 @@ func (all *Agents) connectPi(ctx context.Context, addr string) error {
 	all.asks["pi"] = func(ctx context.Context, other, content string) (string, error) {
 		id := "with-" + other
 		tr := &piclient.Transcript{}
-		mu.Lock()
-		transcripts[id] = tr
-		mu.Unlock()
-		for _, command := range []map[string]any{
+		commands := []map[string]any{
 			{"type": "create_session", "sessionId": id, "agent": other},
 			{"type": "switch_session", "sessionId": id},
 			{"type": "prompt", "sessionId": id, "message": content},
-		} {
+		}
+		mu.Lock()
+		transcripts[id] = tr
+		if created[id] {
+			commands = commands[1:]
+		}
+		created[id] = true
+		mu.Unlock()
+		for _, command := range commands {
 			f, err := c.Do(ctx, command)
 			if err != nil {
 				return "", err

@@ -103,7 +103,11 @@ func (s *Service) forOperators(next http.Handler) http.Handler {
 
 // metricsHandler serves the metrics for Prometheus.
 func (s *Service) metricsHandler() http.Handler {
-	return metrics.New(s.hub, metrics.Options{Version: Version, Children: s.children, Parallax: func() (all []metrics.Traffic) {
+	var translations []core.Translation
+	for _, d := range Dialects() {
+		translations = append(translations, d.Translation)
+	}
+	return metrics.New(s.hub, metrics.Options{Version: Version, Children: s.children, Translations: translations, Parallax: func() (all []metrics.Traffic) {
 		s.parallax.traffic.Each(func(direction, kind string, messages int64, took time.Duration) {
 			all = append(all, metrics.Traffic{Direction: direction, Type: kind, Messages: uint64(messages), Seconds: took.Seconds()})
 		})
