@@ -163,11 +163,20 @@ func directoryGone(t *testing.T, metrics *history) {
 }
 
 func childEnds(t *testing.T, metrics *history) {
+	may := filepath.Join(t.TempDir(), "may-end") // once this is there, it ends
 	h := newLoggingHub(t, slog.DiscardHandler, func(c *config.Config) {
-		c.Agents = config.Agents{{Name: "broken", Dialect: config.SpeaksNative, Process: config.Process{Command: []string{"false"}}}}
+		c.Agents = config.Agents{{Name: "broken", Dialect: config.SpeaksNative, Process: config.Process{
+			Command: []string{"sh", "-c", `until test -e "$0"; do sleep 0.02; done; exit 1`, may},
+		}}}
 	})
-	restarts := func(e exposition) float64 { return e.sum("dragoman_child_restarts", `name="broken"`) }
-	metrics.hold(awaitMetrics(t, h.url(), func(e exposition) bool { return restarts(e) == 0 }, nil), time.Minute)
+	begun := scrape(t, h.url())
+	if n, ok := begun[seriesName("dragoman_child_restarts", `kind="agent",name="broken"`)]; !ok || n != 0 {
+		t.Errorf("got %v restarts (%t), want 0 from the beginning", n, ok)
+	}
+	metrics.hold(begun, time.Minute)
+	if err := os.WriteFile(may, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	failed := func(e exposition) bool {
 		_, ok := e[seriesName("dragoman_child_ready", `kind="agent",name="broken",state="failed"`)]
 		return ok
