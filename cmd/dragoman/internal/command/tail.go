@@ -87,7 +87,7 @@ func (f *following) follow(ctx context.Context) error {
 	var resp *http.Response
 	note := func(err error) { fmt.Fprintf(f.io.Err, "[waiting up to %s: %s]\n", f.wait, inLine(err)) }
 	err := client.NewRetry(f.wait, client.IsNoHub, note).Do(ctx, func() (err error) {
-		resp, err = f.to.client().Do(ctx, http.MethodGet, path, client.NDJSON, nil)
+		resp, err = f.to.client().Do(ctx, http.MethodGet, path, client.NDJSON, nil) //nolint:bodyclose // it is closed below
 		return err
 	})
 	if err != nil {
