@@ -68,7 +68,7 @@ type mayUse struct {
 	open bool
 	// right is the right that the hub asks about; "" for none.
 	right string
-	// bob is what somebody of whom no rule speaks gets, and status the status of his request
+	// bob is what somebody gets whom no rule mentions, and status the status of the request
 	// with the body; 0 is not tried.
 	bob    string
 	status int
@@ -80,7 +80,7 @@ type mayUse struct {
 const (
 	refused  = "refused"
 	nothing  = "nothing: not found, or an empty list"
-	himself  = "only what is his own"
+	onlyOwn  = "only their own"
 	each     = "a connection, in which each command needs its right"
 	everyone = "the same as everybody"
 )
@@ -113,19 +113,19 @@ var endpointAccess = map[string]mayUse{
 	"PATCH /v1/agents/{id}":            {right: "operate", bob: refused, status: 403, body: `{"max_concurrent":1}`},
 	"POST /v1/agents/{id}/restart":     {right: "operate", bob: refused, status: 403, body: `{}`},
 	"GET /v1/packs":                    {right: "see", bob: nothing, status: 200},
-	"GET /v1/threads/{id}":             {right: "read", bob: himself, status: 200},
+	"GET /v1/threads/{id}":             {right: "read", bob: onlyOwn, status: 200},
 	"GET /v1/approvals":                {right: "approve", bob: nothing, status: 200},
 	"GET /v1/questions":                {right: "answer", bob: nothing, status: 200},
 	"POST /v1/questions/{id}/answer":   {right: "answer", bob: refused},
-	"GET /v1/tasks":                    {right: "read", bob: himself, status: 200},
+	"GET /v1/tasks":                    {right: "read", bob: onlyOwn, status: 200},
 	"POST /v1/tasks":                   {right: "ask", bob: refused, status: 404, body: `{"to":"none","content":"x"}`},
 	"POST /v1/notices":                 {right: "ask", bob: "refused; on a topic nobody gets it", status: 404, body: `{"to":"none","topic":"a.b"}`},
-	"GET /v1/tasks/{id}":               {right: "read", bob: himself, status: 404},
-	"GET /v1/tasks/{id}/events":        {right: "read", bob: himself, status: 404},
-	"GET /v1/tasks/{id}/readers":       {right: "read", bob: himself, status: 404},
-	"GET /v1/tasks/{id}/frames":        {right: "read", bob: himself, status: 404},
-	"POST /v1/tasks/{id}/cancel":       {right: "steer", bob: himself, status: 404, body: `{}`},
-	"POST /v1/tasks/{id}/inject":       {right: "steer", bob: himself, status: 404, body: `{"content":"x"}`},
+	"GET /v1/tasks/{id}":               {right: "read", bob: onlyOwn, status: 404},
+	"GET /v1/tasks/{id}/events":        {right: "read", bob: onlyOwn, status: 404},
+	"GET /v1/tasks/{id}/readers":       {right: "read", bob: onlyOwn, status: 404},
+	"GET /v1/tasks/{id}/frames":        {right: "read", bob: onlyOwn, status: 404},
+	"POST /v1/tasks/{id}/cancel":       {right: "steer", bob: onlyOwn, status: 404, body: `{}`},
+	"POST /v1/tasks/{id}/inject":       {right: "steer", bob: onlyOwn, status: 404, body: `{"content":"x"}`},
 	"POST /v1/tasks/{id}/decisions":    {right: "approve", bob: refused, status: 404, body: `{"id":"x","approved":true}`},
 	"GET /ws/agent":                    commands,
 	"GET /ws/acp":                      commands,
@@ -143,22 +143,22 @@ var endpointAccess = map[string]mayUse{
 
 	"/coven.ClientService/AnswerQuestion":    {right: "answer", bob: refused},
 	"/coven.ClientService/ApproveTool":       {right: "approve", bob: refused},
-	"/coven.ClientService/GetEvents":         {right: "read", bob: himself},
-	"/coven.ClientService/GetMe":             {bob: himself},
+	"/coven.ClientService/GetEvents":         {right: "read", bob: onlyOwn},
+	"/coven.ClientService/GetMe":             {bob: onlyOwn},
 	"/coven.ClientService/ListAgents":        {right: "see", bob: nothing},
 	"/coven.ClientService/RegisterAgent":     {bob: "told that the hub has no such command"},
 	"/coven.ClientService/RegisterClient":    {bob: "told that the hub has no such command"},
 	"/coven.ClientService/SendMessage":       {right: "ask", bob: refused},
-	"/coven.ClientService/StreamEvents":      {right: "read", bob: himself},
+	"/coven.ClientService/StreamEvents":      {right: "read", bob: onlyOwn},
 	"/coven.CovenControl/AgentStream":        commands,
 	"/coven.PackService/Register":            {right: "provide", bob: refused},
 	"/coven.PackService/ToolResult":          {bob: "refused: it is for the pack that was called"},
 	"/parallax.gateway.AgentGateway/Connect": commands,
 	"/parallax.registry.Registry/GetAgent":   {right: "see", bob: nothing},
 	"/parallax.registry.Registry/ListAgents": {right: "see", bob: nothing},
-	"/parallax.registry.Registry/Register":   {bob: himself},
-	"/parallax.registry.Registry/Renew":      {bob: himself},
-	"/parallax.registry.Registry/Unregister": {bob: himself},
+	"/parallax.registry.Registry/Register":   {bob: onlyOwn},
+	"/parallax.registry.Registry/Renew":      {bob: onlyOwn},
+	"/parallax.registry.Registry/Unregister": {bob: onlyOwn},
 	"/parallax.registry.Registry/Watch":      {right: "see", bob: nothing},
 	"/grpc.health.v1.Health/Check":           opened(everyone),
 	"/grpc.health.v1.Health/List":            {bob: everyone},
@@ -171,7 +171,7 @@ var endpointAccess = map[string]mayUse{
 func nameOfEndpoint(e service.Endpoint) string { return strings.TrimSpace(e.Method + " " + e.Path) }
 
 // TestEveryEndpointSaysWhoMayUseIt calls everything that is mounted without a credential, as bob,
-// of whom no rule speaks, and as an operator. It fails for an endpoint that it does not know.
+// whom no rule mentions, and as an operator. It fails for an endpoint that it does not know.
 func TestEveryEndpointSaysWhoMayUseIt(t *testing.T) {
 	h := newTestHub(t, ruled(t, "- {who: alice, may: [see, ask], to: \"*\"}\n"))
 	all := endpointsOf(t, h)
@@ -287,7 +287,7 @@ func endpointsTable(all []service.Endpoint) []byte {
 # Endpoints
 
 Everything that can be called at a hub, by listener. Where [authentication](authentication.md) is set, each wants a credential unless it is open; any of those on that
-page will do. Without authentication nobody needs one. The right is wanted where there are [rules](rights.md); a principal with ` + "`operator: true`" + ` passes them all. The last column is for somebody of whom no rule speaks.
+page will do. Without authentication nobody needs one. The right is wanted where there are [rules](rights.md); a principal with ` + "`operator: true`" + ` passes them all. The last column is for somebody whom no rule mentions.
 Besides, the Unix socket of pi-server (` + "`pi_socket`" + `) and stdin (` + "`--stdio`" + `) are for the user that runs the hub.
 `)
 	for _, listener := range []struct{ key, title string }{{"http_addr", "HTTP"}, {"pi_addr", "pi-server's own address"}, {"grpc_addr", "gRPC"}} {

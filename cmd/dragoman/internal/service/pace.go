@@ -56,7 +56,7 @@ func (p *pace) wait(ctx context.Context, from netip.Addr, count func(name string
 
 // delay counts a refusal and returns how long its answer has to wait.
 func (p *pace) delay(from netip.Addr) time.Duration {
-	if from = from.Unmap(); from.Is6() { // whoever has one address of a network has all
+	if from = from.Unmap(); from.Is6() { // a host may use every address of its network
 		network, _ := from.WithZone("").Prefix(64) // 64 bits are possible
 		from = network.Addr()
 	}
