@@ -94,9 +94,7 @@ func (j *Journal) diagnose(stream string, err error) error {
 	if cause == nil {
 		return err
 	}
-	cause = cmp.Or(j.home.usable(), cause) // the former says what to do
-	j.failure.report(cause)
-	return cause
+	return j.failure.report(cmp.Or(j.home.usable(), cause)) // the former says what to do
 }
 
 // failure is why the store of the embedded server takes no writes.
@@ -118,13 +116,17 @@ func (f *failure) set(why error) {
 	f.why = why
 }
 
-// report is called by senders.
-func (f *failure) report(why error) {
-	f.set(why)
+// report is called by senders. It returns the reason that was reported first: streams fail
+// one after the other when a disk is full, and it is one failure.
+func (f *failure) report(why error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.why = cmp.Or(f.why, why)
 	select {
 	case f.reported <- struct{}{}:
 	default: // another sender has reported it
 	}
+	return f.why
 }
 
 // reopenPause is the time before each try to open a failed store again.

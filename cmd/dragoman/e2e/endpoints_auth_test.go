@@ -65,7 +65,9 @@ func TestEveryHTTPEndpointRequiresAToken(t *testing.T) {
 		{method: http.MethodPost, url: hub + "/mcp/", body: list},
 		{method: http.MethodGet, url: hub + "/mcp"},
 		{method: http.MethodGet, url: hub + "/metrics"},
-		{method: http.MethodGet, url: hub + "/"},
+		{method: http.MethodGet, url: hub + "/", open: true}, // the page of the console, which asks for a token
+		{method: http.MethodGet, url: hub + "/console/app.js", open: true},
+		{method: http.MethodGet, url: hub + "/console/../v1/agents"},
 		{method: http.MethodGet, url: hub + "/mcp/../v1/agents"},
 		{method: http.MethodGet, url: hub + "/healthz/../v1/agents"},
 		{method: http.MethodGet, url: hub + "/mcp%2f..%2fv1/agents"},

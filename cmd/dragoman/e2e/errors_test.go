@@ -153,7 +153,7 @@ func TestStdioEndsAfterARefusalWithoutAnID(t *testing.T) {
 
 func TestAnUnknownPathIsAnsweredWithTheKnownOnes(t *testing.T) {
 	h := newTestHub(t, nil)
-	for _, path := range []string{"/", "/v2/tasks"} {
+	for _, path := range []string{"/v2/tasks", "/v1x"} {
 		status, answer := post(t, h.service.Addresses().HTTP, path, "{}", nil)
 		for _, want := range []string{`"code":"unsupported"`, "/v1", "/ws/agent", "/ws/acp", "/ws/pi", "/healthz"} {
 			if status != http.StatusNotFound || !strings.Contains(answer, want) {
