@@ -60,9 +60,6 @@ func (v *views) close() {
 
 // view makes the session a viewer of a task, from the first event.
 func (s *Session) view(t *task.Task, tag any) {
-	if f := s.feed.Load(); f != nil {
-		f.began(t.ID())
-	}
 	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.peer(), task.Viewer, tag, 0), nil })
 }
 
