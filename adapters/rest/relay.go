@@ -51,8 +51,8 @@ func sourceOf(s *hub.Session, f follow) source {
 }
 
 // relay sends the events of a source as they come, until the last one, until the client
-// closes the connection or stops reading, or until the hub stops. A response without the end
-// of its task was cut: the client can resume at its last cursor.
+// closes the connection or stops reading, until an error, which it is told, or until the hub stops.
+// A response without the end of its task was cut: the client can resume at its last cursor.
 func (a *api) relay(c call, form string, from source) {
 	out := newStream(a.outlet(c.w), form == eventType, from.feed)
 	_ = out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
@@ -69,7 +69,10 @@ func (a *api) relay(c call, form string, from source) {
 		var b hub.FeedBatch
 		var silent bool
 		if b, silent, err = a.next(c.r.Context(), from.next); err != nil {
-			return // the client has gone, or the hub stopped
+			if !hurry && c.r.Context().Err() == nil { // else the client has gone, or was told that the hub stops
+				a.fail(c, out, err)
+			}
+			return
 		}
 		if silent {
 			out.alive()
@@ -93,6 +96,16 @@ func (a *api) relay(c call, form string, from source) {
 	if err != nil {
 		a.hub.Count("rest.cut")
 		a.opts.Log.Info("a stream of events was cut off", "path", c.r.URL.Path, "principal", c.from.ID, "error", err)
+	}
+}
+
+// fail tells the client of a stream why there is nothing more, such as a journal that cannot be read.
+func (a *api) fail(c call, out *stream, err error) {
+	if cause := internal(err); cause != nil {
+		a.opts.Log.Error("a stream of events failed", "path", c.r.URL.Path, "principal", c.from.ID, "error", cause)
+	}
+	if err := out.control("error", problemOf(err)); err == nil {
+		_ = out.send() // the client may have gone
 	}
 }
 
