@@ -78,10 +78,14 @@ func (s *Session) Feed(from string) (*Feed, error) {
 			return nil, err
 		}
 	}
-	return f, s.doFunc(core.WatchAll{}, func() error {
+	err := s.doFunc(core.WatchAll{}, func() error {
 		s.hub.feed(f, from == "")
 		return nil
 	})
+	if err == nil {
+		err = s.recheckAll()
+	}
+	return f, err
 }
 
 // feed begins a feed, at its position or now.
