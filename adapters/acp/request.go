@@ -173,7 +173,7 @@ func (s *session) inject(e wire.Envelope, n wire.Notify) (*request, error) {
 	if r == nil {
 		return nil, nil
 	}
-	in := core.Injected{ID: cmp.Or(c.ID, e.ID), Content: c.Content, Source: c.Source}
+	in := core.Injected{ID: cmp.Or(c.ID, e.ID), Content: c.Content, Source: c.Source, Trace: e.Trace()}
 	if err := in.Priority.UnmarshalText([]byte(c.Priority)); err != nil {
 		return nil, err
 	}

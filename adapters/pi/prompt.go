@@ -117,7 +117,7 @@ func steer(s *Server, x *request) command.Outcome {
 	if ss.run != nil && ss.run.last().task != nil && len(q.images) == 0 {
 		as := x.client.actAs(q.from)
 		defer as.Close(nil)
-		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
+		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID, Trace: q.trace}
 		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
 			ss.run.last().addInjected(in.ID, q)
 			x.MarkQueued() // until the agent has taken it

@@ -147,6 +147,30 @@ func TestTheTraceOfAConnectionIsThatOfWhatItAsksForNoOther(t *testing.T) {
 	g.report(caller, above, core.Done{})
 }
 
+func TestTheTraceOfACallThatSteersIsInTheEvent(t *testing.T) {
+	g := &testHub{t, coretest.NewHub(t, hub.Options{})}
+	agent := g.agent("a", able)
+	asker := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r", Operator: true}, Dialect: "test", Trace: core.Trace{Parent: unsampled}})
+	defer asker.Close(nil)
+	asked := g.askIn(asker, "a", core.Trace{Parent: sampled})
+	want := map[string]core.Trace{"own": {Parent: sampled, State: "a=b"}, "malformed": {Parent: unsampled}, "none": {Parent: unsampled}}
+	for id, in := range map[string]core.Trace{"own": {Parent: sampled, State: "a=b", Above: "forged", Tool: "forged"}, "malformed": {Parent: "00-1-2-01"}, "none": {}} {
+		if err := asker.Inject(asked.ID(), core.Injected{ID: id, Content: "x", Trace: in}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.report(agent, asked, core.Done{})
+	got := map[string]core.Trace{}
+	for _, e := range asked.Events() {
+		if in, is := e.Body.(core.Injected); is {
+			got[in.ID] = in.Trace
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("traces (-want +got):\n%s", diff)
+	}
+}
+
 func TestTheTracerIsToldOfTasksThatAKillCutOff(t *testing.T) {
 	kept := journal.NewMemory(journal.Retention{})
 	opened := core.Opened{Task: "t1", From: core.Principal{ID: "r"}, Request: core.Request{Intent: core.IntentAsk, To: core.ToAgent("a"), Content: "?"}, Trace: core.Trace{Parent: sampled}}

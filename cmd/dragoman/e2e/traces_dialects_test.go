@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/hex"
 	"net/http"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covenclient "github.com/dragoman-hub/dragoman/adapters/coven/client"
 	covenwire "github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
@@ -231,5 +233,62 @@ func TestEachDialectGivesTheTraceToAgentsThatDeclaredIt(t *testing.T) {
 	}
 	if len(given) > 0 {
 		t.Errorf("got no span for %v", given)
+	}
+}
+
+// A call that steers a task is not above it: the span of the task is linked to that of the call.
+func TestTheSpanOfATaskIsLinkedToTheCallThatSteeredIt(t *testing.T) {
+	c := newCollector(t)
+	h := newTestHub(t, traced(c))
+	ctx, leave := context.WithCancel(context.Background())
+	steered, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- client.JoinCovenWith(ctx, h.hubOf(), core.Card{ID: "weaver"}, func(ctx context.Context, _ core.Request, say func(core.Body) error) error {
+			select {
+			case <-steered:
+				return say(core.Text{Text: "the answer"})
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}, covenclient.WorkOptions{Injected: func(core.Injected) (func(), string) { return func() { steered <- struct{}{} }, "" }})
+	}()
+	defer func() {
+		leave()
+		<-ended
+	}()
+	h.await(t, "joined weaver")
+	member := `,"traceparent":"` + callersParent + `"`
+	for name, steer := range map[string]func() string{
+		"REST": func() string {
+			_, b := askMCP(t, h.url()+"/v1/tasks", `{"to":"weaver","content":"?"}`)
+			id := regexp.MustCompile(`"id": ?"([^"]+)"`).FindStringSubmatch(b)
+			if id == nil {
+				t.Fatalf("got %s, want a task", b)
+			}
+			_, b = askMCP(t, h.url()+"/v1/tasks/"+id[1]+"/inject?wait=true", `{"content":"!"}`, "Traceparent: "+callersParent)
+			return b
+		},
+		"ACP": func() string {
+			return h.webSocket(t, "/ws/acp?agent_id=kit", "", []string{
+				`{"id":"q1","kind":"query","to":"weaver","payload":{"question":"?"}}`,
+				`{"id":"n1","kind":"notify","payload":{"topic":"dragoman.context","data":{"ref":"q1","content":"!"}` + member + `}}`,
+			}, `"response"`)
+		},
+		"pi-server": func() string {
+			return h.webSocket(t, "/ws/pi", "", []string{
+				`{"type":"create_session","sessionId":"s","agent":"weaver"}`, `{"type":"switch_session","sessionId":"s"}`,
+				`{"type":"prompt","sessionId":"s","message":"?"}`, `{"type":"steer","sessionId":"s","message":"!"` + member + `}`,
+			}, `"agent_end"`)
+		},
+	} {
+		c.mu.Lock()
+		c.spans = nil
+		c.mu.Unlock()
+		answer := steer()
+		s := c.wait(t, 1)[0]
+		links := s.GetLinks()
+		if len(links) != 1 || hex.EncodeToString(links[0].GetTraceId()) != callersTrace || hex.EncodeToString(links[0].GetSpanId()) != callersSpan || len(s.GetParentSpanId()) > 0 {
+			t.Errorf("%s: got %v (%s), want a root that is linked to the caller's span", name, s, answer)
+		}
 	}
 }
