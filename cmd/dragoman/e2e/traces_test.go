@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -327,16 +328,28 @@ func TestACollectorThatIsAwayDisturbsNothing(t *testing.T) {
 	}
 }
 
-// A hub is killed while an agent works. After the restart the span of the task is exported once, as
+// serveTraced runs a hub as a process that keeps its journal in dir and exports to c.
+func serveTraced(t *testing.T, c *collector, dir string) *servedHub {
+	t.Helper()
+	cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
+	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+	return serveHubCmd(t, cmd, "always")
+}
+
+// byID returns the spans without those that came again, which have the ids of the first.
+func byID(spans []*tracepb.Span) map[string]*tracepb.Span {
+	all := map[string]*tracepb.Span{}
+	for _, s := range spans {
+		all[hex.EncodeToString(s.GetSpanId())] = s
+	}
+	return all
+}
+
+// A hub is killed while an agent works. After the restart the span of the task is exported, as
 // an error, in the trace of its caller.
 func TestTheSpanOfATaskOutlivesAKill(t *testing.T) {
 	c, dir := newCollector(t), t.TempDir()
-	serve := func() *servedHub {
-		cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
-		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
-		return serveHubCmd(t, cmd, "always")
-	}
-	first := serve()
+	first := serveTraced(t, c, dir)
 	ctx, leave := context.WithCancel(t.Context())
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -366,15 +379,47 @@ func TestTheSpanOfATaskOutlivesAKill(t *testing.T) {
 	}
 	resp.Body.Close()
 	first.kill()
-	second := serve()
+	second := serveTraced(t, c, dir)
 	s := c.wait(t, 1)[0]
 	if hex.EncodeToString(s.GetTraceId()) != callersTrace || hex.EncodeToString(s.GetParentSpanId()) != callersSpan || s.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR ||
 		attribute(s, "error.type") != string(core.CodeUnreachable) || attribute(s, "dragoman.recovered") == "" {
 		t.Errorf("got %v, want an error below the caller's span, unreachable and recovered", s)
 	}
 	second.kill()
-	serve().kill()
-	if got := c.wait(t, 1); len(got) != 1 {
+	serveTraced(t, c, dir).kill()
+	if got := byID(c.wait(t, 1)); len(got) != 1 {
 		t.Errorf("after another restart: got %d spans, want 1", len(got))
+	}
+}
+
+// A hub is killed before it has exported what ended just then. After the restart no span is missing.
+func TestTheSpansOfTasksThatEndedJustBeforeAKillAreExported(t *testing.T) {
+	c, dir := newCollector(t), t.TempDir()
+	first := serveTraced(t, c, dir)
+	joinRelay(t, coven.Name, client.Hub{GRPC: first.grpc}, "weaver")
+	const n = 20
+	tasks := map[string]bool{}
+	for range n {
+		answer := askTraced(t, first.URL, "weaver", "hello", http.Header{"Traceparent": {callersParent}})
+		var task struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal([]byte(answer), &task); err != nil || task.ID == "" {
+			t.Fatalf("got %s, want a task: %v", answer, err)
+		}
+		tasks[task.ID] = true
+	}
+	// The journal has them once it has what came later.
+	askMCP(t, first.URL+"/v1/tasks", `{"to":"weaver","content":"hello","receipt":"recorded"}`)
+	first.kill()
+	c.mu.Lock()
+	before := len(c.spans)
+	c.mu.Unlock()
+	second := serveTraced(t, c, dir)
+	defer second.kill()
+	for wanted := before + 1; len(tasks) > 0; wanted++ {
+		for _, s := range c.wait(t, wanted) {
+			delete(tasks, attribute(s, "dragoman.task.id"))
+		}
 	}
 }
