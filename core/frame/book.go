@@ -107,6 +107,23 @@ func (b *Book) end(r *Ring, bytes int) {
 	}
 }
 
+// reopen undoes end. It reports whether the ring still has its frames.
+func (b *Book) reopen(r *Ring) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.Index(b.ended, r)
+	if i < 0 {
+		_, live := b.live[r] // it was not closed
+		return live
+	}
+	r.mu.Lock()
+	b.endedBytes -= r.bytes
+	r.mu.Unlock()
+	b.ended = slices.Delete(b.ended, i, i+1)
+	b.live[r] = struct{}{}
+	return true
+}
+
 // dropEnded drops the frames of the connection that ended first. Callers hold mu.
 func (b *Book) dropEnded() {
 	b.endedBytes -= b.ended[0].release()

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -29,7 +30,7 @@ type Ring struct {
 	mu         sync.Mutex
 	listed     bool // in the book
 	closed     bool
-	frames     []kept // the oldest first
+	frames     []*kept // the oldest first
 	bytes      int
 	share      memory.Share
 	incoming   incoming
@@ -43,6 +44,7 @@ type kept struct {
 	direction Direction
 	message   []byte // nil if there was none
 	notes     []note
+	gone      bool // the ring does not have it any more
 }
 
 func (k *kept) size() int { return len(k.message) + frameOverhead + len(k.notes)*noteOverhead }
@@ -72,17 +74,21 @@ func (r *Ring) Received() {
 		message := r.bytesOf(in.message)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.add(kept{in.at, In, message, in.notes})
+		r.add(&kept{at: in.at, direction: In, message: message, notes: in.notes})
 	}
 }
 
-// Queued says that a message is queued for the peer: by the reader, as an answer to what it
-// handles, or by whoever delivers what the hub says. It must not change any more.
-func (r *Ring) Queued(byReader bool, message any) {
+// Queued says that a message is queued for the peer: with a context of [Turn.Telling], by the reader
+// as an answer to what it handles, or by whoever delivers what the hub says. It must not change any
+// more.
+func (r *Ring) Queued(ctx context.Context, byReader bool, message any) {
+	told, isTold := ctx.Value(telling{}).(note)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var notes []note
-	if n := len(r.deliveries); byReader {
+	if n := len(r.deliveries); isTold {
+		notes = []note{told}
+	} else if byReader {
 		for _, n := range r.incoming.notes {
 			if len(notes) == 0 || notes[len(notes)-1].task != n.task {
 				notes = append(notes, note{task: n.task})
@@ -92,7 +98,7 @@ func (r *Ring) Queued(byReader bool, message any) {
 		notes = r.deliveries[n-1].take()
 	}
 	if len(notes) > 0 {
-		r.add(kept{time.Now(), Out, r.bytesOf(message), notes})
+		r.add(&kept{at: time.Now(), direction: Out, message: r.bytesOf(message), notes: notes})
 	}
 }
 
@@ -131,6 +137,17 @@ func (r *Ring) Close() {
 	r.book.end(r, bytes)
 }
 
+// Reopen continues a Ring that was closed, for the next connection of the same session.
+func (r *Ring) Reopen() {
+	if r == nil {
+		return
+	}
+	listed := r.book.reopen(r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed, r.listed = false, listed
+}
+
 // bytesOf returns a copy of a message.
 func (r *Ring) bytesOf(message any) []byte {
 	if r.encode != nil {
@@ -141,8 +158,8 @@ func (r *Ring) bytesOf(message any) []byte {
 }
 
 // add keeps a frame. Callers hold mu.
-func (r *Ring) add(k kept) {
-	if r.closed {
+func (r *Ring) add(k *kept) {
+	if k.gone = r.closed; k.gone {
 		return
 	}
 	if n := len(k.message); k.size() > r.book.keep {
@@ -155,6 +172,7 @@ func (r *Ring) add(k kept) {
 	for !r.book.makeRoom(size) {
 		if len(r.frames) == 0 {
 			r.lose(k)
+			k.gone = true
 			return
 		}
 		r.drop()
@@ -170,7 +188,7 @@ func (r *Ring) add(k kept) {
 // drop drops the oldest frame. Callers hold mu.
 func (r *Ring) drop() {
 	k := r.frames[0]
-	r.frames[0] = kept{}
+	r.frames[0], k.gone = nil, true
 	r.frames = r.frames[1:]
 	r.bytes -= k.size()
 	r.share.Add(-k.size())
@@ -178,7 +196,7 @@ func (r *Ring) drop() {
 }
 
 // lose remembers that a frame of its tasks is gone. Callers hold mu.
-func (r *Ring) lose(k kept) {
+func (r *Ring) lose(k *kept) {
 	for _, n := range k.notes {
 		if slices.Contains(r.lost, n.task) {
 			continue
@@ -194,6 +212,9 @@ func (r *Ring) release() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	bytes := r.bytes
+	for _, k := range r.frames {
+		k.gone = true
+	}
 	r.frames, r.bytes = nil, 0
 	r.share.Release()
 	return bytes

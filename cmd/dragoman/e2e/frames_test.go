@@ -45,13 +45,19 @@ func TestTheFramesOfATaskShowBothDialects(t *testing.T) {
 			asker := pair.asks.connect(t, h, "asker")
 			t.Cleanup(asker.leave)
 			asker.begin(query{to: "guide", content: "look it up"}).wait(t)
-			found := h.framesOf(t, h.taskOf(t, "guide"))
-			if found.Missing != "" {
-				t.Errorf("got missing %q, want nothing", found.Missing)
-			}
-			wantGolden(t, filepath.Join("testdata", "frames", strings.ReplaceAll(pair.asks.name+"-"+pair.answers, " ", "-")+".txt"), sideBySide(found.Frames))
+			h.wantFrames(t, pair.asks.name+"-"+pair.answers)
 		})
 	}
+}
+
+// wantFrames compares the frames of the task of the guide with testdata/frames.
+func (h *testHub) wantFrames(t *testing.T, name string) {
+	t.Helper()
+	found := h.framesOf(t, h.taskOf(t, "guide"))
+	if found.Missing != "" {
+		t.Errorf("got missing %q, want nothing", found.Missing)
+	}
+	wantGolden(t, filepath.Join("testdata", "frames", strings.ReplaceAll(name, " ", "-")+".txt"), sideBySide(found.Frames))
 }
 
 // reportEverything answers with what dialects translate in different ways.
