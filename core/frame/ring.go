@@ -24,7 +24,7 @@ const (
 // nothing.
 type Ring struct {
 	book                *Book
-	dialect, connection string
+	dialect, connection string // connection is "" before the first frame
 	encode              func(any) []byte
 
 	mu         sync.Mutex
@@ -78,28 +78,66 @@ func (r *Ring) Received() {
 	}
 }
 
-// Queued says that a message is queued for the peer: with a context of [Turn.Telling], by the reader
-// as an answer to what it handles, or by whoever delivers what the hub says. It must not change any
-// more.
-func (r *Ring) Queued(ctx context.Context, byReader bool, message any) {
+// reading is the key of the contexts of [Reading], telling that of the note in those of
+// [Ring.Telling].
+type (
+	reading struct{}
+	telling struct{}
+)
+
+// Reading returns the context of the reader of a connection: what is queued with it is an answer to
+// the message that it handles.
+func Reading(ctx context.Context) context.Context { return context.WithValue(ctx, reading{}, true) }
+
+// Telling returns a context with which an agent, or else a requester or reader, is told of an event of
+// a task: what is queued with it is that event. A zero kind is none, and what is queued for no task is
+// not kept.
+func (r *Ring) Telling(ctx context.Context, task core.TaskID, agent bool, kind core.Kind) context.Context {
+	if r == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, telling{}, note{task: task, agent: agent, kind: kind})
+}
+
+// Queued says that a message is queued for the peer: with a context of [Ring.Telling] or [Reading], or
+// else by whoever delivers what the hub says. It must not change any more.
+func (r *Ring) Queued(ctx context.Context, message any) {
 	told, isTold := ctx.Value(telling{}).(note)
+	byReader := ctx.Value(reading{}) != nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var notes []note
-	if n := len(r.deliveries); isTold {
+	switch n := len(r.deliveries); {
+	case isTold && told.task != "":
 		notes = []note{told}
-	} else if byReader {
-		for _, n := range r.incoming.notes {
-			if len(notes) == 0 || notes[len(notes)-1].task != n.task {
-				notes = append(notes, note{task: n.task})
-			}
-		}
-	} else if n > 0 {
+	case isTold:
+	case byReader:
+		notes = tasksOf(r.incoming.notes)
+	case n > 0:
 		notes = r.deliveries[n-1].take()
 	}
 	if len(notes) > 0 {
-		r.add(&kept{at: time.Now(), direction: Out, message: r.bytesOf(message), notes: notes})
+		r.sent(message, notes)
 	}
+}
+
+// sent keeps a message for the peer. Callers hold mu.
+func (r *Ring) sent(message any, notes []note) {
+	k := &kept{at: time.Now(), direction: Out, message: r.bytesOf(message), notes: notes}
+	for i := range k.notes {
+		k.notes[i].refused = k.message == nil // the transport has no words for it
+	}
+	r.add(k)
+}
+
+// tasksOf returns the tasks of notes.
+func tasksOf(all []note) (tasks []note) {
+	for _, n := range all {
+		if is := (note{task: n.task}); !slices.Contains(tasks, is) {
+			tasks = append(tasks, is)
+		}
+	}
+	return tasks
 }
 
 // Event says that the message under way is an event of a task: from its agent, or from a requester
@@ -163,7 +201,7 @@ func (r *Ring) add(k *kept) {
 		return
 	}
 	if n := len(k.message); k.size() > r.book.keep {
-		k.message = fmt.Appendf(nil, "%q", fmt.Sprintf("[%d bytes, more than frames.keep leaves room for]", n))
+		k.message = tooLarge(n)
 	}
 	size := k.size()
 	for len(r.frames) > 0 && r.bytes+size > r.book.keep {
@@ -183,6 +221,11 @@ func (r *Ring) add(k *kept) {
 	}
 	r.frames, r.bytes = append(r.frames, k), r.bytes+size
 	r.share.Add(size)
+}
+
+// tooLarge returns what stands for a message of n bytes.
+func tooLarge(n int) []byte {
+	return fmt.Appendf(nil, "%q", fmt.Sprintf("[%d bytes, more than frames.keep leaves room for]", n))
 }
 
 // drop drops the oldest frame. Callers hold mu.

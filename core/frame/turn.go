@@ -26,11 +26,8 @@ func (r *Ring) Turn(task core.TaskID) *Turn {
 	return &Turn{ring: r, task: task}
 }
 
-// telling is the key of the note in the contexts of [Turn.Telling], turning that of the Turn.
-type (
-	telling struct{}
-	turning struct{}
-)
+// turning is the key of the Turn in the contexts of [Turn.With].
+type turning struct{}
 
 // With returns a context of the Turn: see [TurnOf]. What is queued with it belongs to the task and is
 // no event.
@@ -53,13 +50,13 @@ func (t *Turn) Telling(ctx context.Context, kind core.Kind) context.Context {
 	if t == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, telling{}, note{task: t.task, agent: true, kind: kind})
+	return t.ring.Telling(ctx, t.task, true, kind)
 }
 
 // Sent is [Ring.Queued] for a connection without a link.
 func (t *Turn) Sent(ctx context.Context, message []byte) {
 	if t != nil && len(message) > 0 {
-		t.ring.Queued(ctx, false, message)
+		t.ring.Queued(ctx, message)
 	}
 }
 

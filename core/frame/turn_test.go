@@ -13,9 +13,9 @@ func TestATurnTellsWhatTheMessagesOfItsAgentBecame(t *testing.T) {
 	r := b.Connect("d", nil)
 	one, other := r.Turn("t"), r.Turn("u")
 	ctx := t.Context()
-	r.Queued(one.Telling(ctx, core.KindOpened), false, []byte(`"prompt"`))
-	r.Queued(one.Telling(ctx, 0), true, []byte(`"beside"`))
-	r.Queued(ctx, false, []byte(`"of no task"`))
+	r.Queued(one.Telling(ctx, core.KindOpened), []byte(`"prompt"`))
+	r.Queued(one.Telling(frame.Reading(ctx), 0), []byte(`"beside"`))
+	r.Queued(ctx, []byte(`"of no task"`))
 	one.Unsaid(core.KindFile)
 	var first, second, his frame.Incoming
 	receive(r, `"first"`, func() { first = one.Take() })

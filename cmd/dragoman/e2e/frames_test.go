@@ -3,14 +3,17 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
@@ -37,6 +40,11 @@ func TestTheFramesOfATaskShowBothDialects(t *testing.T) {
 		{editorOverWebSocket(), native.Dialect},
 		{parallaxByExtension(), coven.Name},
 		{covenByTools(), native.Dialect},
+		{overREST(), coven.Name},
+		{overMCP(), parallax.Dialect},
+		{overA2A(true), acp.Dialect},
+		{overA2A(false), native.Dialect},
+		{acpOverHTTP(), gatewayName},
 	} {
 		t.Run(pair.asks.name+" asks "+pair.answers, func(t *testing.T) {
 			h := newTestHub(t, keepFrames)
@@ -97,13 +105,12 @@ func (h *testHub) framesOf(t *testing.T, id string) (found hub.TaskFrames) {
 // sideBySide prints frames by connection, with the name of each and what it became: the order of two
 // connections among each other is that of the clock.
 func sideBySide(all []frame.Frame) string {
-	var names []string
 	text := map[string]*strings.Builder{}
 	for _, f := range all {
 		b := text[f.Connection]
 		if b == nil {
 			b = &strings.Builder{}
-			text[f.Connection], names = b, append(names, f.Connection)
+			text[f.Connection] = b
 		}
 		b.WriteString(string(f.Direction) + " " + nameOf(f.Frame) + ":")
 		for _, is := range f.Became {
@@ -112,7 +119,7 @@ func sideBySide(all []frame.Frame) string {
 		b.WriteString("\n")
 	}
 	var b strings.Builder
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(text)) {
 		b.WriteString("# " + name + "\n" + text[name].String())
 	}
 	return b.String()
@@ -151,7 +158,17 @@ func nameOf(raw json.RawMessage) string {
 			parts = append(parts, one)
 		}
 	}
-	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
+	var item map[string]json.RawMessage
+	_ = json.Unmarshal(f.Result, &item)
+	for _, one := range []string{"task", "statusUpdate", "artifactUpdate"} {
+		if item[one] != nil {
+			parts = append(parts, one)
+		}
+	}
+	if name := strings.Join(strings.Fields(strings.Join(parts, " ")), " "); name != "" {
+		return name
+	}
+	return strings.Join(slices.Sorted(maps.Keys(whole)), ",")
 }
 
 // wantGolden compares a text with a file, which UPDATE_GOLDEN=1 writes.
