@@ -98,6 +98,9 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	}
 	chain := policy.ChainBelow(s.AgentID(), above)
 	chain.Hops = max(chain.Hops, o.MinHops, hops)
+	if trace.Parent == "" && len(causes) == 0 {
+		trace = s.identity.Trace
+	}
 	if h.tracer != nil {
 		trace = h.tracer.Open(h.opening(trace, causes, o))
 	}

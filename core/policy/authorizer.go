@@ -72,11 +72,8 @@ type Entry struct {
 	Err error
 }
 
-// Tracer ties calls and tasks to traces. It is safe for concurrent use and returns at once.
+// Tracer ties tasks to traces. It is safe for concurrent use and returns at once.
 type Tracer interface {
-	// Begin returns the trace for the call, and a function that is called with the outcome
-	// once the call has been executed.
-	Begin(core.Call) (core.Trace, func(error))
 	// Open returns the trace of a task that is opened.
 	Open(Opening) core.Trace
 	// Tool returns the trace of a tool call that a task of a trace shows.

@@ -225,51 +225,73 @@ func TestAQuestionThatCrossesThreeDialectsIsOneTree(t *testing.T) {
 	}
 }
 
+// tracedDoor asks the agent weaver below a span, and returns the answer. tree is what is then below
+// that span.
+type tracedDoor struct {
+	name, tree string
+	ask        func(parent string) string
+}
+
+// check asks at each door.
+func (c *collector) check(t *testing.T, doors []tracedDoor) {
+	t.Helper()
+	above := func(i int) string { return fmt.Sprintf("%016x", i+1) }
+	n := 0
+	for i, door := range doors {
+		if answer := door.ask("00-" + callersTrace + "-" + above(i) + "-01"); !strings.Contains(answer, "the answer") {
+			t.Fatalf("%s: got %s, want the answer", door.name, answer)
+		}
+		n += strings.Count(door.tree, "\n")
+	}
+	spans := c.wait(t, n)
+	for i, door := range doors {
+		if got := tree(spans, above(i), ""); got != door.tree {
+			t.Errorf("%s: got the tree below the caller\n%swant\n%s", door.name, got, door.tree)
+		}
+	}
+}
+
 // TestEachDoorTakesTheTraceOfItsCaller asks over each dialect that has a place for a trace context.
 func TestEachDoorTakesTheTraceOfItsCaller(t *testing.T) {
 	c := newCollector(t)
 	h := newTestHub(t, traced(c))
 	joinRelay(t, coven.Name, h.hubOf(), "weaver")
-	trace := "Traceparent: " + callersParent
-	for i, door := range []struct {
-		name, tree string
-		ask        func() string
-	}{
-		{"REST", "invoke_agent weaver\n", func() string {
-			return askTraced(t, h.url(), "weaver", "hello", http.Header{"Traceparent": {callersParent}})
+	c.check(t, []tracedDoor{
+		{"REST", "invoke_agent weaver\n", func(parent string) string {
+			return askTraced(t, h.url(), "weaver", "hello", http.Header{"Traceparent": {parent}})
 		}},
-		{"MCP, _meta", "execute_tool agent_ask\n  invoke_agent weaver\n", func() string {
-			_, b := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"weaver","content":"hello"},"_meta":{"traceparent":"`+callersParent+`"}}}`)
+		{"MCP, _meta", "execute_tool agent_ask\n  invoke_agent weaver\n", func(parent string) string {
+			_, b := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"weaver","content":"hello"},"_meta":{"traceparent":"`+parent+`"}}}`)
 			return b
 		}},
-		{"MCP, headers", "execute_tool agent_ask\n  invoke_agent weaver\n", func() string {
-			_, b := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"weaver","content":"hello"}}}`, trace)
+		{"MCP, headers", "execute_tool agent_ask\n  invoke_agent weaver\n", func(parent string) string {
+			_, b := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"weaver","content":"hello"}}}`, "Traceparent: "+parent)
 			return b
 		}},
-		{"A2A", "invoke_agent weaver\n", func() string {
-			_, b := askMCP(t, h.url()+"/a2a/weaver", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}}`, trace, "A2A-Version: 1.0")
+		{"A2A", "invoke_agent weaver\n", func(parent string) string {
+			_, b := askMCP(t, h.url()+"/a2a/weaver", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}}`, "Traceparent: "+parent, "A2A-Version: 1.0")
 			return b
 		}},
-		{"Coven client", "invoke_agent weaver\n", func() string {
+		{"Coven client", "invoke_agent weaver\n", func(parent string) string {
 			cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer cc.Close()
-			ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", callersParent)
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", parent)
 			sent, err := covenpb.NewClientServiceClient(cc).SendMessage(ctx, &covenpb.ClientSendMessageRequest{ConversationKey: "weaver", Content: "hello", IdempotencyKey: "k"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return sent.GetStatus() + ": the answer comes later"
 		}},
-		{"native", "invoke_agent weaver\n", func() string {
+		{"native", "invoke_agent weaver\n", func(parent string) string {
 			conn, err := client.DialWebSocket(t.Context(), h.hubOf(), service.NativePath, nil, 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close(link.Reason{Cause: link.Normal})
-			if err := conn.Send(t.Context(), []byte(`{"call":{"id":"1","act":"open","trace":{"traceparent":"`+callersParent+`","above":"forged","tool":"forged"},"command":{"request":{"intent":"ask","to":"weaver","content":"hello"}}}}`)); err != nil {
+			if err := conn.Send(t.Context(), []byte(`{"call":{"id":"1","act":"open","trace":{"traceparent":"`+parent+`","above":"forged","tool":"forged"},"command":{"request":{"intent":"ask","to":"weaver","content":"hello"}}}}`)); err != nil {
 				t.Fatal(err)
 			}
 			for {
@@ -279,17 +301,7 @@ func TestEachDoorTakesTheTraceOfItsCaller(t *testing.T) {
 				}
 			}
 		}},
-	} {
-		c.mu.Lock()
-		c.spans = nil
-		c.mu.Unlock()
-		if answer := door.ask(); !strings.Contains(answer, "the answer") {
-			t.Fatalf("%d, %s: got %s, want the answer", i, door.name, answer)
-		}
-		if got := tree(c.wait(t, strings.Count(door.tree, "\n")), callersSpan, ""); got != door.tree {
-			t.Errorf("%s: got the tree below the caller\n%swant\n%s", door.name, got, door.tree)
-		}
-	}
+	})
 }
 
 func TestAnUnsampledParentStaysUnsampledAndAMalformedOneIsIgnored(t *testing.T) {
