@@ -18,7 +18,18 @@ const busy = "Agent is already processing. Specify streamingBehavior ('steer' or
 func messageIn(x *request) (userMessage, error) {
 	text, _ := x.Text("message")
 	files, err := images(x)
-	return userMessage{text: text, images: files, from: x.client.principal}, err
+	return userMessage{text: text, images: files, from: x.client.principal, trace: x.trace()}, err
+}
+
+// trace returns the trace context of the command: that of its fields, else that of its connection.
+func (x *request) trace() core.Trace {
+	var t core.Trace
+	t.Parent, _ = x.Text(core.TraceparentKey)
+	t.State, _ = x.Text(core.TracestateKey)
+	if t = t.Carried(); t.Parent == "" {
+		return x.client.trace
+	}
+	return t
 }
 
 // images reads the images of a prompt (facts, section 5).
@@ -83,7 +94,8 @@ func prompt(s *Server, x *request) command.Outcome {
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
-	x.client.sees.Event(task.ID(), false, core.KindOpened, false) // root has opened it
+	x.task = task.ID()
+	x.client.sees.Event(x.task, false, core.KindOpened, false) // root has opened it
 	if len(ss.queue.steering) > 0 {
 		ss.queue.steering = nil
 		ss.queueChanged()
@@ -106,8 +118,9 @@ func steer(s *Server, x *request) command.Outcome {
 	if ss.run != nil && ss.run.last().task != nil && len(q.images) == 0 {
 		as := x.client.actAs(q.from)
 		defer as.Close(nil)
-		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
-		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
+		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID, Trace: q.trace}
+		x.task = ss.run.last().task.ID()
+		if err = as.Inject(x.task, in); err == nil {
 			ss.run.last().addInjected(in.ID, q)
 			x.MarkQueued() // until the agent has taken it
 			return command.Outcome{}
@@ -153,5 +166,6 @@ func (x *request) stop(ss *session, why string) {
 	}
 	as := x.client.actAs(x.client.principal)
 	defer as.Close(nil)
-	_ = as.Cancel(ss.run.last().task.ID(), why) // on a conflict the task has ended already
+	x.task = ss.run.last().task.ID()
+	_ = as.Cancel(x.task, why) // on a conflict the task has ended already
 }

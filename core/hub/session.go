@@ -33,6 +33,9 @@ type Identity struct {
 	// Frames has the frames of the connection, which the session tells what they became; nil keeps
 	// none. A session with Frames is told of one event at a time.
 	Frames *frame.Ring
+	// Trace is the trace context with which the connection was made: that of tasks for which the
+	// requester brings none and that have no cause. One that is malformed counts for nothing.
+	Trace core.Trace
 }
 
 // JoinOptions describe an agent beyond its card.
@@ -83,7 +86,7 @@ type Session struct {
 	thread core.ThreadID
 	// floor is how many tasks stand above what a child asks, at least: see Below.
 	floor int
-	// trace is that of what a child asks: see InTrace.
+	// trace is that of what it asks: see InTrace.
 	trace core.Trace
 	// packCalls is how many calls of packs wait for an answer, those of children included.
 	packCalls atomic.Int32
@@ -126,6 +129,7 @@ func (t *table[K, V]) put(k K, v V) {
 }
 
 func newSession(h *Hub, p Identity) *Session {
+	p.Trace = p.Trace.Carried()
 	s := &Session{hub: h, identity: p, inbox: newInbox(h.memory)}
 	if p.Frames != nil {
 		s.told = &told{delivery: p.Frames.Delivery()}
@@ -308,9 +312,15 @@ func detail(f *core.Fault) string {
 // asks counts as asked by s: it has the causes and the loop guard of s (promise P10). A
 // child is no agent. The caller closes it; it ends with s at the latest.
 func (s *Session) Child() *Session {
+	return s.child(s.thread, s.identity.Frames)
+}
+
+func (s *Session) child(thread core.ThreadID, frames *frame.Ring) *Session {
 	h, parent := s.hub, s.root()
-	b := newSession(h, s.identity)
-	b.parent, b.thread = parent, s.thread
+	identity := s.identity
+	identity.Frames = frames
+	b := newSession(h, identity)
+	b.parent, b.thread = parent, thread
 	parent.mu.Lock()
 	b.card = parent.card
 	parent.mu.Unlock()
@@ -330,11 +340,10 @@ func (s *Session) Child() *Session {
 }
 
 // ChildFor is [Session.Child] for a part of the agent that works on a thread alone: the calls of
-// the child belong to the tasks of that thread; "" for a thread that is unknown.
-func (s *Session) ChildFor(thread core.ThreadID) *Session {
-	b := s.Child()
-	b.thread = thread
-	return b
+// the child belong to the tasks of that thread; "" for a thread that is unknown. It is over a
+// connection of its own, whose frames are kept in frames; nil keeps none.
+func (s *Session) ChildFor(thread core.ThreadID, frames *frame.Ring) *Session {
+	return s.child(thread, frames)
 }
 
 // root returns the session for which s acts: its parent, or itself.
