@@ -334,7 +334,10 @@ func (b *builder) clean(s string) string {
 	if b.redactor == nil {
 		return cut(s, maxContent)
 	}
-	return cut(b.redactor.Text(cut(s, maxClean)), maxContent)
+	if len(s) < maxClean {
+		return cut(b.redactor.Text(s), maxContent)
+	}
+	return cut(b.redactor.Beginning(cut(s, maxClean)), maxContent) // more may follow
 }
 
 // named returns the name of a span.

@@ -254,6 +254,30 @@ func TestContentIsExportedOnlyOnDemandRedactedAndCut(t *testing.T) {
 	}
 }
 
+// What is redacted makes a text shorter: what is cut off behind the bound must not come into view.
+func TestASecretThatIsCutIsNotExportedInPart(t *testing.T) {
+	secret := "sk-" + strings.Repeat("s3cr3t", 85)
+	redactor, err := redact.New([]string{"key-[0-9a-f]{600}"}, []string{secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := trace.Reader{Content: true, Redact: func() *redact.Redactor { return redactor }}
+	in := all.Open(policy.Opening{})
+	for name, one := range map[string]string{"a known secret": secret, "a pattern": "key-" + strings.Repeat("0123456789ab", 50)} {
+		for shift := 0; shift < 700; shift += 23 {
+			o := opened(in)
+			o.Request.Content = strings.Repeat(" ", shift) + strings.Repeat(one+" ", 200)
+			text, err := json.Marshal(r.Spans(story(o, core.Text{Text: o.Request.Content}, core.Done{})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), one[:10]) {
+				t.Fatalf("%s, shifted by %d: got a part of it", name, shift)
+			}
+		}
+	}
+}
+
 func TestATaskThatAKillCutOffIsAnErrorThatSaysSo(t *testing.T) {
 	in := all.Open(policy.Opening{})
 	events := slices.Collect(story(opened(in), core.Assigned{Agent: "a", Attempt: 1}, core.ToolCall{ID: "1", Name: "x"}, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "the hub stopped")}))
