@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
@@ -69,6 +70,14 @@ func (d *doorRecorder) Ended(task core.TaskID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = append(d.ended, task)
+}
+
+func (*doorRecorder) Missed(end time.Time) bool { return end.Year() == 2026 }
+
+func (d *doorRecorder) Recovered(all []core.TaskID) {
+	for _, id := range all {
+		d.Ended(id)
+	}
 }
 
 func (d *doorRecorder) Audit(e policy.Entry) {

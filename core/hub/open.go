@@ -103,6 +103,8 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	}
 	if h.tracer != nil {
 		trace = h.tracer.Open(h.opening(trace, causes, o))
+	} else {
+		trace.Above = trace.Parent // the task has no span of its own
 	}
 	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {
@@ -222,6 +224,9 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 		if w != s || o.Unwatched {
 			w.view(j.Task, nil)
 		}
+	}
+	if h.broadcast != nil {
+		h.broadcast.opened(j.Task)
 	}
 	if j.IsTurn() {
 		h.index.Add(j.Thread(), j.ID())

@@ -218,6 +218,9 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	}
 	delete(h.sessions, s)
 	delete(h.watchers, s)
+	if f := s.feed.Load(); f != nil {
+		h.leave(f)
+	}
 	if id != "" { // it stays in the roster until it has no tasks, and gets no more
 		h.roster.Change(id, func(e *roster.Entry) { e.Reported = core.LoadDraining })
 	}

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,7 +69,7 @@ func TestAHubWithoutATracerCarriesTheTraceOfTheRequesterOn(t *testing.T) {
 	agent, asker := g.agent("a", able), g.connect("r")
 	asked := g.askIn(asker, "a", core.Trace{Parent: sampled, State: "a=b"})
 	g.report(agent, asked, core.Done{})
-	if got, want := traceOf(asked), (core.Trace{Parent: sampled, State: "a=b"}); got != want {
+	if got, want := traceOf(asked), (core.Trace{Parent: sampled, State: "a=b", Above: sampled}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -123,7 +124,7 @@ func TestTheTraceOfAConnectionIsThatOfWhatItAsksForNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := g.askIn(caller, "a", core.Trace{})
-	if got, want := traceOf(plain), (core.Trace{Parent: unsampled, State: "a=b"}); got != want {
+	if got, want := traceOf(plain), (core.Trace{Parent: unsampled, State: "a=b", Above: unsampled}); got != want {
 		t.Errorf("a request without a trace: got %+v, want that of the connection, %+v", got, want)
 	}
 	malformed := g.askIn(caller, "a", core.Trace{Parent: "00-1-2-01", State: "c=d"})
@@ -131,7 +132,7 @@ func TestTheTraceOfAConnectionIsThatOfWhatItAsksForNoOther(t *testing.T) {
 		t.Errorf("a request with a malformed one: got %+v, want %+v", got, want)
 	}
 	given := g.askIn(caller, "a", core.Trace{Parent: sampled})
-	if got, want := traceOf(given), (core.Trace{Parent: sampled}); got != want {
+	if got, want := traceOf(given), (core.Trace{Parent: sampled, Above: sampled}); got != want {
 		t.Errorf("a request with its own: got %+v, want %+v", got, want)
 	}
 	for _, t := range []*task.Task{plain, malformed, given} {
@@ -171,10 +172,18 @@ func TestTheTraceOfACallThatSteersIsInTheEvent(t *testing.T) {
 	}
 }
 
-func TestTheTracerIsToldOfTasksThatAKillCutOff(t *testing.T) {
+func TestTheTracerIsToldOfTasksThatAKillCutOffAndOfThoseItMissed(t *testing.T) {
 	kept := journal.NewMemory(journal.Retention{})
-	opened := core.Opened{Task: "t1", From: core.Principal{ID: "r"}, Request: core.Request{Intent: core.IntentAsk, To: core.ToAgent("a"), Content: "?"}, Trace: core.Trace{Parent: sampled}}
-	if err := kept.Append(t.Context(), journal.Record{Task: "t1", Event: core.Event{Seq: 1, Epoch: 1, Body: opened}}); err != nil {
+	begin := func(id core.TaskID) journal.Record {
+		return journal.Record{Task: id, Event: core.Event{Seq: 1, Epoch: 1, Body: core.Opened{
+			Task: id, From: core.Principal{ID: "r"}, Request: core.Request{Intent: core.IntentAsk, To: core.ToAgent("a"), Content: "?"}, Trace: core.Trace{Parent: sampled},
+		}}}
+	}
+	end := func(id core.TaskID, year int) journal.Record {
+		return journal.Record{Task: id, Event: core.Event{Seq: 2, Epoch: 1, At: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Body: core.Done{}}}
+	}
+	// The tracer says that it missed what ended in 2026.
+	if err := kept.Append(t.Context(), begin("t0"), end("t0", 2025), begin("t1"), begin("t2"), end("t2", 2026)); err != nil {
 		t.Fatal(err)
 	}
 	d := &doorRecorder{}
@@ -183,8 +192,8 @@ func TestTheTracerIsToldOfTasksThatAKillCutOff(t *testing.T) {
 	if err := h.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]core.TaskID{"t1"}, d.ended); diff != "" {
-		t.Fatalf("tasks that ended (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]core.TaskID{"t1", "t2"}, d.ended); diff != "" {
+		t.Fatalf("tasks that were cut off or missed (-want +got):\n%s", diff)
 	}
 	events, err := h.Ended(t.Context(), "t1")
 	if err != nil {

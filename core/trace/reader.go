@@ -37,7 +37,7 @@ type Reader struct {
 }
 
 // Spans returns the spans of a task from its events, that of the task first; none if it is not
-// sampled, or if its beginning is no longer kept.
+// sampled, if a hub without a tracer opened it, or if its beginning is no longer kept.
 func (r Reader) Spans(events iter.Seq[core.Event]) []Span {
 	var b *builder
 	for e := range events {
@@ -47,7 +47,7 @@ func (r Reader) Spans(events iter.Seq[core.Event]) []Span {
 				return nil
 			}
 			own, _ := o.Trace.Span()
-			if !own.Sampled {
+			if !own.Sampled || o.Trace.Above == o.Trace.Parent {
 				return nil
 			}
 			b = r.begin(e, o, own)

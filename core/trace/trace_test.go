@@ -267,7 +267,7 @@ func TestATaskThatAKillCutOffIsAnErrorThatSaysSo(t *testing.T) {
 func TestATaskThatIsNotSampledOrLacksItsBeginningHasNoSpans(t *testing.T) {
 	for name, events := range map[string]func(func(core.Event) bool){
 		"no trace": story(opened(core.Trace{}), core.Done{}), "unsampled": story(opened(core.Trace{Parent: unsampled}), core.Done{}),
-		"malformed": story(opened(core.Trace{Parent: "x"}), core.Done{}), "no beginning": story(core.Text{Text: "x"}, core.Done{}), "nothing": story(),
+		"malformed": story(opened(core.Trace{Parent: "x"}), core.Done{}), "opened without a tracer": story(opened(core.Trace{Parent: sampled, Above: sampled}), core.Done{}), "no beginning": story(core.Text{Text: "x"}, core.Done{}), "nothing": story(),
 	} {
 		if got := (trace.Reader{}).Spans(events); len(got) > 0 {
 			t.Errorf("%s: got %+v, want none", name, got)

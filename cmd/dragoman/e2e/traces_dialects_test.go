@@ -1,12 +1,17 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
+	"encoding/json"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -16,6 +21,7 @@ import (
 	covenwire "github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
@@ -289,6 +295,113 @@ func TestTheSpanOfATaskIsLinkedToTheCallThatSteeredIt(t *testing.T) {
 		links := s.GetLinks()
 		if len(links) != 1 || hex.EncodeToString(links[0].GetTraceId()) != callersTrace || hex.EncodeToString(links[0].GetSpanId()) != callersSpan || len(s.GetParentSpanId()) > 0 {
 			t.Errorf("%s: got %v (%s), want a root that is linked to the caller's span", name, s, answer)
+		}
+	}
+}
+
+// Whatever the log says about a task that is in a trace, it says with the id of the trace.
+func TestEachLineAboutATaskHasTheIDOfItsTrace(t *testing.T) {
+	c := newCollector(t)
+	var log lines
+	h := newLoggingHub(t, slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}), func(s *config.Config) {
+		traced(c)(s)
+		s.Limits.CancelGrace, s.Limits.SlotGrace = time.Millisecond, time.Millisecond
+	})
+	stream := openCoven(t, h.service.Addresses().GRPC)
+	if first, err := registerCoven(t, stream, "weaver", "cancellation", "max_concurrent=9"); first.GetWelcome() == nil {
+		t.Fatalf("got %v, %v; want Welcome", first, err)
+	}
+	respond := func(m *covenpb.MessageResponse) {
+		t.Helper()
+		if err := stream.Send(&covenpb.AgentMessage{Payload: &covenpb.AgentMessage_Response{Response: m}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := func() string {
+		t.Helper()
+		askMCP(t, h.url()+"/v1/tasks", `{"to":"weaver","content":"?"}`, "Traceparent: "+callersParent)
+		for {
+			m, err := stream.Recv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id := m.GetSendMessage().GetRequestId(); id != "" {
+				return id
+			}
+		}
+	}
+	answered := asked()
+	respond(&covenpb.MessageResponse{RequestId: answered}) // no event
+	done := &covenpb.MessageResponse{RequestId: answered, Event: &covenpb.MessageResponse_Done{Done: &covenpb.Done{}}}
+	respond(done)
+	respond(done) // too late
+	silent := asked()
+	askMCP(t, h.url()+"/v1/tasks/"+silent+"/cancel", `{}`)
+	for _, message := range []string{"refused a message of an agent", "ignored an event of an agent", "agent did not answer a cancel in time", "agent did not end a task in time"} {
+		line := log.await(t, message)
+		if line["task"] == nil || line["trace_id"] != callersTrace {
+			t.Errorf("got %v, want its task and the id of its trace, %s", line, callersTrace)
+		}
+	}
+	for _, line := range log.all(t) {
+		if line["task"] != nil && line["trace_id"] != callersTrace {
+			t.Errorf("got %v, want the id of the trace, %s", line, callersTrace)
+		}
+	}
+}
+
+// lines is a log in JSON.
+type lines struct {
+	mu   sync.Mutex
+	text []byte
+	more chan struct{} // closed with the next line; nil before somebody waits
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	if l.more != nil {
+		close(l.more)
+		l.more = nil
+	}
+	return len(b), nil
+}
+
+func (l *lines) all(t *testing.T) (all []map[string]any) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range bytes.Lines(l.text) {
+		var one map[string]any
+		if err := json.Unmarshal(line, &one); err != nil {
+			t.Fatalf("got the line %s: %v", line, err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// await returns the first line whose message begins so.
+func (l *lines) await(t *testing.T, message string) map[string]any {
+	t.Helper()
+	limit := time.After(watchdog)
+	for {
+		l.mu.Lock()
+		if l.more == nil {
+			l.more = make(chan struct{})
+		}
+		more := l.more
+		l.mu.Unlock()
+		for _, line := range l.all(t) {
+			if text, _ := line["msg"].(string); strings.HasPrefix(text, message) {
+				return line
+			}
+		}
+		select {
+		case <-more:
+		case <-limit:
+			t.Fatalf("got no line %q", message)
 		}
 	}
 }

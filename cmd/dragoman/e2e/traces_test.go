@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -317,26 +319,57 @@ func TestAnUnsampledParentStaysUnsampledAndAMalformedOneIsIgnored(t *testing.T) 
 	}
 }
 
+// Nothing listens at the address of the collector, or what does never answers: questions are answered
+// as ever, and what is not exported is counted.
 func TestACollectorThatIsAwayDisturbsNothing(t *testing.T) {
-	c := newCollector(t)
-	c.Close()
-	h := newTestHub(t, traced(c))
-	joinRelay(t, coven.Name, h.hubOf(), "weaver")
-	for range 20 {
-		askTraced(t, h.url(), "weaver", "hello", http.Header{})
+	away := newCollector(t)
+	away.Close()
+	hang := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	defer hanging.Close()
+	defer close(hang)
+	for name, url := range map[string]string{"away": away.URL, "hanging": hanging.URL} {
+		t.Run(name, func(t *testing.T) {
+			var log lines
+			h := newLoggingHub(t, slog.NewJSONHandler(&log, nil), func(s *config.Config) { s.Traces.Endpoint, s.Traces.Ratio = url, 1 })
+			joinRelay(t, coven.Name, h.hubOf(), "weaver")
+			const n = 20
+			for range n {
+				askTraced(t, h.url(), "weaver", "hello", http.Header{})
+			}
+			if name == "hanging" {
+				return
+			}
+			log.await(t, "traces are dropped")
+			if got := h.service.Hub().Counters()["traces.dropped"]; got < 1 || got > n {
+				t.Errorf("got %d dropped, want some of %d, as far as they were tried", got, n)
+			}
+		})
 	}
 }
 
-// A hub is killed while an agent works. After the restart the span of the task is exported once, as
+// serveTraced runs a hub as a process that keeps its journal in dir and exports to c.
+func serveTraced(t *testing.T, c *collector, dir string) *servedHub {
+	t.Helper()
+	cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
+	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+	return serveHubCmd(t, cmd, "always")
+}
+
+// byID returns the spans without those that came again, which have the ids of the first.
+func byID(spans []*tracepb.Span) map[string]*tracepb.Span {
+	all := map[string]*tracepb.Span{}
+	for _, s := range spans {
+		all[hex.EncodeToString(s.GetSpanId())] = s
+	}
+	return all
+}
+
+// A hub is killed while an agent works. After the restart the span of the task is exported, as
 // an error, in the trace of its caller.
 func TestTheSpanOfATaskOutlivesAKill(t *testing.T) {
 	c, dir := newCollector(t), t.TempDir()
-	serve := func() *servedHub {
-		cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
-		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
-		return serveHubCmd(t, cmd, "always")
-	}
-	first := serve()
+	first := serveTraced(t, c, dir)
 	ctx, leave := context.WithCancel(t.Context())
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -366,15 +399,42 @@ func TestTheSpanOfATaskOutlivesAKill(t *testing.T) {
 	}
 	resp.Body.Close()
 	first.kill()
-	second := serve()
+	second := serveTraced(t, c, dir)
 	s := c.wait(t, 1)[0]
 	if hex.EncodeToString(s.GetTraceId()) != callersTrace || hex.EncodeToString(s.GetParentSpanId()) != callersSpan || s.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR ||
 		attribute(s, "error.type") != string(core.CodeUnreachable) || attribute(s, "dragoman.recovered") == "" {
 		t.Errorf("got %v, want an error below the caller's span, unreachable and recovered", s)
 	}
 	second.kill()
-	serve().kill()
-	if got := c.wait(t, 1); len(got) != 1 {
+	serveTraced(t, c, dir).kill()
+	if got := byID(c.wait(t, 1)); len(got) != 1 {
 		t.Errorf("after another restart: got %d spans, want 1", len(got))
+	}
+}
+
+// A hub is killed before it has exported what ended just then. After the restart no span is missing,
+// and trees are whole.
+func TestTheSpansOfTasksThatEndedJustBeforeAKillAreExported(t *testing.T) {
+	c, dir := newCollector(t), t.TempDir()
+	first := serveTraced(t, c, dir)
+	to := client.Hub{URL: first.URL, GRPC: first.grpc}
+	joinRelay(t, coven.Name, to, "weaver")
+	joinRelay(t, parallax.Dialect, to, "lens")
+	const n, tree1 = 20, "invoke_agent weaver\n  execute_tool agent_ask\n    invoke_agent lens\n"
+	for range n {
+		askTraced(t, first.URL, "weaver", "lens > hello", http.Header{"Traceparent": {callersParent}})
+	}
+	// The journal has them once it has what came later.
+	askMCP(t, first.URL+"/v1/tasks", `{"to":"lens","content":"hello","receipt":"recorded"}`)
+	first.kill()
+	second := serveTraced(t, c, dir)
+	defer second.kill()
+	var all map[string]*tracepb.Span
+	for got := 0; len(all) < n*strings.Count(tree1, "\n")+1; { // some may come twice
+		spans := c.wait(t, got+1)
+		got, all = len(spans), byID(spans)
+	}
+	if got, want := tree(slices.Collect(maps.Values(all)), callersSpan, ""), strings.Repeat(tree1, n); got != want {
+		t.Errorf("got the trees\n%swant\n%s", got, want)
 	}
 }
