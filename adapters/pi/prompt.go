@@ -83,7 +83,7 @@ func prompt(s *Server, x *request) command.Outcome {
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
-	x.client.sees.Event(task.ID(), false, core.KindOpened, false) // root has opened it
+	x.client.sees.Event(task.ID(), false, core.KindOpened, 1, false) // root has opened it
 	if len(ss.queue.steering) > 0 {
 		ss.queue.steering = nil
 		ss.queueChanged()

@@ -23,6 +23,7 @@ type taskHead struct {
 	Hops        int             `json:"hops"`
 	Cause       core.TaskID     `json:"cause,omitempty"`
 	OpenedAt    time.Time       `json:"opened_at,omitzero"`
+	EndedAt     time.Time       `json:"ended_at,omitzero"`
 	Deadline    time.Time       `json:"deadline,omitzero"`
 	Receipt     core.Receipt    `json:"receipt"`
 	Content     string          `json:"content"`
@@ -40,7 +41,7 @@ func headOf(s task.Status) taskHead {
 	r := s.Request
 	return taskHead{
 		ID: s.ID, Thread: r.Thread, State: s.State, Agent: s.Agent, Intent: r.Intent, To: r.To, From: s.From, Hops: s.Hops, Cause: r.Cause,
-		OpenedAt: s.OpenedAt, Deadline: r.Deadline, Receipt: s.Receipt,
+		OpenedAt: s.OpenedAt, EndedAt: s.EndedAt, Deadline: r.Deadline, Receipt: s.Receipt,
 		Content: r.Content, Data: r.Data, Attachments: r.Attachments, Context: r.Context, Domain: r.Domain, Priority: r.Priority,
 		MaxTokens: r.MaxTokens, ReportBack: r.ReportBack, Notice: r.Notice,
 	}

@@ -129,7 +129,7 @@ func TestFramesAreForThoseWhoMayReadAllTheirTasks(t *testing.T) {
 	var asked *task.Task
 	asker.handles(`"both"`, func() {
 		asked = g.ask(asker.Session, "a")
-		asker.Event(his.ID(), false, core.KindOpened, false) // as a frame that has more than one task
+		asker.Event(his.ID(), false, core.KindOpened, 0, false) // as a frame that has more than one task
 	})
 	asker.handles(`"meddle"`, func() { g.wantFault("a stranger cancels", asker.Cancel(his.ID(), ""), core.CodeNotAuthorized) })
 	asker.handles(`"made up"`, func() {

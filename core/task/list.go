@@ -22,6 +22,7 @@ type Status struct {
 	From     core.Principal
 	Hops     int
 	OpenedAt time.Time // zero if the first event is no longer kept
+	EndedAt  time.Time // zero before the end
 	Receipt  core.Receipt
 	// Request is the request without its history.
 	Request core.Request
@@ -36,6 +37,9 @@ func (t *Task) Status() Status {
 	s.State, s.Agent, s.From, s.Hops, s.Receipt = t.stateText(), t.agent, t.from, t.chain.Hops, t.receipt
 	if first := t.log.At(0); first.Body.Kind() == core.KindOpened {
 		s.OpenedAt = first.At
+	}
+	if last := t.log.Last(); last.Body.Kind().Ends() && !t.endWaits() {
+		s.EndedAt = last.At
 	}
 	return s
 }
@@ -171,7 +175,7 @@ func (s *Store) status(ctx context.Context, c catalogued) (Status, error) {
 		}
 	}
 	s.note(c.id, partiesOf(one))
-	one.State = c.end.String()
+	one.State, one.EndedAt = c.end.String(), time.Unix(0, c.at)
 	one.Receipt = core.Receipt{Task: c.id, Stage: core.StageRecorded, Agent: one.Agent, At: time.Unix(0, c.at)}
 	return one, nil
 }

@@ -1,8 +1,8 @@
 // The conversation of a task: what was said, in order, and what its tools did.
 
-import { count, h, pretty, short, span, time } from './dom.js';
+import { count, h, pretty, short, shortWho, span, time } from './dom.js';
 import { post, segment, Refusal } from './api.js';
-import { block, visible } from './waiting.js';
+import { block, visible } from './letters.js';
 
 const PARTS = 2000; // of the conversation
 const LETTERS = 200000; // of one text, at once
@@ -60,7 +60,7 @@ function textPart(part) {
   if (part.kind === 'file') extra.push(h('p', { class: 'hint' }, part.body?.media_type ?? ''));
   const said = h('div', {}, pre, more, extra);
   const element = h('li', { class: 'part ' + part.kind },
-    h('p', { class: 'who' }, h('b', {}, part.who || 'hub'), ' ', WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
+    h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
     part.kind === 'thinking' ? h('details', {}, h('summary', {}, 'thinking'), said) : said);
   const update = () => {
     const want = Math.min(part.text.length, limit);

@@ -75,6 +75,7 @@ export function time(at) {
 export function span(ms) {
   if (!isFinite(ms)) return '';
   if (ms < 0) ms = 0;
+  if (ms < 1) return '< 1 ms';
   if (ms < 1000) return Math.round(ms) + ' ms';
   const s = ms / 1000;
   if (s < 10) return s.toFixed(1) + ' s';
@@ -108,6 +109,11 @@ export function short(text, n) {
 /** The last letters of an id tell two tasks of one moment apart. @param {string} id */
 export function shortId(id) {
   return id.length > 13 ? id.slice(0, 4) + '…' + id.slice(-6) : id;
+}
+
+/** Who somebody is, with a generated id made short. @param {any} who @returns {string} */
+export function shortWho(who) {
+  return String(who ?? '').replace(/[0-9a-f]{4}[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6}([0-9a-f]{6})/g, '…$1');
 }
 
 /** @param {string} id @param {string} [text] */

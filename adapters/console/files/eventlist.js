@@ -2,7 +2,7 @@
 
 import { clock, h, pretty } from './dom.js';
 import { List } from './list.js';
-import { block } from './waiting.js';
+import { block } from './letters.js';
 
 /**
  * @param {import('./model.js').Model} m

@@ -1,6 +1,6 @@
 // Task: its conversation, its timeline, its events and its frames, each with an address of its own.
 
-import { bytes, count, h, painter, say, shortId, span, threadLink, time } from './dom.js';
+import { bytes, count, h, painter, say, shortId, shortWho, span, threadLink, time } from './dom.js';
 import { Refusal, follow, post, segment } from './api.js';
 import { ENDS } from './events.js';
 import { Model } from './model.js';
@@ -97,7 +97,7 @@ function facts(head, m) {
   /** @type {[string, any][]} */
   const rows = [
     ['State', h('span', { class: 'is ' + m.state }, m.state)],
-    ['From', (m.opened.from?.id ?? '') + (m.opened.from?.dialect ? ' (' + m.opened.from.dialect + ')' : '')],
+    ['From', shortWho(m.opened.from?.id) + (m.opened.from?.dialect ? ' (' + m.opened.from.dialect + ')' : '')],
     ['To', m.agent || (r.to ?? '')],
     ['Conversation', r.thread ? threadLink(r.thread) : ''],
     ['Began', time(m.lines[0]?.at)],

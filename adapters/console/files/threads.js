@@ -1,6 +1,6 @@
 // Threads: the conversations of the latest tasks, and the turns of one.
 
-import { count, h, short, table, taskLink, threadLink, time } from './dom.js';
+import { count, h, short, shortWho, table, taskLink, threadLink, time } from './dom.js';
 import { Refusal, get, segment } from './api.js';
 
 /** @param {import('./app.js').Page} page */
@@ -28,7 +28,7 @@ async function list(page, state) {
   }
   state.textContent = count(threads.size) + ' conversations among the latest ' + count(tasks.length) + ' tasks that you may read' + (before ? '; older ones are not listed.' : '.');
   page.root.append(table('Conversations', ['Conversation', 'Tasks', 'Last', 'Who', 'Said'], [...threads].map(([id, t]) => [
-    threadLink(id), count(t.n), time(t.last.opened_at), (t.last.from?.id ?? '') + ' → ' + (t.last.agent || t.last.to), short(t.last.content, 120)])));
+    threadLink(id), count(t.n), time(t.last.opened_at), shortWho(t.last.from?.id) + ' → ' + (t.last.agent || t.last.to), short(t.last.content, 120)])));
 }
 
 /** @param {import('./app.js').Page} page @param {string} id @param {HTMLElement} state */

@@ -94,8 +94,7 @@ export function barsOf(m, below, id) {
   for (const t of below) {
     const from = Date.parse(t.opened_at);
     if (!from || t.id === id) continue;
-    // A list says when a task began, not when it ended.
-    bars.push({ name: '→ ' + (t.agent || t.to) + ' (' + t.state + ')', kind: 'child', depth: 1 + t.depth, from, to: t.state === 'running' || t.state === 'queued' ? end : from, bad: t.state === 'failed', link: '#/tasks/' + encodeURIComponent(t.id) });
+    bars.push({ name: '→ ' + (t.agent || t.to) + ' (' + t.state + ')', kind: 'child', depth: 1 + t.depth, from, to: Date.parse(t.ended_at) || end, bad: t.state === 'failed', link: '#/tasks/' + encodeURIComponent(t.id) });
   }
   return bars.map((b) => ({ ...b, to: Math.max(b.to, b.from) })).sort((x, y) => (x.kind === 'task' ? -1 : y.kind === 'task' ? 1 : x.from - y.from || x.depth - y.depth));
 }

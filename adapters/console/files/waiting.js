@@ -1,10 +1,9 @@
 // Waiting: what a person must decide or answer, of all agents, decided in place.
 
-import { count, h, pretty, say, short, span, taskLink, time } from './dom.js';
+import { h, pretty, say, short, span, taskLink, time } from './dom.js';
 import { Refusal, get, post, segment } from './api.js';
 import { inbox } from './inbox.js';
-
-const WHOLE = 20000; // letters of an input that are shown at once
+import { block, visible } from './letters.js';
 
 /**
  * What is on a card, and how it is changed.
@@ -73,26 +72,6 @@ export function show(page) {
     /** @type {HTMLElement|null|undefined} */ (card?.querySelector('button[data-do="' + what + '"]'))?.click();
   };
   page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny') };
-}
-
-/**
- * Letters that reorder or hide others are written as their number: what is approved must be what
- * is read.
- * @param {string} text
- */
-export function visible(text) {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (c) => '⟨U+' + (c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0') + '⟩');
-}
-
-/** @param {string} text @param {string} label */
-export function block(text, label) {
-  const whole = visible(text);
-  const pre = h('pre', { tabindex: 0, role: 'region', 'aria-label': label }, whole.slice(0, WHOLE));
-  if (whole.length <= WHOLE) return pre;
-  const more = h('button', { type: 'button', click: () => { pre.textContent = whole; more.remove(); } },
-    count(whole.length - WHOLE) + ' more letters: show all');
-  return h('div', {}, pre, more);
 }
 
 /** What agents were asked, read once for the cards of a moment. @type {Map<string, Promise<any>>} */
