@@ -67,7 +67,7 @@ func (a *api) relay(c call, form string, from source) {
 	for done := from.nothing; !done && err == nil; {
 		var b hub.FeedBatch
 		var silent bool
-		if b, silent, err = a.next(c.r.Context(), from.next); err != nil {
+		if b, silent, err = next(c.r.Context(), a.opts.KeepAlive, from.next); err != nil {
 			return // the client has gone, or the hub stopped
 		}
 		switch {
@@ -97,10 +97,9 @@ func (a *api) relay(c call, form string, from source) {
 	}
 }
 
-// next waits for the next events of a source. It reports silent if there were none for
-// KeepAlive.
-func (a *api) next(ctx context.Context, from func(context.Context) (hub.FeedBatch, error)) (b hub.FeedBatch, silent bool, err error) {
-	window, cancel := context.WithTimeout(ctx, a.opts.KeepAlive)
+// next waits for what comes next. It reports silent if there was nothing for keepAlive.
+func next[T any](ctx context.Context, keepAlive time.Duration, from func(context.Context) (T, error)) (b T, silent bool, err error) {
+	window, cancel := context.WithTimeout(ctx, keepAlive)
 	defer cancel()
 	b, err = from(window)
 	if err != nil && window.Err() != nil && ctx.Err() == nil {

@@ -137,20 +137,29 @@ func (b *Book) admit(q *pending, forTasks bool) error {
 	case len(b.open) >= b.opts.Limit:
 		return core.NewFault(core.CodeOverloaded, "%d questions wait for people: ask again later", len(b.open))
 	}
-	for _, wider := range []bool{false, true} {
-		q.toAgentViews = wider
-		for p, views := range b.views {
-			for tag, v := range views {
-				if q.isFor(v, b.opts.MayAnswer) {
-					q.show(place{p, tag})
-				}
-			}
-		}
-		if len(q.shown) > 0 {
-			return nil
-		}
+	if !b.showTo(q, false) { // whoever sees all questions may look elsewhere: the people of the agent see it too
+		q.toAgentViews = true
+		b.showTo(q, false)
+	}
+	b.showTo(q, true)
+	if len(q.shown) > 0 {
+		return nil
 	}
 	return core.NewFault(core.CodeUnsupported, "failed to send question: no connected clients for agent %s", q.Agent)
+}
+
+// showTo shows a question to the views that it is for: to those of all questions, or to the others.
+// It reports whether there are any. Callers hold mu.
+func (b *Book) showTo(q *pending, all bool) (shown bool) {
+	for p, views := range b.views {
+		for tag, v := range views {
+			if v.All == all && q.isFor(v, b.opts.MayAnswer) {
+				q.show(place{p, tag})
+				shown = true
+			}
+		}
+	}
+	return shown
 }
 
 func (b *Book) bind(q *pending, tasks []Task) {

@@ -24,6 +24,8 @@ export const listeners = {
 export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 /** @param {string} token */
 export const keepToken = (token) => sessionStorage.setItem(KEY, token);
+/** Tells credentials apart, without saying what they are. */
+export const credential = () => String([...(sessionStorage.getItem(KEY) ?? '')].reduce((n, c) => (n * 31 + (c.codePointAt(0) ?? 0)) | 0, 7));
 export const forgetToken = () => sessionStorage.removeItem(KEY);
 
 /**
@@ -75,6 +77,27 @@ export async function get(path, signal) {
  */
 export async function post(path, body) {
   return (await send('POST', path, { body })).json();
+}
+
+/**
+ * The lines of JSON of an answer, one after the other.
+ * @param {string} path
+ * @param {(line: any) => void} take
+ * @param {AbortSignal} signal
+ */
+export async function lines(path, take, signal) {
+  const text = await (await send('GET', path, { accept: 'application/x-ndjson', signal })).text();
+  for (const line of text.split('\n')) if (line) take(JSON.parse(line));
+}
+
+/**
+ * An answer as a file.
+ * @param {string} path
+ * @param {string} accept
+ * @returns {Promise<Blob>}
+ */
+export async function file(path, accept) {
+  return (await send('GET', path, { accept })).blob();
 }
 
 /** @param {string} id */

@@ -1,7 +1,7 @@
 // What waits for a person: approvals and questions of all agents, read again and again, since
 // whoever looks may have no right to the events.
 
-import { Refusal, get, poll } from './api.js';
+import { Refusal, credential, follow, get, poll } from './api.js';
 
 /**
  * @typedef {Object} Approval
@@ -34,6 +34,8 @@ import { Refusal, get, poll } from './api.js';
  * @typedef {{key: string, since: string, until: string, approval?: Approval, question?: Question}} Item
  */
 
+const LATER = 'dragoman.later';
+
 class Inbox {
   /** @type {Item[]} */
   items = [];
@@ -41,9 +43,26 @@ class Inbox {
   refused = '';
   /** Whether it was read at all. */
   read = false;
+  /** Whether this page reads questions as they come. */
+  present = false;
   /** @type {Set<() => void>} */
   watchers = new Set();
   stop = new AbortController();
+  /** What was put off, until it changes: by key, kept until the tab is closed. @type {Set<string>} */
+  later = new Set(JSON.parse(sessionStorage.getItem(LATER) ?? '[]'));
+
+  /** What waits now, without what was put off. */
+  get due() {
+    return this.items.filter((i) => !this.later.has(i.key));
+  }
+
+  /** @param {string} key @param {boolean} off */
+  putOff(key, off) {
+    if (off) this.later.add(key);
+    else this.later.delete(key);
+    sessionStorage.setItem(LATER, JSON.stringify([...this.later]));
+    this.tell();
+  }
 
   /** @param {() => void} watcher @param {AbortSignal} [signal] */
   subscribe(watcher, signal) {
@@ -53,6 +72,14 @@ class Inbox {
 
   start() {
     this.stop = new AbortController();
+    const signal = this.stop.signal;
+    // Who reads questions as they come is there to answer: agents can ask. A browser has few
+    // connections to a hub, so one page of those that are open does.
+    const present = () => follow('/v1/questions', {
+      signal, event: () => { this.now(); }, open: () => { this.present = true; this.tell(); }, cut: () => { this.present = false; this.tell(); },
+    });
+    (navigator.locks ? navigator.locks.request('dragoman.present ' + credential(), { signal }, present) : present())
+      .catch(() => {}); // the list says why
     poll(2000, this.stop.signal, () => this.load(), (why) => {
       if (why.status === 0) return;
       this.refused = why.message;
@@ -62,6 +89,11 @@ class Inbox {
 
   /** Reads it at once. */
   now() {
+    this.load().catch(() => {}); // who reads again and again tells of it
+  }
+
+  /** Begins anew, with another credential. */
+  restart() {
     this.stop.abort();
     this.start();
   }
@@ -78,6 +110,7 @@ class Inbox {
     for (const q of questions) items.push({ key: 'q ' + q.id, since: q.since, until: q.until, question: q });
     items.sort((x, y) => Date.parse(x.since) - Date.parse(y.since) || (x.key < y.key ? -1 : 1));
     this.items = items;
+    for (const key of this.later) if (!items.some((i) => i.key === key)) this.later.delete(key);
     this.refused = '';
     this.read = true;
     this.tell();

@@ -1,9 +1,12 @@
 // Waiting: what a person must decide or answer, of all agents, decided in place.
 
-import { h, pretty, say, short, span, taskLink, time } from './dom.js';
+import { count, h, pretty, say, short, shortWho, span, taskLink, time } from './dom.js';
+import { History } from './history.js';
 import { Refusal, get, post, segment } from './api.js';
 import { inbox } from './inbox.js';
 import { block, visible } from './letters.js';
+
+const SENDING = 'Sending…';
 
 /**
  * What is on a card, and how it is changed.
@@ -14,25 +17,30 @@ import { block, visible } from './letters.js';
 export function show(page) {
   const cards = h('div', { class: 'cards' });
   const state = h('p', { class: 'state' }, 'Reading what waits…');
-  page.root.append(h('h1', {}, 'Waiting'), state, cards);
+  const back = h('button', { type: 'button', hidden: true, click: () => { for (const i of inbox.items) inbox.putOff(i.key, false); } });
+  const history = new History(page.signal);
+  page.root.append(h('h1', {}, 'Waiting'), state, cards, back, history.element);
   /** @type {Map<string, Card>} */
   const shown = new Map();
 
   const update = () => {
     const waits = new Set(inbox.items.map((i) => i.key));
     for (const card of shown.values()) {
-      if (!waits.has(card.item.key) && !card.gone) leave(card);
+      if (inbox.later.has(card.item.key)) away(card);
+      else if (!waits.has(card.item.key) && !card.gone) leave(card);
     }
-    for (const item of inbox.items) {
+    for (const item of inbox.due) {
       if (shown.has(item.key)) continue;
       const card = item.approval ? approvalCard(item, item.approval) : questionCard(item, /** @type {any} */ (item.question));
       shown.set(item.key, card);
       cards.append(card.element);
       if (inbox.read) say(card.element.getAttribute('aria-label') ?? '');
     }
-    const n = inbox.items.length;
+    const n = inbox.due.length, off = inbox.items.length - n;
+    back.hidden = off === 0;
+    back.textContent = count(off) + ' put off: show ' + (off === 1 ? 'it' : 'them') + ' again';
     if (inbox.refused) state.textContent = 'You may not see what waits: ' + inbox.refused;
-    else if (inbox.read) state.textContent = n ? n + (n === 1 ? ' waits for a person.' : ' wait for a person.') : 'Nothing waits for you.';
+    else if (inbox.read) state.textContent = n ? n + (n === 1 ? ' waits for a person.' : ' wait for a person.') : (off ? 'Nothing else waits for you.' : 'Nothing waits for you.') + (inbox.present ? ' What agents ask is shown as it comes.' : '');
   };
 
   /** A card stays where it is, so that none moves under a hand. @param {Card} card */
@@ -40,13 +48,18 @@ export function show(page) {
     card.gone = true;
     card.element.classList.add('gone');
     for (const b of card.buttons) b.setAttribute('disabled', '');
-    if (!card.note.textContent) card.note.textContent = 'Waits no more: it was decided elsewhere, or its time is over.';
-    const end = setTimeout(() => {
-      if (card.element.contains(document.activeElement)) page.root.parentElement?.focus();
-      card.element.remove();
-      shown.delete(card.item.key);
-    }, 15000);
+    if (!card.note.textContent || card.note.textContent === SENDING) {
+      card.note.textContent = 'Waits no more: it was decided elsewhere, or its time is over.';
+      history.find(card.item).then((found) => { if (found) card.note.textContent = 'Decided elsewhere: ' + found; });
+    } else history.read();
+    const end = setTimeout(() => away(card), 15000);
     page.signal.addEventListener('abort', () => clearTimeout(end));
+  };
+  /** @param {Card} card */
+  const away = (card) => {
+    if (card.element.contains(document.activeElement)) page.root.parentElement?.focus();
+    card.element.remove();
+    shown.delete(card.item.key);
   };
 
   const tick = () => {
@@ -71,7 +84,7 @@ export function show(page) {
     const card = document.activeElement?.closest('.card');
     /** @type {HTMLElement|null|undefined} */ (card?.querySelector('button[data-do="' + what + '"]'))?.click();
   };
-  page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny') };
+  page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny'), n: () => press('later') };
 }
 
 /** What agents were asked, read once for the cards of a moment. @type {Map<string, Promise<any>>} */
@@ -99,6 +112,11 @@ async function tellWhy(a, at) {
   }
 }
 
+/** Puts it off, for this page alone: the agent is not told, and waits on. @param {import('./inbox.js').Item} item */
+function notNow(item) {
+  return h('button', { type: 'button', 'data-do': 'later', title: 'Hide it until it changes. It is no denial: the agent waits on.', click: () => inbox.putOff(item.key, true) }, 'Not now');
+}
+
 /**
  * @param {import('./inbox.js').Item} item
  * @param {import('./inbox.js').Approval} a
@@ -118,11 +136,12 @@ function approvalCard(item, a) {
   const buttons = [
     h('button', { type: 'button', class: 'yes', 'data-do': 'approve', click: () => decide(true) }, 'Approve'),
     h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => decide(false) }, 'Deny'),
+    notNow(item),
   ];
   const element = h('article', { class: 'card', tabindex: -1, 'aria-label': a.agent + ' wants to call ' + visible(a.name) },
     h('h2', {}, a.agent, ' wants to call ', h('code', {}, visible(a.name))),
     h('dl', {},
-      h('dt', {}, 'Asked by'), h('dd', {}, a.from?.id ?? ''),
+      h('dt', {}, 'Asked by'), h('dd', {}, shortWho(a.from?.id)),
       h('dt', {}, 'Task'), h('dd', {}, taskLink(a.task)),
       h('dt', {}, 'Why'), why,
       h('dt', {}, 'Since'), h('dd', {}, time(a.since), ' until ', time(a.until), ' (', age, ')')),
@@ -158,6 +177,7 @@ function questionCard(item, q) {
   const buttons = [
     h('button', { type: 'submit', class: 'yes', 'data-do': 'approve' }, 'Answer'),
     h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: dismiss }, 'Decline to answer'),
+    notNow(item),
   ];
   const element = h('article', { class: 'card', tabindex: -1, 'aria-label': q.agent + ' asks: ' + visible(short(q.question, 200)) },
     h('h2', {}, q.agent, ' asks', q.header ? ': ' + visible(q.header) : ''),
@@ -183,7 +203,7 @@ function questionCard(item, q) {
 async function act(card, what) {
   if (card.gone) return;
   for (const b of card.buttons) b.setAttribute('disabled', '');
-  card.note.textContent = 'Sending…';
+  card.note.textContent = SENDING;
   try {
     card.note.textContent = await what();
     inbox.now();

@@ -19,7 +19,6 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
@@ -60,21 +59,26 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	p.await(`document.querySelector('#thread').value !== '' && document.querySelector('#to').value === 'worker'`)
 }
 
+// Nobody has the conversation open: the console counts as people, for those who may answer there.
 func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, nil)
 	b := newBrowser(t, h.url())
 	agent := h.joinAgent(t, "worker")
-	watcher := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "alice", Operator: true}})
-	t.Cleanup(func() { watcher.Close(nil) })
-	watcher.WatchQuestions(question.View{Tag: "alice", Thread: "trip", For: watcher.Identity().Principal})
-	if _, err := watcher.Open(core.Request{To: core.ToAgent("worker"), Content: "plan", Thread: "trip"}, corehub.OpenOptions{Unwatched: true}); err != nil {
-		t.Fatal(err)
-	}
-	task := agent.nextTask()
-	agent.CallTool("q", "ask_user", json.RawMessage(`{"question":"When, `+strings.ReplaceAll(hostile, `"`, `\"`)+`?","options":[{"label":"Friday"},{"label":"Sunday","description":"late"}]}`))
+	task := givenTo(t, h, agent, "alice", "plan")
+	agent.CallTool("alone", "ask_user", json.RawMessage(`{"question":"Is anybody here?"}`))
+	agent.next(func(b corehub.Batch) bool { return b.Tool != nil && b.Tool.Call == "alone" && b.Tool.Fault != nil })
+
 	p := b.open("/")
+	p.shows(".state", "Nothing waits for you. What agents ask is shown as it comes.")
+	other := b.open("/#/hub")
+	other.shows(".facts", "Running")
+	if got := other.await(`navigator.locks.query().then((l) => l.held.length + ' of ' + (l.held.length + l.pending.length))`); got != "1 of 2" {
+		t.Errorf("got %s pages that read the questions as they come, want 1 of 2: a browser has few connections", got)
+	}
+	agent.CallTool("q", "ask_user", json.RawMessage(`{"question":"When, `+strings.ReplaceAll(hostile, `"`, `\"`)+`?","options":[{"label":"Friday"},{"label":"Sunday","description":"late"}]}`))
 	p.shows(".card legend", "When, "+hostile)
+	other.await(`document.querySelector('#badge').textContent === '1'`)
 	p.click(`.card input[value="Sunday"]`)
 	p.click(`.card button[type="submit"]`)
 	p.shows(".note", "You answered it.")
