@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -66,5 +68,45 @@ func (c *crossings) all() map[Crossing]uint64 {
 			}
 		}
 	}
+	return all
+}
+
+// Loss is how often the dialect that events of a kind went to folded or refused them.
+type Loss struct {
+	From string `json:"from"` // the dialect that the events came from
+	To   string `json:"to"`
+	Kind string `json:"kind"`
+	How  string `json:"how"` // folded or refused
+	N    uint64 `json:"times"`
+}
+
+// Losses returns what was folded and refused between each pair of dialects, as their tables say, in
+// the tasks that [Hub.Crossings] counts; the greatest first. A dialect without a table loses nothing.
+func (h *Hub) Losses(tables []core.Translation) []Loss {
+	dialects := map[string]core.Translation{}
+	for _, t := range tables {
+		dialects[t.Dialect] = t
+	}
+	all := []Loss{}
+	lost := func(from, to string, k core.Kind, how core.Handling, n uint64) {
+		if how == core.Folded || how == core.Refused {
+			all = append(all, Loss{from, to, k.String(), how.String(), n})
+		}
+	}
+	for x, n := range h.Crossings() {
+		// In the two directions there are different kinds, so no loss comes twice, not even where
+		// both sides speak one dialect.
+		switch {
+		case x.Kind == core.KindOpened || x.Kind == core.KindAssigned:
+			// Every task has them: how often they are folded says nothing.
+		case x.Kind.ForAgent():
+			lost(x.Requester, x.Agent, x.Kind, dialects[x.Agent].ToAgent[x.Kind].How, n)
+		default:
+			lost(x.Agent, x.Requester, x.Kind, dialects[x.Requester].ToRequester[x.Kind].How, n)
+		}
+	}
+	slices.SortFunc(all, func(a, b Loss) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
+	})
 	return all
 }

@@ -2,6 +2,7 @@
 
 import { bytes, count, h, painter, say, shortId, shortWho, span, threadLink, time } from './dom.js';
 import { Refusal, follow, post, segment } from './api.js';
+import { exports } from './export.js';
 import { ENDS } from './events.js';
 import { Model } from './model.js';
 import { conversation } from './conversation.js';
@@ -26,7 +27,7 @@ export function show(page) {
   const state = h('p', { class: 'state', role: 'status' }, 'Reading…');
   const body = h('div', { class: 'tab' });
   const links = Object.keys(TABS).map((name) => h('a', { href: '#/tasks/' + encodeURIComponent(id) + (name === 'conversation' ? '' : '/' + name) }, name));
-  page.root.append(h('h1', {}, 'Task ', h('code', {}, id)), head, h('nav', { class: 'tabs', 'aria-label': 'Parts of the task' }, links), state, body, steering(model, id));
+  page.root.append(h('h1', {}, 'Task ', h('code', {}, id)), head, h('nav', { class: 'tabs', 'aria-label': 'Parts of the task' }, links), state, body, steering(model, id), exports(model, id));
 
   /** @type {Tab|undefined} */
   let tab;

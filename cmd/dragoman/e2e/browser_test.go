@@ -154,7 +154,7 @@ func (b *browser) complaint(m devtools) string {
 	case "Network.requestWillBeSent":
 		var p struct{ Request struct{ URL string } }
 		_ = json.Unmarshal(m.Params, &p)
-		if u := p.Request.URL; u != "" && !strings.HasPrefix(u, b.origin+"/") && !strings.HasPrefix(u, "data:") {
+		if u := p.Request.URL; u != "" && !strings.HasPrefix(u, b.origin+"/") && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:"+b.origin+"/") {
 			return "a request left the hub: " + u
 		}
 	}

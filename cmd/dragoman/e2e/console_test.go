@@ -211,7 +211,7 @@ func TestTheConsoleAloneNeedsNoCredential(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "root") })
 	for path, want := range map[string]int{
-		"/": 200, "/console/": 200, "/console/app.js": 200, "/console/none": 404, "/console": 401, "/v1/hub": 401, "/metrics": 401, "/none": 401, "//": 401, "/console/../v1/hub": 404,
+		"/": 200, "/console/": 200, "/console/app.js": 200, "/console/none": 404, "/console": 307, "/v1/hub": 401, "/metrics": 401, "/none": 401, "//": 401, "/console/../v1/hub": 404,
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url()+path, nil)
 		if err != nil {
@@ -224,6 +224,24 @@ func TestTheConsoleAloneNeedsNoCredential(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("%s: got %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+	// A link on another site opens the page, and nothing but the page.
+	for path, want := range map[string]int{"/": 200, "/console/": 200, "/console": 307, "/v1/hub": 403, "/metrics": 403, "/healthz": 403} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"} {
+			r.Header.Set(name, value)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s by a link: got %d, want %d", path, resp.StatusCode, want)
 		}
 	}
 	for header, value := range map[string]string{"Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"} {

@@ -82,3 +82,11 @@ func agentDialects() (names []string) {
 	}
 	return names
 }
+
+// translations returns what each dialect makes of each kind.
+func translations() (all []core.Translation) {
+	for _, d := range Dialects() {
+		all = append(all, d.Translation)
+	}
+	return all
+}
