@@ -82,8 +82,10 @@ function route(again = false) {
   shown = { name: at.name, path: at.path, page, stop, move: undefined };
   page.title(found?.label ?? 'Nothing here');
   for (const link of document.querySelectorAll('#views a')) {
-    if (link.getAttribute('data-view') === at.name) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+    if (link.getAttribute('data-view') === at.name) {
+      link.setAttribute('aria-current', 'page');
+      link.scrollIntoView({ inline: 'nearest', block: 'nearest' }); // on a narrow screen
+    } else link.removeAttribute('aria-current');
   }
   const main = byId('main');
   main.replaceChildren(root);

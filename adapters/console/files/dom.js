@@ -147,10 +147,11 @@ export function pretty(v) {
  * @param {string} caption
  * @param {string[]} heads
  * @param {Child[][]} rows
+ * @param {boolean} [quiet] hides the caption where a heading says the same
  */
-export function table(caption, heads, rows) {
+export function table(caption, heads, rows, quiet = false) {
   return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
-    h('table', {}, h('caption', {}, caption),
+    h('table', {}, h('caption', { class: quiet && 'unseen' }, caption),
       h('thead', {}, h('tr', {}, heads.map((t) => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, rows.map((r) => h('tr', {}, r.map((c) => h('td', {}, c)))))));
 }

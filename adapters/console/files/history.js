@@ -58,7 +58,7 @@ export class History {
     if (!changed) return;
     this.decisions.length = Math.min(this.decisions.length, SHOWN);
     this.body.replaceChildren(this.decisions.length ? table('Decided before', ['When', 'Who', 'What', 'Of'], this.decisions.map((d) => [
-      time(d.at), shortWho(d.principal) || 'the hub', said(d), d.act === 'decide' ? taskLink(d.object) : shortWho(d.object)])) :
+      time(d.at), shortWho(d.principal) || 'the hub', said(d), d.act === 'decide' ? taskLink(d.object) : shortWho(d.object)]), true) :
       h('p', { class: 'state' }, 'Nothing was decided in the latest ' + count(READ) + ' entries of the audit.'));
   }
 

@@ -28,7 +28,7 @@ async function list(page, state) {
   }
   state.textContent = count(threads.size) + ' conversations among the latest ' + count(tasks.length) + ' tasks that you may read' + (before ? '; older ones are not listed.' : '.');
   page.root.append(table('Conversations', ['Conversation', 'Tasks', 'Last', 'Who', 'Said'], [...threads].map(([id, t]) => [
-    threadLink(id), count(t.n), time(t.last.opened_at), shortWho(t.last.from?.id) + ' → ' + (t.last.agent || t.last.to), short(t.last.content, 120)])));
+    threadLink(id), count(t.n), time(t.last.opened_at), shortWho(t.last.from?.id) + ' → ' + (t.last.agent || t.last.to), short(t.last.content, 120)]), true));
 }
 
 /** @param {import('./app.js').Page} page @param {string} id @param {HTMLElement} state */

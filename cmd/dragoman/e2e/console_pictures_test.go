@@ -22,10 +22,19 @@ func TestPictures(t *testing.T) {
 	}
 	h := newTestHub(t, onStage)
 	b := newBrowser(t, h.url())
+	live := b.openLive()
 	s := setStage(t, h)
-	p := b.open("/")
-	p.size(1200, 800)
+	tab := b.open("/")
 	for _, v := range s.views() {
+		p := tab
+		switch v.name {
+		case "live":
+			p = live
+		case "agent", "ask", "events", "threads", "nowhere", "tasks":
+			continue
+		}
+		p.call("Page.bringToFront", nil, nil)
+		p.size(1200, 760)
 		p.scheme("light")
 		p.show(v)
 		p.settle()
@@ -39,12 +48,12 @@ func TestPictures(t *testing.T) {
 			p.size(390, 800)
 			p.settle()
 			p.picture(v.name + "-narrow")
-			p.size(1200, 800)
+			p.size(1200, 760)
 		}
 		if v.name == "waiting" {
 			p.size(390, 800)
 			p.picture(v.name + "-narrow")
-			p.size(1200, 800)
+			p.size(1200, 760)
 		}
 	}
 }

@@ -177,7 +177,7 @@ const axe = "axe-core@4.14.1"
 func (s *stage) views() []stageView {
 	crossed := "tasks/" + s.crossed
 	return []stageView{
-		{"waiting", "waiting", ".card legend"}, {"agents", "agents", "tbody tr:nth-child(5)"}, {"agent", "agents/librarian", "dd"}, {"live", "live", ".state"}, {"tasks", "tasks", ".row:nth-child(6)"},
+		{"waiting", "waiting", ".card legend"}, {"agents", "agents", "tbody tr:nth-child(5)"}, {"agent", "agents/librarian", "dd"}, {"live", "live", ".row:nth-child(9)"}, {"tasks", "tasks", ".row:nth-child(6)"},
 		{"conversation", "tasks/" + string(s.waits.ID()), ".part.tool"}, {"timeline", "tasks/" + s.planned + "/timeline", "svg .bar:nth-of-type(5)"}, {"events", crossed + "/events", ".row"}, {"frames", crossed + "/frames", ".cell.right .frame mark"},
 		{"ask", "ask?to=librarian", "form"}, {"threads", "threads", "tbody tr"}, {"thread", "threads/" + s.thread, ".part"}, {"usage", "usage", "tbody tr"}, {"hub", "hub", ".facts dd"}, {"nowhere", "nowhere", "h1"},
 	}
@@ -190,6 +190,14 @@ func (p *tab) show(v stageView) {
 	p.Helper()
 	p.visit("/#/" + v.address)
 	p.await(`location.hash === '#/` + v.address + `' && document.querySelector('main ` + v.filled + `')`)
+}
+
+// openLive opens the live view, which shows what happens from then on.
+func (b *browser) openLive() *tab {
+	b.Helper()
+	p := b.open("/#/live")
+	p.shows(".state", "0 of 0 events shown")
+	return p
 }
 
 // scheme makes the page light or dark, and still.
@@ -234,9 +242,14 @@ func TestTheViewsKeepTheRulesOfAccessibility(t *testing.T) {
 	h := newTestHub(t, onStage)
 	b := newBrowser(t, h.url())
 	rules := rulesOfAxe(t)
+	live := b.openLive()
 	s := setStage(t, h)
 	p := b.open("/")
 	for _, v := range s.views() {
+		p := p
+		if v.name == "live" {
+			p = live
+		}
 		p.show(v)
 		for _, scheme := range []string{"light", "dark"} {
 			p.scheme(scheme)
