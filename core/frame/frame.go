@@ -28,7 +28,7 @@ type Became struct {
 	// Seq is the number of the event in its task, by which the frames of both sides that say the
 	// same are found; zero for a command, and for an event that was refused.
 	Seq uint64 `json:"seq,omitempty"`
-	// Until is the number of the last event, if the frame tells several texts as one; else zero.
+	// Until is the number of the last event, if there are several that follow on each other; else zero.
 	Until uint64 `json:"until,omitempty"`
 }
 
@@ -83,7 +83,7 @@ func (b *Book) disposition(dialect string, d Direction, n note) core.Handling {
 	return core.Native // it has come, whoever the table expects it from
 }
 
-// became returns what the notes of one task say, each once.
+// became returns what the notes of one task say, each once; texts that follow on each other as one.
 func (b *Book) became(dialect string, d Direction, notes []note, task core.TaskID) []Became {
 	all := []Became{}
 	seen := map[Became]bool{}
@@ -97,6 +97,10 @@ func (b *Book) became(dialect string, d Direction, notes []note, task core.TaskI
 		}
 		if n.end > n.seq {
 			is.Until = n.end
+		}
+		if last := len(all) - 1; last >= 0 && n.seq > 0 && all[last].Kind == is.Kind && all[last].Disposition == is.Disposition && max(all[last].Seq, all[last].Until)+1 == n.seq {
+			all[last].Until = max(n.seq, n.end)
+			continue
 		}
 		if !seen[is] {
 			seen[is] = true
