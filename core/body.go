@@ -123,6 +123,8 @@ type Injected struct {
 	Source string `json:"source,omitempty"`
 	// Claimed is where the context comes from in the words of its sender.
 	Claimed string `json:"claimed_source,omitempty"`
+	// Trace is the trace of the call that pushed it.
+	Trace Trace `json:"trace,omitzero"`
 }
 
 // Attribution returns Source with what the sender claims beside it, for dialects that have one

@@ -46,29 +46,28 @@ type actInfo struct {
 	name    string
 	right   Right
 	audited bool
-	span    string
 	read    func([]byte) (Command, error)
 }
 
 // acts describes every act.
 var acts = [actEnd]actInfo{
-	ActOpen:      {"open", RightAsk, true, "open", readOpen},
-	ActCancel:    {"cancel", RightSteer, true, "cancel", readCommand[Cancel]},
-	ActInject:    {"inject", RightSteer, true, "inject", readCommand[Inject]},
-	ActDecide:    {"decide", RightApprove, true, "decide", readCommand[Decide]},
-	ActAnswer:    {"answer", RightAnswer, true, "answer", readCommand[Reply]},
-	ActRead:      {"read", RightRead, false, "", readCommand[Read]},
-	ActReaders:   {"readers", RightRead, false, "", readCommand[Readers]},
-	ActWatchAll:  {"watch_all", RightOperate, true, "", readCommand[WatchAll]},
-	ActFollow:    {"follow", RightRead, false, "", readCommand[Follow]},
-	ActSubscribe: {"subscribe", RightRead, false, "", readCommand[Subscribe]},
-	ActList:      {"list", RightSee, false, "", readCommand[List]},
-	ActCallTool:  {"call_tool", RightAsk, true, "execute_tool", readCommand[CallTool]},
-	ActProvide:   {"provide", RightProvide, true, "", readCommand[Provide]},
-	ActJoin:      {"join", 0, true, "", readCommand[Join]},
-	ActConfigure: {"configure", RightOperate, true, "", readCommand[Configure]},
-	ActRestart:   {"restart", RightOperate, true, "", readCommand[Restart]},
-	ActAdmit:     {"admit", RightOperate, true, "", readCommand[Admit]},
+	ActOpen:      {"open", RightAsk, true, readOpen},
+	ActCancel:    {"cancel", RightSteer, true, readCommand[Cancel]},
+	ActInject:    {"inject", RightSteer, true, readCommand[Inject]},
+	ActDecide:    {"decide", RightApprove, true, readCommand[Decide]},
+	ActAnswer:    {"answer", RightAnswer, true, readCommand[Reply]},
+	ActRead:      {"read", RightRead, false, readCommand[Read]},
+	ActReaders:   {"readers", RightRead, false, readCommand[Readers]},
+	ActWatchAll:  {"watch_all", RightOperate, true, readCommand[WatchAll]},
+	ActFollow:    {"follow", RightRead, false, readCommand[Follow]},
+	ActSubscribe: {"subscribe", RightRead, false, readCommand[Subscribe]},
+	ActList:      {"list", RightSee, false, readCommand[List]},
+	ActCallTool:  {"call_tool", RightAsk, true, readCommand[CallTool]},
+	ActProvide:   {"provide", RightProvide, true, readCommand[Provide]},
+	ActJoin:      {"join", 0, true, readCommand[Join]},
+	ActConfigure: {"configure", RightOperate, true, readCommand[Configure]},
+	ActRestart:   {"restart", RightOperate, true, readCommand[Restart]},
+	ActAdmit:     {"admit", RightOperate, true, readCommand[Admit]},
 }
 
 // Acts returns every act, in order.
@@ -95,9 +94,6 @@ func (a Act) IsAudited() bool { return a < actEnd && acts[a].audited }
 
 // Right returns the right that most commands of the act need: see [RightOf].
 func (a Act) Right() Right { return a.info().right }
-
-// Span returns the name of its span in traces; "" if it has none.
-func (a Act) Span() string { return a.info().span }
 
 // Right is a right that a command needs. Commands with the zero Right need none.
 type Right uint8

@@ -14,7 +14,7 @@ type Trace struct {
 	// State is the tracestate.
 	State string `json:"tracestate,omitempty"`
 	// Above is the traceparent of the span above that of a task; "" for none. In another trace it
-	// is a link. It comes from the hub.
+	// is a link. It is that of Parent if the task has no span of its own. It comes from the hub.
 	Above string `json:"above,omitempty"`
 	// Tool is the tool of the hub by which a task was opened, if no task shows the call of it. It
 	// comes from the hub.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // discover asks the peer for its capabilities.
@@ -30,6 +31,7 @@ func (s *session) declareAgentBy(ctx context.Context, e wire.Envelope, join func
 	var c wire.Capabilities
 	err := e.Read(&c)
 	if err == nil {
+		s.noteExtensions(c.Extensions) // before the first task
 		err = join(ctx, c.Card(s.peer.id, e.Content()))
 	}
 	if errors.Is(err, errIDTaken) {
@@ -39,7 +41,6 @@ func (s *session) declareAgentBy(ctx context.Context, e wire.Envelope, join func
 	if err != nil {
 		return s.refuseIf(ctx, e, err)
 	}
-	s.noteExtensions(c.Extensions)
 	load := core.LoadIdle
 	if c.MaxConcurrentTasks != nil && *c.MaxConcurrentTasks == 0 {
 		load = core.LoadDraining
@@ -50,11 +51,22 @@ func (s *session) declareAgentBy(ctx context.Context, e wire.Envelope, join func
 
 // noteExtensions notes the extensions that the peer declares. None is ever withdrawn.
 func (s *session) noteExtensions(extensions []string) {
-	if slices.Contains(extensions, wire.ExtensionProgress) {
-		s.mu.Lock()
-		s.progress = true
-		s.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress = s.progress || slices.Contains(extensions, wire.ExtensionProgress)
+	s.traces = s.traces || slices.Contains(extensions, wire.ExtensionTrace)
+}
+
+// withTrace returns an envelope with the trace context of its task, if the peer declared the
+// extension.
+func (s *session) withTrace(raw []byte, t *task.Task) []byte {
+	s.mu.Lock()
+	wanted := s.traces
+	s.mu.Unlock()
+	if !wanted {
+		return raw
 	}
+	return wire.WithTrace(raw, t.Trace())
 }
 
 // join makes the peer an agent with the card, or updates its card. It returns errIDTaken

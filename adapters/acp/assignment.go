@@ -193,6 +193,9 @@ func (s *session) encodeAssignment(t *task.Task, a *assignment) message {
 			a.id = wire.NewID()
 			out = wire.SetMembers(out, wire.Field{Key: "id", Value: wire.Marshal(a.id)})
 		}
+		if !a.kind.Passes() {
+			out = s.withTrace(out, t)
+		}
 		return message{json: out, kind: a.kind}
 	}
 	now, history := time.Now(), req.History
@@ -218,7 +221,7 @@ func (s *session) encodeAssignment(t *task.Task, a *assignment) message {
 	if len(history) > 0 {
 		raw = wire.WithHistory(raw, history)
 	}
-	return message{json: raw, kind: a.kind}
+	return message{json: s.withTrace(raw, t), kind: a.kind}
 }
 
 // originOf returns the ACP envelope that a request began as, or nil.

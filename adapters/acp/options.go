@@ -42,6 +42,8 @@ type Options struct {
 	// KeepTasks lets every request of a peer run on when the peer has left, as a delegate
 	// always does. GET then returns the answer to a POST that was cut off.
 	KeepTasks bool
+	// Trace is the trace context with which the connection was made: see [hub.Identity].
+	Trace core.Trace
 	// Link bounds the connection.
 	Link link.Options
 	// Log receives what operators should know; nil discards it.

@@ -135,7 +135,7 @@ func TestHelloIsAnsweredWithVersionAndFeatures(t *testing.T) {
 		kit.send(`{"v":1,"id":"h1","from":"kit","to":"hub","kind":"hello","ref":null,"payload":{"protocol_versions":[1,2],"features":["delegate"]}}`)
 		want := wire.Hello{
 			ProtocolVersions: []int64{1}, SelectedVersion: 1, AgentName: "Dragoman",
-			Features: []string{"delegate", "ack", "result", "cancel", "discover", "capabilities", "progress", "subscribe"},
+			Features: []string{"delegate", "ack", "result", "cancel", "discover", "capabilities", "progress", "subscribe", "trace_context"},
 		}
 		if diff := cmp.Diff(want, expect[wire.Hello](kit, wire.KindHello, "h1")); diff != "" {
 			t.Errorf("hello (-want +got):\n%s", diff)
@@ -197,7 +197,7 @@ func TestDiscoverReturnsTheCapabilitiesOfOneAgentAndOfAll(t *testing.T) {
 		kit.send(`{"id":"2","kind":"discover","payload":{}}`)
 		want = wire.Capabilities{
 			AgentName: "Dragoman", Domains: []string{"family", "text"}, Channels: []string{"imessage"}, Tools: []string{"tr"}, MaxConcurrentTasks: new(int64(7)),
-			Capabilities: []string{"upper"}, Extensions: []string{"progress", "subscribe"},
+			Capabilities: []string{"upper"}, Extensions: []string{"progress", "subscribe", "trace_context"},
 			Agents: []wire.Listed{
 				{ID: "fam", Hex: roster.Alias("fam"), AgentName: "Fam", Dialect: "acp", Domains: []string{"family"}, Channels: []string{"imessage"}, Status: "idle"},
 				{ID: "shout", Hex: roster.Alias("shout"), AgentName: "Shout", Dialect: "plain", Domains: []string{"text", "family"}, Capabilities: []string{"upper"}, Model: "m", Status: "idle"},

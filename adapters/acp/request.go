@@ -73,7 +73,7 @@ func (s *session) open(e wire.Envelope, req core.Request, r *request, keep bool)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.live = s.progress && (r.kind == wire.KindQuery || r.kind == wire.KindDelegate)
-	t, err := s.self.Open(req, hub.OpenOptions{Keep: keep, Private: r.kind.Passes(), Tag: r})
+	t, err := s.self.Open(req, hub.OpenOptions{Keep: keep, Private: r.kind.Passes(), Tag: r, Trace: e.Trace()})
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *session) inject(e wire.Envelope, n wire.Notify) (*request, error) {
 	if r == nil {
 		return nil, nil
 	}
-	in := core.Injected{ID: cmp.Or(c.ID, e.ID), Content: c.Content, Source: c.Source}
+	in := core.Injected{ID: cmp.Or(c.ID, e.ID), Content: c.Content, Source: c.Source, Trace: e.Trace()}
 	if err := in.Priority.UnmarshalText([]byte(c.Priority)); err != nil {
 		return nil, err
 	}

@@ -69,6 +69,7 @@ type session struct {
 	joined      bool
 	takeover    takeover
 	progress    bool                   // the peer declared the extension
+	traces      bool                   // it declared the extension trace_context
 	overloaded  bool                   // it declared itself overloaded, and has ended no task since
 	requests    map[string]*request    // by the id of its envelope
 	assignments map[string]*assignment // by the id of the envelope that it got
@@ -101,7 +102,7 @@ func (s *session) identify(id core.AgentID) {
 	}
 	s.peer = peerID{s.principal.ID, id}
 	s.log = s.log.With("peer", id)
-	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks, Checked: true, Frames: s.opts.Link.Frames})
+	s.self = s.hub.Connect(hub.Identity{Principal: s.principal, Dialect: Dialect, Deadline: s.opts.Deadline, Keep: s.opts.KeepTasks, Checked: true, Frames: s.opts.Link.Frames, Trace: s.opts.Trace})
 	if err := s.self.Join(wire.Capabilities{}.Card(id, strictjson.Value{}), hub.JoinOptions{OnlyByID: true, Probe: s.probe}); err != nil {
 		s.log.Info("a peer cannot be addressed by its id", "error", err)
 	}

@@ -58,7 +58,7 @@ func (s *session) tellNotice(ctx context.Context, b hub.Batch) error {
 		e.ID, e.From = string(b.Task.ID()), b.Task.From().ID
 		out = e.Encode()
 	}
-	if len(out) > s.opts.MaxEnvelopeBytes {
+	if out = s.withTrace(out, b.Task); len(out) > s.opts.MaxEnvelopeBytes {
 		s.hub.Count("acp.refused.notice")
 		delivered()
 		return s.tellMissed(ctx, 1)

@@ -108,6 +108,9 @@ func (t *taskSink) Assigned(_ core.Event, b core.Assigned) error {
 	if s.ext.SenderProof && t.task.From().Authenticated {
 		wire.MarkProven(m.GetSendMessage())
 	}
+	if s.ext.Trace {
+		wire.SetTrace(m.GetSendMessage(), t.task.Trace())
+	}
 	s.mu.Lock()
 	s.requests[id] = &request{}
 	s.mu.Unlock()

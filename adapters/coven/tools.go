@@ -23,6 +23,7 @@ func (s *session) executeTool(ctx context.Context, m *pb.ExecutePackTool) error 
 	if input == "" {
 		input = "{}" // proto3 has one value for empty and unset
 	}
+	s.agent.InTrace(wire.TraceOf(m))
 	s.agent.CallTool(call, m.GetToolName(), []byte(input))
 	return nil
 }

@@ -38,6 +38,8 @@ type Options struct {
 	MaxMessageBytes int
 	// Version is that of the program.
 	Version string
+	// Trace is the trace context with which the connection was made: see [hub.Identity].
+	Trace core.Trace
 	// Link bounds the connection.
 	Link link.Options
 	// Log gets messages for operators; nil discards them.

@@ -26,7 +26,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 		open: map[string]struct{}{}, conversations: map[core.ThreadID]*conversation{}, asked: map[string]*asked{},
 		lastID: uint64(rand.Uint32N(1 << 30)), //nolint:gosec // an id, not a secret
 	}
-	c.identity = hub.Identity{Principal: opts.Principal, Dialect: Dialect, Deadline: opts.Deadline, Keep: !opts.DropTasks, Checked: true, Frames: opts.Link.Frames}
+	c.identity = hub.Identity{Principal: opts.Principal, Dialect: Dialect, Deadline: opts.Deadline, Keep: !opts.DropTasks, Checked: true, Frames: opts.Link.Frames, Trace: opts.Trace}
 	c.self = h.Connect(c.identity)
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -23,6 +23,7 @@ func (s *session) call(ctx context.Context, c wire.Call, bytes int) error {
 		if cmd.Context.ID == "" {
 			cmd.Context.ID = core.NewID()
 		}
+		cmd.Context.Trace = c.Trace
 		return s.reply(ctx, c.ID, struct {
 			done
 			Injection string `json:"injection"`

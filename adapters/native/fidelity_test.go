@@ -132,6 +132,7 @@ func TestWhatANativeRequesterAsksReachesANativeAgentUnchanged(t *testing.T) {
 			if inject.Priority == 0 {
 				inject.Priority = core.InjectionNormal
 			}
+			inject.Trace = core.Trace{}                            // that of the call, which has none
 			inject.Source, inject.Claimed = "asker", inject.Source // as the connection was established
 			if inject.Claimed == inject.Source {
 				inject.Claimed = ""

@@ -45,6 +45,8 @@ type Options struct {
 	Deadline time.Duration
 	// KeepTasks lets every request of the peer run on when it has left. Not for [Serve].
 	KeepTasks bool
+	// Trace is the trace context with which the connection was made: see [hub.Identity].
+	Trace core.Trace
 	// Link bounds the connection.
 	Link link.Options
 	// Log receives what operators should know; nil discards it.

@@ -25,6 +25,9 @@ type Options struct {
 	Ratio float64
 	// Reader makes the spans.
 	Reader trace.Reader
+	// Positions has how far the Exporter was, so that what ended before a kill is exported after the
+	// restart. Nil keeps none.
+	Positions core.RecordLog
 	// Count adds one to a named counter.
 	Count func(name string)
 	Log   *slog.Logger
@@ -49,7 +52,8 @@ type Exporter struct {
 	trace.Sampler
 	opts     Options
 	resource *resourcepb.Resource
-	ended    chan core.TaskID
+	missed   chan []core.TaskID
+	ended    chan ending
 	stop     chan struct{}
 	ctx      context.Context //nolint:containedctx // what is sent ends with Stop
 	cancel   context.CancelFunc
@@ -57,9 +61,11 @@ type Exporter struct {
 	once     sync.Once
 
 	// Of the goroutine.
-	batch []*tracepb.Span
-	tasks int // in the batch
-	away  bool
+	position position
+	batch    []*tracepb.Span
+	tasks    int       // in the batch
+	last     time.Time // when the last task ended that was taken
+	away     bool
 }
 
 // New returns an Exporter, which takes tasks at once and exports them from Start on.
@@ -68,18 +74,28 @@ func New(ctx context.Context, o Options) (*Exporter, error) {
 	if err != nil {
 		return nil, err
 	}
+	at, err := openPosition(ctx, o.Positions)
+	if err != nil {
+		return nil, err
+	}
 	if err := o.Client.Start(ctx); err != nil {
 		return nil, err
 	}
-	e := &Exporter{Sampler: trace.NewSampler(o.Ratio), opts: o, resource: r, ended: make(chan core.TaskID, queueLength), stop: make(chan struct{})}
+	e := &Exporter{Sampler: trace.NewSampler(o.Ratio), opts: o, resource: r, position: at, missed: make(chan []core.TaskID, 1), ended: make(chan ending, queueLength), stop: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return e, nil
+}
+
+// ending is a task that ended, and about when.
+type ending struct {
+	task core.TaskID
+	at   time.Time
 }
 
 // Ended implements part of [policy.Tracer].
 func (e *Exporter) Ended(id core.TaskID) {
 	select {
-	case e.ended <- id:
+	case e.ended <- ending{id, time.Now()}:
 	default:
 		e.opts.Count(dropped)
 	}
@@ -105,24 +121,33 @@ func (e *Exporter) run(find Find) {
 	defer flush.Stop()
 	for {
 		select {
-		case id := <-e.ended:
+		case end := <-e.ended:
 			if len(e.batch) == 0 {
 				flush.Reset(batchTime)
 			}
-			e.take(find, id)
+			e.takeMissed(find)
+			e.take(find, end.task)
+			e.last = end.at
+		case all := <-e.missed:
+			e.takeAll(find, all)
+			flush.Reset(batchTime)
 		case <-flush.C:
 			e.send()
 		case <-e.stop:
+			e.takeMissed(find)
 			for {
 				select {
-				case id := <-e.ended:
-					e.take(find, id)
+				case end := <-e.ended:
+					e.take(find, end.task)
 					continue
 				default:
 				}
 				break
 			}
 			e.send()
+			if e.ctx.Err() == nil { // all were taken, and none ends any more
+				e.logPosition(e.position.note(e.ctx, time.Now()))
+			}
 			return
 		}
 	}
@@ -170,4 +195,13 @@ func (e *Exporter) send() {
 	}
 	e.away = err != nil
 	e.batch, e.tasks = nil, 0
+	if e.ctx.Err() == nil {
+		e.logPosition(e.position.advance(e.ctx, e.last))
+	}
+}
+
+func (e *Exporter) logPosition(err error) {
+	if err != nil {
+		e.opts.Log.Debug("how far traces are exported was not recorded", "error", err)
+	}
 }

@@ -61,9 +61,12 @@ type bench struct {
 	traces  map[core.TaskID]core.Trace
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t *testing.T) *bench { return newBenchAt(t, nil) }
+
+// newBenchAt returns a bench whose exporter keeps its position.
+func newBenchAt(t *testing.T, positions core.RecordLog) *bench {
 	b := &bench{traces: map[core.TaskID]core.Trace{}}
-	e, err := otlp.New(t.Context(), otlp.Options{Client: &b.to, Hub: "h", Version: "v", Ratio: 1, Log: slog.New(slog.DiscardHandler), Count: func(name string) {
+	e, err := otlp.New(t.Context(), otlp.Options{Positions: positions, Client: &b.to, Hub: "h", Version: "v", Ratio: 1, Log: slog.New(slog.DiscardHandler), Count: func(name string) {
 		if name != "traces.dropped" {
 			t.Errorf("counted %q, want traces.dropped", name)
 		}

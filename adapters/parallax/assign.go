@@ -113,6 +113,11 @@ func (s *session) taskFrame(t *task.Task, r core.Request, ref wire.TaskRef) ([]b
 	}
 	p.TaskRef, p.Capability = ref, capability
 	p.Context.Requester = t.From().ID
+	if s.extensions[wire.ExtensionTrace] {
+		if p.Metadata = wire.TraceMetadata(t.Trace()); p.Metadata != nil {
+			r.Foreign = wire.WithoutTrace(r.Foreign)
+		}
+	}
 	p.Timeout = max(1, wire.MillisecondsOf(time.Until(t.Due())))
 	for {
 		frame, err := wire.Encode(wire.TypeTask, s.nextID(), time.Now(), p)

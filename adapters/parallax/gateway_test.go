@@ -20,6 +20,12 @@ type gatewayEnd = coretest.End[*pb.ControlPlaneToAgent, *pb.AgentToControlPlane]
 // gateway returns the stream of an agent of the gateway that has registered.
 func (s *setup) gateway(opts parallax.Options) *gatewayEnd {
 	s.Helper()
+	return s.gatewayWith(opts, nil)
+}
+
+// gatewayWith is gateway for an agent with metadata.
+func (s *setup) gatewayWith(opts parallax.Options, metadata map[string]string) *gatewayEnd {
+	s.Helper()
 	agent, conn := coretest.Pipe[*pb.AgentToControlPlane, *pb.ControlPlaneToAgent](4)
 	ended := make(chan link.Reason, 1)
 	go func() {
@@ -30,7 +36,7 @@ func (s *setup) gateway(opts parallax.Options) *gatewayEnd {
 		<-ended
 		synctest.Wait()
 	})
-	hello := &pb.AgentHello{AgentId: "edge", Capabilities: []string{"analysis"}}
+	hello := &pb.AgentHello{AgentId: "edge", Capabilities: []string{"analysis"}, Metadata: metadata}
 	if err := conn.Send(s.Context(), &pb.AgentToControlPlane{RequestId: "h", Payload: &pb.AgentToControlPlane_Hello{Hello: hello}}); err != nil {
 		s.Fatal(err)
 	}

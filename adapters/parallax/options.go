@@ -57,6 +57,8 @@ type Options struct {
 	MaxMessagesPerSecond int
 	// Traffic counts the messages of the connection; nil counts nothing.
 	Traffic *Traffic
+	// Trace is the trace context with which the connection was made: see [hub.Identity].
+	Trace core.Trace
 	// Link bounds the connection.
 	Link link.Options
 	// Log gets messages for operators; nil discards them.

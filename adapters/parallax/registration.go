@@ -28,7 +28,7 @@ func (s *session) register(ctx context.Context, m wire.Message, p wire.Register)
 	principal := s.opts.Principal
 	principal.ID = cmp.Or(principal.ID, string(id))
 	principal.Dialect = Dialect
-	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks, Checked: true, Frames: s.opts.Link.Frames})
+	agent := s.hub.Connect(hub.Identity{Principal: principal, Dialect: Dialect, Deadline: s.opts.TaskTimeout, Keep: s.opts.KeepTasks, Checked: true, Frames: s.opts.Link.Frames, Trace: s.opts.Trace})
 	s.maxTaskTime = min(wire.Milliseconds(p.Config.TaskTimeout), wire.MaxTaskTimeout)
 	err = agent.Join(card, s.joinOptions())
 	conflict := err != nil && core.AsFault(err).Code == core.CodeConflict
@@ -172,7 +172,7 @@ func features(extensions map[string]bool, capabilities []string) core.Features {
 }
 
 // extensions are those that the hub knows.
-var extensions = []string{wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest}
+var extensions = []string{wire.ExtensionAccepted, wire.ExtensionProgress, wire.ExtensionRequest, wire.ExtensionTrace}
 
 // knownExtensions returns the extensions that both sides know.
 func knownExtensions(p wire.Register) map[string]bool {

@@ -42,7 +42,7 @@ func (s *session) taskRequest(ctx context.Context, m wire.Message, p wire.TaskRe
 		s.forget(q)
 		return s.refuse(ctx, m.ID, wire.CodeInvalidMessage, "task_request: payload: "+core.AsFault(err).Message)
 	}
-	t, err := s.agent.Open(r, hub.OpenOptions{Tag: q})
+	t, err := s.agent.Open(r, hub.OpenOptions{Tag: q, Trace: p.Trace()})
 	if err != nil {
 		s.forget(q)
 		ref := wire.TaskRef{RequestID: q.id}

@@ -20,6 +20,7 @@ type connection struct {
 	transport Transport
 	snapshots render.Snapshots
 	lifecycle Lifecycle
+	trace     core.Trace
 	link      *link.Link[[]byte, []byte]
 	sees      *frame.Ring     // its frames; may be nil
 	delivery  *frame.Delivery // of what its steps begin with; nil without sees

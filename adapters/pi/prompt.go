@@ -18,7 +18,18 @@ const busy = "Agent is already processing. Specify streamingBehavior ('steer' or
 func messageIn(x *request) (userMessage, error) {
 	text, _ := x.Text("message")
 	files, err := images(x)
-	return userMessage{text: text, images: files, from: x.client.principal}, err
+	return userMessage{text: text, images: files, from: x.client.principal, trace: x.trace()}, err
+}
+
+// trace returns the trace context of the command: that of its fields, else that of its connection.
+func (x *request) trace() core.Trace {
+	var t core.Trace
+	t.Parent, _ = x.Text(core.TraceparentKey)
+	t.State, _ = x.Text(core.TracestateKey)
+	if t = t.Carried(); t.Parent == "" {
+		return x.client.trace
+	}
+	return t
 }
 
 // images reads the images of a prompt (facts, section 5).
@@ -106,7 +117,7 @@ func steer(s *Server, x *request) command.Outcome {
 	if ss.run != nil && ss.run.last().task != nil && len(q.images) == 0 {
 		as := x.client.actAs(q.from)
 		defer as.Close(nil)
-		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID}
+		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID, Trace: q.trace}
 		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
 			ss.run.last().addInjected(in.ID, q)
 			x.MarkQueued() // until the agent has taken it

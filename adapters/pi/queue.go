@@ -14,11 +14,12 @@ const maxQueued = 32 << 20
 // following ones for the turns after that.
 type queue struct{ steering, following []userMessage }
 
-// userMessage is a message of a user, and who sent it.
+// userMessage is a message of a user, who sent it, and in which trace.
 type userMessage struct {
 	text   string
 	images []core.File
 	from   core.Principal
+	trace  core.Trace
 }
 
 // empty reports whether no message waits.

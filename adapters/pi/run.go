@@ -114,7 +114,7 @@ func (ss *session) ask(input []userMessage, deadline time.Time) (*task.Task, err
 	}
 	req.Content = strings.Join(texts, "\n\n")
 	req.Context = thinkingContext(ss.tree.Level)
-	task, err := s.openTask(req, hub.OpenOptions{For: requester(input[0].from), Keep: true, Unwatched: true}, ss.knowsAgent(req.To))
+	task, err := s.openTask(req, hub.OpenOptions{For: requester(input[0].from), Keep: true, Unwatched: true, Trace: input[0].trace}, ss.knowsAgent(req.To))
 	if err != nil {
 		s.circuits.Bind(call, "")
 		return nil, err

@@ -37,6 +37,9 @@ type ConnOptions struct {
 	Lifecycle Lifecycle
 	// Frames keeps the frames of the connection; nil keeps none.
 	Frames *frame.Ring
+	// Trace is the trace context with which the connection was made: that of commands that bring
+	// none.
+	Trace core.Trace
 }
 
 // Serve serves a connection until it ends, and returns the reason. When it returns, only
@@ -72,7 +75,7 @@ func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o Co
 
 func (s *Server) newConnection(o ConnOptions) *connection {
 	c := &connection{
-		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), snapshots: o.Snapshots, lifecycle: o.Lifecycle, sees: o.Frames, delivery: o.Frames.Delivery(), out: newOutbox(s.opts.BacklogBytes),
+		server: s, principal: o.Principal, transport: cmp.Or(o.Transport, WebSocket), snapshots: o.Snapshots, lifecycle: o.Lifecycle, trace: o.Trace, sees: o.Frames, delivery: o.Frames.Delivery(), out: newOutbox(s.opts.BacklogBytes),
 		subscriptions: map[*session]struct{}{}, views: map[*step]*render.View{},
 	}
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())

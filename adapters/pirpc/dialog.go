@@ -202,7 +202,7 @@ func (r *run) question(w *dialog) {
 	if err != nil || !o.Answered {
 		if err != nil && ctx.Err() == nil {
 			r.opts.Count(countUnasked)
-			r.opts.Log.Warn("a question of pi was not asked", "title", w.Title, "error", err)
+			r.opts.Log.Warn("a question of pi was not asked", "task", r.turn.Task(), "title", w.Title, "error", err)
 		}
 		r.cancelDialog(w.Dialog)
 		return

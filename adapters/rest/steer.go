@@ -85,7 +85,7 @@ func (a *api) postInject(c call) error {
 	if err != nil {
 		return err
 	}
-	in := core.Injected{ID: cmp.Or(body.ID, core.NewID()), Content: body.Content, Priority: body.Priority, Source: body.Source}
+	in := core.Injected{ID: cmp.Or(body.ID, core.NewID()), Content: body.Content, Priority: body.Priority, Source: body.Source, Trace: core.TraceOf(c.r.Header.Values)}
 	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
 		out := injection{Task: id, ID: in.ID}
 		if !wait {

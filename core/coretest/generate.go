@@ -78,7 +78,7 @@ var bodies = map[core.Kind]*rapid.Generator[core.Body]{
 	}),
 	core.KindInjected: body(func(t *rapid.T) core.Injected {
 		priority := core.InjectionPriority(rapid.Uint8Range(0, uint8(core.InjectionDeferred)).Draw(t, "priority"))
-		return core.Injected{ID: id(t, "id"), Content: words(t, "content"), Priority: priority, Source: words(t, "source"), Claimed: words(t, "claimed_source")}
+		return core.Injected{ID: id(t, "id"), Content: words(t, "content"), Priority: priority, Source: words(t, "source"), Claimed: words(t, "claimed_source"), Trace: core.Trace{Parent: words(t, "traceparent"), State: words(t, "tracestate")}}
 	}),
 	core.KindInjectionAnswered: body(func(t *rapid.T) core.InjectionAnswered {
 		return core.InjectionAnswered{ID: id(t, "id"), Accepted: flip(t, "accepted"), Reason: words(t, "reason")}

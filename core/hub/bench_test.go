@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -91,6 +92,10 @@ type tracedTasks struct {
 }
 
 func (t *tracedTasks) Ended(id core.TaskID) { t.ended <- id }
+
+func (*tracedTasks) Missed(time.Time) bool { return false }
+
+func (*tracedTasks) Recovered([]core.TaskID) {}
 
 func traced(b *testing.B, ratio float64) *tracedTasks {
 	t := &tracedTasks{Sampler: trace.NewSampler(ratio), ended: make(chan core.TaskID, 1024)}

@@ -19,8 +19,7 @@ type outcome struct {
 }
 
 // do is the door: every command comes through here, whatever the dialect. In this order the
-// command is checked against the limits, authorized, tied to its trace and executed; the
-// audit gets it with its outcome, also when it is refused. s is the session that gives the
+// command is checked against the limits, authorized and executed; the audit gets it with its outcome, also when it is refused. s is the session that gives the
 // command, nil if the command needs none. local executes a command that does not say
 // everything itself, such as one with a function; else it is nil. Only Read and Readers
 // wait, for the journal.
@@ -53,11 +52,6 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	}
 	if err := h.authorizer.Allow(c.Principal, c.Command, about); err != nil {
 		return o, err
-	}
-	if h.tracer != nil && act.Span() != "" {
-		trace, end := h.tracer.Begin(c)
-		defer func() { end(err) }()
-		c.Trace = trace
 	}
 	if local != nil {
 		return o, local()
@@ -106,6 +100,7 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 			h.withdrawCalls(t)
 		}
 	case core.Inject:
+		cmd.Context.Trace = c.Trace
 		err = inject(t, c.Principal, cmd.Context)
 	case core.Decide:
 		cmd.Decision.By = c.Principal.ID

@@ -150,26 +150,18 @@ func (g *testHub) wantReleased(sessions []weak.Pointer[hub.Session]) {
 	}
 }
 
-// closing is a tracer that calls a function after a command was executed and before it
+// closing is an auditor that calls a function after a command was executed and before it
 // returns.
 type closing struct{ after func(core.Call) }
 
-func (c *closing) Begin(call core.Call) (core.Trace, func(error)) {
-	return core.Trace{}, func(error) { c.after(call) }
-}
-
-func (*closing) Open(policy.Opening) core.Trace { return core.Trace{} }
-
-func (*closing) Tool(t core.Trace, _ string) core.Trace { return t }
-
-func (*closing) Ended(core.TaskID) {}
+func (c *closing) Audit(e policy.Entry) { c.after(e.Call) }
 
 func TestASessionThatClosesWhileItOpensATaskIsReleased(t *testing.T) {
 	for name, o := range map[string]hub.OpenOptions{"reading the events": {}, "awaiting the end": {Unwatched: true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				executed := &closing{func(core.Call) {}}
-				g := &testHub{t, coretest.NewHub(t, hub.Options{Tracer: executed})}
+				g := &testHub{t, coretest.NewHub(t, hub.Options{Auditor: executed})}
 				agent := g.agent("a", able)
 				open := func() weak.Pointer[hub.Session] {
 					s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r"}})

@@ -98,8 +98,13 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	}
 	chain := policy.ChainBelow(s.AgentID(), above)
 	chain.Hops = max(chain.Hops, o.MinHops, hops)
+	if trace.Parent == "" && len(causes) == 0 {
+		trace = s.identity.Trace
+	}
 	if h.tracer != nil {
 		trace = h.tracer.Open(h.opening(trace, causes, o))
+	} else {
+		trace.Above = trace.Parent // the task has no span of its own
 	}
 	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
 	if err := h.admit(s, t, o); err != nil {

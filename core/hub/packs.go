@@ -103,6 +103,7 @@ func (s *Session) callPack(call, name string, input json.RawMessage) {
 	s.hub.packs.Call(pack.Call{
 		Caller: s.peer(), ID: call, Tool: name, Input: input,
 		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Tasks: s.callsFor(), Keep: s.identity.Keep, Waiting: &s.root().packCalls,
+		Trace: s.trace.Carried(),
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 func (h *Hub) Recover(ctx context.Context) error {
 	var cut []journal.Record
 	var kept []recovered
+	var traced []core.TaskID
 	damaged := 0
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped while the task was running: ask again")
 	unsure := core.NewFault(core.CodeInternal, "a part of the journal was damaged, and with it what became of this task: it may have been done; the log of the hub says more")
@@ -37,6 +38,9 @@ func (h *Hub) Recover(ctx context.Context) error {
 				Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: at, Body: core.Failed{Fault: fault},
 			}})
 		}
+		if h.tracer != nil && (head.End == 0 || h.tracer.Missed(head.At)) {
+			traced = append(traced, head.Task)
+		}
 		h.tasks.Recover(head.Task, end, at)
 		return true
 	})
@@ -53,9 +57,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 		return err
 	}
 	if h.tracer != nil {
-		for _, r := range cut {
-			h.tracer.Ended(r.Task)
-		}
+		h.tracer.Recovered(traced)
 	}
 	if err := h.recoverThreads(ctx, kept); err != nil {
 		return err

@@ -33,6 +33,9 @@ type Identity struct {
 	// Frames has the frames of the connection, which the session tells what they became; nil keeps
 	// none. A session with Frames is told of one event at a time.
 	Frames *frame.Ring
+	// Trace is the trace context with which the connection was made: that of tasks for which the
+	// requester brings none and that have no cause. One that is malformed counts for nothing.
+	Trace core.Trace
 }
 
 // JoinOptions describe an agent beyond its card.
@@ -83,7 +86,7 @@ type Session struct {
 	thread core.ThreadID
 	// floor is how many tasks stand above what a child asks, at least: see Below.
 	floor int
-	// trace is that of what a child asks: see InTrace.
+	// trace is that of what it asks: see InTrace.
 	trace core.Trace
 	// packCalls is how many calls of packs wait for an answer, those of children included.
 	packCalls atomic.Int32
@@ -126,6 +129,7 @@ func (t *table[K, V]) put(k K, v V) {
 }
 
 func newSession(h *Hub, p Identity) *Session {
+	p.Trace = p.Trace.Carried()
 	s := &Session{hub: h, identity: p, inbox: newInbox(h.memory)}
 	if p.Frames != nil {
 		s.told = &told{delivery: p.Frames.Delivery()}

@@ -8,8 +8,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 )
 
-// InTrace says in which trace a child asks from now on, where [OpenOptions.Trace] does not. It is
-// called before the child asks anything.
+// InTrace says in which trace the session asks and calls tools from now on, where
+// [OpenOptions.Trace] does not. The goroutine that calls it is the only one that asks.
 func (s *Session) InTrace(t core.Trace) { s.trace = t }
 
 // opening returns what decides the trace of a task that has the causes. Of these it is the one
@@ -34,14 +34,18 @@ func (h *Hub) opening(given core.Trace, causes []cause, o *core.Open) policy.Ope
 	return op
 }
 
-// TraceOf returns the trace of an execution, for a pack that carries it on: that of the call in the
-// task that shows it, else that of a task of its caller; zero for none.
+// TraceOf returns the trace of an execution, for a pack that carries it on: that which its caller
+// brought, else that of the call in the task that shows it, else that of a task of its caller; zero
+// for none.
 func (s *Session) TraceOf(execution string) core.Trace {
 	call, err := s.hub.packs.Caller(s.peer(), execution)
 	if err != nil {
 		return core.Trace{} // nobody waits for it
 	}
-	var of core.Trace
+	of := call.Trace
+	if of.Parent != "" {
+		return of
+	}
 	for _, id := range call.Tasks {
 		t := s.hub.tasks.Get(id)
 		switch {

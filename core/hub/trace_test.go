@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,7 +69,7 @@ func TestAHubWithoutATracerCarriesTheTraceOfTheRequesterOn(t *testing.T) {
 	agent, asker := g.agent("a", able), g.connect("r")
 	asked := g.askIn(asker, "a", core.Trace{Parent: sampled, State: "a=b"})
 	g.report(agent, asked, core.Done{})
-	if got, want := traceOf(asked), (core.Trace{Parent: sampled, State: "a=b"}); got != want {
+	if got, want := traceOf(asked), (core.Trace{Parent: sampled, State: "a=b", Above: sampled}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -114,10 +115,75 @@ func TestAChildAsksInItsTrace(t *testing.T) {
 	child.Close(nil)
 }
 
-func TestTheTracerIsToldOfTasksThatAKillCutOff(t *testing.T) {
+func TestTheTraceOfAConnectionIsThatOfWhatItAsksForNoOther(t *testing.T) {
+	g := &testHub{t, coretest.NewHub(t, hub.Options{})}
+	agent := g.agent("a", able, two)
+	caller := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "b"}, Dialect: "test", Trace: core.Trace{Parent: unsampled, State: "a=b"}})
+	defer caller.Close(nil)
+	if err := caller.Join(core.Card{ID: "b"}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	plain := g.askIn(caller, "a", core.Trace{})
+	if got, want := traceOf(plain), (core.Trace{Parent: unsampled, State: "a=b", Above: unsampled}); got != want {
+		t.Errorf("a request without a trace: got %+v, want that of the connection, %+v", got, want)
+	}
+	malformed := g.askIn(caller, "a", core.Trace{Parent: "00-1-2-01", State: "c=d"})
+	if got, want := traceOf(malformed), traceOf(plain); got != want {
+		t.Errorf("a request with a malformed one: got %+v, want %+v", got, want)
+	}
+	given := g.askIn(caller, "a", core.Trace{Parent: sampled})
+	if got, want := traceOf(given), (core.Trace{Parent: sampled, Above: sampled}); got != want {
+		t.Errorf("a request with its own: got %+v, want %+v", got, want)
+	}
+	for _, t := range []*task.Task{plain, malformed, given} {
+		g.report(agent, t, core.Done{})
+	}
+	asker := g.connect("r")
+	above := g.askIn(asker, "b", core.Trace{})
+	below := g.askIn(caller, "a", core.Trace{})
+	if got := traceOf(below); got != (core.Trace{}) {
+		t.Errorf("a request because of a task: got %+v, want none, as the task", got)
+	}
+	g.report(agent, below, core.Done{})
+	g.report(caller, above, core.Done{})
+}
+
+func TestTheTraceOfACallThatSteersIsInTheEvent(t *testing.T) {
+	g := &testHub{t, coretest.NewHub(t, hub.Options{})}
+	agent := g.agent("a", able)
+	asker := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "r", Operator: true}, Dialect: "test", Trace: core.Trace{Parent: unsampled}})
+	defer asker.Close(nil)
+	asked := g.askIn(asker, "a", core.Trace{Parent: sampled})
+	want := map[string]core.Trace{"own": {Parent: sampled, State: "a=b"}, "malformed": {Parent: unsampled}, "none": {Parent: unsampled}}
+	for id, in := range map[string]core.Trace{"own": {Parent: sampled, State: "a=b", Above: "forged", Tool: "forged"}, "malformed": {Parent: "00-1-2-01"}, "none": {}} {
+		if err := asker.Inject(asked.ID(), core.Injected{ID: id, Content: "x", Trace: in}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.report(agent, asked, core.Done{})
+	got := map[string]core.Trace{}
+	for _, e := range asked.Events() {
+		if in, is := e.Body.(core.Injected); is {
+			got[in.ID] = in.Trace
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("traces (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheTracerIsToldOfTasksThatAKillCutOffAndOfThoseItMissed(t *testing.T) {
 	kept := journal.NewMemory(journal.Retention{})
-	opened := core.Opened{Task: "t1", From: core.Principal{ID: "r"}, Request: core.Request{Intent: core.IntentAsk, To: core.ToAgent("a"), Content: "?"}, Trace: core.Trace{Parent: sampled}}
-	if err := kept.Append(t.Context(), journal.Record{Task: "t1", Event: core.Event{Seq: 1, Epoch: 1, Body: opened}}); err != nil {
+	begin := func(id core.TaskID) journal.Record {
+		return journal.Record{Task: id, Event: core.Event{Seq: 1, Epoch: 1, Body: core.Opened{
+			Task: id, From: core.Principal{ID: "r"}, Request: core.Request{Intent: core.IntentAsk, To: core.ToAgent("a"), Content: "?"}, Trace: core.Trace{Parent: sampled},
+		}}}
+	}
+	end := func(id core.TaskID, year int) journal.Record {
+		return journal.Record{Task: id, Event: core.Event{Seq: 2, Epoch: 1, At: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Body: core.Done{}}}
+	}
+	// The tracer says that it missed what ended in 2026.
+	if err := kept.Append(t.Context(), begin("t0"), end("t0", 2025), begin("t1"), begin("t2"), end("t2", 2026)); err != nil {
 		t.Fatal(err)
 	}
 	d := &doorRecorder{}
@@ -126,8 +192,8 @@ func TestTheTracerIsToldOfTasksThatAKillCutOff(t *testing.T) {
 	if err := h.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]core.TaskID{"t1"}, d.ended); diff != "" {
-		t.Fatalf("tasks that ended (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]core.TaskID{"t1", "t2"}, d.ended); diff != "" {
+		t.Fatalf("tasks that were cut off or missed (-want +got):\n%s", diff)
 	}
 	events, err := h.Ended(t.Context(), "t1")
 	if err != nil {

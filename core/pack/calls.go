@@ -27,6 +27,8 @@ type Call struct {
 	Capabilities []string
 	// Tasks are those that the agent worked on when it called: the call belongs to one of them.
 	Tasks []core.TaskID
+	// Trace is the trace context that the caller brought; zero for none.
+	Trace core.Trace
 	// Keep lets the call continue when its caller leaves before the pack has taken it.
 	Keep bool
 	// Waiting is one higher as long as the call waits for an answer; nil if nobody reads it.

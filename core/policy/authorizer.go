@@ -72,18 +72,20 @@ type Entry struct {
 	Err error
 }
 
-// Tracer ties calls and tasks to traces. It is safe for concurrent use and returns at once.
+// Tracer ties tasks to traces. It is safe for concurrent use and returns at once.
 type Tracer interface {
-	// Begin returns the trace for the call, and a function that is called with the outcome
-	// once the call has been executed.
-	Begin(core.Call) (core.Trace, func(error))
 	// Open returns the trace of a task that is opened.
 	Open(Opening) core.Trace
 	// Tool returns the trace of a tool call that a task of a trace shows.
 	Tool(task core.Trace, call string) core.Trace
-	// Ended says that a task which is sampled has ended. After a restart of the hub it also comes
-	// for a task that the restart cut off, sampled or not.
+	// Ended says that a task which is sampled has ended.
 	Ended(core.TaskID)
+	// Missed reports whether a task that ended then may have been lost with an earlier process of
+	// the hub.
+	Missed(end time.Time) bool
+	// Recovered says, once after a restart and before any Ended, which tasks the restart cut off and
+	// which were missed, in the order of their ids, sampled or not.
+	Recovered([]core.TaskID)
 }
 
 // Opening is what decides the trace of a task.

@@ -16,6 +16,7 @@ import (
 const (
 	maxSpans    = 256
 	maxMoments  = 128
+	maxLinks    = 128
 	maxContent  = 16 << 10                      // bytes of one attribute
 	maxClean    = maxContent + redact.LongMatch // what is redacted of a text, so that none of a secret is left before the cut
 	maxIDLength = core.MaxIDBytes
@@ -36,7 +37,7 @@ type Reader struct {
 }
 
 // Spans returns the spans of a task from its events, that of the task first; none if it is not
-// sampled, or if its beginning is no longer kept.
+// sampled, if a hub without a tracer opened it, or if its beginning is no longer kept.
 func (r Reader) Spans(events iter.Seq[core.Event]) []Span {
 	var b *builder
 	for e := range events {
@@ -46,7 +47,7 @@ func (r Reader) Spans(events iter.Seq[core.Event]) []Span {
 				return nil
 			}
 			own, _ := o.Trace.Span()
-			if !own.Sampled {
+			if !own.Sampled || o.Trace.Above == o.Trace.Parent {
 				return nil
 			}
 			b = r.begin(e, o, own)
@@ -127,6 +128,7 @@ func (b *builder) take(e core.Event) {
 		b.moment(e.At, momentDecided, text(attrToolCallID, body.ID), Attribute{attrApproved, body.Approved})
 	case core.Injected:
 		b.moment(e.At, momentSteered)
+		b.link(body.Trace)
 	case core.Usage:
 		b.usage = b.usage.Add(body)
 	case core.Retrying:
@@ -166,6 +168,18 @@ func (b *builder) moment(at time.Time, name string, attributes ...Attribute) {
 		return
 	}
 	b.task.Moments = append(b.task.Moments, Moment{name, at, attributes})
+}
+
+// link links the span of the task to that of a call which steered it.
+func (b *builder) link(to core.Trace) {
+	s, ok := to.Span()
+	switch {
+	case !ok || slices.Contains(b.task.Links, Link{s.Trace, s.ID}):
+	case len(b.task.Links) == maxLinks:
+		b.omitted++
+	default:
+		b.task.Links = append(b.task.Links, Link{s.Trace, s.ID})
+	}
 }
 
 // call begins the span of a tool call. An agent may report a call again, with more of its input.

@@ -20,11 +20,6 @@ func NewSampler(ratio float64) Sampler {
 	return Sampler{uint64(math.Min(1, math.Max(0, ratio)) * (1 << 63))}
 }
 
-// Begin implements part of [policy.Tracer]: commands have no spans of their own.
-func (Sampler) Begin(c core.Call) (core.Trace, func(error)) { return c.Trace, noEnd }
-
-func noEnd(error) {}
-
 // Open implements part of [policy.Tracer]. The span of a task is below that which the call
 // carried, else below its cause, else in a new trace. Nobody waits for a notice: it is in a trace
 // of its own that is linked to them.

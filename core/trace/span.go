@@ -33,7 +33,7 @@ type Moment struct {
 	Attributes []Attribute
 }
 
-// Link is a link to a span of another trace.
+// Link is a link to a span that is not above: of another trace, or of a call that steered.
 type Link struct {
 	Trace [16]byte
 	ID    [8]byte

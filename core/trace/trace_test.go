@@ -97,10 +97,6 @@ func TestWhatIsNotSampledCostsNoAllocation(t *testing.T) {
 			t.Errorf("%s: got %v allocations, want 0", name, got)
 		}
 	}
-	c := core.Call{Command: core.Cancel{}}
-	if got := testing.AllocsPerRun(100, func() { _, end := none.Begin(c); end(nil) }); got != 0 {
-		t.Errorf("beginning a call: got %v allocations, want 0", got)
-	}
 }
 
 func TestANoticeIsInATraceOfItsOwnThatIsLinked(t *testing.T) {
@@ -271,7 +267,7 @@ func TestATaskThatAKillCutOffIsAnErrorThatSaysSo(t *testing.T) {
 func TestATaskThatIsNotSampledOrLacksItsBeginningHasNoSpans(t *testing.T) {
 	for name, events := range map[string]func(func(core.Event) bool){
 		"no trace": story(opened(core.Trace{}), core.Done{}), "unsampled": story(opened(core.Trace{Parent: unsampled}), core.Done{}),
-		"malformed": story(opened(core.Trace{Parent: "x"}), core.Done{}), "no beginning": story(core.Text{Text: "x"}, core.Done{}), "nothing": story(),
+		"malformed": story(opened(core.Trace{Parent: "x"}), core.Done{}), "opened without a tracer": story(opened(core.Trace{Parent: sampled, Above: sampled}), core.Done{}), "no beginning": story(core.Text{Text: "x"}, core.Done{}), "nothing": story(),
 	} {
 		if got := (trace.Reader{}).Spans(events); len(got) > 0 {
 			t.Errorf("%s: got %+v, want none", name, got)
@@ -279,17 +275,37 @@ func TestATaskThatIsNotSampledOrLacksItsBeginningHasNoSpans(t *testing.T) {
 	}
 }
 
+func TestACallThatSteersIsLinkedToTheTask(t *testing.T) {
+	in := all.Open(policy.Opening{})
+	steers := func(parent string) core.Injected {
+		return core.Injected{ID: "1", Content: "x", Trace: core.Trace{Parent: parent}}
+	}
+	spans := trace.Reader{}.Spans(story(opened(in), steers(sampled), steers(unsampled), steers(sampled), steers("malformed"), steers(""), core.Done{}))
+	above := spanIn(t, core.Trace{Parent: sampled})
+	if diff := cmp.Diff([]trace.Link{{Trace: above.Trace, ID: above.ID}}, spans[0].Links); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+	if spans[0].Parent != [8]byte{} {
+		t.Errorf("got the parent %x, want none", spans[0].Parent)
+	}
+	if got := len(spans[0].Moments); got != 5 {
+		t.Errorf("got %d moments, want one for each of 5 injections", got)
+	}
+}
+
 func TestTheSpansOfATaskAreBounded(t *testing.T) {
 	in := all.Open(policy.Opening{})
 	bodies := []core.Body{opened(in)}
-	for range 5000 {
+	for i := range 5000 {
 		bodies = append(bodies, core.ToolCall{ID: "1", Name: strings.Repeat("x", 5000)}, core.ToolResult{ID: "1"}, core.Accepted{})
+		steered := core.Span{Trace: [16]byte{1}, ID: [8]byte{7: 1, 6: byte(i), 5: byte(i >> 8)}}
+		bodies = append(bodies, core.Injected{ID: "1", Content: "x", Trace: core.Trace{Parent: steered.String()}})
 	}
 	spans := trace.Reader{}.Spans(story(append(bodies, core.Done{})...))
-	if len(spans) > 300 || len(spans[0].Moments) > 200 || len(spans[1].Name) > 600 {
+	if len(spans) > 300 || len(spans[0].Moments) > 200 || len(spans[0].Links) > 200 || len(spans[1].Name) > 600 {
 		t.Errorf("got %d spans, %d moments and a name of %d bytes, want bounds", len(spans), len(spans[0].Moments), len(spans[1].Name))
 	}
-	if got, want := told(spans[0].Attributes)["dragoman.omitted"], int64(5000-256+5000-128); got != want {
+	if got, want := told(spans[0].Attributes)["dragoman.omitted"], int64(5000-256+10_000-128+5000-128); got != want {
 		t.Errorf("omitted: got %v, want %d", got, want)
 	}
 }

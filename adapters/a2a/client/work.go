@@ -153,7 +153,7 @@ func (w *work) remember(ctx context.Context) {
 		return
 	}
 	if err := w.agent.sessions.record(context.WithoutCancel(ctx), in); err != nil {
-		w.agent.opts.Log.Warn("the context of a thread could not be recorded", "thread", in.Thread, "error", err)
+		w.agent.opts.Log.Warn("the context of a thread could not be recorded", "task", w.turn.Task(), "thread", in.Thread, "error", err)
 	}
 }
 

@@ -94,6 +94,8 @@ type Envelope struct {
 	Payload json.RawMessage
 	// Raw is the envelope as it was received; nil for one that was not.
 	Raw []byte
+	// Carrier is the trace context of what carried the envelope, such as an HTTP request.
+	Carrier core.Trace
 
 	whole, payload strictjson.Value // Raw and Payload, parsed by [Decode]
 }

@@ -194,7 +194,7 @@ type Hello struct {
 }
 
 // Extensions returns the extensions of the hub.
-func Extensions() []string { return []string{ExtensionProgress, ExtensionSubscribe} }
+func Extensions() []string { return []string{ExtensionProgress, ExtensionSubscribe, ExtensionTrace} }
 
 // Features returns the features in the hub's hello: the kinds that the successor of the
 // draft calls optional, and our extensions.

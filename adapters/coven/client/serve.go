@@ -152,8 +152,8 @@ func (t *turn) From() core.Principal {
 // Hops implements [agent.Turn]: the hub does not say how many tasks stand above.
 func (t *turn) Hops() int { return 0 }
 
-// Trace implements [agent.Turn]: the hub does not say in which trace the request is.
-func (t *turn) Trace() core.Trace { return core.Trace{} }
+// Trace implements [agent.Turn]. Other gateways do not say in which trace a request is.
+func (t *turn) Trace() core.Trace { return wire.TraceOf(t.job.message).Carried() }
 
 // Delivered implements [agent.Turn]. The hub knows it already: its own transport took the
 // request.

@@ -56,7 +56,7 @@ func Work(ctx context.Context, conn link.Conn[*pb.ServerMessage, *pb.AgentMessag
 		card: card, handle: handle, opts: opts,
 		calls: make(map[string]chan *pb.PackToolResult),
 	}
-	features := []string{wire.FeatureUsage, wire.FeatureToolStates, wire.FeatureCancellation, wire.FeatureRegistrationError, wire.FeatureFaultCodes, wire.FeatureSenderProof}
+	features := []string{wire.FeatureUsage, wire.FeatureToolStates, wire.FeatureCancellation, wire.FeatureRegistrationError, wire.FeatureFaultCodes, wire.FeatureSenderProof, wire.FeatureTrace}
 	if opts.Injected != nil {
 		features = append(features, wire.FeatureInjection)
 	}

@@ -21,20 +21,11 @@ func MarkProven(m *pb.SendMessage) {
 // says so.
 func IsProven(m *pb.SendMessage) bool {
 	proven := false
-	for b := m.ProtoReflect().GetUnknown(); len(b) > 0; {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return false
-		}
-		b = b[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
-			return false
-		}
+	eachUnknown(m, func(number protowire.Number, kind protowire.Type, value []byte) {
 		if number == provenField && kind == protowire.VarintType {
-			v, _ := protowire.ConsumeVarint(b)
+			v, _ := protowire.ConsumeVarint(value)
 			proven = v == 1
 		}
-		b = b[n:]
-	}
+	})
 	return proven
 }

@@ -30,6 +30,8 @@ const (
 	FeatureFaultCodes = "fault_codes"
 	// FeatureSenderProof asks for the field that [IsProven] reads.
 	FeatureSenderProof = "sender_proof"
+	// FeatureTrace asks for the fields that [TraceOf] reads.
+	FeatureTrace = "trace_context"
 	// featureMaxConcurrent=N declares how many requests run at once, featureDomain=D a
 	// domain (may be repeated), featureModel=M the model.
 	featureMaxConcurrent = "max_concurrent="
@@ -50,7 +52,7 @@ const maxConcurrent = 4096
 
 // Extensions are the additional features that change how the hub talks to an agent.
 type Extensions struct {
-	RegistrationError, FaultCodes, SenderProof bool
+	RegistrationError, FaultCodes, SenderProof, Trace bool
 }
 
 // CardOf returns the card of an agent that registers. Its MaxConcurrent is 0 for an agent
@@ -88,6 +90,8 @@ func CardOf(r *pb.RegisterAgent) (core.Card, Extensions, error) {
 			ext.FaultCodes = true
 		case FeatureSenderProof:
 			ext.SenderProof = true
+		case FeatureTrace:
+			ext.Trace = true
 		case featureMaxConcurrent:
 			if n, err := strconv.Atoi(value); err == nil && n > 0 {
 				c.MaxConcurrent = min(n, maxConcurrent)

@@ -67,6 +67,9 @@ func IgnoresFields(m *pb.AgentMessage) bool {
 	case *pb.AgentMessage_InjectionAck:
 		part = p.InjectionAck
 	case *pb.AgentMessage_ExecutePackTool:
+		if isOnlyTrace(p.ExecutePackTool) {
+			break // the hub knows it
+		}
 		part = p.ExecutePackTool
 	}
 	return hasUnknown(m) || part != nil && hasUnknown(part)

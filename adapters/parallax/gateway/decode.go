@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,9 @@ func registerOf(h *pb.AgentHello) wire.Register {
 	}
 	if n, err := strconv.ParseInt(h.GetMetadata()["maxConcurrentTasks"], 10, 32); err == nil {
 		r.Config.MaxConcurrentTasks = wire.Count(n)
+	}
+	if slices.Contains(strings.Fields(h.GetMetadata()["extensions"]), wire.ExtensionTrace) {
+		r.Config.Extensions = []string{wire.ExtensionTrace} // there are no messages for the others
 	}
 	return r
 }

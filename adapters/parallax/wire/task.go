@@ -19,6 +19,8 @@ type Task struct {
 	Timeout  Count       `json:"timeout,omitempty"`
 	Priority string      `json:"priority,omitempty"`
 	Context  TaskContext `json:"context,omitzero"`
+	// Metadata is an addition to the page, whose task has none: see [ExtensionTrace].
+	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// Input must be last: see WithHistory.
 	Input json.RawMessage `json:"input"`
 

@@ -55,6 +55,7 @@ func commands() map[string]*spec {
 	message := []field{
 		key("message", first(required, upTo(MaxMessage))),
 		{name: "images", members: []field{key("type"), key("data"), key("mimeType")}},
+		key("traceparent"), key("tracestate"),
 	}
 	file := key("sessionPath", sessionPath)
 	optionalID := key("sessionId", notBlank)

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -225,51 +226,73 @@ func TestAQuestionThatCrossesThreeDialectsIsOneTree(t *testing.T) {
 	}
 }
 
+// tracedDoor asks the agent weaver below a span, and returns the answer. tree is what is then below
+// that span.
+type tracedDoor struct {
+	name, tree string
+	ask        func(parent string) string
+}
+
+// check asks at each door.
+func (c *collector) check(t *testing.T, doors []tracedDoor) {
+	t.Helper()
+	above := func(i int) string { return fmt.Sprintf("%016x", i+1) }
+	n := 0
+	for i, door := range doors {
+		if answer := door.ask("00-" + callersTrace + "-" + above(i) + "-01"); !strings.Contains(answer, "the answer") {
+			t.Fatalf("%s: got %s, want the answer", door.name, answer)
+		}
+		n += strings.Count(door.tree, "\n")
+	}
+	spans := c.wait(t, n)
+	for i, door := range doors {
+		if got := tree(spans, above(i), ""); got != door.tree {
+			t.Errorf("%s: got the tree below the caller\n%swant\n%s", door.name, got, door.tree)
+		}
+	}
+}
+
 // TestEachDoorTakesTheTraceOfItsCaller asks over each dialect that has a place for a trace context.
 func TestEachDoorTakesTheTraceOfItsCaller(t *testing.T) {
 	c := newCollector(t)
 	h := newTestHub(t, traced(c))
 	joinRelay(t, coven.Name, h.hubOf(), "weaver")
-	trace := "Traceparent: " + callersParent
-	for i, door := range []struct {
-		name, tree string
-		ask        func() string
-	}{
-		{"REST", "invoke_agent weaver\n", func() string {
-			return askTraced(t, h.url(), "weaver", "hello", http.Header{"Traceparent": {callersParent}})
+	c.check(t, []tracedDoor{
+		{"REST", "invoke_agent weaver\n", func(parent string) string {
+			return askTraced(t, h.url(), "weaver", "hello", http.Header{"Traceparent": {parent}})
 		}},
-		{"MCP, _meta", "execute_tool agent_ask\n  invoke_agent weaver\n", func() string {
-			_, b := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"weaver","content":"hello"},"_meta":{"traceparent":"`+callersParent+`"}}}`)
+		{"MCP, _meta", "execute_tool agent_ask\n  invoke_agent weaver\n", func(parent string) string {
+			_, b := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"weaver","content":"hello"},"_meta":{"traceparent":"`+parent+`"}}}`)
 			return b
 		}},
-		{"MCP, headers", "execute_tool agent_ask\n  invoke_agent weaver\n", func() string {
-			_, b := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"weaver","content":"hello"}}}`, trace)
+		{"MCP, headers", "execute_tool agent_ask\n  invoke_agent weaver\n", func(parent string) string {
+			_, b := askMCP(t, h.url()+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"weaver","content":"hello"}}}`, "Traceparent: "+parent)
 			return b
 		}},
-		{"A2A", "invoke_agent weaver\n", func() string {
-			_, b := askMCP(t, h.url()+"/a2a/weaver", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}}`, trace, "A2A-Version: 1.0")
+		{"A2A", "invoke_agent weaver\n", func(parent string) string {
+			_, b := askMCP(t, h.url()+"/a2a/weaver", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}}`, "Traceparent: "+parent, "A2A-Version: 1.0")
 			return b
 		}},
-		{"Coven client", "invoke_agent weaver\n", func() string {
+		{"Coven client", "invoke_agent weaver\n", func(parent string) string {
 			cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer cc.Close()
-			ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", callersParent)
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", parent)
 			sent, err := covenpb.NewClientServiceClient(cc).SendMessage(ctx, &covenpb.ClientSendMessageRequest{ConversationKey: "weaver", Content: "hello", IdempotencyKey: "k"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return sent.GetStatus() + ": the answer comes later"
 		}},
-		{"native", "invoke_agent weaver\n", func() string {
+		{"native", "invoke_agent weaver\n", func(parent string) string {
 			conn, err := client.DialWebSocket(t.Context(), h.hubOf(), service.NativePath, nil, 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close(link.Reason{Cause: link.Normal})
-			if err := conn.Send(t.Context(), []byte(`{"call":{"id":"1","act":"open","trace":{"traceparent":"`+callersParent+`","above":"forged","tool":"forged"},"command":{"request":{"intent":"ask","to":"weaver","content":"hello"}}}}`)); err != nil {
+			if err := conn.Send(t.Context(), []byte(`{"call":{"id":"1","act":"open","trace":{"traceparent":"`+parent+`","above":"forged","tool":"forged"},"command":{"request":{"intent":"ask","to":"weaver","content":"hello"}}}}`)); err != nil {
 				t.Fatal(err)
 			}
 			for {
@@ -279,17 +302,7 @@ func TestEachDoorTakesTheTraceOfItsCaller(t *testing.T) {
 				}
 			}
 		}},
-	} {
-		c.mu.Lock()
-		c.spans = nil
-		c.mu.Unlock()
-		if answer := door.ask(); !strings.Contains(answer, "the answer") {
-			t.Fatalf("%d, %s: got %s, want the answer", i, door.name, answer)
-		}
-		if got := tree(c.wait(t, strings.Count(door.tree, "\n")), callersSpan, ""); got != door.tree {
-			t.Errorf("%s: got the tree below the caller\n%swant\n%s", door.name, got, door.tree)
-		}
-	}
+	})
 }
 
 func TestAnUnsampledParentStaysUnsampledAndAMalformedOneIsIgnored(t *testing.T) {
@@ -315,16 +328,28 @@ func TestACollectorThatIsAwayDisturbsNothing(t *testing.T) {
 	}
 }
 
-// A hub is killed while an agent works. After the restart the span of the task is exported once, as
+// serveTraced runs a hub as a process that keeps its journal in dir and exports to c.
+func serveTraced(t *testing.T, c *collector, dir string) *servedHub {
+	t.Helper()
+	cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
+	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+	return serveHubCmd(t, cmd, "always")
+}
+
+// byID returns the spans without those that came again, which have the ids of the first.
+func byID(spans []*tracepb.Span) map[string]*tracepb.Span {
+	all := map[string]*tracepb.Span{}
+	for _, s := range spans {
+		all[hex.EncodeToString(s.GetSpanId())] = s
+	}
+	return all
+}
+
+// A hub is killed while an agent works. After the restart the span of the task is exported, as
 // an error, in the trace of its caller.
 func TestTheSpanOfATaskOutlivesAKill(t *testing.T) {
 	c, dir := newCollector(t), t.TempDir()
-	serve := func() *servedHub {
-		cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
-		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
-		return serveHubCmd(t, cmd, "always")
-	}
-	first := serve()
+	first := serveTraced(t, c, dir)
 	ctx, leave := context.WithCancel(t.Context())
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -354,15 +379,47 @@ func TestTheSpanOfATaskOutlivesAKill(t *testing.T) {
 	}
 	resp.Body.Close()
 	first.kill()
-	second := serve()
+	second := serveTraced(t, c, dir)
 	s := c.wait(t, 1)[0]
 	if hex.EncodeToString(s.GetTraceId()) != callersTrace || hex.EncodeToString(s.GetParentSpanId()) != callersSpan || s.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR ||
 		attribute(s, "error.type") != string(core.CodeUnreachable) || attribute(s, "dragoman.recovered") == "" {
 		t.Errorf("got %v, want an error below the caller's span, unreachable and recovered", s)
 	}
 	second.kill()
-	serve().kill()
-	if got := c.wait(t, 1); len(got) != 1 {
+	serveTraced(t, c, dir).kill()
+	if got := byID(c.wait(t, 1)); len(got) != 1 {
 		t.Errorf("after another restart: got %d spans, want 1", len(got))
+	}
+}
+
+// A hub is killed before it has exported what ended just then. After the restart no span is missing.
+func TestTheSpansOfTasksThatEndedJustBeforeAKillAreExported(t *testing.T) {
+	c, dir := newCollector(t), t.TempDir()
+	first := serveTraced(t, c, dir)
+	joinRelay(t, coven.Name, client.Hub{GRPC: first.grpc}, "weaver")
+	const n = 20
+	tasks := map[string]bool{}
+	for range n {
+		answer := askTraced(t, first.URL, "weaver", "hello", http.Header{"Traceparent": {callersParent}})
+		var task struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal([]byte(answer), &task); err != nil || task.ID == "" {
+			t.Fatalf("got %s, want a task: %v", answer, err)
+		}
+		tasks[task.ID] = true
+	}
+	// The journal has them once it has what came later.
+	askMCP(t, first.URL+"/v1/tasks", `{"to":"weaver","content":"hello","receipt":"recorded"}`)
+	first.kill()
+	c.mu.Lock()
+	before := len(c.spans)
+	c.mu.Unlock()
+	second := serveTraced(t, c, dir)
+	defer second.kill()
+	for wanted := before + 1; len(tasks) > 0; wanted++ {
+		for _, s := range c.wait(t, wanted) {
+			delete(tasks, attribute(s, "dragoman.task.id"))
+		}
 	}
 }

@@ -129,6 +129,7 @@ func (s *Service) serveParallax(w http.ResponseWriter, r *http.Request) {
 	}
 	opts := s.parallaxOptions(r.Context(), id)
 	opts.AgentID, opts.Capabilities, opts.Link = r.Header.Get("X-Agent-Id"), capabilities, s.webSocketLink()
+	opts.Trace = core.TraceOf(r.Header.Values)
 	opts.Link.Frames = s.frames.Connect(parallax.Dialect, nil)
 	s.hold(func() { parallax.Serve(s.ctx, s.hub, conn, opts) })
 }

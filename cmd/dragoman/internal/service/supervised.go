@@ -32,6 +32,9 @@ func recordLogs(c config.Config) map[string]journal.Retention {
 	if c.Auth.Required() { // keys that registered before remain, whatever becomes of others
 		logs[principalRecords] = journal.Retention{Age: forever, Bytes: recordLimit}
 	}
+	if collectorOf(c.Traces) != "" {
+		logs[traceRecords] = journal.Retention{Age: forever, Bytes: traceRecordBytes}
+	}
 	if len(c.Agents) > 0 {
 		for _, dialect := range recordKeepers {
 			logs[dialect] = journal.Retention{Age: c.Journal.Age, Bytes: recordLimit}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/dragoman-hub/dragoman/adapters/otlp"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/trace"
@@ -21,6 +22,21 @@ import (
 // tracesTime is how long the last traces may take when the hub stops.
 const tracesTime = 3 * time.Second
 
+// traceRecords is the log of how far traces were exported, and traceRecordBytes bounds it: only the
+// last record counts.
+const (
+	traceRecords     = "traces"
+	traceRecordBytes = 64 << 10
+)
+
+// collectorOf returns the URL of the collector; "" for none.
+func collectorOf(c config.Traces) string {
+	if c.Endpoint == "" && strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return ""
+	}
+	return cmp.Or(c.Endpoint, os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+}
+
 // openTraces makes the tracer of the hub where there is a collector.
 func (s *Service) openTraces(ctx context.Context, o *hub.Options) error {
 	c := s.config.Traces
@@ -28,8 +44,8 @@ func (s *Service) openTraces(ctx context.Context, o *hub.Options) error {
 	if c.Endpoint != "" {
 		from = s.config.At("traces.endpoint").Where()
 	}
-	endpoint := cmp.Or(c.Endpoint, os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
-	if endpoint == "" || c.Endpoint == "" && strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+	endpoint := collectorOf(c)
+	if endpoint == "" {
 		return nil
 	}
 	at, err := url.Parse(endpoint)
@@ -47,7 +63,7 @@ func (s *Service) openTraces(ctx context.Context, o *hub.Options) error {
 		options = append(options, otlptracehttp.WithEndpointURL(at.String()))
 	}
 	s.traces, err = otlp.New(ctx, otlp.Options{
-		Client: otlptracehttp.NewClient(options...), Hub: o.ID, Version: Version, Ratio: c.Ratio, Log: s.log,
+		Client: otlptracehttp.NewClient(options...), Hub: o.ID, Version: Version, Ratio: c.Ratio, Log: s.log, Positions: s.records(traceRecords),
 		Reader: trace.Reader{
 			DialectOf: func(id core.AgentID) string { return s.hub.DialectOf(id) }, Loses: losses(),
 			Content: c.Content, Redact: s.redactor.Load,
