@@ -127,22 +127,6 @@ export function threadLink(id) {
 }
 
 /**
- * JSON, indented where it is JSON.
- * @param {any} v
- * @returns {string}
- */
-export function pretty(v) {
-  if (typeof v !== 'string') return JSON.stringify(v, null, 2) ?? '';
-  if (v.length > 100000) return v;
-  try {
-    const parsed = JSON.parse(v);
-    return typeof parsed === 'object' ? JSON.stringify(parsed, null, 2) : v;
-  } catch {
-    return v;
-  }
-}
-
-/**
  * A table with a caption.
  * @param {string} caption
  * @param {string[]} heads
@@ -177,4 +161,46 @@ export function painter(paint) {
       paint();
     });
   };
+}
+
+/**
+ * Makes an element like a fresh one in place, so that what has the focus, is open or pressed stays.
+ * Children with a key (data-key) stay with it.
+ * @param {Element} old
+ * @param {Element} fresh
+ */
+export function patch(old, fresh) {
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== 'open') old.removeAttribute(name);
+  for (const { name, value } of [...fresh.attributes]) if (name !== 'open' && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  /** @param {Node} n */
+  const key = (n) => (n instanceof Element ? n.getAttribute('data-key') : null);
+  const keyed = new Map([...old.children].map((c) => [key(c), c]));
+  keyed.delete(null);
+  /** @type {Node|null} */
+  let at = old.firstChild;
+  for (const f of [...fresh.childNodes]) {
+    while (at && key(at) !== null && key(at) !== key(f) && !fresh.querySelector(':scope > [data-key="' + CSS.escape(key(at) ?? '') + '"]')) {
+      const gone = /** @type {ChildNode} */ (at);
+      at = at.nextSibling;
+      gone.remove();
+    }
+    const same = /** @type {Node|null|undefined} */ (key(f) === null ? (at && key(at) === null ? at : null) : keyed.get(key(f)));
+    if (!same || same.nodeName !== f.nodeName) {
+      old.insertBefore(f, at);
+      if (same && same === at) {
+        at = at?.nextSibling ?? null;
+        /** @type {ChildNode} */ (same).remove();
+      }
+      continue;
+    }
+    if (same === at) at = at.nextSibling;
+    else old.insertBefore(same, at);
+    if (same instanceof Element) patch(same, /** @type {Element} */ (f));
+    else if (same.nodeValue !== f.nodeValue) same.nodeValue = f.nodeValue;
+  }
+  while (at) {
+    const gone = /** @type {ChildNode} */ (at);
+    at = at.nextSibling;
+    gone.remove();
+  }
 }

@@ -1,13 +1,13 @@
 // The frames of a task: the two dialects side by side. A row is what was said: in its middle the
 // words, left the frames of who asked, right those of the agent, with what became of it on each side.
 
-import { clock, count, h, pretty, short, shortWho } from './dom.js';
-import { Refusal, get, segment } from './api.js';
-import { marked, visible } from './letters.js';
+import { clock, count, h, short, shortWho } from './dom.js';
+import { Refusal, segment, text } from './api.js';
+import { indent, marked, textOf, values, visible } from './letters.js';
 import { ENDS, summary } from './events.js';
 
 /** @typedef {{kind: string, disposition: string, seq?: number, until?: number}} Became */
-/** @typedef {{at: string, dialect: string, direction: 'in'|'out', connection: string, frame: any, became?: Became[]}} Frame */
+/** @typedef {{at: string, dialect: string, direction: 'in'|'out', connection: string, frame: any, text: string, became?: Became[]}} Frame text is the frame as it was written */
 /** What was said, with the frames of both sides. @typedef {{seq: number, kind: string, left: Frame[], right: Frame[], toAgent: boolean, beside: Set<string>}} Row */
 
 const ROWS = 200; // at once
@@ -73,8 +73,10 @@ export function frames(m, id, signal) {
     reading = true;
     read = m.version;
     try {
-      const r = await get('/v1/tasks/' + segment(id) + '/frames', signal);
+      const answer = await text('/v1/tasks/' + segment(id) + '/frames', signal);
+      const r = JSON.parse(answer);
       all = r.frames ?? [];
+      for (const [i, f] of values(textOf(answer, 'frames') ?? '[]')) all[Number(i)] = { ...r.frames[i], text: textOf(f, 'frame') ?? '' };
       before = r.missing ? ' ' + r.missing : '';
       if (!all.length) state.textContent = r.missing || 'The hub keeps no frame of this task: it came before frames were kept, or over a transport of which none are kept, or they made room for newer ones.';
       paint();
@@ -151,7 +153,7 @@ function of(f, r) {
 /** @param {Row} r @param {import('./model.js').Model} m @param {boolean} manyLeft @param {boolean} manyRight */
 function row(r, m, manyLeft, manyRight) {
   const line = lineOf(m, r.seq);
-  const words = said(line?.whole) || line?.text || '';
+  const words = (line?.whole && said(JSON.parse(line.whole))) || line?.text || '';
   const by = r.kind === 'opened' ? m.opened?.from?.id ?? '' : r.toAgent ? '' : m.agent;
   const arrow = r.toAgent ? '→' : '←';
   const loss = (/** @type {Frame[]} */ side) => side.some((f) => f.became?.some((b) => b.disposition === 'refused')) ? ' refused' : '';
@@ -173,24 +175,24 @@ function lineOf(m, seq) {
   return m.lines[low - 1];
 }
 
-/** The words of an event, as both dialects must say them. @param {import('./events.js').Event|undefined} e @returns {string} */
+/** The words of an event, as both dialects must say them. @param {import('./events.js').Event} e @returns {string} */
 function said(e) {
-  const b = e?.body ?? {};
-  switch (e?.kind) {
+  const b = e.body ?? {};
+  switch (e.kind) {
     case 'opened': return b.request?.content ?? '';
     case 'text': case 'thinking': return b.text;
     case 'injected': return b.content ?? '';
     case 'tool_call': return b.name + ' ' + b.input;
     case 'tool_result': return b.output ?? '';
     case 'file': return b.name ?? '';
-    default: return e ? summary(e) : '';
+    default: return summary(e);
   }
 }
 
 /** @param {Row} r @param {Frame[]} all @param {string} words @param {boolean} many @param {string} name */
 function cell(r, all, words, many, name) {
   // The frame with the words is open, the others are a line each.
-  const texts = all.map((f) => (f.frame === null ? '' : pretty(f.frame)));
+  const texts = all.map((f) => (f.frame === null ? '' : typeof f.frame === 'string' ? f.frame : indent(f.text)));
   const marks = texts.map((t) => marked(t, words)[1]?.textContent?.length ?? 0);
   const open = marks.indexOf(Math.max(...marks));
   if (!all.length) return h('div', { class: 'cell ' + name }, h('p', { class: 'hint' }, r.beside.has(name) ? 'told with what follows' : 'not told of it'));
@@ -203,7 +205,7 @@ function frame(f, r, text, words, many, open) {
     h('b', {}, visible(short(nameOf(f.frame), 60))), many ? h('span', { class: 'hint' }, f.connection) : '', ...of(f, r).map((b) => chip(b.kind === r.kind || b.kind === 'assigned' && r.kind === 'opened' ? '' : b.kind, b.disposition))];
   const label = f.dialect + ', ' + (f.direction === 'in' ? 'to the hub' : 'from the hub');
   if (f.frame === null) {
-    return h('article', { class: 'frame none ' + f.direction, 'aria-label': label }, h('p', { class: 'who' }, of(f, r).map((b) => chip(b.kind, b.disposition))), h('p', {}, 'Not said: ' + f.dialect + ' has no words for it.'));
+    return h('article', { class: 'frame none ' + f.direction, 'aria-label': label }, h('p', { class: 'who' }, of(f, r).map((b) => chip(b.kind, b.disposition))), h('p', {}, f.dialect + ' cannot say it, so nothing was sent.'));
   }
   const pre = h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Frame, ' + label });
   const fill = () => {

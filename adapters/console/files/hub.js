@@ -1,6 +1,6 @@
 // Hub: its health, what it counted, what dialects lost of each other, and its limits.
 
-import { bytes, count, h, span, table, time } from './dom.js';
+import { bytes, count, h, patch, span, table, time } from './dom.js';
 import { get, poll } from './api.js';
 
 /** @param {import('./app.js').Page} page */
@@ -18,8 +18,7 @@ export function show(page) {
     const counters = Object.entries(v.counters ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
     const between = /** @type {any[]} */ (v.losses ?? []);
     const dropped = counters.filter(([name]) => LOSS.test(name));
-    const open = new Set([...body.querySelectorAll('details[open]')].map((d) => d.id));
-    body.replaceChildren(
+    const fresh = h('div', {},
       h('dl', { class: 'facts' }, /** @type {[string, any][]} */ ([
         ['Hub', v.id], ['Version', v.version], ['Agents', count(v.agents)], ['Running', count(v.tasks.running)], ['Waiting', count(v.tasks.queued)],
         ['Journal', h('span', {}, h('span', { class: 'is ' + v.journal.state }, v.journal.state), ' ', v.journal.reason ?? '', ' ', time(v.journal.since))],
@@ -30,12 +29,13 @@ export function show(page) {
         l.from, l.to, l.kind.replaceAll('_', ' '), h('span', { class: 'became ' + l.how, title: l.how === 'folded' ? 'told in other words' : 'it could not be said' }, l.how), count(l.times)])) :
         counters.length ? h('p', { class: 'state' }, 'Whatever the tasks that ended said, every dialect told it as it was.') : '',
       dropped.length ? table('What else was folded, refused or ignored', ['Counter', 'Times'], dropped.map(([k, n]) => [k, count(n)])) : '',
-      counters.length ? h('details', { id: 'counters', open: open.has('counters') }, h('summary', {}, 'All counters'), table('Counters', ['Counter', 'Times'], counters.map(([k, n]) => [k, count(n)]))) : '',
-      h('details', { id: 'limits', open: open.has('limits') }, h('summary', {}, 'Limits in force'), table('Limits in force', ['Limit', 'Value'], Object.entries(v.limits).map(([k, n]) => [k.replace(/_ms$/, '').replaceAll('_', ' '), k.endsWith('_ms') ? span(n) : k.endsWith('bytes') ? bytes(n) : count(n)]))));
+      counters.length ? h('details', { id: 'counters', 'data-key': 'counters' }, h('summary', {}, 'All counters'), table('Counters', ['Counter', 'Times'], counters.map(([k, n]) => [k, count(n)]))) : '',
+      h('details', { id: 'limits', 'data-key': 'limits' }, h('summary', {}, 'Limits in force'), table('Limits in force', ['Limit', 'Value'], Object.entries(v.limits).map(([k, n]) => [k.replace(/_ms$/, '').replaceAll('_', ' '), k.endsWith('_ms') ? span(n) : k.endsWith('bytes') ? bytes(n) : count(n)]))));
+    patch(body, fresh);
   }, (why) => {
     if (why.status) state.textContent = why.message;
   });
 }
 
 /** The names of counters of what was not passed on as it was. */
-const LOSS = /(^|\.)(folded|refused|ignored|dropped|lost|loss|cut)(\.|$)|->/;
+const LOSS = /(^|\.)(folded|refused|ignored|dropped|lost|loss|cut)(\.|$)/;

@@ -73,7 +73,7 @@ export function show(page) {
     },
     event(m) {
       if (m.event === 'gap') model.gap(m.data);
-      else if (m.event !== 'shutdown') model.add(m.data, m.size);
+      else if (m.event !== 'shutdown') model.add(m.data, m.text);
       paint();
       return ENDS.has(m.event);
     },

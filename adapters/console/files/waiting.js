@@ -1,16 +1,17 @@
 // Waiting: what a person must decide or answer, of all agents, decided in place.
 
-import { count, h, pretty, say, short, shortWho, span, taskLink, time } from './dom.js';
+import { count, h, say, short, shortWho, span, taskLink, time } from './dom.js';
 import { History } from './history.js';
-import { Refusal, get, post, segment } from './api.js';
+import { Refusal, post, segment, text } from './api.js';
 import { inbox } from './inbox.js';
-import { block, visible } from './letters.js';
+import { block, indent, textOf, visible } from './letters.js';
+import { enable } from './conversation.js';
 
 const SENDING = 'Sending…';
 
 /**
  * What is on a card, and how it is changed.
- * @typedef {{item: import('./inbox.js').Item, element: HTMLElement, age: HTMLElement, note: HTMLElement, buttons: HTMLElement[], gone: boolean}} Card
+ * @typedef {{item: import('./inbox.js').Item, element: HTMLElement, age: HTMLElement, note: HTMLElement, buttons: HTMLElement[], gone: boolean, goneAt?: number, usable: (b: HTMLElement) => boolean}} Card
  */
 
 /** @param {import('./app.js').Page} page */
@@ -24,9 +25,9 @@ export function show(page) {
   const shown = new Map();
 
   const update = () => {
-    const waits = new Set(inbox.items.map((i) => i.key));
+    const waits = new Set(inbox.due.map((i) => i.key));
     for (const card of shown.values()) {
-      if (inbox.later.has(card.item.key)) away(card);
+      if (card.gone && waits.has(card.item.key)) away(card); // it was put off, and is no more
       else if (!waits.has(card.item.key) && !card.gone) leave(card);
     }
     for (const item of inbox.due) {
@@ -46,23 +47,28 @@ export function show(page) {
   /** A card stays where it is, so that none moves under a hand. @param {Card} card */
   const leave = (card) => {
     card.gone = true;
+    card.goneAt = Date.now();
     card.element.classList.add('gone');
     for (const b of card.buttons) b.setAttribute('disabled', '');
-    if (!card.note.textContent || card.note.textContent === SENDING) {
-      card.note.textContent = 'Waits no more: it was decided elsewhere, or its time is over.';
+    if (inbox.later.has(card.item.key)) {
+      card.note.textContent = 'Put off until it changes.';
+      card.goneAt = 0;
+    } else if (!card.note.textContent || card.note.textContent === SENDING) {
+      card.note.textContent = 'It no longer waits: it was decided elsewhere, or its time is over.';
       history.find(card.item).then((found) => { if (found) card.note.textContent = 'Decided elsewhere: ' + found; });
     } else history.read();
-    const end = setTimeout(() => away(card), 15000);
-    page.signal.addEventListener('abort', () => clearTimeout(end));
   };
   /** @param {Card} card */
   const away = (card) => {
-    if (card.element.contains(document.activeElement)) page.root.parentElement?.focus();
     card.element.remove();
     shown.delete(card.item.key);
   };
 
   const tick = () => {
+    // No card moves under a hand: what has gone is taken away while hand and focus are elsewhere.
+    if (!cards.matches(':hover') && !cards.contains(document.activeElement)) {
+      for (const card of shown.values()) if (card.gone && Date.now() - (card.goneAt ?? 0) > 15000) away(card);
+    }
     for (const { item, age, gone } of shown.values()) {
       if (!gone) age.textContent = 'for ' + span(Date.now() - Date.parse(item.since)) + ', ' + span(Date.parse(item.until) - Date.now()) + ' left';
     }
@@ -87,28 +93,13 @@ export function show(page) {
   page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny'), n: () => press('later') };
 }
 
-/** What agents were asked, read once for the cards of a moment. @type {Map<string, Promise<any>>} */
-const running = new Map();
-
-/** @param {string} agent @returns {Promise<any>} */
-function tasksOf(agent) {
-  let read = running.get(agent);
-  if (!read) {
-    read = get('/v1/tasks?state=running&limit=500&agent=' + segment(agent));
-    running.set(agent, read);
-    setTimeout(() => running.delete(agent), 1000);
-  }
-  return read;
-}
-
 /** Why a tool is called: what its agent was asked. @param {import('./inbox.js').Approval} a @param {HTMLElement} at */
 async function tellWhy(a, at) {
   try {
-    const { tasks } = await tasksOf(a.agent);
-    const task = tasks.find((/** @type {any} */ t) => t.id === a.task);
-    at.textContent = task ? visible(short(task.content || pretty(task.data ?? ''), 2000)) : 'not among the tasks that you may read';
+    const answer = await text('/v1/tasks/' + segment(a.task));
+    at.textContent = visible(short(JSON.parse(answer).content || textOf(answer, 'data') || '', 2000));
   } catch (e) {
-    at.textContent = e instanceof Refusal && e.status === 403 ? 'you may not read the task' : 'unknown';
+    at.textContent = e instanceof Refusal && (e.status === 403 || e.status === 404) ? 'you may not read the task' : 'unknown';
   }
 }
 
@@ -124,20 +115,23 @@ function notNow(item) {
  */
 function approvalCard(item, a) {
   const age = h('span', {}), note = h('p', { class: 'note', role: 'status' });
+  /** @type {Card|undefined} */
+  let card;
   const why = h('dd', {}, '…');
   const reason = /** @type {HTMLInputElement} */ (h('input', { 'aria-label': 'Reason, if you want to give one', placeholder: 'reason (optional)' }));
   /** @param {boolean} approved */
-  const decide = (approved) => act(card, async () => {
+  const decide = (approved) => card && act(card, async () => {
     await post('/v1/tasks/' + segment(a.task) + '/decisions', {
       id: a.id, approved, input_sha256: a.input_sha256, ...(reason.value ? { reason: reason.value } : {}),
     });
     return approved ? 'You approved it.' : 'You denied it.';
   });
   const buttons = [
-    h('button', { type: 'button', class: 'yes', 'data-do': 'approve', click: () => decide(true) }, 'Approve'),
+    h('button', { type: 'button', class: 'yes', 'data-do': 'approve', disabled: true, title: 'Show the whole input first', click: () => decide(true) }, 'Approve'),
     h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => decide(false) }, 'Deny'),
     notNow(item),
   ];
+  let seen = false; // all of it, by whoever approves
   const element = h('article', { class: 'card', tabindex: -1, 'aria-label': a.agent + ' wants to call ' + visible(a.name) },
     h('h2', {}, a.agent, ' wants to call ', h('code', {}, visible(a.name))),
     h('dl', {},
@@ -145,10 +139,12 @@ function approvalCard(item, a) {
       h('dt', {}, 'Task'), h('dd', {}, taskLink(a.task)),
       h('dt', {}, 'Why'), why,
       h('dt', {}, 'Since'), h('dd', {}, time(a.since), ' until ', time(a.until), ' (', age, ')')),
-    block(pretty(a.input), 'The whole input of ' + a.name),
+    block(indent(a.input), 'The whole input of ' + visible(a.name), () => {
+      seen = true;
+      if (!card?.gone) enable(/** @type {HTMLElement} */ (buttons[0]));
+    }),
     h('div', { class: 'act' }, ...buttons, reason), note);
-  /** @type {Card} */
-  const card = { item, element, age, note, buttons: [...buttons, reason], gone: false };
+  card = { item, element, age, note, buttons: [...buttons, reason], gone: false, usable: (b) => b !== buttons[0] || seen };
   tellWhy(a, why);
   return card;
 }
@@ -191,7 +187,7 @@ function questionCard(item, q) {
         own),
       h('div', { class: 'act' }, ...buttons)), note);
   /** @type {Card} */
-  const card = { item, element, age, note, buttons: [...buttons, ...boxes, own], gone: false };
+  const card = { item, element, age, note, buttons: [...buttons, ...boxes, own], gone: false, usable: () => true };
   return card;
 }
 
@@ -212,6 +208,6 @@ async function act(card, what) {
     // Whoever decided first, the hub says who and what.
     card.note.textContent = (e.status === 409 ? 'Decided elsewhere: ' : 'Refused: ') + e.message;
     if (e.status === 409 || e.status === 404) inbox.now();
-    else for (const b of card.buttons) b.removeAttribute('disabled');
+    else for (const b of card.buttons.filter(card.usable)) b.removeAttribute('disabled');
   }
 }
