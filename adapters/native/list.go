@@ -100,7 +100,7 @@ func (s *session) listQuestions(ctx context.Context, c wire.Call) error {
 	result := struct {
 		done
 		Questions []question.Question `json:"questions"`
-	}{done{c.ID}, s.hub.Questions(p)}
+	}{done{c.ID}, s.hub.ReadQuestions(p)}
 	w := c.With
 	if w.Stop {
 		s.unwatchQuestions(w.Thread, w.Agent)

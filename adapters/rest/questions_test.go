@@ -1,17 +1,13 @@
 package rest_test
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/rest"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
-	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 func TestAQuestionIsListedForThoseWhoMayAnswerAndAnsweredOnce(t *testing.T) {
@@ -57,54 +53,5 @@ func TestAQuestionIsListedForThoseWhoMayAnswerAndAnsweredOnce(t *testing.T) {
 	if got := list(); len(got) != 0 {
 		t.Errorf("after the answer: got %+v, want none", got)
 	}
-	a.report(task, core.Done{})
-}
-
-// result waits for what a tool that the agent called returns.
-func (a *agent) result() *tool.Result {
-	for {
-		b, err := a.s.Next(context.Background())
-		if err != nil {
-			a.t.Fatal(err)
-		}
-		if b.Tool != nil {
-			return b.Tool
-		}
-	}
-}
-
-// Whoever reads the questions as they come is somebody to ask.
-func TestTheStreamOfQuestionsCountsAsPeople(t *testing.T) {
-	g := start(t, hub.Options{}, rest.Options{})
-	a := g.agent("a", func(c *core.Card) { c.Capabilities = []string{"ui"} })
-	g.opened(`{"to":"a","content":"hi"}`, "X-User: ann")
-	task := a.accept()
-	bobs := g.follow(http.MethodGet, "/v1/questions", "", asSSE, "X-User: bob")
-	defer bobs.leave()
-	asks := func(call string) { a.s.CallTool(call, "ask_user", []byte(`{"question":"Which day?"}`)) }
-	asks("nobody may answer")
-	if got := a.result(); got.Fault == nil || got.Fault.Code != core.CodeUnsupported {
-		t.Errorf("got %+v, want it refused: bob may not answer", got)
-	}
-	anns := g.follow(http.MethodGet, "/v1/questions", "", asSSE, "X-User: ann")
-	asks("ann")
-	var q question.Question
-	m, _ := anns.next()
-	if err := json.Unmarshal(m.data, &q); err != nil || m.event != "question" || q.Text != "Which day?" {
-		t.Fatalf("got %+v and %v, want the question", m, err)
-	}
-	late := g.follow(http.MethodGet, "/v1/questions", "", asSSE, "X-User: ann")
-	if m, _ := late.next(); m.event != "question" {
-		t.Errorf("got %+v, want the open question", m)
-	}
-	g.post("/v1/questions/"+q.ID+"/answer", `{"custom_text":"Friday"}`, "X-User: ann").into(http.StatusOK, new(question.Outcome))
-	if m, _ := anns.next(); m.event != "settled" || !strings.Contains(string(m.data), q.ID) || !strings.Contains(string(m.data), "Friday") {
-		t.Errorf("got %+v, want how it ended", m)
-	}
-	if got := a.result(); got.Call != "ann" || got.Fault != nil {
-		t.Errorf("got %+v, want the answer", got)
-	}
-	anns.leave()
-	late.leave()
 	a.report(task, core.Done{})
 }

@@ -58,7 +58,7 @@ func (d *Delivery) end() {
 	}
 	switch r.book.disposition(r.dialect, Out, n) {
 	case core.Refused:
-		r.add(kept{at: time.Now(), direction: Out, notes: []note{n}})
+		r.add(&kept{at: time.Now(), direction: Out, notes: []note{n}})
 	case core.Internal:
 	default:
 		if len(d.held) < maxNotes && !n.kind.Ends() {

@@ -40,7 +40,8 @@ type Book struct {
 	open    map[string]*pending
 	byTask  map[core.TaskID][]*pending
 	views   map[Peer]map[any]View
-	settled *lru.Cache[string, struct{}] // the latest settled ones
+	settled *lru.Cache[string, struct{}]       // the latest settled ones
+	readers *lru.Cache[string, core.Principal] // those who read the list
 	stopped *core.Fault
 }
 
@@ -48,7 +49,7 @@ type Book struct {
 func NewBook(opts Options) *Book {
 	return &Book{
 		opts: opts, open: map[string]*pending{}, byTask: map[core.TaskID][]*pending{}, views: map[Peer]map[any]View{},
-		settled: lru.New(lru.Options[string, struct{}]{Count: opts.Limit}),
+		settled: lru.New(lru.Options[string, struct{}]{Count: opts.Limit}), readers: newReaders(),
 	}
 }
 
@@ -94,7 +95,7 @@ type pending struct {
 }
 
 // Put opens a question and tells the asker of the outcome later. It returns an unsupported
-// Fault where no view can show the question, an overloaded Fault at the limit, a cancelled
+// Fault where no view can show the question and nobody who may answer it reads the list, an overloaded Fault at the limit, a cancelled
 // Fault where all of its tasks have ended, and the reason of Stop. The caller checks
 // afterwards that the asker has not left: see the package documentation.
 func (b *Book) Put(r Request) error {
@@ -137,29 +138,23 @@ func (b *Book) admit(q *pending, forTasks bool) error {
 	case len(b.open) >= b.opts.Limit:
 		return core.NewFault(core.CodeOverloaded, "%d questions wait for people: ask again later", len(b.open))
 	}
-	if !b.showTo(q, false) { // whoever sees all questions may look elsewhere: the people of the agent see it too
-		q.toAgentViews = true
-		b.showTo(q, false)
+	for _, wider := range []bool{false, true} {
+		q.toAgentViews = wider
+		for p, views := range b.views {
+			for tag, v := range views {
+				if q.isFor(v, b.opts.MayAnswer) {
+					q.show(place{p, tag})
+				}
+			}
+		}
+		if len(q.shown) > 0 {
+			return nil
+		}
 	}
-	b.showTo(q, true)
-	if len(q.shown) > 0 {
+	if b.isAttended(q) {
 		return nil
 	}
 	return core.NewFault(core.CodeUnsupported, "failed to send question: no connected clients for agent %s", q.Agent)
-}
-
-// showTo shows a question to the views that it is for: to those of all questions, or to the others.
-// It reports whether there are any. Callers hold mu.
-func (b *Book) showTo(q *pending, all bool) (shown bool) {
-	for p, views := range b.views {
-		for tag, v := range views {
-			if v.All == all && q.isFor(v, b.opts.MayAnswer) {
-				q.show(place{p, tag})
-				shown = true
-			}
-		}
-	}
-	return shown
 }
 
 func (b *Book) bind(q *pending, tasks []Task) {

@@ -146,6 +146,23 @@ func TestAQuestionWithoutATaskGoesToEveryViewOfItsAgent(t *testing.T) {
 	asker.wants(t, "the asker", "call q2: dismissed")
 }
 
+func TestAQuestionWithoutAViewWaitsForThoseWhoReadTheList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, asker := newBook(10), &peer{}
+		wantFault(t, "nobody reads the list", b.Put(ask("q1", asker, task("t1", "trip"))), core.CodeUnsupported)
+		b.Attend(bob)
+		wantFault(t, "somebody reads it who may not answer", b.Put(ask("q2", asker, task("t1", "trip"))), core.CodeUnsupported)
+		b.Attend(ada)
+		mustPut(t, b, ask("q3", asker, task("t1", "trip")))
+		if _, err := b.Answer(ada, core.Reply{Question: "q3", Selected: []string{"Fri"}}); err != nil {
+			t.Fatal(err)
+		}
+		asker.wants(t, "the asker", "call q3: Fri")
+		time.Sleep(question.AttendTime)
+		wantFault(t, "nobody reads it any more", b.Put(ask("q4", asker, task("t1", "trip"))), core.CodeUnsupported)
+	})
+}
+
 func TestTheFirstAnswerThatFitsCounts(t *testing.T) {
 	b, asker, view := newBook(1), &peer{}, &peer{}
 	b.Watch(view, question.View{Thread: "trip", For: ada})
@@ -287,29 +304,4 @@ func TestAQuestionIsSettledOnceWhateverEndsIt(t *testing.T) {
 			}
 		}
 	})
-}
-
-// An open console counts as people: whoever sees all questions is shown those that they may answer,
-// beside whoever has the conversation open.
-func TestAQuestionGoesToThoseWhoSeeAll(t *testing.T) {
-	b, asker := newBook(10), &peer{}
-	adas, bobs, roots, chat := &peer{}, &peer{}, &peer{}, &peer{}
-	b.Watch(bobs, question.View{Tag: "bob", All: true, For: bob})
-	wantFault(t, "before somebody who may answer", b.Put(ask("q1", asker, task("t1", "trip"))), core.CodeUnsupported)
-	b.Watch(adas, question.View{Tag: "ada", All: true, For: ada})
-	mustPut(t, b, ask("q2", asker, task("t1", "trip")))
-	b.Watch(chat, question.View{Tag: "chat", Thread: "chat", Agent: "a", For: ada})
-	mustPut(t, b, ask("q3", asker, task("t1", "trip")))
-	b.Watch(roots, question.View{Tag: "root", All: true, For: core.Principal{ID: "root", Operator: true}})
-	mustPut(t, b, ask("q4", asker))
-	adas.wants(t, "the requester", "ada: q2?", "ada: q3?")
-	bobs.wants(t, "somebody else")
-	roots.wants(t, "an operator", "root: q2?", "root: q3?", "root: q4?")
-	chat.wants(t, "a view of the agent", "chat: q2?", "chat: q3?", "chat: q4?")
-	if _, err := b.Answer(ada, core.Reply{Question: "q3", Selected: []string{"Mon"}}); err != nil {
-		t.Fatal(err)
-	}
-	adas.wants(t, "the requester", "ada: q3: Mon")
-	b.Leave(adas)
-	wantOpen(t, b, "q2", "q4")
 }

@@ -13,8 +13,7 @@ type Peer interface {
 	Settled(ref string, o Outcome, fault *core.Fault)
 }
 
-// View is a conversation that a peer shows to somebody, with the questions asked in it, or all that
-// somebody may answer.
+// View is a conversation that a peer shows to somebody, with the questions asked in it.
 type View struct {
 	// Tag distinguishes the views of a peer, and comes with each question.
 	Tag any
@@ -23,9 +22,6 @@ type View struct {
 	Thread core.ThreadID
 	Agent  core.AgentID
 	For    core.Principal
-	// All shows every question that For may answer, of whatever conversation. Thread and Agent do
-	// not count.
-	All bool
 }
 
 // Update is a question that a view is to show, or how it ended.
@@ -78,16 +74,8 @@ func (b *Book) unwatch(at place) {
 }
 
 // isFor reports whether the view shows the question: it was asked in the view's thread, or,
-// if no view has that thread, by the view's agent; or the view shows all, and its viewer may answer.
+// if no view has that thread, by the view's agent.
 func (q *pending) isFor(v View, mayAnswer func(p core.Principal, agent core.AgentID, owner core.Principal) bool) bool {
-	if v.All {
-		for _, src := range q.sources {
-			if mayAnswer(v.For, q.Agent, src.From) {
-				return true
-			}
-		}
-		return mayAnswer(v.For, q.Agent, core.Principal{})
-	}
 	ofAgent := q.toAgentViews && q.Agent == v.Agent
 	for _, src := range q.sources {
 		if (ofAgent || src.Thread == v.Thread) && mayAnswer(v.For, q.Agent, src.From) {

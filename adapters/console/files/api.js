@@ -24,8 +24,6 @@ export const listeners = {
 export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 /** @param {string} token */
 export const keepToken = (token) => sessionStorage.setItem(KEY, token);
-/** Tells credentials apart, without saying what they are. */
-export const credential = () => String([...(sessionStorage.getItem(KEY) ?? '')].reduce((n, c) => (n * 31 + (c.codePointAt(0) ?? 0)) | 0, 7));
 export const forgetToken = () => sessionStorage.removeItem(KEY);
 
 /**

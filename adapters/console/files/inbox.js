@@ -1,7 +1,7 @@
 // What waits for a person: approvals and questions of all agents, read again and again, since
 // whoever looks may have no right to the events.
 
-import { Refusal, credential, follow, get, poll } from './api.js';
+import { Refusal, get, poll } from './api.js';
 
 /**
  * @typedef {Object} Approval
@@ -43,8 +43,6 @@ class Inbox {
   refused = '';
   /** Whether it was read at all. */
   read = false;
-  /** Whether this page reads questions as they come. */
-  present = false;
   /** @type {Set<() => void>} */
   watchers = new Set();
   stop = new AbortController();
@@ -72,14 +70,7 @@ class Inbox {
 
   start() {
     this.stop = new AbortController();
-    const signal = this.stop.signal;
-    // Who reads questions as they come is there to answer: agents can ask. A browser has few
-    // connections to a hub, so one page of those that are open does.
-    const present = () => follow('/v1/questions', {
-      signal, event: () => { this.now(); }, open: () => { this.present = true; this.tell(); }, cut: () => { this.present = false; this.tell(); },
-    });
-    (navigator.locks ? navigator.locks.request('dragoman.present ' + credential(), { signal }, present) : present())
-      .catch(() => {}); // the list says why
+    // Who reads the questions is there to answer: agents can ask.
     poll(2000, this.stop.signal, () => this.load(), (why) => {
       if (why.status === 0) return;
       this.refused = why.message;

@@ -41,7 +41,7 @@ export function show(page) {
     back.hidden = off === 0;
     back.textContent = count(off) + ' put off: show ' + (off === 1 ? 'it' : 'them') + ' again';
     if (inbox.refused) state.textContent = 'You may not see what waits: ' + inbox.refused;
-    else if (inbox.read) state.textContent = n ? n + (n === 1 ? ' waits for a person.' : ' wait for a person.') : (off ? 'Nothing else waits for you.' : 'Nothing waits for you.') + (inbox.present ? ' What agents ask is shown as it comes.' : '');
+    else if (inbox.read) state.textContent = n ? n + (n === 1 ? ' waits for a person.' : ' wait for a person.') : off ? 'Nothing else waits for you.' : 'Nothing waits for you.';
   };
 
   /** A card stays where it is, so that none moves under a hand. @param {Card} card */

@@ -4,12 +4,13 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -318,13 +319,32 @@ func TestAnUnsampledParentStaysUnsampledAndAMalformedOneIsIgnored(t *testing.T) 
 	}
 }
 
+// Nothing listens at the address of the collector, or what does never answers: questions are answered
+// as ever, and what is not exported is counted.
 func TestACollectorThatIsAwayDisturbsNothing(t *testing.T) {
-	c := newCollector(t)
-	c.Close()
-	h := newTestHub(t, traced(c))
-	joinRelay(t, coven.Name, h.hubOf(), "weaver")
-	for range 20 {
-		askTraced(t, h.url(), "weaver", "hello", http.Header{})
+	away := newCollector(t)
+	away.Close()
+	hang := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	defer hanging.Close()
+	defer close(hang)
+	for name, url := range map[string]string{"away": away.URL, "hanging": hanging.URL} {
+		t.Run(name, func(t *testing.T) {
+			var log lines
+			h := newLoggingHub(t, slog.NewJSONHandler(&log, nil), func(s *config.Config) { s.Traces.Endpoint, s.Traces.Ratio = url, 1 })
+			joinRelay(t, coven.Name, h.hubOf(), "weaver")
+			const n = 20
+			for range n {
+				askTraced(t, h.url(), "weaver", "hello", http.Header{})
+			}
+			if name == "hanging" {
+				return
+			}
+			log.await(t, "traces are dropped")
+			if got := h.service.Hub().Counters()["traces.dropped"]; got < 1 || got > n {
+				t.Errorf("got %d dropped, want some of %d, as far as they were tried", got, n)
+			}
+		})
 	}
 }
 
@@ -392,34 +412,29 @@ func TestTheSpanOfATaskOutlivesAKill(t *testing.T) {
 	}
 }
 
-// A hub is killed before it has exported what ended just then. After the restart no span is missing.
+// A hub is killed before it has exported what ended just then. After the restart no span is missing,
+// and trees are whole.
 func TestTheSpansOfTasksThatEndedJustBeforeAKillAreExported(t *testing.T) {
 	c, dir := newCollector(t), t.TempDir()
 	first := serveTraced(t, c, dir)
-	joinRelay(t, coven.Name, client.Hub{GRPC: first.grpc}, "weaver")
-	const n = 20
-	tasks := map[string]bool{}
+	to := client.Hub{URL: first.URL, GRPC: first.grpc}
+	joinRelay(t, coven.Name, to, "weaver")
+	joinRelay(t, parallax.Dialect, to, "lens")
+	const n, tree1 = 20, "invoke_agent weaver\n  execute_tool agent_ask\n    invoke_agent lens\n"
 	for range n {
-		answer := askTraced(t, first.URL, "weaver", "hello", http.Header{"Traceparent": {callersParent}})
-		var task struct {
-			ID string `json:"id"`
-		}
-		if err := json.Unmarshal([]byte(answer), &task); err != nil || task.ID == "" {
-			t.Fatalf("got %s, want a task: %v", answer, err)
-		}
-		tasks[task.ID] = true
+		askTraced(t, first.URL, "weaver", "lens > hello", http.Header{"Traceparent": {callersParent}})
 	}
 	// The journal has them once it has what came later.
-	askMCP(t, first.URL+"/v1/tasks", `{"to":"weaver","content":"hello","receipt":"recorded"}`)
+	askMCP(t, first.URL+"/v1/tasks", `{"to":"lens","content":"hello","receipt":"recorded"}`)
 	first.kill()
-	c.mu.Lock()
-	before := len(c.spans)
-	c.mu.Unlock()
 	second := serveTraced(t, c, dir)
 	defer second.kill()
-	for wanted := before + 1; len(tasks) > 0; wanted++ {
-		for _, s := range c.wait(t, wanted) {
-			delete(tasks, attribute(s, "dragoman.task.id"))
-		}
+	var all map[string]*tracepb.Span
+	for got := 0; len(all) < n*strings.Count(tree1, "\n")+1; { // some may come twice
+		spans := c.wait(t, got+1)
+		got, all = len(spans), byID(spans)
+	}
+	if got, want := tree(slices.Collect(maps.Values(all)), callersSpan, ""), strings.Repeat(tree1, n); got != want {
+		t.Errorf("got the trees\n%swant\n%s", got, want)
 	}
 }
