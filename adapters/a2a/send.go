@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/dedup"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -40,6 +41,7 @@ func (c *call) send(params strictjson.Value) (json.RawMessage, error) {
 		}
 	}
 	out, _, _ := c.snapshot(t)
+	c.tells(t)
 	out = keep(out, r.Configuration.HistoryLength)
 	return wire.Marshal(wire.StreamResponse{Task: &out})
 }
@@ -272,7 +274,15 @@ func (c *call) cancelTask(params strictjson.Value) (json.RawMessage, error) {
 		return nil, err
 	}
 	out, _, _ := c.snapshot(t)
+	c.tells(t)
 	return wire.Marshal(out)
+}
+
+// tells notes for the frames of the request that its answer tells the end of a task.
+func (c *call) tells(t *task.Task) {
+	if r := frame.RingOf(c.r.Context()); r != nil && t.HasEnded() {
+		r.Tell(t.ID(), t.Answer().End)
+	}
 }
 
 // lookUp returns the task that a request names.

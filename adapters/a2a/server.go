@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/dedup"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -106,7 +107,7 @@ type call struct {
 // connect opens a session of the hub for a call. The caller ends it with leave. What it opens
 // goes on without it.
 func (c *call) connect() *hub.Session {
-	return c.server.hub.Connect(hub.Identity{Principal: c.from, Dialect: wire.Dialect, Deadline: c.server.opts.Deadline, Keep: true, Checked: true})
+	return c.server.hub.Connect(hub.Identity{Principal: c.from, Dialect: wire.Dialect, Deadline: c.server.opts.Deadline, Keep: true, Checked: true, Frames: frame.RingOf(c.r.Context())})
 }
 
 func leave(s *hub.Session) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -42,6 +43,8 @@ type HTTPOptions struct {
 	MailboxBytes int
 	// Idle is how long a peer is remembered without a request.
 	Idle time.Duration
+	// Frames returns the frames of a new peer, which are those of a connection; nil keeps none.
+	Frames func() *frame.Ring
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
@@ -49,6 +52,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	o.MaxPeers = cmp.Or(max(0, o.MaxPeers), DefaultMaxPeers)
 	o.MailboxBytes = cmp.Or(max(0, o.MailboxBytes), DefaultMailboxBytes)
 	o.Idle = cmp.Or(max(0, o.Idle), DefaultIdle)
+	if o.Frames == nil {
+		o.Frames = func() *frame.Ring { return nil }
+	}
 	return o
 }
 
@@ -106,6 +112,10 @@ type caller struct {
 	mailbox *mailbox
 	// ended is closed once the session has ended.
 	ended chan struct{}
+	// frames are nil if none are kept. acting is held while a post is handled whose frame may be of
+	// a task.
+	frames *frame.Ring
+	acting sync.Mutex
 
 	mu         sync.Mutex
 	waiting    map[string]chan message // by the id of the envelope that was posted
@@ -121,7 +131,10 @@ type caller struct {
 
 // send implements outlet: an answer goes to the POST that waits for it, any other envelope
 // into the mailbox.
-func (c *caller) send(_ context.Context, m message) error {
+func (c *caller) send(ctx context.Context, m message) error {
+	if c.frames != nil {
+		c.frames.Queued(ctx, m.json)
+	}
 	c.mu.Lock()
 	waits := c.waiting[m.ref]
 	if waits == nil || !answers(m.kind) {
@@ -222,9 +235,9 @@ func (c *caller) useLocked() {
 // addLocked adds a caller and starts its pump.
 func (x *HTTP) addLocked(key callerKey, p core.Principal) *caller {
 	opts := x.opts.Session
-	opts.Principal = p
+	opts.Principal, opts.Link.Frames = p, x.opts.Frames()
 	c := &caller{
-		key: key, mailbox: newMailbox(x.opts.MailboxBytes, x.total), ended: make(chan struct{}), usedAgain: make(chan struct{}), waiting: map[string]chan message{},
+		key: key, frames: opts.Link.Frames, mailbox: newMailbox(x.opts.MailboxBytes, x.total), ended: make(chan struct{}), usedAgain: make(chan struct{}), waiting: map[string]chan message{},
 	}
 	c.s = newSession(x.hub, opts, c)
 	// A POST runs it itself, and to the end even if the sender hangs up.
@@ -252,6 +265,7 @@ func (x *HTTP) sessionEnded(c *caller) {
 	users := c.uses
 	x.mu.Unlock()
 	c.s.close(core.NewFault(core.CodeUnreachable, "the hub ended the session"))
+	c.frames.Close()
 	c.mailbox.close()
 	close(c.ended)
 	if users == 0 {

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
@@ -117,7 +119,7 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e wir
 	s.self.Seen()
 	var err error
 	if _, same, fresh := s.peers.seen.add(s.peer, e, s.number); fresh {
-		err = s.act(r.Context(), e)
+		err = c.act(r.Context(), e)
 	} else {
 		s.hub.Count("acp.duplicate")
 		err = s.duplicate(r.Context(), e, same)
@@ -156,6 +158,23 @@ func (x *HTTP) exchange(w http.ResponseWriter, r *http.Request, c *caller, e wir
 			x.refuse(w, e, core.NewFault(core.CodeUnreachable, "the hub is stopping: ask again"))
 		}
 	}
+}
+
+// act has the session act on an envelope. What another one became that is handled at the same time is
+// not taken for what this one became.
+func (c *caller) act(ctx context.Context, e wire.Envelope) error {
+	switch e.Kind {
+	case wire.KindCapabilities, wire.KindPing, wire.KindHello: // they are of no task, and may wait for a sign of life
+		return c.s.act(c.frames.Telling(ctx, "", false, 0), e)
+	}
+	if c.frames == nil {
+		return c.s.act(ctx, e)
+	}
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	c.frames.Receive([]byte(e.Raw))
+	defer c.frames.Received()
+	return c.s.act(frame.Reading(ctx), e)
 }
 
 // statusFor returns the HTTP status of an answer.

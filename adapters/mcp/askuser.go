@@ -93,7 +93,7 @@ func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Er
 		if err != nil {
 			return nil, badParams("requestState: the call that it belongs to is no longer known: call the tool again without it")
 		}
-		r = &run{session: h.session.Child(), tool: c.params.Name, holder: h, task: t}
+		r = &run{session: h.session.ChildFor("", nil), tool: c.params.Name, holder: h, task: t}
 		if err := r.session.Watch(t, core.Cursor{}, nil); err != nil {
 			r.close(nil)
 			return c.server.failed(c.request, core.AsFault(err)), nil

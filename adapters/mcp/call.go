@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/schemas"
@@ -145,6 +146,9 @@ func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 			return c.server.failed(c.request, c.end(core.AsFault(err))), nil
 		}
 		r.take(b)
+	}
+	if frames := frame.RingOf(c.request.http.Context()); frames != nil && r.task != nil && r.task.HasEnded() {
+		frames.Tell(r.task.ID(), r.task.Answer().End)
 	}
 	r.close(nil)
 	return c.server.resultOf(c.request, r.result), nil

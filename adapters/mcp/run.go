@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -46,7 +47,7 @@ const askTool = "agent_ask"
 
 // start begins a call of a tool.
 func (s *Server) start(q *request, p callParams) *run {
-	r := &run{session: q.holder.session.ChildFor(q.thread), tool: p.Name, holder: q.holder, owner: true}
+	r := &run{session: q.holder.session.ChildFor(q.thread, frame.RingOf(q.http.Context())), tool: p.Name, holder: q.holder, owner: true}
 	r.session.Below(q.hops)
 	r.session.InTrace(q.trace)
 	if p.Name != askTool {

@@ -33,7 +33,7 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer end()
-	changes := h.session.Child() // before the client gets the head of the stream
+	changes := h.session.ChildFor("", nil) // before the client gets the head of the stream
 	defer changes.Close(nil)
 	changes.WatchTools()
 	a := &reply{w: w, rc: http.NewResponseController(w)}
@@ -96,7 +96,7 @@ func (s *Server) subscribe(q *request, a *reply) (any, *jsonrpc.Error) {
 		return nil, &jsonrpc.Error{Code: codeBusy, Message: full.Error()}
 	}
 	defer end()
-	l := &listener{server: s, request: q, reply: a, changes: q.holder.session.Child(), tools: want.Tools, tasks: map[core.TaskID]*listened{}}
+	l := &listener{server: s, request: q, reply: a, changes: q.holder.session.ChildFor("", nil), tools: want.Tools, tasks: map[core.TaskID]*listened{}}
 	defer l.changes.Close(nil)
 	if want.Tools {
 		l.changes.WatchTools() // before the client learns that it is subscribed

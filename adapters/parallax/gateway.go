@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/gateway"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	pb "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
@@ -26,12 +27,18 @@ type GatewayOptions struct {
 	// before; nil delays none.
 	Address  string
 	Refusals *Refusals
+	// Frames returns the frames of the stream, which are passed to messageOf to get what is on the
+	// wire: nil for what is not. Nil keeps none.
+	Frames func(messageOf func(frame []byte) proto.Message) *frame.Ring
 }
 
 // ServeGateway runs one stream of the gateway until it ends, and returns why it ended. It
 // is [Serve] for an agent that speaks gRPC.
 func ServeGateway(ctx context.Context, h *hub.Hub, conn GatewayConn, opts GatewayOptions) link.Reason {
 	g := &gatewayConn{conn: conn, hub: h, address: opts.Address, refusals: opts.Refusals, received: make(chan struct{})}
+	if opts.Frames != nil {
+		opts.Link.Frames = opts.Frames(g.messageOf)
+	}
 	s := newSession(h, g, opts.Options)
 	s.gateway = g
 	reason := s.serve(ctx)
@@ -51,6 +58,8 @@ type gatewayConn struct {
 	mu       sync.Mutex
 	key      string        // of the agent in refusals; "" before its hello
 	accepted bool          // the agent got its ack
+	message  proto.Message // that was received last, and the frame that it is
+	frame    []byte
 	received chan struct{} // closed by the next message of the agent
 }
 
@@ -72,20 +81,37 @@ func (g *gatewayConn) Receive(ctx context.Context) ([]byte, error) {
 				return nil, err
 			}
 		}
-		frame, ignored := gateway.Decode(m)
+		text, ignored := gateway.Decode(m)
 		if ignored != "" {
 			g.hub.Count("parallax.ignored." + ignored)
 		}
-		if frame != nil {
-			return frame, nil
+		if text != nil {
+			g.mu.Lock()
+			g.message, g.frame = m, text
+			g.mu.Unlock()
+			return text, nil
 		}
 	}
 }
 
+// messageOf returns the message on the wire that a frame of the session is.
+func (g *gatewayConn) messageOf(text []byte) proto.Message {
+	g.mu.Lock()
+	received, of := g.message, g.frame
+	g.mu.Unlock()
+	if len(text) > 0 && len(of) > 0 && &text[0] == &of[0] {
+		return received
+	}
+	if m, _, err := gateway.Encode(text); err == nil && m != nil {
+		return m
+	}
+	return nil
+}
+
 // Send implements [link.Conn]. It drops frames that the gateway has no message for, which
 // no agent needs. An error before registered refuses the agent and ends the stream.
-func (g *gatewayConn) Send(ctx context.Context, frame []byte) error {
-	m, kind, err := gateway.Encode(frame)
+func (g *gatewayConn) Send(ctx context.Context, text []byte) error {
+	m, kind, err := gateway.Encode(text)
 	if err != nil {
 		return err // not of a task, which sizeOf tried
 	}

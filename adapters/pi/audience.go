@@ -72,6 +72,16 @@ func (s engineHost) Announce(command *command.Execution, frame []byte) {
 	}
 }
 
+// Respond sends the response of a command.
+func (s engineHost) Respond(command *command.Execution, frame []byte) {
+	x := requestOf(command)
+	it := item{frame: frame}
+	if x.client.delivery != nil && x.task != "" {
+		it.answers = x
+	}
+	x.client.push(it)
+}
+
 // scheduleFlush sends what waits in outboxes after GatherTime.
 func (s *Server) scheduleFlush() {
 	switch {

@@ -60,8 +60,8 @@ func (c *connection) blocked(it item) bool {
 func (c *connection) deliverOne(ctx context.Context, it item) bool {
 	var err error
 	if it.frame != nil {
-		if after := c.after; after != nil && after.task != nil && c.delivery != nil { // such as agent_end
-			c.delivery.BeginAnswer(after.task.ID())
+		if of := c.answeredTask(it); of != "" {
+			c.delivery.BeginAnswer(of)
 			defer c.delivery.End()
 		}
 		err = c.link.Send(ctx, it.frame, len(it.frame))
@@ -76,6 +76,19 @@ func (c *connection) deliverOne(ctx context.Context, it item) bool {
 		return false
 	}
 	return err == nil
+}
+
+// answeredTask returns the task that a frame belongs to which is none of its events, "" for none or
+// where no frames are kept.
+func (c *connection) answeredTask(it item) core.TaskID {
+	switch {
+	case c.delivery == nil:
+	case it.answers != nil:
+		return it.answers.task
+	case c.after != nil && c.after.task != nil: // such as agent_end
+		return c.after.task.ID()
+	}
+	return ""
 }
 
 // sendStep begins to send a step: its opening now, the events of its task as the pump reads

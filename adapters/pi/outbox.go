@@ -11,6 +11,8 @@ import (
 // item is one entry of an outbox. Exactly one of frame, step, fence and last is set.
 type item struct {
 	frame []byte
+	// answers is the request whose response the frame is, if frames are kept and it has a task.
+	answers *request
 	// step is sent from its beginning; retained is how many bytes it holds in memory.
 	step     *step
 	retained int

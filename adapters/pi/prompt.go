@@ -94,7 +94,8 @@ func prompt(s *Server, x *request) command.Outcome {
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
-	x.client.sees.Event(task.ID(), false, core.KindOpened, false) // root has opened it
+	x.task = task.ID()
+	x.client.sees.Event(x.task, false, core.KindOpened, false) // root has opened it
 	if len(ss.queue.steering) > 0 {
 		ss.queue.steering = nil
 		ss.queueChanged()
@@ -118,7 +119,8 @@ func steer(s *Server, x *request) command.Outcome {
 		as := x.client.actAs(q.from)
 		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID, Trace: q.trace}
-		if err = as.Inject(ss.run.last().task.ID(), in); err == nil {
+		x.task = ss.run.last().task.ID()
+		if err = as.Inject(x.task, in); err == nil {
 			ss.run.last().addInjected(in.ID, q)
 			x.MarkQueued() // until the agent has taken it
 			return command.Outcome{}
@@ -164,5 +166,6 @@ func (x *request) stop(ss *session, why string) {
 	}
 	as := x.client.actAs(x.client.principal)
 	defer as.Close(nil)
-	_ = as.Cancel(ss.run.last().task.ID(), why) // on a conflict the task has ended already
+	x.task = ss.run.last().task.ID()
+	_ = as.Cancel(x.task, why) // on a conflict the task has ended already
 }

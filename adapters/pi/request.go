@@ -5,6 +5,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // request is a command of a connection, with its target session once it runs.
@@ -12,6 +13,8 @@ type request struct {
 	command.Execution
 	target *session
 	client *connection
+	// task is the one that it opened or steered, for the frames of its client.
+	task core.TaskID
 	// subscribers are those of the session that it names, as of its admission.
 	subscribers []*connection
 }

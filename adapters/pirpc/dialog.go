@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
@@ -161,8 +162,11 @@ func (r *run) approval(id string, w *dialog) {
 	}
 	select {
 	case d := <-w.decided:
-		_ = r.proc.reply(r.ctx, w.ID, w.options.reply(d))
+		_ = r.proc.reply(r.telling(core.KindApprovalDecided), w.ID, w.options.reply(d))
 	case <-timeout: // pi has decided itself
+		r.handling.Lock() // which line is handled meanwhile has nothing to do with it
+		r.frames.Begin(frame.Incoming{})
+		defer r.handling.Unlock()
 		r.report(core.ToolState{ID: id, State: core.ToolTimeout, Detail: "pi waited no longer for a decision"})
 	case <-r.over:
 		r.cancelDialog(w.Dialog)
@@ -211,7 +215,7 @@ func (r *run) question(w *dialog) {
 	if len(o.Selected) > 0 {
 		value = o.Selected[0]
 	}
-	_ = r.proc.reply(r.ctx, w.ID, wire.Reply{Value: &value})
+	_ = r.proc.reply(r.telling(0), w.ID, wire.Reply{Value: &value})
 }
 
 // questionOf returns a dialog as a question.
@@ -237,5 +241,5 @@ func questionOf(d *wire.Dialog) question.Question {
 
 // cancelDialog says that nobody answers.
 func (r *run) cancelDialog(d *wire.Dialog) {
-	_ = r.proc.reply(r.ctx, d.ID, wire.Reply{Cancelled: true})
+	_ = r.proc.reply(r.telling(0), d.ID, wire.Reply{Cancelled: true})
 }

@@ -20,6 +20,7 @@ func (r *run) handle(e wire.Event) bool {
 		return false
 	default:
 	}
+	r.frames.Begin(r.frames.Take())
 	var err error
 	switch e := e.(type) {
 	case *wire.Update:
@@ -60,6 +61,17 @@ func (r *run) handle(e wire.Event) bool {
 	return true
 }
 
+// beginAnswer says that the reader loop handles an answer to a command of the run.
+func (r *run) beginAnswer() {
+	r.handling.Lock()
+	defer r.handling.Unlock()
+	select {
+	case <-r.over:
+	default:
+		r.frames.Begin(r.frames.Take())
+	}
+}
+
 // endMessage handles the end of a message, whose text is authoritative.
 func (r *run) endMessage(e *wire.MessageEnd) error {
 	switch e.Role {
@@ -76,7 +88,7 @@ func (r *run) endMessage(e *wire.MessageEnd) error {
 		err = r.foreign("message_end", e.Raw)
 	}
 	if e.Usage != (core.Usage{}) { // whatever was said with them, the tokens are spent
-		err = cmp.Or(err, r.turn.Report(e.Usage, nil))
+		err = cmp.Or(err, r.framed.Report(e.Usage, nil))
 	}
 	return err
 }
@@ -87,7 +99,7 @@ func (r *run) startTool(e *wire.ToolStart) error {
 		return nil
 	}
 	r.tools[e.ID] = &tool{name: e.Name, input: string(e.Args), parent: e.Parent}
-	return r.turn.Report(core.ToolCall{ID: e.ID, Name: e.Name, Input: cmp.Or(string(e.Args), "{}")}, nil)
+	return r.framed.Report(core.ToolCall{ID: e.ID, Name: e.Name, Input: cmp.Or(string(e.Args), "{}")}, nil)
 }
 
 func (r *run) updateTool(e *wire.ToolUpdate) error {
@@ -97,7 +109,7 @@ func (r *run) updateTool(e *wire.ToolUpdate) error {
 		return nil
 	}
 	if news := t.news(e.Output); news != "" {
-		return r.turn.Report(core.ToolState{ID: e.ID, State: core.ToolRunning, Detail: news}, nil)
+		return r.framed.Report(core.ToolState{ID: e.ID, State: core.ToolRunning, Detail: news}, nil)
 	}
 	return nil
 }
@@ -113,7 +125,7 @@ func (r *run) endTool(e *wire.ToolEnd) error {
 	if n := len(e.Details); n > 0 && n <= maxForeign {
 		foreign = &core.Foreign{Dialect: Name, JSON: json.RawMessage(`{"details":` + string(e.Details) + `}`)}
 	}
-	return r.turn.Report(core.ToolResult{ID: e.ID, Output: e.Output, IsError: e.IsError}, foreign)
+	return r.framed.Report(core.ToolResult{ID: e.ID, Output: e.Output, IsError: e.IsError}, foreign)
 }
 
 // foreign passes on an event without a neutral meaning.
@@ -122,12 +134,12 @@ func (r *run) foreign(name string, raw json.RawMessage) error {
 		r.opts.Count(countForeign)
 		raw = nil
 	}
-	return r.turn.Report(core.ForeignFrame{Dialect: Name, Name: name}, &core.Foreign{Dialect: Name, JSON: raw})
+	return r.framed.Report(core.ForeignFrame{Dialect: Name, Name: name}, &core.Foreign{Dialect: Name, JSON: raw})
 }
 
 // report reports what the task does not depend on.
 func (r *run) report(b core.Body) {
-	if err := r.turn.Report(b, nil); err != nil {
+	if err := r.framed.Report(b, nil); err != nil {
 		r.stop(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -46,6 +47,8 @@ type Options struct {
 	ExtensionDir string
 	// Count counts what was refused, folded or not understood, by name; nil counts nothing.
 	Count func(name string)
+	// Frames keeps the frames of tasks; nil keeps none.
+	Frames *frame.Book
 	// Log gets messages for operators; nil discards them.
 	Log *slog.Logger
 }

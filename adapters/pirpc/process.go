@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -17,6 +18,8 @@ type process struct {
 	opts  *Options
 	link  *link.Link[[]byte, []byte]
 	noise *agent.Noise
+	// frames has what belongs to tasks; nil keeps none.
+	frames *frame.Ring
 	// state is what the process said when it became ready, or after a switch of its session.
 	state wire.State
 	// inUse says that a thread has it. As state, it belongs to the task that runs.
@@ -36,7 +39,8 @@ type call struct {
 }
 
 func newProcess(opts *Options, conn link.Conn[[]byte, []byte]) *process {
-	return &process{opts: opts, link: link.New(conn, link.Options{}), noise: agent.NewNoise(opts.Log, opts.Count)}
+	ring := opts.Frames.Connect(Name, nil)
+	return &process{opts: opts, link: link.New(conn, link.Options{Frames: ring}), frames: ring, noise: agent.NewNoise(opts.Log, opts.Count)}
 }
 
 // send sends a command, and sent is called once the process has its line; nil is not. then is
@@ -84,6 +88,9 @@ func (p *process) receive(ctx context.Context, line []byte) error {
 	}
 	switch e := e.(type) {
 	case *wire.Response:
+		if r := p.current(); r != nil {
+			r.beginAnswer()
+		}
 		p.answer(e)
 		return nil
 	case *wire.RunStart:

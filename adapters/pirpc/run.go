@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pirpc/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/frame"
 )
 
 // run is one task at a process. The reader loop of the process handles its events; what the task
@@ -18,6 +19,8 @@ type run struct {
 	turn    agent.Turn
 	request core.Request
 	proc    *process
+	frames  *frame.Turn    // of the task at proc; nil keeps none
+	framed  agent.Turn     // turn, which tells the frames what is reported
 	running sync.WaitGroup // dialogs, and what is due later
 
 	// handling is held by the reader loop while it handles an event, and guards what follows.
@@ -49,18 +52,19 @@ type run struct {
 
 func newRun(ctx context.Context, opts *Options, t agent.Turn) *run {
 	r := &run{
-		ctx: ctx, opts: opts, turn: t, request: t.Request(), tools: map[string]*tool{}, injected: map[string]bool{},
+		ctx: ctx, opts: opts, turn: t, framed: t, request: t.Request(), tools: map[string]*tool{}, injected: map[string]bool{},
 		dialogs: map[string]*dialog{}, over: make(chan struct{}),
 	}
-	r.speech.say = func(text string) error { return t.Report(core.Text{Text: text}, nil) }
-	r.speech.think = func(text string) error { return t.Report(core.Thinking{Text: text}, nil) }
+	r.speech.say = func(text string) error { return r.framed.Report(core.Text{Text: text}, nil) }
+	r.speech.think = func(text string) error { return r.framed.Report(core.Thinking{Text: text}, nil) }
 	return r
 }
 
 // do gives the task to a process and waits for its end. usable reports whether the process can
 // take another task of the thread.
 func (r *run) do(p *process, earlier []core.Turn) (usable bool, err error) {
-	r.proc = p
+	r.proc, r.frames = p, p.frames.Turn(r.turn.Task())
+	r.framed = agent.Framed(r.turn, r.frames)
 	p.begin(r)
 	defer r.running.Wait()
 	defer r.finish() // which wakes what waits
@@ -75,7 +79,7 @@ func (r *run) do(p *process, earlier []core.Turn) (usable bool, err error) {
 		}
 	}
 	encode := func(id string) []byte { return wire.Say(id, wire.CommandPrompt, text, images) }
-	if err := p.send(r.ctx, wire.CommandPrompt, encode, r.accepted, r.turn.Delivered); err != nil {
+	if err := p.send(r.telling(core.KindAssigned), wire.CommandPrompt, encode, r.accepted, r.turn.Delivered); err != nil {
 		return false, asUnreachable(r.ctx, err)
 	}
 	r.begin()
@@ -86,6 +90,10 @@ func (r *run) do(p *process, earlier []core.Turn) (usable bool, err error) {
 	}
 	return r.end()
 }
+
+// telling returns a context with which pi is told of an event of the task, or with a zero kind of
+// something else.
+func (r *run) telling(kind core.Kind) context.Context { return r.frames.Telling(r.ctx, kind) }
 
 // knows returns the last task of the thread that the session has after the run; "" if the run
 // changed nothing. A task that failed or was cancelled is no part of the thread.
@@ -116,6 +124,7 @@ func (r *run) begin() {
 func (r *run) accepted(a *wire.Response) {
 	if !a.Success {
 		// Not the request is at fault: pi has no model or no key, or is at other work.
+		r.frames.Reported(core.KindFailed, false) // by the host
 		r.fail(core.NewFault(core.CodeInternal, "pi refused the prompt: %s", cmp.Or(a.Error, "it does not say why")))
 		r.finish()
 		return

@@ -70,7 +70,7 @@ func (r *run) check() {
 	if under {
 		return
 	}
-	_ = r.proc.ask(r.ctx, wire.CommandState, r.checked) // an error is that of the link, which ends the run too
+	_ = r.proc.ask(r.telling(0), wire.CommandState, r.checked) // an error is that of the link, which ends the run too
 }
 
 // checked handles the state.
@@ -145,23 +145,24 @@ func (r *run) end() (usable bool, err error) {
 	}
 	r.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(unanswered)) {
-		_ = r.turn.Report(core.InjectionAnswered{ID: id, Reason: "the answer was complete before"}, nil)
+		_ = r.framed.Report(core.InjectionAnswered{ID: id, Reason: "the answer was complete before"}, nil)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.tools)) {
 		state := core.ToolState{ID: id, State: core.ToolFailed, Detail: "pi did not tell its result"}
 		if cancelled != nil {
 			state.State = core.ToolCancelled
 		}
-		_ = r.turn.Report(state, nil)
+		_ = r.framed.Report(state, nil)
 	}
 	switch {
 	case failure != nil:
 		return usable, failure
 	case cancelled != nil && r.last.StopReason != wire.StopDone && r.last.StopReason != wire.StopLength:
-		return usable, r.turn.Report(core.Cancelled{Reason: cancelled.Reason}, nil)
+		return usable, r.framed.Report(core.Cancelled{Reason: cancelled.Reason}, nil)
 	case r.last.StopReason == wire.StopAborted:
-		return usable, r.turn.Report(core.Cancelled{Reason: cmp.Or(r.last.ErrorMessage, "pi was aborted")}, nil)
+		return usable, r.framed.Report(core.Cancelled{Reason: cmp.Or(r.last.ErrorMessage, "pi was aborted")}, nil)
 	case r.last.StopReason == wire.StopError:
+		r.frames.Reported(core.KindFailed, false) // by the host
 		return usable, core.NewFault(core.CodeInternal, "%s", cmp.Or(r.last.ErrorMessage, "the model failed, and pi does not say why"))
 	case r.speech.hole:
 		return usable, core.NewFault(core.CodeTooLarge, "a line of pi with the rest of the answer is longer than %d bytes", wire.MaxLine)
@@ -169,5 +170,5 @@ func (r *run) end() (usable bool, err error) {
 	r.mu.Lock()
 	r.done = true
 	r.mu.Unlock()
-	return usable, r.turn.Report(core.Done{Truncated: r.last.StopReason == wire.StopLength}, nil)
+	return usable, r.framed.Report(core.Done{Truncated: r.last.StopReason == wire.StopLength}, nil)
 }

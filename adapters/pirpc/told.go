@@ -52,7 +52,7 @@ func (r *run) inject(in core.Injected) {
 	if from := in.Attribution(); from != "" && from != r.turn.From().ID { // who asks needs no name
 		text = "[" + from + "] " + text
 	}
-	_ = r.proc.send(r.ctx, name, func(id string) []byte { return wire.Say(id, name, text, nil) }, func(a *wire.Response) {
+	_ = r.proc.send(r.telling(core.KindInjected), name, func(id string) []byte { return wire.Say(id, name, text, nil) }, func(a *wire.Response) {
 		if r.takeInjected(in.ID) {
 			r.report(core.InjectionAnswered{ID: in.ID, Accepted: a.Success, Reason: a.Error})
 		}
@@ -71,8 +71,12 @@ func (r *run) takeInjected(id string) bool {
 // it next; those that cannot say so in an answer that nobody awaits.
 func (r *run) abort() {
 	drop := func(*wire.Response) {}
-	if r.proc.ask(r.ctx, wire.CommandClearQueue, drop) == nil {
-		_ = r.proc.ask(r.ctx, wire.CommandAbort, func(*wire.Response) { r.check() })
+	ctx := r.telling(0)
+	if r.isCancelled() {
+		ctx = r.telling(core.KindCancelRequested)
+	}
+	if r.proc.ask(ctx, wire.CommandClearQueue, drop) == nil {
+		_ = r.proc.ask(ctx, wire.CommandAbort, func(*wire.Response) { r.check() })
 	}
 }
 

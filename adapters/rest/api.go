@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/schemas"
@@ -58,7 +59,7 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/threads/{id}", a.withPrincipal(a.getThread))
 	r.Get("/v1/events", a.withPrincipal(a.getAllEvents, "from"))
 	r.Post("/v1/notices", a.withPrincipal(a.postNotice, "wait"))
-	r.Get("/v1/tasks", a.withPrincipal(a.getTasks, "state", "agent", "from", "thread", "before", "limit"))
+	r.Get("/v1/tasks", a.withPrincipal(a.getTasks, "state", "agent", "from", "thread", "cause", "before", "limit"))
 	r.Post("/v1/tasks", a.withPrincipal(a.postTask, "wait"))
 	r.Get("/v1/tasks/{id}", a.withPrincipal(a.getTask))
 	r.Get("/v1/tasks/{id}/readers", a.withPrincipal(a.getReaders))
@@ -113,7 +114,7 @@ func (a *api) withParameters(serve http.HandlerFunc, parameters ...string) http.
 
 // connect opens a session of the hub for a request. The caller ends it with leave.
 func (a *api) connect(c call) *hub.Session {
-	return a.hub.Connect(hub.Identity{Principal: c.from, Dialect: Name, Deadline: a.opts.Deadline})
+	return a.hub.Connect(hub.Identity{Principal: c.from, Dialect: Name, Deadline: a.opts.Deadline, Frames: frame.RingOf(c.r.Context())})
 }
 
 func leave(s *hub.Session) {

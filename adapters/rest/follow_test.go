@@ -72,7 +72,7 @@ func (r *reader) next() (m message, ok bool) {
 		case line == "\n" && (m.comment || m.event != ""):
 			if !m.comment && !r.validated[m.event] {
 				r.validated[m.event] = true
-				documented(r.t, map[string]string{"gap": "Gap", "shutdown": "Shutdown"}[m.event], "Event", m.data)
+				documented(r.t, map[string]string{"gap": "Gap", "shutdown": "Shutdown", "error": "Problem"}[m.event], "Event", m.data)
 			}
 			return m, true
 		case line == "\n" && m.id != "": // an id alone begins a stream of all tasks

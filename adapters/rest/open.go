@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -176,6 +177,9 @@ func (a *api) outcome(c call, s *hub.Session, t *task.Task, stage core.Stage) er
 		if _, err := s.Next(c.r.Context()); err != nil {
 			return err
 		}
+	}
+	if r := frame.RingOf(c.r.Context()); r != nil {
+		r.Tell(t.ID(), t.Answer().End)
 	}
 	if stage == core.StageRecorded {
 		events := t.Events()

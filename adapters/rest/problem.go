@@ -63,17 +63,35 @@ func (f *refusal) Unwrap() error { return f.err }
 // refuse answers with the problem document of err. An error that is not a Fault is logged and
 // reported as internal.
 func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	f := core.AsFault(err)
-	if f.Code == core.CodeInternal {
-		cause := err
-		if hidden := errors.Unwrap(f); hidden != nil {
-			cause = hidden
-		}
+	if cause := internal(err); cause != nil {
 		a.opts.Log.Error("a request failed", "method", r.Method, "path", r.URL.Path, "error", cause)
 	}
-	if seconds := f.RetrySeconds(); seconds > 0 {
+	if seconds := core.AsFault(err).RetrySeconds(); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
+	p := problemOf(err)
+	a.hub.Count("rest.refused." + string(p.Code))
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	b, _ := json.Marshal(p) // strings, a number and a boolean always encode
+	a.write(w, p.Status, problemType, append(b, '\n'))
+}
+
+// internal returns the cause of an error that is told as internal, which only the log has; else nil.
+func internal(err error) error {
+	f := core.AsFault(err)
+	if f.Code != core.CodeInternal {
+		return nil
+	}
+	if hidden := errors.Unwrap(f); hidden != nil {
+		return hidden
+	}
+	return err
+}
+
+func problemOf(err error) problem {
+	f := core.AsFault(err)
 	p := problem{Type: "about:blank", Status: statuses[f.Code], Detail: f.Message, Code: f.Code, Retryable: f.Retryable}
 	if p.Status == 0 {
 		p.Status, p.Code = http.StatusInternalServerError, core.CodeInternal
@@ -89,12 +107,7 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	p.Title = http.StatusText(p.Status)
-	a.hub.Count("rest.refused." + string(p.Code))
-	if p.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	b, _ := json.Marshal(p) // strings, a number and a boolean always encode
-	a.write(w, p.Status, problemType, append(b, '\n'))
+	return p
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {

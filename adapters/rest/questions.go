@@ -11,7 +11,7 @@ import (
 func (a *api) getQuestions(c call) error {
 	return a.reply(c.w, http.StatusOK, struct {
 		Questions []question.Question `json:"questions"`
-	}{a.hub.Questions(c.from)})
+	}{a.hub.ReadQuestions(c.from)})
 }
 
 // answerBody is the body of POST /v1/questions/{id}/answer.

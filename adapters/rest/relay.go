@@ -51,8 +51,8 @@ func sourceOf(s *hub.Session, f follow) source {
 }
 
 // relay sends the events of a source as they come, until the last one, until the client
-// closes the connection or stops reading, or until the hub stops. A response without the end
-// of its task was cut: the client can resume at its last cursor.
+// closes the connection or stops reading, until an error, which it is told, or until the hub stops.
+// A response without the end of its task was cut: the client can resume at its last cursor.
 func (a *api) relay(c call, form string, from source) {
 	out := newStream(a.outlet(c.w), form == eventType, from.feed)
 	_ = out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
@@ -64,31 +64,33 @@ func (a *api) relay(c call, form string, from source) {
 	c.w.WriteHeader(http.StatusOK)
 	out.start()
 	err := out.send()
+	hurry := false // the hub is stopping
 	for done := from.nothing; !done && err == nil; {
 		var b hub.FeedBatch
 		var silent bool
 		if b, silent, err = a.next(c.r.Context(), from.next); err != nil {
-			return // the client has gone, or the hub stopped
+			if !hurry && c.r.Context().Err() == nil { // else the client has gone, or was told that the hub stops
+				a.fail(c, out, err)
+			}
+			return
 		}
-		switch {
-		case silent:
+		if silent {
 			out.alive()
-		case b.Draining != "":
-			err = out.control("shutdown", shutdown{b.Draining})
-		case b.After != "":
-			err = out.control("gap", gap{After: b.After})
-		case b.Gap != nil:
-			err = out.control("gap", gap{Task: b.Task, From: b.Gap.From, To: b.Gap.To})
-		default:
-			for _, e := range b.Events {
-				if err == nil {
-					err = out.event(b.Task, e)
-				}
-				done = done || from.last(e)
+			err = out.send()
+			continue
+		}
+		for more := true; more && err == nil; {
+			done, err = out.batch(b, from.follow)
+			hurry = hurry || b.Draining != ""
+			if more = false; from.feed != nil && len(out.buf) < streamBytes {
+				b, more = from.feed.More()
 			}
 		}
 		if err == nil {
 			err = out.send()
+		}
+		if from.feed != nil && from.feed.Live() && !hurry && !gather(c.r.Context()) {
+			return
 		}
 	}
 	if err != nil {
@@ -96,6 +98,32 @@ func (a *api) relay(c call, form string, from source) {
 		a.opts.Log.Info("a stream of events was cut off", "path", c.r.URL.Path, "principal", c.from.ID, "error", err)
 	}
 }
+
+// fail tells the client of a stream why there is nothing more, such as a journal that cannot be read.
+func (a *api) fail(c call, out *stream, err error) {
+	if cause := internal(err); cause != nil {
+		a.opts.Log.Error("a stream of events failed", "path", c.r.URL.Path, "principal", c.from.ID, "error", cause)
+	}
+	if err := out.control("error", problemOf(err)); err == nil {
+		_ = out.send() // the client may have gone
+	}
+}
+
+// gather lets events come together for one write: a stream of all tasks that is written for each
+// of them costs the hub more than the tasks. It reports false if the client has gone.
+func gather(ctx context.Context) bool {
+	t := time.NewTimer(gatherTime)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// gatherTime is how long a stream of all tasks that was just written waits before it is written again.
+const gatherTime = 20 * time.Millisecond
 
 // next waits for the next events of a source. It reports silent if there were none for
 // KeepAlive.

@@ -43,12 +43,28 @@ func newStream(o outlet, sse bool, feed *hub.Feed) *stream {
 // streamBytes is how much is collected for one write.
 const streamBytes = 64 << 10
 
-// event appends an event.
-func (s *stream) event(task core.TaskID, e core.Event) error {
-	text, err := e.MarshalJSON()
-	if err != nil {
-		return err
+// batch appends what a source returned. It reports whether that is the last.
+func (s *stream) batch(b hub.FeedBatch, of follow) (done bool, err error) {
+	switch {
+	case b.Draining != "":
+		return false, s.control("shutdown", shutdown{b.Draining})
+	case b.After != "":
+		return false, s.control("gap", gap{After: b.After})
+	case b.Gap != nil:
+		return false, s.control("gap", gap{Task: b.Task, From: b.Gap.From, To: b.Gap.To})
 	}
+	for i := range b.Events {
+		if err = s.event(&b, i); err != nil {
+			return false, err
+		}
+		done = done || of.last(b.Events[i])
+	}
+	return done, nil
+}
+
+// event appends an event of a batch.
+func (s *stream) event(b *hub.FeedBatch, i int) (err error) {
+	e, task := b.Events[i], b.Task
 	cursor := e.Cursor().String()
 	if s.sse {
 		s.id(func(b []byte) []byte {
@@ -69,7 +85,12 @@ func (s *stream) event(task core.TaskID, e core.Event) error {
 	if s.feed != nil || !s.sse {
 		s.buf = append(append(append(s.buf, `"cursor":"`...), cursor...), `",`...)
 	}
-	s.buf = append(s.buf, text[1:]...) // an event is an object with members
+	before := len(s.buf) - 1
+	comma := s.buf[before]
+	if s.buf, err = b.AppendJSON(s.buf[:before], i); err != nil {
+		return err
+	}
+	s.buf[before] = comma // an event is an object with members
 	s.end()
 	if len(s.buf) > streamBytes {
 		return s.drain()

@@ -78,7 +78,7 @@ var table = []row{
 	{from: []string{"core/audit"}, own: append([]string{"core", "core/journal", "core/policy"}, leaves...)},
 	{from: []string{"core/redact"}, own: append([]string{"core"}, leaves...)},
 	{from: []string{"core/trace"}, own: append([]string{"core", "core/policy", "core/redact"}, leaves...)},
-	{from: []string{"core/agent"}, own: append([]string{"core", "core/question"}, leaves...)},
+	{from: []string{"core/agent"}, own: append([]string{"core", "core/frame", "core/question"}, leaves...)},
 	{from: []string{"core/host"}, own: engine},
 	{from: []string{"core/pack"}, own: append([]string{"core", "core/tool"}, leaves...)},
 	{from: []string{"core/task"}, own: append([]string{"core", "core/journal", "core/policy", "core/quota", "core/usage"}, leaves...)},
@@ -170,7 +170,7 @@ var table = []row{
 	// The program. Calls run down this list: a package knows those above it.
 	program("config", "core", "core/journal", "core/usage"),
 	program("client", "adapters/...", "core", "core/agent", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/..."),
-	program("agent", "adapters/...", "core", internal+"client"),
+	program("agent", "adapters/...", "core", "core/frame", internal+"client"),
 	program("supervisor", "adapters/...", "core/...", "transports/...", internal+"agent", internal+"config"),
 	program("credentials", "adapters/auth", "core", "core/access", "core/policy", internal+"config"),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...",
@@ -203,7 +203,7 @@ func clientEnd(name string, lib ...string) row {
 	return row{
 		from: []string{"adapters/" + name + "/client"},
 		own: append([]string{
-			"core", "core/agent", "core/link", "core/question", "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
+			"core", "core/agent", "core/frame", "core/link", "core/question", "adapters/" + name + "/wire", "proto/" + name + "/...", "schemas",
 		}, leaves...),
 		lib: lib,
 	}

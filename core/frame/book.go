@@ -60,13 +60,7 @@ func (b *Book) Connect(dialect string, encode func(message any) []byte) *Ring {
 	if b == nil {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.numbers[dialect]++
-	return &Ring{
-		book: b, dialect: dialect, connection: dialect + "-" + strconv.Itoa(b.numbers[dialect]), encode: encode,
-		share: memory.Of(b.memory, memory.Frames),
-	}
+	return &Ring{book: b, dialect: dialect, encode: encode, share: memory.Of(b.memory, memory.Frames)}
 }
 
 // Of returns the frames of a task in the order of their time. lost says that others of it were
@@ -86,11 +80,15 @@ func (b *Book) Of(task core.TaskID) (all []Frame, lost bool) {
 	return all, lost
 }
 
-// add lists a ring with its first frame.
+// add lists a ring with its first frame, which gives it its name: most requests over HTTP have none.
 func (b *Book) add(r *Ring) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.live[r] = struct{}{}
+	if r.connection == "" {
+		b.numbers[r.dialect]++
+		r.connection = r.dialect + "-" + strconv.Itoa(b.numbers[r.dialect])
+	}
 }
 
 // end keeps the frames of a connection that has ended, while there is room.
@@ -105,6 +103,23 @@ func (b *Book) end(r *Ring, bytes int) {
 	for b.endedBytes > endedRings*b.keep {
 		b.dropEnded()
 	}
+}
+
+// reopen undoes end. It reports whether the ring still has its frames.
+func (b *Book) reopen(r *Ring) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.Index(b.ended, r)
+	if i < 0 {
+		_, live := b.live[r] // it was not closed
+		return live
+	}
+	r.mu.Lock()
+	b.endedBytes -= r.bytes
+	r.mu.Unlock()
+	b.ended = slices.Delete(b.ended, i, i+1)
+	b.live[r] = struct{}{}
+	return true
 }
 
 // dropEnded drops the frames of the connection that ended first. Callers hold mu.

@@ -70,7 +70,7 @@ func TestAFrameSaysWhatItBecame(t *testing.T) {
 	r := b.Connect("d", nil)
 	receive(r, `{"ask":1}`, func() {
 		r.Event("t", false, core.KindOpened, false)
-		r.Queued(true, []byte(`{"answer":1}`))
+		r.Queued(frame.Reading(t.Context()), []byte(`{"answer":1}`))
 	})
 	receive(r, `{"text":"x"}`, func() {
 		r.Event("t", true, core.KindThinking, false)
@@ -92,15 +92,15 @@ func TestAFrameTellsWhatWasFoldedIntoItAndARefusedEventHasNone(t *testing.T) {
 	d.Begin("t", false, core.KindAccepted)
 	d.Begin("t", false, core.KindThinking)
 	d.Begin("u", false, core.KindText)
-	r.Queued(false, []byte(`"u1"`))
+	r.Queued(t.Context(), []byte(`"u1"`))
 	d.Begin("t", false, core.KindFile)
 	d.Begin("t", false, core.KindText)
-	r.Queued(false, []byte(`"t1"`))
-	r.Queued(false, []byte(`"t2"`))
+	r.Queued(t.Context(), []byte(`"t1"`))
+	r.Queued(t.Context(), []byte(`"t2"`))
 	d.End()
-	r.Queued(false, []byte(`"beside"`))
+	r.Queued(t.Context(), []byte(`"beside"`))
 	d.Begin("t", false, core.KindDone)
-	r.Queued(false, []byte(`"t3"`))
+	r.Queued(t.Context(), []byte(`"t3"`))
 	d.End()
 	want(t, b, "t", `out null file=refused`, `out "t1" thinking=folded text=native`, `out "t2" text=native`, `out "t3" done=native`)
 	want(t, b, "u", `out "u1" text=native`)
@@ -202,7 +202,7 @@ func TestARingIsSafeForConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for range 200 {
 				d.Begin("t", false, core.KindText)
-				r.Queued(false, []byte(`"y"`))
+				r.Queued(t.Context(), []byte(`"y"`))
 				d.End()
 			}
 		})

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,13 +24,13 @@ const (
 // nothing.
 type Ring struct {
 	book                *Book
-	dialect, connection string
+	dialect, connection string // connection is "" before the first frame
 	encode              func(any) []byte
 
 	mu         sync.Mutex
 	listed     bool // in the book
 	closed     bool
-	frames     []kept // the oldest first
+	frames     []*kept // the oldest first
 	bytes      int
 	share      memory.Share
 	incoming   incoming
@@ -43,6 +44,7 @@ type kept struct {
 	direction Direction
 	message   []byte // nil if there was none
 	notes     []note
+	gone      bool // the ring does not have it any more
 }
 
 func (k *kept) size() int { return len(k.message) + frameOverhead + len(k.notes)*noteOverhead }
@@ -72,28 +74,70 @@ func (r *Ring) Received() {
 		message := r.bytesOf(in.message)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.add(kept{in.at, In, message, in.notes})
+		r.add(&kept{at: in.at, direction: In, message: message, notes: in.notes})
 	}
 }
 
-// Queued says that a message is queued for the peer: by the reader, as an answer to what it
-// handles, or by whoever delivers what the hub says. It must not change any more.
-func (r *Ring) Queued(byReader bool, message any) {
+// reading is the key of the contexts of [Reading], telling that of the note in those of
+// [Ring.Telling].
+type (
+	reading struct{}
+	telling struct{}
+)
+
+// Reading returns the context of the reader of a connection: what is queued with it is an answer to
+// the message that it handles.
+func Reading(ctx context.Context) context.Context { return context.WithValue(ctx, reading{}, true) }
+
+// Telling returns a context with which an agent, or else a requester or reader, is told of an event of
+// a task: what is queued with it is that event. A zero kind is none, and what is queued for no task is
+// not kept.
+func (r *Ring) Telling(ctx context.Context, task core.TaskID, agent bool, kind core.Kind) context.Context {
+	if r == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, telling{}, note{task: task, agent: agent, kind: kind})
+}
+
+// Queued says that a message is queued for the peer: with a context of [Ring.Telling] or [Reading], or
+// else by whoever delivers what the hub says. It must not change any more.
+func (r *Ring) Queued(ctx context.Context, message any) {
+	told, isTold := ctx.Value(telling{}).(note)
+	byReader := ctx.Value(reading{}) != nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var notes []note
-	if n := len(r.deliveries); byReader {
-		for _, n := range r.incoming.notes {
-			if len(notes) == 0 || notes[len(notes)-1].task != n.task {
-				notes = append(notes, note{task: n.task})
-			}
-		}
-	} else if n > 0 {
+	switch n := len(r.deliveries); {
+	case isTold && told.task != "":
+		notes = []note{told}
+	case isTold:
+	case byReader:
+		notes = tasksOf(r.incoming.notes)
+	case n > 0:
 		notes = r.deliveries[n-1].take()
 	}
 	if len(notes) > 0 {
-		r.add(kept{time.Now(), Out, r.bytesOf(message), notes})
+		r.sent(message, notes)
 	}
+}
+
+// sent keeps a message for the peer. Callers hold mu.
+func (r *Ring) sent(message any, notes []note) {
+	k := &kept{at: time.Now(), direction: Out, message: r.bytesOf(message), notes: notes}
+	for i := range k.notes {
+		k.notes[i].refused = k.message == nil // the transport has no words for it
+	}
+	r.add(k)
+}
+
+// tasksOf returns the tasks of notes.
+func tasksOf(all []note) (tasks []note) {
+	for _, n := range all {
+		if is := (note{task: n.task}); !slices.Contains(tasks, is) {
+			tasks = append(tasks, is)
+		}
+	}
+	return tasks
 }
 
 // Event says that the message under way is an event of a task: from its agent, or from a requester
@@ -131,6 +175,17 @@ func (r *Ring) Close() {
 	r.book.end(r, bytes)
 }
 
+// Reopen continues a Ring that was closed, for the next connection of the same session.
+func (r *Ring) Reopen() {
+	if r == nil {
+		return
+	}
+	listed := r.book.reopen(r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed, r.listed = false, listed
+}
+
 // bytesOf returns a copy of a message.
 func (r *Ring) bytesOf(message any) []byte {
 	if r.encode != nil {
@@ -141,12 +196,12 @@ func (r *Ring) bytesOf(message any) []byte {
 }
 
 // add keeps a frame. Callers hold mu.
-func (r *Ring) add(k kept) {
-	if r.closed {
+func (r *Ring) add(k *kept) {
+	if k.gone = r.closed; k.gone {
 		return
 	}
 	if n := len(k.message); k.size() > r.book.keep {
-		k.message = fmt.Appendf(nil, "%q", fmt.Sprintf("[%d bytes, more than frames.keep leaves room for]", n))
+		k.message = tooLarge(n)
 	}
 	size := k.size()
 	for len(r.frames) > 0 && r.bytes+size > r.book.keep {
@@ -155,6 +210,7 @@ func (r *Ring) add(k kept) {
 	for !r.book.makeRoom(size) {
 		if len(r.frames) == 0 {
 			r.lose(k)
+			k.gone = true
 			return
 		}
 		r.drop()
@@ -167,10 +223,15 @@ func (r *Ring) add(k kept) {
 	r.share.Add(size)
 }
 
+// tooLarge returns what stands for a message of n bytes.
+func tooLarge(n int) []byte {
+	return fmt.Appendf(nil, "%q", fmt.Sprintf("[%d bytes, more than frames.keep leaves room for]", n))
+}
+
 // drop drops the oldest frame. Callers hold mu.
 func (r *Ring) drop() {
 	k := r.frames[0]
-	r.frames[0] = kept{}
+	r.frames[0], k.gone = nil, true
 	r.frames = r.frames[1:]
 	r.bytes -= k.size()
 	r.share.Add(-k.size())
@@ -178,7 +239,7 @@ func (r *Ring) drop() {
 }
 
 // lose remembers that a frame of its tasks is gone. Callers hold mu.
-func (r *Ring) lose(k kept) {
+func (r *Ring) lose(k *kept) {
 	for _, n := range k.notes {
 		if slices.Contains(r.lost, n.task) {
 			continue
@@ -194,6 +255,9 @@ func (r *Ring) release() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	bytes := r.bytes
+	for _, k := range r.frames {
+		k.gone = true
+	}
 	r.frames, r.bytes = nil, 0
 	r.share.Release()
 	return bytes

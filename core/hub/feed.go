@@ -2,27 +2,31 @@ package hub
 
 import (
 	"context"
-	"sync"
-
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // Feed reads the events of all tasks, and knows how far it has read as a text with which another
 // feed continues there, without loss or repetition, also after a restart of the hub. What was
-// missed comes from memory and from the journal. One goroutine calls its methods.
+// missed comes from memory and from the journal; what is opened once nothing is missing is read
+// together with the other feeds. One goroutine calls its methods.
 type Feed struct {
 	sess *Session
-
-	mu sync.Mutex
-	at position
+	at   position
 
 	// What follows matters while it catches up.
-	live    bool          // it is a watcher: every new task is viewed from its first event
+	live    bool          // it has joined the broadcast, or its session has ended
 	resumed []resumed     // open tasks of the position, which come first
 	unsure  bool          // tasks may be missing that the hub does not know
 	missed  []core.TaskID // the next tasks after newest
 	pause   int           // batches since the last missed task
+
+	// What follows matters once it is live. Hub.mu guards shared and joined, which the reader of the
+	// feed alone changes.
+	shared *broadcast
+	joined core.TaskID // tasks after this one come from there, others from the session
+	next   uint64      // the number of the next part; broadcast.mu guards it
+	waits  bool        // it is in ready.waiting; ready.mu guards it
 }
 
 // FeedBatch is what [Feed.Next] returns: events, a gap, or that the hub is stopping.
@@ -36,6 +40,22 @@ type FeedBatch struct {
 	// became of it, until the next one that the feed returns.
 	After    core.TaskID
 	Draining string
+
+	text []byte // the JSON forms of the events, if they are shared; read only
+	ends []int  // where each ends
+}
+
+// AppendJSON appends the stable JSON form of the event with an index, which may have been encoded
+// for all feeds.
+func (b *FeedBatch) AppendJSON(text []byte, i int) ([]byte, error) {
+	if b.ends == nil {
+		return b.Events[i].AppendJSON(text)
+	}
+	from := 0
+	if i > 0 {
+		from = b.ends[i-1]
+	}
+	return append(text, b.text[from:b.ends[i]]...), nil
 }
 
 const (
@@ -58,10 +78,14 @@ func (s *Session) Feed(from string) (*Feed, error) {
 			return nil, err
 		}
 	}
-	return f, s.doFunc(core.WatchAll{}, func() error {
+	err := s.doFunc(core.WatchAll{}, func() error {
 		s.hub.feed(f, from == "")
 		return nil
 	})
+	if err == nil {
+		err = s.recheckAll()
+	}
+	return f, err
 }
 
 // feed begins a feed, at its position or now.
@@ -79,7 +103,7 @@ func (h *Hub) feed(f *Feed, now bool) {
 		return
 	}
 	f.live = true
-	h.watchers[s] = struct{}{}
+	h.join(f)
 	f.at.raise(h.tasks.Newest())
 	for _, t := range h.tasks.InMemory() {
 		if r := s.views.follow(t, s.peer()); r != nil {
@@ -88,25 +112,20 @@ func (h *Hub) feed(f *Feed, now bool) {
 	}
 }
 
-// began notes that the session views a new task. Hub.mu is held, so tasks come in order.
-func (f *Feed) began(id core.TaskID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.at.set(id, core.Cursor{Epoch: 1})
+// isOwn reports whether the tasks of a requester are shown as they are.
+func (f *Feed) isOwn(from string) bool {
+	p := f.sess.identity.Principal
+	return p.Component || p.ID == from
 }
 
-// ended notes that all of a task was read.
-func (f *Feed) ended(id core.TaskID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.at.end(id)
+// wants reports whether the feed shows a part of the broadcast.
+func (f *Feed) wants(p *part) bool {
+	return p.Task > f.joined && (p.own && p.others || p.own == f.isOwn(p.from))
 }
 
 // Append appends the position after an event, in the order of [Feed.Next]; nothing if so many
 // tasks run that it would be too long to send.
 func (f *Feed) Append(text []byte, id core.TaskID, e core.Event) []byte {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if e.Body.Kind().Ends() {
 		f.at.end(id)
 	} else {
@@ -116,14 +135,10 @@ func (f *Feed) Append(text []byte, id core.TaskID, e core.Event) []byte {
 }
 
 // Position appends the position before the next event, as Append does.
-func (f *Feed) Position(text []byte) []byte {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.at.append(text)
-}
+func (f *Feed) Position(text []byte) []byte { return f.at.append(text) }
 
-// Next waits for news. It returns the context's error, a Fault once the session has ended and
-// everything was read, or the error of the journal, after which it may be called again.
+// Next waits for news. It returns the context's error, a Fault once the session has ended, or the
+// error of the journal, after which it may be called again.
 func (f *Feed) Next(ctx context.Context) (FeedBatch, error) {
 	for {
 		if !f.live && f.pause >= catchUpPause {
@@ -131,27 +146,73 @@ func (f *Feed) Next(ctx context.Context) (FeedBatch, error) {
 				return b, err
 			}
 		}
-		b, found, err := f.sess.poll()
-		switch {
-		case err != nil:
-			return FeedBatch{}, err
-		case found:
+		switch b, found, err := f.poll(); {
+		case found || err != nil:
 			f.pause++
+			return b, err
 		case f.live:
-			if b, err = f.sess.Next(ctx); err != nil {
-				return FeedBatch{}, err
+			select {
+			case <-f.sess.inbox.wake:
+			case <-ctx.Done():
+				return FeedBatch{}, context.Cause(ctx)
 			}
 		default:
 			if b, told, err := f.catchUp(ctx); told || err != nil {
 				return b, err
 			}
-			continue
 		}
+	}
+}
+
+// More returns what is ready, as Next does but without waiting; false if nothing is, or if Next
+// has to look for it.
+func (f *Feed) More() (FeedBatch, bool) {
+	if !f.live && f.pause >= catchUpPause {
+		return FeedBatch{}, false
+	}
+	f.pause++
+	b, found, _ := f.poll() // Next returns the error
+	return b, found
+}
+
+// Live reports whether all that was missed has been read.
+func (f *Feed) Live() bool { return f.live }
+
+// poll returns what is ready, or why the session has ended.
+func (f *Feed) poll() (FeedBatch, bool, error) {
+	b, found, err := f.sess.poll()
+	if err != nil {
+		return FeedBatch{}, false, err
+	}
+	if found {
 		out := FeedBatch{Events: b.Events, Gap: b.Gap, Draining: b.Draining}
 		if b.Task != nil {
 			out.Task = b.Task.ID()
 		}
-		return out, nil
+		return out, true, nil
+	}
+	if f.live && f.shared != nil {
+		out, found, late := f.shared.next(f)
+		if late {
+			f.fallBack()
+		}
+		return out, found, nil
+	}
+	return FeedBatch{}, false, nil
+}
+
+// fallBack makes a feed that is too far behind the others resume at its position. It still reads
+// the tasks up to joined by itself.
+func (f *Feed) fallBack() {
+	h := f.sess.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leave(f)
+	f.live, f.shared = false, nil
+	for _, o := range f.at.open {
+		if o.id > f.joined {
+			f.resumed = append(f.resumed, resumed{o.id, f.at.cursor(o.id)})
+		}
 	}
 }
 
@@ -176,13 +237,13 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 		if f.missed = h.tasks.After(f.at.newest, missedTasks); len(f.missed) == 0 {
 			f.live = true
 			if !f.sess.closed {
-				h.watchers[f.sess] = struct{}{}
+				h.join(f)
 			}
 		}
 		return b, false, nil
 	}
 	id := f.missed[0]
-	f.began(id)
+	f.at.set(id, core.Cursor{Epoch: 1})
 	if b, told, err = f.resume(ctx, resumed{id, core.Cursor{}}); err == nil {
 		f.missed = f.missed[1:]
 	}
@@ -209,10 +270,10 @@ func (f *Feed) resume(ctx context.Context, r resumed) (b FeedBatch, told bool, e
 		if v := s.shown.Load(); v != nil {
 			delete(v.again, r.task)
 		}
-		f.ended(r.task)
+		f.at.end(r.task)
 	case err == nil:
 	case core.AsFault(err).Code == core.CodeUnknownTask, core.AsFault(err).Code == core.CodeInvalid:
-		f.ended(r.task)
+		f.at.end(r.task)
 		return FeedBatch{Task: r.task, Gap: &task.Gap{From: r.from.Seq + 1}}, true, nil
 	}
 	return b, false, err

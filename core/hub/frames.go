@@ -122,6 +122,14 @@ func (s *Session) Told() {
 	}
 }
 
+// Refused says that the peer is not told of what Next returned last, or is told something else in its
+// place: its dialect has no words for it. The caller calls it before it sends anything.
+func (s *Session) Refused() {
+	if s.told != nil {
+		s.told.delivery.Refuse()
+	}
+}
+
 // noteCommand says that the frame under way is a command.
 func (s *Session) noteCommand(c core.Command, o outcome, err error) {
 	r, refused := s.identity.Frames, err != nil

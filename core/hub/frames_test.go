@@ -100,13 +100,13 @@ func TestASessionWithFramesIsToldOfOneEventAtATime(t *testing.T) {
 			t.Fatalf("got %d events and %v, want one", len(batch.Events), err)
 		}
 		kind := batch.Events[0].Body.Kind()
-		asker.Queued(false, []byte(`"`+kind.String()+`"`))
+		asker.Queued(t.Context(), []byte(`"`+kind.String()+`"`))
 		if got = append(got, kind.String()); kind.Ends() {
 			break
 		}
 	}
 	asker.Told()
-	asker.Queued(false, []byte(`"something else"`))
+	asker.Queued(t.Context(), []byte(`"something else"`))
 	var want []string
 	for _, kind := range got {
 		want = append(want, `out "`+kind+`" `+kind+"=native")

@@ -134,14 +134,15 @@ type Hub struct {
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
 	// runs has the agents of each principal that proved who it is.
-	runs     map[string][]*Session
-	jobs     map[core.TaskID]*job      // tasks that have not ended
-	movable  map[*Session]struct{}     // agents in whose queues are tasks that others may have
-	idle     chan struct{}             // closed when draining and nothing runs
-	watchers map[*Session]struct{}     // of all tasks
-	known    func(core.Principal) bool // see Expel; nil means everybody
-	draining string
-	closed   error // set once the hub has stopped: the reason for new sessions
+	runs      map[string][]*Session
+	jobs      map[core.TaskID]*job      // tasks that have not ended
+	movable   map[*Session]struct{}     // agents in whose queues are tasks that others may have
+	idle      chan struct{}             // closed when draining and nothing runs
+	watchers  map[*Session]struct{}     // of all tasks
+	broadcast *broadcast                // for the feeds that are live; nil if there are none
+	known     func(core.Principal) bool // see Expel; nil means everybody
+	draining  string
+	closed    error // set once the hub has stopped: the reason for new sessions
 }
 
 // New makes a Hub and starts its recorder. Close ends it.

@@ -225,6 +225,9 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 			w.view(j.Task, nil)
 		}
 	}
+	if h.broadcast != nil {
+		h.broadcast.opened(j.Task)
+	}
 	if j.IsTurn() {
 		h.index.Add(j.Thread(), j.ID())
 		h.followers.opened(j, s)

@@ -74,6 +74,14 @@ func (p *position) set(id core.TaskID, c core.Cursor) {
 	base64.RawURLEncoding.Encode(p.text[headChars+i*openChars+20:], rest[:])
 }
 
+// cursor returns how far an open task was read.
+func (p *position) cursor(id core.TaskID) core.Cursor {
+	var rest [openBytes - 15]byte
+	at := headChars + p.at[id]*openChars + 20
+	_, _ = base64.RawURLEncoding.Decode(rest[:], p.text[at:at+openChars-20]) // set wrote it
+	return core.Cursor{Epoch: uint32(rest[1]), Seq: uint64(binary.BigEndian.Uint32(rest[2:]))}
+}
+
 // end notes that a task was read to the end.
 func (p *position) end(id core.TaskID) {
 	i, known := p.at[id]

@@ -35,6 +35,13 @@ func (h *Hub) Questions(p core.Principal) []question.Question {
 	return all
 }
 
+// ReadQuestions is [Hub.Questions] for somebody who reads them now: questions that come soon wait
+// for the principal, although no session shows them. See [question.Book.Attend].
+func (h *Hub) ReadQuestions(p core.Principal) []question.Question {
+	h.questions.Attend(p)
+	return h.Questions(p)
+}
+
 // AnswerQuestion answers a question as the session's principal: see
 // [question.Book.Answer].
 func (s *Session) AnswerQuestion(r core.Reply) (question.Outcome, error) {

@@ -42,3 +42,62 @@ func TestWhoMayReadNoMoreIsToldSo(t *testing.T) {
 		g.report(agent, tk, core.Done{})
 	})
 }
+
+// changing replaces the rules as soon as they have allowed to watch all tasks.
+type changing struct {
+	*policy.Current
+	change func()
+}
+
+func (c *changing) Allow(p core.Principal, cmd core.Command, about policy.Object) error {
+	err := c.Current.Allow(p, cmd, about)
+	if _, all := cmd.(core.WatchAll); all && c.change != nil {
+		c.change()
+		c.change = nil
+	}
+	return err
+}
+
+// Who was allowed to read just before the rules were replaced begins to read after everything was
+// rechecked.
+func TestWhoBeginsToReadWhileTheRulesChangeReadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := coretest.Rules(t, "ann see,ask", "eve read", "ops operate"), coretest.Rules(t, "ann see,ask")
+		rules := &changing{Current: &policy.Current{}}
+		rules.Replace(before)
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Authorizer: rules})}
+		change := func() {
+			rules.Replace(after)
+			g.hub.Recheck()
+		}
+		proven := func(id string) *hub.Session { return g.connectAs(core.Principal{ID: id, Authenticated: true}) }
+		agent, ann := g.agent("a", able), proven("ann")
+		tk := g.ask(ann, "a")
+		eve := proven("eve")
+		found, err := g.hub.Task(t.Context(), eve.Identity().Principal, tk.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		change()
+		g.wantFault("watching a task", eve.Watch(found, core.Cursor{}, nil), core.CodeNotAuthorized)
+		if b, ok := g.batch(eve); ok {
+			t.Errorf("watching a task: got %+v, want nothing", b)
+		}
+		for name, watch := range map[string]func(*hub.Session) error{
+			"watching all": (*hub.Session).WatchAll,
+			"a feed":       func(s *hub.Session) error { _, err := s.Feed(""); return err },
+		} {
+			rules.Replace(before)
+			rules.change = change
+			ops := proven("ops")
+			g.wantFault(name, watch(ops), core.CodeNotAuthorized)
+			if g.report(agent, tk, core.Text{Text: "so"}); !ops.Closed() {
+				t.Errorf("%s: got an open session, want it closed", name)
+			}
+			if b, ok := g.batch(ops); ok {
+				t.Errorf("%s: got %+v, want nothing", name, b)
+			}
+		}
+		g.report(agent, tk, core.Done{})
+	})
+}

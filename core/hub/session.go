@@ -218,6 +218,9 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	}
 	delete(h.sessions, s)
 	delete(h.watchers, s)
+	if f := s.feed.Load(); f != nil {
+		h.leave(f)
+	}
 	if id != "" { // it stays in the roster until it has no tasks, and gets no more
 		h.roster.Change(id, func(e *roster.Entry) { e.Reported = core.LoadDraining })
 	}
@@ -309,9 +312,15 @@ func detail(f *core.Fault) string {
 // asks counts as asked by s: it has the causes and the loop guard of s (promise P10). A
 // child is no agent. The caller closes it; it ends with s at the latest.
 func (s *Session) Child() *Session {
+	return s.child(s.thread, s.identity.Frames)
+}
+
+func (s *Session) child(thread core.ThreadID, frames *frame.Ring) *Session {
 	h, parent := s.hub, s.root()
-	b := newSession(h, s.identity)
-	b.parent, b.thread = parent, s.thread
+	identity := s.identity
+	identity.Frames = frames
+	b := newSession(h, identity)
+	b.parent, b.thread = parent, thread
 	parent.mu.Lock()
 	b.card = parent.card
 	parent.mu.Unlock()
@@ -331,11 +340,10 @@ func (s *Session) Child() *Session {
 }
 
 // ChildFor is [Session.Child] for a part of the agent that works on a thread alone: the calls of
-// the child belong to the tasks of that thread; "" for a thread that is unknown.
-func (s *Session) ChildFor(thread core.ThreadID) *Session {
-	b := s.Child()
-	b.thread = thread
-	return b
+// the child belong to the tasks of that thread; "" for a thread that is unknown. It is over a
+// connection of its own, whose frames are kept in frames; nil keeps none.
+func (s *Session) ChildFor(thread core.ThreadID, frames *frame.Ring) *Session {
+	return s.child(thread, frames)
 }
 
 // root returns the session for which s acts: its parent, or itself.

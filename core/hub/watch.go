@@ -60,9 +60,6 @@ func (v *views) close() {
 
 // view makes the session a viewer of a task, from the first event.
 func (s *Session) view(t *task.Task, tag any) {
-	if f := s.feed.Load(); f != nil {
-		f.began(t.ID())
-	}
 	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.peer(), task.Viewer, tag, 0), nil })
 }
 
@@ -83,9 +80,17 @@ func (h *Hub) Readers(ctx context.Context, p core.Principal, id core.TaskID) ([]
 
 // Watch makes the session a reader of a task, from after the cursor: first the events that
 // it missed, then those to come. It returns an invalid Fault for a cursor that is not one
-// of this task, and an unreachable Fault when the session has ended.
+// of this task, an unreachable Fault when the session has ended, and a not_authorized Fault if the
+// rules have changed since [Hub.Task] returned the task.
 func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
-	return s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.peer(), from, tag) })
+	if err := s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.peer(), from, tag) }); err != nil {
+		return err
+	}
+	if p := s.identity.Principal; !p.Component && !s.hub.MayRead(p, t) { // a Recheck did not see the reader
+		s.Unwatch(t)
+		return rulesChanged()
+	}
+	return nil
 }
 
 // AwaitEnd makes Next return a batch without events, in the role of the requester, at the
@@ -103,8 +108,10 @@ func (s *Session) Unwatch(t *task.Task) {
 // sequence numbers: see Options.Redact. It returns a not_authorized Fault unless the principal
 // is an operator.
 func (s *Session) WatchAll() error {
-	_, err := s.do(core.WatchAll{})
-	return err
+	if _, err := s.do(core.WatchAll{}); err != nil {
+		return err
+	}
+	return s.recheckAll()
 }
 
 func (h *Hub) watchAll(s *Session) {

@@ -46,7 +46,7 @@ func TestATaskReleasesItsReaders(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		watch := func(read bool) weak.Pointer[page] {
-			viewer, p := g.connect("v"), new(page)
+			viewer, p := g.operator("v"), new(page)
 			if err := viewer.Watch(task, core.Cursor{}, p); err != nil {
 				t.Fatal(err)
 			}
@@ -317,7 +317,7 @@ func TestAnEndedSessionReadsNothing(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		watch := func() weak.Pointer[page] {
-			viewer, p := g.connect("v"), new(page)
+			viewer, p := g.operator("v"), new(page)
 			viewer.Close(nil)
 			g.wantFault("watching", viewer.Watch(task, core.Cursor{}, p), core.CodeUnreachable)
 			return weak.Make(p)

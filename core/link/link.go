@@ -154,7 +154,7 @@ func (l *Link[In, Out]) Run(
 	l.wire = context.WithoutCancel(ctx)
 
 	if l.opts.Frames != nil {
-		inner = context.WithValue(inner, reading{}, true)
+		inner = frame.Reading(inner)
 		defer l.opts.Frames.Close()
 	}
 	l.start(cancel)

@@ -69,7 +69,7 @@ func (l *Link[In, Out]) Send(ctx context.Context, m Out, size int) error {
 // Send.
 func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func()) error {
 	if l.opts.Frames != nil {
-		l.opts.Frames.Queued(ctx.Value(reading{}) != nil, m)
+		l.opts.Frames.Queued(ctx, m)
 	}
 	n := note{charge: max(size, leastCharge), sent: sent}
 

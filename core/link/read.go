@@ -57,10 +57,6 @@ func (l *Link[In, Out]) read(
 	}
 }
 
-// reading is the key of the contexts of the callbacks, where frames are kept: what is sent with
-// one is an answer to the message.
-type reading struct{}
-
 // sizeOf returns the size of a message of bytes, which is that of most transports; 0 for any
 // other.
 func sizeOf[In any](m In) int {

@@ -40,7 +40,8 @@ type Book struct {
 	open    map[string]*pending
 	byTask  map[core.TaskID][]*pending
 	views   map[Peer]map[any]View
-	settled *lru.Cache[string, struct{}] // the latest settled ones
+	settled *lru.Cache[string, struct{}]       // the latest settled ones
+	readers *lru.Cache[string, core.Principal] // those who read the list
 	stopped *core.Fault
 }
 
@@ -48,7 +49,7 @@ type Book struct {
 func NewBook(opts Options) *Book {
 	return &Book{
 		opts: opts, open: map[string]*pending{}, byTask: map[core.TaskID][]*pending{}, views: map[Peer]map[any]View{},
-		settled: lru.New(lru.Options[string, struct{}]{Count: opts.Limit}),
+		settled: lru.New(lru.Options[string, struct{}]{Count: opts.Limit}), readers: newReaders(),
 	}
 }
 
@@ -94,7 +95,7 @@ type pending struct {
 }
 
 // Put opens a question and tells the asker of the outcome later. It returns an unsupported
-// Fault where no view can show the question, an overloaded Fault at the limit, a cancelled
+// Fault where no view can show the question and nobody who may answer it reads the list, an overloaded Fault at the limit, a cancelled
 // Fault where all of its tasks have ended, and the reason of Stop. The caller checks
 // afterwards that the asker has not left: see the package documentation.
 func (b *Book) Put(r Request) error {
@@ -149,6 +150,9 @@ func (b *Book) admit(q *pending, forTasks bool) error {
 		if len(q.shown) > 0 {
 			return nil
 		}
+	}
+	if b.isAttended(q) {
+		return nil
 	}
 	return core.NewFault(core.CodeUnsupported, "failed to send question: no connected clients for agent %s", q.Agent)
 }

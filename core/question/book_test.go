@@ -146,6 +146,23 @@ func TestAQuestionWithoutATaskGoesToEveryViewOfItsAgent(t *testing.T) {
 	asker.wants(t, "the asker", "call q2: dismissed")
 }
 
+func TestAQuestionWithoutAViewWaitsForThoseWhoReadTheList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, asker := newBook(10), &peer{}
+		wantFault(t, "nobody reads the list", b.Put(ask("q1", asker, task("t1", "trip"))), core.CodeUnsupported)
+		b.Attend(bob)
+		wantFault(t, "somebody reads it who may not answer", b.Put(ask("q2", asker, task("t1", "trip"))), core.CodeUnsupported)
+		b.Attend(ada)
+		mustPut(t, b, ask("q3", asker, task("t1", "trip")))
+		if _, err := b.Answer(ada, core.Reply{Question: "q3", Selected: []string{"Fri"}}); err != nil {
+			t.Fatal(err)
+		}
+		asker.wants(t, "the asker", "call q3: Fri")
+		time.Sleep(question.AttendTime)
+		wantFault(t, "nobody reads it any more", b.Put(ask("q4", asker, task("t1", "trip"))), core.CodeUnsupported)
+	})
+}
+
 func TestTheFirstAnswerThatFitsCounts(t *testing.T) {
 	b, asker, view := newBook(1), &peer{}, &peer{}
 	b.Watch(view, question.View{Thread: "trip", For: ada})

@@ -1,7 +1,8 @@
 // Package question holds the questions that agents ask people, until they are settled.
 //
 // A [Book] shows a question to every [View] of the conversation in which it was asked, or,
-// without one, to every view of a conversation with the agent. The first answer settles it;
+// without one, to every view of a conversation with the agent. Where there is no view either, it
+// waits for those who read the list of questions: see [Book.Attend]. The first answer settles it;
 // so do its timeout, the end of the last task that it was asked for, and the end of its
 // asker's connection. Asker and views are told through [Peer].
 //

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -25,6 +26,7 @@ type asked struct {
 	mu     sync.Mutex
 	parked bool              // Work waits for the reply, since the remote has ended the stream
 	sent   bool              // the reply was sent beside the stream
+	kind   core.Kind         // of the event that the reply to Work is; zero for none
 	reply  chan wire.Message // to Work where it is parked
 }
 
@@ -99,7 +101,7 @@ func (w *work) people(ctx context.Context, a *asked, q question.Question, theirs
 	if theirs != "" {
 		part = dataPart("answer", answer{theirs, out.Selected, out.Text})
 	}
-	w.settle(ctx, a, part)
+	w.settle(w.aside.With(ctx), a, 0, part)
 }
 
 func errorText(err error) string {
@@ -133,20 +135,20 @@ func dataPart(name string, value any) wire.Part {
 	return wire.DataPart(raw)
 }
 
-// settle sends a reply to what the remote asked: beside the stream, or where that has ended as
+// settle sends a reply, of the kind if it is an event, to what the remote asked: beside the stream, or where that has ended as
 // the message that Work goes on with.
-func (w *work) settle(ctx context.Context, a *asked, part wire.Part) {
+func (w *work) settle(ctx context.Context, a *asked, kind core.Kind, part wire.Part) {
 	m := w.message(part)
 	a.mu.Lock()
 	if a.parked {
-		a.parked = false
+		a.parked, a.kind = false, kind
 		a.reply <- m // there is room for one, and this is the only one
 		a.mu.Unlock()
 		return
 	}
 	a.sent = true
 	a.mu.Unlock()
-	err := w.post(ctx, m)
+	err := w.post(w.aside.Telling(ctx, kind), m)
 	switch {
 	case err == nil, ctx.Err() != nil:
 	case refusedAs(err, wire.ReasonUnsupportedOperation, wire.ReasonTaskNotFound): // the task went on without the reply
@@ -188,7 +190,7 @@ func (w *work) park(ctx context.Context, a *asked) (source, error) {
 	select {
 	case m := <-a.reply:
 		w.withdraw()
-		s, err := w.send(ctx, wire.SendRequest{Message: m})
+		s, err := w.send(w.aside.Telling(ctx, a.kind), wire.SendRequest{Message: m})
 		if refusedAs(err, wire.ReasonUnsupportedOperation) {
 			if t, lost := w.agent.getTask(ctx, w.remote, m.TaskID); lost == nil && t.Status.State != wire.StateInputRequired {
 				s, _, err = w.find(ctx, 0) // it went on without the reply
@@ -196,6 +198,7 @@ func (w *work) park(ctx context.Context, a *asked) (source, error) {
 		}
 		return s, err
 	case t := <-w.over:
+		frame.TurnOf(ctx).BeginAs(w.aside)
 		return &once{&item{StreamResponse: wire.StreamResponse{Task: t}}}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -224,6 +227,7 @@ func (w *work) leaveOpen(q *unansweredQuestion) error {
 
 // listen hears what the hub tells the agent until ctx ends.
 func (w *work) listen(ctx context.Context) {
+	ctx = w.aside.With(ctx)
 	for {
 		b, err := w.turn.Next(ctx)
 		if err != nil {
@@ -231,16 +235,17 @@ func (w *work) listen(ctx context.Context) {
 		}
 		switch b := b.(type) {
 		case core.CancelRequested:
-			w.cancelRemote(ctx, b)
+			w.cancelRemote(w.aside.Telling(ctx, b.Kind()), b)
 		case core.ApprovalDecided:
 			if a := w.waiting(); a != nil {
 				if asked, is := a.approvals[b.ID]; is && b.IsFor(asked.Input) {
-					w.settle(ctx, a, dataPart("approval", decision{b.ID, b.Approved, b.All, b.Reason, asked.InputSHA256}))
+					w.settle(ctx, a, b.Kind(), dataPart("approval", decision{b.ID, b.Approved, b.All, b.Reason, asked.InputSHA256}))
 				}
 			}
 		case core.Injected:
 			done := w.beginInjection()
-			err = w.turn.Report(w.inject(ctx, b), nil)
+			w.aside.Begin(frame.Incoming{})
+			err = w.beside.Report(w.inject(w.aside.Telling(ctx, b.Kind()), b), nil)
 			done()
 		}
 		if err != nil {

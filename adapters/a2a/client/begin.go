@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 )
 
 // begin sends the request. Where the remote does not know the conversation any more, it begins
@@ -44,7 +45,7 @@ func (w *work) begin(ctx context.Context) (source, error) {
 // tell sends the request in the session, and notes what the remote knows once it has taken it.
 func (w *work) tell(ctx context.Context) (source, error) {
 	in := w.session // only the goroutine of Work has changed it until the remote answers
-	s, err := w.send(ctx, w.request(in))
+	s, err := w.send(frame.TurnOf(ctx).Telling(ctx, core.KindAssigned), w.request(in))
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -84,10 +85,12 @@ func (a *Agent) doAt(ctx context.Context, r *remote, end endpoint, c call) (resp
 
 // exchange sends a request and reads the answer, but for the events of a stream.
 func (a *Agent) exchange(ctx context.Context, r *remote, end endpoint, c call) (response, error) {
-	req, err := a.request(ctx, r, end, c)
+	req, body, err := a.request(ctx, r, end, c)
 	if err != nil {
 		return response{}, err
 	}
+	frames := frame.TurnOf(ctx)
+	frames.Sent(ctx, body)
 	what := "the remote agent at " + withoutQuery(end.url)
 	resp, err := a.http.Do(req)
 	if err != nil {
@@ -106,6 +109,7 @@ func (a *Agent) exchange(ctx context.Context, r *remote, end endpoint, c call) (
 	if len(text) > maxBodyBytes {
 		return response{}, core.NewFault(core.CodeTooLarge, "%s answered with more than %d bytes", what, maxBodyBytes)
 	}
+	frames.Received(text)
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		a.failed()
@@ -123,28 +127,27 @@ func (a *Agent) exchange(ctx context.Context, r *remote, end endpoint, c call) (
 	return response{end: end, result: result}, err
 }
 
-// request returns the HTTP request of a call.
-func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (*http.Request, error) {
+// request returns the HTTP request of a call and its body.
+func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (req *http.Request, body []byte, err error) {
 	verb, at, params := http.MethodPost, end.url, c.params(end.tenant)
 	if end.rest {
 		verb, at = c.op.verb, c.path(end)
 	}
 	get, read := params.(wire.GetTaskRequest)
-	var body []byte
 	if end.rest && read {
 		at += fmt.Sprintf("?historyLength=%d", *get.HistoryLength)
 	} else {
 		raw, err := wire.Marshal(params)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if body = raw; !end.rest {
 			body = jsonrpc.AppendRequest(nil, requestID, c.op.method, raw)
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, verb, at, bytes.NewReader(body))
+	req, err = http.NewRequestWithContext(ctx, verb, at, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	accept, media := wire.MediaJSON, wire.MediaJSON
 	if end.rest {
@@ -165,7 +168,7 @@ func (a *Agent) request(ctx context.Context, r *remote, end endpoint, c call) (*
 	if end.own {
 		r.proof.add(req, a.opts.Token())
 	}
-	return req, nil
+	return req, body, nil
 }
 
 // path returns the address of a call in the HTTP+JSON binding.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 )
 
 // Options are the options of [New]. Only URL is required.
@@ -30,6 +31,8 @@ type Options struct {
 	Count func(name string)
 	// Sessions keeps the contexts of threads across restarts; nil keeps them in memory only.
 	Sessions core.RecordLog
+	// Frames keeps the frames of tasks; nil keeps none.
+	Frames *frame.Book
 	// Grace is how long the remote may take to end a task that was cancelled; default 4 s,
 	// which is less than the hub's own.
 	Grace time.Duration

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -66,6 +67,7 @@ func (s *events) next(ctx context.Context) (item, error) {
 			return item{}, errCut
 		}
 		s.agent.answered()
+		frame.TurnOf(ctx).Received(data)
 		v, err := s.result(data)
 		if err == nil {
 			var it item

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/frame"
 )
 
 // work is one task at the remote.
@@ -18,6 +19,9 @@ type work struct {
 	agent  *Agent
 	remote *remote
 	turn   agent.Turn
+	// beside is turn for what is said beside the stream, whose frames are not those of Work.
+	beside agent.Turn
+	aside  *frame.Turn // those of beside; nil keeps none
 	told   told
 	// stop ends the work early; its cause says how, see [work.conclude].
 	stop context.CancelCauseFunc
@@ -58,8 +62,14 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	if current == nil {
 		return core.NewFault(core.CodeUnreachable, "the remote agent is not connected")
 	}
+	ring := a.opts.Frames.Connect(wire.Dialect, nil)
+	defer ring.Close()
+	frames, aside := ring.Turn(t.Task()), ring.Turn(t.Task())
+	ctx = frames.With(ctx)
 	inner, stop := context.WithCancelCause(ctx)
-	w := &work{agent: a, remote: current.remote.Load(), turn: t, stop: stop, known: make(chan struct{}), over: make(chan *wire.Task, 1)}
+	w := &work{
+		agent: a, remote: current.remote.Load(), turn: agent.Framed(t, frames), beside: agent.Framed(t, aside), aside: aside, stop: stop, known: make(chan struct{}), over: make(chan *wire.Task, 1),
+	}
 	w.told = told{report: w.report, count: a.opts.Count, exact: w.remote.cursors}
 	w.session = a.sessions.of(agent.ConversationOf(t))
 	release := context.AfterFunc(current.over, func() { stop(context.Cause(current.over)) })
@@ -91,7 +101,7 @@ func (w *work) conclude(ctx, inner context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.As(cause, &open):
 		return w.leaveOpen(open)
-	case errors.Is(cause, errGrace) && snapshot != nil && w.snapshot(inner, snapshot) == nil && w.ended:
+	case errors.Is(cause, errGrace) && snapshot != nil && w.takeSnapshot(inner, snapshot):
 		return nil
 	case cancel != nil && err != nil:
 		return w.turn.Report(core.Cancelled{Reason: cmp.Or(cancel.Reason, "cancelled by "+cancel.By)}, nil)
@@ -99,6 +109,12 @@ func (w *work) conclude(ctx, inner context.Context, err error) error {
 		return w.fault(cause)
 	}
 	return w.fault(err)
+}
+
+// takeSnapshot reports whether the task has ended with the answer to a cancel, which it tells.
+func (w *work) takeSnapshot(ctx context.Context, t *wire.Task) bool {
+	frame.TurnOf(ctx).BeginAs(w.aside)
+	return w.snapshot(ctx, t) == nil && w.ended
 }
 
 // fault returns the Fault of an error of the task.

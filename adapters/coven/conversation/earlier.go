@@ -123,6 +123,7 @@ func (r *reader) sendEarlier(ctx context.Context, turn *earlierTurn, events []co
 		return nil
 	}
 	defer r.earlier.Add(-1)
+	ctx = r.frames.Telling(ctx, turn.task.ID(), false, events[len(events)-1].Body.Kind())
 	for _, e := range historyOf(r.key, turn.task, turn.task.Events(), r.service.opts.MaxMessageBytes) {
 		if e.place.Compare(turn.from) <= 0 {
 			continue
@@ -137,6 +138,7 @@ func (r *reader) sendEarlier(ctx context.Context, turn *earlierTurn, events []co
 }
 
 func (r *reader) sendApproval(ctx context.Context, turn *earlierTurn, e core.Event) error {
+	ctx = r.frames.Telling(ctx, turn.task.ID(), false, e.Body.Kind())
 	for _, m := range r.liveMessages(turn.task, []core.Event{e}) {
 		m.EventId = ""
 		if err := r.send(ctx, m); err != nil {

@@ -14,6 +14,7 @@ import (
 // hub stops: questions, who else answered them, and the events of earlier turns. It does
 // not report that a question timed out: the client knows the timeout.
 func (r *reader) handleSession(ctx context.Context) {
+	ctx = r.frames.Telling(ctx, "", false, 0) // not what streamTasks tells meanwhile
 	for {
 		b, err := r.session.Next(ctx)
 		if err != nil {
@@ -97,7 +98,7 @@ func (s *Service) AnswerQuestion(ctx context.Context, r *pb.AnswerQuestionReques
 			return refuse("question " + q.ID + " is not one of agent " + r.GetAgentId())
 		}
 	}
-	session := s.connect(p)
+	session := s.connect(p, nil)
 	defer session.Close(nil)
 	_, err = session.AnswerQuestion(core.Reply{Question: r.GetQuestionId(), Selected: r.GetSelected(), Text: r.GetCustomText()})
 	switch f := core.AsFault(err); {

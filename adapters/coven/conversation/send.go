@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
@@ -28,6 +29,10 @@ const maxIdempotencyKey = 100
 // and returns at once. A message that is sent again within RememberFor is answered with
 // the id of the first.
 func (s *Service) SendMessage(ctx context.Context, r *pb.ClientSendMessageRequest) (*pb.ClientSendMessageResponse, error) {
+	return framed(ctx, s, r, func(frames *frame.Ring) (*pb.ClientSendMessageResponse, error) { return s.sendMessage(ctx, r, frames) })
+}
+
+func (s *Service) sendMessage(ctx context.Context, r *pb.ClientSendMessageRequest, frames *frame.Ring) (*pb.ClientSendMessageResponse, error) {
 	p, err := s.opts.Principal(ctx)
 	switch {
 	case err != nil:
@@ -52,7 +57,7 @@ func (s *Service) SendMessage(ctx context.Context, r *pb.ClientSendMessageReques
 		return nil, statusError(err)
 	}
 	id, known, err := s.sent.once(p.ID, r.GetIdempotencyKey(), sha256.Sum256(bytes), func() (string, error) {
-		return s.send(p, to, r, s.opts.Trace(ctx))
+		return s.send(p, to, r, s.opts.Trace(ctx), frames)
 	})
 	switch {
 	case errors.Is(err, &core.Fault{Code: core.CodeUnknownAgent}):
@@ -80,11 +85,11 @@ func checkKey(key string) error {
 }
 
 // send opens the task and returns the id of the message: that of its event.
-func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessageRequest, in core.Trace) (string, error) {
+func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessageRequest, in core.Trace, frames *frame.Ring) (string, error) {
 	req := core.Request{
 		Intent: core.IntentAsk, To: to, Thread: core.ThreadID(r.GetConversationKey()), Content: r.GetContent(), Attachments: wire.FilesOf(r.GetAttachments()),
 	}
-	session := s.connect(p)
+	session := s.connect(p, frames)
 	defer session.Close(nil)
 	t, err := session.Open(req, hub.OpenOptions{Keep: true, Unwatched: true, Trace: in})
 	if err != nil {

@@ -11,10 +11,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -37,6 +39,8 @@ type Options struct {
 	// how many are: 5 min and 100,000.
 	RememberFor time.Duration
 	Remember    int
+	// Frames returns the frames of a new call; nil keeps none.
+	Frames func() *frame.Ring
 }
 
 func (o Options) withDefaults() Options {
@@ -47,6 +51,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Trace == nil {
 		o.Trace = func(context.Context) core.Trace { return core.Trace{} }
+	}
+	if o.Frames == nil {
+		o.Frames = func() *frame.Ring { return nil }
 	}
 	o.Deadline = cmp.Or(o.Deadline, wire.DefaultDeadline)
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, wire.DefaultMaxMessageBytes)
@@ -89,11 +96,32 @@ func statusError(err error) error {
 
 func (s *Service) count(what string) { s.hub.Count(wire.Name + "." + what) }
 
-// connect opens the session of a call.
-func (s *Service) connect(p core.Principal) *hub.Session { return s.hub.Connect(s.identity(p)) }
+// connect opens the session of a call, whose frames may be nil.
+func (s *Service) connect(p core.Principal, frames *frame.Ring) *hub.Session {
+	id := s.identity(p)
+	id.Frames = frames
+	return s.hub.Connect(id)
+}
 
 func (s *Service) identity(p core.Principal) hub.Identity {
 	return hub.Identity{Principal: p, Dialect: wire.Name, Deadline: s.opts.Deadline, Keep: true}
+}
+
+// framed has a call handled whose frames are kept: the message of the client, and the one that answers
+// it.
+func framed[In, Out proto.Message](ctx context.Context, s *Service, m In, handle func(frames *frame.Ring) (Out, error)) (Out, error) {
+	frames := s.opts.Frames()
+	if frames == nil {
+		return handle(nil)
+	}
+	defer frames.Close()
+	frames.Receive(m)
+	defer frames.Received()
+	out, err := handle(frames)
+	if err == nil {
+		frames.Queued(frame.Reading(ctx), out)
+	}
+	return out, err
 }
 
 // GetMe implements the service.
@@ -187,11 +215,13 @@ func (s *Service) ApproveTool(ctx context.Context, r *pb.ApproveToolRequest) (*p
 	if i < 0 {
 		return refuse("no tool call " + r.GetToolId() + " of this agent waits for a decision")
 	}
-	session := s.connect(p)
-	defer session.Close(nil)
-	d := core.ApprovalDecided{ID: waiting[i].ID, Approved: r.GetApproved(), All: r.GetApproveAll()}
-	if err := session.Decide(waiting[i].Task, d); err != nil {
-		return refuse(core.AsFault(err).Message)
-	}
-	return &pb.ApproveToolResponse{Success: true}, nil
+	return framed(ctx, s, r, func(frames *frame.Ring) (*pb.ApproveToolResponse, error) {
+		session := s.connect(p, frames)
+		defer session.Close(nil)
+		d := core.ApprovalDecided{ID: waiting[i].ID, Approved: r.GetApproved(), All: r.GetApproveAll()}
+		if err := session.Decide(waiting[i].Task, d); err != nil {
+			return refuse(core.AsFault(err).Message)
+		}
+		return &pb.ApproveToolResponse{Success: true}, nil
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -35,7 +36,7 @@ func (s *Service) StreamEvents(req *pb.StreamEventsRequest, stream pb.ClientServ
 	if err != nil {
 		return invalidArgument("invalid since_event_id: " + core.AsFault(err).Message)
 	}
-	r := &reader{service: s, session: s.connect(p), principal: p, key: req.GetConversationKey(), from: from}
+	r := &reader{service: s, session: s.connect(p, nil), principal: p, key: req.GetConversationKey(), from: from}
 	defer r.session.Close(nil)
 	// Before accept sends the headers: a client that has them gets every later question
 	// and every later event live.
@@ -55,6 +56,8 @@ type reader struct {
 	key       string
 	from      core.Place // where the live events begin
 	link      *link.Link[*struct{}, *pb.ClientStreamEvent]
+	frames    *frame.Ring     // of the link; nil keeps none
+	told      *frame.Delivery // of streamTasks
 
 	session *hub.Session // gets questions, and the events of earlier turns
 	agent   core.AgentID // whose questions the session watches
@@ -66,7 +69,9 @@ type reader struct {
 
 // serve holds the stream until it ends, and returns why.
 func (r *reader) serve(ctx context.Context, conn streamConn) link.Reason {
-	r.link = link.New(conn, link.Options{Memory: r.service.hub.Memory()})
+	r.frames = r.service.opts.Frames()
+	r.told = r.frames.Delivery()
+	r.link = link.New(conn, link.Options{Memory: r.service.hub.Memory(), Frames: r.frames})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var pump sync.WaitGroup
@@ -103,12 +108,27 @@ func (r *reader) streamTasks(ctx context.Context) error {
 			s.count("gap")
 			err = r.send(ctx, gapEvent(r.key, p.Task))
 		case p.Task != nil:
-			err = r.sendLive(ctx, p.Task, p.Events)
+			err = r.sendEvents(ctx, p.Task, p.Events)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// sendEvents sends consecutive events of a task: each by itself where frames are kept.
+func (r *reader) sendEvents(ctx context.Context, t *task.Task, events []core.Event) error {
+	if r.told == nil {
+		return r.sendLive(ctx, t, events)
+	}
+	defer r.told.End()
+	for i := range events {
+		r.told.Begin(t.ID(), false, events[i].Body.Kind())
+		if err := r.sendLive(ctx, t, events[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sendLive sends consecutive events of a task.

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	Log *slog.Logger
 	// Count counts by name; nil does not.
 	Count func(name string)
+	// Frames keeps the frames of turns, from the prompt on; nil keeps none.
+	Frames *frame.Book
 }
 
 // startTimeout is how long the agent may take to answer initialize and authenticate.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/lru"
@@ -23,6 +24,8 @@ type connection struct {
 	hi    wire.InitializeResponse // what the agent said of itself
 	ids   atomic.Uint64
 	noise *agent.Noise
+	// frames has what belongs to turns; nil keeps none.
+	frames *frame.Ring
 
 	gone   chan struct{} // closed when nothing comes any more
 	reason link.Reason   // why; read after gone
@@ -49,8 +52,9 @@ type call struct {
 }
 
 func newConnection(conn link.Conn[[]byte, []byte], opts Options) *connection {
+	ring := opts.Frames.Connect(wire.Dialect, nil)
 	return &connection{
-		opts: opts, link: link.New(conn, link.Options{}), gone: make(chan struct{}), noise: agent.NewNoise(opts.Log, opts.Count),
+		opts: opts, link: link.New(conn, link.Options{Frames: ring}), frames: ring, gone: make(chan struct{}), noise: agent.NewNoise(opts.Log, opts.Count),
 		calls: map[string]*call{}, turns: map[string]*turn{}, sessions: map[string]*session{}, asked: map[string]*turn{},
 		late: lru.New(lru.Options[string, func(jsonrpc.Message)]{Count: maxLate}),
 	}
@@ -130,7 +134,7 @@ func (c *connection) onNotification(ctx context.Context, m jsonrpc.Message, size
 	case wire.MethodCancelRequest:
 		if p, fault := wire.Read[wire.CancelRequest](m.Params); fault == nil {
 			if t := c.askedBy(p.RequestID); t != nil {
-				t.queue.putWithin(ctx, item{withdrawn: string(p.RequestID), size: size})
+				t.queue.putWithin(ctx, item{withdrawn: string(p.RequestID), frame: t.frames.Take(), size: size})
 			}
 		}
 	default: // to be ignored (schema, "ExtNotification")
@@ -146,7 +150,7 @@ func (c *connection) onUpdate(ctx context.Context, u wire.Update, size int) {
 	c.mu.Unlock()
 	switch {
 	case t != nil:
-		t.queue.putWithin(ctx, item{update: u, size: size})
+		t.queue.putWithin(ctx, item{update: u, frame: t.frames.Take(), size: size})
 	case s == nil:
 		c.noise.Skip("editor.unknown_session", "an update is for a session that the hub does not have", "session", string(u.SessionID), "kind", u.Kind)
 	default:
@@ -181,7 +185,7 @@ func (c *connection) onRequest(ctx context.Context, m jsonrpc.Message, size int)
 	switch {
 	case again:
 		return c.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "id: a request with the id %s waits for its answer already", m.ID))
-	case t == nil || !t.queue.putWithin(ctx, item{message: &m, size: size}):
+	case t == nil || !t.queue.putWithin(ctx, item{message: &m, frame: t.frames.Take(), size: size}):
 		c.opts.Count("editor.request_outside_turn")
 		return c.answerCancelled(ctx, m)
 	}
@@ -210,7 +214,7 @@ func (c *connection) onResponse(m jsonrpc.Message) {
 		c.noise.Skip("editor.unknown_response", "the agent answered a request that nobody waits for", "id", string(m.ID))
 	case call.prompt != nil:
 		call.prompt.session.answered(call)
-		call.prompt.queue.put(item{message: &m})
+		call.prompt.queue.put(item{message: &m, frame: call.prompt.frames.Take()})
 	default:
 		if call.early != nil {
 			call.early(m)

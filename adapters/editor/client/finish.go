@@ -17,6 +17,7 @@ func (t *turn) finish(m jsonrpc.Message) error {
 			t.conn.opts.Count("editor.cancelled_by_error")
 			return t.conclude(core.Cancelled{Reason: t.whyCancelled()}, nil)
 		}
+		t.frames.Reported(core.KindFailed, false) // by the host
 		return err
 	}
 	r, fault := wire.Read[wire.PromptResponse](m.Result)

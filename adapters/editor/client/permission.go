@@ -102,7 +102,7 @@ func (t *turn) decide(ctx context.Context, d core.ApprovalDecided) {
 		t.conn.opts.Count("editor.no_such_option")
 	}
 	t.conn.settled(p.id)
-	_ = t.conn.answer(ctx, p.id, wire.PermissionResponse{Outcome: outcome})
+	_ = t.conn.answer(t.frames.Telling(ctx, core.KindApprovalDecided), p.id, wire.PermissionResponse{Outcome: outcome})
 }
 
 // option returns the option that was chosen, where the dialect of who decided shows options and the

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -21,6 +22,8 @@ type item struct {
 	told      core.Body    // what the hub tells the agent
 	lost      error        // the connection has ended
 	skipped   *link.Reject // a line over the limit
+	// frame is the message of the agent that it is.
+	frame frame.Incoming
 
 	size int // bytes of its line
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 )
 
@@ -18,6 +19,7 @@ type turn struct {
 	conn    *connection
 	session *session
 	queue   *queue
+	frames  *frame.Turn // nil keeps none
 
 	tools     map[string]*tool // by id
 	id        json.RawMessage  // of its prompt; nil before
@@ -52,7 +54,8 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 			c.drop(ctx, old)
 		}
 	}()
-	turn := &turn{Turn: t, conn: c, session: s, queue: newQueue(), tools: map[string]*tool{}, permits: map[string]*permission{}}
+	frames := c.frames.Turn(t.Task())
+	turn := &turn{Turn: agent.Framed(t, frames), frames: frames, conn: c, session: s, queue: newQueue(), tools: map[string]*tool{}, permits: map[string]*permission{}}
 	opening, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var hearing sync.WaitGroup
@@ -79,7 +82,7 @@ func (t *turn) hear(ctx, work context.Context, stop context.CancelCauseFunc) {
 		}
 		if c, ok := body.(core.CancelRequested); ok {
 			t.setReason(c.Reason)
-			if !t.cancel(work) {
+			if !t.cancel(t.frames.Telling(work, core.KindCancelRequested)) {
 				stop(errCancelled)
 			}
 		}
@@ -117,6 +120,8 @@ func (t *turn) work(opening, ctx context.Context, store *sessions, r core.Reques
 	if !t.conn.begin(t) {
 		return core.NewFault(core.CodeInvalid, "the agent gave the id %.80q of the session to another one: each session needs an id of its own", s.id)
 	}
+	// What opened the session is not shown: it has the credential for the tools of the hub.
+	ctx = t.frames.Telling(ctx, 0)
 	defer t.end(ctx)
 	if err := t.start(opening, ctx, params); err != nil {
 		return err
@@ -137,7 +142,7 @@ func (t *turn) start(opening, ctx context.Context, params []byte) error {
 	}
 	prompt := &call{prompt: t}
 	t.session.prompted(prompt)
-	id, err := t.conn.start(opening, prompt, wire.MethodSessionPrompt, params, t.Delivered)
+	id, err := t.conn.start(t.frames.Telling(opening, core.KindAssigned), prompt, wire.MethodSessionPrompt, params, t.Delivered)
 	if err != nil {
 		t.session.answered(prompt)
 		return err
@@ -148,7 +153,7 @@ func (t *turn) start(opening, ctx context.Context, params []byte) error {
 	cancelled := t.cancelling
 	t.mu.Unlock()
 	if cancelled {
-		t.stop(ctx)
+		t.stop(t.frames.Telling(ctx, core.KindCancelRequested))
 	}
 	return nil
 }
@@ -162,6 +167,7 @@ func (t *turn) follow(ctx context.Context) error {
 		}
 		for i := range items {
 			it := &items[i]
+			t.frames.Begin(it.frame)
 			switch {
 			case it.lost != nil:
 				return it.lost
@@ -218,7 +224,7 @@ func (t *turn) report(body core.Body, foreign *core.Foreign) {
 	}
 	if err := t.Report(body, foreign); err != nil {
 		t.muted = err
-		t.cancel(context.Background())
+		t.cancel(t.frames.Telling(context.Background(), 0))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/webhook"
@@ -184,7 +185,7 @@ func (c *Control) readBody(q request, v any) error {
 
 // connect returns a hub session for a request. The caller must call disconnect.
 func (c *Control) connect(q request) *hub.Session {
-	return c.hub.Connect(hub.Identity{Principal: q.from, Dialect: wire.Dialect, Deadline: c.opts.Deadline})
+	return c.hub.Connect(hub.Identity{Principal: q.from, Dialect: wire.Dialect, Deadline: c.opts.Deadline, Frames: frame.RingOf(q.r.Context())})
 }
 
 func disconnect(s *hub.Session) {

@@ -88,6 +88,8 @@ type Host interface {
 	Replayed(x *Execution)
 	// Announce sends a lifecycle event of a command to the clients that subscribe to it.
 	Announce(x *Execution, frame []byte)
+	// Respond sends the response of a command to its client, as the Sink of that would.
+	Respond(x *Execution, frame []byte)
 	// Recovered is called for each success of an earlier process.
 	Recovered(s Success)
 	// Count adds 1 to the counter of a name.

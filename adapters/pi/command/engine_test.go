@@ -32,6 +32,8 @@ func (h *host) Replayed(*command.Execution)                  {}
 
 func (h *host) Announce(_ *command.Execution, frame []byte) { h.frames = append(h.frames, frame) }
 
+func (h *host) Respond(_ *command.Execution, frame []byte) { h.Send(frame) }
+
 func (h *host) Recovered(command.Success) {}
 func (h *host) Count(string)              {}
 func (h *host) Send(frame []byte)         { h.frames = append(h.frames, frame) }

@@ -220,7 +220,7 @@ func (e *Engine) conclude(x *Execution, r response, after func()) {
 // respond sends exactly one command_finished and then the response (facts, section 2.2).
 func (x *Execution) respond(at time.Time, r response) {
 	x.announce(phaseFinished, at, &r)
-	x.client.Sink.Send(appendResponse(nil, x.Command, r))
+	x.engine.host.Respond(x, appendResponse(nil, x.Command, r))
 	x.engine.answered(x.client)
 }
 

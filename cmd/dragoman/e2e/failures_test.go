@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -37,8 +38,14 @@ func (h *testHub) startAgentWith(t *testing.T, dialect string, id core.AgentID, 
 	})
 	to := client.Hub{URL: h.url(), GRPC: h.service.Addresses().GRPC}
 	card := core.Card{ID: id, MaxConcurrent: 4, Features: core.FeatureStreaming | core.FeatureCancellation}
+	join := service.Joins()[dialect]
+	if dialect == gatewayName {
+		join = func(ctx context.Context, to client.Hub, card core.Card, handle core.Handler, _ func(client.AskFunc), _ *slog.Logger) error {
+			return joinGateway(ctx, to, card, handle)
+		}
+	}
 	life.Go(func() {
-		if err := service.Joins()[dialect](ctx, to, card, handle, func(client.AskFunc) {}, h.log); err != nil && ctx.Err() == nil {
+		if err := join(ctx, to, card, handle, func(client.AskFunc) {}, h.log); err != nil && ctx.Err() == nil {
 			t.Errorf("the agent %s left: %v", id, err)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 )
 
 // The bounds of a command that answers requests.
@@ -61,7 +62,8 @@ func Handler(p Program, stderr io.Writer, log *slog.Logger) core.Handler {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 		cmd.WaitDelay = killDelay
-		cmd.Stdin = strings.NewReader(requestText(r))
+		input, frames := requestText(r), frame.TurnOf(ctx)
+		cmd.Stdin = strings.NewReader(input)
 		cmd.Env = append(cmd.Env, "DRAGOMAN_THREAD="+string(r.Thread))
 		if path, err := requestFile(r); err != nil {
 			return err
@@ -69,13 +71,16 @@ func Handler(p Program, stderr io.Writer, log *slog.Logger) core.Handler {
 			defer os.Remove(path) //nolint:errcheck // a file of the temporary directory
 			cmd.Env = append(cmd.Env, "DRAGOMAN_REQUEST="+path)
 		}
-		out := &textWriter{say: say, invalid: sync.OnceFunc(func() {
+		out := &textWriter{say: say, frames: frames, invalid: sync.OnceFunc(func() {
 			fmt.Fprintf(stderr, "dragoman: %s wrote invalid UTF-8: the invalid bytes are replaced\n", p.Name)
 		})}
 		cmd.Stdout = out
 		errs := &Tail{Also: stderr}
 		cmd.Stderr = errs
 
+		if frames != nil {
+			frames.Sent(frames.Telling(ctx, core.KindAssigned), []byte(input))
+		}
 		if err := cmd.Start(); err != nil {
 			log.Warn("the command cannot be run", "command", p.Name, "error", err)
 			return core.NewFault(core.CodeInternal, "cannot run %s: %s", p.Name, err)
@@ -130,6 +135,7 @@ func requestFile(r core.Request) (string, error) {
 type textWriter struct {
 	say     func(core.Body) error
 	invalid func() // called when bytes are not UTF-8
+	frames  *frame.Turn
 	rest    []byte // the beginning of a character
 	err     error
 }
@@ -139,6 +145,7 @@ func (s *textWriter) Write(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
+	s.frames.Received(p)
 	text := slices.Concat(s.rest, p)
 	cut := len(text)
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {

@@ -159,6 +159,7 @@ type Line struct {
 	Cursor   core.Cursor
 	Gap      *Gap
 	Shutdown *struct{ Reason string }
+	Error    *struct{ Detail string } // why the hub ends the stream here
 	core.Event
 }
 
@@ -170,12 +171,13 @@ func (l *Line) UnmarshalJSON(b []byte) error {
 		Cursor   core.Cursor
 		Gap      *Gap
 		Shutdown *struct{ Reason string }
+		Error    *struct{ Detail string }
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
 		return err
 	}
-	l.ID, l.Task, l.Cursor, l.Gap, l.Shutdown = head.ID, head.Task, head.Cursor, head.Gap, head.Shutdown
-	if l.Gap != nil || l.Shutdown != nil {
+	l.ID, l.Task, l.Cursor, l.Gap, l.Shutdown, l.Error = head.ID, head.Task, head.Cursor, head.Gap, head.Shutdown, head.Error
+	if l.Gap != nil || l.Shutdown != nil || l.Error != nil {
 		return nil
 	}
 	return l.Event.UnmarshalJSON(b)
@@ -188,7 +190,8 @@ const ResponseTimeout = 10 * time.Second
 const NDJSON = "application/x-ndjson"
 
 // Follow reads a stream of events to its end and calls take with each line, and with its
-// text. It returns what take returned, or errCut if the connection was lost.
+// text. It returns what take returned, or errCut if the connection was lost or the hub says why it
+// ends the stream.
 func Follow(resp *http.Response, take func(l Line, raw []byte) error) error {
 	defer resp.Body.Close()
 	r := bufio.NewReaderSize(resp.Body, 64<<10)
@@ -198,6 +201,9 @@ func Follow(resp *http.Response, take func(l Line, raw []byte) error) error {
 			var l Line
 			if err := json.Unmarshal(raw, &l); err != nil {
 				return fmt.Errorf("the hub sent a line that is not an event: %w", err)
+			}
+			if l.Error != nil {
+				return fmt.Errorf("%w: the hub says: %s", errCut, l.Error.Detail)
 			}
 			if err := take(l, raw); err != nil {
 				return err

@@ -51,8 +51,10 @@ func (s *Service) mountA2A(l *listeners) {
 		URL: c.URL, Bearer: !s.auth.Open(), Version: Version, Deadline: c.Deadline, MaxBodyBytes: c.BodyBytes, KeepIDs: c.KeepIDs,
 		Signer: s.a2a.signer, Webhooks: s.a2a.sender, Log: s.log,
 	})
-	l.http.Handle(a2a.Path, s.a2a.server)
-	l.http.Handle(a2a.Path+"/*", s.a2a.server)
+	const push = "taskPushNotificationConfig" // with the credentials of its receiver
+	server := s.framed(wire.Dialect, s.a2a.server, []string{"params", "configuration", push}, []string{"configuration", push})
+	l.http.Handle(a2a.Path, server)
+	l.http.Handle(a2a.Path+"/*", server)
 	l.http.Handle(wire.CardPath, s.a2a.server)
 	refuse := func(w http.ResponseWriter, err error) {
 		w.Header().Set("Content-Type", wire.MediaJSON)

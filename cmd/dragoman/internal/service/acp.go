@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
@@ -28,6 +29,7 @@ func (s *Service) mountACP(l *listeners) {
 	}
 	s.acp.http = acp.NewHTTP(s.hub, acp.HTTPOptions{
 		Session: s.acpOptions(context.Background(), ""), Idle: s.config.ACP.KeepResults, MailboxBytes: s.config.ACP.MailboxBytes,
+		Frames: func() *frame.Ring { return s.frames.Connect(acp.Dialect, nil) },
 		Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {
 			return principalOf(r.Context(), core.Principal{}), "", nil
 		},

@@ -6,6 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/coven/conversation"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/link"
 	wire "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -19,6 +20,7 @@ func (s *Service) mountCoven(l *listeners) {
 	l.grpc.Register(&wire.CovenControl_ServiceDesc, coven.NewService(s.serveCoven))
 	l.grpc.Register(&wire.ClientService_ServiceDesc, conversation.NewService(s.hub, conversation.Options{
 		Deadline: s.config.Coven.Deadline, RememberFor: s.config.Coven.Remember, Principal: s.covenClient, Trace: traceOf,
+		Frames: func() *frame.Ring { return s.frames.Connect(coven.Name, protoJSON) },
 	}, s.serveCovenClient))
 	l.grpc.Register(&wire.PackService_ServiceDesc, coven.NewPackService(s.hub, s.servePack, func(ctx context.Context) core.Principal { return principalOf(ctx, core.Principal{}) }))
 }

@@ -52,8 +52,9 @@ func (s *Service) mountMCP(l *listeners) {
 	if l.http == nil {
 		return
 	}
-	l.http.Handle(mcp.Path, s.mcp.server)
-	l.http.Handle(mcp.Path+"/*", s.mcp.server)
+	server := s.framed(mcp.Name, s.mcp.server)
+	l.http.Handle(mcp.Path, server)
+	l.http.Handle(mcp.Path+"/*", server)
 	for _, path := range []string{mcp.MetadataPath, mcp.MetadataPath + mcp.Path, mcp.RegisterPath} {
 		l.http.Handle(path, s.mcp.server.OAuth())
 	}

@@ -9,11 +9,13 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/adapters/parallax/control"
 	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/webhook"
 	gatewaywire "github.com/dragoman-hub/dragoman/proto/parallax/gateway"
 	registrywire "github.com/dragoman-hub/dragoman/proto/parallax/registry"
@@ -50,7 +52,7 @@ func (s *Service) mountParallax(l *listeners) {
 		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, Targets: targets, Log: s.log,
 	})
 	l.http.Get(ParallaxPath, s.serveParallax)
-	l.http.Mount(ControlPath, s.parallax.control)
+	l.http.Mount(ControlPath, s.framed(parallax.Dialect, s.parallax.control, []string{"webhook"}))
 	l.http.refuse(ParallaxPath, func(w http.ResponseWriter, err error) {
 		refuseParallax(w, map[string]string{"error": core.AsFault(err).Message})
 	})
@@ -103,6 +105,14 @@ func (s *Service) serveGateway(stream gatewaywire.AgentGateway_ConnectServer) er
 func (s *Service) gatewayOptions(ctx context.Context) parallax.GatewayOptions {
 	opts := parallax.GatewayOptions{Options: s.parallaxOptions(ctx, core.NewID()), Refusals: &s.parallax.refused}
 	opts.MaxMessageBytes = grpcserver.DefaultMaxMessageBytes
+	opts.Frames = func(messageOf func([]byte) proto.Message) *frame.Ring {
+		return s.frames.Connect(parallax.Dialect, func(text any) []byte {
+			if m := messageOf(text.([]byte)); m != nil {
+				return protoJSON(m)
+			}
+			return nil
+		})
+	}
 	if from, ok := peer.FromContext(ctx); ok {
 		opts.Address, _, _ = net.SplitHostPort(from.Addr.String()) // "" if the address has no port
 	}

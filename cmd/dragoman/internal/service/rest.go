@@ -12,11 +12,11 @@ func (s *Service) mountREST(l *listeners) {
 	if l.http == nil {
 		return
 	}
-	l.http.Mount("/v1", rest.New(s.hub, rest.Options{
+	l.http.Mount("/v1", s.framed(rest.Name, rest.New(s.hub, rest.Options{
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: "rest", Operator: true}), nil
 		},
 		Version: Version, Addresses: s.bound.reachedBy, Packs: s.Packs, SeesAll: s.seesAll, Log: s.log,
 		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
-	}))
+	})))
 }

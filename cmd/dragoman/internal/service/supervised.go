@@ -54,7 +54,7 @@ func (s *Service) newSupervisor() *supervisor.Supervisor {
 		launcher.Guard = supervisor.NewGuard(self...)
 	}
 	return supervisor.New(supervisor.Options{
-		Hub: s.hub, Launcher: launcher, Version: Version, Log: s.log, HTTP: remoteClient(), Records: s.records, Tools: s.toolsFor, DataDir: s.config.DataDir,
+		Hub: s.hub, Launcher: launcher, Version: Version, Log: s.log, HTTP: remoteClient(), Records: s.records, Tools: s.toolsFor, DataDir: s.config.DataDir, Frames: s.frames,
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 func newA2A(c connection) (coreagent.Agent, error) {
 	log := c.opts.Log.With("agent", c.entry.Name)
 	return client.New(client.Options{
-		Name: c.entry.Name, Hub: c.opts.Hub.ID(), URL: c.entry.URL, HTTP: patient(c.opts.HTTP), Log: log, Count: c.count, Sessions: c.sessions(),
+		Name: c.entry.Name, Hub: c.opts.Hub.ID(), URL: c.entry.URL, HTTP: patient(c.opts.HTTP), Log: log, Count: c.count, Sessions: c.sessions(), Frames: c.opts.Frames,
 		Token: func() string {
 			token, err := c.token()
 			if err != nil {

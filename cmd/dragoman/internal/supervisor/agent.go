@@ -134,7 +134,11 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 // join joins, and runs the unit until ctx or the session ends. The hub ends the session of an
 // agent that is stuck in a task: then its process ends too.
 func (a *supervised) join(ctx context.Context, listed func()) (joined bool, err error) {
-	s := a.supervisor.opts.Hub.Connect(hub.Identity{Principal: a.principal(), Dialect: a.entry.Dialect})
+	id := hub.Identity{Principal: a.principal(), Dialect: a.entry.Dialect}
+	if a.entry.Dialect == config.SpeaksNative { // the only one whose connection has a session
+		id.Frames = a.supervisor.opts.Frames.Connect(native.Dialect, nil)
+	}
+	s := a.supervisor.opts.Hub.Connect(id)
 	defer func() { s.Close(faultOf(err)) }()
 	opts := hub.JoinOptions{Starting: true, NoticeTasks: a.entry.Dialect != config.SpeaksNative}
 	if err := s.Join(a.card(a.profile), opts); err != nil {
@@ -219,11 +223,12 @@ func (a *supervised) serveNative(ctx context.Context, s *hub.Session, ready func
 	if err != nil {
 		return err
 	}
-	opts, card := a.supervisor.opts, a.card(agent.Profile{})
+	opts, card, frames := a.supervisor.opts, a.card(agent.Profile{}), s.Identity().Frames
+	frames.Reopen()
 	card.MaxConcurrent = a.entry.MaxConcurrent // 0 leaves it to the child
 	return native.Serve(ctx, opts.Hub, s, conn, native.Options{
 		Card: card, Ready: func(core.Card) { ready() }, Lost: a.unit.lost,
-		Version: opts.Version, Log: opts.Log.With("agent", a.entry.Name),
+		Version: opts.Version, Log: opts.Log.With("agent", a.entry.Name), Link: link.Options{Frames: frames},
 	})
 }
 

@@ -19,7 +19,7 @@ func newEditor(c connection) (coreagent.Agent, error) {
 	}
 	return client.New(client.Options{
 		Dial: c.dial, Dir: dir, Auth: c.entry.Auth, Version: c.opts.Version, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(),
-		Log: c.opts.Log.With("agent", c.entry.Name), Count: c.count,
+		Log: c.opts.Log.With("agent", c.entry.Name), Count: c.count, Frames: c.opts.Frames,
 		MCPServers: func(thread core.ThreadID) []wire.MCPServer {
 			url, token := c.hubTools()
 			if url == "" {

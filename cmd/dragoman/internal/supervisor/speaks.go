@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	coreagent "github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -66,7 +67,7 @@ func newText(c connection) (coreagent.Agent, error) {
 	program := agent.Program{Name: e.Command[0], Command: func(ctx context.Context) (*exec.Cmd, error) { return l.command(ctx, e.Process) }, Started: l.Guard.Watch}
 	t := &text{Agent: coreagent.FromHandler(agent.Handler(program, &tail{log: l.Log, name: e.Name}, c.opts.Log), coreagent.Profile{
 		Features: core.FeatureStreaming | core.FeatureCancellation | core.FeatureNotices,
-	}), command: program.Command}
+	}), command: program.Command, frames: c.opts.Frames}
 	return t, nil
 }
 
@@ -74,6 +75,15 @@ func newText(c connection) (coreagent.Agent, error) {
 type text struct {
 	coreagent.Agent
 	command func(context.Context) (*exec.Cmd, error)
+	frames  *frame.Book
+}
+
+// Work implements [coreagent.Agent].
+func (t *text) Work(ctx context.Context, turn coreagent.Turn) error {
+	ring := t.frames.Connect(config.SpeaksText, nil)
+	defer ring.Close()
+	frames := ring.Turn(turn.Task())
+	return t.Agent.Work(frames.With(ctx), coreagent.Framed(turn, frames))
 }
 
 // Run implements [coreagent.Agent].

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -32,7 +33,9 @@ type Options struct {
 	// Tools returns the address of the hub's tools over MCP, "" for none, and a token that acts
 	// as the session until it is revoked.
 	Tools func(*hub.Session) (url, token string, revoke func())
-	Log   *slog.Logger
+	// Frames keeps the frames of the agents; nil keeps none.
+	Frames *frame.Book
+	Log    *slog.Logger
 }
 
 // Proof is the [core.Principal.Proof] of the agents and packs of the settings.

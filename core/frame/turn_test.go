@@ -1,0 +1,125 @@
+package frame_test
+
+import (
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
+	"github.com/dragoman-hub/dragoman/core/memory"
+)
+
+func TestATurnTellsWhatTheMessagesOfItsAgentBecame(t *testing.T) {
+	b := book(1<<20, nil)
+	r := b.Connect("d", nil)
+	one, other := r.Turn("t"), r.Turn("u")
+	ctx := t.Context()
+	r.Queued(one.Telling(ctx, core.KindOpened), []byte(`"prompt"`))
+	r.Queued(one.Telling(frame.Reading(ctx), 0), []byte(`"beside"`))
+	r.Queued(ctx, []byte(`"of no task"`))
+	var first, second, his frame.Incoming
+	receive(r, `"first"`, func() { first = one.Take() })
+	receive(r, `"second"`, func() { second = one.Take() })
+	receive(r, `"his"`, func() { his = other.Take() })
+	one.Reported(core.KindText, false) // of no message
+	other.Begin(his)
+	one.Begin(first)
+	one.Reported(core.KindThinking, false)
+	one.Reported(core.KindText, false)
+	one.Reported(core.KindText, false)
+	one.Begin(second)
+	other.Reported(core.KindText, false)
+	one.Reported(core.KindText, true)
+	one.Begin(frame.Incoming{})
+	one.Reported(core.KindDone, false)
+	want(t, b, "t", `out "prompt" opened=native`, `out "beside"`, `in "first" thinking=synthesised text=native`, `in "second" text=refused`)
+	want(t, b, "u", `in "his" text=native`)
+}
+
+func TestATurnKeepsWhatAConnectionWithoutALinkSaid(t *testing.T) {
+	b := book(1<<20, nil)
+	r := b.Connect("d", nil)
+	of, beside := r.Turn("t"), r.Turn("t")
+	ctx := of.With(t.Context())
+	frame.TurnOf(ctx).Sent(of.Telling(ctx, core.KindOpened), []byte(`"request"`))
+	frame.TurnOf(ctx).Sent(ctx, nil)
+	frame.TurnOf(ctx).Received([]byte(`"item"`))
+	beside.Received([]byte(`"answer"`))
+	of.Reported(core.KindText, false)
+	of.BeginAs(beside)
+	of.Reported(core.KindDone, false)
+	want(t, b, "t", `out "request" opened=native`, `in "item" text=native`, `in "answer" done=native`)
+}
+
+func TestATurnWithoutARingDoesNothing(t *testing.T) {
+	var r *frame.Ring
+	none := r.Turn("t")
+	ctx := t.Context()
+	if none != nil || frame.TurnOf(ctx) != nil || none.With(ctx) != ctx || none.Telling(ctx, core.KindText) != ctx {
+		t.Error("got something, want nil and the context itself")
+	}
+	message := []byte("x")
+	allocations := testing.AllocsPerRun(100, func() {
+		frame.TurnOf(ctx).Sent(ctx, message)
+		none.Received(message)
+		none.Begin(none.Take())
+		none.BeginAs(nil)
+		none.Reported(core.KindText, false)
+	})
+	if allocations != 0 {
+		t.Errorf("got %v allocations, want none", allocations)
+	}
+	r.Reopen()
+}
+
+func TestWhatFramesBecameStaysWithinTheRing(t *testing.T) {
+	m := memory.New(0)
+	b := book(2000, m)
+	r := b.Connect("d", nil)
+	of := r.Turn("t")
+	for range 100 {
+		of.Received([]byte(`"x"`))
+		for k := core.Kind(1); k < 40; k++ {
+			of.Reported(k, false)
+		}
+	}
+	if held := m.HeldAs(memory.Frames); held > 2000+40*96 {
+		t.Errorf("got %d bytes held, want at most those of the ring and what the latest frame became", held)
+	}
+	r.Close()
+	before := m.HeldAs(memory.Frames)
+	of.Reported(core.KindDone, true)
+	of.Received([]byte(`"late"`))
+	if held := m.HeldAs(memory.Frames); held != before {
+		t.Errorf("after the end: got %d bytes held, want the %d of before", held, before)
+	}
+}
+
+func TestARingGoesOnWithTheNextConnectionOfItsSession(t *testing.T) {
+	m := memory.New(0)
+	b := book(2000, m)
+	r := b.Connect("d", nil)
+	say := func(message string) { r.Turn("t").Received([]byte(message)) }
+	r.Reopen() // before the first
+	say(`1`)
+	r.Close()
+	say(`"nobody is connected"`)
+	r.Reopen()
+	say(`2`)
+	want(t, b, "t", `in 1`, `in 2`)
+	r.Close()
+	for range 100 { // others make it give way
+		o := b.Connect("d", nil)
+		for range 20 {
+			o.Turn("u").Received([]byte(`"x"`))
+		}
+		o.Close()
+	}
+	want(t, b, "t")
+	r.Reopen()
+	say(`3`)
+	want(t, b, "t", `in 3`)
+	r.Close()
+	if held := m.HeldAs(memory.Frames); held > 17*2000 {
+		t.Errorf("got %d bytes held, want at most those of 16 connections", held)
+	}
+}
