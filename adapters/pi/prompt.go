@@ -95,7 +95,7 @@ func prompt(s *Server, x *request) command.Outcome {
 		return command.Failed(core.AsFault(err).Message)
 	}
 	x.task = task.ID()
-	x.client.sees.Event(x.task, false, core.KindOpened, false) // root has opened it
+	x.client.sees.Event(x.task, false, core.KindOpened, 1, false) // root has opened it
 	if len(ss.queue.steering) > 0 {
 		ss.queue.steering = nil
 		ss.queueChanged()

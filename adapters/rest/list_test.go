@@ -154,8 +154,8 @@ func TestTheTasksThatATaskHasCausedAreListedWithTheirEnds(t *testing.T) {
 	var one struct {
 		EndedAt time.Time `json:"ended_at"`
 	}
-	g.get("/v1/tasks?" + query).into(http.StatusOK, &page)
-	g.get("/v1/tasks/" + string(child.ID())).into(http.StatusOK, &one)
+	g.get("/v1/tasks?"+query).into(http.StatusOK, &page)
+	g.get("/v1/tasks/"+string(child.ID())).into(http.StatusOK, &one)
 	if want := child.Last().At; len(page.Tasks) != 1 || !page.Tasks[0].EndedAt.Equal(want) || !one.EndedAt.Equal(want) {
 		t.Errorf("got %+v in the list and %v alone, want the end %v", page.Tasks, one, want)
 	}
