@@ -125,6 +125,7 @@ func (rs *requesterSink) shortened(answer core.Answer) core.Answer {
 // sendEnd sends the last envelope of a task, or an error when it is too large.
 func (rs *requesterSink) sendEnd(raw []byte) error {
 	if most := rs.s.opts.MaxEnvelopeBytes; len(raw) > most {
+		rs.s.self.Refused()
 		rs.s.hub.Count("acp.refused." + core.KindDone.String())
 		return rs.s.answer(rs.ctx, wire.KindError, rs.request.id, wire.Refusef(wire.CodeTooLarge,
 			"the answer is complete, but has %d bytes as an envelope and the limit is %d: declare the extension progress to get it in pieces, or ask for less", len(raw), most))

@@ -73,6 +73,7 @@ func (rs *requesterSink) CancelRequested(_ core.Event, b core.CancelRequested) e
 func (rs *requesterSink) ForeignFrame(e core.Event, _ core.ForeignFrame) error {
 	raw := wire.FrameOf(e)
 	if raw == nil {
+		rs.s.self.Refused()
 		rs.s.hub.Count("acp.refused." + core.KindForeign.String())
 		return nil
 	}
@@ -181,6 +182,7 @@ func (rs *requesterSink) sendProgress(body core.Body) error {
 	raw := e.Encode()
 	if len(raw) > rs.s.opts.MaxEnvelopeBytes {
 		// The event cannot be cut: tell the peer that it is omitted.
+		rs.s.self.Refused()
 		rs.s.hub.Count("acp.refused." + body.Kind().String())
 		e.Payload = wire.Omitted(seq, body.Kind(), len(raw))
 		raw = e.Encode()

@@ -183,6 +183,7 @@ func (c *connection) closeID(id json.RawMessage) {
 // update sends session/update. One that is too large is replaced by a text that says so.
 func (c *connection) update(ctx context.Context, kind core.Kind, task core.TaskID, frame []byte, session core.ThreadID) error {
 	if len(frame) > c.opts.MaxMessageBytes {
+		c.self.Refused()
 		c.count("refused." + kind.String())
 		frame = wire.AppendChunk(nil, string(session), wire.UpdateThoughtChunk, tooLargeText(kind, len(frame), task), nil)
 	}

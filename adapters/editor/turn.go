@@ -205,6 +205,7 @@ func (t *turn) File(e core.Event, b core.File) error {
 // ForeignFrame passes on an update that only its own dialect knows.
 func (t *turn) ForeignFrame(e core.Event, b core.ForeignFrame) error {
 	if _, done := t.verbatim(e); !done {
+		t.conv.c.self.Refused()
 		t.conv.c.count("refused." + core.KindForeign.String())
 	}
 	return t.failure

@@ -41,7 +41,7 @@ type Options struct {
 	Children func() []Child
 	// Translations are those of all dialects; without that of a dialect no losses are reported
 	// for it.
-	Translations []core.Translation
+	Translations core.Translations
 	// Parallax returns the traffic with Parallax agents; nil means none.
 	Parallax func() []Traffic
 }

@@ -51,6 +51,7 @@ func (r *requesterSink) Done(e core.Event, _ core.Done) error {
 		r.s.hub.Count("parallax.refused.progress")
 	}
 	if len(frame) > limit {
+		r.s.agent.Refused()
 		r.s.hub.Count("parallax.refused.result")
 		return r.fail(core.NewFault(core.CodeTooLarge, "the answer makes a message of %d bytes, the limit is %d: declare task_progress to get it in parts, or ask for less", len(frame), limit), nil)
 	}

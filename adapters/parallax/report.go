@@ -26,6 +26,9 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 	for _, b := range bodies {
 		if !wire.AgentMaySend(b.Kind()) {
 			s.hub.Count("parallax.refused." + b.Kind().String())
+			if s.holds(core.TaskID(p.TaskID)) {
+				s.opts.Link.Frames.Event(core.TaskID(p.TaskID), true, b.Kind(), 0, true)
+			}
 			return s.refuse(ctx, m.ID, wire.CodeUnsupported, "task_progress: payload: an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
 		}
 	}
@@ -131,6 +134,13 @@ func (s *session) endTask(ctx context.Context, m wire.Message, ref wire.TaskRef,
 		}
 	}
 	return id, before, nil
+}
+
+// holds reports whether the agent has the task.
+func (s *session) holds(id core.TaskID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tasks.byID[id] != nil
 }
 
 // find returns the task of an agent's message, after change. The id is empty if the

@@ -40,6 +40,7 @@ func (r *requesterSink) sendItem(i wire.Item, f *core.Foreign) error {
 	p := wire.Progress{TaskRef: r.ref(), Seq: r.request.seq, Item: i}
 	frame, err := r.s.frame(wire.TypeTaskProgress, "", p, f)
 	if err == nil && len(frame) > r.s.opts.MaxMessageBytes {
+		r.s.agent.Refused()
 		r.s.hub.Count("parallax.refused.progress")
 		p.Item = wire.Item{Omitted: &wire.Omitted{Kind: i.Name(), Bytes: len(frame), Reason: "it does not fit into a message"}}
 		frame, err = r.s.frame(wire.TypeTaskProgress, "", p, nil)

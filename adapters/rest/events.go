@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -49,7 +48,6 @@ func (a *api) getEvents(c call) error {
 
 // getAllEvents sends the events of all tasks, from now on or from a position.
 func (a *api) getAllEvents(c call) error {
-	c.r = c.r.WithContext(frame.Without(c.r.Context())) // it is for no task
 	s := a.connect(c)
 	defer leave(s)
 	f, err := s.Feed(cmp.Or(c.r.Header.Get("Last-Event-ID"), c.r.URL.Query().Get("from")))

@@ -168,7 +168,7 @@ func TestTheDocumentNeedsNoAuthentication(t *testing.T) {
 
 func TestTheOverviewTellsWhatDialectsLostOfEachOther(t *testing.T) {
 	g := start(t, hub.Options{}, rest.Options{
-		Translations: []core.Translation{{Dialect: rest.Name, ToRequester: core.Table{core.KindFile: {How: core.Refused}, core.KindText: {How: core.Native}}}},
+		Translations: core.Translations{rest.Name: {Dialect: rest.Name, ToRequester: core.Table{core.KindFile: {How: core.Refused}, core.KindText: {How: core.Native}}}},
 		SeesAll:      func(p core.Principal) bool { return p.ID == "root" },
 	})
 	a := g.agent("a")

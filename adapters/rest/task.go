@@ -109,7 +109,7 @@ func (a *api) getFrames(c call) error {
 func (a *api) getTasks(c call) error {
 	q := c.r.URL.Query()
 	f := task.Filter{
-		State: q.Get("state"), Agent: core.AgentID(q.Get("agent")), From: q.Get("from"), Thread: core.ThreadID(q.Get("thread")), Before: core.TaskID(q.Get("before")),
+		State: q.Get("state"), Agent: core.AgentID(q.Get("agent")), From: q.Get("from"), Thread: core.ThreadID(q.Get("thread")), Cause: core.TaskID(q.Get("cause")), Before: core.TaskID(q.Get("before")),
 	}
 	var err error
 	switch f.Limit, err = number(c.r, "limit", task.DefaultListed, task.MostListed); {
@@ -124,6 +124,9 @@ func (a *api) getTasks(c call) error {
 	}
 	if _, isTask := f.Before.Begun(); f.Before != "" && !isTask {
 		return core.NewFault(core.CodeInvalid, "?before=%s: send the before of the previous page", f.Before)
+	}
+	if _, isTask := f.Cause.Begun(); f.Cause != "" && !isTask {
+		return core.NewFault(core.CodeInvalid, "?cause=%s: send the id of a task", f.Cause)
 	}
 	found, before, err := a.hub.Tasks(c.r.Context(), c.from, f)
 	if err != nil {

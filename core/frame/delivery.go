@@ -42,6 +42,17 @@ func (d *Delivery) End() {
 	d.end()
 }
 
+// Refuse says that the dialect refuses the event that the peer is being told of. It comes before what is
+// sent in its place.
+func (d *Delivery) Refuse() {
+	if d == nil {
+		return
+	}
+	d.ring.mu.Lock()
+	defer d.ring.mu.Unlock()
+	d.now.refused = true
+}
+
 // end is End. Callers hold the mutex of the ring.
 func (d *Delivery) end() {
 	n, r := d.now, d.ring

@@ -41,14 +41,6 @@ func RingOf(ctx context.Context) *Ring {
 	return r
 }
 
-// Without returns the context of a request that belongs to no task.
-func Without(ctx context.Context) context.Context {
-	if RingOf(ctx) == nil {
-		return ctx
-	}
-	return context.WithValue(ctx, ringing{}, nil)
-}
-
 // Exchange begins with a request; nil for a nil Book. clean returns a request without what is shown to
 // nobody, and may be nil.
 func (b *Book) Exchange(dialect string, clean func([]byte) []byte) *Exchange {

@@ -31,7 +31,7 @@ var translation = core.Translation{
 }
 
 func book(keep int, m *memory.Budget) *frame.Book {
-	return frame.NewBook(frame.Options{Keep: keep, Memory: m, Translations: []core.Translation{translation}})
+	return frame.NewBook(frame.Options{Keep: keep, Memory: m, Translations: core.Translations{translation.Dialect: translation}})
 }
 
 // lines returns the frames of a task in short.

@@ -114,17 +114,6 @@ func (t *Turn) BeginAs(other *Turn) {
 	t.now = other.now
 }
 
-// Unsaid keeps an event of which the agent is not told, without a frame: its dialect has no words for
-// it.
-func (t *Turn) Unsaid(kind core.Kind) {
-	if t == nil {
-		return
-	}
-	t.ring.mu.Lock()
-	defer t.ring.mu.Unlock()
-	t.ring.add(&kept{at: time.Now(), direction: Out, notes: []note{{task: t.task, agent: true, kind: kind, refused: true}}})
-}
-
 // Reported says that an event was reported: what the message became that was begun with last. A
 // refused one did not become an event.
 func (t *Turn) Reported(kind core.Kind, refused bool) {

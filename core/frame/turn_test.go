@@ -16,7 +16,6 @@ func TestATurnTellsWhatTheMessagesOfItsAgentBecame(t *testing.T) {
 	r.Queued(one.Telling(ctx, core.KindOpened), []byte(`"prompt"`))
 	r.Queued(one.Telling(frame.Reading(ctx), 0), []byte(`"beside"`))
 	r.Queued(ctx, []byte(`"of no task"`))
-	one.Unsaid(core.KindFile)
 	var first, second, his frame.Incoming
 	receive(r, `"first"`, func() { first = one.Take() })
 	receive(r, `"second"`, func() { second = one.Take() })
@@ -32,7 +31,7 @@ func TestATurnTellsWhatTheMessagesOfItsAgentBecame(t *testing.T) {
 	one.Reported(core.KindText, true)
 	one.Begin(frame.Incoming{})
 	one.Reported(core.KindDone, false)
-	want(t, b, "t", `out "prompt" opened=native`, `out "beside"`, `out null file=refused`, `in "first" thinking=synthesised text=native`, `in "second" text=refused`)
+	want(t, b, "t", `out "prompt" opened=native`, `out "beside"`, `in "first" thinking=synthesised text=native`, `in "second" text=refused`)
 	want(t, b, "u", `in "his" text=native`)
 }
 
@@ -64,7 +63,6 @@ func TestATurnWithoutARingDoesNothing(t *testing.T) {
 		none.Received(message)
 		none.Begin(none.Take())
 		none.BeginAs(nil)
-		none.Unsaid(core.KindFile)
 		none.Reported(core.KindText, false)
 	})
 	if allocations != 0 {

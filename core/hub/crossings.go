@@ -82,28 +82,20 @@ type Loss struct {
 
 // Losses returns what was folded and refused between each pair of dialects, as their tables say, in
 // the tasks that [Hub.Crossings] counts; the greatest first. A dialect without a table loses nothing.
-func (h *Hub) Losses(tables []core.Translation) []Loss {
-	dialects := map[string]core.Translation{}
-	for _, t := range tables {
-		dialects[t.Dialect] = t
-	}
+func (h *Hub) Losses(tables core.Translations) []Loss {
 	all := []Loss{}
-	lost := func(from, to string, k core.Kind, how core.Handling, n uint64) {
-		if how == core.Folded || how == core.Refused {
-			all = append(all, Loss{from, to, k.String(), how.String(), n})
-		}
-	}
+	// In the two directions there are different kinds, so no loss comes twice, not even where both
+	// sides speak one dialect.
 	for x, n := range h.Crossings() {
-		// In the two directions there are different kinds, so no loss comes twice, not even where
-		// both sides speak one dialect.
-		switch {
-		case x.Kind == core.KindOpened || x.Kind == core.KindAssigned:
-			// Every task has them: how often they are folded says nothing.
-		case x.Kind.ForAgent():
-			lost(x.Requester, x.Agent, x.Kind, dialects[x.Agent].ToAgent[x.Kind].How, n)
-		default:
-			lost(x.Agent, x.Requester, x.Kind, dialects[x.Requester].ToRequester[x.Kind].How, n)
+		how := tables.Lost(x.Requester, x.Agent, x.Kind)
+		if how == 0 {
+			continue
 		}
+		from, to := x.Agent, x.Requester
+		if x.Kind.ForAgent() {
+			from, to = to, from
+		}
+		all = append(all, Loss{from, to, x.Kind.String(), how.String(), n})
 	}
 	slices.SortFunc(all, func(a, b Loss) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))

@@ -122,6 +122,14 @@ func (s *Session) Told() {
 	}
 }
 
+// Refused says that the peer is not told of what Next returned last, or is told something else in its
+// place: its dialect has no words for it. The caller calls it before it sends anything.
+func (s *Session) Refused() {
+	if s.told != nil {
+		s.told.delivery.Refuse()
+	}
+}
+
 // noteEvent says that the frame under way is an event of the task: the last one of its kind, unless it
 // was refused.
 func (s *Session) noteEvent(id core.TaskID, agent bool, kind core.Kind, refused bool) {

@@ -282,7 +282,6 @@ func (t *turn) hearBody(ctx context.Context, body core.Body) {
 	case core.ApprovalDecided:
 		t.decide(ctx, b)
 	case core.Injected: // not declared
-		t.frames.Unsaid(core.KindInjected)
 		t.report(core.InjectionAnswered{ID: b.ID, Reason: "agents of the editor's protocol take nothing while they work"}, nil)
 	case core.CancelRequested: // the agent knows; its open tool calls end here
 		t.ask.stop()

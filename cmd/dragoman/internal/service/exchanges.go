@@ -11,13 +11,17 @@ import (
 )
 
 // framed keeps the frames of requests of a dialect over HTTP, each as those of a connection of its
-// own: the body of a request, and that of its answer, or each event of it. secrets are the paths of
-// members of requests that are for the hub alone.
+// own: the body of a request, and that of its answer, or each event of it. A GET only reads: who looks at a
+// task adds no frames to it. secrets are the paths of members of requests that are for the hub alone.
 func (s *Service) framed(dialect string, handler http.Handler, secrets ...[]string) http.Handler {
 	if s.frames == nil {
 		return handler
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			handler.ServeHTTP(w, r)
+			return
+		}
 		x := s.frames.Exchange(dialect, func(text []byte) []byte {
 			for _, path := range secrets {
 				text = withhold(text, path)
