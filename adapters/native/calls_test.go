@@ -227,6 +227,9 @@ func TestAToolOfTheHubAsksAnotherAgentBecauseOfTheTask(t *testing.T) {
 	})
 }
 
+// attendTime is how long who has read the list of questions counts as present.
+const attendTime = question.AttendTime
+
 func TestPeopleAnswerTheQuestionsOfAnAgent(t *testing.T) {
 	withHub(t, func(s *setup) {
 		card := able("agent")
@@ -262,7 +265,7 @@ func TestPeopleAnswerTheQuestionsOfAnAgent(t *testing.T) {
 			t.Errorf("got %v, want how it ended", told)
 		}
 		person.call(core.List{What: core.ListQuestions}, wire.With{Stop: true, Thread: "th"})
-		<-time.After(question.AttendTime) // who has read the list counts as present so long
+		<-time.After(attendTime)
 		if got := <-ask(); !strings.HasPrefix(got, "unsupported") {
 			t.Errorf("got %s, want nobody to show the question to", got)
 		}
