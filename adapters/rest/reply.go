@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -17,11 +18,13 @@ const (
 
 // reply answers with a JSON document.
 func (a *api) reply(w http.ResponseWriter, status int, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b) // ends with a line feed, for terminals
+	e.SetEscapeHTML(false)   // what others wrote stays as they wrote it, such as a frame
+	if err := e.Encode(v); err != nil {
 		return err
 	}
-	a.write(w, status, jsonType, append(b, '\n')) // for terminals
+	a.write(w, status, jsonType, b.Bytes())
 	return nil
 }
 

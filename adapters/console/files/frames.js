@@ -37,10 +37,12 @@ const TO_AGENT = new Set(['opened', 'assigned', 'injected', 'approval_decided', 
 export function frames(m, id, signal) {
   const state = h('p', { class: 'state', role: 'status' }, 'Reading…');
   const only = /** @type {HTMLInputElement} */ (h('input', { type: 'checkbox', input: () => paint() }));
+  const readers = /** @type {HTMLInputElement} */ (h('input', { type: 'checkbox', input: () => paint() }));
+  const beside = h('label', {}, readers, ' and those who only read along ');
   const heads = h('div', { class: 'sides' });
   const list = h('ol', { class: 'said' });
   const more = h('button', { type: 'button', click: () => { limit += ROWS; paint(); } });
-  const filters = h('div', { class: 'filters' }, h('label', {}, only, ' only what was folded or refused '),
+  const filters = h('div', { class: 'filters' }, h('label', {}, only, ' only what was folded or refused '), beside,
     h('span', { class: 'legend' }, ['native', 'synthesised', 'folded', 'refused'].flatMap((d) => [chip('', d), h('span', { class: 'hint' }, ' ' + MEANS[d] + ' ')])));
   const whole = h('div', { hidden: true }, filters, heads, list, more);
   /** @type {Frame[]} */
@@ -50,7 +52,8 @@ export function frames(m, id, signal) {
   let shown = new Map();
 
   const paint = () => {
-    const { rows, left, right } = pair(all, m);
+    const { rows, left, right, along, frames: n } = pair(all, m, readers.checked);
+    beside.hidden = along === 0;
     const odd = rows.filter((r) => [...r.left, ...r.right].some((f) => of(f, r).some((b) => b.disposition === 'folded' || b.disposition === 'refused')));
     const wanted = only.checked ? odd : rows;
     whole.hidden = all.length === 0;
@@ -65,8 +68,9 @@ export function frames(m, id, signal) {
     list.replaceChildren(...now.values());
     more.hidden = wanted.length <= limit;
     more.textContent = count(wanted.length - limit) + ' more are not shown: show the next ' + count(Math.min(ROWS, wanted.length - limit));
-    const n = (/** @type {string} */ d) => all.reduce((sum, f) => sum + (f.became ?? []).filter((b) => b.disposition === d).length, 0);
-    state.textContent = count(all.length) + (all.length === 1 ? ' frame, ' : ' frames, ') + count(n('folded')) + ' times folded, ' + count(n('refused')) + ' times refused.' + before;
+    const times = (/** @type {string} */ d) => rows.flatMap((r) => [...r.left, ...r.right]).reduce((sum, f) => sum + (f.became ?? []).filter((b) => b.disposition === d).length, 0);
+    state.textContent = count(n) + (n === 1 ? ' frame, ' : ' frames, ') + count(times('folded')) + ' times folded, ' + count(times('refused')) + ' times refused.' +
+      (along && !readers.checked ? ' The frames of ' + count(along) + (along === 1 ? ' connection' : ' connections') + ' that only read along are not shown.' : '') + before;
   };
   const load = async () => {
     if (reading || refused || read === m.version) return;
@@ -103,10 +107,15 @@ export function frames(m, id, signal) {
  * Puts the frames of both sides together that say the same.
  * @param {Frame[]} all in the order of time
  * @param {import('./model.js').Model} m
+ * @param {boolean} readers whether those who only read along are shown too
  */
-function pair(all, m) {
+function pair(all, m, readers) {
   const agents = new Set(all.filter((f) => f.became?.some((b) => f.direction === 'out' ? b.kind === 'assigned' && !all.some((o) => o.connection === f.connection && o.became?.some((x) => x.kind === 'opened')) :
     !TO_AGENT.has(b.kind) && b.seq)).map((f) => f.connection));
+  // Who reads along, such as this page, takes no part in the conversation.
+  const asked = new Set(all.filter((f) => f.direction === 'in' && f.became?.some((b) => TO_AGENT.has(b.kind))).map((f) => f.connection));
+  const along = new Set(all.filter((f) => asked.size > 0 && !asked.has(f.connection) && !agents.has(f.connection)).map((f) => f.connection));
+  if (!readers) all = all.filter((f) => !along.has(f.connection));
   /** @type {Map<number, Row>} */
   const rows = new Map();
   /** @param {number} seq @param {string} kind */
@@ -137,7 +146,7 @@ function pair(all, m) {
   }
   for (const f of all) for (const b of f.became ?? []) rows.get(b.seq ?? 0)?.beside.add(agents.has(f.connection) ? 'right' : 'left');
   const names = [...new Set(all.map((f) => f.connection))].map((c) => ({ connection: c, dialect: all.find((f) => f.connection === c)?.dialect ?? '' }));
-  return { rows: [...rows.values()].sort((a, b) => a.seq - b.seq), left: names.filter((n) => !agents.has(n.connection)), right: names.filter((n) => agents.has(n.connection)) };
+  return { along: along.size, frames: all.length, rows: [...rows.values()].sort((a, b) => a.seq - b.seq), left: names.filter((n) => !agents.has(n.connection)), right: names.filter((n) => agents.has(n.connection)) };
 }
 
 /** @param {{connection: string, dialect: string}[]} who @param {string} role */

@@ -16,7 +16,7 @@ const ROW = 24, LEFT = 190, ROWS = 300, TABLE = 2000;
  */
 export function timeline(m, id, signal) {
   const note = h('p', { class: 'state' });
-  const drawing = h('div', { class: 'waterfall' });
+  const drawing = h('div', { class: 'waterfall', tabindex: 0, role: 'region', 'aria-label': 'Drawing of the timeline' });
   const values = h('div', {});
   const asTable = h('details', { toggle: () => { drawn = -1; listedAt = -5000; paint(); } }, h('summary', {}, 'As a table'), values);
   const element = h('section', { 'aria-label': 'Timeline' }, note, drawing, asTable);

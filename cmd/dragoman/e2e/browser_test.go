@@ -223,6 +223,14 @@ func (p *tab) visit(address string) {
 	p.call("Page.navigate", map[string]any{"url": p.origin + address}, nil)
 }
 
+// reload loads the page anew, and returns when the old one has gone.
+func (p *tab) reload() {
+	p.Helper()
+	p.await(`window.old = true`)
+	p.call("Page.reload", nil, nil)
+	p.await(`!window.old`)
+}
+
 // call sends a command of the tab.
 func (p *tab) call(method string, params, result any) {
 	p.Helper()

@@ -319,7 +319,7 @@ func TestTheConsoleStaysResponsive(t *testing.T) {
 		agent.report(task, core.Text{Text: "piece " + strconv.Itoa(i) + "\n"})
 	}
 	p.shows(".row .text", "piece "+strconv.Itoa(events-1))
-	p.shows(".state", "older ones are kept here no more")
+	p.shows(".state", "older ones are no longer kept here")
 	t.Logf("%s frames painted, the longest took %s ms", p.await(`'' + window.painted`), p.await(`'' + Math.round(window.slowest)`))
 	p.visit("/#/tasks/" + string(task.ID()))
 	p.shows(".part.text button", "more letters are not shown")

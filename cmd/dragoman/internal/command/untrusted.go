@@ -114,7 +114,8 @@ func hidden(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	const blankBraille = '\u2800' // a letter, and seen by nobody
+	return r == blankBraille || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // The characters that join others, or choose how the one before looks.
