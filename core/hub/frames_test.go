@@ -177,7 +177,7 @@ func TestTheToolsOfAnAgentAreInNoFrameForTheReadersOfItsTask(t *testing.T) {
 			t.Fatal(err)
 		}
 		if answered = batch.Tool != nil; answered {
-			worker.Queued(t.Context(), batch.Tool.Output)
+			worker.Queued(t.Context(), []byte(batch.Tool.Output))
 		}
 	}
 	worker.Told()
