@@ -161,7 +161,9 @@ func TestFramesAreForThoseWhoMayReadAllTheirTasks(t *testing.T) {
 // What an agent asks the hub in a task, and is answered, may name agents and tasks that the readers of
 // its task may not see.
 func TestTheToolsOfAnAgentAreInNoFrameForTheReadersOfItsTask(t *testing.T) {
-	g, b := newFramedHub(t, func(o *hub.Options) { o.Authorizer = coretest.Rules(t, "ann see,ask,read worker", "worker see,ask,read") })
+	g, b := newFramedHub(t, func(o *hub.Options) {
+		o.Authorizer = coretest.Rules(t, "ann see,ask,read worker", "worker see,ask,read")
+	})
 	g.agent("secretagent", able)
 	worker := g.framed(b, "worker")
 	if err := worker.Join(core.Card{ID: "worker", Features: able}, hub.JoinOptions{}); err != nil {
