@@ -2,7 +2,6 @@ package frame
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -134,10 +133,7 @@ func (t *Turn) Reported(kind core.Kind, refused bool) {
 	r := t.ring
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := note{task: t.task, agent: true, kind: kind, refused: refused}
-	if k := t.now; k != nil && !k.gone && !r.closed && len(k.notes) < maxNotes && !slices.Contains(k.notes, n) {
-		k.notes = append(k.notes, n)
-		r.bytes += noteOverhead
-		r.share.Add(noteOverhead)
+	if t.now != nil {
+		r.noteKept(t.now, note{task: t.task, agent: true, kind: kind, refused: refused})
 	}
 }

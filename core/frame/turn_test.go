@@ -72,6 +72,20 @@ func TestATurnWithoutARingDoesNothing(t *testing.T) {
 	r.Reopen()
 }
 
+func TestAMessageBecomesWhatItIsAfterItsReaderHasGoneOn(t *testing.T) {
+	b := book(1<<20, nil)
+	r := b.Connect("d", nil)
+	var first, second *frame.Message
+	receive(r, `"first"`, func() { first = r.Later() })
+	receive(r, `"second"`, func() { second = r.Later() })
+	receive(r, `"third"`, func() { first.Event("t", false, core.KindOpened, false) })
+	first.Event("t", false, core.KindInjected, true)
+	first.Event("t", false, core.KindInjected, true)
+	second.Event("", false, core.KindOpened, false)
+	want(t, b, "t", `in "first" opened=folded injected=refused`)
+	(*frame.Ring)(nil).Later().Event("t", false, core.KindOpened, false)
+}
+
 func TestWhatFramesBecameStaysWithinTheRing(t *testing.T) {
 	m := memory.New(0)
 	b := book(2000, m)
