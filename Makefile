@@ -29,7 +29,7 @@ guides: # the sample agents of the Parallax page and its published SDK, which ma
 
 pictures: # the pictures of the console in docs/pictures, by Chromium
 	mkdir -p docs/pictures
-	go test -count=1 -timeout 10m -run '^TestTheViewsKeepTheRulesOfAccessibility$$' ./cmd/dragoman/e2e -console.pictures $(CURDIR)/docs/pictures
+	go test -count=1 -timeout 10m -run '^TestPictures$$' ./cmd/dragoman/e2e -console.pictures $(CURDIR)/docs/pictures
 
 bench: # every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

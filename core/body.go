@@ -25,6 +25,8 @@ type Assigned struct {
 	Agent AgentID `json:"agent"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
+	// Dialect is that of the agent.
+	Dialect string `json:"dialect,omitempty"`
 }
 
 // Accepted says that the agent took the task.

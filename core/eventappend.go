@@ -51,6 +51,7 @@ func (w *jsonWriter) body(key string, body Body) {
 		w.begin(key)
 		w.text("agent", string(v.Agent))
 		w.number("attempt", int64(v.Attempt))
+		w.some("dialect", v.Dialect)
 		w.end()
 	case Accepted:
 		w.begin(key)

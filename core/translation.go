@@ -46,6 +46,27 @@ type Translation struct {
 	Commands                   CommandTable
 }
 
+// Translations are the declarations of all dialects, by their names.
+type Translations map[string]Translation
+
+// Lost returns how an event of a kind is lost on its way between a requester and an agent of the
+// dialects: [Folded] or [Refused], and zero if it is not. Every task has opened and assigned: how they
+// are translated says nothing.
+func (all Translations) Lost(requester, agent string, k Kind) Handling {
+	var how Handling
+	switch {
+	case k == KindOpened || k == KindAssigned:
+	case k.ForAgent():
+		how = all[agent].ToAgent[k].How
+	default:
+		how = all[requester].ToRequester[k].How
+	}
+	if how == Folded || how == Refused {
+		return how
+	}
+	return 0
+}
+
 // Check returns an error that names the first kind or act that is not declared.
 func (t Translation) Check() error {
 	for _, direction := range []struct {

@@ -41,7 +41,7 @@ type Options struct {
 	Children func() []Child
 	// Translations are those of all dialects; without that of a dialect no losses are reported
 	// for it.
-	Translations []core.Translation
+	Translations core.Translations
 	// Parallax returns the traffic with Parallax agents; nil means none.
 	Parallax func() []Traffic
 }
@@ -49,12 +49,8 @@ type Options struct {
 // New returns the handler of /metrics. It is safe for concurrent use.
 func New(h *hub.Hub, opts Options) http.Handler {
 	r := prometheus.NewRegistry()
-	dialects := map[string]core.Translation{}
-	for _, t := range opts.Translations {
-		dialects[t.Dialect] = t
-	}
 	r.MustRegister(
-		&collector{hub: h, opts: opts, dialects: dialects},
+		&collector{hub: h, opts: opts},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorHandling: promhttp.ContinueOnError})
@@ -88,9 +84,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // collector reads the hub for each scrape.
 type collector struct {
-	hub      *hub.Hub
-	opts     Options
-	dialects map[string]core.Translation
+	hub  *hub.Hub
+	opts Options
 }
 
 // Describe implements [prometheus.Collector].

@@ -99,7 +99,7 @@ var lossy = core.Translation{
 // What two dialects lose is counted once the task has ended, in the direction in which it went.
 func TestLossesAreReportedByPairOfDialects(t *testing.T) {
 	h := coretest.NewHub(t, hub.Options{})
-	handler := metrics.New(h, metrics.Options{Translations: []core.Translation{lossy, {Dialect: "whole"}}})
+	handler := metrics.New(h, metrics.Options{Translations: core.Translations{"lossy": lossy, "whole": {}}})
 	for _, pair := range [][2]string{{"lossy", "whole"}, {"whole", "lossy"}, {"lossy", "lossy"}, {"unknown", "whole"}} {
 		asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}, Dialect: pair[0]})
 		agent := h.Connect(hub.Identity{Principal: core.Principal{ID: "agent"}, Dialect: pair[1]})

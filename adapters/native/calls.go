@@ -37,7 +37,7 @@ func (s *session) call(ctx context.Context, c wire.Call, bytes int) error {
 			Outcome question.Outcome `json:"outcome"`
 		}{done{c.ID}, outcome}, err)
 	case core.WatchAll:
-		return s.reply(ctx, c.ID, done{c.ID}, s.asks.WatchAll())
+		return s.watchAll(ctx, c)
 	case core.Follow:
 		return s.follow(ctx, c, cmd)
 	case core.Subscribe:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/native"
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
@@ -261,6 +262,7 @@ func TestPeopleAnswerTheQuestionsOfAnAgent(t *testing.T) {
 			t.Errorf("got %v, want how it ended", told)
 		}
 		person.call(core.List{What: core.ListQuestions}, wire.With{Stop: true, Thread: "th"})
+		<-time.After(question.AttendTime) // who has read the list counts as present so long
 		if got := <-ask(); !strings.HasPrefix(got, "unsupported") {
 			t.Errorf("got %s, want nobody to show the question to", got)
 		}
@@ -415,5 +417,55 @@ func TestCallsThatWaitAreBoundedInBytes(t *testing.T) {
 		if v := r.next("result"); text(v.Get("id")) != "4" {
 			t.Errorf("got %s, want room again", v.Raw())
 		}
+	})
+}
+
+func TestWhoFollowsAllTasksWithPositionsResumesExactly(t *testing.T) {
+	withHub(t, func(s *setup) {
+		agent, asker := s.agent(able("agent")), s.peer("asker")
+		chief := s.peer("chief")
+		v := chief.call(core.WatchAll{}, wire.With{Positions: true})
+		at, _ := v.Get("position").Text()
+		if at == "" {
+			t.Fatalf("got %s, want a position", v.Raw())
+		}
+		chief.refused(core.WatchAll{}, wire.With{Positions: true}, core.CodeConflict)
+		first := asker.open(ask("agent", "?"))
+		seen := chief.take()
+		if got := kinds(seen); !slices.Equal(got, []string{"opened", "assigned"}) {
+			t.Fatalf("got %v, want the task of somebody else", got)
+		}
+		chief.call(core.WatchAll{}, wire.With{Stop: true})
+		agent.report(first, core.Text{Text: "so"}, core.Done{})
+		if got := chief.take(); len(got) != 0 {
+			t.Errorf("got %v once it was stopped, want nothing", kinds(got))
+		}
+		second := asker.open(ask("agent", "?"))
+		for _, from := range []struct {
+			after string
+			want  []string
+		}{
+			{seen[0].Position, []string{"assigned", "text", "done", "opened", "assigned"}},
+			{seen[1].Position, []string{"text", "done", "opened", "assigned"}},
+			{at, []string{"opened", "assigned", "text", "done", "opened", "assigned"}},
+		} {
+			again := s.peer("again")
+			again.call(core.WatchAll{}, wire.With{After: from.after})
+			got := again.take()
+			if !slices.Equal(kinds(got), from.want) {
+				t.Errorf("got %v, want %v", kinds(got), from.want)
+			}
+			for _, e := range got {
+				if e.Position == "" || e.Role != "viewer" || e.Call == "" {
+					t.Errorf("got %+v, want a viewer's, with the call and a position", e.Head)
+				}
+			}
+			again.Client.Close()
+		}
+		chief.refused(core.WatchAll{}, wire.With{After: "yesterday"}, core.CodeInvalid)
+		chief.call(core.WatchAll{}, wire.With{After: seen[1].Position}) // a refused one leaves nothing
+		plain := s.peerWith(native.Options{Principal: core.Principal{ID: "plain", Authenticated: true}})
+		plain.refused(core.WatchAll{}, wire.With{Positions: true}, core.CodeNotAuthorized)
+		agent.report(second, core.Done{})
 	})
 }

@@ -112,12 +112,13 @@ type status struct {
 	From     core.Principal `json:"from"`
 	Hops     int            `json:"hops"`
 	OpenedAt time.Time      `json:"opened_at,omitzero"`
+	EndedAt  time.Time      `json:"ended_at,omitzero"`
 	Receipt  core.Receipt   `json:"receipt"`
 	Request  core.Request   `json:"request"`
 }
 
 func statusOf(t task.Status) status {
-	return status{t.ID, t.State, t.Agent, t.From, t.Hops, t.OpenedAt, t.Receipt, t.Request}
+	return status{t.ID, t.State, t.Agent, t.From, t.Hops, t.OpenedAt, t.EndedAt, t.Receipt, t.Request}
 }
 
 func (s *session) read(ctx context.Context, c wire.Call, cmd core.Read) error {

@@ -76,7 +76,7 @@ func (s *session) listTasks(ctx context.Context, c wire.Call) error {
 	if w.State != "" && !slices.Contains(task.States, w.State) {
 		return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeInvalid, "with.state: send one of %v", task.States))
 	}
-	all, before, err := s.hub.Tasks(ctx, s.principal(), task.Filter{State: w.State, Agent: w.Agent, From: w.From, Thread: w.Thread, Before: w.Before, Limit: w.Limit})
+	all, before, err := s.hub.Tasks(ctx, s.principal(), task.Filter{State: w.State, Agent: w.Agent, From: w.From, Thread: w.Thread, Cause: w.Cause, Before: w.Before, Limit: w.Limit})
 	tasks := make([]status, len(all))
 	for i, t := range all {
 		tasks[i] = statusOf(t)

@@ -37,7 +37,8 @@ type session struct {
 	held          map[core.TaskID]struct{} // the tasks that the peer was given and has not ended
 	conversations []conversation           // whose questions it watches
 	later         later
-	asking        int // how many questions of the peer wait for people
+	all           *hub.Session // that of a watch_all with positions; else nil
+	asking        int          // how many questions of the peer wait for people
 }
 
 func newSession(h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options, agent, asks *hub.Session) *session {

@@ -27,7 +27,7 @@ func (s *session) taskProgress(ctx context.Context, m wire.Message, p wire.Progr
 		if !wire.AgentMaySend(b.Kind()) {
 			s.hub.Count("parallax.refused." + b.Kind().String())
 			if s.holds(core.TaskID(p.TaskID)) {
-				s.opts.Link.Frames.Event(core.TaskID(p.TaskID), true, b.Kind(), true)
+				s.opts.Link.Frames.Event(core.TaskID(p.TaskID), true, b.Kind(), 0, true)
 			}
 			return s.refuse(ctx, m.ID, wire.CodeUnsupported, "task_progress: payload: an agent of this dialect does not say "+b.Kind().String()+": leave it out, or fail the task")
 		}

@@ -98,7 +98,7 @@ func (c *connection) sendStep(ctx context.Context, st *step) bool {
 		return true
 	}
 	if st.task != nil && c.delivery != nil { // before the hub has told of any event
-		c.delivery.Begin(st.task.ID(), false, core.KindOpened)
+		c.delivery.Begin(st.task.ID(), false, core.Event{Seq: 1, Body: core.Opened{}})
 		defer c.delivery.End()
 	}
 	if !c.send(ctx, st.opening) {

@@ -36,7 +36,11 @@ func (x *request) became(task core.TaskID, kind core.Kind, err error) {
 		return
 	}
 	x.task = task
-	x.frame.Event(task, false, kind, err != nil)
+	seq := uint64(0) // of others it is not known
+	if kind == core.KindOpened {
+		seq = 1
+	}
+	x.frame.Event(task, false, kind, seq, err != nil)
 }
 
 func requestOf(x *command.Execution) *request { return x.Owner.(*request) }

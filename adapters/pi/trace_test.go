@@ -18,7 +18,7 @@ func TestTheTraceOfAPromptIsInItsFieldsElseThatOfItsConnection(t *testing.T) {
 	traces := make(chan core.Trace, 1)
 	joinAgent(t, h, core.Card{ID: "x"}, func(a *testAgent, b hub.Batch) {
 		if assigned(b) {
-			traces <- b.Task.Trace()
+			traces <- b.Task.Trace().Carried()
 			a.report(b.Task, core.Done{})
 		}
 	})

@@ -59,7 +59,7 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/threads/{id}", a.withPrincipal(a.getThread))
 	r.Get("/v1/events", a.withPrincipal(a.getAllEvents, "from"))
 	r.Post("/v1/notices", a.withPrincipal(a.postNotice, "wait"))
-	r.Get("/v1/tasks", a.withPrincipal(a.getTasks, "state", "agent", "from", "thread", "before", "limit"))
+	r.Get("/v1/tasks", a.withPrincipal(a.getTasks, "state", "agent", "from", "thread", "cause", "before", "limit"))
 	r.Post("/v1/tasks", a.withPrincipal(a.postTask, "wait"))
 	r.Get("/v1/tasks/{id}", a.withPrincipal(a.getTask))
 	r.Get("/v1/tasks/{id}/readers", a.withPrincipal(a.getReaders))

@@ -363,12 +363,12 @@ func TestTheStreamOfAllTasksResumesAtItsIDs(t *testing.T) {
 				if m, _ := r.next(); m.id != at {
 					t.Errorf("got the id %q first, want that of the request, %q", m.id, at)
 				}
-				if got := r.resp.Header.Get("Last-Event-ID"); got != at {
-					t.Errorf("got Last-Event-ID %q, want %q", got, at)
-				}
 				m, _ := r.next()
 				id, data = m.id, m.data
 			} else {
+				if got := r.resp.Header.Get("Last-Event-ID"); got != at {
+					t.Errorf("got Last-Event-ID %q, want %q", got, at)
+				}
 				l, _ := r.nextLine()
 				id = l.ID
 				data, _ = json.Marshal(map[string]any{"task": l.Task, "seq": l.Seq, "merged": l.Merged})
@@ -395,4 +395,56 @@ func TestTheStreamOfAllTasksResumesAtItsIDs(t *testing.T) {
 	}
 	g.get("/v1/events?from=1.3").refused(http.StatusBadRequest, core.CodeInvalid, "position")
 	g.get("/v1/events?from="+first.id+"A").refused(http.StatusBadRequest, core.CodeInvalid, "position")
+}
+
+// While many tasks run an id is long. Then not each event has one, but those that do resume exactly.
+func TestTheStreamOfManyRunningTasksRepeatsNoLongIDs(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a", func(c *core.Card) { c.MaxConcurrent = 100 })
+	first, _ := g.follow(http.MethodGet, "/v1/events", "").next()
+	const tasks, each = 60, 7 // opened, assigned, 5 pieces
+	var running []*task.Task
+	for range tasks {
+		g.opened(`{"to":"a","content":"hi"}`)
+		running = append(running, a.accept())
+		a.report(running[len(running)-1], core.Text{Text: "1"}, core.Text{Text: "2"}, core.Text{Text: "3"}, core.Text{Text: "4"}, core.Text{Text: "5"})
+	}
+	// read returns all events from an id on, as texts, and the ids of those that have one.
+	read := func(from string, n int) (events, ids []string) {
+		r := g.follow(http.MethodGet, "/v1/events?from="+from, "")
+		defer r.leave()
+		for len(events) < n {
+			m, ok := r.next()
+			if !ok {
+				t.Fatal("got the end, want more events")
+			}
+			if m.event != "" {
+				events, ids = append(events, string(m.data)), append(ids, m.id)
+			}
+		}
+		return events, ids
+	}
+	events, ids := read(first.id, tasks*each)
+	with := 0
+	for i, id := range ids {
+		if id == "" {
+			continue
+		}
+		if with++; len(id) > hub.MaxPosition {
+			t.Errorf("got an id of %d bytes, want at most %d", len(id), hub.MaxPosition)
+		}
+		if with%10 == 0 && i+1 < len(events) {
+			rest, _ := read(id, len(events)-i-1)
+			slices.Sort(rest)
+			if want := slices.Sorted(slices.Values(events[i+1:])); !slices.Equal(rest, want) {
+				t.Errorf("from the id of event %d: got %d events, want the %d after it", i, len(rest), len(want))
+			}
+		}
+	}
+	if with == len(ids) || with < tasks || ids[len(ids)-1] == "" {
+		t.Errorf("got %d ids for %d events, want one for each write", with, len(ids))
+	}
+	for _, one := range running {
+		a.report(one, core.Done{})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -57,7 +58,7 @@ func TestTasksAreListed(t *testing.T) {
 		"": all, "limit=1": all, "limit=3": all, "state=&agent=&from=&thread=&limit=": all,
 		"state=queued": all[:1], "state=running": all[1:2], "state=failed": all[2:3], "state=done": all[3:], "state=cancelled": nil,
 		"agent=a": all[2:], "agent=b": all[1:2], "agent=nobody": nil, "from=ann": all[2:3], "thread=talk": {all[1], all[3]},
-		"thread=" + string(four): all[:1], "agent=a&state=done": all[3:],
+		"cause=": all, "cause=" + string(one): nil, "thread=" + string(four): all[:1], "agent=a&state=done": all[3:],
 	} {
 		if d := cmp.Diff(want, g.lists(query)); d != "" {
 			t.Errorf("?%s (-want +got):\n%s", query, d)
@@ -67,7 +68,7 @@ func TestTasksAreListed(t *testing.T) {
 		t.Errorf("ann's own (-want +got):\n%s", d)
 	}
 	for query, detail := range map[string]string{
-		"state=over": "cancelled", "limit=0": "1 to 500", "limit=501": "1 to 500", "limit=x": "1 to 500", "before=yesterday": "before",
+		"state=over": "cancelled", "limit=0": "1 to 500", "limit=501": "1 to 500", "limit=x": "1 to 500", "before=yesterday": "before", "cause=me": "cause",
 		"agent=" + url.QueryEscape("capability:x"): "agent",
 	} {
 		g.get("/v1/tasks?"+query).refused(http.StatusBadRequest, core.CodeInvalid, detail)
@@ -127,4 +128,40 @@ func TestAgentsAreListedInPages(t *testing.T) {
 	for query, detail := range map[string]string{"limit=0": "1 to 1000", "limit=1001": "1 to 1000", "after=capability:x": "reserved"} {
 		g.get("/v1/agents?"+query).refused(http.StatusBadRequest, core.CodeInvalid, detail)
 	}
+}
+
+func TestTheTasksThatATaskHasCausedAreListedWithTheirEnds(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a, b := g.agent("a"), g.agent("b")
+	parent := g.opened(`{"to":"a","content":"parent"}`)
+	works := a.accept()
+	if _, err := a.s.Open(core.Request{To: core.ToAgent("b"), Content: "child"}, hub.OpenOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	child := b.accept()
+	query := "cause=" + string(parent)
+	if d := cmp.Diff([]string{"child running b"}, g.lists(query)); d != "" {
+		t.Errorf("while it runs (-want +got):\n%s", d)
+	}
+	b.report(child, core.Done{})
+	g.ended(child.ID())
+	var page struct {
+		Tasks []struct {
+			ID      core.TaskID
+			EndedAt time.Time `json:"ended_at"`
+		}
+	}
+	var one struct {
+		EndedAt time.Time `json:"ended_at"`
+	}
+	g.get("/v1/tasks?"+query).into(http.StatusOK, &page)
+	g.get("/v1/tasks/"+string(child.ID())).into(http.StatusOK, &one)
+	if want := child.Last().At; len(page.Tasks) != 1 || !page.Tasks[0].EndedAt.Equal(want) || !one.EndedAt.Equal(want) {
+		t.Errorf("got %+v in the list and %v alone, want the end %v", page.Tasks, one, want)
+	}
+	one.EndedAt = time.Time{}
+	if g.get("/v1/tasks/"+string(parent)).into(http.StatusOK, &one); !one.EndedAt.IsZero() {
+		t.Errorf("got the end %v of a task that runs, want none", one.EndedAt)
+	}
+	a.report(works, core.Done{})
 }

@@ -43,6 +43,9 @@ type Options struct {
 	// SeesAll reports whether a principal gets the counters in GET /v1/hub, which are about
 	// everybody; nil means that all do.
 	SeesAll func(core.Principal) bool
+	// Translations are those of all dialects, for the losses in GET /v1/hub; without that of a
+	// dialect none are told of it.
+	Translations core.Translations
 	// Packs returns the id, dialect and Child of the packs of the settings, for GET /v1/packs;
 	// nil means none.
 	Packs func() []hub.PackStatus

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
@@ -20,7 +21,9 @@ type hubView struct {
 	Tasks    tasksView        `json:"tasks"`
 	Journal  journalView      `json:"journal"`
 	Counters map[string]int64 `json:"counters"`
-	Limits   limitsView       `json:"limits"`
+	// Losses are what dialects could not tell as it was; none for those who do not see all.
+	Losses []hub.Loss `json:"losses"`
+	Limits limitsView `json:"limits"`
 }
 
 // tasksView is the load of all agents.
@@ -82,9 +85,9 @@ func (a *api) limits() limitsView {
 
 func (a *api) getHub(c call) error {
 	totals := a.hub.Totals(c.from)
-	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: totals.Agents, Journal: a.journal(), Counters: map[string]int64{}, Limits: a.limits()}
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: totals.Agents, Journal: a.journal(), Counters: map[string]int64{}, Losses: []hub.Loss{}, Limits: a.limits()}
 	if a.opts.SeesAll(c.from) {
-		v.Counters = a.hub.Counters()
+		v.Counters, v.Losses = a.hub.Counters(), a.hub.Losses(a.opts.Translations)
 	}
 	v.Tasks.Running, v.Tasks.Queued = totals.Active, totals.Queued
 	return a.reply(c.w, http.StatusOK, v)

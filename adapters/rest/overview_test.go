@@ -165,3 +165,25 @@ func TestTheDocumentNeedsNoAuthentication(t *testing.T) {
 		t.Errorf("got status %d and %d bytes, want the document", a.status, len(a.body))
 	}
 }
+
+func TestTheOverviewTellsWhatDialectsLostOfEachOther(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{
+		Translations: core.Translations{rest.Name: {Dialect: rest.Name, ToRequester: core.Table{core.KindFile: {How: core.Refused}, core.KindText: {How: core.Native}}}},
+		SeesAll:      func(p core.Principal) bool { return p.ID == "root" },
+	})
+	a := g.agent("a")
+	id := g.opened(`{"to":"a","content":"hi"}`)
+	task := a.accept()
+	a.report(task, core.Text{Text: "x"}, core.File{Name: "f", Data: []byte("x")}, core.Done{})
+	g.ended(id)
+	var got struct{ Losses []hub.Loss }
+	g.get("/v1/hub", "X-User: root").into(http.StatusOK, &got)
+	want := []hub.Loss{{From: "test", To: rest.Name, Kind: "file", How: "refused", N: 1}}
+	if d := cmp.Diff(want, got.Losses); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	g.get("/v1/hub", "X-User: bob").into(http.StatusOK, &got)
+	if got.Losses == nil || len(got.Losses) != 0 {
+		t.Errorf("bob got %v, want none", got.Losses)
+	}
+}

@@ -58,7 +58,7 @@ func (a *api) relay(c call, form string, from source) {
 	_ = out.rc.SetReadDeadline(time.Time{}) // only the end of the connection is read
 	setHeaders(c.w, form)
 	c.w.Header().Set("X-Accel-Buffering", "no")
-	if from.feed != nil {
+	if from.feed != nil && !out.sse { // else the first event has it
 		c.w.Header().Set("Last-Event-ID", string(from.feed.Position(nil)))
 	}
 	c.w.WriteHeader(http.StatusOK)

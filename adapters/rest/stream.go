@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -34,11 +35,17 @@ type stream struct {
 	sse  bool
 	feed *hub.Feed // nil for the stream of one task
 	buf  []byte
+	// long is where the id of the latest event is, if it is long.
+	long struct{ from, to int }
 }
 
 func newStream(o outlet, sse bool, feed *hub.Feed) *stream {
 	return &stream{outlet: o, sse: sse, feed: feed}
 }
+
+// shortID is how long an id may be that each event has. A longer one, as when many tasks run, has only
+// the last event of a write.
+const shortID = 512
 
 // streamBytes is how much is collected for one write.
 const streamBytes = 64 << 10
@@ -64,6 +71,7 @@ func (s *stream) batch(b hub.FeedBatch, of follow) (done bool, err error) {
 
 // event appends an event of a batch.
 func (s *stream) event(b *hub.FeedBatch, i int) (err error) {
+	s.shorten()
 	e, task := b.Events[i], b.Task
 	cursor := e.Cursor().String()
 	if s.sse {
@@ -98,7 +106,7 @@ func (s *stream) event(b *hub.FeedBatch, i int) (err error) {
 	return nil
 }
 
-// id appends an id, unless there is none.
+// id appends an id.
 func (s *stream) id(write func([]byte) []byte) {
 	before, name, end := len(s.buf), `"id":"`, `",`
 	if s.sse {
@@ -106,11 +114,19 @@ func (s *stream) id(write func([]byte) []byte) {
 	}
 	s.buf = append(s.buf, name...)
 	n := len(s.buf)
-	if s.buf = write(s.buf); len(s.buf) == n {
-		s.buf = s.buf[:before]
-		return
-	}
+	s.buf = write(s.buf)
 	s.buf = append(s.buf, end...)
+	if len(s.buf)-n > shortID {
+		s.long.from, s.long.to = before, len(s.buf)
+	}
+}
+
+// shorten takes the id of the latest event out, if it is long.
+func (s *stream) shorten() {
+	if s.long.to > 0 {
+		s.buf = slices.Delete(s.buf, s.long.from, s.long.to)
+		s.long.from, s.long.to = 0, 0
+	}
 }
 
 // start appends the id of the stream before the first event. JSON lines have none.
@@ -160,7 +176,7 @@ func (s *stream) end() {
 // drain writes what was appended.
 func (s *stream) drain() error {
 	_, err := s.Write(s.buf)
-	s.buf = s.buf[:0]
+	s.buf, s.long.from, s.long.to = s.buf[:0], 0, 0
 	return err
 }
 

@@ -23,6 +23,7 @@ type taskHead struct {
 	Hops        int             `json:"hops"`
 	Cause       core.TaskID     `json:"cause,omitempty"`
 	OpenedAt    time.Time       `json:"opened_at,omitzero"`
+	EndedAt     time.Time       `json:"ended_at,omitzero"`
 	Deadline    time.Time       `json:"deadline,omitzero"`
 	Receipt     core.Receipt    `json:"receipt"`
 	Content     string          `json:"content"`
@@ -40,7 +41,7 @@ func headOf(s task.Status) taskHead {
 	r := s.Request
 	return taskHead{
 		ID: s.ID, Thread: r.Thread, State: s.State, Agent: s.Agent, Intent: r.Intent, To: r.To, From: s.From, Hops: s.Hops, Cause: r.Cause,
-		OpenedAt: s.OpenedAt, Deadline: r.Deadline, Receipt: s.Receipt,
+		OpenedAt: s.OpenedAt, EndedAt: s.EndedAt, Deadline: r.Deadline, Receipt: s.Receipt,
 		Content: r.Content, Data: r.Data, Attachments: r.Attachments, Context: r.Context, Domain: r.Domain, Priority: r.Priority,
 		MaxTokens: r.MaxTokens, ReportBack: r.ReportBack, Notice: r.Notice,
 	}
@@ -108,7 +109,7 @@ func (a *api) getFrames(c call) error {
 func (a *api) getTasks(c call) error {
 	q := c.r.URL.Query()
 	f := task.Filter{
-		State: q.Get("state"), Agent: core.AgentID(q.Get("agent")), From: q.Get("from"), Thread: core.ThreadID(q.Get("thread")), Before: core.TaskID(q.Get("before")),
+		State: q.Get("state"), Agent: core.AgentID(q.Get("agent")), From: q.Get("from"), Thread: core.ThreadID(q.Get("thread")), Cause: core.TaskID(q.Get("cause")), Before: core.TaskID(q.Get("before")),
 	}
 	var err error
 	switch f.Limit, err = number(c.r, "limit", task.DefaultListed, task.MostListed); {
@@ -123,6 +124,9 @@ func (a *api) getTasks(c call) error {
 	}
 	if _, isTask := f.Before.Begun(); f.Before != "" && !isTask {
 		return core.NewFault(core.CodeInvalid, "?before=%s: send the before of the previous page", f.Before)
+	}
+	if _, isTask := f.Cause.Begun(); f.Cause != "" && !isTask {
+		return core.NewFault(core.CodeInvalid, "?cause=%s: send the id of a task", f.Cause)
 	}
 	found, before, err := a.hub.Tasks(c.r.Context(), c.from, f)
 	if err != nil {

@@ -47,7 +47,7 @@ var bodies = map[core.Kind]*rapid.Generator[core.Body]{
 		}
 	}),
 	core.KindAssigned: body(func(t *rapid.T) core.Assigned {
-		return core.Assigned{Agent: core.AgentID(id(t, "agent")), Attempt: rapid.IntMin(1).Draw(t, "attempt")}
+		return core.Assigned{Agent: core.AgentID(id(t, "agent")), Attempt: rapid.IntMin(1).Draw(t, "attempt"), Dialect: words(t, "dialect")}
 	}),
 	core.KindAccepted: body(func(t *rapid.T) core.Accepted {
 		return core.Accepted{Estimate: time.Duration(rapid.Int64Min(0).Draw(t, "estimate"))}

@@ -20,7 +20,7 @@ type Options struct {
 	// full.
 	Memory *memory.Budget
 	// Translations say how the dialects handle each kind.
-	Translations []core.Translation
+	Translations core.Translations
 }
 
 // endedRings is how many full rings of connections that have ended are kept.
@@ -30,7 +30,7 @@ const endedRings = 16
 type Book struct {
 	keep         int
 	memory       *memory.Budget
-	translations map[string]core.Translation
+	translations core.Translations
 	since        time.Time
 	dropped      atomic.Int64 // when the newest frame was that gave way to others, in ns; 0 for none
 
@@ -46,11 +46,7 @@ func NewBook(o Options) *Book {
 	if o.Keep <= 0 {
 		return nil
 	}
-	b := &Book{keep: o.Keep, memory: o.Memory, translations: map[string]core.Translation{}, since: time.Now(), numbers: map[string]int{}, live: map[*Ring]struct{}{}}
-	for _, t := range o.Translations {
-		b.translations[t.Dialect] = t
-	}
-	return b
+	return &Book{keep: o.Keep, memory: o.Memory, translations: o.Translations, since: time.Now(), numbers: map[string]int{}, live: map[*Ring]struct{}{}}
 }
 
 // Since returns since when frames are kept.

@@ -27,8 +27,8 @@ func (r *Ring) Delivery() *Delivery {
 }
 
 // Begin says that the peer is being told of an event from here on, until End.
-func (d *Delivery) Begin(task core.TaskID, agent bool, kind core.Kind) {
-	d.begin(note{task: task, agent: agent, kind: kind})
+func (d *Delivery) Begin(task core.TaskID, agent bool, e core.Event) {
+	d.begin(note{task: task, agent: agent, kind: e.Body.Kind(), seq: e.Seq, end: e.End()})
 }
 
 // Repeats says that the event, a request, is sent with earlier turns.

@@ -26,6 +26,11 @@ type Became struct {
 	// Disposition is how the dialect translates it (the name of a [core.Handling]), or "refused"
 	// if the hub refused it.
 	Disposition string `json:"disposition"`
+	// Seq is the number of the event in its task, by which the frames of both sides that say the
+	// same are found; zero for a command, and for an event that was refused.
+	Seq uint64 `json:"seq,omitempty"`
+	// Until is the number of the last event, if there are several that follow on each other; else zero.
+	Until uint64 `json:"until,omitempty"`
 }
 
 // Frame is a frame of a task.
@@ -53,6 +58,8 @@ type note struct {
 	// agent says that the connection is the agent of the task, else its requester or a reader.
 	agent   bool
 	kind    core.Kind // zero for a command that is no event
+	seq     uint64    // of the event; zero if that is not known
+	end     uint64    // of the last one that it was merged from
 	name    string    // of the command
 	refused bool
 	// private says that the message may show what only the agent of the task may see, and shows are other
@@ -105,7 +112,7 @@ func (b *Book) disposition(dialect string, d Direction, n note) core.Handling {
 	return core.Native // it has come, whoever the table expects it from
 }
 
-// became returns what the notes of one task say, each once.
+// became returns what the notes of one task say, each once; texts that follow on each other as one.
 func (b *Book) became(dialect string, d Direction, notes []note, task core.TaskID) []Became {
 	all := []Became{}
 	seen := map[Became]bool{}
@@ -113,9 +120,16 @@ func (b *Book) became(dialect string, d Direction, notes []note, task core.TaskI
 		if n.task != task || n.kind == 0 && n.name == "" {
 			continue
 		}
-		is := Became{n.name, b.disposition(dialect, d, n).String()}
+		is := Became{Kind: n.name, Disposition: b.disposition(dialect, d, n).String(), Seq: n.seq}
 		if n.kind != 0 {
 			is.Kind = n.kind.String()
+		}
+		if n.end > n.seq {
+			is.Until = n.end
+		}
+		if last := len(all) - 1; last >= 0 && n.seq > 0 && all[last].Kind == is.Kind && all[last].Disposition == is.Disposition && max(all[last].Seq, all[last].Until)+1 == n.seq {
+			all[last].Until = max(n.seq, n.end)
+			continue
 		}
 		if !seen[is] {
 			seen[is] = true

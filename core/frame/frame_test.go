@@ -33,7 +33,7 @@ var translation = core.Translation{
 }
 
 func book(keep int, m *memory.Budget) *frame.Book {
-	return frame.NewBook(frame.Options{Keep: keep, Memory: m, Translations: []core.Translation{translation}})
+	return frame.NewBook(frame.Options{Keep: keep, Memory: m, Translations: core.Translations{translation.Dialect: translation}})
 }
 
 // lines returns the frames of a task in short.
@@ -71,18 +71,18 @@ func TestAFrameSaysWhatItBecame(t *testing.T) {
 	b := book(1<<20, nil)
 	r := b.Connect("d", nil)
 	receive(r, `{"ask":1}`, func() {
-		r.Event("t", false, core.KindOpened, false)
+		r.Event("t", false, core.KindOpened, 0, false)
 		r.Queued(frame.Reading(t.Context()), []byte(`{"answer":1}`))
 	})
 	receive(r, `{"text":"x"}`, func() {
-		r.Event("t", true, core.KindThinking, false)
-		r.Event("t", true, core.KindText, true)
+		r.Event("t", true, core.KindThinking, 0, false)
+		r.Event("t", true, core.KindText, 0, true)
 		r.Command("t", "call_tool", false)
-		r.Event("u", true, core.KindText, false)
+		r.Event("u", true, core.KindText, 0, false)
 	})
 	receive(r, `{"ping":1}`, func() {})
-	receive(r, `no JSON`, func() { r.Event("t", true, core.KindText, false) })
-	r.Event("t", true, core.KindText, false) // outside of any message
+	receive(r, `no JSON`, func() { r.Event("t", true, core.KindText, 0, false) })
+	r.Event("t", true, core.KindText, 0, false) // outside of any message
 	want(t, b, "t", `in {"ask":1} opened=folded`, `out {"answer":1}`, `in {"text":"x"} thinking=synthesised text=refused call_tool=native`, `in "no JSON" text=native`)
 	want(t, b, "u", `in {"text":"x"} text=native`)
 }
@@ -91,17 +91,17 @@ func TestAFrameTellsWhatWasFoldedIntoItAndARefusedEventHasNone(t *testing.T) {
 	b := book(1<<20, nil)
 	r := b.Connect("d", nil)
 	d := r.Delivery()
-	d.Begin("t", false, core.KindAccepted)
-	d.Begin("t", false, core.KindThinking)
-	d.Begin("u", false, core.KindText)
+	d.Begin("t", false, core.Event{Body: core.Accepted{}})
+	d.Begin("t", false, core.Event{Body: core.Thinking{}})
+	d.Begin("u", false, core.Event{Body: core.Text{}})
 	r.Queued(t.Context(), []byte(`"u1"`))
-	d.Begin("t", false, core.KindFile)
-	d.Begin("t", false, core.KindText)
+	d.Begin("t", false, core.Event{Body: core.File{}})
+	d.Begin("t", false, core.Event{Body: core.Text{}})
 	r.Queued(t.Context(), []byte(`"t1"`))
 	r.Queued(t.Context(), []byte(`"t2"`))
 	d.End()
 	r.Queued(t.Context(), []byte(`"beside"`))
-	d.Begin("t", false, core.KindDone)
+	d.Begin("t", false, core.Event{Body: core.Done{}})
 	r.Queued(t.Context(), []byte(`"t3"`))
 	d.End()
 	want(t, b, "t", `out null file=refused`, `out "t1" thinking=folded text=native`, `out "t2" text=native`, `out "t3" done=native`)
@@ -113,7 +113,7 @@ func TestARingDropsTheOldestAndSaysSo(t *testing.T) {
 	b := book(2000, m)
 	r, began := b.Connect("d", nil), time.Now()
 	for i := range 100 {
-		receive(r, fmt.Sprint(i), func() { r.Event("t", true, core.KindText, false) })
+		receive(r, fmt.Sprint(i), func() { r.Event("t", true, core.KindText, 0, false) })
 	}
 	all, dropped := b.Of("t"), b.Dropped()
 	if len(all) == 0 || len(all) > 10 || string(all[len(all)-1].Frame) != "99" || dropped.Before(began) || dropped.After(all[0].At) {
@@ -122,14 +122,14 @@ func TestARingDropsTheOldestAndSaysSo(t *testing.T) {
 	if held := m.HeldAs(memory.Frames); held > 2000+768 {
 		t.Errorf("got %d bytes held, want at most 2000 beside the ring itself", held)
 	}
-	receive(r, `"`+strings.Repeat("x", 5000)+`"`, func() { r.Event("big", true, core.KindText, false) })
+	receive(r, `"`+strings.Repeat("x", 5000)+`"`, func() { r.Event("big", true, core.KindText, 0, false) })
 	want(t, b, "big", `in "[5002 bytes, more than frames.keep leaves room for]" text=native`)
 }
 
 func TestTheBookKnowsThatFramesOfEndedConnectionsWereDropped(t *testing.T) {
 	b := book(2000, nil)
 	r := b.Connect("d", nil)
-	receive(r, `"gone"`, func() { r.Event("gone", true, core.KindText, false) })
+	receive(r, `"gone"`, func() { r.Event("gone", true, core.KindText, 0, false) })
 	r.Close()
 	if at := b.Dropped(); !at.IsZero() {
 		t.Errorf("got frames until %v dropped, want none so far", at)
@@ -137,7 +137,7 @@ func TestTheBookKnowsThatFramesOfEndedConnectionsWereDropped(t *testing.T) {
 	before := time.Now()
 	for range 100 {
 		o := b.Connect("d", nil)
-		receive(o, `"other"`, func() { o.Event("other", true, core.KindText, false) })
+		receive(o, `"other"`, func() { o.Event("other", true, core.KindText, 0, false) })
 		o.Close()
 	}
 	want(t, b, "gone")
@@ -154,7 +154,7 @@ func TestAFrameBelongsToAllItsTasksHoweverManyItHas(t *testing.T) {
 	r := b.Connect("d", nil)
 	receive(r, `"batch"`, func() {
 		for i := range 200 {
-			r.Event(core.TaskID(fmt.Sprint(i%100)), true, core.KindText, false)
+			r.Event(core.TaskID(fmt.Sprint(i%100)), true, core.KindText, 0, false)
 		}
 	})
 	all := b.Of("99")
@@ -167,7 +167,7 @@ func TestAFrameIsOfTheTasksThatItsRequestRepeats(t *testing.T) {
 	b := book(1<<20, nil)
 	r := b.Connect("d", nil)
 	d := r.Delivery()
-	d.Begin("t", true, core.KindAssigned)
+	d.Begin("t", true, core.Event{Body: core.Assigned{}})
 	d.Repeats([]core.Turn{{Task: "before"}, {Task: "before"}, {Text: "of no task"}})
 	r.Queued(t.Context(), []byte(`"assigned"`))
 	d.End()
@@ -192,11 +192,11 @@ func TestFramesOfEndedConnectionsStayWithinABound(t *testing.T) {
 	for i := range 100 {
 		r := b.Connect("d", nil)
 		for range 50 {
-			receive(r, `"x"`, func() { r.Event(core.TaskID(fmt.Sprint(i)), true, core.KindText, false) })
+			receive(r, `"x"`, func() { r.Event(core.TaskID(fmt.Sprint(i)), true, core.KindText, 0, false) })
 		}
 		r.Close()
 		r.Close()
-		receive(r, `"late"`, func() { r.Event("late", true, core.KindText, false) })
+		receive(r, `"late"`, func() { r.Event("late", true, core.KindText, 0, false) })
 	}
 	if held := m.HeldAs(memory.Frames); held > 17*(keep+768) || held < 10*keep {
 		t.Errorf("got %d bytes held, want those of some 16 connections of %d", held, keep)
@@ -213,14 +213,14 @@ func TestFramesGiveWayWhereMemoryIsShort(t *testing.T) {
 	b := book(1<<20, m)
 	r, ended := b.Connect("d", nil), b.Connect("d", nil)
 	for range 1000 {
-		receive(ended, `"x"`, func() { ended.Event("old", true, core.KindText, false) })
+		receive(ended, `"x"`, func() { ended.Event("old", true, core.KindText, 0, false) })
 	}
 	if held := m.HeldAs(memory.Frames); held > 10_000+4096 {
 		t.Errorf("got %d bytes held, want at most an eighth of the limit", held)
 	}
 	ended.Close()
 	for range 25 {
-		receive(r, `"new"`, func() { r.Event("new", true, core.KindText, false) })
+		receive(r, `"new"`, func() { r.Event("new", true, core.KindText, 0, false) })
 	}
 	if all := b.Of("new"); len(all) != 25 {
 		t.Errorf("got %d frames of what goes on, want all 25: those of ended connections give way", len(all))
@@ -228,7 +228,7 @@ func TestFramesGiveWayWhereMemoryIsShort(t *testing.T) {
 	want(t, b, "old")
 	m.Take(memory.Logs, 100_000)
 	full := time.Now()
-	receive(r, `"full"`, func() { r.Event("full", true, core.KindText, false) })
+	receive(r, `"full"`, func() { r.Event("full", true, core.KindText, 0, false) })
 	if all := b.Of("full"); len(all) > 0 || b.Dropped().Before(full) {
 		t.Errorf("with a full budget: got %d frames and those until %v dropped, want none, and dropped now", len(all), b.Dropped())
 	}
@@ -240,7 +240,7 @@ func TestABookThatKeepsNothingIsNil(t *testing.T) {
 	if b != nil || r != nil || r.Delivery() != nil {
 		t.Error("got something, want nil")
 	}
-	r.Event("t", true, core.KindText, false)
+	r.Event("t", true, core.KindText, 0, false)
 	r.Command("t", "x", false)
 	r.Delivery().End()
 	r.Close()
@@ -254,13 +254,13 @@ func TestARingIsSafeForConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			defer r.Close()
 			for range 200 {
-				receive(r, `"x"`, func() { r.Event("t", true, core.KindText, false) })
+				receive(r, `"x"`, func() { r.Event("t", true, core.KindText, 0, false) })
 			}
 		})
 		d := r.Delivery()
 		all.Go(func() {
 			for range 200 {
-				d.Begin("t", false, core.KindText)
+				d.Begin("t", false, core.Event{Body: core.Text{}})
 				r.Queued(t.Context(), []byte(`"y"`))
 				d.End()
 			}

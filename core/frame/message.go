@@ -25,11 +25,11 @@ func (r *Ring) Later() *Message {
 }
 
 // Event is [Ring.Event] for the message.
-func (m *Message) Event(task core.TaskID, agent bool, kind core.Kind, refused bool) {
+func (m *Message) Event(task core.TaskID, agent bool, kind core.Kind, seq uint64, refused bool) {
 	if m == nil || task == "" {
 		return
 	}
-	r, k, n := m.ring, m.kept, note{task: task, agent: agent, kind: kind, refused: refused}
+	r, k, n := m.ring, m.kept, note{task: task, agent: agent, kind: kind, seq: seq, refused: refused}
 	text := r.bytesOf(m.message)
 	r.mu.Lock()
 	defer r.mu.Unlock()

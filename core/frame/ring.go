@@ -163,10 +163,10 @@ func tasksOf(all []note) (tasks []note) {
 }
 
 // Event says that the message under way is an event of a task: from its agent, or from a requester
-// or reader of it. A refused one did not become an event.
-func (r *Ring) Event(task core.TaskID, agent bool, kind core.Kind, refused bool) {
+// or reader of it. seq is its number in the task, and zero if that is not known. A refused one did not become an event.
+func (r *Ring) Event(task core.TaskID, agent bool, kind core.Kind, seq uint64, refused bool) {
 	if r != nil && task != "" {
-		r.note(note{task: task, agent: agent, kind: kind, refused: refused})
+		r.note(note{task: task, agent: agent, kind: kind, seq: seq, refused: refused})
 	}
 }
 

@@ -78,12 +78,12 @@ func TestAMessageBecomesWhatItIsAfterItsReaderHasGoneOn(t *testing.T) {
 	var first, second *frame.Message
 	receive(r, `"first"`, func() { first = r.Later() })
 	receive(r, `"second"`, func() { second = r.Later() })
-	receive(r, `"third"`, func() { first.Event("t", false, core.KindOpened, false) })
-	first.Event("t", false, core.KindInjected, true)
-	first.Event("t", false, core.KindInjected, true)
-	second.Event("", false, core.KindOpened, false)
+	receive(r, `"third"`, func() { first.Event("t", false, core.KindOpened, 0, false) })
+	first.Event("t", false, core.KindInjected, 0, true)
+	first.Event("t", false, core.KindInjected, 0, true)
+	second.Event("", false, core.KindOpened, 0, false)
 	want(t, b, "t", `in "first" opened=folded injected=refused`)
-	(*frame.Ring)(nil).Later().Event("t", false, core.KindOpened, false)
+	(*frame.Ring)(nil).Later().Event("t", false, core.KindOpened, 0, false)
 }
 
 func TestWhatFramesBecameStaysWithinTheRing(t *testing.T) {

@@ -253,3 +253,17 @@ func TestWhatIsRefusedCountsForTheRate(t *testing.T) {
 		g.report(agent, tk, core.Done{})
 	})
 }
+
+// What a hub knows of tasks that it can list is a part of what it holds.
+func TestTheCatalogOfTasksIsCounted(t *testing.T) {
+	withBudget(t, 1<<30, hub.Limits{FinishedTasks: 1}, func(g *testHub, b *memory.Budget) {
+		agent, asker := g.agent("a", able, many), g.connect("asker")
+		const tasks = 1000
+		for range tasks {
+			g.report(agent, g.ask(asker, "a"), core.Done{})
+		}
+		if got := b.HeldAs(memory.Catalog); got < tasks*200 || got > tasks*300 {
+			t.Errorf("got %d bytes for %d tasks, want about 256 each", got, tasks)
+		}
+	})
+}

@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -66,5 +68,37 @@ func (c *crossings) all() map[Crossing]uint64 {
 			}
 		}
 	}
+	return all
+}
+
+// Loss is how often the dialect that events of a kind went to folded or refused them.
+type Loss struct {
+	From string `json:"from"` // the dialect that the events came from
+	To   string `json:"to"`
+	Kind string `json:"kind"`
+	How  string `json:"how"` // folded or refused
+	N    uint64 `json:"times"`
+}
+
+// Losses returns what was folded and refused between each pair of dialects, as their tables say, in
+// the tasks that [Hub.Crossings] counts; the greatest first. A dialect without a table loses nothing.
+func (h *Hub) Losses(tables core.Translations) []Loss {
+	all := []Loss{}
+	// In the two directions there are different kinds, so no loss comes twice, not even where both
+	// sides speak one dialect.
+	for x, n := range h.Crossings() {
+		how := tables.Lost(x.Requester, x.Agent, x.Kind)
+		if how == 0 {
+			continue
+		}
+		from, to := x.Agent, x.Requester
+		if x.Kind.ForAgent() {
+			from, to = to, from
+		}
+		all = append(all, Loss{from, to, x.Kind.String(), how.String(), n})
+	}
+	slices.SortFunc(all, func(a, b Loss) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
+	})
 	return all
 }

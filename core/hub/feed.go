@@ -17,7 +17,7 @@ type Feed struct {
 	// What follows matters while it catches up.
 	live    bool          // it has joined the broadcast, or its session has ended
 	resumed []resumed     // open tasks of the position, which come first
-	unsure  bool          // tasks may be missing that the hub does not know
+	unsure  core.TaskID   // it was told that the hub does not know what came after this task
 	missed  []core.TaskID // the next tasks after newest
 	pause   int           // batches since the last missed task
 
@@ -99,7 +99,6 @@ func (h *Hub) feed(f *Feed, now bool) {
 	s.redactAll()
 	s.feed.Store(f)
 	if !now {
-		f.unsure = f.at.newest != "" && !h.tasks.Lists(f.at.newest)
 		return
 	}
 	f.live = true
@@ -123,8 +122,9 @@ func (f *Feed) wants(p *part) bool {
 	return p.Task > f.joined && (p.own && p.others || p.own == f.isOwn(p.from))
 }
 
-// Append appends the position after an event, in the order of [Feed.Next]; nothing if so many
-// tasks run that it would be too long to send.
+// Append appends the position after an event, in the order of [Feed.Next]. It has at most
+// [MaxPosition] bytes: if so many tasks run that it would have more, whoever resumes there is told
+// of some tasks again.
 func (f *Feed) Append(text []byte, id core.TaskID, e core.Event) []byte {
 	if e.Body.Kind().Ends() {
 		f.at.end(id)
@@ -133,6 +133,9 @@ func (f *Feed) Append(text []byte, id core.TaskID, e core.Event) []byte {
 	}
 	return f.at.append(text)
 }
+
+// MaxPosition is how long a position is at most, in bytes.
+const MaxPosition = headChars + mostOpen*openChars
 
 // Position appends the position before the next event, as Append does.
 func (f *Feed) Position(text []byte) []byte { return f.at.append(text) }
@@ -209,9 +212,9 @@ func (f *Feed) fallBack() {
 	defer h.mu.Unlock()
 	h.leave(f)
 	f.live, f.shared = false, nil
-	for _, o := range f.at.open {
+	for i, o := range f.at.open {
 		if o.id > f.joined {
-			f.resumed = append(f.resumed, resumed{o.id, f.at.cursor(o.id)})
+			f.resumed = append(f.resumed, resumed{o.id, f.at.cursor(i)})
 		}
 	}
 }
@@ -226,14 +229,14 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 		}
 		return b, told, err
 	}
-	if f.unsure {
-		f.unsure = false
-		return FeedBatch{After: f.at.newest}, true, nil
-	}
 	if len(f.missed) == 0 {
 		h := f.sess.hub
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if after := f.at.newest; after != "" && after != f.unsure && !h.tasks.Lists(after) {
+			f.unsure = after
+			return FeedBatch{After: after}, true, nil
+		}
 		if f.missed = h.tasks.After(f.at.newest, missedTasks); len(f.missed) == 0 {
 			f.live = true
 			if !f.sess.closed {

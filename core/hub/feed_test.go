@@ -331,3 +331,119 @@ func TestAResumedFeedShowsNoRestOfASecret(t *testing.T) {
 		}
 	})
 }
+
+// A position names so many running tasks. Who resumes while more run is told some of them again, and
+// misses nothing.
+func TestAFeedOfVeryManyRunningTasksMissesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testHub{t, coretest.NewHub(t, hub.Options{Limits: hub.Limits{FinishedTasks: 1}})}
+		agent, asker := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 1000 }), g.connect("asker")
+		r := newTold(t)
+		f, leave := r.feed(g.hub, operator)
+		var all []*task.Task
+		for i := range 250 {
+			one := g.ask(asker, "a")
+			all = append(all, one)
+			g.report(agent, one, core.Text{Text: "a"})
+			if i%5 == 0 {
+				g.report(agent, one, core.Done{})
+			}
+		}
+		for random := rand.New(rand.NewPCG(1, 2)); ; {
+			n := r.take(f, 1+random.IntN(300))
+			if len(r.at) > hub.MaxPosition {
+				t.Fatalf("got a position of %d bytes, want at most %d", len(r.at), hub.MaxPosition)
+			}
+			leave()
+			f, leave = r.feed(g.hub, operator)
+			if len(r.seqs) == len(all) && n < 300 {
+				break
+			}
+			if len(all) == 250 && len(r.seqs) > 100 {
+				for _, one := range all {
+					if !one.HasEnded() {
+						g.report(agent, one, core.Done{})
+					}
+				}
+				all = append(all, g.ask(asker, "a"))
+				g.report(agent, all[250], core.Text{Text: "a"}, core.Done{})
+			}
+		}
+		r.take(f, whatComes)
+		leave()
+		for _, one := range all {
+			got := map[uint64]bool{}
+			for _, seq := range r.seqs[one.ID()] {
+				got[seq] = true
+			}
+			if len(got) != 4 || r.ends[one.ID()] == 0 {
+				t.Errorf("task %s: got the events %v, want 1 to 4", one.ID(), r.seqs[one.ID()])
+			}
+		}
+		if len(r.gaps) > 0 {
+			t.Errorf("got the gaps %v, want none", r.gaps)
+		}
+	})
+}
+
+// A feed that catches up more slowly than tasks are forgotten is told that it does not know them all.
+func TestAFeedThatCatchesUpWhileTasksAreForgottenIsToldSo(t *testing.T) {
+	h := hub.New(hub.Options{Limits: hub.Limits{FinishedTasks: 1}, Journal: journal.NewMemory(journal.Retention{Bytes: 1 << 20})})
+	agent, asker := h.Connect(hub.Identity{Principal: core.Principal{ID: "a"}}), h.Connect(hub.Identity{Principal: core.Principal{ID: "asker"}})
+	if err := agent.Join(core.Card{ID: "a", Features: able, MaxConcurrent: 8}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(n int) (last *task.Task) {
+		for range n {
+			one, err := asker.Open(core.Request{To: core.ToAgent("a"), Content: "go"}, hub.OpenOptions{Keep: true, Unwatched: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := agent.Report(one.ID(), core.Done{}, nil); err != nil {
+				t.Fatal(err)
+			}
+			last = one
+		}
+		return last
+	}
+	ask(1)
+	first := h.Connect(hub.Identity{Principal: operator})
+	f, err := first.Feed("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := string(f.Position(nil))
+	first.Close(nil)
+	ask(300)
+	s := h.Connect(hub.Identity{Principal: operator})
+	if f, err = s.Feed(at); err != nil {
+		t.Fatal(err)
+	}
+	next := func() hub.FeedBatch {
+		b, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range b.Events {
+			f.Append(nil, b.Task, e)
+		}
+		return b
+	}
+	if b := next(); b.After != "" {
+		t.Fatalf("got %+v first, want a task", b)
+	}
+	last := ask(task.CatalogTasks + 1000)
+	for {
+		b := next()
+		if b.After != "" {
+			break // it is told that some are missing
+		}
+		if b.Task == last.ID() {
+			t.Fatal("got the newest task, want to be told before that some are missing")
+		}
+	}
+	s.Close(nil)
+	if err := h.Close(t.Context(), "over"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -109,13 +109,13 @@ func (s *Session) pollEach() (b Batch, found bool, err error) {
 			t.rest = b
 			t.rest.Events, b.Events = b.Events[1:], b.Events[:1:1]
 		}
-		t.delivery.Begin(b.Task.ID(), b.Role == task.Agent, b.Events[0].Body.Kind())
+		t.delivery.Begin(b.Task.ID(), b.Role == task.Agent, b.Events[0])
 		if b.Role == task.Agent && b.Events[0].Body.Kind() == core.KindAssigned {
 			t.delivery.Repeats(b.Task.Request().History)
 		}
 	case b.Tool != nil && t.answered != nil:
 		log := t.answered.Log()
-		t.delivery.Begin(t.answered.ID(), false, log.Last().Body.Kind())
+		t.delivery.Begin(t.answered.ID(), false, log.Last())
 	case b.Tool != nil:
 		if calls := s.callsFor(); len(calls) == 1 {
 			t.delivery.BeginAnswer(calls[0])
@@ -140,13 +140,29 @@ func (s *Session) Refused() {
 	}
 }
 
+// noteEvent says that the frame under way is an event of the task: the last one of its kind, unless it
+// was refused.
+func (s *Session) noteEvent(id core.TaskID, agent bool, kind core.Kind, refused bool) {
+	var seq uint64
+	if t := s.hub.tasks.Get(id); t != nil && !refused {
+		log := t.Log()
+		for e := range log.Backward() {
+			if e.Body.Kind() == kind {
+				seq = e.Seq
+				break
+			}
+		}
+	}
+	s.identity.Frames.Event(id, agent, kind, seq, refused)
+}
+
 // noteCommand says that the frame under way is a command.
 func (s *Session) noteCommand(c core.Command, o outcome, err error) {
 	r, refused := s.identity.Frames, err != nil
 	switch c := c.(type) {
 	case *core.Open:
 		if o.task != nil {
-			r.Event(o.task.ID(), false, core.KindOpened, refused)
+			s.noteEvent(o.task.ID(), false, core.KindOpened, refused)
 		}
 	case core.CallTool:
 		if calls := s.callsFor(); len(calls) == 1 {
@@ -158,11 +174,11 @@ func (s *Session) noteCommand(c core.Command, o outcome, err error) {
 		}
 		switch c := c.(type) {
 		case core.Cancel:
-			r.Event(c.Task, false, core.KindCancelRequested, refused)
+			s.noteEvent(c.Task, false, core.KindCancelRequested, refused)
 		case core.Inject:
-			r.Event(c.Task, false, core.KindInjected, refused)
+			s.noteEvent(c.Task, false, core.KindInjected, refused)
 		case core.Decide:
-			r.Event(c.Task, false, core.KindApprovalDecided, refused)
+			s.noteEvent(c.Task, false, core.KindApprovalDecided, refused)
 		}
 	}
 }

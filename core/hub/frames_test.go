@@ -87,6 +87,20 @@ func TestTheSessionSaysWhatAFrameIs(t *testing.T) {
 	if d := cmp.Diff(want, became(found)); d != "" || found.Missing != "" {
 		t.Errorf("missing %q (-want +got):\n%s", found.Missing, d)
 	}
+	// A frame says which events of the task it is, so that the frames of both sides can be matched.
+	log := asked.Log()
+	for _, f := range found.Frames {
+		for _, is := range f.Became {
+			for seq := is.Seq; seq > 0 && seq <= max(is.Seq, is.Until); seq++ {
+				if got := log.At(int(seq) - 1).Body.Kind().String(); got != is.Kind { //nolint:gosec // a short log
+					t.Errorf("%s: got %s as event %d, want %s", f.Frame, is.Kind, seq, got)
+				}
+			}
+			if (is.Seq == 0) != (is.Disposition == "refused" || is.Kind == "call_tool") || is.Until > 0 != (string(f.Frame) == `"two texts"`) {
+				t.Errorf("%s: got %+v, want its events, and none for what is no event", f.Frame, is)
+			}
+		}
+	}
 }
 
 func TestASessionWithFramesIsToldOfOneEventAtATime(t *testing.T) {
@@ -130,7 +144,7 @@ func TestFramesAreForThoseWhoMayReadAllTheirTasks(t *testing.T) {
 	var asked *task.Task
 	asker.handles(`"both"`, func() {
 		asked = g.ask(asker.Session, "a")
-		asker.Event(his.ID(), false, core.KindOpened, false) // as a frame that has more than one task
+		asker.Event(his.ID(), false, core.KindOpened, 0, false) // as a frame that has more than one task
 	})
 	asker.handles(`"meddle"`, func() { g.wantFault("a stranger cancels", asker.Cancel(his.ID(), ""), core.CodeNotAuthorized) })
 	asker.handles(`"made up"`, func() {

@@ -43,8 +43,8 @@ type holding struct {
 // delivered, but the usage of an agent that still works on the task counts.
 func (s *Session) Report(id core.TaskID, body core.Body, foreign *core.Foreign) error {
 	err := s.report(id, body, foreign)
-	if r := s.identity.Frames; r != nil && !errors.Is(err, notAuthorized) {
-		r.Event(id, true, body.Kind(), err != nil)
+	if s.identity.Frames != nil && !errors.Is(err, notAuthorized) {
+		s.noteEvent(id, true, body.Kind(), err != nil)
 	}
 	return err
 }

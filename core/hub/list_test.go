@@ -97,6 +97,68 @@ func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 	}
 }
 
+// What a task has caused is found without the tasks themselves, once it was known.
+func TestTheChildrenOfATaskAreListedWithTheirEnds(t *testing.T) {
+	for _, kept := range []int{1, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := journal.NewMemory(journal.Retention{})
+			g := &testHub{t, coretest.NewHub(t, hub.Options{Journal: disk, Limits: hub.Limits{FinishedTasks: kept}})}
+			a, b := g.agent("a", able), g.agent("b", able)
+			names, ends := map[core.TaskID]string{}, map[core.TaskID]time.Time{}
+			name := func(name string, t *task.Task) *task.Task {
+				names[t.ID()] = name
+				return t
+			}
+			end := func(s *hub.Session, one *task.Task) {
+				g.sleep(time.Second)
+				g.report(s, one, core.Done{})
+				ends[one.ID()] = one.Last().At
+				g.sleep(time.Second)
+			}
+			parent := name("parent", g.ask(g.connect("ann"), "a"))
+			g.assigned(a)
+			child := name("child", g.ask(a, "b"))
+			end(b, child)
+			second := name("second", g.ask(a, "b"))
+			end(b, second)
+			lists := func(h *hub.Hub, what, cause string, want ...string) {
+				t.Helper()
+				at := (&testHub{t, h}).lists(names, operator, task.Filter{Cause: core.TaskID(cause)})
+				if d := cmp.Diff([][]string{want}, at, cmpopts.EquateEmpty()); d != "" {
+					t.Errorf("%s, with %d kept in memory (-want +got):\n%s", what, kept, d)
+				}
+			}
+			lists(g.hub, "while it runs", string(parent.ID()), "second done", "child done")
+			end(a, parent)
+			other := name("other", g.ask(g.connect("ann"), "b"))
+			end(b, other)
+			lists(g.hub, "once it has ended", string(parent.ID()), "second done", "child done")
+			lists(g.hub, "of one without children", string(child.ID()))
+			if err := g.hub.Close(t.Context(), "restart"); err != nil {
+				t.Fatal(err)
+			}
+			again := coretest.NewHub(t, hub.Options{Journal: disk})
+			if err := again.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, what := range []string{"after a restart", "when they are known"} {
+				lists(again, what, string(parent.ID()), "second done", "child done")
+			}
+			for _, h := range []*hub.Hub{g.hub, again} {
+				all, _, err := h.Tasks(t.Context(), operator, task.Filter{})
+				if err != nil || len(all) != 4 {
+					t.Fatalf("got %d tasks and %v, want 4", len(all), err)
+				}
+				for _, s := range all {
+					if !s.EndedAt.Equal(ends[s.ID]) {
+						t.Errorf("%s: got the end %v, want %v", names[s.ID], s.EndedAt, ends[s.ID])
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestTasksAreListedAfterARestart(t *testing.T) {
 	kept := journal.NewMemory(journal.Retention{})
 	names := map[core.TaskID]string{}

@@ -1,9 +1,11 @@
 package hub
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -14,9 +16,8 @@ import (
 // event.
 type position struct {
 	newest core.TaskID
-	open   []openTask
-	at     map[core.TaskID]int // the index in open
-	text   []byte              // the head, and a part for each open task
+	open   []openTask // by id
+	text   []byte     // the head, and a part for each open task
 }
 
 // openTask is a task that was begun and not read to the end.
@@ -33,14 +34,15 @@ const (
 	headChars       = headBytes / 3 * 4
 	openBytes       = 21
 	openChars       = openBytes / 3 * 4
-	// mostOpen is how many open tasks a text has at most: more do not fit into the head of a
-	// request.
-	mostOpen = 1000
+	// mostOpen is how many open tasks a text has at most: proxies take 4 KB of headers. If there are
+	// more, the newest of those that it has counts as the newest of all, so that later tasks are read
+	// again from their beginning.
+	mostOpen = 100
 )
 
 // newPosition returns the position before the first task.
 func newPosition() position {
-	p := position{at: map[core.TaskID]int{}, text: make([]byte, headChars)}
+	p := position{text: make([]byte, headChars)}
 	p.raise("")
 	return p
 }
@@ -48,10 +50,22 @@ func newPosition() position {
 // raise sets newest.
 func (p *position) raise(id core.TaskID) {
 	p.newest = id
+	encodeHead(p.text, id)
+}
+
+func encodeHead(text []byte, newest core.TaskID) {
 	head := [headBytes]byte{positionVersion}
-	u := id.Bytes()
+	u := newest.Bytes()
 	copy(head[1:], u[:])
-	base64.RawURLEncoding.Encode(p.text, head[:])
+	base64.RawURLEncoding.Encode(text, head[:])
+}
+
+// find returns the index at which an open task is, or would be.
+func (p *position) find(id core.TaskID) (int, bool) {
+	if n := len(p.open); n > 0 && p.open[n-1].id < id {
+		return n, false
+	}
+	return slices.BinarySearchFunc(p.open, id, func(o openTask, id core.TaskID) int { return cmp.Compare(o.id, id) })
 }
 
 // set notes how far a task was read. One after newest becomes that.
@@ -59,42 +73,35 @@ func (p *position) set(id core.TaskID, c core.Cursor) {
 	if id > p.newest {
 		p.raise(id)
 	}
-	i, known := p.at[id]
+	i, known := p.find(id)
+	at := headChars + i*openChars
 	if !known {
-		i = len(p.open)
-		p.at[id] = i
 		u := id.Bytes() // the hub makes all ids
-		p.open = append(p.open, openTask{id, u[15]})
-		p.text = append(p.text, make([]byte, openChars)...)
-		base64.RawURLEncoding.Encode(p.text[headChars+i*openChars:], u[:15])
+		p.open = slices.Insert(p.open, i, openTask{id, u[15]})
+		var part [openChars]byte
+		base64.RawURLEncoding.Encode(part[:], u[:15])
+		p.text = slices.Insert(p.text, at, part[:]...)
 	}
 	var rest [openBytes - 15]byte
 	rest[0], rest[1] = p.open[i].last, byte(min(c.Epoch, math.MaxUint8))
 	binary.BigEndian.PutUint32(rest[2:], uint32(min(c.Seq, math.MaxUint32)))
-	base64.RawURLEncoding.Encode(p.text[headChars+i*openChars+20:], rest[:])
+	base64.RawURLEncoding.Encode(p.text[at+20:], rest[:])
 }
 
-// cursor returns how far an open task was read.
-func (p *position) cursor(id core.TaskID) core.Cursor {
+// cursor returns how far an open task was read, by its index.
+func (p *position) cursor(i int) core.Cursor {
 	var rest [openBytes - 15]byte
-	at := headChars + p.at[id]*openChars + 20
+	at := headChars + i*openChars + 20
 	_, _ = base64.RawURLEncoding.Decode(rest[:], p.text[at:at+openChars-20]) // set wrote it
 	return core.Cursor{Epoch: uint32(rest[1]), Seq: uint64(binary.BigEndian.Uint32(rest[2:]))}
 }
 
 // end notes that a task was read to the end.
 func (p *position) end(id core.TaskID) {
-	i, known := p.at[id]
-	if !known {
-		return
+	if i, known := p.find(id); known {
+		at := headChars + i*openChars
+		p.open, p.text = slices.Delete(p.open, i, i+1), slices.Delete(p.text, at, at+openChars)
 	}
-	last := len(p.open) - 1
-	at := func(i int) []byte { return p.text[headChars+i*openChars : headChars+(i+1)*openChars] }
-	copy(at(i), at(last))
-	p.open[i] = p.open[last]
-	p.at[p.open[i].id] = i
-	delete(p.at, id)
-	p.open, p.text = p.open[:last], p.text[:headChars+last*openChars]
 }
 
 // resumed is an open task of a position.
@@ -117,7 +124,7 @@ func parsePosition(text string) (position, []resumed, error) {
 	for i := range open {
 		part := raw[headBytes+i*openBytes:][:openBytes]
 		r := resumed{core.TaskIDOf([16]byte(part)), core.Cursor{Epoch: uint32(part[16]), Seq: uint64(binary.BigEndian.Uint32(part[17:]))}}
-		if _, twice := p.at[r.task]; twice || r.task == "" || r.task > p.newest || open > mostOpen {
+		if len(all) > 0 && r.task <= all[len(all)-1].task || r.task == "" || r.task > p.newest || open > mostOpen {
 			return newPosition(), nil, badPosition()
 		}
 		p.set(r.task, r.from)
@@ -130,10 +137,13 @@ func badPosition() error {
 	return core.NewFault(core.CodeInvalid, "the position is not one of this stream: send the id of the last event, or none to begin now")
 }
 
-// append appends the text form; nothing if it would be too long.
+// append appends the text form.
 func (p *position) append(text []byte) []byte {
-	if len(p.open) > mostOpen {
-		return text
+	if len(p.open) <= mostOpen {
+		return append(text, p.text...)
 	}
-	return append(text, p.text...)
+	at := len(text)
+	text = append(text, p.text[:headChars+mostOpen*openChars]...)
+	encodeHead(text[at:], p.open[mostOpen-1].id)
+	return text
 }

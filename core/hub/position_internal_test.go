@@ -64,8 +64,10 @@ func TestAPositionKnowsTheOpenTasks(t *testing.T) {
 	for len(p.open) <= mostOpen {
 		p.set(core.TaskID(core.NewID()), core.Cursor{Epoch: 1})
 	}
-	if got := p.append([]byte("x")); string(got) != "x" {
-		t.Errorf("with more than %d open tasks: got %d bytes, want nothing appended", mostOpen, len(got)-1)
+	text := p.append([]byte("x"))[1:]
+	again, open, err = parsePosition(string(text))
+	if err != nil || len(text) != MaxPosition || len(open) != mostOpen || again.newest != p.open[mostOpen-1].id {
+		t.Errorf("with more than %d open tasks: got %d bytes, %d tasks, the newest %s and %v, want the oldest of them", mostOpen, len(text), len(open), again.newest, err)
 	}
 }
 

@@ -67,15 +67,6 @@ func (h *Hub) TraceID(id core.TaskID) string {
 	return ""
 }
 
-// DialectOf returns the dialect of an agent that is here; "" for any other.
-func (h *Hub) DialectOf(id core.AgentID) string {
-	e, ok := h.roster.Find(id)
-	if !ok {
-		return ""
-	}
-	return e.Card.Dialect
-}
-
 // Ended returns the events of a task that has ended, for what is made of them beside the hub, such
 // as traces. It may wait for the journal, and returns the errors of [Hub.Task], except that
 // everything may be read.

@@ -14,16 +14,17 @@ const (
 	Sending      // messages that a transport has not taken
 	Bodies       // bodies of requests that are being read or answered
 	Frames       // frames of connections that people may look at
+	Catalog      // what is known of tasks that are not in memory
 	kindEnd
 )
 
-var names = [kindEnd]string{"", "logs", "ended", "inboxes", "sending", "bodies", "frames"}
+var names = [kindEnd]string{"", "logs", "ended", "inboxes", "sending", "bodies", "frames", "catalog"}
 
 // String returns the name of the kind, as in the metrics.
 func (k Kind) String() string { return names[min(k, kindEnd-1)] }
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{Logs, Ended, Inboxes, Sending, Bodies, Frames} }
+func Kinds() []Kind { return []Kind{Logs, Ended, Inboxes, Sending, Bodies, Frames, Catalog} }
 
 // Budget counts bytes against a limit. A nil Budget counts nothing and refuses nothing. It is
 // safe for concurrent use.

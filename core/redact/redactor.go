@@ -287,6 +287,21 @@ func (p pattern) begun(text string) int {
 	return 0
 }
 
+// Beginning returns the beginning of a text that goes on, without what is redacted: up to where a
+// match may begin that ends in the rest.
+func (r *Redactor) Beginning(text string) string {
+	if r == nil {
+		return text
+	}
+	cut := r.undecided(text)
+	for _, m := range r.find(text) {
+		if m.from < cut && m.to > cut { // what is redacted anyway needs no decision
+			cut = m.to
+		}
+	}
+	return r.Text(text[:cut])
+}
+
 // Text returns a text without what is redacted.
 func (r *Redactor) Text(text string) string {
 	if r == nil || text == "" {

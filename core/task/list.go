@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/fifo"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
 // Status describes a task without its events.
@@ -22,6 +23,7 @@ type Status struct {
 	From     core.Principal
 	Hops     int
 	OpenedAt time.Time // zero if the first event is no longer kept
+	EndedAt  time.Time // zero while it runs
 	Receipt  core.Receipt
 	// Request is the request without its history.
 	Request core.Request
@@ -36,6 +38,9 @@ func (t *Task) Status() Status {
 	s.State, s.Agent, s.From, s.Hops, s.Receipt = t.stateText(), t.agent, t.from, t.chain.Hops, t.receipt
 	if first := t.log.At(0); first.Body.Kind() == core.KindOpened {
 		s.OpenedAt = first.At
+	}
+	if last := t.log.Last(); last.Body.Kind().Ends() && !t.endWaits() {
+		s.EndedAt = last.At
 	}
 	return s
 }
@@ -62,6 +67,7 @@ type Filter struct {
 	Agent  core.AgentID
 	From   string // the id of the requester's principal
 	Thread core.ThreadID
+	Cause  core.TaskID // the task that its requester worked on
 	Before core.TaskID // only tasks that were opened before this one
 	Limit  int         // the maximum number; 0 means DefaultListed
 }
@@ -106,7 +112,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead
 		found := s.catalogued(f, turns, before)
 		for _, c := range found {
 			switch known := c.isRead(); {
-			case f.State != "" && c.state() != f.State, known && !selects(c.who.Value()):
+			case f.State != "" && c.state() != f.State, known && (!selects(c.who.Value()) || f.Cause != "" && c.cause != f.Cause):
 				before = c.id
 				continue
 			case known && len(all) == limit:
@@ -143,7 +149,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead
 // matches reports whether the filter selects a task.
 func (f Filter) matches(s Status) bool {
 	return (f.State == "" || s.State == f.State) && (f.Agent == "" || s.Agent == f.Agent) &&
-		(f.From == "" || s.From.ID == f.From) && (f.Thread == "" || s.Request.Thread == f.Thread)
+		(f.From == "" || s.From.ID == f.From) && (f.Thread == "" || s.Request.Thread == f.Thread) && (f.Cause == "" || s.Request.Cause == f.Cause)
 }
 
 // status describes a task in the catalog, from the journal if it is no longer in memory. It
@@ -170,8 +176,8 @@ func (s *Store) status(ctx context.Context, c catalogued) (Status, error) {
 			one.Agent = b.Agent
 		}
 	}
-	s.note(c.id, partiesOf(one))
-	one.State = c.end.String()
+	s.note(c.id, partiesOf(one), one.Request.Cause)
+	one.State, one.EndedAt = c.end.String(), time.Unix(0, c.at).UTC()
 	one.Receipt = core.Receipt{Task: c.id, Stage: core.StageRecorded, Agent: one.Agent, At: time.Unix(0, c.at)}
 	return one, nil
 }
@@ -181,17 +187,26 @@ const CatalogTasks = 1 << 16
 
 // catalog has the latest tasks in the order of their ids, and the ends of those that are no
 // longer in memory. Store.mu guards it.
-type catalog struct{ tasks fifo.Queue[known] }
+type catalog struct {
+	tasks fifo.Queue[known]
+	share memory.Share
+}
+
+// knownBytes is about what a task in the catalog takes: its entry, for which the queue may have
+// room twice, its id, and that of its cause.
+const knownBytes = 256
 
 // known is a task in the catalog.
 type known struct {
 	id  core.TaskID
 	end core.Kind // 0 while it is in memory
 	at  int64     // when it ended, in Unix nanoseconds
-	who unique.Handle[parties]
+	// What follows is known since the start, of a task that left memory or was read.
+	who   unique.Handle[parties]
+	cause core.TaskID
 }
 
-// isRead reports whether who is known: since the start, of a task that left memory or was read.
+// isRead reports whether who and cause are known.
 func (k known) isRead() bool { return k.who != unique.Handle[parties]{} }
 
 // parties are those whom a task concerns.
@@ -230,6 +245,8 @@ func (c *catalog) add(k known) {
 	c.tasks.Push(k)
 	if c.tasks.Len() > CatalogTasks {
 		c.tasks.Pop()
+	} else {
+		c.share.Add(knownBytes)
 	}
 }
 
@@ -240,19 +257,19 @@ func (c *catalog) find(id core.TaskID) (all []known, i int, found bool) {
 	return all, i, found
 }
 
-// settle notes the end of a task that leaves memory, and its parties.
-func (c *catalog) settle(id core.TaskID, last core.Event, w parties) {
+// settle notes the end of a task that leaves memory, its parties and its cause.
+func (c *catalog) settle(id core.TaskID, last core.Event, w parties, cause core.TaskID) {
 	if all, i, found := c.find(id); found {
-		all[i].end, all[i].at, all[i].who = last.Body.Kind(), last.At.UnixNano(), unique.Make(w)
+		all[i].end, all[i].at, all[i].who, all[i].cause = last.Body.Kind(), last.At.UnixNano(), unique.Make(w), cause
 	}
 }
 
-// note notes the parties of a task that was read from the journal.
-func (s *Store) note(id core.TaskID, w parties) {
+// note notes the parties and the cause of a task that was read from the journal.
+func (s *Store) note(id core.TaskID, w parties, cause core.TaskID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if all, i, found := s.catalog.find(id); found {
-		all[i].who = unique.Make(w)
+		all[i].who, all[i].cause = unique.Make(w), cause
 	}
 }
 

@@ -125,6 +125,8 @@ func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign) (again 
 type Assignment struct {
 	Worker Worker
 	Agent  core.AgentID
+	// Dialect is that of the agent.
+	Dialect string
 	// MaxTaskTime is the maximum time of the agent; zero means until the deadline.
 	MaxTaskTime time.Duration
 	// History returns the turns that the agent gets, given those from the requester; nil
@@ -149,7 +151,7 @@ func (t *Task) Assign(a Assignment) bool {
 		t.request.History = a.History(t.request.History)
 	}
 	t.attach(a.Worker, Agent, nil, t.last())
-	t.append(core.Assigned{Agent: a.Agent, Attempt: t.attempt}, nil)
+	t.append(core.Assigned{Agent: a.Agent, Attempt: t.attempt, Dialect: a.Dialect}, nil)
 	return true
 }
 

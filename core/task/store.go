@@ -76,7 +76,7 @@ type Store struct {
 
 // NewStore returns an empty Store.
 func NewStore(l Limits, h Host, j journal.Journal) *Store {
-	return &Store{limits: l, host: h, journal: j, tasks: map[core.TaskID]*Task{}}
+	return &Store{limits: l, host: h, journal: j, tasks: map[core.TaskID]*Task{}, catalog: catalog{share: memory.Of(l.Memory, memory.Catalog)}}
 }
 
 // Open adds a task to the store: it gets its id and its first event, and from now on it is
@@ -278,7 +278,7 @@ func (s *Store) trim(tasks, bytes int) {
 	for s.finished.Len() > tasks || s.bytes > bytes {
 		oldest := s.finished.First()
 		oldest.mu.Lock()
-		size, recorded, last := oldest.memory(), oldest.recorded >= oldest.last(), oldest.log.Last()
+		size, recorded, last, cause := oldest.memory(), oldest.recorded >= oldest.last(), oldest.log.Last(), oldest.request.Cause
 		w := parties{from: oldest.from.ID, agent: oldest.agent}
 		if w.agent == "" {
 			w.to = oldest.request.To.Agent()
@@ -292,7 +292,7 @@ func (s *Store) trim(tasks, bytes int) {
 			return // the next call tries again
 		}
 		delete(s.tasks, oldest.id)
-		s.catalog.settle(oldest.id, last, w)
+		s.catalog.settle(oldest.id, last, w, cause)
 		s.finished.Pop()
 		s.bytes -= size
 	}

@@ -25,11 +25,8 @@ const (
 // Reader makes spans of tasks that have ended. The zero Reader is useful. It is safe for
 // concurrent use.
 type Reader struct {
-	// DialectOf returns the dialect of an agent; "" if it is not known. It may be nil.
-	DialectOf func(core.AgentID) string
-	// Loses reports whether a kind of event that an agent of one dialect sent is folded or refused
-	// on its way to a requester of another. It may be nil.
-	Loses func(from, to string, k core.Kind) bool
+	// Translations say what is lost between dialects.
+	Translations core.Translations
 	// Content says that spans have what was said, redacted and cut.
 	Content bool
 	// Redact returns what takes secrets out of content. It may be nil, and return nil.
@@ -72,6 +69,7 @@ type builder struct {
 	open     map[string]int // the tool calls without an end, by their ids
 	calls    map[string]int // how often an id was used
 	agent    core.AgentID
+	dialect  string // of the agent
 	attempts int
 	usage    core.Usage
 	said     bool
@@ -103,12 +101,12 @@ func (r Reader) begin(e core.Event, o core.Opened, own core.Span) *builder {
 func (b *builder) take(e core.Event) {
 	b.last = e
 	k := e.Body.Kind()
-	if b.Loses != nil && !slices.Contains(b.lost, k.String()) && b.Loses(b.dialectTo(), b.opened.From.Dialect, k) {
+	if b.Translations.Lost(b.opened.From.Dialect, b.dialect, k) != 0 && !slices.Contains(b.lost, k.String()) {
 		b.lost = append(b.lost, k.String())
 	}
 	switch body := e.Body.(type) {
 	case core.Assigned:
-		b.agent, b.attempts = body.Agent, body.Attempt
+		b.agent, b.dialect, b.attempts = body.Agent, body.Dialect, body.Attempt
 	case core.Accepted:
 		b.moment(e.At, momentAccepted)
 	case core.SessionLost:
@@ -145,13 +143,6 @@ func (b *builder) take(e core.Event) {
 			b.answer.WriteString(body.Text)
 		}
 	}
-}
-
-func (b *builder) dialectTo() string {
-	if b.DialectOf == nil || b.agent == "" {
-		return ""
-	}
-	return b.DialectOf(b.agent)
 }
 
 // first notes the first piece of the answer.
@@ -242,7 +233,7 @@ func (b *builder) spans() []Span {
 	b.some(attrAgentName, string(b.agent))
 	b.some(attrConversation, string(b.opened.Request.Thread))
 	b.some(attrDialectFrom, b.opened.From.Dialect)
-	b.some(attrDialectTo, b.dialectTo())
+	b.some(attrDialectTo, b.dialect)
 	if len(b.lost) > 0 {
 		slices.Sort(b.lost)
 		t.Attributes = append(t.Attributes, Attribute{attrLoss, b.lost})
@@ -334,7 +325,10 @@ func (b *builder) clean(s string) string {
 	if b.redactor == nil {
 		return cut(s, maxContent)
 	}
-	return cut(b.redactor.Text(cut(s, maxClean)), maxContent)
+	if len(s) < maxClean {
+		return cut(b.redactor.Text(s), maxContent)
+	}
+	return cut(b.redactor.Beginning(cut(s, maxClean)), maxContent) // more may follow
 }
 
 // named returns the name of a span.

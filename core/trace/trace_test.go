@@ -140,16 +140,14 @@ func told(all []trace.Attribute) map[string]any {
 func TestATaskIsASpanWithItsToolCallsBelow(t *testing.T) {
 	in := all.Open(policy.Opening{Given: core.Trace{Parent: sampled, State: "a=b"}})
 	own := spanIn(t, in)
-	r := trace.Reader{
-		DialectOf: func(id core.AgentID) string { return map[core.AgentID]string{"shout": "parallax"}[id] },
-		Loses: func(from, to string, k core.Kind) bool {
-			return from == "parallax" && to == "coven" && k == core.KindThinking
-		},
-	}
+	r := trace.Reader{Translations: core.Translations{
+		"coven":    {ToRequester: core.Table{core.KindThinking: {How: core.Folded}, core.KindAssigned: {How: core.Folded}, core.KindText: {How: core.Native}}},
+		"parallax": {ToAgent: core.Table{core.KindApprovalDecided: {How: core.Refused}, core.KindOpened: {How: core.Folded}}, FromAgent: core.Table{core.KindText: {How: core.Folded}}},
+	}}
 	spans := r.Spans(story(
 		opened(in), core.Assigned{Agent: "first", Attempt: 1},
 		core.Retrying{Attempt: 1, Agent: "first", Fault: core.NewFault(core.CodeUnreachable, "gone")},
-		core.Assigned{Agent: "shout", Attempt: 2}, core.Accepted{}, core.Thinking{Text: "hm"}, core.Thinking{Text: "hm"},
+		core.Assigned{Agent: "shout", Attempt: 2, Dialect: "parallax"}, core.Accepted{}, core.Thinking{Text: "hm"}, core.Thinking{Text: "hm"},
 		core.ToolCall{ID: "1", Name: "grep", Input: `{"secret":1}`}, core.ApprovalRequested{ID: "1", Name: "grep"}, core.ApprovalDecided{ID: "1", Approved: true, By: "ana"},
 		core.ToolResult{ID: "1", Output: "found", IsError: true}, core.ToolCall{ID: "1", Name: "grep"}, core.Text{Text: "an"}, core.Text{Text: "swer"},
 		core.Usage{Input: 10, Output: 5}, core.Usage{Input: 1}, core.Failed{Fault: core.NewFault(core.CodeTimeout, "sk-secret")},
@@ -168,7 +166,7 @@ func TestATaskIsASpanWithItsToolCallsBelow(t *testing.T) {
 		"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "dragoman", "gen_ai.agent.id": "shout", "gen_ai.agent.name": "shout", "gen_ai.conversation.id": "th",
 		"gen_ai.usage.input_tokens": int64(11), "gen_ai.usage.output_tokens": int64(5), "error.type": "timeout",
 		"dragoman.task.id": "t1", "dragoman.end": "failed", "dragoman.hops": int64(2), "dragoman.attempts": int64(2),
-		"dragoman.dialect.from": "coven", "dragoman.dialect.to": "parallax", "dragoman.loss": []string{"thinking"},
+		"dragoman.dialect.from": "coven", "dragoman.dialect.to": "parallax", "dragoman.loss": []string{"approval_decided", "thinking"},
 	}
 	if diff := cmp.Diff(want, told(task.Attributes)); diff != "" {
 		t.Errorf("attributes of the task (-want +got):\n%s", diff)
@@ -251,6 +249,30 @@ func TestContentIsExportedOnlyOnDemandRedactedAndCut(t *testing.T) {
 	}
 	if got := spans[0].Message; got != redact.Mark {
 		t.Errorf("message: got %q, want %q", got, redact.Mark)
+	}
+}
+
+// What is redacted makes a text shorter: what is cut off behind the bound must not come into view.
+func TestASecretThatIsCutIsNotExportedInPart(t *testing.T) {
+	secret := "sk-" + strings.Repeat("s3cr3t", 85)
+	redactor, err := redact.New([]string{"key-[0-9a-f]{600}"}, []string{secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := trace.Reader{Content: true, Redact: func() *redact.Redactor { return redactor }}
+	in := all.Open(policy.Opening{})
+	for name, one := range map[string]string{"a known secret": secret, "a pattern": "key-" + strings.Repeat("0123456789ab", 50)} {
+		for shift := 0; shift < 700; shift += 23 {
+			o := opened(in)
+			o.Request.Content = strings.Repeat(" ", shift) + strings.Repeat(one+" ", 200)
+			text, err := json.Marshal(r.Spans(story(o, core.Text{Text: o.Request.Content}, core.Done{})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), one[:10]) {
+				t.Fatalf("%s, shifted by %d: got a part of it", name, shift)
+			}
+		}
 	}
 }
 

@@ -15,9 +15,10 @@ type answer struct {
 	http.ResponseWriter
 	rc      *http.ResponseController // of the wrapped ResponseWriter
 	timeout time.Duration
-	stream  func() // called at the first Flush
-	leave   func() // called at a Hijack
-	visit   *visit // its connection; nil if nobody has to authenticate
+	stream  func()       // called at the first Flush
+	leave   func()       // called at a Hijack
+	visit   *visit       // its connection; nil if nobody has to authenticate
+	conn    *limitedConn // that gathers what is written between two Flushes; nil for none
 
 	begun     bool // something was written
 	sealed    bool // the server has answered; what the handler writes is dropped
@@ -48,6 +49,9 @@ func (a *answer) Write(p []byte) (n int, err error) {
 		return len(p), nil
 	}
 	a.start()
+	if a.streaming {
+		a.conn.gather()
+	}
 	for {
 		a.arm()
 		m, err := a.ResponseWriter.Write(p[n:min(len(p), n+pieceBytes)])
@@ -75,11 +79,16 @@ func (a *answer) FlushError() error {
 	}
 	a.start()
 	a.arm()
-	return a.rc.Flush()
+	err := a.rc.Flush()
+	if wrong := a.conn.scatter(); err == nil {
+		err = wrong
+	}
+	return err
 }
 
 // Hijack passes the connection to the caller, who is then responsible for it.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	_ = a.conn.scatter() // what cannot be sent is noticed at the next write
 	conn, rw, err := a.rc.Hijack()
 	if err == nil {
 		a.start()
@@ -119,6 +128,7 @@ func (a *answer) finish() {
 	if !a.hijacked {
 		a.own = false
 		a.arm()
+		_ = a.conn.scatter() // the rest, which net/http writes, notices what is wrong
 	}
 }
 

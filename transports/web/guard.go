@@ -79,8 +79,12 @@ func (g guard) origin(r *http.Request) (string, *refusal) {
 }
 
 // site refuses requests that the page of another site caused, with or without Origin: a
-// browser says so in Sec-Fetch-Site (Fetch Metadata). Pages of configured origins pass.
+// browser says so in Sec-Fetch-Site (Fetch Metadata). Pages of configured origins pass, and so do
+// links to Options.Pages.
 func (g guard) site(r *http.Request, origin string) *refusal {
+	if g.follows(r) {
+		return nil
+	}
 	for _, from := range r.Header.Values("Sec-Fetch-Site") {
 		if from = strings.ToLower(strings.TrimSpace(from)); origin == "" && from != "none" && from != "same-origin" {
 			return &refusal{http.StatusForbidden, "not_authorized", fmt.Sprintf(
@@ -88,6 +92,18 @@ func (g guard) site(r *http.Request, origin string) *refusal {
 		}
 	}
 	return nil
+}
+
+// follows reports whether the request is that of a link to a static page. What the other site embeds or
+// reads is none, nor is what it sends.
+func (g guard) follows(r *http.Request) bool {
+	if r.Method != http.MethodGet || len(r.Header.Values("Origin")) > 0 || !slices.Equal(r.Header.Values("Sec-Fetch-Mode"), []string{"navigate"}) ||
+		!slices.Equal(r.Header.Values("Sec-Fetch-Dest"), []string{"document"}) {
+		return false
+	}
+	return slices.ContainsFunc(g.opts.Pages, func(page string) bool {
+		return page == r.URL.Path || page != "/" && strings.HasSuffix(page, "/") && strings.HasPrefix(r.URL.Path, page)
+	})
 }
 
 // allow sets the CORS headers for pages of origin, and answers a preflight request. It

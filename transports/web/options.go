@@ -23,6 +23,9 @@ type Options struct {
 	// Origins are those of pages, besides the server's own, that may call it, such as
 	// "https://console.example.com". They get CORS headers.
 	Origins []string
+	// Pages are paths of static pages, which a link on any site may open: a GET of a whole document
+	// that is navigated to. One that ends with a slash includes all paths below it, except for "/".
+	Pages []string
 	// HostsSetting and OriginsSetting are the user's names for Hosts and Origins, for error
 	// messages; default "the allowed hosts" and "the allowed origins".
 	HostsSetting, OriginsSetting string

@@ -52,7 +52,7 @@ func New(o Options) *Server {
 		MaxHeaderBytes:    o.MaxHeaderBytes,
 		ErrorLog:          o.ErrorLog,
 		ConnState:         s.watch,
-		ConnContext:       withVisit,
+		ConnContext:       withConn,
 		Protocols:         new(http.Protocols),
 	}
 	s.http.Protocols.SetHTTP1(true) // one connection is one peer, and WebSockets need HTTP/1.1
@@ -118,7 +118,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	v, _ := r.Context().Value(visitKey{}).(*visit) // nil without authentication
 	v.begin()
 	defer v.end()
-	a := &answer{ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave, visit: v}
+	a := &answer{ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave, visit: v, conn: connOf(r)}
 	defer a.finish()
 	defer s.recovered(a, r)
 	if denied := s.guard.host(r); denied != nil {

@@ -67,6 +67,8 @@ type limitedConn struct {
 	limiter *connLimiter
 	expire  *time.Timer // nil if nobody has to authenticate
 
+	gathered gathered
+
 	// Guarded by limiter.mu.
 	left    bool
 	proven  bool

@@ -121,6 +121,44 @@ func TestAConnectionHasToAuthenticateInTime(t *testing.T) {
 	}
 }
 
+// A link on another site opens a static page, and nothing else.
+func TestALinkOnAnotherSiteOpensAPage(t *testing.T) {
+	_, addr := serve(t, web.Options{Pages: []string{"/", "/files/"}}, func(s *web.Server) {
+		s.Router().HandleFunc("/*", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) })
+	})
+	link := map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document", "Sec-Fetch-User": "?1"}
+	for _, tt := range []struct {
+		method, path, header, value string
+		want                        int
+	}{
+		{"GET", "/", "", "", 200},
+		{"GET", "/files/app.js", "", "", 200},
+		{"GET", "/files", "", "", 403},
+		{"GET", "/v1/agents", "", "", 403},
+		{"POST", "/", "", "", 403},
+		{"GET", "/", "Sec-Fetch-Mode", "no-cors", 403},
+		{"GET", "/", "Sec-Fetch-Mode", "", 403},
+		{"GET", "/", "Sec-Fetch-Dest", "iframe", 403},
+		{"GET", "/", "Sec-Fetch-Dest", "script", 403},
+		{"GET", "/", "Origin", "https://evil.example.com", 403},
+		{"GET", "/", "Origin", "null", 403},
+	} {
+		resp, _ := do(t, request(t, tt.method, "http://"+addr+tt.path, nil, func(r *http.Request) {
+			for name, value := range link {
+				r.Header.Set(name, value)
+			}
+			if tt.header != "" {
+				if r.Header.Set(tt.header, tt.value); tt.value == "" {
+					r.Header.Del(tt.header)
+				}
+			}
+		}))
+		if resp.StatusCode != tt.want {
+			t.Errorf("%s %s with %s %q: got %d, want %d", tt.method, tt.path, tt.header, tt.value, resp.StatusCode, tt.want)
+		}
+	}
+}
+
 func TestRequestsOfOtherSitesArePassedToNoRoute(t *testing.T) {
 	_, addr := serve(t, web.Options{Origins: []string{"https://console.example.com"}}, hello)
 	for _, tt := range []struct {

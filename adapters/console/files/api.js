@@ -43,7 +43,7 @@ async function send(method, path, o = {}) {
   try {
     r = await fetch(path, {
       method, headers, body: o.body === undefined ? undefined : JSON.stringify(o.body),
-      signal: o.signal, cache: 'no-store', credentials: 'omit', redirect: 'error',
+      signal: o.signal, cache: 'no-store', credentials: 'same-origin', redirect: 'error',
     });
   } catch (e) {
     if (o.signal?.aborted) throw e;
@@ -65,16 +65,63 @@ async function send(method, path, o = {}) {
  * @returns {Promise<any>}
  */
 export async function get(path, signal) {
-  return (await send('GET', path, { signal })).json();
+  return body(await send('GET', path, { signal }), 'json', signal);
 }
 
 /**
  * @param {string} path
- * @param {any} body
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<string>}
+ */
+export async function text(path, signal) {
+  return body(await send('GET', path, { signal }), 'text', signal);
+}
+
+/**
+ * Reads a body. A hub that goes away in the middle of it does not answer.
+ * @param {Response} r
+ * @param {'json'|'text'|'blob'} as
+ * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-export async function post(path, body) {
-  return (await send('POST', path, { body })).json();
+async function body(r, as, signal) {
+  try {
+    return await r[as]();
+  } catch (e) {
+    if (signal?.aborted) throw e;
+    listeners.connection(false);
+    throw new Refusal(0, 'unreachable', 'the answer of the hub was cut off');
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {any} what
+ * @returns {Promise<any>}
+ */
+export async function post(path, what) {
+  return body(await send('POST', path, { body: what }), 'json');
+}
+
+/**
+ * The lines of JSON of an answer, one after the other.
+ * @param {string} path
+ * @param {(line: any) => void} take
+ * @param {AbortSignal} signal
+ */
+export async function lines(path, take, signal) {
+  const all = await body(await send('GET', path, { accept: 'application/x-ndjson', signal }), 'text', signal);
+  for (const line of all.split('\n')) if (line) take(JSON.parse(line));
+}
+
+/**
+ * An answer as a file.
+ * @param {string} path
+ * @param {string} accept
+ * @returns {Promise<Blob>}
+ */
+export async function file(path, accept) {
+  return body(await send('GET', path, { accept }), 'blob');
 }
 
 /** @param {string} id */
@@ -82,7 +129,7 @@ export const segment = (id) => encodeURIComponent(id);
 
 /**
  * One event of a stream.
- * @typedef {{id: string, event: string, data: any, size: number}} Message size is the length of its data
+ * @typedef {{id: string, event: string, data: any, text: string}} Message text is its data as it was written
  */
 
 /**
@@ -125,7 +172,7 @@ export async function readEvents(body, take, at) {
 
 /** @param {string} id @param {string} event @param {string} data @returns {Message} */
 function message(id, event, data) {
-  return { id, event: event || 'message', data: JSON.parse(data), size: data.length };
+  return { id, event: event || 'message', data: JSON.parse(data), text: data };
 }
 
 /**
@@ -143,7 +190,7 @@ function message(id, event, data) {
  * @returns {Promise<void>}
  */
 export async function follow(path, o) {
-  let last = '', opened = false;
+  let last = '', opened = false, lost = false;
   for (let wait = 250; !o.signal.aborted;) {
     let done = false;
     try {
@@ -153,6 +200,7 @@ export async function follow(path, o) {
       if (r.status === 204 || !r.body) return o.ended?.();
       o.open?.(opened, last !== '');
       opened = true;
+      lost = false;
       wait = 250;
       await readEvents(r.body, (m) => {
         if (m.id) last = m.id;
@@ -164,7 +212,8 @@ export async function follow(path, o) {
       if (!(e instanceof Refusal)) listeners.connection(false);
     }
     if (done) return o.ended?.();
-    if (opened) o.cut?.();
+    if (opened && !lost) o.cut?.(); // once for each loss
+    lost = true;
     await pause(wait, o.signal);
     wait = Math.min(wait * 2, 4000);
   }

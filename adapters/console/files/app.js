@@ -82,8 +82,10 @@ function route(again = false) {
   shown = { name: at.name, path: at.path, page, stop, move: undefined };
   page.title(found?.label ?? 'Nothing here');
   for (const link of document.querySelectorAll('#views a')) {
-    if (link.getAttribute('data-view') === at.name) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+    if (link.getAttribute('data-view') === at.name) {
+      link.setAttribute('aria-current', 'page');
+      link.scrollIntoView({ inline: 'nearest', block: 'nearest' }); // on a narrow screen
+    } else link.removeAttribute('aria-current');
   }
   const main = byId('main');
   main.replaceChildren(root);
@@ -94,14 +96,14 @@ function route(again = false) {
 }
 
 function writeTitle() {
-  const n = inbox.items.length;
+  const n = inbox.due.length;
   document.title = (n ? '(' + n + ') ' : '') + title + ' · Dragoman';
 }
 
 /** Writes how many wait beside the view of those. */
 function writeBadge() {
   writeTitle();
-  const n = inbox.items.length;
+  const n = inbox.due.length;
   const badge = byId('badge');
   badge.textContent = n ? String(n) : '';
 }
@@ -132,7 +134,7 @@ byId('login-form').addEventListener('submit', (e) => {
   field.value = '';
   /** @type {HTMLDialogElement} */ (byId('login')).close();
   byId('forget').hidden = false;
-  inbox.now();
+  inbox.restart();
   route(true);
 });
 // Without a credential there is nothing to see.
@@ -152,6 +154,7 @@ const SHORTCUTS = [
   ...views.map((v, i) => [String(i + 1), v.label]),
   ['j, k', 'Next and previous of what waits'],
   ['a, d', 'Approve or deny the tool call that has the focus'],
+  ['n', 'Not now: put off what has the focus until it changes'],
   ['p', 'Live: pause or go on'],
   ['/', 'To the first filter or field of the view'],
   ['?', 'This list'],

@@ -1,8 +1,8 @@
 // The conversation of a task: what was said, in order, and what its tools did.
 
-import { count, h, pretty, short, span, time } from './dom.js';
+import { count, h, short, shortWho, span, time } from './dom.js';
 import { post, segment, Refusal } from './api.js';
-import { block, visible } from './waiting.js';
+import { block, indent, visible } from './letters.js';
 
 const PARTS = 2000; // of the conversation
 const LETTERS = 200000; // of one text, at once
@@ -44,7 +44,7 @@ export function conversation(m, id) {
 const WORDS = /** @type {Object<string, string>} */ ({
   opened: 'asks', text: 'says', thinking: 'thinks', injected: 'is told', injection_answered: 'answers what it was told', file: 'sends a file',
   retrying: 'tries again', cancel_requested: 'is told to stop', approval_decided: 'decides', session_lost: 'lost its session',
-  done: 'is done', failed: 'failed', cancelled: 'was cancelled', gap: 'does not have all',
+  done: 'is done', failed: 'failed', cancelled: 'was cancelled', gap: 'no longer has all events',
 });
 
 /** @param {import('./model.js').Part} part */
@@ -55,16 +55,19 @@ function textPart(part) {
   const more = h('button', { type: 'button', click: () => { limit += LETTERS; update(); } });
   const extra = [];
   const r = part.kind === 'opened' ? part.body?.request ?? {} : part.body ?? {};
-  if (r.data !== undefined && r.data !== null) extra.push(block(pretty(r.data), 'Data'));
+  if (part.data !== undefined && part.data !== 'null') extra.push(block(indent(part.data), 'Data'));
   for (const f of r.attachments ?? []) extra.push(h('p', { class: 'file' }, 'File ', h('b', {}, visible(f.name)), ' ', f.media_type ?? ''));
   if (part.kind === 'file') extra.push(h('p', { class: 'hint' }, part.body?.media_type ?? ''));
   const said = h('div', {}, pre, more, extra);
   const element = h('li', { class: 'part ' + part.kind },
-    h('p', { class: 'who' }, h('b', {}, part.who || 'hub'), ' ', WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
+    h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
     part.kind === 'thinking' ? h('details', {}, h('summary', {}, 'thinking'), said) : said);
+  let at = 0; // how much of it is shown
   const update = () => {
-    const want = Math.min(part.text.length, limit);
-    if (want > text.length) text.appendData(part.text.slice(text.length, want));
+    let want = Math.min(part.text.length, limit);
+    if (/[\ud800-\udbff]/.test(part.text[want - 1] ?? '')) want--; // half a letter
+    if (want > at) text.appendData(visible(part.text.slice(at, want)));
+    at = Math.max(at, want);
     const left = part.text.length - want;
     more.hidden = left <= 0;
     if (left > 0) more.textContent = count(left) + ' more letters are not shown: show the next ' + count(Math.min(left, LETTERS));
@@ -76,41 +79,73 @@ function textPart(part) {
 /** @param {import('./model.js').Part} part @param {string} id */
 function toolPart(part, id) {
   const tool = /** @type {import('./model.js').Tool} */ (part.tool);
-  const element = h('li', { class: 'part tool' });
-  let before = '';
+  const head = h('p', { class: 'who' }), input = h('div', {}), asked = h('div', {}), output = h('div', {});
+  const element = h('li', { class: 'part tool' }, head, input, asked, output);
+  let before = '', inputBefore = '', outputBefore = '';
+  /** What was asked of a person, as it is shown: one that was decided changes no more. @type {{a: import('./model.js').Approval, decided: boolean, element: HTMLElement}[]} */
+  const shown = [];
   const update = () => {
-    const now = [tool.name, tool.state, tool.input.length, tool.output?.length, tool.decision !== undefined, tool.approval?.input_sha256].join(' ');
-    if (now === before) return;
-    before = now;
-    const took = tool.end ? span(Date.parse(tool.end) - Date.parse(tool.at)) : '';
-    element.classList.toggle('bad', tool.failed);
-    element.replaceChildren(
-      h('p', { class: 'who' }, h('b', {}, part.who), ' calls ', h('code', {}, visible(tool.name || tool.id)), ' ', h('span', { class: 'is ' + tool.state }, tool.state.replaceAll('_', ' ')), ' ', took, ' ', time(tool.at)),
-      h('details', { open: tool.approval && !tool.decision && !tool.end ? true : false }, h('summary', {}, short(visible(tool.input || 'no input'), 120)), block(pretty(tool.input ?? ''), 'Input')));
-    if (tool.decision) element.append(h('p', {}, (tool.decision.approved ? 'Approved' : 'Denied') + ' by ' + tool.decision.by + (tool.decision.reason ? ': ' + visible(tool.decision.reason) : ''), ' ', time(tool.decidedAt)));
-    else if (tool.approval && !tool.end) element.append(decision(tool, id));
-    if (tool.output) element.append(h('details', { open: tool.failed }, h('summary', {}, (tool.failed ? 'error: ' : 'result: ') + short(visible(tool.output), 120)), block(pretty(tool.output), 'Result')));
+    const now = [tool.name, tool.state, tool.end].join(' ');
+    if (now !== before) {
+      before = now;
+      element.classList.toggle('bad', tool.failed);
+      head.replaceChildren(h('b', {}, shortWho(part.who)), ' calls ', h('code', {}, visible(tool.name || tool.id)), ' ', h('span', { class: 'is ' + tool.state }, tool.state.replaceAll('_', ' ')), ' ',
+        tool.end ? span(Date.parse(tool.end) - Date.parse(tool.at)) : '', ' ', time(tool.at));
+    }
+    if (tool.input !== inputBefore || !input.firstChild) {
+      inputBefore = tool.input;
+      input.replaceChildren(h('details', {}, h('summary', {}, short(visible(tool.input || 'no input'), 120)), block(indent(tool.input), 'Input')));
+    }
+    tool.approvals.forEach((a, i) => {
+      const decided = !!a.decision || !!tool.end || i < tool.approvals.length - 1;
+      const old = shown[i];
+      if (old?.decided === decided) return;
+      const fresh = { a, decided, element: decided ? decisionOn(a) : decide(a, tool, id) };
+      if (old) old.element.replaceWith(fresh.element);
+      else asked.append(fresh.element);
+      shown[i] = fresh;
+    });
+    if (tool.output !== outputBefore) {
+      outputBefore = tool.output;
+      output.replaceChildren(h('details', { open: tool.failed }, h('summary', {}, (tool.failed ? 'error: ' : 'result: ') + short(visible(tool.output), 120)), block(indent(tool.output), 'Result')));
+    }
   };
   update();
   return { element, update };
 }
 
-/** @param {import('./model.js').Tool} tool @param {string} id */
-function decision(tool, id) {
+/** A decision, with the input that it was on. @param {import('./model.js').Approval} a */
+function decisionOn(a) {
+  const d = a.decision;
+  return h('details', { class: 'decided' }, h('summary', {}, d ? (d.approved ? 'Approved' : 'Denied') + ' by ' + shortWho(d.by) + (d.reason ? ': ' + visible(d.reason) : '') : 'Nobody decided on',
+    ' ', h('code', {}, visible(a.name)), ' ', short(visible(a.input), 80), ' ', time(a.decidedAt ?? a.at)), block(indent(a.input), 'The input that was decided on'));
+}
+
+/** @param {import('./model.js').Approval} a @param {import('./model.js').Tool} tool @param {string} id */
+function decide(a, tool, id) {
   const note = h('p', { class: 'note', role: 'status' });
   /** @param {boolean} approved */
-  const decide = async (approved) => {
+  const send = async (approved) => {
     note.textContent = 'Sending…';
     try {
       await post('/v1/tasks/' + segment(id) + '/decisions', {
-        id: tool.id, approved, ...(tool.approval.input_sha256 ? { input_sha256: tool.approval.input_sha256 } : {}),
+        id: tool.id, approved, ...(a.sha ? { input_sha256: a.sha } : {}),
       });
+      note.textContent = '';
     } catch (e) {
       if (!(e instanceof Refusal)) throw e;
       note.textContent = (e.status === 409 ? 'Decided elsewhere: ' : 'Refused: ') + e.message;
     }
   };
-  return h('div', { class: 'act' }, h('span', {}, 'It waits for a decision. '),
-    h('button', { type: 'button', class: 'yes', 'data-do': 'approve', click: () => decide(true) }, 'Approve'),
-    h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => decide(false) }, 'Deny'), note);
+  const approve = h('button', { type: 'button', class: 'yes', 'data-do': 'approve', disabled: true, title: 'Show the whole input first', click: () => send(true) }, 'Approve');
+  return h('div', { class: 'ask-person' },
+    h('p', {}, 'It waits for a decision on ', h('code', {}, visible(a.name)), ' with this input:'),
+    block(indent(a.input), 'The whole input of ' + visible(a.name), () => enable(approve)),
+    h('div', { class: 'act' }, approve, h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => send(false) }, 'Deny'), note));
+}
+
+/** What is approved must be seen whole. @param {HTMLElement} approve */
+export function enable(approve) {
+  approve.removeAttribute('disabled');
+  approve.removeAttribute('title');
 }

@@ -75,6 +75,7 @@ export function time(at) {
 export function span(ms) {
   if (!isFinite(ms)) return '';
   if (ms < 0) ms = 0;
+  if (ms < 1) return '< 1 ms';
   if (ms < 1000) return Math.round(ms) + ' ms';
   const s = ms / 1000;
   if (s < 10) return s.toFixed(1) + ' s';
@@ -110,6 +111,11 @@ export function shortId(id) {
   return id.length > 13 ? id.slice(0, 4) + '…' + id.slice(-6) : id;
 }
 
+/** Who somebody is, with a generated id made short. @param {any} who @returns {string} */
+export function shortWho(who) {
+  return String(who ?? '').replace(/[0-9a-f]{4}[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{6}([0-9a-f]{6})/g, '…$1');
+}
+
 /** @param {string} id @param {string} [text] */
 export function taskLink(id, text) {
   return h('a', { href: '#/tasks/' + encodeURIComponent(id), title: id }, text ?? shortId(id));
@@ -121,30 +127,15 @@ export function threadLink(id) {
 }
 
 /**
- * JSON, indented where it is JSON.
- * @param {any} v
- * @returns {string}
- */
-export function pretty(v) {
-  if (typeof v !== 'string') return JSON.stringify(v, null, 2) ?? '';
-  if (v.length > 100000) return v;
-  try {
-    const parsed = JSON.parse(v);
-    return typeof parsed === 'object' ? JSON.stringify(parsed, null, 2) : v;
-  } catch {
-    return v;
-  }
-}
-
-/**
  * A table with a caption.
  * @param {string} caption
  * @param {string[]} heads
  * @param {Child[][]} rows
+ * @param {boolean} [quiet] hides the caption where a heading says the same
  */
-export function table(caption, heads, rows) {
+export function table(caption, heads, rows, quiet = false) {
   return h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
-    h('table', {}, h('caption', {}, caption),
+    h('table', {}, h('caption', { class: quiet && 'unseen' }, caption),
       h('thead', {}, h('tr', {}, heads.map((t) => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, rows.map((r) => h('tr', {}, r.map((c) => h('td', {}, c)))))));
 }
@@ -170,4 +161,46 @@ export function painter(paint) {
       paint();
     });
   };
+}
+
+/**
+ * Makes an element like a fresh one in place, so that what has the focus, is open or pressed stays.
+ * Children with a key (data-key) stay with it.
+ * @param {Element} old
+ * @param {Element} fresh
+ */
+export function patch(old, fresh) {
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== 'open') old.removeAttribute(name);
+  for (const { name, value } of [...fresh.attributes]) if (name !== 'open' && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  /** @param {Node} n */
+  const key = (n) => (n instanceof Element ? n.getAttribute('data-key') : null);
+  const keyed = new Map([...old.children].map((c) => [key(c), c]));
+  keyed.delete(null);
+  /** @type {Node|null} */
+  let at = old.firstChild;
+  for (const f of [...fresh.childNodes]) {
+    while (at && key(at) !== null && key(at) !== key(f) && !fresh.querySelector(':scope > [data-key="' + CSS.escape(key(at) ?? '') + '"]')) {
+      const gone = /** @type {ChildNode} */ (at);
+      at = at.nextSibling;
+      gone.remove();
+    }
+    const same = /** @type {Node|null|undefined} */ (key(f) === null ? (at && key(at) === null ? at : null) : keyed.get(key(f)));
+    if (!same || same.nodeName !== f.nodeName) {
+      old.insertBefore(f, at);
+      if (same && same === at) {
+        at = at?.nextSibling ?? null;
+        /** @type {ChildNode} */ (same).remove();
+      }
+      continue;
+    }
+    if (same === at) at = at.nextSibling;
+    else old.insertBefore(same, at);
+    if (same instanceof Element) patch(same, /** @type {Element} */ (f));
+    else if (same.nodeValue !== f.nodeValue) same.nodeValue = f.nodeValue;
+  }
+  while (at) {
+    const gone = /** @type {ChildNode} */ (at);
+    at = at.nextSibling;
+    gone.remove();
+  }
 }

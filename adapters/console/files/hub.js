@@ -1,6 +1,6 @@
 // Hub: its health, what it counted, what dialects lost of each other, and its limits.
 
-import { count, h, span, table, time } from './dom.js';
+import { bytes, count, h, patch, span, table, time } from './dom.js';
 import { get, poll } from './api.js';
 
 /** @param {import('./app.js').Page} page */
@@ -16,22 +16,26 @@ export function show(page) {
     if (text === before) return;
     before = text;
     const counters = Object.entries(v.counters ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-    const losses = counters.filter(([name]) => LOSS.test(name));
-    const open = new Set([...body.querySelectorAll('details[open]')].map((d) => d.id));
-    body.replaceChildren(
+    const between = /** @type {any[]} */ (v.losses ?? []);
+    const dropped = counters.filter(([name]) => LOSS.test(name));
+    const fresh = h('div', {},
       h('dl', { class: 'facts' }, /** @type {[string, any][]} */ ([
         ['Hub', v.id], ['Version', v.version], ['Agents', count(v.agents)], ['Running', count(v.tasks.running)], ['Waiting', count(v.tasks.queued)],
         ['Journal', h('span', {}, h('span', { class: 'is ' + v.journal.state }, v.journal.state), ' ', v.journal.reason ?? '', ' ', time(v.journal.since))],
         ...Object.entries(v.addresses ?? {}),
       ]).map(([k, x]) => h('div', {}, h('dt', {}, k), h('dd', {}, x)))),
       counters.length ? '' : h('p', {}, 'What the hub counted is for those who may operate it.'),
-      losses.length ? table('What was folded, refused or ignored', ['Counter', 'Times'], losses.map(([k, n]) => [k, count(n)])) : '',
-      counters.length ? h('details', { id: 'counters', open: open.has('counters') }, h('summary', {}, 'All counters'), table('Counters', ['Counter', 'Times'], counters.map(([k, n]) => [k, count(n)]))) : '',
-      h('details', { id: 'limits', open: open.has('limits') }, h('summary', {}, 'Limits'), table('Limits', ['Limit', 'Value'], Object.entries(v.limits).map(([k, n]) => [k.replace(/_ms$/, ''), k.endsWith('_ms') ? span(n) : count(n)]))));
+      between.length ? table('What dialects could not tell each other as it was', ['From', 'To', 'What', 'How', 'Times'], between.map((l) => [
+        l.from, l.to, l.kind.replaceAll('_', ' '), h('span', { class: 'became ' + l.how, title: l.how === 'folded' ? 'told in other words' : 'it could not be said' }, l.how), count(l.times)])) :
+        counters.length ? h('p', { class: 'state' }, 'Whatever the tasks that ended said, every dialect told it as it was.') : '',
+      dropped.length ? table('What else was folded, refused or ignored', ['Counter', 'Times'], dropped.map(([k, n]) => [k, count(n)])) : '',
+      counters.length ? h('details', { id: 'counters', 'data-key': 'counters' }, h('summary', {}, 'All counters'), table('Counters', ['Counter', 'Times'], counters.map(([k, n]) => [k, count(n)]))) : '',
+      h('details', { id: 'limits', 'data-key': 'limits' }, h('summary', {}, 'Limits in force'), table('Limits in force', ['Limit', 'Value'], Object.entries(v.limits).map(([k, n]) => [k.replace(/_ms$/, '').replaceAll('_', ' '), k.endsWith('_ms') ? span(n) : k.endsWith('bytes') ? bytes(n) : count(n)]))));
+    patch(body, fresh);
   }, (why) => {
     if (why.status) state.textContent = why.message;
   });
 }
 
 /** The names of counters of what was not passed on as it was. */
-const LOSS = /(^|\.)(folded|refused|ignored|dropped|lost|loss|cut)(\.|$)|->/;
+const LOSS = /(^|\.)(folded|refused|ignored|dropped|lost|loss|cut)(\.|$)/;

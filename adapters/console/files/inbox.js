@@ -34,6 +34,8 @@ import { Refusal, get, poll } from './api.js';
  * @typedef {{key: string, since: string, until: string, approval?: Approval, question?: Question}} Item
  */
 
+const LATER = 'dragoman.later';
+
 class Inbox {
   /** @type {Item[]} */
   items = [];
@@ -44,6 +46,21 @@ class Inbox {
   /** @type {Set<() => void>} */
   watchers = new Set();
   stop = new AbortController();
+  /** What was put off, until it changes: by key, kept until the tab is closed. @type {Set<string>} */
+  later = new Set(JSON.parse(sessionStorage.getItem(LATER) ?? '[]'));
+
+  /** What waits now, without what was put off. */
+  get due() {
+    return this.items.filter((i) => !this.later.has(i.key));
+  }
+
+  /** @param {string} key @param {boolean} off */
+  putOff(key, off) {
+    if (off) this.later.add(key);
+    else this.later.delete(key);
+    sessionStorage.setItem(LATER, JSON.stringify([...this.later]));
+    this.tell();
+  }
 
   /** @param {() => void} watcher @param {AbortSignal} [signal] */
   subscribe(watcher, signal) {
@@ -53,6 +70,7 @@ class Inbox {
 
   start() {
     this.stop = new AbortController();
+    // Who reads the questions is there to answer: agents can ask.
     poll(2000, this.stop.signal, () => this.load(), (why) => {
       if (why.status === 0) return;
       this.refused = why.message;
@@ -62,6 +80,11 @@ class Inbox {
 
   /** Reads it at once. */
   now() {
+    this.load().catch(() => {}); // who reads again and again tells of it
+  }
+
+  /** Begins anew, with another credential. */
+  restart() {
     this.stop.abort();
     this.start();
   }
@@ -78,6 +101,7 @@ class Inbox {
     for (const q of questions) items.push({ key: 'q ' + q.id, since: q.since, until: q.until, question: q });
     items.sort((x, y) => Date.parse(x.since) - Date.parse(y.since) || (x.key < y.key ? -1 : 1));
     this.items = items;
+    for (const key of this.later) if (!items.some((i) => i.key === key)) this.later.delete(key);
     this.refused = '';
     this.read = true;
     this.tell();

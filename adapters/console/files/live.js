@@ -1,11 +1,13 @@
 // Live: the events of all tasks as they come. The filters stand in the address.
 
 import { clock, count, h, painter, say, taskLink } from './dom.js';
-import { Refusal, follow } from './api.js';
+import { visible } from './letters.js';
+import { Refusal, follow, get } from './api.js';
 import { KINDS, summary } from './events.js';
 import { List, ROW } from './list.js';
 
 const KEPT = 20000; // events
+const RUNNING = 5000; // tasks of which something is known
 
 /** @typedef {{at: string, task: string, agent: string, kind: string, text: string}} Line */
 
@@ -29,7 +31,7 @@ export function show(page) {
   const button = h('button', { type: 'button', 'aria-pressed': 'false', click: () => toggle() }, 'Pause');
   const list = new List('Events', (/** @type {Line} */ l) => [
     h('span', { class: 'at' }, clock(l.at)), taskLink(l.task), h('span', { class: 'agent' }, l.agent),
-    h('span', { class: 'kind ' + l.kind }, l.kind), h('span', { class: 'text' }, l.text)]);
+    h('span', { class: 'kind ' + l.kind }, l.kind), h('span', { class: 'text' }, visible(l.text))]);
   page.signal.addEventListener('abort', () => list.close());
   page.root.append(h('h1', {}, 'Live'),
     h('form', { class: 'filters', role: 'search', 'aria-label': 'Filters', submit: (/** @type {Event} */ e) => e.preventDefault() },
@@ -63,7 +65,7 @@ export function show(page) {
       }
     }
     state.textContent = (paused ? 'Paused, ' + count(unseen) + ' more have come. ' : '') + count(lines.length) + ' of ' + count(all.length) + ' events shown.' +
-      (dropped ? ' ' + count(dropped) + ' older ones are kept here no more.' : '') + (cutAt ? ' ' + cutAt : '');
+      (dropped ? ' ' + count(dropped) + ' older ones are no longer kept here.' : '') + (cutAt ? ' ' + cutAt : '');
   });
 
   const toggle = () => {
@@ -100,10 +102,33 @@ export function show(page) {
     if (paused) unseen++;
   };
 
+  /** The agents of what runs already: events of it do not say whose they are. */
+  const agents = async () => {
+    try {
+      for (let before = ''; known.size < RUNNING;) {
+        const r = await get('/v1/tasks?state=running&limit=500' + before, page.signal);
+        const of = new Map(r.tasks.filter((/** @type {any} */ t) => t.agent).map((/** @type {any} */ t) => [t.id, t.agent]));
+        for (const [id, agent] of of) {
+          const task = known.get(id);
+          if (!task) known.set(id, { agent, cursor: '' });
+          else task.agent ||= agent;
+        }
+        for (const l of all) l.agent ||= of.get(l.task) ?? '';
+        if (!r.before) break;
+        before = '&before=' + encodeURIComponent(r.before);
+      }
+      if (!paused) lines = all.filter(matches);
+      paint();
+    } catch (e) {
+      if (!(e instanceof Refusal) && !page.signal.aborted) throw e;
+    }
+  };
+
   follow('/v1/events', {
     signal: page.signal,
     open(resumed, exact) {
-      if (resumed && !exact) cutAt += ' Until ' + clock(new Date()) + ' events may be missing.';
+      if (resumed) cutAt = exact ? '' : 'Events from before ' + clock(new Date()) + ' may be missing.';
+      agents();
       paint();
     },
     cut() {
@@ -123,14 +148,14 @@ export function show(page) {
         task.cursor = d.cursor;
         known.delete(d.task);
         known.set(d.task, task);
-        if (known.size > 5000) known.delete(/** @type {string} */ (known.keys().next().value));
+        if (known.size > RUNNING) known.delete(/** @type {string} */ (known.keys().next().value));
         take({ at: d.at, task: d.task, agent: task.agent, kind: d.kind, text: summary(d) });
       }
       paint();
     },
   }).catch((e) => {
     if (!(e instanceof Refusal)) throw e;
-    state.replaceChildren('You may not see the events of all: ' + e.message + '. ', h('a', { href: '#/tasks' }, 'The tasks that you may read'));
+    state.replaceChildren((e.status === 403 ? 'You may not see the events of all: ' : 'The events of all cannot be read (' + e.status + '): ') + e.message + '. ', h('a', { href: '#/tasks' }, 'The tasks that you may read'));
     list.element.remove();
   });
   page.keys = { p: toggle };
@@ -146,5 +171,5 @@ function after(cursor, last) {
 /** What a gap of the stream says. @param {any} gap */
 function lost(gap) {
   if (gap.after) return 'The hub does not know what came after task ' + gap.after + ': see the list of tasks.';
-  return 'The events from ' + gap.from + (gap.to ? ' to ' + gap.to : ' to the end of the task') + ' are kept no more.';
+  return 'The events from ' + gap.from + (gap.to ? ' to ' + gap.to : ' to the end of the task') + ' are no longer kept.';
 }

@@ -1,13 +1,14 @@
 // A task, put together from its events.
 
 import { ENDS, summary } from './events.js';
+import { textOf } from './letters.js';
 
 const BODIES = 16 << 20; // letters of JSON of whole events that are kept
 const LINES = 200000; // events that are listed
 
 /**
  * A part of the conversation. Text that follows on text is one part.
- * @typedef {{kind: string, at: string, end: string, who: string, text: string, body?: any, tool?: Tool}} Part
+ * @typedef {{kind: string, at: string, end: string, who: string, text: string, body?: any, data?: string, tool?: Tool}} Part data is JSON as it was written
  */
 
 /**
@@ -20,13 +21,12 @@ const LINES = 200000; // events that are listed
  * @property {string} state
  * @property {string} output
  * @property {boolean} failed
- * @property {any} [approval] what was asked for
- * @property {string} [askedAt]
- * @property {any} [decision]
- * @property {string} [decidedAt]
+ * @property {Approval[]} approvals what a person was asked to decide, in order
  */
 
-/** A line of the list of events, with the whole event as long as there is room. @typedef {{at: string, seq: number, kind: string, text: string, whole: import('./events.js').Event|undefined}} Line */
+/** What is decided is the name and the input of the request, whatever the call said. @typedef {{name: string, input: string, sha: string|undefined, at: string, decision?: any, decidedAt?: string}} Approval */
+
+/** A line of the list of events, with the text of the whole event as long as there is room. @typedef {{at: string, seq: number, kind: string, text: string, whole: string|undefined}} Line */
 
 export class Model {
   /** @type {any} */
@@ -53,20 +53,21 @@ export class Model {
   unlisted = 0;
   version = 0;
 
-  /** @param {import('./events.js').Event} e @param {number} size of its JSON, about */
-  add(e, size) {
+  /** @param {import('./events.js').Event} e @param {string} text its JSON */
+  add(e, text) {
+    const size = text.length;
     this.version++;
     const b = e.body ?? {};
     this.lastAt = e.at;
     const keep = this.kept + size <= BODIES;
     if (keep) this.kept += size;
     else this.cut++;
-    if (this.lines.length < LINES || ENDS.has(e.kind)) this.lines.push({ at: e.at, seq: e.seq, kind: e.kind, text: summary(e), whole: keep ? e : undefined });
+    if (this.lines.length < LINES || ENDS.has(e.kind)) this.lines.push({ at: e.at, seq: e.seq, kind: e.kind, text: summary(e), whole: keep ? text : undefined });
     else this.unlisted++;
     switch (e.kind) {
       case 'opened':
         this.opened = b;
-        this.part(e, b.from?.id ?? '', b.request?.content ?? '');
+        this.part(e, b.from?.id ?? '', b.request?.content ?? '', b, b.request?.data === undefined ? undefined : textOf(text, 'body', 'request', 'data'));
         break;
       case 'assigned':
         this.state = 'running';
@@ -82,6 +83,7 @@ export class Model {
         break;
       }
       case 'tool_call': {
+        if (this.tools.get(b.id)?.end) this.tools.delete(b.id); // another call with the id of one that has ended
         const tool = this.tool(b.id, e);
         tool.name = b.name;
         tool.input = b.input;
@@ -106,17 +108,15 @@ export class Model {
         const tool = this.tool(b.id, e);
         tool.name ||= b.name;
         tool.input ||= b.input;
-        tool.approval = b;
-        tool.askedAt = e.at;
-        tool.decision = undefined;
+        tool.approvals.push({ name: b.name, input: b.input, sha: b.input_sha256, at: e.at });
         tool.state = 'awaiting_approval';
         break;
       }
       case 'approval_decided': {
-        const tool = this.tools.get(b.id);
-        if (tool) {
-          tool.decision = b;
-          tool.decidedAt = e.at;
+        const tool = this.tools.get(b.id), asked = tool?.approvals[tool.approvals.length - 1];
+        if (tool && asked && !asked.decision) {
+          asked.decision = b;
+          asked.decidedAt = e.at;
           tool.state = b.approved ? 'running' : 'denied';
         } else this.part(e, b.by, summary(e), b);
         break;
@@ -143,28 +143,28 @@ export class Model {
           for (const tool of this.tools.values()) tool.end ??= e.at;
           this.endAt = e.at;
         }
-        this.part(e, this.agent, e.kind === 'done' ? b.text ?? '' : summary(e), b);
+        this.part(e, this.agent, e.kind === 'done' ? b.text ?? '' : summary(e), b, b.data === undefined ? undefined : textOf(text, 'body', 'data'));
     }
   }
 
   /** @param {any} gap */
   gap(gap) {
     this.version++;
-    const text = 'events ' + gap.from + ' to ' + gap.to + ' are kept no more';
+    const text = 'events ' + gap.from + ' to ' + gap.to + ' are no longer kept';
     this.lines.push({ at: this.lastAt, seq: gap.from, kind: 'gap', text, whole: undefined });
     this.parts.push({ kind: 'gap', at: this.lastAt, end: this.lastAt, who: 'hub', text });
   }
 
-  /** @param {import('./events.js').Event} e @param {string} who @param {string} text @param {any} [body] */
-  part(e, who, text, body) {
-    this.parts.push({ kind: e.kind, at: e.at, end: e.at, who, text, body });
+  /** @param {import('./events.js').Event} e @param {string} who @param {string} text @param {any} [body] @param {string} [data] */
+  part(e, who, text, body, data) {
+    this.parts.push({ kind: e.kind, at: e.at, end: e.at, who, text, body, data });
   }
 
   /** The tool call with an id, begun by this event if it is the first of it. @param {string} id @param {import('./events.js').Event} e */
   tool(id, e) {
     let tool = this.tools.get(id);
     if (!tool) {
-      tool = { id, name: '', input: '', at: e.at, state: 'pending', output: '', failed: false };
+      tool = { id, name: '', input: '', at: e.at, state: 'pending', output: '', failed: false, approvals: [] };
       this.tools.set(id, tool);
       this.parts.push({ kind: 'tool', at: e.at, end: e.at, who: this.agent, text: '', tool });
     }

@@ -1,7 +1,8 @@
 // Task: its conversation, its timeline, its events and its frames, each with an address of its own.
 
-import { bytes, count, h, painter, say, shortId, span, threadLink, time } from './dom.js';
+import { bytes, count, h, painter, say, shortId, shortWho, span, threadLink, time } from './dom.js';
 import { Refusal, follow, post, segment } from './api.js';
+import { exports } from './export.js';
 import { ENDS } from './events.js';
 import { Model } from './model.js';
 import { conversation } from './conversation.js';
@@ -26,7 +27,7 @@ export function show(page) {
   const state = h('p', { class: 'state', role: 'status' }, 'Reading…');
   const body = h('div', { class: 'tab' });
   const links = Object.keys(TABS).map((name) => h('a', { href: '#/tasks/' + encodeURIComponent(id) + (name === 'conversation' ? '' : '/' + name) }, name));
-  page.root.append(h('h1', {}, 'Task ', h('code', {}, id)), head, h('nav', { class: 'tabs', 'aria-label': 'Parts of the task' }, links), state, body, steering(model, id));
+  page.root.append(h('h1', {}, 'Task ', h('code', {}, id)), head, h('nav', { class: 'tabs', 'aria-label': 'Parts of the task' }, links), state, body, steering(model, id), exports(model, id));
 
   /** @type {Tab|undefined} */
   let tab;
@@ -72,7 +73,7 @@ export function show(page) {
     },
     event(m) {
       if (m.event === 'gap') model.gap(m.data);
-      else if (m.event !== 'shutdown') model.add(m.data, m.size);
+      else if (m.event !== 'shutdown') model.add(m.data, m.text);
       paint();
       return ENDS.has(m.event);
     },
@@ -97,7 +98,7 @@ function facts(head, m) {
   /** @type {[string, any][]} */
   const rows = [
     ['State', h('span', { class: 'is ' + m.state }, m.state)],
-    ['From', (m.opened.from?.id ?? '') + (m.opened.from?.dialect ? ' (' + m.opened.from.dialect + ')' : '')],
+    ['From', shortWho(m.opened.from?.id) + (m.opened.from?.dialect ? ' (' + m.opened.from.dialect + ')' : '')],
     ['To', m.agent || (r.to ?? '')],
     ['Conversation', r.thread ? threadLink(r.thread) : ''],
     ['Began', time(m.lines[0]?.at)],

@@ -1,7 +1,8 @@
 // Tasks: those that one may read, newest first, page after page.
 
-import { count, h, short, taskLink, time } from './dom.js';
+import { count, h, short, shortWho, taskLink, time } from './dom.js';
 import { Refusal, get } from './api.js';
+import { visible } from './letters.js';
 import { List } from './list.js';
 
 const PAGE = 200;
@@ -23,7 +24,7 @@ export function show(page) {
 
   const list = new List('Tasks', (t) => [
     h('span', { class: 'at' }, time(t.opened_at)), taskLink(t.id), h('span', { class: 'is ' + t.state }, t.state),
-    h('span', { class: 'agent' }, t.from?.id ?? '', ' → ', t.agent || t.to), h('span', { class: 'text' }, short(t.content || JSON.stringify(t.data ?? t.notice ?? ''), 200))], () => read());
+    h('span', { class: 'agent', title: (t.from?.id ?? '') + ' → ' + (t.agent || t.to) }, shortWho(t.from?.id), ' → ', t.agent || t.to), h('span', { class: 'text' }, visible(short(t.content || JSON.stringify(t.data ?? t.notice ?? ''), 200)))], () => read());
   page.signal.addEventListener('abort', () => list.close());
 
   const read = async () => {

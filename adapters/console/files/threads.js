@@ -1,7 +1,8 @@
 // Threads: the conversations of the latest tasks, and the turns of one.
 
-import { count, h, short, table, taskLink, threadLink, time } from './dom.js';
+import { count, h, short, shortWho, table, taskLink, threadLink, time } from './dom.js';
 import { Refusal, get, segment } from './api.js';
+import { visible } from './letters.js';
 
 /** @param {import('./app.js').Page} page */
 export function show(page) {
@@ -28,15 +29,15 @@ async function list(page, state) {
   }
   state.textContent = count(threads.size) + ' conversations among the latest ' + count(tasks.length) + ' tasks that you may read' + (before ? '; older ones are not listed.' : '.');
   page.root.append(table('Conversations', ['Conversation', 'Tasks', 'Last', 'Who', 'Said'], [...threads].map(([id, t]) => [
-    threadLink(id), count(t.n), time(t.last.opened_at), (t.last.from?.id ?? '') + ' → ' + (t.last.agent || t.last.to), short(t.last.content, 120)])));
+    threadLink(id), count(t.n), time(t.last.opened_at), shortWho(t.last.from?.id) + ' → ' + (t.last.agent || t.last.to), visible(short(t.last.content, 120))]), true));
 }
 
 /** @param {import('./app.js').Page} page @param {string} id @param {HTMLElement} state */
 async function turns(page, id, state) {
   const { turns } = await get('/v1/threads/' + segment(id), page.signal);
-  state.textContent = turns.length ? count(turns.length) + ' turns.' : 'The hub remembers no turn of it that you may read.';
+  state.textContent = turns.length ? count(turns.length) + ' turns.' : 'The hub has no turn of this conversation that you may read.';
   page.root.append(h('p', {}, h('a', { href: '#/tasks?thread=' + encodeURIComponent(id) }, 'Its tasks'), ' · ', h('a', { href: '#/ask?thread=' + encodeURIComponent(id) }, 'Ask on')),
     h('ol', { class: 'talk' }, turns.map((/** @type {any} */ t) => h('li', { class: 'part ' + (t.role === 'user' ? 'opened' : 'text') },
       h('p', { class: 'who' }, h('b', {}, t.agent || t.role), ' ', time(t.at), ' ', t.task ? taskLink(t.task) : null),
-      h('div', { class: 'words', dir: 'auto' }, t.text)))));
+      h('div', { class: 'words', dir: 'auto' }, visible(t.text))))));
 }

@@ -2,7 +2,7 @@
 // short and marked.
 
 import { clock, h, span, svg, table } from './dom.js';
-import { Refusal, get } from './api.js';
+import { get, poll } from './api.js';
 
 const ROW = 24, LEFT = 190, ROWS = 300, TABLE = 2000;
 
@@ -18,30 +18,50 @@ export function timeline(m, id, signal) {
   const note = h('p', { class: 'state' });
   const drawing = h('div', { class: 'waterfall' });
   const values = h('div', {});
-  const asTable = h('details', { toggle: () => { drawn = -1; paint(); } }, h('summary', {}, 'As a table'), values);
+  const asTable = h('details', { toggle: () => { drawn = -1; listedAt = -5000; paint(); } }, h('summary', {}, 'As a table'), values);
   const element = h('section', { 'aria-label': 'Timeline' }, note, drawing, asTable);
   let drawn = -1, width = 0;
   /** @type {any[]} */
   let below = [];
+  let older = false, listed = false, /** @type {any} */ later, paintedAt = 0, listedAt = 0;
+  /** Paints at most twice a second. */
   const paint = () => {
+    if (later) return;
+    const wait = paintedAt + 500 - performance.now();
+    if (wait > 0) {
+      later = setTimeout(() => {
+        later = undefined;
+        paint();
+      }, wait);
+      return;
+    }
     const now = drawing.clientWidth || 800;
     if (m.version === drawn && now === width || !m.lines.length) return;
     drawn = m.version;
     width = now;
     const bars = barsOf(m, below, id);
     draw(drawing, bars.slice(0, ROWS), width, note);
-    if (bars.length > ROWS) note.textContent += ' ' + (bars.length - ROWS) + ' more are not drawn; the table has the first ' + TABLE + '.';
-    if (asTable.hasAttribute('open')) values.replaceChildren(table('Timeline', ['What', 'From', 'Took', ''], bars.slice(0, TABLE).map((b) => [
+    const rest = bars.length >= TABLE ? 'More' : String(bars.length - ROWS);
+    if (bars.length > ROWS) note.textContent += ' ' + rest + ' are not drawn; the table has the first ' + TABLE + '.';
+    if (older) note.textContent += ' Of the tasks that this one caused, those among the latest 500 are shown.';
+    paintedAt = performance.now();
+    if (asTable.hasAttribute('open') && (paintedAt - listedAt > 5000 || m.endAt)) listedAt = paintedAt;
+    else return;
+    values.replaceChildren(table('Timeline', ['What', 'From', 'Took', ''], bars.slice(0, TABLE).map((b) => [
       b.link ? h('a', { href: b.link }, b.name) : b.name, clock(new Date(b.from)), span(b.to - b.from), b.bad ? 'failed' : ''])));
   };
   // What this task has caused is not in its own events.
-  get('/v1/tasks?limit=500', signal).then((r) => {
+  const stop = new AbortController();
+  signal.addEventListener('abort', () => stop.abort());
+  poll(2000, stop.signal, async () => {
+    if (m.endAt && listed && below.every((t) => t.ended_at)) return;
+    const r = await get('/v1/tasks?limit=500', stop.signal);
+    listed = true;
     below = descendants(r.tasks, id);
+    older = !!r.before;
     drawn = -1;
     paint();
-  }).catch((e) => {
-    if (!(e instanceof Refusal) && !signal.aborted) throw e;
-  });
+  }, () => {});
   const resized = new ResizeObserver(paint);
   resized.observe(drawing);
   // What runs grows while nothing is said.
@@ -54,6 +74,8 @@ export function timeline(m, id, signal) {
     element, paint, close() {
       resized.disconnect();
       clearInterval(grow);
+      clearTimeout(later);
+      stop.abort();
     },
   };
 }
@@ -84,18 +106,18 @@ export function barsOf(m, below, id) {
   const first = m.attempts[0];
   if (!first || at(first.at) > begin) bars.push({ name: 'waits for an agent', kind: 'wait', depth: 1, from: begin, to: first ? at(first.at) : end, bad: false });
   for (const a of m.attempts) bars.push({ name: a.agent, kind: 'agent', depth: 1, from: at(a.at), to: a.end ? at(a.end) : end, bad: !!a.fault });
-  for (const p of m.parts) {
+  for (const p of m.parts) { // in the order of time
+    if (bars.length >= TABLE) break;
     if (p.tool) {
       const t = p.tool, stop = t.end ? at(t.end) : end;
       bars.push({ name: t.name || t.id, kind: 'tool', depth: 2, from: at(t.at), to: stop, bad: t.failed });
-      if (t.askedAt) bars.push({ name: 'waits for a person', kind: 'wait', depth: 3, from: at(t.askedAt), to: t.decidedAt ? at(t.decidedAt) : stop, bad: t.decision?.approved === false });
+      for (const a of t.approvals) bars.push({ name: 'waits for a person', kind: 'wait', depth: 3, from: at(a.at), to: a.decidedAt ? at(a.decidedAt) : stop, bad: a.decision?.approved === false });
     } else if (p.kind === 'text' || p.kind === 'thinking') bars.push({ name: p.kind, kind: p.kind, depth: 2, from: at(p.at), to: at(p.end), bad: false });
   }
   for (const t of below) {
     const from = Date.parse(t.opened_at);
     if (!from || t.id === id) continue;
-    // A list says when a task began, not when it ended.
-    bars.push({ name: '→ ' + (t.agent || t.to) + ' (' + t.state + ')', kind: 'child', depth: 1 + t.depth, from, to: t.state === 'running' || t.state === 'queued' ? end : from, bad: t.state === 'failed', link: '#/tasks/' + encodeURIComponent(t.id) });
+    bars.push({ name: '→ ' + (t.agent || t.to) + ' (' + t.state + ')', kind: 'child', depth: 1 + t.depth, from, to: Date.parse(t.ended_at) || end, bad: t.state === 'failed', link: '#/tasks/' + encodeURIComponent(t.id) });
   }
   return bars.map((b) => ({ ...b, to: Math.max(b.to, b.from) })).sort((x, y) => (x.kind === 'task' ? -1 : y.kind === 'task' ? 1 : x.from - y.from || x.depth - y.depth));
 }

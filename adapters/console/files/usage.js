@@ -1,6 +1,6 @@
 // Usage: tokens, and what is left of the budgets.
 
-import { count, h, table, taskLink, threadLink, time } from './dom.js';
+import { count, h, patch, table, taskLink, threadLink, time } from './dom.js';
 import { poll, get } from './api.js';
 
 /** @param {import('./app.js').Page} page */
@@ -18,12 +18,12 @@ export function show(page) {
     const text = JSON.stringify(u);
     if (text === before) return;
     before = text;
-    body.replaceChildren(
+    patch(body, h('div', {},
       u.totals.length ? table('Tokens by ' + u.by, [u.by, 'In', 'Out', 'Read from cache', 'Written to cache', 'Thinking', 'Reports'], u.totals.map((/** @type {any} */ t) => [
         u.by === 'task' ? taskLink(t.key) : u.by === 'thread' ? threadLink(t.key) : t.key,
         ...['input', 'output', 'cache_read', 'cache_write', 'thinking'].map((k) => count(t.tokens[k] ?? 0)), count(t.events)])) : '',
-      u.budgets?.length ? table('Budgets', ['Of', 'Tokens', 'Used', '', 'Begins anew'], u.budgets.map((/** @type {any} */ b) => [
-        b.by + ' ' + b.key, count(b.tokens) + ' a ' + b.per, count(b.used), meter(b.percent), time(b.resets)])) : '');
+      u.budgets?.length ? table('Budgets', ['Of', 'Tokens', 'Used', 'Share', 'Begins anew'], u.budgets.map((/** @type {any} */ b) => [
+        b.by + ' ' + b.key, count(b.tokens) + ' a ' + b.per, count(b.used), meter(b.percent), time(b.resets)])) : ''));
   };
   /** @param {Error} e */
   const failed = (e) => { state.textContent = e.message; };

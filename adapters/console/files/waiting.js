@@ -1,56 +1,74 @@
 // Waiting: what a person must decide or answer, of all agents, decided in place.
 
-import { count, h, pretty, say, short, span, taskLink, time } from './dom.js';
-import { Refusal, get, post, segment } from './api.js';
+import { count, h, say, short, shortWho, span, taskLink, time } from './dom.js';
+import { History } from './history.js';
+import { Refusal, post, segment, text } from './api.js';
 import { inbox } from './inbox.js';
+import { block, indent, textOf, visible } from './letters.js';
+import { enable } from './conversation.js';
 
-const WHOLE = 20000; // letters of an input that are shown at once
+const SENDING = 'Sending…';
 
 /**
  * What is on a card, and how it is changed.
- * @typedef {{item: import('./inbox.js').Item, element: HTMLElement, age: HTMLElement, note: HTMLElement, buttons: HTMLElement[], gone: boolean}} Card
+ * @typedef {{item: import('./inbox.js').Item, element: HTMLElement, age: HTMLElement, note: HTMLElement, buttons: HTMLElement[], gone: boolean, goneAt?: number, usable: (b: HTMLElement) => boolean}} Card
  */
 
 /** @param {import('./app.js').Page} page */
 export function show(page) {
   const cards = h('div', { class: 'cards' });
   const state = h('p', { class: 'state' }, 'Reading what waits…');
-  page.root.append(h('h1', {}, 'Waiting'), state, cards);
+  const back = h('button', { type: 'button', hidden: true, click: () => { for (const i of inbox.items) inbox.putOff(i.key, false); } });
+  const history = new History(page.signal);
+  page.root.append(h('h1', {}, 'Waiting'), state, cards, back, history.element);
   /** @type {Map<string, Card>} */
   const shown = new Map();
 
   const update = () => {
-    const waits = new Set(inbox.items.map((i) => i.key));
+    const waits = new Set(inbox.due.map((i) => i.key));
     for (const card of shown.values()) {
-      if (!waits.has(card.item.key) && !card.gone) leave(card);
+      if (card.gone && waits.has(card.item.key)) away(card); // it was put off, and is no more
+      else if (!waits.has(card.item.key) && !card.gone) leave(card);
     }
-    for (const item of inbox.items) {
+    for (const item of inbox.due) {
       if (shown.has(item.key)) continue;
       const card = item.approval ? approvalCard(item, item.approval) : questionCard(item, /** @type {any} */ (item.question));
       shown.set(item.key, card);
       cards.append(card.element);
       if (inbox.read) say(card.element.getAttribute('aria-label') ?? '');
     }
-    const n = inbox.items.length;
+    const n = inbox.due.length, off = inbox.items.length - n;
+    back.hidden = off === 0;
+    back.textContent = count(off) + ' put off: show ' + (off === 1 ? 'it' : 'them') + ' again';
     if (inbox.refused) state.textContent = 'You may not see what waits: ' + inbox.refused;
-    else if (inbox.read) state.textContent = n ? n + (n === 1 ? ' waits for a person.' : ' wait for a person.') : 'Nothing waits for you.';
+    else if (inbox.read) state.textContent = n ? n + (n === 1 ? ' waits for a person.' : ' wait for a person.') : off ? 'Nothing else waits for you.' : 'Nothing waits for you.';
   };
 
   /** A card stays where it is, so that none moves under a hand. @param {Card} card */
   const leave = (card) => {
     card.gone = true;
+    card.goneAt = Date.now();
     card.element.classList.add('gone');
     for (const b of card.buttons) b.setAttribute('disabled', '');
-    if (!card.note.textContent) card.note.textContent = 'Waits no more: it was decided elsewhere, or its time is over.';
-    const end = setTimeout(() => {
-      if (card.element.contains(document.activeElement)) page.root.parentElement?.focus();
-      card.element.remove();
-      shown.delete(card.item.key);
-    }, 15000);
-    page.signal.addEventListener('abort', () => clearTimeout(end));
+    if (inbox.later.has(card.item.key)) {
+      card.note.textContent = 'Put off until it changes.';
+      card.goneAt = 0;
+    } else if (!card.note.textContent || card.note.textContent === SENDING) {
+      card.note.textContent = 'It no longer waits: it was decided elsewhere, or its time is over.';
+      history.find(card.item).then((found) => { if (found) card.note.textContent = 'Decided elsewhere: ' + found; });
+    } else history.read();
+  };
+  /** @param {Card} card */
+  const away = (card) => {
+    card.element.remove();
+    shown.delete(card.item.key);
   };
 
   const tick = () => {
+    // No card moves under a hand: what has gone is taken away while hand and focus are elsewhere.
+    if (!cards.matches(':hover') && !cards.contains(document.activeElement)) {
+      for (const card of shown.values()) if (card.gone && Date.now() - (card.goneAt ?? 0) > 15000) away(card);
+    }
     for (const { item, age, gone } of shown.values()) {
       if (!gone) age.textContent = 'for ' + span(Date.now() - Date.parse(item.since)) + ', ' + span(Date.parse(item.until) - Date.now()) + ' left';
     }
@@ -72,52 +90,22 @@ export function show(page) {
     const card = document.activeElement?.closest('.card');
     /** @type {HTMLElement|null|undefined} */ (card?.querySelector('button[data-do="' + what + '"]'))?.click();
   };
-  page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny') };
-}
-
-/**
- * Letters that reorder or hide others are written as their number: what is approved must be what
- * is read.
- * @param {string} text
- */
-export function visible(text) {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (c) => '⟨U+' + (c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0') + '⟩');
-}
-
-/** @param {string} text @param {string} label */
-export function block(text, label) {
-  const whole = visible(text);
-  const pre = h('pre', { tabindex: 0, role: 'region', 'aria-label': label }, whole.slice(0, WHOLE));
-  if (whole.length <= WHOLE) return pre;
-  const more = h('button', { type: 'button', click: () => { pre.textContent = whole; more.remove(); } },
-    count(whole.length - WHOLE) + ' more letters: show all');
-  return h('div', {}, pre, more);
-}
-
-/** What agents were asked, read once for the cards of a moment. @type {Map<string, Promise<any>>} */
-const running = new Map();
-
-/** @param {string} agent @returns {Promise<any>} */
-function tasksOf(agent) {
-  let read = running.get(agent);
-  if (!read) {
-    read = get('/v1/tasks?state=running&limit=500&agent=' + segment(agent));
-    running.set(agent, read);
-    setTimeout(() => running.delete(agent), 1000);
-  }
-  return read;
+  page.keys = { j: () => step(1), k: () => step(-1), a: () => press('approve'), d: () => press('deny'), n: () => press('later') };
 }
 
 /** Why a tool is called: what its agent was asked. @param {import('./inbox.js').Approval} a @param {HTMLElement} at */
 async function tellWhy(a, at) {
   try {
-    const { tasks } = await tasksOf(a.agent);
-    const task = tasks.find((/** @type {any} */ t) => t.id === a.task);
-    at.textContent = task ? visible(short(task.content || pretty(task.data ?? ''), 2000)) : 'not among the tasks that you may read';
+    const answer = await text('/v1/tasks/' + segment(a.task));
+    at.textContent = visible(short(JSON.parse(answer).content || textOf(answer, 'data') || '', 2000));
   } catch (e) {
-    at.textContent = e instanceof Refusal && e.status === 403 ? 'you may not read the task' : 'unknown';
+    at.textContent = e instanceof Refusal && (e.status === 403 || e.status === 404) ? 'you may not read the task' : 'unknown';
   }
+}
+
+/** Puts it off, for this page alone: the agent is not told, and waits on. @param {import('./inbox.js').Item} item */
+function notNow(item) {
+  return h('button', { type: 'button', 'data-do': 'later', title: 'Hide it until it changes. It is no denial: the agent waits on.', click: () => inbox.putOff(item.key, true) }, 'Not now');
 }
 
 /**
@@ -127,30 +115,36 @@ async function tellWhy(a, at) {
  */
 function approvalCard(item, a) {
   const age = h('span', {}), note = h('p', { class: 'note', role: 'status' });
+  /** @type {Card|undefined} */
+  let card;
   const why = h('dd', {}, '…');
   const reason = /** @type {HTMLInputElement} */ (h('input', { 'aria-label': 'Reason, if you want to give one', placeholder: 'reason (optional)' }));
   /** @param {boolean} approved */
-  const decide = (approved) => act(card, async () => {
+  const decide = (approved) => card && act(card, async () => {
     await post('/v1/tasks/' + segment(a.task) + '/decisions', {
       id: a.id, approved, input_sha256: a.input_sha256, ...(reason.value ? { reason: reason.value } : {}),
     });
     return approved ? 'You approved it.' : 'You denied it.';
   });
   const buttons = [
-    h('button', { type: 'button', class: 'yes', 'data-do': 'approve', click: () => decide(true) }, 'Approve'),
+    h('button', { type: 'button', class: 'yes', 'data-do': 'approve', disabled: true, title: 'Show the whole input first', click: () => decide(true) }, 'Approve'),
     h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => decide(false) }, 'Deny'),
+    notNow(item),
   ];
+  let seen = false; // all of it, by whoever approves
   const element = h('article', { class: 'card', tabindex: -1, 'aria-label': a.agent + ' wants to call ' + visible(a.name) },
     h('h2', {}, a.agent, ' wants to call ', h('code', {}, visible(a.name))),
     h('dl', {},
-      h('dt', {}, 'Asked by'), h('dd', {}, a.from?.id ?? ''),
+      h('dt', {}, 'Asked by'), h('dd', {}, shortWho(a.from?.id)),
       h('dt', {}, 'Task'), h('dd', {}, taskLink(a.task)),
       h('dt', {}, 'Why'), why,
       h('dt', {}, 'Since'), h('dd', {}, time(a.since), ' until ', time(a.until), ' (', age, ')')),
-    block(pretty(a.input), 'The whole input of ' + a.name),
+    block(indent(a.input), 'The whole input of ' + visible(a.name), () => {
+      seen = true;
+      if (!card?.gone) enable(/** @type {HTMLElement} */ (buttons[0]));
+    }),
     h('div', { class: 'act' }, ...buttons, reason), note);
-  /** @type {Card} */
-  const card = { item, element, age, note, buttons: [...buttons, reason], gone: false };
+  card = { item, element, age, note, buttons: [...buttons, reason], gone: false, usable: (b) => b !== buttons[0] || seen };
   tellWhy(a, why);
   return card;
 }
@@ -179,6 +173,7 @@ function questionCard(item, q) {
   const buttons = [
     h('button', { type: 'submit', class: 'yes', 'data-do': 'approve' }, 'Answer'),
     h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: dismiss }, 'Decline to answer'),
+    notNow(item),
   ];
   const element = h('article', { class: 'card', tabindex: -1, 'aria-label': q.agent + ' asks: ' + visible(short(q.question, 200)) },
     h('h2', {}, q.agent, ' asks', q.header ? ': ' + visible(q.header) : ''),
@@ -192,7 +187,7 @@ function questionCard(item, q) {
         own),
       h('div', { class: 'act' }, ...buttons)), note);
   /** @type {Card} */
-  const card = { item, element, age, note, buttons: [...buttons, ...boxes, own], gone: false };
+  const card = { item, element, age, note, buttons: [...buttons, ...boxes, own], gone: false, usable: () => true };
   return card;
 }
 
@@ -204,7 +199,7 @@ function questionCard(item, q) {
 async function act(card, what) {
   if (card.gone) return;
   for (const b of card.buttons) b.setAttribute('disabled', '');
-  card.note.textContent = 'Sending…';
+  card.note.textContent = SENDING;
   try {
     card.note.textContent = await what();
     inbox.now();
@@ -213,6 +208,6 @@ async function act(card, what) {
     // Whoever decided first, the hub says who and what.
     card.note.textContent = (e.status === 409 ? 'Decided elsewhere: ' : 'Refused: ') + e.message;
     if (e.status === 409 || e.status === 404) inbox.now();
-    else for (const b of card.buttons) b.removeAttribute('disabled');
+    else for (const b of card.buttons.filter(card.usable)) b.removeAttribute('disabled');
   }
 }

@@ -123,7 +123,7 @@ func (r *reader) sendEvents(ctx context.Context, t *task.Task, events []core.Eve
 	}
 	defer r.told.End()
 	for i := range events {
-		r.told.Begin(t.ID(), false, events[i].Body.Kind())
+		r.told.Begin(t.ID(), false, events[i])
 		if err := r.sendLive(ctx, t, events[i:i+1]); err != nil {
 			return err
 		}

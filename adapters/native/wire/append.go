@@ -15,6 +15,8 @@ type Head struct {
 	Task core.TaskID
 	Role string
 	Call string
+	// Position is the place after it among the events of all tasks.
+	Position string
 }
 
 // AppendEvent appends the frame of an event of the hub.
@@ -23,6 +25,9 @@ func AppendEvent(b []byte, h Head, e core.Event) ([]byte, error) {
 	b = appendText(append(b, `,"role":`...), h.Role)
 	if h.Call != "" {
 		b = appendText(append(b, `,"call":`...), h.Call)
+	}
+	if h.Position != "" {
+		b = appendText(append(b, `,"position":`...), h.Position)
 	}
 	b = append(b, `,"cursor":"`...)
 	c := e.Cursor()

@@ -25,22 +25,25 @@ type Call struct {
 // With is what some commands need beside themselves.
 type With struct {
 	// Stop ends what an earlier call of the same command began: read with Watch, follow,
-	// subscribe, list of questions with Watch.
+	// subscribe, list of questions with Watch, watch_all with Positions.
 	Stop bool `json:"stop,omitempty"`
 	// Watch makes the events of a task, or the questions to people, follow.
 	Watch bool `json:"watch,omitempty"`
 	// Resume continues the subscriptions of an earlier connection.
 	Resume bool `json:"resume,omitempty"`
-	// After is the cursor to read a task from, or the agent after which a page begins; Before
-	// the task before which one begins.
+	// Positions gives the events of watch_all their positions.
+	Positions bool `json:"positions,omitempty"`
+	// After is the cursor to read a task from, the position to follow all tasks from, or the agent
+	// after which a page begins; Before the task before which one begins.
 	After  string      `json:"after,omitempty"`
 	Before core.TaskID `json:"before,omitempty"`
 	Limit  int         `json:"limit,omitempty"`
-	// State, Agent, From and Thread select tasks; Thread and Agent questions.
+	// State, Agent, From, Thread and Cause select tasks; Thread and Agent questions.
 	State  string        `json:"state,omitempty"`
 	Agent  core.AgentID  `json:"agent,omitempty"`
 	From   string        `json:"from,omitempty"`
 	Thread core.ThreadID `json:"thread,omitempty"`
+	Cause  core.TaskID   `json:"cause,omitempty"`
 	// By is how usage is added up.
 	By string `json:"by,omitempty"`
 	// Tools are the definitions of the tools of a pack.

@@ -38,7 +38,7 @@ func (m members) has(key []byte) bool {
 var (
 	requestMembers = membersOf(core.Request{})
 	// eventMembers are those of an event in either direction.
-	eventMembers = membersOf(struct{}{}, "id", "task", "role", "call", "cursor", "seq", "merged", "epoch", "at", "kind", "body", "foreign")
+	eventMembers = membersOf(struct{}{}, "id", "task", "role", "call", "position", "cursor", "seq", "merged", "epoch", "at", "kind", "body", "foreign")
 )
 
 // unknown returns the members of an object whose names are not known; nil for none.

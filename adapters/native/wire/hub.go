@@ -28,6 +28,8 @@ type Gap struct {
 	Call string      `json:"call,omitempty"`
 	From uint64      `json:"from"`
 	To   uint64      `json:"to"`
+	// After says instead that tasks after this one may be missing.
+	After core.TaskID `json:"after,omitempty"`
 }
 
 // Told is an event of a task as the hub tells it.
@@ -57,6 +59,8 @@ func ReadTold(v strictjson.Value) (t Told, err error) {
 		switch key {
 		case "role":
 			t.Role, _ = member.Text()
+		case "position":
+			t.Position, _ = member.Text()
 		case "call":
 			t.Call, _ = member.Text()
 		case "cursor":

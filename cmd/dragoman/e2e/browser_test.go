@@ -154,7 +154,7 @@ func (b *browser) complaint(m devtools) string {
 	case "Network.requestWillBeSent":
 		var p struct{ Request struct{ URL string } }
 		_ = json.Unmarshal(m.Params, &p)
-		if u := p.Request.URL; u != "" && !strings.HasPrefix(u, b.origin+"/") && !strings.HasPrefix(u, "data:") {
+		if u := p.Request.URL; u != "" && !strings.HasPrefix(u, b.origin+"/") && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:"+b.origin+"/") {
 			return "a request left the hub: " + u
 		}
 	}
@@ -264,8 +264,8 @@ func (p *tab) run(expression string) (json.RawMessage, error) {
 // anew meanwhile.
 func (p *tab) await(expression string) string {
 	p.Helper()
-	const poll = `new Promise((found, none) => { const end = Date.now() + 30000; const look = () => {
-		let v; try { v = (%s); } catch (e) { v = undefined; }
+	const poll = `new Promise((found, none) => { const end = Date.now() + 30000; const look = async () => {
+		let v; try { v = await (%s); } catch (e) { v = undefined; }
 		if (v) found(v); else if (Date.now() > end) none(new Error('it does not become true')); else setTimeout(look, 20);
 	}; look(); })`
 	var value json.RawMessage

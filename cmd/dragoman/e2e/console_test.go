@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -83,7 +84,30 @@ func TestAPersonDecidesOnTheConsole(t *testing.T) {
 	if err := s.Decide(first.ID(), core.ApprovalDecided{ID: "k3", By: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	p.shows(".card.gone", "decided elsewhere")
+	agent.decision()
+	p.shows(".card.gone .note", "Decided elsewhere: denied k3 by other")
+	p.click(".history summary")
+	for _, decision := range []string{"root approved k1", "root denied k2", "other denied k3"} {
+		p.await(fmt.Sprintf(`[...document.querySelectorAll('.history tbody tr')].some((r) => [...r.cells].slice(1, 3).map((c) => c.textContent).join(' ') === %s)`, plainJSON(decision)))
+	}
+
+	// What is put off is hidden and waits on; another input of it is not put off.
+	agent.report(first, core.ToolCall{ID: "k4", Name: "paint", Input: "{}"}, core.ApprovalRequested{ID: "k4", Name: "paint", Input: "{}"})
+	p.shows(".card:not(.gone) h2", "paint")
+	p.click(`.card:not(.gone) button[data-do="later"]`)
+	p.shows(".state", "Nothing else waits for you.")
+	p.await(`!document.title.startsWith('(') && ![...document.querySelectorAll('.card h2')].some((e) => e.textContent.includes('paint'))`)
+	p.call("Page.reload", nil, nil)
+	p.shows("main > .view > button", "1 put off: show it again")
+	agent.report(first, core.ApprovalRequested{ID: "k4", Name: "paint", Input: `{"colour":"red"}`})
+	p.shows(".card:not(.gone) pre", "red")
+	p.click(`.card button[data-do="later"]`)
+	p.click("main > .view > button")
+	p.shows(".card:not(.gone) pre", "red")
+	p.click(`.card button[data-do="deny"]`)
+	if d := agent.decision(); d.Approved || d.ID != "k4" {
+		t.Errorf("got %+v, want k4 denied, once it was put off no more", d)
+	}
 
 	p.key("2")
 	p.shows("tbody th", "worker")
@@ -187,7 +211,7 @@ func TestTheConsoleAloneNeedsNoCredential(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "root") })
 	for path, want := range map[string]int{
-		"/": 200, "/console/": 200, "/console/app.js": 200, "/console/none": 404, "/console": 401, "/v1/hub": 401, "/metrics": 401, "/none": 401, "//": 401, "/console/../v1/hub": 404,
+		"/": 200, "/console/": 200, "/console/app.js": 200, "/console/none": 404, "/console": 307, "/v1/hub": 401, "/metrics": 401, "/none": 401, "//": 401, "/console/../v1/hub": 404,
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url()+path, nil)
 		if err != nil {
@@ -200,6 +224,24 @@ func TestTheConsoleAloneNeedsNoCredential(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("%s: got %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+	// A link on another site opens the page, and nothing but the page.
+	for path, want := range map[string]int{"/": 200, "/console/": 200, "/console": 307, "/v1/hub": 403, "/metrics": 403, "/healthz": 403} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"} {
+			r.Header.Set(name, value)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s by a link: got %d, want %d", path, resp.StatusCode, want)
 		}
 	}
 	for header, value := range map[string]string{"Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"} {

@@ -19,7 +19,6 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	corehub "github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
@@ -60,21 +59,23 @@ func TestAPersonAsksSteersAndStopsOnTheConsole(t *testing.T) {
 	p.await(`document.querySelector('#thread').value !== '' && document.querySelector('#to').value === 'worker'`)
 }
 
+// Nobody has the conversation open: the console counts as people, for those who may answer there.
 func TestAPersonAnswersAQuestionOnTheConsole(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, nil)
 	b := newBrowser(t, h.url())
 	agent := h.joinAgent(t, "worker")
-	watcher := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "alice", Operator: true}})
-	t.Cleanup(func() { watcher.Close(nil) })
-	watcher.WatchQuestions(question.View{Tag: "alice", Thread: "trip", For: watcher.Identity().Principal})
-	if _, err := watcher.Open(core.Request{To: core.ToAgent("worker"), Content: "plan", Thread: "trip"}, corehub.OpenOptions{Unwatched: true}); err != nil {
-		t.Fatal(err)
-	}
-	task := agent.nextTask()
-	agent.CallTool("q", "ask_user", json.RawMessage(`{"question":"When, `+strings.ReplaceAll(hostile, `"`, `\"`)+`?","options":[{"label":"Friday"},{"label":"Sunday","description":"late"}]}`))
+	task := givenTo(t, h, agent, "alice", "plan")
+	agent.CallTool("alone", "ask_user", json.RawMessage(`{"question":"Is anybody here?"}`))
+	agent.next(func(b corehub.Batch) bool { return b.Tool != nil && b.Tool.Call == "alone" && b.Tool.Fault != nil })
+
 	p := b.open("/")
+	p.shows(".state", "Nothing waits for you.")
+	other := b.open("/#/hub")
+	other.shows(".facts", "Running")
+	agent.CallTool("q", "ask_user", json.RawMessage(`{"question":"When, `+strings.ReplaceAll(hostile, `"`, `\"`)+`?","options":[{"label":"Friday"},{"label":"Sunday","description":"late"}]}`))
 	p.shows(".card legend", "When, "+hostile)
+	other.await(`document.querySelector('#badge').textContent === '1'`)
 	p.click(`.card input[value="Sunday"]`)
 	p.click(`.card button[type="submit"]`)
 	p.shows(".note", "You answered it.")
@@ -95,16 +96,23 @@ func TestThePageShowsTheFramesOfBothDialectsSideBySide(t *testing.T) {
 	t.Cleanup(asker.leave)
 	asker.begin(query{to: "guide", content: "look it up " + hostile}).wait(t)
 	p := b.open("/#/tasks/" + h.taskOf(t, "guide") + "/frames")
-	p.shows(".frames h2", "pi pi-")
-	p.shows(".frames h2", coven.Name)
-	p.shows(".frame.in pre", "look it up <img src=x")
-	p.shows(".frame.out pre", "It is here.")
+	p.shows(".sides h2", "pi asks · pi-1")
+	p.shows(".sides h2", "coven answers · coven-1")
+	p.shows(".cell.left .frame.in mark", "look it up <img src=x")
+	p.shows(".cell.right .frame.out mark", "look it up <img src=x")
+	// What the agent says stands beside what its client is told of it, and nothing else does.
+	for kind, words := range map[string]string{"says": "It is here.", "thinks": "let me see", "has the result": "found"} {
+		p.await(fmt.Sprintf(`[...document.querySelectorAll('.row-said')].filter((r) => r.querySelector('.what').textContent.includes(%s)).every((r) =>
+			[...r.querySelectorAll('.middle .words, .cell.left mark, .cell.right mark')].filter((e) => e.textContent.includes(%s)).length === 3)`, plainJSON(kind), plainJSON(words)))
+	}
+	p.shows(".cell.left .hint", "told with what follows") // tokens are told as it ends
 	for _, disposition := range []string{"native", "folded"} {
 		p.shows(".became."+disposition, disposition)
 	}
 	p.picture("frames-of-both")
-	if got := p.await(`'columns ' + new Set([...document.querySelectorAll('.frame')].map((f) => f.style.gridColumnStart)).size`); got != "columns 2" {
-		t.Errorf("got %s, want one for each side", got)
+	p.click(".filters input")
+	if got := p.await(`[...document.querySelectorAll('.row-said')].every((r) => r.querySelector('.became.folded, .became.refused')) && document.querySelectorAll('.row-said').length + ' rows'`); got == "0 rows" {
+		t.Errorf("got %s, want those with something folded", got)
 	}
 }
 
@@ -161,51 +169,118 @@ func TestAnOpenPageOutlivesItsHub(t *testing.T) {
 // axe are the rules of accessibility that pages are held to.
 const axe = "axe-core@4.14.1"
 
-func TestTheViewsKeepTheRulesOfAccessibility(t *testing.T) {
-	t.Parallel()
+// views are all views of the stage, by the names of their pictures, with what is there once they are
+// filled.
+func (s *stage) views() []stageView {
+	crossed := "tasks/" + s.crossed
+	return []stageView{
+		{"waiting", "waiting", ".card legend"}, {"agents", "agents", "tbody tr:nth-child(5)"}, {"agent", "agents/librarian", "dd"}, {"live", "live", ".row:nth-child(9)"}, {"tasks", "tasks", ".row:nth-child(6)"},
+		{"conversation", "tasks/" + string(s.waits.ID()), ".part.tool"}, {"timeline", "tasks/" + s.planned + "/timeline", "svg .bar:nth-of-type(5)"}, {"events", crossed + "/events", ".row"}, {"frames", crossed + "/frames", ".cell.right .frame mark"},
+		{"ask", "ask?to=librarian", "form"}, {"threads", "threads", "tbody tr"}, {"thread", "threads/" + s.thread, ".part"}, {"usage", "usage", "tbody tr"}, {"hub", "hub", ".facts dd"}, {"nowhere", "nowhere", "h1"},
+	}
+}
+
+type stageView struct{ name, address, filled string }
+
+// show goes to a view and waits until it is filled.
+func (p *tab) show(v stageView) {
+	p.Helper()
+	if v.address != "live" { // which has what came since it was opened
+		p.visit("/#/" + v.address)
+	}
+	p.await(`location.hash === '#/` + v.address + `' && document.querySelector('main ` + v.filled + `')`)
+}
+
+// openLive opens the live view, which shows what happens from then on.
+func (b *browser) openLive() *tab {
+	b.Helper()
+	p := b.open("/#/live")
+	p.shows(".state", "0 of 0 events shown")
+	return p
+}
+
+// scheme makes the page light or dark, and still.
+func (p *tab) scheme(name string) {
+	p.Helper()
+	p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+}
+
+// size makes the page as large as a screen.
+func (p *tab) size(width, height int) {
+	p.Helper()
+	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// rulesOfAxe returns the script of the rules.
+func rulesOfAxe(t *testing.T) string {
+	t.Helper()
 	needs(t, "npm")
 	dir := t.TempDir()
-	h := newTestHub(t, nil)
-	b := newBrowser(t, h.url())
 	installNode(t, dir, "--ignore-scripts", axe)
 	rules, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent := h.joinAgent(t, "worker")
-	task := givenTo(t, h, agent, "alice", "tidy up")
-	agent.report(task, core.Accepted{}, core.Thinking{Text: "well"}, core.Text{Text: "I shall"}, core.Usage{Input: 3, Output: 4},
-		core.ToolCall{ID: "k", Name: "remove", Input: `{"path":"/"}`}, core.ApprovalRequested{ID: "k", Name: "remove", Input: `{"path":"/"}`})
-	id := string(task.ID())
-	ended := givenTo(t, h, agent, "alice", "hello")
-	agent.report(ended, core.Done{Text: "good day"})
-	thread := string(ended.Request().Thread)
+	return string(rules)
+}
+
+// keepsRules fails if the page as it is breaks a rule of accessibility.
+func (p *tab) keepsRules(rules, name string) {
+	p.Helper()
+	broken, err := p.run(rules + `;axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 150) + ' ' + n.failureSummary).join(' | ')).join('\n'))`)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if string(broken) != `""` {
+		p.Errorf("%s: got %s, want no rule of accessibility broken", name, broken)
+	}
+}
+
+func TestTheViewsKeepTheRulesOfAccessibility(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, onStage)
+	b := newBrowser(t, h.url())
+	rules := rulesOfAxe(t)
+	live := b.openLive()
+	s := setStage(t, h)
 	p := b.open("/")
-	for _, v := range []struct{ view, selector string }{
-		{"waiting", ".card"}, {"agents", "tbody tr"}, {"agents/worker", "dd"}, {"live", ".state"}, {"tasks", ".row"}, {"tasks/" + id, ".part.tool"}, {"tasks/" + id + "/timeline", "svg .bar"},
-		{"tasks/" + id + "/events", ".row"}, {"tasks/" + id + "/frames", ".state"}, {"ask", "form"}, {"threads", "tbody tr"}, {"threads/" + thread, ".part"}, {"usage", "tbody tr"}, {"hub", ".facts dd"}, {"nowhere", "h1"},
-	} {
-		p.visit("/#/" + v.view)
-		p.await(`location.hash === '#/` + v.view + `' && document.querySelector('main ` + v.selector + `')`)
+	for _, v := range s.views() {
+		p := p
+		if v.name == "live" {
+			p = live
+		}
+		p.show(v)
 		for _, scheme := range []string{"light", "dark"} {
-			p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
-			p.picture(strings.NewReplacer("/", "-", id, "task", thread, "thread").Replace(v.view) + "-" + scheme)
-			broken, err := p.run(string(rules) + `;axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html.slice(0, 150) + ' ' + n.failureSummary).join(' | ')).join('\n'))`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if string(broken) != `""` {
-				t.Errorf("%s, %s: got %s, want no rule of accessibility broken", v.view, scheme, broken)
-			}
+			p.scheme(scheme)
+			p.keepsRules(rules, v.name+", "+scheme)
 		}
-		p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": false}, nil)
+		p.size(360, 700)
 		if got := p.await(`'' + Math.max(0, document.documentElement.scrollWidth - innerWidth)`); got != "0" {
-			t.Errorf("%s: got a page that is %s pixels wider than a narrow screen, want it to fit", v.view, got)
+			t.Errorf("%s: got a page that is %s pixels wider than a narrow screen, want it to fit", v.name, got)
 		}
-		p.picture(strings.NewReplacer("/", "-", id, "task", thread, "thread").Replace(v.view) + "-narrow")
+		p.keepsRules(rules, v.name+", narrow")
 		p.call("Emulation.clearDeviceMetricsOverride", nil, nil)
 	}
-	agent.report(task, core.Done{})
+	p.click("h1")
+	p.key("?")
+	p.await(`document.querySelector('#help').open`)
+	p.keepsRules(rules, "the dialog of the keyboard")
+}
+
+// awaitAudit waits until the audit has that many entries: it drops those that come faster than they are
+// written, and says so.
+func (h *testHub) awaitAudit(t *testing.T, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for written := false; !written; {
+		if err := h.service.Hub().Audit(ctx, core.Principal{ID: "root", Operator: true}, uint64(n), func([]byte) bool { written = true; return false }); err != nil {
+			t.Fatal(err)
+		}
+		<-again.C
+	}
 }
 
 // 10,000 tasks, thousands of events a second and a long answer do not make the page slow.
@@ -222,6 +297,9 @@ func TestTheConsoleStaysResponsive(t *testing.T) {
 			t.Fatal(err)
 		}
 		agent.report(agent.nextTask(), core.Done{Text: "ok"})
+		if i%500 == 499 {
+			h.awaitAudit(t, i)
+		}
 	}
 	p := b.open("/#/tasks")
 	p.shows(".row .text", "task 9999")

@@ -57,7 +57,8 @@ type player struct {
 	closed   chan struct{} // closed once the hub has stopped
 }
 
-func runConversation(t *testing.T, s *recording, update bool) {
+// change may set other options of the hub.
+func runConversation(t *testing.T, s *recording, update bool, change ...func(*hub.Options)) {
 	t.Helper()
 	p := &player{
 		t: t, recording: s, update: update, acp: acp.NewPeers(acp.PeersOptions{}), peers: map[string]*peer{}, calls: map[string]*httpCall{}, bindings: bindings{map[string]*jsonValue{}, update},
@@ -69,6 +70,9 @@ func runConversation(t *testing.T, s *recording, update bool) {
 			t.Fatal(steps[0].problem(s, "%v", err))
 		}
 		steps = steps[1:]
+	}
+	for _, c := range change {
+		c(&opts)
 	}
 	p.hub = coretest.NewHub(t, opts)
 	p.a2a = a2a.New(p.hub, a2a.Options{Version: "1.0.0", Principal: func(*http.Request) (core.Principal, error) {

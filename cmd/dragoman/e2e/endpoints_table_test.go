@@ -96,7 +96,7 @@ var endpointAccess = map[string]mayUse{
 	"GET /healthz": opened(everyone), "GET /readyz": opened(everyone), "GET /health": opened(everyone), "GET /health/ready": opened(everyone),
 	"* /.well-known/oauth-protected-resource": opened(everyone), "* /.well-known/oauth-protected-resource/mcp": opened(everyone), "* /register": opened(everyone),
 
-	"GET /": opened("the console, which shows what its reader's credential lets him see"), "GET /console/*": opened("its files"),
+	"GET /": opened("the console, which shows what its reader's credential lets him see"), "GET /console/*": opened("its files"), "GET /console": opened("leads to the console"),
 
 	"GET /metrics": {right: "operate", bob: refused, status: 403},
 

@@ -77,6 +77,8 @@ func TestTasksAreListedAndShownOnTheCommandLine(t *testing.T) {
 	}{
 		{[]string{"tasks", "--state", "over"}, command.ExitUsage, `--state "over": use one of queued, running, done, failed, cancelled`},
 		{[]string{"tasks", "--before", "over"}, command.ExitUsage, "?before=over"},
+		{[]string{"tasks", "--cause", "me"}, command.ExitUsage, "?cause=me"},
+		{[]string{"tasks", "--cause", list.Tasks[0].ID}, command.ExitDone, "no tasks match"},
 		{[]string{"tasks", "--limit", "-1"}, command.ExitUsage, "--limit -1"},
 		{[]string{"tasks", "no-such-task"}, command.ExitFailed, "no task no-such-task is known here"},
 		{[]string{"tasks", "--state", "running"}, command.ExitDone, "no tasks match"},

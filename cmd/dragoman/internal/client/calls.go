@@ -77,8 +77,8 @@ type TaskList struct {
 
 // TaskQuery selects tasks. Empty fields match all; a limit of 0 is none.
 type TaskQuery struct {
-	State, Agent, From, Thread, Before string
-	Limit                              int
+	State, Agent, From, Thread, Cause, Before string
+	Limit                                     int
 }
 
 // Tasks returns the selected tasks from as many pages as necessary.
@@ -90,7 +90,7 @@ func (c *Client) Tasks(ctx context.Context, q TaskQuery) (TaskList, error) {
 			want = min(want, q.Limit-len(all.Tasks))
 		}
 		v := url.Values{"limit": {fmt.Sprint(want)}}
-		for name, value := range map[string]string{"state": q.State, "agent": q.Agent, "from": q.From, "thread": q.Thread, "before": string(all.Before)} {
+		for name, value := range map[string]string{"state": q.State, "agent": q.Agent, "from": q.From, "thread": q.Thread, "cause": q.Cause, "before": string(all.Before)} {
 			if value != "" {
 				v.Set(name, value)
 			}

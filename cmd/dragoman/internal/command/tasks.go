@@ -35,6 +35,7 @@ readers.`,
 	f.StringVar(&q.Agent, "agent", "", "only tasks of the agent with this `id`")
 	f.StringVar(&q.From, "from", "", "only tasks of the principal with this `id`")
 	f.StringVar(&q.Thread, "thread", "", "only tasks of this `thread`")
+	f.StringVar(&q.Cause, "cause", "", "only tasks that were asked by who worked on the one with this `id`")
 	f.StringVar(&q.Before, "before", "", "only tasks older than the one with this `id`")
 	f.IntVar(&q.Limit, "limit", task.DefaultListed, "maximum `number` of tasks; 0 for all")
 	f.BoolVar(&readers, "readers", false, "list the readers of the task and how far each has read")
@@ -42,7 +43,7 @@ readers.`,
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(task.States, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
-			if err := refuseFlags(c, "with an ID", "state", "agent", "from", "thread", "before", "limit"); err != nil {
+			if err := refuseFlags(c, "with an ID", "state", "agent", "from", "thread", "cause", "before", "limit"); err != nil {
 				return err
 			}
 		}

@@ -1,11 +1,21 @@
 package service
 
-import "github.com/dragoman-hub/dragoman/adapters/console"
+import (
+	"net/http"
+	"strings"
 
-// mountConsole serves the page and its files, which need no token: they say nothing of the hub.
+	"github.com/dragoman-hub/dragoman/adapters/console"
+)
+
+// consolePages are the paths of the console. They need no token, since they say nothing of the hub,
+// and a link on another site may open them.
+var consolePages = []string{console.Root, console.Files, strings.TrimSuffix(console.Files, "/")}
+
+// mountConsole serves the page and its files.
 func (h *httpListener) mountConsole() {
 	page := console.New()
-	h.open(console.Root, console.Files)
+	h.open(consolePages...)
 	h.Get(console.Root, page.ServeHTTP)
 	h.Get(console.Files+"*", page.ServeHTTP)
+	h.Get(strings.TrimSuffix(console.Files, "/"), http.RedirectHandler(console.Root, http.StatusTemporaryRedirect).ServeHTTP)
 }

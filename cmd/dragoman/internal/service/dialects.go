@@ -73,6 +73,15 @@ func Joins() map[string]client.JoinFunc {
 	return joins
 }
 
+// translations returns the declarations of all dialects.
+func translations() core.Translations {
+	all := core.Translations{}
+	for _, d := range Dialects() {
+		all[d.Name] = d.Translation
+	}
+	return all
+}
+
 // agentDialects returns the dialects of agents.
 func agentDialects() (names []string) {
 	for _, d := range Dialects() {

@@ -4,18 +4,13 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
 // newFrames returns what keeps the frames of connections; nil if none are kept.
 func newFrames(keep int, budget *memory.Budget) *frame.Book {
-	var all []core.Translation
-	for _, d := range Dialects() {
-		all = append(all, d.Translation)
-	}
-	return frame.NewBook(frame.Options{Keep: keep, Memory: budget, Translations: all})
+	return frame.NewBook(frame.Options{Keep: keep, Memory: budget, Translations: translations()})
 }
 
 // protoJSON returns a message of a gRPC stream as its JSON.

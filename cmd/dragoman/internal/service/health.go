@@ -103,11 +103,7 @@ func (s *Service) forOperators(next http.Handler) http.Handler {
 
 // metricsHandler serves the metrics for Prometheus.
 func (s *Service) metricsHandler() http.Handler {
-	var translations []core.Translation
-	for _, d := range Dialects() {
-		translations = append(translations, d.Translation)
-	}
-	return metrics.New(s.hub, metrics.Options{Version: Version, Children: s.children, Translations: translations, Parallax: func() (all []metrics.Traffic) {
+	return metrics.New(s.hub, metrics.Options{Version: Version, Children: s.children, Translations: translations(), Parallax: func() (all []metrics.Traffic) {
 		s.parallax.traffic.Each(func(direction, kind string, messages int64, took time.Duration) {
 			all = append(all, metrics.Traffic{Direction: direction, Type: kind, Messages: uint64(messages), Seconds: took.Seconds()})
 		})

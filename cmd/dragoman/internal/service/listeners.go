@@ -79,7 +79,7 @@ func (s *Service) listen(bound map[string]net.Listener) {
 		serve = append(serve, func() { s.run("gRPC", func() error { return s.grpc.Serve(l) }) })
 	}
 	if l := bound["http_addr"]; l != nil {
-		w := s.newWeb(alwaysAnswered)
+		w := s.newWeb(alwaysAnswered, consolePages...)
 		on.http = &httpListener{Router: w.Router(), refusals: map[string]refusal{}}
 		on.http.Use(s.authenticate(on.http, false))
 		s.mountHealth(on.http)
@@ -126,8 +126,8 @@ func (s *Service) newGRPC() *grpcserver.Server {
 }
 
 // newWeb returns an HTTP server. It answers the paths in always even beyond the connection
-// limit.
-func (s *Service) newWeb(always []string) *web.Server {
+// limit. A link on another site may open its pages.
+func (s *Service) newWeb(always []string, pages ...string) *web.Server {
 	c := s.config
 	strangers := 0
 	if !s.auth.Open() {
@@ -135,7 +135,7 @@ func (s *Service) newWeb(always []string) *web.Server {
 	}
 	w := web.New(web.Options{
 		TLS: s.tls.config(tls.VersionTLS12, "http/1.1"), MaxUnauthenticated: strangers, OnUnauthenticated: s.unauthenticated,
-		Hosts: c.Hosts, Origins: c.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
+		Hosts: c.Hosts, Origins: c.Origins, Pages: pages, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
 		// Mounted handlers have limits of their own and name the settings.
 		MaxConnections: c.HTTP.Connections, MaxBodyBytes: math.MaxInt64,
 		OnPanic: func(r *http.Request, value any, stack []byte) {

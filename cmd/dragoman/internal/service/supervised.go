@@ -32,7 +32,7 @@ func recordLogs(c config.Config) map[string]journal.Retention {
 	if c.Auth.Required() { // keys that registered before remain, whatever becomes of others
 		logs[principalRecords] = journal.Retention{Age: forever, Bytes: recordLimit}
 	}
-	if collectorOf(c.Traces) != "" {
+	if at, _ := collectorOf(c.Traces); at != nil {
 		logs[traceRecords] = journal.Retention{Age: forever, Bytes: traceRecordBytes}
 	}
 	if len(c.Agents) > 0 {

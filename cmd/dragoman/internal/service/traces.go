@@ -29,28 +29,43 @@ const (
 	traceRecordBytes = 64 << 10
 )
 
-// collectorOf returns the URL of the collector; "" for none.
-func collectorOf(c config.Traces) string {
-	if c.Endpoint == "" && strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
-		return ""
+// collectorOf returns the URL of the collector; nil for none. The environment may be meant for
+// another program: what the hub cannot use of it, why says.
+func collectorOf(c config.Traces) (at *url.URL, why string) {
+	endpoint := c.Endpoint
+	if endpoint == "" {
+		exporters, set := os.LookupEnv("OTEL_TRACES_EXPORTER")
+		if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || set && exporters != "" && !strings.Contains(exporters, "otlp") {
+			return nil, ""
+		}
+		endpoint = cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	}
-	return cmp.Or(c.Endpoint, os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	if endpoint == "" {
+		return nil, ""
+	}
+	const instead = ": name a collector for OTLP over HTTP with traces.endpoint, such as http://127.0.0.1:4318"
+	if protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")); protocol == "grpc" && c.Endpoint == "" {
+		return nil, "the environment wants OTLP over gRPC" + instead
+	}
+	at, err := url.Parse(endpoint)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, fmt.Sprintf("%q is no URL of a collector", endpoint) + instead
+	}
+	return at, ""
 }
 
 // openTraces makes the tracer of the hub where there is a collector.
 func (s *Service) openTraces(ctx context.Context, o *hub.Options) error {
 	c := s.config.Traces
-	from := "OTEL_EXPORTER_OTLP_ENDPOINT"
-	if c.Endpoint != "" {
-		from = s.config.At("traces.endpoint").Where()
+	at, why := collectorOf(c)
+	switch {
+	case why != "" && c.Endpoint != "":
+		return fmt.Errorf("%s: %s", s.config.At("traces.endpoint").Where(), why)
+	case why != "":
+		s.log.Warn("traces are not exported", "why", why)
 	}
-	endpoint := collectorOf(c)
-	if endpoint == "" {
+	if at == nil {
 		return nil
-	}
-	at, err := url.Parse(endpoint)
-	if err != nil || at.Host == "" {
-		return fmt.Errorf("%s: want the URL of a collector such as http://127.0.0.1:4318, got %q", from, endpoint)
 	}
 	options := []otlptracehttp.Option{otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: 200 * time.Millisecond, MaxInterval: 2 * time.Second, MaxElapsedTime: 5 * time.Second,
@@ -62,11 +77,11 @@ func (s *Service) openTraces(ctx context.Context, o *hub.Options) error {
 		}
 		options = append(options, otlptracehttp.WithEndpointURL(at.String()))
 	}
+	var err error
 	s.traces, err = otlp.New(ctx, otlp.Options{
 		Client: otlptracehttp.NewClient(options...), Hub: o.ID, Version: Version, Ratio: c.Ratio, Log: s.log, Positions: s.records(traceRecords),
 		Reader: trace.Reader{
-			DialectOf: func(id core.AgentID) string { return s.hub.DialectOf(id) }, Loses: losses(),
-			Content: c.Content, Redact: s.redactor.Load,
+			Translations: translations(), Content: c.Content, Redact: s.redactor.Load,
 		},
 		Count: func(name string) {
 			if h := s.counted.Load(); h != nil {
@@ -102,21 +117,5 @@ func (s *Service) closeTraces() {
 		ctx, cancel := context.WithTimeout(context.Background(), tracesTime)
 		defer cancel()
 		s.traces.Stop(ctx)
-	}
-}
-
-// losses returns what tells which kinds of an agent's dialect are folded or refused on the way to
-// a requester's.
-func losses() func(agent, requester string, k core.Kind) bool {
-	all := map[string]core.Translation{}
-	for _, d := range Dialects() {
-		all[d.Name] = d.Translation
-	}
-	loses := func(t core.Table, k core.Kind) bool {
-		how := t[k].How
-		return how == core.Folded || how == core.Refused
-	}
-	return func(agent, requester string, k core.Kind) bool {
-		return agent != requester && (loses(all[agent].FromAgent, k) || loses(all[requester].ToRequester, k))
 	}
 }
