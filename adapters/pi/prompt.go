@@ -94,8 +94,7 @@ func prompt(s *Server, x *request) command.Outcome {
 	if err != nil {
 		return command.Failed(core.AsFault(err).Message)
 	}
-	x.task = task.ID()
-	x.client.sees.Event(x.task, false, core.KindOpened, 1, false) // root has opened it
+	x.became(task.ID(), core.KindOpened, nil)
 	if len(ss.queue.steering) > 0 {
 		ss.queue.steering = nil
 		ss.queueChanged()
@@ -119,8 +118,9 @@ func steer(s *Server, x *request) command.Outcome {
 		as := x.client.actAs(q.from)
 		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID, Trace: q.trace}
-		x.task = ss.run.last().task.ID()
-		if err = as.Inject(x.task, in); err == nil {
+		id := ss.run.last().task.ID()
+		err = as.Inject(id, in)
+		if x.became(id, core.KindInjected, err); err == nil {
 			ss.run.last().addInjected(in.ID, q)
 			x.MarkQueued() // until the agent has taken it
 			return command.Outcome{}
@@ -166,6 +166,6 @@ func (x *request) stop(ss *session, why string) {
 	}
 	as := x.client.actAs(x.client.principal)
 	defer as.Close(nil)
-	x.task = ss.run.last().task.ID()
-	_ = as.Cancel(x.task, why) // on a conflict the task has ended already
+	id := ss.run.last().task.ID()
+	x.became(id, core.KindCancelRequested, as.Cancel(id, why)) // on a conflict the task has ended already
 }

@@ -96,7 +96,9 @@ func answer(s *Server, x *request) command.Outcome {
 	}
 	as := x.client.actAs(x.client.principal)
 	defer as.Close(nil)
-	return unsettled(id, as.Decide(task, d))
+	err := as.Decide(task, d)
+	x.became(task, core.KindApprovalDecided, err)
+	return unsettled(id, err)
 }
 
 // unsettled is the outcome of a response: that of a client which may not give it says so, and

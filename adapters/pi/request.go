@@ -6,6 +6,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 )
 
 // request is a command of a connection, with its target session once it runs.
@@ -15,15 +16,31 @@ type request struct {
 	client *connection
 	// task is the one that it opened or steered, for the frames of its client.
 	task core.TaskID
+	// frame is its own; nil keeps none.
+	frame *frame.Message
 	// subscribers are those of the session that it names, as of its admission.
 	subscribers []*connection
 }
 
 // submit takes a command from the connection.
 func (c *connection) submit(cmd command.Command) {
-	x := &request{client: c}
+	x := &request{client: c, frame: c.sees.Later()}
 	x.Owner = x
 	c.server.engine.Submit(&c.Client, cmd, &x.Execution)
+}
+
+// became notes what the command has become: the event of a task, or one that the hub refused. A task that
+// is none of its business it does not belong to.
+func (x *request) became(task core.TaskID, kind core.Kind, err error) {
+	if f := core.AsFault(err); err != nil && (f.Code == core.CodeNotAuthorized || f.Code == core.CodeUnknownTask) {
+		return
+	}
+	x.task = task
+	seq := uint64(0) // of others it is not known
+	if kind == core.KindOpened {
+		seq = 1
+	}
+	x.frame.Event(task, false, kind, seq, err != nil)
 }
 
 func requestOf(x *command.Execution) *request { return x.Owner.(*request) }

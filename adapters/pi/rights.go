@@ -10,10 +10,10 @@ import (
 )
 
 // actAs returns a session of the hub in the name of the principal, for a command of the client. The
-// caller closes it.
+// caller closes it, and notes for the frames of the client what the command became.
 func (c *connection) actAs(p core.Principal) *hub.Session {
 	s := c.server
-	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout, Frames: c.sees})
+	return s.hub.Connect(hub.Identity{Principal: p, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout})
 }
 
 // requester returns the principal of a client's tasks. On an open hub a client is an operator

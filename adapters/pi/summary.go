@@ -100,7 +100,7 @@ func (x *request) stopSummary(ss *session, why string) {
 	stop := func() {
 		as := x.client.actAs(who)
 		defer as.Close(nil)
-		_ = as.Cancel(a.task.ID(), why) // on a conflict the task has ended already
+		x.became(a.task.ID(), core.KindCancelRequested, as.Cancel(a.task.ID(), why)) // on a conflict the task has ended already
 	}
 	if a.task == nil {
 		a.stopped = stop

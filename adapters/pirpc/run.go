@@ -63,7 +63,7 @@ func newRun(ctx context.Context, opts *Options, t agent.Turn) *run {
 // do gives the task to a process and waits for its end. usable reports whether the process can
 // take another task of the thread.
 func (r *run) do(p *process, earlier []core.Turn) (usable bool, err error) {
-	r.proc, r.frames = p, p.frames.Turn(r.turn.Task())
+	r.proc, r.frames = p, p.frames.Turn(r.turn.Task(), r.request.History)
 	r.framed = agent.Framed(r.turn, r.frames)
 	p.begin(r)
 	defer r.running.Wait()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -31,6 +32,7 @@ type Book struct {
 	memory       *memory.Budget
 	translations core.Translations
 	since        time.Time
+	dropped      atomic.Int64 // when the newest frame was that gave way to others, in ns; 0 for none
 
 	mu         sync.Mutex
 	numbers    map[string]int // of connections, by dialect
@@ -59,9 +61,26 @@ func (b *Book) Connect(dialect string, encode func(message any) []byte) *Ring {
 	return &Ring{book: b, dialect: dialect, encode: encode, share: memory.Of(b.memory, memory.Frames)}
 }
 
-// Of returns the frames of a task in the order of their time. lost says that others of it were
-// dropped for newer ones.
-func (b *Book) Of(task core.TaskID) (all []Frame, lost bool) {
+// Dropped returns until when frames may have given way to others; the zero time if none has.
+func (b *Book) Dropped() time.Time {
+	if at := b.dropped.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
+// lose notes that a frame is not kept.
+func (b *Book) lose(k *kept) {
+	for at := k.at.UnixNano(); ; {
+		before := b.dropped.Load()
+		if at <= before || b.dropped.CompareAndSwap(before, at) {
+			return
+		}
+	}
+}
+
+// Of returns the frames of a task in the order of their time.
+func (b *Book) Of(task core.TaskID) (all []Frame) {
 	b.mu.Lock()
 	rings := slices.Clone(b.ended)
 	for r := range b.live {
@@ -69,11 +88,12 @@ func (b *Book) Of(task core.TaskID) (all []Frame, lost bool) {
 	}
 	b.mu.Unlock()
 	for _, r := range rings {
-		of, dropped := r.of(task)
-		all, lost = append(all, of...), lost || dropped
+		for _, k := range r.of(task) {
+			all = append(all, r.frame(&k, task))
+		}
 	}
 	slices.SortStableFunc(all, func(a, b Frame) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Connection, b.Connection)) })
-	return all, lost
+	return all
 }
 
 // add lists a ring with its first frame, which gives it its name: most requests over HTTP have none.

@@ -31,6 +31,13 @@ func (d *Delivery) Begin(task core.TaskID, agent bool, e core.Event) {
 	d.begin(note{task: task, agent: agent, kind: e.Body.Kind(), seq: e.Seq, end: e.End()})
 }
 
+// Repeats says that the event, a request, is sent with earlier turns.
+func (d *Delivery) Repeats(earlier []core.Turn) {
+	d.ring.mu.Lock()
+	defer d.ring.mu.Unlock()
+	d.now.shows = shownOf(earlier)
+}
+
 // End says that the peer was told: what is sent from here on is not that event. An event that the
 // dialect refuses is kept without a frame.
 func (d *Delivery) End() {
@@ -91,9 +98,9 @@ func (d *Delivery) take() (notes []note) {
 	return append(notes, d.now)
 }
 
-// BeginAnswer is Begin for an answer to what the peer asked in a task, which is no event.
+// BeginAnswer is Begin for the answer to a call of a tool in a task, which is private: see [Ring.Command].
 func (d *Delivery) BeginAnswer(task core.TaskID) {
-	d.begin(note{task: task})
+	d.begin(note{task: task, private: true})
 }
 
 func (d *Delivery) begin(n note) {

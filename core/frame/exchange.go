@@ -2,6 +2,7 @@ package frame
 
 import (
 	"context"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/memory"
@@ -129,7 +130,9 @@ func (x *Exchange) keepAnswer(m *pending) {
 		notes = r.deliveries[n-1].take()
 	}
 	if len(notes) > 0 {
-		r.sent(m, notes)
+		k := r.sending(m, notes)
+		k.at = time.Now()
+		r.add(k)
 	}
 }
 

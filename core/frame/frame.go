@@ -2,6 +2,7 @@ package frame
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,10 @@ type Frame struct {
 	Frame json.RawMessage `json:"frame"`
 	// Became is empty for an answer of the hub to a frame of the task.
 	Became []Became `json:"became"`
-	// Tasks are all that it belongs to.
+	// Tasks are all that it belongs to, and those whose content it repeats, such as earlier turns.
 	Tasks []core.TaskID `json:"-"`
+	// Private says that it may show what only the agent of the task may see.
+	Private bool `json:"-"`
 }
 
 // note is what a message became, in one task.
@@ -59,6 +62,32 @@ type note struct {
 	end     uint64    // of the last one that it was merged from
 	name    string    // of the command
 	refused bool
+	// private says that the message may show what only the agent of the task may see, and shows are other
+	// tasks whose content it repeats.
+	private bool
+	shows   *[]core.TaskID
+}
+
+// shownOf returns what a note shows of earlier turns, which a request repeats; nil for nothing.
+func shownOf(earlier []core.Turn) *[]core.TaskID {
+	var all []core.TaskID
+	for _, t := range earlier {
+		if t.Task != "" && !slices.Contains(all, t.Task) {
+			all = append(all, t.Task)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return &all
+}
+
+// tasks returns the tasks of a note.
+func (n note) tasks() []core.TaskID {
+	if n.shows == nil {
+		return []core.TaskID{n.task}
+	}
+	return append([]core.TaskID{n.task}, *n.shows...)
 }
 
 // disposition returns how a dialect handles what a note says.

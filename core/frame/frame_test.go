@@ -3,9 +3,11 @@ package frame_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -37,7 +39,7 @@ func book(keep int, m *memory.Budget) *frame.Book {
 // lines returns the frames of a task in short.
 func lines(t *testing.T, b *frame.Book, task core.TaskID) (all []string) {
 	t.Helper()
-	found, _ := b.Of(task)
+	found := b.Of(task)
 	for _, f := range found {
 		if !json.Valid(f.Frame) {
 			t.Errorf("got %q, want JSON", f.Frame)
@@ -109,22 +111,78 @@ func TestAFrameTellsWhatWasFoldedIntoItAndARefusedEventHasNone(t *testing.T) {
 func TestARingDropsTheOldestAndSaysSo(t *testing.T) {
 	m := memory.New(0)
 	b := book(2000, m)
-	r := b.Connect("d", nil)
+	r, began := b.Connect("d", nil), time.Now()
 	for i := range 100 {
 		receive(r, fmt.Sprint(i), func() { r.Event("t", true, core.KindText, 0, false) })
 	}
-	all, lost := b.Of("t")
-	if len(all) == 0 || len(all) > 10 || !lost || string(all[len(all)-1].Frame) != "99" {
-		t.Errorf("got %d frames and lost: %t, want the latest few", len(all), lost)
+	all, dropped := b.Of("t"), b.Dropped()
+	if len(all) == 0 || len(all) > 10 || string(all[len(all)-1].Frame) != "99" || dropped.Before(began) || dropped.After(all[0].At) {
+		t.Errorf("got %d frames and those until %v dropped, want the latest few, and until before them", len(all), dropped)
 	}
-	if _, lost := b.Of("u"); lost {
-		t.Error("got frames of another task lost, want none")
-	}
-	if held := m.HeldAs(memory.Frames); held > 2000 {
-		t.Errorf("got %d bytes held, want at most 2000", held)
+	if held := m.HeldAs(memory.Frames); held > 2000+768 {
+		t.Errorf("got %d bytes held, want at most 2000 beside the ring itself", held)
 	}
 	receive(r, `"`+strings.Repeat("x", 5000)+`"`, func() { r.Event("big", true, core.KindText, 0, false) })
 	want(t, b, "big", `in "[5002 bytes, more than frames.keep leaves room for]" text=native`)
+}
+
+func TestTheBookKnowsThatFramesOfEndedConnectionsWereDropped(t *testing.T) {
+	b := book(2000, nil)
+	r := b.Connect("d", nil)
+	receive(r, `"gone"`, func() { r.Event("gone", true, core.KindText, 0, false) })
+	r.Close()
+	if at := b.Dropped(); !at.IsZero() {
+		t.Errorf("got frames until %v dropped, want none so far", at)
+	}
+	before := time.Now()
+	for range 100 {
+		o := b.Connect("d", nil)
+		receive(o, `"other"`, func() { o.Event("other", true, core.KindText, 0, false) })
+		o.Close()
+	}
+	want(t, b, "gone")
+	if at := b.Dropped(); at.Before(before.Add(-time.Minute)) || at.IsZero() {
+		t.Errorf("got frames until %v dropped, want that of the connection that ended first", at)
+	}
+	if n := len(b.Of("other")); n == 0 || n > 16*2000/768 {
+		t.Errorf("got %d small connections, want their number bounded", n)
+	}
+}
+
+func TestAFrameBelongsToAllItsTasksHoweverManyItHas(t *testing.T) {
+	b := book(1<<20, nil)
+	r := b.Connect("d", nil)
+	receive(r, `"batch"`, func() {
+		for i := range 200 {
+			r.Event(core.TaskID(fmt.Sprint(i%100)), true, core.KindText, 0, false)
+		}
+	})
+	all := b.Of("99")
+	if len(all) != 1 || len(all[0].Tasks) != 100 {
+		t.Errorf("got %d frames, want the one with 100 tasks", len(all))
+	}
+}
+
+func TestAFrameIsOfTheTasksThatItsRequestRepeats(t *testing.T) {
+	b := book(1<<20, nil)
+	r := b.Connect("d", nil)
+	d := r.Delivery()
+	d.Begin("t", true, core.Event{Body: core.Assigned{}})
+	d.Repeats([]core.Turn{{Task: "before"}, {Task: "before"}, {Text: "of no task"}})
+	r.Queued(t.Context(), []byte(`"assigned"`))
+	d.End()
+	u := r.Turn("u", []core.Turn{{Task: "before"}})
+	r.Queued(u.Telling(t.Context(), core.KindAssigned), []byte(`"prompt"`))
+	r.Queued(u.Telling(t.Context(), core.KindInjected), []byte(`"more"`))
+	for task, tasks := range map[core.TaskID][]core.TaskID{"t": {"t", "before"}, "u": {"u", "before"}} {
+		if all := b.Of(task); len(all) == 0 || !slices.Equal(all[0].Tasks, tasks) {
+			t.Errorf("%s: got %v, want the tasks %v", task, all, tasks)
+		}
+	}
+	if all := b.Of("u"); len(all) != 2 || len(all[1].Tasks) != 1 {
+		t.Errorf("got %v, want what is no request to be of its task alone", all)
+	}
+	want(t, b, "before")
 }
 
 func TestFramesOfEndedConnectionsStayWithinABound(t *testing.T) {
@@ -140,10 +198,10 @@ func TestFramesOfEndedConnectionsStayWithinABound(t *testing.T) {
 		r.Close()
 		receive(r, `"late"`, func() { r.Event("late", true, core.KindText, 0, false) })
 	}
-	if held := m.HeldAs(memory.Frames); held > 17*keep || held < 10*keep {
+	if held := m.HeldAs(memory.Frames); held > 17*(keep+768) || held < 10*keep {
 		t.Errorf("got %d bytes held, want those of some 16 connections of %d", held, keep)
 	}
-	if all, _ := b.Of("99"); len(all) == 0 {
+	if all := b.Of("99"); len(all) == 0 {
 		t.Error("got none of the connection that ended last, want its frames")
 	}
 	want(t, b, "0")
@@ -161,17 +219,18 @@ func TestFramesGiveWayWhereMemoryIsShort(t *testing.T) {
 		t.Errorf("got %d bytes held, want at most an eighth of the limit", held)
 	}
 	ended.Close()
-	for range 40 {
+	for range 25 {
 		receive(r, `"new"`, func() { r.Event("new", true, core.KindText, 0, false) })
 	}
-	if all, _ := b.Of("new"); len(all) != 40 {
-		t.Errorf("got %d frames of what goes on, want all 40: those of ended connections give way", len(all))
+	if all := b.Of("new"); len(all) != 25 {
+		t.Errorf("got %d frames of what goes on, want all 25: those of ended connections give way", len(all))
 	}
 	want(t, b, "old")
 	m.Take(memory.Logs, 100_000)
+	full := time.Now()
 	receive(r, `"full"`, func() { r.Event("full", true, core.KindText, 0, false) })
-	if all, lost := b.Of("full"); len(all) > 0 || !lost {
-		t.Errorf("with a full budget: got %d frames and lost: %t, want none, lost", len(all), lost)
+	if all := b.Of("full"); len(all) > 0 || b.Dropped().Before(full) {
+		t.Errorf("with a full budget: got %d frames and those until %v dropped, want none, and dropped now", len(all), b.Dropped())
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 
 const (
 	// frameOverhead and noteOverhead estimate what a frame takes beside its bytes.
-	frameOverhead, noteOverhead = 160, 96
+	frameOverhead, noteOverhead = 160, 128
+	// ringOverhead estimates what a Ring takes beside its frames: it bounds how many small ones are kept.
+	ringOverhead = 768
 	// maxNotes bounds what one message is said to be: one that becomes more says the beginning.
 	maxNotes = 64
-	// lostTasks is for how many tasks a Ring knows that frames of them were dropped.
-	lostTasks = 64
 )
 
 // Ring has the latest frames of one connection. It is safe for concurrent use; a nil Ring keeps
@@ -35,7 +35,6 @@ type Ring struct {
 	share      memory.Share
 	incoming   incoming
 	deliveries []*Delivery // that are under way, the latest last
-	lost       []core.TaskID
 }
 
 // kept is a frame that is kept.
@@ -101,39 +100,62 @@ func (r *Ring) Telling(ctx context.Context, task core.TaskID, agent bool, kind c
 
 // Queued says that a message is queued for the peer: with a context of [Ring.Telling] or [Reading], or
 // else by whoever delivers what the hub says. It must not change any more.
-func (r *Ring) Queued(ctx context.Context, message any) {
+func (r *Ring) Queued(ctx context.Context, message any) { r.Queue(r.Outgoing(ctx, message)) }
+
+// Outgoing is a message for the peer that may still have to wait for room.
+type Outgoing struct{ kept *kept }
+
+// Outgoing returns a message that is about to be queued, for [Ring.Queue]. It must not change any more.
+func (r *Ring) Outgoing(ctx context.Context, message any) Outgoing {
+	notes := r.outgoing(ctx)
+	if len(notes) == 0 {
+		return Outgoing{}
+	}
+	return Outgoing{r.sending(message, notes)}
+}
+
+func (r *Ring) outgoing(ctx context.Context) []note {
 	told, isTold := ctx.Value(telling{}).(note)
 	byReader := ctx.Value(reading{}) != nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var notes []note
 	switch n := len(r.deliveries); {
-	case isTold && told.task != "":
-		notes = []note{told}
+	case isTold && told.task == "":
+		return nil
 	case isTold:
+		return []note{told}
 	case byReader:
-		notes = tasksOf(r.incoming.notes)
+		return tasksOf(r.incoming.notes)
 	case n > 0:
-		notes = r.deliveries[n-1].take()
+		return r.deliveries[n-1].take()
 	}
-	if len(notes) > 0 {
-		r.sent(message, notes)
-	}
+	return nil
 }
 
-// sent keeps a message for the peer. Callers hold mu.
-func (r *Ring) sent(message any, notes []note) {
-	k := &kept{at: time.Now(), direction: Out, message: r.bytesOf(message), notes: notes}
+// sending returns a message for the peer.
+func (r *Ring) sending(message any, notes []note) *kept {
+	k := &kept{direction: Out, message: r.bytesOf(message), notes: notes}
 	for i := range k.notes {
-		k.notes[i].refused = k.message == nil // the transport has no words for it
+		k.notes[i].refused = k.notes[i].refused || k.message == nil // the transport has no words for it
 	}
-	r.add(k)
+	return k
+}
+
+// Queue says that a message is queued now.
+func (r *Ring) Queue(o Outgoing) {
+	if o.kept == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o.kept.at = time.Now()
+	r.add(o.kept)
 }
 
 // tasksOf returns the tasks of notes.
 func tasksOf(all []note) (tasks []note) {
 	for _, n := range all {
-		if is := (note{task: n.task}); !slices.Contains(tasks, is) {
+		if is := (note{task: n.task, private: n.private}); !slices.Contains(tasks, is) {
 			tasks = append(tasks, is)
 		}
 	}
@@ -148,19 +170,32 @@ func (r *Ring) Event(task core.TaskID, agent bool, kind core.Kind, seq uint64, r
 	}
 }
 
-// Command is Event for a command that is no event.
+// Command is Event for a command that is no event: a call of a tool of the hub or of a pack. It and its
+// answer are private: they may name what its caller sees and the readers of the task do not.
 func (r *Ring) Command(task core.TaskID, name string, refused bool) {
 	if r != nil && task != "" {
-		r.note(note{task: task, name: name, refused: refused})
+		r.note(note{task: task, name: name, refused: refused, private: true})
 	}
 }
 
 func (r *Ring) note(n note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.incoming.message != nil && len(r.incoming.notes) < maxNotes {
-		r.incoming.notes = append(r.incoming.notes, n)
+	if r.incoming.message != nil {
+		r.incoming.notes = noted(r.incoming.notes, n)
 	}
+}
+
+// noted adds a note. Of a message that becomes more than maxNotes every task is noted all the same, for
+// only those who may read all may see the message.
+func noted(all []note, n note) []note {
+	if len(all) < maxNotes {
+		return append(all, n)
+	}
+	if n = (note{task: n.task, private: n.private}); slices.ContainsFunc(all, func(other note) bool { return other.task == n.task && (other.private || !n.private) }) {
+		return all
+	}
+	return append(all, n)
 }
 
 // Close ends the Ring with its connection. What it has is kept for a while.
@@ -204,12 +239,12 @@ func (r *Ring) add(k *kept) {
 		k.message = tooLarge(n)
 	}
 	size := k.size()
-	for len(r.frames) > 0 && r.bytes+size > r.book.keep {
+	for len(r.frames) > 0 && r.bytes+size > r.book.keep+ringOverhead {
 		r.drop()
 	}
 	for !r.book.makeRoom(size) {
 		if len(r.frames) == 0 {
-			r.lose(k)
+			r.book.lose(k)
 			k.gone = true
 			return
 		}
@@ -218,6 +253,8 @@ func (r *Ring) add(k *kept) {
 	if !r.listed {
 		r.listed = true
 		r.book.add(r)
+		r.bytes += ringOverhead
+		r.share.Add(ringOverhead)
 	}
 	r.frames, r.bytes = append(r.frames, k), r.bytes+size
 	r.share.Add(size)
@@ -235,19 +272,7 @@ func (r *Ring) drop() {
 	r.frames = r.frames[1:]
 	r.bytes -= k.size()
 	r.share.Add(-k.size())
-	r.lose(k)
-}
-
-// lose remembers that a frame of its tasks is gone. Callers hold mu.
-func (r *Ring) lose(k *kept) {
-	for _, n := range k.notes {
-		if slices.Contains(r.lost, n.task) {
-			continue
-		}
-		if r.lost = append(r.lost, n.task); len(r.lost) > lostTasks {
-			r.lost = slices.Delete(r.lost, 0, 1)
-		}
-	}
+	r.book.lose(k)
 }
 
 // release drops all frames and returns how many bytes they had.
@@ -257,27 +282,41 @@ func (r *Ring) release() int {
 	bytes := r.bytes
 	for _, k := range r.frames {
 		k.gone = true
+		r.book.lose(k)
 	}
 	r.frames, r.bytes = nil, 0
 	r.share.Release()
 	return bytes
 }
 
-// of returns the frames of a task, and whether others of it were dropped.
-func (r *Ring) of(task core.TaskID) (all []Frame, lost bool) {
+// of returns copies of the frames of a task: what they say is looked at without the lock, which the reader
+// and the senders of the connection need.
+func (r *Ring) of(task core.TaskID) (all []kept) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range r.frames {
-		f := Frame{At: k.at, Dialect: r.dialect, Direction: k.direction, Connection: r.connection}
-		for _, n := range k.notes {
-			if !slices.Contains(f.Tasks, n.task) {
-				f.Tasks = append(f.Tasks, n.task)
-			}
-		}
-		if slices.Contains(f.Tasks, task) {
-			f.Frame, f.Became = asJSON(k.message), r.book.became(r.dialect, k.direction, k.notes, task)
-			all = append(all, f)
+		if slices.ContainsFunc(k.notes, func(n note) bool { return n.task == task }) {
+			is := *k
+			is.notes = slices.Clone(k.notes)
+			all = append(all, is)
 		}
 	}
-	return all, slices.Contains(r.lost, task)
+	return all
+}
+
+// frame returns a frame as it is shown for a task.
+func (r *Ring) frame(k *kept, task core.TaskID) Frame {
+	f := Frame{
+		At: k.at, Dialect: r.dialect, Direction: k.direction, Connection: r.connection,
+		Frame: asJSON(k.message), Became: r.book.became(r.dialect, k.direction, k.notes, task),
+	}
+	for _, n := range k.notes {
+		f.Private = f.Private || n.private
+		for _, id := range n.tasks() {
+			if !slices.Contains(f.Tasks, id) {
+				f.Tasks = append(f.Tasks, id)
+			}
+		}
+	}
+	return f
 }

@@ -2,7 +2,6 @@ package frame
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -15,15 +14,16 @@ type Turn struct {
 	ring *Ring
 	task core.TaskID
 
-	now *kept // what Begin was told; guarded by the mutex of the ring
+	shows *[]core.TaskID // of the request
+	now   *kept          // what Begin was told; guarded by the mutex of the ring
 }
 
-// Turn returns a Turn for a task; nil for a nil Ring.
-func (r *Ring) Turn(task core.TaskID) *Turn {
+// Turn returns a Turn for a task, whose request has earlier turns; nil for a nil Ring.
+func (r *Ring) Turn(task core.TaskID, earlier []core.Turn) *Turn {
 	if r == nil {
 		return nil
 	}
-	return &Turn{ring: r, task: task}
+	return &Turn{ring: r, task: task, shows: shownOf(earlier)}
 }
 
 // turning is the key of the Turn in the contexts of [Turn.With].
@@ -50,13 +50,23 @@ func (t *Turn) Telling(ctx context.Context, kind core.Kind) context.Context {
 	if t == nil {
 		return ctx
 	}
-	return t.ring.Telling(ctx, t.task, true, kind)
+	n := note{task: t.task, agent: true, kind: kind}
+	if kind == core.KindAssigned {
+		n.shows = t.shows
+	}
+	return context.WithValue(ctx, telling{}, n)
 }
 
-// Sent is [Ring.Queued] for a connection without a link.
-func (t *Turn) Sent(ctx context.Context, message []byte) {
-	if t != nil && len(message) > 0 {
-		t.ring.Queued(ctx, message)
+// Sent is [Ring.Queued] for a message that was sent at a time over a connection without a link.
+func (t *Turn) Sent(ctx context.Context, at time.Time, message []byte) {
+	if t == nil || len(message) == 0 {
+		return
+	}
+	if o := t.ring.Outgoing(ctx, message); o.kept != nil {
+		o.kept.at = at
+		t.ring.mu.Lock()
+		defer t.ring.mu.Unlock()
+		t.ring.add(o.kept)
 	}
 }
 
@@ -123,10 +133,7 @@ func (t *Turn) Reported(kind core.Kind, refused bool) {
 	r := t.ring
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := note{task: t.task, agent: true, kind: kind, refused: refused}
-	if k := t.now; k != nil && !k.gone && !r.closed && len(k.notes) < maxNotes && !slices.Contains(k.notes, n) {
-		k.notes = append(k.notes, n)
-		r.bytes += noteOverhead
-		r.share.Add(noteOverhead)
+	if t.now != nil {
+		r.noteKept(t.now, note{task: t.task, agent: true, kind: kind, refused: refused})
 	}
 }

@@ -35,10 +35,14 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 	if h.redact != nil {
 		hide = h.redact()
 	}
-	all, lost := h.frames.Of(id)
-	found, withheld := TaskFrames{Frames: []frame.Frame{}}, 0
+	all := h.frames.Of(id)
+	found, withheld, private := TaskFrames{Frames: []frame.Frame{}}, 0, 0
 	readable := map[core.TaskID]bool{id: true}
 	for _, f := range all {
+		if f.Private && !h.MayOperate(p) {
+			private++
+			continue
+		}
 		if !h.mayReadAll(ctx, p, f.Tasks, readable) {
 			withheld++
 			continue
@@ -50,11 +54,14 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 	if since := h.frames.Since(); t.Status().OpenedAt.Before(since) {
 		missing = append(missing, fmt.Sprintf("frames from before %s are gone: they are in memory alone, and this hub began then", since.UTC().Format(time.RFC3339)))
 	}
-	if lost {
-		missing = append(missing, "some frames gave way to newer ones: a larger frames.keep keeps more")
+	if dropped := h.frames.Dropped(); t.Status().OpenedAt.Before(dropped) {
+		missing = append(missing, fmt.Sprintf("frames from before %s may have given way to newer ones: a larger frames.keep keeps more", dropped.UTC().Format(time.RFC3339)))
 	}
 	if withheld > 0 {
 		missing = append(missing, fmt.Sprintf("%d frames also belong to tasks that you may not read", withheld))
+	}
+	if private > 0 {
+		missing = append(missing, fmt.Sprintf("%d frames are calls of tools and their answers, which operators see alone: they may name what you may not see", private))
 	}
 	found.Missing = strings.Join(missing, "; ")
 	return found, nil
@@ -103,6 +110,9 @@ func (s *Session) pollEach() (b Batch, found bool, err error) {
 			t.rest.Events, b.Events = b.Events[1:], b.Events[:1:1]
 		}
 		t.delivery.Begin(b.Task.ID(), b.Role == task.Agent, b.Events[0])
+		if b.Role == task.Agent && b.Events[0].Body.Kind() == core.KindAssigned {
+			t.delivery.Repeats(b.Task.Request().History)
+		}
 	case b.Tool != nil && t.answered != nil:
 		log := t.answered.Log()
 		t.delivery.Begin(t.answered.ID(), false, log.Last())

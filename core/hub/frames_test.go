@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -75,7 +76,7 @@ func TestTheSessionSaysWhatAFrameIs(t *testing.T) {
 	agent.handles(`"call"`, func() { agent.CallTool("c", "no_such_tool", json.RawMessage(`{}`)) })
 	agent.handles(`"done"`, func() { g.report(agent.Session, asked, core.Done{}) })
 	agent.handles(`"late"`, func() { _ = agent.Report(asked.ID(), core.Text{Text: "late"}, nil) })
-	found, err := g.hub.Frames(t.Context(), asker.Identity().Principal, asked.ID())
+	found, err := g.hub.Frames(t.Context(), core.Principal{ID: "op", Operator: true}, asked.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +168,87 @@ func TestFramesAreForThoseWhoMayReadAllTheirTasks(t *testing.T) {
 		found, err := g.hub.Frames(t.Context(), tt.who, tt.task)
 		if err != nil || len(found.Frames) != tt.frames || found.Missing != tt.missing {
 			t.Errorf("%s: got %q, %q and %v, want %d frames and %q", tt.who.ID, became(found), found.Missing, err, tt.frames, tt.missing)
+		}
+	}
+}
+
+// What an agent asks the hub in a task, and is answered, may name agents and tasks that the readers of
+// its task may not see.
+func TestTheToolsOfAnAgentAreInNoFrameForTheReadersOfItsTask(t *testing.T) {
+	g, b := newFramedHub(t, func(o *hub.Options) {
+		o.Authorizer = coretest.Rules(t, "ann see,ask,read worker", "worker see,ask,read")
+	})
+	g.agent("secretagent", able)
+	worker := g.framed(b, "worker")
+	if err := worker.Join(core.Card{ID: "worker", Features: able}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ann := g.framed(b, "ann")
+	var asked *task.Task
+	ann.handles(`"ask"`, func() { asked = g.ask(ann.Session, "worker") })
+	worker.handles(`{"list":"the agents"}`, func() { worker.CallTool("c", "agents_list", json.RawMessage(`{}`)) })
+	for answered := false; !answered; {
+		batch, err := worker.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answered = batch.Tool != nil; answered {
+			worker.Queued(t.Context(), []byte(batch.Tool.Output))
+		}
+	}
+	worker.Told()
+	worker.handles(`"said"`, func() { g.report(worker.Session, asked, core.Text{Text: "x"}) })
+	for who, want := range map[core.Principal]struct {
+		frames  int
+		missing string
+	}{
+		{ID: "ann"}:                {2, "2 frames are calls of tools and their answers, which operators see alone: they may name what you may not see"},
+		{ID: "op", Operator: true}: {4, ""},
+	} {
+		found, err := g.hub.Frames(t.Context(), who, asked.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := became(found); len(all) != want.frames || found.Missing != want.missing || strings.Contains(strings.Join(all, ""), "secretagent") != who.Operator {
+			t.Errorf("%s: got %q and missing %q, want %d frames and %q", who.ID, all, found.Missing, want.frames, want.missing)
+		}
+	}
+}
+
+// A request that repeats earlier turns is shown to who may read those, too.
+func TestAFrameWithEarlierTurnsIsForThoseWhoMayReadThem(t *testing.T) {
+	g, b := newFramedHub(t, func(o *hub.Options) {
+		o.Authorizer = coretest.Rules(t, "* see,ask", "ron read worker", "eve read")
+	})
+	other, worker := g.agent("other", able), g.framed(b, "worker")
+	if err := worker.Join(core.Card{ID: "worker", Features: able}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	asker := g.connect("asker")
+	open := func(to core.AgentID) *task.Task {
+		t.Helper()
+		opened, err := asker.Open(core.Request{To: core.ToAgent(to), Thread: "th", Content: "for " + string(to)}, hub.OpenOptions{Unwatched: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opened
+	}
+	g.report(other, open("other"), core.Done{Text: "for your eyes only"})
+	asked := open("worker")
+	for sent := false; !sent; {
+		batch, err := worker.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sent = batch.Task != nil && batch.Events[0].Body.Kind() == core.KindAssigned; sent {
+			worker.Queued(t.Context(), []byte(`{"history":`+string(strictjson.Encode(batch.Task.Request().History))+`}`))
+		}
+	}
+	worker.Told()
+	for who, frames := range map[string]int{"asker": 1, "eve": 1, "ron": 0} {
+		found, err := g.hub.Frames(t.Context(), core.Principal{ID: who}, asked.ID())
+		if err != nil || len(found.Frames) != frames || (found.Missing == "") != (frames > 0) {
+			t.Errorf("%s: got %q, missing %q and %v, want %d frames", who, became(found), found.Missing, err, frames)
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -44,6 +46,29 @@ func BenchmarkSend(b *testing.B) {
 	}
 	l.Close(link.Reason{})
 	wg.Wait()
+}
+
+// BenchmarkFrames measures what frames cost a message: off nothing beyond BenchmarkSend, on a copy of it
+// for as long as it is kept.
+func BenchmarkFrames(b *testing.B) {
+	for name, book := range map[string]*frame.Book{"off": nil, "on": frame.NewBook(frame.Options{Keep: 1 << 20})} {
+		b.Run(name, func(b *testing.B) {
+			ring := book.Connect("test", nil)
+			l := link.New[[]byte, []byte](&sink{closed: make(chan struct{})}, link.Options{Frames: ring})
+			var wg sync.WaitGroup
+			wg.Go(func() { l.Run(context.Background(), nil, nil) })
+			m := make([]byte, 200)
+			ctx := ring.Telling(context.Background(), "t", false, core.KindText)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := l.Send(ctx, m, len(m)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			l.Close(link.Reason{})
+			wg.Wait()
+		})
+	}
 }
 
 // BenchmarkEcho measures a message there and back through a pipe: two loops, two

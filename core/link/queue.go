@@ -3,6 +3,8 @@ package link
 import (
 	"context"
 	"slices"
+
+	"github.com/dragoman-hub/dragoman/core/frame"
 )
 
 const (
@@ -49,7 +51,8 @@ func (b *batch[Out]) trim() {
 type waiter[Out any] struct {
 	message Out
 	note    note
-	ready   chan struct{} // closed when admitted or refused
+	shown   frame.Outgoing // for the frames, where they are kept
+	ready   chan struct{}  // closed when admitted or refused
 	refused *Reason
 }
 
@@ -68,8 +71,9 @@ func (l *Link[In, Out]) Send(ctx context.Context, m Out, size int) error {
 // if that is unknown. sent runs in the writer loop: it must return soon and must not call
 // Send.
 func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func()) error {
+	var shown frame.Outgoing
 	if l.opts.Frames != nil {
-		l.opts.Frames.Queued(ctx, m)
+		shown = l.opts.Frames.Outgoing(ctx, m)
 	}
 	n := note{charge: max(size, leastCharge), sent: sent}
 
@@ -81,6 +85,9 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 	l.sending.Add(n.charge)
 	if len(l.waiting) == 0 && l.fitsLocked(n) {
 		l.queue.push(m, n)
+		if l.opts.Frames != nil {
+			l.opts.Frames.Queue(shown)
+		}
 		l.queued += n.charge
 		if !l.held || l.queued > flushBytes {
 			l.wakeLocked()
@@ -89,7 +96,7 @@ func (l *Link[In, Out]) SendThen(ctx context.Context, m Out, size int, sent func
 		return nil
 	}
 	l.wakeLocked() // writing the queue makes room
-	w := &waiter[Out]{message: m, note: n, ready: make(chan struct{})}
+	w := &waiter[Out]{message: m, note: n, shown: shown, ready: make(chan struct{})}
 	l.waiting = append(l.waiting, w)
 	l.mu.Unlock()
 
@@ -141,6 +148,9 @@ func (l *Link[In, Out]) admitLocked() {
 		l.waiting[0] = nil
 		l.waiting = l.waiting[1:]
 		l.enqueueLocked(w.message, w.note)
+		if l.opts.Frames != nil {
+			l.opts.Frames.Queue(w.shown)
+		}
 		close(w.ready)
 	}
 	if len(l.waiting) == 0 {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -65,13 +66,18 @@ var requestID = jsonrpc.NumberID(1)
 func (a *Agent) do(ctx context.Context, r *remote, c call) (resp response, err error) {
 	for i, end := range r.ends {
 		resp, err = a.doAt(ctx, r, end, c)
-		var dial *net.OpError
-		if i+1 < len(r.ends) && errors.As(err, &dial) && dial.Op == "dial" && ctx.Err() == nil {
+		if i+1 < len(r.ends) && isDial(err) && ctx.Err() == nil {
 			continue // nothing was sent
 		}
 		break
 	}
 	return resp, err
+}
+
+// isDial reports whether an error is that nothing was sent, as there was no connection.
+func isDial(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
 func (a *Agent) doAt(ctx context.Context, r *remote, end endpoint, c call) (response, error) {
@@ -89,10 +95,12 @@ func (a *Agent) exchange(ctx context.Context, r *remote, end endpoint, c call) (
 	if err != nil {
 		return response{}, err
 	}
-	frames := frame.TurnOf(ctx)
-	frames.Sent(ctx, body)
 	what := "the remote agent at " + withoutQuery(end.url)
+	frames, at := frame.TurnOf(ctx), time.Now()
 	resp, err := a.http.Do(req)
+	if !isDial(err) {
+		frames.Sent(ctx, at, body)
+	}
 	if err != nil {
 		return response{}, a.unreached(ctx, what, err)
 	}

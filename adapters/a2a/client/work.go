@@ -64,7 +64,7 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 	}
 	ring := a.opts.Frames.Connect(wire.Dialect, nil)
 	defer ring.Close()
-	frames, aside := ring.Turn(t.Task()), ring.Turn(t.Task())
+	frames, aside := ring.Turn(t.Task(), t.Request().History), ring.Turn(t.Task(), nil)
 	ctx = frames.With(ctx)
 	inner, stop := context.WithCancelCause(ctx)
 	w := &work{

@@ -54,7 +54,7 @@ func (a *Agent) Work(ctx context.Context, t agent.Turn) error {
 			c.drop(ctx, old)
 		}
 	}()
-	frames := c.frames.Turn(t.Task())
+	frames := c.frames.Turn(t.Task(), r.History)
 	turn := &turn{Turn: agent.Framed(t, frames), frames: frames, conn: c, session: s, queue: newQueue(), tools: map[string]*tool{}, permits: map[string]*permission{}}
 	opening, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -134,6 +134,7 @@ func newHidden(t *testing.T) *hidden {
 	with := ruled(t, "- {who: alice, may: \"*\"}\n- {who: eve, may: [see, read, approve, answer, operate]}\n- {who: [bob, carol, david], may: \"*\", to: [open-agent, \"pack:*\"]}\n")
 	h := &hidden{testHub: newTestHub(t, func(c *config.Config) {
 		with(c)
+		keepFrames(c)
 		c.Auth.Tokens = tokensFile(t, "alice", "bob", "carol", "david", "eve")
 		c.Agents = config.Agents{{Name: hiddenChild, Dialect: "text", Process: config.Process{Command: []string{"cat"}}}}
 	})}

@@ -48,7 +48,7 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"GET /v1/tasks/{id}":               {finds: true},
 	"GET /v1/tasks/{id}/events":        {finds: true},
 	"GET /v1/tasks/{id}/readers":       {},
-	"GET /v1/tasks/{id}/frames":        {},
+	"GET /v1/tasks/{id}/frames":        {finds: true},
 	"POST /v1/tasks/{id}/cancel":       {},
 	"POST /v1/tasks/{id}/inject":       {},
 	"POST /v1/tasks/{id}/decisions":    {},

@@ -78,12 +78,13 @@ func Handler(p Program, stderr io.Writer, log *slog.Logger) core.Handler {
 		errs := &Tail{Also: stderr}
 		cmd.Stderr = errs
 
-		if frames != nil {
-			frames.Sent(frames.Telling(ctx, core.KindAssigned), []byte(input))
-		}
+		at := time.Now()
 		if err := cmd.Start(); err != nil {
 			log.Warn("the command cannot be run", "command", p.Name, "error", err)
 			return core.NewFault(core.CodeInternal, "cannot run %s: %s", p.Name, err)
+		}
+		if frames != nil {
+			frames.Sent(frames.Telling(ctx, core.KindAssigned), at, []byte(input))
 		}
 		exited := make(chan struct{})
 		if p.Started != nil {

@@ -82,7 +82,7 @@ type text struct {
 func (t *text) Work(ctx context.Context, turn coreagent.Turn) error {
 	ring := t.frames.Connect(config.SpeaksText, nil)
 	defer ring.Close()
-	frames := ring.Turn(turn.Task())
+	frames := ring.Turn(turn.Task(), turn.Request().History)
 	return t.Agent.Work(frames.With(ctx), coreagent.Framed(turn, frames))
 }
 
