@@ -172,7 +172,7 @@ func (c *caller) act(ctx context.Context, e wire.Envelope) error {
 	}
 	c.acting.Lock()
 	defer c.acting.Unlock()
-	c.frames.Receive([]byte(e.Raw))
+	c.frames.Receive(e.Raw)
 	defer c.frames.Received()
 	return c.s.act(frame.Reading(ctx), e)
 }
