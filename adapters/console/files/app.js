@@ -90,7 +90,7 @@ function route(again = false) {
   const main = byId('main');
   main.replaceChildren(root);
   if (found) shown.move = found.view.show(page);
-  else root.append(h('h1', {}, 'Nothing here'), h('p', {}, 'The console has no view ' + at.name + '. ', h('a', { href: '#/waiting' }, 'What waits')));
+  else root.append(h('h1', {}, 'Nothing here'), h('p', {}, 'The console has no view ' + at.name + '. ', h('a', { href: '#/waiting' }, 'Back to Waiting')));
   main.focus({ preventScroll: true });
   window.scrollTo(0, 0);
 }
@@ -155,7 +155,7 @@ const SHORTCUTS = [
   ['j, k', 'Next and previous of what waits'],
   ['a, d', 'Approve or deny the tool call that has the focus'],
   ['n', 'Not now: put off what has the focus until it changes'],
-  ['p', 'Live: pause or go on'],
+  ['p', 'Live: pause or resume'],
   ['/', 'To the first filter or field of the view'],
   ['?', 'This list'],
 ];

@@ -30,7 +30,7 @@ export function show(page) {
   h('label', { for: 'to' }, 'Whom'), to, known,
   h('label', { for: 'words' }, 'What'), words,
   h('label', { for: 'thread' }, 'Conversation'), thread,
-  h('p', { class: 'hint' }, 'Whom: an agent, capability:a, domain:family.calendar, or * for any that is free. Ctrl and Enter send. Without a conversation a new one begins.'),
+  h('p', { class: 'hint' }, 'Whom: an agent, capability:a, domain:family.calendar, or * for any that is free. Ctrl+Enter sends. Without a conversation a new one begins.'),
   send, note));
   page.root.append(h('h1', {}, 'Ask'), form);
   get('/v1/agents', page.signal).then(({ agents }) => {

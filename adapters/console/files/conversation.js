@@ -60,7 +60,7 @@ function textPart(part) {
   if (part.kind === 'file') extra.push(h('p', { class: 'hint' }, part.body?.media_type ?? ''));
   const said = h('div', {}, pre, more, extra);
   const element = h('li', { class: 'part ' + part.kind },
-    h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
+    h('p', { class: 'who' }, h('b', {}, shortWho(part.who) || 'hub'), ' ', r.intent === 'notify' ? 'notifies' : WORDS[part.kind] ?? part.kind.replaceAll('_', ' '), ' ', time(part.at)),
     part.kind === 'thinking' ? h('details', {}, h('summary', {}, 'thinking'), said) : said);
   let at = 0; // how much of it is shown
   const update = () => {
@@ -139,7 +139,7 @@ function decide(a, tool, id) {
   };
   const approve = h('button', { type: 'button', class: 'yes', 'data-do': 'approve', disabled: true, title: 'Show the whole input first', click: () => send(true) }, 'Approve');
   return h('div', { class: 'ask-person' },
-    h('p', {}, 'It waits for a decision on ', h('code', {}, visible(a.name)), ' with this input:'),
+    h('p', {}, 'Waiting for a decision on ', h('code', {}, visible(a.name)), ' with this input:'),
     block(indent(a.input), 'The whole input of ' + visible(a.name), () => enable(approve)),
     h('div', { class: 'act' }, approve, h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: () => send(false) }, 'Deny'), note));
 }

@@ -27,7 +27,7 @@ export function summary(e) {
   /** @param {any} text */
   const s = (text) => short(String(text ?? '').slice(0, 300).replace(/\s+/g, ' '), 200);
   switch (e.kind) {
-    case 'opened': return (b.from?.id ?? '') + ' ' + (b.request?.intent ?? 'ask') + ' ' + (b.request?.to ?? '') + ': ' + s(b.request?.content || dataOf(b.request?.data));
+    case 'opened': return (b.from?.id ?? '') + ' ' + (b.request?.intent ?? 'ask') + ' ' + (b.request?.to ?? '') + ': ' + s(b.request?.content || noticeOf(b.request?.notice) || dataOf(b.request?.data));
     case 'assigned': return 'to ' + s(b.agent) + (b.attempt > 1 ? ', attempt ' + b.attempt : '');
     case 'accepted': return b.estimate_ns ? 'estimated ' + Math.round(b.estimate_ns / 1e6) + ' ms' : '';
     case 'session_started': return s(b.session);
@@ -49,6 +49,11 @@ export function summary(e) {
     case 'failed': return s(b.fault?.code) + ': ' + s(b.fault?.message);
     default: return s(JSON.stringify(b));
   }
+}
+
+/** The topic and the data of a notice; '' for none. @param {any} notice */
+export function noticeOf(notice) {
+  return notice ? notice.topic + ' ' + dataOf(notice.data) : '';
 }
 
 /** @param {any} data */

@@ -42,10 +42,14 @@ async function save(path, accept, name) {
 /** What is the same in the interface of the hub, whatever dialect it came in. */
 const MEMBERS = ['to', 'intent', 'content', 'data', 'attachments', 'context', 'thread', 'domain', 'priority', 'max_tokens', 'report_back'];
 
+const NOTICE = ['to', 'topic', 'data', 'importance'];
+
 /** @param {any} request */
 function curl(request) {
-  const body = Object.fromEntries(MEMBERS.filter((k) => request[k] !== undefined && request[k] !== null && request[k] !== '').map((k) => [k, request[k]]));
-  return 'curl ' + (hasToken() ? '-H "Authorization: Bearer $DRAGOMAN_TOKEN" ' : '') + '--json ' + quote(JSON.stringify(body)) + ' ' + quote(location.origin + '/v1/tasks?wait=true');
+  const notice = request.intent === 'notify';
+  const from = notice ? { to: request.to, ...request.notice } : request;
+  const body = Object.fromEntries((notice ? NOTICE : MEMBERS).filter((k) => from[k] !== undefined && from[k] !== null && from[k] !== '').map((k) => [k, from[k]]));
+  return 'curl ' + (hasToken() ? '-H "Authorization: Bearer $DRAGOMAN_TOKEN" ' : '') + '--json ' + quote(JSON.stringify(body)) + ' ' + quote(location.origin + (notice ? '/v1/notices' : '/v1/tasks?wait=true'));
 }
 
 /** A word of a shell, whatever is in it. @param {string} text */

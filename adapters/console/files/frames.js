@@ -69,7 +69,7 @@ export function frames(m, id, signal) {
     more.hidden = wanted.length <= limit;
     more.textContent = count(wanted.length - limit) + ' more are not shown: show the next ' + count(Math.min(ROWS, wanted.length - limit));
     const times = (/** @type {string} */ d) => rows.flatMap((r) => [...r.left, ...r.right]).reduce((sum, f) => sum + (f.became ?? []).filter((b) => b.disposition === d).length, 0);
-    state.textContent = count(n) + (n === 1 ? ' frame, ' : ' frames, ') + count(times('folded')) + ' times folded, ' + count(times('refused')) + ' times refused.' +
+    state.textContent = count(n) + (n === 1 ? ' frame, ' : ' frames, ') + 'folded ' + often(times('folded')) + ', refused ' + often(times('refused')) + '.' +
       (along && !readers.checked ? ' The frames of ' + count(along) + (along === 1 ? ' connection' : ' connections') + ' that only read along are not shown.' : '') + before;
   };
   const load = async () => {
@@ -246,4 +246,9 @@ function nameOf(f) {
   if (!key) return f.result !== undefined ? 'result' : 'frame';
   const part = key === 'response' ? Object.keys(value).find((k) => k !== 'requestId') : '';
   return key + (part ? ' ' + part : '');
+}
+
+/** How often, in words. @param {number} n */
+function often(n) {
+  return n === 0 ? 'never' : n === 1 ? 'once' : count(n) + ' times';
 }

@@ -25,9 +25,9 @@ export function show(page) {
         ...Object.entries(v.addresses ?? {}),
       ]).map(([k, x]) => h('div', {}, h('dt', {}, k), h('dd', {}, x)))),
       counters.length ? '' : h('p', {}, 'What the hub counted is for those who may operate it.'),
-      between.length ? table('What dialects could not tell each other as it was', ['From', 'To', 'What', 'How', 'Times'], between.map((l) => [
+      between.length ? table('Lost in translation', ['From', 'To', 'What', 'How', 'Times'], between.map((l) => [
         l.from, l.to, l.kind.replaceAll('_', ' '), h('span', { class: 'became ' + l.how, title: l.how === 'folded' ? 'told in other words' : 'it could not be said' }, l.how), count(l.times)])) :
-        counters.length ? h('p', { class: 'state' }, 'Whatever the tasks that ended said, every dialect told it as it was.') : '',
+        counters.length ? h('p', { class: 'state' }, 'Nothing was lost in translation in the tasks that have ended.') : '',
       dropped.length ? table('What else was folded, refused or ignored', ['Counter', 'Times'], dropped.map(([k, n]) => [k, count(n)])) : '',
       counters.length ? h('details', { id: 'counters', 'data-key': 'counters' }, h('summary', {}, 'All counters'), table('Counters', ['Counter', 'Times'], counters.map(([k, n]) => [k, count(n)]))) : '',
       h('details', { id: 'limits', 'data-key': 'limits' }, h('summary', {}, 'Limits in force'), table('Limits in force', ['Limit', 'Value'], Object.entries(v.limits).map(([k, n]) => [k.replace(/_ms$/, '').replaceAll('_', ' '), k.endsWith('_ms') ? span(n) : k.endsWith('bytes') ? bytes(n) : count(n)]))));

@@ -155,7 +155,7 @@ export function show(page) {
     },
   }).catch((e) => {
     if (!(e instanceof Refusal)) throw e;
-    state.replaceChildren((e.status === 403 ? 'You may not see the events of all: ' : 'The events of all cannot be read (' + e.status + '): ') + e.message + '. ', h('a', { href: '#/tasks' }, 'The tasks that you may read'));
+    state.replaceChildren((e.status === 403 ? '' : 'The events cannot be read (' + e.status + '): ') + e.message + '. ', h('a', { href: '#/tasks' }, 'See the tasks that you may read'));
     list.element.remove();
   });
   page.keys = { p: toggle };

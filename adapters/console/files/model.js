@@ -67,7 +67,8 @@ export class Model {
     switch (e.kind) {
       case 'opened':
         this.opened = b;
-        this.part(e, b.from?.id ?? '', b.request?.content ?? '', b, b.request?.data === undefined ? undefined : textOf(text, 'body', 'request', 'data'));
+        this.part(e, b.from?.id ?? '', b.request?.content || (b.request?.notice?.topic ?? ''), b,
+          b.request?.notice?.data !== undefined ? textOf(text, 'body', 'request', 'notice', 'data') : b.request?.data !== undefined ? textOf(text, 'body', 'request', 'data') : undefined);
         break;
       case 'assigned':
         this.state = 'running';

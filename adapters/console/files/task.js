@@ -79,8 +79,8 @@ export function show(page) {
     },
   }).catch((e) => {
     if (!(e instanceof Refusal)) throw e;
-    state.textContent = e.status === 404 ? 'There is no such task, or you may not read it.' : e.message;
-    page.root.classList.add('ended');
+    tab?.close?.();
+    page.root.replaceChildren(h('h1', {}, 'Task ', h('code', {}, id)), h('p', { class: 'state', role: 'status' }, e.status === 404 ? 'There is no such task, or you may not read it.' : e.message));
   });
 
   return (/** @type {string[]} */ path) => {
@@ -144,5 +144,5 @@ function steering(m, id) {
       e.preventDefault();
       const r = m.opened?.request ?? {};
       location.hash = '#/ask?to=' + encodeURIComponent(m.agent || (r.to ?? '')) + (r.thread ? '&thread=' + encodeURIComponent(r.thread) : '');
-    } }, h('button', { type: 'submit' }, 'Ask on in this conversation')), note);
+    } }, h('button', { type: 'submit' }, 'Ask a follow-up')), note);
 }

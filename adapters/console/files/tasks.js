@@ -73,7 +73,7 @@ export function show(page) {
   }
   page.root.append(h('h1', {}, 'Tasks'),
     h('form', { class: 'filters', role: 'search', 'aria-label': 'Filters', submit: (/** @type {Event} */ e) => e.preventDefault() },
-      Object.entries(fields).map(([name, f]) => h('label', {}, name, ' ', f)), h('button', { type: 'button', click: anew }, 'Read again')),
+      Object.entries(fields).map(([name, f]) => h('label', {}, name, ' ', f)), h('button', { type: 'button', click: anew }, 'Refresh')),
     state, list.element);
   read();
 }

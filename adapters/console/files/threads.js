@@ -27,7 +27,7 @@ async function list(page, state) {
     if (known) known.n++;
     else threads.set(t.thread, { last: t, n: 1 });
   }
-  state.textContent = count(threads.size) + ' conversations among the latest ' + count(tasks.length) + ' tasks that you may read' + (before ? '; older ones are not listed.' : '.');
+  state.textContent = count(threads.size) + (threads.size === 1 ? ' conversation' : ' conversations') + ' among the latest ' + count(tasks.length) + ' tasks that you may read' + (before ? '; older ones are not listed.' : '.');
   page.root.append(table('Conversations', ['Conversation', 'Tasks', 'Last', 'Who', 'Said'], [...threads].map(([id, t]) => [
     threadLink(id), count(t.n), time(t.last.opened_at), shortWho(t.last.from?.id) + ' → ' + (t.last.agent || t.last.to), visible(short(t.last.content, 120))]), true));
 }
@@ -36,7 +36,7 @@ async function list(page, state) {
 async function turns(page, id, state) {
   const { turns } = await get('/v1/threads/' + segment(id), page.signal);
   state.textContent = turns.length ? count(turns.length) + ' turns.' : 'The hub has no turn of this conversation that you may read.';
-  page.root.append(h('p', {}, h('a', { href: '#/tasks?thread=' + encodeURIComponent(id) }, 'Its tasks'), ' · ', h('a', { href: '#/ask?thread=' + encodeURIComponent(id) }, 'Ask on')),
+  page.root.append(h('p', {}, h('a', { href: '#/tasks?thread=' + encodeURIComponent(id) }, 'Its tasks'), ' · ', h('a', { href: '#/ask?thread=' + encodeURIComponent(id) }, 'Ask a follow-up')),
     h('ol', { class: 'talk' }, turns.map((/** @type {any} */ t) => h('li', { class: 'part ' + (t.role === 'user' ? 'opened' : 'text') },
       h('p', { class: 'who' }, h('b', {}, t.agent || t.role), ' ', time(t.at), ' ', t.task ? taskLink(t.task) : null),
       h('div', { class: 'words', dir: 'auto' }, visible(t.text))))));
