@@ -52,7 +52,7 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 	}
 	var missing []string
 	if since := h.frames.Since(); t.Status().OpenedAt.Before(since) {
-		missing = append(missing, fmt.Sprintf("frames from before %s are gone: they are in memory alone, and this hub began then", since.UTC().Format(time.RFC3339)))
+		missing = append(missing, fmt.Sprintf("frames from before %s are gone: frames are kept in memory, and this hub started then", since.UTC().Format(time.RFC3339)))
 	}
 	if dropped := h.frames.Dropped(); t.Status().OpenedAt.Before(dropped) {
 		missing = append(missing, fmt.Sprintf("frames from before %s may have given way to newer ones: a larger frames.keep keeps more", dropped.UTC().Format(time.RFC3339)))
