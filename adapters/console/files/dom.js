@@ -151,15 +151,18 @@ export function say(text) {
  * @returns {() => void}
  */
 export function painter(paint) {
-  let due = false;
+  let due = false, frame = 0, timer = 0;
+  const run = () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+    due = false;
+    paint();
+  };
   return () => {
     if (due) return;
     due = true;
-    // A page in the background is not repainted; what it says in its title still is.
-    (document.hidden ? (/** @type {any} */ f) => setTimeout(f, 250) : requestAnimationFrame)(() => {
-      due = false;
-      paint();
-    });
+    frame = requestAnimationFrame(run);
+    timer = setTimeout(run, 250); // a page in the background gets no frame, also if it goes there now
   };
 }
 

@@ -22,7 +22,7 @@ const (
 var hiddenSurfaces = map[string]hiddenSurface{
 	"GET /healthz": {}, "GET /readyz": {}, "GET /health": {}, "GET /health/ready": {},
 	"* /.well-known/oauth-protected-resource": {}, "* /.well-known/oauth-protected-resource/mcp": {}, "* /register": {},
-	"GET /": {}, "GET /console/*": {},
+	"GET /": {}, "GET /console": {}, "GET /console/*": {},
 	"GET /metrics": {finds: true},
 
 	"GET /v1/openapi.json":             {},
