@@ -116,7 +116,6 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 	for ctx.Err() == nil {
 		again := afterSession
 		joined, err := a.join(ctx, listed)
-		listed()
 		switch {
 		case errors.Is(err, hub.ErrStopping):
 			again = math.MaxInt64
@@ -127,6 +126,7 @@ func (a *supervised) run(ctx context.Context, listed func()) {
 		case ctx.Err() == nil:
 			a.supervisor.opts.Log.Warn("the session of an agent of the settings has ended: it is started again", "agent", a.entry.Name, "error", err)
 		}
+		listed() // after the refusal was noted
 		pause(ctx, again)
 	}
 }
