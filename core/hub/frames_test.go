@@ -292,7 +292,7 @@ func framesAreGone(t *testing.T) {
 	g.sleep(time.Second)
 	again, _ := newFramedHub(t, func(o *hub.Options) { o.Journal = kept })
 	found, err := again.hub.Frames(t.Context(), core.Principal{ID: "r"}, asked.ID())
-	if err != nil || len(found.Frames) != 0 || !strings.Contains(found.Missing, "in memory alone") {
+	if err != nil || len(found.Frames) != 0 || !strings.Contains(found.Missing, "kept in memory") {
 		t.Errorf("after a restart: got %q, %q and %v, want none, and why", became(found), found.Missing, err)
 	}
 	off := &testHub{t, coretest.NewHub(t, hub.Options{Journal: kept})}

@@ -172,7 +172,7 @@ func TestWhoMayLessSeesLess(t *testing.T) {
 	p.write("bob")
 	p.key("Enter")
 	for _, view := range []struct{ key, selector, text string }{
-		{"1", ".state", "Nothing waits for you."}, {"2", ".state", "No agent is here that you may see."}, {"3", ".state", "You may not see the events of all"},
+		{"1", ".state", "Nothing waits for you."}, {"2", ".state", "No agent is here that you may see."}, {"3", ".state", "See the tasks that you may read"},
 		{"4", ".state", "0 tasks."}, {"5", "h1", "Ask"}, {"6", ".state", "0 conversations"}, {"7", ".state", "usage is for operators"}, {"8", "main", "for those who may operate it"},
 	} {
 		p.click("h1")
