@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // Pack is an MCP server as a pack of the hub.
@@ -76,6 +77,7 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 	p.Stop()
 	serving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	cs := &calls{server: s, session: session, ctx: serving, all: map[string]*call{}}
+	offered := p.choose(session, cs, tools) // before calls come, which waited for the server
 	stop := session.Consume(serving, func(b hub.Batch, err error) bool {
 		switch {
 		case err != nil:
@@ -93,7 +95,7 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 		cs.workers.Wait()
 		p.refuse(session, err)
 	}()
-	if err := p.provide(session, cs, tools); err != nil {
+	if err := session.Provide(p.opts.Name, offered); err != nil {
 		return err
 	}
 	ready()
@@ -105,7 +107,7 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 		case <-s.changed:
 			tools, err := s.listTools(ctx)
 			if err == nil {
-				err = p.provide(session, cs, tools)
+				err = session.Provide(p.opts.Name, p.choose(session, cs, tools))
 			}
 			if err != nil && ctx.Err() == nil {
 				s.trouble("refused.list", "the changed tools of the MCP server are not offered, those before are", "error", err)
@@ -137,8 +139,9 @@ func (s *server) begin(ctx context.Context) (*catalog, error) {
 	return s.listTools(ctx)
 }
 
-// provide offers the tools, and logs what is left out.
-func (p *Pack) provide(session *hub.Session, cs *calls, c *catalog) error {
+// choose returns the tools that can be offered, for which calls are made from then on, and logs what is
+// left out.
+func (p *Pack) choose(session *hub.Session, cs *calls, c *catalog) []tool.Definition {
 	offered := c.tools[:0]
 	for _, l := range c.tools {
 		if err := session.CheckTool(l.Definition); err != nil {
@@ -154,7 +157,7 @@ func (p *Pack) provide(session *hub.Session, cs *calls, c *catalog) error {
 			p.opts.Log.Warn("a tool of the MCP server is left out", "tool", out.name, "why", out.why)
 		}
 	}
-	return session.Provide(p.opts.Name, cs.offer(offered))
+	return cs.offer(offered)
 }
 
 // refuse answers calls until Stop, or the end of the session.
