@@ -34,7 +34,7 @@ type injection struct {
 
 // steer calls act with the id of the task in the path. What act commands says which right it
 // needs: to decide or to inject is not to read. For an ended task, which may no longer be in
-// memory, steer returns a conflict Fault to whoever may read it, and for no task at all an
+// memory, steer returns a conflict Fault to those who may read it, and for no task at all an
 // unknown_task Fault that does not say that it might have run.
 func (a *api) steer(c call, act func(*hub.Session, core.TaskID) error) error {
 	s := a.connect(c)

@@ -22,7 +22,7 @@ type Exchange struct {
 // pending is a message that is not whole yet.
 type pending struct {
 	text []byte
-	size int // of all of it: text has no more than is kept
+	size int // of the whole frame: text has no more than is kept
 }
 
 // bytes returns the message, as text if it is too large.

@@ -58,10 +58,10 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 		missing = append(missing, fmt.Sprintf("frames from before %s may have given way to newer ones: a larger frames.keep keeps more", dropped.UTC().Format(time.RFC3339)))
 	}
 	if withheld > 0 {
-		missing = append(missing, fmt.Sprintf("%d frames also belong to tasks that you may not read", withheld))
+		missing = append(missing, fmt.Sprintf("frames that also belong to tasks you may not read: %d", withheld))
 	}
 	if private > 0 {
-		missing = append(missing, fmt.Sprintf("%d frames are calls of tools and their answers, which operators see alone: they may name what you may not see", private))
+		missing = append(missing, fmt.Sprintf("calls of tools and their answers, which only operators see, since they may name what you may not see: %d", private))
 	}
 	found.Missing = strings.Join(missing, "; ")
 	return found, nil

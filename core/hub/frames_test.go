@@ -161,8 +161,8 @@ func TestFramesAreForThoseWhoMayReadAllTheirTasks(t *testing.T) {
 		frames  int
 		missing string
 	}{
-		{core.Principal{ID: "r"}, asked.ID(), 0, "1 frames also belong to tasks that you may not read"},
-		{core.Principal{ID: "x"}, his.ID(), 0, "1 frames also belong to tasks that you may not read"},
+		{core.Principal{ID: "r"}, asked.ID(), 0, "frames that also belong to tasks you may not read: 1"},
+		{core.Principal{ID: "x"}, his.ID(), 0, "frames that also belong to tasks you may not read: 1"},
 		{core.Principal{ID: "op", Operator: true}, his.ID(), 1, ""},
 	} {
 		found, err := g.hub.Frames(t.Context(), tt.who, tt.task)
@@ -202,7 +202,7 @@ func TestTheToolsOfAnAgentAreInNoFrameForTheReadersOfItsTask(t *testing.T) {
 		frames  int
 		missing string
 	}{
-		{ID: "ann"}:                {2, "2 frames are calls of tools and their answers, which operators see alone: they may name what you may not see"},
+		{ID: "ann"}:                {2, "calls of tools and their answers, which only operators see, since they may name what you may not see: 2"},
 		{ID: "op", Operator: true}: {4, ""},
 	} {
 		found, err := g.hub.Frames(t.Context(), who, asked.ID())

@@ -249,7 +249,7 @@ export async function poll(every, signal, read, failed) {
       if (signal.aborted) return;
       if (!(e instanceof Refusal)) throw e;
       failed(e);
-      if (e.status === 401) return; // who logs in reads anew
+      if (e.status === 401) return; // after the login it reads again
       if (e.status >= 400 && e.status < 500) wait = Math.max(every, 5000);
     }
     await pause(document.hidden ? wait * 3 : wait, signal);

@@ -59,7 +59,7 @@ function address() {
   return { name: name || 'waiting', path: rest.filter(Boolean), query: new URLSearchParams(query ?? '') };
 }
 
-/** @param {boolean} again shows the view anew even if it could move */
+/** @param {boolean} again shows the view again even if it could move */
 function route(again = false) {
   const at = address();
   const found = views.find((v) => v.name === at.name);

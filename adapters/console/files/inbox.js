@@ -83,7 +83,7 @@ class Inbox {
     this.load().catch(() => {}); // who reads again and again tells of it
   }
 
-  /** Begins anew, with another credential. */
+  /** Starts over, with another credential. */
   restart() {
     this.stop.abort();
     this.start();

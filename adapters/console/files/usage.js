@@ -22,7 +22,7 @@ export function show(page) {
       u.totals.length ? table('Tokens by ' + u.by, [u.by, 'In', 'Out', 'Read from cache', 'Written to cache', 'Thinking', 'Reports'], u.totals.map((/** @type {any} */ t) => [
         u.by === 'task' ? taskLink(t.key) : u.by === 'thread' ? threadLink(t.key) : t.key,
         ...['input', 'output', 'cache_read', 'cache_write', 'thinking'].map((k) => count(t.tokens[k] ?? 0)), count(t.events)])) : '',
-      u.budgets?.length ? table('Budgets', ['Of', 'Tokens', 'Used', 'Share', 'Begins anew'], u.budgets.map((/** @type {any} */ b) => [
+      u.budgets?.length ? table('Budgets', ['Of', 'Tokens', 'Used', 'Share', 'Resets'], u.budgets.map((/** @type {any} */ b) => [
         b.by + ' ' + b.key, count(b.tokens) + ' a ' + b.per, count(b.used), meter(b.percent), time(b.resets)])) : ''));
   };
   /** @param {Error} e */

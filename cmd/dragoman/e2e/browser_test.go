@@ -223,7 +223,7 @@ func (p *tab) visit(address string) {
 	p.call("Page.navigate", map[string]any{"url": p.origin + address}, nil)
 }
 
-// reload loads the page anew, and returns when the old one has gone.
+// reload reloads the page, and returns when the old one has gone.
 func (p *tab) reload() {
 	p.Helper()
 	p.await(`window.old = true`)

@@ -123,7 +123,7 @@ func TestThePageReadsOnAfterAnAnswerThatWasCut(t *testing.T) {
 	agent.report(asked, core.Done{})
 }
 
-// A page that is read is not built anew under its reader.
+// A page that is being read is not rebuilt under its reader.
 func TestThePageStaysUnderItsReader(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(c *config.Config) { c.Limits.FinishedTasks = 100 })

@@ -132,7 +132,7 @@ func TestAPersonDecidesOnTheConsole(t *testing.T) {
 	}
 }
 
-// TestTheLiveViewShowsEventsAsTheyCome filters, pauses and loads the live view anew.
+// TestTheLiveViewShowsEventsAsTheyCome filters, pauses and reloads the live view.
 func TestTheLiveViewShowsEventsAsTheyCome(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, nil)
@@ -156,7 +156,7 @@ func TestTheLiveViewShowsEventsAsTheyCome(t *testing.T) {
 	agent.report(first, core.Done{})
 }
 
-// TestWhoMayLessSeesLess opens every view as somebody of whom no rule speaks.
+// TestWhoMayLessSeesLess opens every view as a principal that no rule mentions.
 func TestWhoMayLessSeesLess(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, ruled(t, "- {who: alice, may: [see, ask], to: \"*\"}\n"))

@@ -68,7 +68,7 @@ type mayUse struct {
 	open bool
 	// right is the right that the hub asks about; "" for none.
 	right string
-	// bob is what somebody gets whom no rule mentions, and status the status of the request
+	// bob is what a principal gets that no rule mentions, and status the status of the request
 	// with the body; 0 is not tried.
 	bob    string
 	status int
@@ -171,7 +171,7 @@ var endpointAccess = map[string]mayUse{
 func nameOfEndpoint(e service.Endpoint) string { return strings.TrimSpace(e.Method + " " + e.Path) }
 
 // TestEveryEndpointSaysWhoMayUseIt calls everything that is mounted without a credential, as bob,
-// whom no rule mentions, and as an operator. It fails for an endpoint that it does not know.
+// that no rule mentions, and as an operator. It fails for an endpoint that it does not know.
 func TestEveryEndpointSaysWhoMayUseIt(t *testing.T) {
 	h := newTestHub(t, ruled(t, "- {who: alice, may: [see, ask], to: \"*\"}\n"))
 	all := endpointsOf(t, h)
@@ -287,7 +287,7 @@ func endpointsTable(all []service.Endpoint) []byte {
 # Endpoints
 
 Everything that can be called at a hub, by listener. Where [authentication](authentication.md) is set, each wants a credential unless it is open; any of those on that
-page will do. Without authentication nobody needs one. The right is wanted where there are [rules](rights.md); a principal with ` + "`operator: true`" + ` passes them all. The last column is for somebody whom no rule mentions.
+page will do. Without authentication nobody needs one. The right is wanted where there are [rules](rights.md); a principal with ` + "`operator: true`" + ` passes them all. The last column is for a principal that no rule mentions.
 Besides, the Unix socket of pi-server (` + "`pi_socket`" + `) and stdin (` + "`--stdio`" + `) are for the user that runs the hub.
 `)
 	for _, listener := range []struct{ key, title string }{{"http_addr", "HTTP"}, {"pi_addr", "pi-server's own address"}, {"grpc_addr", "gRPC"}} {

@@ -216,7 +216,7 @@ type hiddenSurface struct {
 }
 
 // TestNothingTellsOfAnAgentThatOneMayNotSee reads everything that can be read of a hub, over every
-// dialect, as somebody whom no rule lets see an agent, as who asked it and as who may
+// dialect, as a principal that no rule lets see an agent, as who asked it and as who may
 // read what others ask. It fails for an endpoint of which it does not know how to read it.
 func TestNothingTellsOfAnAgentThatOneMayNotSee(t *testing.T) {
 	h := newHidden(t)
