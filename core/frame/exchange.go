@@ -89,7 +89,9 @@ func (x *Exchange) add(to *pending, part []byte) {
 // also returns what is no whole message yet.
 func (x *Exchange) Split(cut func(text []byte) (messages [][]byte, rest []byte)) {
 	x.took()
-	if x.answer.size > len(x.answer.text) {
+	held := len(x.answer.text)
+	defer func() { x.share.Add(len(x.answer.text) - held) }() // what is kept counts in the Ring
+	if x.answer.size > held {
 		x.keepAnswer(&x.answer)
 		x.answer = pending{}
 		return
