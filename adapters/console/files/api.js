@@ -203,6 +203,10 @@ export async function follow(path, o) {
       lost = false;
       wait = 250;
       await readEvents(r.body, (m) => {
+        if (m.event === 'error') { // why the hub ends the stream; without a credential the next request is refused
+          if (m.data.status !== 401) throw new Refusal(m.data.status, String(m.data.code), String(m.data.detail));
+          return;
+        }
         if (m.id) last = m.id;
         done = o.event(m) === true || done;
       }, (id) => { last = last || id; });

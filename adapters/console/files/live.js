@@ -15,7 +15,7 @@ const RUNNING = 5000; // tasks of which something is known
 export function show(page) {
   /** @type {Line[]} */
   let all = [], lines = /** @type {Line[]} */ ([]);
-  let paused = false, dropped = 0, unseen = 0, fewer = 0, cutAt = '';
+  let paused = false, refused = false, dropped = 0, unseen = 0, fewer = 0, cutAt = '';
   /** What is known of the latest tasks: the agent, and the cursor of the last event that was taken. @type {Map<string, {agent: string, cursor: string}>} */
   const known = new Map();
 
@@ -45,7 +45,7 @@ export function show(page) {
     (!wanted.task || l.task.includes(wanted.task)) && (!wanted.text || l.text.toLowerCase().includes(wanted.text.toLowerCase()));
 
   const paint = painter(() => {
-    if (page.signal.aborted) return;
+    if (page.signal.aborted || refused) return;
     const e = list.element;
     const atEnd = e.scrollTop + e.clientHeight >= e.scrollHeight - 40;
     if (!paused) {
@@ -155,6 +155,7 @@ export function show(page) {
     },
   }).catch((e) => {
     if (!(e instanceof Refusal)) throw e;
+    refused = true;
     state.replaceChildren((e.status === 403 ? '' : 'The events cannot be read (' + e.status + '): ') + e.message + '. ', h('a', { href: '#/tasks' }, 'See the tasks that you may read'));
     list.element.remove();
   });

@@ -49,3 +49,18 @@ func TestATaskThatCannotBeReadIsRefusedInsideThePageToo(t *testing.T) {
 		t.Errorf("got %s parts of the task on the page, want none", got)
 	}
 }
+
+// The hub ends a stream with an error when the rights of its reader change.
+func TestAStreamThatTheHubEndsSaysWhyOnThePage(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	b := newBrowser(t, h.url())
+	p := b.open("/#/hub")
+	p.shows(".facts", "Version")
+	p.await(`(() => { const real = window.fetch; window.fetch = (path, o) => String(path).endsWith('/events') ? Promise.resolve(new Response(
+		'event: error\ndata: {"status":403,"code":"not_authorized","detail":"the rules have changed"}\n\n', {headers: {'Content-Type': 'text/event-stream'}})) : real(path, o); return true; })()`)
+	for _, view := range []string{"#/live", "#/tasks/019c0000-0000-7000-8000-000000000000"} {
+		p.await(`(location.hash = '` + view + `') && true`)
+		p.shows(".state", "the rules have changed")
+	}
+}
