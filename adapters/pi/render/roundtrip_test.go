@@ -102,7 +102,7 @@ func accountOf(events []core.Event) account {
 		case core.Failed:
 			a.Stop, a.Problem = render.StopError, b.Fault.Message
 		case core.Cancelled:
-			a.Stop, a.Problem = render.StopAborted, strings.TrimSuffix("Request was aborted: "+b.Reason, ": ")
+			a.Stop, a.Problem = render.StopAborted, "Request was aborted: "+b.Reason
 			if b.Reason == "" {
 				a.Problem = "Request was aborted."
 			}
