@@ -185,6 +185,7 @@ type message struct {
 	subject string
 	header  nats.Header
 	data    []byte
+	owner   bool // it is an owner, and nothing else
 }
 
 // replayFiles calls each for the messages of a stream from first to last, oldest first. It
@@ -228,7 +229,7 @@ func replayFiles(stream string, first, last uint64, each func(message) (more boo
 				subject = string(r.subject)
 			}
 			m := message{place: r.place, at: time.Unix(0, r.at).UTC(), subject: subject, data: r.data}
-			if len(r.header) > 0 {
+			if bytes.Contains(r.header, []byte(partHeader)) {
 				if m.header, err = nats.DecodeHeadersMsg(r.header); err != nil {
 					return next, true, nil
 				}

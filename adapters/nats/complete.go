@@ -20,17 +20,20 @@ func (j *Journal) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield
 		first, left[task] = min(first, task), nil
 	}
 	from := uint64(1)
-	if !j.old {
-		from = j.since(ctx, j.prefix+slot(first), first)
+	if !j.tasks.old {
+		from = j.tasks.since(ctx, j.tasks.prefix+slot(first), first)
 	}
 	var parts assembly
 	more := true
-	err := j.replay(ctx, j.stream, from, "the journal", func(m message) (bool, error) {
+	err := j.tasks.replay(ctx, from, "the journal", func(m message) (bool, error) {
+		if m.owner {
+			return true, nil
+		}
 		data, whole := parts.add(m.header, m.data)
 		if !whole {
 			return true, nil
 		}
-		for task, lines := range tasks(data, j.taskOf(m.subject)) {
+		for task, lines := range tasks(data, j.tasks.taskOf(m.subject)) {
 			known, is := left[task]
 			if !is {
 				continue

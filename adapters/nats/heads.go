@@ -52,23 +52,29 @@ type heads struct {
 	first uint64 // the place of the first message that retention left
 }
 
-// Heads implements journal.Journal. It reads the stream once, in order.
+// Heads implements journal.Journal.
 func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
-	h, err := j.readHeads(ctx)
+	return j.tasks.heads(ctx, 0, yield)
+}
+
+// heads is journal.Journal.Heads. It reads the stream once, in order, to the place last; 0 is
+// the present end.
+func (h *hubTasks) heads(ctx context.Context, last uint64, yield func(journal.Head) bool) error {
+	all, err := h.readHeads(ctx, last)
 	if err != nil {
 		return err
 	}
-	for _, task := range slices.Sorted(maps.Keys(h.of)) {
-		d := h.of[task]
-		if d.place < h.first {
+	for _, task := range slices.Sorted(maps.Keys(all.of)) {
+		d := all.of[task]
+		if d.place < all.first {
 			continue // retention dropped it meanwhile
 		}
-		out := journal.Head{Task: task, End: d.end, At: d.at, Damaged: d.end == 0 && (d.lost || d.place < h.gap)}
-		if d.begun >= h.first {
+		out := journal.Head{Task: task, End: d.end, At: d.at, Damaged: d.end == 0 && (d.lost || d.place < all.gap)}
+		if d.begun >= all.first {
 			out.Thread = d.thread
 		}
 		if d.end == 0 {
-			if out.Last, err = j.lastOf(ctx, task, d); errors.Is(err, journal.ErrUnknown) {
+			if out.Last, err = h.lastOf(ctx, task, d); errors.Is(err, journal.ErrUnknown) {
 				continue
 			}
 			if err != nil {
@@ -84,48 +90,61 @@ func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) erro
 
 // readHeads reads the heads from the stream, and adds the tasks of which damage left
 // nothing else.
-func (j *Journal) readHeads(ctx context.Context) (heads, error) {
+func (h *hubTasks) readHeads(ctx context.Context, last uint64) (heads, error) {
+	j := h.j
 	j.reopening.RLock()
 	defer j.reopening.RUnlock()
-	h := heads{of: map[core.TaskID]*head{}, room: j.lines}
-	before, err := j.stream.Info(ctx)
-	if err != nil {
-		return h, fmt.Errorf("reading the journal: %w", err)
+	all := heads{of: map[core.TaskID]*head{}, room: j.lines}
+	own := last == 0
+	if own {
+		var err error
+		if last, err = h.last(ctx); err != nil {
+			return all, fmt.Errorf("reading the journal: %w", err)
+		}
 	}
 	var parts assembly
-	err = j.replay(ctx, j.stream, 1, "the journal", func(m message) (bool, error) {
-		h.pass(m.place)
+	err := h.replayTo(ctx, 1, last, "the journal", func(m message) (bool, error) {
+		if all.first == 0 {
+			all.first = m.place
+		}
+		all.pass(m.place)
+		if m.owner {
+			return true, nil
+		}
 		data, whole := parts.add(m.header, m.data)
 		if !whole {
 			return true, nil
 		}
-		for task, lines := range tasks(data, j.taskOf(m.subject)) {
-			if err := h.add(m.place, task, lines); err != nil {
+		for task, lines := range tasks(data, h.taskOf(m.subject)) {
+			if err := all.add(m.place, task, lines); err != nil {
 				return false, err
 			}
 		}
 		return true, nil
 	})
 	if err != nil {
-		return h, err
+		return all, err
 	}
-	if h.place < before.State.LastSeq {
-		h.pass(before.State.LastSeq + 1)
+	if all.place < last {
+		all.pass(last + 1)
 	}
-	now, err := j.stream.Info(ctx)
+	if !own {
+		return all, nil
+	}
+	now, err := h.state(ctx)
 	if err != nil {
-		return h, fmt.Errorf("reading the journal: %w", err)
+		return all, fmt.Errorf("reading the journal: %w", err)
 	}
-	h.first = now.State.FirstSeq
-	if h.gap < h.first {
-		h.gap = 0 // retention made it
+	all.first = now.FirstSeq
+	if all.gap < all.first {
+		all.gap = 0 // retention made it
 	}
 	for task, seq := range j.lost {
-		if h.of[task] == nil {
-			h.of[task] = &head{seq: seq, place: h.first, lost: true}
+		if all.of[task] == nil {
+			all.of[task] = &head{seq: seq, place: all.first, lost: true}
 		}
 	}
-	return h, nil
+	return all, nil
 }
 
 // pass notes that the next message of the stream is at a place.
@@ -171,17 +190,17 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 }
 
 // lastOf returns the last event of a task.
-func (j *Journal) lastOf(ctx context.Context, task core.TaskID, h *head) (last core.Event, err error) {
-	if h.last != nil {
-		if err = json.Unmarshal(h.last, &last); err != nil {
-			err = unreadable(h.place, task, err)
+func (h *hubTasks) lastOf(ctx context.Context, task core.TaskID, d *head) (last core.Event, err error) {
+	if d.last != nil {
+		if err = json.Unmarshal(d.last, &last); err != nil {
+			err = unreadable(d.place, task, err)
 		}
 		return last, err
 	}
-	if h.lost {
-		return core.Event{Seq: h.seq, Epoch: 1}, nil
+	if d.lost {
+		return core.Event{Seq: d.seq, Epoch: 1}, nil
 	}
-	events, err := j.Read(ctx, task, h.seq-1, 0)
+	events, err := h.read(ctx, task, d.seq-1, 0)
 	if len(events) == 0 {
 		return last, cmp.Or(err, journal.ErrUnknown)
 	}

@@ -70,7 +70,7 @@ func (h *home) check() error {
 
 // checkStream is check for the directory of one stream alone. It takes a microsecond.
 func (h *home) checkStream(stream string) error {
-	if h == nil {
+	if h == nil || h.opened[h.of(stream)].file == nil { // it is another hub's
 		return nil
 	}
 	return h.checkPath(h.of(stream))

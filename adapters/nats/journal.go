@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -38,6 +36,11 @@ type Options struct {
 	KeepUsage usage.Retention
 	// Log gets the warnings of the embedded server and reports of damage; nil drops them.
 	Log *slog.Logger
+	// Cluster says how this hub works together with others; nil if it is alone.
+	Cluster *Cluster
+	// Replicas is on how many servers of an external cluster each stream is kept; 0 is one,
+	// and three on embedded servers.
+	Replicas int
 	// Logs are the other logs, by names of letters, and how much each keeps.
 	Logs map[string]journal.Retention
 }
@@ -48,80 +51,63 @@ type Journal struct {
 	server *server.Server // nil if the server is external
 	conn   *nats.Conn
 	js     jetstream.JetStream
-	stream jetstream.Stream
+	tasks  *hubTasks
 	usage  *Usage
 	logs   map[string]*Log
 	// address is that of the external server, without secrets.
 	address string
-	prefix  string // of the subjects, before the slot
-	// former is the prefix of the subjects of former versions, which had one for each
-	// task, and old whether the stream has such subjects.
-	former string
-	old    bool
-	dir    string // where the embedded server keeps its streams
+	// clustered tells that there are other hubs; bus and claims are nil else.
+	clustered bool
+	// user and password are those of this process at its embedded server in a cluster.
+	user, password string
+	replicas       int
+	refusals       refusals
+	bus            *Bus
+	claims         *Claims
+	life           journal.Life
+	dir            string // where the embedded server keeps its streams
 	// lost has the tasks named in damaged records, and the last event of each that was
 	// found there. reopening guards it.
 	lost  map[core.TaskID]uint64
 	part  int // the most bytes of one message
 	lines int // the most bytes of long lines that Heads keeps
 
-	// home, config and streams are those of the embedded server: its directory, what
-	// JetStream runs with and the streams there are, that of the tasks first.
+	// fences are the streams of the hub, that of the tasks first.
+	fences  []*fence
+	deposed deposed
+
+	// home and config are those of the embedded server: its directory and what JetStream
+	// runs with.
 	home    *home
 	config  server.JetStreamConfig
-	streams []string
 	failure failure
 	// reopening is held for reading while the streams are used, and for writing while
 	// their store is opened again.
 	reopening sync.RWMutex
 	stop      func() // ends the goroutine that opens the store again
-
-	mu     sync.Mutex // held while messages are made and sent; before reopening
-	buf    []byte     // for the data of the next append
-	stored uint64     // the place of the last message that is known to be stored
-	unsure bool       // more may be stored: the last append was not acknowledged
 }
 
-// maxBuf is the largest capacity of buf that is kept.
-const maxBuf = 1 << 20
+var _ journal.Shared = (*Journal)(nil)
 
-var _ journal.Journal = (*Journal)(nil)
-
-// Open starts the embedded server or connects to the external one, and makes missing
-// streams. Close ends it.
+// Open starts the embedded server or connects to the external one, makes missing streams and
+// begins the next life of the hub, which takes over the one before. Close ends it.
 func Open(ctx context.Context, o Options) (*Journal, error) {
 	name := cmp.Or(o.Name, "dragoman")
-	if strings.ContainsFunc(name, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_'
-	}) {
+	if !isName(name) {
 		return nil, fmt.Errorf("the name %q of the journal may have letters, digits, dashes and underscores only", name)
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
-		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), prefix: name + ".begun.", former: name + ".task.", logs: map[string]*Log{}, lines: longLines,
-		failure: failure{reported: make(chan struct{}, 1)}, stop: func() {},
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines,
+		failure: failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
 	}
 	bytes := keep.Bytes + keepUsage.Bytes
 	for _, l := range o.Logs {
 		bytes += l.Or().Bytes
 	}
-	var err error
-	if o.URL == "" {
-		if j.lost, err = inspect(o.Dir, j.log); err != nil {
-			return nil, err
-		}
-		if j.server, err = embed(o.Dir, o.Sync, bytes, j.log); err != nil {
-			return nil, err
-		}
-		j.dir = streamsDir(o.Dir)
-	}
-	if err = j.open(ctx, o.URL, name, keep); err == nil {
-		j.usage, err = j.openUsage(ctx, name, keepUsage)
-	}
-	for l, keep := range o.Logs {
-		if err == nil {
-			j.logs[l], err = j.openLog(ctx, name, l, keep.Or())
-		}
+	err := j.start(ctx, o, name, bytes)
+	if err == nil {
+		err = j.openStreams(ctx, o, name, keep, keepUsage)
 	}
 	if err == nil && j.server != nil {
 		err = j.supervise(o.Dir)
@@ -132,52 +118,147 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	return j, nil
 }
 
-func (j *Journal) open(ctx context.Context, url, name string, keep journal.Retention) (err error) {
-	if j.conn, err = connect(ctx, j.server, url); err != nil {
+// start starts the embedded server, if there is one, joins the cluster and connects.
+func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64) (err error) {
+	j.replicas = max(o.Replicas, 1)
+	if o.Cluster != nil {
+		if err := o.Cluster.check(); err != nil {
+			return err
+		}
+		j.clustered = true
+		if o.URL == "" {
+			j.replicas = replicasOfCluster
+		}
+	}
+	if o.URL == "" {
+		// A server of a cluster gets what is damaged from the others.
+		if j.clustered {
+			err = j.setAside(o.Dir)
+		} else {
+			j.dir = streamsDir(o.Dir)
+			j.lost, err = inspect(o.Dir, j.log)
+		}
+		if err != nil {
+			return err
+		}
+		if err := j.embed(o, name, bytes); err != nil {
+			return err
+		}
+		if j.clustered {
+			if err := j.waitForCluster(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err = j.connect(ctx, o.URL); err != nil || o.Cluster == nil {
+		return err
+	}
+	if err = j.openBus(ctx, o.URL, o.Cluster.Name); err != nil {
+		return err
+	}
+	return j.insist(ctx, func(ctx context.Context) error { return j.openClaims(ctx, o.Cluster.Name) })
+}
+
+// openStreams makes the streams of the hub and begins its next life.
+func (j *Journal) openStreams(ctx context.Context, o Options, name string, keep journal.Retention, keepUsage usage.Retention) (err error) {
+	if err = j.openTasks(ctx, name, keep); err != nil {
+		return err
+	}
+	if j.usage, err = j.openUsage(ctx, name, keepUsage); err != nil {
+		return err
+	}
+	for l, keep := range o.Logs {
+		if j.logs[l], err = j.openLog(ctx, name, l, keep.Or()); err != nil {
+			return err
+		}
+	}
+	joins := j.clustered && j.server != nil
+	if joins {
+		if err = j.insist(ctx, func(context.Context) error { return j.copyAside(ctx, o.Dir) }); err != nil {
+			return err
+		}
+	}
+	err = j.insist(ctx, func(ctx context.Context) error { return j.begin(ctx, name) })
+	if err == nil && joins {
+		err = keepCopied(o.Dir)
+	}
+	return err
+}
+
+func (j *Journal) connect(ctx context.Context, url string) (err error) {
+	if j.conn, err = j.dial(ctx, url); err != nil {
 		return err
 	}
 	const overhead = 4 << 10 // headers, subject
 	j.part = int(min(j.conn.MaxPayload(), payload)) - overhead
-	if j.js, err = jetstream.New(j.conn); err != nil {
-		return err
-	}
-	j.stream, err = j.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: name + "-tasks", Description: "the tasks of a Dragoman hub, a subject for those begun within 4 seconds",
-		Subjects: []string{j.prefix + ">", j.former + ">"}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
-		MaxAge: keep.Age, MaxBytes: keep.Bytes, AllowDirect: true,
+	j.js, err = jetstream.New(j.conn)
+	return err
+}
+
+func (j *Journal) openTasks(ctx context.Context, name string, keep journal.Retention) (err error) {
+	j.tasks = j.tasksOf(name)
+	j.tasks.fence, err = j.openStream(ctx, jetstream.StreamConfig{
+		Name: j.tasks.stream, Description: "the tasks of a Dragoman hub, a subject for those begun within 4 seconds",
+		Subjects: []string{j.tasks.prefix + ">", j.tasks.former + ">", j.tasks.own}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
 	})
 	if err != nil {
 		return fmt.Errorf("making the stream of the journal: %w", err)
 	}
-	info, err := j.stream.Info(ctx)
+	err = j.insist(ctx, func(ctx context.Context) error {
+		_, err := j.get(ctx, j.tasks.stream, getRequest{Seq: 1, Next: j.tasks.former + ">"})
+		j.tasks.old = err == nil
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("reading the stream of the journal: %w", err)
-	}
-	j.stored = info.State.LastSeq
-	switch _, err := j.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(j.former+">")); {
-	case err == nil:
-		j.old = true
-	case !errors.Is(err, jetstream.ErrMsgNotFound):
 		return fmt.Errorf("looking into the journal: %w", err)
 	}
 	return nil
 }
 
+// openStream makes a stream of the hub if it is missing. The last of its subjects is that of
+// its owners.
+func (j *Journal) openStream(ctx context.Context, c jetstream.StreamConfig) (*fence, error) {
+	c.Storage, c.Discard, c.AllowDirect, c.Replicas = jetstream.FileStorage, jetstream.DiscardOld, true, j.replicas
+	var s jetstream.Stream
+	err := j.insist(ctx, func(ctx context.Context) (err error) {
+		s, err = j.js.CreateOrUpdateStream(ctx, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := &fence{
+		j: j, stream: c.Name, own: c.Subjects[len(c.Subjects)-1], place: s.CachedInfo().State.LastSeq,
+		keep: journal.Retention{Age: c.MaxAge, Bytes: c.MaxBytes},
+	}
+	j.fences = append(j.fences, f)
+	return f, nil
+}
+
 // supervise watches the directory and the store of the embedded server until Close.
 func (j *Journal) supervise(dir string) (err error) {
-	j.streams = []string{nameOf(j.stream), nameOf(j.usage.stream)}
-	for _, l := range j.logs {
-		j.streams = append(j.streams, nameOf(l.stream))
+	var streams []string
+	for _, f := range j.fences {
+		if !j.clustered { // else other servers may have them
+			streams = append(streams, f.stream)
+		}
 	}
 	j.config = *j.server.JetStreamConfig()
-	if j.home, err = openHome(dir, j.config.StoreDir, j.streams...); err != nil {
+	if j.home, err = openHome(dir, j.config.StoreDir, streams...); err != nil {
 		return err
 	}
 	// JetStream appends the last element itself.
 	j.config.StoreDir = filepath.Dir(j.config.StoreDir)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { j.reopenAfterFailures(ctx) })
+	if j.clustered {
+		running.Go(func() { j.lendLeadership(ctx) })
+	} else {
+		running.Go(func() { j.reopenAfterFailures(ctx) })
+	}
 	j.stop = func() {
 		cancel()
 		running.Wait()
@@ -185,44 +266,11 @@ func (j *Journal) supervise(dir string) (err error) {
 	return nil
 }
 
-// Append implements journal.Journal. Only the last message asks for an acknowledgement: a
-// stream stores the messages of a connection in order, so that the place in the
-// acknowledgement proves that all messages before were stored. After an append that was not
-// acknowledged every message asks for one, until the place is known again.
+// Append implements journal.Journal.
 func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var msgs []*nats.Msg
-	buf := j.buf[:0]
-	for run := range runs(records) {
-		var err error
-		if msgs, buf, err = encode(msgs, buf, j.prefix+slot(run[0].Task), run, j.part); err != nil {
-			return err
-		}
+	if err := j.tasks.append(ctx, records); err != nil {
+		return fmt.Errorf("writing to the journal: %w", err)
 	}
-	if len(msgs) == 0 {
-		return nil
-	}
-	if cap(buf) <= maxBuf {
-		j.buf = buf // the connection copies what it publishes
-	}
-	together := len(msgs)
-	if j.unsure {
-		together = 1
-	}
-	for part := range slices.Chunk(msgs, together) {
-		place, err := j.send(ctx, j.stream, part...)
-		if err != nil {
-			j.unsure = true
-			return fmt.Errorf("writing to the journal: %w", err)
-		}
-		want := j.stored + uint64(len(part))
-		j.stored = place
-		if place < want || place > want && !j.unsure {
-			return fmt.Errorf("writing to the journal: it is at %d after %d messages, want %d: some were not stored", place, len(part), want)
-		}
-	}
-	j.unsure = false
 	return nil
 }
 
@@ -230,6 +278,7 @@ func (j *Journal) Append(ctx context.Context, records ...journal.Record) error {
 // everything to its files and stopped.
 func (j *Journal) Close() error {
 	j.stop()
+	j.bus.close()
 	if j.conn != nil {
 		j.conn.Close()
 	}

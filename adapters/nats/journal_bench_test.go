@@ -1,6 +1,8 @@
 package nats_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +58,35 @@ func BenchmarkQuestions(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	ask(b, j, b.N)
+}
+
+// BenchmarkAppendOne is how long one record takes, alone and in a cluster of three hubs whose
+// servers run in this process.
+func BenchmarkAppendOne(b *testing.B) {
+	b.Run("alone", func(b *testing.B) { appendOne(b, openBench(b)) })
+	b.Run("cluster", func(b *testing.B) {
+		a := formed(b, nil)["a"]
+		ledElsewhere(b, a, "a")
+		b.ResetTimer()
+		appendOne(b, a)
+	})
+}
+
+func appendOne(b *testing.B, j *nats.Journal) {
+	b.Helper()
+	var took []time.Duration
+	event := core.Event{Epoch: 1, At: time.Now(), Body: core.Text{Text: strings.Repeat("x", 200)}}
+	for b.Loop() {
+		event.Seq++
+		begin := time.Now()
+		if err := j.Append(b.Context(), journal.Record{Task: "t", Event: event}); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(begin))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
 
 // BenchmarkReadAmongMany finds a task among 200,000.

@@ -2,6 +2,8 @@ package nats_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv(playsHub); text != "" {
+		if err := play(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m,
 		// The server library leaves these to the end of the process.
 		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/stree.init.0.func1"),

@@ -18,8 +18,7 @@ import (
 // Log is a core.RecordLog on JetStream: a stream of its own, on the connection of its
 // Journal, with which it ends.
 type Log struct {
-	journal *Journal
-	stream  jetstream.Stream
+	*fence
 	name    string
 	subject string
 }
@@ -31,12 +30,11 @@ func (j *Journal) Log(name string) *Log { return j.logs[name] }
 
 // openLog makes the stream of a log if it is missing.
 func (j *Journal) openLog(ctx context.Context, hub, name string, keep journal.Retention) (*Log, error) {
-	l := &Log{journal: j, name: name, subject: hub + ".log." + name}
+	l := &Log{name: name, subject: hub + ".log." + name}
 	var err error
-	l.stream, err = j.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	l.fence, err = j.openStream(ctx, jetstream.StreamConfig{
 		Name: hub + "-log-" + name, Description: "what the part " + name + " of a Dragoman hub has to know again",
-		Subjects: []string{l.subject}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
-		MaxAge: keep.Age, MaxBytes: keep.Bytes,
+		Subjects: []string{l.subject, l.subject + ownSuffix}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the stream of the log %s: %w", name, err)
@@ -49,13 +47,15 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 	if err := core.CheckRecords(records); err != nil {
 		return err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var data []byte
 	for i, r := range records {
 		data = append(binary.AppendUvarint(data, uint64(len(r))), r...)
 		if len(data) < runBytes && i < len(records)-1 {
 			continue
 		}
-		if _, err := l.journal.send(ctx, l.stream, &nats.Msg{Subject: l.subject, Data: data}); err != nil {
+		if err := l.append(ctx, &nats.Msg{Subject: l.subject, Data: data}); err != nil {
 			return fmt.Errorf("writing to the log %s: %w", l.name, err)
 		}
 		data = nil
@@ -65,7 +65,10 @@ func (l *Log) Append(ctx context.Context, records ...[]byte) error {
 
 // Replay implements core.RecordLog.
 func (l *Log) Replay(ctx context.Context, yield func(time.Time, []byte) bool) error {
-	return l.journal.replay(ctx, l.stream, 1, "the log "+l.name, func(m message) (bool, error) {
+	return l.replay(ctx, 1, "the log "+l.name, func(m message) (bool, error) {
+		if m.owner {
+			return true, nil
+		}
 		records, err := splitRecords(bytes.Clone(m.data)) // yield may keep them
 		if err != nil {
 			return false, err

@@ -120,7 +120,7 @@ func TestAReadDoesNotWaitForAnAnswerThatIsLost(t *testing.T) {
 }
 
 func TestAReplayAsksAgainWhenItsRequestWasLost(t *testing.T) {
-	j, proxy := throughLossy(t, "$JS.API.CONSUMER.MSG.NEXT", "$JX.API.CONSUMER.MSG.NEXT")
+	j, proxy := throughLossy(t, "$JS.API.DIRECT.GET", "$JX.API.DIRECT.GET")
 	if err := j.Usage().Append(t.Context(), usage.Record{Task: "t", Seq: 1}); err != nil {
 		t.Fatal(err)
 	}

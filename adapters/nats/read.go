@@ -3,11 +3,9 @@ package nats
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,28 +14,33 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// Read implements journal.Journal. It reads the subject of the task from the time at which
-// the task began to its end, and from the start of the stream if that misses events.
+// Read implements journal.Journal.
 func (j *Journal) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	return j.tasks.read(ctx, task, after, limit)
+}
+
+// read is journal.Journal.Read. It reads the subject of the task from the time at which the
+// task began to its end, and from the start of the stream if that misses events.
+func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
 	if !plain(task) {
 		return nil, journal.ErrUnknown
 	}
-	j.reopening.RLock()
-	defer j.reopening.RUnlock()
+	h.j.reopening.RLock()
+	defer h.j.reopening.RUnlock()
 	r := reading{task: task, after: after, limit: limit}
-	subject, from := j.prefix+slot(task), uint64(1)
-	if j.old {
-		if err := j.read(ctx, &r, j.former+string(task), 1); err != nil {
+	subject, from := h.prefix+slot(task), uint64(1)
+	if h.old {
+		if err := h.collect(ctx, &r, h.former+string(task), 1); err != nil {
 			return nil, err
 		}
 	}
 	if r.seen == 0 { // a task of a former version may have ended at any time
-		from = j.since(ctx, subject, task)
+		from = h.since(ctx, subject, task)
 	}
-	err := j.read(ctx, &r, subject, from)
+	err := h.collect(ctx, &r, subject, from)
 	if err == nil && from > 1 && !r.whole {
 		r = reading{task: task, after: after, limit: limit}
-		err = j.read(ctx, &r, subject, 1)
+		err = h.collect(ctx, &r, subject, 1)
 	}
 	if err != nil {
 		return nil, err
@@ -61,29 +64,18 @@ const lookupTimeout = time.Second
 
 // since returns the place of the first message of a subject after the time in the id of a
 // task; 1 if the id has no time, or there is no such message.
-func (j *Journal) since(ctx context.Context, subject string, task core.TaskID) uint64 {
+func (h *hubTasks) since(ctx context.Context, subject string, task core.TaskID) uint64 {
 	begun, ok := task.Begun()
 	if !ok {
 		return 1
 	}
-	ask, err := json.Marshal(struct {
-		At      time.Time `json:"start_time"`
-		Subject string    `json:"next_by_subj"`
-	}{begun, subject})
-	if err != nil {
-		return 1
-	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	m, err := j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"DIRECT.GET."+j.stream.CachedInfo().Config.Name, ask)
+	m, err := h.j.get(ctx, h.stream, getRequest{At: begun, Next: subject})
 	if err != nil {
 		return 1
 	}
-	place, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
-	if err != nil {
-		return 1
-	}
-	return place
+	return m.place
 }
 
 // reading collects the events of a task.
@@ -98,33 +90,37 @@ type reading struct {
 	whole  bool         // nothing more is wanted
 }
 
-// read collects the events of the task from the messages of a subject, from a place in the
+// collect collects the events of the task from the messages of a subject, from a place in the
 // stream on.
-func (j *Journal) read(ctx context.Context, r *reading, subject string, from uint64) error {
+func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from uint64) error {
 	var parts assembly
-	for filter := jetstream.WithGetMsgSubject(subject); !r.whole; {
-		m, err := j.stream.GetMsg(ctx, from, filter)
+	for !r.whole {
+		next := getRequest{Seq: from, Next: subject}
+		m, err := h.j.get(ctx, h.stream, next)
+		if errors.Is(err, jetstream.ErrMsgNotFound) && h.j.replicas > 1 {
+			m, err = h.j.getFromLeader(ctx, h.stream, next)
+		}
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
 		}
-		from = m.Sequence + 1
-		data, whole := parts.add(m.Header, m.Data)
+		from = m.place + 1
+		data, whole := parts.add(m.header, m.data)
 		if !whole {
 			continue
 		}
-		for task, lines := range tasks(data, j.taskOf(m.Subject)) {
+		for task, lines := range tasks(data, h.taskOf(m.subject)) {
 			if !plain(task) {
-				return unreadable(m.Sequence, r.task, errNoTask)
+				return unreadable(m.place, r.task, errNoTask)
 			}
 			if task != r.task {
 				continue
 			}
 			events, err := decode(lines)
 			if err != nil {
-				return unreadable(m.Sequence, task, err)
+				return unreadable(m.place, task, err)
 			}
 			r.add(events)
 		}

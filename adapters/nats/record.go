@@ -87,7 +87,7 @@ func encode(msgs []*nats.Msg, buf []byte, subject string, run []journal.Record, 
 }
 
 // tasks yields the lines of a whole message task by task. Lines before the first that names
-// a task belong to task: see [Journal.taskOf].
+// a task belong to task: see [hubTasks.taskOf].
 func tasks(data []byte, task core.TaskID) func(yield func(core.TaskID, []byte) bool) {
 	return func(yield func(core.TaskID, []byte) bool) {
 		for more := true; more; {
@@ -109,8 +109,8 @@ func tasks(data []byte, task core.TaskID) func(yield func(core.TaskID, []byte) b
 }
 
 // taskOf returns the task of a subject of a former version, which had one for each; else "".
-func (j *Journal) taskOf(subject string) core.TaskID {
-	task, former := strings.CutPrefix(subject, j.former)
+func (h *hubTasks) taskOf(subject string) core.TaskID {
+	task, former := strings.CutPrefix(subject, h.former)
 	if !former {
 		return ""
 	}

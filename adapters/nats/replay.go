@@ -5,104 +5,137 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// replay calls each for every message that a stream has now, from a place on and oldest
-// first, until it returns false. what names the stream in errors. It reads the files of the
-// embedded server directly, which takes a tenth of the time.
-func (j *Journal) replay(ctx context.Context, stream jetstream.Stream, from uint64, what string, each func(message) (more bool, err error)) error {
-	info, err := stream.Info(ctx)
+// replay calls each for every message that the stream has now, from a place on and oldest
+// first, until it returns false. what names the stream in errors.
+func (f *fence) replay(ctx context.Context, from uint64, what string, each func(message) (more bool, err error)) error {
+	last, err := f.last(ctx)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
 	}
-	if info.State.Msgs == 0 {
-		return nil
-	}
+	return f.replayTo(ctx, from, last, what, each)
+}
+
+// replayTo is replay to the place last. It reads the files of the embedded server directly,
+// which takes a tenth of the time.
+func (f *fence) replayTo(ctx context.Context, next, last uint64, what string, each func(message) (more bool, err error)) error {
 	checked := func(m message) (bool, error) {
+		m.owner = m.subject == f.own
 		more, err := each(m)
 		if err != nil {
 			err = fmt.Errorf("message %d of %s cannot be read (is it of another version, or of another program?): %w", m.place, what, err)
 		}
 		return more, err
 	}
-	next := max(from, info.State.FirstSeq)
-	if j.dir != "" {
+	if f.j.dir != "" {
 		var more bool
-		if next, more, err = replayFiles(filepath.Join(j.dir, info.Config.Name), next, info.State.LastSeq, checked); err != nil || !more {
-			return err
-		}
-		switch _, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(">")); {
-		case errors.Is(err, jetstream.ErrMsgNotFound):
-			return nil
-		case err != nil:
-			return fmt.Errorf("reading %s: %w", what, err)
-		}
-	}
-	return replayFromServer(ctx, stream, next, info.State.LastSeq, what, checked)
-}
-
-// replayFromServer is replay by requests to the server.
-func replayFromServer(ctx context.Context, stream jetstream.Stream, next, last uint64, what string, each func(message) (more bool, err error)) error {
-	config := jetstream.OrderedConsumerConfig{}
-	if next > 1 {
-		config = jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: next}
-	}
-	reader, err := stream.OrderedConsumer(ctx, config)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", what, err)
-	}
-	messages, err := reader.Messages(jetstream.PullHeartbeat(beat))
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", what, err)
-	}
-	defer messages.Stop()
-	for {
-		m, err := nextOf(ctx, messages)
-		if errors.Is(err, errSilent) {
-			var now *jetstream.StreamInfo
-			if now, err = stream.Info(ctx); err == nil {
-				if now.State.Msgs == 0 || now.State.FirstSeq > last {
-					return nil // retention dropped the messages meanwhile
-				}
-				continue
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", what, err)
-		}
-		place, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", what, err)
-		}
-		more, err := each(message{place: place.Sequence.Stream, at: place.Timestamp, subject: m.Subject(), header: m.Headers(), data: m.Data()})
-		if err != nil || !more || place.NumPending == 0 || place.Sequence.Stream >= last {
+		var err error
+		if next, more, err = replayFiles(filepath.Join(f.j.dir, f.stream), next, last, checked); err != nil || !more {
 			return err
 		}
 	}
+	for more, wait := true, silence; more && next <= last; {
+		before := next
+		var err error
+		if next, more, err = f.batch(ctx, next, last, wait, checked); err != nil {
+			return fmt.Errorf("reading %s: %w", what, err)
+		}
+		if wait *= 2; next > before {
+			wait = silence
+		}
+	}
+	return nil
 }
 
-// errSilent reports that no message came for the time of silence.
-var errSilent = errors.New("no message came")
-
+// The size of a batch of messages. What a connection has not read yet is bounded by the bytes.
 const (
-	// beat is the interval of the heartbeats of a server without messages. The library
-	// asks again after two intervals without one.
-	beat = time.Second
-	// silence is how long to wait for a message before asking whether there is any: longer
-	// than the library takes to ask again.
-	silence = 3 * beat
+	batchMessages = 4096
+	batchBytes    = 4 << 20
 )
 
-// nextOf returns the next message, or errSilent after the time of silence.
-func nextOf(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
-	within, cancel := context.WithTimeoutCause(ctx, silence, errSilent)
-	defer cancel()
-	m, err := messages.Next(jetstream.NextContext(within))
-	if err != nil && ctx.Err() == nil && within.Err() != nil {
-		return nil, errSilent
+// silence is how long to wait for a replica before another one may be asked. Each time it is
+// twice as long.
+const silence = 150 * time.Millisecond
+
+// batch calls each for the next messages of the stream, up to the place last, until it returns
+// false, or until none comes for the time wait. It asks any replica. It returns the place of the
+// next message, and whether there is more.
+func (f *fence) batch(ctx context.Context, next, last uint64, wait time.Duration, each func(message) (more bool, err error)) (uint64, bool, error) {
+	inbox := nats.NewInbox()
+	answers, err := f.j.conn.SubscribeSync(inbox)
+	if err != nil {
+		return next, false, err
 	}
-	return m, err
+	defer answers.Unsubscribe() //nolint:errcheck // the connection was closed then
+	ask := fmt.Appendf(nil, `{"seq":%d,"batch":%d,"max_bytes":%d}`, next, batchMessages, batchBytes)
+	if err := f.j.conn.PublishRequest(directGet+f.stream, inbox, ask); err != nil {
+		return next, false, err
+	}
+	for before := uint64(0); next <= last; {
+		within, cancel := context.WithTimeout(ctx, wait)
+		answer, err := answers.NextMsgWithContext(within)
+		cancel()
+		silent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+		if err != nil && !silent {
+			return next, false, err
+		}
+		switch {
+		case silent || answer.Header.Get("Status") == "404":
+			more, err := f.has(ctx, next, last)
+			return next, more, err
+		case answer.Header.Get("Status") == "204":
+			return next, true, nil
+		case answer.Header.Get("Status") == "503":
+			return next, false, nats.ErrNoResponders
+		}
+		m, err := messageOf(answer)
+		if err != nil {
+			return next, false, err
+		}
+		pending := answer.Header.Get(numPendingHeader)
+		if sent := answer.Header.Get(lastSentHeader); sent != strconv.FormatUint(before, 10) && pending != "" {
+			return next, true, nil // one was lost on the way
+		}
+		if m.place > last {
+			return last + 1, false, nil
+		}
+		if more, err := each(m); err != nil || !more {
+			return next, false, err
+		}
+		before, next = m.place, m.place+1
+		if pending == "" {
+			return next, true, nil // servers before 2.11 send one message
+		}
+	}
+	return next, false, nil
+}
+
+// The headers of an answer to a batch request.
+const (
+	numPendingHeader = "Nats-Num-Pending"
+	lastSentHeader   = "Nats-Last-Sequence" // the place of the message before, in this batch
+)
+
+// has reports whether the leader of the stream has a message from next to last, of which a
+// replica knew nothing. It waits a moment then, for the replica.
+func (f *fence) has(ctx context.Context, next, last uint64) (bool, error) {
+	m, err := f.j.getFromLeader(ctx, f.stream, getRequest{Seq: next, Next: ">"})
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.place > last {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	select {
+	case <-time.After(replicaPause):
+		return true, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
 }

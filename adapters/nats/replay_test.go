@@ -4,24 +4,7 @@ import (
 	"context"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
-
-// aged is a stream whose messages grow too old as soon as it was looked at.
-type aged struct {
-	jetstream.Stream
-	looked bool
-}
-
-func (a *aged) Info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
-	info, err := a.Stream.Info(ctx, opts...)
-	if err == nil && !a.looked {
-		a.looked = true
-		err = a.Purge(ctx)
-	}
-	return info, err
-}
 
 func TestAReplayDoesNotWaitForWhatGrewTooOldMeanwhile(t *testing.T) {
 	j, err := Open(t.Context(), Options{Dir: t.TempDir()})
@@ -37,7 +20,18 @@ func TestAReplayDoesNotWaitForWhatGrewTooOldMeanwhile(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err = j.replay(ctx, &aged{Stream: u.stream}, 1, "the usage", func(message) (bool, error) {
+	last, err := u.last(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := j.js.Stream(ctx, u.stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(ctx); err != nil {
+		t.Fatal(err)
+	}
+	err = u.replayTo(ctx, 1, last, "the usage", func(message) (bool, error) {
 		t.Error("got a message, want none")
 		return false, nil
 	})

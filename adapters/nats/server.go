@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,36 +42,44 @@ func ParseSync(name string) (Sync, error) {
 // payload bounds a message, as NATS servers do by default. Longer ones are sent in parts.
 const payload = 1 << 20
 
-// embed starts a server in this process without a listener.
-func embed(dir string, sync Sync, bytes int64, log *slog.Logger) (*server.Server, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
+// embed starts a server in this process. It listens for nobody but the other servers of its
+// cluster.
+func (j *Journal) embed(o Options, name string, bytes int64) error {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return fmt.Errorf("making the data directory: %w", err)
 	}
-	s, err := server.NewServer(&server.Options{
+	opts := &server.Options{
 		ServerName: "dragoman", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
-		JetStream: true, StoreDir: filepath.Join(dir, "nats"), DisableJetStreamBanner: true,
+		JetStream: true, StoreDir: filepath.Join(o.Dir, "nats"), DisableJetStreamBanner: true,
 		// Twice the retention, since the store drops whole blocks.
 		JetStreamMaxStore: 2*bytes + 64<<20,
 		MaxPayload:        payload, MaxPending: 64 << 20,
-		SyncAlways: sync == SyncAlways,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the embedded NATS server: %w", err)
+		SyncAlways: o.Sync == SyncAlways,
 	}
-	s.SetLogger(serverLog{log}, false, false)
-	s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
-		s.Shutdown()
-		return nil, errors.New("the embedded NATS server did not start within 10 s")
+	log := serverLog{log: j.log}
+	if o.Cluster != nil {
+		if err := o.Cluster.join(opts, name, j.refusals.note); err != nil {
+			return err
+		}
+		log.refused, j.user, j.password = j.refusals.note, opts.Username, opts.Password
 	}
-	return s, nil
+	var err error
+	if j.server, err = server.NewServer(opts); err != nil {
+		return fmt.Errorf("making the embedded NATS server: %w", err)
+	}
+	j.server.SetLogger(log, false, false)
+	j.server.Start()
+	if !j.server.ReadyForConnections(10 * time.Second) {
+		return errors.New("the embedded NATS server did not start within 10 s")
+	}
+	return nil
 }
 
-// connect connects to the embedded server, or to the one at url.
-func connect(ctx context.Context, s *server.Server, url string) (*nats.Conn, error) {
-	opts := []nats.Option{nats.Name("dragoman"), nats.MaxReconnects(-1)}
-	if s != nil {
-		opts = append(opts, nats.InProcessServer(s))
+// dial connects to the embedded server, or to the one at url.
+func (j *Journal) dial(ctx context.Context, url string, more ...nats.Option) (*nats.Conn, error) {
+	opts := append([]nats.Option{nats.Name("dragoman"), nats.MaxReconnects(-1)}, more...)
+	if j.server != nil {
+		opts = append(opts, nats.InProcessServer(j.server), nats.UserInfo(j.user, j.password))
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		opts = append(opts, nats.Timeout(time.Until(deadline)))

@@ -11,7 +11,12 @@ import (
 
 // serverLog passes on the log of the embedded server. Its notices become debug messages:
 // they report every start and stop.
-type serverLog struct{ log *slog.Logger }
+type serverLog struct {
+	log *slog.Logger
+	// refused is called with the address of a server that refused this one; nil if there are
+	// no others.
+	refused func(peer string)
+}
 
 var _ server.Logger = serverLog{}
 
@@ -23,10 +28,30 @@ func (l serverLog) say(level slog.Level, format string, v []any) {
 func (l serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
 
 // Warnf implements server.Logger.
-func (l serverLog) Warnf(format string, v ...any) { l.say(slog.LevelWarn, format, v) }
+func (l serverLog) Warnf(format string, v ...any) {
+	level := slog.LevelWarn
+	for _, usual := range usualWarnings {
+		if strings.HasPrefix(format, usual) {
+			level = slog.LevelDebug
+		}
+	}
+	l.say(level, format, v)
+}
+
+// usualWarnings begin warnings of a server in a cluster that say nothing is wrong: passwords are
+// of this process, keys are compared instead of host names, and every start waits for others.
+var usualWarnings = []string{
+	"Plaintext passwords", "TLS certificate chain and hostname of solicited routes", "Waiting for routing", "JetStream has not established contact", "Metalayer blocking snapshot",
+}
 
 // Errorf implements server.Logger.
-func (l serverLog) Errorf(format string, v ...any) { l.say(slog.LevelError, format, v) }
+func (l serverLog) Errorf(format string, v ...any) {
+	if text := fmt.Sprintf(format, v...); l.refused != nil && strings.Contains(text, "Authorization Violation") {
+		peer, _, _ := strings.Cut(text, " ")
+		l.refused(peer)
+	}
+	l.say(slog.LevelError, format, v)
+}
 
 // Fatalf implements server.Logger.
 func (l serverLog) Fatalf(format string, v ...any) { l.say(slog.LevelError, format, v) }

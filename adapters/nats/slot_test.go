@@ -93,8 +93,8 @@ func TestTasksThatBeganTogetherShareAMessageAndAreReadApart(t *testing.T) {
 	if err := j.Append(t.Context(), all...); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := tasksOf(t, j).Info(t.Context()); err != nil || info.State.Msgs != 1 {
-		t.Fatalf("got %d messages and %v, want one", info.State.Msgs, err)
+	if info, err := tasksOf(t, j).Info(t.Context()); err != nil || info.State.Msgs != 2 {
+		t.Fatalf("got %d messages and %v, want one, and that which says who writes", info.State.Msgs, err)
 	}
 	for i, h := range want {
 		got, err := j.Read(t.Context(), h.Task, 0, 0)

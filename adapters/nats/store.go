@@ -11,11 +11,13 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Health implements journal.Journal.
 func (j *Journal) Health() error {
+	if err := j.deposed.reason(); err != nil {
+		return err
+	}
 	if j.server == nil {
 		if status := j.conn.Status(); status != nats.CONNECTED {
 			return fmt.Errorf("the connection to NATS at %q is %s: once it is back, what waits is recorded without a restart", j.address, status)
@@ -29,17 +31,17 @@ func (j *Journal) Health() error {
 }
 
 // send sends messages to a stream and returns the place of the last one once all are
-// stored, or why they are not.
-func (j *Journal) send(ctx context.Context, stream jetstream.Stream, msgs ...*nats.Msg) (place uint64, err error) {
+// stored, or why they are not. Only the last message asks for an acknowledgement: a stream
+// stores the messages of a connection in order, and each only if those before it were stored.
+func (j *Journal) send(ctx context.Context, name string, msgs ...*nats.Msg) (place uint64, err error) {
 	j.reopening.RLock()
 	defer j.reopening.RUnlock()
-	name := nameOf(stream)
 	if err := cmp.Or(j.home.checkStream(name), j.failure.reason()); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if j.server != nil {
+	if j.alone() {
 		defer time.AfterFunc(slowAck, func() { j.watchStore(ctx, name, cancel) }).Stop()
 	}
 	for _, m := range msgs[:len(msgs)-1] {
@@ -54,8 +56,6 @@ func (j *Journal) send(ctx context.Context, stream jetstream.Stream, msgs ...*na
 	// What was written while the directory was gone is not recorded.
 	return ack.Sequence, j.home.checkStream(name)
 }
-
-func nameOf(s jetstream.Stream) string { return s.CachedInfo().Config.Name }
 
 // slowAck is how long an acknowledgement may take before the server is asked about the
 // health of the stream: it does not answer a message that it could not write.
@@ -87,8 +87,8 @@ func (j *Journal) storeError(stream string) error {
 // diagnose returns why a message was not stored. A store that has failed stays so: it has
 // it opened again.
 func (j *Journal) diagnose(stream string, err error) error {
-	if j.server == nil {
-		return err
+	if !j.alone() {
+		return err // the other servers of a cluster may have stored it
 	}
 	cause := j.storeError(stream)
 	if cause == nil {
@@ -157,8 +157,6 @@ func (j *Journal) reopen(ctx context.Context) error {
 	if err := j.home.usable(); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.reopening.Lock()
 	defer j.reopening.Unlock()
 	if err := j.server.ShutdownJetStream(); err != nil {
@@ -173,15 +171,9 @@ func (j *Journal) reopen(ctx context.Context) error {
 	if err := j.server.EnableJetStream(&config); err != nil {
 		return errors.Join(fmt.Errorf("opening the store again: %w", err), j.server.ShutdownJetStream())
 	}
-	for _, name := range j.streams {
-		s, err := j.js.Stream(ctx, name)
-		if err != nil {
-			return fmt.Errorf("opening the stream %s again: %w", name, err)
-		}
-		if name == j.streams[0] {
-			// The stream may have more than was acknowledged. If it has less, the next
-			// append returns an error.
-			j.stored = max(j.stored, s.CachedInfo().State.LastSeq)
+	for _, f := range j.fences {
+		if _, err := j.js.Stream(ctx, f.stream); err != nil {
+			return fmt.Errorf("opening the stream %s again: %w", f.stream, err)
 		}
 	}
 	return nil

@@ -17,8 +17,7 @@ import (
 // Usage is a usage.Store on JetStream: a stream of its own, on the connection of its
 // Journal, with which it ends.
 type Usage struct {
-	journal *Journal
-	stream  jetstream.Stream
+	*fence
 	subject string
 }
 
@@ -29,12 +28,11 @@ func (j *Journal) Usage() *Usage { return j.usage }
 
 // openUsage makes the stream of usage records if it is missing.
 func (j *Journal) openUsage(ctx context.Context, name string, keep usage.Retention) (*Usage, error) {
-	u := &Usage{journal: j, subject: name + ".usage"}
+	u := &Usage{subject: name + ".usage"}
 	var err error
-	u.stream, err = j.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	u.fence, err = j.openStream(ctx, jetstream.StreamConfig{
 		Name: name + "-usage", Description: "what the tasks of a Dragoman hub spent",
-		Subjects: []string{u.subject}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardOld,
-		MaxAge: keep.Age, MaxBytes: keep.Bytes,
+		Subjects: []string{u.subject, u.subject + ownSuffix}, MaxAge: keep.Age, MaxBytes: keep.Bytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the stream of usage: %w", err)
@@ -44,6 +42,8 @@ func (j *Journal) openUsage(ctx context.Context, name string, keep usage.Retenti
 
 // Append implements usage.Store.
 func (u *Usage) Append(ctx context.Context, records ...usage.Record) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	var data []byte
 	for i, r := range records {
 		line, err := json.Marshal(entryOf(r))
@@ -54,7 +54,7 @@ func (u *Usage) Append(ctx context.Context, records ...usage.Record) error {
 		if len(data) < runBytes && i < len(records)-1 {
 			continue
 		}
-		if _, err := u.journal.send(ctx, u.stream, &nats.Msg{Subject: u.subject, Data: data}); err != nil {
+		if err := u.append(ctx, &nats.Msg{Subject: u.subject, Data: data}); err != nil {
 			return fmt.Errorf("writing usage: %w", err)
 		}
 		data = nil
@@ -65,7 +65,10 @@ func (u *Usage) Append(ctx context.Context, records ...usage.Record) error {
 // Replay implements usage.Store.
 func (u *Usage) Replay(ctx context.Context, yield func(usage.Record) bool) error {
 	once := usage.Once(yield)
-	return u.journal.replay(ctx, u.stream, 1, "the usage", func(m message) (bool, error) {
+	return u.replay(ctx, 1, "the usage", func(m message) (bool, error) {
+		if m.owner {
+			return true, nil
+		}
 		records, err := decodeUsage(m.data)
 		if err != nil {
 			return false, err

@@ -6,6 +6,9 @@
 // it is written, so that a journal gets a few hundred segments where an agent sent
 // thousands of chunks.
 //
+// [Shared] is a journal of several hubs, each of which writes to a part of its own and can take
+// over that of another. [SharedMemory] is its reference, with hooks that lose writes.
+//
 // The hub appends from one goroutine. A task waits for the journal only if its requester
 // asked for the receipt "recorded".
 package journal

@@ -4,5 +4,6 @@
 // events that it has not written yet stay in memory, and [Recorder.Behind] reports when the
 // journal is so late that ends must be recorded before readers get them. It writes events in
 // batches, first their token usage, then the records. It repeats a write that fails until it
-// succeeds.
+// succeeds. It ends when the journal was taken over: what it has not written then is not its
+// to write.
 package recorder

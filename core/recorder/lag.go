@@ -34,6 +34,9 @@ func (l *lag) hold() {
 // end notes that everything is written.
 func (l *lag) end() { l.since.Store(nil) }
 
+// never notes that nothing is written any more: every limit is exceeded.
+func (l *lag) never() { l.since.Store(&time.Time{}) }
+
 // exceeds reports whether the journal is further behind than the limit; a negative limit
 // is always exceeded.
 func (l *lag) exceeds(limit time.Duration) bool {

@@ -64,7 +64,9 @@ func Start(o Options) *Recorder {
 	r := &Recorder{opts: o, inbox: newInbox(), cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		r.err = r.run(ctx)
+		if r.err = r.run(ctx); errors.Is(r.err, journal.ErrFenced) {
+			r.lag.never() // no end that waits for the journal may be shown
+		}
 	}()
 	return r
 }
@@ -202,7 +204,7 @@ func (r *Recorder) writeUsage(ctx context.Context, records []journal.Record) err
 	return r.opts.Usage.Append(ctx, due...)
 }
 
-// insist repeats a write until it succeeds.
+// insist repeats a write until it succeeds, or the journal was taken over.
 func (r *Recorder) insist(ctx context.Context, write func(context.Context) error) error {
 	for first := (time.Time{}); ; {
 		err := write(ctx)
@@ -217,6 +219,9 @@ func (r *Recorder) insist(ctx context.Context, write func(context.Context) error
 		}
 		r.opts.Count("journal.refused")
 		r.noteRefused(err)
+		if errors.Is(err, journal.ErrFenced) {
+			return err
+		}
 		if r.stopping.Load() && time.Since(first) >= refusedTime {
 			return err
 		}

@@ -3,12 +3,14 @@ package recorder_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -291,5 +293,25 @@ func TestWaitingForTheJournalEndsWithItsContext(t *testing.T) {
 		}
 		s.disk.set(func(d *disk) { d.takes = 0 })
 		_ = s.Stop(s.unrecorded)
+	})
+}
+
+func TestARecorderEndsWhenItsJournalWasTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(noLimit)
+		s.disk.set(func(d *disk) { d.refuses = fmt.Errorf("another hub has it: %w", journal.ErrFenced) })
+		one, w := s.run()
+		report(t, one, w, core.Text{Text: "a"}, core.ToolCall{ID: "1"})
+		<-time.After(time.Minute)
+		if got := s.counted("journal.refused"); got != 1 || one.IsRecorded() || !s.Behind() {
+			t.Errorf("got %d refusals, recorded: %t, behind: %t, want one refusal, nothing recorded and every end withheld", got, one.IsRecorded(), s.Behind())
+		}
+		if h := s.Health(); !errors.Is(h.Err, journal.ErrFenced) {
+			t.Errorf("got the health %v, want %v", h.Err, journal.ErrFenced)
+		}
+		begin := time.Now()
+		if err := s.Stop(s.unrecorded); !errors.Is(err, journal.ErrFenced) || time.Since(begin) > 0 {
+			t.Errorf("stopping it: got %v after %s, want %v at once", err, time.Since(begin), journal.ErrFenced)
+		}
 	})
 }

@@ -1,0 +1,262 @@
+package nats
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Cluster says how several hubs work together: on an external server, for which the name
+// suffices, or on their embedded servers.
+type Cluster struct {
+	// Name is the same for all hubs: letters, digits, dashes and underscores.
+	Name string
+	// Listen is the address at which the embedded server takes the connections of others.
+	Listen string
+	// Peers are the addresses of the servers of all hubs, with or without the own one.
+	Peers []string
+	// Advertise is the address told to others, if that is not Listen.
+	Advertise string
+	// Secret proves that a hub belongs to the cluster. All have the same.
+	Secret string
+	// TLS encrypts the connections between embedded servers; nil makes certificates of the
+	// secret, which nobody has who does not know it.
+	TLS *tls.Config
+}
+
+// replicasOfCluster is on how many embedded servers a stream is kept.
+const replicasOfCluster = 3
+
+// check returns what is wrong with the settings for an embedded server.
+func (c *Cluster) check() error {
+	if !isName(c.Name) {
+		return fmt.Errorf("the name %q of the cluster may have letters, digits, dashes and underscores only", c.Name)
+	}
+	return nil
+}
+
+// join makes the options of an embedded server those of a member of the cluster. refused is
+// called when a peer has another secret.
+func (c *Cluster) join(o *server.Options, hub string, refused func(peer string)) error {
+	host, port, err := splitAddress(c.Listen)
+	if err != nil {
+		return fmt.Errorf("the address of the cluster: %w", err)
+	}
+	if c.Secret == "" {
+		return errors.New("the cluster has no secret: without one anybody could join")
+	}
+	const user = "hub"
+	// The server connects to others only if it listens for clients too. Nobody else has the
+	// password.
+	o.DontListen, o.Host, o.Port, o.Username, o.Password = false, "127.0.0.1", server.RANDOM_PORT, user, rand.Text()
+	o.ServerName, o.NoSystemAccount = hub, false // a clustered JetStream needs the account
+	// The server keeps streams of other hubs, each of which has a bound of its own.
+	o.JetStreamMaxStore = 1 << 50
+	o.Cluster = server.ClusterOpts{
+		Name: c.Name, Host: host, Port: port, Advertise: c.Advertise, Username: user, Password: c.Secret,
+		TLSConfig: c.TLS, TLSTimeout: routeTimeout.Seconds(), AuthTimeout: 2 * routeTimeout.Seconds(), PoolSize: -1,
+		PingInterval: busPing, MaxPingsOut: 2,
+	}
+	if c.TLS == nil {
+		if o.Cluster.TLSConfig, err = tlsOf(c.Secret, refused); err != nil {
+			return err
+		}
+	}
+	peers := slices.Clone(c.Peers)
+	if own := cmp.Or(c.Advertise, c.Listen); len(peers) < replicasOfCluster && !slices.Contains(peers, own) {
+		peers = append(peers, own) // the server takes their number for the size of the cluster
+	}
+	for _, p := range peers {
+		if _, _, err := splitAddress(p); err != nil {
+			return fmt.Errorf("the address of a peer: %w", err)
+		}
+		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", User: url.UserPassword(user, c.Secret), Host: p})
+	}
+	return nil
+}
+
+// routeTimeout bounds the TLS handshake of a connection between servers.
+const routeTimeout = 5 * time.Second
+
+func splitAddress(at string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(at)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err == nil && port == 0 {
+		port = -1 // any
+	}
+	return host, port, err
+}
+
+// refusals notes that a peer refused the secret of this hub, or had another one.
+type refusals struct{ by atomic.Pointer[string] }
+
+func (r *refusals) note(peer string) { r.by.CompareAndSwap(nil, &peer) }
+
+// noRoute is how long a hub whose secret was refused tries to reach another one of its cluster.
+const noRoute = 3 * time.Second
+
+// waitForCluster waits until the servers of the cluster have a leader: a majority of them is
+// connected.
+func (j *Journal) waitForCluster(ctx context.Context) error {
+	begin, told := time.Now(), false
+	for tick := time.NewTicker(50 * time.Millisecond); ; {
+		if s, err := j.server.Jsz(nil); err == nil && s.Meta != nil && s.Meta.Leader != "" {
+			tick.Stop()
+			return nil
+		}
+		by := j.refusals.by.Load()
+		if by != nil && j.server.NumRoutes() == 0 && time.Since(begin) > noRoute {
+			tick.Stop()
+			return fmt.Errorf("this hub and the one at %s have different secrets: give all hubs of the cluster the same (cluster.secret_file)", *by)
+		}
+		if !told && time.Since(begin) > noRoute {
+			told = true
+			j.log.Warn("waiting for other hubs: a majority of the cluster is needed to start", "connections", j.server.NumRoutes())
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return fmt.Errorf("waiting for a majority of the cluster: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// tryTime bounds each try of insist: a cluster may not answer while it has no leader.
+const tryTime = 2 * time.Second
+
+// insist repeats what a cluster cannot do for a moment, as during an election, until ctx ends.
+func (j *Journal) insist(ctx context.Context, do func(context.Context) error) error {
+	if !j.clustered {
+		return do(ctx)
+	}
+	for {
+		try, cancel := context.WithTimeout(ctx, tryTime)
+		err := do(try)
+		cancel()
+		if err == nil || !isTemporary(err) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(reopenPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// isTemporary reports whether an error is one of a cluster without a leader or enough servers.
+func isTemporary(err error) bool {
+	const noPeers, notReplicated = 10005, 10074
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) {
+		return refused.Code == 503 || refused.ErrorCode == noPeers || refused.ErrorCode == notReplicated || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+	}
+	for _, temporary := range []error{context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse} {
+		if errors.Is(err, temporary) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaderCheck is the time between two checks who leads the streams of the hub.
+const leaderCheck = 2 * time.Second
+
+// lendLeadership gives the streams of the hub to the servers of other hubs to lead, until ctx
+// ends. The election of a new leader takes seconds: when this hub dies, others must not wait
+// for one before they take over its tasks.
+func (j *Journal) lendLeadership(ctx context.Context) {
+	tick := time.NewTicker(leaderCheck)
+	defer tick.Stop()
+	for {
+		for _, f := range j.fences {
+			if j.server.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, f.stream) {
+				if err := f.stepDown(ctx); err != nil && ctx.Err() == nil {
+					j.log.Debug("giving away a stream to lead", "stream", f.stream, "error", err)
+				}
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stepDown makes the server of the next hub, by name, the leader of the stream.
+func (f *fence) stepDown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	s, err := f.j.js.Stream(ctx, f.stream)
+	if err != nil {
+		return err
+	}
+	now := s.CachedInfo().Cluster
+	if now == nil || now.Leader != f.j.server.Name() {
+		return nil
+	}
+	var others []string
+	for _, r := range now.Replicas {
+		if r.Current && !r.Offline {
+			others = append(others, r.Name)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	slices.Sort(others)
+	next := others[0]
+	for _, o := range others {
+		if o > now.Leader {
+			next = o
+			break
+		}
+	}
+	var ask struct {
+		Placement struct {
+			Preferred string `json:"preferred"`
+		} `json:"placement"`
+	}
+	ask.Placement.Preferred = next
+	data, err := json.Marshal(ask)
+	if err != nil {
+		return err
+	}
+	answer, err := f.j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.LEADER.STEPDOWN."+f.stream, data)
+	if err != nil {
+		return err
+	}
+	var told struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(answer.Data, &told); err != nil || told.Error == nil {
+		return err
+	}
+	return told.Error
+}
+
+// isName reports whether a name can be a part of subjects and of the names of streams.
+func isName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_'
+	})
+}

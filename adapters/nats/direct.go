@@ -1,0 +1,109 @@
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// getRequest asks for messages of a stream directly: any replica answers, without an election.
+type getRequest struct {
+	Seq   uint64    `json:"seq,omitempty"`
+	Last  string    `json:"last_by_subj,omitempty"`
+	Next  string    `json:"next_by_subj,omitempty"`
+	At    time.Time `json:"start_time,omitzero"`
+	Batch int       `json:"batch,omitempty"`
+	Bytes int       `json:"max_bytes,omitempty"`
+}
+
+// get returns a message of a stream; jetstream.ErrMsgNotFound if the replica that answers
+// has none. It asks again if the replica that was asked does not answer: it may have died.
+func (j *Journal) get(ctx context.Context, stream string, r getRequest) (message, error) {
+	ask, err := json.Marshal(r)
+	if err != nil {
+		return message{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for wait := silence; ; wait *= 2 {
+		try, stop := context.WithTimeout(ctx, wait)
+		m, err := j.conn.RequestWithContext(try, directGet+stream, ask)
+		stop()
+		if err == nil {
+			return messageOf(m)
+		}
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) && (!j.clustered || !errors.Is(err, nats.ErrNoResponders)) {
+			return message{}, err
+		}
+		select {
+		case <-time.After(replicaPause):
+		case <-ctx.Done():
+			return message{}, err
+		}
+	}
+}
+
+const directGet = jetstream.DefaultAPIPrefix + "DIRECT.GET."
+
+// answerTimeout bounds a request to the server, as those of the library.
+const answerTimeout = 5 * time.Second
+
+// getFromLeader is get from the leader of the stream, which has all that was acknowledged. A
+// replica may be behind.
+func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest) (m message, err error) {
+	ask, err := json.Marshal(r)
+	if err != nil {
+		return m, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	answer, err := j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, ask)
+	if err != nil {
+		return m, err
+	}
+	var found struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Subject string    `json:"subject"`
+			Place   uint64    `json:"seq"`
+			Header  []byte    `json:"hdrs"`
+			Data    []byte    `json:"data"`
+			At      time.Time `json:"time"`
+		} `json:"message"`
+	}
+	switch err := json.Unmarshal(answer.Data, &found); {
+	case err != nil:
+		return m, fmt.Errorf("reading an answer of the NATS server: %w", err)
+	case found.Error != nil && found.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return m, jetstream.ErrMsgNotFound
+	case found.Error != nil:
+		return m, found.Error
+	}
+	m = message{place: found.Message.Place, at: found.Message.At, subject: found.Message.Subject, data: found.Message.Data}
+	if len(found.Message.Header) > 0 {
+		m.header, err = nats.DecodeHeadersMsg(found.Message.Header)
+	}
+	return m, err
+}
+
+// messageOf returns the message in an answer.
+func messageOf(m *nats.Msg) (message, error) {
+	if status := m.Header.Get("Status"); status != "" && len(m.Data) == 0 {
+		if status == "404" {
+			return message{}, jetstream.ErrMsgNotFound
+		}
+		return message{}, fmt.Errorf("the NATS server answers %s %s", status, m.Header.Get("Description"))
+	}
+	place, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+	at, err2 := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
+	if err := errors.Join(err, err2); err != nil {
+		return message{}, fmt.Errorf("reading an answer of the NATS server: %w", err)
+	}
+	return message{place: place, at: at, subject: m.Header.Get(jetstream.SubjectHeader), header: m.Header, data: m.Data}, nil
+}

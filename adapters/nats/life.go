@@ -1,0 +1,183 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// alone reports whether only this process can reach the server.
+func (j *Journal) alone() bool { return j.server != nil && !j.clustered }
+
+// ownSuffix ends the subjects of owners.
+const ownSuffix = ".own"
+
+// Life implements journal.Shared.
+func (j *Journal) Life() journal.Life { return j.life }
+
+// Deposed implements journal.Shared.
+func (j *Journal) Deposed() <-chan struct{} { return j.deposed.told }
+
+// deposed is whether another life has taken over a stream of the hub.
+type deposed struct {
+	mu   sync.Mutex
+	why  error
+	told chan struct{} // closed with the first reason
+}
+
+func (d *deposed) reason() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.why
+}
+
+func (j *Journal) depose(why error) {
+	d := &j.deposed
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.why == nil {
+		d.why = why
+		close(d.told)
+	}
+}
+
+// process names this process, for people.
+func process() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("host %s, process %d", host, os.Getpid())
+}
+
+// begin begins the next life of the hub: it takes over its streams, that of the tasks first.
+func (j *Journal) begin(ctx context.Context, hub string) error {
+	for {
+		epoch := uint64(0)
+		for i, f := range j.fences {
+			o, place, err := f.lastOwner(ctx)
+			if err != nil {
+				return err
+			}
+			f.owned, epoch = place, max(epoch, o.Life.Epoch)
+			if i == 0 && place == 0 {
+				epoch = max(epoch, f.place) // retention dropped the owner: no life had a greater epoch
+			}
+		}
+		j.life = journal.Life{Hub: hub, Epoch: epoch + 1}
+		first := j.fences[0]
+		now, taken, err := first.take(ctx, j.owner())
+		if err != nil {
+			return err
+		}
+		if taken {
+			break
+		}
+		if first.place, err = first.last(ctx); err != nil || now < first.owned {
+			return errors.Join(err, fmt.Errorf("the owner of the stream %s is at %d, and was at %d", first.stream, now, first.owned))
+		}
+	}
+	for _, f := range j.fences[1:] {
+		if err := f.follow(ctx, j.owner()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// owner is the present life of the hub as the owner of its streams.
+func (j *Journal) owner() owner { return owner{Life: j.life, At: process()} }
+
+// follow makes o the owner of a stream unless that has an owner of a later life.
+func (f *fence) follow(ctx context.Context, o owner) error {
+	for {
+		now, taken, err := f.take(ctx, o)
+		if taken || err != nil {
+			return err
+		}
+		f.owned = now
+		if now == 0 {
+			continue
+		}
+		if other, err := f.ownerAt(ctx, now); err != nil || !other.precedes(o) {
+			return errors.Join(err, f.lose(other))
+		}
+	}
+}
+
+// TakeOver implements journal.Shared. It reads and writes the stream of that hub only, and
+// needs a leader of that stream and no other.
+func (j *Journal) TakeOver(ctx context.Context, of journal.Life) (journal.Estate, error) {
+	e := &estate{j.tasksOf(of.Hub)}
+	mine := owner{Life: of, By: j.life, At: process()}
+	o, place, err := e.lastOwner(ctx)
+	for {
+		switch {
+		case err != nil:
+			return nil, err
+		case o.Life.Epoch > of.Epoch:
+			return nil, &journal.TakenError{Of: of, By: o.Life}
+		case o.Life == of && o.By == j.life:
+			e.owner, e.owned, e.place, e.unsure = o, place, place, true
+			return e, nil
+		case o.Life == of && o.By.Hub != "":
+			if lives, err := j.lives(ctx, o.By); err != nil {
+				return nil, err
+			} else if lives {
+				return nil, &journal.TakenError{Of: of, By: o.By}
+			}
+		}
+		e.owned = place
+		var taken bool
+		if place, taken, err = e.take(ctx, mine); err != nil {
+			return nil, err
+		}
+		if taken {
+			return e, nil
+		}
+		if o = (owner{}); place > 0 {
+			o, err = e.ownerAt(ctx, place)
+		}
+	}
+}
+
+// lives reports whether a life still owns the stream of its hub.
+func (j *Journal) lives(ctx context.Context, life journal.Life) (bool, error) {
+	o, place, err := j.tasksOf(life.Hub).lastOwner(ctx)
+	return place == 0 || o.Life == life && o.By.Hub == "", err
+}
+
+// ReadOf implements journal.Shared.
+func (j *Journal) ReadOf(ctx context.Context, hub string, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	if hub == j.life.Hub {
+		return j.Read(ctx, task, after, limit)
+	}
+	return j.tasksOf(hub).read(ctx, task, after, limit)
+}
+
+// estate is a journal.Estate.
+type estate struct{ *hubTasks }
+
+// Life implements journal.Estate.
+func (e *estate) Life() journal.Life { return e.owner.Life }
+
+// Heads implements journal.Estate.
+func (e *estate) Heads(ctx context.Context, yield func(journal.Head) bool) error {
+	e.mu.Lock()
+	last := e.owned // nothing of the life that was taken over comes after it
+	e.mu.Unlock()
+	return e.heads(ctx, last, func(h journal.Head) bool { return h.End != 0 || yield(h) })
+}
+
+// Append implements journal.Estate.
+func (e *estate) Append(ctx context.Context, records ...journal.Record) error {
+	if err := e.append(ctx, records); err != nil {
+		return fmt.Errorf("writing to the journal of hub %s: %w", e.owner.Life.Hub, err)
+	}
+	return nil
+}

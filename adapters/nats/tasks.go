@@ -1,0 +1,52 @@
+package nats
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// hubTasks are the tasks of a hub, in a stream of its own.
+type hubTasks struct {
+	*fence
+	prefix string // of the subjects, before the slot
+	// former is the prefix of the subjects of former versions, which had one for each
+	// task, and old whether the stream has such subjects.
+	former string
+	old    bool
+	buf    []byte // for the data of the next append
+}
+
+// tasksOf returns the tasks of a hub. Its fence knows nothing of the stream yet.
+func (j *Journal) tasksOf(hub string) *hubTasks {
+	return &hubTasks{
+		fence:  &fence{j: j, stream: hub + "-tasks", own: hub + ownSuffix, keep: journal.Retention{}.Or()},
+		prefix: hub + ".begun.", former: hub + ".task.",
+	}
+}
+
+// maxBuf is the largest capacity of buf that is kept.
+const maxBuf = 1 << 20
+
+// append writes records. Those of tasks that began together share messages.
+func (h *hubTasks) append(ctx context.Context, records []journal.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var msgs []*nats.Msg
+	buf := h.buf[:0]
+	for run := range runs(records) {
+		var err error
+		if msgs, buf, err = encode(msgs, buf, h.prefix+slot(run[0].Task), run, h.j.part); err != nil {
+			return err
+		}
+	}
+	if len(msgs) == 0 {
+		return nil
+	}
+	if cap(buf) <= maxBuf {
+		h.buf = buf // the connection copies what it publishes
+	}
+	return h.fence.append(ctx, msgs...)
+}
