@@ -3,6 +3,7 @@
 // [NewHub] is a hub whose promises are checked at the end of a test. [Journal], [Usage] and
 // [RecordLog] are the suites of the stores; [MemoryUsage] and [MemoryLog] are stores in
 // memory. [Pipe] is a connection in memory, and [Break] adds faults to any connection: delay,
-// a cut, a duplicate, a stall. All work under testing/synctest. [Disk] is a small disk that a
+// a cut, a duplicate, a stall. [Network] is the bus of a cluster with such faults, [Claims] its
+// claims. All work under testing/synctest. [Disk] is a small disk that a
 // test may fill.
 package coretest

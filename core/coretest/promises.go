@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/redact"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // NewHub returns a hub for a test. At the end of the test it closes the hub and checks the
@@ -41,6 +42,7 @@ func NewHub(t testing.TB, opts hub.Options) *hub.Hub {
 // before, and Broken once the hub is closed.
 type Promises struct {
 	limits  hub.Limits
+	index   int // of the hub in its cluster
 	hops    int
 	journal journal.Journal
 	next    hub.Observer
@@ -75,7 +77,7 @@ func Watch(opts *hub.Options) *Promises {
 		opts.Journal = journal.NewMemory(journal.Retention{Age: century})
 	}
 	p := &Promises{
-		limits: opts.Limits.WithDefaults(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
+		limits: opts.Limits.WithDefaults(), index: opts.Index, hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
 		working: map[core.AgentID]map[core.TaskID]struct{}{}, questions: questions{},
 	}
@@ -167,6 +169,9 @@ func (p *Promises) caused(id core.TaskID, b core.Opened) {
 	want := 0
 	if cause := b.Request.Cause; cause != "" {
 		above := p.tasks[cause]
+		if task.OwnerOf(cause) != p.index {
+			return // its beginning is at another hub
+		}
 		if above == nil {
 			p.breaks("P10", id, "its cause %s never was", cause)
 			return

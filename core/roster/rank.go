@@ -12,13 +12,14 @@ import (
 type rank struct {
 	accepts, free bool
 	pressure      float64 // load relative to capacity
+	elsewhere     bool    // another hub has it
 	turn          uint64
 }
 
 func (e *Entry) rank() rank {
 	return rank{
 		accepts: e.AcceptsWork(), free: e.Free(),
-		pressure: float64(e.Load.Active+e.Load.Queued) / float64(e.Capacity()), turn: e.turn,
+		pressure: float64(e.Load.Active+e.Load.Queued) / float64(e.Capacity()), elsewhere: e.Hub != "", turn: e.turn,
 	}
 }
 
@@ -32,6 +33,8 @@ func (e *record) before(o *record) bool {
 		return a.free
 	case a.pressure != b.pressure:
 		return a.pressure < b.pressure
+	case a.elsewhere != b.elsewhere:
+		return b.elsewhere
 	case a.turn != b.turn:
 		return a.turn < b.turn
 	}
@@ -163,7 +166,7 @@ const (
 
 // Best calls yield with the agents that answer for the address, best first: by the length
 // of the matching domain prefix, then agents that accept work, then agents with a free
-// slot, then by load relative to capacity, and round robin among equals. The first agent
+// slot, then by load relative to capacity, then those of this hub, and round robin among equals. The first agent
 // costs constant time, each further one O(log k) for k agents seen. For several
 // capabilities it goes through the agents with the rarest of them. For an address
 // by id it yields none: use [Roster.Get]. yield must not call the roster, and must not keep or

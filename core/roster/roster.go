@@ -28,6 +28,8 @@ type Entry struct {
 	Child *core.Child
 	// OnlyByID hides the agent from every address except its id.
 	OnlyByID bool
+	// Hub is the name of the hub that has the agent's connection; "" for this one.
+	Hub string
 	// Member is the connection of the agent.
 	Member Member
 
@@ -68,6 +70,7 @@ type Roster struct {
 	groups  map[groupKey]*group
 	names   names
 	turns   uint64
+	watch   func(*Entry) // see Watch; may be nil
 }
 
 // record is an entry and its positions in the index.
@@ -98,11 +101,7 @@ func (r *Roster) Add(card core.Card, m Member, onlyByID bool) error {
 	}
 	e := &record{Entry: newEntry(card, m, time.Now())}
 	e.OnlyByID = onlyByID
-	r.entries[card.ID] = e
-	r.aliases.add(card.ID)
-	r.names.add(card.ID)
-	r.called.add(card)
-	r.join(e)
+	r.insert(e)
 	return nil
 }
 
@@ -122,15 +121,9 @@ func (r *Roster) another(id core.AgentID) string {
 func (r *Roster) Remove(id core.AgentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.entries[id]
-	if e == nil {
-		return
+	if e := r.entries[id]; e != nil {
+		r.remove(e)
 	}
-	r.leave(e)
-	r.names.remove(id)
-	r.called.remove(e.Card)
-	delete(r.entries, id)
-	r.forget(id)
 }
 
 // SetCard replaces the card of the agent with that id, and sets OnlyByID. It reports
@@ -163,6 +156,9 @@ func (r *Roster) Change(id core.AgentID, fn func(*Entry)) bool {
 	fn(&e.Entry)
 	e.Load.State = e.state()
 	r.reorder(e)
+	if r.watch != nil && e.Hub == "" {
+		r.watch(&e.Entry)
+	}
 	return true
 }
 

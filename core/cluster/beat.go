@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// beat returns the next beat of this hub.
+func (c *Cluster) beat(leaving bool) beat {
+	tasks := c.tasks()
+	at, sum, agents := c.own.told()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seq++
+	b := beat{
+		form: of(kindBeat), Hub: c.self, Epoch: c.s.Life.Epoch, Index: c.s.Index, Seq: c.seq, Address: c.s.Address, Since: c.since,
+		Draining: c.draining, Leaving: leaving, Formed: c.formed, Agents: agents, Tasks: tasks, At: at, Digest: sum,
+	}
+	for _, r := range c.records {
+		k := knownHub{Hub: r.name, Epoch: r.epoch, Index: r.index, Heard: r.state.heard(), Forgotten: r.forgotten}
+		if r.over() {
+			by := r.by
+			k.By = &by
+		}
+		b.Known = append(b.Known, k)
+	}
+	slices.SortFunc(b.Known, func(a, b knownHub) int { return strings.Compare(a.Hub, b.Hub) })
+	return b
+}
+
+// answerPing answers who asks whether this hub is there.
+func (c *Cluster) answerPing(_ []byte, reply func([]byte)) {
+	if reply != nil {
+		reply(encode(c.beat(false)))
+	}
+}
+
+// publisher sends what this hub tells all others. It is used by one goroutine.
+type publisher struct {
+	c               *Cluster
+	beatAt, loadsAt time.Time
+}
+
+// send sends what is due, and returns when something is due next.
+func (p *publisher) send(now time.Time) (next time.Time) {
+	c := p.c
+	c.mu.Lock()
+	urgent, silent := c.beatNow, c.isDeposed()
+	c.beatNow = false
+	c.mu.Unlock()
+	p.sendDeltas()
+	if !now.Before(p.loadsAt) {
+		p.loadsAt = now.Add(loadsEvery)
+		if d, some := c.own.nextLoads(); some {
+			p.sendDelta(d)
+		}
+	}
+	if urgent || !now.Before(p.beatAt) {
+		p.beatAt = now.Add(beatEvery)
+		if !silent {
+			p.publish(c.beat(false))
+		}
+	}
+	if p.loadsAt.Before(p.beatAt) {
+		return p.loadsAt
+	}
+	return p.beatAt
+}
+
+// sendDeltas sends which agents joined, changed and left.
+func (p *publisher) sendDeltas() {
+	for more := true; more; {
+		var d delta
+		var refused []error
+		d, more, refused = p.c.own.next()
+		for _, err := range refused {
+			p.c.s.Log.Error("an agent cannot be told to the other hubs", "error", err)
+		}
+		if more {
+			p.sendDelta(d)
+		}
+	}
+}
+
+func (p *publisher) sendDelta(d delta) {
+	d.Hub, d.Epoch = p.c.self, p.c.s.Life.Epoch
+	p.publish(d)
+}
+
+// publish sends a message to all. One that cannot be sent is missed by the others, as one that
+// is lost is.
+func (p *publisher) publish(m any) {
+	if err := p.c.s.Bus.Publish(subjectHubs, encode(m)); err != nil {
+		p.c.s.Log.Debug("a message to the other hubs was not sent", "error", err)
+	}
+}

@@ -1,0 +1,351 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// Settings are what a Cluster needs to know.
+type Settings struct {
+	// Life is that of this hub, Index its index: see [TakeIndex].
+	Life  journal.Life
+	Index int
+	// Address is where clients reach this hub, for the others' lists; it may be "".
+	Address string
+	// Bus is nil for a hub that is alone. Claims is not needed then.
+	Bus    Bus
+	Claims Claims
+	// External says that the bus and the store are not run by the hubs themselves. Then a hub
+	// that reaches the bus has a quorum, however many other hubs there are.
+	External bool
+	// Formation is how many hubs have to meet before the cluster is formed; 0 means three, or
+	// one if the bus is external. From then on, and if so many are Known, the majority of the
+	// known hubs is enough.
+	Formation int
+	// Known are the hubs that the journal knows from before: their names, indexes, latest epochs,
+	// and who has taken these over. Without it a cluster that was restarted, but for one hub
+	// that was cut off, cannot tell that one that its life was taken over.
+	Known []Hub
+	// Tasks returns how many tasks the hub has, for the others' lists. It must not wait. It may
+	// be nil.
+	Tasks func() int
+	// Callbacks are the ends of the news.
+	Callbacks Callbacks
+	Log       *slog.Logger
+}
+
+// Callbacks are called by [Cluster.Run], one at a time but for TakeOver, and with no lock held:
+// they may call the Cluster, and may take the locks under which it is called. Each may be nil.
+//
+// Those about one hub come in the order HubUp, then those about its agents, then HubGone.
+type Callbacks struct {
+	// HubUp is called when a life of another hub was heard first, or once more after HubGone.
+	HubUp func(Hub)
+	// HubChanged is called when its state has changed.
+	HubChanged func(Hub)
+	// HubGone is called when a hub is gone. Its agents are gone with it: AgentDown is not
+	// called for them.
+	HubGone func(journal.Life)
+
+	// AgentUp is called for each agent of a hub that is up, AgentDown when one has left. One
+	// that has joined again with another connection goes down and comes up.
+	AgentUp      func(of journal.Life, e Entry)
+	AgentChanged func(of journal.Life, e Entry)
+	AgentDown    func(of journal.Life, id core.AgentID)
+
+	// TakeOver has to take over the life of a hub that is gone, as [journal.Shared] does: it
+	// returns nil if this hub has it then, and a *journal.TakenError if another one has, whose
+	// own life was not taken over. After any other error it is called again, unless it is no
+	// longer needed. It is called after HubGone, in a goroutine of its own for each life, and
+	// should return once the life is taken.
+	TakeOver func(ctx context.Context, of journal.Life) error
+	// TakenOver is called when it is known who has taken a life over: readers of its tasks go
+	// on there. It is called again if that one dies too.
+	TakenOver func(of, by journal.Life)
+	// Deposed is called once, when the own life was taken over: the hub has to begin a new one,
+	// with a new Cluster.
+	Deposed func(by journal.Life)
+
+	// Release is called when another hub wants an agent of this one: see [Release].
+	Release func(Release)
+}
+
+// The times of the cluster.
+const (
+	beatEvery    = 250 * time.Millisecond // heartbeats
+	loadsEvery   = 100 * time.Millisecond // loads of agents
+	judgeEvery   = 50 * time.Millisecond  // looking who is silent
+	suspectAfter = 600 * time.Millisecond // two beats missed, and some more
+	goneAfter    = time.Second
+	pausedAfter  = time.Second // between two judgements: this process stood still
+)
+
+// Cluster is the view that one hub has of all. All methods may be called concurrently; only
+// Claim waits.
+type Cluster struct {
+	s    Settings
+	self string
+	own  *own
+	// joins are the agents that are about to join.
+	joins *joins
+
+	// Each of these wakes a loop of Run.
+	publish, judge, tell, claims chan struct{}
+
+	mu sync.Mutex
+	// records are the other hubs, by name.
+	records map[string]*record
+	// listening is since when this hub has listened without a pause, echo when it has last heard
+	// itself.
+	listening, echo time.Time
+	judged          time.Time
+	formed          bool
+	draining        bool
+	deposed         journal.Life
+	left            bool // Run has ended
+	seq             uint64
+	since           time.Time
+	beatNow         bool
+	refused         map[string]bool // hubs of a version that cannot be read, which the log has
+	// due are the records of which the engine has to be told.
+	due         []*record
+	toldDeposed bool
+	releases    []Release
+	// unclaimed are the claims to give back, returning the same by their text, and the one that
+	// is being given back.
+	unclaimed []*unclaimed
+	returning map[string]*unclaimed
+	// changed is closed and replaced when a state has changed.
+	changed chan struct{}
+}
+
+// New returns a Cluster. It has no effect before [Cluster.Run].
+func New(s Settings) (*Cluster, error) {
+	if err := checkHub(s.Life.Hub, s.Life.Epoch, s.Index); err != nil {
+		return nil, err
+	}
+	if s.Formation == 0 {
+		s.Formation = 3
+		if s.External {
+			s.Formation = 1
+		}
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	now := time.Now()
+	c := &Cluster{
+		s: s, self: s.Life.Hub, own: newOwn(), joins: newJoins(), records: map[string]*record{}, refused: map[string]bool{}, returning: map[string]*unclaimed{},
+		publish: make(chan struct{}, 1), judge: make(chan struct{}, 1), tell: make(chan struct{}, 1), claims: make(chan struct{}, 1),
+		since: now, listening: now, judged: now, changed: make(chan struct{}),
+	}
+	for _, h := range s.Known {
+		if h.Name == c.self {
+			continue
+		}
+		if err := checkHub(h.Name, h.Epoch, h.Index); err != nil {
+			return nil, fmt.Errorf("a known hub: %w", err)
+		}
+		r := c.record(h.Name, h.Epoch, h.Index, now)
+		if h.TakenBy != nil {
+			r.by, r.state = *h.TakenBy, Gone
+		}
+	}
+	c.formed = len(c.records) >= s.Formation-1 && len(c.records) > 0
+	return c, nil
+}
+
+// record returns the record of a hub, at least of that epoch. Callers hold mu.
+func (c *Cluster) record(name string, epoch uint64, index int, now time.Time) *record {
+	r := c.records[name]
+	if r == nil {
+		r = &record{name: name, index: index}
+		c.records[name] = r
+	}
+	if epoch > r.epoch {
+		r.begin(epoch, now)
+		r.index = index
+		c.note(r)
+	}
+	return r
+}
+
+// alone reports whether there is no bus.
+func (c *Cluster) alone() bool { return c.s.Bus == nil }
+
+// Put tells the others of an agent of this hub: a new one, or one that has changed.
+func (c *Cluster) Put(e Entry) {
+	if !c.alone() {
+		c.own.put(e)
+		c.joins.end(e.Card.ID, e.Connection)
+		wake(c.publish)
+	}
+}
+
+// Remove tells the others that an agent of this hub has left.
+func (c *Cluster) Remove(id core.AgentID) {
+	if !c.alone() {
+		c.own.remove(id)
+		wake(c.publish)
+	}
+}
+
+// SetLoad tells the others how much an agent of this hub has to do. They learn it a moment
+// later, together with other loads, and the last one of several alone.
+func (c *Cluster) SetLoad(id core.AgentID, l Load) {
+	if !c.alone() {
+		c.own.setLoad(id, l)
+	}
+}
+
+// SetDraining tells the others whether this hub takes no new work.
+func (c *Cluster) SetDraining(draining bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining != draining {
+		c.draining = draining
+		c.urge()
+	}
+}
+
+// Hubs returns all hubs, ordered by name, this one included, but for those that were forgotten.
+// A stale view is that of a hub which is cut off itself: the others may be well.
+func (c *Cluster) Hubs() (all []Hub, stale bool) {
+	_, _, agents := c.own.told()
+	tasks := c.tasks()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	me := Hub{Name: c.self, Index: c.s.Index, Epoch: c.s.Life.Epoch, State: Up, Agents: agents, Tasks: tasks, Since: c.since, Address: c.s.Address}
+	if c.draining {
+		me.State = Draining
+	}
+	all = append(all, me)
+	for _, r := range c.records {
+		if !r.forgotten {
+			all = append(all, r.hub())
+		}
+	}
+	slices.SortFunc(all, byName)
+	return all, c.stale(time.Now())
+}
+
+// Missing returns the names of the hubs whose agents are not known although they may have some.
+func (c *Cluster) Missing() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.records {
+		if !r.over() && !r.forgotten && !r.left() && (!r.present() || !r.part.whole) {
+			names = append(names, r.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// HasQuorum reports whether this hub may take new work: it hears a majority of the known hubs,
+// and they hear it.
+func (c *Cluster) HasQuorum() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.quorum(time.Now())
+}
+
+// Owner returns the hub that has the tasks of an index: the one with that index or, once it is
+// gone, the one that has taken them over.
+func (c *Cluster) Owner(index int) (Hub, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if index == c.s.Index {
+		return Hub{Name: c.self, Index: index, Epoch: c.s.Life.Epoch, State: Up}, true
+	}
+	for _, r := range c.records {
+		if r.index == index {
+			return c.heir(r), true
+		}
+	}
+	return Hub{}, false
+}
+
+// heir returns who has the tasks of a hub. Callers hold mu.
+func (c *Cluster) heir(r *record) Hub {
+	for range c.records {
+		switch next := c.records[r.by.Hub]; {
+		case r.by.Hub == c.self && r.over():
+			return Hub{Name: c.self, Index: c.s.Index, Epoch: c.s.Life.Epoch, State: Up}
+		case !r.over() || next == nil:
+			return r.hub()
+		default:
+			r = next
+		}
+	}
+	return r.hub()
+}
+
+// Forget says that a hub is gone for good: it no longer counts for the majority. It returns a
+// conflict Fault if the hub is heard or its life was not taken over yet, and an invalid Fault if
+// it is not known. A hub that comes back counts again.
+func (c *Cluster) Forget(name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.records[name]
+	switch {
+	case r == nil:
+		return core.NewFault(core.CodeInvalid, "no hub %q is known", name)
+	case !r.over():
+		return core.NewFault(core.CodeConflict, "the hub %s is %s, and nobody has taken it over: it can be forgotten once somebody has", name, r.state)
+	}
+	r.forgotten = true
+	c.s.Log.Warn("a hub was forgotten", "hub", name)
+	c.alter()
+	c.urge()
+	return nil
+}
+
+// Doubt says that a request found nobody at a hub. The Cluster then looks at once whether the
+// hub is gone, and not only when it misses its heartbeats.
+func (c *Cluster) Doubt(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.doubt(c.records[name])
+}
+
+func (c *Cluster) doubt(r *record) {
+	if r != nil && r.state.heard() && !r.pinging {
+		r.doubted = true
+		wake(c.judge)
+	}
+}
+
+// alter tells those who wait that a state has changed. Callers hold mu.
+func (c *Cluster) alter() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// urge sends a beat at once. Callers hold mu.
+func (c *Cluster) urge() {
+	c.beatNow = true
+	wake(c.publish)
+}
+
+func (c *Cluster) tasks() int {
+	if c.s.Tasks == nil {
+		return 0
+	}
+	return c.s.Tasks()
+}
+
+// wake wakes a loop.
+func wake(loop chan struct{}) {
+	select {
+	case loop <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,233 @@
+package cluster
+
+import (
+	"errors"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// hear takes a message that was sent to all hubs.
+func (c *Cluster) hear(data []byte, _ func([]byte)) {
+	kind, v, err := kindOf(data)
+	if err != nil {
+		c.refuse(v, err)
+		return
+	}
+	switch kind {
+	case kindBeat:
+		var b beat
+		if err := decodeMessage(v, &b); err != nil {
+			c.refuse(v, err)
+			return
+		}
+		c.hearBeat(&b, true)
+	case kindDelta:
+		var d delta
+		if err := decodeMessage(v, &d); err != nil {
+			c.refuse(v, err)
+			return
+		}
+		c.hearDelta(d, len(data))
+	}
+}
+
+// refuse logs a message that cannot be read: once for each hub, since there may be very many.
+func (c *Cluster) refuse(v strictjson.Value, err error) {
+	name, _ := v.Get("hub").Text()
+	if CheckName(name) != nil {
+		name = "?"
+	}
+	c.mu.Lock()
+	logged := c.refused[name] || len(c.refused) > MaxIndex
+	c.refused[name] = true
+	c.mu.Unlock()
+	switch {
+	case logged:
+	case errors.Is(err, errMajor):
+		c.s.Log.Error("a hub of a later version is not part of this cluster for this hub", "hub", name, "error", err)
+	default:
+		c.s.Log.Warn("a message of a hub was ignored; further ones are not logged", "hub", name, "error", err)
+	}
+}
+
+// hearBeat takes a beat. One that is the answer to a request is not in order with the deltas.
+func (c *Cluster) hearBeat(b *beat, ordered bool) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b.Hub == c.self {
+		switch {
+		case b.Epoch > c.s.Life.Epoch:
+			c.depose(journal.Life{Hub: b.Hub, Epoch: b.Epoch})
+		case b.Epoch == c.s.Life.Epoch:
+			c.echo = now
+		}
+		return
+	}
+	r := c.records[b.Hub]
+	if r != nil && (b.Epoch < r.epoch || b.Epoch == r.epoch && r.last != nil && b.Seq <= r.last.Seq) {
+		return // an old life, or a beat that was overtaken
+	}
+	r = c.record(b.Hub, b.Epoch, b.Index, now)
+	delete(c.refused, b.Hub)
+	hears := make(map[string]uint64, len(b.Known))
+	for _, k := range b.Known {
+		if k.Heard {
+			hears[k.Hub] = k.Epoch
+		}
+		c.learn(k, now)
+	}
+	r.last = b
+	if r.over() {
+		return // it does not know yet that it was deposed
+	}
+	r.hears, r.heardAt, r.nobody = hears, now, 0
+	c.formed = c.formed || b.Formed
+	c.doubtWith(r, now)
+	before := r.state
+	switch {
+	case b.Leaving:
+		r.lose(now)
+	case b.Draining:
+		r.state = Draining
+	default:
+		r.state = Up
+	}
+	if r.state != Gone {
+		r.heritage = nil
+		if r.part == nil {
+			r.part, ordered = newPart(), true
+		}
+		if ordered {
+			r.part.compare(b.At, b.Digest)
+		}
+		if !r.part.whole {
+			wake(c.judge)
+		}
+	}
+	if r.state != before {
+		c.stateChanged(r)
+	}
+}
+
+// doubtWith looks after the hubs that another one no longer hears. Callers hold mu.
+func (c *Cluster) doubtWith(r *record, now time.Time) {
+	for _, k := range r.last.Known {
+		other := c.records[k.Hub]
+		if other != nil && !k.Heard && k.Epoch == other.epoch && now.Sub(other.heardAt) > pingEvery {
+			c.doubt(other)
+		}
+	}
+}
+
+// learn takes what another hub says of a hub. Callers hold mu.
+func (c *Cluster) learn(k knownHub, now time.Time) {
+	if k.Hub == c.self {
+		switch own := c.s.Life; {
+		case k.Epoch > own.Epoch:
+			c.depose(journal.Life{Hub: k.Hub, Epoch: k.Epoch})
+		case k.Epoch == own.Epoch && k.By != nil:
+			c.depose(*k.By)
+		}
+		return
+	}
+	r := c.record(k.Hub, k.Epoch, k.Index, now)
+	if k.Epoch < r.epoch {
+		return
+	}
+	if k.By != nil {
+		c.taken(r, *k.By, now)
+	}
+	if k.Forgotten && !r.forgotten {
+		r.forgotten = true
+		c.alter()
+	}
+}
+
+// taken notes who has taken the life of a record over. Callers hold mu.
+func (c *Cluster) taken(r *record, by journal.Life, now time.Time) {
+	switch {
+	case by == r.by:
+		return
+	case by.Hub == r.name: // the hub itself, in its next life
+		c.record(r.name, by.Epoch, r.index, now)
+		return
+	case r.over() && (!c.ended(r.by) || c.ended(by) && by.String() < r.by.String()):
+		return // an heir is replaced when it has died itself
+	}
+	r.by = by
+	r.lose(now)
+	c.stateChanged(r)
+}
+
+// ended reports whether a life is known to be over for good: it was taken over, or its hub has
+// a later one. Callers hold mu.
+func (c *Cluster) ended(l journal.Life) bool {
+	if l.Hub == c.self {
+		return l.Epoch < c.s.Life.Epoch || l == c.s.Life && c.isDeposed()
+	}
+	r := c.records[l.Hub]
+	return r != nil && (l.Epoch < r.epoch || l.Epoch == r.epoch && r.over())
+}
+
+// Ended reports whether a life is over for good: it was taken over, or its hub has a later one.
+func (c *Cluster) Ended(l journal.Life) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended(l)
+}
+
+func (c *Cluster) isDeposed() bool { return c.deposed != journal.Life{} }
+
+// depose notes that the own life was taken over. Callers hold mu.
+func (c *Cluster) depose(by journal.Life) {
+	if c.isDeposed() {
+		return
+	}
+	c.deposed = by
+	c.s.Log.Warn("the life of this hub was taken over", "life", c.s.Life, "by", by)
+	c.alter()
+	wake(c.tell)
+}
+
+// succeeded notes that a later life of this hub was seen.
+func (c *Cluster) succeeded(by journal.Life) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.depose(by)
+}
+
+// hearDelta takes a delta.
+func (c *Cluster) hearDelta(d delta, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.records[d.Hub]
+	if r == nil || r.epoch != d.Epoch || !r.present() {
+		return // its whole part is asked for when it is heard
+	}
+	if err := r.part.take(d, size); err != nil {
+		c.s.Log.Warn("a change of the roster cannot be used", "hub", d.Hub, "error", err)
+	}
+	if !r.part.whole {
+		wake(c.judge)
+	}
+	c.note(r)
+}
+
+// stateChanged tells everybody of a new state of a hub. Callers hold mu.
+func (c *Cluster) stateChanged(r *record) {
+	c.alter()
+	c.note(r)
+	c.urge()
+}
+
+// note makes the engine learn the news of a hub. Callers hold mu.
+func (c *Cluster) note(r *record) {
+	if !r.due {
+		r.due = true
+		c.due = append(c.due, r)
+	}
+	wake(c.tell)
+}

@@ -1,0 +1,401 @@
+package cluster_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// inBubble runs a test with a cluster of hubs a, b, c, ... that have met.
+func inBubble(t *testing.T, hubs int, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := rigOf(t, []string{"a", "b", "c", "d", "e"}[:hubs]...)
+		defer r.end()
+		test(t, r)
+	})
+}
+
+func TestAHubThatIsKilledIsTakenOverByOneSurvivorWithinTwoSeconds(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
+		a.mustJoin("x")
+		a.mustJoin("y")
+		r.untilAgreed()
+		a.kill()
+		took := r.within(2*time.Second, "the survivors know who took the life over", func() bool {
+			by := r.store.taker(a.life)
+			return by != (journal.Life{}) && b.saw(a.life.String()+" taken over by "+by.String()) && c.saw(a.life.String()+" taken over by "+by.String())
+		})
+		t.Logf("known after %v", took)
+		for _, h := range []*testHub{b, c} {
+			if !h.saw(a.life.String() + " gone") {
+				t.Errorf("the events of %s: got %q, want that %s is gone", h.name, h.events(), a.life)
+			}
+			if h.saw("x at " + a.life.String() + " down") {
+				t.Errorf("the events of %s: got %q, want the agents to vanish with their hub", h.name, h.events())
+			}
+			owner, _ := h.c.Owner(0)
+			if by := r.store.taker(a.life); owner.Life() != by {
+				t.Errorf("the owner of index 0 at %s: got %s, want %s", h.name, owner.Life(), by)
+			}
+		}
+		if r.store.tries != 1 {
+			t.Errorf("attempts to take the life over: got %d, want 1, since the second waits for its turn", r.store.tries)
+		}
+		r.untilAgreed()
+	})
+}
+
+func TestAHubThatRequestsDoNotReachIsLookedAfterAtOnce(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a, b := r.hubs["a"], r.hubs["b"]
+		a.kill()
+		time.Sleep(120 * time.Millisecond)
+		b.c.Doubt("a")
+		took := r.within(time.Second, "a is gone", func() bool { return b.saw(a.life.String() + " gone") })
+		if took > 500*time.Millisecond {
+			t.Errorf("gone after %v: want less than without the doubt", took)
+		}
+	})
+}
+
+func TestAHubThatLosesBeatsButAnswersIsNotGone(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		r.net.SetWeather(lossy)
+		time.Sleep(60 * time.Second)
+		for _, h := range r.hubs {
+			for _, e := range h.events() {
+				if len(e) > 4 && e[len(e)-4:] == "gone" {
+					t.Errorf("%s: got %q, want nobody to be gone", h.name, e)
+				}
+			}
+		}
+	})
+}
+
+func TestAnIsolatedHubSaysThatItsViewIsStaleAndTakesNobodyOver(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
+		r.net.Isolate("a")
+		r.within(time.Second, "a has no quorum", func() bool { return !a.c.HasQuorum() })
+		r.within(2*time.Second, "the others take a over", func() bool { return r.store.taker(a.life) != (journal.Life{}) })
+		if _, stale := a.c.Hubs(); !stale {
+			t.Error("the view of the isolated hub: got a fresh one, want a stale one")
+		}
+		for _, of := range []*testHub{b, c} {
+			if s := a.state(of.name); s != cluster.Suspect {
+				t.Errorf("%s at the isolated hub: got %s, want suspect", of.name, s)
+			}
+			if _, stale := of.c.Hubs(); stale || !of.c.HasQuorum() {
+				t.Errorf("the view of %s: got stale %t and quorum %t, want a fresh one with a quorum", of.name, stale, of.c.HasQuorum())
+			}
+		}
+		time.Sleep(30 * time.Second)
+		r.net.Heal()
+		r.until("a learns that it was deposed", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.deposed == r.store.taker(a.life) })
+		if a.c.HasQuorum() {
+			t.Error("the deposed hub: got a quorum, want none")
+		}
+		time.Sleep(time.Second)
+		for _, of := range []*testHub{b, c} {
+			if got := of.events(); slices.Contains(got[slices.Index(got, "a/1 gone"):], "a/1 up") || of.state("a") != cluster.Gone {
+				t.Errorf("the events of %s: got %q, want that a life which was taken over does not come up", of.name, got)
+			}
+		}
+		a.leave()
+		a = r.start("a")
+		r.until("its new life owns its index", func() bool { owner, _ := b.c.Owner(0); return owner.Life() == a.life })
+	})
+}
+
+func TestAPausedHubIsDeposedAndJudgesNobodyWhenItIsBack(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
+		r.net.Pause("a")
+		time.Sleep(10 * time.Second)
+		by := r.store.taker(a.life)
+		if by != b.life && by != c.life {
+			t.Fatalf("who took the paused hub over: got %s, want b or c", by)
+		}
+		r.net.Resume("a")
+		r.within(300*time.Millisecond, "it learns that it was deposed", func() bool { return a.saw("deposed by " + by.String()) })
+		for _, o := range []*testHub{b, c} {
+			if a.saw(o.life.String()+" gone") || r.store.taker(o.life) != (journal.Life{}) {
+				t.Errorf("%s after the pause: got gone, want that it was never judged", o.name)
+			}
+		}
+	})
+}
+
+func TestWithTwoOfThreeHubsLostThereIsNoQuorumUntilOneIsBack(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
+		a.kill()
+		b.kill()
+		r.within(time.Second, "c has no quorum", func() bool { return !c.c.HasQuorum() })
+		time.Sleep(10 * time.Second)
+		if r.store.taker(a.life) != (journal.Life{}) || r.store.taker(b.life) != (journal.Life{}) {
+			t.Error("taken over: got a life, want none without a majority")
+		}
+		b2 := r.start("b")
+		r.until("c has a quorum", func() bool { return c.c.HasQuorum() && b2.c.HasQuorum() })
+		r.until("a is taken over", func() bool { return r.store.taker(a.life) != (journal.Life{}) })
+		if !c.saw(b.life.String() + " gone") {
+			t.Errorf("the events of c: got %q, want the former life of b to be gone", c.events())
+		}
+	})
+}
+
+func TestAClusterIsFormedByThreeHubs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		defer r.end()
+		a, b := r.start("a"), r.start("b")
+		time.Sleep(5 * time.Second)
+		if a.c.HasQuorum() || b.c.HasQuorum() {
+			t.Error("two hubs: got a quorum, want none before three have met")
+		}
+		r.start("c")
+		r.until("there is a quorum", func() bool { return a.c.HasQuorum() && b.c.HasQuorum() })
+	})
+}
+
+func TestAHubThatRestartsAloneIsBackInTheClusterThatWasFormed(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		r.hubs["c"].kill()
+		r.hubs["b"].leave()
+		b := r.start("b")
+		r.within(3*time.Second, "b has a quorum with a alone", b.c.HasQuorum)
+	})
+}
+
+func TestWhenTheWholeClusterRestartsEachHubOwnsItsTasks(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		for _, name := range []string{"a", "b", "c"} {
+			r.hubs[name].kill()
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			r.start(name)
+		}
+		r.until("there is a quorum", r.hubs["a"].c.HasQuorum)
+		r.untilAgreed()
+		time.Sleep(5 * time.Second)
+		for i, name := range []string{"a", "b", "c"} {
+			if owner, _ := r.hubs["a"].c.Owner(i); owner.Life() != r.hubs[name].life {
+				t.Errorf("the owner of index %d: got %s, want %s", i, owner.Life(), r.hubs[name].life)
+			}
+		}
+		if r.store.tries != 0 {
+			t.Errorf("attempts to take a life over: got %d, want none", r.store.tries)
+		}
+	})
+}
+
+func TestAHubThatTheJournalKnowsIsTakenOverThoughItNeverCameBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		defer r.end()
+		lost := r.store.begin("d")
+		r.change = func(s *cluster.Settings) { s.Known = []cluster.Hub{{Name: "d", Index: 3, Epoch: lost.Epoch}} }
+		for _, name := range []string{"a", "b", "c"} {
+			r.start(name)
+		}
+		r.until("it is taken over", func() bool { return r.store.taker(lost) != (journal.Life{}) })
+		r.until("its owner is known", func() bool {
+			owner, ok := r.hubs["a"].c.Owner(3)
+			return ok && owner.Life() == r.store.taker(lost)
+		})
+	})
+}
+
+func TestAClusterThatTheJournalKnowsNeedsOnlyAMajorityToStartAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		defer r.end()
+		for _, name := range []string{"a", "b", "c"} {
+			r.store.begin(name)
+		}
+		r.change = func(s *cluster.Settings) { s.Known = r.store.known() }
+		a := r.start("a")
+		time.Sleep(2 * time.Second)
+		if a.c.HasQuorum() {
+			t.Error("one of three: got a quorum, want none")
+		}
+		b := r.start("b")
+		r.until("two of three have a quorum", func() bool { return a.c.HasQuorum() && b.c.HasQuorum() })
+		r.until("the third is taken over", func() bool { return r.store.taker(journal.Life{Hub: "c", Epoch: 1}) != (journal.Life{}) })
+	})
+}
+
+func TestWhoTookALifeOverIsTakenOverWithItsHeritage(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, r *rig) {
+		a := r.hubs["a"]
+		a.kill()
+		r.until("a is taken over", func() bool { return r.store.taker(a.life) != (journal.Life{}) })
+		first := r.store.taker(a.life)
+		r.hubs[first.Hub].kill()
+		r.within(4*time.Second, "the heritage of a has another owner", func() bool {
+			second := r.store.taker(a.life)
+			for _, h := range r.hubs {
+				if owner, _ := h.c.Owner(0); second == first || owner.Life() != second {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+func TestHubsThatDoNotReachEachOtherButAThirdAreNotGone(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		r.net.Cut("a", "b")
+		time.Sleep(10 * time.Second)
+		if s := r.hubs["a"].state("b"); s != cluster.Suspect {
+			t.Errorf("b at a: got %s, want suspect", s)
+		}
+		if r.store.tries != 0 {
+			t.Errorf("attempts to take a life over: got %d, want none, since c hears both", r.store.tries)
+		}
+		for name, h := range r.hubs {
+			if !h.c.HasQuorum() {
+				t.Errorf("%s: got no quorum, want one", name)
+			}
+		}
+	})
+}
+
+func TestAHubThatHearsAllButIsNotHeardHasNoQuorum(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		r.net.CutOneWay("a", "b")
+		r.net.CutOneWay("a", "c")
+		r.within(time.Second, "a has no quorum", func() bool { return !r.hubs["a"].c.HasQuorum() })
+		r.within(2*time.Second, "a knows that it was deposed", func() bool {
+			by := r.store.taker(r.hubs["a"].life)
+			return by != (journal.Life{}) && r.hubs["a"].saw("deposed by "+by.String())
+		})
+	})
+}
+
+func TestAHubThatLeavesIsGoneAtOnce(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		b := r.hubs["b"]
+		b.mustJoin("x")
+		r.untilAgreed()
+		b.c.SetDraining(true)
+		r.within(50*time.Millisecond, "b is draining", func() bool { return r.hubs["a"].saw(b.life.String() + " is draining") })
+		b.leave()
+		r.within(50*time.Millisecond, "b is gone", func() bool { return r.hubs["a"].saw(b.life.String() + " gone") })
+	})
+}
+
+func TestAHubThatWasForgottenNoLongerCounts(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
+		if err := a.c.Forget("b"); err == nil {
+			t.Error("forgetting a hub that is up: got no error, want one")
+		}
+		c.kill()
+		r.until("c is taken over", func() bool { return a.saw(c.life.String() + " taken over by " + r.store.taker(c.life).String()) })
+		if err := a.c.Forget("c"); err != nil {
+			t.Fatalf("forgetting: got %v, want no error", err)
+		}
+		r.until("b forgets it too", func() bool { return b.state("c") == 0 })
+		c = r.start("c")
+		r.until("it counts again once it is back", func() bool { return b.state("c") == cluster.Up && a.state("c") == cluster.Up })
+		_ = c
+	})
+}
+
+func TestTwoHubsOnAnExternalBusAreEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		defer r.end()
+		r.change = func(s *cluster.Settings) { s.External = true }
+		a, b := r.start("a"), r.start("b")
+		r.until("both have a quorum", func() bool { return a.c.HasQuorum() && b.c.HasQuorum() })
+		a.mustJoin("x")
+		r.untilAgreed()
+		r.net.Cut("a", "a") // its connection to the bus
+		r.net.Cut("a", "b")
+		r.within(time.Second, "a has no quorum", func() bool { return !a.c.HasQuorum() })
+		r.within(2*time.Second, "a is gone", func() bool { return b.saw(a.life.String() + " gone") })
+		if s := a.state("b"); s == cluster.Gone {
+			t.Errorf("b at a: got %s, want that a cut-off hub judges nobody", s)
+		}
+		r.net.Heal()
+	})
+}
+
+func TestAHubAloneHasAQuorumAndNoBus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		defer r.end()
+		r.change = func(s *cluster.Settings) { s.Bus, s.Claims = nil, nil }
+		a := r.start("a")
+		a.mustJoin("x")
+		a.part("x")
+		if all, stale := a.c.Hubs(); !a.c.HasQuorum() || stale || len(all) != 1 {
+			t.Errorf("got %v, stale %t, quorum %t: want itself alone, with a quorum", all, stale, a.c.HasQuorum())
+		}
+		if owner, ok := a.c.Owner(0); !ok || owner.Name != "a" {
+			t.Errorf("the owner of its index: got %v, want itself", owner)
+		}
+	})
+}
+
+// lines is a log that keeps its lines.
+type lines struct {
+	slog.Handler
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := r.Level.String() + " " + r.Message
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	l.all = append(l.all, text)
+	return nil
+}
+
+func TestAHubOfALaterMajorVersionIsLoggedOnceAndDisturbsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		defer r.end()
+		log := &lines{}
+		r.change = func(s *cluster.Settings) {
+			if s.Life.Hub == "a" {
+				s.Log = slog.New(log)
+			}
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			r.start(name)
+		}
+		for range 10 {
+			time.Sleep(250 * time.Millisecond)
+			if err := r.net.Bus("z").Publish("hubs", []byte(`{"v":"2.0","kind":"beat","hub":"z","epoch":1}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !r.hubs["a"].c.HasQuorum() || r.hubs["a"].state("z") != 0 {
+			t.Errorf("beside the hub of another version: got quorum %t and %s for it, want a quorum and that it is not known", r.hubs["a"].c.HasQuorum(), r.hubs["a"].state("z"))
+		}
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		if len(log.all) != 1 || !strings.Contains(log.all[0], "ERROR") || !strings.Contains(log.all[0], "version 2.0") || !strings.Contains(log.all[0], "hub=z") {
+			t.Errorf("the log: got %q, want one line with the hub and its version", log.all)
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// record is what is known of another hub: of its latest life.
+type record struct {
+	name  string
+	index int
+	epoch uint64
+	// by is who has taken the life over; zero if nobody has.
+	by journal.Life
+	// forgotten says that the hub does not count any more.
+	forgotten bool
+
+	state State
+	// last is the latest beat of the life; nil before the first.
+	last *beat
+	// heardAt is when it was heard last, silentFrom from when on its silence counts.
+	heardAt, silentFrom time.Time
+	// hears has the epochs of the hubs that it hears.
+	hears map[string]uint64
+	// nobody counts the requests in a row that nobody answered.
+	nobody int
+	goneAt time.Time
+
+	// part is its part of the roster; nil unless it is present.
+	part *part
+	// heritage are the agents that it had when it was lost, until its life is taken over.
+	heritage map[core.AgentID]*shown
+
+	// What goroutines do for it: at most one of each kind.
+	pinging, fetching, taking bool
+	// doubted asks for a ping.
+	doubted bool
+
+	told told
+	due  bool // it is in Cluster.due
+}
+
+func (r *record) life() journal.Life { return journal.Life{Hub: r.name, Epoch: r.epoch} }
+
+// over reports whether the life was taken over.
+func (r *record) over() bool { return r.by != journal.Life{} }
+
+// present reports whether its agents are in the roster.
+func (r *record) present() bool { return r.part != nil }
+
+// begin makes the record that of a new life, of which nothing has been heard.
+func (r *record) begin(epoch uint64, now time.Time) {
+	r.epoch, r.by, r.forgotten = epoch, journal.Life{}, false
+	r.state, r.last, r.hears, r.part, r.heritage = Suspect, nil, nil, nil, nil
+	r.heardAt, r.silentFrom, r.nobody = time.Time{}, now, 0
+}
+
+// lose notes that the hub is gone.
+func (r *record) lose(now time.Time) {
+	if r.state != Gone {
+		r.state, r.goneAt = Gone, now
+	}
+	if r.part != nil {
+		r.heritage = r.part.agents
+	}
+	r.part, r.hears = nil, nil
+}
+
+// silence returns for how long it has not been heard, of the time in which this hub listened.
+func (r *record) silence(now, listening time.Time) time.Duration {
+	from := r.silentFrom
+	if from.Before(r.heardAt) {
+		from = r.heardAt
+	}
+	if from.Before(listening) {
+		from = listening
+	}
+	return now.Sub(from)
+}
+
+// hub returns the record as others see it.
+func (r *record) hub() Hub {
+	h := Hub{Name: r.name, Index: r.index, Epoch: r.epoch, State: r.state}
+	if r.over() {
+		by := r.by
+		h.TakenBy = &by
+	}
+	if b := r.last; b != nil {
+		h.Agents, h.Tasks, h.Since, h.Address = b.Agents, b.Tasks, b.Since, b.Address
+	}
+	if r.state == Gone {
+		h.Agents, h.Tasks = 0, 0
+	}
+	return h
+}

@@ -1,0 +1,105 @@
+package coretest
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/cluster"
+)
+
+// claimTime is how long a claim takes, stallTime how often one that waits is tried again.
+const claimTime, stallTime = time.Millisecond, 20 * time.Millisecond
+
+// Claims are claims in memory, as a store that all hubs of a [Network] run keeps them: a hub
+// that does not reach a majority waits.
+type Claims struct {
+	net *Network
+
+	mu      sync.Mutex
+	holders map[string]string
+	stalled bool
+}
+
+// NewClaims returns the claims of a network; with nil nobody ever waits.
+func NewClaims(n *Network) *Claims { return &Claims{net: n, holders: map[string]string{}} }
+
+// Stall makes everybody wait, as a store without a leader does, or no longer.
+func (c *Claims) Stall(stalled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stalled = stalled
+}
+
+// Holders returns who has what.
+func (c *Claims) Holders() map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.holders)
+}
+
+// Of returns the claims as a hub uses them.
+func (c *Claims) Of(hub string) cluster.Claims { return &claimsOf{c, hub} }
+
+type claimsOf struct {
+	*Claims
+	hub string
+}
+
+// Claim implements [cluster.Claims].
+func (c *claimsOf) Claim(ctx context.Context, name, value string, yields func(string) bool) (string, error) {
+	for {
+		if err := c.reach(ctx); err != nil {
+			return "", err
+		}
+		c.mu.Lock()
+		holder, held := c.holders[name]
+		c.mu.Unlock()
+		if held && holder != value && !yields(holder) {
+			return holder, nil
+		}
+		c.mu.Lock()
+		now, still := c.holders[name]
+		swap := now == holder && still == held
+		if swap {
+			c.holders[name] = value
+		}
+		c.mu.Unlock()
+		if swap {
+			return value, nil
+		}
+	}
+}
+
+// Release implements [cluster.Claims].
+func (c *claimsOf) Release(ctx context.Context, name, value string) error {
+	if err := c.reach(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holders[name] == value {
+		delete(c.holders, name)
+	}
+	return nil
+}
+
+// reach waits until the store works for the hub.
+func (c *claimsOf) reach(ctx context.Context) error {
+	for wait := claimTime; ; wait = stallTime {
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		}
+		c.mu.Lock()
+		stalled := c.stalled
+		c.mu.Unlock()
+		if !stalled && (c.net == nil || c.net.Reaches(c.hub)) {
+			return nil
+		}
+	}
+}
