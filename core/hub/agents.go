@@ -16,6 +16,8 @@ type AgentStatus struct {
 	Load      core.Load      `json:"load"`
 	Principal core.Principal `json:"principal"`
 	Since     time.Time      `json:"since"`
+	// Hub is the name of the hub that has its connection; "" for this one.
+	Hub string `json:"hub,omitempty"`
 	// Vitals are the last health report of the agent; nil before the first.
 	Vitals *core.Vitals `json:"vitals,omitempty"`
 	// Child is the state of an agent that the hub runs itself, else nil.
@@ -26,7 +28,7 @@ type AgentStatus struct {
 }
 
 func statusOf(e roster.Entry) AgentStatus {
-	return AgentStatus{Card: e.Card, Load: e.Load, Principal: e.Member.Principal(), Since: e.Since, Vitals: e.Vitals, Child: e.Child}
+	return AgentStatus{Card: e.Card, Load: e.Load, Principal: e.Member.Principal(), Since: e.Since, Hub: e.Hub, Vitals: e.Vitals, Child: e.Child}
 }
 
 // shownTo returns what the principal may see of the status: only who may operate an agent sees

@@ -19,6 +19,7 @@ func (s *Session) SetChild(c core.Child) {
 		return
 	}
 	h.roster.Change(s.id, func(e *roster.Entry) { e.Child = &c })
+	h.tellCluster(s)
 	if c.State != core.ChildFailed {
 		h.dispatch(s)
 		h.mu.Unlock()

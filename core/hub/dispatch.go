@@ -15,6 +15,9 @@ import (
 func (h *Hub) makeAgent(s *Session, card core.Card, opts JoinOptions) error {
 	before := s.opts
 	s.id, s.opts = card.ID, opts
+	if e, ok := h.roster.Get(card.ID); ok && e.Hub != "" {
+		h.roster.Remove(card.ID) // it has left that hub, which has not said so yet
+	}
 	limited := h.limitConcurrency(s, card)
 	if err := h.roster.Add(limited, s.member(), opts.OnlyByID); err != nil {
 		s.id, s.opts = "", before
@@ -49,6 +52,7 @@ func (h *Hub) announce(s *Session, declared, limited core.Card) {
 	if h.observer != nil {
 		h.observer.Joined(limited)
 	}
+	h.tellCluster(s)
 }
 
 // limitConcurrency returns the card with as many concurrent tasks as the settings of the
@@ -82,6 +86,10 @@ func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
 		if h.runs[p.ID] = slices.DeleteFunc(h.runs[p.ID], func(o *Session) bool { return o == s }); len(h.runs[p.ID]) == 0 {
 			delete(h.runs, p.ID)
 		}
+	}
+	if h.cluster != nil {
+		h.cluster.Remove(s.id)
+		s.unclaim(s.id)
 	}
 	close(s.left)
 	if h.observer != nil {

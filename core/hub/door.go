@@ -28,7 +28,8 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 		defer func() { s.noteCommand(c.Command, o, err) }()
 	}
 	act := c.Command.Act()
-	if h.auditor != nil && act.IsAudited() {
+	entered := s == nil || s.identity.Hub == "" // else the hub where it was given has counted and audited it
+	if h.auditor != nil && act.IsAudited() && entered {
 		c.ID = core.NewID()
 		defer func() {
 			e := policy.Entry{At: time.Now(), Call: c, Err: err}
@@ -38,7 +39,7 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 			h.auditor.Audit(e)
 		}()
 	}
-	if h.limiter != nil { // first, so that what is refused below counts, too
+	if h.limiter != nil && entered { // first, so that what is refused below counts, too
 		if err := h.limiter.Admit(c); err != nil {
 			return o, err
 		}
@@ -69,9 +70,9 @@ func (h *Hub) object(ctx context.Context, c core.Command) (t *task.Task, about p
 	case core.Decide:
 		t, err = h.running(c.Task)
 	case core.Read:
-		t, err = h.tasks.Find(ctx, c.Task)
+		t, err = h.find(ctx, c.Task)
 	case core.Readers:
-		t, err = h.tasks.Find(ctx, c.Task)
+		t, err = h.find(ctx, c.Task)
 	case core.CallTool:
 		return nil, h.ofPack(c.Tool), nil
 	case core.Configure:
@@ -120,7 +121,15 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 	default: // its method executes it, with what the command cannot hold
 		err = core.NewFault(core.CodeInternal, "the command %s cannot be executed here", c.Command.Act())
 	}
+	if err == nil && t != nil && t.IsMirror() && isForOwner(c.Command.Act()) {
+		err = h.pass(c, t)
+	}
 	return o, err
+}
+
+// isForOwner reports whether commands of the act on a task are for the hub that owns it.
+func isForOwner(a core.Act) bool {
+	return a == core.ActCancel || a == core.ActInject || a == core.ActDecide
 }
 
 // do executes a command for the session.

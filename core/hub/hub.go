@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/memory"
@@ -29,6 +30,13 @@ import (
 type Options struct {
 	// ID names the hub to its peers; "" generates one.
 	ID string
+	// Peers reaches the other hubs of the cluster; nil for a hub alone. Index is that of this hub,
+	// which stands in the ids of its tasks.
+	Peers Peers
+	Index int
+	// Cluster is told of the agents of this hub, and has the claims of their ids; nil for a hub
+	// alone. It runs once the hub is there.
+	Cluster *cluster.Cluster
 	// Journal records every task; nil means a journal in memory. The hub does not close it.
 	Journal journal.Journal
 	Limits  Limits
@@ -120,6 +128,7 @@ type Hub struct {
 	recorder   *recorder.Recorder
 	tasks      *task.Store
 	packs      *pack.Registry
+	cluster    *cluster.Cluster // may be nil
 	questions  *question.Book
 	topics     *topic.Book
 	settings   *settings
@@ -135,7 +144,10 @@ type Hub struct {
 	sessions map[*Session]struct{}
 	// runs has the agents of each principal that proved who it is.
 	runs      map[string][]*Session
-	jobs      map[core.TaskID]*job      // tasks that have not ended
+	jobs      map[core.TaskID]*job     // tasks that have not ended
+	mirrors   map[core.TaskID]*Session // who opened a task of another hub that has not ended
+	others    otherHubs
+	numbers   uint64                    // of connections
 	movable   map[*Session]struct{}     // agents in whose queues are tasks that others may have
 	idle      chan struct{}             // closed when draining and nothing runs
 	watchers  map[*Session]struct{}     // of all tasks
@@ -150,9 +162,9 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused, registrar: opts.Registrar,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
-		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{},
+		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: otherHubs{peers: opts.Peers, byIndex: map[int]string{}, indices: map[string]int{}, orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{}},
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {
@@ -182,6 +194,9 @@ func New(opts Options) *Hub {
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
+	if h.cluster != nil {
+		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var lookups sync.WaitGroup
 	lookups.Go(func() { h.readLookups(ctx) })
@@ -192,7 +207,7 @@ func New(opts Options) *Hub {
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,
 		ApprovalTimeout: h.limits.ApprovalTimeout, CancelGrace: h.limits.CancelGrace, Retries: h.limits.Retries,
-		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Memory: h.memory,
+		FinishedTasks: h.limits.FinishedTasks, FinishedBytes: h.limits.FinishedBytes, Owner: opts.Index, Memory: h.memory,
 	}, host{h}, h.journal)
 	h.recorder = recorder.Start(recorder.Options{
 		Journal: h.journal, Usage: h.usageStore, Redact: opts.Redact, Find: h.tasks.Get, MaxLag: h.limits.JournalLag, Count: h.Count, Log: h.log,
@@ -236,6 +251,8 @@ func (h *Hub) Connect(p Identity) *Session {
 func (h *Hub) connect(s *Session) {
 	h.mu.Lock()
 	h.sessions[s] = struct{}{}
+	h.numbers++
+	s.number = h.numbers
 	s.expire()
 	if h.draining != "" {
 		s.inbox.push(Batch{Draining: h.draining})
@@ -292,17 +309,24 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	return err
 }
 
-// live returns the tasks that have not ended.
+// live returns the tasks that have not ended, the oldest first.
 func (h *Hub) live() []*job {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Collect(maps.Values(h.jobs))
+	return slices.SortedFunc(maps.Values(h.jobs), func(a, b *job) int { return cmp.Compare(a.ID(), b.ID()) })
+}
+
+// Running returns how many tasks of this hub have not ended.
+func (h *Hub) Running() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.jobs)
 }
 
 // unrecorded returns how many tasks the journal does not have completely.
 func (h *Hub) unrecorded() (n int) {
 	for _, t := range h.tasks.InMemory() {
-		if !t.IsRecorded() {
+		if !t.IsMirror() && !t.IsRecorded() {
 			n++
 		}
 	}

@@ -29,6 +29,22 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	card = clean(card)
 	h := s.hub
 	policy.Anticipate(h.authorizer, card)
+	if opts.OnlyByID || s.AgentID() == card.ID {
+		return s.enter(card, opts)
+	}
+	if err := s.claim(card.ID); err != nil {
+		return err
+	}
+	err := s.enter(card, opts)
+	if err != nil {
+		s.unclaim(card.ID)
+	}
+	return err
+}
+
+// enter is join with an id that is the session's in the cluster.
+func (s *Session) enter(card core.Card, opts JoinOptions) error {
+	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -133,12 +149,12 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 		}
 		by, gone := s.hub.holder(s, card.ID)
 		if by == nil {
-			if s.AgentID() != "" || !s.mayHave(card.ID, opts) {
+			if s.AgentID() != "" || s.hub.isElsewhere(card.ID) || !s.mayHave(card.ID, opts) {
 				return err // the conflict is not with another connection
 			}
 			continue // the other one has left in the meantime
 		}
-		if keeps, waited := s.yields(ctx, by); waited != nil {
+		if keeps, waited := s.hub.yields(ctx, by, s.identity.Principal); waited != nil {
 			return waited
 		} else if keeps {
 			return err
@@ -163,6 +179,12 @@ func (h *Hub) holder(s *Session, id core.AgentID) (by *Session, gone <-chan stru
 	return by, by.left
 }
 
+// isElsewhere reports whether an agent of another hub has the id.
+func (h *Hub) isElsewhere(id core.AgentID) bool {
+	e, ok := h.roster.Get(id)
+	return ok && e.Hub != ""
+}
+
 // mayHave reports whether the session may have the id once nobody else has it.
 func (s *Session) mayHave(id core.AgentID, opts JoinOptions) bool {
 	s.hub.mu.Lock()
@@ -171,13 +193,13 @@ func (s *Session) mayHave(id core.AgentID, opts JoinOptions) bool {
 	return (own == "" || own == id && !opts.OnlyByID) && !s.hub.roster.Reserved(id, s.member())
 }
 
-// yields reports whether by, which has the id that s wants, keeps it. The error is the
-// cause of ctx.
-func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err error) {
-	s.hub.mu.Lock()
+// yields reports whether by, which has an id that another principal wants, keeps it. The error is
+// the cause of ctx.
+func (h *Hub) yields(ctx context.Context, by *Session, second core.Principal) (keeps bool, err error) {
+	h.mu.Lock()
 	leaving, probe := by.closed, by.opts.Probe
-	s.hub.mu.Unlock()
-	first, second := by.identity.Principal, s.identity.Principal
+	h.mu.Unlock()
+	first := by.identity.Principal
 	switch {
 	case leaving:
 		return false, nil
@@ -187,7 +209,7 @@ func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err erro
 		return true, nil
 	}
 	// A transport may have to drop a connection whose ping was abandoned half written. The
-	// end of s is no reason to do that to by.
+	// end of the other one is no reason to do that to by.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
 	alive := probe(limited) == nil
@@ -195,7 +217,7 @@ func (s *Session) yields(ctx context.Context, by *Session) (keeps bool, err erro
 		return false, context.Cause(ctx)
 	}
 	if !alive {
-		s.hub.Count("agent.replaced.silent")
+		h.Count("agent.replaced.silent")
 	}
 	return alive, nil
 }

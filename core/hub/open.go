@@ -107,12 +107,23 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		trace.Above = trace.Parent // the task has no span of its own
 	}
 	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
-	if err := h.admit(s, t, o); err != nil {
+	if err = denied; err == nil {
+		err = h.rules.CheckChain(t.Chain())
+	}
+	hub, index, elsewhere := "", 0, false
+	if err == nil {
+		hub, index, elsewhere = h.placement(t)
+	}
+	admit := func() error { return h.admit(s, t, o) }
+	if elsewhere {
+		admit = func() error { return h.openAt(s, t, hub, index, o) }
+	}
+	if err := admit(); err != nil {
 		h.Count("refused." + string(core.AsFault(err).Code))
 		return nil, err
 	}
-	if err = denied; err == nil {
-		err = h.rules.CheckChain(t.Chain())
+	if elsewhere {
+		return t.Task, nil
 	}
 	if err == nil {
 		err = h.afford(t.Task)
@@ -200,15 +211,8 @@ var ErrStopping = errors.New("the hub is stopping")
 func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case s.refused != nil:
-		return s.refused
-	case s.closed:
-		return core.NewFault(core.CodeUnreachable, "the connection has ended")
-	case h.draining != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.draining).Because(ErrStopping)
-	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
-		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
+	if err := h.admits(s); err != nil {
+		return err
 	}
 	work, err := h.quotas.Begin(j.From(), j.Size())
 	if err != nil {
@@ -220,6 +224,32 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	}
 	h.jobs[j.ID()] = j
 	h.recorder.Record(j.Task)
+	h.enter(s, j, o)
+	return nil
+}
+
+// admits returns why a session may open no task now. Callers hold mu.
+func (h *Hub) admits(s *Session) error {
+	switch {
+	case s.refused != nil:
+		return s.refused
+	case s.closed:
+		return core.NewFault(core.CodeUnreachable, "the connection has ended")
+	case h.draining != "":
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.draining).Because(ErrStopping)
+	case h.cluster != nil && !h.cluster.HasQuorum():
+		f := core.NewFault(core.CodeOverloaded, "this hub does not hear a majority of its cluster and takes nothing new: ask another hub, or again in a moment")
+		f.RetryAfter = time.Second
+		return f
+	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
+		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
+	}
+	return nil
+}
+
+// enter shows a task that was opened to those who watch all, and notes it in its thread and its
+// session. Callers hold mu.
+func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 	for w := range h.watchers {
 		if w != s || o.Unwatched {
 			w.view(j.Task, nil)
@@ -235,5 +265,4 @@ func (h *Hub) admit(s *Session, j *job, o *core.Open) error {
 	s.mu.Lock()
 	s.opened.put(j.Task, o.Keep || s.identity.Keep)
 	s.mu.Unlock()
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -33,10 +32,9 @@ func (h *Hub) Recover(ctx context.Context) error {
 				fault = unsure
 				damaged++
 			}
-			end, at = core.KindFailed, time.Now()
-			cut = append(cut, journal.Record{Task: head.Task, Event: core.Event{
-				Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: at, Body: core.Failed{Fault: fault},
-			}})
+			lost := endOf(head, fault)
+			end, at = core.KindFailed, lost.Event.At
+			cut = append(cut, lost)
 		}
 		if h.tracer != nil && (head.End == 0 || h.tracer.Missed(head.At)) {
 			traced = append(traced, head.Task)

@@ -17,24 +17,11 @@ import (
 func (h *Hub) route(j *job) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := choice{hub: h, job: j, chain: j.Chain()}
-	if j.IsNotice() {
-		// A notice may go back along its chain: the limit on hops ends a loop.
-		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.root().id })
-	}
-	var named roster.Entry
-	if to := j.To(); to.Reach() == core.ReachAgent {
-		var ok bool
-		if named, ok = h.roster.Find(to.Agent()); ok {
-			c.consider(&named)
-		}
-	} else {
-		h.roster.Best(to, c.consider)
-	}
+	c := h.choose(j, false)
 	switch {
 	case c.now != nil:
 		if c.now.id == "" { // it becomes an agent with its first task
-			if err := h.makeAgent(c.now, named.Card, c.now.opts); err != nil {
+			if err := h.makeAgent(c.now, c.named.Card, c.now.opts); err != nil {
 				return err
 			}
 		}
@@ -47,22 +34,43 @@ func (h *Hub) route(j *job) error {
 	return c.refusal()
 }
 
+// choose finds the agent for a task, of this hub or of any. Callers hold mu.
+func (h *Hub) choose(j *job, anywhere bool) choice {
+	c := choice{engine: h, job: j, chain: j.Chain(), anywhere: anywhere}
+	if j.IsNotice() {
+		// A notice may go back along its chain: the limit on hops ends a loop.
+		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.root().id })
+	}
+	if to := j.To(); to.Reach() == core.ReachAgent {
+		var ok bool
+		if c.named, ok = h.roster.Find(to.Agent()); ok {
+			c.consider(&c.named)
+		}
+	} else {
+		h.roster.Best(to, c.consider)
+	}
+	return c
+}
+
 // choice finds the agent for a task. Hub.mu guards it.
 type choice struct {
-	hub   *Hub
-	job   *job
-	chain policy.Chain
+	engine   *Hub
+	job      *job
+	chain    policy.Chain
+	anywhere bool // agents of other hubs count, too
 
-	now     *Session // the best agent with a free slot
-	later   *Session // the best agent with room in its queue
-	found   bool     // some agent may have the task
-	open    bool     // and some such agent is not draining
-	refused error    // why an agent may not have it; of the last such agent
+	named   roster.Entry // the agent that the address names
+	now     *Session     // the best agent with a free slot
+	later   *Session     // the best agent with room in its queue
+	hub     string       // the hub of the best agent, in place of both, if it is another one
+	found   bool         // some agent may have the task
+	open    bool         // and some such agent is not draining
+	refused error        // why an agent may not have it; of the last such agent
 }
 
 // consider looks at one agent. The better ones come first.
 func (c *choice) consider(e *roster.Entry) roster.Verdict {
-	h, j := c.hub, c.job
+	h, j := c.engine, c.job
 	s := sessionOf(e.Member)
 	about := ofEntry(e)
 	if !h.authorizer.May(j.From(), core.RightSee, about) {
@@ -86,6 +94,9 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 		c.refused = err
 		return roster.Continue
 	}
+	if e.Hub != "" {
+		return c.considerRemote(e)
+	}
 	if j.triedBy(s) {
 		return roster.Continue
 	}
@@ -95,17 +106,17 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	}
 	c.found = true
 	if !s.closed && (e.Free() || takesNoSlot(j.Task, s)) {
-		c.now = s
+		c.now, c.hub = s, ""
 		return roster.Stop
 	}
 	if e.Reported == core.LoadDraining {
 		return roster.Continue
 	}
 	c.open = true
-	if c.later == nil && len(s.queue) < h.limits.QueueLength {
+	if c.later == nil && c.hub == "" && len(s.queue) < h.limits.QueueLength {
 		c.later = s
 	}
-	if c.later != nil {
+	if c.later != nil || c.hub != "" {
 		return roster.SkipWorse // worse agents have no free slot either
 	}
 	return roster.Continue
@@ -124,7 +135,7 @@ func (c *choice) refusal() error {
 	to := c.job.To()
 	switch {
 	case c.open:
-		return core.NewFault(core.CodeOverloaded, "%s has no room: its queue of %d is full; ask again later", to, c.hub.limits.QueueLength)
+		return core.NewFault(core.CodeOverloaded, "%s has no room: its queue of %d is full; ask again later", to, c.engine.limits.QueueLength)
 	case c.found:
 		return core.NewFault(core.CodeUnreachable, "%s is draining and takes nothing new: ask again later or ask another", to)
 	case c.refused != nil:
@@ -132,7 +143,7 @@ func (c *choice) refusal() error {
 	}
 	switch to.Reach() {
 	case core.ReachAgent:
-		near := c.hub.Nearest(c.job.From(), to.Agent())
+		near := c.engine.Nearest(c.job.From(), to.Agent())
 		if len(near) == 0 {
 			return core.NewFault(core.CodeUnknownAgent, "no agent %q is here", to.Agent())
 		}

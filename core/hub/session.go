@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,9 @@ type Identity struct {
 	// Deadline is how long its requests may take by default; zero means the default of the
 	// hub.
 	Deadline time.Duration
+	// Hub is the name of the hub that the session stands for, if that is another one of the cluster:
+	// its commands have passed the door there.
+	Hub string
 	// Keep lets all that it asked continue when the session ends, including its calls of
 	// tools.
 	Keep bool
@@ -90,6 +94,9 @@ type Session struct {
 	trace core.Trace
 	// packCalls is how many calls of packs wait for an answer, those of children included.
 	packCalls atomic.Int32
+
+	// number is that of the connection in this hub.
+	number uint64
 
 	// Guarded by Hub.mu.
 	id      core.AgentID // "" unless it is an agent
@@ -257,9 +264,9 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	}
 	h.mu.Unlock()
 	left = append(left, h.failQueue(queue, gone)...)
-	for t, keep := range opened {
+	for _, t := range slices.SortedFunc(maps.Keys(opened), func(a, b *task.Task) int { return cmp.Compare(a.ID(), b.ID()) }) {
 		t.Detach(s.peer(), task.Requester, task.Waiter)
-		if !keep {
+		if !opened[t] {
 			_ = t.Cancel(s.identity.Principal.ID, "the requester left") // it may have ended
 		}
 	}
@@ -270,10 +277,11 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	return left
 }
 
-// failWork fails the tasks that an agent works on, or gives them to another agent. It
-// returns those that found none.
+// failWork fails the tasks that an agent works on, or gives them to another agent, the oldest
+// first. It returns those that found none.
 func (h *Hub) failWork(s *Session, work table[core.TaskID, *holding], why *core.Fault) (left []orphan) {
-	for _, w := range work {
+	for _, id := range slices.Sorted(maps.Keys(work)) {
+		w := work[id]
 		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: why}, nil); again && h.route(w.job) != nil { // it may have ended
 			left = append(left, orphan{w.job, why})
 		}

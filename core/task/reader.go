@@ -135,12 +135,14 @@ func (t *Task) unusedReader() *Reader {
 }
 
 // Watch adds a viewer that continues after a cursor. It returns an invalid Fault if the
-// cursor is not valid for this task, and no reader if nothing more will come.
+// cursor is not valid for this task, and no reader if nothing more will come. A mirror may be behind
+// what its reader has read at another hub: then the reader waits until it is not.
 func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, gap := from.Seq, (*Gap)(nil)
-	if from.Seq > 0 {
+	ahead := t.mirror && t.state != Ended && from.Epoch >= t.epoch && from.Seq > t.last()
+	if from.Seq > 0 && !ahead {
 		if from.Epoch == 0 || from.Epoch > t.epoch {
 			return nil, core.NewFault(core.CodeInvalid, "cursor %s is not one of task %s: begin without a cursor", from, t.id)
 		}
@@ -352,7 +354,7 @@ func (t *Task) advance(r *Reader) (over bool) {
 // index returns the index in the log of the first event after the sequence number next.
 // Callers hold mu.
 func (t *Task) index(next uint64) int {
-	if !t.loaded {
+	if !t.loaded && !t.mirror {
 		return int(next - t.lost) // sequence numbers have no gaps
 	}
 	return sort.Search(t.log.Len(), func(i int) bool { return t.log.At(i).End() > next })

@@ -6,6 +6,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
+// Cancel, Inject and Decide of a mirror only say what the mirror knows to be refused: the command
+// itself is for the owner.
+
 // Cancel requests the end of the task. If its agent supports cancellation, the task ends
 // when the agent says so or its grace period is over, else at once. It returns a conflict
 // Fault if the task has ended.
@@ -15,7 +18,7 @@ func (t *Task) Cancel(by, reason string) error {
 	case t.state == Ended:
 		t.mu.Unlock()
 		return core.NewFault(core.CodeConflict, "task %s has ended already", t.id)
-	case t.cancelling:
+	case t.cancelling || t.mirror:
 		t.mu.Unlock()
 		return nil
 	}
@@ -45,11 +48,11 @@ func (t *Task) Inject(in core.Injected) error {
 	switch {
 	case t.state != Running:
 		return core.NewFault(core.CodeConflict, "no agent works on task %s now: it is %s", t.id, t.state)
-	case !t.worker.Features().Has(core.FeatureInjection):
+	case !t.mirror && !t.worker.Features().Has(core.FeatureInjection):
 		t.store.host.Count("refused.injection")
 		return core.NewFault(core.CodeUnsupported, "agent %s takes no context while it works: wait for its answer and ask again", t.agent)
 	}
-	if err := t.hasRoom(in); err != nil {
+	if err := t.hasRoom(in); err != nil || t.mirror {
 		return err
 	}
 	t.append(in, nil)

@@ -27,6 +27,9 @@ type Limits struct {
 	Retries int
 	// FinishedTasks and FinishedBytes bound the ended tasks in memory.
 	FinishedTasks, FinishedBytes int
+	// Owner is the index of the hub among those of its cluster, at most [MaxOwner]. It stands in
+	// the ids of its tasks.
+	Owner int
 	// Memory counts the logs, and refuses new tasks when it is full; nil counts nothing.
 	Memory *memory.Budget
 }
@@ -34,7 +37,7 @@ type Limits struct {
 // Host is what tasks need from the hub. Its methods are called with the lock of the task
 // held, unless they say otherwise, so they return at once and do not call the task.
 type Host interface {
-	// Appended gets every event of every task, in order.
+	// Appended gets every event of every task that the hub owns, in order.
 	Appended(core.TaskID, core.Event)
 	// Answered is called for a task that is done, before any reader is notified. The log is
 	// read only.
@@ -86,31 +89,55 @@ func NewStore(l Limits, h Host, j journal.Journal) *Store {
 func (s *Store) Open(t *Task, work *quota.Work) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.enter(t, s.limits.Owner, work); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	s.begin(t, now)
+	t.appendAt(now, t.opened(), nil)
+	return nil
+}
+
+// enter adds a task that the hub with an index owns, if there is memory for it. Callers hold mu.
+func (s *Store) enter(t *Task, owner int, work *quota.Work) error {
 	if need := OverheadBytes + t.request.Size(); !t.share.TryTake(need) {
 		if s.trim(0, 0); !t.share.TryTake(need) {
 			return s.full("what runs goes on; ask again once some of it has ended")
 		}
 	}
-	t.stored, t.work = true, work
-	t.id = s.nextID()
+	t.id = s.nextID(owner)
 	if t.request.Thread == "" {
 		t.request.Thread = core.ThreadID(t.id)
 	}
+	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: time.Now()}
+	s.put(t, work)
+	return nil
+}
+
+// put adds a task. Callers hold mu.
+func (s *Store) put(t *Task, work *quota.Work) {
+	t.stored, t.work = true, work
 	s.tasks[t.id] = t
 	s.catalog.add(known{id: t.id})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
+}
+
+// begin starts the deadline of a task that the hub owns. Callers hold the locks of both.
+func (s *Store) begin(t *Task, now time.Time) {
 	t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: now}
 	t.due = t.request.Deadline
 	id := t.id // not the task: the runtime keeps stopped timers for a while
-	t.deadline = time.AfterFunc(t.due.Sub(now), func() {
+	t.deadline = time.AfterFunc(time.Until(t.due), func() {
 		if t := s.Get(id); t != nil {
 			t.expire()
 		}
 	})
-	t.appendAt(now, core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents, Trace: t.trace}, nil)
-	return nil
+}
+
+// opened returns the body of its first event.
+func (t *Task) opened() core.Opened {
+	return core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents, Trace: t.trace}
 }
 
 // full returns the Fault of new work for which there is no memory, and counts it.

@@ -60,6 +60,7 @@ type Task struct {
 	// loaded says that the task was read from the journal: it has ended, and its text may
 	// be merged. It does not change.
 	loaded     bool
+	mirror     bool // another hub owns it; it does not change
 	endShown   bool // readers may see its end: see endWaits
 	output     bool // the agent has answered something
 	cancelling bool // a cancel was requested
@@ -247,11 +248,15 @@ func (t *Task) append(body core.Body, foreign *core.Foreign) { t.appendAt(time.N
 
 // appendAt is append with a given time. Callers have held mu since that time.
 func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
-	e := core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: now, Body: body, Foreign: foreign}
+	t.take(core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: now, Body: body, Foreign: foreign})
+}
+
+// take adds an event to the log and wakes its readers. Callers hold mu.
+func (t *Task) take(e core.Event) {
 	t.log.append(e)
 	size := e.Size()
 	t.bytes += size
-	k := body.Kind()
+	k := e.Body.Kind()
 	if k != core.KindOpened { // Open has counted the request
 		t.share.Add(size + eventOverhead)
 		t.work.Add(size)
@@ -260,7 +265,9 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 		t.state = Ended
 		t.share.Become(memory.Ended)
 		t.work.End()
-		t.deadline.Stop()
+		if t.deadline != nil { // the owner has that of a mirror
+			t.deadline.Stop()
+		}
 		if t.cancel != nil {
 			t.cancel.Stop()
 		}
@@ -269,7 +276,9 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {
 		t.store.host.Answered(t.request, t.id, &t.log)
 	}
-	t.store.host.Appended(t.id, e)
+	if !t.mirror { // the owner's host has it
+		t.store.host.Appended(t.id, e)
+	}
 	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
 		next = r.after
 		if r.wants(k) {

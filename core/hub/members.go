@@ -1,0 +1,75 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/roster"
+)
+
+// claimTime is how long the claim of an id in the cluster may take.
+const claimTime = 10 * time.Second
+
+// claim makes the id of an agent that of the session in the whole cluster. It waits for the
+// cluster, and returns a conflict Fault if somebody else keeps the id.
+func (s *Session) claim(id core.AgentID) error {
+	c := s.hub.cluster
+	if c == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+	defer cancel()
+	return c.Claim(ctx, id, s.number, s.identity.Principal)
+}
+
+// unclaim gives the id of an agent back.
+func (s *Session) unclaim(id core.AgentID) {
+	if c := s.hub.cluster; c != nil {
+		c.Unclaim(id, s.number, s.identity.Principal)
+	}
+}
+
+// tellCluster tells the other hubs of an agent that has joined or changed. Callers hold mu.
+func (h *Hub) tellCluster(s *Session) {
+	if h.cluster == nil {
+		return
+	}
+	if e, ok := h.roster.Get(s.id); ok {
+		h.cluster.Put(cluster.Entry{
+			Card: e.Card, Principal: s.identity.Principal, Connection: s.number, Since: e.Since,
+			OnlyByID: e.OnlyByID, Child: e.Child, Load: loadOf(&e),
+		})
+	}
+}
+
+func loadOf(e *roster.Entry) cluster.Load {
+	return cluster.Load{Reported: e.Reported, Active: e.Load.Active, Queued: e.Load.Queued, TaskTime: e.TaskTime}
+}
+
+// Release closes the connection of an agent that has come to another hub, if it has to give its
+// id up there, and answers. It waits for the older connection as [Session.Take] does.
+func (h *Hub) Release(ctx context.Context, r cluster.Release) {
+	h.mu.Lock()
+	by := sessionOf(h.roster.Member(r.Agent))
+	if by == nil || by.number > r.Connection {
+		h.mu.Unlock()
+		r.Answer(true)
+		return
+	}
+	gone := by.left
+	h.mu.Unlock()
+	if !r.Taken {
+		if keeps, err := h.yields(ctx, by, r.For); err != nil || keeps {
+			r.Answer(false)
+			return
+		}
+	}
+	by.Close(core.NewFault(core.CodeConflict, "agent %s has come to another hub of the cluster", r.Agent))
+	select {
+	case <-gone:
+		r.Answer(true)
+	case <-ctx.Done():
+	}
+}

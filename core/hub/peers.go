@@ -1,0 +1,130 @@
+package hub
+
+import (
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/roster"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// Peers carries commands to the other hubs of a cluster. Its methods do not wait, and may be
+// called with locks held. They return an error if the hub cannot be reached; a command for which
+// they return nil reaches it, or the hub is reported as gone.
+type Peers interface {
+	// Open passes a task to the hub that is to own it: see [Session.Adopt].
+	Open(hub string, o Opening) error
+	// Do passes a command on a task to the hub that owns it: see [Session.Perform].
+	Do(hub string, c core.Call) error
+	// Follow asks the owner for the events of a task: see [Hub.Extend]. If the owner does not know
+	// the task, [Hub.Unknown] is called.
+	Follow(hub string, id core.TaskID) error
+}
+
+// Opening is a task that was opened at one hub and that another one is to own.
+type Opening struct {
+	// Opened is its first event.
+	Opened core.Event
+	// From is the requester, with the rights that its credential gives.
+	From core.Principal
+	// Keep lets the task continue when the hub that opened it is gone. Private delivers a notice
+	// to its addressee alone.
+	Keep, Private bool
+}
+
+// RemoteAgent is an agent that is connected to another hub.
+type RemoteAgent struct {
+	// Hub is the name of that hub.
+	Hub string
+	roster.Entry
+	// Principal is that of its connection.
+	Principal core.Principal
+}
+
+// elsewhere is the connection of an agent at another hub, as the roster sees it.
+type elsewhere struct{ principal core.Principal }
+
+// Principal implements [roster.Member].
+func (e *elsewhere) Principal() core.Principal { return e.principal }
+
+// otherHubs are the other hubs of the cluster. Hub.mu guards them.
+type otherHubs struct {
+	peers   Peers // nil for a hub alone
+	byIndex map[int]string
+	indices map[string]int
+	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
+	orphans map[string][]*task.Task
+	fetched map[core.TaskID]*fetched
+}
+
+// HubUp adds a hub to those that may own tasks, or changes its index.
+func (h *Hub) HubUp(name string, index int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.others.byIndex[index], h.others.indices[name] = name, index
+	delete(h.others.orphans, name)
+}
+
+// Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.
+// What it knows of them replaces what its life before has said and not stored.
+func (h *Hub) Connected(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.mirrorsOf(name) {
+		_ = h.others.peers.Follow(name, t.ID()) // it fails if that connection has ended too
+	}
+	for id := range h.others.fetched {
+		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
+			_ = h.others.peers.Follow(name, id)
+		}
+	}
+}
+
+// mirrorsOf returns the mirrors of the tasks of a hub that have not ended. Callers hold mu.
+func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
+	index, known := h.others.indices[name]
+	for _, t := range h.tasks.InMemory() {
+		if known && t.IsMirror() && task.OwnerOf(t.ID()) == index && !t.HasEnded() {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// HubGone removes the agents of a hub, in one step. Its tasks keep their mirrors: see
+// [Hub.Settled] and [Hub.Connected]. Who waits for a task of it gets no answer any more, and
+// whoever wants the task next asks again.
+func (h *Hub) HubGone(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.roster.RemoveHub(name)
+	h.others.orphans[name] = h.mirrorsOf(name)
+	for id := range h.others.fetched {
+		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
+			h.wake(id, core.NewFault(core.CodeUnreachable, "hub %s, which has task %s, is gone: ask again in a moment", name, id))
+		}
+	}
+}
+
+// AgentUp adds an agent of another hub, or replaces what is known of it. It does nothing if this
+// hub has an agent with the id.
+func (h *Hub) AgentUp(a RemoteAgent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a.Entry.Hub, a.Entry.Member = a.Hub, &elsewhere{a.Principal}
+	h.roster.Put(a.Entry)
+}
+
+// AgentDown removes an agent of another hub.
+func (h *Hub) AgentDown(hub string, id core.AgentID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e, ok := h.roster.Get(id); ok && e.Hub == hub {
+		h.roster.Remove(id)
+	}
+}
+
+// ownerOf returns the other hub that owns a task, by its id; false if this hub does, or if no hub
+// of the cluster has the index. Callers hold mu.
+func (h *Hub) ownerOf(index int) (hub string, ok bool) {
+	hub, ok = h.others.byIndex[index]
+	return hub, ok && h.others.peers != nil
+}

@@ -1,0 +1,192 @@
+package task
+
+import (
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/memory"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/quota"
+)
+
+// A mirror is a task that another hub owns. Its events come from there; its readers read it like
+// any other. The deadline, the approvals and the end are the owner's.
+
+// IsMirror reports whether another hub owns the task.
+func (t *Task) IsMirror() bool { return t.mirror }
+
+// OpenMirror is [Store.Open] for a task that the hub with the index is to own, and returns the
+// first event, which the owner is to adopt: see [Store.Adopt]. The task waits for what the owner
+// says of it.
+func (s *Store) OpenMirror(t *Task, owner int, work *quota.Work) (opened core.Event, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.mirror = true
+	if err := s.enter(t, owner, work); err != nil {
+		return core.Event{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.appendAt(time.Now(), t.opened(), nil)
+	return t.log.Last(), nil
+}
+
+// Adopt is [Store.Open] for a task that was opened at another hub, with the event that opened it
+// there. It has an end even if there is no memory for it: the caller has told its requester that
+// it was accepted.
+func (s *Store) Adopt(t *Task, opened core.Event, work *quota.Work) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := opened.Body.(core.Opened)
+	t.id, t.epoch = b.Task, opened.Epoch
+	t.share.Add(OverheadBytes + t.request.Size())
+	s.put(t, work)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.begin(t, opened.At)
+	t.appendAt(opened.At, b, opened.Foreign)
+}
+
+// Mirror adds a mirror of a task that was opened elsewhere, by the first event that is known of it,
+// unless the store has the task. It returns the task, which the caller extends. The events of one that
+// has ended and is read once stay out of the store: see [Store.Find].
+func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tasks[id]; t != nil {
+		return t
+	}
+	t := &Task{
+		store: s, id: id, mirror: true, state: Queued, epoch: 1, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
+	}
+	t.share.Add(OverheadBytes)
+	if first.Body.Kind() == core.KindOpened { // before anybody sees it: who asked for what never changes
+		t.Extend([]core.Event{first})
+	}
+	s.put(t, nil)
+	return t
+}
+
+// Forget drops a mirror that its owner was not told of.
+func (s *Store) Forget(t *Task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tasks, t.id)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stored = false
+	t.work.End()
+	t.uncount()
+}
+
+// Extend appends events of the owner to a mirror, without those that it has. Events between them
+// that the owner no longer has stay missing. Where an epoch begins, it replaces what the mirror has
+// of the epochs before from that number on, which was never stored: readers that have seen it get a
+// gap. What an epoch before says after that is dropped. Extend reports whether the task ended with
+// these events.
+func (t *Task) Extend(events []core.Event) (ended bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range events {
+		if t.state == Ended {
+			return false
+		}
+		if e.Epoch > t.epoch {
+			t.cut(e.Seq - 1)
+		}
+		switch last := t.last(); {
+		case e.Epoch < t.epoch && e.Seq > last:
+			continue
+		case t.log.Len() == 0:
+			t.lost = e.Seq - 1
+		case e.Seq > last+1:
+			t.holed = true
+		default:
+			rest, ok := e.After(last)
+			if !ok {
+				continue
+			}
+			e = rest
+		}
+		t.extend(e)
+	}
+	return t.state == Ended
+}
+
+// cut drops the events of a mirror after a sequence number. Callers hold mu.
+func (t *Task) cut(after uint64) {
+	var left []core.Event
+	for e := range t.log.All() {
+		for _, part := range core.Unmerge([]core.Event{e}) {
+			if part.End() <= after || part.Seq == 1 { // the first event is the requester's
+				left = append(left, part)
+			}
+		}
+	}
+	t.log = LogOf(left)
+	after = t.last()
+	for r := t.readers; r != nil; r = r.after {
+		if r.next > after {
+			r.gap, r.next = &Gap{From: after + 1, To: r.next}, after
+		}
+	}
+}
+
+// extend appends an event of the owner, and keeps what others ask the mirror for. Callers hold mu.
+func (t *Task) extend(e core.Event) {
+	t.epoch = e.Epoch
+	switch b := e.Body.(type) {
+	case core.Opened:
+		t.from, t.request, t.chain, t.trace = b.From, b.Request, policy.Chain{Hops: b.Hops, Agents: b.Chain}, b.Trace
+		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
+		t.share.Add(e.Size())
+	case core.Assigned:
+		t.state, t.agent, t.attempt = Running, b.Agent, b.Attempt
+		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, b.Agent, e.At
+	case core.Accepted:
+		t.receipt.Stage, t.receipt.At = core.StageAcknowledged, e.At
+	case core.Retrying:
+		t.state = Queued
+	case core.CancelRequested:
+		t.cancelling = true
+	case core.ApprovalRequested:
+		t.hold(b, e.At)
+	case core.ApprovalDecided:
+		t.settle(b)
+	case core.ToolState:
+		if b.State >= core.ToolRunning {
+			t.proceeded(b.ID)
+		}
+	case core.ToolResult:
+		t.proceeded(b.ID)
+	}
+	t.take(e)
+	if t.state == Ended { // the owner shows an end once it is stored
+		t.recorded, t.endShown = t.last(), true
+		t.receipt.Stage, t.receipt.At = core.StageRecorded, e.At
+	}
+}
+
+// hold notes that the owner waits for a decision. Callers hold mu.
+func (t *Task) hold(a core.ApprovalRequested, since time.Time) {
+	if t.pending == nil {
+		t.pending, t.decided = map[string]*pendingCall{}, map[string]decidedCall{}
+	}
+	delete(t.decided, a.ID)
+	t.pending[a.ID] = &pendingCall{asked: a, since: since, timer: stopped()}
+}
+
+// settle notes the owner's decision. Callers hold mu.
+func (t *Task) settle(d core.ApprovalDecided) {
+	if t.pending[d.ID] != nil {
+		delete(t.pending, d.ID)
+		t.decided[d.ID] = decidedCall{d, d.InputSHA256}
+	}
+}
+
+// stopped returns a timer that never fires.
+func stopped() *time.Timer {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return timer
+}

@@ -1,0 +1,143 @@
+package task_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// mirrored opens a task that hub 3 is to own, and reads it.
+func mirrored(t *testing.T, s *task.Store) (*task.Task, *inbox) {
+	t.Helper()
+	one := s.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAgent("bob"), Content: "why?", Deadline: time.Now().Add(day)}, core.Trace{})
+	if _, err := s.OpenMirror(one, 3, nil); err != nil {
+		t.Fatal(err)
+	}
+	in := &inbox{}
+	one.Attach(in, task.Requester, nil, 0)
+	return one, in
+}
+
+func TestAMirrorIsReadLikeAnyTask(t *testing.T) {
+	s, h, _ := newStore()
+	one, in := mirrored(t, s)
+	if got := task.OwnerOf(one.ID()); got != 3 || one.State() != task.Queued {
+		t.Errorf("got a task of hub %d that is %s, want one of hub 3 that waits", got, one.State())
+	}
+	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, core.Text{Text: "x"})})
+	if got := in.read(); got != "1 2 3" || one.Agent() != "bob" || one.State() != task.Running {
+		t.Errorf("got the events %s of a task of %s that is %s", got, one.Agent(), one.State())
+	}
+	again := []core.Event{event(1, 3, core.Text{Text: "x"}), event(1, 4, core.Done{Text: "x"})}
+	if !one.Extend(again) || one.Extend(again) {
+		t.Error("got no end, or two")
+	}
+	if got := in.read(); got != "4 over" || !one.IsRecorded() || one.Receipt().Stage != core.StageRecorded {
+		t.Errorf("got %s and the receipt %s, want the end, which the owner has stored", got, one.Receipt().Stage)
+	}
+	if len(h.ended) != 0 || len(h.appended[one.ID()]) != 0 {
+		t.Errorf("the host was told of a task that another hub owns: %v", h.appended)
+	}
+}
+
+func TestAMirrorKeepsWhatTheOwnerHasLost(t *testing.T) {
+	s, _, _ := newStore()
+	one, in := mirrored(t, s)
+	in.read()
+	one.Extend([]core.Event{event(1, 5, core.Text{Text: "x"})})
+	if got := in.read(); got != "gap 2-4 5" {
+		t.Errorf("got %s, want the gap told and what follows it", got)
+	}
+}
+
+func TestAReaderMayBeAheadOfAMirror(t *testing.T) {
+	s, _, _ := newStore()
+	one, _ := mirrored(t, s)
+	in := &inbox{}
+	if _, err := one.Watch(in, core.Cursor{Epoch: 1, Seq: 3}, nil); err != nil {
+		t.Fatalf("what it has read at another hub: got %v, want it to wait", err)
+	}
+	text := core.Text{Text: "x"}
+	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, text)})
+	if got := in.read(); got != "" {
+		t.Errorf("got %s, which it has read", got)
+	}
+	one.Extend([]core.Event{event(1, 4, text)})
+	if got := in.read(); got != "4" {
+		t.Errorf("got %s, want what follows", got)
+	}
+	further := &inbox{}
+	if _, err := one.Watch(further, core.Cursor{Epoch: 1, Seq: 6}, nil); err != nil {
+		t.Fatal(err)
+	}
+	one.Extend([]core.Event{event(2, 5, core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")})})
+	if got := further.read(); got != "gap 5-6 5 over" {
+		t.Errorf("what it has read was never stored: got %s, want the gap and the end", got)
+	}
+}
+
+func TestWhatTheOwnerNeverStoredIsAGap(t *testing.T) {
+	s, _, _ := newStore()
+	one, in := mirrored(t, s)
+	text := core.Text{Text: "x"}
+	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, text), event(1, 4, text), event(1, 5, text)})
+	if got := in.read(); got != "1 2 3 4 5" {
+		t.Fatalf("got %s", got)
+	}
+	late := &inbox{}
+	one.Attach(late, task.Viewer, nil, 2)
+	late.read()
+	fault := core.NewFault(core.CodeUnreachable, "gone")
+	stored := []core.Event{one.Events()[0], event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, text), event(2, 4, core.Failed{Fault: fault})}
+	if !one.Extend(stored) {
+		t.Error("got no end, want that of the journal")
+	}
+	if got := in.read(); got != "gap 4-5 4 over" {
+		t.Errorf("a reader that had seen 5: got %s, want the gap and the end", got)
+	}
+	if got := one.Events(); len(got) != 4 || got[3].Epoch != 2 {
+		t.Errorf("got the events %+v, want those of the journal", got)
+	}
+}
+
+func TestAMirrorKnowsWhatItsOwnerWouldRefuse(t *testing.T) {
+	s, _, _ := newStore()
+	one, _ := mirrored(t, s)
+	if err := one.Inject(core.Injected{Content: "x"}); core.AsFault(err).Code != core.CodeConflict {
+		t.Errorf("context before an agent has it: got %v, want a conflict", err)
+	}
+	one.Extend([]core.Event{event(1, 2, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 3, core.ApprovalRequested{ID: "1", Name: "rm", Input: "-r", InputSHA256: core.InputDigest("-r")})})
+	if err := one.Decide(core.ApprovalDecided{ID: "1", Approved: true, InputSHA256: core.InputDigest("other")}); core.AsFault(err).Code != core.CodeConflict {
+		t.Errorf("a decision on another input: got %v, want a conflict", err)
+	}
+	if err := one.Decide(core.ApprovalDecided{ID: "1", Approved: true}); err != nil {
+		t.Errorf("got %v, want the owner to be asked", err)
+	}
+	if got := one.Approvals(); len(got) != 1 {
+		t.Errorf("got %d approvals before the owner has said anything, want 1", len(got))
+	}
+	one.Extend([]core.Event{event(1, 4, core.ApprovalDecided{ID: "1", Approved: true, By: "eve", InputSHA256: core.InputDigest("-r")})})
+	if err := one.Decide(core.ApprovalDecided{ID: "1"}); core.AsFault(err).Code != core.CodeConflict {
+		t.Errorf("a second decision: got %v, want a conflict", err)
+	}
+	one.Extend([]core.Event{event(1, 5, core.Cancelled{})})
+	if err := one.Cancel("ann", ""); core.AsFault(err).Code != core.CodeConflict {
+		t.Errorf("a cancel behind the end: got %v, want a conflict", err)
+	}
+}
+
+func TestAMirrorHasItsRequestBeforeItsCallerExtendsIt(t *testing.T) {
+	s, _, _ := newStore()
+	const id = core.TaskID("0197f6a0-0000-7000-8000-000000000001")
+	first := event(1, 1, core.Opened{Task: id, From: core.Principal{ID: "ann"}, Request: core.Request{Content: "why?"}})
+	m := s.Mirror(id, first)
+	if got := m.From().ID + " " + m.Request().Content; got != "ann why?" {
+		t.Errorf("got %q of a mirror that others may see, want who asked for what", got)
+	}
+	if m.Extend([]core.Event{first, event(1, 2, core.Done{})}); len(m.Events()) != 2 {
+		t.Errorf("got %d events, want the first one once", len(m.Events()))
+	}
+}
