@@ -1,0 +1,138 @@
+package peer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// A frame is a letter and what belongs to it. Later versions add letters and members; a hub
+// ignores those that it does not know.
+const (
+	frameHello   = 'h' // a hello, the first frame
+	frameOpen    = 'o' // an opening
+	frameDo      = 'd' // a call
+	frameFollow  = 'f' // the id of a task
+	frameUnknown = 'u' // the id of a task
+	frameEvents  = 'e' // the id of a task, and its events, each on a line
+)
+
+// version is the version of the frames. Hubs of one version understand each other.
+const version = 1
+
+// hello says who begins the connection.
+type hello struct {
+	Version int `json:"version"`
+	// Program is the version of the program, for the log.
+	Program string `json:"program,omitempty"`
+}
+
+func decodeHello(b []byte) (h hello, err error) {
+	err = json.Unmarshal(b, &h)
+	return h, err
+}
+
+// caller is a principal with the rights that its credential gives.
+type caller struct {
+	core.Principal
+	Kind   core.PrincipalKind `json:"kind,omitzero"`
+	Roles  []string           `json:"roles,omitempty"`
+	Agents []string           `json:"agents,omitempty"`
+	Packs  []string           `json:"packs,omitempty"`
+}
+
+func callerOf(p core.Principal) caller {
+	c := caller{Principal: p}
+	if own := p.Credential; own != nil {
+		c.Kind, c.Roles, c.Agents, c.Packs = own.Kind, own.Roles, own.Agents, own.Packs
+	}
+	return c
+}
+
+func (c caller) principal() core.Principal {
+	p := c.Principal
+	if c.Kind != 0 || len(c.Roles)+len(c.Agents)+len(c.Packs) > 0 {
+		p.Credential = &core.Credential{Kind: c.Kind, Roles: c.Roles, Agents: c.Agents, Packs: c.Packs}
+	}
+	return p
+}
+
+type opening struct {
+	Opened  core.Event `json:"opened"`
+	From    caller     `json:"from"`
+	Keep    bool       `json:"keep,omitempty"`
+	Private bool       `json:"private,omitempty"`
+}
+
+type command struct {
+	By   caller    `json:"by"`
+	Call core.Call `json:"call"`
+}
+
+func encode(letter byte, v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte{letter}, b...), nil
+}
+
+func encodeOpening(o hub.Opening) ([]byte, error) {
+	return encode(frameOpen, opening{o.Opened, callerOf(o.From), o.Keep, o.Private})
+}
+
+func encodeCall(c core.Call) ([]byte, error) {
+	return encode(frameDo, command{callerOf(c.Principal), c})
+}
+
+func decodeOpening(b []byte) (hub.Opening, error) {
+	var o opening
+	err := json.Unmarshal(b, &o)
+	return hub.Opening{Opened: o.Opened, From: o.From.principal(), Keep: o.Keep, Private: o.Private}, err
+}
+
+func decodeCall(b []byte) (core.Call, error) {
+	var c command
+	err := json.Unmarshal(b, &c)
+	if err == nil && c.Call.Command == nil {
+		err = errNoCommand
+	}
+	c.Call.Principal = c.By.principal()
+	return c.Call, err
+}
+
+var errNoCommand = errors.New("a call without a command")
+
+// idBytes is the length of the id of a task.
+const idBytes = 36
+
+// appendEvents appends the frame of events of a task.
+func appendEvents(b []byte, id core.TaskID, events []core.Event) ([]byte, error) {
+	b = append(append(b, frameEvents), id...)
+	for _, e := range events {
+		var err error
+		if b, err = e.AppendJSON(append(b, '\n')); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func decodeEvents(b []byte) (id core.TaskID, events []core.Event, err error) {
+	head, lines, _ := bytes.Cut(b, []byte{'\n'})
+	if len(head) != idBytes {
+		return "", nil, fmt.Errorf("events of the task %q", head)
+	}
+	for line := range bytes.SplitSeq(lines, []byte{'\n'}) {
+		var e core.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return "", nil, err
+		}
+		events = append(events, e)
+	}
+	return core.TaskID(head), events, nil
+}

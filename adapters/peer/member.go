@@ -1,0 +1,186 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/roster"
+)
+
+// MemberOptions are what the part of a hub in a cluster needs.
+type MemberOptions struct {
+	// Settings are those of the [cluster.Cluster]; Callbacks and Life are set here.
+	cluster.Settings
+	Journal journal.Shared
+	// Dial returns the connection to a life of another hub. Both hubs call it.
+	Dial func(journal.Life) link.Conn[[]byte, []byte]
+	// Deposed is called once when another hub has taken over the life of this one. The other hubs
+	// may not know by whom, and the journal says it first: then by is the zero Life.
+	Deposed func(by journal.Life)
+	// Version is that of the program.
+	Version string
+}
+
+// Member is the part of a hub in a cluster: it connects the engine with what package cluster knows
+// of the other hubs, and with those hubs.
+type Member struct {
+	opts    MemberOptions
+	cluster *cluster.Cluster
+	peers   Peers
+	hub     *hub.Hub
+	deposed func(by journal.Life)
+
+	ctx     context.Context //nolint:containedctx // that of Run
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[journal.Life]context.CancelFunc
+}
+
+// NewMember returns the part of a hub that has not begun yet.
+func NewMember(o MemberOptions) (*Member, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &Member{opts: o, conns: map[journal.Life]context.CancelFunc{}}
+	var once sync.Once
+	m.deposed = func(by journal.Life) {
+		if o.Deposed != nil {
+			once.Do(func() { o.Deposed(by) })
+		}
+	}
+	o.Life = o.Journal.Life()
+	o.Callbacks = cluster.Callbacks{
+		HubUp: m.hubUp, HubGone: m.hubGone,
+		AgentUp: m.agentUp, AgentChanged: m.agentUp,
+		AgentDown: func(of journal.Life, id core.AgentID) { m.hub.AgentDown(of.Hub, id) },
+		TakeOver:  m.takeOver, TakenOver: m.takenOver, Deposed: m.deposed,
+		Release: func(r cluster.Release) { m.running.Go(func() { m.hub.Release(m.ctx, r) }) },
+	}
+	var err error
+	m.cluster, err = cluster.New(o.Settings)
+	return m, err
+}
+
+// Cluster returns what the hub knows of the others.
+func (m *Member) Cluster() *cluster.Cluster { return m.cluster }
+
+// Configure sets what the engine needs for the cluster. Ends are shown only once they are stored.
+func (m *Member) Configure(o *hub.Options) {
+	o.Peers, o.Cluster, o.Index, o.Journal = &m.peers, m.cluster, m.opts.Index, m.opts.Journal
+	o.Limits.JournalLag = -1
+}
+
+// Run takes part in the cluster until ctx ends. It returns once all connections to other hubs have
+// ended. It is called once.
+func (m *Member) Run(ctx context.Context, h *hub.Hub) error {
+	m.hub = h
+	var cancel context.CancelFunc
+	m.ctx, cancel = context.WithCancel(ctx)
+	defer m.running.Wait()
+	defer cancel()
+	m.running.Go(func() {
+		select {
+		case <-m.opts.Journal.Deposed(): // who has taken it over may be gone already, and have told nobody
+			m.deposed(journal.Life{})
+		case <-m.ctx.Done():
+		}
+	})
+	return m.cluster.Run(ctx)
+}
+
+// hubUp connects to a hub.
+func (m *Member) hubUp(h cluster.Hub) {
+	life := h.Life()
+	ctx, cancel := context.WithCancel(m.ctx)
+	m.mu.Lock()
+	m.conns[life] = cancel
+	m.mu.Unlock()
+	m.hub.HubUp(h.Name, h.Index)
+	c := m.connect(h)
+	m.running.Go(func() {
+		defer cancel()
+		for {
+			r := c.Run(ctx)
+			if ctx.Err() == nil {
+				m.opts.Log.Warn("the connection to another hub has ended", "hub", h.Name, "reason", r.Error())
+			}
+			select {
+			case <-time.After(connectAgain):
+			case <-ctx.Done():
+				return
+			}
+			c = m.connect(h)
+		}
+	})
+}
+
+// connectAgain is how long after the end of a connection to a hub that is up the next one begins.
+const connectAgain = 20 * time.Millisecond
+
+// connect begins a connection to a hub.
+func (m *Member) connect(h cluster.Hub) *Connection {
+	c := m.peers.Connect(m.hub, m.opts.Dial(h.Life()), Options{Name: h.Name, Version: m.opts.Version, Log: m.opts.Log})
+	m.hub.Connected(h.Name)
+	return c
+}
+
+// hubGone closes the connection to a hub and removes its agents.
+func (m *Member) hubGone(life journal.Life) {
+	m.mu.Lock()
+	cancel := m.conns[life]
+	delete(m.conns, life)
+	m.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	m.hub.HubGone(life.Hub)
+}
+
+func (m *Member) agentUp(of journal.Life, e cluster.Entry) {
+	m.hub.AgentUp(hub.RemoteAgent{
+		Hub: of.Hub, Principal: e.Principal,
+		Entry: roster.Entry{
+			Card: e.Card, Since: e.Since, OnlyByID: e.OnlyByID, Child: e.Child, Reported: e.Load.Reported, TaskTime: e.Load.TaskTime,
+			Load: core.Load{Active: e.Load.Active, Queued: e.Load.Queued},
+		},
+	})
+}
+
+// takeOver takes over the life of a hub that is gone, and ends its tasks.
+func (m *Member) takeOver(ctx context.Context, of journal.Life) error {
+	estate, err := m.opts.Journal.TakeOver(ctx, of)
+	if err != nil {
+		return err
+	}
+	return m.hub.Inherit(ctx, estate)
+}
+
+// settleAgain is how long after a fault it is tried again to settle the mirrors of a hub.
+const settleAgain = 250 * time.Millisecond
+
+// takenOver settles the mirrors of a hub whose tasks have their ends.
+func (m *Member) takenOver(of, _ journal.Life) {
+	m.running.Go(func() {
+		for {
+			err := m.hub.Settled(m.ctx, of.Hub, m.opts.Journal)
+			if err == nil || errors.Is(err, context.Canceled) {
+				return
+			}
+			m.opts.Log.Warn("tasks of a hub that is gone could not be read yet", "hub", of.Hub, "error", err)
+			select {
+			case <-time.After(settleAgain):
+			case <-m.ctx.Done():
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package peer_test
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/adapters/peer"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+func TestAnAgentOfAnotherHubAnswers(t *testing.T) {
+	all := connected(t, "a", "b")
+	bob := all["b"].join(t, all, core.Card{ID: "bob"})
+	ann := all["a"].person("ann")
+	asked := ask(t, ann, core.ToAgent("bob"))
+	if task.OwnerOf(asked.ID()) != 1 || !asked.IsMirror() {
+		t.Errorf("got the task %s of hub %d, want one of the agent's hub", asked.ID(), task.OwnerOf(asked.ID()))
+	}
+	held := assigned(t, bob)
+	for _, body := range []core.Body{core.Text{Text: "because"}, core.Text{Text: " of it"}, core.Done{Text: "because of it"}} {
+		if err := bob.Report(held.ID(), body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "1 opened, 2 assigned, 3 text because, 4 text  of it, 5 done"
+	if got := until(t, ann, asked.ID(), core.KindDone); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if held.ID() != asked.ID() || held.From().ID != "ann" || held.IsMirror() {
+		t.Errorf("the agent got task %s from %s, want %s from ann", held.ID(), held.From().ID, asked.ID())
+	}
+	mine, theirs := asked.Events(), held.Events()
+	for i := range theirs {
+		one, _ := mine[i].MarshalJSON()
+		other, _ := theirs[i].MarshalJSON()
+		if string(one) != string(other) {
+			t.Errorf("event %d: got %s at the requester's hub and %s at the owner", i+1, one, other)
+		}
+	}
+}
+
+func TestCommandsReachTheOwner(t *testing.T) {
+	all := connected(t, "a", "b")
+	bob := all["b"].join(t, all, core.Card{ID: "bob", Features: core.FeatureCancellation | core.FeatureInjection | core.FeatureApprovals})
+	ann := all["a"].person("ann")
+	asked := ask(t, ann, core.ToAgent("bob"))
+	held := assigned(t, bob)
+	if err := bob.Report(held.ID(), core.ApprovalRequested{ID: "1", Name: "rm", Input: "-r"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ann, asked.ID(), core.KindApprovalRequested)
+	if got := all["a"].Approvals(core.Principal{ID: "ann"}); len(got) != 1 || got[0].Name != "rm" {
+		t.Errorf("got the approvals %+v at the requester's hub, want one", got)
+	}
+	if err := ann.Inject(asked.ID(), core.Injected{Content: "hurry"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ann.Decide(asked.ID(), core.ApprovalDecided{ID: "1", Approved: true}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, bob, held.ID(), core.KindApprovalDecided)
+	if err := ann.Decide(asked.ID(), core.ApprovalDecided{ID: "none"}); core.AsFault(err).Code != core.CodeInvalid {
+		t.Errorf("an approval that nobody asked for: got %v, want it refused at once", err)
+	}
+	if err := ann.Cancel(asked.ID(), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, bob, held.ID(), core.KindCancelRequested)
+	if err := bob.Report(held.ID(), core.Cancelled{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = "approval_decided"
+	if got := until(t, ann, asked.ID(), core.KindCancelled); got == "" {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestARefusalOfTheOwnerEndsTheTask(t *testing.T) {
+	all := connected(t, "a", "b")
+	bob := all["b"].join(t, all, core.Card{ID: "bob"})
+	bob.Close(nil)
+	ann := all["a"].person("ann") // whose hub has not heard of it yet
+	asked := ask(t, ann, core.ToAgent("bob"))
+	if got := until(t, ann, asked.ID(), core.KindFailed); got != "1 opened, 2 failed" {
+		t.Errorf("got %s, want the task to fail", got)
+	}
+	if f := asked.Last().Body.(core.Failed).Fault; f.Code != core.CodeUnknownAgent {
+		t.Errorf("got %v, want unknown_agent", f)
+	}
+}
+
+func TestATaskIsReadFromAThirdHub(t *testing.T) {
+	all := connected(t, "a", "b", "c")
+	bob := all["b"].join(t, all, core.Card{ID: "bob"})
+	ann := all["a"].person("ann")
+	asked := ask(t, ann, core.ToAgent("bob"))
+	held := assigned(t, bob)
+	if err := bob.Report(held.ID(), core.Text{Text: "because"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	read, err := all["c"].Task(t.Context(), core.Principal{ID: "ann"}, asked.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := all["c"].person("ann")
+	if err := reader.Watch(read, core.Cursor{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := bob.Report(held.ID(), core.Done{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := until(t, reader, asked.ID(), core.KindDone), "1 opened, 2 assigned, 3 text because, 4 done"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if _, err := all["c"].Task(t.Context(), core.Principal{ID: "ann"}, "019c0000-0000-7000-8010-000000000000"); core.AsFault(err).Code != core.CodeUnknownTask {
+		t.Errorf("a task that never was: got %v, want unknown_task", err)
+	}
+	if _, err := all["c"].Task(t.Context(), core.Principal{ID: "eve"}, asked.ID()); core.AsFault(err).Code != core.CodeNotAuthorized {
+		t.Errorf("a task of somebody else: got %v, want not_authorized", err)
+	}
+}
+
+func TestOfEqualAgentsThatOfTheOwnHubIsAskedFirst(t *testing.T) {
+	all := connected(t, "a", "b")
+	near := all["a"].join(t, all, core.Card{ID: "near", Capabilities: []string{"think"}})
+	far := all["b"].join(t, all, core.Card{ID: "far", Capabilities: []string{"think"}})
+	ann := all["a"].person("ann")
+	to := core.ToCapability("think")
+	one, two := ask(t, ann, to), ask(t, ann, to)
+	if one.IsMirror() || !two.IsMirror() {
+		t.Errorf("got the first task at another hub: %v, the second: %v, want the second alone", one.IsMirror(), two.IsMirror())
+	}
+	assigned(t, near)
+	assigned(t, far)
+}
+
+// relinked are two hubs between which a test ends one connection and begins the next.
+type relinked struct {
+	*testing.T
+	a, b *node
+	end  func() // ends the connection
+}
+
+func newRelinked(t *testing.T) *relinked {
+	r := &relinked{T: t, end: func() {}}
+	for i, n := range []**node{&r.a, &r.b} {
+		one := &node{name: string(rune('a' + i)), peers: &peer.Peers{}}
+		one.Hub = coretest.NewHub(t, hub.Options{Peers: one.peers, Index: i})
+		*n = one
+	}
+	r.a.HubUp("b", 1)
+	r.b.HubUp("a", 0)
+	t.Cleanup(func() { r.end() })
+	return r
+}
+
+// link connects a to b, and b to a unless a is alone with it.
+func (r *relinked) link(alone bool) {
+	r.end()
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	r.end = func() {
+		cancel()
+		serving.Wait()
+	}
+	one, other := coretest.Pipe[[]byte, []byte](1000)
+	log := slog.New(slog.DiscardHandler)
+	there := r.a.peers.Connect(r.a.Hub, one, peer.Options{Name: "b", Log: log})
+	serving.Go(func() { there.Run(ctx) })
+	if !alone {
+		back := r.b.peers.Connect(r.b.Hub, other, peer.Options{Name: "a", Log: log})
+		serving.Go(func() { back.Run(ctx) })
+	}
+	r.a.Connected("b")
+	r.b.Connected("a")
+}
+
+func TestAMirrorGoesOnOverTheNextConnection(t *testing.T) {
+	r := newRelinked(t)
+	r.link(false)
+	bob := r.b.join(t, map[string]*node{"a": r.a, "b": r.b}, core.Card{ID: "bob"})
+	ann := r.a.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}, Dialect: "test"})
+	asked, err := ann.Open(core.Request{To: core.ToAgent("bob"), Content: "why?"}, hub.OpenOptions{Keep: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := assigned(t, bob)
+	until(t, ann, asked.ID(), core.KindAssigned)
+	r.end()
+	for _, body := range []core.Body{core.Text{Text: "because"}, core.Done{}} {
+		if err := bob.Report(held.ID(), body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.link(false)
+	if got, want := until(t, ann, asked.ID(), core.KindDone), "3 text because, 4 done"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestATaskThatItsOwnerNeverGotFailsOverTheNextConnection(t *testing.T) {
+	r := newRelinked(t)
+	r.link(true)
+	r.b.join(t, map[string]*node{"a": r.a, "b": r.b}, core.Card{ID: "bob"})
+	ann := r.a.person("ann")
+	asked := ask(t, ann, core.ToAgent("bob"))
+	r.link(false)
+	if got, want := until(t, ann, asked.ID(), core.KindFailed), "1 opened, 2 failed"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if f := asked.Last().Body.(core.Failed).Fault; f.Code != core.CodeUnreachable || !f.Retryable {
+		t.Errorf("got %v, want unreachable, retryable", f)
+	}
+}
+
+func TestNobodyWaitsForATaskOfAHubThatIsGone(t *testing.T) {
+	r := newRelinked(t)
+	r.link(true)
+	const id = "019c0000-0000-7000-8010-000000000000" // of b
+	got := make(chan error, 1)
+	read := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err := r.a.Task(ctx, core.Principal{ID: "ann"}, id)
+		got <- err
+	}
+	go read()
+	for r.b.HubGone("a"); len(got) == 0; runtime.Gosched() { // it may not wait yet
+		r.a.HubGone("b")
+	}
+	if err := <-got; core.AsFault(err).Code != core.CodeUnreachable {
+		t.Errorf("got %v, want unreachable", err)
+	}
+	r.a.HubUp("b", 1)
+	r.link(false)
+	read()
+	if err := <-got; core.AsFault(err).Code != core.CodeUnknownTask {
+		t.Errorf("once the hub is back: got %v, want its answer", err)
+	}
+}
