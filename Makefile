@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build run test check fuzz bench gen demo soak guides pictures
+.PHONY: build run test check fuzz bench gen demo soak simulate simulate-faults guides pictures
 
 build: # bin/dragoman
 	go build -trimpath -o bin/ ./cmd/dragoman
@@ -23,6 +23,12 @@ fuzz: # every fuzz target, FUZZTIME each (default 20s)
 soak: # 20,000 tasks with agents that vanish, answer late or never end
 	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman/e2e -soak.tasks 20000 -soak.chunk 400
 	go test -count=1 -timeout 10m -v -run '^TestSoakMemory$$' ./core/hub -soak.memory
+
+simulate: # SCHEDULES schedules of a cluster in which everything goes wrong (default 1,000,000), from SEED on; SCHEDULES=1 SEED=n shows all of one
+	go test -count=1 -timeout 0 -v -run '^TestSimulate$$' ./adapters/peer -sim.schedules $(or $(SCHEDULES),1000000) -sim.seed $(or $(SEED),1)
+
+simulate-faults: # plants the faults of adapters/peer/testdata/faults.json one by one, each of which the simulation has to find
+	go test -count=1 -timeout 0 -v -run '^TestTheSimulationFindsFaults$$' ./adapters/peer -sim.faults $(or $(SCHEDULES),2000)
 
 guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -guides.required

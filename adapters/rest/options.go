@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	// SeesAll reports whether a principal gets the counters in GET /v1/hub, which are about
 	// everybody; nil means that all do.
 	SeesAll func(core.Principal) bool
+	// Cluster is what the hub knows of the other hubs, for GET /v1/hub; nil for a hub alone.
+	Cluster *cluster.Cluster
 	// Translations are those of all dialects, for the losses in GET /v1/hub; without that of a
 	// dialect none are told of it.
 	Translations core.Translations

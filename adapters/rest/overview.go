@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
@@ -20,6 +21,7 @@ type hubView struct {
 	Agents   int              `json:"agents"`
 	Tasks    tasksView        `json:"tasks"`
 	Journal  journalView      `json:"journal"`
+	Cluster  *clusterView     `json:"cluster,omitempty"`
 	Counters map[string]int64 `json:"counters"`
 	// Losses are what dialects could not tell as it was; none for those who do not see all.
 	Losses []hub.Loss `json:"losses"`
@@ -30,6 +32,22 @@ type hubView struct {
 type tasksView struct {
 	Running int `json:"running"`
 	Queued  int `json:"queued"`
+}
+
+// clusterView is the cluster as this hub sees it.
+type clusterView struct {
+	Hubs []cluster.Hub `json:"hubs"`
+	// Stale says that this hub does not hear a majority of the others.
+	Stale bool `json:"stale,omitempty"`
+}
+
+func (a *api) cluster() *clusterView {
+	if a.opts.Cluster == nil {
+		return nil
+	}
+	var v clusterView
+	v.Hubs, v.Stale = a.opts.Cluster.Hubs()
+	return &v
 }
 
 // journalView is the health of the journal.
@@ -85,7 +103,7 @@ func (a *api) limits() limitsView {
 
 func (a *api) getHub(c call) error {
 	totals := a.hub.Totals(c.from)
-	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: totals.Agents, Journal: a.journal(), Counters: map[string]int64{}, Losses: []hub.Loss{}, Limits: a.limits()}
+	v := hubView{ID: a.hub.ID(), Version: a.opts.Version, Addresses: a.opts.Addresses(c.r), Agents: totals.Agents, Journal: a.journal(), Cluster: a.cluster(), Counters: map[string]int64{}, Losses: []hub.Loss{}, Limits: a.limits()}
 	if a.opts.SeesAll(c.from) {
 		v.Counters, v.Losses = a.hub.Counters(), a.hub.Losses(a.opts.Translations)
 	}

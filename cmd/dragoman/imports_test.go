@@ -35,6 +35,7 @@ var (
 		"core",
 		"core/agent",
 		"core/audit",
+		"core/cluster",
 		"core/frame",
 		"core/hub",
 		"core/journal",
@@ -76,6 +77,7 @@ var table = []row{
 	},
 	{from: []string{"core/link"}, own: append([]string{"core", "core/frame"}, leaves...)},
 	{from: []string{"core/audit"}, own: append([]string{"core", "core/journal", "core/policy"}, leaves...)},
+	{from: []string{"core/cluster"}, own: append([]string{"core", "core/journal"}, leaves...)},
 	{from: []string{"core/redact"}, own: append([]string{"core"}, leaves...)},
 	{from: []string{"core/trace"}, own: append([]string{"core", "core/policy", "core/redact"}, leaves...)},
 	{from: []string{"core/agent"}, own: append([]string{"core", "core/frame", "core/question"}, leaves...)},
@@ -94,6 +96,7 @@ var table = []row{
 	},
 	{from: []string{"transports/ws/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/coder/websocket"}},
 	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link"}, lib: []string{"golang.org/x/sys/unix"}}, // who is at the other end of a socket, on macOS
+	{from: []string{"transports/bus/..."}, own: []string{"core/cluster", "core/link"}},
 	{from: []string{"transports/web/..."}, own: []string{"core", "core/link", "core/memory"}, lib: []string{"github.com/go-chi/chi/v5"}},
 
 	// What a connection presents becomes a principal here, for all dialects.
@@ -107,9 +110,12 @@ var table = []row{
 	{from: []string{"adapters/console"}}, // files alone: the page calls REST
 	{
 		from: []string{"adapters/nats/..."},
-		own:  append([]string{"core", "core/journal", "core/roster", "core/usage"}, leaves...),
+		own:  append([]string{"core", "core/cluster", "core/journal", "core/roster", "core/usage"}, leaves...),
 		lib:  []string{"github.com/nats-io", "github.com/minio/highwayhash"}, // the checksums in files of NATS
 	},
+
+	// What hubs of a cluster say to each other. Its tests run whole hubs over the bus.
+	{from: []string{"adapters/peer"}, own: append([]string{"core/cluster", "core/journal", "transports/bus"}, session...)},
 
 	// What the hub exports of its tasks.
 	{

@@ -18,11 +18,12 @@ var readers = map[string]struct {
 }{
 	"adapters/acp/wire":          {1, "what can be read of an envelope that is broken"},
 	"adapters/coven/wire":        {3, "what the hub has written or read before, in binary frames"},
-	"adapters/nats":              {4, "the files of the journal"},
+	"adapters/nats":              {6, "the files of the journal, who has taken one over, and what a NATS server says"},
 	"adapters/parallax":          {1, "numbers of a heartbeat"},
 	"adapters/parallax/gateway":  {1, "frames on their way out"},
 	"adapters/parallax/registry": {1, "metadata, on its way out"},
 	"adapters/parallax/wire":     {5, "what goes out, what is signed, and the id of a message that is broken"},
+	"adapters/peer":              {1, "what another hub of the cluster has written"},
 	"adapters/pi":                {3, "cards, what the hub has told its own client, and a frame that is refused"},
 	"adapters/pi/client":         {2, "what the hub has told its own client"},
 	"adapters/pi/command":        {2, "records of commands and their outcomes, which the hub has written"},

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
@@ -53,6 +54,18 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 		return wrongSettings(err)
 	}
 	service.LimitMemory(settings.Limits.Memory)
+	for {
+		err := serveLife(ctx, settings, open, read, reload, signals, log)
+		if !settings.Clustered() || !errors.Is(err, journal.ErrFenced) {
+			return err
+		}
+		log.Warn("another hub has taken over this one, which begins anew: its agents and clients reconnect, and its tasks have their ends there", "error", inLine(err))
+	}
+}
+
+// serveLife runs a hub until a signal, until its only peer has gone, or until another hub has taken
+// it over.
+func serveLife(ctx context.Context, settings config.Config, open func() (*stdio.Conn, error), read func() (config.Config, error), reload, signals <-chan os.Signal, log *slog.Logger) error {
 	s, err := service.Start(ctx, settings, log, nil)
 	if err != nil {
 		return err
@@ -87,14 +100,18 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "stop_timeout", settings.StopTimeout.String())
 			reason = "shutdown"
 		case cause = <-s.Failed():
-			reason = "a listener ended"
+			reason = "it cannot go on"
 		case <-gone:
 			reason = "the only peer has gone"
 		case <-ctx.Done():
 			reason = "shutdown"
 		}
 	}
-	return errors.Join(cause, stopHub(s, settings.StopTimeout, reason, signals, log))
+	patience := settings.StopTimeout
+	if errors.Is(cause, journal.ErrFenced) {
+		patience = 0 // what its tasks do now counts no more
+	}
+	return errors.Join(cause, stopHub(s, patience, reason, signals, log))
 }
 
 // stopHub shuts a hub down gracefully, or at once if another signal comes.

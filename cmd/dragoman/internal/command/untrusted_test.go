@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/audit"
+	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -118,7 +119,10 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 		"GET /v1/approvals": map[string]any{"approvals": []any{filled[task.PendingApproval](), with(filled[task.PendingApproval](), func(a *task.PendingApproval) { a.Task = "t" })}},
 		"GET /v1/questions": map[string]any{"questions": []any{filled[question.Question]()}}, "POST /v1/questions/{id}/answer": filled[question.Outcome](),
 		"GET /v1/usage": filled[client.UsageTotals](), "GET /v1/threads/{id}": map[string]any{"turns": []any{}},
-		"GET /v1/hub": map[string]any{"journal": map[string]string{"reason": hostile}},
+		"GET /v1/hub": map[string]any{
+			"journal": map[string]string{"reason": hostile},
+			"cluster": map[string]any{"stale": true, "hubs": []any{with(filled[cluster.Hub](), func(h *cluster.Hub) { h.State = cluster.Gone })}},
+		},
 		"GET /v1/tasks": map[string]any{"before": hostile, "tasks": []any{
 			map[string]any{"id": hostile, "state": hostile, "agent": hostile, "from": map[string]string{"id": hostile}, "content": hostile},
 		}},
@@ -193,6 +197,7 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"questions":  {""},
 		"answer":     {"x y"},
 		"packs":      {""},
+		"hubs":       {""},
 		"tail":       {"", "x", "--color always"},
 		"usage":      {"", "--by day"},
 		"audit":      {"", "--verify"},

@@ -12,7 +12,7 @@ type Config struct {
 	Places map[string]Origin
 
 	GRPCAddr, HTTPAddr, PiAddr, PiSocket string
-	DataDir, ReadyFile                   string
+	DataDir, ReadyFile, HubName          string
 	Stdio, Insecure                      bool
 	LogLevel, LogFormat                  string
 	Hosts, Origins                       []string
@@ -21,6 +21,7 @@ type Config struct {
 	Agents                               Agents
 	Packs                                Packs
 
+	Cluster   Cluster
 	Journal   Journal
 	Usage     Usage
 	TLS       TLS
@@ -54,6 +55,7 @@ func (c *Config) settings() *table {
 	add(t, "pi_addr", &c.PiAddr, "127.0.0.1:3141", "Listen address of pi-server, host:port."+freePort).flag("pi-addr", "address")
 	add(t, "pi_socket", &c.PiSocket, "", "Path of a Unix socket for pi-server, one JSON object per line. Empty for none.").flag("pi-socket", "path").path()
 	add(t, "data_dir", &c.DataDir, "", "Directory of the journal. If empty, tasks are kept in memory only.").flag("data-dir", "directory").path()
+	add(t, "hub_name", &c.HubName, "", "Name of this hub in its cluster, which it keeps over restarts. It also names its part of the journal, in place of journal.name.").flag("hub-name", "name")
 	add(t, "stdio", &c.Stdio, false, "Also speak pi-server on stdin and stdout.").flag("stdio", "")
 	add(t, "insecure", &c.Insecure, false, "Allow listening beyond this machine without TLS or authentication.").flag("insecure", "")
 	add(t, "log_level", &c.LogLevel, "info", "Minimum level that is logged: debug, info, warn or error.").flag("log-level", "level").oneOf("debug", "info", "warn", "error")
@@ -63,6 +65,7 @@ func (c *Config) settings() *table {
 	add(t, "origins", &c.Origins, []string{}, "Browser origins that may use the HTTP interfaces.")
 	add(t, "stop_timeout", &c.StopTimeout, 30*time.Second, "Time that running tasks get to finish when the hub stops.").noShorter(0)
 
+	c.Cluster.settings(t.group("cluster", "Several hubs that work as one."))
 	c.Journal.settings(t.group("journal", "How long tasks are kept, and where."))
 	c.Usage.settings(t.group("usage", "How long token usage is kept."))
 	add(t, "budgets", &c.Budgets, nil, "Token limits per agent, requester or thread, each per day or in total.")

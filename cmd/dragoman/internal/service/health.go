@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/metrics"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
@@ -60,21 +61,35 @@ func (s *Service) notReady() error {
 	if s.draining.Load() {
 		return errStopping
 	}
+	if c := s.Cluster(); c != nil && !c.HasQuorum() {
+		return errNoQuorum
+	}
 	return s.hub.JournalHealth().Err
 }
+
+// errNoQuorum is the reason that a hub which is cut off from most of its cluster is not ready.
+var errNoQuorum = errors.New("this hub does not hear a majority of its cluster: 'dragoman hubs' lists the hubs")
 
 // journalWatch is the time between two checks of the journal. Some failures are found only by
 // checking.
 const journalWatch = 2 * time.Second
 
-// watchJournal checks the journal until the service ends.
+// watchJournal checks the journal until the service ends. The service fails once another hub has
+// taken the journal over.
 func (s *Service) watchJournal() {
 	tick := time.NewTicker(journalWatch)
 	defer tick.Stop()
+	var deposed <-chan struct{}
+	if shared, is := s.journal.(journal.Shared); is {
+		deposed = shared.Deposed()
+	}
 	for {
 		select {
 		case <-tick.C:
 			s.hub.JournalHealth()
+		case <-deposed:
+			deposed = nil
+			s.fail(s.journal.Health())
 		case <-s.ctx.Done():
 			return
 		}

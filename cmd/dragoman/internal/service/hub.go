@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 		return err
 	}
 	opts.Journal = s.journal
+	if err := s.openCluster(ctx, &opts); err != nil {
+		return err
+	}
 	if err := s.openAudit(ctx, opts.ID); err != nil {
 		return err
 	}
@@ -51,6 +55,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
+	s.joinCluster()
 	for _, d := range Dialects() {
 		if d.Open == nil {
 			continue
@@ -127,8 +132,12 @@ func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	others, err := natsCluster(c)
+	if err != nil {
+		return nil, err
+	}
 	j, err := nats.Open(ctx, nats.Options{
-		Dir: c.DataDir, URL: c.Journal.NATSURL, Name: c.Journal.Name, Sync: sync, Keep: keep, Log: s.log,
+		Dir: c.DataDir, URL: c.Journal.NATSURL, Name: cmp.Or(c.HubName, c.Journal.Name), Cluster: others, Sync: sync, Keep: keep, Log: s.log,
 		KeepUsage: usage.Retention{Age: c.Usage.Age, Bytes: c.Usage.Bytes},
 		Logs:      recordLogs(c),
 	})

@@ -16,7 +16,7 @@ func (s *Service) mountREST(l *listeners) {
 		Principal: func(r *http.Request) (core.Principal, error) {
 			return principalOf(r.Context(), core.Principal{ID: "local", Dialect: "rest", Operator: true}), nil
 		},
-		Version: Version, Addresses: s.bound.reachedBy, Packs: s.Packs, SeesAll: s.seesAll, Translations: translations(), Log: s.log,
+		Version: Version, Addresses: s.bound.reachedBy, Packs: s.Packs, SeesAll: s.seesAll, Cluster: s.Cluster(), Translations: translations(), Log: s.log,
 		Deadline: s.config.REST.Deadline, MaxBodyBytes: s.config.REST.BodyBytes, DropTasks: !s.config.REST.KeepTasks,
 	})))
 }

@@ -20,7 +20,7 @@ import (
 // CheckFiles checks the paths that settings name, and reads the files, as a start does. It also
 // finds what the agents and packs of the settings lack. The error has a line for each.
 func CheckFiles(c config.Config) error {
-	all := []error{ReadFiles(c), checkPaths(c)}
+	all := []error{ReadFiles(c), checkPaths(c), checkCluster(c)}
 	for _, f := range findings(c) {
 		if !f.Warning {
 			all = append(all, errors.New(f.Text))
@@ -63,7 +63,7 @@ func Warnings(c config.Config) []string {
 // that says who may do what and that others may write to.
 func exposedFiles(c config.Config) (all []string) {
 	files := []struct{ key, path string }{
-		{"auth.tokens", c.Auth.Tokens}, {"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey}, {"tls.key", c.TLS.Key},
+		{"auth.tokens", c.Auth.Tokens}, {"coven.secrets", c.Coven.Secrets}, {"parallax.secrets", c.Parallax.Secrets}, {"a2a.signing_key", c.A2A.SigningKey}, {"tls.key", c.TLS.Key}, {"cluster.secret_file", c.Cluster.SecretFile}, {"cluster.tls.key", c.Cluster.TLS.Key},
 	}
 	for i, one := range c.Auth.JWT {
 		files = append(files, struct{ key, path string }{fmt.Sprintf("auth.jwt[%d].secret_file", i), one.SecretFile})

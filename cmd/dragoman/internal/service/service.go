@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/auth"
 	"github.com/dragoman-hub/dragoman/adapters/otlp"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
@@ -27,6 +28,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/policy"
 	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/trace"
+	"github.com/dragoman-hub/dragoman/transports/bus"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -66,6 +68,10 @@ type Service struct {
 	mcp          mcpState
 	a2a          a2aState
 
+	member       *peer.Member // of the cluster; nil for a hub alone
+	node         *bus.Node    // or nil
+	leaveCluster func()       // or nil
+
 	supervisor *supervisor.Supervisor
 
 	tls      encryption
@@ -87,13 +93,13 @@ type Service struct {
 	stopping bool
 	conns    sync.WaitGroup // connections in goroutines of their own
 	loops    sync.WaitGroup // listeners, and watchJournal
-	failed   chan error     // the first listener that ended by itself
+	failed   chan error     // why the service cannot go on
 }
 
 // Start puts a hub together and returns once all listeners are bound and served. What it
 // started ends with Stop. observer may be nil.
 func Start(ctx context.Context, c config.Config, log *slog.Logger, observer func(*hub.Options)) (*Service, error) {
-	if err := errors.Join(checkExposure(c), checkPaths(c)); err != nil {
+	if err := errors.Join(checkExposure(c), checkPaths(c), checkCluster(c)); err != nil {
 		return nil, err
 	}
 	s := &Service{config: c, loaded: c, failed: make(chan error, 1), refusalPace: newPace()}
@@ -175,12 +181,17 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 func (s *Service) run(name string, serve func() error) {
 	s.loops.Go(func() {
 		if err := serve(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			select {
-			case s.failed <- fmt.Errorf("the %s listener ended: %w", name, err):
-			default:
-			}
+			s.fail(fmt.Errorf("the %s listener ended: %w", name, err))
 		}
 	})
+}
+
+// fail gives Failed an error, unless it has one.
+func (s *Service) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
 }
 
 // Addresses returns the bound addresses.
@@ -189,7 +200,8 @@ func (s *Service) Addresses() Addresses { return s.bound }
 // Hub returns the engine.
 func (s *Service) Hub() *hub.Hub { return s.hub }
 
-// Failed gets the error of the first listener that ended by itself.
+// Failed gets why the service cannot go on: the error of the first listener that ended by
+// itself, or of the journal that another hub has taken over.
 func (s *Service) Failed() <-chan error { return s.failed }
 
 // Stop shuts the service down gracefully: peers are notified, running tasks may finish until
@@ -200,6 +212,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	var errs []error
 	if s.hub != nil {
 		errs = append(errs, s.hub.Close(ctx, reason))
+	}
+	if s.leaveCluster != nil {
+		s.leaveCluster()
 	}
 	s.closeTraces()
 	if s.supervisor != nil {
@@ -230,6 +245,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 		errs = append(errs, w.Stop(end))
 	}
 	s.loops.Wait()
+	if s.node != nil {
+		s.node.Close()
+	}
 	if s.audit != nil {
 		errs = append(errs, s.audit.Close())
 	}

@@ -1,0 +1,140 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/adapters/peer"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/cluster"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/transports/bus"
+)
+
+// checkCluster returns what is wrong with the settings of the cluster together.
+func checkCluster(c config.Config) error {
+	var errs []error
+	wrong := func(key, text string) { errs = append(errs, fmt.Errorf("%s: %s", c.At(key), text)) }
+	own := c.Cluster
+	switch {
+	case own.Listen == "" && len(own.Peers) > 0 && c.Journal.NATSURL == "":
+		wrong("cluster.peers", "this hub takes no connections of other hubs: set cluster.listen, such as 10.0.0.1:6222")
+	case own.Listen != "" && c.HubName == "":
+		wrong("cluster.listen", "a hub of a cluster needs a name of its own: set hub_name (--hub-name)")
+	case own.Listen != "" && c.Journal.NATSURL != "":
+		wrong("cluster.listen", "with journal.nats_url the hubs meet at that server: leave one of the two out")
+	case own.Listen != "" && c.DataDir == "":
+		wrong("cluster.listen", "a hub of a cluster keeps its journal on disk: set data_dir (--data-dir)")
+	case own.Listen != "" && own.SecretFile == "":
+		wrong("cluster.listen", "anybody could join: set cluster.secret_file to a file with the secret that all hubs share")
+	}
+	if t := own.TLS; (t.Cert == "") != (t.Key == "") || (t.Cert == "") != (t.CA == "") {
+		wrong("cluster.tls.cert", "set cluster.tls.cert, cluster.tls.key and cluster.tls.ca, or none of them")
+	}
+	if c.HubName != "" {
+		if err := cluster.CheckName(c.HubName); err != nil {
+			wrong("hub_name", err.Error())
+		}
+	}
+	_, err := natsCluster(c)
+	return errors.Join(append(errs, err)...)
+}
+
+// leastSecret is the length of the shortest secret of a cluster, in bytes.
+const leastSecret = 16
+
+// natsCluster returns how the journal works together with those of other hubs; nil for a hub
+// alone.
+func natsCluster(c config.Config) (*nats.Cluster, error) {
+	if !c.Clustered() {
+		return nil, nil //nolint:nilnil // a hub alone is no error
+	}
+	own := c.Cluster
+	n := &nats.Cluster{Name: own.Name, Listen: own.Listen, Peers: own.Peers, Advertise: own.Advertise}
+	if own.SecretFile != "" {
+		secret, err := os.ReadFile(own.SecretFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.At("cluster.secret_file"), err)
+		}
+		if secret = bytes.TrimSpace(secret); len(secret) < leastSecret {
+			return nil, fmt.Errorf("%s: the secret has %d bytes, want at least %d: make one with openssl rand -hex 32", c.At("cluster.secret_file"), len(secret), leastSecret)
+		}
+		n.Secret = string(secret)
+	}
+	if own.TLS.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(own.TLS.Cert, own.TLS.Key)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.At("cluster.tls.cert"), err)
+		}
+		pem, err := os.ReadFile(own.TLS.CA)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.At("cluster.tls.ca"), err)
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: there is no certificate in it", c.At("cluster.tls.ca"))
+		}
+		n.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
+	}
+	return n, nil
+}
+
+// openCluster makes the hub a member of its cluster, if it has one. It takes part once
+// [Service.joinCluster] is called.
+func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
+	j, ok := s.journal.(*nats.Journal)
+	if !ok || j.Bus() == nil {
+		return nil
+	}
+	index, err := cluster.TakeIndex(ctx, j.Claims(), s.config.HubName)
+	if err != nil {
+		return fmt.Errorf("joining the cluster: %w", err)
+	}
+	life := j.Life()
+	if s.node, err = bus.Listen(j.Bus(), bus.Life(life)); err != nil {
+		return fmt.Errorf("joining the cluster: %w", err)
+	}
+	s.member, err = peer.NewMember(peer.MemberOptions{
+		Settings: cluster.Settings{
+			Index: index, Bus: j.Bus(), Claims: j.Claims(), External: s.config.Journal.NATSURL != "", Log: s.log,
+			Tasks: func() int { return s.hub.Running() },
+		},
+		Journal: j, Version: Version,
+		Dial:    func(l journal.Life) link.Conn[[]byte, []byte] { return s.node.Connect(bus.Life(l)) },
+		Deposed: func(by journal.Life) { s.fail(fmt.Errorf("hub %s: %w by %s", life, journal.ErrFenced, by)) },
+	})
+	if err == nil {
+		s.member.Configure(o)
+	}
+	return err
+}
+
+// joinCluster takes part in the cluster until leaveCluster.
+func (s *Service) joinCluster() {
+	if s.member == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
+	s.loops.Go(func() {
+		if err := s.member.Run(ctx, s.hub); err != nil {
+			s.fail(fmt.Errorf("taking part in the cluster: %w", err))
+		}
+	})
+	s.leaveCluster = cancel
+}
+
+// Cluster returns what the hub knows of the others; nil for a hub alone.
+func (s *Service) Cluster() *cluster.Cluster {
+	if s.member == nil {
+		return nil
+	}
+	return s.member.Cluster()
+}
