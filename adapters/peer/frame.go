@@ -16,6 +16,9 @@ const (
 	frameHello   = 'h' // a hello, the first frame
 	frameOpen    = 'o' // an opening
 	frameDo      = 'd' // a call
+	frameHand    = 'm' // a handover
+	frameTaken   = 't' // the id of a task that was handed over
+	frameRefused = 'r' // the same
 	frameFollow  = 'f' // the id of a task
 	frameUnknown = 'u' // the id of a task
 	frameEvents  = 'e' // the id of a task, and its events, each on a line
@@ -68,6 +71,14 @@ type opening struct {
 	Private bool       `json:"private,omitempty"`
 }
 
+type handover struct {
+	Events []core.Event   `json:"events"`
+	From   caller         `json:"from"`
+	Keep   bool           `json:"keep,omitempty"`
+	Opener string         `json:"opener,omitempty"`
+	Tried  []core.AgentID `json:"tried,omitempty"`
+}
+
 type command struct {
 	By   caller    `json:"by"`
 	Call core.Call `json:"call"`
@@ -85,6 +96,10 @@ func encodeOpening(o hub.Opening) ([]byte, error) {
 	return encode(frameOpen, opening{o.Opened, callerOf(o.From), o.Keep, o.Private})
 }
 
+func encodeHandover(o hub.Handover) ([]byte, error) {
+	return encode(frameHand, handover{o.Events, callerOf(o.From), o.Keep, o.Opener, o.Tried})
+}
+
 func encodeCall(c core.Call) ([]byte, error) {
 	return encode(frameDo, command{callerOf(c.Principal), c})
 }
@@ -93,6 +108,12 @@ func decodeOpening(b []byte) (hub.Opening, error) {
 	var o opening
 	err := json.Unmarshal(b, &o)
 	return hub.Opening{Opened: o.Opened, From: o.From.principal(), Keep: o.Keep, Private: o.Private}, err
+}
+
+func decodeHandover(b []byte) (hub.Handover, error) {
+	var o handover
+	err := json.Unmarshal(b, &o)
+	return hub.Handover{Events: o.Events, From: o.From.principal(), Keep: o.Keep, Opener: o.Opener, Tried: o.Tried}, err
 }
 
 func decodeCall(b []byte) (core.Call, error) {

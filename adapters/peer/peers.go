@@ -35,6 +35,24 @@ func (p *Peers) Do(to string, c core.Call) error {
 	return p.send(to, frame)
 }
 
+// Hand implements [hub.Peers].
+func (p *Peers) Hand(to string, o hub.Handover) error {
+	frame, err := encodeHandover(o)
+	if err != nil {
+		return err
+	}
+	return p.send(to, frame)
+}
+
+// Answer implements [hub.Peers].
+func (p *Peers) Answer(to string, id core.TaskID, taken bool) error {
+	letter := byte(frameRefused)
+	if taken {
+		letter = frameTaken
+	}
+	return p.send(to, append([]byte{letter}, id...))
+}
+
 // Follow implements [hub.Peers].
 func (p *Peers) Follow(to string, id core.TaskID) error {
 	return p.send(to, append([]byte{frameFollow}, id...))

@@ -110,10 +110,19 @@ func (c *Connection) receive(ctx context.Context, frame []byte) error {
 				c.opts.Log.Info("a command from another hub was refused", "hub", c.opts.Name, "act", call.Command.Act().String(), "object", call.Command.Object(), "principal", call.Principal.ID, "reason", refused.Error())
 			}
 		}
+	case frameHand:
+		var o hub.Handover
+		if o, err = decodeHandover(body); err == nil {
+			c.session.Accept(o)
+		}
+	case frameTaken:
+		c.hub.Taken(c.opts.Name, core.TaskID(body))
+	case frameRefused:
+		c.hub.Refused(c.opts.Name, core.TaskID(body))
 	case frameFollow:
 		err = c.ask(core.TaskID(body))
 	case frameUnknown:
-		c.hub.Unknown(core.TaskID(body))
+		c.hub.Unknown(c.opts.Name, core.TaskID(body))
 	case frameEvents:
 		var id core.TaskID
 		var events []core.Event
@@ -194,7 +203,15 @@ func (c *Connection) deliver(ctx context.Context, b hub.Batch) error {
 	if err := c.reserve(ctx, len(frame)); err != nil {
 		return err
 	}
-	return c.link.SendThen(ctx, frame, len(frame), func() { c.release(len(frame)) })
+	if err := c.link.SendThen(ctx, frame, len(frame), func() { c.release(len(frame)) }); err != nil {
+		return err
+	}
+	for _, e := range b.Events {
+		if r, ok := e.Body.(core.Retrying); ok && r.Hub != "" {
+			c.session.LetGo(b.Task) // that hub tells of it now
+		}
+	}
+	return nil
 }
 
 // reserve waits until the other hub has taken most of the events before.

@@ -30,10 +30,14 @@ import (
 type Options struct {
 	// ID names the hub to its peers; "" generates one.
 	ID string
-	// Peers reaches the other hubs of the cluster; nil for a hub alone. Index is that of this hub,
-	// which stands in the ids of its tasks.
+	// Peers reaches the other hubs of the cluster; nil for a hub alone. Name is that of this hub in
+	// it, and Index stands in the ids of its tasks.
 	Peers Peers
+	Name  string
 	Index int
+	// Shared is the Journal, if the other hubs can read it: then tasks move between hubs, and tasks
+	// of hubs that are gone can be read. Else it is nil.
+	Shared journal.Shared
 	// Cluster is told of the agents of this hub, and has the claims of their ids; nil for a hub
 	// alone. It runs once the hub is there.
 	Cluster *cluster.Cluster
@@ -116,6 +120,7 @@ type Hub struct {
 	log        *slog.Logger
 	observer   Observer
 	journal    journal.Journal
+	shared     journal.Shared // may be nil
 	roster     *roster.Roster
 	threads    *thread.Book
 	index      *thread.Index
@@ -134,7 +139,7 @@ type Hub struct {
 	settings   *settings
 	followers  followers
 	lookups    chan lookup
-	stop       func() // ends the goroutine for lookups
+	stop       func() // ends the goroutines for lookups and for tasks of other hubs
 	// restartChild restarts an agent or a pack of the settings; nil where the hub runs none.
 	restartChild func(name string) error
 	refusedChild func(id core.AgentID) *core.Child // see Options.Refused; may be nil
@@ -162,9 +167,9 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, restartChild: opts.Restart, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
-		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: otherHubs{peers: opts.Peers, byIndex: map[int]string{}, indices: map[string]int{}, orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{}},
+		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts),
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {
@@ -198,11 +203,15 @@ func New(opts Options) *Hub {
 		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var lookups sync.WaitGroup
-	lookups.Go(func() { h.readLookups(ctx) })
+	var running sync.WaitGroup
+	running.Go(func() { h.readLookups(ctx) })
+	if h.shared != nil {
+		running.Go(func() { h.takeArrivals(ctx) })
+		running.Go(func() { h.settle(ctx) })
+	}
 	h.stop = func() {
 		cancel()
-		lookups.Wait()
+		running.Wait()
 	}
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,

@@ -13,12 +13,23 @@ import (
 type job struct {
 	*task.Task
 	opener *Session // maybe a child session
+	// asker is the requester with its rights, of a job that has moved here; else nil.
+	asker *core.Principal
 
 	// Guarded by Hub.mu.
+	shunned []string // hubs that did not take it
 	waiting *Session // the agent in whose queue it is, or nil
 	tried   []attempt
 	dialect string  // of the agent that got it last
 	first   holding // of the first agent: most tasks have one
+}
+
+// From returns the requester.
+func (j *job) From() core.Principal {
+	if j.asker != nil {
+		return *j.asker
+	}
+	return j.Task.From()
 }
 
 // attempt is a failed attempt at a task, which is not repeated: neither with the agent that
@@ -68,8 +79,8 @@ func (s *Session) report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 			b.Fault = core.NewFault(core.CodeInternal, "the agent failed without saying why")
 		}
 		again, err := s.hub.attemptFailed(w.job, s, attempt{agent: s.AgentID()}, b, foreign)
-		if again && s.hub.route(w.job) != nil {
-			w.job.End(b)
+		if again {
+			s.hub.moveOn(w.job, b.Fault)
 		}
 		return err
 	case core.Done:
@@ -109,7 +120,7 @@ func (s *Session) conclude(j *job, body core.Body, foreign *core.Foreign) error 
 // attemptFailed ends a task, or takes it from its agent and reports that another may try:
 // where the request allows it and the agent has said nothing yet.
 func (h *Hub) attemptFailed(j *job, s *Session, by attempt, failed core.Failed, foreign *core.Foreign) (again bool, err error) {
-	again, err = j.Fail(s.peer(), failed, foreign)
+	again, err = j.Fail(s.peer(), failed, foreign, h.elsewhere(j, by))
 	if again {
 		h.mu.Lock()
 		j.tried = append(j.tried, by)
@@ -152,13 +163,11 @@ func (h *Hub) ended(j *job) {
 		j.waiting = nil
 		h.unqueue(from, j)
 	}
+	h.handed("", j.ID())
 	if log.Last().Body.Kind() == core.KindDone && !j.IsNotice() {
 		h.noteTaskTime(j.Agent(), &log)
 	}
-	delete(h.jobs, j.ID())
-	if len(h.jobs) == 0 && h.draining != "" {
-		close(h.idle)
-	}
+	h.closeJob(j)
 	h.mu.Unlock()
 	h.crossings.add(j, dialect)
 	h.withdrawCalls(j.Task)
@@ -166,4 +175,12 @@ func (h *Hub) ended(j *job) {
 		h.tracer.Ended(j.ID())
 	}
 	h.tasks.Retain(j.Task)
+}
+
+// closeJob removes a job that has ended or is another hub's now. Callers hold mu.
+func (h *Hub) closeJob(j *job) {
+	delete(h.jobs, j.ID())
+	if len(h.jobs) == 0 && h.draining != "" {
+		close(h.idle)
+	}
 }
