@@ -20,6 +20,7 @@ const (
 	frameTaken   = 't' // the id of a task that was handed over
 	frameRefused = 'r' // the same
 	frameFollow  = 'f' // the id of a task
+	frameLeave   = 'l' // the id of a task that is followed no more
 	frameUnknown = 'u' // the id of a task
 	frameEvents  = 'e' // the id of a task, and its events, each on a line
 )

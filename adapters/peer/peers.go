@@ -58,6 +58,11 @@ func (p *Peers) Follow(to string, id core.TaskID) error {
 	return p.send(to, append([]byte{frameFollow}, id...))
 }
 
+// Leave implements [hub.Peers].
+func (p *Peers) Leave(to string, id core.TaskID) {
+	_ = p.send(to, append([]byte{frameLeave}, id...)) // else that hub tells of it in vain
+}
+
 // now is a context that has ended: a queue that is full refuses instead of waiting.
 var now = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())

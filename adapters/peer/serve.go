@@ -119,6 +119,8 @@ func (c *Connection) receive(ctx context.Context, frame []byte) error {
 		c.hub.Taken(c.opts.Name, core.TaskID(body))
 	case frameRefused:
 		c.hub.Refused(c.opts.Name, core.TaskID(body))
+	case frameLeave:
+		c.session.LeaveTask(core.TaskID(body))
 	case frameFollow:
 		err = c.ask(core.TaskID(body))
 	case frameUnknown:
@@ -203,15 +205,7 @@ func (c *Connection) deliver(ctx context.Context, b hub.Batch) error {
 	if err := c.reserve(ctx, len(frame)); err != nil {
 		return err
 	}
-	if err := c.link.SendThen(ctx, frame, len(frame), func() { c.release(len(frame)) }); err != nil {
-		return err
-	}
-	for _, e := range b.Events {
-		if r, ok := e.Body.(core.Retrying); ok && r.Hub != "" {
-			c.session.LetGo(b.Task) // that hub tells of it now
-		}
-	}
-	return nil
+	return c.link.SendThen(ctx, frame, len(frame), func() { c.release(len(frame)) })
 }
 
 // reserve waits until the other hub has taken most of the events before.

@@ -45,14 +45,20 @@ func (h *Hub) extend(t *task.Task, events []core.Event) {
 	if ended {
 		h.mirrorEnded(t)
 	} else if now := t.Owner(); now != before {
-		h.followMoved(t, now)
+		h.followMoved(t, before, now)
 	}
 }
 
-// followMoved follows a task at the hub to which it has moved.
-func (h *Hub) followMoved(t *task.Task, to string) {
+// followMoved follows a task at the hub to which it has moved, and no more at the one before.
+func (h *Hub) followMoved(t *task.Task, from, to string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if from == "" {
+		from, _ = h.ownerOf(task.OwnerOf(t.ID()))
+	}
+	if from != "" && from != h.others.name && h.others.gone[from] == nil {
+		h.others.peers.Leave(from, t.ID())
+	}
 	switch g := h.others.gone[to]; {
 	case to == h.others.name && (!t.IsMirror() || h.others.arriving[t.ID()] != nil):
 	case to == h.others.name: // the life of this hub that had it is over
@@ -151,10 +157,10 @@ func (h *Hub) pass(c core.Call, t *task.Task) error {
 	return h.others.peers.Do(hub, c)
 }
 
-// LetGo ends the session's reading of a task that has moved away, for a hub that follows it where it
-// is now.
-func (s *Session) LetGo(t *task.Task) {
-	if !t.IsMirror() {
+// LeaveTask ends the session's reading of a task, for a hub that follows it where it is now.
+func (s *Session) LeaveTask(id core.TaskID) {
+	t := s.hub.tasks.Get(id)
+	if t == nil {
 		return
 	}
 	s.Unwatch(t)

@@ -24,6 +24,8 @@ type Peers interface {
 	// Follow asks the owner for the events of a task: see [Hub.Extend]. If the owner does not know
 	// the task, [Hub.Unknown] is called.
 	Follow(hub string, id core.TaskID) error
+	// Leave ends Follow, since the task has moved on.
+	Leave(hub string, id core.TaskID)
 }
 
 // Opening is a task that was opened at one hub and that another one is to own.
