@@ -172,8 +172,7 @@ func (u Usage) Total() int64 { return u.Input + u.Output + u.Thinking }
 // Retrying says that an attempt failed before any output, and that another agent is tried.
 // It comes from the hub.
 type Retrying struct {
-	// Attempt is the one that failed, from 1. It is 0 if the task only waited for the agent: then it
-	// goes to another hub.
+	// Attempt is the one that failed, from 1; 0 if none did, and the task only moves to another hub.
 	Attempt int     `json:"attempt"`
 	Agent   AgentID `json:"agent"`
 	Fault   *Fault  `json:"fault"`

@@ -77,18 +77,18 @@ func TestARetryGoesToAnAgentOfAnotherHub(t *testing.T) {
 			t.Fatal(err)
 		}
 		answers(t, cid, "because")
-		if got := until(t, ann, asked.ID(), core.KindDone); got != "1 opened, 2 assigned, 3 retrying, 4 assigned, 5 done" {
+		if got := until(t, ann, asked.ID(), core.KindDone); got != "1 opened, 2 assigned, 3 retrying, 4 retrying, 5 assigned, 6 done" {
 			t.Errorf("got %s, want it answered by the other agent", got)
 		}
 		log := asked.Log()
-		r := log.At(2).Body.(core.Retrying)
-		if r.Hub != "c" || r.Attempt != 1 || r.Agent != "bob" || r.Fault.Code != core.CodeOverloaded {
-			t.Errorf("got %+v, want the first attempt of bob, and c as the owner", r)
+		failed, moved := log.At(2).Body.(core.Retrying), log.At(3).Body.(core.Retrying)
+		if failed.Hub != "" || failed.Attempt != 1 || failed.Agent != "bob" || moved.Attempt != 0 || moved.Hub != "c" || moved.Fault.Code != core.CodeOverloaded {
+			t.Errorf("got %+v and %+v, want the first attempt of bob, and c as the owner", failed, moved)
 		}
 		if n := w.hubs["b"].Running() + w.hubs["c"].Running(); n != 0 {
 			t.Errorf("got %d tasks that run, want none", n)
 		}
-		w.same(asked.ID(), "opened assigned retrying assigned done")
+		w.same(asked.ID(), "opened assigned retrying retrying assigned done")
 	})
 }
 
@@ -110,7 +110,7 @@ func TestARetryComesBackToTheHubWhereItBegan(t *testing.T) {
 		}
 		answers(t, dan, "because")
 		until(t, ann, asked.ID(), core.KindDone)
-		w.same(asked.ID(), "opened assigned retrying assigned retrying assigned done")
+		w.same(asked.ID(), "opened assigned retrying retrying assigned retrying retrying assigned done")
 	})
 }
 
@@ -207,7 +207,7 @@ func TestATaskOfAHubThatDiesAfterItHasMovedGoesOnAgain(t *testing.T) {
 		w.hubs["c"].stopped.Store(true)
 		answers(t, dan, "because")
 		until(t, ann, asked.ID(), core.KindDone)
-		if got := kinds(asked); !strings.HasSuffix(got, "assigned done") || !strings.HasPrefix(got, "opened assigned retrying assigned retrying") {
+		if got := kinds(asked); !strings.HasSuffix(got, "assigned done") || !strings.HasPrefix(got, "opened assigned retrying retrying assigned retrying") {
 			t.Errorf("got %s, want it moved twice at least, and answered", got)
 		}
 		w.same(asked.ID(), kinds(asked))

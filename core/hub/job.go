@@ -120,7 +120,7 @@ func (s *Session) conclude(j *job, body core.Body, foreign *core.Foreign) error 
 // attemptFailed ends a task, or takes it from its agent and reports that another may try:
 // where the request allows it and the agent has said nothing yet.
 func (h *Hub) attemptFailed(j *job, s *Session, by attempt, failed core.Failed, foreign *core.Foreign) (again bool, err error) {
-	again, err = j.Fail(s.peer(), failed, foreign, h.elsewhere(j, by))
+	again, err = j.Fail(s.peer(), failed, foreign)
 	if again {
 		h.mu.Lock()
 		j.tried = append(j.tried, by)

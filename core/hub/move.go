@@ -48,21 +48,6 @@ func (h *Hub) mayMove(j *job) bool {
 	return h.shared != nil && !j.IsNotice() && !j.HasOutput() && j.Moves() < mostMoves
 }
 
-// elsewhere returns the other hub whose agent is the best for a job after an attempt has failed; ""
-// if an agent of this hub is, or none.
-func (h *Hub) elsewhere(j *job, by attempt) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.mayMove(j) {
-		return ""
-	}
-	before := j.tried
-	j.tried = append(slices.Clip(before), by)
-	c := h.choose(j, true)
-	j.tried = before
-	return c.hub
-}
-
 // reroute gives a job that has lost its agent, for the reason, to the best other one of any hub. It
 // returns a Fault if there is none.
 func (h *Hub) reroute(j *job, why *core.Fault) error {

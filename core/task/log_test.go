@@ -57,7 +57,7 @@ func TestATaskEndsOnceWithNoEventsAfterTheEnd(t *testing.T) {
 	conclude(t, one, w, core.Done{Text: "42"})
 	wantFault(t, "a second end", one.Conclude(w, time.Now(), core.Cancelled{}, nil), core.CodeConflict)
 	wantFault(t, "text after the end", one.Report(w, core.Text{Text: "late"}, nil), core.CodeConflict)
-	_, err := one.Fail(w, core.Failed{Fault: core.NewFault(core.CodeInternal, "late")}, nil, "")
+	_, err := one.Fail(w, core.Failed{Fault: core.NewFault(core.CodeInternal, "late")}, nil)
 	wantFault(t, "a failure after the end", err, core.CodeConflict)
 	wantFault(t, "a cancel after the end", one.Cancel("ann", ""), core.CodeConflict)
 	wantFault(t, "context after the end", one.Inject(core.Injected{Content: "late"}), core.CodeConflict)
@@ -87,7 +87,7 @@ func TestOnlyOneOfSeveralConcurrentEndsSucceeds(t *testing.T) {
 			func() bool { return one.Conclude(w, time.Now(), core.Cancelled{}, nil) == nil },
 			func() bool { return one.End(core.Cancelled{}) },
 			func() bool {
-				_, err := one.Fail(w, core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}, nil, "")
+				_, err := one.Fail(w, core.Failed{Fault: core.NewFault(core.CodeInvalid, "no")}, nil)
 				return err == nil
 			},
 		} {
@@ -208,7 +208,7 @@ func TestATaskIsReassignedUntilItHasOutput(t *testing.T) {
 	s, _, _ := newStore()
 	fail := func(one *task.Task, w task.Worker, want bool) {
 		t.Helper()
-		if again, err := one.Fail(w, overloaded, nil, ""); err != nil || again != want {
+		if again, err := one.Fail(w, overloaded, nil); err != nil || again != want {
 			t.Errorf("got reassigned %v and error %v, want reassigned %v", again, err, want)
 		}
 	}

@@ -10,12 +10,6 @@ import (
 // copy of the log up to that record before the record is stored; once it is stored, the copy counts
 // and the task of the former owner is a mirror.
 
-// departure is a move that is prepared.
-type departure struct {
-	record core.Event
-	failed bool // an attempt has failed, and only the record would tell
-}
-
 // Leave prepares that a task which no agent works on moves to a hub: from now on it is in the hand
 // of the caller, who gives it to that hub as [Task.Copy] and then calls [Task.Gone] or [Task.Stay].
 // The agent is the one for which it has waited. Leave reports false if the task has ended, leaves
@@ -26,14 +20,9 @@ func (t *Task) Leave(to string, agent core.AgentID, why *core.Fault) bool {
 	if t.state != Queued || t.mirror || t.leaving != nil {
 		return false
 	}
-	t.leave(to, core.Retrying{Attempt: t.attempt, Agent: agent, Fault: why}, nil, false)
+	b := core.Retrying{Agent: agent, Fault: why, Hub: to}
+	t.leaving = &core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: time.Now(), Body: b}
 	return true
-}
-
-// leave is Leave. Callers hold mu.
-func (t *Task) leave(to string, b core.Retrying, foreign *core.Foreign, failed bool) {
-	b.Hub = to
-	t.leaving = &departure{core.Event{Seq: t.last() + 1, Epoch: t.epoch, At: time.Now(), Body: b, Foreign: foreign}, failed}
 }
 
 // Leaves returns the hub for which the task is about to leave; "" if it does not.
@@ -43,7 +32,7 @@ func (t *Task) Leaves() string {
 	if t.leaving == nil {
 		return ""
 	}
-	return ownerIn([]core.Event{t.leaving.record})
+	return ownerIn([]core.Event{*t.leaving})
 }
 
 // Copy returns the events of a task that is about to leave, with the record of the move as the last
@@ -58,7 +47,7 @@ func (t *Task) Copy() []core.Event {
 	for e := range t.log.All() {
 		all = append(all, e)
 	}
-	return append(all, t.leaving.record)
+	return append(all, *t.leaving)
 }
 
 // Gone appends the record of the move, which its readers get once it is stored. From now on the task
@@ -69,7 +58,7 @@ func (t *Task) Gone() bool {
 	if t.leaving == nil {
 		return false
 	}
-	record := t.leaving.record
+	record := *t.leaving
 	t.leaving = nil
 	t.take(record)
 	t.mirror, t.sparse, t.moved, t.owner, t.worker = true, true, record.Seq, ownerIn([]core.Event{record}), nil
@@ -81,12 +70,7 @@ func (t *Task) Gone() bool {
 func (t *Task) Stay() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d := t.leaving
-	if t.leaving = nil; d != nil && d.failed {
-		b := d.record.Body.(core.Retrying)
-		b.Hub = ""
-		t.append(b, d.record.Foreign)
-	}
+	t.leaving = nil
 }
 
 // Arrive makes the hub the owner of a mirror whose last event is the record of its move to this hub.

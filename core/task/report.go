@@ -101,10 +101,9 @@ func (t *Task) Conclude(w Worker, now time.Time, body core.Body, foreign *core.F
 }
 
 // Fail ends the task after its agent failed, or takes it from the agent and reports that
-// another agent is to be tried, if the address allows it and there was no output: one of this hub
-// or, if to is not "", one of that hub, for which the task leaves: see [Task.Leave]. It returns the
-// errors of Report.
-func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign, to string) (again bool, err error) {
+// another agent is to be tried, if the address allows it and there was no output. It returns
+// the errors of Report.
+func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign) (again bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.checkWorker(w); err != nil {
@@ -114,11 +113,7 @@ func (t *Task) Fail(w Worker, failed core.Failed, foreign *core.Foreign, to stri
 		t.append(failed, foreign)
 		return false, nil
 	}
-	if b := (core.Retrying{Attempt: t.attempt, Agent: t.agent, Fault: failed.Fault}); to != "" {
-		t.leave(to, b, foreign, true)
-	} else {
-		t.append(b, foreign)
-	}
+	t.append(core.Retrying{Attempt: t.attempt, Agent: t.agent, Fault: failed.Fault}, foreign)
 	t.detach(w, Agent)
 	t.worker, t.state = nil, Queued
 	t.setDue(0)

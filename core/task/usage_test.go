@@ -14,7 +14,7 @@ func TestUsageIsCountedForTheAgentThatReportedIt(t *testing.T) {
 	s, h, _ := newStore()
 	one, w := run(s)
 	report(t, one, w, core.Usage{Input: -3, Output: math.MaxInt64})
-	if _, err := one.Fail(w, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}, nil, ""); err != nil {
+	if _, err := one.Fail(w, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "busy")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	next := &worker{}
