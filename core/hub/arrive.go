@@ -185,7 +185,8 @@ func (h *Hub) arrive(t *task.Task) {
 		h.run(a)
 		return
 	}
-	if last := t.Last(); t.HasEnded() || last.Seq >= record.Seq || last.Epoch > record.Epoch {
+	last := t.Last() // of an epoch before: it was said and not stored
+	if t.HasEnded() || last.Epoch > record.Epoch || last.Epoch == record.Epoch && last.Seq >= record.Seq {
 		h.passHeld(t, h.dismiss(a))
 	}
 }

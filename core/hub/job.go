@@ -180,7 +180,12 @@ func (h *Hub) ended(j *job) {
 // closeJob removes a job that has ended or is another hub's now. Callers hold mu.
 func (h *Hub) closeJob(j *job) {
 	delete(h.jobs, j.ID())
-	if len(h.jobs) == 0 && h.draining != "" {
+	if len(h.jobs) > 0 || h.draining == "" {
+		return
+	}
+	select {
+	case <-h.idle: // one has moved here since
+	default:
 		close(h.idle)
 	}
 }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -132,6 +133,7 @@ func (t *Task) cut(after uint64) {
 	}
 	t.log = LogOf(left)
 	t.owner = ownerIn(left)
+	t.output = slices.ContainsFunc(left, func(e core.Event) bool { return e.Body.Kind().Output() })
 	after = t.last()
 	for r := t.readers; r != nil; r = r.after {
 		if r.next > after {
