@@ -84,7 +84,8 @@ const (
 	judgeEvery   = 50 * time.Millisecond  // looking who is silent
 	suspectAfter = 600 * time.Millisecond // two beats missed, and some more
 	goneAfter    = time.Second
-	pausedAfter  = time.Second // between two judgements: this process stood still
+	startTime    = 8 * time.Second // from the life in the journal to its first beat, at most
+	pausedAfter  = time.Second     // between two judgements: this process stood still
 )
 
 // Cluster is the view that one hub has of all. All methods may be called concurrently; only
@@ -157,6 +158,7 @@ func New(s Settings) (*Cluster, error) {
 		if h.TakenBy != nil {
 			r.by, r.state = *h.TakenBy, Gone
 		}
+		r.forgotten = h.Forgotten
 	}
 	c.formed = len(c.records) >= s.Formation-1 && len(c.records) > 0
 	return c, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/peer"
@@ -87,6 +88,9 @@ func natsCluster(c config.Config) (*nats.Cluster, error) {
 	return n, nil
 }
 
+// knownTime is how long the journal has to tell of the other hubs: a part of it may have no leader.
+const knownTime = 10 * time.Second
+
 // openCluster makes the hub a member of its cluster, if it has one. It takes part once
 // [Service.joinCluster] is called.
 func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
@@ -98,13 +102,19 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
+	remembering, cancel := context.WithTimeout(ctx, knownTime)
+	defer cancel()
+	known, err := cluster.Known(remembering, j.Claims(), j.LifeOf)
+	if err != nil { // the others tell it
+		s.log.Warn("the journal does not tell of all hubs of the cluster", "error", err)
+	}
 	life := j.Life()
 	if s.node, err = bus.Listen(j.Bus(), bus.Life(life)); err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
 	s.member, err = peer.NewMember(peer.MemberOptions{
 		Settings: cluster.Settings{
-			Index: index, Bus: j.Bus(), Claims: j.Claims(), External: s.config.Journal.NATSURL != "", Log: s.log,
+			Index: index, Bus: j.Bus(), Claims: j.Claims(), External: s.config.Journal.NATSURL != "", Known: known, Log: s.log,
 			Tasks: func() int { return s.hub.Running() },
 		},
 		Journal: j, Version: Version,
