@@ -59,7 +59,7 @@ func NewMember(o MemberOptions) (*Member, error) {
 	}
 	o.Life = o.Journal.Life()
 	o.Callbacks = cluster.Callbacks{
-		HubUp: m.hubUp, HubGone: m.hubGone,
+		HubUp: m.hubUp, HubChanged: m.hubChanged, HubGone: m.hubGone,
 		AgentUp: m.agentUp, AgentChanged: m.agentUp,
 		AgentDown: func(of journal.Life, id core.AgentID) { m.hub.AgentDown(of.Hub, id) },
 		TakeOver:  m.takeOver, TakenOver: m.takenOver, Deposed: m.deposed,
@@ -105,6 +105,7 @@ func (m *Member) hubUp(h cluster.Hub) {
 	m.conns[life] = cancel
 	m.mu.Unlock()
 	m.hub.HubUp(h.Name, h.Index)
+	m.hubChanged(h)
 	c := m.connect(h)
 	m.running.Go(func() {
 		defer cancel()
@@ -121,6 +122,13 @@ func (m *Member) hubUp(h cluster.Hub) {
 			c = m.connect(h)
 		}
 	})
+}
+
+// hubChanged tells the engine that a hub takes nothing new.
+func (m *Member) hubChanged(h cluster.Hub) {
+	if h.State == cluster.Draining {
+		m.hub.HubDraining(h.Name)
+	}
 }
 
 // connectAgain is how long after the end of a connection to a hub that is up the next one begins.

@@ -89,7 +89,7 @@ const (
 )
 
 // Cluster is the view that one hub has of all. All methods may be called concurrently; only
-// Claim waits.
+// Claim and Forget wait.
 type Cluster struct {
 	s    Settings
 	self string
@@ -288,26 +288,6 @@ func (c *Cluster) heir(r *record) Hub {
 		}
 	}
 	return r.hub()
-}
-
-// Forget says that a hub is gone for good: it no longer counts for the majority. It returns a
-// conflict Fault if the hub is heard or its life was not taken over yet, and an invalid Fault if
-// it is not known. A hub that comes back counts again.
-func (c *Cluster) Forget(name string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.records[name]
-	switch {
-	case r == nil:
-		return core.NewFault(core.CodeInvalid, "no hub %q is known", name)
-	case !r.over():
-		return core.NewFault(core.CodeConflict, "the hub %s is %s, and nobody has taken it over: it can be forgotten once somebody has", name, r.state)
-	}
-	r.forgotten = true
-	c.s.Log.Warn("a hub was forgotten", "hub", name)
-	c.alter()
-	c.urge()
-	return nil
 }
 
 // Doubt says that a request found nobody at a hub. The Cluster then looks at once whether the

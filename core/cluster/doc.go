@@ -17,7 +17,7 @@
 //	c.Owner(index)                                         // who has the tasks of that index now?
 //	c.Doubt(name)                                          // a request found nobody there
 //
-// All methods but Claim return at once and may be called with the engine's locks held.
+// All methods but Claim and Forget return at once and may be called with the engine's locks held.
 // [Callbacks] are called one at a time, from a goroutine of the Cluster that holds no lock. The
 // engine is told the difference between what it knows and what there is: a slow engine misses
 // states in between, and delays nothing but itself.

@@ -12,11 +12,16 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-func TestAHubLearnsFromTheJournalWhichLivesWereTakenOver(t *testing.T) {
+func TestAHubLearnsFromTheJournalWhichLivesWereTakenOverAndForgotten(t *testing.T) {
 	claims := coretest.NewClaims(nil).Of("a")
 	for i, name := range []string{"a", "b", "c", "d"} {
 		if got, err := cluster.TakeIndex(t.Context(), claims, name); err != nil || got != i {
 			t.Fatalf("the index of %s: got %d and %v, want %d", name, got, err, i)
+		}
+	}
+	for name, epoch := range map[string]string{"a": "6", "b": "2"} { // a has come back since
+		if _, err := claims.Claim(t.Context(), "forgotten."+name, epoch, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 	by := journal.Life{Hub: "a", Epoch: 7}
@@ -32,7 +37,7 @@ func TestAHubLearnsFromTheJournalWhichLivesWereTakenOver(t *testing.T) {
 		}
 		return life, taken, nil // it has no life yet
 	})
-	want := []cluster.Hub{{Name: "a", Index: 0, Epoch: 7}, {Name: "b", Index: 1, Epoch: 2, TakenBy: &by}}
+	want := []cluster.Hub{{Name: "a", Index: 0, Epoch: 7}, {Name: "b", Index: 1, Epoch: 2, TakenBy: &by, Forgotten: true}}
 	if d := cmp.Diff(want, known); d != "" || !errors.Is(err, unreadable) {
 		t.Errorf("got the error %v, want %v, and (-want +got):\n%s", err, unreadable, d)
 	}

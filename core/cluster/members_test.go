@@ -316,12 +316,12 @@ func TestAHubThatLeavesIsGoneAtOnce(t *testing.T) {
 func TestAHubThatWasForgottenNoLongerCounts(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
-		if err := a.c.Forget("b"); err == nil {
+		if err := a.c.Forget(t.Context(), "b"); err == nil {
 			t.Error("forgetting a hub that is up: got no error, want one")
 		}
 		c.kill()
 		r.until("c is taken over", func() bool { return a.saw(c.life.String() + " taken over by " + r.store.taker(c.life).String()) })
-		if err := a.c.Forget("c"); err != nil {
+		if err := a.c.Forget(t.Context(), "c"); err != nil {
 			t.Fatalf("forgetting: got %v, want no error", err)
 		}
 		r.until("b forgets it too", func() bool { return b.state("c") == 0 })

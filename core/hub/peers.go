@@ -49,7 +49,9 @@ func (e *elsewhere) Principal() core.Principal { return e.principal }
 type otherHubs struct {
 	peers   Peers // nil for a hub alone
 	byIndex map[int]string
-	indices map[string]int
+	// draining are the hubs that take nothing new.
+	draining map[string]bool
+	indices  map[string]int
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
 	orphans map[string][]*task.Task
 	fetched map[core.TaskID]*fetched
@@ -61,6 +63,14 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name] = name, index
 	delete(h.others.orphans, name)
+	delete(h.others.draining, name)
+}
+
+// HubDraining says that a hub takes nothing new: its agents get no tasks from here.
+func (h *Hub) HubDraining(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.others.draining[name] = true
 }
 
 // Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -123,8 +124,23 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	})
 	if err == nil {
 		s.member.Configure(o)
+		o.Forget = s.forgetHub
 	}
 	return err
+}
+
+// forgetHub says that a hub is gone for good, to the hubs and to the servers of the journal.
+func (s *Service) forgetHub(ctx context.Context, name string) error {
+	if err := s.Cluster().Forget(ctx, name); err != nil {
+		return err
+	}
+	if err := s.journal.(*nats.Journal).Forget(ctx, name); err != nil {
+		s.log.Error("the server of a hub that is gone still counts in the embedded NATS cluster", "hub", name, "error", err)
+		f := core.NewFault(core.CodeUnreachable, "the hub %s no longer counts, but its embedded NATS server still does: try again", name).Because(err)
+		f.Retryable = true
+		return f
+	}
+	return nil
 }
 
 // joinCluster takes part in the cluster until leaveCluster.
