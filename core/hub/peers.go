@@ -69,6 +69,7 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
+	h.questions.HubUp(name)
 }
 
 // Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.
@@ -105,6 +106,7 @@ func (h *Hub) HubGone(name string) {
 	defer h.mu.Unlock()
 	delete(h.others.up, name)
 	h.roster.RemoveHub(name)
+	h.questions.HubGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
