@@ -79,6 +79,7 @@ func (h *Hub) HubUp(name string, index int) {
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
 	delete(h.others.draining, name)
+	h.questions.HubUp(name)
 }
 
 // HubDraining says that a hub takes nothing new: its agents get no tasks from here.
@@ -122,6 +123,7 @@ func (h *Hub) HubGone(name string) {
 	defer h.mu.Unlock()
 	delete(h.others.up, name)
 	h.roster.RemoveHub(name)
+	h.questions.HubGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
