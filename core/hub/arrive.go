@@ -33,7 +33,7 @@ type arrival struct {
 	held []core.Call // commands on it
 }
 
-// Accept takes a task that the hub of the session hands over. It does not wait: [Peers.Answer] tells
+// Accept takes a task that the hub of the session hands over. It does not wait: [Peers.Took] tells
 // what becomes of it.
 func (s *Session) Accept(o Handover) {
 	h, from := s.hub, s.identity.Hub
@@ -57,7 +57,7 @@ func (s *Session) Accept(o Handover) {
 			h.dismiss(a)
 		}
 	}
-	_ = h.others.peers.Answer(from, opened.Task, false) // that hub asks again over its next connection
+	_ = h.others.peers.Took(from, opened.Task, false)
 }
 
 // expect makes a mirror of a task that is to move here; nil if this hub takes none now, or is the
@@ -65,11 +65,8 @@ func (s *Session) Accept(o Handover) {
 func (h *Hub) expect(id core.TaskID, from string, o Handover) *arrival {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.draining != "" || h.shared == nil {
+	if h.end.reason != "" || h.shared == nil {
 		return nil
-	}
-	if a := h.others.arriving[id]; a != nil && a.from == from && a.record().Seq == o.record().Seq {
-		return a // it came before, over a connection that was lost
 	}
 	known := h.tasks.Get(id) != nil
 	a := &arrival{Handover: o, from: from, task: h.tasks.Mirror(id, o.Events[0])}
@@ -90,6 +87,7 @@ func (h *Hub) dismiss(a *arrival) []core.Call {
 	defer h.mu.Unlock()
 	if id := a.task.ID(); h.others.arriving[id] == a {
 		delete(h.others.arriving, id)
+		h.noteIdle()
 	}
 	held := a.held
 	a.held = nil
@@ -110,7 +108,7 @@ func (h *Hub) takeArrivals(ctx context.Context) {
 			h.log.Warn("a task that another hub hands over could not be stored", "task", a.task.ID(), "hub", a.from, "error", err)
 			h.passHeld(a.task, h.dismiss(a))
 		}
-		_ = h.others.peers.Answer(a.from, a.task.ID(), err == nil) // that hub asks again over its next connection
+		_ = h.others.peers.Took(a.from, a.task.ID(), err == nil)
 	}
 }
 

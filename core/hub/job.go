@@ -167,7 +167,8 @@ func (h *Hub) ended(j *job) {
 	if log.Last().Body.Kind() == core.KindDone && !j.IsNotice() {
 		h.noteTaskTime(j.Agent(), &log)
 	}
-	h.closeJob(j)
+	delete(h.jobs, j.ID())
+	h.noteIdle()
 	h.mu.Unlock()
 	h.crossings.add(j, dialect)
 	h.withdrawCalls(j.Task)
@@ -175,17 +176,4 @@ func (h *Hub) ended(j *job) {
 		h.tracer.Ended(j.ID())
 	}
 	h.tasks.Retain(j.Task)
-}
-
-// closeJob removes a job that has ended or is another hub's now. Callers hold mu.
-func (h *Hub) closeJob(j *job) {
-	delete(h.jobs, j.ID())
-	if len(h.jobs) > 0 || h.draining == "" {
-		return
-	}
-	select {
-	case <-h.idle: // one has moved here since
-	default:
-		close(h.idle)
-	}
 }

@@ -57,7 +57,7 @@ func (h *Hub) followMoved(t *task.Task, from, to string) {
 		from, _ = h.ownerOf(task.OwnerOf(t.ID()))
 	}
 	if from != "" && from != h.others.name && h.others.gone[from] == nil {
-		h.others.peers.Leave(from, t.ID())
+		_ = h.others.peers.Leave(from, t.ID()) // else that hub is gone
 	}
 	switch g := h.others.gone[to]; {
 	case to == h.others.name && (!t.IsMirror() || h.others.arriving[t.ID()] != nil):
@@ -105,7 +105,7 @@ func (s *Session) Adopt(o Opening) bool {
 	chain := policy.Chain{Hops: opened.Hops, Agents: opened.Chain}
 	j := &job{Task: h.tasks.New(o.From, chain, opened.Request, opened.Trace), opener: s}
 	h.mu.Lock()
-	if h.draining != "" {
+	if h.end.sealed { // one that drains finishes what the others sent before they knew
 		h.mu.Unlock()
 		return false
 	}

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -151,7 +150,8 @@ func (h *Hub) Taken(by string, id core.TaskID) {
 		h.mirrors[id] = j.opener
 	}
 	j.opener.mu.Unlock()
-	h.closeJob(j)
+	delete(h.jobs, id)
+	h.noteIdle()
 	_ = h.others.peers.Follow(by, id) // else over the next connection
 }
 
@@ -190,20 +190,6 @@ func (h *Hub) refusedBy(hub string) {
 	slices.Sort(all)
 	for _, id := range all {
 		h.Refused(hub, id)
-	}
-}
-
-// handAgain hands what is on its way to a hub over a new connection. Callers hold mu.
-func (h *Hub) handAgain(to string) {
-	for _, id := range slices.Sorted(maps.Keys(h.others.handing)) {
-		g := h.others.handing[id]
-		if g.to != to {
-			continue
-		}
-		g.timer.Stop()
-		if h.hand(g.job, to, g.why) != nil { // that connection has ended too
-			g.timer.Reset(handTime)
-		}
 	}
 }
 

@@ -2,6 +2,8 @@ package hub
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -11,21 +13,25 @@ import (
 
 // Peers carries commands to the other hubs of a cluster. Its methods do not wait, and may be
 // called with locks held. They return an error if the hub cannot be reached; a command for which
-// they return nil reaches it, or the hub is reported as gone.
+// they return nil reaches it, once and in order, or the hub is reported as gone.
 type Peers interface {
 	// Open passes a task to the hub that is to own it: see [Session.Adopt].
 	Open(hub string, o Opening) error
 	// Do passes a command on a task to the hub that owns it: see [Session.Perform].
 	Do(hub string, c core.Call) error
 	// Hand passes a task to the hub that is to own it from now on: see [Session.Accept]. The hub says
-	// by Answer whether it has stored it: then [Hub.Taken] is called here, else [Hub.Refused].
+	// by Took whether it has stored it: then [Hub.Taken] is called here, else [Hub.Refused].
 	Hand(hub string, o Handover) error
-	Answer(hub string, id core.TaskID, taken bool) error
+	Took(hub string, id core.TaskID, ok bool) error
 	// Follow asks the owner for the events of a task: see [Hub.Extend]. If the owner does not know
 	// the task, [Hub.Unknown] is called.
 	Follow(hub string, id core.TaskID) error
 	// Leave ends Follow, since the task has moved on.
-	Leave(hub string, id core.TaskID)
+	Leave(hub string, id core.TaskID) error
+	// Tell tells a hub something, once and in the order of the other commands: see [Hub.Told].
+	Tell(hub string, n News) error
+	// Ask asks a hub: see [Hub.Answer]. Unlike the others it waits, for the answer or until ctx ends.
+	Ask(ctx context.Context, hub string, q Inquiry) (json.RawMessage, error)
 }
 
 // Opening is a task that was opened at one hub and that another one is to own.
@@ -60,7 +66,10 @@ type otherHubs struct {
 	name    string // of this hub
 	byIndex map[int]string
 	indices map[string]int
-	fetched map[core.TaskID]*fetched
+	up      map[string]bool // the names of those that are connected
+	// draining are the hubs that take nothing new.
+	draining map[string]bool
+	fetched  map[core.TaskID]*fetched
 
 	// gone are the hubs that are gone. Once their tasks have their ends, they are settled.
 	gone map[string]*goneHub
@@ -84,7 +93,7 @@ func newOtherHubs(o Options) otherHubs {
 	}
 	return otherHubs{
 		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{},
-		gone: map[string]*goneHub{}, settling: make(chan struct{}, 1),
+		up: map[string]bool{}, draining: map[string]bool{}, gone: map[string]*goneHub{}, settling: make(chan struct{}, 1),
 		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
 		strays: map[core.AgentID][]orphan{},
 	}
@@ -94,8 +103,17 @@ func newOtherHubs(o Options) otherHubs {
 func (h *Hub) HubUp(name string, index int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.others.byIndex[index], h.others.indices[name] = name, index
+	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.gone, name)
+	delete(h.others.draining, name)
+	h.questions.HubUp(name)
+}
+
+// HubDraining says that a hub takes nothing new: its agents get no tasks from here.
+func (h *Hub) HubDraining(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.others.draining[name] = true
 }
 
 // Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.
@@ -111,7 +129,6 @@ func (h *Hub) Connected(name string) {
 			_ = h.others.peers.Follow(name, id)
 		}
 	}
-	h.handAgain(name)
 }
 
 // mirrorsOf returns the mirrors of the tasks of a hub that have not ended. Callers hold mu.
@@ -130,7 +147,9 @@ func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
 // gets no answer any more.
 func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
+	delete(h.others.up, name)
 	h.roster.RemoveHub(name)
+	h.questions.HubGone(name)
 	h.others.gone[name] = &goneHub{orphans: h.mirrorsOf(name)}
 	for id, f := range h.others.fetched {
 		if f.from == name {
