@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ func TestHubsAreKilledUnderLoad(t *testing.T) {
 	hubs.untilAgents(t)
 	var all []killTimes
 	for i := range *kills {
-		victim, how := hubs[random.IntN(len(hubs))], syscall.SIGKILL
+		victim, how := hubs[random.IntN(len(hubs))], os.Kill
 		if random.IntN(5) == 0 {
 			how = syscall.SIGSTOP
 		}
@@ -57,20 +58,7 @@ func TestHubsAreKilledUnderLoad(t *testing.T) {
 			break
 		}
 	}
-	answers := load.stop()
-	dialects := map[string]int{}
-	for _, a := range answers {
-		dialects[a.dialect]++
-	}
-	var stored map[string][]storedTask
-	hubs[0].until("every task has its end", func() (err error) {
-		stored, err = hubs.stored(t.Context())
-		return err
-	})
-	for _, wrong := range contradictions(len(hubs), answers, stored) {
-		t.Error(wrong)
-	}
-	t.Logf("%d contents of tasks are stored; the ends that clients were told, by dialect: %v", len(stored), dialects)
+	dialects := load.settle(t)
 	if len(dialects) < 8 {
 		t.Errorf("got answers in %d dialects, want all 8: %v", len(dialects), dialects)
 	}
@@ -107,7 +95,7 @@ func (c hubCluster) untilAgents(t *testing.T) {
 
 // strike stops or kills a hub that has a task with readers elsewhere, measures what they see, and
 // brings the hub back.
-func (c hubCluster) strike(t *testing.T, victim *clusterHub, how syscall.Signal) (took killTimes) {
+func (c hubCluster) strike(t *testing.T, victim *clusterHub, how os.Signal) (took killTimes) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
@@ -195,7 +183,7 @@ func (c hubCluster) strike(t *testing.T, victim *clusterHub, how syscall.Signal)
 		h.untilHubs(h.name+" knows who has taken "+victim.name+" over", func(hubs []cluster.Hub) bool { return stateOf(hubs, victim.name).TakenBy != nil })
 	}
 	note(&took.fenced)
-	if how == syscall.SIGKILL {
+	if how == os.Kill {
 		wait(ctx, t, resumed)
 	}
 	if _, err := others[0].Cancel(ctx, elsewhere.task, ""); err != nil {
@@ -206,7 +194,7 @@ func (c hubCluster) strike(t *testing.T, victim *clusterHub, how syscall.Signal)
 	if ends[0] == "" || ends[0] != ends[1] || !strings.Contains(ends[0], `"unreachable"`) {
 		t.Errorf("task %s of %s: got the ends %q at two hubs, want one, that it is unreachable", task, victim.name, ends)
 	}
-	if how == syscall.SIGKILL {
+	if how == os.Kill {
 		victim.kill()
 		victim.start()
 	} else {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
@@ -79,6 +80,43 @@ func (l *clusterLoad) stop() []told {
 	l.leave()
 	l.group.Wait()
 	return l.told
+}
+
+// untilTold waits until clients were told the answers to more questions.
+func (l *clusterLoad) untilTold(t *testing.T, more int) {
+	t.Helper()
+	now := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.told)
+	}
+	want := now() + more
+	l.hubs[0].until(fmt.Sprintf("clients got %d more answers", more), func() error {
+		if got := now(); got < want {
+			return fmt.Errorf("they got %d of %d", got, want)
+		}
+		return nil
+	})
+}
+
+// settle ends the load, waits until every task has its end, and compares the ends with what the
+// clients were told. It returns how many were told in each dialect.
+func (l *clusterLoad) settle(t *testing.T) (dialects map[string]int) {
+	t.Helper()
+	answers, dialects := l.stop(), map[string]int{}
+	for _, a := range answers {
+		dialects[a.dialect]++
+	}
+	var stored map[string][]storedTask
+	l.hubs[0].until("every task has its end", func() (err error) {
+		stored, err = l.hubs.stored(t.Context())
+		return err
+	})
+	for _, wrong := range contradictions(len(l.hubs), answers, stored) {
+		t.Error(wrong)
+	}
+	t.Logf("%d questions are stored; ends that clients were told, by dialect: %v", len(stored), dialects)
+	return dialects
 }
 
 func (l *clusterLoad) note(t told) {
