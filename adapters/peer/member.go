@@ -59,7 +59,7 @@ func NewMember(o MemberOptions) (*Member, error) {
 	}
 	o.Life = o.Journal.Life()
 	o.Callbacks = cluster.Callbacks{
-		HubUp: m.hubUp, HubGone: m.hubGone,
+		HubUp: m.hubUp, HubChanged: m.hubChanged, HubGone: m.hubGone,
 		AgentUp: m.agentUp, AgentChanged: m.agentUp,
 		AgentDown: func(of journal.Life, id core.AgentID) { m.hub.AgentDown(of.Hub, id) },
 		TakeOver:  m.takeOver, TakenOver: m.takenOver, Deposed: m.deposed,
@@ -104,12 +104,15 @@ func (m *Member) hubUp(h cluster.Hub) {
 	m.mu.Lock()
 	m.conns[life] = cancel
 	m.mu.Unlock()
-	m.hub.HubUp(h.Name, h.Index)
-	c := m.connect(h)
+	o := m.peers.Add(m.hub, Options{Name: h.Name, Epoch: h.Epoch, Version: m.opts.Version, Log: m.opts.Log})
+	m.hub.HubUp(h.Name, h.Index) // it tells the other hub things
+	m.hubChanged(h)
+	conn := m.opts.Dial(life)
 	m.running.Go(func() {
+		defer o.Close()
 		defer cancel()
 		for {
-			r := c.Run(ctx)
+			r := o.Run(ctx, conn)
 			if ctx.Err() == nil {
 				m.opts.Log.Warn("the connection to another hub has ended", "hub", h.Name, "reason", r.Error())
 			}
@@ -118,20 +121,20 @@ func (m *Member) hubUp(h cluster.Hub) {
 			case <-ctx.Done():
 				return
 			}
-			c = m.connect(h)
+			conn = m.opts.Dial(life)
 		}
 	})
 }
 
+// hubChanged tells the engine that a hub takes nothing new.
+func (m *Member) hubChanged(h cluster.Hub) {
+	if h.State == cluster.Draining {
+		m.hub.HubDraining(h.Name)
+	}
+}
+
 // connectAgain is how long after the end of a connection to a hub that is up the next one begins.
 const connectAgain = 20 * time.Millisecond
-
-// connect begins a connection to a hub.
-func (m *Member) connect(h cluster.Hub) *Connection {
-	c := m.peers.Connect(m.hub, m.opts.Dial(h.Life()), Options{Name: h.Name, Version: m.opts.Version, Log: m.opts.Log})
-	m.hub.Connected(h.Name)
-	return c
-}
 
 // hubGone closes the connection to a hub and removes its agents.
 func (m *Member) hubGone(life journal.Life) {
