@@ -245,12 +245,7 @@ func (h *clusterHub) ready() bool {
 // untilReady waits until the hub takes new work.
 func (h *clusterHub) untilReady() {
 	h.t.Helper()
-	h.until("hub "+h.name+" is ready", func() error {
-		if !h.ready() {
-			return errors.New("it is not")
-		}
-		return nil
-	})
+	h.until("hub "+h.name+" is ready", func() error { return notYet(h.ready(), "it is not") })
 }
 
 // untilHubs waits until the hub sees its cluster so.
@@ -265,6 +260,14 @@ func (h *clusterHub) untilHubs(what string, so func([]cluster.Hub) bool) {
 		}
 		return nil
 	})
+}
+
+// notYet returns the error of a condition that does not hold.
+func notYet(holds bool, why string) error {
+	if holds {
+		return nil
+	}
+	return errors.New(why)
 }
 
 // until polls a hub until something holds.
