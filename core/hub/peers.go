@@ -58,6 +58,7 @@ type otherHubs struct {
 	byIndex map[int]string
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
+	hubs    map[string]*otherHub
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
 	orphans map[string][]*task.Task
 	fetched map[core.TaskID]*fetched
@@ -70,6 +71,7 @@ func (h *Hub) HubUp(name string, index int) {
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
 	h.questions.HubUp(name)
+	h.packsUp(name)
 }
 
 // Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.
@@ -107,6 +109,7 @@ func (h *Hub) HubGone(name string) {
 	delete(h.others.up, name)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
+	h.packsGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
