@@ -193,7 +193,7 @@ func New(opts Options) *Hub {
 			Packs: h.limits.Packs, Tools: h.limits.PackTools, Calls: h.limits.PackCalls, CallBytes: h.limits.RequestBytes,
 			Timeout: h.limits.ToolTimeout, MaxTimeout: h.limits.MaxToolTimeout,
 		},
-		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count,
+		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count, Elsewhere: h.elsewherePack, Tell: h.tellPacks,
 	})
 	watcher, _ := h.observer.(question.Observer)
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})

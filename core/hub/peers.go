@@ -58,6 +58,7 @@ type otherHubs struct {
 	byIndex map[int]string
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
+	hubs    map[string]*otherHub
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
@@ -67,7 +68,7 @@ type otherHubs struct {
 
 func newOtherHubs(peers Peers) otherHubs {
 	return otherHubs{
-		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{},
+		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{},
 		orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{},
 	}
 }
@@ -80,6 +81,7 @@ func (h *Hub) HubUp(name string, index int) {
 	delete(h.others.orphans, name)
 	delete(h.others.draining, name)
 	h.questions.HubUp(name)
+	h.packsUp(name)
 }
 
 // HubDraining says that a hub takes nothing new: its agents get no tasks from here.
@@ -124,6 +126,7 @@ func (h *Hub) HubGone(name string) {
 	delete(h.others.up, name)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
+	h.packsGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
