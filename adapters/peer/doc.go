@@ -4,9 +4,13 @@
 // A connection serves both directions. What the other hub asks is done by a session that stands
 // for it; what it says of tasks that it owns goes into mirrors.
 //
-//	frame.go  the frames
-//	peers.go  the connections of a hub, by the names of the others
-//	serve.go  one connection
+//	frame.go    the frames
+//	peers.go    the other hubs, by name
+//	peer.go     another hub in one of its lives
+//	outbox.go   what is repeated until it has arrived
+//	serve.go    one connection
+//	inquiry.go  questions of a hub to another, and their answers
+//	member.go   the part of a hub in a cluster
 //
 // Nothing is translated, folded or refused: events and commands pass in their stable JSON form.
 package peer

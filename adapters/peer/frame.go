@@ -10,15 +10,24 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// A frame is a letter and what belongs to it. Later versions add letters and members; a hub
+// A frame is a character and what belongs to it. Later versions add characters and members; a hub
 // ignores those that it does not know.
 const (
 	frameHello   = 'h' // a hello, the first frame
-	frameOpen    = 'o' // an opening
-	frameDo      = 'd' // a call
+	frameLetter  = 'l' // the number of a letter, and the letter
+	frameGot     = 'g' // the number of the last letter that has come
 	frameFollow  = 'f' // the id of a task
 	frameUnknown = 'u' // the id of a task
 	frameEvents  = 'e' // the id of a task, and its events, each on a line
+	frameInquiry = 'q' // a number, and an inquiry
+	frameAnswer  = 'a' // the number of an inquiry, and what became of it
+)
+
+// A letter is a character, too, and what belongs to it.
+const (
+	letterOpen = 'o' // an opening
+	letterDo   = 'd' // a call
+	letterNews = 'n' // news
 )
 
 // version is the version of the frames. Hubs of one version understand each other.
@@ -29,6 +38,8 @@ type hello struct {
 	Version int `json:"version"`
 	// Program is the version of the program, for the log.
 	Program string `json:"program,omitempty"`
+	// Got is the number of the last letter of the other hub that has come.
+	Got uint64 `json:"got,omitempty"`
 }
 
 func decodeHello(b []byte) (h hello, err error) {
@@ -73,20 +84,20 @@ type command struct {
 	Call core.Call `json:"call"`
 }
 
-func encode(letter byte, v any) ([]byte, error) {
+func encode(kind byte, v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte{letter}, b...), nil
+	return append([]byte{kind}, b...), nil
 }
 
 func encodeOpening(o hub.Opening) ([]byte, error) {
-	return encode(frameOpen, opening{o.Opened, callerOf(o.From), o.Keep, o.Private})
+	return encode(letterOpen, opening{o.Opened, callerOf(o.From), o.Keep, o.Private})
 }
 
 func encodeCall(c core.Call) ([]byte, error) {
-	return encode(frameDo, command{callerOf(c.Principal), c})
+	return encode(letterDo, command{callerOf(c.Principal), c})
 }
 
 func decodeOpening(b []byte) (hub.Opening, error) {

@@ -13,8 +13,8 @@ import (
 func FuzzFrame(f *testing.F) {
 	const id = "01234567-0123-7123-8123-0123456789ab"
 	for _, s := range []string{
-		`h{"version":1,"program":"x"}`, `h{"version":2}`, `o{"opened":{"seq":1,"kind":"opened"},"from":{"id":"ann"}}`, `d{}`, `d{"by":{"id":"ann"}}`,
-		`d{"by":{"id":"ann"},"call":{"act":"cancel","command":{"task":"` + id + `"}}}`, "f" + id, "u" + id, "e" + id + "\n{}", "e" + id, "", "z",
+		`h{"version":1,"program":"x"}`, `h{"version":2}`, "l\x01" + `o{"opened":{"seq":1,"kind":"opened"},"from":{"id":"ann"}}`, "l\x01d{}", "l\x02d{}", "l", "l\x01", "g\x01", "g", "l\x01" + `d{"by":{"id":"ann"}}`,
+		"l\x01" + `n{"what":"none"}`, "q\x01" + `{"by":{"id":"ann"},"what":"none"}`, "q", "a\x01{}", "a", "l\x01" + `d{"by":{"id":"ann"},"call":{"act":"cancel","command":{"task":"` + id + `"}}}`, "f" + id, "u" + id, "e" + id + "\n{}", "e" + id, "", "z",
 	} {
 		f.Add([]byte(s))
 	}
@@ -22,13 +22,14 @@ func FuzzFrame(f *testing.F) {
 	a.HubUp("b", 1)
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		one, other := coretest.Pipe[[]byte, []byte](10)
-		c := a.peers.Connect(a.Hub, one, peer.Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+		b := a.peers.Add(a.Hub, peer.Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+		defer b.Close()
 		if err := other.Send(t.Context(), frame); err != nil {
 			t.Fatal(err)
 		}
 		if err := other.Close(link.Reason{Cause: link.Normal}); err != nil {
 			t.Fatal(err)
 		}
-		c.Run(t.Context()) // it ends, whatever the frame was
+		b.Run(t.Context(), one) // it ends, whatever the frame was
 	})
 }

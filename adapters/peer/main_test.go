@@ -49,10 +49,10 @@ func connected(t testing.TB, names ...string) map[string]*node {
 			all[a].HubUp(b, i+1+k)
 			all[b].HubUp(a, i)
 			log := slog.New(slog.DiscardHandler)
-			there := all[a].peers.Connect(all[a].Hub, one, peer.Options{Name: b, Log: log})
-			back := all[b].peers.Connect(all[b].Hub, other, peer.Options{Name: a, Log: log})
-			serving.Go(func() { there.Run(ctx) })
-			serving.Go(func() { back.Run(ctx) })
+			there := all[a].peers.Add(all[a].Hub, peer.Options{Name: b, Log: log})
+			back := all[b].peers.Add(all[b].Hub, peer.Options{Name: a, Log: log})
+			serving.Go(func() { there.Run(ctx, one); there.Close() })
+			serving.Go(func() { back.Run(ctx, other); back.Close() })
 		}
 	}
 	return all

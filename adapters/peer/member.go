@@ -106,11 +106,13 @@ func (m *Member) hubUp(h cluster.Hub) {
 	m.mu.Unlock()
 	m.hub.HubUp(h.Name, h.Index)
 	m.hubChanged(h)
-	c := m.connect(h)
+	o := m.peers.Add(m.hub, Options{Name: h.Name, Epoch: h.Epoch, Version: m.opts.Version, Log: m.opts.Log})
+	conn := m.opts.Dial(life)
 	m.running.Go(func() {
+		defer o.Close()
 		defer cancel()
 		for {
-			r := c.Run(ctx)
+			r := o.Run(ctx, conn)
 			if ctx.Err() == nil {
 				m.opts.Log.Warn("the connection to another hub has ended", "hub", h.Name, "reason", r.Error())
 			}
@@ -119,7 +121,7 @@ func (m *Member) hubUp(h cluster.Hub) {
 			case <-ctx.Done():
 				return
 			}
-			c = m.connect(h)
+			conn = m.opts.Dial(life)
 		}
 	})
 }
@@ -133,13 +135,6 @@ func (m *Member) hubChanged(h cluster.Hub) {
 
 // connectAgain is how long after the end of a connection to a hub that is up the next one begins.
 const connectAgain = 20 * time.Millisecond
-
-// connect begins a connection to a hub.
-func (m *Member) connect(h cluster.Hub) *Connection {
-	c := m.peers.Connect(m.hub, m.opts.Dial(h.Life()), Options{Name: h.Name, Version: m.opts.Version, Log: m.opts.Log})
-	m.hub.Connected(h.Name)
-	return c
-}
 
 // hubGone closes the connection to a hub and removes its agents.
 func (m *Member) hubGone(life journal.Life) {

@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -144,8 +145,10 @@ func TestOfEqualAgentsThatOfTheOwnHubIsAskedFirst(t *testing.T) {
 // relinked are two hubs between which a test ends one connection and begins the next.
 type relinked struct {
 	*testing.T
-	a, b *node
-	end  func() // ends the connection
+	a, b        *node
+	life        uint64     // that of both
+	there, back *peer.Peer // b as a knows it, and a as b does
+	end         func()     // ends the connection
 }
 
 func newRelinked(t *testing.T) *relinked {
@@ -157,12 +160,25 @@ func newRelinked(t *testing.T) *relinked {
 	}
 	r.a.HubUp("b", 1)
 	r.b.HubUp("a", 0)
-	t.Cleanup(func() { r.end() })
+	r.meet()
+	t.Cleanup(func() {
+		r.end()
+		r.there.Close()
+		r.back.Close()
+	})
 	return r
 }
 
-// link connects a to b, and b to a unless a is alone with it.
-func (r *relinked) link(alone bool) {
+// meet begins a life of each hub, as the other one sees it.
+func (r *relinked) meet() {
+	log := slog.New(slog.DiscardHandler)
+	r.life++
+	r.there = r.a.peers.Add(r.a.Hub, peer.Options{Name: "b", Epoch: r.life, Log: log})
+	r.back = r.b.peers.Add(r.b.Hub, peer.Options{Name: "a", Epoch: r.life, Log: log})
+}
+
+// link connects a to b, and b to a.
+func (r *relinked) link() {
 	r.end()
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -171,20 +187,13 @@ func (r *relinked) link(alone bool) {
 		serving.Wait()
 	}
 	one, other := coretest.Pipe[[]byte, []byte](1000)
-	log := slog.New(slog.DiscardHandler)
-	there := r.a.peers.Connect(r.a.Hub, one, peer.Options{Name: "b", Log: log})
-	serving.Go(func() { there.Run(ctx) })
-	if !alone {
-		back := r.b.peers.Connect(r.b.Hub, other, peer.Options{Name: "a", Log: log})
-		serving.Go(func() { back.Run(ctx) })
-	}
-	r.a.Connected("b")
-	r.b.Connected("a")
+	serving.Go(func() { r.there.Run(ctx, one) })
+	serving.Go(func() { r.back.Run(ctx, other) })
 }
 
 func TestAMirrorGoesOnOverTheNextConnection(t *testing.T) {
 	r := newRelinked(t)
-	r.link(false)
+	r.link()
 	bob := r.b.join(t, map[string]*node{"a": r.a, "b": r.b}, core.Card{ID: "bob"})
 	ann := r.a.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}, Dialect: "test"})
 	asked, err := ann.Open(core.Request{To: core.ToAgent("bob"), Content: "why?"}, hub.OpenOptions{Keep: true})
@@ -199,19 +208,55 @@ func TestAMirrorGoesOnOverTheNextConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.link(false)
+	r.link()
 	if got, want := until(t, ann, asked.ID(), core.KindDone), "3 text because, 4 done"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestATaskThatItsOwnerNeverGotFailsOverTheNextConnection(t *testing.T) {
+func TestCommandsThatWereLostWithAConnectionArriveOnceOverTheNext(t *testing.T) {
 	r := newRelinked(t)
-	r.link(true)
+	bob := r.b.join(t, map[string]*node{"a": r.a, "b": r.b}, core.Card{ID: "bob", Features: core.FeatureInjection | core.FeatureCancellation})
+	ann := r.a.person("ann")
+	first := ask(t, ann, core.ToAgent("bob")) // before there is a connection
+	r.link()
+	held := assigned(t, bob)
+	if held.ID() != first.ID() {
+		t.Fatalf("got task %s, want %s", held.ID(), first.ID())
+	}
+	until(t, ann, first.ID(), core.KindAssigned)
+	const times = 40 // more than are told at once
+	for i := range times {
+		if i%7 == 0 {
+			r.link()
+		}
+		if err := ann.Inject(first.ID(), core.Injected{Content: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ann.Cancel(first.ID(), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ann, first.ID(), core.KindCancelRequested)
+	if got := len(held.Events()); got != 2+times+1 {
+		t.Fatalf("got %d events, want each context once", got)
+	}
+	for i, e := range held.Events()[2 : 2+times] {
+		if got := e.Body.(core.Injected).Content; got != fmt.Sprint(i) {
+			t.Errorf("context %d: got %q", i, got)
+		}
+	}
+}
+
+func TestATaskThatALifeOfItsOwnerNeverGotFails(t *testing.T) {
+	r := newRelinked(t)
 	r.b.join(t, map[string]*node{"a": r.a, "b": r.b}, core.Card{ID: "bob"})
 	ann := r.a.person("ann")
 	asked := ask(t, ann, core.ToAgent("bob"))
-	r.link(false)
+	r.there.Close()
+	r.back.Close()
+	r.meet() // the next lives, which have not heard of it
+	r.link()
 	if got, want := until(t, ann, asked.ID(), core.KindFailed), "1 opened, 2 failed"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -222,7 +267,6 @@ func TestATaskThatItsOwnerNeverGotFailsOverTheNextConnection(t *testing.T) {
 
 func TestNobodyWaitsForATaskOfAHubThatIsGone(t *testing.T) {
 	r := newRelinked(t)
-	r.link(true)
 	const id = "019c0000-0000-7000-8010-000000000000" // of b
 	got := make(chan error, 1)
 	read := func() {
@@ -239,7 +283,7 @@ func TestNobodyWaitsForATaskOfAHubThatIsGone(t *testing.T) {
 		t.Errorf("got %v, want unreachable", err)
 	}
 	r.a.HubUp("b", 1)
-	r.link(false)
+	r.link()
 	read()
 	if err := <-got; core.AsFault(err).Code != core.CodeUnknownTask {
 		t.Errorf("once the hub is back: got %v, want its answer", err)

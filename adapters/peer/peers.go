@@ -2,79 +2,97 @@ package peer
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
-// Peers are the connections of a hub to the other hubs of its cluster. The zero Peers have none.
-// They are safe for concurrent use.
+// Peers are the other hubs of a cluster, by name. The zero Peers have none. They are safe for
+// concurrent use.
 type Peers struct {
-	mu  sync.Mutex
-	all map[string]*Connection
+	mu   sync.Mutex
+	all  map[string]*Peer
+	last map[string]*Peer // the last one of each name, which may be closed
 }
 
 var _ hub.Peers = (*Peers)(nil)
 
 // Open implements [hub.Peers].
 func (p *Peers) Open(to string, o hub.Opening) error {
-	frame, err := encodeOpening(o)
-	if err != nil {
-		return err
-	}
-	return p.send(to, frame)
+	letter, err := encodeOpening(o)
+	return p.send(to, letter, err)
 }
 
 // Do implements [hub.Peers].
 func (p *Peers) Do(to string, c core.Call) error {
-	frame, err := encodeCall(c)
-	if err != nil {
-		return err
-	}
-	return p.send(to, frame)
+	letter, err := encodeCall(c)
+	return p.send(to, letter, err)
+}
+
+// Tell implements [hub.Peers].
+func (p *Peers) Tell(to string, n hub.News) error {
+	letter, err := encode(letterNews, n)
+	return p.send(to, letter, err)
 }
 
 // Follow implements [hub.Peers].
 func (p *Peers) Follow(to string, id core.TaskID) error {
-	return p.send(to, append([]byte{frameFollow}, id...))
+	o, err := p.get(to)
+	if err == nil {
+		o.follow(id)
+	}
+	return err
 }
 
-// now is a context that has ended: a queue that is full refuses instead of waiting.
-var now = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
+// Ask implements [hub.Peers].
+func (p *Peers) Ask(ctx context.Context, to string, q hub.Inquiry) (json.RawMessage, error) {
+	o, err := p.get(to)
+	if err != nil {
+		return nil, err
+	}
+	return o.ask(ctx, q)
+}
 
-func (p *Peers) send(to string, frame []byte) error {
+func (p *Peers) send(to string, letter []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	o, err := p.get(to)
+	if err != nil {
+		return err
+	}
+	return o.send(letter)
+}
+
+func (p *Peers) get(name string) (*Peer, error) {
 	p.mu.Lock()
-	c := p.all[to]
-	p.mu.Unlock()
-	if c == nil {
-		return core.NewFault(core.CodeUnreachable, "hub %s is not connected: ask again in a moment", to)
+	defer p.mu.Unlock()
+	if o := p.all[name]; o != nil {
+		return o, nil
 	}
-	if err := c.link.Send(now, frame, len(frame)); err != nil {
-		f := core.NewFault(core.CodeOverloaded, "hub %s takes no more commands now: ask again in a moment", to)
-		return f.Because(err)
-	}
-	return nil
+	return nil, core.NewFault(core.CodeUnreachable, "hub %s is not connected: ask again in a moment", name)
 }
 
-// add makes a connection that to the hub of a name. It replaces an earlier one.
-func (p *Peers) add(name string, c *Connection) {
+// add adds a Peer. One of the same life goes on with the letters of the Peer before, for the other
+// hub does, too.
+func (p *Peers) add(name string, o *Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.all == nil {
-		p.all = map[string]*Connection{}
+		p.all, p.last = map[string]*Peer{}, map[string]*Peer{}
 	}
-	p.all[name] = c
+	if before := p.last[name]; before != nil && before.opts.Epoch == o.opts.Epoch {
+		o.mail = before.mail
+	}
+	p.all[name], p.last[name] = o, o
 }
 
-func (p *Peers) remove(name string, c *Connection) {
+func (p *Peers) remove(name string, o *Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all[name] == c {
+	if p.all[name] == o {
 		delete(p.all, name)
 	}
 }

@@ -2,8 +2,9 @@ package peer
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
-	"log/slog"
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -11,76 +12,38 @@ import (
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
-// Dialect is the name of the sessions that stand for other hubs.
-const Dialect = "peer"
-
 // Bounds of a connection.
 const (
-	queueBytes  = 16 << 20 // commands that the other hub has not taken
-	eventBytes  = 2 << 20  // events that it has not taken
+	queueBytes  = 16 << 20 // letters that the other hub has not taken
+	eventBytes  = 2 << 20  // events and answers that it has not taken
 	mostPending = 4096     // tasks that it waits for
 )
 
-// Options describe a connection.
-type Options struct {
-	// Name is the name of the other hub.
-	Name string
-	// Version is that of this program, for the log of the other hub.
-	Version string
-	// Log is for operators.
-	Log *slog.Logger
-}
-
-// Connection is the connection to one other hub.
-type Connection struct {
-	peers *Peers
-
-	hub     *hub.Hub
-	opts    Options
-	link    *link.Link[[]byte, []byte]
-	session *hub.Session
+// connection is one connection to another hub.
+type connection struct {
+	*Peer
+	link      *link.Link[[]byte, []byte]
+	inquiries chan asked // those of the other hub
 
 	mu      sync.Mutex
-	unsent  int           // bytes of events that are queued
+	unsent  int           // bytes of events and answers that are queued
 	room    chan struct{} // has a token when they are fewer
 	pending []core.TaskID // tasks that the other hub asked for
 	asked   chan struct{} // has a token when there are such tasks
 }
 
-// Connect connects a hub to another one: from now on commands to it are queued. The caller calls
-// Run once.
-func (p *Peers) Connect(h *hub.Hub, conn link.Conn[[]byte, []byte], opts Options) *Connection {
-	c := &Connection{
-		peers: p, hub: h, opts: opts, link: link.New(conn, link.Options{QueueBytes: queueBytes, Memory: h.Memory()}),
-		session: h.Connect(hub.Identity{
-			Principal: core.Principal{ID: "hub " + opts.Name, Dialect: Dialect, Operator: true, Component: true},
-			Dialect:   Dialect, Checked: true, Hub: opts.Name,
-		}),
-		room: make(chan struct{}, 1), asked: make(chan struct{}, 1),
+func newConnection(o *Peer, conn link.Conn[[]byte, []byte]) *connection {
+	c := &connection{
+		Peer: o, link: link.New(conn, link.Options{QueueBytes: queueBytes + 2*eventBytes, Memory: o.hub.Memory()}),
+		inquiries: make(chan asked, mostInquiries), room: make(chan struct{}, 1), asked: make(chan struct{}, 1),
 	}
-	greeting, _ := encode(frameHello, hello{Version: version, Program: opts.Version}) // it can be encoded
-	_ = c.link.Send(context.Background(), greeting, len(greeting))                    // a new queue has room
-	p.add(opts.Name, c)
+	greeting := o.greeting()
+	_ = c.link.Send(context.Background(), greeting, len(greeting)) // a new queue has room
 	return c
 }
 
-// Run serves the connection until it ends, and returns why. By then no goroutine of it runs. What
-// the other hub opened and did not want kept is cancelled.
-func (c *Connection) Run(ctx context.Context) link.Reason {
-	inner, cancel := context.WithCancel(ctx)
-	var goroutines sync.WaitGroup
-	goroutines.Go(func() { c.pump(inner) })
-	goroutines.Go(func() { c.find(inner) })
-	reason := c.link.Run(ctx, c.receive, nil)
-	c.peers.remove(c.opts.Name, c)
-	c.session.Close(core.NewFault(core.CodeUnreachable, "hub %s is not connected any more", c.opts.Name))
-	cancel()
-	goroutines.Wait()
-	return reason
-}
-
 // receive executes a frame of the other hub.
-func (c *Connection) receive(ctx context.Context, frame []byte) error {
+func (c *connection) receive(ctx context.Context, frame []byte) error {
 	if ctx.Err() != nil {
 		return nil // the next connection may say something else already
 	}
@@ -88,44 +51,87 @@ func (c *Connection) receive(ctx context.Context, frame []byte) error {
 		return link.Because(link.Protocol, "an empty frame")
 	}
 	body := frame[1:]
-	var err error
 	switch frame[0] {
 	case frameHello:
-		var h hello
-		if h, err = decodeHello(body); err == nil && h.Version != version {
+		h, err := decodeHello(body)
+		if err == nil && h.Version != version {
 			err = link.Because(link.Protocol, "hub %s (%s) speaks version %d of the frames between hubs, this one %d: upgrade the older one", c.opts.Name, h.Program, h.Version, version)
 		}
-	case frameOpen:
-		var o hub.Opening
-		if o, err = decodeOpening(body); err == nil {
-			if b, ok := o.Opened.Body.(core.Opened); !c.session.Adopt(o) && ok {
-				err = c.ask(b.Task) // which is answered with frameUnknown
-			}
+		if err == nil {
+			c.greeted(c, h.Got)
 		}
-	case frameDo:
-		var call core.Call
-		if call, err = decodeCall(body); err == nil {
-			if refused := c.session.Perform(call); refused != nil {
-				c.hub.Count("peer.refused")
-				c.opts.Log.Info("a command from another hub was refused", "hub", c.opts.Name, "act", call.Command.Act().String(), "object", call.Command.Object(), "principal", call.Principal.ID, "reason", refused.Error())
-			}
+		return err
+	case frameLetter:
+		letter, err := c.took(c, body)
+		if err == nil && len(letter) > 0 {
+			err = c.open(letter)
 		}
+		return err
+	case frameGot:
+		return c.got(body)
 	case frameFollow:
-		err = c.ask(core.TaskID(body))
+		return c.wanted(core.TaskID(body))
 	case frameUnknown:
 		c.hub.Unknown(core.TaskID(body))
 	case frameEvents:
-		var id core.TaskID
-		var events []core.Event
-		if id, events, err = decodeEvents(body); err == nil {
+		id, events, err := decodeEvents(body)
+		if err == nil {
 			c.hub.Extend(id, events)
 		}
+		return err
+	case frameInquiry:
+		return c.inquired(body)
+	case frameAnswer:
+		return c.settled(body)
 	}
-	return err
+	return nil
 }
 
-// ask notes that the other hub wants to read a task, which may have to be read from the journal.
-func (c *Connection) ask(id core.TaskID) error {
+// open executes what is in a letter.
+func (c *connection) open(letter []byte) error {
+	body := letter[1:]
+	switch letter[0] {
+	case letterOpen:
+		o, err := decodeOpening(body)
+		if err != nil {
+			return err
+		}
+		if b, ok := o.Opened.Body.(core.Opened); !c.session.Adopt(o) && ok {
+			return c.wanted(b.Task) // which is answered with frameUnknown
+		}
+	case letterDo:
+		call, err := decodeCall(body)
+		if err != nil {
+			return err
+		}
+		if refused := c.session.Perform(call); refused != nil {
+			c.hub.Count("peer.refused")
+			c.opts.Log.Info("a command from another hub was refused", "hub", c.opts.Name, "act", call.Command.Act().String(), "object", call.Command.Object(), "principal", call.Principal.ID, "reason", refused.Error())
+		}
+	case letterNews:
+		var n hub.News
+		if err := json.Unmarshal(body, &n); err != nil {
+			return err
+		}
+		return c.hub.Told(c.opts.Name, n)
+	}
+	return nil
+}
+
+// got drops the letters that the other hub has.
+func (o *Peer) got(body []byte) error {
+	n, size := binary.Uvarint(body)
+	if size <= 0 {
+		return errLetter
+	}
+	o.mail.mu.Lock()
+	defer o.mail.mu.Unlock()
+	o.mail.out.drop(n)
+	return nil
+}
+
+// wanted notes that the other hub wants to read a task, which may have to be read from the journal.
+func (c *connection) wanted(id core.TaskID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.pending) >= mostPending {
@@ -140,7 +146,7 @@ func (c *Connection) ask(id core.TaskID) error {
 }
 
 // find finds the tasks that the other hub asked for.
-func (c *Connection) find(ctx context.Context) {
+func (c *connection) find(ctx context.Context) {
 	for {
 		select {
 		case <-c.asked:
@@ -164,7 +170,7 @@ func (c *Connection) find(ctx context.Context) {
 }
 
 // pump sends the events of the tasks that the other hub opened or asked for.
-func (c *Connection) pump(ctx context.Context) {
+func (c *connection) pump(ctx context.Context) {
 	for {
 		b, err := c.session.Next(ctx)
 		if err == nil {
@@ -182,7 +188,7 @@ func (c *Connection) pump(ctx context.Context) {
 	}
 }
 
-func (c *Connection) deliver(ctx context.Context, b hub.Batch) error {
+func (c *connection) deliver(ctx context.Context, b hub.Batch) error {
 	if b.Task == nil || len(b.Events) == 0 {
 		return nil
 	}
@@ -198,7 +204,7 @@ func (c *Connection) deliver(ctx context.Context, b hub.Batch) error {
 }
 
 // reserve waits until the other hub has taken most of the events before.
-func (c *Connection) reserve(ctx context.Context, n int) error {
+func (c *connection) reserve(ctx context.Context, n int) error {
 	for {
 		c.mu.Lock()
 		fits := c.unsent == 0 || c.unsent+n <= eventBytes
@@ -218,7 +224,7 @@ func (c *Connection) reserve(ctx context.Context, n int) error {
 	}
 }
 
-func (c *Connection) release(n int) {
+func (c *connection) release(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unsent -= n

@@ -170,7 +170,7 @@ func New(opts Options) *Hub {
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
-		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: otherHubs{peers: opts.Peers, byIndex: map[int]string{}, indices: map[string]int{}, draining: map[string]bool{}, orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{}},
+		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: otherHubs{peers: opts.Peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{}, orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{}},
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {

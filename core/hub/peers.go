@@ -1,6 +1,9 @@
 package hub
 
 import (
+	"context"
+	"encoding/json"
+
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/roster"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -8,7 +11,7 @@ import (
 
 // Peers carries commands to the other hubs of a cluster. Its methods do not wait, and may be
 // called with locks held. They return an error if the hub cannot be reached; a command for which
-// they return nil reaches it, or the hub is reported as gone.
+// they return nil reaches it, once and in order, or the hub is reported as gone.
 type Peers interface {
 	// Open passes a task to the hub that is to own it: see [Session.Adopt].
 	Open(hub string, o Opening) error
@@ -17,6 +20,10 @@ type Peers interface {
 	// Follow asks the owner for the events of a task: see [Hub.Extend]. If the owner does not know
 	// the task, [Hub.Unknown] is called.
 	Follow(hub string, id core.TaskID) error
+	// Tell tells a hub something, once and in the order of the other commands: see [Hub.Told].
+	Tell(hub string, n News) error
+	// Ask asks a hub: see [Hub.Answer]. Unlike the others it waits, for the answer or until ctx ends.
+	Ask(ctx context.Context, hub string, q Inquiry) (json.RawMessage, error)
 }
 
 // Opening is a task that was opened at one hub and that another one is to own.
@@ -49,9 +56,10 @@ func (e *elsewhere) Principal() core.Principal { return e.principal }
 type otherHubs struct {
 	peers   Peers // nil for a hub alone
 	byIndex map[int]string
+	indices map[string]int
+	up      map[string]bool // the names of those that are connected
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
-	indices  map[string]int
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
 	orphans map[string][]*task.Task
 	fetched map[core.TaskID]*fetched
@@ -61,7 +69,7 @@ type otherHubs struct {
 func (h *Hub) HubUp(name string, index int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.others.byIndex[index], h.others.indices[name] = name, index
+	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
 	delete(h.others.draining, name)
 }
@@ -105,6 +113,7 @@ func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
 func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	delete(h.others.up, name)
 	h.roster.RemoveHub(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {

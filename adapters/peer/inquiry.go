@@ -1,0 +1,164 @@
+package peer
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+// Bounds of what hubs ask each other.
+const (
+	inquirers     = 4   // how many inquiries of a hub are answered at once
+	mostInquiries = 256 // how many wait for that
+)
+
+// inquiries are those that wait for the other hub. Peer.mu guards them.
+type inquiries struct {
+	last    uint64
+	waiting map[uint64]chan answered
+}
+
+// answered is what became of an inquiry.
+type answered struct {
+	Value json.RawMessage `json:"value,omitempty"`
+	Fault *core.Fault     `json:"fault,omitempty"`
+}
+
+func (i *inquiries) add() (number uint64, done chan answered) {
+	if i.waiting == nil {
+		i.waiting = map[uint64]chan answered{}
+	}
+	i.last++
+	done = make(chan answered, 1)
+	i.waiting[i.last] = done
+	return i.last, done
+}
+
+func (i *inquiries) settle(number uint64, a answered) {
+	if done := i.waiting[number]; done != nil {
+		delete(i.waiting, number)
+		done <- a
+	}
+}
+
+// fail ends all of them.
+func (i *inquiries) fail(why *core.Fault) {
+	for number := range i.waiting {
+		i.settle(number, answered{Fault: why})
+	}
+}
+
+// ask asks the other hub, and waits for what it says.
+func (o *Peer) ask(ctx context.Context, q hub.Inquiry) (json.RawMessage, error) {
+	body, err := json.Marshal(inquiry{callerOf(q.By), q})
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	if o.conn == nil {
+		o.mu.Unlock()
+		return nil, core.NewFault(core.CodeUnreachable, "hub %s is not connected: ask again in a moment", o.opts.Name)
+	}
+	number, done := o.inquiries.add()
+	o.write(o.conn, append(binary.AppendUvarint([]byte{frameInquiry}, number), body...))
+	o.mu.Unlock()
+	select {
+	case a := <-done:
+		if a.Fault != nil {
+			return nil, a.Fault
+		}
+		return a.Value, nil
+	case <-ctx.Done():
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.inquiries.waiting, number)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// asked is an inquiry of the other hub.
+type asked struct {
+	number uint64
+	hub.Inquiry
+}
+
+var errNumber = errors.New("an inquiry or an answer without a number")
+
+// inquired hands an inquiry to who answers it.
+func (c *connection) inquired(body []byte) error {
+	number, size := binary.Uvarint(body)
+	if size <= 0 {
+		return errNumber
+	}
+	var q inquiry
+	if err := json.Unmarshal(body[size:], &q); err != nil {
+		return err
+	}
+	q.Inquiry.By = q.By.principal()
+	select {
+	case c.inquiries <- asked{number, q.Inquiry}:
+		return nil
+	default:
+		busy := core.NewFault(core.CodeOverloaded, "more than %d inquiries wait: ask again in a moment", mostInquiries)
+		frame, err := encodeAnswer(number, answered{Fault: busy})
+		if err == nil {
+			err = c.link.Send(now, frame, len(frame))
+		}
+		return err
+	}
+}
+
+// answer answers what the other hub asks, one after the other.
+func (c *connection) answer(ctx context.Context) {
+	for {
+		select {
+		case q := <-c.inquiries:
+			value, err := c.hub.Answer(ctx, c.opts.Name, q.Inquiry)
+			a := answered{Value: value}
+			if err != nil {
+				a = answered{Fault: core.AsFault(err)}
+			}
+			frame, err := encodeAnswer(q.number, a)
+			if err != nil || c.reserve(ctx, len(frame)) != nil {
+				return
+			}
+			if c.link.SendThen(ctx, frame, len(frame), func() { c.release(len(frame)) }) != nil {
+				return
+			}
+			c.link.Flush()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// settled takes an answer of the other hub.
+func (o *Peer) settled(body []byte) error {
+	number, size := binary.Uvarint(body)
+	if size <= 0 {
+		return errNumber
+	}
+	var a answered
+	if err := json.Unmarshal(body[size:], &a); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.inquiries.settle(number, a)
+	return nil
+}
+
+// inquiry is the form of one in a frame.
+type inquiry struct {
+	By caller `json:"by"`
+	hub.Inquiry
+}
+
+func encodeAnswer(number uint64, a answered) ([]byte, error) {
+	body, err := json.Marshal(a)
+	return append(binary.AppendUvarint([]byte{frameAnswer}, number), body...), err
+}

@@ -1,0 +1,206 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// Inquiry is what one hub asks another, in its stable JSON form.
+type Inquiry struct {
+	// What says which of the inquiries it is.
+	What string `json:"what"`
+	// By is who asks at the other hub, with the rights that the credential gives.
+	By core.Principal `json:"-"`
+	// In is what belongs to it.
+	In json.RawMessage `json:"in,omitempty"`
+}
+
+// News is what a hub tells others, in its stable JSON form.
+type News struct {
+	// What says which of the news it is.
+	What string `json:"what"`
+	// Value is what belongs to it.
+	Value json.RawMessage `json:"value"`
+}
+
+// inquiry is a kind of inquiry: its name, and how a hub answers it for a principal. The hub where
+// the principal is has passed the door.
+type inquiry[In, Out any] struct {
+	what   string
+	answer func(ctx context.Context, h *Hub, by core.Principal, in In) (Out, error)
+}
+
+// answerer is an inquiry of any types.
+type answerer interface {
+	name() string
+	run(ctx context.Context, h *Hub, q Inquiry) (json.RawMessage, error)
+}
+
+func (q inquiry[In, Out]) name() string { return q.what }
+
+func (q inquiry[In, Out]) run(ctx context.Context, h *Hub, asked Inquiry) (json.RawMessage, error) {
+	var in In
+	if err := json.Unmarshal(asked.In, &in); err != nil {
+		return nil, core.NewFault(core.CodeInvalid, "the inquiry %s: %s", q.what, err)
+	}
+	out, err := q.answer(ctx, h, asked.By, in)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}
+
+// ask asks one hub.
+func (q inquiry[In, Out]) ask(ctx context.Context, h *Hub, hub string, by core.Principal, in In) (out Out, err error) {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	answer, err := h.others.peers.Ask(ctx, hub, Inquiry{What: q.what, By: by, In: raw})
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(answer, &out)
+}
+
+// inquiryTime is how long a hub may take to answer what all are asked.
+const inquiryTime = 2 * time.Second
+
+// answerOf is what a hub has answered.
+type answerOf[Out any] struct {
+	hub string
+	out Out
+}
+
+// askAll asks all other hubs at once. It returns what those say that answer in time, by name, and
+// the names of those that are missing: what is made of the answers says so.
+func (q inquiry[In, Out]) askAll(ctx context.Context, h *Hub, by core.Principal, in In) (all []answerOf[Out], missing []string) {
+	if h.others.peers == nil {
+		return nil, nil
+	}
+	up, missing := h.otherNames()
+	if len(up) == 0 {
+		return nil, missing
+	}
+	ctx, cancel := context.WithTimeout(ctx, inquiryTime)
+	defer cancel()
+	answers, failed := make([]answerOf[Out], len(up)), make([]error, len(up))
+	var asking sync.WaitGroup
+	for i, name := range up {
+		asking.Go(func() {
+			answers[i].hub = name
+			answers[i].out, failed[i] = q.ask(ctx, h, name, by, in)
+		})
+	}
+	asking.Wait()
+	for i, err := range failed {
+		if err != nil {
+			missing = append(missing, up[i])
+			h.log.Info("a hub has not answered", "hub", up[i], "inquiry", q.what, "error", err)
+			continue
+		}
+		all = append(all, answers[i])
+	}
+	slices.Sort(missing)
+	return all, slices.Compact(missing)
+}
+
+// otherNames returns the names of the other hubs that are connected, and of those that are not.
+func (h *Hub) otherNames() (up, missing []string) {
+	h.mu.Lock()
+	for name := range h.others.up {
+		up = append(up, name)
+	}
+	h.mu.Unlock()
+	if h.cluster != nil {
+		missing = slices.DeleteFunc(h.cluster.Missing(), func(name string) bool { return slices.Contains(up, name) })
+	}
+	slices.Sort(up)
+	return up, missing
+}
+
+// Answer answers an inquiry of another hub. It may wait, until ctx ends. It returns an unsupported
+// Fault for one that this version does not know.
+func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage, error) {
+	for _, known := range inquiries() {
+		if known.name() == q.What {
+			return known.run(ctx, h, q)
+		}
+	}
+	return nil, core.NewFault(core.CodeUnsupported, "this hub does not know the inquiry %q: it is of another version", q.What)
+}
+
+// inquiries returns every inquiry.
+func inquiries() []answerer { return []answerer{} }
+
+// news is a kind of news: its name, and what a hub does that is told it, without waiting.
+type news[T any] struct {
+	what string
+	told func(h *Hub, from string, value T)
+}
+
+// listener is news of any type.
+type listener interface {
+	name() string
+	hear(h *Hub, from string, value json.RawMessage) error
+}
+
+func (n news[T]) name() string { return n.what }
+
+func (n news[T]) hear(h *Hub, from string, raw json.RawMessage) error {
+	var value T
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return err
+	}
+	n.told(h, from, value)
+	return nil
+}
+
+// tell tells one hub, which hears it once and in the order in which it was told, or is reported as
+// gone. It does not wait.
+func (n news[T]) tell(h *Hub, hub string, value T) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return h.others.peers.Tell(hub, News{What: n.what, Value: raw})
+}
+
+// tellAll tells all other hubs that are up. Callers hold mu: so a hub that comes later gets what it
+// needs from [Hub.HubUp], and nobody twice.
+func (n news[T]) tellAll(h *Hub, value T) {
+	if len(h.others.up) == 0 {
+		return
+	}
+	raw, err := json.Marshal(value)
+	for name := range h.others.up {
+		if err == nil {
+			err = h.others.peers.Tell(name, News{What: n.what, Value: raw})
+		}
+		if err != nil {
+			h.Count("peer.untold")
+			h.log.Warn("another hub could not be told", "hub", name, "news", n.what, "error", err)
+			err = nil
+		}
+	}
+}
+
+// Told hears news of another hub. It returns an error for news that cannot be read, and ignores
+// those that this version does not know.
+func (h *Hub) Told(hub string, n News) error {
+	for _, known := range allNews() {
+		if known.name() == n.What {
+			return known.hear(h, hub, n.Value)
+		}
+	}
+	h.Count("peer.unknown")
+	return nil
+}
+
+// allNews returns every kind of news.
+func allNews() []listener { return []listener{} }
