@@ -104,8 +104,8 @@ func (m *Member) hubUp(h cluster.Hub) {
 	m.mu.Lock()
 	m.conns[life] = cancel
 	m.mu.Unlock()
-	m.hub.HubUp(h.Name, h.Index)
 	o := m.peers.Add(m.hub, Options{Name: h.Name, Epoch: h.Epoch, Version: m.opts.Version, Log: m.opts.Log})
+	m.hub.HubUp(h.Name, h.Index) // it tells the other hub things
 	conn := m.opts.Dial(life)
 	m.running.Go(func() {
 		defer o.Close()
