@@ -69,6 +69,8 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
+	h.talk.joins++
+	h.talk.changed(h.others.up)
 }
 
 // Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.
@@ -80,6 +82,11 @@ func (h *Hub) Connected(name string) {
 		_ = h.others.peers.Follow(name, t.ID()) // it fails if that connection has ended too
 	}
 	for id := range h.others.fetched {
+		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
+			_ = h.others.peers.Follow(name, id)
+		}
+	}
+	for id := range h.talk.expected {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
 			_ = h.others.peers.Follow(name, id)
 		}
@@ -104,6 +111,7 @@ func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.others.up, name)
+	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
