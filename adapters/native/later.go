@@ -100,6 +100,10 @@ func (s *session) execute(ctx context.Context, c wire.Call) error {
 		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Restart(s.principal(), cmd.Name))
 	case core.Admit:
 		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Admit(ctx, s.principal(), cmd))
+	case core.Drain:
+		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Drain(s.principal()))
+	case core.Forget:
+		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Forget(ctx, s.principal(), cmd))
 	}
 	return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeUnsupported, "the act %s cannot be called here", c.Command.Act()))
 }

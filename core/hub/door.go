@@ -118,6 +118,8 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 		o.agent, err = h.configure(cmd)
 	case core.Restart:
 		err = h.restart(cmd.Name)
+	case core.Drain:
+		h.drain()
 	default: // its method executes it, with what the command cannot hold
 		err = core.NewFault(core.CodeInternal, "the command %s cannot be executed here", c.Command.Act())
 	}

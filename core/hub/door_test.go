@@ -128,6 +128,8 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 		core.ActAdmit: func() error {
 			return g.hub.Admit(t.Context(), operator, core.Admit{Principal: "p", Approved: true})
 		},
+		core.ActDrain:  func() error { return g.hub.Drain(operator) },
+		core.ActForget: func() error { return g.hub.Forget(t.Context(), operator, core.Forget{Hub: "b"}) },
 	}
 	for _, act := range core.Acts() {
 		if give[act] == nil {

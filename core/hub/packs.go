@@ -26,7 +26,7 @@ func (s *Session) Provide(id string, tools []tool.Definition) error {
 func (s *Session) provide(id string, tools []tool.Definition) error {
 	h := s.hub
 	h.mu.Lock()
-	draining := h.draining
+	draining := h.end.reason
 	h.mu.Unlock()
 	if draining != "" {
 		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): try again once it is back", draining).Because(ErrStopping)

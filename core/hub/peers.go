@@ -58,9 +58,18 @@ type otherHubs struct {
 	byIndex map[int]string
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
+	// draining are the hubs that take nothing new.
+	draining map[string]bool
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
 	orphans map[string][]*task.Task
 	fetched map[core.TaskID]*fetched
+}
+
+func newOtherHubs(peers Peers) otherHubs {
+	return otherHubs{
+		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{},
+		orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{},
+	}
 }
 
 // HubUp adds a hub to those that may own tasks, or changes its index.
@@ -71,6 +80,14 @@ func (h *Hub) HubUp(name string, index int) {
 	delete(h.others.orphans, name)
 	h.talk.joins++
 	h.talk.changed(h.others.up)
+	delete(h.others.draining, name)
+}
+
+// HubDraining says that a hub takes nothing new: its agents get no tasks from here.
+func (h *Hub) HubDraining(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.others.draining[name] = true
 }
 
 // Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.
