@@ -49,7 +49,7 @@ func (s *Session) Accept(o Handover) {
 	}
 	opened.From = o.From
 	o.Events[0].Body = opened
-	if a := h.expect(opened.Task, from, o); a != nil {
+	if a := h.await(opened.Task, from, o); a != nil {
 		select {
 		case h.others.arrivals <- a:
 			return
@@ -60,9 +60,9 @@ func (s *Session) Accept(o Handover) {
 	_ = h.others.peers.Took(from, opened.Task, false)
 }
 
-// expect makes a mirror of a task that is to move here; nil if this hub takes none now, or is the
+// await makes a mirror of a task that is to move here; nil if this hub takes none now, or is the
 // owner.
-func (h *Hub) expect(id core.TaskID, from string, o Handover) *arrival {
+func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.end.reason != "" || h.shared == nil {

@@ -122,7 +122,7 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 	}
 	next := core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record}
 	o.Events = append(events, next)
-	a := h.expect(head.Task, "", o)
+	a := h.await(head.Task, "", o)
 	if a != nil && !h.someoneFor(a) {
 		h.dismiss(a)
 		return nil, nil //nolint:nilnil // nobody is there

@@ -56,19 +56,16 @@ func (h *Hub) followMoved(t *task.Task, from, to string) {
 	if from == "" {
 		from, _ = h.ownerOf(task.OwnerOf(t.ID()))
 	}
-	if from != "" && from != h.others.name && h.others.gone[from] == nil {
+	if from != "" && from != h.others.name {
 		_ = h.others.peers.Leave(from, t.ID()) // else that hub is gone
 	}
-	switch g := h.others.gone[to]; {
+	_, gone := h.others.gone[to]
+	switch {
 	case to == h.others.name && (!t.IsMirror() || h.others.arriving[t.ID()] != nil):
 	case to == h.others.name: // the life of this hub that had it is over
-		if g == nil {
-			g = &goneHub{taken: true}
-			h.others.gone[to] = g
-		}
-		fallthrough
-	case g != nil:
-		g.orphans = append(g.orphans, t)
+		h.others.gone[to] = true
+		h.settleSoon()
+	case gone:
 		h.settleSoon()
 	default:
 		_ = h.others.peers.Follow(to, t.ID()) // else over the next connection
@@ -117,12 +114,10 @@ func (s *Session) Adopt(o Opening) bool {
 	j.Attach(s.peer(), task.Requester, nil, 1)
 	err := h.afford(j.Task)
 	if err == nil {
-		err = h.deliver(j, o.Private)
+		err = h.begin(j, o.Private)
 	}
 	if err != nil {
-		f := core.AsFault(err)
-		h.Count("refused." + string(f.Code))
-		j.Refuse(f)
+		h.refuse(j, err)
 	}
 	return true
 }

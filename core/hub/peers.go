@@ -67,12 +67,14 @@ type otherHubs struct {
 	byIndex map[int]string
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
+	hubs    map[string]*otherHub
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
 	fetched  map[core.TaskID]*fetched
 
-	// gone are the hubs that are gone. Once their tasks have their ends, they are settled.
-	gone map[string]*goneHub
+	// gone are the hubs that are gone; true once another hub has taken the life over: from then on the
+	// journal says what becomes of their tasks.
+	gone map[string]bool
 	// settling has a token when the mirrors of hubs that are gone have to be looked at.
 	settling chan struct{}
 
@@ -93,7 +95,7 @@ func newOtherHubs(o Options) otherHubs {
 	}
 	return otherHubs{
 		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{},
-		up: map[string]bool{}, draining: map[string]bool{}, gone: map[string]*goneHub{}, settling: make(chan struct{}, 1),
+		up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
 		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
 		strays: map[core.AgentID][]orphan{},
 	}
@@ -105,8 +107,11 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.gone, name)
+	h.talk.joins++
+	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
 	h.questions.HubUp(name)
+	h.packsUp(name)
 }
 
 // HubDraining says that a hub takes nothing new: its agents get no tasks from here.
@@ -129,12 +134,17 @@ func (h *Hub) Connected(name string) {
 			_ = h.others.peers.Follow(name, id)
 		}
 	}
+	for id := range h.talk.expected {
+		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
+			_ = h.others.peers.Follow(name, id)
+		}
+	}
 }
 
 // mirrorsOf returns the mirrors of the tasks of a hub that have not ended. Callers hold mu.
 func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
 	for _, t := range h.tasks.InMemory() {
-		if owner, elsewhere := h.owner(t); elsewhere && owner == name && t.IsMirror() && !t.HasEnded() {
+		if owner, _ := h.owner(t); owner == name && t.IsMirror() && !t.HasEnded() {
 			all = append(all, t)
 		}
 	}
@@ -148,9 +158,11 @@ func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
 func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
 	delete(h.others.up, name)
+	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
-	h.others.gone[name] = &goneHub{orphans: h.mirrorsOf(name)}
+	h.packsGone(name)
+	h.others.gone[name] = false
 	for id, f := range h.others.fetched {
 		if f.from == name {
 			h.wake(id, core.NewFault(core.CodeUnreachable, "hub %s, which has task %s, is gone: ask again in a moment", name, id))

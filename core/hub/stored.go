@@ -154,4 +154,5 @@ func (h *Hub) arrived(id core.TaskID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wake(id, nil)
+	h.came(id)
 }

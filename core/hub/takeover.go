@@ -3,21 +3,13 @@ package hub
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
-
-// goneHub is a hub that is gone. Hub.mu guards it.
-type goneHub struct {
-	// orphans are the mirrors of its tasks, until they have their ends or another owner.
-	orphans []*task.Task
-	// taken says that another hub has taken its life over: from now on the journal says what
-	// becomes of its tasks.
-	taken bool
-}
 
 // settleAgain is how long after a look into the journal the next one is, while the heir of a hub has
 // not stored the end of a task, or where it goes on.
@@ -29,8 +21,8 @@ const settleAgain = 250 * time.Millisecond
 func (h *Hub) Settled(hub string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g := h.others.gone[hub]; g != nil {
-		g.taken = true
+	if _, gone := h.others.gone[hub]; gone {
+		h.others.gone[hub] = true
 		h.settleSoon()
 	}
 }
@@ -54,50 +46,54 @@ func (h *Hub) settle(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		h.mu.Lock()
-		all := map[*goneHub][]*task.Task{}
-		for _, g := range h.others.gone {
-			if g.taken && len(g.orphans) > 0 {
-				all[g], g.orphans = g.orphans, nil
-			}
-		}
-		h.mu.Unlock()
-		for g, orphans := range all {
-			left := h.settleEach(ctx, orphans)
-			if len(left) == 0 {
-				continue
-			}
-			h.mu.Lock()
-			g.orphans = append(g.orphans, left...)
-			h.mu.Unlock()
+		if !h.settleAll(ctx) {
 			again.Reset(settleAgain)
 		}
 	}
 }
 
-// settleEach returns those of the mirrors of which the journal does not say enough yet.
-func (h *Hub) settleEach(ctx context.Context, orphans []*task.Task) (left []*task.Task) {
-	for _, t := range orphans {
-		if t.HasEnded() || !t.IsMirror() {
-			continue
-		}
-		before := t.Owner()
-		events, _, err := h.stored(ctx, t.ID())
-		var gap *journal.GapError
-		switch {
-		case errors.Is(err, journal.ErrUnknown):
-			events = []core.Event{neverStored(t)}
-		case err != nil && !errors.As(err, &gap):
-			h.log.Warn("a task of a hub that is gone could not be read yet", "task", t.ID(), "error", err)
-			left = append(left, t)
-			continue
-		}
-		h.extend(t, events)
-		if !t.HasEnded() && t.IsMirror() && t.Owner() == before {
-			left = append(left, t)
+// settleAll reports whether the journal has said enough of all mirrors of hubs that are gone.
+func (h *Hub) settleAll(ctx context.Context) (all bool) {
+	h.mu.Lock()
+	var taken []string
+	for name, is := range h.others.gone {
+		if is {
+			taken = append(taken, name)
 		}
 	}
-	return left
+	h.mu.Unlock()
+	slices.Sort(taken)
+	all = true
+	for _, name := range taken {
+		if err := h.settleExpected(ctx, name); err != nil {
+			h.log.Warn("tasks of a hub that is gone could not be read yet", "hub", name, "error", err)
+			all = false
+		}
+		h.mu.Lock()
+		orphans := h.mirrorsOf(name)
+		h.mu.Unlock()
+		for _, t := range orphans {
+			all = h.settleMirror(ctx, t) && all
+		}
+	}
+	return all
+}
+
+// settleMirror gives a mirror what the journal says of its task. It reports whether the task has an
+// end, or another owner, then.
+func (h *Hub) settleMirror(ctx context.Context, t *task.Task) bool {
+	before := t.Owner()
+	events, _, err := h.stored(ctx, t.ID())
+	var gap *journal.GapError
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		events = []core.Event{neverStored(t)}
+	case err != nil && !errors.As(err, &gap):
+		h.log.Warn("a task of a hub that is gone could not be read yet", "task", t.ID(), "error", err)
+		return false
+	}
+	h.extend(t, events)
+	return t.HasEnded() || !t.IsMirror() || t.Owner() != before
 }
 
 // endOf returns the end of a task that was cut off, in a new epoch.
