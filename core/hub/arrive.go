@@ -68,13 +68,16 @@ func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	if h.end.reason != "" || h.shared == nil {
 		return nil
 	}
-	known := h.tasks.Get(id) != nil
+	var followed string
+	if t := h.tasks.Get(id); t != nil {
+		followed, _ = h.owner(t)
+	}
 	a := &arrival{Handover: o, from: from, task: h.tasks.Mirror(id, o.Events[0])}
 	if !a.task.IsMirror() {
 		return nil
 	}
 	a.task.Extend(o.Events[:len(o.Events)-1])
-	if !known && from != "" {
+	if from != followed && from != "" {
 		_ = h.others.peers.Follow(from, id) // else over the next connection
 	}
 	h.others.arriving[id] = a
