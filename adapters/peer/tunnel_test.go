@@ -214,8 +214,9 @@ func TestDialectsAskEachOtherAtAllHubs(t *testing.T) {
 
 func TestAHomeIsTheSameAtAllHubsAndMovesWithItsHubAlone(t *testing.T) {
 	all := connected(t, "a", "b", "c")
+	others := []string{"a", "b", "c"}
 	home := func(at, key string) string {
-		if name := all[at].HomeOf(key); name != "" {
+		if name := all[at].HomeOf(key, others); name != "" {
 			return name
 		}
 		return at
@@ -233,7 +234,7 @@ func TestAHomeIsTheSameAtAllHubsAndMovesWithItsHubAlone(t *testing.T) {
 	if len(of) != 3 || of["a"] < 50 || of["b"] < 50 || of["c"] < 50 {
 		t.Errorf("got %v, want about a third at each", of)
 	}
-	all["a"].HubGone("c")
+	others = []string{"a", "b"}
 	for key, was := range before {
 		if now := home("a", key); was != "c" && now != was {
 			t.Errorf("%s: got %s, want it to stay at %s", key, now, was)

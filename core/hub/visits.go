@@ -68,14 +68,15 @@ func (h *Hub) HubAt(index int) (name string, ok bool) {
 	return h.ownerOf(index)
 }
 
-// HomeOf returns the hub that is to have what a key names, as long as nobody has it: the same at
-// all hubs that see the same others up. It returns "" for this one.
-func (h *Hub) HomeOf(key string) (hub string) {
+// HomeOf returns which of this hub and others is to have what a key names, as long as nobody has it:
+// the same at all of them that see the same others. It returns "" for this one.
+func (h *Hub) HomeOf(key string, others []string) (hub string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	best := weight(key, h.place)
-	for name := range h.others.up {
-		if w := weight(key, h.others.indices[name]); w > best {
+	for _, name := range others {
+		index, known := h.others.indices[name]
+		if w := weight(key, index); known && w > best {
 			hub, best = name, w
 		}
 	}
