@@ -122,7 +122,7 @@ func (s *Server) visit(ctx context.Context, home string, conn link.Conn[[]byte, 
 	opts := s.opts.Link
 	there, err := s.hub.Visit(home, Name, o.Principal)
 	if err == nil {
-		defer there.Close(link.Reason{Cause: link.PeerGone}) // unless it was closed for another reason
+		defer there.Close(link.Reason{Cause: link.PeerGone})                                              // unless it was closed for another reason
 		head, _ := json.Marshal(visit{cmp.Or(o.Transport, WebSocket), o.Snapshots, o.Lifecycle, o.Trace}) // it can be encoded
 		err = there.Send(ctx, head)
 	}
@@ -154,7 +154,9 @@ func (s *Server) visit(ctx context.Context, home string, conn link.Conn[[]byte, 
 		}
 	})
 	reason := l.Run(ctx,
-		func(ctx context.Context, frame []byte) error { return there.Send(ctx, append([]byte{visitFrame}, frame...)) },
+		func(ctx context.Context, frame []byte) error {
+			return there.Send(ctx, append([]byte{visitFrame}, frame...))
+		},
 		func(ctx context.Context, r *link.Reject) error {
 			body, _ := json.Marshal(r) // it can be encoded
 			return there.Send(ctx, append([]byte{visitReject}, body...))
@@ -266,4 +268,3 @@ func (g *gate) close() {
 	g.mu.Unlock()
 	g.inside.Wait()
 }
-

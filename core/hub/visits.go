@@ -23,8 +23,7 @@ type visits struct {
 }
 
 // Host has visitors of a service served, who were authenticated at other hubs. serve returns when
-// the visit is over; ctx ends with the connection to their hub. It is called before the hub is part
-// of its cluster.
+// the visit is over; ctx ends with the connection to their hub.
 func (h *Hub) Host(service string, serve func(ctx context.Context, by core.Principal, conn Conn)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,11 +60,12 @@ func (h *Hub) Visited(ctx context.Context, service string, by core.Principal, co
 // Index returns the index of this hub in its cluster.
 func (h *Hub) Index() int { return h.place }
 
-// HubAt returns the name of another hub of the cluster by its index.
+// HubAt returns the name of another hub of the cluster by its index, if it is up.
 func (h *Hub) HubAt(index int) (name string, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.ownerOf(index)
+	name = h.others.byIndex[index]
+	return name, h.others.up[name]
 }
 
 // HomeOf returns which of this hub and others is to have what a key names, as long as nobody has it:
@@ -106,8 +106,8 @@ type Answered[Out any] struct {
 	Out Out
 }
 
-// Answer answers the matter at a hub. It is called before the hub is part of its cluster. What
-// answers reads only what its own hub has; it may wait until ctx ends.
+// Answer answers the matter at a hub: with what that one has, without asking others. It may wait
+// until ctx ends.
 func (m Matter[In, Out]) Answer(h *Hub, answer func(ctx context.Context, by core.Principal, in In) (Out, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -81,9 +81,14 @@ type ServeStream func(context.Context, link.Conn[*struct{}, *pb.ClientStreamEven
 // wait for them.
 func NewService(h *hub.Hub, opts Options, accept func(s pb.ClientService_StreamEventsServer, serve ServeStream) error) *Service {
 	opts = opts.withDefaults()
-	return &Service{
+	s := &Service{
 		hub: h, opts: opts, accept: accept, sent: newSentMessages(opts.Remember, opts.RememberFor), unread: newUnread(opts.RememberFor),
 	}
+	unreadMatter.Answer(h, func(_ context.Context, by core.Principal, id core.TaskID) (bool, error) {
+		t, err := h.Task(context.Background(), by, id)
+		return err == nil && t.From().ID == by.ID && s.unread.take(id), nil
+	})
+	return s
 }
 
 func invalidArgument(text string) error { return grpcstatus.Error(codes.InvalidArgument, text) }
