@@ -84,9 +84,12 @@ func NewService(h *hub.Hub, opts Options, accept func(s pb.ClientService_StreamE
 	s := &Service{
 		hub: h, opts: opts, accept: accept, sent: newSentMessages(opts.Remember, opts.RememberFor), unread: newUnread(opts.RememberFor),
 	}
-	unreadMatter.Answer(h, func(_ context.Context, by core.Principal, id core.TaskID) (bool, error) {
-		t, err := h.Task(context.Background(), by, id)
-		return err == nil && t.From().ID == by.ID && s.unread.take(id), nil
+	unreadMatter.Answer(h, func(ctx context.Context, by core.Principal, id core.TaskID) (bool, error) {
+		if !s.unread.has(id) {
+			return false, nil
+		}
+		t, err := h.Task(ctx, by, id)
+		return err == nil && t.From().ID == by.ID && s.unread.take(id), err
 	})
 	return s
 }

@@ -28,10 +28,13 @@ const webhookMatter hub.Matter[core.TaskID, kept] = "parallax.webhook"
 
 // answerWebhooks tells other hubs of the webhooks of executions that their senders started here.
 func (c *Control) answerWebhooks() {
-	webhookMatter.Answer(c.hub, func(_ context.Context, by core.Principal, id core.TaskID) (k kept, _ error) {
+	webhookMatter.Answer(c.hub, func(ctx context.Context, by core.Principal, id core.TaskID) (kept, error) {
 		hk := c.webhooks.get(id)
-		if t, err := c.hub.Task(context.Background(), by, id); hk == nil || err != nil || t.From().ID != by.ID {
-			return k, nil
+		if hk == nil {
+			return kept{}, nil
+		}
+		if t, err := c.hub.Task(ctx, by, id); err != nil || t.From().ID != by.ID {
+			return kept{}, err
 		}
 		return kept{c.webhooks.view(id), &endpointForm{hk.url, hk.target, hk.secret, hk.events}}, nil
 	})
