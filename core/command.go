@@ -38,6 +38,8 @@ const (
 	ActConfigure
 	ActRestart
 	ActAdmit
+	ActDrain
+	ActForget
 	actEnd
 )
 
@@ -68,6 +70,8 @@ var acts = [actEnd]actInfo{
 	ActConfigure: {"configure", RightOperate, true, readCommand[Configure]},
 	ActRestart:   {"restart", RightOperate, true, readCommand[Restart]},
 	ActAdmit:     {"admit", RightOperate, true, readCommand[Admit]},
+	ActDrain:     {"drain", RightOperate, true, readCommand[Drain]},
+	ActForget:    {"forget", RightOperate, true, readCommand[Forget]},
 }
 
 // Acts returns every act, in order.
@@ -251,6 +255,15 @@ type Admit struct {
 	Approved  bool   `json:"approved"`
 }
 
+// Drain makes the hub take nothing new, and ends its sessions once it is empty. Only its restart
+// undoes it.
+type Drain struct{}
+
+// Forget says that a hub of the cluster is gone for good: it no longer counts for the majority.
+type Forget struct {
+	Hub string `json:"hub"`
+}
+
 // Listed names a list of the hub. The zero Listed is unset.
 type Listed uint8
 
@@ -338,6 +351,12 @@ func (Restart) Act() Act { return ActRestart }
 // Act implements [Command].
 func (Admit) Act() Act { return ActAdmit }
 
+// Act implements [Command].
+func (Drain) Act() Act { return ActDrain }
+
+// Act implements [Command].
+func (Forget) Act() Act { return ActForget }
+
 // Object implements [Command].
 func (c *Open) Object() string { return c.Request.To.String() }
 
@@ -388,3 +407,9 @@ func (c Restart) Object() string { return c.Name }
 
 // Object implements [Command].
 func (c Admit) Object() string { return c.Principal }
+
+// Object implements [Command].
+func (Drain) Object() string { return "" }
+
+// Object implements [Command].
+func (c Forget) Object() string { return c.Hub }

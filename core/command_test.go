@@ -62,6 +62,7 @@ func oneCallOfEach() (calls []core.Call) {
 		core.Join{Card: core.Card{ID: "ben", Name: "Ben", Dialect: "acp", Capabilities: []string{"write"}, MaxConcurrent: 2}},
 		core.Configure{Agent: "ben", MaxConcurrent: &four, Heartbeat: &beat, Reason: "less"},
 		core.Restart{Name: "ben"},
+		core.Drain{}, core.Forget{Hub: "ben"},
 		core.List{What: core.ListAudit},
 		core.Admit{Principal: "agent-29d97ee7", Approved: true},
 	} {

@@ -122,6 +122,8 @@ var Translation = core.Translation{
 		core.ActConfigure: "",
 		core.ActRestart:   "",
 		core.ActAdmit:     "",
+		core.ActDrain:     "",
+		core.ActForget:    "",
 	},
 }
 

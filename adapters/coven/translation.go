@@ -82,5 +82,7 @@ var Translation = core.Translation{
 		core.ActConfigure: "",
 		core.ActRestart:   "",
 		core.ActAdmit:     "",
+		core.ActDrain:     "",
+		core.ActForget:    "",
 	},
 }

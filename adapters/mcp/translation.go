@@ -72,6 +72,8 @@ var Translation = core.Translation{
 		core.ActConfigure: "",
 		core.ActRestart:   "",
 		core.ActAdmit:     "",
+		core.ActDrain:     "",
+		core.ActForget:    "",
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -81,6 +82,12 @@ func (s *session) execute(ctx context.Context, c wire.Call) error {
 		}{done{c.ID}, readers}, err)
 	case core.List:
 		return s.list(ctx, c, cmd)
+	case core.Reply:
+		outcome, err := s.asks.AnswerQuestion(ctx, cmd)
+		return s.reply(ctx, c.ID, struct {
+			done
+			Outcome question.Outcome `json:"outcome"`
+		}{done{c.ID}, outcome}, err)
 	case core.Join:
 		id, err := s.join(ctx, cmd.Card)
 		if err != nil {
@@ -100,6 +107,10 @@ func (s *session) execute(ctx context.Context, c wire.Call) error {
 		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Restart(s.principal(), cmd.Name))
 	case core.Admit:
 		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Admit(ctx, s.principal(), cmd))
+	case core.Drain:
+		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Drain(s.principal()))
+	case core.Forget:
+		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Forget(ctx, s.principal(), cmd))
 	}
 	return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeUnsupported, "the act %s cannot be called here", c.Command.Act()))
 }

@@ -41,6 +41,8 @@ var Translation = core.Translation{
 		core.ActConfigure: "configure",
 		core.ActRestart:   "restart",
 		core.ActAdmit:     "admit",
+		core.ActDrain:     "drain",
+		core.ActForget:    "forget",
 	},
 }
 

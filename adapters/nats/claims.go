@@ -80,6 +80,18 @@ func (c *Claims) Claim(ctx context.Context, name, value string, yields func(hold
 	}
 }
 
+// Holder implements cluster.Claims.
+func (c *Claims) Holder(ctx context.Context, name string) (string, error) {
+	held, err := c.names.Get(ctx, keyOf(name))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading who has %q: %w", name, err)
+	}
+	return string(held.Value()), nil
+}
+
 // Release implements cluster.Claims. It releases what this Claims has claimed.
 func (c *Claims) Release(ctx context.Context, name, value string) error {
 	c.mu.Lock()

@@ -63,8 +63,11 @@ func (c *Cluster) join(o *server.Options, hub string, refused func(peer string))
 	const user = "hub"
 	// The server connects to others only if it listens for clients too. Nobody else has the
 	// password.
-	o.DontListen, o.Host, o.Port, o.Username, o.Password = false, "127.0.0.1", server.RANDOM_PORT, user, rand.Text()
+	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
+	password, system := rand.Text(), server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
+	o.Users = []*server.User{{Username: user, Password: password}, {Username: systemUser, Password: password, Account: system}}
 	o.ServerName, o.NoSystemAccount = hub, false // a clustered JetStream needs the account
+	o.Accounts, o.SystemAccount = []*server.Account{system}, system.Name
 	// The server keeps streams of other hubs, each of which has a bound of its own.
 	o.JetStreamMaxStore = 1 << 50
 	o.Cluster = server.ClusterOpts{

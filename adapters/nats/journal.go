@@ -38,8 +38,8 @@ type Options struct {
 	Log *slog.Logger
 	// Cluster says how this hub works together with others; nil if it is alone.
 	Cluster *Cluster
-	// Replicas is on how many servers of an external cluster each stream is kept; 0 is one,
-	// and three on embedded servers.
+	// Replicas is on how many servers of an external cluster each stream is kept. 0 is one for a hub
+	// alone, and three for those of a cluster. Embedded servers of a cluster keep three.
 	Replicas int
 	// Logs are the other logs, by names of letters, and how much each keeps.
 	Logs map[string]journal.Retention
@@ -90,7 +90,8 @@ type Journal struct {
 var _ journal.Shared = (*Journal)(nil)
 
 // Open starts the embedded server or connects to the external one, makes missing streams and
-// begins the next life of the hub, which takes over the one before. Close ends it.
+// begins the next life of the hub, which takes over the one before. In a cluster, a second hub of a
+// name is refused while the first one answers. Close ends it.
 func Open(ctx context.Context, o Options) (*Journal, error) {
 	name := cmp.Or(o.Name, "dragoman")
 	if !isName(name) {
@@ -133,7 +134,9 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 	if o.URL == "" {
 		// A server of a cluster gets what is damaged from the others.
 		if j.clustered {
-			err = j.setAside(o.Dir)
+			if err = refuseSecondServer(ctx, o.Cluster, name); err == nil {
+				err = j.setAside(o.Dir)
+			}
 		} else {
 			j.dir = streamsDir(o.Dir)
 			j.lost, err = inspect(o.Dir, j.log)
@@ -153,6 +156,9 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 	if err = j.connect(ctx, o.URL); err != nil || o.Cluster == nil {
 		return err
 	}
+	if o.Replicas == 0 && j.conn.ConnectedClusterName() != "" { // an external server that is one of several
+		j.replicas = replicasOfCluster
+	}
 	if err = j.openBus(ctx, o.URL, o.Cluster.Name); err != nil {
 		return err
 	}
@@ -162,6 +168,9 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 // openStreams makes the streams of the hub and begins its next life.
 func (j *Journal) openStreams(ctx context.Context, o Options, name string, keep journal.Retention, keepUsage usage.Retention) (err error) {
 	if err = j.openTasks(ctx, name, keep); err != nil {
+		return err
+	}
+	if err = j.refuseSecond(ctx, name); err != nil {
 		return err
 	}
 	if j.usage, err = j.openUsage(ctx, name, keepUsage); err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
@@ -150,6 +152,20 @@ func (j *Journal) TakeOver(ctx context.Context, of journal.Life) (journal.Estate
 func (j *Journal) lives(ctx context.Context, life journal.Life) (bool, error) {
 	o, place, err := j.tasksOf(life.Hub).lastOwner(ctx)
 	return place == 0 || o.Life == life && o.By.Hub == "", err
+}
+
+// LifeOf implements journal.Shared.
+func (j *Journal) LifeOf(ctx context.Context, hub string) (life, by journal.Life, err error) {
+	err = j.insist(ctx, func(ctx context.Context) error {
+		o, _, err := j.tasksOf(hub).lastOwner(ctx)
+		life, by = o.Life, o.By
+		var refused *jetstream.APIError
+		if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamNotFound {
+			return nil // that hub never began a life
+		}
+		return err
+	})
+	return life, by, err
 }
 
 // ReadOf implements journal.Shared.

@@ -61,7 +61,7 @@ func (j *Journal) embed(o Options, name string, bytes int64) error {
 		if err := o.Cluster.join(opts, name, j.refusals.note); err != nil {
 			return err
 		}
-		log.refused, j.user, j.password = j.refusals.note, opts.Username, opts.Password
+		log.refused, j.user, j.password = j.refusals.note, opts.Users[0].Username, opts.Users[0].Password
 	}
 	var err error
 	if j.server, err = server.NewServer(opts); err != nil {
@@ -77,14 +77,14 @@ func (j *Journal) embed(o Options, name string, bytes int64) error {
 
 // dial connects to the embedded server, or to the one at url.
 func (j *Journal) dial(ctx context.Context, url string, more ...nats.Option) (*nats.Conn, error) {
-	opts := append([]nats.Option{nats.Name("dragoman"), nats.MaxReconnects(-1)}, more...)
+	opts := []nats.Option{nats.Name("dragoman"), nats.MaxReconnects(-1)}
 	if j.server != nil {
 		opts = append(opts, nats.InProcessServer(j.server), nats.UserInfo(j.user, j.password))
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		opts = append(opts, nats.Timeout(time.Until(deadline)))
 	}
-	nc, err := nats.Connect(url, opts...)
+	nc, err := nats.Connect(url, append(opts, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to NATS at %q: %s", Redacted(url), strings.ReplaceAll(err.Error(), url, Redacted(url)))
 	}

@@ -54,11 +54,11 @@ func connectedUntil(t testing.TB, names ...string) (_ map[string]*node, cut func
 	for i, a := range names {
 		for k, b := range names[i+1:] {
 			one, other := coretest.Pipe[[]byte, []byte](1000)
-			all[a].HubUp(b, i+1+k)
-			all[b].HubUp(a, i)
 			log := slog.New(slog.DiscardHandler)
 			there := all[a].peers.Add(all[a].Hub, peer.Options{Name: b, Log: log})
 			back := all[b].peers.Add(all[b].Hub, peer.Options{Name: a, Log: log})
+			all[a].HubUp(b, i+1+k)
+			all[b].HubUp(a, i)
 			serving.Go(func() { there.Run(ctx, one); there.Close() })
 			serving.Go(func() { back.Run(ctx, other); back.Close() })
 		}

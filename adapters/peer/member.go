@@ -59,7 +59,7 @@ func NewMember(o MemberOptions) (*Member, error) {
 	}
 	o.Life = o.Journal.Life()
 	o.Callbacks = cluster.Callbacks{
-		HubUp: m.hubUp, HubGone: m.hubGone,
+		HubUp: m.hubUp, HubChanged: m.hubChanged, HubGone: m.hubGone,
 		AgentUp: m.agentUp, AgentChanged: m.agentUp,
 		AgentDown: func(of journal.Life, id core.AgentID) { m.hub.AgentDown(of.Hub, id) },
 		TakeOver:  m.takeOver, TakenOver: m.takenOver, Deposed: m.deposed,
@@ -104,8 +104,9 @@ func (m *Member) hubUp(h cluster.Hub) {
 	m.mu.Lock()
 	m.conns[life] = cancel
 	m.mu.Unlock()
-	m.hub.HubUp(h.Name, h.Index)
 	o := m.peers.Add(m.hub, Options{Name: h.Name, Epoch: h.Epoch, Version: m.opts.Version, Log: m.opts.Log})
+	m.hub.HubUp(h.Name, h.Index) // it tells the other hub things
+	m.hubChanged(h)
 	conn := m.opts.Dial(life)
 	m.running.Go(func() {
 		defer o.Close()
@@ -123,6 +124,13 @@ func (m *Member) hubUp(h cluster.Hub) {
 			conn = m.opts.Dial(life)
 		}
 	})
+}
+
+// hubChanged tells the engine that a hub takes nothing new.
+func (m *Member) hubChanged(h cluster.Hub) {
+	if h.State == cluster.Draining {
+		m.hub.HubDraining(h.Name)
+	}
 }
 
 // connectAgain is how long after the end of a connection to a hub that is up the next one begins.

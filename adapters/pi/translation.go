@@ -74,5 +74,7 @@ var Translation = core.Translation{
 		core.ActConfigure: "",
 		core.ActRestart:   "",
 		core.ActAdmit:     "",
+		core.ActDrain:     "",
+		core.ActForget:    "",
 	},
 }

@@ -43,6 +43,8 @@ func (a *api) routes() chi.Router {
 	r.MethodNotAllowed(a.notAllowed(r))
 	r.Get("/v1/openapi.json", a.withParameters(a.openAPI))
 	r.Get("/v1/hub", a.withPrincipal(a.getHub))
+	r.Post("/v1/hub/drain", a.withPrincipal(a.postDrain))
+	r.Post("/v1/hubs/{id}/forget", a.withPrincipal(a.postForget))
 	r.Get("/v1/usage", a.withPrincipal(a.getUsage, "by"))
 	r.Get("/v1/audit", a.withPrincipal(a.getAudit, "after", "limit"))
 	r.Get("/v1/approvals", a.withPrincipal(a.getApprovals))

@@ -49,6 +49,8 @@ var Translation = core.Translation{
 		core.ActConfigure: "PATCH /v1/agents/{id}",
 		core.ActRestart:   "POST /v1/agents/{id}/restart",
 		core.ActAdmit:     "POST /v1/principals/{id}/approve, /revoke",
+		core.ActDrain:     "POST /v1/hub/drain",
+		core.ActForget:    "POST /v1/hubs/{id}/forget",
 	},
 }
 

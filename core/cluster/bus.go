@@ -34,6 +34,9 @@ type Claims interface {
 	// one, unless yields says that it no longer counts.
 	Claim(ctx context.Context, name, value string, yields func(holder string) bool) (holder string, err error)
 
+	// Holder returns the holder of a name, "" if it has none.
+	Holder(ctx context.Context, name string) (string, error)
+
 	// Release gives a name back, if the value holds it still.
 	Release(ctx context.Context, name, value string) error
 }

@@ -84,11 +84,12 @@ const (
 	judgeEvery   = 50 * time.Millisecond  // looking who is silent
 	suspectAfter = 600 * time.Millisecond // two beats missed, and some more
 	goneAfter    = time.Second
-	pausedAfter  = time.Second // between two judgements: this process stood still
+	startTime    = 8 * time.Second // from the life in the journal to its first beat, at most
+	pausedAfter  = time.Second     // between two judgements: this process stood still
 )
 
 // Cluster is the view that one hub has of all. All methods may be called concurrently; only
-// Claim waits.
+// Claim and Forget wait.
 type Cluster struct {
 	s    Settings
 	self string
@@ -157,6 +158,7 @@ func New(s Settings) (*Cluster, error) {
 		if h.TakenBy != nil {
 			r.by, r.state = *h.TakenBy, Gone
 		}
+		r.forgotten = h.Forgotten
 	}
 	c.formed = len(c.records) >= s.Formation-1 && len(c.records) > 0
 	return c, nil
@@ -286,26 +288,6 @@ func (c *Cluster) heir(r *record) Hub {
 		}
 	}
 	return r.hub()
-}
-
-// Forget says that a hub is gone for good: it no longer counts for the majority. It returns a
-// conflict Fault if the hub is heard or its life was not taken over yet, and an invalid Fault if
-// it is not known. A hub that comes back counts again.
-func (c *Cluster) Forget(name string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.records[name]
-	switch {
-	case r == nil:
-		return core.NewFault(core.CodeInvalid, "no hub %q is known", name)
-	case !r.over():
-		return core.NewFault(core.CodeConflict, "the hub %s is %s, and nobody has taken it over: it can be forgotten once somebody has", name, r.state)
-	}
-	r.forgotten = true
-	c.s.Log.Warn("a hub was forgotten", "hub", name)
-	c.alter()
-	c.urge()
-	return nil
 }
 
 // Doubt says that a request found nobody at a hub. The Cluster then looks at once whether the

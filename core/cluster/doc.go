@@ -17,7 +17,7 @@
 //	c.Owner(index)                                         // who has the tasks of that index now?
 //	c.Doubt(name)                                          // a request found nobody there
 //
-// All methods but Claim return at once and may be called with the engine's locks held.
+// All methods but Claim and Forget return at once and may be called with the engine's locks held.
 // [Callbacks] are called one at a time, from a goroutine of the Cluster that holds no lock. The
 // engine is told the difference between what it knows and what there is: a slow engine misses
 // states in between, and delays nothing but itself.
@@ -27,11 +27,11 @@
 // Each hub sends a beat every 250 ms: what it is, and whom it hears. A hub is suspected after
 // 600 ms of silence, or at once if a request finds nobody, and is asked. It is gone after 1 s of
 // silence, or if nobody answers twice, and only if a majority of the known hubs does not hear it:
-// a broken connection between two of them is no death. A hub that does not hear, or is not heard
-// by, a majority has a stale view: it judges nobody and has no quorum. So does a process that
-// stood still, until it has heard the others again. The cluster is formed once three hubs have
-// met, or if the journal knows so many; on an external bus whoever hears itself through it has a
-// quorum.
+// a broken connection between two of them is no death. A life that stands in the journal, but that
+// nobody has heard yet, is given 8 s. A hub that does not hear, or is not heard by, a majority has a
+// stale view: it judges nobody and has no quorum. So does a process that stood still, until it has
+// heard the others again. The cluster is formed once three hubs have met, or if the journal knows so
+// many; on an external bus whoever hears itself through it has a quorum.
 //
 // A hub that is gone is taken over by [Callbacks.TakeOver]. The hubs try in turns; the store
 // decides who wins. Who has taken over whom stands in the beats, so that all learn it, and a hub

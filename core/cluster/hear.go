@@ -79,7 +79,7 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 		}
 		c.learn(k, now)
 	}
-	r.last = b
+	r.last, r.begun = b, true
 	if r.over() {
 		return // it does not know yet that it was deposed
 	}
@@ -137,6 +137,7 @@ func (c *Cluster) learn(k knownHub, now time.Time) {
 	if k.Epoch < r.epoch {
 		return
 	}
+	r.begun = r.begun || k.Heard
 	if k.By != nil {
 		c.taken(r, *k.By, now)
 	}

@@ -25,6 +25,8 @@ type Hub struct {
 	Address string `json:"address,omitempty"`
 	// TakenBy is the life that has taken its life over, else nil.
 	TakenBy *journal.Life `json:"taken_by,omitempty"`
+	// Forgotten says that it is gone for good: see [Cluster.Forget].
+	Forgotten bool `json:"-"`
 }
 
 // Life returns the life of the hub.

@@ -105,12 +105,22 @@ func (c *Cluster) judgeOne(r *record, now time.Time, stale bool) {
 		r.state = Suspect
 		c.stateChanged(r)
 	}
-	if r.state != Suspect || stale || silence < goneAfter && r.nobody < 2 || c.votes(r, now) < c.majority() {
+	if r.state != Suspect || stale || !r.silent(silence) || c.votes(r, now) < c.majority() {
 		return
 	}
 	r.lose(now)
 	c.s.Log.Warn("a hub is gone", "life", r.life(), "silent", silence.Round(time.Millisecond))
 	c.stateChanged(r)
+}
+
+// silent reports whether the hub says nothing for so long that it is gone. A life of which nobody
+// has heard anything yet is given the time of a start: it stands in the journal before its first
+// beat.
+func (r *record) silent(silence time.Duration) bool {
+	if !r.begun {
+		return silence >= startTime
+	}
+	return silence >= goneAfter || r.nobody >= 2
 }
 
 // votes returns how many hubs, this one included, do not hear the hub. Callers hold mu.

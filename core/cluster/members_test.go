@@ -55,6 +55,22 @@ func TestAHubThatIsKilledIsTakenOverByOneSurvivorWithinTwoSeconds(t *testing.T) 
 	})
 }
 
+func TestALifeThatNobodyHasHeardYetIsGivenTheTimeOfAStart(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		r.hubs["b"].kill()
+		next := r.store.begin("b") // it stands in the journal, and reads that before its first beat
+		r.until("its former life is known to be over", func() bool {
+			all, _ := r.hubs["a"].c.Hubs()
+			return all[1].Epoch == next.Epoch
+		})
+		time.Sleep(7 * time.Second)
+		if by := r.store.taker(next); by != (journal.Life{}) || r.hubs["a"].state("b") == cluster.Gone {
+			t.Errorf("7 s after it was known: got it %s and taken over by %q, want that it has time to start", r.hubs["a"].state("b"), by)
+		}
+		r.within(3*time.Second, "it is taken over", func() bool { return r.store.taker(next) != (journal.Life{}) })
+	})
+}
+
 func TestAHubThatRequestsDoNotReachIsLookedAfterAtOnce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a, b := r.hubs["a"], r.hubs["b"]
@@ -300,12 +316,12 @@ func TestAHubThatLeavesIsGoneAtOnce(t *testing.T) {
 func TestAHubThatWasForgottenNoLongerCounts(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
-		if err := a.c.Forget("b"); err == nil {
+		if err := a.c.Forget(t.Context(), "b"); err == nil {
 			t.Error("forgetting a hub that is up: got no error, want one")
 		}
 		c.kill()
 		r.until("c is taken over", func() bool { return a.saw(c.life.String() + " taken over by " + r.store.taker(c.life).String()) })
-		if err := a.c.Forget("c"); err != nil {
+		if err := a.c.Forget(t.Context(), "c"); err != nil {
 			t.Fatalf("forgetting: got %v, want no error", err)
 		}
 		r.until("b forgets it too", func() bool { return b.state("c") == 0 })

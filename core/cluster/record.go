@@ -18,6 +18,8 @@ type record struct {
 	forgotten bool
 
 	state State
+	// begun says that this hub or another one has heard the life.
+	begun bool
 	// last is the latest beat of the life; nil before the first.
 	last *beat
 	// heardAt is when it was heard last, silentFrom from when on its silence counts.
@@ -52,7 +54,7 @@ func (r *record) present() bool { return r.part != nil }
 
 // begin makes the record that of a new life, of which nothing has been heard.
 func (r *record) begin(epoch uint64, now time.Time) {
-	r.epoch, r.by, r.forgotten = epoch, journal.Life{}, false
+	r.epoch, r.by, r.forgotten, r.begun = epoch, journal.Life{}, false, false
 	r.state, r.last, r.hears, r.part, r.heritage = Suspect, nil, nil, nil, nil
 	r.heardAt, r.silentFrom, r.nobody = time.Time{}, now, 0
 }

@@ -72,6 +72,16 @@ func (c *claimsOf) Claim(ctx context.Context, name, value string, yields func(st
 	}
 }
 
+// Holder implements [cluster.Claims].
+func (c *claimsOf) Holder(ctx context.Context, name string) (string, error) {
+	if err := c.reach(ctx); err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.holders[name], nil
+}
+
 // Release implements [cluster.Claims].
 func (c *claimsOf) Release(ctx context.Context, name, value string) error {
 	if err := c.reach(ctx); err != nil {

@@ -71,6 +71,17 @@ func SharedJournal(t *testing.T, start func(t *testing.T) (open func(hub string)
 			t.Errorf("the heir: got %v, want it healthy", b.Health())
 		}
 	})
+	t.Run("each hub knows the lives of all, and who has taken them over", func(t *testing.T) {
+		open := start(t)
+		open("a")
+		a, b, c := open("a"), open("b"), open("c")
+		takeOver(t, b, a.Life())
+		for hub, want := range map[string][2]journal.Life{"a": {a.Life(), b.Life()}, "b": {b.Life()}, "never": {}} {
+			if life, by, err := c.LifeOf(t.Context(), hub); err != nil || [2]journal.Life{life, by} != want {
+				t.Errorf("hub %s: got %s, taken over by %s, and %v, want %v", hub, life, by, err, want)
+			}
+		}
+	})
 	t.Run("an estate has the tasks without an end, and takes their ends", func(t *testing.T) {
 		open := start(t)
 		a, b, c := open("a"), open("b"), open("c")

@@ -101,11 +101,14 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 	four := 4
 	open := func() *task.Task { return g.ask(asker, "a") }
 	give := map[core.Act]func() error{
-		core.ActOpen:     func() error { open(); return nil },
-		core.ActCancel:   func() error { return asker.Cancel(open().ID(), "") },
-		core.ActInject:   func() error { return asker.Inject(open().ID(), core.Injected{Content: "x"}) },
-		core.ActDecide:   func() error { return asker.Decide(open().ID(), core.ApprovalDecided{ID: "x"}) },
-		core.ActAnswer:   func() error { _, err := asker.AnswerQuestion(core.Reply{Question: "q", Text: "yes"}); return err },
+		core.ActOpen:   func() error { open(); return nil },
+		core.ActCancel: func() error { return asker.Cancel(open().ID(), "") },
+		core.ActInject: func() error { return asker.Inject(open().ID(), core.Injected{Content: "x"}) },
+		core.ActDecide: func() error { return asker.Decide(open().ID(), core.ApprovalDecided{ID: "x"}) },
+		core.ActAnswer: func() error {
+			_, err := asker.AnswerQuestion(t.Context(), core.Reply{Question: "q", Text: "yes"})
+			return err
+		},
 		core.ActRead:     func() error { _, err := g.hub.Task(t.Context(), operator, open().ID()); return err },
 		core.ActReaders:  func() error { _, err := g.hub.Readers(t.Context(), operator, open().ID()); return err },
 		core.ActWatchAll: asker.WatchAll,
@@ -128,6 +131,8 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 		core.ActAdmit: func() error {
 			return g.hub.Admit(t.Context(), operator, core.Admit{Principal: "p", Approved: true})
 		},
+		core.ActDrain:  func() error { return g.hub.Drain(operator) },
+		core.ActForget: func() error { return g.hub.Forget(t.Context(), operator, core.Forget{Hub: "b"}) },
 	}
 	for _, act := range core.Acts() {
 		if give[act] == nil {

@@ -72,7 +72,7 @@ var everyAct = map[core.Act]func(*visited) error{
 		if len(open) != 1 {
 			v.t.Fatalf("got the questions %+v, want one", open)
 		}
-		_, err := v.as.AnswerQuestion(core.Reply{Question: open[0].ID, Selected: []string{"Monday"}})
+		_, err := v.as.AnswerQuestion(v.t.Context(), core.Reply{Question: open[0].ID, Selected: []string{"Monday"}})
 		return err
 	},
 	core.ActRead:     func(v *visited) error { _, err := v.hub.Task(v.t.Context(), v.who, v.opened("").ID()); return err },
@@ -140,6 +140,8 @@ var everyAct = map[core.Act]func(*visited) error{
 	},
 	core.ActRestart: func(v *visited) error { return v.hub.Restart(v.who, "a") },
 	core.ActAdmit:   func(v *visited) error { return v.hub.Admit(v.t.Context(), v.who, core.Admit{Principal: "p"}) },
+	core.ActDrain:   func(v *visited) error { return v.hub.Drain(v.who) },
+	core.ActForget:  func(v *visited) error { return v.hub.Forget(v.t.Context(), v.who, core.Forget{Hub: "b"}) },
 }
 
 // noRight are the acts that nobody needs a right for, and why.
@@ -185,7 +187,7 @@ func (e *entries) wantOneEntry(t *testing.T, who string, act core.Act, err error
 		t.Errorf("got the entries %+v, want one of %s", got, act)
 	case err == nil && got[0].Err != nil, err != nil && (got[0].Err == nil || core.AsFault(err).Code != core.AsFault(got[0].Err).Code):
 		t.Errorf("got the outcome %v, want %v", got[0].Err, err)
-	case got[0].Call.Command.Object() == "" && act != core.ActWatchAll:
+	case got[0].Call.Command.Object() == "" && act != core.ActWatchAll && act != core.ActDrain:
 		t.Errorf("got no object in %+v, want one", got[0])
 	}
 }
@@ -220,7 +222,7 @@ func TestBobMayDoNothingThatAliceMay(t *testing.T) {
 			t.Run(act.String()+" by "+who, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					audit := &entries{}
-					g := &testHub{t, coretest.NewHub(t, hub.Options{Auditor: audit, Limiter: limited("alice-in-a-hurry"), Authorizer: table, Registrar: registers{}, Restart: func(string) error { return nil }})}
+					g := &testHub{t, coretest.NewHub(t, hub.Options{Auditor: audit, Limiter: limited("alice-in-a-hurry"), Authorizer: table, Registrar: registers{}, Restart: func(string) error { return nil }, Forget: func(context.Context, string) error { return nil }})}
 					v := &visited{testHub: g, who: core.Principal{ID: who, Authenticated: true, Credential: &core.Credential{Agents: []string{who + "*"}}}}
 					robot := core.Principal{ID: "robot", Authenticated: true, Credential: &core.Credential{Agents: []string{"a"}}}
 					v.agent, v.zoe = g.agentOf(robot, "a", able|core.FeatureApprovals, skilled("ui")), g.operator("zoe")

@@ -64,6 +64,9 @@ type Options struct {
 	// Refused returns the state of an agent of the settings that could not join because another
 	// agent has its id; nil for any other. It must return at once, and not call the hub.
 	Refused func(id core.AgentID) *core.Child
+	// Forget says that another hub of the cluster is gone for good; nil for a hub alone. Its errors
+	// are Faults.
+	Forget func(ctx context.Context, hub string) error
 	// Registrar knows the principals; nil where nobody can register.
 	Registrar Registrar
 	// AgentSettings are those that were set before. SaveAgentSettings stores all of them
@@ -135,11 +138,15 @@ type Hub struct {
 	settings   *settings
 	followers  followers
 	lookups    chan lookup
-	stop       func() // ends the goroutine for lookups
+	// background runs until ctx ends, which stop waits for.
+	background sync.WaitGroup
+	ctx        context.Context //nolint:containedctx // see above
+	stop       func()
 	// restartChild restarts an agent or a pack of the settings; nil where the hub runs none.
 	restartChild func(name string) error
 	refusedChild func(id core.AgentID) *core.Child // see Options.Refused; may be nil
 	registrar    Registrar                         // may be nil
+	forgetHub    func(context.Context, string) error
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
@@ -151,12 +158,11 @@ type Hub struct {
 	visits    visits
 	numbers   uint64                    // of connections
 	movable   map[*Session]struct{}     // agents in whose queues are tasks that others may have
-	idle      chan struct{}             // closed when draining and nothing runs
 	watchers  map[*Session]struct{}     // of all tasks
 	broadcast *broadcast                // for the feeds that are live; nil if there are none
 	known     func(core.Principal) bool // see Expel; nil means everybody
-	draining  string
-	closed    error // set once the hub has stopped: the reason for new sessions
+	end       ending
+	closed    error // set once the hub has stopped or is drained: the reason for new sessions
 }
 
 // New makes a Hub and starts its recorder. Close ends it.
@@ -164,10 +170,10 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		id: opts.ID, place: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
-		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: otherHubs{peers: opts.Peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{}},
-		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, idle: make(chan struct{}), settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
+		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts.Peers),
+		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {
 		h.id = core.NewID()
@@ -189,22 +195,22 @@ func New(opts Options) *Hub {
 			Packs: h.limits.Packs, Tools: h.limits.PackTools, Calls: h.limits.PackCalls, CallBytes: h.limits.RequestBytes,
 			Timeout: h.limits.ToolTimeout, MaxTimeout: h.limits.MaxToolTimeout,
 		},
-		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count,
+		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count, Elsewhere: h.elsewherePack, Tell: h.tellPacks,
 	})
 	watcher, _ := h.observer.(question.Observer)
-	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher})
+	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
 	if h.cluster != nil {
 		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var lookups sync.WaitGroup
-	lookups.Go(func() { h.readLookups(ctx) })
+	var cancel context.CancelFunc
+	h.ctx, cancel = context.WithCancel(context.Background())
+	h.background.Go(func() { h.readLookups(h.ctx) })
 	h.stop = func() {
 		cancel()
-		lookups.Wait()
+		h.background.Wait()
 	}
 	h.tasks = task.NewStore(task.Limits{
 		TaskBytes: h.limits.TaskBytes, RequestBytes: h.limits.RequestBytes,
@@ -256,8 +262,8 @@ func (h *Hub) connect(s *Session) {
 	h.numbers++
 	s.number = h.numbers
 	s.expire()
-	if h.draining != "" {
-		s.inbox.push(Batch{Draining: h.draining})
+	if h.end.reason != "" {
+		s.inbox.push(Batch{Draining: h.end.reason})
 	}
 	if h.closed != nil {
 		s.inbox.end(h.closed)
@@ -267,48 +273,6 @@ func (h *Hub) connect(s *Session) {
 	if p := s.identity.Principal; known != nil && p.Authenticated && !known(p) {
 		s.Close(revoked())
 	}
-}
-
-// Close stops the hub gracefully: it accepts nothing new, tells every session the reason,
-// lets running tasks finish until ctx ends, fails the rest as unreachable, waits for the
-// journal and ends the sessions. It returns the error of the journal, if any. A second
-// Close returns at once.
-func (h *Hub) Close(ctx context.Context, reason string) error {
-	h.mu.Lock()
-	if h.draining != "" {
-		h.mu.Unlock()
-		return nil
-	}
-	h.draining = cmp.Or(reason, "shutdown")
-	reason = h.draining
-	if len(h.jobs) == 0 {
-		close(h.idle)
-	}
-	for s := range h.sessions {
-		s.inbox.push(Batch{Draining: reason})
-	}
-	h.mu.Unlock()
-
-	select {
-	case <-h.idle:
-	case <-ctx.Done():
-	}
-	gone := core.NewFault(core.CodeUnreachable, "the hub stopped: %s", reason).Because(ErrStopping)
-	for _, t := range h.live() {
-		t.End(core.Failed{Fault: gone})
-	}
-	h.packs.Stop(gone)
-	h.questions.Stop(gone)
-	h.stop()
-	err := h.recorder.Stop(h.unrecorded)
-	h.mu.Lock()
-	h.closed = gone
-	sessions := maps.Clone(h.sessions)
-	h.mu.Unlock()
-	for s := range sessions {
-		s.inbox.end(gone)
-	}
-	return err
 }
 
 // live returns the tasks that have not ended, the oldest first.

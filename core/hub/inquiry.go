@@ -139,7 +139,7 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 }
 
 // inquiries returns every inquiry.
-func inquiries() []answerer { return []answerer{} }
+func inquiries() []answerer { return []answerer{answersToQuestions} }
 
 // news is a kind of news: its name, and what a hub does that is told it, without waiting.
 type news[T any] struct {
@@ -186,11 +186,16 @@ func (n news[T]) tellAll(h *Hub, value T) {
 			err = h.others.peers.Tell(name, News{What: n.what, Value: raw})
 		}
 		if err != nil {
-			h.Count("peer.untold")
-			h.log.Warn("another hub could not be told", "hub", name, "news", n.what, "error", err)
+			h.untold(name, n.what, err)
 			err = nil
 		}
 	}
+}
+
+// untold notes that a hub could not be told.
+func (h *Hub) untold(hub, what string, err error) {
+	h.Count("peer.untold")
+	h.log.Warn("another hub could not be told", "hub", hub, "news", what, "error", err)
 }
 
 // Told hears news of another hub. It returns an error for news that cannot be read, and ignores
@@ -206,4 +211,4 @@ func (h *Hub) Told(hub string, n News) error {
 }
 
 // allNews returns every kind of news.
-func allNews() []listener { return []listener{} }
+func allNews() []listener { return []listener{newsOfQuestions, newsOfPacks, newsOfCalls()} }

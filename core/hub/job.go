@@ -156,9 +156,7 @@ func (h *Hub) ended(j *job) {
 		h.noteTaskTime(j.Agent(), &log)
 	}
 	delete(h.jobs, j.ID())
-	if len(h.jobs) == 0 && h.draining != "" {
-		close(h.idle)
-	}
+	h.noteIdle()
 	h.mu.Unlock()
 	h.crossings.add(j, dialect)
 	h.withdrawCalls(j.Task)

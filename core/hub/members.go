@@ -48,6 +48,19 @@ func loadOf(e *roster.Entry) cluster.Load {
 	return cluster.Load{Reported: e.Reported, Active: e.Load.Active, Queued: e.Load.Queued, TaskTime: e.TaskTime}
 }
 
+// Forget says that another hub of the cluster is gone for good. It returns a not_authorized Fault
+// unless the principal is an operator, an unsupported one for a hub alone, a conflict one for a hub
+// that is heard, and a retryable one if that could not be stored.
+func (h *Hub) Forget(ctx context.Context, p core.Principal, c core.Forget) error {
+	_, err := h.do(ctx, nil, core.Call{Principal: p, Command: c}, func() error {
+		if h.forgetHub == nil {
+			return core.NewFault(core.CodeUnsupported, "this hub is alone: it has no cluster")
+		}
+		return h.forgetHub(ctx, c.Hub)
+	})
+	return err
+}
+
 // Release closes the connection of an agent that has come to another hub, if it has to give its
 // id up there, and answers. It waits for the older connection as [Session.Take] does.
 func (h *Hub) Release(ctx context.Context, r cluster.Release) {

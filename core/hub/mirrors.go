@@ -129,7 +129,7 @@ func (s *Session) Adopt(o Opening) bool {
 	chain := policy.Chain{Hops: opened.Hops, Agents: opened.Chain}
 	j := &job{Task: h.tasks.New(o.From, chain, opened.Request, opened.Trace), opener: s}
 	h.mu.Lock()
-	if h.draining != "" {
+	if h.end.sealed { // one that drains finishes what the others sent before they knew
 		h.mu.Unlock()
 		return false
 	}

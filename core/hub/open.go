@@ -235,8 +235,8 @@ func (h *Hub) admits(s *Session) error {
 		return s.refused
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
-	case h.draining != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.draining).Because(ErrStopping)
+	case h.end.reason != "":
+		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.end.reason).Because(ErrStopping)
 	case h.cluster != nil && !h.cluster.HasQuorum():
 		f := core.NewFault(core.CodeOverloaded, "this hub does not hear a majority of its cluster and takes nothing new: ask another hub, or again in a moment")
 		f.RetryAfter = time.Second

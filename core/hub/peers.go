@@ -60,9 +60,19 @@ type otherHubs struct {
 	byIndex map[int]string
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
+	hubs    map[string]*otherHub
+	// draining are the hubs that take nothing new.
+	draining map[string]bool
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
 	orphans map[string][]*task.Task
 	fetched map[core.TaskID]*fetched
+}
+
+func newOtherHubs(peers Peers) otherHubs {
+	return otherHubs{
+		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{},
+		orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{},
+	}
 }
 
 // HubUp adds a hub to those that may own tasks, or changes its index.
@@ -71,6 +81,16 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
+	delete(h.others.draining, name)
+	h.questions.HubUp(name)
+	h.packsUp(name)
+}
+
+// HubDraining says that a hub takes nothing new: its agents get no tasks from here.
+func (h *Hub) HubDraining(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.others.draining[name] = true
 }
 
 // Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.
@@ -107,6 +127,8 @@ func (h *Hub) HubGone(name string) {
 	defer h.mu.Unlock()
 	delete(h.others.up, name)
 	h.roster.RemoveHub(name)
+	h.questions.HubGone(name)
+	h.packsGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {

@@ -28,6 +28,9 @@ func (c *choice) considerRemote(e *roster.Entry) roster.Verdict {
 		return roster.Continue
 	}
 	c.found = true
+	if c.engine.others.draining[e.Hub] {
+		return roster.Continue
+	}
 	if e.Free() || c.job.IsNotice() {
 		c.hub, c.later = e.Hub, nil
 		return roster.Stop

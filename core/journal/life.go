@@ -45,6 +45,10 @@ type Shared interface {
 	// done; the caller may repeat it, also after a success. It does not need the hub.
 	TakeOver(ctx context.Context, of Life) (Estate, error)
 
+	// LifeOf returns the latest life of any hub, and the life that has taken it over, as the
+	// journal knows them; zeros where there is none.
+	LifeOf(ctx context.Context, hub string) (life, by Life, err error)
+
 	// ReadOf is [Journal.Read] for a task of another hub.
 	ReadOf(ctx context.Context, hub string, task core.TaskID, after uint64, limit int) ([]core.Event, error)
 }

@@ -183,6 +183,16 @@ func (m *SharedMemory) takeOver(of, by Life) (*memoryEstate, error) {
 	return &memoryEstate{shared: m, records: p.records, life: of, by: by}, nil
 }
 
+// LifeOf implements Shared.
+func (l *MemoryLife) LifeOf(_ context.Context, hub string) (life, by Life, err error) {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	if p := l.shared.parts[hub]; p != nil {
+		life, by = p.life, p.by
+	}
+	return life, by, nil
+}
+
 // ReadOf implements Shared.
 func (l *MemoryLife) ReadOf(ctx context.Context, hub string, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
 	l.shared.mu.Lock()

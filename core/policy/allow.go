@@ -128,6 +128,10 @@ func forOperators(c core.Command) string {
 		return "the events of all tasks are for operators: read those of your own tasks"
 	case core.Admit:
 		return "who may connect is for operators"
+	case core.Drain:
+		return "to drain the hub is for operators"
+	case core.Forget:
+		return "which hubs belong to the cluster is for operators"
 	case core.List:
 		switch c.What {
 		case core.ListAudit:

@@ -50,6 +50,8 @@ func calls(owner string) map[string]struct {
 		"configure":        {core.Configure{Agent: "shout"}, hub},
 		"restart":          {core.Restart{Name: "shout"}, agent},
 		"admit":            {core.Admit{Principal: "agent-29d97ee7"}, hub},
+		"drain":            {core.Drain{}, hub},
+		"forget":           {core.Forget{Hub: "b"}, hub},
 		"principals":       {core.List{What: core.ListPrincipals}, hub},
 	}
 }
@@ -79,7 +81,7 @@ func TestWhatEachRightLetsAPrincipalDo(t *testing.T) {
 		{"provide", "provide", "pack:files", "zoe", "provide"},
 		{"provide, of another pack", "provide", "pack:git", "zoe", ""},
 		{"provide, of agents", "provide", "*", "zoe", ""},
-		{"operate", "operate", "", "zoe", "open for another, watch_all, list of usage, list of audit, configure, restart, admit, principals"},
+		{"operate", "operate", "", "zoe", "open for another, watch_all, list of usage, list of audit, configure, restart, admit, drain, forget, principals"},
 		{"operate, on an agent", "operate", "shout", "zoe", "configure, restart"},
 	} {
 		table := &policy.Table{}

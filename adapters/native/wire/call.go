@@ -85,6 +85,8 @@ var commands = map[string]func(strictjson.Value) (core.Command, error){
 	core.ActJoin.String():      checked(func(core.Join) string { return "" }),
 	core.ActRestart.String():   checked(func(c core.Restart) string { return without(c.Name, "name") }),
 	core.ActAdmit.String():     checked(func(c core.Admit) string { return without(c.Principal, "principal") }),
+	core.ActDrain.String():     checked(func(core.Drain) string { return "" }),
+	core.ActForget.String():    checked(func(c core.Forget) string { return without(c.Hub, "hub") }),
 	core.ActConfigure.String(): checked(func(c core.Configure) string { return without(c.Agent, "agent") }),
 }
 

@@ -2,6 +2,8 @@ package command
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ func hubsCommand(io Streams) *cobra.Command {
 lately), gone (its tasks have ended or moved) or draining. A hub that does not hear a
 majority says that its view is stale: the others may be well.`,
 	}
+	c.AddCommand(forgetCommand(io))
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var hub struct {
@@ -34,6 +37,47 @@ majority says that its view is stale: the others may be well.`,
 			fmt.Fprintln(io.Err, "the view of this hub is stale: it does not hear a majority of the cluster")
 		}
 		return printList(to, hub.Cluster, hub.Cluster.Hubs, "", []string{"HUB", "STATE", "AGENTS", "TASKS", "EPOCH", "SINCE", "TAKEN BY"}, hubCells)
+	}
+	return c
+}
+
+func forgetCommand(io Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "forget NAME", Short: "Say that a hub is gone for good", Args: usageArgs(cobra.ExactArgs(1)),
+		Long: `Say that a hub of the cluster is gone for good: it no longer counts for the majority. Its
+part of the journal stays. A hub that is heard is refused; one that comes back counts again.
+
+  dragoman hubs forget c`,
+	}
+	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var answer struct {
+			Name string `json:"name"`
+		}
+		if err := to.client().Send(c.Context(), http.MethodPost, "/v1/hubs/"+url.PathEscape(args[0])+"/forget", struct{}{}, &answer); err != nil {
+			return err
+		}
+		return to.print(answer, "hub "+args[0]+" no longer counts: 'dragoman hubs' lists the others")
+	}
+	return c
+}
+
+func drainCommand(io Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "drain", Short: "Empty a hub before it is stopped or upgraded", Args: cobra.NoArgs,
+		Long: `Empty a hub: it takes nothing new, and its agents and clients are told, as at its end. What
+runs may finish; then their connections are closed, and the command returns. The process stays,
+and /readyz is 503, until the hub is started again. Interrupting the command undoes nothing.`,
+	}
+	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var answer struct {
+			ID string `json:"id"`
+		}
+		if err := to.client().Send(c.Context(), http.MethodPost, "/v1/hub/drain", struct{}{}, &answer); err != nil {
+			return err
+		}
+		return to.print(answer, "the hub is empty: it takes nothing new until it is started again")
 	}
 	return c
 }

@@ -119,6 +119,7 @@ func hostileHub(t *testing.T, refuses bool, end core.Body) string {
 		"GET /v1/approvals": map[string]any{"approvals": []any{filled[task.PendingApproval](), with(filled[task.PendingApproval](), func(a *task.PendingApproval) { a.Task = "t" })}},
 		"GET /v1/questions": map[string]any{"questions": []any{filled[question.Question]()}}, "POST /v1/questions/{id}/answer": filled[question.Outcome](),
 		"GET /v1/usage": filled[client.UsageTotals](), "GET /v1/threads/{id}": map[string]any{"turns": []any{}},
+		"POST /v1/hub/drain": map[string]string{"id": hostile}, "POST /v1/hubs/{name}/forget": map[string]string{"name": hostile},
 		"GET /v1/hub": map[string]any{
 			"journal": map[string]string{"reason": hostile},
 			"cluster": map[string]any{"stale": true, "hubs": []any{with(filled[cluster.Hub](), func(h *cluster.Hub) { h.State = cluster.Gone })}},
@@ -197,7 +198,8 @@ func TestWhatOthersSayReachesTheTerminalVisibly(t *testing.T) {
 		"questions":  {""},
 		"answer":     {"x y"},
 		"packs":      {""},
-		"hubs":       {""},
+		"hubs":       {"", "forget x"},
+		"drain":      {""},
 		"tail":       {"", "x", "--color always"},
 		"usage":      {"", "--by day"},
 		"audit":      {"", "--verify"},

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -87,6 +89,9 @@ func natsCluster(c config.Config) (*nats.Cluster, error) {
 	return n, nil
 }
 
+// knownTime is how long the journal has to tell of the other hubs: a part of it may have no leader.
+const knownTime = 10 * time.Second
+
 // openCluster makes the hub a member of its cluster, if it has one. It takes part once
 // [Service.joinCluster] is called.
 func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
@@ -98,13 +103,19 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
+	remembering, cancel := context.WithTimeout(ctx, knownTime)
+	defer cancel()
+	known, err := cluster.Known(remembering, j.Claims(), j.LifeOf)
+	if err != nil { // the others tell it
+		s.log.Warn("the journal does not tell of all hubs of the cluster", "error", err)
+	}
 	life := j.Life()
 	if s.node, err = bus.Listen(j.Bus(), bus.Life(life)); err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
 	s.member, err = peer.NewMember(peer.MemberOptions{
 		Settings: cluster.Settings{
-			Index: index, Bus: j.Bus(), Claims: j.Claims(), External: s.config.Journal.NATSURL != "", Log: s.log,
+			Index: index, Bus: j.Bus(), Claims: j.Claims(), External: s.config.Journal.NATSURL != "", Known: known, Log: s.log,
 			Tasks: func() int { return s.hub.Running() },
 		},
 		Journal: j, Version: Version,
@@ -113,8 +124,23 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	})
 	if err == nil {
 		s.member.Configure(o)
+		o.Forget = s.forgetHub
 	}
 	return err
+}
+
+// forgetHub says that a hub is gone for good, to the hubs and to the servers of the journal.
+func (s *Service) forgetHub(ctx context.Context, name string) error {
+	if err := s.Cluster().Forget(ctx, name); err != nil {
+		return err
+	}
+	if err := s.journal.(*nats.Journal).Forget(ctx, name); err != nil {
+		s.log.Error("the server of a hub that is gone still counts in the embedded NATS cluster", "hub", name, "error", err)
+		f := core.NewFault(core.CodeUnreachable, "the hub %s no longer counts, but its embedded NATS server still does: try again", name).Because(err)
+		f.Retryable = true
+		return f
+	}
+	return nil
 }
 
 // joinCluster takes part in the cluster until leaveCluster.

@@ -56,10 +56,16 @@ func (s *Service) mountHealth(h *httpListener) {
 // errStopping is the reason that a stopping hub is not ready.
 var errStopping = errors.New("stopping")
 
+// errDrained is the reason that a drained hub is not ready.
+var errDrained = errors.New("draining: the hub takes nothing new until it is started again")
+
 // notReady returns why the hub should get no new work, as a sentence for operators, or nil.
 func (s *Service) notReady() error {
 	if s.draining.Load() {
 		return errStopping
+	}
+	if s.hub.Draining() != "" {
+		return errDrained
 	}
 	if c := s.Cluster(); c != nil && !c.HasQuorum() {
 		return errNoQuorum

@@ -172,6 +172,7 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	s.listen(listeners)
 	s.supervisor.Apply(c.Agents, c.Packs)
 	s.loops.Go(s.watchJournal)
+	s.loops.Go(s.watchDrain)
 	if err = WriteReady(c.ReadyFile, s.bound); err != nil {
 		return fmt.Errorf("%s %s: %w", c.At("ready_file"), c.ReadyFile, err)
 	}
@@ -192,6 +193,15 @@ func (s *Service) fail(err error) {
 	select {
 	case s.failed <- err:
 	default:
+	}
+}
+
+// watchDrain ends the agents and packs of the settings once the hub was drained.
+func (s *Service) watchDrain() {
+	select {
+	case <-s.hub.Drained():
+		s.supervisor.Close()
+	case <-s.ctx.Done():
 	}
 }
 

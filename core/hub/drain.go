@@ -1,0 +1,149 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// ending is how far a hub is on its way to be empty. Hub.mu guards it.
+type ending struct {
+	reason string // why it takes nothing new; "" while it does
+	sealed bool   // it takes nothing from other hubs either
+	closed bool   // Close was called
+	// idle is closed once it takes nothing new and has no task, drained once its sessions have
+	// ended too.
+	idle, drained chan struct{}
+}
+
+// byOperator is why a hub is drained.
+const byOperator = "an operator drains it"
+
+// recordedCheck is the time between two looks whether the journal of a drained hub has everything.
+const recordedCheck = 10 * time.Millisecond
+
+// Drain makes the hub take nothing new. The other hubs of its cluster are told, and every session is
+// told the reason; what runs and what waits goes on. Once nothing does, and the journal has
+// everything, all sessions end: see [Hub.Drained]. The hub itself remains; only its restart undoes
+// it. Drain returns at once, with a not_authorized Fault unless the principal is an operator.
+func (h *Hub) Drain(p core.Principal) error {
+	_, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: core.Drain{}}, nil)
+	return err
+}
+
+// Draining returns why the hub takes nothing new; "" if it does.
+func (h *Hub) Draining() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.end.reason
+}
+
+// Drained is closed once the hub has no task and no session, and takes no more of them.
+func (h *Hub) Drained() <-chan struct{} { return h.end.drained }
+
+func (h *Hub) drain() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.end.closed || !h.takeNothing(byOperator) {
+		return
+	}
+	h.log.Warn("the hub is drained: it takes nothing new until it is started again", "tasks", len(h.jobs))
+	h.background.Go(h.empty)
+}
+
+// empty ends the sessions of a hub that is drained, once it has no task.
+func (h *Hub) empty() {
+	tick := time.NewTicker(recordedCheck)
+	defer tick.Stop()
+	idle := h.end.idle
+	for {
+		select {
+		case <-idle:
+			idle = nil
+		case <-tick.C:
+			if idle == nil && h.unrecorded() == 0 {
+				h.endSessions(core.NewFault(core.CodeUnreachable, "the hub was drained: use another one, or this one once it was started again").Because(ErrStopping))
+				h.log.Info("the hub is empty")
+				return
+			}
+		case <-h.ctx.Done():
+			return
+		}
+	}
+}
+
+// takeNothing makes the hub take nothing new, and reports whether it did before. Callers hold mu.
+func (h *Hub) takeNothing(reason string) bool {
+	if h.end.reason != "" {
+		return false
+	}
+	h.end.reason = reason
+	h.noteIdle()
+	for s := range h.sessions {
+		s.inbox.push(Batch{Draining: reason})
+	}
+	if h.cluster != nil {
+		h.cluster.SetDraining(true)
+	}
+	return true
+}
+
+// noteIdle notes whether a hub that takes nothing new has no task. Callers hold mu.
+func (h *Hub) noteIdle() {
+	if len(h.jobs) == 0 && h.end.reason != "" && !h.end.sealed {
+		h.end.sealed = true
+		close(h.end.idle)
+	}
+}
+
+// endSessions ends all sessions, and those that come.
+func (h *Hub) endSessions(why *core.Fault) {
+	h.mu.Lock()
+	first := h.closed == nil
+	h.closed = why
+	sessions := maps.Clone(h.sessions)
+	h.mu.Unlock()
+	for s := range sessions {
+		s.inbox.end(why)
+	}
+	if first {
+		close(h.end.drained)
+	}
+}
+
+// Close stops the hub gracefully: it accepts nothing new, tells every session the reason,
+// lets running tasks finish until ctx ends, fails the rest as unreachable, waits for the
+// journal and ends the sessions. It returns the error of the journal, if any. A second
+// Close returns at once.
+func (h *Hub) Close(ctx context.Context, reason string) error {
+	reason = cmp.Or(reason, "shutdown")
+	h.mu.Lock()
+	if h.end.closed {
+		h.mu.Unlock()
+		return nil
+	}
+	h.end.closed = true
+	h.takeNothing(reason)
+	h.mu.Unlock()
+
+	select {
+	case <-h.end.idle:
+	case <-ctx.Done():
+		h.mu.Lock()
+		h.end.sealed = true
+		h.mu.Unlock()
+	}
+	gone := core.NewFault(core.CodeUnreachable, "the hub stopped: %s", reason).Because(ErrStopping)
+	for _, t := range h.live() {
+		t.End(core.Failed{Fault: gone})
+	}
+	h.packs.Stop(gone)
+	h.questions.Stop(gone)
+	h.stop()
+	err := h.recorder.Stop(h.unrecorded)
+	h.endSessions(gone)
+	return err
+}
