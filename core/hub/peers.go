@@ -81,6 +81,8 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
+	h.talk.joins++
+	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
 	h.questions.HubUp(name)
 	h.packsUp(name)
@@ -106,6 +108,11 @@ func (h *Hub) Connected(name string) {
 			_ = h.others.peers.Follow(name, id)
 		}
 	}
+	for id := range h.talk.expected {
+		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
+			_ = h.others.peers.Follow(name, id)
+		}
+	}
 }
 
 // mirrorsOf returns the mirrors of the tasks of a hub that have not ended. Callers hold mu.
@@ -126,6 +133,7 @@ func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.others.up, name)
+	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
 	h.packsGone(name)
