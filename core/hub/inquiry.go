@@ -144,6 +144,7 @@ func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
 		threadInquiry(),
+		recordedInquiry,
 	}
 }
 
