@@ -197,7 +197,7 @@ func New(opts Options) *Hub {
 		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count,
 	})
 	watcher, _ := h.observer.(question.Observer)
-	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher})
+	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)

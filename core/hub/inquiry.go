@@ -137,7 +137,12 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 }
 
 // inquiries returns every inquiry.
-func inquiries() []answerer { return []answerer{threadInquiry()} }
+func inquiries() []answerer {
+	return []answerer{
+		answersToQuestions,
+		threadInquiry(),
+	}
+}
 
 // news is a kind of news: its name, and what a hub does that is told it, without waiting.
 type news[T any] struct {
@@ -188,11 +193,16 @@ func (n news[T]) tellThese(h *Hub, names []string, value T) {
 			err = h.others.peers.Tell(name, News{What: n.what, Value: raw})
 		}
 		if err != nil {
-			h.Count("peer.untold")
-			h.log.Warn("another hub could not be told", "hub", name, "news", n.what, "error", err)
+			h.untold(name, n.what, err)
 			err = nil
 		}
 	}
+}
+
+// untold notes that a hub could not be told.
+func (h *Hub) untold(hub, what string, err error) {
+	h.Count("peer.untold")
+	h.log.Warn("another hub could not be told", "hub", hub, "news", what, "error", err)
 }
 
 // Told hears news of another hub. It returns an error for news that cannot be read, and ignores
@@ -208,4 +218,9 @@ func (h *Hub) Told(hub string, n News) error {
 }
 
 // allNews returns every kind of news.
-func allNews() []listener { return []listener{tasksOpened(), tasksAnswered()} }
+func allNews() []listener {
+	return []listener{
+		newsOfQuestions,
+		tasksOpened(), tasksAnswered(),
+	}
+}

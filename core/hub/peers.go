@@ -81,6 +81,7 @@ func (h *Hub) HubUp(name string, index int) {
 	h.talk.joins++
 	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
+	h.questions.HubUp(name)
 }
 
 // HubDraining says that a hub takes nothing new: its agents get no tasks from here.
@@ -130,6 +131,7 @@ func (h *Hub) HubGone(name string) {
 	delete(h.others.up, name)
 	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
+	h.questions.HubGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {

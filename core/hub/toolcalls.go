@@ -281,8 +281,9 @@ const (
 	lookupLimit = 5 * time.Second
 )
 
-// noWait is the context of a call that must not wait for the journal.
-var noWait = func() context.Context {
+// NoWait is the context of a call that must not wait for the journal or another hub: it has ended.
+// What is passed on before the wait is passed on all the same.
+var NoWait = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
@@ -293,7 +294,7 @@ var noWait = func() context.Context {
 // too many calls wait for the journal.
 func (s *Session) lookUp(call string, c core.Command, result func(outcome) *tool.Result) (*tool.Result, error) {
 	if s.hub.tasks.Get(core.TaskID(c.Object())) != nil {
-		o, err := s.hub.do(noWait, s, core.Call{Principal: s.identity.Principal, Command: c}, nil)
+		o, err := s.hub.do(NoWait, s, core.Call{Principal: s.identity.Principal, Command: c}, nil)
 		switch {
 		case err == nil:
 			return result(o), nil
