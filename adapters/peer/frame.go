@@ -21,6 +21,10 @@ const (
 	frameEvents  = 'e' // the id of a task, and its events, each on a line
 	frameInquiry = 'q' // a number, and an inquiry
 	frameAnswer  = 'a' // the number of an inquiry, and what became of it
+	frameVisit   = 'v' // the number of a tunnel, and a visit
+	framePart    = 'p' // the number of a tunnel, 1 if the message goes on else 0, and a part of it
+	frameRead    = 'r' // the number of a tunnel, and how many bytes were read
+	frameClose   = 'c' // the number of a tunnel, and why it has ended
 )
 
 // A letter is a character, too, and what belongs to it.

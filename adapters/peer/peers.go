@@ -75,6 +75,15 @@ func (p *Peers) Ask(ctx context.Context, to string, q hub.Inquiry) (json.RawMess
 	return o.ask(ctx, q)
 }
 
+// Visit implements [hub.Peers].
+func (p *Peers) Visit(to, service string, by core.Principal) (hub.Conn, error) {
+	o, err := p.get(to)
+	if err != nil {
+		return nil, err
+	}
+	return o.visit(service, by)
+}
+
 func (p *Peers) send(to string, letter []byte, err error) error {
 	if err != nil {
 		return err

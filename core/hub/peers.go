@@ -32,6 +32,8 @@ type Peers interface {
 	Tell(hub string, n News) error
 	// Ask asks a hub: see [Hub.Answer]. Unlike the others it waits, for the answer or until ctx ends.
 	Ask(ctx context.Context, hub string, q Inquiry) (json.RawMessage, error)
+	// Visit connects a principal to a service of a hub: see [Hub.Visited].
+	Visit(hub, service string, by core.Principal) (Conn, error)
 }
 
 // Opening is a task that was opened at one hub and that another one is to own.
