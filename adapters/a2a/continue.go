@@ -77,7 +77,7 @@ func (c *call) settle(s *hub.Session, t *task.Task, in settlement) error {
 	} else if a.ID == "" {
 		a.ID = open[0].ID
 	}
-	_, err := s.AnswerQuestion(core.Reply{Question: a.ID, Selected: a.Selected, Text: a.Text, Dismissed: a.Dismissed})
+	_, err := s.AnswerQuestion(c.r.Context(), core.Reply{Question: a.ID, Selected: a.Selected, Text: a.Text, Dismissed: a.Dismissed})
 	return err
 }
 
@@ -117,7 +117,7 @@ func (c *call) tellAgent(s *hub.Session, t *task.Task, m wire.Message) error {
 				reply.Selected, reply.Text = []string{o.Label}, ""
 			}
 		}
-		_, err := s.AnswerQuestion(reply)
+		_, err := s.AnswerQuestion(c.r.Context(), reply)
 		return err
 	}
 	if waiting := t.Approvals(); len(waiting) > 0 {

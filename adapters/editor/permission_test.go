@@ -272,7 +272,7 @@ func TestAQuestionThatSomebodyElseAnswersIsClosed(t *testing.T) {
 		chief := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "chief", Operator: true}})
 		defer chief.Close(nil)
 		open := s.hub.Questions(core.Principal{ID: "chief", Operator: true})
-		if _, err := chief.AnswerQuestion(core.Reply{Question: open[0].ID, Text: "later"}); err != nil {
+		if _, err := chief.AnswerQuestion(t.Context(), core.Reply{Question: open[0].ID, Text: "later"}); err != nil {
 			t.Fatal(err)
 		}
 		c.want(fmt.Sprintf(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%s}}`, id))

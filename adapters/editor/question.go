@@ -3,10 +3,12 @@ package editor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
@@ -123,7 +125,7 @@ func (c *connection) settleQuestion(a *asked, m jsonrpc.Message) {
 			return
 		}
 	}
-	if _, err := c.self.AnswerQuestion(reply); err != nil {
+	if _, err := c.self.AnswerQuestion(hub.NoWait, reply); err != nil && !errors.Is(err, context.Canceled) {
 		c.log.Info("an answer of an editor was not taken", "question", a.question, "error", err)
 	}
 }

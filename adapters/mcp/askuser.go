@@ -102,7 +102,7 @@ func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Er
 	if r.refused == nil {
 		r.refused = map[string]bool{}
 	}
-	bad := settleAll(h.session, before.Task, c.server.inputsOf(c.request, r.task), c.params.Responses, func(key string) { r.refused[key] = true })
+	bad := settleAll(ctx, h.session, before.Task, c.server.inputsOf(c.request, r.task), c.params.Responses, func(key string) { r.refused[key] = true })
 	if bad != nil {
 		if !r.owner || !h.park(r, before.until()) {
 			r.cancel(core.NewFault(core.CodeCancelled, "the client sent an invalid answer of its user"))
@@ -188,6 +188,6 @@ func (h *holder) answered(m jsonrpc.Message) {
 	delete(h.asked, id)
 	h.mu.Unlock()
 	if open {
-		_ = e.input.settle(e.session, e.task, m.Result)
+		_ = e.input.settle(hub.NoWait, e.session, e.task, m.Result)
 	}
 }

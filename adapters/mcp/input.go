@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -136,7 +137,7 @@ func (in input) words() string {
 
 // settle gives the answer of the user to the hub. It returns an invalid Fault for an answer
 // that the request did not ask for. That somebody else was first is no error.
-func (in input) settle(s *hub.Session, id core.TaskID, v strictjson.Value) error {
+func (in input) settle(ctx context.Context, s *hub.Session, id core.TaskID, v strictjson.Value) error {
 	c, err := in.command(id, v)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (in input) settle(s *hub.Session, id core.TaskID, v strictjson.Value) error
 	case core.Decide:
 		err = s.Decide(c.Task, c.Decision)
 	case core.Reply:
-		_, err = s.AnswerQuestion(c)
+		_, err = s.AnswerQuestion(ctx, c)
 	}
 	if err != nil && core.AsFault(err).Code == core.CodeConflict {
 		return nil
@@ -233,13 +234,13 @@ func requests(inputs []input, version string) map[string]wire.ElicitRequest {
 
 // settleAll gives the answers of the user to the hub, ignoring those that nobody waits for.
 // refused collects the inputs that the caller may not give.
-func settleAll(s *hub.Session, id core.TaskID, inputs []input, responses map[string]strictjson.Value, refused func(key string)) *jsonrpc.Error {
+func settleAll(ctx context.Context, s *hub.Session, id core.TaskID, inputs []input, responses map[string]strictjson.Value, refused func(key string)) *jsonrpc.Error {
 	for _, in := range inputs {
 		v, here := responses[in.key]
 		if !here {
 			continue
 		}
-		err := in.settle(s, id, v)
+		err := in.settle(ctx, s, id, v)
 		switch f := core.AsFault(err); {
 		case f == nil:
 		case f.Code == core.CodeNotAuthorized:

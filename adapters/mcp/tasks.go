@@ -94,7 +94,7 @@ func (c *exchange) handOver(ctx context.Context) any {
 	ctx, cancel := context.WithTimeout(ctx, c.server.opts.TaskAfter)
 	defer cancel()
 	r := c.run
-	if r.task.Recorded(ctx, 1) != nil {
+	if c.server.hub.Recorded(ctx, r.task, 1) != nil {
 		return nil
 	}
 	state := c.server.stateOf(c.request, r.task)
@@ -194,7 +194,7 @@ func (s *Server) getTask(q *request, t *task.Task, _ taskParams) (any, *jsonrpc.
 // updateTask takes answers of the user to what a task waits for.
 func (s *Server) updateTask(q *request, t *task.Task, p taskParams) (any, *jsonrpc.Error) {
 	var denied string
-	if bad := settleAll(q.holder.session, t.ID(), s.inputsOf(q, t), p.Responses, func(key string) { denied = key }); bad != nil {
+	if bad := settleAll(q.http.Context(), q.holder.session, t.ID(), s.inputsOf(q, t), p.Responses, func(key string) { denied = key }); bad != nil {
 		return nil, bad
 	}
 	if denied != "" {

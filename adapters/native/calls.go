@@ -7,7 +7,6 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
@@ -30,12 +29,6 @@ func (s *session) call(ctx context.Context, c wire.Call, bytes int) error {
 		}{done{c.ID}, cmd.Context.ID}, s.asks.Inject(cmd.Task, cmd.Context))
 	case core.Decide:
 		return s.reply(ctx, c.ID, done{c.ID}, s.asks.Decide(cmd.Task, cmd.Decision))
-	case core.Reply:
-		outcome, err := s.asks.AnswerQuestion(cmd)
-		return s.reply(ctx, c.ID, struct {
-			done
-			Outcome question.Outcome `json:"outcome"`
-		}{done{c.ID}, outcome}, err)
 	case core.WatchAll:
 		return s.watchAll(ctx, c)
 	case core.Follow:

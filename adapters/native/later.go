@@ -7,6 +7,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -81,6 +82,12 @@ func (s *session) execute(ctx context.Context, c wire.Call) error {
 		}{done{c.ID}, readers}, err)
 	case core.List:
 		return s.list(ctx, c, cmd)
+	case core.Reply:
+		outcome, err := s.asks.AnswerQuestion(ctx, cmd)
+		return s.reply(ctx, c.ID, struct {
+			done
+			Outcome question.Outcome `json:"outcome"`
+		}{done{c.ID}, outcome}, err)
 	case core.Join:
 		id, err := s.join(ctx, cmd.Card)
 		if err != nil {

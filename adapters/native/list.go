@@ -97,10 +97,12 @@ type conversation struct {
 
 func (s *session) listQuestions(ctx context.Context, c wire.Call) error {
 	p := s.principal()
+	open, missing := s.hub.ReadQuestions(p)
 	result := struct {
 		done
 		Questions []question.Question `json:"questions"`
-	}{done{c.ID}, s.hub.ReadQuestions(p)}
+		Missing   []string            `json:"missing,omitempty"`
+	}{done{c.ID}, open, missing}
 	w := c.With
 	if w.Stop {
 		s.unwatchQuestions(w.Thread, w.Agent)

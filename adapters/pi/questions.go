@@ -2,6 +2,8 @@ package pi
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
@@ -146,6 +149,9 @@ func (x *request) reply(id string) command.Outcome {
 	value, _ := r.Text("value")
 	answer := render.DialogAnswer(q, method, value)
 	answer.Question = id
-	_, err := as.AnswerQuestion(answer) // it fits the question
+	_, err := as.AnswerQuestion(hub.NoWait, answer) // it fits the question
+	if errors.Is(err, context.Canceled) {
+		err = nil // the hub that asked has it: what it says comes as for everybody
+	}
 	return unsettled(id, err)
 }

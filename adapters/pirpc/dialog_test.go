@@ -117,7 +117,7 @@ func TestOtherDialogsAreQuestions(t *testing.T) {
 				t.Fatalf("got %+v, want %q with %d options", qs, tt.text, tt.options)
 			}
 			tt.reply.Question = qs[0].ID
-			if _, err := n.user.AnswerQuestion(tt.reply); err != nil {
+			if _, err := n.user.AnswerQuestion(t.Context(), tt.reply); err != nil {
 				t.Fatal(err)
 			}
 			c := k.next("extension_ui_response")

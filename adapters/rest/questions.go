@@ -9,9 +9,11 @@ import (
 
 // getQuestions lists the questions of agents that the sender may answer.
 func (a *api) getQuestions(c call) error {
+	open, missing := a.hub.ReadQuestions(c.from)
 	return a.reply(c.w, http.StatusOK, struct {
 		Questions []question.Question `json:"questions"`
-	}{a.hub.ReadQuestions(c.from)})
+		Missing   []string            `json:"missing,omitempty"`
+	}{open, missing})
 }
 
 // answerBody is the body of POST /v1/questions/{id}/answer.
@@ -31,7 +33,7 @@ func (a *api) postAnswer(c call) error {
 	}
 	s := a.connect(c)
 	defer leave(s)
-	outcome, err := s.AnswerQuestion(core.Reply{Question: c.id(), Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
+	outcome, err := s.AnswerQuestion(c.r.Context(), core.Reply{Question: c.id(), Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
 	if err != nil {
 		return err
 	}

@@ -226,7 +226,7 @@ func TestAnAgentAsksThePeopleOfItsTask(t *testing.T) {
 		if len(open) != 1 || open[0].Agent != "a" || len(open[0].Tasks) != 1 || open[0].Tasks[0] != asked.ID() {
 			t.Fatalf("open questions: got %+v, want one of agent a for task %s", open, asked.ID())
 		}
-		if _, err := s.user.AnswerQuestion(core.Reply{Question: open[0].ID, Selected: []string{"that"}}); err != nil {
+		if _, err := s.user.AnswerQuestion(t.Context(), core.Reply{Question: open[0].ID, Selected: []string{"that"}}); err != nil {
 			t.Fatal(err)
 		}
 		s.wants(asked, core.KindDone, "that")

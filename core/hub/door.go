@@ -21,8 +21,8 @@ type outcome struct {
 // do is the door: every command comes through here, whatever the dialect. In this order the
 // command is checked against the limits, authorized and executed; the audit gets it with its outcome, also when it is refused. s is the session that gives the
 // command, nil if the command needs none. local executes a command that does not say
-// everything itself, such as one with a function; else it is nil. Only Read and Readers
-// wait, for the journal.
+// everything itself, such as one with a function; else it is nil. Only Read, Readers and
+// Reply wait, for the journal or another hub.
 func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() error) (o outcome, err error) {
 	if s != nil && s.identity.Frames != nil {
 		defer func() { s.noteCommand(c.Command, o, err) }()
@@ -57,7 +57,7 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	if local != nil {
 		return o, local()
 	}
-	return h.execute(s, c, t)
+	return h.execute(ctx, s, c, t)
 }
 
 // object returns what a command is about, and the task if it is one.
@@ -92,7 +92,7 @@ func (h *Hub) running(id core.TaskID) (*task.Task, error) {
 }
 
 // execute executes a command on its task, if it has one.
-func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err error) {
+func (h *Hub) execute(ctx context.Context, s *Session, c core.Call, t *task.Task) (o outcome, err error) {
 	switch cmd := c.Command.(type) {
 	case *core.Open:
 		o.task, err = h.open(s, cmd, c.Trace)
@@ -111,7 +111,7 @@ func (h *Hub) execute(s *Session, c core.Call, t *task.Task) (o outcome, err err
 	case core.Readers:
 		o.readers = t.Readers()
 	case core.Reply:
-		o.question, err = h.questions.Answer(c.Principal, cmd)
+		o.question, err = h.answerQuestion(ctx, c.Principal, cmd)
 	case core.WatchAll:
 		h.watchAll(s)
 	case core.Configure:

@@ -101,11 +101,14 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 	four := 4
 	open := func() *task.Task { return g.ask(asker, "a") }
 	give := map[core.Act]func() error{
-		core.ActOpen:     func() error { open(); return nil },
-		core.ActCancel:   func() error { return asker.Cancel(open().ID(), "") },
-		core.ActInject:   func() error { return asker.Inject(open().ID(), core.Injected{Content: "x"}) },
-		core.ActDecide:   func() error { return asker.Decide(open().ID(), core.ApprovalDecided{ID: "x"}) },
-		core.ActAnswer:   func() error { _, err := asker.AnswerQuestion(core.Reply{Question: "q", Text: "yes"}); return err },
+		core.ActOpen:   func() error { open(); return nil },
+		core.ActCancel: func() error { return asker.Cancel(open().ID(), "") },
+		core.ActInject: func() error { return asker.Inject(open().ID(), core.Injected{Content: "x"}) },
+		core.ActDecide: func() error { return asker.Decide(open().ID(), core.ApprovalDecided{ID: "x"}) },
+		core.ActAnswer: func() error {
+			_, err := asker.AnswerQuestion(t.Context(), core.Reply{Question: "q", Text: "yes"})
+			return err
+		},
 		core.ActRead:     func() error { _, err := g.hub.Task(t.Context(), operator, open().ID()); return err },
 		core.ActReaders:  func() error { _, err := g.hub.Readers(t.Context(), operator, open().ID()); return err },
 		core.ActWatchAll: asker.WatchAll,

@@ -72,7 +72,7 @@ var everyAct = map[core.Act]func(*visited) error{
 		if len(open) != 1 {
 			v.t.Fatalf("got the questions %+v, want one", open)
 		}
-		_, err := v.as.AnswerQuestion(core.Reply{Question: open[0].ID, Selected: []string{"Monday"}})
+		_, err := v.as.AnswerQuestion(v.t.Context(), core.Reply{Question: open[0].ID, Selected: []string{"Monday"}})
 		return err
 	},
 	core.ActRead:     func(v *visited) error { _, err := v.hub.Task(v.t.Context(), v.who, v.opened("").ID()); return err },

@@ -71,7 +71,7 @@ func TestAPackAsksThePeopleOfTheTaskThatCalled(t *testing.T) {
 			t.Errorf("got %+v, want the question, as one of the agent that called", q.Question)
 		}
 		g.wantNoQuestion("a stranger", stranger)
-		if _, err := ada.AnswerQuestion(core.Reply{Question: q.Question.ID, Text: "yes"}); err != nil {
+		if _, err := ada.AnswerQuestion(t.Context(), core.Reply{Question: q.Question.ID, Text: "yes"}); err != nil {
 			t.Error(err)
 		}
 		if o := <-got; o.Text != "yes" {
@@ -180,7 +180,7 @@ func TestAQuestionOfACallThatNoTaskShowsGoesToNobodyElse(t *testing.T) {
 		answered := ask(early.ID)
 		q := g.nextQuestion(here).Question
 		g.wantNoQuestion("whose task came after the call", there)
-		if _, err := ada.AnswerQuestion(core.Reply{Question: q.ID, Text: "yes"}); err != nil {
+		if _, err := ada.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Text: "yes"}); err != nil {
 			t.Error(err)
 		}
 		if err := <-answered; err != nil {

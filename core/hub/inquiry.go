@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -132,11 +133,20 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 			return known.run(ctx, h, q)
 		}
 	}
+	if answer, ok, err := h.matter(ctx, q); ok {
+		return answer, err
+	}
 	return nil, core.NewFault(core.CodeUnsupported, "this hub does not know the inquiry %q: it is of another version", q.What)
 }
 
 // inquiries returns every inquiry.
-func inquiries() []answerer { return []answerer{} }
+func inquiries() []answerer {
+	return []answerer{
+		answersToQuestions,
+		threadInquiry(),
+		recordedInquiry,
+	}
+}
 
 // news is a kind of news: its name, and what a hub does that is told it, without waiting.
 type news[T any] struct {
@@ -174,20 +184,29 @@ func (n news[T]) tell(h *Hub, hub string, value T) error {
 // tellAll tells all other hubs that are up. Callers hold mu: so a hub that comes later gets what it
 // needs from [Hub.HubUp], and nobody twice.
 func (n news[T]) tellAll(h *Hub, value T) {
-	if len(h.others.up) == 0 {
-		return
+	if len(h.others.up) > 0 {
+		n.tellThese(h, slices.Collect(maps.Keys(h.others.up)), value)
 	}
+}
+
+// tellThese tells hubs by name.
+func (n news[T]) tellThese(h *Hub, names []string, value T) {
 	raw, err := json.Marshal(value)
-	for name := range h.others.up {
+	for _, name := range names {
 		if err == nil {
 			err = h.others.peers.Tell(name, News{What: n.what, Value: raw})
 		}
 		if err != nil {
-			h.Count("peer.untold")
-			h.log.Warn("another hub could not be told", "hub", name, "news", n.what, "error", err)
+			h.untold(name, n.what, err)
 			err = nil
 		}
 	}
+}
+
+// untold notes that a hub could not be told.
+func (h *Hub) untold(hub, what string, err error) {
+	h.Count("peer.untold")
+	h.log.Warn("another hub could not be told", "hub", hub, "news", what, "error", err)
 }
 
 // Told hears news of another hub. It returns an error for news that cannot be read, and ignores
@@ -203,4 +222,10 @@ func (h *Hub) Told(hub string, n News) error {
 }
 
 // allNews returns every kind of news.
-func allNews() []listener { return []listener{} }
+func allNews() []listener {
+	return []listener{
+		newsOfQuestions,
+		newsOfPacks, newsOfCalls(),
+		tasksOpened(), tasksAnswered(),
+	}
+}

@@ -24,8 +24,8 @@ func (s *Session) WatchQuestions(v question.View) {
 // UnwatchQuestions ends the view with the tag.
 func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(s.peer(), tag) }
 
-// Questions returns the open questions that the principal may answer, the longest waiting
-// first.
+// Questions returns the open questions that the principal may answer, of all hubs, the longest
+// waiting first.
 func (h *Hub) Questions(p core.Principal) []question.Question {
 	all := []question.Question{}
 	_ = h.list(p, core.ListQuestions, func() error { // without the right the list is empty
@@ -36,17 +36,55 @@ func (h *Hub) Questions(p core.Principal) []question.Question {
 }
 
 // ReadQuestions is [Hub.Questions] for somebody who reads them now: questions that come soon wait
-// for the principal, although no session shows them. See [question.Book.Attend].
-func (h *Hub) ReadQuestions(p core.Principal) []question.Question {
+// for the principal, although no session shows them. See [question.Book.Attend]. Missing are the hubs
+// whose questions are not among them.
+func (h *Hub) ReadQuestions(p core.Principal) (all []question.Question, missing []string) {
 	h.questions.Attend(p)
-	return h.Questions(p)
+	_, missing = h.otherNames()
+	return h.Questions(p), missing
 }
 
 // AnswerQuestion answers a question as the session's principal: see
-// [question.Book.Answer].
-func (s *Session) AnswerQuestion(r core.Reply) (question.Outcome, error) {
-	o, err := s.do(r)
+// [question.Book.Answer]. It waits for the hub where the question was asked, if that is another
+// one. If ctx ends before that, the answer may count all the same.
+func (s *Session) AnswerQuestion(ctx context.Context, r core.Reply) (question.Outcome, error) {
+	o, err := s.hub.do(ctx, s, core.Call{Principal: s.identity.Principal, Command: r}, nil)
 	return o.question, err
+}
+
+// newsOfQuestions is what the books of questions tell each other.
+var newsOfQuestions = news[question.Word]{"questions", func(h *Hub, from string, w question.Word) {
+	if w.Asked != nil {
+		for _, id := range w.Asked.Above {
+			more, _ := h.sources(h.tasks.Get(id))
+			w.Asked.Sources = append(w.Asked.Sources, more...)
+		}
+	}
+	h.questions.Hear(from, w)
+}}
+
+func (h *Hub) tellQuestion(hub string, w question.Word) {
+	if err := newsOfQuestions.tell(h, hub, w); err != nil {
+		h.untold(hub, newsOfQuestions.what, err)
+	}
+}
+
+// answersToQuestions asks the hub where a question was asked to take an answer.
+var answersToQuestions = inquiry[core.Reply, question.Outcome]{"questions.answer", func(_ context.Context, h *Hub, by core.Principal, r core.Reply) (question.Outcome, error) {
+	return h.questions.AnswerFrom(by, r)
+}}
+
+func (h *Hub) answerQuestion(ctx context.Context, by core.Principal, r core.Reply) (question.Outcome, error) {
+	home, err := h.questions.Home(by, r)
+	switch {
+	case err != nil:
+		return question.Outcome{}, err
+	case home == "":
+		return h.questions.Answer(by, r)
+	}
+	o, err := answersToQuestions.ask(ctx, h, home, by, r)
+	o.By = by
+	return o, err
 }
 
 // Show implements [question.Peer].
@@ -136,8 +174,9 @@ func runAskUser(s *Session, call string, raw json.RawMessage) (*tool.Result, err
 
 // questioned returns a task of the agent for which people are asked.
 func (h *Hub) questioned(t *task.Task, agent *Session) question.Task {
+	sources, above := h.sources(t)
 	return question.Task{
-		ID: t.ID(), Sources: h.sources(t), Working: func() bool { return !t.HasEnded() && t.Worker() == agent.peer() },
+		ID: t.ID(), Sources: sources, Above: above, Working: func() bool { return !t.HasEnded() && t.Worker() == agent.peer() },
 	}
 }
 
@@ -173,11 +212,8 @@ func (s *Session) AskPeople(ctx context.Context, id core.TaskID, q question.Ques
 }
 
 func (h *Hub) askPeople(ctx context.Context, q question.Question, agent core.AgentID, tasks []question.Task) (question.Outcome, error) {
-	q.ID, q.Agent, q.Since = core.NewID(), agent, time.Now()
-	if q.Until.IsZero() {
-		q.Until = q.Since.Add(h.limits.QuestionTimeout)
-	}
-	if err := q.Check(); err != nil {
+	q, err := h.complement(q, agent)
+	if err != nil {
 		return question.Outcome{}, err
 	}
 	a := &asking{settled: make(chan settled, 1)}
@@ -185,6 +221,21 @@ func (h *Hub) askPeople(ctx context.Context, q question.Question, agent core.Age
 		return question.Outcome{}, err
 	}
 	defer h.questions.Leave(a)
+	return a.wait(ctx)
+}
+
+// complement returns a question with what the hub says of it. It returns an invalid Fault for one that
+// nobody could answer.
+func (h *Hub) complement(q question.Question, agent core.AgentID) (question.Question, error) {
+	q.ID, q.Agent, q.Since = core.NewID(), agent, time.Now()
+	if q.Until.IsZero() {
+		q.Until = q.Since.Add(h.limits.QuestionTimeout)
+	}
+	return q, q.Check()
+}
+
+// wait waits for the outcome, or until ctx ends, whose cause it returns.
+func (a *asking) wait(ctx context.Context) (question.Outcome, error) {
 	select {
 	case got := <-a.settled:
 		if got.fault != nil {
@@ -216,13 +267,13 @@ func (a *asking) Settled(_ string, o question.Outcome, fault *core.Fault) {
 	}
 }
 
-// sources returns the threads of a task and of its causes, as far as they are in memory.
-func (h *Hub) sources(t *task.Task) []question.Source {
-	var all []question.Source
+// sources returns the threads of a task and of its causes, as far as they are in memory, and the first
+// cause that is not.
+func (h *Hub) sources(t *task.Task) (all []question.Source, above core.TaskID) {
 	for t != nil {
 		r := t.Request()
 		all = append(all, question.Source{Thread: r.Thread, From: t.From()})
-		t = h.tasks.Get(r.Cause)
+		t, above = h.tasks.Get(r.Cause), r.Cause
 	}
-	return all
+	return all, above
 }

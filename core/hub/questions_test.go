@@ -77,7 +77,7 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 		if all := g.hub.Questions(core.Principal{ID: "bob"}); len(all) != 0 {
 			t.Errorf("another principal: got %v open, want nothing", all)
 		}
-		_, err := stranger.AnswerQuestion(core.Reply{Question: want.ID, Selected: []string{"Friday"}})
+		_, err := stranger.AnswerQuestion(t.Context(), core.Reply{Question: want.ID, Selected: []string{"Friday"}})
 		g.wantFault("an answer by another principal", err, core.CodeNotAuthorized)
 		for text, r := range map[string]core.Reply{
 			"at least one selection or custom_text is required": {},
@@ -85,16 +85,16 @@ func TestAQuestionGoesToTheViewersOfItsConversationAndTheFirstAnswerCounts(t *te
 			`"Sunday" is none of the options: Monday, Friday`:   {Selected: []string{"Sunday"}},
 		} {
 			r.Question = want.ID
-			if _, err := here.AnswerQuestion(r); err == nil || core.AsFault(err).Message != text {
+			if _, err := here.AnswerQuestion(t.Context(), r); err == nil || core.AsFault(err).Message != text {
 				t.Errorf("got %v, want %q", err, text)
 			}
 		}
-		if _, err := too.AnswerQuestion(core.Reply{Question: want.ID, Selected: []string{"Friday"}}); err != nil {
+		if _, err := too.AnswerQuestion(t.Context(), core.Reply{Question: want.ID, Selected: []string{"Friday"}}); err != nil {
 			t.Fatalf("the first answer: got %v, want no error", err)
 		}
-		_, err = here.AnswerQuestion(core.Reply{Question: want.ID, Selected: []string{"Monday"}})
+		_, err = here.AnswerQuestion(t.Context(), core.Reply{Question: want.ID, Selected: []string{"Monday"}})
 		g.wantFault("the second answer", err, core.CodeConflict)
-		_, err = here.AnswerQuestion(core.Reply{Question: "q", Text: "x"})
+		_, err = here.AnswerQuestion(t.Context(), core.Reply{Question: "q", Text: "x"})
 		g.wantFault("no question", err, core.CodeUnknownTask)
 		if out := outputOf[question.Outcome](g, g.tool(a)); !out.Answered || len(out.Selected) != 1 || out.Selected[0] != "Friday" {
 			t.Errorf("got %+v, want Friday", out)
@@ -129,7 +129,7 @@ func TestAQuestionWithoutViewersOfItsThreadGoesToThoseOfItsAgent(t *testing.T) {
 			t.Errorf("got %s, want %s", got, q.ID)
 		}
 		late.UnwatchQuestions("sight of ada")
-		if _, err := with.AnswerQuestion(core.Reply{Question: q.ID, Dismissed: true}); err != nil {
+		if _, err := with.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Dismissed: true}); err != nil {
 			t.Fatal(err)
 		}
 		if out := outputOf[question.Outcome](g, g.tool(a)); out.Answered || out.Reason != "dismissed" {
@@ -191,7 +191,7 @@ func TestAQuestionEndsWithItsTimeoutItsTaskOrItsAgent(t *testing.T) {
 						t.Errorf("got %+v, want no answer: %s", out, tt.reason)
 					}
 				}
-				_, err := here.AnswerQuestion(core.Reply{Question: q.ID, Selected: []string{"Friday"}})
+				_, err := here.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Selected: []string{"Friday"}})
 				g.wantFault("an answer after the end", err, core.CodeConflict)
 			})
 		})
@@ -243,10 +243,10 @@ func TestAQuestionWithoutOptionsIsAnsweredWithText(t *testing.T) {
 		a.CallTool("c1", "ask_user", []byte(`{"question":"Which day?"}`))
 		q := g.nextQuestion(ada).Question
 		const want = "the question has no options: answer in words of your own"
-		if _, err := ada.AnswerQuestion(core.Reply{Question: q.ID, Selected: []string{"Friday"}}); err == nil || core.AsFault(err).Message != want {
+		if _, err := ada.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Selected: []string{"Friday"}}); err == nil || core.AsFault(err).Message != want {
 			t.Errorf("got %v, want %q", err, want)
 		}
-		if _, err := ada.AnswerQuestion(core.Reply{Question: q.ID, Text: "Friday"}); err != nil {
+		if _, err := ada.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Text: "Friday"}); err != nil {
 			t.Errorf("got %v, want it accepted", err)
 		}
 	})

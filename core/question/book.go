@@ -18,14 +18,17 @@ type Options struct {
 	// MayAnswer reports whether the principal may answer what the agent asks in the work of the
 	// owner; of an unknown owner if that is zero. It must not call the Book.
 	MayAnswer func(p core.Principal, agent core.AgentID, owner core.Principal) bool
-	// Observer is told of every question; nil for none.
+	// Observer is told of every question that was asked here; nil for none.
 	Observer Observer
+	// Tell tells the Book of another hub, once and in order, or that hub is reported as gone. It must
+	// not wait and must not call the Book. nil for a hub alone.
+	Tell func(hub string, w Word)
 }
 
 // Observer watches questions. Its methods are called with the lock of the Book held: they
 // must return at once and must not call the Book.
 type Observer interface {
-	// Asked tells of a question that was shown to somebody.
+	// Asked tells of a question that is open.
 	Asked(Question)
 	// Settled tells of its end, exactly once.
 	Settled(id string)
@@ -38,6 +41,8 @@ type Book struct {
 
 	mu      sync.Mutex
 	open    map[string]*pending
+	own     int                 // how many of those were asked here
+	hubs    map[string]struct{} // the others of the cluster that are up
 	byTask  map[core.TaskID][]*pending
 	views   map[Peer]map[any]View
 	settled *lru.Cache[string, struct{}]       // the latest settled ones
@@ -48,7 +53,7 @@ type Book struct {
 // NewBook makes a Book. Stop ends it.
 func NewBook(opts Options) *Book {
 	return &Book{
-		opts: opts, open: map[string]*pending{}, byTask: map[core.TaskID][]*pending{}, views: map[Peer]map[any]View{},
+		opts: opts, open: map[string]*pending{}, hubs: map[string]struct{}{}, byTask: map[core.TaskID][]*pending{}, views: map[Peer]map[any]View{},
 		settled: lru.New(lru.Options[string, struct{}]{Count: opts.Limit}), readers: newReaders(),
 	}
 }
@@ -67,8 +72,10 @@ type Request struct {
 // Task is a task that a question is asked for.
 type Task struct {
 	ID core.TaskID
-	// Sources are the threads of the task and of its causes.
+	// Sources are the threads of the task and of its causes, and Above is the first of these that
+	// this hub does not have, if any.
 	Sources []Source
+	Above   core.TaskID
 	// Working reports whether the asker still works on the task. It is called without
 	// the lock of the Book.
 	Working func() bool
@@ -76,28 +83,35 @@ type Task struct {
 
 // Source is a thread, and the principal that asked in it.
 type Source struct {
-	Thread core.ThreadID
-	From   core.Principal
+	Thread core.ThreadID  `json:"thread,omitempty"`
+	From   core.Principal `json:"from"`
 }
 
 // pending is an open question. Book.mu guards it.
 type pending struct {
 	Question
-	asker   Peer
+	home    string // the hub where it was asked; "" for this one
+	asker   Peer   // of one that was asked here
 	ref     string
 	sources []Source
+	above   []core.TaskID            // causes of which another hub may know the threads
 	bound   map[core.TaskID]struct{} // the tasks that have not ended
 	// toAgentViews is set when no view showed its threads: it is shown to all views of
 	// conversations with the agent.
 	toAgentViews bool
 	shown        map[place]struct{}
-	timer        *time.Timer
+	timer        *time.Timer // of one that was asked here
+	// awaits are the hubs that have not said whom they have for it, and audience is what the others
+	// said.
+	awaits   map[string]struct{}
+	audience audience
 }
 
 // Put opens a question and tells the asker of the outcome later. It returns an unsupported
-// Fault where no view can show the question and nobody who may answer it reads the list, an overloaded Fault at the limit, a cancelled
-// Fault where all of its tasks have ended, and the reason of Stop. The caller checks
-// afterwards that the asker has not left: see the package documentation.
+// Fault where no view can show the question and nobody who may answer it reads the list, an
+// overloaded Fault at the limit, a cancelled Fault where all of its tasks have ended, and the reason
+// of Stop. In a cluster the asker gets the first of these once all hubs have said so. The caller
+// checks afterwards that the asker has not left: see the package documentation.
 func (b *Book) Put(r Request) error {
 	q := &pending{Question: r.Question, asker: r.Asker, ref: r.Ref, bound: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
 	q.Tasks = []core.TaskID{}
@@ -106,6 +120,9 @@ func (b *Book) Put(r Request) error {
 		if t.Working() {
 			q.Tasks = append(q.Tasks, t.ID)
 			q.sources = append(q.sources, t.Sources...)
+			if t.Above != "" {
+				q.above = append(q.above, t.Above)
+			}
 		}
 	}
 	b.mu.Lock()
@@ -120,6 +137,8 @@ func (b *Book) Put(r Request) error {
 		return err
 	}
 	b.open[q.ID] = q
+	b.own++
+	b.ask(q)
 	id := q.ID // not the question: the runtime keeps timers for a while that were stopped
 	q.timer = time.AfterFunc(time.Until(q.Until), func() { b.timeout(id) })
 	if b.opts.Observer != nil {
@@ -135,26 +154,31 @@ func (b *Book) admit(q *pending, forTasks bool) error {
 		return b.stopped
 	case forTasks && len(q.bound) == 0:
 		return core.NewFault(core.CodeCancelled, "the task has ended")
-	case len(b.open) >= b.opts.Limit:
-		return core.NewFault(core.CodeOverloaded, "%d questions wait for people: ask again later", len(b.open))
+	case b.own >= b.opts.Limit:
+		return core.NewFault(core.CodeOverloaded, "%d questions wait for people: ask again later", b.own)
 	}
-	for _, wider := range []bool{false, true} {
-		q.toAgentViews = wider
-		for p, views := range b.views {
-			for tag, v := range views {
-				if q.isFor(v, b.opts.MayAnswer) {
-					q.show(place{p, tag})
-				}
-			}
-		}
-		if len(q.shown) > 0 {
-			return nil
-		}
-	}
-	if b.isAttended(q) {
+	if b.show(q); len(q.shown) > 0 || len(b.hubs) > 0 { // the other hubs say whom they have
 		return nil
 	}
-	return core.NewFault(core.CodeUnsupported, "failed to send question: no connected clients for agent %s", q.Agent)
+	if b.showWider(q); len(q.shown) > 0 || b.isAttended(q) {
+		return nil
+	}
+	return unattended(q.Agent)
+}
+
+func unattended(agent core.AgentID) *core.Fault {
+	return core.NewFault(core.CodeUnsupported, "failed to send question: no connected clients for agent %s", agent)
+}
+
+// show shows a question to the views that it is for. Callers hold mu.
+func (b *Book) show(q *pending) {
+	for p, views := range b.views {
+		for tag, v := range views {
+			if q.isFor(v, b.opts.MayAnswer) {
+				q.show(place{p, tag})
+			}
+		}
+	}
 }
 
 func (b *Book) bind(q *pending, tasks []Task) {
@@ -203,7 +227,7 @@ func (b *Book) Leave(p Peer) {
 	for tag := range b.views[p] {
 		b.unwatch(place{p, tag})
 	}
-	for _, q := range b.selected(func(q *pending) bool { return q.asker == p }) {
+	for _, q := range b.selected(func(q *pending) bool { return q.home == "" && q.asker == p }) {
 		b.settle(q, Outcome{Reason: reasonLeft}, nil)
 	}
 }
@@ -234,13 +258,18 @@ func (b *Book) settle(q *pending, o Outcome, fault *core.Fault) {
 		return
 	}
 	delete(b.open, q.ID)
-	b.unbindAll(q)
-	q.timer.Stop()
 	b.settled.Put(q.ID, struct{}{})
-	q.asker.Settled(q.ref, o, fault)
 	for at := range q.shown {
 		at.peer.Show(Update{Question: q.Question, Tag: at.tag, Outcome: &o})
 	}
+	if q.home != "" {
+		return
+	}
+	b.own--
+	b.unbindAll(q)
+	q.timer.Stop()
+	b.tell(Word{Settled: &Settled{q.ID, o, o.By}})
+	q.asker.Settled(q.ref, o, fault)
 	if b.opts.Observer != nil {
 		b.opts.Observer.Settled(q.ID)
 	}
@@ -289,25 +318,32 @@ func (b *Book) List(p core.Principal) []Question {
 // Answer answers a question as the principal. The first answer counts. It returns a
 // conflict Fault for a question that is settled, an unknown_task Fault for one that was
 // never asked, a not_authorized Fault for one that the principal may not read, and an
-// invalid Fault for an answer that does not fit, which leaves the question open.
+// invalid Fault for an answer that does not fit, which leaves the question open. One of another
+// hub is answered there: see [Book.Home].
 func (b *Book) Answer(by core.Principal, r core.Reply) (Outcome, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	q, o, err := b.check(by, r, false)
+	if err == nil {
+		b.settle(q, o, nil)
+	}
+	return o, err
+}
+
+// check returns the question that an answer is for, and how the answer ends it. judged says that the
+// principal may answer it. Callers hold mu.
+func (b *Book) check(by core.Principal, r core.Reply, judged bool) (q *pending, o Outcome, err error) {
 	id := r.Question
-	q := b.open[id]
+	q = b.open[id]
 	_, settled := b.settled.Get(id)
 	switch {
 	case settled:
-		return Outcome{}, core.NewFault(core.CodeConflict, "question %s has been settled", id)
+		return nil, o, core.NewFault(core.CodeConflict, "question %s has been settled", id)
 	case q == nil:
-		return Outcome{}, core.NewFault(core.CodeUnknownTask, "no question %q waits for an answer", id)
-	case !b.mayAnswer(by, q):
-		return Outcome{}, core.NewFault(core.CodeNotAuthorized, "question %s is put to somebody else", id)
+		return nil, o, core.NewFault(core.CodeUnknownTask, "no question %q waits for an answer", id)
+	case !judged && !b.mayAnswer(by, q):
+		return nil, o, core.NewFault(core.CodeNotAuthorized, "question %s is put to somebody else", id)
 	}
-	o, err := q.outcome(r, by)
-	if err != nil {
-		return Outcome{}, err
-	}
-	b.settle(q, o, nil)
-	return o, nil
+	o, err = q.outcome(r, by)
+	return q, o, err
 }

@@ -6,6 +6,9 @@
 // so do its timeout, the end of the last task that it was asked for, and the end of its
 // asker's connection. Asker and views are told through [Peer].
 //
+// The Books of a cluster tell each other of their questions, see [Word]: all show and list them, and the
+// hub where one was asked takes its answer. A hub that is gone takes its questions along.
+//
 //	agent ── Put ──▶ Book ── Show ──▶ people
 //	agent ◀─ Settled ── Book ◀─ Answer ── people
 //

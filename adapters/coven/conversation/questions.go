@@ -100,7 +100,7 @@ func (s *Service) AnswerQuestion(ctx context.Context, r *pb.AnswerQuestionReques
 	}
 	session := s.connect(p, nil)
 	defer session.Close(nil)
-	_, err = session.AnswerQuestion(core.Reply{Question: r.GetQuestionId(), Selected: r.GetSelected(), Text: r.GetCustomText()})
+	_, err = session.AnswerQuestion(ctx, core.Reply{Question: r.GetQuestionId(), Selected: r.GetSelected(), Text: r.GetCustomText()})
 	switch f := core.AsFault(err); {
 	case err == nil:
 		return &pb.AnswerQuestionResponse{Success: true}, nil

@@ -27,7 +27,7 @@ func (s *served) answer(r core.Reply) (text string, options []string) {
 		options = append(options, o.Label)
 	}
 	r.Question = open[0].ID
-	if _, err := s.user.AnswerQuestion(r); err != nil {
+	if _, err := s.user.AnswerQuestion(s.Context(), r); err != nil {
 		s.Fatal(err)
 	}
 	return open[0].Text, options

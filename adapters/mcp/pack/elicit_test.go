@@ -57,7 +57,7 @@ func (p *person) asked() question.Question {
 func (p *person) reply(q question.Question, r core.Reply) {
 	p.g.t.Helper()
 	r.Question = q.ID
-	if _, err := p.AnswerQuestion(r); err != nil {
+	if _, err := p.AnswerQuestion(p.g.t.Context(), r); err != nil {
 		p.g.t.Errorf("answering %q: got %v, want no error", q.Text, err)
 	}
 }

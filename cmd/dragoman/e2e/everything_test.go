@@ -131,7 +131,7 @@ func (u *toolUser) within(name, input string, asked func(question.Question) core
 		if b.Question != nil && b.Question.Outcome == nil {
 			reply := asked(b.Question.Question)
 			reply.Question = b.Question.Question.ID
-			if _, err := u.ada.AnswerQuestion(reply); err != nil {
+			if _, err := u.ada.AnswerQuestion(ctx, reply); err != nil {
 				u.Error(err)
 			}
 		}
