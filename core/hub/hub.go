@@ -199,7 +199,7 @@ func New(opts Options) *Hub {
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
-	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
+	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive, Tell: h.tellTopic})
 	if h.cluster != nil {
 		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
 	}

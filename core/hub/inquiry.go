@@ -208,4 +208,4 @@ func (h *Hub) Told(hub string, n News) error {
 }
 
 // allNews returns every kind of news.
-func allNews() []listener { return []listener{newsOfQuestions, newsOfPacks, newsOfCalls()} }
+func allNews() []listener { return []listener{newsOfQuestions, newsOfPacks, newsOfCalls(), newsOfTopics, newsOfNotices, newsOfSubscribers()} }

@@ -59,6 +59,9 @@ type otherHubs struct {
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
 	hubs    map[string]*otherHub
+	// noticed are the notices of this hub of which the others have not said whether somebody
+	// subscribes to them, and those hubs.
+	noticed map[core.TaskID]map[string]bool
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
@@ -68,7 +71,7 @@ type otherHubs struct {
 
 func newOtherHubs(peers Peers) otherHubs {
 	return otherHubs{
-		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{},
+		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{},
 		orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{},
 	}
 }
@@ -82,6 +85,7 @@ func (h *Hub) HubUp(name string, index int) {
 	delete(h.others.draining, name)
 	h.questions.HubUp(name)
 	h.packsUp(name)
+	h.topics.HubUp(name)
 }
 
 // HubDraining says that a hub takes nothing new: its agents get no tasks from here.
@@ -121,18 +125,27 @@ func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
 // [Hub.Settled] and [Hub.Connected]. Who waits for a task of it gets no answer any more, and
 // whoever wants the task next asks again.
 func (h *Hub) HubGone(name string) {
+	for _, notice := range h.hubGone(name) {
+		notice.endNotice(false)
+	}
+}
+
+// hubGone is HubGone except for the notices that it returns: nobody subscribes to them.
+func (h *Hub) hubGone(name string) (notices []*job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.others.up, name)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
 	h.packsGone(name)
+	h.topics.HubGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
 			h.wake(id, core.NewFault(core.CodeUnreachable, "hub %s, which has task %s, is gone: ask again in a moment", name, id))
 		}
 	}
+	return h.noticesGone(name)
 }
 
 // AgentUp adds an agent of another hub, or replaces what is known of it. It does nothing if this
