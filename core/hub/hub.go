@@ -30,10 +30,14 @@ import (
 type Options struct {
 	// ID names the hub to its peers; "" generates one.
 	ID string
-	// Peers reaches the other hubs of the cluster; nil for a hub alone. Index is that of this hub,
-	// which stands in the ids of its tasks.
+	// Peers reaches the other hubs of the cluster; nil for a hub alone. Name is that of this hub in
+	// it, and Index stands in the ids of its tasks.
 	Peers Peers
+	Name  string
 	Index int
+	// Shared is the Journal, if the other hubs can read it: then tasks move between hubs, and tasks
+	// of hubs that are gone can be read. Else it is nil.
+	Shared journal.Shared
 	// Cluster is told of the agents of this hub, and has the claims of their ids; nil for a hub
 	// alone. It runs once the hub is there.
 	Cluster *cluster.Cluster
@@ -106,6 +110,7 @@ type Observer interface {
 // Hub is the engine. It is safe for concurrent use.
 type Hub struct {
 	id         string
+	place      int // in the cluster: see Options.Index
 	limits     Limits
 	memory     *memory.Budget // may be nil
 	quotas     *quota.Book    // may be nil
@@ -119,6 +124,7 @@ type Hub struct {
 	log        *slog.Logger
 	observer   Observer
 	journal    journal.Journal
+	shared     journal.Shared // may be nil
 	roster     *roster.Roster
 	threads    *thread.Book
 	index      *thread.Index
@@ -136,6 +142,7 @@ type Hub struct {
 	topics     *topic.Book
 	settings   *settings
 	followers  followers
+	talk       conversations
 	lookups    chan lookup
 	// background runs until ctx ends, which stop waits for.
 	background sync.WaitGroup
@@ -154,6 +161,7 @@ type Hub struct {
 	jobs      map[core.TaskID]*job     // tasks that have not ended
 	mirrors   map[core.TaskID]*Session // who opened a task of another hub that has not ended
 	others    otherHubs
+	visits    visits
 	numbers   uint64                    // of connections
 	movable   map[*Session]struct{}     // agents in whose queues are tasks that others may have
 	watchers  map[*Session]struct{}     // of all tasks
@@ -166,11 +174,11 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
+		id: opts.ID, place: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
-		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts.Peers),
+		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts),
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {
@@ -199,6 +207,7 @@ func New(opts Options) *Hub {
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
+	h.talk = newConversations(h.limits.Threads)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive, Tell: h.tellTopic})
 	if h.cluster != nil {
 		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
@@ -206,6 +215,15 @@ func New(opts Options) *Hub {
 	var cancel context.CancelFunc
 	h.ctx, cancel = context.WithCancel(context.Background())
 	h.background.Go(func() { h.readLookups(h.ctx) })
+	if h.shared != nil {
+		h.background.Go(func() { h.takeArrivals(h.ctx) })
+		h.background.Go(func() { h.settle(h.ctx) })
+	}
+	if opts.Peers != nil {
+		for range wholeReads {
+			h.background.Go(func() { h.gatherWanted(h.ctx) })
+		}
+	}
 	h.stop = func() {
 		cancel()
 		h.background.Wait()
@@ -301,8 +319,9 @@ func (h *Hub) unrecorded() (n int) {
 func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
 
 // Turns returns the latest turns of a thread that the principal may read, oldest first;
-// none for a thread that the hub does not remember.
-func (h *Hub) Turns(p core.Principal, id core.ThreadID) []core.Turn {
+// none for a thread that no hub remembers. It may wait for other hubs.
+func (h *Hub) Turns(ctx context.Context, p core.Principal, id core.ThreadID) []core.Turn {
+	h.gather(ctx, id)
 	turns, _ := h.threads.Turns(id, 1<<30)
 	return h.turns(p, slices.Clone(turns))
 }
@@ -344,7 +363,12 @@ func (h host) Appended(id core.TaskID, e core.Event) {
 }
 
 // Answered implements [task.Host]: a follow-up finds the turn in the thread.
-func (h host) Answered(req core.Request, id core.TaskID, log *task.Log) { h.addTurns(req, id, log) }
+func (h host) Answered(req core.Request, id core.TaskID, log *task.Log, own bool) {
+	turns := h.addTurns(req, id, log)
+	if own {
+		h.tellTurns(req.Thread, turns)
+	}
+}
 
 // Recorded implements [task.Host].
 func (h host) Recorded(id core.TaskID, seq uint64) {

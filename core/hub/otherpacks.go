@@ -82,7 +82,9 @@ func (h *Hub) elsewherePack(p pack.Provider) pack.Peer { return &packElsewhere{h
 // Provider implements [pack.Peer].
 func (p *packElsewhere) Provider() pack.Provider { return p.provider }
 
-func (p *packElsewhere) tell(w callWord) error { return newsOfCalls().tell(p.engine, p.provider.Hub, w) }
+func (p *packElsewhere) tell(w callWord) error {
+	return newsOfCalls().tell(p.engine, p.provider.Hub, w)
+}
 
 // Execute implements [pack.Peer].
 func (p *packElsewhere) Execute(e *pack.Execution) {

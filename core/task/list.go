@@ -240,9 +240,21 @@ func (c catalogued) state() string {
 	return c.task.stateText()
 }
 
-// add adds a task whose id is greater than all before.
+// add adds a task, or replaces what is known of it. The ids of this hub rise; a task of another hub
+// may come later than it was opened.
 func (c *catalog) add(k known) {
+	all, i, found := c.tasks.Items(), 0, false
+	if n := len(all); n > 0 && all[n-1].id >= k.id {
+		if all, i, found = c.find(k.id); found {
+			all[i] = k
+			return
+		}
+	}
 	c.tasks.Push(k)
+	all = c.tasks.Items()
+	for i = len(all) - 1; i > 0 && all[i-1].id > k.id; i-- {
+		all[i-1], all[i] = all[i], all[i-1]
+	}
 	if c.tasks.Len() > CatalogTasks {
 		c.tasks.Pop()
 	} else {
