@@ -75,7 +75,7 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	case frameFollow:
 		return c.wanted(core.TaskID(body))
 	case frameUnknown:
-		c.hub.Unknown(core.TaskID(body))
+		c.hub.Unknown(c.opts.Name, core.TaskID(body))
 	case frameEvents:
 		id, events, err := decodeEvents(body)
 		if err == nil {
@@ -113,6 +113,18 @@ func (c *connection) open(letter []byte) error {
 			c.hub.Count("peer.refused")
 			c.opts.Log.Info("a command from another hub was refused", "hub", c.opts.Name, "act", call.Command.Act().String(), "object", call.Command.Object(), "principal", call.Principal.ID, "reason", refused.Error())
 		}
+	case letterHand:
+		o, err := decodeHandover(body)
+		if err != nil {
+			return err
+		}
+		c.session.Accept(o)
+	case letterTaken:
+		c.hub.Taken(c.opts.Name, core.TaskID(body))
+	case letterRefused:
+		c.hub.Refused(c.opts.Name, core.TaskID(body))
+	case letterLeave:
+		c.session.LeaveTask(core.TaskID(body))
 	case letterNews:
 		var n hub.News
 		if err := json.Unmarshal(body, &n); err != nil {
