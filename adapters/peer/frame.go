@@ -142,7 +142,7 @@ func decodeEvents(b []byte) (id core.TaskID, events []core.Event, err error) {
 	}
 	for line := range bytes.SplitSeq(lines, []byte{'\n'}) {
 		var e core.Event
-		if err := json.Unmarshal(line, &e); err != nil {
+		if err := e.UnmarshalJSON(line); err != nil { // without the scan that package json does before
 			return "", nil, err
 		}
 		events = append(events, e)

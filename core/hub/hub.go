@@ -281,7 +281,7 @@ func (h *Hub) connect(s *Session) {
 	if h.end.reason != "" {
 		s.inbox.push(Batch{Draining: h.end.reason})
 	}
-	if h.closed != nil {
+	if h.closed != nil && h.endsWith(s) {
 		s.inbox.end(h.closed)
 	}
 	known := h.known
