@@ -71,6 +71,7 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, p core.Princip
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			s.hub.Count("http.forward.failed")
+			s.log.Info("another hub has not answered a request", "hub", at, "error", err)
 			w.Header().Set("Retry-After", "1")
 			why := core.NewFault(core.CodeUnreachable, "hub %s, which has what the request is about, cannot be reached: ask again", at).Because(err)
 			web.Problem(w, http.StatusServiceUnavailable, string(why.Code), why.Message)
@@ -149,25 +150,21 @@ func (l *visitors) Close() error { return nil }
 // Addr implements [net.Listener].
 func (l *visitors) Addr() net.Addr { return &net.UnixAddr{Name: "other hubs", Net: "tunnel"} }
 
-// netConn returns a connection whose bytes go over a tunnel. Both end together, or with ctx.
+// netConn returns a connection whose bytes go over a tunnel. Both end together.
 func netConn(ctx context.Context, conn hub.Conn) net.Conn {
 	own, other := net.Pipe()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx = context.WithoutCancel(ctx) // the tunnel ends with its hubs
 	go func() {
-		defer cancel()
 		defer other.Close()
 		for {
 			m, err := conn.Receive(ctx)
-			if err == nil {
-				_, err = other.Write(m)
-			}
 			if err != nil {
 				return
 			}
+			_, _ = other.Write(m) // a server that has answered early reads no more
 		}
 	}()
 	go func() {
-		defer cancel()
 		defer conn.Close(link.Reason{Cause: link.Normal})
 		buf := make([]byte, 32<<10)
 		for {
