@@ -53,7 +53,8 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, p core.Princip
 			if err != nil {
 				return nil, err
 			}
-			return netConn(ctx, conn), nil
+			c, _ := netConn(ctx, conn)
+			return c, nil
 		},
 	}
 	defer transport.CloseIdleConnections()
@@ -88,7 +89,7 @@ func (s *Service) hostHTTP(handler http.Handler) {
 	server := &http.Server{
 		Handler: handler, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 10 * time.Second,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, visitorKey{}, c.(*visitorConn).by)
+			return context.WithValue(ctx, visitorKey{}, c.(visitorConn).by)
 		},
 	}
 	s.loops.Go(func() {
@@ -101,30 +102,22 @@ func (s *Service) hostHTTP(handler http.Handler) {
 		_ = server.Close()
 	}
 	s.hub.Host(httpService, func(ctx context.Context, by core.Principal, conn hub.Conn) {
-		c := &visitorConn{Conn: netConn(ctx, conn), by: by, gone: make(chan struct{})}
+		c, sent := netConn(ctx, conn)
 		select {
-		case l.conns <- c:
-			<-c.gone
+		case l.conns <- visitorConn{c, by}:
 		case <-l.closed:
 			_ = c.Close()
 		case <-ctx.Done():
 			_ = c.Close()
 		}
+		<-sent
 	})
 }
 
 // visitorConn is the connection of one request.
 type visitorConn struct {
 	net.Conn
-	by   core.Principal
-	once sync.Once
-	gone chan struct{} // closed with it
-}
-
-// Close implements [net.Conn].
-func (c *visitorConn) Close() error {
-	c.once.Do(func() { close(c.gone) })
-	return c.Conn.Close()
+	by core.Principal
 }
 
 // visitors is a listener that accepts those that other hubs pass on.
@@ -150,9 +143,11 @@ func (l *visitors) Close() error { return nil }
 // Addr implements [net.Listener].
 func (l *visitors) Addr() net.Addr { return &net.UnixAddr{Name: "other hubs", Net: "tunnel"} }
 
-// netConn returns a connection whose bytes go over a tunnel. Both end together.
-func netConn(ctx context.Context, conn hub.Conn) net.Conn {
+// netConn returns a connection whose bytes go over a tunnel. Both end together; sent is closed once
+// the tunnel has all that was written.
+func netConn(ctx context.Context, conn hub.Conn) (_ net.Conn, sent <-chan struct{}) {
 	own, other := net.Pipe()
+	all := make(chan struct{})
 	ctx = context.WithoutCancel(ctx) // the tunnel ends with its hubs
 	go func() {
 		defer other.Close()
@@ -165,6 +160,7 @@ func netConn(ctx context.Context, conn hub.Conn) net.Conn {
 		}
 	}()
 	go func() {
+		defer close(all)
 		defer conn.Close(link.Reason{Cause: link.Normal})
 		buf := make([]byte, 32<<10)
 		for {
@@ -177,5 +173,5 @@ func netConn(ctx context.Context, conn hub.Conn) net.Conn {
 			}
 		}
 	}()
-	return own
+	return own, all
 }
