@@ -140,7 +140,7 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
-		threadInquiry(),
+		threadInquiry(), unreadInquiry(), runningInquiry(),
 	}
 }
 
@@ -221,6 +221,6 @@ func (h *Hub) Told(hub string, n News) error {
 func allNews() []listener {
 	return []listener{
 		newsOfQuestions,
-		tasksOpened(), tasksAnswered(),
+		tasksOpened(), tasksAnswered(), tasksNewest(),
 	}
 }
