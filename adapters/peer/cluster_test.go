@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,7 @@ type member struct {
 	*hub.Hub
 	part    *peer.Member
 	deposed chan journal.Life
+	stopped atomic.Bool // it is not asked any more
 	stop    func()
 }
 

@@ -31,6 +31,13 @@ type node struct {
 // connected starts hubs of these names, each connected to all others.
 func connected(t testing.TB, names ...string) map[string]*node {
 	t.Helper()
+	all, _ := connectedUntil(t, names...)
+	return all
+}
+
+// connectedUntil is connected with a function that ends the connections.
+func connectedUntil(t testing.TB, names ...string) (_ map[string]*node, cut func()) {
+	t.Helper()
 	all := map[string]*node{}
 	for i, name := range names {
 		n := &node{name: name, peers: &peer.Peers{}}
@@ -39,10 +46,11 @@ func connected(t testing.TB, names ...string) map[string]*node {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
-	t.Cleanup(func() {
+	cut = func() {
 		cancel()
 		serving.Wait()
-	})
+	}
+	t.Cleanup(cut)
 	for i, a := range names {
 		for k, b := range names[i+1:] {
 			one, other := coretest.Pipe[[]byte, []byte](1000)
@@ -55,7 +63,7 @@ func connected(t testing.TB, names ...string) map[string]*node {
 			serving.Go(func() { back.Run(ctx, other); back.Close() })
 		}
 	}
-	return all
+	return all, cut
 }
 
 // join makes a session of the node an agent that every other node of the cluster knows.

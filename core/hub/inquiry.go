@@ -133,6 +133,9 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 			return known.run(ctx, h, q)
 		}
 	}
+	if answer, ok, err := h.matter(ctx, q); ok {
+		return answer, err
+	}
 	return nil, core.NewFault(core.CodeUnsupported, "this hub does not know the inquiry %q: it is of another version", q.What)
 }
 
@@ -141,6 +144,7 @@ func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
 		threadInquiry(), unreadInquiry(), runningInquiry(),
+		recordedInquiry,
 	}
 }
 
@@ -221,6 +225,7 @@ func (h *Hub) Told(hub string, n News) error {
 func allNews() []listener {
 	return []listener{
 		newsOfQuestions,
+		newsOfPacks, newsOfCalls(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
 	}
 }

@@ -25,9 +25,6 @@ func LineOf(id core.TaskID) (l Line, place uint64) {
 // Owner returns the index of the hub that owns its tasks.
 func (l Line) Owner() int { return int(l >> ownerBits) }
 
-// Index returns the index of the hub, which stands in the ids of its tasks.
-func (s *Store) Index() int { return s.limits.Owner }
-
 // Learn notes tasks of other hubs. The ids of tasks that are opened here from now on are greater.
 func (s *Store) Learn(ids ...core.TaskID) {
 	s.mu.Lock()

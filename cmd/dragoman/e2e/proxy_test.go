@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -13,8 +14,10 @@ type proxy struct {
 	target   string
 	group    sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
+	mu       sync.Mutex
+	conns    map[net.Conn]struct{}
+	refusing bool
+	bytes    atomic.Int64 // that went either way
 }
 
 // newProxy starts a proxy to the target. It is closed when the test ends.
@@ -49,6 +52,10 @@ func (c *proxy) accept() {
 		}
 		c.mu.Lock()
 		c.conns[near], c.conns[far] = struct{}{}, struct{}{}
+		if c.refusing {
+			near.Close()
+			far.Close()
+		}
 		c.mu.Unlock()
 		c.group.Go(func() { c.pipe(near, far) })
 	}
@@ -57,8 +64,8 @@ func (c *proxy) accept() {
 // pipe copies bytes in both directions until both have ended.
 func (c *proxy) pipe(near, far net.Conn) {
 	var back sync.WaitGroup
-	back.Go(func() { copyAll(near, far) })
-	copyAll(far, near)
+	back.Go(func() { c.copyAll(near, far) })
+	c.copyAll(far, near)
 	back.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,9 +75,17 @@ func (c *proxy) pipe(near, far net.Conn) {
 	}
 }
 
-func copyAll(to, from net.Conn) {
-	_, _ = io.Copy(to, from) // the other side is closed, however this ends
+func (c *proxy) copyAll(to, from net.Conn) {
+	_, _ = io.Copy(io.MultiWriter(to, (*counter)(&c.bytes)), from) // the other side is closed, however this ends
 	_ = to.(*net.TCPConn).CloseWrite()
+}
+
+// counter counts the bytes that are written.
+type counter atomic.Int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	(*atomic.Int64)(c).Add(int64(len(p)))
+	return len(p), nil
 }
 
 // cut resets every connection at both ends, as a power failure would. New ones may be made.
@@ -80,5 +95,15 @@ func (c *proxy) cut() {
 	for conn := range c.conns {
 		_ = conn.(*net.TCPConn).SetLinger(0)
 		conn.Close()
+	}
+}
+
+// refuse cuts all connections and closes new ones at once, until it is called with false.
+func (c *proxy) refuse(yes bool) {
+	c.mu.Lock()
+	c.refusing = yes
+	c.mu.Unlock()
+	if yes {
+		c.cut()
 	}
 }
