@@ -115,7 +115,7 @@ func (p *position) findLine(l task.Line) (int, bool) {
 // begin notes that a task was begun, and all before it in its line.
 func (p *position) begin(id core.TaskID) {
 	switch {
-	case p.cluster:
+	case p.cluster || len(p.lines) > 0:
 		p.setLine(task.LineOf(id))
 	case id > p.newest:
 		p.raise(id)
@@ -173,6 +173,11 @@ func (p *position) find(id core.TaskID) (int, bool) {
 // set notes how far a task was read, and that it was begun.
 func (p *position) set(id core.TaskID, c core.Cursor) {
 	p.begin(id)
+	p.track(id, c)
+}
+
+// track notes how far a task was read.
+func (p *position) track(id core.TaskID, c core.Cursor) {
 	i, known := p.find(id)
 	at := p.head() + i*openChars
 	if !known {
@@ -240,7 +245,7 @@ func parsePosition(text string) (position, []resumed, error) {
 		if len(all) > 0 && r.task <= all[len(all)-1].task || r.task == "" || !p.hasRead(r.task) && lines < mostLines || open > p.mostOpen() {
 			return newPosition(), nil, badPosition()
 		}
-		p.set(r.task, r.from)
+		p.track(r.task, r.from)
 		all = append(all, r)
 	}
 	return p, all, nil
