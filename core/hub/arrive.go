@@ -208,8 +208,9 @@ func (h *Hub) run(a *arrival) {
 	h.jobs[t.ID()] = j
 	h.recorder.Continue(t, a.record().Seq)
 	if opened == nil {
-		h.enter(j.opener, j, &core.Open{Keep: a.Keep})
+		h.retain(j.opener, j, a.Keep)
 	}
+	h.came(t.ID()) // else it was shown here before
 	delete(h.others.arriving, t.ID())
 	held, house := a.held, h.standFor(h.others.name)
 	h.mu.Unlock()

@@ -112,6 +112,7 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.gone, name)
+	h.tellNewest(name)
 	h.talk.joins++
 	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
