@@ -219,7 +219,9 @@ func (h *Hub) run(a *arrival) {
 	if b, ok := a.record().Body.(core.Retrying); ok && b.Fault != nil {
 		why = b.Fault
 	}
-	h.moveOn(j, why)
+	if a.from == "" || h.route(j) != nil { // whoever handed it over has chosen this hub: it does not go back for a shorter queue
+		h.moveOn(j, why)
+	}
 	for _, c := range held {
 		_ = house.Perform(c) // it may have ended
 	}

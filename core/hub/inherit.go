@@ -122,8 +122,8 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 		record.Attempt > h.limits.Retries || moves >= mostMoves || !time.Now().Before(opened.Request.Deadline) {
 		return nil, nil //nolint:nilnil // nobody else may have it
 	}
-	next := core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record}
-	o.Events = append(events, next)
+	events = append(events, core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record})
+	o.Events = events
 	a := h.await(head.Task, "", o)
 	if a != nil && !h.someoneFor(a) {
 		h.dismiss(a)
