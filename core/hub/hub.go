@@ -208,7 +208,7 @@ func New(opts Options) *Hub {
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)
-	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
+	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive, Tell: h.tellTopic})
 	if h.cluster != nil {
 		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
 	}
