@@ -259,6 +259,19 @@ func (c *Cluster) HasQuorum() bool {
 	return c.quorum(time.Now())
 }
 
+// NameOf returns the name of the hub with an index, which may be gone. Unlike [Cluster.Hubs] it may
+// be called with locks that [Settings.Tasks] takes.
+func (c *Cluster) NameOf(index int) (name string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.records {
+		if r.index == index {
+			return r.name, true
+		}
+	}
+	return "", false
+}
+
 // Owner returns the hub that has the tasks of an index: the one with that index or, once it is
 // gone, the one that has taken them over.
 func (c *Cluster) Owner(index int) (Hub, bool) {
