@@ -38,6 +38,7 @@ func TestPeopleAtEveryHub(t *testing.T) {
 	all := startCluster(t, 3)
 	a, b, c := all[0], all[1], all[2]
 	asker := connectCovenAgentAt(t, b.grpc, "asker", "ui")
+	defer asker.leave()
 	for _, h := range all {
 		h.until("the agent is known at "+h.name, func() error { return h.Get(t.Context(), "/v1/agents/asker", &struct{}{}) })
 	}
@@ -118,6 +119,7 @@ func TestAToolIsCalledOverThreeHubs(t *testing.T) {
 		t.Error("a second pack of the id at another hub: got no error, want a conflict")
 	}
 	agent := connectCovenAgentAt(t, b.grpc, "worker")
+	defer agent.leave()
 	call := agent.call("cut", map[string]any{"at": 3})
 	given := pack.nextCall()
 	if given.GetToolName() != "cut" || !sameJSON([]byte(given.GetInputJson()), []byte(`{"at":3}`)) {
