@@ -27,6 +27,7 @@ type world struct {
 	claims  *coretest.Claims
 	journal *journal.SharedMemory
 	hubs    map[string]*member
+	options func(hub string, o *hub.Options) // sets what the hubs need beside the cluster; may be nil
 }
 
 // member is a hub of a world.
@@ -38,8 +39,15 @@ type member struct {
 }
 
 func newWorld(t *testing.T, names ...string) *world {
+	t.Helper()
+	return newWorldWith(t, nil, names...)
+}
+
+// newWorldWith is newWorld for hubs with options.
+func newWorldWith(t *testing.T, options func(hub string, o *hub.Options), names ...string) *world {
+	t.Helper()
 	net := coretest.NewNetwork(1)
-	w := &world{t: t, net: net, claims: coretest.NewClaims(net), journal: journal.NewSharedMemory(journal.Retention{Age: 1000 * time.Hour}), hubs: map[string]*member{}}
+	w := &world{t: t, net: net, claims: coretest.NewClaims(net), journal: journal.NewSharedMemory(journal.Retention{Age: 1000 * time.Hour}), hubs: map[string]*member{}, options: options}
 	for i, name := range names {
 		w.start(name, i)
 	}
@@ -69,8 +77,14 @@ func (w *world) start(name string, index int) *member {
 		w.t.Fatal(err)
 	}
 	var opts hub.Options
+	if w.options != nil {
+		w.options(name, &opts)
+	}
 	m.part.Configure(&opts)
 	m.Hub = hub.New(opts)
+	if err := m.Recover(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -136,7 +136,11 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 }
 
 // inquiries returns every inquiry.
-func inquiries() []answerer { return []answerer{answersToQuestions} }
+func inquiries() []answerer {
+	return []answerer{
+		answersToQuestions, approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
+	}
+}
 
 // news is a kind of news: its name, and what a hub does that is told it, without waiting.
 type news[T any] struct {
@@ -208,4 +212,4 @@ func (h *Hub) Told(hub string, n News) error {
 }
 
 // allNews returns every kind of news.
-func allNews() []listener { return []listener{newsOfQuestions} }
+func allNews() []listener { return []listener{newsOfQuestions, spentNews} }

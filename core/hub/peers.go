@@ -63,12 +63,14 @@ type otherHubs struct {
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
 	orphans map[string][]*task.Task
 	fetched map[core.TaskID]*fetched
+	// legacies are what hubs that are gone have left in the journal.
+	legacies map[string]*legacy
 }
 
 func newOtherHubs(peers Peers) otherHubs {
 	return otherHubs{
 		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{},
-		orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{},
+		orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
 	}
 }
 
@@ -79,7 +81,9 @@ func (h *Hub) HubUp(name string, index int) {
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
 	delete(h.others.draining, name)
+	delete(h.others.legacies, name)
 	h.questions.HubUp(name)
+	h.tellSpent(name)
 }
 
 // HubDraining says that a hub takes nothing new: its agents get no tasks from here.
@@ -122,6 +126,7 @@ func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.others.up, name)
+	h.untellSpent(name)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)

@@ -58,6 +58,7 @@ func (h *Hub) Settled(ctx context.Context, hub string, shared journal.Shared) er
 			h.mirrorEnded(t)
 		}
 	}
+	h.inheritLists(hub, shared)
 	return nil
 }
 

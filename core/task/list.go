@@ -14,19 +14,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
-// Status describes a task without its events.
+// Status describes a task without its events, in a stable JSON form.
 type Status struct {
-	ID core.TaskID
+	ID core.TaskID `json:"id"`
 	// State is queued, running, or how the task ended: done, failed or cancelled.
-	State    string
-	Agent    core.AgentID // "" before it was assigned
-	From     core.Principal
-	Hops     int
-	OpenedAt time.Time // zero if the first event is no longer kept
-	EndedAt  time.Time // zero while it runs
-	Receipt  core.Receipt
+	State    string         `json:"state"`
+	Agent    core.AgentID   `json:"agent,omitempty"` // "" before it was assigned
+	From     core.Principal `json:"from"`
+	Hops     int            `json:"hops"`
+	OpenedAt time.Time      `json:"opened_at,omitzero"` // zero if the first event is no longer kept
+	EndedAt  time.Time      `json:"ended_at,omitzero"`  // zero while it runs
+	Receipt  core.Receipt   `json:"receipt"`
 	// Request is the request without its history.
-	Request core.Request
+	Request core.Request `json:"request"`
 }
 
 // Status describes the task. It shows an end only once readers may see it: see
@@ -61,16 +61,23 @@ func statusOf(id core.TaskID, r core.Request) Status {
 	return Status{ID: id, Request: r}
 }
 
-// Filter selects the tasks that [Store.List] lists. The zero value of a field means any.
+// Filter selects the tasks that [Store.List] lists, in a stable JSON form. The zero value of a
+// field means any.
 type Filter struct {
-	State  string // as in Status
-	Agent  core.AgentID
-	From   string // the id of the requester's principal
-	Thread core.ThreadID
-	Cause  core.TaskID // the task that its requester worked on
-	Before core.TaskID // only tasks that were opened before this one
-	Limit  int         // the maximum number; 0 means DefaultListed
+	State  string        `json:"state,omitempty"` // as in Status
+	Agent  core.AgentID  `json:"agent,omitempty"`
+	From   string        `json:"from,omitempty"` // the id of the requester's principal
+	Thread core.ThreadID `json:"thread,omitempty"`
+	Cause  core.TaskID   `json:"cause,omitempty"`  // the task that its requester worked on
+	Before core.TaskID   `json:"before,omitempty"` // only tasks that were opened before this one
+	Limit  int           `json:"limit,omitempty"`  // the maximum number; 0 means DefaultListed
+	// Asked are the indices of the hubs that are asked for their tasks themselves: the mirrors of
+	// those are left out.
+	Asked []int `json:"asked,omitempty"`
 }
+
+// Listed returns the maximum number of tasks.
+func (f Filter) Listed() int { return cmp.Or(min(f.Limit, MostListed), DefaultListed) }
 
 // States are the values of Filter.State.
 var States = []string{
@@ -94,7 +101,7 @@ const (
 // look at many; before is Filter.Before of the next page, and "" at the end. List may wait
 // for the journal, whose error it returns.
 func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
-	limit, reads, bytes := cmp.Or(min(f.Limit, MostListed), DefaultListed), 0, 0
+	limit, reads, bytes := f.Listed(), 0, 0
 	before = f.Before
 	may := map[parties]bool{} // most tasks have the same few
 	selects := func(w parties) bool {
@@ -240,9 +247,21 @@ func (c catalogued) state() string {
 	return c.task.stateText()
 }
 
-// add adds a task whose id is greater than all before.
+// add adds a task, or replaces what is known of it. The ids of this hub rise; a task of another hub
+// may come later than it was opened.
 func (c *catalog) add(k known) {
+	all, i, found := c.tasks.Items(), 0, false
+	if n := len(all); n > 0 && all[n-1].id >= k.id {
+		if all, i, found = c.find(k.id); found {
+			all[i] = k
+			return
+		}
+	}
 	c.tasks.Push(k)
+	all = c.tasks.Items()
+	for i = len(all) - 1; i > 0 && all[i-1].id > k.id; i-- {
+		all[i-1], all[i] = all[i], all[i-1]
+	}
 	if c.tasks.Len() > CatalogTasks {
 		c.tasks.Pop()
 	} else {
@@ -307,7 +326,7 @@ func (s *Store) catalogued(f Filter, turns []core.TaskID, before core.TaskID) (o
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	take := func(k known) bool {
-		if t := s.tasks[k.id]; t != nil || k.end != 0 {
+		if t := s.tasks[k.id]; (t != nil || k.end != 0) && !(t != nil && t.IsMirror() && slices.Contains(f.Asked, OwnerOf(k.id))) {
 			out = append(out, catalogued{k, t})
 		}
 		return len(out) < catalogPage

@@ -149,6 +149,9 @@ func (s *Store) full(advice string) error {
 	return f
 }
 
+// Owner returns the index of the hub, which stands in the ids of its tasks.
+func (s *Store) Owner() int { return s.limits.Owner }
+
 // Get returns a task that is in memory, or nil.
 func (s *Store) Get(id core.TaskID) *Task {
 	s.mu.Lock()
@@ -319,7 +322,9 @@ func (s *Store) trim(tasks, bytes int) {
 			return // the next call tries again
 		}
 		delete(s.tasks, oldest.id)
-		s.catalog.settle(oldest.id, last, w, cause)
+		if !oldest.mirror { // the journal of this hub has it
+			s.catalog.settle(oldest.id, last, w, cause)
+		}
 		s.finished.Pop()
 		s.bytes -= size
 	}
