@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build run test check fuzz bench gen demo soak simulate simulate-faults guides pictures
+.PHONY: build run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides pictures
 
 build: # bin/dragoman
 	go build -trimpath -o bin/ ./cmd/dragoman
@@ -29,6 +29,9 @@ simulate: # SCHEDULES schedules of a cluster in which everything goes wrong (def
 
 simulate-faults: # plants the faults of adapters/peer/testdata/faults.json one by one, each of which the simulation has to find
 	go test -count=1 -timeout 0 -v -run '^TestTheSimulationFindsFaults$$' ./adapters/peer -sim.faults $(or $(SCHEDULES),2000)
+
+kill: # kills and stops hubs of a cluster KILLS times (default 1,000) under load in every dialect; SEED=n for the same ones again
+	go test -count=1 -timeout 0 -v -run '^TestHubsAreKilledUnderLoad$$' ./cmd/dragoman/e2e -kills $(or $(KILLS),1000) -kills.seed $(or $(SEED),0)
 
 guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -guides.required

@@ -38,8 +38,8 @@ type Options struct {
 	Log *slog.Logger
 	// Cluster says how this hub works together with others; nil if it is alone.
 	Cluster *Cluster
-	// Replicas is on how many servers of an external cluster each stream is kept; 0 is one,
-	// and three on embedded servers.
+	// Replicas is on how many servers of an external cluster each stream is kept. 0 is one for a hub
+	// alone, and three for those of a cluster. Embedded servers of a cluster keep three.
 	Replicas int
 	// Logs are the other logs, by names of letters, and how much each keeps.
 	Logs map[string]journal.Retention
@@ -155,6 +155,9 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 	}
 	if err = j.connect(ctx, o.URL); err != nil || o.Cluster == nil {
 		return err
+	}
+	if o.Replicas == 0 && j.conn.ConnectedClusterName() != "" { // an external server that is one of several
+		j.replicas = replicasOfCluster
 	}
 	if err = j.openBus(ctx, o.URL, o.Cluster.Name); err != nil {
 		return err

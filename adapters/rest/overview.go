@@ -151,7 +151,7 @@ type budgetView struct {
 // so a thread without turns is an empty list, not an error.
 func (a *api) getThread(c call) error {
 	id := c.id()
-	turns := append([]core.Turn{}, a.hub.Turns(c.from, core.ThreadID(id))...)
+	turns := append([]core.Turn{}, a.hub.Turns(c.r.Context(), c.from, core.ThreadID(id))...)
 	return a.reply(c.w, http.StatusOK, struct {
 		ID    string      `json:"id"`
 		Turns []core.Turn `json:"turns"`

@@ -20,11 +20,19 @@ func (s *Session) CheckTool(t tool.Definition) error { return s.hub.packs.Check(
 // ProgressTool shows how far an execution is, as the state of the tool in those tasks of its
 // caller that show the call. It returns the errors of [pack.Registry.Caller].
 func (s *Session) ProgressTool(execution, detail string) error {
-	caller, call, err := s.callerOf(execution)
+	return s.hub.progressTool(s.peer(), execution, detail)
+}
+
+func (h *Hub) progressTool(p pack.Peer, execution, detail string) error {
+	call, err := h.packs.Caller(p, execution)
 	if err != nil {
 		return err
 	}
-	for _, t := range caller.working() {
+	if o, ok := call.Caller.(*otherHub); ok {
+		o.tell(callWord{Execution: call.ID, Progress: &detail})
+		return nil
+	}
+	for _, t := range (*Session)(call.Caller.(*peer)).root().working() {
 		t.ProgressTool(call.ID, detail)
 	}
 	return nil
@@ -35,18 +43,20 @@ func (s *Session) ProgressTool(execution, detail string) error {
 // [pack.Registry.Caller], those of AskPeople, and an unsupported Fault where the caller works
 // on no task, or on several of which none shows the call.
 func (s *Session) AskCaller(ctx context.Context, execution string, q question.Question) (question.Outcome, error) {
-	caller, call, err := s.callerOf(execution)
+	h := s.hub
+	call, err := h.packs.Caller(s.peer(), execution)
 	if err != nil {
 		return question.Outcome{}, err
 	}
-	tasks, err := caller.tasksOf(call.ID, call.Tasks)
-	switch {
-	case err != nil:
-		return question.Outcome{}, err
-	case len(tasks) == 0:
-		return question.Outcome{}, core.NewFault(core.CodeUnsupported, "the caller of %s works on no task: there is nobody to ask", execution)
+	if o, ok := call.Caller.(*otherHub); ok {
+		return o.ask(ctx, call, q)
 	}
-	return s.hub.askPeople(ctx, q, caller.AgentID(), s.hub.allQuestioned(tasks, caller))
+	a := &asking{settled: make(chan settled, 1)}
+	if err := h.askFor(s.peer(), execution, q, a); err != nil {
+		return question.Outcome{}, err
+	}
+	defer h.questions.Leave(a)
+	return a.wait(ctx)
 }
 
 // HopsOf returns how many tasks stand above what an execution asks elsewhere, for a pack that is
@@ -56,8 +66,17 @@ func (s *Session) HopsOf(execution string) int {
 	if err != nil {
 		return 0 // nobody waits for it
 	}
-	hops := (*Session)(call.Caller.(*peer)).floor
-	for _, id := range call.Tasks {
+	if caller, ok := call.Caller.(*peer); ok {
+		return (*Session)(caller).hopsAbove(call.Tasks)
+	}
+	return call.Hops
+}
+
+// hopsAbove returns how many tasks stand above what is asked for a call that belongs to one of the
+// tasks.
+func (s *Session) hopsAbove(tasks []core.TaskID) int {
+	hops := s.floor
+	for _, id := range tasks {
 		if t := s.hub.tasks.Get(id); t != nil {
 			hops = max(hops, t.Hops()+1)
 		}
@@ -68,15 +87,6 @@ func (s *Session) HopsOf(execution string) int {
 // Below says that at least so many tasks stand above what a child asks from now on, by the word of
 // another hub: see [OpenOptions.MinHops]. It is called before the child asks anything.
 func (s *Session) Below(hops int) { s.floor = hops }
-
-// callerOf returns the agent or requester that called, and its call.
-func (s *Session) callerOf(execution string) (*Session, pack.Call, error) {
-	call, err := s.hub.packs.Caller(s.peer(), execution)
-	if err != nil {
-		return nil, call, err
-	}
-	return (*Session)(call.Caller.(*peer)).root(), call, nil
-}
 
 // withdrawCalls answers the calls of packs that belong to a task that is cancelled or has
 // ended, so that their packs stop: those that the task shows, and those that cannot belong to

@@ -137,6 +137,7 @@ type Hub struct {
 	topics     *topic.Book
 	settings   *settings
 	followers  followers
+	talk       conversations
 	lookups    chan lookup
 	// background runs until ctx ends, which stop waits for.
 	background sync.WaitGroup
@@ -194,12 +195,13 @@ func New(opts Options) *Hub {
 			Packs: h.limits.Packs, Tools: h.limits.PackTools, Calls: h.limits.PackCalls, CallBytes: h.limits.RequestBytes,
 			Timeout: h.limits.ToolTimeout, MaxTimeout: h.limits.MaxToolTimeout,
 		},
-		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count,
+		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count, Elsewhere: h.elsewherePack, Tell: h.tellPacks,
 	})
 	watcher, _ := h.observer.(question.Observer)
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
+	h.talk = newConversations(h.limits.Threads)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
 	if h.cluster != nil {
 		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
@@ -207,6 +209,11 @@ func New(opts Options) *Hub {
 	var cancel context.CancelFunc
 	h.ctx, cancel = context.WithCancel(context.Background())
 	h.background.Go(func() { h.readLookups(h.ctx) })
+	if opts.Peers != nil {
+		for range wholeReads {
+			h.background.Go(func() { h.gatherWanted(h.ctx) })
+		}
+	}
 	h.stop = func() {
 		cancel()
 		h.background.Wait()
@@ -302,8 +309,9 @@ func (h *Hub) unrecorded() (n int) {
 func (h *Hub) JournalHealth() recorder.Health { return h.recorder.Health() }
 
 // Turns returns the latest turns of a thread that the principal may read, oldest first;
-// none for a thread that the hub does not remember.
-func (h *Hub) Turns(p core.Principal, id core.ThreadID) []core.Turn {
+// none for a thread that no hub remembers. It may wait for other hubs.
+func (h *Hub) Turns(ctx context.Context, p core.Principal, id core.ThreadID) []core.Turn {
+	h.gather(ctx, id)
 	turns, _ := h.threads.Turns(id, 1<<30)
 	return h.turns(p, slices.Clone(turns))
 }
@@ -345,7 +353,12 @@ func (h host) Appended(id core.TaskID, e core.Event) {
 }
 
 // Answered implements [task.Host]: a follow-up finds the turn in the thread.
-func (h host) Answered(req core.Request, id core.TaskID, log *task.Log) { h.addTurns(req, id, log) }
+func (h host) Answered(req core.Request, id core.TaskID, log *task.Log, own bool) {
+	turns := h.addTurns(req, id, log)
+	if own {
+		h.tellTurns(req.Thread, turns)
+	}
+}
 
 // Recorded implements [task.Host].
 func (h host) Recorded(id core.TaskID, seq uint64) {

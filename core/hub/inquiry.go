@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -138,7 +139,9 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 // inquiries returns every inquiry.
 func inquiries() []answerer {
 	return []answerer{
-		answersToQuestions, approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
+		answersToQuestions,
+		threadInquiry(),
+		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
 	}
 }
 
@@ -178,11 +181,15 @@ func (n news[T]) tell(h *Hub, hub string, value T) error {
 // tellAll tells all other hubs that are up. Callers hold mu: so a hub that comes later gets what it
 // needs from [Hub.HubUp], and nobody twice.
 func (n news[T]) tellAll(h *Hub, value T) {
-	if len(h.others.up) == 0 {
-		return
+	if len(h.others.up) > 0 {
+		n.tellThese(h, slices.Collect(maps.Keys(h.others.up)), value)
 	}
+}
+
+// tellThese tells hubs by name.
+func (n news[T]) tellThese(h *Hub, names []string, value T) {
 	raw, err := json.Marshal(value)
-	for name := range h.others.up {
+	for _, name := range names {
 		if err == nil {
 			err = h.others.peers.Tell(name, News{What: n.what, Value: raw})
 		}
@@ -212,4 +219,11 @@ func (h *Hub) Told(hub string, n News) error {
 }
 
 // allNews returns every kind of news.
-func allNews() []listener { return []listener{newsOfQuestions, spentNews} }
+func allNews() []listener {
+	return []listener{
+		newsOfQuestions,
+		newsOfPacks, newsOfCalls(),
+		tasksOpened(), tasksAnswered(),
+		spentNews,
+	}
+}

@@ -41,6 +41,7 @@ func (h *Hub) arrived(id core.TaskID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wake(id, nil)
+	h.came(id)
 }
 
 // fetched is a task that somebody waits for.
@@ -141,12 +142,10 @@ func (s *Session) Adopt(o Opening) bool {
 	j.Attach(s.peer(), task.Requester, nil, 1)
 	err := h.afford(j.Task)
 	if err == nil {
-		err = h.deliver(j, o.Private)
+		err = h.begin(j, o.Private)
 	}
 	if err != nil {
-		f := core.AsFault(err)
-		h.Count("refused." + string(f.Code))
-		j.Refuse(f)
+		h.refuse(j, err)
 	}
 	return true
 }

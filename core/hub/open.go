@@ -129,7 +129,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 		err = h.afford(t.Task)
 	}
 	if err == nil {
-		err = h.deliver(t, o.Private)
+		err = h.begin(t, o.Private)
 	}
 	if err == nil {
 		return t.Task, nil
@@ -138,9 +138,15 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if f.Code == core.CodeLoop && len(causes) > 0 && causes[0].over {
 		f = core.NewFault(f.Code, "%s; it counts as because of task %s, which ended less than %s ago", f.Message, causes[0].task, h.limits.CauseMemory)
 	}
-	h.Count("refused." + string(f.Code))
-	t.Refuse(f)
+	h.refuse(t, f)
 	return t.Task, f
+}
+
+// refuse ends a task that no agent gets.
+func (h *Hub) refuse(j *job, err error) {
+	f := core.AsFault(err)
+	h.Count("refused." + string(f.Code))
+	j.Refuse(f)
 }
 
 // complete checks a request and fills in defaults.
@@ -258,9 +264,18 @@ func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 	if h.broadcast != nil {
 		h.broadcast.opened(j.Task)
 	}
+	if !j.IsNotice() {
+		h.begins(j.Thread(), j.ID())
+	}
 	if j.IsTurn() {
-		h.index.Add(j.Thread(), j.ID())
-		h.followers.opened(j, s)
+		h.followers.opened(j.Task, s)
+	}
+	if len(h.others.up) > 0 && !j.IsMirror() {
+		told := openedTask{Task: j.ID()}
+		if !j.IsNotice() {
+			told.Thread = j.Thread()
+		}
+		tasksOpened().tellAll(h, told)
 	}
 	s.mu.Lock()
 	s.opened.put(j.Task, o.Keep || s.identity.Keep)

@@ -48,21 +48,24 @@ type PackStatus struct {
 	ID string `json:"id"`
 	// Dialect is that of its connection.
 	Dialect string `json:"dialect"`
+	// Hub is the name of the hub that it is connected to; "" for this one.
+	Hub string `json:"hub,omitempty"`
 	// Tools are the names of its tools.
 	Tools []string `json:"tools"`
 	// Child is the state of a pack of the settings; nil for one that connected by itself.
 	Child *core.Child `json:"child,omitempty"`
 }
 
-// Packs returns the packs that are connected and that the principal may see, by id. The hub does not know the Child of a pack.
+// Packs returns the packs that are connected to any hub and that the principal may see, by id. The hub does not know the Child of a pack.
 func (h *Hub) Packs(p core.Principal) []PackStatus {
 	all := []PackStatus{}
 	_ = h.list(p, core.ListPacks, func() error { // without the right the list is empty
 		for _, s := range h.packs.List() {
-			if !h.authorizer.May(p, core.RightSee, policy.Object{Target: policy.Target{Pack: s.ID}, Provider: s.Peer.(*peer).identity.Principal}) {
+			by := s.Peer.Provider()
+			if !h.authorizer.May(p, core.RightSee, policy.Object{Target: policy.Target{Pack: s.ID}, Provider: by.Principal}) {
 				continue
 			}
-			all = append(all, PackStatus{ID: s.ID, Dialect: s.Peer.(*peer).identity.Dialect, Tools: append([]string{}, s.Tools...)})
+			all = append(all, PackStatus{ID: s.ID, Dialect: by.Dialect, Hub: by.Hub, Tools: append([]string{}, s.Tools...)})
 		}
 		return nil
 	})
@@ -100,11 +103,20 @@ func (h *Hub) Provider(execution string) *Session {
 }
 
 func (s *Session) callPack(call, name string, input json.RawMessage) {
-	s.hub.packs.Call(pack.Call{
+	c := pack.Call{
 		Caller: s.peer(), ID: call, Tool: name, Input: input,
 		From: s.identity.Principal, Agent: s.AgentID(), Capabilities: s.capabilities(), Tasks: s.callsFor(), Keep: s.identity.Keep, Waiting: &s.root().packCalls,
 		Trace: s.trace.Carried(),
-	})
+	}
+	if s.hub.others.peers != nil {
+		c.Hops = s.hopsAbove(c.Tasks)
+	}
+	s.hub.packs.Call(c)
+}
+
+// Provider implements [pack.Peer].
+func (p *peer) Provider() pack.Provider {
+	return pack.Provider{Principal: p.identity.Principal, Dialect: p.identity.Dialect}
 }
 
 // Execute implements [pack.Peer].

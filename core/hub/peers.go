@@ -58,6 +58,7 @@ type otherHubs struct {
 	byIndex map[int]string
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
+	hubs    map[string]*otherHub
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
 	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
@@ -69,7 +70,7 @@ type otherHubs struct {
 
 func newOtherHubs(peers Peers) otherHubs {
 	return otherHubs{
-		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{},
+		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{},
 		orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
 	}
 }
@@ -80,10 +81,13 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.orphans, name)
+	h.talk.joins++
+	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
 	delete(h.others.legacies, name)
 	h.questions.HubUp(name)
 	h.tellSpent(name)
+	h.packsUp(name)
 }
 
 // HubDraining says that a hub takes nothing new: its agents get no tasks from here.
@@ -102,6 +106,11 @@ func (h *Hub) Connected(name string) {
 		_ = h.others.peers.Follow(name, t.ID()) // it fails if that connection has ended too
 	}
 	for id := range h.others.fetched {
+		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
+			_ = h.others.peers.Follow(name, id)
+		}
+	}
+	for id := range h.talk.expected {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
 			_ = h.others.peers.Follow(name, id)
 		}
@@ -127,8 +136,10 @@ func (h *Hub) HubGone(name string) {
 	defer h.mu.Unlock()
 	delete(h.others.up, name)
 	h.untellSpent(name)
+	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
+	h.packsGone(name)
 	h.others.orphans[name] = h.mirrorsOf(name)
 	for id := range h.others.fetched {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {

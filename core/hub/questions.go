@@ -212,11 +212,8 @@ func (s *Session) AskPeople(ctx context.Context, id core.TaskID, q question.Ques
 }
 
 func (h *Hub) askPeople(ctx context.Context, q question.Question, agent core.AgentID, tasks []question.Task) (question.Outcome, error) {
-	q.ID, q.Agent, q.Since = core.NewID(), agent, time.Now()
-	if q.Until.IsZero() {
-		q.Until = q.Since.Add(h.limits.QuestionTimeout)
-	}
-	if err := q.Check(); err != nil {
+	q, err := h.complement(q, agent)
+	if err != nil {
 		return question.Outcome{}, err
 	}
 	a := &asking{settled: make(chan settled, 1)}
@@ -224,6 +221,21 @@ func (h *Hub) askPeople(ctx context.Context, q question.Question, agent core.Age
 		return question.Outcome{}, err
 	}
 	defer h.questions.Leave(a)
+	return a.wait(ctx)
+}
+
+// complement returns a question with what the hub says of it. It returns an invalid Fault for one that
+// nobody could answer.
+func (h *Hub) complement(q question.Question, agent core.AgentID) (question.Question, error) {
+	q.ID, q.Agent, q.Since = core.NewID(), agent, time.Now()
+	if q.Until.IsZero() {
+		q.Until = q.Since.Add(h.limits.QuestionTimeout)
+	}
+	return q, q.Check()
+}
+
+// wait waits for the outcome, or until ctx ends, whose cause it returns.
+func (a *asking) wait(ctx context.Context) (question.Outcome, error) {
 	select {
 	case got := <-a.settled:
 		if got.fault != nil {

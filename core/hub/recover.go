@@ -102,13 +102,17 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 
 func headOf(r recovered, task core.TaskID) int { return cmp.Compare(r.task, task) }
 
-func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) {
+// addTurns adds the turns of a task to its thread, and returns them.
+func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) []core.Turn {
 	a, from := log.Fold(log.Len()), ""
 	first, last := log.At(0), log.Last()
 	if o, ok := first.Body.(core.Opened); ok {
 		from = o.From.ID
 	}
-	h.threads.Add(req.Thread,
-		core.Turn{Role: core.RoleUser, Text: req.Content, Task: id, At: first.At, From: from},
-		core.Turn{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: id, At: last.At, From: from})
+	turns := []core.Turn{
+		{Role: core.RoleUser, Text: req.Content, Task: id, At: first.At, From: from},
+		{Role: core.RoleAssistant, Text: a.Text, Agent: a.Agent, Task: id, At: last.At, From: from},
+	}
+	h.threads.Add(req.Thread, turns...)
+	return turns
 }

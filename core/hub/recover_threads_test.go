@@ -53,7 +53,7 @@ func TestAStartReadsOnlyTasksThatAreInTheJournal(t *testing.T) {
 		if len(kept.missed) > 0 {
 			t.Errorf("got lookups of the missing tasks %v, want none", kept.missed)
 		}
-		if got, want := turns(h.Turns(core.Principal{Operator: true}, core.ThreadID(session))), "user: one | assistant: 1"; got != want {
+		if got, want := turns(h.Turns(t.Context(), core.Principal{Operator: true}, core.ThreadID(session))), "user: one | assistant: 1"; got != want {
 			t.Errorf("got the thread %q, want %q", got, want)
 		}
 	})

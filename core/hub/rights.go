@@ -51,7 +51,7 @@ func (h *Hub) ofPack(tool string) policy.Object {
 	if id == "" {
 		return policy.Object{}
 	}
-	return policy.Object{Target: policy.Target{Pack: id}, Provider: by.(*peer).identity.Principal}
+	return policy.Object{Target: policy.Target{Pack: id}, Provider: by.Provider().Principal}
 }
 
 // sees reports whether the principal may find an agent.

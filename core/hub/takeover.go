@@ -42,6 +42,9 @@ func (h *Hub) Settled(ctx context.Context, hub string, shared journal.Shared) er
 	h.mu.Lock()
 	orphans := h.others.orphans[hub]
 	h.mu.Unlock()
+	if err := h.settleExpected(ctx, hub, shared); err != nil {
+		return err
+	}
 	for _, t := range orphans {
 		if t.HasEnded() {
 			continue

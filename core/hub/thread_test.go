@@ -44,7 +44,7 @@ func TestAnAgentWithoutAMemoryGetsTheHistory(t *testing.T) {
 			t.Errorf("in a new thread: got the history %q, want none", turns(got))
 		}
 		g.report(a, third, core.Done{})
-		if got, want := turns(g.hub.Turns(core.Principal{Operator: true}, "t")), "user: one? | assistant: 1 | user: two? | assistant: 2 | user: three? | assistant: "; got != want {
+		if got, want := turns(g.hub.Turns(t.Context(), core.Principal{Operator: true}, "t")), "user: one? | assistant: 1 | user: two? | assistant: 2 | user: three? | assistant: "; got != want {
 			t.Errorf("the thread: got %q, want %q", got, want)
 		}
 	})
@@ -93,7 +93,7 @@ func TestATaskWithoutAThreadStartsOne(t *testing.T) {
 		if opened := one.Events()[0].Body.(core.Opened); opened.Request.Thread != one.Request().Thread {
 			t.Errorf("got the thread %q in the log, want %q", opened.Request.Thread, one.Request().Thread)
 		}
-		if got := turns(g.hub.Turns(core.Principal{Operator: true}, one.Request().Thread)); got != "user: one? | assistant: 1" {
+		if got := turns(g.hub.Turns(t.Context(), core.Principal{Operator: true}, one.Request().Thread)); got != "user: one? | assistant: 1" {
 			t.Errorf("its thread: got %q, want its two turns", got)
 		}
 	})
@@ -109,7 +109,7 @@ func TestAThreadHasOnlyAnsweredTurns(t *testing.T) {
 		notice := inT
 		notice.Intent, notice.Notice = core.IntentNotify, &core.Notice{Topic: "tea"}
 		a.Delivered(g.open(asker, notice).ID())
-		if got := g.hub.Turns(core.Principal{Operator: true}, "t"); got != nil {
+		if got := g.hub.Turns(t.Context(), core.Principal{Operator: true}, "t"); got != nil {
 			t.Errorf("got %q, want nothing", turns(got))
 		}
 	})
@@ -133,7 +133,7 @@ func TestAnAnswerIsInItsThreadOnceItsEndIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g *testHub
 		history := ""
-		end := atTheEnd(func() { history = turns(g.hub.Turns(core.Principal{Operator: true}, "t")) }) // does not wait for a lock of the task
+		end := atTheEnd(func() { history = turns(g.hub.Turns(t.Context(), core.Principal{Operator: true}, "t")) }) // does not wait for a lock of the task
 		h := hub.New(hub.Options{Observer: end})
 		g = &testHub{t, h}
 		defer func() {

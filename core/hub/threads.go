@@ -45,6 +45,9 @@ type ThreadBatch struct {
 func (h *Hub) ReadThread(ctx context.Context, p Identity, id core.ThreadID, from core.Place) (*ThreadReader, error) {
 	r := &ThreadReader{sess: h.Connect(p), thread: id, place: from}
 	r.sess.follow(id, follower{})
+	if !h.gather(ctx, id) {
+		r.lost = true
+	}
 	if from.Task == "" {
 		return r, nil
 	}
@@ -137,6 +140,7 @@ func (r *ThreadReader) nextTask(ctx context.Context) (gap bool, err error) {
 // the journal, whose error it returns. missing says that a task between from and the last
 // one yielded is no longer kept.
 func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, from core.TaskID, yield func(*task.Task) bool) (missing bool, err error) {
+	missing = !h.gather(ctx, id)
 	after := from
 	if from != "" {
 		t, err := h.Task(ctx, p, from)
@@ -162,6 +166,7 @@ func (h *Hub) Thread(ctx context.Context, p core.Principal, id core.ThreadID, fr
 // LatestTurns returns up to n of the latest tasks of a thread that the principal may
 // read, oldest first. It may wait for the journal, whose error it returns.
 func (h *Hub) LatestTurns(ctx context.Context, p core.Principal, id core.ThreadID, n int) ([]*task.Task, error) {
+	h.gather(ctx, id)
 	ids := h.index.Latest(id, n)
 	if len(ids) < n && task.IsID(string(id)) {
 		ids = slices.Insert(ids, 0, core.TaskID(id)) // the thread began as a single task
@@ -278,19 +283,32 @@ func (f *followers) remove(s *Session, ids ...core.ThreadID) {
 	}
 }
 
-// opened tells the followers of a thread of a new task there, except the session that opens
-// it.
-func (f *followers) opened(j *job, by *Session) {
+// opened shows the followers of a thread a new task there, except the session that opens it; nil
+// is at another hub.
+func (f *followers) opened(t *task.Task, by *Session) {
+	f.wake(t.Thread())
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for s, how := range f.byThread[j.Thread()] {
-		switch {
-		case !how.shown:
-			s.inbox.push(Batch{})
-		case s != by && s.hub.MayRead(s.identity.Principal, j.Task):
-			s.view(j.Task, how.tag)
+	for s, how := range f.byThread[t.Thread()] {
+		if how.shown && s != by && s.hub.MayRead(s.identity.Principal, t) {
+			s.view(t, how.tag)
 		}
 	}
+}
+
+// wake wakes those who read a thread themselves. It reports whether there are others, who are to
+// be shown its tasks.
+func (f *followers) wake(id core.ThreadID) (others bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s, how := range f.byThread[id] {
+		if how.shown {
+			others = true
+		} else {
+			s.inbox.push(Batch{})
+		}
+	}
+	return others
 }
 
 // withHistory returns the turns that the requester sent along, followed by those of the

@@ -217,7 +217,7 @@ func TestAThreadIsRestoredFromTheJournal(t *testing.T) {
 		if next.ID() <= end.Task {
 			t.Errorf("got task %s after %s, want a greater id", next.ID(), end.Task)
 		}
-		if got, want := turns(h.Turns(core.Principal{Operator: true}, core.ThreadID(own.ID()))), "user: go | assistant: 0 | user: one | assistant: 1"; got != want {
+		if got, want := turns(h.Turns(t.Context(), core.Principal{Operator: true}, core.ThreadID(own.ID()))), "user: go | assistant: 0 | user: one | assistant: 1"; got != want {
 			t.Errorf("the thread started by a task: got %q, want %q", got, want)
 		}
 	})

@@ -232,7 +232,7 @@ func runNotify(s *Session, call string, raw json.RawMessage) (*tool.Result, erro
 	})
 }
 
-func runCancel(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) {
+func runCancel(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in struct {
 		TaskID core.TaskID `json:"task_id"`
 		Reason string      `json:"reason"`
@@ -240,10 +240,9 @@ func runCancel(s *Session, _ string, raw json.RawMessage) (*tool.Result, error) 
 	if err := readInput(raw, &in); err != nil {
 		return nil, err
 	}
-	if err := s.Cancel(in.TaskID, in.Reason); err != nil {
-		return nil, err
-	}
-	return output(map[string]bool{"cancelled": true}), nil
+	return s.lookUp(call, core.Cancel{Task: in.TaskID, Reason: in.Reason}, func(outcome) *tool.Result {
+		return output(map[string]bool{"cancelled": true})
+	})
 }
 
 // openThen opens a task for a tool that answers when it has ended.
@@ -266,8 +265,8 @@ func answering(call string, then func(*task.Task) *tool.Result) func(*task.Task)
 	}
 }
 
-// lookup is a tool call about a task that is no longer in memory: a command that reads the
-// task, and a function that makes the result of its outcome.
+// lookup is a tool call about a task that is not in memory: a command on the task, and a function
+// that makes the result of its outcome.
 type lookup struct {
 	session *Session
 	call    string
@@ -289,7 +288,7 @@ var NoWait = func() context.Context {
 	return ctx
 }()
 
-// lookUp answers a tool call with the result of a command that reads a task: at once if the
+// lookUp answers a tool call with the result of a command on a task: at once if the
 // task is in memory, else later, with a nil result now. It returns an overloaded Fault when
 // too many calls wait for the journal.
 func (s *Session) lookUp(call string, c core.Command, result func(outcome) *tool.Result) (*tool.Result, error) {

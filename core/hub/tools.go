@@ -62,7 +62,7 @@ func (h *Hub) Tools() []tool.Definition { return own(nil) }
 // hub's own, then those of packs by name.
 func (h *Hub) ToolsFor(p core.Principal, capabilities []string) []tool.Definition {
 	may := func(id string, by pack.Peer) bool {
-		return h.authorizer.May(p, core.RightAsk, policy.Object{Target: policy.Target{Pack: id}, Provider: by.(*peer).identity.Principal})
+		return h.authorizer.May(p, core.RightAsk, policy.Object{Target: policy.Target{Pack: id}, Provider: by.Provider().Principal})
 	}
 	return append(own(capabilities), h.packs.Tools(capabilities, may)...)
 }

@@ -63,6 +63,16 @@ func (s *Session) view(t *task.Task, tag any) {
 	_ = s.views.add(t, func() (*task.Reader, error) { return t.Attach(s.peer(), task.Viewer, tag, 0), nil })
 }
 
+// viewOnce is view, unless the session reads the task already.
+func (s *Session) viewOnce(t *task.Task, tag any) {
+	s.views.mu.Lock()
+	known := s.views.readers[t] != nil
+	s.views.mu.Unlock()
+	if !known {
+		s.view(t, tag)
+	}
+}
+
 // Task finds a task that the principal may read, in memory or in the journal, for which it
 // may wait. It returns an unknown_task or not_authorized Fault, or the error of the
 // journal.

@@ -31,6 +31,12 @@ type Call struct {
 	Trace core.Trace
 	// Keep lets the call continue when its caller leaves before the pack has taken it.
 	Keep bool
+	// Hops is how many tasks stand above what the pack asks while it executes the call, as far as the
+	// caller knows (promise P10).
+	Hops int
+	// Extra is added to the timeout of the tool: the hub of the caller, which has a timer of its own,
+	// is to be first.
+	Extra time.Duration
 	// Waiting is one higher as long as the call waits for an answer; nil if nobody reads it.
 	Waiting *atomic.Int32
 }
@@ -47,7 +53,12 @@ type Execution struct {
 	// From is the principal that calls, and Agent its agent id; "" if it is no agent.
 	From  core.Principal
 	Agent core.AgentID
+
+	call *Call
 }
+
+// Call returns the call, for a Peer that passes it on to another hub.
+func (e *Execution) Call() Call { return *e.call }
 
 // pending is a call until it is answered and its pack has taken it. One that its pack does
 // not take counts against the limits meanwhile.
@@ -109,7 +120,7 @@ func (r *Registry) give(c Call) (pack string, err error) {
 	}
 	e := Execution{
 		ID: core.NewID(), Tool: c.Tool, Input: c.Input, Deadline: time.Now().Add(t.Timeout),
-		From: c.From, Agent: c.Agent,
+		From: c.From, Agent: c.Agent, call: &c,
 	}
 	return t.pack.id, r.enqueue(t, &pending{Execution: e, pack: t.pack, call: c})
 }
@@ -140,7 +151,8 @@ func (r *Registry) enqueue(t *provided, c *pending) error {
 	p.bytes += len(c.Input)
 	r.calls[c.ID] = c
 	c.count(1)
-	c.timer = time.AfterFunc(t.Timeout, func() { r.expire(c, t.Timeout) })
+	c.taken = p.hub != "" // it is not known when that hub's pack takes it
+	c.timer = time.AfterFunc(t.Timeout+c.call.Extra, func() { r.expire(c, t.Timeout) })
 	p.peer.Execute(&c.Execution)
 	return nil
 }
@@ -161,6 +173,21 @@ func (r *Registry) Take(e *Execution) bool {
 	return !c.settled
 }
 
+// Expire ends the calls of a caller with an id, which has waited for long enough.
+func (r *Registry) Expire(caller Peer, id string) {
+	r.mu.Lock()
+	var due *pending
+	for _, c := range r.calls {
+		if c.call.Caller == caller && c.call.ID == id && !c.settled {
+			due = c
+		}
+	}
+	r.mu.Unlock()
+	if due != nil {
+		r.expire(due, time.Until(due.Deadline))
+	}
+}
+
 // expire ends a call that its pack did not answer in time.
 func (r *Registry) expire(c *pending, after time.Duration) {
 	late := c.call.Caller.Late(c.call)
@@ -170,7 +197,7 @@ func (r *Registry) expire(c *pending, after time.Duration) {
 		return
 	}
 	r.opts.Count("tool.timeout")
-	r.tell(c)
+	r.withdrawn(c)
 	r.settle(c, nil, core.NewFault(core.CodeTimeout, "tool %s of pack %s did not answer within %s", c.Tool, c.pack.id, after))
 	if late != nil {
 		r.late.Put(c.ID, timedOut{provider: c.pack.peer, pack: c.pack.id, call: c.call.ID, tool: c.Tool, late: late})
@@ -234,14 +261,14 @@ func (r *Registry) Withdraw(caller Peer, ids []string, reason *core.Fault) {
 			continue
 		}
 		r.opts.Count("tool.withdrawn")
-		r.tell(c)
+		r.withdrawn(c)
 		r.settle(c, nil, reason)
 	}
 }
 
-// tell tells the pack that has taken a call, once, that nobody waits for it. Callers hold
+// withdrawn tells the pack that has taken a call, once, that nobody waits for it. Callers hold
 // mu.
-func (r *Registry) tell(c *pending) {
+func (r *Registry) withdrawn(c *pending) {
 	if c.taken && !c.told {
 		c.told = true
 		c.pack.peer.Withdraw(c.ID)

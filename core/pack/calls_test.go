@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/pack"
@@ -20,7 +21,7 @@ func TestACallIsExecutedAndItsAnswerReturned(t *testing.T) {
 		r.Call(pack.Call{Caller: caller, ID: "1", Tool: "x", Input: []byte(`{"a":1}`), From: core.Principal{ID: "ada"}, Agent: "a"})
 		e := p.next(t)
 		want := &pack.Execution{ID: e.ID, Tool: "x", Input: []byte(`{"a":1}`), Deadline: time.Now().Add(time.Second), From: core.Principal{ID: "ada"}, Agent: "a"}
-		if diff := cmp.Diff(want, e); diff != "" || e.ID == "" {
+		if diff := cmp.Diff(want, e, cmpopts.IgnoreUnexported(pack.Execution{})); diff != "" || e.ID == "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
 		if !r.Take(e) || r.Provider(e.ID) != pack.Peer(p) {

@@ -35,11 +35,18 @@ type Options struct {
 	Schema func(schema []byte) (check func(input []byte) error, err error)
 	// Count adds one to a named counter. It must not call the Registry.
 	Count func(name string)
+	// Elsewhere returns the Peer of a pack of another hub, and Tell tells the Registry of another
+	// hub, once and in order, or that hub is reported as gone. They must not wait and must not call
+	// the Registry. nil for a hub alone.
+	Elsewhere func(Provider) Peer
+	Tell      func(hub string, w Word)
 }
 
 // Peer is a connection that provides a pack, calls tools, or watches the list of tools.
 // Values are compared with ==. Its methods return at once and do not call the Registry.
 type Peer interface {
+	// Provider returns who it is.
+	Provider() Provider
 	// Execute gives the peer a call for its pack. The pack may start once [Registry.Take]
 	// has confirmed it.
 	Execute(*Execution)
@@ -70,6 +77,7 @@ type Registry struct {
 
 	mu       sync.Mutex
 	packs    map[Peer]*pack
+	hubs     map[string]struct{} // the others of the cluster that are up
 	tools    map[string]*provided
 	calls    map[string]*pending // by the id of their execution
 	watchers map[Peer]struct{}
@@ -81,7 +89,10 @@ type Registry struct {
 type pack struct {
 	id   string
 	peer Peer
-	size int // of the definitions
+	// hub is that of one that is connected elsewhere, else "". since says when it came: of two the one
+	// with the smaller came first.
+	hub, since string
+	size       int // of the definitions
 	// calls and bytes count the calls that it has not answered or not taken yet.
 	calls, bytes int
 }
@@ -96,7 +107,7 @@ type provided struct {
 // NewRegistry makes a Registry. Stop ends it.
 func NewRegistry(opts Options) *Registry {
 	return &Registry{
-		opts: opts, packs: map[Peer]*pack{}, tools: map[string]*provided{}, calls: map[string]*pending{}, watchers: map[Peer]struct{}{},
+		opts: opts, packs: map[Peer]*pack{}, hubs: map[string]struct{}{}, tools: map[string]*provided{}, calls: map[string]*pending{}, watchers: map[Peer]struct{}{},
 		late: lru.New(lru.Options[string, timedOut]{Count: lateCalls}),
 	}
 }
@@ -122,17 +133,25 @@ func (r *Registry) Provide(p Peer, id string, tools []tool.Definition) error {
 		return err
 	}
 	if current == nil {
-		current = &pack{id: id, peer: p}
+		current = &pack{id: id, peer: p, since: core.NewID()}
 		r.packs[p] = current
 	}
-	current.size = size
-	r.withdraw(current)
-	for _, t := range read {
-		t.pack, t.Pack = current, id
+	r.put(current, read, size)
+	if len(r.hubs) > 0 {
+		r.tell(Word{Offered: r.offered(current)})
+	}
+	return nil
+}
+
+// put offers the tools of a pack in place of those before. Callers hold mu.
+func (r *Registry) put(p *pack, tools []*provided, size int) {
+	p.size = size
+	r.withdraw(p)
+	for _, t := range tools {
+		t.pack, t.Pack = p, p.id
 		r.tools[t.Name] = t
 	}
 	r.changed()
-	return nil
 }
 
 // Check returns why Provide would refuse the tool of a peer, whatever else the peer offers: an
@@ -263,28 +282,40 @@ func (r *Registry) Leave(p Peer, reason *core.Fault) (id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.watchers, p)
-	left := r.packs[p]
 	for _, c := range r.calls {
 		switch {
-		case left != nil && c.pack == left:
-			if !c.settled {
-				r.settle(c, nil, core.NewFault(core.CodeUnreachable, "pack %s left: %s", left.id, reason.Message))
-			}
-			delete(r.calls, c.ID)
 		case c.call.Caller != p || c.call.Keep || c.settled:
 		case c.taken:
-			r.tell(c) // its answer is accepted all the same
+			r.withdrawn(c) // its answer is accepted all the same
 		default:
 			r.drop(c)
 		}
 	}
+	left := r.packs[p]
 	if left == nil {
 		return ""
 	}
-	delete(r.packs, p)
-	r.withdraw(left)
-	r.changed()
+	r.leave(left, reason)
 	return left.id
+}
+
+// leave removes a pack. Callers hold mu.
+func (r *Registry) leave(p *pack, reason *core.Fault) {
+	for _, c := range r.calls {
+		if c.pack != p {
+			continue
+		}
+		if !c.settled {
+			r.settle(c, nil, core.NewFault(core.CodeUnreachable, "pack %s left: %s", p.id, reason.Message))
+		}
+		delete(r.calls, c.ID)
+	}
+	delete(r.packs, p.peer)
+	r.withdraw(p)
+	r.changed()
+	if p.hub == "" {
+		r.tell(Word{Left: &Left{p.since, reason}})
+	}
 }
 
 // Stop answers every waiting call with the reason, and refuses new calls and packs.

@@ -30,6 +30,8 @@ func (p *peer) note(format string, args ...any) {
 	p.calls = append(p.calls, fmt.Sprintf(format, args...))
 }
 
+func (p *peer) Provider() pack.Provider { return pack.Provider{} }
+
 func (p *peer) Execute(e *pack.Execution) {
 	p.note("execute %s %s", e.Tool, e.Input)
 	p.mu.Lock()

@@ -193,13 +193,13 @@ func (s *fixture) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetS
 	return nil
 }
 
-func (s *fixture) JournalBehind() bool                           { return s.Behind() }
-func (s *fixture) Appended(core.TaskID, core.Event)              {}
-func (s *fixture) Answered(core.Request, core.TaskID, *task.Log) {}
-func (s *fixture) Recorded(core.TaskID, uint64)                  {}
-func (s *fixture) BudgetsCrossed([]usage.BudgetStatus)           {}
-func (s *fixture) Ended(*task.Task, task.Worker)                 {}
-func (s *fixture) CancelUnanswered(*task.Task)                   {}
+func (s *fixture) JournalBehind() bool                                 { return s.Behind() }
+func (s *fixture) Appended(core.TaskID, core.Event)                    {}
+func (s *fixture) Answered(core.Request, core.TaskID, *task.Log, bool) {}
+func (s *fixture) Recorded(core.TaskID, uint64)                        {}
+func (s *fixture) BudgetsCrossed([]usage.BudgetStatus)                 {}
+func (s *fixture) Ended(*task.Task, task.Worker)                       {}
+func (s *fixture) CancelUnanswered(*task.Task)                         {}
 
 // worker is an agent that reads nothing.
 type worker struct{}

@@ -60,5 +60,16 @@ func (s *Store) noteID(id core.TaskID) {
 	}
 }
 
+// Learn notes that another hub has a task. The ids of tasks that are opened here from now on are
+// greater.
+func (s *Store) Learn(id core.TaskID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteID(id)
+	if _, _, found := s.catalog.find(id); !found {
+		s.catalog.add(known{id: id})
+	}
+}
+
 // IsID reports whether the text has the form of a task id.
 func IsID(text string) bool { return len(text) == 36 && strings.Count(text, "-") == 4 }

@@ -40,8 +40,8 @@ type Host interface {
 	// Appended gets every event of every task that the hub owns, in order.
 	Appended(core.TaskID, core.Event)
 	// Answered is called for a task that is done, before any reader is notified. The log is
-	// read only.
-	Answered(req core.Request, id core.TaskID, log *Log)
+	// read only; own says that the hub owns the task.
+	Answered(req core.Request, id core.TaskID, log *Log, own bool)
 	// Recorded is called when the journal has a task up to seq.
 	Recorded(id core.TaskID, seq uint64)
 	// JournalBehind reports whether readers get ends only once they are recorded.
@@ -120,6 +120,7 @@ func (s *Store) enter(t *Task, owner int, work *quota.Work) error {
 func (s *Store) put(t *Task, work *quota.Work) {
 	t.stored, t.work = true, work
 	s.tasks[t.id] = t
+	s.noteID(t.id)
 	s.catalog.add(known{id: t.id})
 }
 

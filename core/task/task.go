@@ -274,7 +274,7 @@ func (t *Task) take(e core.Event) {
 		t.approvals.stop()
 	}
 	if k == core.KindDone && t.request.Intent != core.IntentNotify {
-		t.store.host.Answered(t.request, t.id, &t.log)
+		t.store.host.Answered(t.request, t.id, &t.log, !t.mirror)
 	}
 	if !t.mirror { // the owner's host has it
 		t.store.host.Appended(t.id, e)

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -30,13 +31,30 @@ type record struct {
 }
 
 func (c *record) add(turns []core.Turn) {
+	at, known := c.place(turns[0].Task)
+	if known {
+		return
+	}
 	written := make([]core.Written, len(turns))
-	c.turns = slices.Grow(c.turns, len(turns))
-	for i, t := range turns {
+	if at < len(c.turns) { // others may have what would move
+		c.turns, c.dropped = slices.Insert(slices.Clone(c.turns), at, turns...), 0
+	} else {
+		c.turns = append(c.turns, turns...)
+	}
+	for i := range written {
+		t := &c.turns[at+i]
 		t.Written = &written[i]
-		c.turns = append(c.turns, t)
 		c.bytes += t.Size()
 	}
+}
+
+// place returns the index at which the turns of a task belong, in the order of tasks, and whether
+// they are there.
+func (c *record) place(task core.TaskID) (at int, known bool) {
+	if n := len(c.turns); n == 0 || task == "" || c.turns[n-1].Task < task {
+		return n, false
+	}
+	return slices.BinarySearchFunc(c.turns, task, func(t core.Turn, id core.TaskID) int { return cmp.Compare(t.Task, id) })
 }
 
 // drop drops the oldest turn. Now and then the rest is copied, so that the memory of
@@ -56,8 +74,12 @@ func NewBook(threads, bytes int) *Book {
 	return &Book{bytes: bytes, threads: lru.New(lru.Options[core.ThreadID, *record]{Count: threads, Bytes: TotalBytes, Size: size})}
 }
 
-// Add appends turns to a thread and drops the oldest turns beyond the bounds.
+// Add adds the turns of a task to a thread, in the order of the tasks, unless it has them, and drops
+// the oldest turns beyond the bounds. Turns without a task come last.
 func (b *Book) Add(id core.ThreadID, turns ...core.Turn) {
+	if len(turns) == 0 {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ok := b.threads.Get(id)

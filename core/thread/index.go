@@ -8,7 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/fifo"
 )
 
-// Index knows the tasks of threads, ordered by id. Beyond its limit it drops the oldest
+// Index knows the tasks of threads, ordered by id. Beyond its limit it drops old
 // tasks, and reports where some may be missing. It is safe for concurrent use.
 type Index struct {
 	limit int
@@ -33,8 +33,7 @@ func NewIndex(limit int) *Index {
 	return &Index{limit: max(limit, 1), threads: map[core.ThreadID]*contents{}}
 }
 
-// Add adds a task to a thread. Its id must be greater than those of all tasks added
-// before.
+// Add adds a task to a thread, in the order of ids, unless the thread has it.
 func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -43,7 +42,9 @@ func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 		c = &contents{id: id}
 		x.threads[id] = c
 	}
-	c.tasks.Push(task)
+	if !c.add(task) {
+		return
+	}
 	x.order.Push(c)
 	for x.order.Len() > x.limit {
 		oldest, _ := x.order.Pop()
@@ -51,10 +52,23 @@ func (x *Index) Add(id core.ThreadID, task core.TaskID) {
 	}
 }
 
-// drop drops the oldest task, which belongs to c. Callers hold mu.
+// add adds a task at its place. It reports false if it is there.
+func (c *contents) add(task core.TaskID) bool {
+	at, found := slices.BinarySearch(c.tasks.Items(), task)
+	if found {
+		return false
+	}
+	c.tasks.Push(task)
+	all := c.tasks.Items()
+	copy(all[at+1:], all[at:])
+	all[at] = task
+	return true
+}
+
+// drop drops the oldest task of c. Callers hold mu.
 func (x *Index) drop(c *contents) {
 	c.lost, _ = c.tasks.Pop()
-	x.lost = c.lost
+	x.lost = max(x.lost, c.lost)
 	if c.tasks.Len() == 0 {
 		delete(x.threads, c.id)
 	}

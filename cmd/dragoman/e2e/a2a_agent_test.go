@@ -95,7 +95,7 @@ func (a farAsker) ask(content string, thread core.ThreadID, at func(core.TaskID,
 			a.Fatalf("asking %q: %v", content, err)
 		}
 		if q := b.Question; q != nil && q.Outcome == nil {
-			if _, err := a.AnswerQuestion(t.Context(), core.Reply{Question: q.Question.ID, Text: "Ulm"}); err != nil {
+			if _, err := a.AnswerQuestion(ctx, core.Reply{Question: q.Question.ID, Text: "Ulm"}); err != nil {
 				a.Fatal(err)
 			}
 		}

@@ -59,7 +59,7 @@ func newCluster(t testing.TB, n int, args ...string) hubCluster {
 		routes = append(routes, h.route)
 	}
 	for _, h := range c {
-		h.args = append(h.args, "--config", h.config("cluster: {secret_file: "+secret+"}\n"), "--cluster-listen", h.route, "--cluster-peers", strings.Join(routes, ","))
+		h.args = append(h.args, "--config", h.config("cluster:\n  secret_file: "+secret+"\n"), "--cluster-listen", h.route, "--cluster-peers", strings.Join(routes, ","))
 	}
 	return c
 }
@@ -105,6 +105,16 @@ func (h *clusterHub) config(yaml string) (file string) {
 		h.t.Fatal(err)
 	}
 	return file
+}
+
+// addConfig adds lines to the settings of the hub.
+func (h *clusterHub) addConfig(yaml string) {
+	h.t.Helper()
+	text, err := os.ReadFile(filepath.Join(h.dir, "dragoman.yaml"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.config(string(text) + yaml)
 }
 
 // start starts all hubs at once and returns once each hears all.
@@ -235,12 +245,7 @@ func (h *clusterHub) ready() bool {
 // untilReady waits until the hub takes new work.
 func (h *clusterHub) untilReady() {
 	h.t.Helper()
-	h.until("hub "+h.name+" is ready", func() error {
-		if !h.ready() {
-			return errors.New("it is not")
-		}
-		return nil
-	})
+	h.until("hub "+h.name+" is ready", func() error { return notYet(h.ready(), "it is not") })
 }
 
 // untilHubs waits until the hub sees its cluster so.
@@ -255,6 +260,14 @@ func (h *clusterHub) untilHubs(what string, so func([]cluster.Hub) bool) {
 		}
 		return nil
 	})
+}
+
+// notYet returns the error of a condition that does not hold.
+func notYet(holds bool, why string) error {
+	if holds {
+		return nil
+	}
+	return errors.New(why)
 }
 
 // until polls a hub until something holds.

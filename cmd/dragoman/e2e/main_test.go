@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if os.Getenv(playsNATS) != "" {
+		if err := playNATS(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "the NATS server:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv(runsProgram) != "" || len(os.Args) > 1 && (os.Args[1] == service.ReapCommand || os.Args[1] == service.GuardCommand) {
 		os.Exit(command.Run(context.Background(), os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 	}

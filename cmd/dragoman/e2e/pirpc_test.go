@@ -417,7 +417,7 @@ func piAsksPeople(t *testing.T, installed piInstall) {
 func (p *piHub) answerQuestion(option string) {
 	for p.Context().Err() == nil {
 		for _, q := range p.service.Hub().Questions(core.Principal{ID: "user", Operator: true}) {
-			if _, err := p.user.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Selected: []string{option}}); err == nil {
+			if _, err := p.user.AnswerQuestion(p.Context(), core.Reply{Question: q.ID, Selected: []string{option}}); err == nil {
 				return
 			}
 		}

@@ -13,8 +13,9 @@ type proxy struct {
 	target   string
 	group    sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
+	mu       sync.Mutex
+	conns    map[net.Conn]struct{}
+	refusing bool
 }
 
 // newProxy starts a proxy to the target. It is closed when the test ends.
@@ -49,6 +50,10 @@ func (c *proxy) accept() {
 		}
 		c.mu.Lock()
 		c.conns[near], c.conns[far] = struct{}{}, struct{}{}
+		if c.refusing {
+			near.Close()
+			far.Close()
+		}
 		c.mu.Unlock()
 		c.group.Go(func() { c.pipe(near, far) })
 	}
@@ -80,5 +85,15 @@ func (c *proxy) cut() {
 	for conn := range c.conns {
 		_ = conn.(*net.TCPConn).SetLinger(0)
 		conn.Close()
+	}
+}
+
+// refuse cuts all connections and closes new ones at once, until it is called with false.
+func (c *proxy) refuse(yes bool) {
+	c.mu.Lock()
+	c.refusing = yes
+	c.mu.Unlock()
+	if yes {
+		c.cut()
 	}
 }

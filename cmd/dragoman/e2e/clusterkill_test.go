@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core/cluster"
+)
+
+var (
+	kills    = flag.Int("kills", 20, "how many hubs the test of a cluster kills")
+	killSeed = flag.Uint64("kills.seed", 0, "which hubs, and how; 0 for another one each time")
+)
+
+// killTimes are what others saw of a hub that was killed, from the kill on. A zero time was not
+// measured.
+type killTimes struct {
+	known, fenced time.Duration // by all other hubs
+	ended         time.Duration // a reader at each other hub has the end of a task of the hub
+	resumed       time.Duration // who read another task at the hub goes on elsewhere
+}
+
+// Hubs are killed, and stand still, while agents and clients of every dialect work. Every task gets
+// one end, which is the same at every hub, and what a client was told.
+func TestHubsAreKilledUnderLoad(t *testing.T) {
+	seed := *killSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("the seed is %d (-kills.seed)", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	hubs := startCluster(t, 3)
+	load := startLoad(hubs)
+	t.Cleanup(func() { load.stop() })
+	hubs.untilAgents(t)
+	var all []killTimes
+	for i := range *kills {
+		victim, how := hubs[random.IntN(len(hubs))], os.Kill
+		if random.IntN(5) == 0 {
+			how = syscall.SIGSTOP
+		}
+		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond) // where in its work the hub is hit
+		times := hubs.strike(t, victim, how)
+		t.Logf("%d: %v of %s: known %v, fenced %v, ends %v, resumed %v", i+1, how, victim.name, times.known, times.fenced, times.ended, times.resumed)
+		all = append(all, times)
+		hubs.untilAllUp()
+		hubs.untilAgents(t)
+		if t.Failed() {
+			break
+		}
+	}
+	dialects := load.settle(t)
+	if len(dialects) < 8 {
+		t.Errorf("got answers in %d dialects, want all 8: %v", len(dialects), dialects)
+	}
+	for what, of := range map[string]func(killTimes) time.Duration{
+		"known":   func(k killTimes) time.Duration { return k.known },
+		"fenced":  func(k killTimes) time.Duration { return k.fenced },
+		"ends":    func(k killTimes) time.Duration { return k.ended },
+		"resumed": func(k killTimes) time.Duration { return k.resumed },
+	} {
+		var took []time.Duration
+		for _, k := range all {
+			if d := of(k); d > 0 {
+				took = append(took, d)
+			}
+		}
+		if len(took) > 0 {
+			t.Logf("%s: p50 %v, p99 %v, of %d", what, percentile(took, 0.5).Round(time.Millisecond), percentile(took, 0.99).Round(time.Millisecond), len(took))
+		}
+	}
+}
+
+// untilAgents waits until every hub knows the agent of each hub that is for probes.
+func (c hubCluster) untilAgents(t *testing.T) {
+	t.Helper()
+	for _, at := range c {
+		for _, of := range c {
+			at.until("hub "+at.name+" knows the agent of "+of.name, func() error {
+				var agent struct{ ID string }
+				return at.Get(t.Context(), "/v1/agents/probe-"+of.name, &agent)
+			})
+		}
+	}
+}
+
+// strike stops or kills a hub that has a task with readers elsewhere, measures what they see, and
+// brings the hub back.
+func (c hubCluster) strike(t *testing.T, victim *clusterHub, how os.Signal) (took killTimes) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	others := slices.DeleteFunc(slices.Clone(c), func(h *clusterHub) bool { return h == victim })
+	at := time.Time{} // of the strike
+	var mu sync.Mutex
+	struck := func() (ok bool, when time.Time) {
+		mu.Lock()
+		defer mu.Unlock()
+		return !at.IsZero(), at
+	}
+	note := func(d *time.Duration) {
+		if ok, when := struck(); ok {
+			mu.Lock()
+			defer mu.Unlock()
+			*d = max(*d, time.Since(when))
+		}
+	}
+	var reading sync.WaitGroup
+
+	// A task of the hub, which was opened at another one and is read at a third.
+	first := make(chan string, 1)
+	opener := &clusterReader{}
+	opener.each = func() {
+		if opener.last == 3 { // opened, assigned, and the first word
+			first <- string(opener.task)
+		}
+	}
+	var ends [2]string
+	reading.Go(func() {
+		_ = opener.open(ctx, others[0], map[string]string{"to": "probe-" + victim.name, "content": "long"})
+		if opener.end == "" && opener.task != "" {
+			_ = opener.readToEnd(ctx, others[0])
+		}
+		note(&took.ended)
+		ends[0] = opener.end
+	})
+	task := wait(ctx, t, first)
+	reader := &clusterReader{}
+	reader.task = opener.task
+	begun := make(chan string, 1)
+	reader.each = sync.OnceFunc(func() { begun <- "" })
+	reading.Go(func() {
+		_ = reader.readToEnd(ctx, others[1])
+		note(&took.ended)
+		ends[1] = reader.end
+	})
+	wait(ctx, t, begun)
+
+	// A task of another hub, which is read at the one that is struck.
+	second := make(chan string, 1)
+	elsewhere := &clusterReader{}
+	elsewhere.each = func() {
+		if elsewhere.last == 3 {
+			second <- string(elsewhere.task)
+		}
+	}
+	other, stopOther := context.WithCancel(ctx)
+	reading.Go(func() {
+		_ = elsewhere.open(other, others[0], map[string]string{"to": "probe-" + others[0].name, "content": "long"})
+	})
+	wait(ctx, t, second)
+	moves := &clusterReader{task: elsewhere.task}
+	following, resumed := make(chan string, 1), make(chan string, 1)
+	begin, resume := sync.OnceFunc(func() { following <- "" }), sync.OnceFunc(func() { note(&took.resumed); resumed <- "" })
+	moves.each = func() { begin() }
+	reading.Go(func() {
+		_ = moves.read(other, victim)
+		if ok, _ := struck(); ok {
+			moves.each = resume
+			_ = moves.readToEnd(other, others[1])
+		}
+	})
+	wait(ctx, t, following)
+
+	mu.Lock()
+	at = time.Now()
+	mu.Unlock()
+	victim.signal(how)
+	for _, h := range others {
+		h.untilHubs(h.name+" knows that "+victim.name+" is gone", func(hubs []cluster.Hub) bool { return stateOf(hubs, victim.name).State == cluster.Gone })
+	}
+	note(&took.known)
+	for _, h := range others {
+		h.untilHubs(h.name+" knows who has taken "+victim.name+" over", func(hubs []cluster.Hub) bool { return stateOf(hubs, victim.name).TakenBy != nil })
+	}
+	note(&took.fenced)
+	if how == os.Kill {
+		wait(ctx, t, resumed)
+	}
+	if _, err := others[0].Cancel(ctx, elsewhere.task, ""); err != nil {
+		t.Error(err)
+	}
+	stopOther()
+	reading.Wait()
+	if ends[0] == "" || ends[0] != ends[1] || !strings.Contains(ends[0], `"unreachable"`) {
+		t.Errorf("task %s of %s: got the ends %q at two hubs, want one, that it is unreachable", task, victim.name, ends)
+	}
+	if how == os.Kill {
+		victim.kill()
+		victim.start()
+	} else {
+		victim.cont()
+	}
+	return took
+}
+
+func stateOf(hubs []cluster.Hub, name string) cluster.Hub {
+	for _, h := range hubs {
+		if h.Name == name {
+			return h
+		}
+	}
+	return cluster.Hub{}
+}
+
+// wait waits for a value.
+func wait(ctx context.Context, t *testing.T, c <-chan string) string {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-ctx.Done():
+		t.Fatal(fmt.Errorf("waiting: %w", context.Cause(ctx)))
+		return ""
+	}
+}

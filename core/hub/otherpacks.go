@@ -1,0 +1,232 @@
+package hub
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/tool"
+)
+
+// A call of a tool goes from the hub of its caller, which has checked it and has the timer of the call,
+// to the hub of the pack, which gives it to the pack like one of its own.
+
+// newsOfPacks is what the registries of packs tell each other.
+var newsOfPacks = news[pack.Word]{"packs", func(h *Hub, from string, w pack.Word) {
+	for p, why := range h.packs.Hear(from, w) {
+		(*Session)(p.(*peer)).Close(why)
+	}
+}}
+
+// newsOfCalls is what becomes of a call of a tool whose pack is at another hub.
+func newsOfCalls() news[callWord] { return news[callWord]{"calls", (*Hub).hearCall} }
+
+// callWord is news of a call, in its stable JSON form. Execution is the id of the call at the hub of its
+// caller. Of the other members one is set.
+type callWord struct {
+	Execution string        `json:"execution"`
+	Begun     *begunCall    `json:"begun,omitempty"`     // by the hub of the caller
+	Withdrawn bool          `json:"withdrawn,omitempty"` // by the hub of the caller: nobody waits
+	Returned  *returnedCall `json:"returned,omitempty"`  // by the hub of the pack
+	Progress  *string       `json:"progress,omitempty"`  // by the hub of the pack
+	Asked     *askedOfCall  `json:"asked,omitempty"`     // by the hub of the pack: a question to people
+	Dropped   string        `json:"dropped,omitempty"`   // by the hub of the pack: the id of such a question
+	Answered  *answerOfCall `json:"answered,omitempty"`  // by the hub of the caller: to such a question
+}
+
+type begunCall struct {
+	Tool         string          `json:"tool"`
+	Input        json.RawMessage `json:"input"`
+	From         core.Principal  `json:"from"`
+	Agent        core.AgentID    `json:"agent,omitempty"`
+	Capabilities []string        `json:"capabilities,omitempty"`
+	Trace        core.Trace      `json:"trace,omitzero"`
+	Keep         bool            `json:"keep,omitempty"`
+	Hops         int             `json:"hops,omitempty"`
+}
+
+type returnedCall struct {
+	Output json.RawMessage `json:"output,omitempty"`
+	Fault  *core.Fault     `json:"fault,omitempty"`
+}
+
+type askedOfCall struct {
+	ID       string            `json:"id"`
+	Question question.Question `json:"question"`
+}
+
+type answerOfCall struct {
+	ID      string           `json:"id"`
+	Outcome question.Outcome `json:"outcome"`
+	By      core.Principal   `json:"by,omitzero"`
+	Fault   *core.Fault      `json:"fault,omitempty"`
+}
+
+func (h *Hub) tellPacks(hub string, w pack.Word) {
+	if err := newsOfPacks.tell(h, hub, w); err != nil {
+		h.untold(hub, newsOfPacks.what, err)
+	}
+}
+
+// packElsewhere is a pack of another hub as the registry sees it: calls of its tools go to that hub.
+type packElsewhere struct {
+	engine   *Hub
+	provider pack.Provider
+}
+
+func (h *Hub) elsewherePack(p pack.Provider) pack.Peer { return &packElsewhere{h, p} }
+
+// Provider implements [pack.Peer].
+func (p *packElsewhere) Provider() pack.Provider { return p.provider }
+
+func (p *packElsewhere) tell(w callWord) error {
+	return newsOfCalls().tell(p.engine, p.provider.Hub, w)
+}
+
+// Execute implements [pack.Peer].
+func (p *packElsewhere) Execute(e *pack.Execution) {
+	c := e.Call()
+	err := p.tell(callWord{Execution: e.ID, Begun: &begunCall{
+		Tool: e.Tool, Input: e.Input, From: e.From, Agent: e.Agent, Capabilities: c.Capabilities, Trace: c.Trace, Keep: c.Keep, Hops: c.Hops,
+	}})
+	if err != nil { // the registry must not be called from here
+		time.AfterFunc(0, func() { _ = p.engine.packs.Answer(p, e.ID, nil, core.AsFault(err)) })
+	}
+}
+
+// Withdraw implements [pack.Peer].
+func (p *packElsewhere) Withdraw(execution string) {
+	_ = p.tell(callWord{Execution: execution, Withdrawn: true}) // the calls of a hub that is gone end
+}
+
+// Returned implements [pack.Peer]. It calls nothing.
+func (*packElsewhere) Returned(*tool.Result) {}
+
+// ToolsChanged implements [pack.Peer]. It does not watch.
+func (*packElsewhere) ToolsChanged() {}
+
+// Late implements [pack.Peer]. It calls nothing.
+func (*packElsewhere) Late(pack.Call) pack.Late { return nil }
+
+// otherHub is a life of another hub, as the packs and the people of this one see it: it calls tools, and
+// asks people.
+type otherHub struct {
+	engine *Hub
+	name   string
+
+	mu      sync.Mutex
+	gone    *core.Fault
+	asks    map[string]*askFrom // questions of its packs to people of callers of this hub
+	waiting map[string]*asking  // questions of packs of this hub to people of callers of that one
+}
+
+// Provider implements [pack.Peer].
+func (o *otherHub) Provider() pack.Provider { return pack.Provider{Hub: o.name} }
+
+// Returned implements [pack.Peer].
+func (o *otherHub) Returned(r *tool.Result) {
+	o.tell(callWord{Execution: r.Call, Returned: &returnedCall{r.Output, r.Fault}})
+}
+
+// tell tells the hub. If that is gone, nobody waits any more.
+func (o *otherHub) tell(w callWord) {
+	if err := newsOfCalls().tell(o.engine, o.name, w); err != nil {
+		o.engine.untold(o.name, newsOfCalls().what, err)
+	}
+}
+
+// Late implements [pack.Peer]: that hub knows what a late answer is good for.
+func (o *otherHub) Late(call pack.Call) pack.Late { return lateElsewhere{o, call.ID} }
+
+// Execute implements [pack.Peer]. It is no pack.
+func (*otherHub) Execute(*pack.Execution) {}
+
+// Withdraw implements [pack.Peer]. It is no pack.
+func (*otherHub) Withdraw(string) {}
+
+// ToolsChanged implements [pack.Peer]. It does not watch.
+func (*otherHub) ToolsChanged() {}
+
+// lateElsewhere is a call of another hub that timed out.
+type lateElsewhere struct {
+	hub       *otherHub
+	execution string
+}
+
+// TimedOut implements [pack.Late].
+func (lateElsewhere) TimedOut() {}
+
+// Answer implements [pack.Late].
+func (l lateElsewhere) Answer(_ string, r *tool.Result) bool {
+	r.Call = l.execution
+	l.hub.Returned(r)
+	return true
+}
+
+// extraTime is how much longer the hub of a pack waits for it than the hub of the caller.
+const extraTime = 10 * time.Second
+
+// hearCall takes news of a call.
+func (h *Hub) hearCall(from string, w callWord) {
+	h.mu.Lock()
+	o := h.others.hubs[from]
+	h.mu.Unlock()
+	if o == nil {
+		return // the hub is gone
+	}
+	switch {
+	case w.Begun != nil:
+		b := w.Begun
+		h.packs.Call(pack.Call{
+			Caller: o, ID: w.Execution, Tool: b.Tool, Input: b.Input, From: b.From, Agent: b.Agent, Capabilities: b.Capabilities,
+			Trace: b.Trace, Keep: b.Keep, Hops: b.Hops, Extra: extraTime,
+		})
+	case w.Withdrawn:
+		h.packs.Expire(o, w.Execution)
+	case w.Returned != nil:
+		if p := h.packOf(from, w.Execution); p != nil {
+			_ = h.packs.Answer(p, w.Execution, w.Returned.Output, w.Returned.Fault) // an error means that nobody waits: it is counted
+		}
+	case w.Progress != nil:
+		if p := h.packOf(from, w.Execution); p != nil {
+			_ = h.progressTool(p, w.Execution, *w.Progress) // nobody may wait any more
+		}
+	case w.Asked != nil:
+		o.asked(w.Execution, *w.Asked)
+	case w.Dropped != "":
+		o.drop(w.Dropped)
+	case w.Answered != nil:
+		o.answered(*w.Answered)
+	}
+}
+
+// packOf returns the pack of another hub that is to answer an execution; nil for none.
+func (h *Hub) packOf(hub, execution string) *packElsewhere {
+	p, _ := h.packs.Provider(execution).(*packElsewhere)
+	if p == nil || p.provider.Hub != hub {
+		return nil
+	}
+	return p
+}
+
+// packsUp makes a hub one that may call tools of this one. Callers hold mu.
+func (h *Hub) packsUp(hub string) {
+	if h.others.hubs[hub] == nil {
+		h.others.hubs[hub] = &otherHub{engine: h, name: hub, asks: map[string]*askFrom{}, waiting: map[string]*asking{}}
+	}
+	h.packs.HubUp(hub)
+}
+
+// packsGone ends the calls from a hub and of its packs. Callers hold mu.
+func (h *Hub) packsGone(hub string) {
+	gone := core.NewFault(core.CodeUnreachable, "hub %s is gone", hub)
+	h.packs.HubGone(hub, gone)
+	if o := h.others.hubs[hub]; o != nil {
+		delete(h.others.hubs, hub)
+		h.packs.Leave(o, gone)
+		o.end(gone)
+	}
+}

@@ -1,0 +1,200 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/lru"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// conversations are what this hub and the others tell each other of tasks, so that a thread is one
+// at all hubs: who owns a task tells the others that it was opened, and its turns before the end is
+// shown to anybody.
+type conversations struct {
+	up atomic.Pointer[[]string] // the hubs that are told of answers; nil for none
+
+	// Hub.mu guards what follows.
+	joins    uint64                            // how many times a hub has come up
+	whole    *lru.Cache[core.ThreadID, uint64] // the threads of which this hub knows all, and joins at that time
+	waiting  map[core.ThreadID][]waitingTurn   // the tasks that wait until their thread is whole
+	wanted   chan core.ThreadID                // the threads of those
+	expected map[core.TaskID]struct{}          // tasks of other hubs that somebody here is to be shown
+}
+
+func newConversations(threads int) conversations {
+	return conversations{
+		whole: lru.New(lru.Options[core.ThreadID, uint64]{Count: threads}), waiting: map[core.ThreadID][]waitingTurn{},
+		wanted: make(chan core.ThreadID, mostWanted), expected: map[core.TaskID]struct{}{},
+	}
+}
+
+// changed notes which hubs are up. Callers hold mu.
+func (c *conversations) changed(up map[string]bool) {
+	names := slices.Sorted(maps.Keys(up))
+	c.up.Store(&names)
+}
+
+// openedTask is a task that was opened.
+type openedTask struct {
+	Task   core.TaskID   `json:"task"`
+	Thread core.ThreadID `json:"thread,omitempty"` // "" for a notice; the task itself if it is alone there
+}
+
+// tasksOpened tells hubs of a task that this one owns.
+func tasksOpened() news[openedTask] {
+	return news[openedTask]{what: "task.opened", told: (*Hub).openedAt}
+}
+
+// openedAt hears that another hub has a new task.
+func (h *Hub) openedAt(hub string, o openedTask) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, own := h.mirrors[o.Task]; own || !task.IsID(string(o.Task)) {
+		return // it was opened here, and shown
+	}
+	h.tasks.Learn(o.Task)
+	h.begins(o.Thread, o.Task)
+	if h.followers.wake(o.Thread) || len(h.watchers) > 0 || h.broadcast != nil {
+		h.expect(hub, o.Task)
+	}
+}
+
+// begins notes a task in its thread; "" for none. Callers hold mu.
+func (h *Hub) begins(thread core.ThreadID, id core.TaskID) {
+	switch thread {
+	case "":
+	case core.ThreadID(id):
+		if len(h.others.up) > 0 { // they will tell what belongs to it
+			h.talk.whole.Put(thread, h.talk.joins)
+		}
+	default:
+		h.index.Add(thread, id)
+	}
+}
+
+// expect shows a task of another hub to those who watch it, once it is here. Callers hold mu.
+func (h *Hub) expect(hub string, id core.TaskID) {
+	if t := h.tasks.Get(id); t != nil {
+		h.show(t)
+		return
+	}
+	h.talk.expected[id] = struct{}{}
+	_ = h.others.peers.Follow(hub, id) // else over the next connection, or from the journal
+}
+
+// came shows a task of another hub that was expected, if it is here. Callers hold mu.
+func (h *Hub) came(id core.TaskID) {
+	if _, ok := h.talk.expected[id]; !ok {
+		return
+	}
+	delete(h.talk.expected, id)
+	if t := h.tasks.Get(id); t != nil {
+		h.show(t)
+	}
+}
+
+// show shows a task of another hub to those who watch it. Callers hold mu.
+func (h *Hub) show(t *task.Task) {
+	for w := range h.watchers {
+		w.viewOnce(t, nil)
+	}
+	if h.broadcast != nil {
+		h.broadcast.opened(t)
+	}
+	if t.IsTurn() {
+		h.followers.opened(t, nil)
+	}
+}
+
+// toldTurn is a turn with the id of who asked.
+type toldTurn struct {
+	core.Turn
+	From string `json:"from,omitempty"`
+}
+
+// toldTurns are the turns of a task.
+type toldTurns struct {
+	Thread core.ThreadID `json:"thread"`
+	Turns  []toldTurn    `json:"turns"`
+}
+
+// tasksAnswered tells hubs the turns of a task that is done.
+func tasksAnswered() news[toldTurns] {
+	return news[toldTurns]{what: "task.answered", told: func(h *Hub, _ string, t toldTurns) { h.hearTurns(t.Thread, t.Turns) }}
+}
+
+// hearTurns adds turns of other hubs to a thread.
+func (h *Hub) hearTurns(thread core.ThreadID, told []toldTurn) {
+	for len(told) > 0 {
+		n := 1
+		for n < len(told) && told[n].Task == told[0].Task {
+			n++
+		}
+		h.threads.Add(thread, turnsOf(told[:n])...)
+		told = told[n:]
+	}
+}
+
+func turnsOf(told []toldTurn) []core.Turn {
+	all := make([]core.Turn, len(told))
+	for i, t := range told {
+		all[i] = t.Turn
+		all[i].From = t.From
+	}
+	return all
+}
+
+func toldOf(turns []core.Turn) []toldTurn {
+	all := make([]toldTurn, len(turns))
+	for i, t := range turns {
+		all[i] = toldTurn{t, t.From}
+	}
+	return all
+}
+
+// tellTurns tells the hubs that are up of turns, which this hub has in its thread by now: a hub that
+// comes up meanwhile asks for them. It is called with the lock of a task held.
+func (h *Hub) tellTurns(thread core.ThreadID, turns []core.Turn) {
+	up := h.talk.up.Load()
+	if up == nil || len(*up) == 0 {
+		return
+	}
+	tasksAnswered().tellThese(h, *up, toldTurns{thread, toldOf(turns)})
+}
+
+// settleExpected reads from the journal the tasks of a hub that is gone, which were told of and have
+// not come. It returns the error of the journal.
+func (h *Hub) settleExpected(ctx context.Context, hub string, shared journal.Shared) error {
+	for _, id := range h.expectedOf(hub) {
+		events, err := shared.ReadOf(ctx, hub, id, 0, 0)
+		var gap *journal.GapError
+		switch {
+		case errors.Is(err, journal.ErrUnknown): // the hub has told of it and stored nothing
+			h.arrived(id)
+		case err != nil && !errors.As(err, &gap):
+			return err
+		default:
+			h.Extend(id, events)
+		}
+	}
+	return nil
+}
+
+// expectedOf returns the tasks of a hub that were told of and have not come, in order.
+func (h *Hub) expectedOf(hub string) (all []core.TaskID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id := range h.talk.expected {
+		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == hub {
+			all = append(all, id)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,150 @@
+package hub
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// A hub that comes up does not know the threads that began before. It asks for one when somebody
+// wants it: once, for from then on it is told.
+
+const (
+	mostWanted  = 256 // threads that tasks wait for
+	wholeReads  = 4   // threads that are asked for at once, for tasks
+	wholeTrials = 3   // how often the others are asked before a task goes on without them
+)
+
+// knownThread is what a hub knows of a thread.
+type knownThread struct {
+	Tasks []core.TaskID `json:"tasks,omitempty"`
+	Turns []toldTurn    `json:"turns,omitempty"`
+}
+
+// threadInquiry asks a hub what it knows of a thread. It is for the hub, which shows of it what its
+// readers may read.
+func threadInquiry() inquiry[core.ThreadID, knownThread] {
+	return inquiry[core.ThreadID, knownThread]{"thread", func(_ context.Context, h *Hub, _ core.Principal, id core.ThreadID) (knownThread, error) {
+		turns, _ := h.threads.Turns(id, 1<<30)
+		return knownThread{h.index.Latest(id, mostTurns), toldOf(turns)}, nil
+	}}
+}
+
+// mostTurns is how many of the tasks of a thread a hub tells another one.
+const mostTurns = 10_000
+
+// isWhole reports whether this hub knows all of a thread that other hubs know. Callers hold mu.
+func (h *Hub) isWhole(id core.ThreadID) bool {
+	if len(h.others.up) == 0 {
+		return true
+	}
+	joins, asked := h.talk.whole.Get(id)
+	return asked && joins == h.talk.joins
+}
+
+// gather asks the other hubs for a thread, unless this one knows all of it. It reports whether all
+// that are here have answered.
+func (h *Hub) gather(ctx context.Context, id core.ThreadID) (whole bool) {
+	if h.others.peers == nil {
+		return true
+	}
+	h.mu.Lock()
+	joins, known := h.talk.joins, h.isWhole(id)
+	h.mu.Unlock()
+	if known {
+		return true
+	}
+	answers, missing := threadInquiry().askAll(ctx, h, core.Principal{ID: "hub", Operator: true, Component: true}, id)
+	for _, a := range answers {
+		for _, t := range a.out.Tasks {
+			h.index.Add(id, t)
+		}
+		h.hearTurns(id, a.out.Turns)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.ContainsFunc(missing, func(name string) bool { return h.others.up[name] }) {
+		return false
+	}
+	h.talk.whole.Put(id, joins)
+	return true
+}
+
+// waitingTurn is a task that waits until its thread is whole.
+type waitingTurn struct {
+	job     *job
+	private bool
+}
+
+// begin gives a task to an agent, or has that done once the thread of the task is here: the agent
+// gets all of the conversation. It does not wait for that.
+func (h *Hub) begin(j *job, private bool) error {
+	if h.others.peers == nil || !j.IsTurn() {
+		return h.deliver(j, private)
+	}
+	waits, err := h.waitForThread(j, private)
+	if waits || err != nil {
+		return err
+	}
+	return h.deliver(j, private)
+}
+
+func (h *Hub) waitForThread(j *job, private bool) (waits bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := j.Thread()
+	if h.isWhole(id) {
+		return false, nil
+	}
+	if c := h.choose(j, false); c.now == nil && c.later == nil {
+		return false, c.refusal()
+	}
+	all, asked := h.talk.waiting[id]
+	if !asked {
+		select {
+		case h.talk.wanted <- id:
+		default:
+			return false, core.NewFault(core.CodeOverloaded, "more than %d conversations are being fetched from other hubs: ask again in a moment", mostWanted)
+		}
+	}
+	h.talk.waiting[id] = append(all, waitingTurn{j, private})
+	return true, nil
+}
+
+// gatherWanted makes the threads whole that tasks wait for, one after the other, until ctx ends.
+func (h *Hub) gatherWanted(ctx context.Context) {
+	for {
+		select {
+		case id := <-h.talk.wanted:
+			h.gatherFor(ctx, id)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *Hub) gatherFor(ctx context.Context, id core.ThreadID) {
+	whole := false
+	for range wholeTrials {
+		if whole = h.gather(ctx, id); whole || ctx.Err() != nil {
+			break
+		}
+	}
+	h.mu.Lock()
+	all := h.talk.waiting[id]
+	delete(h.talk.waiting, id)
+	h.mu.Unlock()
+	if ctx.Err() != nil {
+		return // they end with the hub
+	}
+	if !whole {
+		h.Count("thread.incomplete")
+		h.log.Warn("a hub does not answer: agents may not get all of a conversation", "thread", id)
+	}
+	for _, w := range all {
+		if err := h.deliver(w.job, w.private); err != nil {
+			h.refuse(w.job, err)
+		}
+	}
+}
