@@ -33,6 +33,9 @@ simulate-faults: # plants the faults of adapters/peer/testdata/faults.json one b
 kill: # kills and stops hubs of a cluster KILLS times (default 1,000) under load in every dialect; SEED=n for the same ones again
 	go test -count=1 -timeout 0 -v -run '^TestHubsAreKilledUnderLoad$$' ./cmd/dragoman/e2e -kills $(or $(KILLS),1000) -kills.seed $(or $(SEED),0)
 
+bench-cluster: # what a cluster of three hubs costs: questions to another hub, chunks, three hubs over one, 10,000 agents
+	go test -count=1 -timeout 0 -v -run '^TestFigures' ./cmd/dragoman/e2e -cluster.figures
+
 guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -guides.required
 

@@ -172,10 +172,12 @@ func (u Usage) Total() int64 { return u.Input + u.Output + u.Thinking }
 // Retrying says that an attempt failed before any output, and that another agent is tried.
 // It comes from the hub.
 type Retrying struct {
-	// Attempt is the one that failed, from 1.
+	// Attempt is the one that failed, from 1; 0 if none did, and the task only moves to another hub.
 	Attempt int     `json:"attempt"`
 	Agent   AgentID `json:"agent"`
 	Fault   *Fault  `json:"fault"`
+	// Hub is the name of the hub of the cluster that owns the task from now on; "" if it stays.
+	Hub string `json:"hub,omitempty"`
 }
 
 // CancelRequested says that the task is to be stopped.

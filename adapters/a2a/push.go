@@ -283,8 +283,12 @@ func (c *call) createPush(params strictjson.Value) (json.RawMessage, error) {
 	if t.State() == task.Ended {
 		return nil, wire.NewError(wire.ReasonUnsupportedOperation, "task "+r.TaskID+" has ended: nothing more happens in it")
 	}
+	named := r.ID
 	if r, err = c.addPush(t, r); err != nil {
 		return nil, err
+	}
+	if named != "" { // it replaces one that was made at another hub
+		c.server.deleteElsewhere(c.r.Context(), c.from, pushID{t.ID(), named})
 	}
 	return wire.Marshal((&push{PushConfig: r}).shown())
 }
@@ -298,17 +302,7 @@ func (c *call) configsOf(tenant, id string) ([]wire.PushConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.server.pushing.Lock()
-	defer c.server.pushing.Unlock()
-	all := []wire.PushConfig{}
-	if p := c.server.pushesOf[t.ID()]; p != nil {
-		for _, one := range p.configs {
-			if one.by == c.from.ID {
-				all = append(all, one.shown())
-			}
-		}
-	}
-	return all, nil
+	return c.server.allConfigs(c.r.Context(), c.from, t.ID()), nil
 }
 
 // getPush is GetTaskPushNotificationConfig.
@@ -348,13 +342,16 @@ func (c *call) deletePush(params strictjson.Value) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.configsOf(r.Tenant, r.TaskID); err != nil {
+	if !c.server.pushes() {
+		return nil, errNoPush
+	}
+	t, err := c.lookUp(r.Tenant, r.TaskID)
+	if err != nil {
 		return nil, err
 	}
-	c.server.pushing.Lock()
-	defer c.server.pushing.Unlock()
-	if p := c.server.pushesOf[core.TaskID(r.TaskID)]; p != nil {
-		p.configs = slices.DeleteFunc(p.configs, func(o *push) bool { return o.by == c.from.ID && o.ID == r.ID })
+	id := pushID{t.ID(), r.ID}
+	if !c.server.deleteConfig(c.from, id) {
+		c.server.deleteElsewhere(c.r.Context(), c.from, id)
 	}
 	return json.RawMessage("{}"), nil
 }

@@ -43,6 +43,7 @@ const (
 func New(h *hub.Hub, opts Options) *Server {
 	s := &Server{hub: h, opts: opts.withDefaults(), people: newPeople(h), pushesOf: map[core.TaskID]*pushes{}}
 	s.seen = dedup.New[messageKey, fingerprint](dedup.Options[messageKey, core.TaskID]{Each: messagesEach, All: messagesAll, Age: s.opts.KeepIDs})
+	s.answerPushes()
 	return s
 }
 

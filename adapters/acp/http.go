@@ -45,6 +45,9 @@ type HTTPOptions struct {
 	Idle time.Duration
 	// Frames returns the frames of a new peer, which are those of a connection; nil keeps none.
 	Frames func() *frame.Ring
+	// Forward has a request of a principal answered by another hub, unless it has come from one:
+	// then it reports false. It is nil for a hub alone.
+	Forward func(w http.ResponseWriter, r *http.Request, p core.Principal, hub string) bool
 }
 
 func (o HTTPOptions) withDefaults() HTTPOptions {
@@ -76,7 +79,11 @@ type HTTP struct {
 // NewHTTP makes an HTTP. Close ends it.
 func NewHTTP(h *hub.Hub, opts HTTPOptions) *HTTP {
 	opts = opts.withDefaults()
-	return &HTTP{hub: h, opts: opts, total: &budget{limit: maxMailboxBytes}, peers: map[callerKey]*caller{}, added: make(chan struct{})}
+	x := &HTTP{hub: h, opts: opts, total: &budget{limit: maxMailboxBytes}, peers: map[callerKey]*caller{}, added: make(chan struct{})}
+	callerMatter.Answer(h, func(_ context.Context, by core.Principal, id core.AgentID) (bool, error) {
+		return x.has(by, id), nil
+	})
+	return x
 }
 
 // Close forgets all peers, ends the requests that wait, and returns once no goroutine runs
@@ -178,13 +185,13 @@ func (c *caller) stopAwaiting(id string) {
 }
 
 // acquire returns the caller of an identity, which is remembered at least until release.
-func (x *HTTP) acquire(p core.Principal, id core.AgentID) (*caller, error) {
+func (x *HTTP) acquire(ctx context.Context, p core.Principal, id core.AgentID) (*caller, error) {
 	if err := core.CheckAgentID(id); err != nil {
 		return nil, err
 	}
 	c, fresh, err := x.find(p, id)
 	if fresh {
-		c.s.takeOver()
+		c.s.takeOver(ctx)
 	}
 	return c, err
 }

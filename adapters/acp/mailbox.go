@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // mailbox keeps the envelopes for a peer without a connection, in order, for readers that
@@ -89,14 +91,27 @@ func (b *mailbox) dropLocked(lost []func()) []func() {
 	return lost
 }
 
-// reclaim removes the unread results and returns them. Their numbers are not used again.
-func (b *mailbox) reclaim() []pendingResult {
+// owed returns the unread results.
+func (b *mailbox) owed() (due []pendingResult) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, it := range b.items {
+		if it.number >= b.unread && it.result != nil {
+			due = append(due, *it.result)
+		}
+	}
+	return due
+}
+
+// reclaim removes the unread results of some tasks and returns them. Their numbers are not used
+// again.
+func (b *mailbox) reclaim(of func(core.TaskID) bool) []pendingResult {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var due []pendingResult
 	for i := range b.items {
 		it := &b.items[i]
-		if it.number < b.unread || it.result == nil {
+		if it.number < b.unread || it.result == nil || !of(it.result.task) {
 			continue
 		}
 		due = append(due, *it.result)

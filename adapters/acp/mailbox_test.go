@@ -2,6 +2,7 @@ package acp
 
 import (
 	"fmt"
+	"github.com/dragoman-hub/dragoman/core"
 	"testing"
 )
 
@@ -51,7 +52,7 @@ func TestAMailboxIsBoundedInNumberWhenItsResultsAreReclaimed(t *testing.T) {
 	b := newMailbox(1<<10, &budget{limit: 1 << 20})
 	for i := range 1000 {
 		b.put(message{json: make([]byte, 300), result: &pendingResult{}})
-		if due := b.reclaim(); len(due) != 1 {
+		if due := b.reclaim(func(core.TaskID) bool { return true }); len(due) != 1 {
 			t.Fatalf("result %d: got %d reclaimed, want 1", i, len(due))
 		}
 	}

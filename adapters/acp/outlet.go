@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -33,7 +34,9 @@ func (o *linkOutlet) flush() { o.link.Flush() }
 
 func (o *linkOutlet) away() bool { return false }
 
-func (o *linkOutlet) reclaim() []pendingResult { return nil }
+func (o *linkOutlet) owed() []pendingResult { return nil }
+
+func (o *linkOutlet) reclaim(func(core.TaskID) bool) []pendingResult { return nil }
 
 func (o *linkOutlet) send(ctx context.Context, m message) error {
 	sent := m.sent

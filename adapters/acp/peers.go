@@ -61,6 +61,12 @@ type pendingResult struct {
 	until   time.Time // it is not kept longer than this
 }
 
+// wanted returns those results whose time is not over.
+func wanted(due []pendingResult) []pendingResult {
+	now := time.Now()
+	return slices.DeleteFunc(due, func(o pendingResult) bool { return now.After(o.until) })
+}
+
 // NewPeers makes the Peers of a hub.
 func NewPeers(opts PeersOptions) *Peers {
 	keep := cmp.Or(max(0, opts.KeepResults), DefaultKeepResults)
@@ -78,14 +84,13 @@ func (p *Peers) add(s *session) []pendingResult {
 	due := p.pending[s.peer]
 	for _, o := range p.live[s.peer] {
 		if o.out.away() {
-			due = append(due, o.out.reclaim()...)
+			due = append(due, o.out.reclaim(func(core.TaskID) bool { return true })...)
 		}
 	}
 	p.live[s.peer] = append(p.live[s.peer], s)
 	p.pendingCount -= len(p.pending[s.peer])
 	delete(p.pending, s.peer)
-	now := time.Now()
-	return slices.DeleteFunc(due, func(o pendingResult) bool { return now.After(o.until) })
+	return wanted(due)
 }
 
 // listening returns the latest session on which a peer listens, or nil.

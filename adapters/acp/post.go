@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -89,9 +90,12 @@ func (x *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		p, id, err = x.identify(r, e.From)
 	}
+	if r.Body = io.NopCloser(bytes.NewReader(body)); err == nil && x.passOn(w, r, p, id) {
+		return
+	}
 	var c *caller
 	if err == nil {
-		c, err = x.acquire(p, id)
+		c, err = x.acquire(r.Context(), p, id)
 	}
 	if err != nil {
 		x.refuse(w, e, err)

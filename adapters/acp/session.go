@@ -36,8 +36,9 @@ type outlet interface {
 	flush()
 	// away reports whether the peer is not listening at the moment.
 	away() bool
-	// reclaim takes back the results that the peer did not fetch.
-	reclaim() []pendingResult
+	// owed returns the results that the peer did not fetch, and reclaim takes back those of some tasks.
+	owed() []pendingResult
+	reclaim(of func(core.TaskID) bool) []pendingResult
 }
 
 // session is the state of one peer on one carrier: its identity, the requests that it
@@ -153,15 +154,18 @@ func (s *session) welcome(ctx context.Context) error {
 	if err := s.discover(ctx); err != nil {
 		return err
 	}
-	s.takeOver()
+	s.takeOver(ctx)
 	return nil
 }
 
 // takeOver resumes the subscriptions and the pending results of an earlier connection of
-// the peer.
-func (s *session) takeOver() {
+// the peer, which may have been at another hub.
+func (s *session) takeOver(ctx context.Context) {
 	s.self.Resubscribe()
 	s.inherit(s.pending)
+	if s.hub.Clustered() {
+		s.goAsync(ctx, s.fetchPending)
+	}
 }
 
 // admit checks the sender and the schema of an envelope.
@@ -312,7 +316,13 @@ func (s *session) handOver(due []pendingResult) {
 				s.hub.Count("acp.result.lost")
 			}
 		}
-		if successor == nil || successor.inherit(due) {
+		if successor == nil {
+			if s.hub.Clustered() {
+				_, _ = waitsMatter.AskAll(context.Background(), s.hub, s.principal, s.peer.id) // one that is missing asks when the peer comes
+			}
+			return
+		}
+		if successor.inherit(due) {
 			return
 		}
 	}

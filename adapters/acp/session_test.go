@@ -113,10 +113,12 @@ func (w *setup) startPump(s *session) (stop func()) {
 // recorder is an outlet that keeps the messages.
 type recorder struct{ sent []message }
 
-func (r *recorder) hold()                    {}
-func (r *recorder) flush()                   {}
-func (r *recorder) away() bool               { return false }
-func (r *recorder) reclaim() []pendingResult { return nil }
+func (r *recorder) hold()                 {}
+func (r *recorder) flush()                {}
+func (r *recorder) away() bool            { return false }
+func (r *recorder) owed() []pendingResult { return nil }
+
+func (r *recorder) reclaim(func(core.TaskID) bool) []pendingResult { return nil }
 
 func (r *recorder) send(_ context.Context, m message) error {
 	r.sent = append(r.sent, m)
@@ -243,7 +245,9 @@ func (brokenOutlet) flush() {}
 
 func (brokenOutlet) away() bool { return false }
 
-func (brokenOutlet) reclaim() []pendingResult { return nil }
+func (brokenOutlet) owed() []pendingResult { return nil }
+
+func (brokenOutlet) reclaim(func(core.TaskID) bool) []pendingResult { return nil }
 
 func (brokenOutlet) send(_ context.Context, m message) error {
 	if m.kind != wire.KindResult {
@@ -266,7 +270,7 @@ func TestAResultThatCouldNotBeSentIsStillPending(t *testing.T) {
 		kit := w.session("kit", out)
 		defer kit.close(nil)
 		stop := w.startPump(kit)
-		kit.takeOver()
+		kit.takeOver(t.Context())
 		synctest.Wait()
 		stop()
 		var got wire.Result

@@ -23,6 +23,9 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		x.refuse(w, wire.Envelope{}, err)
 		return
 	}
+	if x.passOn(w, r, p, id) {
+		return
+	}
 	c, added, err := x.known(p, id)
 	if err != nil {
 		x.refuse(w, wire.Envelope{}, err)
@@ -141,8 +144,11 @@ func (c *caller) away() bool {
 	return c.streams == 0
 }
 
+// owed implements outlet.
+func (c *caller) owed() []pendingResult { return c.mailbox.owed() }
+
 // reclaim implements outlet.
-func (c *caller) reclaim() []pendingResult { return c.mailbox.reclaim() }
+func (c *caller) reclaim(of func(core.TaskID) bool) []pendingResult { return c.mailbox.reclaim(of) }
 
 // discoverOnce asks the peer for its capabilities when it first reads its mailbox.
 func (c *caller) discoverOnce(r *http.Request) error {

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -86,7 +85,7 @@ func (s *Server) initialize(q *request, a *reply) (any, *jsonrpc.Error) {
 	if bad := q.read(&in); bad != nil {
 		return nil, bad
 	}
-	session := rand.Text()
+	session := s.newName()
 	if in.Capabilities.Elicits() {
 		session += elicitingSession
 	}

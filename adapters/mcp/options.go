@@ -62,6 +62,9 @@ type Options struct {
 	// wait for a client to return with an answer of its user, counted as MaxCalls is;
 	// default 256. Beyond it calls are answered as for clients that can do neither.
 	MaxTasks int
+	// Forward has a request of a principal answered by another hub of the cluster, unless it has
+	// come from one: then it reports false. It is nil for a hub alone.
+	Forward func(w http.ResponseWriter, r *http.Request, p core.Principal, hub string) bool
 	// Log gets messages for operators, without tokens or payloads; nil discards them.
 	Log *slog.Logger
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, bad := readMessage(body, s.opts.MaxBodyBytes)
+	if r.Body = io.NopCloser(bytes.NewReader(body)); bad == nil && s.passOn(w, r, h, m) {
+		return
+	}
 	switch {
 	case bad != nil:
 		s.refuse(w, http.StatusBadRequest, m.ID, bad)

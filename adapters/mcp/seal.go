@@ -29,13 +29,15 @@ type sealed struct {
 	Principal string      `json:"principal"`
 	Call      []byte      `json:"call"`
 	Until     int64       `json:"until"` // in seconds since 1970
+	// Hub is the index of the hub that the call waits at.
+	Hub int `json:"hub,omitempty"`
 }
 
 func (s sealed) until() time.Time { return time.Unix(s.Until, 0) }
 
 // sealState returns the state for a call, opaque to the client.
 func (s *Server) sealState(q *request, p callParams, id core.TaskID, until time.Time) string {
-	body := strictjson.Encode(sealed{Task: id, Principal: q.principal().ID, Call: digest(p), Until: until.Unix()})
+	body := strictjson.Encode(sealed{Task: id, Principal: q.principal().ID, Call: digest(p), Until: until.Unix(), Hub: s.hub.Index()})
 	return joinState(body, s.seal.sign(body))
 }
 

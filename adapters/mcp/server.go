@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -47,7 +46,7 @@ func New(h *hub.Hub, opts Options) *Server {
 // revoke is called, which also ends its calls. The caller must revoke it when the session
 // ends.
 func (s *Server) Issue(session *hub.Session) (token string, revoke func()) {
-	token = core.TokenPrefix + "mcp_" + rand.Text()
+	token = tokenPrefix + s.newName()
 	return token, s.put(sha256.Sum256([]byte(token)), session)
 }
 
@@ -231,6 +230,9 @@ func tokenOf(r *http.Request) (string, *core.Fault) {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.passOnToken(w, r) {
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		s.post(w, r)

@@ -23,6 +23,9 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		s.refuseToken(w, r, jsonrpc.Peeked{}, unknown)
 		return
 	}
+	if s.passOn(w, r, h, jsonrpc.Message{}) {
+		return
+	}
 	if !acceptsStream(r) {
 		s.refuse(w, http.StatusNotAcceptable, nil, invalid("GET returns an event stream: send Accept: text/event-stream, or POST a message"))
 		return

@@ -94,7 +94,7 @@ func (c *exchange) handOver(ctx context.Context) any {
 	ctx, cancel := context.WithTimeout(ctx, c.server.opts.TaskAfter)
 	defer cancel()
 	r := c.run
-	if r.task.Recorded(ctx, 1) != nil {
+	if c.server.hub.Recorded(ctx, r.task, 1) != nil {
 		return nil
 	}
 	state := c.server.stateOf(c.request, r.task)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -21,7 +22,7 @@ func (j *Journal) Forget(ctx context.Context, hub string) error {
 	if j.server == nil || !j.clustered {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, forgetTime)
 	defer cancel()
 	conn, err := j.dial(ctx, "", nats.UserInfo(systemUser, j.password))
 	if err != nil {
@@ -32,6 +33,14 @@ func (j *Journal) Forget(ctx context.Context, hub string) error {
 	if err != nil {
 		return err
 	}
+	return j.insist(ctx, func(ctx context.Context) error { return remove(ctx, conn, ask) })
+}
+
+// forgetTime bounds Forget: the server may have led the others, who elect another one then.
+const forgetTime = 15 * time.Second
+
+// remove asks the leader of the embedded servers to remove one.
+func remove(ctx context.Context, conn *nats.Conn, ask []byte) error {
 	answer, err := conn.RequestWithContext(ctx, server.JSApiRemoveServer, ask)
 	if err != nil {
 		return fmt.Errorf("asking the embedded NATS cluster to remove a server: %w", err)

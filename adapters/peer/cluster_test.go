@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +36,7 @@ type member struct {
 	*hub.Hub
 	part    *peer.Member
 	deposed chan journal.Life
+	stopped atomic.Bool // it is not asked any more
 	stop    func()
 }
 

@@ -10,6 +10,7 @@
 //	outbox.go   what is repeated until it has arrived
 //	serve.go    one connection
 //	inquiry.go  questions of a hub to another, and their answers
+//	tunnel.go   connections of visitors: whose state is at the other hub
 //	member.go   the part of a hub in a cluster
 //
 // Nothing is translated, folded or refused: events and commands pass in their stable JSON form.

@@ -21,6 +21,10 @@ const (
 	frameEvents  = 'e' // the id of a task, and its events, each on a line
 	frameInquiry = 'q' // a number, and an inquiry
 	frameAnswer  = 'a' // the number of an inquiry, and what became of it
+	frameVisit   = 'v' // the number of a tunnel, and a visit
+	framePart    = 'p' // the number of a tunnel, 1 if the message goes on else 0, and a part of it
+	frameRead    = 'r' // the number of a tunnel, and how many bytes were read
+	frameClose   = 'c' // the number of a tunnel, and why it has ended
 )
 
 // A letter is a character, too, and what belongs to it.
@@ -28,6 +32,11 @@ const (
 	letterOpen = 'o' // an opening
 	letterDo   = 'd' // a call
 	letterNews = 'n' // news
+
+	letterHand    = 'm' // a handover
+	letterTaken   = 't' // the id of a task that was handed over
+	letterRefused = 'r' // the same
+	letterLeave   = 'v' // the id of a task that is followed no more
 )
 
 // version is the version of the frames. Hubs of one version understand each other.
@@ -79,6 +88,14 @@ type opening struct {
 	Private bool       `json:"private,omitempty"`
 }
 
+type handover struct {
+	Events []core.Event   `json:"events"`
+	From   caller         `json:"from"`
+	Keep   bool           `json:"keep,omitempty"`
+	Opener string         `json:"opener,omitempty"`
+	Tried  []core.AgentID `json:"tried,omitempty"`
+}
+
 type command struct {
 	By   caller    `json:"by"`
 	Call core.Call `json:"call"`
@@ -96,6 +113,10 @@ func encodeOpening(o hub.Opening) ([]byte, error) {
 	return encode(letterOpen, opening{o.Opened, callerOf(o.From), o.Keep, o.Private})
 }
 
+func encodeHandover(o hub.Handover) ([]byte, error) {
+	return encode(letterHand, handover{o.Events, callerOf(o.From), o.Keep, o.Opener, o.Tried})
+}
+
 func encodeCall(c core.Call) ([]byte, error) {
 	return encode(letterDo, command{callerOf(c.Principal), c})
 }
@@ -104,6 +125,12 @@ func decodeOpening(b []byte) (hub.Opening, error) {
 	var o opening
 	err := json.Unmarshal(b, &o)
 	return hub.Opening{Opened: o.Opened, From: o.From.principal(), Keep: o.Keep, Private: o.Private}, err
+}
+
+func decodeHandover(b []byte) (hub.Handover, error) {
+	var o handover
+	err := json.Unmarshal(b, &o)
+	return hub.Handover{Events: o.Events, From: o.From.principal(), Keep: o.Keep, Opener: o.Opener, Tried: o.Tried}, err
 }
 
 func decodeCall(b []byte) (core.Call, error) {

@@ -123,10 +123,7 @@ func (c *connection) answer(ctx context.Context) {
 				a = answered{Fault: core.AsFault(err)}
 			}
 			frame, err := encodeAnswer(q.number, a)
-			if err != nil || c.reserve(ctx, len(frame)) != nil {
-				return
-			}
-			if c.link.SendThen(ctx, frame, len(frame), func() { c.release(len(frame)) }) != nil {
+			if err != nil || c.events.send(ctx, c.link, frame) != nil {
 				return
 			}
 			c.link.Flush()

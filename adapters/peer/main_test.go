@@ -32,11 +32,18 @@ type node struct {
 // connected starts hubs of these names, each connected to all others.
 func connected(t testing.TB, names ...string) map[string]*node {
 	t.Helper()
+	all, _ := connectedWith(t, func(string, *hub.Options) {}, names...)
+	return all
+}
+
+// connectedUntil is connected with a function that ends the connections.
+func connectedUntil(t testing.TB, names ...string) (_ map[string]*node, cut func()) {
+	t.Helper()
 	return connectedWith(t, func(string, *hub.Options) {}, names...)
 }
 
-// connectedWith is connected for hubs with options.
-func connectedWith(t testing.TB, options func(hub string, o *hub.Options), names ...string) map[string]*node {
+// connectedWith is connectedUntil for hubs with options.
+func connectedWith(t testing.TB, options func(hub string, o *hub.Options), names ...string) (_ map[string]*node, cut func()) {
 	t.Helper()
 	all := map[string]*node{}
 	for i, name := range names {
@@ -48,10 +55,11 @@ func connectedWith(t testing.TB, options func(hub string, o *hub.Options), names
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
-	t.Cleanup(func() {
+	cut = func() {
 		cancel()
 		serving.Wait()
-	})
+	}
+	t.Cleanup(cut)
 	for i, a := range names {
 		for k, b := range names[i+1:] {
 			one, other := coretest.Pipe[[]byte, []byte](1000)
@@ -69,7 +77,7 @@ func connectedWith(t testing.TB, options func(hub string, o *hub.Options), names
 			meet(t, all[a], b)
 		}
 	}
-	return all
+	return all, cut
 }
 
 // meet waits until a hub can ask another one.

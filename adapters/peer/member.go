@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -62,7 +61,7 @@ func NewMember(o MemberOptions) (*Member, error) {
 		HubUp: m.hubUp, HubChanged: m.hubChanged, HubGone: m.hubGone,
 		AgentUp: m.agentUp, AgentChanged: m.agentUp,
 		AgentDown: func(of journal.Life, id core.AgentID) { m.hub.AgentDown(of.Hub, id) },
-		TakeOver:  m.takeOver, TakenOver: m.takenOver, Deposed: m.deposed,
+		TakeOver:  m.takeOver, TakenOver: func(of, _ journal.Life) { m.hub.Settled(of.Hub) }, Deposed: m.deposed,
 		Release: func(r cluster.Release) { m.running.Go(func() { m.hub.Release(m.ctx, r) }) },
 	}
 	var err error
@@ -75,7 +74,8 @@ func (m *Member) Cluster() *cluster.Cluster { return m.cluster }
 
 // Configure sets what the engine needs for the cluster. Ends are shown only once they are stored.
 func (m *Member) Configure(o *hub.Options) {
-	o.Peers, o.Cluster, o.Index, o.Journal = &m.peers, m.cluster, m.opts.Index, m.opts.Journal
+	o.Peers, o.Cluster, o.Index, o.Name = &m.peers, m.cluster, m.opts.Index, m.opts.Journal.Life().Hub
+	o.Journal, o.Shared = m.opts.Journal, m.opts.Journal
 	o.Limits.JournalLag = -1
 }
 
@@ -158,32 +158,16 @@ func (m *Member) agentUp(of journal.Life, e cluster.Entry) {
 	})
 }
 
-// takeOver takes over the life of a hub that is gone, and ends its tasks.
+// takeOver takes over the life of a hub that is gone, and ends its tasks. Those that move here do so
+// afterwards: that may wait for more than their ends do.
 func (m *Member) takeOver(ctx context.Context, of journal.Life) error {
 	estate, err := m.opts.Journal.TakeOver(ctx, of)
 	if err != nil {
 		return err
 	}
-	return m.hub.Inherit(ctx, estate)
-}
-
-// settleAgain is how long after a fault it is tried again to settle the mirrors of a hub.
-const settleAgain = 250 * time.Millisecond
-
-// takenOver settles the mirrors of a hub whose tasks have their ends.
-func (m *Member) takenOver(of, _ journal.Life) {
-	m.running.Go(func() {
-		for {
-			err := m.hub.Settled(m.ctx, of.Hub, m.opts.Journal)
-			if err == nil || errors.Is(err, context.Canceled) {
-				return
-			}
-			m.opts.Log.Warn("tasks of a hub that is gone could not be read yet", "hub", of.Hub, "error", err)
-			select {
-			case <-time.After(settleAgain):
-			case <-m.ctx.Done():
-				return
-			}
-		}
-	})
+	rest, err := m.hub.Inherit(ctx, estate)
+	if rest != nil {
+		m.running.Go(func() { rest(m.ctx) })
+	}
+	return err
 }

@@ -71,8 +71,10 @@ func (o *Peer) Run(ctx context.Context, conn link.Conn[[]byte, []byte]) link.Rea
 	for range inquirers {
 		goroutines.Go(func() { c.answer(inner) })
 	}
+	c.serve = func(visit func(context.Context)) { goroutines.Go(func() { visit(inner) }) }
 	reason := c.link.Run(ctx, c.receive, nil)
 	o.lost(c)
+	c.tunnels.end(o.opts.Name)
 	cancel()
 	goroutines.Wait()
 	return reason

@@ -37,6 +37,26 @@ func (p *Peers) Tell(to string, n hub.News) error {
 	return p.send(to, letter, err)
 }
 
+// Hand implements [hub.Peers].
+func (p *Peers) Hand(to string, o hub.Handover) error {
+	letter, err := encodeHandover(o)
+	return p.send(to, letter, err)
+}
+
+// Took implements [hub.Peers].
+func (p *Peers) Took(to string, id core.TaskID, ok bool) error {
+	kind := byte(letterRefused)
+	if ok {
+		kind = letterTaken
+	}
+	return p.send(to, append([]byte{kind}, id...), nil)
+}
+
+// Leave implements [hub.Peers].
+func (p *Peers) Leave(to string, id core.TaskID) error {
+	return p.send(to, append([]byte{letterLeave}, id...), nil)
+}
+
 // Follow implements [hub.Peers].
 func (p *Peers) Follow(to string, id core.TaskID) error {
 	o, err := p.get(to)
@@ -53,6 +73,15 @@ func (p *Peers) Ask(ctx context.Context, to string, q hub.Inquiry) (json.RawMess
 		return nil, err
 	}
 	return o.ask(ctx, q)
+}
+
+// Visit implements [hub.Peers].
+func (p *Peers) Visit(to, service string, by core.Principal) (hub.Conn, error) {
+	o, err := p.get(to)
+	if err != nil {
+		return nil, err
+	}
+	return o.visit(service, by)
 }
 
 func (p *Peers) send(to string, letter []byte, err error) error {

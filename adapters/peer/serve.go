@@ -16,6 +16,7 @@ import (
 const (
 	queueBytes  = 16 << 20 // letters that the other hub has not taken
 	eventBytes  = 2 << 20  // events and answers that it has not taken
+	tunnelBytes = 1 << 20  // what visitors say, and are told, that it has not taken
 	mostPending = 4096     // tasks that it waits for
 )
 
@@ -24,18 +25,20 @@ type connection struct {
 	*Peer
 	link      *link.Link[[]byte, []byte]
 	inquiries chan asked // those of the other hub
+	events    *quota     // of events and answers
+	visits    *quota     // of tunnels
+	tunnels   tunnels
+	serve     func(visit func(context.Context)) // serves a visitor
 
 	mu      sync.Mutex
-	unsent  int           // bytes of events and answers that are queued
-	room    chan struct{} // has a token when they are fewer
 	pending []core.TaskID // tasks that the other hub asked for
 	asked   chan struct{} // has a token when there are such tasks
 }
 
 func newConnection(o *Peer, conn link.Conn[[]byte, []byte]) *connection {
 	c := &connection{
-		Peer: o, link: link.New(conn, link.Options{QueueBytes: queueBytes + 2*eventBytes, Memory: o.hub.Memory()}),
-		inquiries: make(chan asked, mostInquiries), room: make(chan struct{}, 1), asked: make(chan struct{}, 1),
+		Peer: o, link: link.New(conn, link.Options{QueueBytes: queueBytes + 2*eventBytes + 2*tunnelBytes, Memory: o.hub.Memory()}),
+		inquiries: make(chan asked, mostInquiries), events: newQuota(eventBytes), visits: newQuota(tunnelBytes), asked: make(chan struct{}, 1),
 	}
 	greeting := o.greeting()
 	_ = c.link.Send(context.Background(), greeting, len(greeting)) // a new queue has room
@@ -72,7 +75,7 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	case frameFollow:
 		return c.wanted(core.TaskID(body))
 	case frameUnknown:
-		c.hub.Unknown(core.TaskID(body))
+		c.hub.Unknown(c.opts.Name, core.TaskID(body))
 	case frameEvents:
 		id, events, err := decodeEvents(body)
 		if err == nil {
@@ -83,6 +86,8 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 		return c.inquired(body)
 	case frameAnswer:
 		return c.settled(body)
+	case frameVisit, framePart, frameRead, frameClose:
+		return c.visited(frame[0], body)
 	}
 	return nil
 }
@@ -108,6 +113,18 @@ func (c *connection) open(letter []byte) error {
 			c.hub.Count("peer.refused")
 			c.opts.Log.Info("a command from another hub was refused", "hub", c.opts.Name, "act", call.Command.Act().String(), "object", call.Command.Object(), "principal", call.Principal.ID, "reason", refused.Error())
 		}
+	case letterHand:
+		o, err := decodeHandover(body)
+		if err != nil {
+			return err
+		}
+		c.session.Accept(o)
+	case letterTaken:
+		c.hub.Taken(c.opts.Name, core.TaskID(body))
+	case letterRefused:
+		c.hub.Refused(c.opts.Name, core.TaskID(body))
+	case letterLeave:
+		c.session.LeaveTask(core.TaskID(body))
 	case letterNews:
 		var n hub.News
 		if err := json.Unmarshal(body, &n); err != nil {
@@ -197,39 +214,58 @@ func (c *connection) deliver(ctx context.Context, b hub.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := c.reserve(ctx, len(frame)); err != nil {
-		return err
-	}
-	return c.link.SendThen(ctx, frame, len(frame), func() { c.release(len(frame)) })
+	return c.events.send(ctx, c.link, frame)
 }
 
-// reserve waits until the other hub has taken most of the events before.
-func (c *connection) reserve(ctx context.Context, n int) error {
+// quota bounds the bytes of one kind of frames that are queued, so that no kind is in the way of the
+// others.
+type quota struct {
+	most int
+
+	mu     sync.Mutex
+	unsent int
+	room   chan struct{} // has a token when they are fewer
+}
+
+func newQuota(most int) *quota { return &quota{most: most, room: make(chan struct{}, 1)} }
+
+// send queues a frame once the other hub has taken most of those before.
+func (q *quota) send(ctx context.Context, l *link.Link[[]byte, []byte], frame []byte) error {
+	if err := q.reserve(ctx, l, len(frame)); err != nil {
+		return err
+	}
+	return l.SendThen(ctx, frame, len(frame), func() { q.release(len(frame)) })
+}
+
+func (q *quota) reserve(ctx context.Context, l *link.Link[[]byte, []byte], n int) error {
 	for {
-		c.mu.Lock()
-		fits := c.unsent == 0 || c.unsent+n <= eventBytes
+		q.mu.Lock()
+		fits := q.unsent == 0 || q.unsent+n <= q.most
 		if fits {
-			c.unsent += n
+			q.unsent += n
 		}
-		c.mu.Unlock()
+		q.mu.Unlock()
 		if fits {
 			return nil
 		}
-		c.link.Flush()
+		l.Flush()
 		select {
-		case <-c.room:
+		case <-q.room:
+		case <-l.Done():
+			reason := l.Reason()
+			return &reason
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-func (c *connection) release(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unsent -= n
+func (q *quota) release(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.unsent -= n
 	select {
-	case c.room <- struct{}{}:
+	case q.room <- struct{}{}:
 	default:
 	}
 }

@@ -167,7 +167,7 @@ func (s *sim) work(a *simAgent, finish bool) {
 		return
 	case n < 20 || finish:
 		body = core.Done{Text: "because"}
-	case n < 26:
+	case n < 26 || w.said == 0 && n < 45: // before it says anything, another agent may get the task
 		f := core.NewFault(core.CodeInternal, "it broke")
 		f.Retryable = s.chance(700)
 		body = core.Failed{Fault: f}

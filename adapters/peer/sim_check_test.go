@@ -255,6 +255,14 @@ func (s *sim) unstored(t *simTask) []item {
 }
 
 func (s *sim) countEnd(all []item) {
+	for _, it := range all {
+		if strings.Contains(it.text, `"kind":"retrying"`) {
+			s.count.Retried++
+			if strings.Contains(it.text, `"hub":`) {
+				s.count.HandedOn++
+			}
+		}
+	}
 	switch n := len(all); {
 	case n == 0:
 		s.count.Lost++

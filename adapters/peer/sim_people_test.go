@@ -131,7 +131,7 @@ func (s *sim) cast() {
 	}
 	for i, id := range []core.AgentID{"bob", "cid", "dan"} {
 		card := core.Card{ID: id, MaxConcurrent: 1 + s.rnd.IntN(3)}
-		if i < 2 {
+		if i < 2 || s.chance(500) {
 			card.Capabilities = []string{"think"}
 		}
 		for _, f := range []core.Features{core.FeatureCancellation, core.FeatureInjection, core.FeatureApprovals} {
@@ -386,11 +386,27 @@ func (s *sim) canonical(t *simTask) (all []item) {
 	return all
 }
 
-// stored returns the events of a task in the journal.
-func (s *sim) stored(t *simTask) []core.Event {
-	events, err := s.hubs[0].last.journal.ReadOf(context.Background(), s.hubs[task.OwnerOf(t.id)].name, t.id, 0, 0)
-	if err != nil && err != journal.ErrUnknown {
-		s.breaks("journal: %s: %v", t.name, err)
+// stored returns the events of a task in the journal: those of the hub that first had it up to the
+// record of a move, then those of the hub that the record names, and so on.
+func (s *sim) stored(t *simTask) (all []core.Event) {
+	of := s.hubs[task.OwnerOf(t.id)].name
+	for moved := true; moved; {
+		moved = false
+		after := uint64(0)
+		if len(all) > 0 {
+			after = all[len(all)-1].End()
+		}
+		part, err := s.hubs[0].last.journal.ReadOf(context.Background(), of, t.id, after, 0)
+		if err != nil && err != journal.ErrUnknown {
+			s.breaks("journal: %s: %v", t.name, err)
+		}
+		for _, e := range part {
+			all = append(all, e)
+			if r, ok := e.Body.(core.Retrying); ok && r.Hub != "" && r.Hub != of {
+				of, moved = r.Hub, true
+				break
+			}
+		}
 	}
-	return events
+	return all
 }

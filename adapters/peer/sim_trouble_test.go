@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -52,7 +53,17 @@ func (s *sim) trouble() *trouble {
 				h.back = time.Now().Add(s.within(50*time.Millisecond, 3*time.Second))
 			}
 		}, end: none}
-	case n < 52:
+	case n < 37:
+		return &trouble{name: "hand on " + h.name, begin: func() {
+			if l := h.now; s.usable(h) {
+				s.running.Go(func() {
+					ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+					defer cancel()
+					l.HandOn(ctx)
+				})
+			}
+		}, end: none}
+	case n < 54:
 		return s.cutting("isolate "+h.name, func() { s.net.Isolate(h.name) })
 	case n < 60:
 		return s.cutting("cut "+h.name+other.name, func() { s.net.Cut(h.name, other.name) })

@@ -54,7 +54,7 @@ type sim struct {
 }
 
 // counts tell what a schedule had in it.
-type counts struct{ Tasks, Done, Failed, Cancelled, Lost, Gaps, TakenOver, Kills, Lives, Moves int }
+type counts struct{ Tasks, Done, Failed, Cancelled, Lost, Gaps, TakenOver, Kills, Lives, Moves, Retried, HandedOn int }
 
 // simHub is a hub, over its lives.
 type simHub struct {

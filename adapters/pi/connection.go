@@ -3,6 +3,7 @@ package pi
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
@@ -26,6 +27,7 @@ type connection struct {
 	delivery  *frame.Delivery // of what its steps begin with; nil without sees
 	hub       *hub.Session    // reads the tasks of the sessions that it subscribed to
 	out       outbox
+	since     time.Time
 	late      bool // it began while the hub was stopping: it is told so, and ends
 
 	// Used by the pump only: the items that it took from the outbox and has not delivered,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
@@ -43,8 +44,16 @@ type ConnOptions struct {
 }
 
 // Serve serves a connection until it ends, and returns the reason. When it returns, only
-// the prompts of the connection may still run.
+// the prompts of the connection may still run. In a cluster another hub may serve it.
 func (s *Server) Serve(ctx context.Context, conn link.Conn[[]byte, []byte], o ConnOptions) link.Reason {
+	if home := s.home(ctx, o.Principal); home != "" {
+		return s.visit(ctx, home, conn, o)
+	}
+	return s.serve(ctx, conn, o)
+}
+
+// serve serves a connection at this hub.
+func (s *Server) serve(ctx context.Context, conn link.Conn[[]byte, []byte], o ConnOptions) link.Reason {
 	c := s.newConnection(o)
 	opts := s.opts.Link
 	opts.Frames = o.Frames
@@ -81,9 +90,7 @@ func (s *Server) newConnection(o ConnOptions) *connection {
 	c.principal.ID = cmp.Or(c.principal.ID, "pi-"+core.NewID())
 	c.principal.Dialect = cmp.Or(c.principal.Dialect, Name)
 	c.Sink, c.Carrier = c, c.transport.carrier()
-	if c.principal.Authenticated {
-		c.Scope = c.principal.ID
-	}
+	c.Scope = scopeOf(c.principal)
 	c.hub = s.hub.Connect(hub.Identity{Principal: c.principal, Dialect: Name, Deadline: s.opts.Commands.PromptTimeout, Frames: o.Frames})
 	select {
 	case <-s.done:
@@ -112,7 +119,7 @@ func (s *Server) attach(c *connection) *link.Reason {
 	}))})
 	c.push(item{frame: render.ServerEvent("startup_recovery_summary", wire.Encode(s.engine.Journal().Recovered(c.Scope, redacted, false)))})
 	s.recordEvent("server_ready")
-	s.clients, c.Attached = append(s.clients, c), true
+	s.clients, c.Attached, c.since = append(s.clients, c), true, time.Now()
 	s.connected++
 	if c.Namespace = (command.Namespace{Principal: c.Scope}); c.Scope == "" {
 		c.Namespace.Conn = s.connected

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/conversation"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/lru"
@@ -83,6 +84,8 @@ type Options struct {
 	MaxFileBytes int64
 	// Link bounds the connections.
 	Link link.Options
+	// Frames returns the frames of a client that came to another hub; nil keeps none.
+	Frames func() *frame.Ring
 	// Log is for operators; nil discards it.
 	Log *slog.Logger
 }
@@ -134,6 +137,8 @@ type Server struct {
 
 	store *conversation.Store // of session files
 
+	visitors gate // clients that came to other hubs
+
 	quit         context.CancelFunc // ends the workers
 	working      sync.WaitGroup
 	jobs         *command.Jobs // that use the disk
@@ -177,12 +182,15 @@ func NewServer(h *hub.Hub, opts Options) *Server {
 	s.working.Go(func() { s.lists.Work(ctx) })
 	s.working.Go(func() { s.summaries.Work(ctx) })
 	go s.record()
+	heldMatter.Answer(h, func(_ context.Context, _ core.Principal, scope string) (held, error) { return s.held(scope), nil })
+	h.Host(Name, s.host)
 	return s
 }
 
 // Close ends the server and waits for its goroutines. Call it once the hub is closed and the
 // connections have ended.
 func (s *Server) Close() {
+	s.visitors.close()
 	s.root.Close(nil)
 	<-s.done
 	s.quit()

@@ -19,7 +19,7 @@ const (
 // recorded waits until the journal has the events of the task up to seq.
 func (a *api) recorded(c call, t *task.Task, seq uint64) error {
 	for began := time.Now(); ; {
-		err := within(c.r.Context(), healthInterval, func(ctx context.Context) error { return t.Recorded(ctx, seq) })
+		err := within(c.r.Context(), healthInterval, func(ctx context.Context) error { return a.hub.Recorded(ctx, t, seq) })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}

@@ -217,9 +217,6 @@ func (c *Cluster) SetDraining(draining bool) {
 	}
 }
 
-// Name returns the name of this hub.
-func (c *Cluster) Name() string { return c.self }
-
 // Hubs returns all hubs, ordered by name, this one included, but for those that were forgotten.
 // A stale view is that of a hub which is cut off itself: the others may be well.
 func (c *Cluster) Hubs() (all []Hub, stale bool) {

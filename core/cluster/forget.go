@@ -3,9 +3,17 @@ package cluster
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+const (
+	// forgetTime is how long it may take to forget a hub: its server may have led the others.
+	forgetTime = 15 * time.Second
+	// forgetAgain is how long after an error it is tried again.
+	forgetAgain = 250 * time.Millisecond
 )
 
 // Forget says that a hub is gone for good: it no longer counts for the majority, also after a restart
@@ -13,12 +21,19 @@ import (
 // invalid one if it is not known, and a retryable one if the store of the claims cannot be reached. A
 // hub that comes back counts again.
 func (c *Cluster) Forget(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, forgetTime)
+	defer cancel()
 	of, err := c.forgettable(name)
 	if err != nil {
 		return err
 	}
 	epoch := strconv.FormatUint(of.Epoch, 10)
-	if _, err := c.s.Claims.Claim(ctx, nameForgotten+name, epoch, func(string) bool { return true }); err != nil {
+	for {
+		if _, err = c.s.Claims.Claim(ctx, nameForgotten+name, epoch, func(string) bool { return true }); err == nil || !pause(ctx, forgetAgain) {
+			break
+		}
+	}
+	if err != nil {
 		f := core.NewFault(core.CodeUnreachable, "the cluster could not note that the hub %s is gone: try again", name).Because(err)
 		f.Retryable = true
 		return f

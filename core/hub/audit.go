@@ -79,10 +79,7 @@ func (h *Hub) audit(ctx context.Context, after uint64, yield func(line []byte) b
 
 // Name returns the name of this hub in its cluster; "" if it is alone.
 func (h *Hub) Name() string {
-	if h.cluster == nil {
-		return ""
-	}
-	return h.cluster.Name()
+	return h.others.name
 }
 
 // isOther returns an invalid Fault unless a name is that of another hub of the cluster, and an

@@ -123,6 +123,12 @@ func (j *job) triedBy(s *Session) bool {
 	return false
 }
 
+// triedAt reports whether the task failed before with an agent of another hub, or that hub did not
+// take it.
+func (j *job) triedAt(e *roster.Entry) bool {
+	return slices.Contains(j.shunned, e.Hub) || slices.ContainsFunc(j.tried, func(a attempt) bool { return a.agent == e.ID })
+}
+
 func (h *Hub) assign(j *job, s *Session) {
 	slot := !takesNoSlot(j.Task, s)
 	w := &j.first

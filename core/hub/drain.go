@@ -54,8 +54,9 @@ func (h *Hub) drain() {
 	h.background.Go(h.empty)
 }
 
-// empty ends the sessions of a hub that is drained, once it has no task.
+// empty hands on what waits at a hub that is drained, and ends its sessions once it has no task.
 func (h *Hub) empty() {
+	h.HandOn(h.ctx)
 	tick := time.NewTicker(recordedCheck)
 	defer tick.Stop()
 	idle := h.end.idle
@@ -93,7 +94,7 @@ func (h *Hub) takeNothing(reason string) bool {
 
 // noteIdle notes whether a hub that takes nothing new has no task. Callers hold mu.
 func (h *Hub) noteIdle() {
-	if len(h.jobs) == 0 && h.end.reason != "" && !h.end.sealed {
+	if len(h.jobs)+len(h.others.arriving) == 0 && h.end.reason != "" && !h.end.sealed {
 		h.end.sealed = true
 		close(h.end.idle)
 	}

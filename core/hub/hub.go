@@ -30,10 +30,14 @@ import (
 type Options struct {
 	// ID names the hub to its peers; "" generates one.
 	ID string
-	// Peers reaches the other hubs of the cluster; nil for a hub alone. Index is that of this hub,
-	// which stands in the ids of its tasks.
+	// Peers reaches the other hubs of the cluster; nil for a hub alone. Name is that of this hub in
+	// it, and Index stands in the ids of its tasks.
 	Peers Peers
+	Name  string
 	Index int
+	// Shared is the Journal, if the other hubs can read it: then tasks move between hubs, and tasks
+	// of hubs that are gone can be read. Else it is nil.
+	Shared journal.Shared
 	// Cluster is told of the agents of this hub, and has the claims of their ids; nil for a hub
 	// alone. It runs once the hub is there.
 	Cluster *cluster.Cluster
@@ -106,6 +110,7 @@ type Observer interface {
 // Hub is the engine. It is safe for concurrent use.
 type Hub struct {
 	id         string
+	self       int // in the cluster: see Options.Index
 	limits     Limits
 	memory     *memory.Budget // may be nil
 	quotas     *quota.Book    // may be nil
@@ -119,6 +124,7 @@ type Hub struct {
 	log        *slog.Logger
 	observer   Observer
 	journal    journal.Journal
+	shared     journal.Shared // may be nil
 	roster     *roster.Roster
 	threads    *thread.Book
 	index      *thread.Index
@@ -156,6 +162,7 @@ type Hub struct {
 	jobs      map[core.TaskID]*job     // tasks that have not ended
 	mirrors   map[core.TaskID]*Session // who opened a task of another hub that has not ended
 	others    otherHubs
+	visits    visits
 	numbers   uint64                    // of connections
 	movable   map[*Session]struct{}     // agents in whose queues are tasks that others may have
 	watchers  map[*Session]struct{}     // of all tasks
@@ -168,11 +175,11 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
+		id: opts.ID, self: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
-		log: opts.Log, observer: opts.Observer, journal: opts.Journal, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
+		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
-		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts.Peers),
+		sessions: map[*Session]struct{}{}, runs: map[string][]*Session{}, lookups: make(chan lookup, maxLookups), jobs: map[core.TaskID]*job{}, mirrors: map[core.TaskID]*Session{}, others: newOtherHubs(opts),
 		watchers: map[*Session]struct{}{}, movable: map[*Session]struct{}{}, end: ending{idle: make(chan struct{}), drained: make(chan struct{})}, settings: newSettings(opts.AgentSettings, opts.SaveAgentSettings),
 	}
 	if h.id == "" {
@@ -209,6 +216,10 @@ func New(opts Options) *Hub {
 	var cancel context.CancelFunc
 	h.ctx, cancel = context.WithCancel(context.Background())
 	h.background.Go(func() { h.readLookups(h.ctx) })
+	if h.shared != nil {
+		h.background.Go(func() { h.takeArrivals(h.ctx) })
+		h.background.Go(func() { h.settle(h.ctx) })
+	}
 	if opts.Peers != nil {
 		for range wholeReads {
 			h.background.Go(func() { h.gatherWanted(h.ctx) })

@@ -133,6 +133,9 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 			return known.run(ctx, h, q)
 		}
 	}
+	if answer, ok, err := h.matter(ctx, q); ok {
+		return answer, err
+	}
 	return nil, core.NewFault(core.CodeUnsupported, "this hub does not know the inquiry %q: it is of another version", q.What)
 }
 
@@ -142,6 +145,7 @@ func inquiries() []answerer {
 		answersToQuestions,
 		threadInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
+		recordedInquiry,
 	}
 }
 

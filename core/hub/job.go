@@ -13,12 +13,23 @@ import (
 type job struct {
 	*task.Task
 	opener *Session // maybe a child session
+	// asker is the requester with its rights, of a job that has moved here; else nil.
+	asker *core.Principal
 
 	// Guarded by Hub.mu.
+	shunned []string // hubs that did not take it
 	waiting *Session // the agent in whose queue it is, or nil
 	tried   []attempt
 	dialect string  // of the agent that got it last
 	first   holding // of the first agent: most tasks have one
+}
+
+// From returns the requester.
+func (j *job) From() core.Principal {
+	if j.asker != nil {
+		return *j.asker
+	}
+	return j.Task.From()
 }
 
 // attempt is a failed attempt at a task, which is not repeated: neither with the agent that
@@ -68,8 +79,8 @@ func (s *Session) report(id core.TaskID, body core.Body, foreign *core.Foreign) 
 			b.Fault = core.NewFault(core.CodeInternal, "the agent failed without saying why")
 		}
 		again, err := s.hub.attemptFailed(w.job, s, attempt{agent: s.AgentID()}, b, foreign)
-		if again && s.hub.route(w.job) != nil {
-			w.job.End(b)
+		if again {
+			s.hub.moveOn(w.job, b.Fault)
 		}
 		return err
 	case core.Done:
@@ -152,6 +163,7 @@ func (h *Hub) ended(j *job) {
 		j.waiting = nil
 		h.unqueue(from, j)
 	}
+	h.handed("", j.ID())
 	if log.Last().Body.Kind() == core.KindDone && !j.IsNotice() {
 		h.noteTaskTime(j.Agent(), &log)
 	}

@@ -38,8 +38,10 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	err := s.enter(card, opts)
 	if err != nil {
 		s.unclaim(card.ID)
+		return err
 	}
-	return err
+	h.seek(card.ID, nil)
+	return nil
 }
 
 // enter is join with an id that is the session's in the cluster.
@@ -137,9 +139,7 @@ func (s *Session) Take(ctx context.Context, card core.Card, opts JoinOptions) er
 	var left []orphan
 	defer func() {
 		for _, o := range left {
-			if s.hub.route(o.job) != nil {
-				o.job.End(core.Failed{Fault: o.why})
-			}
+			s.hub.moveOn(o.job, o.why)
 		}
 	}()
 	for {

@@ -13,8 +13,8 @@ import (
 	"github.com/dragoman-hub/dragoman/core/thread"
 )
 
-// legacy is what a hub that is gone has left in the journal, for lists: its tasks, which have their
-// ends. It is read when somebody lists tasks, and kept until the hub is back.
+// legacy is what a hub whose life was taken over has left in the journal, for lists: its tasks. It is
+// read when somebody lists tasks, once all of them have their ends, and kept until the hub is back.
 type legacy struct {
 	hub    string
 	shared journal.Shared
@@ -27,14 +27,8 @@ type legacy struct {
 // legacyTime is how long reading the heads of all tasks of a hub may take.
 const legacyTime = 10 * time.Second
 
-// inheritLists lets lists have the tasks of a hub whose life was taken over and whose tasks have
-// their ends.
-func (h *Hub) inheritLists(hub string, shared journal.Shared) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.others.up[hub] {
-		h.others.legacies[hub] = &legacy{hub: hub, shared: shared, reading: make(chan struct{}, 1)}
-	}
+func newLegacy(hub string, shared journal.Shared) *legacy {
+	return &legacy{hub: hub, shared: shared, reading: make(chan struct{}, 1)}
 }
 
 // legacies returns those of all hubs that are gone, in the order of their names.
@@ -52,7 +46,7 @@ func (h *Hub) tasksLeft(ctx context.Context, p core.Principal, l *legacy, f task
 	if err != nil {
 		return TaskPage{}, err
 	}
-	return h.page(ctx, p, f, tasks, threads)
+	return h.page(ctx, p, f, tasks, threads, nil)
 }
 
 // read returns the tasks, which it reads from the journal the first time.
@@ -66,9 +60,15 @@ func (l *legacy) read(ctx context.Context) (*task.Store, *thread.Index, error) {
 	if l.tasks != nil {
 		return l.tasks, l.threads, nil
 	}
-	tasks, threads := task.NewStore(task.Limits{}, nil, partOf{l.shared, l.hub}), thread.NewIndex(thread.IndexTasks)
+	if l.shared == nil {
+		return nil, nil, core.NewFault(core.CodeUnreachable, "this hub has no journal with others")
+	}
+	tasks, threads, open := task.NewStore(task.Limits{}, nil, partOf{l.shared, l.hub}), thread.NewIndex(thread.IndexTasks), 0
 	err := l.shared.HeadsOf(ctx, l.hub, func(head journal.Head) bool {
 		if head.End == 0 {
+			if r, ok := head.Last.Body.(core.Retrying); !ok || r.Hub == "" { // else it has moved: its owner lists it
+				open++
+			}
 			return true
 		}
 		tasks.Recover(head.Task, head.End, head.At)
@@ -77,10 +77,14 @@ func (l *legacy) read(ctx context.Context) (*task.Store, *thread.Index, error) {
 		}
 		return true
 	})
-	if err == nil {
-		l.tasks, l.threads = tasks, threads
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case open > 0:
+		return nil, nil, core.NewFault(core.CodeUnreachable, "%d tasks of hub %s do not have their ends yet", open, l.hub)
 	}
-	return tasks, threads, err
+	l.tasks, l.threads = tasks, threads
+	return tasks, threads, nil
 }
 
 // partOf is the part of another hub in the journal.

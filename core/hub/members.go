@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -79,10 +80,37 @@ func (h *Hub) Release(ctx context.Context, r cluster.Release) {
 			return
 		}
 	}
-	by.Close(core.NewFault(core.CodeConflict, "agent %s has come to another hub of the cluster", r.Agent))
+	h.leaveBehind(by, r.Agent)
 	select {
 	case <-gone:
 		r.Answer(true)
 	case <-ctx.Done():
 	}
+}
+
+// leaveBehind closes the connection of an agent that comes to another hub. What waits for it, or
+// was given to it and may be given again, waits until that hub has it, and goes along.
+func (h *Hub) leaveBehind(s *Session, id core.AgentID) {
+	why := core.NewFault(core.CodeConflict, "agent %s has come to another hub of the cluster", id)
+	gone := core.NewFault(core.CodeUnreachable, "agent %s left: %s", id, why.Message)
+	var all []orphan
+	if h.shared != nil {
+		h.mu.Lock()
+		for _, j := range slices.Clone(s.queue) {
+			if !s.closed && h.mayMove(j) {
+				h.unqueue(s, j)
+				j.waiting = nil
+				all = append(all, orphan{j, gone})
+			}
+		}
+		h.mu.Unlock()
+	}
+	for _, o := range s.close(why) {
+		if h.shared != nil {
+			all = append(all, o)
+		} else {
+			o.job.End(core.Failed{Fault: o.why})
+		}
+	}
+	h.keep(id, all)
 }

@@ -1,9 +1,7 @@
 package hub
 
 import (
-	"cmp"
 	"context"
-	"errors"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
@@ -20,84 +18,58 @@ func (h *Hub) Extend(id core.TaskID, events []core.Event) {
 		h.Count("mirror.own")
 		return
 	}
-	ended := t.Extend(events)
+	h.extend(t, events)
 	h.arrived(id)
+}
+
+// Unknown says that a hub does not know a task: neither was it told of the task, nor has a life of it
+// before stored anything. A mirror of its task ends then.
+func (h *Hub) Unknown(by string, id core.TaskID) {
+	if t := h.tasks.Get(id); t != nil && t.IsMirror() {
+		h.mu.Lock()
+		owner, _ := h.owner(t)
+		h.mu.Unlock()
+		if owner == by {
+			h.extend(t, []core.Event{neverStored(t)})
+		}
+	}
+	h.arrived(id)
+}
+
+// extend appends events to a mirror. Where they say that the task has moved, it is run here, or
+// followed there.
+func (h *Hub) extend(t *task.Task, events []core.Event) {
+	before := t.Owner()
+	ended := t.Extend(events)
+	h.arrive(t)
 	if ended {
 		h.mirrorEnded(t)
+	} else if now := t.Owner(); now != before {
+		h.followMoved(t, before, now)
 	}
 }
 
-// Unknown says that the owner of a task does not know it: neither was it told of the task, nor has
-// a life of it before stored anything. A mirror ends then.
-func (h *Hub) Unknown(id core.TaskID) {
-	if t := h.tasks.Get(id); t != nil && t.IsMirror() && t.Extend([]core.Event{neverStored(t)}) {
-		h.mirrorEnded(t)
-	}
-	h.arrived(id)
-}
-
-// arrived wakes those who wait for a task of another hub.
-func (h *Hub) arrived(id core.TaskID) {
+// followMoved follows a task at the hub to which it has moved, and no more at the one before.
+func (h *Hub) followMoved(t *task.Task, from, to string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.wake(id, nil)
-	h.came(id)
-}
-
-// fetched is a task that somebody waits for.
-type fetched struct {
-	done chan struct{} // closed once its owner has said something of it, or is gone
-	gone error         // that it is gone; nil if it has said something
-}
-
-// wake wakes those who wait for a task of another hub. Callers hold mu.
-func (h *Hub) wake(id core.TaskID, gone error) {
-	if f := h.others.fetched[id]; f != nil {
-		f.gone = gone
-		close(f.done)
-		delete(h.others.fetched, id)
+	if from == "" {
+		from, _ = h.ownerOf(task.OwnerOf(t.ID()))
 	}
-}
-
-// find returns a task of any hub. It may wait for the journal, or for the owner of the task.
-func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
-	t, err := h.tasks.Find(ctx, id)
-	if err == nil || h.others.peers == nil || !errors.Is(err, unknownTask) {
-		return t, err
+	if from != "" && from != h.others.name {
+		_ = h.others.peers.Leave(from, t.ID()) // else that hub is gone
 	}
-	f, asked := h.fetch(id)
-	if asked != nil || f == nil {
-		return nil, cmp.Or(asked, err)
+	_, gone := h.others.gone[to]
+	switch {
+	case to == h.others.name && (!t.IsMirror() || h.others.arriving[t.ID()] != nil):
+	case to == h.others.name: // the life of this hub that had it is over
+		h.others.gone[to] = true
+		h.settleSoon()
+	case gone:
+		h.settleSoon()
+	default:
+		_ = h.others.peers.Follow(to, t.ID()) // else over the next connection
 	}
-	select {
-	case <-f.done:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if t := h.tasks.Get(id); t != nil {
-		return t, nil
-	}
-	return nil, cmp.Or(f.gone, err)
-}
-
-// fetch asks the owner of a task for its events, unless somebody has. It returns nil if this hub
-// is the owner.
-func (h *Hub) fetch(id core.TaskID) (*fetched, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	hub, ok := h.ownerOf(task.OwnerOf(id))
-	if !ok {
-		return nil, nil //nolint:nilnil // nobody is to be asked
-	}
-	f := h.others.fetched[id]
-	if f == nil {
-		if err := h.others.peers.Follow(hub, id); err != nil {
-			return nil, err
-		}
-		f = &fetched{done: make(chan struct{})}
-		h.others.fetched[id] = f
-	}
-	return f, nil
 }
 
 // mirrorEnded lets go of a mirror that has its end.
@@ -166,13 +138,29 @@ func (s *Session) FollowTask(id core.TaskID) error {
 	return s.Watch(t, core.Cursor{}, nil)
 }
 
-// pass passes a command on a mirror to its owner.
+// pass passes a command on a mirror to its owner. One on a task that is on its way here waits for it.
 func (h *Hub) pass(c core.Call, t *task.Task) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	hub, ok := h.ownerOf(task.OwnerOf(t.ID()))
+	if held, err := h.hold(c, t); held {
+		return err
+	}
+	hub, ok := h.owner(t)
 	if !ok {
 		return core.NewFault(core.CodeUnreachable, "the hub that has task %s is not here", t.ID())
 	}
 	return h.others.peers.Do(hub, c)
+}
+
+// LeaveTask ends the session's reading of a task, for a hub that follows it where it is now.
+func (s *Session) LeaveTask(id core.TaskID) {
+	t := s.hub.tasks.Get(id)
+	if t == nil {
+		return
+	}
+	s.Unwatch(t)
+	t.Detach(s.peer(), task.Requester)
+	s.mu.Lock()
+	delete(s.opened, t)
+	s.mu.Unlock()
 }

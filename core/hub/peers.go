@@ -1,8 +1,10 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/roster"
@@ -17,13 +19,21 @@ type Peers interface {
 	Open(hub string, o Opening) error
 	// Do passes a command on a task to the hub that owns it: see [Session.Perform].
 	Do(hub string, c core.Call) error
+	// Hand passes a task to the hub that is to own it from now on: see [Session.Accept]. The hub says
+	// by Took whether it has stored it: then [Hub.Taken] is called here, else [Hub.Refused].
+	Hand(hub string, o Handover) error
+	Took(hub string, id core.TaskID, ok bool) error
 	// Follow asks the owner for the events of a task: see [Hub.Extend]. If the owner does not know
 	// the task, [Hub.Unknown] is called.
 	Follow(hub string, id core.TaskID) error
+	// Leave ends Follow, since the task has moved on.
+	Leave(hub string, id core.TaskID) error
 	// Tell tells a hub something, once and in the order of the other commands: see [Hub.Told].
 	Tell(hub string, n News) error
 	// Ask asks a hub: see [Hub.Answer]. Unlike the others it waits, for the answer or until ctx ends.
 	Ask(ctx context.Context, hub string, q Inquiry) (json.RawMessage, error)
+	// Visit connects a principal to a service of a hub: see [Hub.Visited].
+	Visit(hub, service string, by core.Principal) (Conn, error)
 }
 
 // Opening is a task that was opened at one hub and that another one is to own.
@@ -54,24 +64,44 @@ func (e *elsewhere) Principal() core.Principal { return e.principal }
 
 // otherHubs are the other hubs of the cluster. Hub.mu guards them.
 type otherHubs struct {
-	peers   Peers // nil for a hub alone
+	peers   Peers  // nil for a hub alone
+	name    string // of this hub
 	byIndex map[int]string
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
 	hubs    map[string]*otherHub
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
-	// orphans are the mirrors of a hub that is gone, until they have their ends or the hub is back.
-	orphans map[string][]*task.Task
-	fetched map[core.TaskID]*fetched
-	// legacies are what hubs that are gone have left in the journal.
+	fetched  map[core.TaskID]*fetched
+	// legacies are what hubs that are gone have left in the journal, for lists.
 	legacies map[string]*legacy
+
+	// gone are the hubs that are gone; true once another hub has taken the life over: from then on the
+	// journal says what becomes of their tasks.
+	gone map[string]bool
+	// settling has a token when the mirrors of hubs that are gone have to be looked at.
+	settling chan struct{}
+
+	// handing are the tasks on their way to other hubs; handedAll is closed when there are none any
+	// more. arriving are those on their way to this one, arrivals those of them to be stored.
+	handing   map[core.TaskID]*handing
+	handedAll chan struct{}
+	arriving  map[core.TaskID]*arrival
+	arrivals  chan *arrival
+	// strays are the jobs of agents that have gone and come to another hub.
+	strays map[core.AgentID][]orphan
+	house  *Session // for jobs that have moved here, and whose requester has no connection here
 }
 
-func newOtherHubs(peers Peers) otherHubs {
+func newOtherHubs(o Options) otherHubs {
+	if o.Peers == nil {
+		return otherHubs{}
+	}
 	return otherHubs{
-		peers: peers, byIndex: map[int]string{}, indices: map[string]int{}, up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{},
-		orphans: map[string][]*task.Task{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
+		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
+		up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
+		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
+		strays: map[core.AgentID][]orphan{},
 	}
 }
 
@@ -80,7 +110,7 @@ func (h *Hub) HubUp(name string, index int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
-	delete(h.others.orphans, name)
+	delete(h.others.gone, name)
 	h.talk.joins++
 	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
@@ -105,8 +135,8 @@ func (h *Hub) Connected(name string) {
 	for _, t := range h.mirrorsOf(name) {
 		_ = h.others.peers.Follow(name, t.ID()) // it fails if that connection has ended too
 	}
-	for id := range h.others.fetched {
-		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
+	for id, f := range h.others.fetched {
+		if f.from == name {
 			_ = h.others.peers.Follow(name, id)
 		}
 	}
@@ -119,42 +149,47 @@ func (h *Hub) Connected(name string) {
 
 // mirrorsOf returns the mirrors of the tasks of a hub that have not ended. Callers hold mu.
 func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
-	index, known := h.others.indices[name]
 	for _, t := range h.tasks.InMemory() {
-		if known && t.IsMirror() && task.OwnerOf(t.ID()) == index && !t.HasEnded() {
+		if owner, _ := h.owner(t); owner == name && t.IsMirror() && !t.HasEnded() {
 			all = append(all, t)
 		}
 	}
+	slices.SortFunc(all, func(a, b *task.Task) int { return cmp.Compare(a.ID(), b.ID()) })
 	return all
 }
 
 // HubGone removes the agents of a hub, in one step. Its tasks keep their mirrors: see
-// [Hub.Settled] and [Hub.Connected]. Who waits for a task of it gets no answer any more, and
-// whoever wants the task next asks again.
+// [Hub.Settled] and [Hub.Connected]. What was on its way to it stays here. Who waits for a task of it
+// gets no answer any more.
 func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	delete(h.others.up, name)
 	h.untellSpent(name)
 	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
 	h.packsGone(name)
-	h.others.orphans[name] = h.mirrorsOf(name)
-	for id := range h.others.fetched {
-		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
+	h.others.gone[name] = false
+	for id, f := range h.others.fetched {
+		if f.from == name {
 			h.wake(id, core.NewFault(core.CodeUnreachable, "hub %s, which has task %s, is gone: ask again in a moment", name, id))
 		}
 	}
+	h.mu.Unlock()
+	h.refusedBy(name)
 }
 
 // AgentUp adds an agent of another hub, or replaces what is known of it. It does nothing if this
 // hub has an agent with the id.
 func (h *Hub) AgentUp(a RemoteAgent) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	a.Entry.Hub, a.Entry.Member = a.Hub, &elsewhere{a.Principal}
 	h.roster.Put(a.Entry)
+	waiting := len(h.others.strays[a.Entry.ID]) > 0
+	h.mu.Unlock()
+	if waiting {
+		h.seek(a.Entry.ID, nil)
+	}
 }
 
 // AgentDown removes an agent of another hub.
@@ -166,9 +201,28 @@ func (h *Hub) AgentDown(hub string, id core.AgentID) {
 	}
 }
 
-// ownerOf returns the other hub that owns a task, by its id; false if this hub does, or if no hub
-// of the cluster has the index. Callers hold mu.
+// owner returns the hub that owns a task, and whether that is another one. Callers hold mu.
+func (h *Hub) owner(t *task.Task) (hub string, elsewhere bool) {
+	if hub = t.Owner(); hub != "" {
+		return hub, hub != h.others.name
+	}
+	return h.ownerOf(task.OwnerOf(t.ID()))
+}
+
+// ownerOf returns the other hub that first owned a task, by the index in its id; false if this hub
+// did, or if no hub of the cluster has the index. Callers hold mu.
 func (h *Hub) ownerOf(index int) (hub string, ok bool) {
-	hub, ok = h.others.byIndex[index]
-	return hub, ok && h.others.peers != nil
+	if h.others.peers == nil {
+		return "", false
+	}
+	if hub, ok = h.others.byIndex[index]; ok || h.cluster == nil {
+		return hub, ok
+	}
+	all, _ := h.cluster.Hubs() // it may know hubs that were gone when this one started
+	for _, o := range all {
+		if o.Index == index && o.Name != h.others.name {
+			return o.Name, true
+		}
+	}
+	return "", false
 }

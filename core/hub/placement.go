@@ -24,7 +24,7 @@ func (h *Hub) placement(j *job) (hub string, index int, ok bool) {
 // considerRemote is the rest of [choice.consider] for an agent of another hub, whose queue is
 // there.
 func (c *choice) considerRemote(e *roster.Entry) roster.Verdict {
-	if !c.anywhere {
+	if !c.anywhere || c.job.triedAt(e) {
 		return roster.Continue
 	}
 	c.found = true

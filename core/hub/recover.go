@@ -24,7 +24,9 @@ func (h *Hub) Recover(ctx context.Context) error {
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped while the task was running: ask again")
 	unsure := core.NewFault(core.CodeInternal, "a part of the journal was damaged, and with it what became of this task: it may have been done; the log of the hub says more")
 	err := h.journal.Heads(ctx, func(head journal.Head) bool {
-		kept = append(kept, recovered{head.Task, head.Thread})
+		if hasMovedFrom(head, h.others.name) {
+			return true
+		}
 		end, at := head.End, head.At
 		if end == 0 {
 			fault := gone
@@ -36,6 +38,10 @@ func (h *Hub) Recover(ctx context.Context) error {
 			end, at = core.KindFailed, lost.Event.At
 			cut = append(cut, lost)
 		}
+		if !h.owns(ctx, head.Task) {
+			return true // but it has its end, should the record of its move be stored yet
+		}
+		kept = append(kept, recovered{head.Task, head.Thread})
 		if h.tracer != nil && (head.End == 0 || h.tracer.Missed(head.At)) {
 			traced = append(traced, head.Task)
 		}
@@ -115,4 +121,17 @@ func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) []core.T
 	}
 	h.threads.Add(req.Thread, turns...)
 	return turns
+}
+
+// owns reports whether a task in the part of this hub is its own, and not one that was to move here
+// and did not.
+func (h *Hub) owns(ctx context.Context, id core.TaskID) bool {
+	h.mu.Lock()
+	_, foreign := h.ownerOf(task.OwnerOf(id))
+	h.mu.Unlock()
+	if !foreign || h.shared == nil {
+		return true
+	}
+	_, owner, err := h.stored(ctx, id)
+	return err != nil || owner == h.others.name
 }

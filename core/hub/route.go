@@ -18,6 +18,11 @@ func (h *Hub) route(j *job) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.choose(j, false)
+	return h.give(j, &c)
+}
+
+// give gives a job to the agent of this hub that was chosen. Callers hold mu.
+func (h *Hub) give(j *job, c *choice) error {
 	switch {
 	case c.now != nil:
 		if c.now.id == "" { // it becomes an agent with its first task
@@ -36,7 +41,15 @@ func (h *Hub) route(j *job) error {
 
 // choose finds the agent for a task, of this hub or of any. Callers hold mu.
 func (h *Hub) choose(j *job, anywhere bool) choice {
-	c := choice{engine: h, job: j, chain: j.Chain(), anywhere: anywhere}
+	c := choice{engine: h, job: j, anywhere: anywhere}
+	c.look()
+	return c
+}
+
+// look looks at the agents that the address names.
+func (c *choice) look() {
+	h, j := c.engine, c.job
+	c.chain = j.Chain()
 	if j.IsNotice() {
 		// A notice may go back along its chain: the limit on hops ends a loop.
 		c.chain.Agents = slices.DeleteFunc(slices.Clone(c.chain.Agents), func(id core.AgentID) bool { return id != j.opener.root().id })
@@ -49,7 +62,6 @@ func (h *Hub) choose(j *job, anywhere bool) choice {
 	} else {
 		h.roster.Best(to, c.consider)
 	}
-	return c
 }
 
 // choice finds the agent for a task. Hub.mu guards it.
@@ -58,6 +70,7 @@ type choice struct {
 	job      *job
 	chain    policy.Chain
 	anywhere bool // agents of other hubs count, too
+	away     bool // those of this hub do not
 
 	named   roster.Entry // the agent that the address names
 	now     *Session     // the best agent with a free slot
@@ -97,7 +110,7 @@ func (c *choice) consider(e *roster.Entry) roster.Verdict {
 	if e.Hub != "" {
 		return c.considerRemote(e)
 	}
-	if j.triedBy(s) {
+	if c.away || j.triedBy(s) {
 		return roster.Continue
 	}
 	if e.Child != nil && e.Child.State == core.ChildFailed {

@@ -267,7 +267,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	for _, t := range slices.SortedFunc(maps.Keys(opened), func(a, b *task.Task) int { return cmp.Compare(a.ID(), b.ID()) }) {
 		t.Detach(s.peer(), task.Requester, task.Waiter)
 		if !opened[t] {
-			_ = t.Cancel(s.identity.Principal.ID, "the requester left") // it may have ended
+			h.cancelLeft(t, s.identity.Principal)
 		}
 	}
 	s.views.close()
@@ -277,12 +277,20 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 	return left
 }
 
+// cancelLeft cancels a task whose requester has left. It may have ended, or its owner may be gone.
+func (h *Hub) cancelLeft(t *task.Task, p core.Principal) {
+	const why = "the requester left"
+	if t.Cancel(p.ID, why) == nil && t.IsMirror() {
+		_ = h.pass(core.Call{Principal: p, Command: core.Cancel{Task: t.ID(), Reason: why}}, t)
+	}
+}
+
 // failWork fails the tasks that an agent works on, or gives them to another agent, the oldest
 // first. It returns those that found none.
 func (h *Hub) failWork(s *Session, work table[core.TaskID, *holding], why *core.Fault) (left []orphan) {
 	for _, id := range slices.Sorted(maps.Keys(work)) {
 		w := work[id]
-		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: why}, nil); again && h.route(w.job) != nil { // it may have ended
+		if again, _ := h.attemptFailed(w.job, s, attempt{sess: s}, core.Failed{Fault: why}, nil); again && h.reroute(w.job, why) != nil { // it may have ended
 			left = append(left, orphan{w.job, why})
 		}
 	}
@@ -295,7 +303,7 @@ func (h *Hub) failQueue(queue []*job, why *core.Fault) (left []orphan) {
 	for _, j := range queue {
 		if j.To().Reach() == core.ReachAgent {
 			j.End(core.Failed{Fault: why})
-		} else if err := h.route(j); err != nil {
+		} else if err := h.reroute(j, why); err != nil {
 			left = append(left, orphan{j, core.AsFault(err)})
 		}
 	}

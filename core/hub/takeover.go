@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -10,20 +11,90 @@ import (
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
-// Inherit ends the tasks of another hub whose life this one has taken over: those that were
-// running fail as unreachable and retryable, in a new epoch. It waits for the journal, whose error
-// it returns; then it may be called again.
-func (h *Hub) Inherit(ctx context.Context, e journal.Estate) error {
-	var cut []journal.Record
-	err := e.Heads(ctx, func(head journal.Head) bool {
-		cut = append(cut, endOf(head, core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone: ask again", e.Life().Hub)))
-		return true
-	})
-	if err != nil || len(cut) == 0 {
-		return err
+// settleAgain is how long after a look into the journal the next one is, while the heir of a hub has
+// not stored the end of a task, or where it goes on.
+const settleAgain = 250 * time.Millisecond
+
+// Settled says that the life of a hub that is gone was taken over. The mirrors that it left behind get
+// what the journal says of their tasks; what was said and not stored is gone: readers that have seen
+// it get a gap. It has no effect once the hub is back.
+func (h *Hub) Settled(hub string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, gone := h.others.gone[hub]; gone {
+		h.others.gone[hub] = true
+		h.others.legacies[hub] = newLegacy(hub, h.shared)
+		h.settleSoon()
 	}
-	h.log.Warn("tasks of a hub that is gone were running", "hub", e.Life().Hub, "tasks", len(cut))
-	return e.Append(ctx, cut...)
+}
+
+// settleSoon lets the mirrors of hubs that are gone be looked at. Callers hold mu.
+func (h *Hub) settleSoon() {
+	select {
+	case h.others.settling <- struct{}{}:
+	default:
+	}
+}
+
+// settle gives mirrors of hubs that are gone what the journal says, until ctx ends.
+func (h *Hub) settle(ctx context.Context) {
+	again := time.NewTimer(time.Hour)
+	defer again.Stop()
+	for {
+		select {
+		case <-h.others.settling:
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+		if !h.settleAll(ctx) {
+			again.Reset(settleAgain)
+		}
+	}
+}
+
+// settleAll reports whether the journal has said enough of all mirrors of hubs that are gone.
+func (h *Hub) settleAll(ctx context.Context) (all bool) {
+	h.mu.Lock()
+	var taken []string
+	for name, is := range h.others.gone {
+		if is {
+			taken = append(taken, name)
+		}
+	}
+	h.mu.Unlock()
+	slices.Sort(taken)
+	all = true
+	for _, name := range taken {
+		if err := h.settleExpected(ctx, name); err != nil {
+			h.log.Warn("tasks of a hub that is gone could not be read yet", "hub", name, "error", err)
+			all = false
+		}
+		h.mu.Lock()
+		orphans := h.mirrorsOf(name)
+		h.mu.Unlock()
+		for _, t := range orphans {
+			all = h.settleMirror(ctx, t) && all
+		}
+	}
+	return all
+}
+
+// settleMirror gives a mirror what the journal says of its task. It reports whether the task has an
+// end, or another owner, then.
+func (h *Hub) settleMirror(ctx context.Context, t *task.Task) bool {
+	before := t.Owner()
+	events, _, err := h.stored(ctx, t.ID())
+	var gap *journal.GapError
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		events = []core.Event{neverStored(t)}
+	case err != nil && !errors.As(err, &gap):
+		h.log.Warn("a task of a hub that is gone could not be read yet", "task", t.ID(), "error", err)
+		return false
+	}
+	h.extend(t, events)
+	return t.HasEnded() || !t.IsMirror() || t.Owner() != before
 }
 
 // endOf returns the end of a task that was cut off, in a new epoch.
@@ -31,38 +102,6 @@ func endOf(head journal.Head, why *core.Fault) journal.Record {
 	return journal.Record{Task: head.Task, Event: core.Event{
 		Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: why},
 	}}
-}
-
-// Settled gives the mirrors that a hub left behind when it was gone what the journal says of their
-// tasks, once the tasks of a life that was taken over have their ends. It does nothing once the hub
-// is back. What was said and not stored is gone: readers that
-// have seen it get a gap. It waits for the journal, whose error it returns; then it may be called
-// again.
-func (h *Hub) Settled(ctx context.Context, hub string, shared journal.Shared) error {
-	h.mu.Lock()
-	orphans := h.others.orphans[hub]
-	h.mu.Unlock()
-	if err := h.settleExpected(ctx, hub, shared); err != nil {
-		return err
-	}
-	for _, t := range orphans {
-		if t.HasEnded() {
-			continue
-		}
-		events, err := shared.ReadOf(ctx, hub, t.ID(), 0, 0)
-		var gap *journal.GapError
-		switch {
-		case errors.Is(err, journal.ErrUnknown):
-			events = []core.Event{neverStored(t)}
-		case err != nil && !errors.As(err, &gap):
-			return err
-		}
-		if t.Extend(events) {
-			h.mirrorEnded(t)
-		}
-	}
-	h.inheritLists(hub, shared)
-	return nil
 }
 
 // neverStored returns the end of a task of which its owner has stored nothing. It is the same at

@@ -34,12 +34,16 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (page 
 }
 
 func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (TaskPage, error) {
-	f.Asked = h.indicesUp()
-	page, err := h.tasksHere(ctx, p, f)
+	q := tasksAsked{Filter: f}
+	if h.others.peers != nil {
+		q.Hubs, _ = h.otherNames()
+		q.Hubs = append(q.Hubs, h.others.name)
+	}
+	page, err := h.tasksHere(ctx, p, q)
 	if err != nil || h.others.peers == nil {
 		return page, err
 	}
-	answers, missing := tasksInquiry.askAll(ctx, h, p, f)
+	answers, missing := tasksInquiry.askAll(ctx, h, p, q)
 	pages := []TaskPage{page}
 	for _, a := range answers {
 		pages = append(pages, a.out)
@@ -59,18 +63,33 @@ func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (
 	return page, nil
 }
 
+// tasksAsked asks hubs for their tasks, each for its own.
+type tasksAsked struct {
+	Filter task.Filter `json:"filter"`
+	// Hubs are all that are asked. What a hub mirrors of the tasks of others, it lists too.
+	Hubs []string `json:"hubs"`
+}
+
 // tasksInquiry asks a hub for a page of its tasks.
-var tasksInquiry = inquiry[task.Filter, TaskPage]{"tasks", func(ctx context.Context, h *Hub, by core.Principal, f task.Filter) (TaskPage, error) {
-	return h.tasksHere(ctx, by, f)
+var tasksInquiry = inquiry[tasksAsked, TaskPage]{"tasks", func(ctx context.Context, h *Hub, by core.Principal, q tasksAsked) (TaskPage, error) {
+	return h.tasksHere(ctx, by, q)
 }}
 
 // tasksHere lists the tasks of this hub.
-func (h *Hub) tasksHere(ctx context.Context, p core.Principal, f task.Filter) (TaskPage, error) {
-	return h.page(ctx, p, f, h.tasks, h.index)
+func (h *Hub) tasksHere(ctx context.Context, p core.Principal, q tasksAsked) (TaskPage, error) {
+	return h.page(ctx, p, q.Filter, h.tasks, h.index, func(t *task.Task) bool {
+		if !t.IsMirror() {
+			return true
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		hub, _ := h.owner(t)
+		return !slices.Contains(q.Hubs, hub)
+	})
 }
 
 // page lists tasks of a store that the principal may read.
-func (h *Hub) page(ctx context.Context, p core.Principal, f task.Filter, s *task.Store, threads *thread.Index) (page TaskPage, err error) {
+func (h *Hub) page(ctx context.Context, p core.Principal, f task.Filter, s *task.Store, threads *thread.Index, lists func(*task.Task) bool) (page TaskPage, err error) {
 	var turns []core.TaskID
 	if f.Thread != "" {
 		if task.IsID(string(f.Thread)) {
@@ -78,7 +97,7 @@ func (h *Hub) page(ctx context.Context, p core.Principal, f task.Filter, s *task
 		}
 		turns = append(turns, threads.Latest(f.Thread, task.CatalogTasks)...)
 	}
-	page.Tasks, page.Before, err = s.List(ctx, f, turns, func(from core.Principal, agent core.AgentID) bool { return h.mayRead(p, h.ofWork(from, agent)) })
+	page.Tasks, page.Before, err = s.List(ctx, f, turns, lists, func(from core.Principal, agent core.AgentID) bool { return h.mayRead(p, h.ofWork(from, agent)) })
 	return page, err
 }
 
@@ -104,17 +123,4 @@ func mergePages(pages []TaskPage, limit int) (all TaskPage) {
 	}
 	all.Tasks = all.Tasks[:end]
 	return all
-}
-
-// indicesUp returns the indices of the other hubs that are up.
-func (h *Hub) indicesUp() (all []int) {
-	if h.others.peers == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name := range h.others.up {
-		all = append(all, h.others.indices[name])
-	}
-	return append(all, h.tasks.Owner())
 }

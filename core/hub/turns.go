@@ -170,9 +170,9 @@ func (h *Hub) tellTurns(thread core.ThreadID, turns []core.Turn) {
 
 // settleExpected reads from the journal the tasks of a hub that is gone, which were told of and have
 // not come. It returns the error of the journal.
-func (h *Hub) settleExpected(ctx context.Context, hub string, shared journal.Shared) error {
+func (h *Hub) settleExpected(ctx context.Context, hub string) error {
 	for _, id := range h.expectedOf(hub) {
-		events, err := shared.ReadOf(ctx, hub, id, 0, 0)
+		events, _, err := h.stored(ctx, id)
 		var gap *journal.GapError
 		switch {
 		case errors.Is(err, journal.ErrUnknown): // the hub has told of it and stored nothing

@@ -72,7 +72,12 @@ func Start(o Options) *Recorder {
 }
 
 // Record writes a task from its first event on.
-func (r *Recorder) Record(t *task.Task) { t.Attach(&r.inbox, task.Recorder, nil, 0) }
+func (r *Recorder) Record(t *task.Task) { r.Continue(t, 0) }
+
+// Continue writes a task from after a sequence number: the journal has the events before.
+func (r *Recorder) Continue(t *task.Task, after uint64) {
+	t.Attach(&r.inbox, task.Recorder, nil, after)
+}
 
 // Behind reports whether the journal is behind by more than MaxLag.
 func (r *Recorder) Behind() bool { return r.lag.exceeds(r.opts.MaxLag) }

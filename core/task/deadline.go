@@ -38,6 +38,10 @@ func (t *Task) setDue(most time.Duration) {
 // the task as cancelled.
 func (t *Task) expire() {
 	t.mu.Lock()
+	if t.mirror { // its owner has the deadline
+		t.mu.Unlock()
+		return
+	}
 	left := time.Until(t.due)
 	if t.state != Ended && left > 0 { // it has just got another agent, or the clock was set
 		t.deadline.Reset(left)

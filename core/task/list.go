@@ -71,9 +71,6 @@ type Filter struct {
 	Cause  core.TaskID   `json:"cause,omitempty"`  // the task that its requester worked on
 	Before core.TaskID   `json:"before,omitempty"` // only tasks that were opened before this one
 	Limit  int           `json:"limit,omitempty"`  // the maximum number; 0 means DefaultListed
-	// Asked are the indices of the hubs that are asked for their tasks themselves: the mirrors of
-	// those are left out.
-	Asked []int `json:"asked,omitempty"`
 }
 
 // Listed returns the maximum number of tasks.
@@ -99,8 +96,9 @@ const (
 // latest [CatalogTasks], in memory and in the journal. turns are the tasks of the filter's
 // thread in order, if it has one. A page may have fewer tasks than its limit if it had to
 // look at many; before is Filter.Before of the next page, and "" at the end. List may wait
-// for the journal, whose error it returns.
-func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
+// for the journal, whose error it returns. It leaves out the tasks in memory for which lists, if it
+// is not nil, returns false.
+func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists func(*Task) bool, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
 	limit, reads, bytes := f.Listed(), 0, 0
 	before = f.Before
 	may := map[parties]bool{} // most tasks have the same few
@@ -119,7 +117,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead
 		found := s.catalogued(f, turns, before)
 		for _, c := range found {
 			switch known := c.isRead(); {
-			case f.State != "" && c.state() != f.State, known && (!selects(c.who.Value()) || f.Cause != "" && c.cause != f.Cause):
+			case c.task != nil && lists != nil && !lists(c.task), f.State != "" && c.state() != f.State, known && (!selects(c.who.Value()) || f.Cause != "" && c.cause != f.Cause):
 				before = c.id
 				continue
 			case known && len(all) == limit:
@@ -326,7 +324,7 @@ func (s *Store) catalogued(f Filter, turns []core.TaskID, before core.TaskID) (o
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	take := func(k known) bool {
-		if t := s.tasks[k.id]; (t != nil || k.end != 0) && !(t != nil && t.IsMirror() && slices.Contains(f.Asked, OwnerOf(k.id))) {
+		if t := s.tasks[k.id]; t != nil || k.end != 0 {
 			out = append(out, catalogued{k, t})
 		}
 		return len(out) < catalogPage

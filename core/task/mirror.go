@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -13,7 +14,11 @@ import (
 // any other. The deadline, the approvals and the end are the owner's.
 
 // IsMirror reports whether another hub owns the task.
-func (t *Task) IsMirror() bool { return t.mirror }
+func (t *Task) IsMirror() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mirror
+}
 
 // OpenMirror is [Store.Open] for a task that the hub with the index is to own, and returns the
 // first event, which the owner is to adopt: see [Store.Adopt]. The task waits for what the owner
@@ -21,7 +26,7 @@ func (t *Task) IsMirror() bool { return t.mirror }
 func (s *Store) OpenMirror(t *Task, owner int, work *quota.Work) (opened core.Event, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.mirror = true
+	t.mirror, t.sparse = true, true
 	if err := s.enter(t, owner, work); err != nil {
 		return core.Event{}, err
 	}
@@ -57,7 +62,7 @@ func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
 		return t
 	}
 	t := &Task{
-		store: s, id: id, mirror: true, state: Queued, epoch: 1, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
+		store: s, id: id, mirror: true, sparse: true, state: Queued, epoch: 1, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
 	}
 	t.share.Add(OverheadBytes)
 	if first.Body.Kind() == core.KindOpened { // before anybody sees it: who asked for what never changes
@@ -83,10 +88,13 @@ func (s *Store) Forget(t *Task) {
 // that the owner no longer has stay missing. Where an epoch begins, it replaces what the mirror has
 // of the epochs before from that number on, which was never stored: readers that have seen it get a
 // gap. What an epoch before says after that is dropped. Extend reports whether the task ended with
-// these events.
+// these events. It does nothing for a task that the hub owns.
 func (t *Task) Extend(events []core.Event) (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !t.mirror {
+		return false
+	}
 	for _, e := range events {
 		if t.state == Ended {
 			return false
@@ -124,6 +132,8 @@ func (t *Task) cut(after uint64) {
 		}
 	}
 	t.log = LogOf(left)
+	t.owner = ownerIn(left)
+	t.output = slices.ContainsFunc(left, func(e core.Event) bool { return e.Body.Kind().Output() })
 	after = t.last()
 	for r := t.readers; r != nil; r = r.after {
 		if r.next > after {
@@ -138,6 +148,7 @@ func (t *Task) extend(e core.Event) {
 	switch b := e.Body.(type) {
 	case core.Opened:
 		t.from, t.request, t.chain, t.trace = b.From, b.Request, policy.Chain{Hops: b.Hops, Agents: b.Chain}, b.Trace
+		t.ownTurns = len(b.Request.History)
 		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
 		t.share.Add(e.Size())
 	case core.Assigned:
@@ -147,6 +158,9 @@ func (t *Task) extend(e core.Event) {
 		t.receipt.Stage, t.receipt.At = core.StageAcknowledged, e.At
 	case core.Retrying:
 		t.state = Queued
+		if b.Hub != "" {
+			t.owner = b.Hub
+		}
 	case core.CancelRequested:
 		t.cancelling = true
 	case core.ApprovalRequested:
@@ -160,9 +174,11 @@ func (t *Task) extend(e core.Event) {
 	case core.ToolResult:
 		t.proceeded(b.ID)
 	}
+	t.output = t.output || e.Body.Kind().Output()
 	t.take(e)
 	if t.state == Ended { // the owner shows an end once it is stored
-		t.recorded, t.endShown = t.last(), true
+		t.endShown = true
+		t.noteRecorded(t.last())
 		t.receipt.Stage, t.receipt.At = core.StageRecorded, e.At
 	}
 }

@@ -165,13 +165,13 @@ func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 	return r, nil
 }
 
-// Follow adds a reader of what happens from now on, and of an end that waits to be recorded.
+// Follow adds a reader of what happens from now on, and of what waits to be recorded.
 // It returns nil if the inbox reads the task already, or if nothing more will come.
 func (t *Task) Follow(in Inbox, role Role) *Reader {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := t.last()
-	waits := t.endWaits()
+	waits := t.withholds()
 	if waits {
 		next--
 	}
@@ -354,7 +354,7 @@ func (t *Task) advance(r *Reader) (over bool) {
 // index returns the index in the log of the first event after the sequence number next.
 // Callers hold mu.
 func (t *Task) index(next uint64) int {
-	if !t.loaded && !t.mirror {
+	if !t.sparse {
 		return int(next - t.lost) // sequence numbers have no gaps
 	}
 	return sort.Search(t.log.Len(), func(i int) bool { return t.log.At(i).End() > next })

@@ -42,10 +42,19 @@ func (t *Task) IsRecorded() bool {
 func (t *Task) SetRecorded(seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.recorded = max(t.recorded, seq)
+	t.noteRecorded(seq)
 	if t.state == Ended && t.recorded >= t.last() {
 		t.showEnd()
 	}
+	if t.moved != 0 && t.recorded >= t.moved {
+		t.showMove()
+	}
+	t.store.host.Recorded(t.id, seq)
+}
+
+// noteRecorded wakes those who wait until seq is recorded. Callers hold mu.
+func (t *Task) noteRecorded(seq uint64) {
+	t.recorded = max(t.recorded, seq)
 	left := t.waiters[:0]
 	for _, w := range t.waiters {
 		if w.seq <= seq {
@@ -55,7 +64,6 @@ func (t *Task) SetRecorded(seq uint64) {
 		}
 	}
 	t.waiters = left
-	t.store.host.Recorded(t.id, seq)
 }
 
 // endWaits reports whether the task has an end that readers may not see yet. The first call
@@ -75,6 +83,11 @@ func (t *Task) endWaits() bool {
 // showEnd shows the end to readers, and wakes those that waited for it. Callers hold mu.
 func (t *Task) showEnd() {
 	t.endShown = true
+	t.showHeld()
+}
+
+// showHeld wakes the readers that waited for what was to be recorded. Callers hold mu.
+func (t *Task) showHeld() {
 	for r, next := t.readers, (*Reader)(nil); r != nil; r = next {
 		next = r.after
 		if r.held {
@@ -86,8 +99,14 @@ func (t *Task) showEnd() {
 
 // readable returns how many events readers may see. Callers hold mu.
 func (t *Task) readable() int {
-	if t.endWaits() {
+	if t.withholds() {
 		return t.log.Len() - 1
 	}
 	return t.log.Len()
+}
+
+// withholds reports whether the last event is one that readers may see only once it is recorded:
+// an end, or the record of a move. Callers hold mu.
+func (t *Task) withholds() bool {
+	return t.endWaits() || t.moved != 0 && t.recorded < t.moved && t.last() == t.moved
 }

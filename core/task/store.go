@@ -150,9 +150,6 @@ func (s *Store) full(advice string) error {
 	return f
 }
 
-// Owner returns the index of the hub, which stands in the ids of its tasks.
-func (s *Store) Owner() int { return s.limits.Owner }
-
 // Get returns a task that is in memory, or nil.
 func (s *Store) Get(id core.TaskID) *Task {
 	s.mu.Lock()
@@ -164,6 +161,12 @@ func (s *Store) Get(id core.TaskID) *Task {
 // unknown_task Fault, an overloaded Fault if it would have to be read and there is no memory
 // for it, or the error of the journal.
 func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
+	return s.FindIn(id, func() ([]core.Event, error) { return s.journal.Read(ctx, id, 0, 0) })
+}
+
+// FindIn is [Store.Find] with a function that reads the journal, and returns what
+// [journal.Journal.Read] does.
+func (s *Store) FindIn(id core.TaskID, read func() ([]core.Event, error)) (*Task, error) {
 	if t := s.Get(id); t != nil {
 		return t, nil
 	}
@@ -173,7 +176,7 @@ func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
 			return nil, s.full("this task would be read from the journal; read it again once what runs has ended")
 		}
 	}
-	events, err := s.journal.Read(ctx, id, 0, 0)
+	events, err := read()
 	var gap *journal.GapError
 	isGap := errors.As(err, &gap)
 	switch {
@@ -184,7 +187,7 @@ func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
 		return nil, err
 	}
 	last := events[len(events)-1]
-	t := &Task{store: s, id: id, log: LogOf(events), loaded: true, state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Ended)}
+	t := &Task{store: s, id: id, log: LogOf(events), loaded: true, sparse: true, owner: ownerIn(events), state: Ended, epoch: last.Epoch, share: memory.Of(s.limits.Memory, memory.Ended)}
 	if gap != nil {
 		t.lost = events[0].Seq - 1
 		for i := range events[1:] {

@@ -60,10 +60,14 @@ type Task struct {
 	// loaded says that the task was read from the journal: it has ended, and its text may
 	// be merged. It does not change.
 	loaded     bool
-	mirror     bool // another hub owns it; it does not change
-	endShown   bool // readers may see its end: see endWaits
-	output     bool // the agent has answered something
-	cancelling bool // a cancel was requested
+	mirror     bool        // another hub owns it
+	sparse     bool        // it was loaded, or has been a mirror: its text may be merged, and numbers missing
+	owner      string      // the hub that the last record of a move names; "" for the one that opened it
+	leaving    *core.Event // the record of a move that is prepared
+	moved      uint64      // the number of the record by which it has left this hub; 0 if it has not
+	endShown   bool        // readers may see its end: see endWaits
+	output     bool        // the agent has answered something
+	cancelling bool        // a cancel was requested
 	readers    *Reader
 	lastRead   *Reader   // the last of the readers
 	few        [4]Reader // memory for the first readers; most tasks have no others
@@ -262,7 +266,7 @@ func (t *Task) take(e core.Event) {
 		t.work.Add(size)
 	}
 	if k.Ends() {
-		t.state = Ended
+		t.state, t.leaving = Ended, nil
 		t.share.Become(memory.Ended)
 		t.work.End()
 		if t.deadline != nil { // the owner has that of a mirror
@@ -287,10 +291,11 @@ func (t *Task) take(e core.Event) {
 	}
 }
 
-// End ends the task in the name of the hub. It reports false if the task had ended already.
+// End ends the task in the name of the hub. It reports false if the task had ended already, or if
+// another hub owns it.
 func (t *Task) End(body core.Body) bool {
 	t.mu.Lock()
-	if t.state == Ended {
+	if t.state == Ended || t.mirror {
 		t.mu.Unlock()
 		return false
 	}

@@ -27,7 +27,7 @@ func (r *reader) loadHistory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	live := r.firstLive(turns)
+	live := r.firstLive(ctx, turns)
 	for _, t := range turns[:live] {
 		r.watchQuestions(t.Agent())
 		events := t.Events()
@@ -55,13 +55,13 @@ func (r *reader) loadHistory(ctx context.Context) error {
 // firstLive returns the index of the first turn that is streamed live: the client's latest
 // message, if that runs or its answer is unread, else the first turn after that message
 // that runs.
-func (r *reader) firstLive(turns []*task.Task) int {
+func (r *reader) firstLive(ctx context.Context, turns []*task.Task) int {
 	live := len(turns)
 	for i := len(turns) - 1; i >= 0; i-- {
 		t := turns[i]
 		running := t.State() != task.Ended
 		if t.From().ID == r.principal.ID {
-			if running || r.service.unread.has(t.ID()) {
+			if running || r.service.isUnread(ctx, r.principal, t.ID()) {
 				return i
 			}
 			return live

@@ -81,9 +81,17 @@ type ServeStream func(context.Context, link.Conn[*struct{}, *pb.ClientStreamEven
 // wait for them.
 func NewService(h *hub.Hub, opts Options, accept func(s pb.ClientService_StreamEventsServer, serve ServeStream) error) *Service {
 	opts = opts.withDefaults()
-	return &Service{
+	s := &Service{
 		hub: h, opts: opts, accept: accept, sent: newSentMessages(opts.Remember, opts.RememberFor), unread: newUnread(opts.RememberFor),
 	}
+	unreadMatter.Answer(h, func(ctx context.Context, by core.Principal, id core.TaskID) (bool, error) {
+		if !s.unread.has(id) {
+			return false, nil
+		}
+		t, err := h.Task(ctx, by, id)
+		return err == nil && t.From().ID == by.ID && s.unread.take(id), err
+	})
+	return s
 }
 
 func invalidArgument(text string) error { return grpcstatus.Error(codes.InvalidArgument, text) }

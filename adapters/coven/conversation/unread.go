@@ -1,10 +1,12 @@
 package conversation
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/lru"
 )
 
@@ -43,4 +45,32 @@ func (u *unread) has(task core.TaskID) bool {
 	defer u.mu.Unlock()
 	_, ok := u.tasks.Get(task)
 	return ok
+}
+
+// take removes a task, and reports whether its answer has yet to be sent.
+func (u *unread) take(task core.TaskID) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, ok := u.tasks.Remove(task)
+	return ok
+}
+
+// unreadMatter takes over from another hub of the cluster, where the message was sent, that its
+// answer has yet to be sent.
+const unreadMatter hub.Matter[core.TaskID, bool] = "coven.unread"
+
+// isUnread reports whether the answer to a message of a client has yet to be sent, at whichever hub
+// the message was sent.
+func (s *Service) isUnread(ctx context.Context, by core.Principal, task core.TaskID) bool {
+	if s.unread.has(task) {
+		return true
+	}
+	answers, _ := unreadMatter.AskAll(ctx, s.hub, by, task) // without an answer it is history
+	for _, a := range answers {
+		if a.Out {
+			s.unread.add(task)
+			return true
+		}
+	}
+	return false
 }

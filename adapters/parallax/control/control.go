@@ -60,6 +60,7 @@ func New(h *hub.Hub, opts Options) *Control {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Control{hub: h, opts: opts, webhooks: newWebhooks(h, opts)}
+	c.answerWebhooks()
 	r := chi.NewRouter()
 	r.Get("/api/agents", c.handle(c.getAgents))
 	r.Get("/api/agents/{id}", c.handle(c.getAgent))

@@ -163,7 +163,7 @@ func (c *Control) getExecution(q request) error {
 		return err
 	}
 	if isOf(q, t) {
-		e.Webhook = c.webhooks.view(t.ID())
+		e.Webhook = c.webhookOf(q, t.ID())
 	}
 	c.writeJSON(q.w, http.StatusOK, e)
 	return nil
@@ -218,7 +218,7 @@ func (c *Control) postRetry(q request) error {
 	}
 	var w *endpoint
 	if isOf(q, t) {
-		w = c.webhooks.get(t.ID())
+		w = c.endpointOf(q, t.ID())
 	}
 	return c.start(q, r, w, accepted{Message: "Execution retried", RetryOf: t.ID()}, true)
 }

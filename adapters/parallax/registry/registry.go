@@ -53,7 +53,9 @@ type lease struct {
 
 // New returns the service for a hub.
 func New(h *hub.Hub, opts Options) *Registry {
-	return &Registry{hub: h, opts: opts, leases: map[string]lease{}}
+	r := &Registry{hub: h, opts: opts, leases: map[string]lease{}}
+	r.answerLeases()
+	return r
 }
 
 // leaseID returns the id of an agent's lease, in the form of Parallax.
@@ -76,9 +78,7 @@ func (r *Registry) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.Re
 	d := newDirectStream(agent, helloOf(a, ttl))
 	l := lease{d, a.GetEndpoint(), r.opts.Principal(ctx)}
 	id := leaseID(a.GetId())
-	if old, here := r.lease(id, l.principal); here && old.endpoint == l.endpoint {
-		old.stream.stop() // the agent registers again
-	}
+	r.changeAnywhere(ctx, l.principal, change{Lease: id, End: true, Endpoint: l.endpoint}) // the agent registers again
 	ended := make(chan struct{})
 	r.opts.Serve(ctx, d, func() {
 		d.wait()
@@ -151,20 +151,16 @@ func (r *Registry) lease(id string, p core.Principal) (lease, bool) {
 
 // Renew implements [pb.RegistryServer].
 func (r *Registry) Renew(ctx context.Context, in *pb.RenewRequest) (*pb.RegisterResponse, error) {
-	l, here := r.lease(in.GetLeaseId(), r.opts.Principal(ctx))
-	if !here {
+	if !r.changeAnywhere(ctx, r.opts.Principal(ctx), change{Lease: in.GetLeaseId()}) {
 		return nil, status.Errorf(codes.NotFound, "this principal has no lease %q: register the agent again", in.GetLeaseId())
 	}
-	l.stream.heartbeat()
 	return &pb.RegisterResponse{Success: true, Message: "Renewed", LeaseId: in.GetLeaseId()}, nil
 }
 
 // Unregister implements [pb.RegistryServer].
 func (r *Registry) Unregister(ctx context.Context, in *pb.AgentRegistration) (*pb.RegisterResponse, error) {
-	l, here := r.lease(leaseID(in.GetId()), r.opts.Principal(ctx))
-	if !here {
+	if !r.changeAnywhere(ctx, r.opts.Principal(ctx), change{Lease: leaseID(in.GetId()), End: true}) {
 		return nil, status.Errorf(codes.NotFound, "this principal has registered no agent %q", in.GetId())
 	}
-	l.stream.stop()
 	return &pb.RegisterResponse{Success: true, Message: "Unregistered", LeaseId: leaseID(in.GetId())}, nil
 }

@@ -20,22 +20,10 @@ func startCutCluster(t *testing.T) (hubs hubCluster, cut, heal func()) {
 	t.Helper()
 	hubs = newCluster(t, 3)
 	var toAndFrom []*proxy // of c
-	for i, h := range hubs {
-		var peers []string
-		for j, other := range hubs {
-			if i == j {
-				continue
-			}
-			p := newProxy(t, other.route)
-			peers = append(peers, p.addr())
-			if h.name == "c" || other.name == "c" {
-				toAndFrom = append(toAndFrom, p)
-			}
+	for way, p := range hubs.throughProxies(t) {
+		if strings.Contains(way, "c") || strings.HasPrefix(way, "to ") {
+			toAndFrom = append(toAndFrom, p)
 		}
-		advertised := newProxy(t, h.route) // which the others tell each other
-		toAndFrom = append(toAndFrom, advertised)
-		h.args[slices.Index(h.args, "--cluster-peers")+1] = strings.Join(peers, ",")
-		h.addConfig("  advertise: " + advertised.addr() + "\n")
 	}
 	hubs.start()
 	return hubs, func() {
@@ -47,6 +35,28 @@ func startCutCluster(t *testing.T) (hubs hubCluster, cut, heal func()) {
 				p.refuse(false)
 			}
 		}
+}
+
+// throughProxies leads all connections between hubs that have not started yet through proxies: "ab"
+// is the way from a to b, and "to a" that to the address that the hubs tell each other.
+func (c hubCluster) throughProxies(t testing.TB) map[string]*proxy {
+	t.Helper()
+	all := map[string]*proxy{}
+	for _, h := range c {
+		var peers []string
+		for _, other := range c {
+			if other != h {
+				p := newProxy(t, other.route)
+				all[h.name+other.name] = p
+				peers = append(peers, p.addr())
+			}
+		}
+		advertised := newProxy(t, h.route)
+		all["to "+h.name] = advertised
+		h.args[slices.Index(h.args, "--cluster-peers")+1] = strings.Join(peers, ",")
+		h.addConfig("  advertise: " + advertised.addr() + "\n")
+	}
+	return all
 }
 
 // A hub that is cut off from the others takes nothing new and shows no ends. Its tasks end once, at

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -16,6 +17,7 @@ type proxy struct {
 	mu       sync.Mutex
 	conns    map[net.Conn]struct{}
 	refusing bool
+	bytes    atomic.Int64 // that went either way
 }
 
 // newProxy starts a proxy to the target. It is closed when the test ends.
@@ -62,8 +64,8 @@ func (c *proxy) accept() {
 // pipe copies bytes in both directions until both have ended.
 func (c *proxy) pipe(near, far net.Conn) {
 	var back sync.WaitGroup
-	back.Go(func() { copyAll(near, far) })
-	copyAll(far, near)
+	back.Go(func() { c.copyAll(near, far) })
+	c.copyAll(far, near)
 	back.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,9 +75,17 @@ func (c *proxy) pipe(near, far net.Conn) {
 	}
 }
 
-func copyAll(to, from net.Conn) {
-	_, _ = io.Copy(to, from) // the other side is closed, however this ends
+func (c *proxy) copyAll(to, from net.Conn) {
+	_, _ = io.Copy(io.MultiWriter(to, (*counter)(&c.bytes)), from) // the other side is closed, however this ends
 	_ = to.(*net.TCPConn).CloseWrite()
+}
+
+// counter counts the bytes that are written.
+type counter atomic.Int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	(*atomic.Int64)(c).Add(int64(len(p)))
+	return len(p), nil
 }
 
 // cut resets every connection at both ends, as a power failure would. New ones may be made.

@@ -19,6 +19,7 @@ type acpState struct {
 
 func (s *Service) openACP(context.Context) error {
 	s.acp.peers = acp.NewPeers(acp.PeersOptions{KeepResults: s.config.ACP.KeepResults, KeepIDs: s.config.ACP.KeepIDs})
+	s.acp.peers.Answer(s.hub)
 	return nil
 }
 
@@ -28,6 +29,7 @@ func (s *Service) mountACP(l *listeners) {
 		return
 	}
 	s.acp.http = acp.NewHTTP(s.hub, acp.HTTPOptions{
+		Forward: s.forwarder(),
 		Session: s.acpOptions(context.Background(), ""), Idle: s.config.ACP.KeepResults, MailboxBytes: s.config.ACP.MailboxBytes,
 		Frames: func() *frame.Ring { return s.frames.Connect(acp.Dialect, nil) },
 		Identify: func(r *http.Request) (core.Principal, core.AgentID, error) {

@@ -100,6 +100,9 @@ func (s *Service) listen(bound map[string]net.Listener) {
 		}
 	}
 	s.endpoints = on.endpoints()
+	if on.http != nil && s.member != nil {
+		s.hostHTTP(on.http)
+	}
 	for _, start := range serve {
 		start()
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
@@ -37,6 +38,7 @@ func (s *Service) openPi(ctx context.Context) (err error) {
 	c := s.config
 	s.pi.server = pi.NewServer(s.hub, piOptions(c.Pi, pi.Options{
 		Commands: command.Options{QueuePrompts: true, Journal: s.piJournal, JournalPath: journalPath(c)},
+		Frames:   func() *frame.Ring { return s.frames.Connect(pi.Name, nil) },
 		Version:  Version, DrainTimeout: c.StopTimeout, Link: s.webSocketLink(), Log: s.log, Reaper: SelfCommand(ReapCommand), Dialects: agentDialects(),
 	}))
 	if s.pi.snapshots, err = render.ParseSnapshots(c.Pi.Snapshots); err != nil {

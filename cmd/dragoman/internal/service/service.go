@@ -71,6 +71,7 @@ type Service struct {
 	member       *peer.Member // of the cluster; nil for a hub alone
 	node         *bus.Node    // or nil
 	leaveCluster func()       // or nil
+	endVisits    func()       // of requests; or nil
 
 	supervisor *supervisor.Supervisor
 
@@ -225,6 +226,9 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	}
 	if s.leaveCluster != nil {
 		s.leaveCluster()
+	}
+	if s.endVisits != nil {
+		s.endVisits()
 	}
 	s.closeTraces()
 	if s.supervisor != nil {

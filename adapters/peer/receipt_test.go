@@ -1,0 +1,26 @@
+package peer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+func TestAReceiptOfATaskAtAnotherHubWaitsForItsOwner(t *testing.T) {
+	all := connected(t, "a", "b")
+	bob := all["b"].join(t, all, core.Card{ID: "bob"})
+	asked := ask(t, all["a"].person("ann"), core.ToAgent("bob"))
+	held := assigned(t, bob)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := all["a"].Recorded(ctx, asked, 1); err != nil || !held.IsRecorded() {
+		t.Errorf("got %v, want that the owner has recorded it", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := all["a"].Recorded(ctx, asked, 1000); err == nil {
+		t.Error("got a receipt for what was never said")
+	}
+}

@@ -1,0 +1,267 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// This is the side of the hub to which a task moves: it stores a copy, and runs the task once the
+// record of the move is stored where the task was before. Until then it has a mirror, which learns
+// the record like any other event, also from the journal if the former owner is gone.
+
+const (
+	// mostArrivals bounds the tasks whose copies are to be stored.
+	mostArrivals = 1024
+	// parkTime is how long storing a copy may take.
+	parkTime = 4 * time.Second
+	// mostHeld bounds the commands on a task that wait until it is here.
+	mostHeld = 64
+)
+
+// arrival is a task that moves to this hub.
+type arrival struct {
+	Handover
+	from string // the hub that hands it over; "" for one that is gone
+	task *task.Task
+	held []core.Call // commands on it
+}
+
+// Accept takes a task that the hub of the session hands over. It does not wait: [Peers.Took] tells
+// what becomes of it.
+func (s *Session) Accept(o Handover) {
+	h, from := s.hub, s.identity.Hub
+	if len(o.Events) < 2 {
+		h.Count("peer.invalid")
+		return
+	}
+	opened, ok := o.Events[0].Body.(core.Opened)
+	moved, named := o.record().Body.(core.Retrying)
+	if !ok || !named || moved.Hub != h.others.name {
+		h.Count("peer.invalid")
+		return
+	}
+	opened.From = o.From
+	o.Events[0].Body = opened
+	if a := h.await(opened.Task, from, o); a != nil {
+		select {
+		case h.others.arrivals <- a:
+			return
+		default:
+			h.dismiss(a)
+		}
+	}
+	_ = h.others.peers.Took(from, opened.Task, false)
+}
+
+// await makes a mirror of a task that is to move here; nil if this hub takes none now, or is the
+// owner.
+func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.end.reason != "" || h.shared == nil {
+		return nil
+	}
+	var followed string
+	if t := h.tasks.Get(id); t != nil {
+		followed, _ = h.owner(t)
+	}
+	a := &arrival{Handover: o, from: from, task: h.tasks.Mirror(id, o.Events[0])}
+	if !a.task.IsMirror() {
+		return nil
+	}
+	a.task.Extend(o.Events[:len(o.Events)-1])
+	if from != followed && from != "" {
+		_ = h.others.peers.Follow(from, id) // else over the next connection
+	}
+	h.others.arriving[id] = a
+	return a
+}
+
+// dismiss forgets a task that does not come, or has come, and returns the commands that waited.
+func (h *Hub) dismiss(a *arrival) []core.Call {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if id := a.task.ID(); h.others.arriving[id] == a {
+		delete(h.others.arriving, id)
+		h.noteIdle()
+	}
+	held := a.held
+	a.held = nil
+	return held
+}
+
+// takeArrivals stores copies of the tasks that move here, until ctx ends.
+func (h *Hub) takeArrivals(ctx context.Context) {
+	for {
+		var a *arrival
+		select {
+		case a = <-h.others.arrivals:
+		case <-ctx.Done():
+			return
+		}
+		err := h.park(ctx, a)
+		if err != nil && ctx.Err() == nil {
+			h.log.Warn("a task that another hub hands over could not be stored", "task", a.task.ID(), "hub", a.from, "error", err)
+			h.passHeld(a.task, h.dismiss(a))
+		}
+		_ = h.others.peers.Took(a.from, a.task.ID(), err == nil)
+	}
+}
+
+// park stores copies of tasks in the part of this hub.
+func (h *Hub) park(ctx context.Context, all ...*arrival) error {
+	ctx, cancel := context.WithTimeout(ctx, parkTime)
+	defer cancel()
+	var records []journal.Record
+	for _, a := range all {
+		rest, err := h.unstored(ctx, a)
+		if err != nil {
+			return err
+		}
+		records = append(records, rest...)
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	return h.journal.Append(ctx, records...)
+}
+
+var errOtherCopy = errors.New("this hub has stored another course of the task, which did not come to count")
+
+// unstored returns what the part of this hub lacks of a task that moves here. It has the beginning if
+// it has owned the task before, and another course of it if the task was to move here before and did
+// not: that cannot be mended.
+func (h *Hub) unstored(ctx context.Context, a *arrival) (all []journal.Record, err error) {
+	id := a.task.ID()
+	kept, err := h.journal.Read(ctx, id, 0, 0)
+	var gap *journal.GapError
+	if err != nil && !errors.Is(err, journal.ErrUnknown) && !errors.As(err, &gap) {
+		return nil, err
+	}
+	last := core.Event{}
+	if len(kept) > 0 {
+		last = kept[len(kept)-1]
+		i := slices.IndexFunc(a.Events, func(e core.Event) bool { return e.Seq == last.Seq })
+		if i < 0 || !isSame(a.Events[i], last) {
+			return nil, errOtherCopy
+		}
+	}
+	for _, e := range a.Events {
+		if e.Seq <= last.Seq {
+			continue
+		}
+		if h.redact != nil {
+			e = h.redact().Event(e)
+		}
+		all = append(all, journal.Record{Task: id, Event: e})
+	}
+	return all, nil
+}
+
+// isSame reports whether two events with one number are of one course of a task.
+func isSame(a, b core.Event) bool {
+	one, _ := a.Body.(core.Retrying)
+	other, _ := b.Body.(core.Retrying)
+	return a.Epoch == b.Epoch && a.Body.Kind() == b.Body.Kind() && a.At.Equal(b.At) && one.Hub == other.Hub
+}
+
+// arrive runs a task whose mirror has the record of its move here. It does nothing for any other, and
+// gives one up that goes on elsewhere.
+func (h *Hub) arrive(t *task.Task) {
+	h.mu.Lock()
+	a := h.others.arriving[t.ID()]
+	h.mu.Unlock()
+	if a == nil {
+		return
+	}
+	record := a.record()
+	if h.tasks.Arrive(t, record) {
+		h.run(a)
+		return
+	}
+	last := t.Last() // of an epoch before: it was said and not stored
+	if t.HasEnded() || last.Epoch > record.Epoch || last.Epoch == record.Epoch && last.Seq >= record.Seq {
+		h.passHeld(t, h.dismiss(a))
+	}
+}
+
+// run gives a task that has moved here to an agent, and executes the commands that have waited.
+func (h *Hub) run(a *arrival) {
+	t, from := a.task, a.From
+	j := &job{Task: t, asker: &from}
+	for _, id := range a.Tried {
+		j.tried = append(j.tried, attempt{agent: id})
+	}
+	h.mu.Lock()
+	opened := h.mirrors[t.ID()]
+	delete(h.mirrors, t.ID())
+	if j.opener = opened; opened == nil {
+		j.opener = h.standFor(a.Opener)
+	}
+	h.jobs[t.ID()] = j
+	h.recorder.Continue(t, a.record().Seq)
+	if opened == nil {
+		h.enter(j.opener, j, &core.Open{Keep: a.Keep})
+	}
+	delete(h.others.arriving, t.ID())
+	held, house := a.held, h.standFor(h.others.name)
+	h.mu.Unlock()
+	h.Count("move.arrived")
+	why := core.NewFault(core.CodeUnreachable, "no agent took the task where it has moved: ask again")
+	if b, ok := a.record().Body.(core.Retrying); ok && b.Fault != nil {
+		why = b.Fault
+	}
+	h.moveOn(j, why)
+	for _, c := range held {
+		_ = house.Perform(c) // it may have ended
+	}
+}
+
+// standFor returns the session that stands for another hub or, if that is not connected, one of the
+// hub's own. Callers hold mu.
+func (h *Hub) standFor(hub string) *Session {
+	var latest *Session
+	for s := range h.sessions {
+		if hub != h.others.name && s.identity.Hub == hub && !s.closed && (latest == nil || s.number > latest.number) {
+			latest = s
+		}
+	}
+	if latest != nil {
+		return latest
+	}
+	if h.others.house == nil {
+		h.others.house = newSession(h, Identity{
+			Principal: core.Principal{ID: "hub " + h.others.name, Operator: true, Component: true}, Keep: true, Checked: true, Hub: cmp.Or(h.others.name, "?"),
+		})
+	}
+	return h.others.house
+}
+
+// hold keeps a command on a task that is on its way here, and reports whether it is. Callers hold mu.
+func (h *Hub) hold(c core.Call, t *task.Task) (bool, error) {
+	a := h.others.arriving[t.ID()]
+	if a == nil {
+		return false, nil
+	}
+	if len(a.held) >= mostHeld {
+		return true, core.NewFault(core.CodeOverloaded, "task %s moves to another hub, and %d commands wait for it: ask again in a moment", t.ID(), mostHeld)
+	}
+	a.held = append(a.held, c)
+	return true, nil
+}
+
+// passHeld passes commands on a task that has not come to its owner.
+func (h *Hub) passHeld(t *task.Task, held []core.Call) {
+	for _, c := range held {
+		if !t.HasEnded() {
+			_ = h.pass(c, t) // its owner may be gone, and its end comes with it
+		}
+	}
+}

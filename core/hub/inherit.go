@@ -1,0 +1,185 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// Inherit ends the tasks of another hub whose life this one has taken over: those that were running
+// fail as unreachable and retryable, in a new epoch. It waits for the journal, whose error it
+// returns; then it may be called again. Tasks of which nothing was said yet, and that any agent may
+// have, move here instead: the rest does that, which may wait for the part of this hub, too. It is
+// called once.
+func (h *Hub) Inherit(ctx context.Context, e journal.Estate) (rest func(context.Context), err error) {
+	gone := core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone: ask again", e.Life().Hub)
+	var cut []journal.Record
+	var unsaid []journal.Head
+	err = e.Heads(ctx, func(head journal.Head) bool {
+		switch {
+		case hasMovedFrom(head, e.Life().Hub):
+		case h.shared != nil && isUnsaid(head):
+			unsaid = append(unsaid, head)
+		default:
+			cut = append(cut, endOf(head, gone))
+		}
+		return true
+	})
+	if err == nil && len(cut) > 0 {
+		h.log.Warn("tasks of a hub that is gone were running", "hub", e.Life().Hub, "tasks", len(cut))
+		err = e.Append(ctx, cut...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cut = nil
+	var all []*arrival
+	for _, head := range unsaid {
+		a, err := h.bequest(ctx, head, e.Life().Hub, gone)
+		if err != nil {
+			return nil, err
+		}
+		if a == nil {
+			cut = append(cut, endOf(head, gone))
+		} else {
+			all = append(all, a)
+		}
+	}
+	if len(cut) > 0 {
+		err = e.Append(ctx, cut...)
+	}
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return func(ctx context.Context) { h.claimTasks(ctx, e, all, gone) }, nil
+}
+
+// hasMovedFrom reports whether a task has moved from a hub to another one, which has its end.
+func hasMovedFrom(head journal.Head, hub string) bool {
+	b, ok := head.Last.Body.(core.Retrying)
+	return ok && b.Hub != "" && b.Hub != hub
+}
+
+// isUnsaid reports whether it may be that no agent has said anything of a task. Its last event tells
+// that of most.
+func isUnsaid(head journal.Head) bool {
+	if head.Damaged || head.Last.Body == nil {
+		return false
+	}
+	k := head.Last.Body.Kind()
+	return !k.Output() && k != core.KindCancelRequested
+}
+
+// bequest returns what of a task is to move here; nil if it has to end.
+func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *core.Fault) (*arrival, error) {
+	events, owner, err := h.stored(ctx, head.Task)
+	var gap *journal.GapError
+	if errors.Is(err, journal.ErrUnknown) || errors.As(err, &gap) || err == nil && owner != of {
+		return nil, nil //nolint:nilnil // a copy that does not count, or whose beginning is lost
+	}
+	if err != nil {
+		return nil, err
+	}
+	opened, ok := events[0].Body.(core.Opened)
+	if !ok || events[len(events)-1].End() != head.Last.End() {
+		return nil, nil //nolint:nilnil // so it is
+	}
+	known := h.tasks.Get(head.Task)
+	if known != nil && known.From().ID != "" {
+		opened.From, opened.Request = known.From(), known.Request() // with its rights, and its secrets
+		events[0].Body = opened
+	} else if h.redact != nil && h.redact() != nil {
+		return nil, nil //nolint:nilnil // the agent would get it without its secrets
+	}
+	o := Handover{From: opened.From, Keep: true}
+	record := core.Retrying{Fault: gone, Hub: h.others.name}
+	moves := 0
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case core.Assigned:
+			record.Attempt, record.Agent = b.Attempt, b.Agent
+		case core.Retrying:
+			if b.Hub != "" {
+				moves++
+			} else {
+				o.Tried = append(o.Tried, b.Agent)
+			}
+		case core.CancelRequested:
+			return nil, nil //nolint:nilnil // it was to end
+		default:
+			if e.Body.Kind().Output() {
+				return nil, nil //nolint:nilnil // it was begun
+			}
+		}
+	}
+	to := opened.Request.To.Reach()
+	if to == core.ReachAgent || to == core.ReachHub || opened.Request.Intent == core.IntentNotify ||
+		record.Attempt > h.limits.Retries || moves >= mostMoves || !time.Now().Before(opened.Request.Deadline) {
+		return nil, nil //nolint:nilnil // nobody else may have it
+	}
+	next := core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record}
+	o.Events = append(events, next)
+	a := h.await(head.Task, "", o)
+	if a != nil && !h.someoneFor(a) {
+		h.dismiss(a)
+		return nil, nil //nolint:nilnil // nobody is there
+	}
+	return a, nil
+}
+
+// someoneFor reports whether some agent may have a task that is to move here.
+func (h *Hub) someoneFor(a *arrival) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	j := &job{Task: a.task, opener: h.standFor(h.others.name), asker: &a.From}
+	for _, id := range a.Tried {
+		j.tried = append(j.tried, attempt{agent: id})
+	}
+	c := h.choose(j, true)
+	return c.now != nil || c.later != nil || c.hub != ""
+}
+
+// claimTasks makes tasks of a hub that is gone those of this one. Those that it cannot store end.
+func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, gone *core.Fault) {
+	parked := func(a *arrival) bool {
+		const tries = 3
+		for i := range tries {
+			err := h.park(ctx, a)
+			if err == nil || errors.Is(err, errOtherCopy) || errors.Is(err, journal.ErrFenced) || ctx.Err() != nil || i == tries-1 {
+				return err == nil
+			}
+		}
+		return false
+	}
+	var records []journal.Record
+	for _, a := range all {
+		r := journal.Record{Task: a.task.ID(), Event: a.record()}
+		if !parked(a) {
+			h.dismiss(a)
+			r.Event.Body = core.Failed{Fault: gone}
+		}
+		records = append(records, r)
+	}
+	for {
+		err := e.Append(ctx, records...)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, journal.ErrFenced) || ctx.Err() != nil { // another hub does it
+			for _, a := range all {
+				h.passHeld(a.task, h.dismiss(a))
+			}
+			return
+		}
+		select {
+		case <-time.After(settleAgain):
+		case <-ctx.Done():
+		}
+	}
+	for i, a := range all {
+		h.extend(a.task, []core.Event{records[i].Event})
+	}
+}

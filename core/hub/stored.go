@@ -1,0 +1,158 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// find returns a task of any hub. Of a hub that runs it asks the owner first, and reads the journal
+// only for tasks of this hub and of those that are gone. It may wait for either.
+func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
+	t := h.tasks.Get(id)
+	if t != nil {
+		return t, nil
+	}
+	h.mu.Lock()
+	first, foreign := h.ownerOf(task.OwnerOf(id))
+	h.mu.Unlock()
+	if !foreign {
+		t, err := h.tasks.Find(ctx, id)
+		if err != nil || t.Owner() == "" || t.Last().Body.Kind().Ends() {
+			return t, err
+		}
+		first = t.Owner() // it has moved
+	}
+	t, err := h.ask(ctx, first, id)
+	if t != nil {
+		return t, nil
+	}
+	if errors.Is(err, unknownTask) { // an id from before this hub was in a cluster has any index
+		return h.tasks.Find(ctx, id)
+	}
+	found, owner, late := h.findStored(ctx, id)
+	switch {
+	case errors.Is(late, unknownTask):
+		return h.tasks.Find(ctx, id)
+	case late != nil:
+		return nil, late
+	case found.Last().Body.Kind().Ends():
+		return found, nil
+	case owner != first:
+		return h.ask(ctx, owner, id)
+	}
+	return nil, err // nobody has ended it yet
+}
+
+// findStored is find in the journal alone. It returns the hub that owns the task by the journal.
+func (h *Hub) findStored(ctx context.Context, id core.TaskID) (t *task.Task, owner string, err error) {
+	if h.shared == nil {
+		return nil, "", core.NewFault(core.CodeUnreachable, "the hub that has task %s is not here: ask again in a moment", id)
+	}
+	t, err = h.tasks.FindIn(id, func() (events []core.Event, err error) {
+		events, owner, err = h.stored(ctx, id)
+		return events, err
+	})
+	return t, owner, err
+}
+
+// stored returns what the journal has of a task: what its first owner has stored and, where that
+// says that the task has moved, what the next one has stored after that, and so on. It returns the
+// last one, too, and the errors of [journal.Journal.Read].
+func (h *Hub) stored(ctx context.Context, id core.TaskID) (all []core.Event, owner string, err error) {
+	h.mu.Lock()
+	owner, foreign := h.ownerOf(task.OwnerOf(id))
+	h.mu.Unlock()
+	if !foreign {
+		owner = h.others.name
+	}
+	var gap *journal.GapError
+	for moved := true; moved; {
+		moved = false
+		after := uint64(0)
+		if len(all) > 0 {
+			after = all[len(all)-1].End()
+		}
+		part, err := h.shared.ReadOf(ctx, owner, id, after, 0)
+		var lacks *journal.GapError
+		switch {
+		case errors.As(err, &lacks):
+			gap = cmp.Or(gap, lacks)
+		case errors.Is(err, journal.ErrUnknown) && len(all) > 0: // it has not run there yet
+		case err != nil:
+			return nil, owner, err
+		}
+		for _, e := range part {
+			all = append(all, e)
+			if b, ok := e.Body.(core.Retrying); ok && b.Hub != "" && b.Hub != owner {
+				owner, moved = b.Hub, true
+				break
+			}
+		}
+	}
+	if gap != nil {
+		return all, owner, gap
+	}
+	return all, owner, nil
+}
+
+// ask asks another hub for a task, and waits until it has said something of it or is gone. It
+// returns an unknown_task Fault if that hub does not know it.
+func (h *Hub) ask(ctx context.Context, hub string, id core.TaskID) (*task.Task, error) {
+	f, err := h.fetch(hub, id)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if t := h.tasks.Get(id); t != nil {
+		return t, nil
+	}
+	return nil, cmp.Or(f.gone, error(core.NewFault(core.CodeUnknownTask, "no task %s is known here: it never was, or it is no longer kept", id)))
+}
+
+// fetched is a task that somebody waits for.
+type fetched struct {
+	from string        // the hub that was asked
+	done chan struct{} // closed once that has said something of it, or is gone
+	gone error         // that it is gone; nil if it has said something
+}
+
+// fetch asks a hub for the events of a task, unless somebody has.
+func (h *Hub) fetch(hub string, id core.TaskID) (*fetched, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.others.fetched[id]
+	if f == nil {
+		if err := h.others.peers.Follow(hub, id); err != nil {
+			return nil, err
+		}
+		f = &fetched{from: hub, done: make(chan struct{})}
+		h.others.fetched[id] = f
+	}
+	return f, nil
+}
+
+// wake wakes those who wait for a task of another hub. Callers hold mu.
+func (h *Hub) wake(id core.TaskID, gone error) {
+	if f := h.others.fetched[id]; f != nil {
+		f.gone = gone
+		close(f.done)
+		delete(h.others.fetched, id)
+	}
+}
+
+// arrived wakes those who wait for a task of another hub.
+func (h *Hub) arrived(id core.TaskID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wake(id, nil)
+	h.came(id)
+}
