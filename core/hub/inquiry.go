@@ -227,6 +227,7 @@ func allNews() []listener {
 	return []listener{
 		newsOfQuestions,
 		newsOfPacks, newsOfCalls(),
+		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(),
 		spentNews,
 	}

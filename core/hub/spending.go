@@ -47,9 +47,9 @@ func (h host) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatu
 	near := h.budgets.Add(r)
 	for name, knows := range h.spending.told {
 		if knows {
-			h.spending.told[name] = spentNews.tell(h.Hub, name, spent{Hub: h.self, Record: &r}) == nil
+			h.spending.told[name] = spentNews.tell(h.Hub, name, spent{Hub: h.ownIndex, Record: &r}) == nil
 		} else {
-			h.spending.told[name] = h.tellAccounts(name, h.self, h.budgets.Accounts(), true)
+			h.spending.told[name] = h.tellAccounts(name, h.ownIndex, h.budgets.Accounts(), true)
 		}
 	}
 	return near
@@ -66,7 +66,7 @@ func (h *Hub) tellSpent(name string) {
 	if h.spending.told == nil {
 		h.spending.told = map[string]bool{}
 	}
-	h.spending.told[name] = h.tellAccounts(name, h.self, h.budgets.Accounts(), true)
+	h.spending.told[name] = h.tellAccounts(name, h.ownIndex, h.budgets.Accounts(), true)
 	for other, index := range h.others.indices {
 		if !h.others.up[other] {
 			h.tellAccounts(name, index, h.budgets.AccountsOf(index), false)
@@ -104,7 +104,7 @@ func (h *Hub) toldSpent(from string, s spent) {
 	defer h.mu.Unlock()
 	its := h.others.indices[from] == s.Hub
 	switch name, known := h.others.byIndex[s.Hub]; {
-	case s.Hub == h.self || !its && known && h.others.up[name]:
+	case s.Hub == h.ownIndex || !its && known && h.others.up[name]:
 		return
 	case s.Record != nil:
 		h.budgets.AddOf(s.Hub, *s.Record)

@@ -20,18 +20,21 @@ func questionsCommand(io Streams) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var list struct {
 			Questions []question.Question `json:"questions"`
+			Missing   []string            `json:"missing,omitempty"`
 		}
 		if err := to.client().Get(c.Context(), "/v1/questions", &list); err != nil {
 			return err
 		}
 		heads := []string{"QUESTION", "AGENT", "LEFT", "OPTIONS", "TEXT"}
-		return printList(to, list, list.Questions, "there are no open questions", heads, func(q question.Question) []string {
+		err := printList(to, list, list.Questions, "there are no open questions", heads, func(q question.Question) []string {
 			var options []string
 			for _, o := range q.Options {
 				options = append(options, quoted(o.Label))
 			}
 			return []string{q.ID, string(q.Agent), timeLeft(q.Until), strings.Join(options, ", "), brief(q.Text)}
 		})
+		tellMissing(io, list.Missing)
+		return err
 	}
 	return c
 }
