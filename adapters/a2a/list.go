@@ -44,18 +44,18 @@ func (c *call) listTasks(params strictjson.Value) (json.RawMessage, error) {
 	out := wire.ListTasksResponse{Tasks: []wire.Task{}, PageSize: size}
 	filter := task.Filter{From: c.from.ID, Thread: core.ThreadID(r.ContextID), Before: before, Limit: task.MostListed}
 	for seen := 0; ; {
-		found, next, err := c.server.hub.Tasks(c.r.Context(), c.from, filter)
+		page, err := c.server.hub.Tasks(c.r.Context(), c.from, filter)
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range found {
+		for _, one := range page.Tasks {
 			if err := l.add(&out, one); err != nil {
 				return nil, err
 			}
 		}
-		seen += len(found)
-		if filter.Before = next; next == "" || seen >= mostCounted {
-			out.NextPageToken = cmp.Or(out.NextPageToken, string(next)) // what was not looked at may match
+		seen += len(page.Tasks)
+		if filter.Before = page.Before; page.Before == "" || seen >= mostCounted {
+			out.NextPageToken = cmp.Or(out.NextPageToken, string(page.Before)) // what was not looked at may match
 			break
 		}
 	}

@@ -88,11 +88,11 @@ func wantLoop(t *testing.T, got wire.Task) {
 // hops returns the hops of all tasks of the hub, in the order in which they were opened.
 func (f *fixture) hops() (all []int) {
 	f.t.Helper()
-	tasks, _, err := f.hub.Tasks(context.Background(), core.Principal{ID: "local", Operator: true}, task.Filter{Limit: 100})
+	page, err := f.hub.Tasks(context.Background(), core.Principal{ID: "local", Operator: true}, task.Filter{Limit: 100})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	for _, one := range slices.Backward(tasks) {
+	for _, one := range slices.Backward(page.Tasks) {
 		all = append(all, one.Hops)
 	}
 	return all
@@ -181,9 +181,9 @@ func TestATaskThatComesBackOverAnotherHubHasItsCause(t *testing.T) {
 	if answerOf(asked) != "HI" {
 		t.Fatalf("got %+v, want the answer of the agent behind both hubs", asked)
 	}
-	tasks, _, err := one.hub.Tasks(context.Background(), core.Principal{ID: "local", Operator: true}, task.Filter{Limit: 100})
-	if err != nil || len(tasks) != 2 || string(tasks[0].Request.Cause) != asked.ID || tasks[0].Hops != 2 {
-		t.Errorf("got the tasks %+v and %v, want the last to have 2 hops and the cause %s", tasks, err, asked.ID)
+	page, err := one.hub.Tasks(context.Background(), core.Principal{ID: "local", Operator: true}, task.Filter{Limit: 100})
+	if err != nil || len(page.Tasks) != 2 || string(page.Tasks[0].Request.Cause) != asked.ID || page.Tasks[0].Hops != 2 {
+		t.Errorf("got the tasks %+v and %v, want the last to have 2 hops and the cause %s", page.Tasks, err, asked.ID)
 	}
 }
 

@@ -36,13 +36,13 @@ func (c *connection) listSessions(_ context.Context, id json.RawMessage, params 
 func (c *connection) sessions(ctx context.Context, p wire.ListSessionsRequest) (wire.ListSessionsResponse, error) {
 	page := wire.ListSessionsResponse{Sessions: []wire.SessionInfo{}}
 	filter := task.Filter{From: c.opts.Principal.ID, Before: core.TaskID(p.Cursor), Limit: task.MostListed}
-	all, before, err := c.hub.Tasks(ctx, c.opts.Principal, filter)
+	tasks, err := c.hub.Tasks(ctx, c.opts.Principal, filter)
 	if err != nil {
 		return page, err
 	}
-	page.NextCursor = string(before)
+	page.NextCursor = string(tasks.Before)
 	at := map[core.ThreadID]int{}
-	for _, t := range all {
+	for _, t := range tasks.Tasks {
 		r := t.Request
 		if t.From.Dialect != Dialect || r.To != c.opts.Agent || r.Thread == "" || r.Foreign == nil {
 			continue

@@ -22,7 +22,7 @@ var waiting = []*prometheus.Desc{approvals, approvalsOldest, approvalsLimit, que
 func (c *collector) collectWaiting(gauge func(*prometheus.Desc, float64, ...string)) {
 	now := time.Now()
 	var first time.Time
-	asked := c.hub.Approvals(component)
+	asked := c.hub.ApprovalsHere(component)
 	for _, a := range asked {
 		first = earlier(first, a.Since)
 	}

@@ -17,18 +17,11 @@ func (s *session) call(ctx context.Context, c wire.Call, bytes int) error {
 	case *core.Open:
 		return s.open(ctx, c, cmd)
 	case core.Cancel:
-		return s.reply(ctx, c.ID, done{c.ID}, s.asks.Cancel(cmd.Task, cmd.Reason))
+		return s.steerNow(ctx, c, cmd.Task, bytes)
 	case core.Inject:
-		if cmd.Context.ID == "" {
-			cmd.Context.ID = core.NewID()
-		}
-		cmd.Context.Trace = c.Trace
-		return s.reply(ctx, c.ID, struct {
-			done
-			Injection string `json:"injection"`
-		}{done{c.ID}, cmd.Context.ID}, s.asks.Inject(cmd.Task, cmd.Context))
+		return s.steerNow(ctx, c, cmd.Task, bytes)
 	case core.Decide:
-		return s.reply(ctx, c.ID, done{c.ID}, s.asks.Decide(cmd.Task, cmd.Decision))
+		return s.steerNow(ctx, c, cmd.Task, bytes)
 	case core.WatchAll:
 		return s.watchAll(ctx, c)
 	case core.Follow:
@@ -42,6 +35,34 @@ func (s *session) call(ctx context.Context, c wire.Call, bytes int) error {
 		return s.reply(ctx, c.ID, done{c.ID}, s.provide(c, cmd))
 	}
 	return s.callLater(ctx, c, bytes)
+}
+
+// steerNow steers a task, or leaves it to later if that waits for another hub.
+func (s *session) steerNow(ctx context.Context, c wire.Call, id core.TaskID, bytes int) error {
+	if !s.hub.Holds(id) {
+		return s.callLater(ctx, c, bytes)
+	}
+	return s.steer(ctx, c)
+}
+
+// steer cancels a task, pushes context to its agent or decides on a tool call of it.
+func (s *session) steer(ctx context.Context, c wire.Call) error {
+	switch cmd := c.Command.(type) {
+	case core.Cancel:
+		return s.reply(ctx, c.ID, done{c.ID}, s.asks.Cancel(cmd.Task, cmd.Reason))
+	case core.Inject:
+		if cmd.Context.ID == "" {
+			cmd.Context.ID = core.NewID()
+		}
+		cmd.Context.Trace = c.Trace
+		return s.reply(ctx, c.ID, struct {
+			done
+			Injection string `json:"injection"`
+		}{done{c.ID}, cmd.Context.ID}, s.asks.Inject(cmd.Task, cmd.Context))
+	case core.Decide:
+		return s.reply(ctx, c.ID, done{c.ID}, s.asks.Decide(cmd.Task, cmd.Decision))
+	}
+	return nil
 }
 
 // beginning is the tag of a task that the peer opened or watches. The result of the call comes

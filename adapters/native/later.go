@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
@@ -72,6 +71,8 @@ func (s *session) runLater() {
 // execute executes a call that may wait.
 func (s *session) execute(ctx context.Context, c wire.Call) error {
 	switch cmd := c.Command.(type) {
+	case core.Cancel, core.Inject, core.Decide:
+		return s.steer(ctx, c)
 	case core.Read:
 		return s.read(ctx, c, cmd)
 	case core.Readers:
@@ -98,13 +99,13 @@ func (s *session) execute(ctx context.Context, c wire.Call) error {
 			Agent core.AgentID `json:"agent"`
 		}{done{c.ID}, id}, err)
 	case core.Configure:
-		status, err := s.hub.Configure(s.principal(), cmd)
+		status, err := s.hub.Configure(ctx, s.principal(), cmd)
 		return s.reply(ctx, c.ID, struct {
 			done
 			Status hub.AgentStatus `json:"status"`
 		}{done{c.ID}, status}, err)
 	case core.Restart:
-		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Restart(s.principal(), cmd.Name))
+		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Restart(ctx, s.principal(), cmd.Name))
 	case core.Admit:
 		return s.reply(ctx, c.ID, done{c.ID}, s.hub.Admit(ctx, s.principal(), cmd))
 	case core.Drain:
@@ -115,23 +116,6 @@ func (s *session) execute(ctx context.Context, c wire.Call) error {
 	return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeUnsupported, "the act %s cannot be called here", c.Command.Act()))
 }
 
-// status is a task without its events.
-type status struct {
-	ID       core.TaskID    `json:"id"`
-	State    string         `json:"state"`
-	Agent    core.AgentID   `json:"agent,omitempty"`
-	From     core.Principal `json:"from"`
-	Hops     int            `json:"hops"`
-	OpenedAt time.Time      `json:"opened_at,omitzero"`
-	EndedAt  time.Time      `json:"ended_at,omitzero"`
-	Receipt  core.Receipt   `json:"receipt"`
-	Request  core.Request   `json:"request"`
-}
-
-func statusOf(t task.Status) status {
-	return status{t.ID, t.State, t.Agent, t.From, t.Hops, t.OpenedAt, t.EndedAt, t.Receipt, t.Request}
-}
-
 func (s *session) read(ctx context.Context, c wire.Call, cmd core.Read) error {
 	t, err := s.hub.Task(ctx, s.principal(), cmd.Task)
 	if err != nil {
@@ -139,8 +123,8 @@ func (s *session) read(ctx context.Context, c wire.Call, cmd core.Read) error {
 	}
 	result := struct {
 		done
-		Status status `json:"status"`
-	}{done{c.ID}, statusOf(t.Status())}
+		Status task.Status `json:"status"`
+	}{done{c.ID}, t.Status()}
 	if c.With.Stop {
 		s.asks.Unwatch(t)
 		return s.send(ctx, "result", result)

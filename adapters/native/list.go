@@ -46,10 +46,12 @@ func (s *session) list(ctx context.Context, c wire.Call, cmd core.List) error {
 	case core.ListTasks:
 		return s.listTasks(ctx, c)
 	case core.ListApprovals:
+		all, missing := s.hub.Approvals(ctx, p)
 		return s.send(ctx, "result", struct {
 			done
 			Approvals []task.PendingApproval `json:"approvals"`
-		}{done{c.ID}, s.hub.Approvals(p)})
+			Missing   []string               `json:"missing,omitempty"`
+		}{done{c.ID}, all, missing})
 	case core.ListQuestions:
 		return s.listQuestions(ctx, c)
 	case core.ListPacks:
@@ -76,16 +78,12 @@ func (s *session) listTasks(ctx context.Context, c wire.Call) error {
 	if w.State != "" && !slices.Contains(task.States, w.State) {
 		return s.reply(ctx, c.ID, nil, core.NewFault(core.CodeInvalid, "with.state: send one of %v", task.States))
 	}
-	all, before, err := s.hub.Tasks(ctx, s.principal(), task.Filter{State: w.State, Agent: w.Agent, From: w.From, Thread: w.Thread, Cause: w.Cause, Before: w.Before, Limit: w.Limit})
-	tasks := make([]status, len(all))
-	for i, t := range all {
-		tasks[i] = statusOf(t)
-	}
+	page, err := s.hub.Tasks(ctx, s.principal(), task.Filter{State: w.State, Agent: w.Agent, From: w.From, Thread: w.Thread, Cause: w.Cause, Before: w.Before, Limit: w.Limit})
+	page.Tasks = append([]task.Status{}, page.Tasks...) // a list, also of none
 	return s.reply(ctx, c.ID, struct {
 		done
-		Tasks  []status    `json:"tasks"`
-		Before core.TaskID `json:"before,omitempty"`
-	}{done{c.ID}, tasks, before}, err)
+		hub.TaskPage
+	}{done{c.ID}, page}, err)
 }
 
 // conversation is the tag of the questions of a conversation.
@@ -144,7 +142,7 @@ type budget struct {
 }
 
 func (s *session) listUsage(ctx context.Context, c wire.Call) error {
-	totals, err := s.hub.Usage(s.principal(), cmp.Or(usage.By(c.With.By), usage.ByAgent))
+	totals, missing, err := s.hub.Usage(ctx, s.principal(), cmp.Or(usage.By(c.With.By), usage.ByAgent))
 	if err != nil {
 		return s.reply(ctx, c.ID, nil, err)
 	}
@@ -156,7 +154,8 @@ func (s *session) listUsage(ctx context.Context, c wire.Call) error {
 		done
 		Usage   []usage.Total `json:"usage"`
 		Budgets []budget      `json:"budgets"`
-	}{done{c.ID}, totals, budgets})
+		Missing []string      `json:"missing,omitempty"`
+	}{done{c.ID}, totals, budgets, missing})
 }
 
 func (s *session) listAudit(ctx context.Context, c wire.Call) error {
@@ -169,7 +168,8 @@ func (s *session) listAudit(ctx context.Context, c wire.Call) error {
 	}
 	limit, more := cmp.Or(min(c.With.Limit, mostPage), defaultPage), false
 	lines := []json.RawMessage{}
-	err := s.hub.Audit(ctx, s.principal(), after, func(line []byte) bool {
+	of := cmp.Or(c.With.Hub, s.hub.Name())
+	err := s.hub.Audit(ctx, s.principal(), of, after, func(line []byte) bool {
 		if more = len(lines) == limit; !more {
 			lines = append(lines, line)
 		}
@@ -177,9 +177,10 @@ func (s *session) listAudit(ctx context.Context, c wire.Call) error {
 	})
 	result := struct {
 		done
+		Hub   string            `json:"hub,omitempty"` // whose audit it is
 		Audit []json.RawMessage `json:"audit"`
 		After string            `json:"after,omitempty"`
-	}{done: done{c.ID}, Audit: lines}
+	}{done: done{c.ID}, Hub: of, Audit: lines}
 	if more {
 		var last struct {
 			Seq uint64 `json:"seq"`

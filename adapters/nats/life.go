@@ -176,6 +176,22 @@ func (j *Journal) ReadOf(ctx context.Context, hub string, task core.TaskID, afte
 	return j.tasksOf(hub).read(ctx, task, after, limit)
 }
 
+// HeadsOf implements journal.Shared.
+func (j *Journal) HeadsOf(ctx context.Context, hub string, yield func(journal.Head) bool) error {
+	if hub == j.life.Hub {
+		return j.Heads(ctx, yield)
+	}
+	h := j.tasksOf(hub)
+	last, err := h.last(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the journal of hub %s: %w", hub, err)
+	}
+	if last == 0 {
+		return nil
+	}
+	return h.heads(ctx, last, yield)
+}
+
 // estate is a journal.Estate.
 type estate struct{ *hubTasks }
 

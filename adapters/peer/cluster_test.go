@@ -31,6 +31,7 @@ type world struct {
 	hubs    map[string]*member
 	// redactor takes secrets out of what the journal gets; nil takes none.
 	redactor *redact.Redactor
+	options  func(hub string, o *hub.Options) // sets what the hubs need beside the cluster; may be nil
 }
 
 // member is a hub of a world.
@@ -43,8 +44,15 @@ type member struct {
 }
 
 func newWorld(t *testing.T, names ...string) *world {
+	t.Helper()
+	return newWorldWith(t, nil, names...)
+}
+
+// newWorldWith is newWorld for hubs with options.
+func newWorldWith(t *testing.T, options func(hub string, o *hub.Options), names ...string) *world {
+	t.Helper()
 	net := coretest.NewNetwork(1)
-	w := &world{t: t, net: net, claims: coretest.NewClaims(net), journal: journal.NewSharedMemory(journal.Retention{Age: 1000 * time.Hour}), hubs: map[string]*member{}}
+	w := &world{t: t, net: net, claims: coretest.NewClaims(net), journal: journal.NewSharedMemory(journal.Retention{Age: 1000 * time.Hour}), hubs: map[string]*member{}, options: options}
 	for i, name := range names {
 		w.start(name, i)
 	}
@@ -75,8 +83,14 @@ func (w *world) start(name string, index int) *member {
 	}
 	var opts hub.Options
 	opts.Redact = func() *redact.Redactor { return w.redactor }
+	if w.options != nil {
+		w.options(name, &opts)
+	}
 	m.part.Configure(&opts)
 	m.Hub = hub.New(opts)
+	if err := m.Recover(context.Background()); err != nil {
+		w.t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

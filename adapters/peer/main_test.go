@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -31,17 +32,25 @@ type node struct {
 // connected starts hubs of these names, each connected to all others.
 func connected(t testing.TB, names ...string) map[string]*node {
 	t.Helper()
-	all, _ := connectedUntil(t, names...)
+	all, _ := connectedWith(t, func(string, *hub.Options) {}, names...)
 	return all
 }
 
 // connectedUntil is connected with a function that ends the connections.
 func connectedUntil(t testing.TB, names ...string) (_ map[string]*node, cut func()) {
 	t.Helper()
+	return connectedWith(t, func(string, *hub.Options) {}, names...)
+}
+
+// connectedWith is connectedUntil for hubs with options.
+func connectedWith(t testing.TB, options func(hub string, o *hub.Options), names ...string) (_ map[string]*node, cut func()) {
+	t.Helper()
 	all := map[string]*node{}
 	for i, name := range names {
 		n := &node{name: name, peers: &peer.Peers{}}
-		n.Hub = coretest.NewHub(t, hub.Options{Peers: n.peers, Index: i})
+		opts := hub.Options{Peers: n.peers, Index: i}
+		options(name, &opts)
+		n.Hub = coretest.NewHub(t, opts)
 		all[name] = n
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -63,7 +72,24 @@ func connectedUntil(t testing.TB, names ...string) (_ map[string]*node, cut func
 			serving.Go(func() { back.Run(ctx, other); back.Close() })
 		}
 	}
+	for _, a := range names {
+		for _, b := range names {
+			meet(t, all[a], b)
+		}
+	}
 	return all, cut
+}
+
+// meet waits until a hub can ask another one.
+func meet(t testing.TB, n *node, other string) {
+	t.Helper()
+	for n.name != other {
+		_, err := n.peers.Ask(t.Context(), other, hub.Inquiry{What: "nothing"})
+		if core.AsFault(err).Code == core.CodeUnsupported {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 // join makes a session of the node an agent that every other node of the cluster knows.

@@ -57,7 +57,7 @@ func TestCommandsReachTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, ann, asked.ID(), core.KindApprovalRequested)
-	if got := all["a"].Approvals(core.Principal{ID: "ann"}); len(got) != 1 || got[0].Name != "rm" {
+	if got, _ := all["a"].Approvals(t.Context(), core.Principal{ID: "ann"}); len(got) != 1 || got[0].Name != "rm" {
 		t.Errorf("got the approvals %+v at the requester's hub, want one", got)
 	}
 	if err := ann.Inject(asked.ID(), core.Injected{Content: "hurry"}); err != nil {

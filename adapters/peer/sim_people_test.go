@@ -350,7 +350,8 @@ func (s *sim) act(p *person) {
 func (s *sim) command(p *person, t *simTask) {
 	var err error
 	var what string
-	for _, a := range p.at.Approvals(p.principal) {
+	waiting, _ := p.at.Approvals(context.Background(), p.principal)
+	for _, a := range waiting {
 		if a.Task == t.id {
 			err = p.sess.Decide(a.Task, core.ApprovalDecided{ID: a.ID, Approved: s.chance(700)})
 			s.note(p.name, " decide ", t.name, " ", codeOf(err))

@@ -102,9 +102,9 @@ func (s *Server) openDialogs() int {
 	for _, ss := range s.sessions {
 		n += len(ss.dialogs.open)
 	}
-	for _, a := range s.hub.Approvals(s.root.Identity().Principal) {
-		if s.runs[a.Task] != nil {
-			n++
+	for _, steps := range s.runs {
+		if t := steps[0].task; s.hub.MayDecide(s.root.Identity().Principal, t) {
+			n += len(t.Approvals())
 		}
 	}
 	return n

@@ -46,7 +46,7 @@ func (a *api) routes() chi.Router {
 	r.Post("/v1/hub/drain", a.withPrincipal(a.postDrain))
 	r.Post("/v1/hubs/{id}/forget", a.withPrincipal(a.postForget))
 	r.Get("/v1/usage", a.withPrincipal(a.getUsage, "by"))
-	r.Get("/v1/audit", a.withPrincipal(a.getAudit, "after", "limit"))
+	r.Get("/v1/audit", a.withPrincipal(a.getAudit, "hub", "after", "limit"))
 	r.Get("/v1/approvals", a.withPrincipal(a.getApprovals))
 	r.Get("/v1/questions", a.withPrincipal(a.getQuestions))
 	r.Post("/v1/questions/{id}/answer", a.withPrincipal(a.postAnswer))

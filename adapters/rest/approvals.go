@@ -10,9 +10,11 @@ import (
 
 // getApprovals lists the tool calls that the sender may decide on.
 func (a *api) getApprovals(c call) error {
+	all, missing := a.hub.Approvals(c.r.Context(), c.from)
 	return a.reply(c.w, http.StatusOK, struct {
 		Approvals []task.PendingApproval `json:"approvals"`
-	}{a.hub.Approvals(c.from)})
+		Missing   []string               `json:"missing,omitempty"`
+	}{all, missing})
 }
 
 // decideBody is the body of POST /v1/tasks/{id}/decisions.

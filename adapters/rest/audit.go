@@ -1,12 +1,16 @@
 package rest
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strconv"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
+
+// hubHeader names the hub that an audit is of, in a cluster.
+const hubHeader = "Dragoman-Hub"
 
 // getAudit sends the lines of the audit as they are stored, so that clients can check their
 // hashes. A response that cannot be completed is cut off.
@@ -21,6 +25,7 @@ func (a *api) getAudit(c call) error {
 			return core.NewFault(core.CodeInvalid, "?after=%s: send the seq of a line", text)
 		}
 	}
+	of := cmp.Or(c.r.URL.Query().Get("hub"), a.hub.Name())
 	out, n := a.outlet(c.w), 0
 	var buf []byte
 	var gone error
@@ -28,9 +33,12 @@ func (a *api) getAudit(c call) error {
 		if n == 0 {
 			c.w.Header().Set("Content-Type", lineType)
 			c.w.Header().Set("Cache-Control", "no-store")
+			if of != "" {
+				c.w.Header().Set(hubHeader, of)
+			}
 		}
 	}
-	err = a.hub.Audit(c.r.Context(), c.from, after, func(line []byte) bool {
+	err = a.hub.Audit(c.r.Context(), c.from, of, after, func(line []byte) bool {
 		begin()
 		n++
 		if buf = append(append(buf, line...), '\n'); len(buf) >= streamBytes {

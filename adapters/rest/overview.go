@@ -116,7 +116,7 @@ func (a *api) getHub(c call) error {
 // getUsage returns token totals of all principals, so it is for operators.
 func (a *api) getUsage(c call) error {
 	by := cmp.Or(usage.By(c.r.URL.Query().Get("by")), usage.ByAgent)
-	totals, err := a.hub.Usage(c.from, by)
+	totals, missing, err := a.hub.Usage(c.r.Context(), c.from, by)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,8 @@ func (a *api) getUsage(c call) error {
 		By      usage.By      `json:"by"`
 		Totals  []usage.Total `json:"totals"`
 		Budgets []budgetView  `json:"budgets"`
-	}{by, totals, budgets})
+		Missing []string      `json:"missing,omitempty"`
+	}{by, totals, budgets, missing})
 }
 
 // budgetView is how much of a budget a holder has used.

@@ -128,16 +128,17 @@ func (a *api) getTasks(c call) error {
 	if _, isTask := f.Cause.Begun(); f.Cause != "" && !isTask {
 		return core.NewFault(core.CodeInvalid, "?cause=%s: send the id of a task", f.Cause)
 	}
-	found, before, err := a.hub.Tasks(c.r.Context(), c.from, f)
+	found, err := a.hub.Tasks(c.r.Context(), c.from, f)
 	if err != nil {
 		return err
 	}
 	tasks := []taskHead{}
-	for _, s := range found {
+	for _, s := range found.Tasks {
 		tasks = append(tasks, headOf(s))
 	}
 	return a.reply(c.w, http.StatusOK, struct {
-		Tasks  []taskHead  `json:"tasks"`
-		Before core.TaskID `json:"before,omitempty"`
-	}{tasks, before})
+		Tasks   []taskHead  `json:"tasks"`
+		Before  core.TaskID `json:"before,omitempty"`
+		Missing []string    `json:"missing,omitempty"`
+	}{tasks, found.Before, found.Missing})
 }

@@ -42,7 +42,7 @@ func (a *api) patchAgent(c call) error {
 		interval := time.Duration(*ms) * time.Millisecond
 		set.Heartbeat = &interval
 	}
-	status, err := a.hub.Configure(c.from, set)
+	status, err := a.hub.Configure(c.r.Context(), c.from, set)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *api) patchAgent(c call) error {
 // postRestart starts an agent or a pack of the settings again.
 func (a *api) postRestart(c call) error {
 	name := c.id()
-	if err := a.hub.Restart(c.from, name); err != nil {
+	if err := a.hub.Restart(c.r.Context(), c.from, name); err != nil {
 		return err
 	}
 	return a.reply(c.w, http.StatusAccepted, map[string]string{"id": name})

@@ -39,8 +39,10 @@ type Frame struct {
 	At        time.Time `json:"at"`
 	Dialect   string    `json:"dialect"`
 	Direction Direction `json:"direction"`
-	// Connection names the connection within the hub.
+	// Connection names the connection within its hub.
 	Connection string `json:"connection"`
+	// Hub is the name of the hub that has the connection; "" for the one that is asked.
+	Hub string `json:"hub,omitempty"`
 	// Frame is JSON as on the wire, a text for what is no JSON, and null if there is none: for an
 	// event that the dialect cannot say.
 	Frame json.RawMessage `json:"frame"`

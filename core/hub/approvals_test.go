@@ -31,24 +31,24 @@ func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 			{Task: first.ID(), ID: "s", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
 			{Task: first.ID(), ID: "t", Name: "edit", InputSHA256: inputHash(""), Agent: "a", From: me, Since: begun.Add(time.Second), Until: begun.Add(301 * time.Second)},
 		}
-		if diff := cmp.Diff(want, g.hub.Approvals(me)); diff != "" {
+		if diff := cmp.Diff(want, g.hub.ApprovalsHere(me)); diff != "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
-		if got := g.hub.Approvals(core.Principal{ID: "stranger"}); len(got) != 0 {
+		if got := g.hub.ApprovalsHere(core.Principal{ID: "stranger"}); len(got) != 0 {
 			t.Errorf("another principal got %+v, want nothing", got)
 		}
-		if got := g.hub.Approvals(core.Principal{ID: "chief", Operator: true}); len(got) != 3 {
+		if got := g.hub.ApprovalsHere(core.Principal{ID: "chief", Operator: true}); len(got) != 3 {
 			t.Errorf("an operator got %+v, want all three", got)
 		}
 		if err := asker.Decide(second.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want[1:], g.hub.Approvals(me)); diff != "" {
+		if diff := cmp.Diff(want[1:], g.hub.ApprovalsHere(me)); diff != "" {
 			t.Errorf("after the decision: want (-), got (+):\n%s", diff)
 		}
 		g.report(agent, first, core.Done{})
 		g.report(agent, second, core.Done{})
-		if got := g.hub.Approvals(me); len(got) != 0 {
+		if got := g.hub.ApprovalsHere(me); len(got) != 0 {
 			t.Errorf("after the tasks ended: got %+v, want nothing", got)
 		}
 	})
@@ -137,7 +137,7 @@ func TestAnApprovalOfAllIncludesPendingOnes(t *testing.T) {
 		if diff := cmp.Diff(want, decided); diff != "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
-		if got := g.hub.Approvals(core.Principal{Operator: true}); len(got) != 1 || got[0].Task != elsewhere.ID() {
+		if got := g.hub.ApprovalsHere(core.Principal{Operator: true}); len(got) != 1 || got[0].Task != elsewhere.ID() {
 			t.Errorf("got %+v, want the call of the other task still pending", got)
 		}
 		g.report(agent, task, core.Done{})
@@ -175,11 +175,11 @@ func TestAnApprovalIsNotPendingOnceTheAgentContinues(t *testing.T) {
 				agent, asker := g.agent("a", able), g.connect("r")
 				task := g.ask(asker, "a")
 				g.report(agent, task, core.ToolCall{ID: "t"}, core.ApprovalRequested{ID: "t"}, core.ToolState{ID: "t", State: core.ToolAwaitingApproval})
-				if got := g.hub.Approvals(asker.Identity().Principal); len(got) != 1 {
+				if got := g.hub.ApprovalsHere(asker.Identity().Principal); len(got) != 1 {
 					t.Errorf("got %+v, want the call still pending", got)
 				}
 				g.report(agent, task, next)
-				if got := g.hub.Approvals(asker.Identity().Principal); len(got) != 0 {
+				if got := g.hub.ApprovalsHere(asker.Identity().Principal); len(got) != 0 {
 					t.Errorf("got %+v, want nothing pending", got)
 				}
 				g.wantFault("a decision", asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeConflict)
@@ -205,7 +205,7 @@ func TestADecisionCountsForTheInputThatWasReadAlone(t *testing.T) {
 		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash", Input: "ls"})
 		g.wantFault("a decision on an input that nobody asked for", decide("rm"), core.CodeConflict)
 		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash", Input: "rm -r /"})
-		waiting := g.hub.Approvals(asker.Identity().Principal)
+		waiting := g.hub.ApprovalsHere(asker.Identity().Principal)
 		if len(waiting) != 1 || waiting[0].Input != "rm -r /" {
 			t.Errorf("got %+v waiting, want the second input alone", waiting)
 		}

@@ -28,7 +28,7 @@ func TestOperatorsReadTheAudit(t *testing.T) {
 	g.report(agent, asked, core.Done{Text: "the answer"})
 	var text strings.Builder
 	read := func(line []byte) bool { text.Write(line); return true }
-	if err := g.hub.Audit(t.Context(), operator, 0, read); err != nil {
+	if err := g.hub.Audit(t.Context(), operator, "", 0, read); err != nil {
 		t.Fatalf("got %v, want the audit", err)
 	}
 	for _, want := range []string{
@@ -39,9 +39,9 @@ func TestOperatorsReadTheAudit(t *testing.T) {
 			t.Errorf("got %s, want %s in it", text.String(), want)
 		}
 	}
-	g.wantFault("one who may not operate", g.hub.Audit(t.Context(), core.Principal{ID: "r"}, 0, read), core.CodeNotAuthorized)
+	g.wantFault("one who may not operate", g.hub.Audit(t.Context(), core.Principal{ID: "r"}, "", 0, read), core.CodeNotAuthorized)
 	none := coretest.NewHub(t, hub.Options{})
-	g.wantFault("a hub without an audit", none.Audit(t.Context(), operator, 0, read), core.CodeUnsupported)
+	g.wantFault("a hub without an audit", none.Audit(t.Context(), operator, "", 0, read), core.CodeUnsupported)
 }
 
 func TestAConnectionOverTheQuotaIsAudited(t *testing.T) {

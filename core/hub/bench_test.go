@@ -358,7 +358,7 @@ func BenchmarkTaskList(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
-				if _, _, err := h.Tasks(b.Context(), core.Principal{Operator: true}, f); err != nil {
+				if _, err := h.Tasks(b.Context(), core.Principal{Operator: true}, f); err != nil {
 					b.Fatal(err)
 				}
 			}

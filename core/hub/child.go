@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/roster"
@@ -44,12 +45,49 @@ func childFailed(id core.AgentID, c core.Child) *core.Fault {
 	return core.NewFault(core.CodeUnreachable, "agent %s could not be started: %s", id, c.LastError)
 }
 
-// Restart starts an agent or a pack of the hub's settings again. It returns a not_authorized
-// Fault unless the principal is an operator, an unknown_agent Fault for a name that is not in the
-// settings, and an unsupported Fault for a hub that runs none.
-func (h *Hub) Restart(p core.Principal, name string) error {
-	_, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: core.Restart{Name: name}}, nil)
+// Restart starts an agent or a pack of the settings again: that of this hub, else the agent that is
+// connected to another hub, else that of the first hub by name which has it. It returns a
+// not_authorized Fault unless the principal is an operator, an unknown_agent Fault for a name that is
+// in no settings, and an unsupported Fault where no hub runs any. It may wait for other hubs.
+func (h *Hub) Restart(ctx context.Context, p core.Principal, name string) error {
+	_, err := h.do(ctx, nil, core.Call{Principal: p, Command: core.Restart{Name: name}}, nil)
 	return err
+}
+
+// restartInquiry asks a hub to restart an agent or a pack of its settings.
+var restartInquiry = inquiry[string, struct{}]{"restart", func(_ context.Context, h *Hub, _ core.Principal, name string) (struct{}, error) {
+	return struct{}{}, h.restart(name)
+}}
+
+// restartAnywhere restarts an agent or a pack of any hub.
+func (h *Hub) restartAnywhere(ctx context.Context, p core.Principal, name string) error {
+	err := h.restart(name)
+	if err == nil || !isElsewhere(err) || h.others.peers == nil {
+		return err
+	}
+	up, missing := h.otherNames()
+	if e, ok := h.roster.Find(core.AgentID(name)); ok && e.Hub != "" {
+		up, missing = []string{e.Hub}, nil
+	}
+	for _, hub := range up {
+		_, there := restartInquiry.ask(ctx, h, hub, p, name)
+		if there == nil || !isElsewhere(there) {
+			return there
+		}
+		if core.AsFault(there).Code == core.CodeUnknownAgent {
+			err = there
+		}
+	}
+	if len(missing) > 0 {
+		return core.NewFault(core.CodeUnreachable, "no hub that is here has %q in its settings, and these are not here: %s", name, strings.Join(missing, ", "))
+	}
+	return err
+}
+
+// isElsewhere reports whether a hub does not run the agent or the pack: another one may.
+func isElsewhere(err error) bool {
+	code := core.AsFault(err).Code
+	return code == core.CodeUnknownAgent || code == core.CodeUnsupported
 }
 
 func (h *Hub) restart(name string) error {

@@ -21,8 +21,9 @@ type outcome struct {
 // do is the door: every command comes through here, whatever the dialect. In this order the
 // command is checked against the limits, authorized and executed; the audit gets it with its outcome, also when it is refused. s is the session that gives the
 // command, nil if the command needs none. local executes a command that does not say
-// everything itself, such as one with a function; else it is nil. Only Read, Readers and
-// Reply wait, for the journal or another hub.
+// everything itself, such as one with a function; else it is nil. Read, Readers and Reply wait for
+// the journal or another hub, and other commands on a task for another hub unless this one
+// [Hub.Holds] the task.
 func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() error) (o outcome, err error) {
 	if s != nil && s.identity.Frames != nil {
 		defer func() { s.noteCommand(c.Command, o, err) }()
@@ -44,7 +45,7 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 			return o, err
 		}
 	}
-	t, about, err := h.object(ctx, c.Command)
+	t, about, err := h.object(ctx, c.Command, entered)
 	if err != nil {
 		return o, err
 	}
@@ -60,15 +61,16 @@ func (h *Hub) do(ctx context.Context, s *Session, c core.Call, local func() erro
 	return h.execute(ctx, s, c, t)
 }
 
-// object returns what a command is about, and the task if it is one.
-func (h *Hub) object(ctx context.Context, c core.Command) (t *task.Task, about policy.Object, err error) {
+// object returns what a command is about, and the task if it is one. A command that was given here
+// waits for a task of another hub.
+func (h *Hub) object(ctx context.Context, c core.Command, entered bool) (t *task.Task, about policy.Object, err error) {
 	switch c := c.(type) {
 	case core.Cancel:
-		t, err = h.running(c.Task)
+		t, err = h.running(ctx, c.Task, entered)
 	case core.Inject:
-		t, err = h.running(c.Task)
+		t, err = h.running(ctx, c.Task, entered)
 	case core.Decide:
-		t, err = h.running(c.Task)
+		t, err = h.running(ctx, c.Task, entered)
 	case core.Read:
 		t, err = h.find(ctx, c.Task)
 	case core.Readers:
@@ -84,11 +86,30 @@ func (h *Hub) object(ctx context.Context, c core.Command) (t *task.Task, about p
 	return t, h.ofTask(t), nil
 }
 
-func (h *Hub) running(id core.TaskID) (*task.Task, error) {
+// running returns a task that may run, of any hub. It may wait for its owner unless this hub
+// [Hub.Holds] it.
+func (h *Hub) running(ctx context.Context, id core.TaskID, entered bool) (*task.Task, error) {
 	if t := h.tasks.Get(id); t != nil {
 		return t, nil
 	}
+	if entered && !h.Holds(id) {
+		ctx, cancel := context.WithTimeoutCause(ctx, inquiryTime, core.NewFault(core.CodeUnreachable, "the hub that has task %s does not answer: ask again in a moment", id))
+		defer cancel()
+		return h.find(ctx, id)
+	}
 	return nil, core.NewFault(core.CodeUnknownTask, "no task %s runs here", id)
+}
+
+// Holds reports whether a command on a task does not wait for another hub: this one has the task in
+// memory, or owns it.
+func (h *Hub) Holds(id core.TaskID) bool {
+	if h.others.peers == nil || h.tasks.Get(id) != nil {
+		return true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, elsewhere := h.ownerOf(task.OwnerOf(id))
+	return !elsewhere
 }
 
 // execute executes a command on its task, if it has one.
@@ -115,9 +136,9 @@ func (h *Hub) execute(ctx context.Context, s *Session, c core.Call, t *task.Task
 	case core.WatchAll:
 		h.watchAll(s)
 	case core.Configure:
-		o.agent, err = h.configure(cmd)
+		o.agent, err = h.configureAnywhere(ctx, c.Principal, cmd)
 	case core.Restart:
-		err = h.restart(cmd.Name)
+		err = h.restartAnywhere(ctx, c.Principal, cmd.Name)
 	case core.Drain:
 		h.drain()
 	default: // its method executes it, with what the command cannot hold

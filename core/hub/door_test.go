@@ -124,10 +124,10 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 		core.ActProvide: func() error { return asker.Provide("p", nil) },
 		core.ActJoin:    func() error { return asker.Join(core.Card{ID: "r"}, hub.JoinOptions{}) },
 		core.ActConfigure: func() error {
-			_, err := g.hub.Configure(operator, core.Configure{Agent: "a", MaxConcurrent: &four})
+			_, err := g.hub.Configure(t.Context(), operator, core.Configure{Agent: "a", MaxConcurrent: &four})
 			return err
 		},
-		core.ActRestart: func() error { return g.hub.Restart(operator, "a") },
+		core.ActRestart: func() error { return g.hub.Restart(t.Context(), operator, "a") },
 		core.ActAdmit: func() error {
 			return g.hub.Admit(t.Context(), operator, core.Admit{Principal: "p", Approved: true})
 		},

@@ -43,7 +43,7 @@ func (h *Hub) Estimate(id core.TaskID) time.Duration {
 	defer h.mu.Unlock()
 	j := h.jobs[id]
 	if j == nil {
-		return 0
+		return h.estimateElsewhere(id)
 	}
 	s := j.waiting
 	if s == nil {
@@ -54,9 +54,36 @@ func (h *Hub) Estimate(id core.TaskID) time.Duration {
 		s = (*Session)(w)
 	}
 	e, _ := h.roster.Get(s.id)
+	return estimate(&e, slices.Index(s.queue, j))
+}
+
+// estimateElsewhere estimates a task of another hub as if it came last of those that wait for its
+// agent. Callers hold mu.
+func (h *Hub) estimateElsewhere(id core.TaskID) time.Duration {
+	t := h.tasks.Get(id)
+	if t == nil || t.HasEnded() {
+		return 0
+	}
+	agent, waiting := t.Agent(), -1
+	if agent == "" {
+		agent = t.To().Agent()
+	}
+	e, ok := h.roster.Find(agent)
+	if !ok || e.Hub == "" {
+		return 0
+	}
+	if t.Agent() == "" {
+		waiting = max(0, e.Load.Queued-1)
+	}
+	return estimate(&e, waiting)
+}
+
+// estimate returns about how long a task will take at an agent that works on it, or in whose queue
+// it waits at a place; -1 if it works on it.
+func estimate(e *roster.Entry, place int) time.Duration {
 	rounds := 1
-	if i := slices.Index(s.queue, j); i >= 0 {
-		rounds += 1 + i/e.Capacity()
+	if place >= 0 {
+		rounds += 1 + place/e.Capacity()
 	}
 	return time.Duration(rounds) * e.TaskTime
 }

@@ -91,14 +91,14 @@ var everyAct = map[core.Act]func(*visited) error{
 	},
 	core.ActList: func(v *visited) error {
 		v.waiting()
-		tasks, _, err := v.hub.Tasks(v.t.Context(), v.who, task.Filter{})
+		tasks, err := v.hub.Tasks(v.t.Context(), v.who, task.Filter{})
 		if err != nil {
 			return err
 		}
-		_, usage := v.hub.Usage(v.who, usage.ByAgent)
+		_, _, usage := v.hub.Usage(v.t.Context(), v.who, usage.ByAgent)
 		principals, listed := v.hub.Principals(v.who)
 		found := 0
-		for _, n := range []int{len(v.hub.Agents(v.who)), len(v.hub.Packs(v.who)), len(tasks), len(v.hub.Approvals(v.who)), len(principals)} {
+		for _, n := range []int{len(v.hub.Agents(v.who)), len(v.hub.Packs(v.who)), len(tasks.Tasks), len(v.hub.ApprovalsHere(v.who)), len(principals)} {
 			if n > 0 {
 				found++
 			}
@@ -135,10 +135,10 @@ var everyAct = map[core.Act]func(*visited) error{
 	},
 	core.ActConfigure: func(v *visited) error {
 		two := 2
-		_, err := v.hub.Configure(v.who, core.Configure{Agent: "a", MaxConcurrent: &two})
+		_, err := v.hub.Configure(v.t.Context(), v.who, core.Configure{Agent: "a", MaxConcurrent: &two})
 		return err
 	},
-	core.ActRestart: func(v *visited) error { return v.hub.Restart(v.who, "a") },
+	core.ActRestart: func(v *visited) error { return v.hub.Restart(v.t.Context(), v.who, "a") },
 	core.ActAdmit:   func(v *visited) error { return v.hub.Admit(v.t.Context(), v.who, core.Admit{Principal: "p"}) },
 	core.ActDrain:   func(v *visited) error { return v.hub.Drain(v.who) },
 	core.ActForget:  func(v *visited) error { return v.hub.Forget(v.t.Context(), v.who, core.Forget{Hub: "b"}) },

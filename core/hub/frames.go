@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,25 +21,74 @@ type TaskFrames struct {
 	Missing string `json:"missing,omitempty"`
 }
 
-// Frames returns the frames of a task that the principal may read, without secrets, in the order
-// of their time. It waits and fails as [Hub.Task] does, and returns a conflict Fault where no frames
-// are kept. A frame that also belongs to a task which the principal may not read is left out.
+// Frames returns the frames of a task that the principal may read, of all hubs, without secrets, in
+// the order of their time. It waits and fails as [Hub.Task] does, and returns a conflict Fault where
+// no frames are kept. A frame that also belongs to a task which the principal may not read is left
+// out.
 func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (TaskFrames, error) {
 	t, err := h.Task(ctx, p, id)
 	if err != nil {
 		return TaskFrames{}, err
 	}
+	about := framesOf{id, t.Status().OpenedAt}
+	found, err := h.framesHere(ctx, p, about)
+	answers, missing := framesInquiry.askAll(ctx, h, p, about)
+	if len(answers) == 0 && len(missing) == 0 || err != nil && !errors.Is(err, noFrames) {
+		return found, err
+	}
+	var notes []string
+	note := func(hub, text string) {
+		if text != "" {
+			notes = append(notes, "hub "+hub+": "+text)
+		}
+	}
+	if err != nil {
+		found.Missing = noFrames.Message
+	}
+	note(h.Name(), found.Missing)
+	for _, a := range answers {
+		for _, f := range a.out.Frames {
+			f.Hub = a.hub
+			found.Frames = append(found.Frames, f)
+		}
+		note(a.hub, a.out.Missing)
+	}
+	for _, hub := range missing {
+		note(hub, "it is not here, or did not answer or keeps no frames")
+	}
+	if len(found.Frames) == 0 && err != nil {
+		return TaskFrames{}, err
+	}
+	slices.SortStableFunc(found.Frames, func(a, b frame.Frame) int { return a.At.Compare(b.At) })
+	found.Missing = strings.Join(notes, "; ")
+	return found, nil
+}
+
+var noFrames = core.NewFault(core.CodeConflict, "this hub keeps no frames: set frames.keep to the number of bytes to keep of each connection, such as 1000000")
+
+// framesOf names a task whose frames are asked for, which the principal may read.
+type framesOf struct {
+	Task     core.TaskID `json:"task"`
+	OpenedAt time.Time   `json:"opened_at,omitzero"`
+}
+
+// framesInquiry asks a hub for the frames of a task.
+var framesInquiry = inquiry[framesOf, TaskFrames]{"frames", func(ctx context.Context, h *Hub, by core.Principal, of framesOf) (TaskFrames, error) {
+	return h.framesHere(ctx, by, of)
+}}
+
+// framesHere returns the frames of a task at this hub.
+func (h *Hub) framesHere(ctx context.Context, p core.Principal, of framesOf) (TaskFrames, error) {
 	if h.frames == nil {
-		return TaskFrames{}, core.NewFault(core.CodeConflict, "this hub keeps no frames: set frames.keep to the number of bytes to keep of each connection, such as 1000000")
+		return TaskFrames{}, noFrames
 	}
 	var hide *redact.Redactor
 	if h.redact != nil {
 		hide = h.redact()
 	}
-	all := h.frames.Of(id)
 	found, withheld, private := TaskFrames{Frames: []frame.Frame{}}, 0, 0
-	readable := map[core.TaskID]bool{id: true}
-	for _, f := range all {
+	readable := map[core.TaskID]bool{of.Task: true}
+	for _, f := range h.frames.Of(of.Task) {
 		if f.Private && !h.MayOperate(p) {
 			private++
 			continue
@@ -51,10 +101,10 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 		found.Frames = append(found.Frames, f)
 	}
 	var missing []string
-	if since := h.frames.Since(); t.Status().OpenedAt.Before(since) {
+	if since := h.frames.Since(); of.OpenedAt.Before(since) {
 		missing = append(missing, fmt.Sprintf("frames from before %s are gone: frames are kept in memory, and this hub started then", since.UTC().Format(time.RFC3339)))
 	}
-	if dropped := h.frames.Dropped(); t.Status().OpenedAt.Before(dropped) {
+	if dropped := h.frames.Dropped(); of.OpenedAt.Before(dropped) {
 		missing = append(missing, fmt.Sprintf("frames from before %s may have given way to newer ones: a larger frames.keep keeps more", dropped.UTC().Format(time.RFC3339)))
 	}
 	if withheld > 0 {

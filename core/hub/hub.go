@@ -130,6 +130,7 @@ type Hub struct {
 	index      *thread.Index
 	usage      *usage.Ledger
 	budgets    *usage.Budgets
+	spending   spending
 	// usageStore may be nil.
 	usageStore usage.Store
 	counters   counters
@@ -379,15 +380,6 @@ func (h host) Recorded(id core.TaskID, seq uint64) {
 
 // JournalBehind implements [task.Host].
 func (h host) JournalBehind() bool { return h.recorder.Behind() }
-
-// Spend implements [task.Host].
-func (h host) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatus {
-	h.usage.Add(r)
-	if late {
-		h.recorder.SpentLate(t, r)
-	}
-	return h.budgets.Add(r)
-}
 
 // BudgetsCrossed implements [task.Host].
 func (h host) BudgetsCrossed(crossed []usage.BudgetStatus) {

@@ -144,6 +144,7 @@ func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
 		threadInquiry(), unreadInquiry(), runningInquiry(),
+		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
 		recordedInquiry,
 	}
 }
@@ -228,5 +229,6 @@ func allNews() []listener {
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
+		spentNews,
 	}
 }

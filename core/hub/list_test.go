@@ -28,19 +28,18 @@ var addresses = cmpopts.EquateComparable(core.Address{})
 func (g *testHub) lists(names map[core.TaskID]string, p core.Principal, f task.Filter) (pages [][]string) {
 	g.t.Helper()
 	for {
-		all, before, err := g.hub.Tasks(g.t.Context(), p, f)
+		page, err := g.hub.Tasks(g.t.Context(), p, f)
 		if err != nil {
 			g.t.Fatal(err)
 		}
-		page := []string{}
-		for _, s := range all {
-			page = append(page, names[s.ID]+" "+s.State)
+		listed := []string{}
+		for _, s := range page.Tasks {
+			listed = append(listed, names[s.ID]+" "+s.State)
 		}
-		pages = append(pages, page)
-		if before == "" {
+		pages = append(pages, listed)
+		if f.Before = page.Before; f.Before == "" {
 			return pages
 		}
-		f.Before = before
 	}
 }
 
@@ -84,11 +83,11 @@ func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 			list("before the third", operator, task.Filter{Before: runs.ID()}, all[2:])
 			list("ann's of b in the thread", core.Principal{ID: "ann"}, task.Filter{Agent: "b", Thread: "talk"}, all[1:2])
 
-			got, _, err := g.hub.Tasks(t.Context(), operator, task.Filter{State: "running"})
-			if err != nil || len(got) != 1 {
+			got, err := g.hub.Tasks(t.Context(), operator, task.Filter{State: "running"})
+			if err != nil || len(got.Tasks) != 1 {
 				t.Fatalf("got %v and %v, want one", got, err)
 			}
-			if d := cmp.Diff(runs.Status(), got[0], addresses); d != "" {
+			if d := cmp.Diff(runs.Status(), got.Tasks[0], addresses); d != "" {
 				t.Errorf("a task by itself and in the list:\n%s", d)
 			}
 			g.report(b, runs, core.Done{})
@@ -145,11 +144,11 @@ func TestTheChildrenOfATaskAreListedWithTheirEnds(t *testing.T) {
 				lists(again, what, string(parent.ID()), "second done", "child done")
 			}
 			for _, h := range []*hub.Hub{g.hub, again} {
-				all, _, err := h.Tasks(t.Context(), operator, task.Filter{})
-				if err != nil || len(all) != 4 {
-					t.Fatalf("got %d tasks and %v, want 4", len(all), err)
+				all, err := h.Tasks(t.Context(), operator, task.Filter{})
+				if err != nil || len(all.Tasks) != 4 {
+					t.Fatalf("got %d tasks and %v, want 4", len(all.Tasks), err)
 				}
-				for _, s := range all {
+				for _, s := range all.Tasks {
 					if !s.EndedAt.Equal(ends[s.ID]) {
 						t.Errorf("%s: got the end %v, want %v", names[s.ID], s.EndedAt, ends[s.ID])
 					}
@@ -201,11 +200,11 @@ func TestTasksAreListedAfterARestart(t *testing.T) {
 	if d := cmp.Diff(pages, g.lists(names, core.Principal{ID: "ann"}, task.Filter{Thread: "talk", Limit: 2})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	all, _, err := g.hub.Tasks(t.Context(), operator, task.Filter{State: "done"})
-	if err != nil || len(all) != 5 {
-		t.Fatalf("got %d tasks and %v, want 5", len(all), err)
+	all, err := g.hub.Tasks(t.Context(), operator, task.Filter{State: "done"})
+	if err != nil || len(all.Tasks) != 5 {
+		t.Fatalf("got %d tasks and %v, want 5", len(all.Tasks), err)
 	}
-	for _, got := range all {
+	for _, got := range all.Tasks {
 		w := want[got.ID]
 		if r := got.Receipt; r.Stage != core.StageRecorded || r.Agent != "a" || r.Task != got.ID {
 			t.Errorf("got the receipt %+v, want it recorded", r)
@@ -272,9 +271,9 @@ func TestAPageReadsABoundedNumberOfTasks(t *testing.T) {
 		if err := g.hub.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		page, before, err := g.hub.Tasks(t.Context(), operator, task.Filter{From: "bob"})
-		if err != nil || len(page) != 0 || before == "" {
-			t.Errorf("after a restart: got %d tasks, before %q and %v, want none and more pages", len(page), before, err)
+		page, err := g.hub.Tasks(t.Context(), operator, task.Filter{From: "bob"})
+		if err != nil || len(page.Tasks) != 0 || page.Before == "" {
+			t.Errorf("after a restart: got %d tasks, before %q and %v, want none and more pages", len(page.Tasks), page.Before, err)
 		}
 		find("after a restart", operator, task.Filter{From: "bob"}, 3, 602)
 		find("again", operator, task.Filter{From: "bob"}, 1, 1)
@@ -298,9 +297,9 @@ func TestAPageTellsNothingOfTheTasksOfOthers(t *testing.T) {
 			own = append(own, ask(ann))
 			ask(bob)
 			for limit, want := range map[int]core.TaskID{1: own[1], 2: "", 3: ""} {
-				page, before, err := g.hub.Tasks(t.Context(), core.Principal{ID: "ann"}, task.Filter{Limit: limit})
-				if err != nil || len(page) != min(limit, 2) || before != want {
-					t.Errorf("with %d in memory and limit %d: got %d tasks, before %q and %v, want %d and %q", kept, limit, len(page), before, err, min(limit, 2), want)
+				page, err := g.hub.Tasks(t.Context(), core.Principal{ID: "ann"}, task.Filter{Limit: limit})
+				if err != nil || len(page.Tasks) != min(limit, 2) || page.Before != want {
+					t.Errorf("with %d in memory and limit %d: got %d tasks, before %q and %v, want %d and %q", kept, limit, len(page.Tasks), page.Before, err, min(limit, 2), want)
 				}
 			}
 		})

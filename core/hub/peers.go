@@ -76,6 +76,8 @@ type otherHubs struct {
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
 	fetched  map[core.TaskID]*fetched
+	// legacies are what hubs that are gone have left in the journal, for lists.
+	legacies map[string]*legacy
 
 	// gone are the hubs that are gone; true once another hub has taken the life over: from then on the
 	// journal says what becomes of their tasks.
@@ -99,7 +101,7 @@ func newOtherHubs(o Options) otherHubs {
 		return otherHubs{}
 	}
 	return otherHubs{
-		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{},
+		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
 		up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
 		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
 		strays: map[core.AgentID][]orphan{},
@@ -116,7 +118,9 @@ func (h *Hub) HubUp(name string, index int) {
 	h.talk.joins++
 	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
+	delete(h.others.legacies, name)
 	h.questions.HubUp(name)
+	h.tellSpent(name)
 	h.packsUp(name)
 	h.topics.HubUp(name)
 }
@@ -165,6 +169,7 @@ func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
 func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
 	delete(h.others.up, name)
+	h.untellSpent(name)
 	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)

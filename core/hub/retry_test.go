@@ -129,7 +129,7 @@ func TestUsageBeforeARetryCountsAndDoesNotPreventIt(t *testing.T) {
 			t.Errorf("got %d tokens, want 7", got)
 		}
 		for by, want := range map[string]int64{"a": 3, "b": 4} {
-			all, err := g.hub.Usage(operator, "agent")
+			all, _, err := g.hub.Usage(t.Context(), operator, "agent")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -97,13 +97,32 @@ func (s *settings) save() error {
 // returns a not_authorized Fault unless the principal is an operator, an unknown_agent
 // Fault if nobody has the id, an unsupported Fault for a heartbeat interval that the agent's
 // dialect does not have, and an internal Fault where the settings are in force but
-// could not be stored.
-func (h *Hub) Configure(p core.Principal, c core.Configure) (AgentStatus, error) {
-	o, err := h.do(context.Background(), nil, core.Call{Principal: p, Command: c}, nil)
+// could not be stored. For an agent of another hub it waits for that.
+func (h *Hub) Configure(ctx context.Context, p core.Principal, c core.Configure) (AgentStatus, error) {
+	o, err := h.do(ctx, nil, core.Call{Principal: p, Command: c}, nil)
 	if err != nil {
 		return AgentStatus{}, err
 	}
 	return *o.agent, nil
+}
+
+// configureInquiry asks the hub of an agent to change the settings of the agent.
+var configureInquiry = inquiry[core.Configure, *AgentStatus]{"configure", func(_ context.Context, h *Hub, _ core.Principal, c core.Configure) (*AgentStatus, error) {
+	return h.configure(c)
+}}
+
+// configureAnywhere configures an agent of any hub.
+func (h *Hub) configureAnywhere(ctx context.Context, p core.Principal, c core.Configure) (*AgentStatus, error) {
+	e, ok := h.roster.Find(c.Agent)
+	if !ok || e.Hub == "" {
+		return h.configure(c)
+	}
+	c.Agent = e.ID
+	a, err := configureInquiry.ask(ctx, h, e.Hub, p, c)
+	if err == nil {
+		a.Hub = e.Hub
+	}
+	return a, err
 }
 
 func (h *Hub) configure(c core.Configure) (*AgentStatus, error) {

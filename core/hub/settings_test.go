@@ -27,7 +27,7 @@ func TestAnOperatorLimitsHowManyTasksAnAgentRuns(t *testing.T) {
 			id        core.AgentID
 			set, want int
 		}{{"a", 2, 2}, {"a", 9, 4}, {"a", 0, 4}, {"silent", 5, 5}, {"silent", 0, 1}, {"a", 1, 1}} {
-			got, err := g.hub.Configure(operator, atOnce(c.id, c.set, "why"))
+			got, err := g.hub.Configure(t.Context(), operator, atOnce(c.id, c.set, "why"))
 			if err != nil || got.MaxConcurrent != c.want {
 				t.Errorf("%s at most %d: got %d and %v, want %d", c.id, c.set, got.MaxConcurrent, err, c.want)
 			}
@@ -44,7 +44,7 @@ func TestAnOperatorLimitsHowManyTasksAnAgentRuns(t *testing.T) {
 		if got := second.Agent(); got != "" {
 			t.Errorf("got the second task assigned to %q, want it queued", got)
 		}
-		if _, err := g.hub.Configure(operator, atOnce("a", 0, "")); err != nil {
+		if _, err := g.hub.Configure(t.Context(), operator, atOnce("a", 0, "")); err != nil {
 			t.Fatal(err)
 		}
 		if got := second.Agent(); got != "a" {
@@ -67,7 +67,7 @@ func TestAnAgentThatDeclaresNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 				t.Errorf("%s after joining: got %d, want %d", id, got.MaxConcurrent, max(1, opts.Concurrent))
 			}
 			for _, c := range []struct{ set, want int }{{0, max(1, opts.Concurrent)}, {5, 5}, {1, 1}, {3, 3}} {
-				got, err := g.hub.Configure(operator, atOnce(core.AgentID(id), c.set, ""))
+				got, err := g.hub.Configure(t.Context(), operator, atOnce(core.AgentID(id), c.set, ""))
 				if err != nil || got.MaxConcurrent != c.want {
 					t.Errorf("%s set to %d: got %d and %v, want %d", id, c.set, got.MaxConcurrent, err, c.want)
 				}
@@ -90,7 +90,7 @@ func TestAnAgentThatDeclaresNoNumberRunsAsManyAsAnOperatorSets(t *testing.T) {
 func TestSettingsOutliveTheConnectionAndTheCard(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
-		if _, err := g.hub.Configure(operator, atOnce("a", 2, "")); err != nil {
+		if _, err := g.hub.Configure(t.Context(), operator, atOnce("a", 2, "")); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.Update(core.Card{ID: "a", MaxConcurrent: 8}); err != nil {
@@ -100,7 +100,7 @@ func TestSettingsOutliveTheConnectionAndTheCard(t *testing.T) {
 			t.Errorf("with a new card: got %d, want 2", got.MaxConcurrent)
 		}
 		a.Close(nil)
-		_, err := g.hub.Configure(operator, atOnce("a", 3, ""))
+		_, err := g.hub.Configure(t.Context(), operator, atOnce("a", 3, ""))
 		g.wantFault("an unknown agent", err, core.CodeUnknownAgent)
 		again := g.agent("a", able, func(c *core.Card) { c.MaxConcurrent = 4 })
 		if got, _ := g.hub.Agent(core.Principal{Operator: true}, "a"); got.MaxConcurrent != 2 || again.AgentSettings().MaxConcurrent != 2 {
@@ -116,7 +116,7 @@ func TestSettingsOfAnAgentOverrideThoseOfItsDialect(t *testing.T) {
 			t.Fatal(err)
 		}
 		beat := time.Second
-		if _, err := g.hub.Configure(operator, core.Configure{Agent: "a", Heartbeat: &beat}); err != nil {
+		if _, err := g.hub.Configure(t.Context(), operator, core.Configure{Agent: "a", Heartbeat: &beat}); err != nil {
 			t.Fatal(err)
 		}
 		g.hub.SetDialectSettings("test", hub.AgentSettings{Heartbeat: time.Minute}, "all of you")
@@ -138,12 +138,12 @@ func TestAHeartbeatIntervalIsRefusedForAnAgentWithoutOne(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", able)
 		two, beat, none := 2, time.Second, time.Duration(0)
-		_, err := g.hub.Configure(operator, core.Configure{Agent: "a", MaxConcurrent: &two, Heartbeat: &beat})
+		_, err := g.hub.Configure(t.Context(), operator, core.Configure{Agent: "a", MaxConcurrent: &two, Heartbeat: &beat})
 		g.wantFault("an interval", err, core.CodeUnsupported)
 		if got := a.AgentSettings(); got != (hub.AgentSettings{}) {
 			t.Errorf("refused: got %+v, want nothing set", got)
 		}
-		if _, err := g.hub.Configure(operator, core.Configure{Agent: "a", MaxConcurrent: &two, Heartbeat: &none}); err != nil {
+		if _, err := g.hub.Configure(t.Context(), operator, core.Configure{Agent: "a", MaxConcurrent: &two, Heartbeat: &none}); err != nil {
 			t.Errorf("no interval: got %v, want no error", err)
 		}
 	})
@@ -167,7 +167,7 @@ func TestSettingsThatCannotBeStoredApplyAndTheOperatorGetsAnError(t *testing.T) 
 	if a, _ := h.Agent(core.Principal{Operator: true}, "a"); a.MaxConcurrent != 2 {
 		t.Errorf("got %d at once, want 2 as set before", a.MaxConcurrent)
 	}
-	_, err := h.Configure(operator, atOnce("a", 3, ""))
+	_, err := h.Configure(t.Context(), operator, atOnce("a", 3, ""))
 	if f := core.AsFault(err); !errors.Is(err, full) || f.Code != core.CodeInternal || !strings.Contains(f.Message, "in force") {
 		t.Errorf("got %v, want an error that the settings last only until a restart", err)
 	}

@@ -33,7 +33,7 @@ func daily(by usage.By, key string, tokens int64) hub.Options {
 // total returns the usage of a key.
 func (g *testHub) total(by usage.By, key string) usage.Total {
 	g.t.Helper()
-	all, err := g.hub.Usage(operator, by)
+	all, _, err := g.hub.Usage(g.t.Context(), operator, by)
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package hub
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -45,30 +43,4 @@ func inject(t *task.Task, from core.Principal, in core.Injected) error {
 		in.Priority = core.InjectionNormal
 	}
 	return t.Inject(in)
-}
-
-// Decide answers an approval that the agent of a task waits for; with All also those to
-// come in the task. The first decision counts: it returns a conflict Fault that says what
-// was decided before, and an invalid Fault for an approval that was not requested.
-func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
-	_, err := s.do(core.Decide{Task: id, Decision: d})
-	return err
-}
-
-// Approvals returns the pending approvals that the principal may decide, the longest
-// waiting first.
-func (h *Hub) Approvals(p core.Principal) []task.PendingApproval {
-	all := []task.PendingApproval{}
-	_ = h.list(p, core.ListApprovals, func() error { // without the right the list is empty
-		for _, t := range h.tasks.InMemory() {
-			if h.MayDecide(p, t) {
-				all = append(all, t.Approvals()...)
-			}
-		}
-		return nil
-	})
-	slices.SortFunc(all, func(a, b task.PendingApproval) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Task, b.Task), cmp.Compare(a.ID, b.ID))
-	})
-	return all
 }

@@ -23,6 +23,7 @@ func (h *Hub) Settled(hub string) {
 	defer h.mu.Unlock()
 	if _, gone := h.others.gone[hub]; gone {
 		h.others.gone[hub] = true
+		h.others.legacies[hub] = newLegacy(hub, h.shared)
 		h.settleSoon()
 	}
 }

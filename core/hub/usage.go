@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -9,19 +10,37 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
-// Usage returns the total usage, grouped by the given dimension. It returns a
-// not_authorized Fault unless the principal is an operator, and an invalid Fault for an
-// unknown dimension.
-func (h *Hub) Usage(p core.Principal, by usage.By) ([]usage.Total, error) {
-	var all []usage.Total
-	err := h.list(p, core.ListUsage, func() (err error) {
-		all, err = h.usage.Totals(by)
-		return err
+// Usage returns the total usage at all hubs, grouped by the given dimension, and the hubs that are
+// missing. It returns a not_authorized Fault unless the principal is an operator, and an invalid
+// Fault for an unknown dimension. It may wait for the other hubs.
+func (h *Hub) Usage(ctx context.Context, p core.Principal, by usage.By) (all []usage.Total, missing []string, err error) {
+	err = h.list(p, core.ListUsage, func() error {
+		own, err := h.usage.Totals(by)
+		if err != nil {
+			return err
+		}
+		answers, gone := usageInquiry.askAll(ctx, h, p, by)
+		all, missing = own, gone
+		for _, a := range answers {
+			all = usage.Sum(all, a.out)
+		}
+		for _, l := range h.legacies() { // what its tasks have used is counted where it is stored
+			missing = append(missing, l.hub)
+		}
+		slices.Sort(missing)
+		missing = slices.Compact(missing)
+		return nil
 	})
-	return all, err
+	return all, missing, err
 }
 
-// Budgets returns the present state of all budgets; none to a principal that may not list usage.
+// usageInquiry asks a hub for the totals of what its tasks have used.
+var usageInquiry = inquiry[usage.By, []usage.Total]{"usage", func(_ context.Context, h *Hub, _ core.Principal, by usage.By) ([]usage.Total, error) {
+	return h.usage.Totals(by)
+}}
+
+// Budgets returns the present state of all budgets, with what was used at other hubs; none to a
+// principal that may not list usage.
 func (h *Hub) Budgets(p core.Principal) (all []usage.BudgetStatus) {
 	_ = h.list(p, core.ListUsage, func() error {
 		all = h.budgets.Status(time.Now())

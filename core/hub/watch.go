@@ -164,25 +164,6 @@ func (v *views) follow(t *task.Task, in task.Inbox) *task.Reader {
 	return r
 }
 
-// Tasks lists tasks that the principal may read: see [task.Store.List].
-func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (all []task.Status, before core.TaskID, err error) {
-	if f.Agent != "" {
-		f.Agent = h.roster.Resolve(f.Agent)
-	}
-	var turns []core.TaskID
-	if f.Thread != "" {
-		if task.IsID(string(f.Thread)) {
-			turns = append(turns, core.TaskID(f.Thread)) // the thread may have begun as a single task
-		}
-		turns = append(turns, h.index.Latest(f.Thread, task.CatalogTasks)...)
-	}
-	err = h.list(p, core.ListTasks, func() (err error) {
-		all, before, err = h.tasks.List(ctx, f, turns, func(from core.Principal, agent core.AgentID) bool { return h.mayRead(p, h.ofWork(from, agent)) })
-		return err
-	})
-	return all, before, err
-}
-
 // ComponentIdentity is the identity of a part of the program, such as the server of a
 // dialect that follows every task. It may do everything: the part itself keeps what it
 // learns from those who may not know it.

@@ -51,6 +51,9 @@ type Shared interface {
 
 	// ReadOf is [Journal.Read] for a task of another hub.
 	ReadOf(ctx context.Context, hub string, task core.TaskID, after uint64, limit int) ([]core.Event, error)
+
+	// HeadsOf is [Journal.Heads] for the tasks of another hub.
+	HeadsOf(ctx context.Context, hub string, yield func(Head) bool) error
 }
 
 // Estate is the part of a hub whose life was taken over. Its holder alone may write there, until

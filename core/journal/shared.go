@@ -204,6 +204,17 @@ func (l *MemoryLife) ReadOf(ctx context.Context, hub string, task core.TaskID, a
 	return p.records.Read(ctx, task, after, limit)
 }
 
+// HeadsOf implements Shared.
+func (l *MemoryLife) HeadsOf(ctx context.Context, hub string, yield func(Head) bool) error {
+	l.shared.mu.Lock()
+	p := l.shared.parts[hub]
+	l.shared.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	return p.records.Heads(ctx, yield)
+}
+
 // memoryEstate is an Estate of a SharedMemory.
 type memoryEstate struct {
 	shared   *SharedMemory

@@ -14,19 +14,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core/memory"
 )
 
-// Status describes a task without its events.
+// Status describes a task without its events, in a stable JSON form.
 type Status struct {
-	ID core.TaskID
+	ID core.TaskID `json:"id"`
 	// State is queued, running, or how the task ended: done, failed or cancelled.
-	State    string
-	Agent    core.AgentID // "" before it was assigned
-	From     core.Principal
-	Hops     int
-	OpenedAt time.Time // zero if the first event is no longer kept
-	EndedAt  time.Time // zero while it runs
-	Receipt  core.Receipt
+	State    string         `json:"state"`
+	Agent    core.AgentID   `json:"agent,omitempty"` // "" before it was assigned
+	From     core.Principal `json:"from"`
+	Hops     int            `json:"hops"`
+	OpenedAt time.Time      `json:"opened_at,omitzero"` // zero if the first event is no longer kept
+	EndedAt  time.Time      `json:"ended_at,omitzero"`  // zero while it runs
+	Receipt  core.Receipt   `json:"receipt"`
 	// Request is the request without its history.
-	Request core.Request
+	Request core.Request `json:"request"`
 }
 
 // Status describes the task. It shows an end only once readers may see it: see
@@ -61,16 +61,20 @@ func statusOf(id core.TaskID, r core.Request) Status {
 	return Status{ID: id, Request: r}
 }
 
-// Filter selects the tasks that [Store.List] lists. The zero value of a field means any.
+// Filter selects the tasks that [Store.List] lists, in a stable JSON form. The zero value of a
+// field means any.
 type Filter struct {
-	State  string // as in Status
-	Agent  core.AgentID
-	From   string // the id of the requester's principal
-	Thread core.ThreadID
-	Cause  core.TaskID // the task that its requester worked on
-	Before core.TaskID // only tasks that were opened before this one
-	Limit  int         // the maximum number; 0 means DefaultListed
+	State  string        `json:"state,omitempty"` // as in Status
+	Agent  core.AgentID  `json:"agent,omitempty"`
+	From   string        `json:"from,omitempty"` // the id of the requester's principal
+	Thread core.ThreadID `json:"thread,omitempty"`
+	Cause  core.TaskID   `json:"cause,omitempty"`  // the task that its requester worked on
+	Before core.TaskID   `json:"before,omitempty"` // only tasks that were opened before this one
+	Limit  int           `json:"limit,omitempty"`  // the maximum number; 0 means DefaultListed
 }
+
+// Listed returns the maximum number of tasks.
+func (f Filter) Listed() int { return cmp.Or(min(f.Limit, MostListed), DefaultListed) }
 
 // States are the values of Filter.State.
 var States = []string{
@@ -92,9 +96,10 @@ const (
 // latest [CatalogTasks], in memory and in the journal. turns are the tasks of the filter's
 // thread in order, if it has one. A page may have fewer tasks than its limit if it had to
 // look at many; before is Filter.Before of the next page, and "" at the end. List may wait
-// for the journal, whose error it returns.
-func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
-	limit, reads, bytes := cmp.Or(min(f.Limit, MostListed), DefaultListed), 0, 0
+// for the journal, whose error it returns. It leaves out the tasks in memory for which lists, if it
+// is not nil, returns false.
+func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists func(*Task) bool, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
+	limit, reads, bytes := f.Listed(), 0, 0
 	before = f.Before
 	may := map[parties]bool{} // most tasks have the same few
 	selects := func(w parties) bool {
@@ -112,7 +117,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, mayRead
 		found := s.catalogued(f, turns, before)
 		for _, c := range found {
 			switch known := c.isRead(); {
-			case f.State != "" && c.state() != f.State, known && (!selects(c.who.Value()) || f.Cause != "" && c.cause != f.Cause):
+			case c.task != nil && lists != nil && !lists(c.task), f.State != "" && c.state() != f.State, known && (!selects(c.who.Value()) || f.Cause != "" && c.cause != f.Cause):
 				before = c.id
 				continue
 			case known && len(all) == limit:

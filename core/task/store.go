@@ -333,7 +333,9 @@ func (s *Store) trim(tasks, bytes int) {
 			return // the next call tries again
 		}
 		delete(s.tasks, oldest.id)
-		s.catalog.settle(oldest.id, last, w, cause)
+		if !oldest.mirror { // the journal of this hub has it
+			s.catalog.settle(oldest.id, last, w, cause)
+		}
 		s.finished.Pop()
 		s.bytes -= size
 	}

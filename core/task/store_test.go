@@ -145,7 +145,7 @@ func TestAListIsPagedNewestFirst(t *testing.T) {
 	list := func(f task.Filter, mayRead func(core.Principal) bool) (got []core.TaskID) {
 		t.Helper()
 		for {
-			page, before, err := s.List(t.Context(), f, nil, func(from core.Principal, _ core.AgentID) bool { return mayRead(from) })
+			page, before, err := s.List(t.Context(), f, nil, nil, func(from core.Principal, _ core.AgentID) bool { return mayRead(from) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +187,7 @@ func TestAListReturnsTheErrorOfTheJournal(t *testing.T) {
 	why := errors.New("the disk is gone")
 	s := task.NewStore(limits, &host{}, damaged{gap: why})
 	s.Recover("019b0000-0000-7000-8000-000000000001", core.KindDone, time.Now())
-	if _, _, err := s.List(t.Context(), task.Filter{}, nil, nil); !errors.Is(err, why) {
+	if _, _, err := s.List(t.Context(), task.Filter{}, nil, nil, nil); !errors.Is(err, why) {
 		t.Errorf("got %v, want %v", err, why)
 	}
 	if _, err := s.Find(t.Context(), "a"); !errors.Is(err, why) {

@@ -95,8 +95,12 @@ func (s BudgetStatus) terms() string {
 type Budgets struct {
 	limits []Budget
 	mu     sync.Mutex
-	used   []*lru.Cache[string, account] // for each of limits
+	own    purse
+	others map[int]purse // of other hubs, by index; see accounts.go
 }
+
+// purse has what was used of each of the limits at one hub.
+type purse []*lru.Cache[string, account]
 
 // account is what a holder has used on a day. Without a period the day is zero.
 type account struct {
@@ -107,10 +111,15 @@ type account struct {
 // NewBudgets returns Budgets of which nothing is used.
 func NewBudgets(limits []Budget) *Budgets {
 	b := &Budgets{limits: slices.Clone(limits)}
-	for range limits {
-		b.used = append(b.used, lru.New(lru.Options[string, account]{Count: MaxKeys}))
-	}
+	b.own = b.newPurse()
 	return b
+}
+
+func (b *Budgets) newPurse() (p purse) {
+	for range b.limits {
+		p = append(p, lru.New(lru.Options[string, account]{Count: MaxKeys}))
+	}
+	return p
 }
 
 // Add counts a record and returns the status of each budget that it counts for and that
@@ -122,12 +131,25 @@ func (b *Budgets) Add(s Record) []BudgetStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var near []BudgetStatus
+	b.add(b.own, s, func(i int, key string, day time.Time, added int64) {
+		st := b.limits[i].status(key, account{day, b.total(i, key, day)})
+		st.before = st.Used - added
+		if st.Percent() >= NearlySpent {
+			near = append(near, st)
+		}
+	})
+	return near
+}
+
+// add counts a record in a purse, and calls counted for each limit that it counts for. Callers hold
+// mu.
+func (b *Budgets) add(p purse, s Record, counted func(limit int, key string, day time.Time, added int64)) {
 	for i, limit := range b.limits {
 		key := s.key(limit.By)
 		if !limit.appliesTo(key) {
 			continue
 		}
-		a, _ := b.used[i].Get(key)
+		a, _ := p[i].Get(key)
 		switch day := limit.day(s.At); {
 		case day.After(a.day):
 			a = account{day: day}
@@ -135,17 +157,33 @@ func (b *Budgets) Add(s Record) []BudgetStatus {
 			continue // that day is over
 		}
 		before := a.used
-		if a.used += s.Tokens.Total(); a.used < before {
-			a.used = math.MaxInt64
-		}
-		b.used[i].Put(key, a)
-		st := limit.status(key, a)
-		st.before = before
-		if st.Percent() >= NearlySpent {
-			near = append(near, st)
+		a.used = sum(a.used, s.Tokens.Total())
+		p[i].Put(key, a)
+		if counted != nil {
+			counted(i, key, a.day, a.used-before)
 		}
 	}
-	return near
+}
+
+// sum adds what was used. It does not overflow.
+func sum(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// total returns what a holder has used of a limit on a day at all hubs. Callers hold mu.
+func (b *Budgets) total(limit int, key string, day time.Time) (used int64) {
+	if a, ok := b.own[limit].Get(key); ok && a.day.Equal(day) {
+		used = a.used
+	}
+	for _, p := range b.others {
+		if a, ok := p[limit].Get(key); ok && a.day.Equal(day) {
+			used = sum(used, a.used)
+		}
+	}
+	return used
 }
 
 // Check returns a budget Fault if an agent, thread or requester has used up a budget. It
@@ -160,11 +198,8 @@ func (b *Budgets) Check(by By, key string, now func() time.Time) error {
 		if limit.By != by || !limit.appliesTo(key) {
 			continue
 		}
-		a, ok := b.used[i].Get(key)
-		if !ok || a.day.Before(limit.day(now())) {
-			continue
-		}
-		if st := limit.status(key, a); st.Spent() {
+		today := limit.day(now())
+		if st := limit.status(key, account{today, b.total(i, key, today)}); st.Spent() {
 			return st.Fault()
 		}
 	}

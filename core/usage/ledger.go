@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -34,18 +35,18 @@ func (t *Total) add(tokens core.Usage, events int64) {
 	t.Tokens, t.Events = t.Tokens.Add(tokens), t.Events+events
 }
 
-// Record is one usage event and the keys under which it counts.
+// Record is one usage event and the keys under which it counts, in a stable JSON form.
 type Record struct {
 	// Task and Seq identify the event, so that a repeated record is recognized.
-	Task core.TaskID
-	Seq  uint64
+	Task core.TaskID `json:"task"`
+	Seq  uint64      `json:"seq"`
 	// At is the time of the event, in milliseconds.
-	At        time.Time
-	Agent     core.AgentID
-	Requester string
+	At        time.Time    `json:"at"`
+	Agent     core.AgentID `json:"agent"`
+	Requester string       `json:"requester"`
 	// Thread is "" for a task without a thread.
-	Thread core.ThreadID
-	Tokens core.Usage
+	Thread core.ThreadID `json:"thread,omitempty"`
+	Tokens core.Usage    `json:"tokens"`
 }
 
 // key is the key of the record in a grouping.
@@ -105,6 +106,22 @@ func (l *Ledger) Add(s Record) {
 	}
 }
 
+// Sum adds up totals of one grouping, such as those of several hubs, by key.
+func Sum(all ...[]Total) []Total {
+	sums := map[string]Total{}
+	for _, totals := range all {
+		for _, t := range totals {
+			s := sums[t.Key]
+			s.Key = t.Key
+			s.add(t.Tokens, t.Events)
+			sums[t.Key] = s
+		}
+	}
+	return slices.SortedFunc(maps.Values(sums), byKey)
+}
+
+func byKey(a, b Total) int { return cmp.Compare(a.Key, b.Key) }
+
 // Totals returns the totals of a grouping, ordered by key. It returns an invalid Fault
 // for an unknown grouping.
 func (l *Ledger) Totals(by By) ([]Total, error) {
@@ -121,6 +138,6 @@ func (l *Ledger) Totals(by By) ([]Total, error) {
 	if g.others.Events > 0 {
 		out = append(out, g.others)
 	}
-	slices.SortFunc(out, func(a, b Total) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(out, byKey)
 	return out, nil
 }

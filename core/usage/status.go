@@ -15,10 +15,8 @@ func (b *Budgets) Status(now time.Time) []BudgetStatus {
 	for i, limit := range b.limits {
 		today := account{day: limit.day(now)}
 		var holders []BudgetStatus
-		for key, a := range b.used[i].All() {
-			if a.day.Equal(today.day) {
-				holders = append(holders, limit.status(key, a))
-			}
+		for _, key := range b.holders(i, today.day) {
+			holders = append(holders, limit.status(key, account{today.day, b.total(i, key, today.day)}))
 		}
 		if len(holders) == 0 && limit.Key != Everybody {
 			holders = append(holders, limit.status(limit.Key, today))
@@ -27,4 +25,22 @@ func (b *Budgets) Status(now time.Time) []BudgetStatus {
 		all = append(all, holders...)
 	}
 	return all
+}
+
+// holders returns who has used a budget on a day, at any hub. Callers hold mu.
+func (b *Budgets) holders(limit int, day time.Time) (keys []string) {
+	known := map[string]bool{}
+	note := func(p purse) {
+		for key, a := range p[limit].All() {
+			if a.day.Equal(day) && !known[key] {
+				known[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	note(b.own)
+	for _, p := range b.others {
+		note(p)
+	}
+	return keys
 }

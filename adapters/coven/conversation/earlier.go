@@ -92,8 +92,8 @@ func (r *reader) sendHistory(ctx context.Context) error {
 // follow watches an earlier turn. It sends its pending approvals first.
 func (r *reader) follow(ctx context.Context, turn *earlierTurn) error {
 	pending := map[string]bool{}
-	for _, a := range r.service.hub.Approvals(r.principal) {
-		if a.Task == turn.task.ID() {
+	if r.service.hub.MayDecide(r.principal, turn.task) {
+		for _, a := range turn.task.Approvals() {
 			pending[a.ID] = true
 		}
 	}

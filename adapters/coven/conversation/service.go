@@ -216,7 +216,7 @@ func (s *Service) ApproveTool(ctx context.Context, r *pb.ApproveToolRequest) (*p
 	if _, here := s.hub.Agent(p, core.AgentID(r.GetAgentId())); !here {
 		return refuse("agent not found")
 	}
-	waiting := s.hub.Approvals(p)
+	waiting, _ := s.hub.Approvals(ctx, p)
 	i := slices.IndexFunc(waiting, func(a task.PendingApproval) bool {
 		return string(a.Agent) == r.GetAgentId() && wire.ValidUTF8(a.ID) == r.GetToolId()
 	})

@@ -102,7 +102,7 @@ func TestTwoPermissionsOfOneToolCallAreTwoApprovals(t *testing.T) {
 		}
 		p.replies(prompt, `{"stopReason":"end_turn"}`)
 		synctest.Wait()
-		if n := len(s.hub.Approvals(s.user.Identity().Principal)); n != 0 {
+		if n := len(s.hub.ApprovalsHere(s.user.Identity().Principal)); n != 0 {
 			s.Errorf("%d approvals are open, want none", n)
 		}
 		_ = stop()

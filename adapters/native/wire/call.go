@@ -46,6 +46,8 @@ type With struct {
 	Cause  core.TaskID   `json:"cause,omitempty"`
 	// By is how usage is added up.
 	By string `json:"by,omitempty"`
+	// Hub is the hub whose audit is listed; "" is this one.
+	Hub string `json:"hub,omitempty"`
 	// Tools are the definitions of the tools of a pack.
 	Tools []Tool `json:"tools,omitempty"`
 }

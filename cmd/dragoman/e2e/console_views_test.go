@@ -276,7 +276,7 @@ func (h *testHub) awaitAudit(t *testing.T, n int) {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for written := false; !written; {
-		if err := h.service.Hub().Audit(ctx, core.Principal{ID: "root", Operator: true}, uint64(n), func([]byte) bool { written = true; return false }); err != nil {
+		if err := h.service.Hub().Audit(ctx, core.Principal{ID: "root", Operator: true}, "", uint64(n), func([]byte) bool { written = true; return false }); err != nil {
 			t.Fatal(err)
 		}
 		<-again.C

@@ -65,7 +65,7 @@ func approval(t *testing.T, d *pair) string {
 	}
 	d.await(t, key+" approval_requested")
 	var held task.PendingApproval
-	for _, a := range d.service.Hub().Approvals(core.Principal{ID: "chief", Operator: true}) {
+	for _, a := range d.service.Hub().ApprovalsHere(core.Principal{ID: "chief", Operator: true}) {
 		if a.ID == key {
 			held = a
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -49,11 +50,15 @@ func (c *Client) Agents(ctx context.Context) ([]hub.AgentStatus, error) {
 	}
 }
 
+// ApprovalList are the tool calls that wait for approval.
+type ApprovalList struct {
+	Approvals []task.PendingApproval `json:"approvals"`
+	Missing   []string               `json:"missing,omitempty"` // the hubs of which none are in it
+}
+
 // Approvals returns the tool calls that wait for approval.
-func (c *Client) Approvals(ctx context.Context) ([]task.PendingApproval, error) {
-	var list struct{ Approvals []task.PendingApproval }
-	err := c.Get(ctx, "/v1/approvals", &list)
-	return list.Approvals, err
+func (c *Client) Approvals(ctx context.Context) (list ApprovalList, err error) {
+	return list, c.Get(ctx, "/v1/approvals", &list)
 }
 
 // Readers returns the readers of a task.
@@ -71,8 +76,9 @@ func (c *Client) Frames(ctx context.Context, id core.TaskID) (found hub.TaskFram
 
 // TaskList is a list of tasks, as the hub encodes them.
 type TaskList struct {
-	Tasks  []json.RawMessage `json:"tasks"`
-	Before core.TaskID       `json:"before,omitempty"`
+	Tasks   []json.RawMessage `json:"tasks"`
+	Before  core.TaskID       `json:"before,omitempty"`
+	Missing []string          `json:"missing,omitempty"` // the hubs of which not all are in it
 }
 
 // TaskQuery selects tasks. Empty fields match all; a limit of 0 is none.
@@ -100,6 +106,9 @@ func (c *Client) Tasks(ctx context.Context, q TaskQuery) (TaskList, error) {
 			return all, err
 		}
 		all.Tasks, all.Before = append(all.Tasks, page.Tasks...), page.Before
+		all.Missing = append(all.Missing, page.Missing...)
+		slices.Sort(all.Missing)
+		all.Missing = slices.Compact(all.Missing)
 		if page.Before == "" || len(all.Tasks) == q.Limit {
 			return all, nil
 		}
@@ -152,6 +161,7 @@ type UsageTotals struct {
 	By      string         `json:"by"`
 	Totals  []usage.Total  `json:"totals"`
 	Budgets []BudgetStatus `json:"budgets"`
+	Missing []string       `json:"missing,omitempty"` // the hubs whose tokens are not in the totals
 }
 
 // BudgetStatus is how much of a budget is used.

@@ -25,14 +25,16 @@ alone. The first decision counts. A call without a decision in time is denied.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		all, err := to.client().Approvals(c.Context())
+		list, err := to.client().Approvals(c.Context())
 		if err != nil {
 			return err
 		}
 		heads := []string{"TASK", "CALL", "AGENT", "ASKED BY", "LEFT", "TOOL", "INPUT SHA-256", "INPUT"}
-		return printList(to, map[string]any{"approvals": all}, all, "nothing waits for a decision", heads, func(a task.PendingApproval) []string {
+		err = printList(to, list, list.Approvals, "nothing waits for a decision", heads, func(a task.PendingApproval) []string {
 			return []string{string(a.Task), a.ID, string(a.Agent), a.From.ID, timeLeft(a.Until), a.Name, a.InputSHA256, visible(a.Input)}
 		})
+		tellMissing(io, list.Missing)
+		return err
 	}
 	return c
 }
@@ -116,7 +118,7 @@ func pendingCall(ctx context.Context, hub *client.Client, id core.TaskID, input 
 		return "", err
 	}
 	var calls []string
-	for _, a := range pending {
+	for _, a := range pending.Approvals {
 		if a.Task == id && (input == "" || a.InputSHA256 == input) {
 			calls = append(calls, a.ID)
 		}
@@ -133,6 +135,9 @@ func pendingCall(ctx context.Context, hub *client.Client, id core.TaskID, input 
 	var known json.RawMessage
 	if err := hub.Get(ctx, "/v1/tasks/"+url.PathEscape(string(id)), &known); err != nil {
 		return "", err
+	}
+	if len(pending.Missing) > 0 {
+		return "", fmt.Errorf("nothing of the task waits for a decision of yours, as far as is known without these hubs: %s; ask again once they are back", strings.Join(pending.Missing, ", "))
 	}
 	return "", errors.New("nothing of the task waits for a decision of yours: 'dragoman approvals' lists what does; the decision may be for somebody else")
 }

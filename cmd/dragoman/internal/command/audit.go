@@ -16,13 +16,14 @@ import (
 )
 
 func auditCommand(io Streams) *cobra.Command {
-	var principal, act string
+	var of, principal, act string
 	var limit int
 	var verify bool
 	c := &cobra.Command{
 		Use: "audit", Short: "Show who did what on the hub", Args: cobra.NoArgs,
 		Long: `Show who came in or was refused, and who asked, steered, approved and configured, the
-newest last. For operators.
+newest last. For operators. Of several hubs that work as one each keeps its own audit: --of
+names another one than that which is asked.
 
 Each entry has the hash of the one before. --verify checks all of them, and prints the last
 hash: note it elsewhere, since the hashes cannot show that the newest entries were removed.`,
@@ -32,6 +33,7 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
 	f.StringVar(&principal, "principal", "", "only entries of the principal with this `id`")
+	f.StringVar(&of, "of", "", "the audit of the hub with this `name`, if several are one")
 	f.StringVar(&act, "act", "", "only this `act`: connect, open, cancel, decide, ...")
 	since := timeFlag(f, "since", 0, "only entries of the last `time`")
 	f.IntVar(&limit, "limit", 100, "maximum `number` of entries, the newest; 0 for all")
@@ -47,14 +49,15 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 			if err := refuseFlags(c, "with --verify", "principal", "act", "since", "limit"); err != nil {
 				return err
 			}
-			return verifyAudit(c.Context(), to)
+			return verifyAudit(c.Context(), to, of)
 		}
 		var list struct {
+			Hub   string            `json:"hub,omitempty"`
 			Audit []json.RawMessage `json:"audit"`
 		}
 		list.Audit = []json.RawMessage{}
 		rows, begin := []audit.Line{}, time.Now().Add(-*since)
-		err := to.client().Audit(c.Context(), func(raw []byte) error {
+		hub, err := to.client().Audit(c.Context(), of, func(raw []byte) error {
 			var l audit.Line
 			if json.Unmarshal(raw, &l) != nil { // cut off by a kill: --verify says what of it
 				return nil
@@ -71,13 +74,18 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 		if err != nil {
 			return err
 		}
+		list.Hub = hub
 		if more := len(rows) - limit; limit > 0 && more > 0 {
 			rows, list.Audit = rows[more:], list.Audit[more:]
 		}
 		heads := []string{"SEQ", "AT", "PRINCIPAL", "ACT", "OBJECT", "OUTCOME", "DETAIL"}
-		return printList(to, list, rows, "no entries match: 'dragoman audit' lists the newest", heads, func(l audit.Line) []string {
+		err = printList(to, list, rows, "no entries match: 'dragoman audit' lists the newest", heads, func(l audit.Line) []string {
 			return []string{fmt.Sprint(l.Seq), l.At.Local().Format("2006-01-02 15:04:05"), orDash(l.Principal), l.Act, orDash(l.Object), l.Outcome, orDash(auditDetail(l))}
 		})
+		if hub != "" && of == "" && !to.json {
+			fmt.Fprintf(io.Err, "this is the audit of hub %s alone: --of shows that of another one\n", visible(hub))
+		}
+		return err
 	}
 	return c
 }
@@ -121,10 +129,10 @@ func auditDetail(l audit.Line) string {
 }
 
 // verifyAudit checks the chain of all entries.
-func verifyAudit(ctx context.Context, to *hubFlags) error {
+func verifyAudit(ctx context.Context, to *hubFlags, of string) error {
 	var chain audit.Chain
 	var broken error
-	err := to.client().Audit(ctx, func(line []byte) error {
+	hub, err := to.client().Audit(ctx, of, func(line []byte) error {
 		broken = chain.Next(line)
 		return broken
 	})
@@ -138,19 +146,23 @@ func verifyAudit(ctx context.Context, to *hubFlags) error {
 		return fmt.Errorf("the audit is not intact: %w", err)
 	}
 	v := struct {
+		Hub     string `json:"hub,omitempty"`
 		Entries int    `json:"entries"`
 		First   uint64 `json:"first"`
 		Last    uint64 `json:"last"`
 		Hash    string `json:"hash"`
 		Missing uint64 `json:"missing"`
 		Kills   uint64 `json:"kills"`
-	}{chain.Lines, chain.First, chain.Last, chain.Hash(), chain.Missing, chain.Unknown}
+	}{hub, chain.Lines, chain.First, chain.Last, chain.Hash(), chain.Missing, chain.Unknown}
 	text := fmt.Sprintf("the audit is intact: entries: %d, from %d to %d, last hash %s", v.Entries, v.First, v.Last, v.Hash)
 	switch {
 	case v.Entries == 0:
 		text = "the audit has no entries"
 	case v.Missing > 0 || v.Kills > 0:
 		text += fmt.Sprintf("; entries that could not be written: %d; times that the hub was killed and its last entries may be missing: %d", v.Missing, v.Kills)
+	}
+	if hub != "" {
+		text = "hub " + visible(hub) + ": " + text
 	}
 	return to.print(v, text)
 }

@@ -26,13 +26,15 @@ func questionsCommand(io Streams) *cobra.Command {
 			return err
 		}
 		heads := []string{"QUESTION", "AGENT", "LEFT", "OPTIONS", "TEXT"}
-		return printList(to, list, list.Questions, "there are no open questions", heads, func(q question.Question) []string {
+		err := printList(to, list, list.Questions, "there are no open questions", heads, func(q question.Question) []string {
 			var options []string
 			for _, o := range q.Options {
 				options = append(options, quoted(o.Label))
 			}
 			return []string{q.ID, string(q.Agent), timeLeft(q.Until), strings.Join(options, ", "), brief(q.Text)}
 		})
+		tellMissing(io, list.Missing)
+		return err
 	}
 	return c
 }

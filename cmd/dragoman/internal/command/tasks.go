@@ -73,6 +73,7 @@ readers.`,
 		err = printList(to, list, rows, "no tasks match: 'dragoman tasks' lists the latest", heads, func(v taskRow) []string {
 			return []string{string(v.ID), v.State, orDash(string(v.Agent)), orDash(v.From.ID), v.opened(), orDash(brief(v.asked()))}
 		})
+		tellMissing(io, list.Missing)
 		if list.Before != "" && !to.json {
 			fmt.Fprintf(io.Err, "there are more: 'dragoman tasks%s --before %s' lists them\n", sameFlags(c.Flags(), "before", "token"), quoted(string(list.Before)))
 		}

@@ -34,6 +34,7 @@ latest days.`,
 		if err != nil {
 			return err
 		}
+		defer tellMissing(io, u.Missing)
 		if to.json {
 			return printJSON(io.Out, u)
 		}

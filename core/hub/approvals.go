@@ -1,0 +1,69 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+// Decide answers an approval that the agent of a task waits for; with All also those to
+// come in the task. The first decision counts: it returns a conflict Fault that says what
+// was decided before, and an invalid Fault for an approval that was not requested. It may wait for
+// the hub that has the task unless this one [Hub.Holds] it.
+func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
+	_, err := s.do(core.Decide{Task: id, Decision: d})
+	return err
+}
+
+// Approvals returns the pending approvals of all hubs that the principal may decide, the longest
+// waiting first, and the hubs that are missing. It may wait for the other hubs.
+func (h *Hub) Approvals(ctx context.Context, p core.Principal) (all []task.PendingApproval, missing []string) {
+	all = []task.PendingApproval{}
+	_ = h.list(p, core.ListApprovals, func() error { // without the right the list is empty
+		var answers []answerOf[[]task.PendingApproval]
+		all = h.approvals(p)
+		answers, missing = approvalsInquiry.askAll(ctx, h, p, struct{}{})
+		for _, a := range answers {
+			all = append(all, a.out...)
+		}
+		return nil
+	})
+	sortApprovals(all)
+	return all, missing
+}
+
+// ApprovalsHere is [Hub.Approvals] for the tasks of this hub alone. It does not wait.
+func (h *Hub) ApprovalsHere(p core.Principal) []task.PendingApproval {
+	all := []task.PendingApproval{}
+	_ = h.list(p, core.ListApprovals, func() error {
+		all = h.approvals(p)
+		return nil
+	})
+	sortApprovals(all)
+	return all
+}
+
+// approvalsInquiry asks a hub for the pending approvals of its tasks that a principal may decide.
+var approvalsInquiry = inquiry[struct{}, []task.PendingApproval]{"approvals", func(_ context.Context, h *Hub, by core.Principal, _ struct{}) ([]task.PendingApproval, error) {
+	return h.approvals(by), nil
+}}
+
+// approvals returns the pending approvals of the tasks that this hub owns, in no order.
+func (h *Hub) approvals(p core.Principal) []task.PendingApproval {
+	all := []task.PendingApproval{}
+	for _, t := range h.tasks.InMemory() {
+		if !t.IsMirror() && h.MayDecide(p, t) {
+			all = append(all, t.Approvals()...)
+		}
+	}
+	return all
+}
+
+func sortApprovals(all []task.PendingApproval) {
+	slices.SortFunc(all, func(a, b task.PendingApproval) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Task, b.Task), cmp.Compare(a.ID, b.ID))
+	})
+}

@@ -1,0 +1,116 @@
+package hub
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/usage"
+)
+
+// Budgets hold over all hubs: each tells the others what its tasks spend, and one that comes up what
+// was spent before. What a hub that is gone has spent counts on, and the others tell it whoever has
+// not heard it, until it is back and tells it itself.
+
+// spending tells other hubs what the tasks of this one spend. Its lock is taken after those of the
+// hub and of tasks.
+type spending struct {
+	mu   sync.Mutex
+	told map[string]bool // the hubs that are up; false for one that has to be told everything
+}
+
+// spent is news of what was used at a hub.
+type spent struct {
+	// Hub is the index of that hub.
+	Hub int `json:"hub"`
+	// Record is one more record.
+	Record *usage.Record `json:"record,omitempty"`
+	// Begins says that what was told before is forgotten.
+	Begins bool `json:"begins,omitempty"`
+	// Accounts are a part of what was used before.
+	Accounts []usage.Account `json:"accounts,omitempty"`
+}
+
+var spentNews = news[spent]{"spent", (*Hub).toldSpent}
+
+// Spend implements [task.Host].
+func (h host) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatus {
+	h.usage.Add(r)
+	if late {
+		h.recorder.SpentLate(t, r)
+	}
+	if h.others.peers == nil || !h.budgets.HasLimits() {
+		return h.budgets.Add(r)
+	}
+	h.spending.mu.Lock()
+	defer h.spending.mu.Unlock()
+	near := h.budgets.Add(r)
+	for name, knows := range h.spending.told {
+		if knows {
+			h.spending.told[name] = spentNews.tell(h.Hub, name, spent{Hub: h.ownIndex, Record: &r}) == nil
+		} else {
+			h.spending.told[name] = h.tellAccounts(name, h.ownIndex, h.budgets.Accounts(), true)
+		}
+	}
+	return near
+}
+
+// tellSpent tells a hub that has come up what was used at this one, and at those that are gone.
+// Callers hold mu.
+func (h *Hub) tellSpent(name string) {
+	if !h.budgets.HasLimits() {
+		return
+	}
+	h.spending.mu.Lock()
+	defer h.spending.mu.Unlock()
+	if h.spending.told == nil {
+		h.spending.told = map[string]bool{}
+	}
+	h.spending.told[name] = h.tellAccounts(name, h.ownIndex, h.budgets.Accounts(), true)
+	for other, index := range h.others.indices {
+		if !h.others.up[other] {
+			h.tellAccounts(name, index, h.budgets.AccountsOf(index), false)
+		}
+	}
+}
+
+// untellSpent tells a hub that is gone nothing more.
+func (h *Hub) untellSpent(name string) {
+	h.spending.mu.Lock()
+	defer h.spending.mu.Unlock()
+	delete(h.spending.told, name)
+}
+
+// spentAtOnce is how many accounts are told at once.
+const spentAtOnce = 1000
+
+// tellAccounts tells a hub what was used at one with an index. It reports whether it could.
+func (h *Hub) tellAccounts(name string, index int, all []usage.Account, begins bool) bool {
+	if len(all) == 0 && begins {
+		return spentNews.tell(h, name, spent{Hub: index, Begins: true}) == nil
+	}
+	for part := range slices.Chunk(all, spentAtOnce) {
+		if spentNews.tell(h, name, spent{Hub: index, Begins: begins, Accounts: part}) != nil {
+			return false
+		}
+		begins = false
+	}
+	return true
+}
+
+// toldSpent notes what was used at another hub. Each knows best what was used at itself.
+func (h *Hub) toldSpent(from string, s spent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	its := h.others.indices[from] == s.Hub
+	switch name, known := h.others.byIndex[s.Hub]; {
+	case s.Hub == h.ownIndex || !its && known && h.others.up[name]:
+		return
+	case s.Record != nil:
+		h.budgets.AddOf(s.Hub, *s.Record)
+		return
+	case s.Begins && its:
+		h.budgets.Forget(s.Hub)
+	}
+	h.budgets.Raise(s.Hub, s.Accounts)
+}

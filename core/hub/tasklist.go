@@ -1,0 +1,126 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
+	"github.com/dragoman-hub/dragoman/core/thread"
+)
+
+// TaskPage is a page of a list of tasks.
+type TaskPage struct {
+	// Tasks are the tasks, newest first.
+	Tasks []task.Status `json:"tasks"`
+	// Before is [task.Filter.Before] of the next page; "" at the end.
+	Before core.TaskID `json:"before,omitempty"`
+	// Missing are the hubs of the cluster whose tasks are not in it.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Tasks lists the tasks of all hubs that the principal may read: see [task.Store.List]. It may wait
+// for the journal and the other hubs.
+func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (page TaskPage, err error) {
+	if f.Agent != "" {
+		f.Agent = h.roster.Resolve(f.Agent)
+	}
+	err = h.list(p, core.ListTasks, func() (err error) {
+		page, err = h.tasksOfAll(ctx, p, f)
+		return err
+	})
+	return page, err
+}
+
+func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (TaskPage, error) {
+	q := tasksAsked{Filter: f}
+	if h.others.peers != nil {
+		q.Hubs, _ = h.otherNames()
+		q.Hubs = append(q.Hubs, h.others.name)
+	}
+	page, err := h.tasksHere(ctx, p, q)
+	if err != nil || h.others.peers == nil {
+		return page, err
+	}
+	answers, missing := tasksInquiry.askAll(ctx, h, p, q)
+	pages := []TaskPage{page}
+	for _, a := range answers {
+		pages = append(pages, a.out)
+	}
+	for _, l := range h.legacies() {
+		left, err := h.tasksLeft(ctx, p, l, f)
+		if err != nil {
+			missing = append(missing, l.hub)
+			h.log.Warn("the tasks of a hub that is gone could not be read for a list", "hub", l.hub, "error", err)
+			continue
+		}
+		pages = append(pages, left)
+	}
+	slices.Sort(missing)
+	page = mergePages(pages, f.Listed())
+	page.Missing = slices.Compact(missing)
+	return page, nil
+}
+
+// tasksAsked asks hubs for their tasks, each for its own.
+type tasksAsked struct {
+	Filter task.Filter `json:"filter"`
+	// Hubs are all that are asked. What a hub mirrors of the tasks of others, it lists too.
+	Hubs []string `json:"hubs"`
+}
+
+// tasksInquiry asks a hub for a page of its tasks.
+var tasksInquiry = inquiry[tasksAsked, TaskPage]{"tasks", func(ctx context.Context, h *Hub, by core.Principal, q tasksAsked) (TaskPage, error) {
+	return h.tasksHere(ctx, by, q)
+}}
+
+// tasksHere lists the tasks of this hub.
+func (h *Hub) tasksHere(ctx context.Context, p core.Principal, q tasksAsked) (TaskPage, error) {
+	return h.page(ctx, p, q.Filter, h.tasks, h.index, func(t *task.Task) bool {
+		if !t.IsMirror() {
+			return true
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		hub, _ := h.owner(t)
+		return !slices.Contains(q.Hubs, hub)
+	})
+}
+
+// page lists tasks of a store that the principal may read.
+func (h *Hub) page(ctx context.Context, p core.Principal, f task.Filter, s *task.Store, threads *thread.Index, lists func(*task.Task) bool) (page TaskPage, err error) {
+	var turns []core.TaskID
+	if f.Thread != "" {
+		if task.IsID(string(f.Thread)) {
+			turns = append(turns, core.TaskID(f.Thread)) // the thread may have begun as a single task
+		}
+		turns = append(turns, threads.Latest(f.Thread, task.CatalogTasks)...)
+	}
+	page.Tasks, page.Before, err = s.List(ctx, f, turns, lists, func(from core.Principal, agent core.AgentID) bool { return h.mayRead(p, h.ofWork(from, agent)) })
+	return page, err
+}
+
+// mergePages makes one page of those of several hubs. Each has all tasks of its hub down to its
+// Before, so the page goes down to the newest of these: a hub that had to stop there has more.
+func mergePages(pages []TaskPage, limit int) (all TaskPage) {
+	for _, p := range pages {
+		all.Tasks = append(all.Tasks, p.Tasks...)
+		all.Before = max(all.Before, p.Before)
+	}
+	slices.SortStableFunc(all.Tasks, func(a, b task.Status) int { return cmp.Compare(b.ID, a.ID) })
+	all.Tasks = slices.CompactFunc(all.Tasks, func(a, b task.Status) bool { return a.ID == b.ID }) // mirrors of a hub that is gone
+	end := len(all.Tasks)
+	if all.Before != "" {
+		end = slices.IndexFunc(all.Tasks, func(t task.Status) bool { return t.ID < all.Before })
+		if end < 0 {
+			end = len(all.Tasks)
+		}
+	}
+	if end > limit {
+		end = limit
+		all.Before = all.Tasks[end-1].ID
+	}
+	all.Tasks = all.Tasks[:end]
+	return all
+}

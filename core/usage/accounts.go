@@ -1,0 +1,86 @@
+package usage
+
+import "time"
+
+// Account is what somebody has used of a budget at one hub, in a stable JSON form.
+type Account struct {
+	By  By     `json:"by"`
+	Key string `json:"key"` // the holder
+	// Day is the day, in UTC; zero for a budget without a period.
+	Day  time.Time `json:"day,omitzero"`
+	Used int64     `json:"used"`
+}
+
+// HasLimits reports whether there are any budgets.
+func (b *Budgets) HasLimits() bool { return len(b.limits) > 0 }
+
+// Accounts returns what was used at this hub.
+func (b *Budgets) Accounts() []Account {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.accounts(b.own)
+}
+
+// AccountsOf returns what was used at another hub, as far as it is known.
+func (b *Budgets) AccountsOf(hub int) []Account {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.others[hub]; p != nil {
+		return b.accounts(p)
+	}
+	return nil
+}
+
+func (b *Budgets) accounts(p purse) (all []Account) {
+	for i, limit := range b.limits {
+		for key, a := range p[i].All() {
+			all = append(all, Account{limit.By, key, a.day, a.used})
+		}
+	}
+	return all
+}
+
+// AddOf counts a record of another hub.
+func (b *Budgets) AddOf(hub int, r Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.add(b.of(hub), r, nil)
+}
+
+// Forget forgets what was used at another hub, which tells it anew.
+func (b *Budgets) Forget(hub int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.others, hub)
+}
+
+// Raise notes what was used at another hub at least.
+func (b *Budgets) Raise(hub int, all []Account) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.of(hub)
+	for _, told := range all {
+		for i, limit := range b.limits {
+			if limit.By != told.By || !limit.appliesTo(told.Key) || (limit.Per == Ever) != told.Day.IsZero() {
+				continue
+			}
+			a, _ := p[i].Get(told.Key)
+			if told.Day.After(a.day) || told.Day.Equal(a.day) && told.Used > a.used {
+				p[i].Put(told.Key, account{told.Day, told.Used})
+			}
+		}
+	}
+}
+
+// of returns the purse of another hub, which it adds if there is none. Callers hold mu.
+func (b *Budgets) of(hub int) purse {
+	p := b.others[hub]
+	if p == nil {
+		if b.others == nil {
+			b.others = map[int]purse{}
+		}
+		p = b.newPurse()
+		b.others[hub] = p
+	}
+	return p
+}
