@@ -18,7 +18,6 @@ import (
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 
 	covendialect "github.com/dragoman-hub/dragoman/adapters/coven"
-	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
@@ -81,112 +80,6 @@ func TestClientsFindTheirOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) { finds(t, all, w) })
 	}
 	t.Run("pi, whose home is killed", func(t *testing.T) { piGoesOnElsewhere(t, all) })
-}
-
-func piAt(t *testing.T, h *clusterHub) *piConn {
-	t.Helper()
-	conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: h.URL}, "/ws/pi", nil, 10<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &piConn{t: t, events: make(chan piclient.Frame, 1000)}
-	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
-	defer cancel()
-	if c.Conn, err = piclient.Connect(ctx, conn, func(f piclient.Frame) { c.events <- f }); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-// A client whose home is killed connects again, and goes on in its thread at another hub.
-func piGoesOnElsewhere(t *testing.T, all hubCluster) {
-	home := all[0]
-	for _, h := range all {
-		if strings.Contains(h.log(), "pi client connected") {
-			home = h
-		}
-	}
-	other := all[0]
-	if other == home {
-		other = all[2]
-	}
-	var state struct{ Thread string }
-	c := piAt(t, other)
-	if f := c.do(map[string]any{"type": "get_state", "sessionId": "mine"}); json.Unmarshal(f.Data, &state) != nil || state.Thread == "" {
-		t.Fatalf("got %s, want the thread of the session", f.Raw)
-	}
-	home.kill()
-	other.until("the client is disconnected", func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := c.Do(ctx, map[string]any{"type": "list_sessions"}); err == nil {
-			return errors.New("it is connected")
-		}
-		return nil
-	})
-	other.until("it finds its thread", func() error {
-		c := piAt(t, other)
-		defer c.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		id := "again-" + core.NewID()
-		if f, err := c.Do(ctx, map[string]any{"type": "create_session", "sessionId": id, "thread": state.Thread}); err != nil || !f.Success {
-			return fmt.Errorf("got %s and %w", f.Raw, err)
-		}
-		if f, err := c.Do(ctx, map[string]any{"type": "get_messages", "sessionId": id}); err != nil || !strings.Contains(string(f.Data), "HELLO") {
-			return fmt.Errorf("got %s and %w", f.Raw, err)
-		}
-		return nil
-	})
-}
-
-func piFindsItsOwn(t *testing.T, all hubCluster, w *worker) {
-	dial := func(h *clusterHub) *piConn {
-		t.Helper()
-		return piAt(t, h)
-	}
-	ask := func(c *piConn, text string) {
-		t.Helper()
-		if f := c.do(map[string]any{"type": "prompt", "sessionId": "mine", "message": text}); !f.Success {
-			t.Fatalf("got %s, want the prompt taken", f.Raw)
-		}
-	}
-	first := dial(all[0])
-	for _, command := range []map[string]any{
-		{"type": "create_session", "sessionId": "mine", "agent": "worker"},
-		{"type": "switch_session", "sessionId": "mine"},
-	} {
-		if f := first.do(command); !f.Success {
-			t.Fatalf("%s at a: got %s", command["type"], f.Raw)
-		}
-	}
-	ask(first, "hello")
-	first.waitFrame(`"agent_end"`, "HELLO")
-	for _, h := range all[1:] {
-		c := dial(h)
-		if f := c.do(map[string]any{"type": "list_sessions"}); !strings.Contains(string(f.Data), `"mine"`) {
-			t.Errorf("the sessions at %s: got %s, want the one of hub a", h.name, f.Data)
-		}
-		if f := c.do(map[string]any{"type": "switch_session", "sessionId": "mine"}); !f.Success {
-			t.Errorf("switching at %s: got %s", h.name, f.Raw)
-		}
-		if f := c.do(map[string]any{"type": "get_messages", "sessionId": "mine"}); !strings.Contains(string(f.Data), "HELLO") {
-			t.Errorf("the messages at %s: got %s, want those of hub a", h.name, f.Data)
-		}
-		c.send(map[string]any{"type": "prompt", "sessionId": "mine", "message": "wait at " + h.name})
-		<-w.asked
-		w.release <- struct{}{}
-		c.waitFrame(`"agent_end"`, "WAIT AT "+strings.ToUpper(h.name))
-		first.waitFrame(`"agent_end"`, "WAIT AT "+strings.ToUpper(h.name))
-	}
-	var stored struct {
-		Sessions []struct{ SessionID, SessionFile string }
-	}
-	f := dial(all[2]).do(map[string]any{"type": "list_stored_sessions"})
-	if err := json.Unmarshal(f.Data, &stored); err != nil || len(stored.Sessions) != 1 || stored.Sessions[0].SessionFile == "" {
-		t.Errorf("the files at c: got %s, want the one of the session", f.Data)
-	}
 }
 
 // said is an HTTP answer.
