@@ -25,6 +25,9 @@ type eventJSON struct {
 // UnmarshalJSON reads the JSON form. An unknown kind is an unknown_kind Fault; a missing body
 // and cuts that do not fit the text are invalid Faults.
 func (e *Event) UnmarshalJSON(b []byte) error {
+	if e.readWritten(b) {
+		return nil
+	}
 	var j eventJSON
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err

@@ -113,9 +113,9 @@ func (w *setup) startPump(s *session) (stop func()) {
 // recorder is an outlet that keeps the messages.
 type recorder struct{ sent []message }
 
-func (r *recorder) hold()                    {}
-func (r *recorder) flush()                   {}
-func (r *recorder) away() bool               { return false }
+func (r *recorder) hold()                 {}
+func (r *recorder) flush()                {}
+func (r *recorder) away() bool            { return false }
 func (r *recorder) owed() []pendingResult { return nil }
 
 func (r *recorder) reclaim(func(core.TaskID) bool) []pendingResult { return nil }

@@ -36,14 +36,23 @@ func letters(index int) string {
 
 // homeOf returns the other hub that has made a name, if it is up.
 func (s *Server) homeOf(name string) (hub string, ok bool) {
-	if len(name) < homeLetters || s.opts.Forward == nil {
+	index, ok := indexIn(name)
+	if !ok || s.opts.Forward == nil {
 		return "", false
+	}
+	return s.hub.HubAt(index)
+}
+
+// indexIn returns the index that a name begins with.
+func indexIn(name string) (index int, ok bool) {
+	if len(name) < homeLetters {
+		return 0, false
 	}
 	b, err := base32.StdEncoding.DecodeString(name[:homeLetters] + "AA====") // to whole bytes
 	if err != nil {
-		return "", false
+		return 0, false
 	}
-	return s.hub.HubAt(int(b[0])<<2 | int(b[1])>>6)
+	return int(b[0])<<2 | int(b[1])>>6, true
 }
 
 // tokenPrefix begins the tokens of agents.

@@ -56,49 +56,24 @@ func decodeHello(b []byte) (h hello, err error) {
 	return h, err
 }
 
-// caller is a principal with the rights that its credential gives.
-type caller struct {
-	core.Principal
-	Kind   core.PrincipalKind `json:"kind,omitzero"`
-	Roles  []string           `json:"roles,omitempty"`
-	Agents []string           `json:"agents,omitempty"`
-	Packs  []string           `json:"packs,omitempty"`
-}
-
-func callerOf(p core.Principal) caller {
-	c := caller{Principal: p}
-	if own := p.Credential; own != nil {
-		c.Kind, c.Roles, c.Agents, c.Packs = own.Kind, own.Roles, own.Agents, own.Packs
-	}
-	return c
-}
-
-func (c caller) principal() core.Principal {
-	p := c.Principal
-	if c.Kind != 0 || len(c.Roles)+len(c.Agents)+len(c.Packs) > 0 {
-		p.Credential = &core.Credential{Kind: c.Kind, Roles: c.Roles, Agents: c.Agents, Packs: c.Packs}
-	}
-	return p
-}
-
 type opening struct {
 	Opened  core.Event `json:"opened"`
-	From    caller     `json:"from"`
+	From    hub.Caller `json:"from"`
 	Keep    bool       `json:"keep,omitempty"`
 	Private bool       `json:"private,omitempty"`
 }
 
 type handover struct {
 	Events []core.Event   `json:"events"`
-	From   caller         `json:"from"`
+	From   hub.Caller     `json:"from"`
 	Keep   bool           `json:"keep,omitempty"`
 	Opener string         `json:"opener,omitempty"`
 	Tried  []core.AgentID `json:"tried,omitempty"`
 }
 
 type command struct {
-	By   caller    `json:"by"`
-	Call core.Call `json:"call"`
+	By   hub.Caller `json:"by"`
+	Call core.Call  `json:"call"`
 }
 
 func encode(kind byte, v any) ([]byte, error) {
@@ -110,27 +85,27 @@ func encode(kind byte, v any) ([]byte, error) {
 }
 
 func encodeOpening(o hub.Opening) ([]byte, error) {
-	return encode(letterOpen, opening{o.Opened, callerOf(o.From), o.Keep, o.Private})
+	return encode(letterOpen, opening{o.Opened, hub.CallerOf(o.From), o.Keep, o.Private})
 }
 
 func encodeHandover(o hub.Handover) ([]byte, error) {
-	return encode(letterHand, handover{o.Events, callerOf(o.From), o.Keep, o.Opener, o.Tried})
+	return encode(letterHand, handover{o.Events, hub.CallerOf(o.From), o.Keep, o.Opener, o.Tried})
 }
 
 func encodeCall(c core.Call) ([]byte, error) {
-	return encode(letterDo, command{callerOf(c.Principal), c})
+	return encode(letterDo, command{hub.CallerOf(c.Principal), c})
 }
 
 func decodeOpening(b []byte) (hub.Opening, error) {
 	var o opening
 	err := json.Unmarshal(b, &o)
-	return hub.Opening{Opened: o.Opened, From: o.From.principal(), Keep: o.Keep, Private: o.Private}, err
+	return hub.Opening{Opened: o.Opened, From: o.From.Known(), Keep: o.Keep, Private: o.Private}, err
 }
 
 func decodeHandover(b []byte) (hub.Handover, error) {
 	var o handover
 	err := json.Unmarshal(b, &o)
-	return hub.Handover{Events: o.Events, From: o.From.principal(), Keep: o.Keep, Opener: o.Opener, Tried: o.Tried}, err
+	return hub.Handover{Events: o.Events, From: o.From.Known(), Keep: o.Keep, Opener: o.Opener, Tried: o.Tried}, err
 }
 
 func decodeCall(b []byte) (core.Call, error) {
@@ -139,7 +114,7 @@ func decodeCall(b []byte) (core.Call, error) {
 	if err == nil && c.Call.Command == nil {
 		err = errNoCommand
 	}
-	c.Call.Principal = c.By.principal()
+	c.Call.Principal = c.By.Known()
 	return c.Call, err
 }
 
@@ -167,7 +142,7 @@ func decodeEvents(b []byte) (id core.TaskID, events []core.Event, err error) {
 	}
 	for line := range bytes.SplitSeq(lines, []byte{'\n'}) {
 		var e core.Event
-		if err := json.Unmarshal(line, &e); err != nil {
+		if err := e.UnmarshalJSON(line); err != nil { // without the scan that package json does before
 			return "", nil, err
 		}
 		events = append(events, e)

@@ -54,7 +54,7 @@ func (i *inquiries) fail(why *core.Fault) {
 
 // ask asks the other hub, and waits for what it says.
 func (o *Peer) ask(ctx context.Context, q hub.Inquiry) (json.RawMessage, error) {
-	body, err := json.Marshal(inquiry{callerOf(q.By), q})
+	body, err := json.Marshal(inquiry{hub.CallerOf(q.By), q})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (c *connection) inquired(body []byte) error {
 	if err := json.Unmarshal(body[size:], &q); err != nil {
 		return err
 	}
-	q.Inquiry.By = q.By.principal()
+	q.Inquiry.By = q.By.Known()
 	select {
 	case c.inquiries <- asked{number, q.Inquiry}:
 		return nil
@@ -151,7 +151,7 @@ func (o *Peer) settled(body []byte) error {
 
 // inquiry is the form of one in a frame.
 type inquiry struct {
-	By caller `json:"by"`
+	By hub.Caller `json:"by"`
 	hub.Inquiry
 }
 

@@ -23,8 +23,8 @@ const (
 
 // visit says who visits which service.
 type visit struct {
-	Service string `json:"service"`
-	By      caller `json:"by"`
+	Service string     `json:"service"`
+	By      hub.Caller `json:"by"`
 	// Until and Proof are those of the principal: the credential may be revoked at either hub.
 	Until time.Time `json:"until,omitzero"`
 	Proof string    `json:"proof,omitempty"`
@@ -115,7 +115,7 @@ func (t *tunnels) end(name string) {
 
 // visit begins a tunnel to a service of the other hub.
 func (o *Peer) visit(service string, by core.Principal) (hub.Conn, error) {
-	body, err := json.Marshal(visit{Service: service, By: callerOf(by), Until: by.Until, Proof: by.Proof})
+	body, err := json.Marshal(visit{Service: service, By: hub.CallerOf(by), Until: by.Until, Proof: by.Proof})
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (c *connection) admit(number uint64, body []byte) error {
 		refused := &tunnel{conn: c, number: number, closed: make(chan struct{})}
 		return refused.Close(*link.Because(link.Overloaded, "%s", core.AsFault(err).Message))
 	}
-	by := v.By.principal()
+	by := v.By.Known()
 	by.Until, by.Proof = v.Until, v.Proof
 	c.serve(func(ctx context.Context) { c.hub.Visited(ctx, v.Service, by, t) })
 	return nil

@@ -31,7 +31,7 @@ var readers = map[string]struct {
 	"adapters/pi/render":         {1, "messages of a conversation, on their way out"},
 	"adapters/pi/sessionfile":    {2, "lines of a session file, which were read"},
 	"core":                       {3, "the JSON form of the vocabulary"},
-	"core/hub":                   {2, "what a session says that does not read strictly"},
+	"core/hub":                   {3, "what a session says that does not read strictly, and what another hub of the cluster has written"},
 	"core/jsonrpc":               {1, "the ends of a message that is too large"},
 	"core/pack":                  {1, "the output of a pack's tool"},
 	"core/strictjson":            {1, "types that the reader leaves to encoding/json"},

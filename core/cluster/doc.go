@@ -4,7 +4,7 @@
 // A [Cluster] is the view of one hub. The engine gives it [Settings] and a [Bus], runs it, and
 // tells it of its own agents; the Cluster tells the engine of those of other hubs:
 //
-//	index, err := cluster.TakeIndex(ctx, claims, "a")      // for good, before the first start
+//	index, err := cluster.TakeIndex(ctx, claims, "a", false) // for good, before the first start
 //	c, err := cluster.New(cluster.Settings{Life: journal.Life(), Index: index, Bus: bus, Claims: claims, Callbacks: ...})
 //	go c.Run(ctx)                                          // until ctx ends: then it has left
 //

@@ -17,12 +17,21 @@ const (
 )
 
 // TakeIndex returns the index of the hub with that name: the one it had before, or else the
-// lowest that is free. It stays that of the name for good, since it stands in the ids of tasks.
-func TakeIndex(ctx context.Context, claims Claims, name string) (int, error) {
+// lowest that is free. It stays that of the name for good, since it stands in the ids of tasks. The
+// index 0 stands in the tasks of a hub alone: it is left to the first that brings some along.
+func TakeIndex(ctx context.Context, claims Claims, name string, wasAlone bool) (int, error) {
 	if err := CheckName(name); err != nil {
 		return 0, err
 	}
-	for i := 0; i <= MaxIndex; i++ {
+	had, err := claims.Holder(ctx, nameHub+name)
+	if err != nil {
+		return 0, err
+	}
+	first := 1
+	if wasAlone || had == "0" {
+		first = 0
+	}
+	for i := first; i <= MaxIndex; i++ {
 		// First the name, then the index: whatever ends between the two is found again.
 		had, err := claims.Claim(ctx, nameHub+name, strconv.Itoa(i), func(holder string) bool {
 			n, err := strconv.Atoi(holder)
@@ -42,7 +51,7 @@ func TakeIndex(ctx context.Context, claims Claims, name string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("all %d indexes belong to other hubs: start this one with one of their names (--hub-name)", MaxIndex+1)
+	return 0, fmt.Errorf("all %d indexes belong to other hubs: start this one with one of their names (--hub-name)", MaxIndex+1-first)
 }
 
 // Known returns the hubs that have an index, but for those without a life, for [Settings.Known].
@@ -51,8 +60,11 @@ func TakeIndex(ctx context.Context, claims Claims, name string) (int, error) {
 func Known(ctx context.Context, claims Claims, lifeOf func(ctx context.Context, hub string) (life, by journal.Life, err error)) (all []Hub, err error) {
 	for i := 0; i <= MaxIndex; i++ {
 		name, failed := claims.Holder(ctx, nameIndex+strconv.Itoa(i))
-		if failed != nil || name == "" {
+		switch {
+		case failed != nil || name == "" && i > 0:
 			return all, errors.Join(err, failed) // the lowest that is free is given away first
+		case name == "":
+			continue // no hub was alone
 		}
 		life, by, failed := lifeOf(ctx, name)
 		if failed != nil {

@@ -15,7 +15,7 @@ import (
 func TestAHubLearnsFromTheJournalWhichLivesWereTakenOverAndForgotten(t *testing.T) {
 	claims := coretest.NewClaims(nil).Of("a")
 	for i, name := range []string{"a", "b", "c", "d"} {
-		if got, err := cluster.TakeIndex(t.Context(), claims, name); err != nil || got != i {
+		if got, err := cluster.TakeIndex(t.Context(), claims, name, name == "a"); err != nil || got != i {
 			t.Fatalf("the index of %s: got %d and %v, want %d", name, got, err, i)
 		}
 	}

@@ -28,7 +28,7 @@ func (h *Hub) tellNewest(hub string) {
 		return
 	}
 	own := h.tasks.Lines()
-	maps.DeleteFunc(own, func(l task.Line, _ uint64) bool { return l.Owner() != h.self })
+	maps.DeleteFunc(own, func(l task.Line, _ uint64) bool { return l.Owner() != h.ownIndex })
 	if err := tasksNewest().tell(h, hub, newestOwn{own}); err != nil {
 		h.Count("peer.untold")
 	}

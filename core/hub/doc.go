@@ -9,8 +9,15 @@
 //	requester ◀── Next ── Task log ◀── Report ── agent
 //	journal   ◀───────────┘ recorder
 //
+// In a cluster, each hub owns the tasks of its agents. Of the tasks of others it has mirrors:
+// they read like any task, and commands on them pass to the owner. A task of which nothing was
+// said yet may move: its owner hands a copy to another hub, and stores one record that names it
+// (move.go). That hub stores the copy, and runs the task once the record is stored (arrive.go).
+// The tasks of a hub that is gone end or move in the hands of the one that has taken it over
+// (inherit.go); mirrors get from the journal what became of them (takeover.go, stored.go).
+//
 // The hub starts two goroutines, the recorder and one that reads the journal for tools, and
-// timers.
+// timers; in a cluster some more, which wait for other hubs and for the journal.
 //
 // Locks, from the outermost: Hub.mu (sessions, slots, queues), the followers of threads,
 // the views of a session (which tasks it watches), the store of tasks, a task, Session.mu

@@ -106,6 +106,7 @@ func (h *Hub) endSessions(why *core.Fault) {
 	first := h.closed == nil
 	h.closed = why
 	sessions := maps.Clone(h.sessions)
+	maps.DeleteFunc(sessions, func(s *Session, _ struct{}) bool { return !h.endsWith(s) })
 	h.mu.Unlock()
 	for s := range sessions {
 		s.inbox.end(why)
@@ -114,6 +115,10 @@ func (h *Hub) endSessions(why *core.Fault) {
 		close(h.end.drained)
 	}
 }
+
+// endsWith reports whether a session ends with the others: those of other hubs read what a drained
+// hub has until it is closed. Callers hold mu.
+func (h *Hub) endsWith(s *Session) bool { return s.identity.Hub == "" || h.end.closed }
 
 // Close stops the hub gracefully: it accepts nothing new, tells every session the reason,
 // lets running tasks finish until ctx ends, fails the rest as unreachable, waits for the

@@ -110,7 +110,7 @@ type Observer interface {
 // Hub is the engine. It is safe for concurrent use.
 type Hub struct {
 	id         string
-	self       int // in the cluster: see Options.Index
+	ownIndex   int // in the cluster: see Options.Index
 	limits     Limits
 	memory     *memory.Budget // may be nil
 	quotas     *quota.Book    // may be nil
@@ -174,7 +174,7 @@ type Hub struct {
 // New makes a Hub and starts its recorder. Close ends it.
 func New(opts Options) *Hub {
 	h := &Hub{
-		id: opts.ID, self: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
+		id: opts.ID, ownIndex: opts.Index, limits: opts.Limits.WithDefaults(), memory: opts.Memory, quotas: opts.Quotas, rules: opts.Rules,
 		authorizer: opts.Authorizer, limiter: opts.Limiter, auditor: opts.Auditor, tracer: opts.Tracer, redact: opts.Redact, frames: opts.Frames,
 		log: opts.Log, observer: opts.Observer, journal: opts.Journal, shared: opts.Shared, restartChild: opts.Restart, forgetHub: opts.Forget, refusedChild: opts.Refused, registrar: opts.Registrar, cluster: opts.Cluster,
 		roster: roster.New(), usage: usage.NewLedger(), budgets: usage.NewBudgets(opts.Budgets), usageStore: opts.UsageStore, counters: counters{n: map[string]int64{}}, crossings: crossings{n: map[dialects]*kindCounts{}},
@@ -208,7 +208,7 @@ func New(opts Options) *Hub {
 	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)
-	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive})
+	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive, Tell: h.tellTopic})
 	if h.cluster != nil {
 		h.roster.Watch(func(e *roster.Entry) { h.cluster.SetLoad(e.ID, loadOf(e)) })
 	}
@@ -281,7 +281,7 @@ func (h *Hub) connect(s *Session) {
 	if h.end.reason != "" {
 		s.inbox.push(Batch{Draining: h.end.reason})
 	}
-	if h.closed != nil {
+	if h.closed != nil && h.endsWith(s) {
 		s.inbox.end(h.closed)
 	}
 	known := h.known

@@ -226,6 +226,7 @@ func allNews() []listener {
 	return []listener{
 		newsOfQuestions,
 		newsOfPacks, newsOfCalls(),
+		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
 	}
 }

@@ -70,6 +70,9 @@ type otherHubs struct {
 	indices map[string]int
 	up      map[string]bool // the names of those that are connected
 	hubs    map[string]*otherHub
+	// noticed are the notices of this hub of which the others have not said whether somebody
+	// subscribes to them, and those hubs.
+	noticed map[core.TaskID]map[string]bool
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
 	fetched  map[core.TaskID]*fetched
@@ -97,7 +100,7 @@ func newOtherHubs(o Options) otherHubs {
 	}
 	return otherHubs{
 		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{},
-		up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
+		up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
 		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
 		strays: map[core.AgentID][]orphan{},
 	}
@@ -115,6 +118,7 @@ func (h *Hub) HubUp(name string, index int) {
 	delete(h.others.draining, name)
 	h.questions.HubUp(name)
 	h.packsUp(name)
+	h.topics.HubUp(name)
 }
 
 // HubDraining says that a hub takes nothing new: its agents get no tasks from here.
@@ -165,6 +169,8 @@ func (h *Hub) HubGone(name string) {
 	h.roster.RemoveHub(name)
 	h.questions.HubGone(name)
 	h.packsGone(name)
+	h.topics.HubGone(name)
+	notices := h.noticesGone(name)
 	h.others.gone[name] = false
 	for id, f := range h.others.fetched {
 		if f.from == name {
@@ -173,6 +179,9 @@ func (h *Hub) HubGone(name string) {
 	}
 	h.mu.Unlock()
 	h.refusedBy(name)
+	for _, notice := range notices {
+		notice.endNotice(false)
+	}
 }
 
 // AgentUp adds an agent of another hub, or replaces what is known of it. It does nothing if this

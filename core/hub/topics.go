@@ -65,19 +65,24 @@ func (h *Hub) deliver(t *job, private bool) error {
 		err := h.route(t)
 		if err == nil && t.IsNotice() && !private {
 			h.publish(t)
+			h.publishElsewhere(t, false)
 		}
 		return err
 	}
-	if !h.publish(t) {
-		return core.NewFault(core.CodeUnreachable, "nobody subscribes to %q: address an agent, or try again later", t.Notice().Topic)
-	}
-	t.End(core.Done{})
+	has := h.publish(t)
+	there := h.publishElsewhere(t, !has)
+	switch {
+	case has:
+		t.End(core.Done{})
+	case !there:
+		return unsubscribed(t.Notice().Topic)
+	} // else it ends with what the other hubs say
 	return nil
 }
 
 // publish publishes a notice, and reports whether it has subscribers.
 func (h *Hub) publish(t *job) bool {
-	n := topic.Notice{Topic: t.Notice().Topic, From: t.From(), By: t.opener.root().peer(), Size: task.OverheadBytes + t.Size(), Task: t.Task}
+	n := topic.Notice{ID: t.ID(), Topic: t.Notice().Topic, From: t.From(), By: t.opener.root().peer(), Size: task.OverheadBytes + t.Size(), Task: t.Task}
 	if w, given := t.Worker().(*peer); given {
 		n.To = w
 	}

@@ -58,7 +58,7 @@ func (h *Hub) Visited(ctx context.Context, service string, by core.Principal, co
 }
 
 // Index returns the index of this hub in its cluster.
-func (h *Hub) Index() int { return h.self }
+func (h *Hub) Index() int { return h.ownIndex }
 
 // HubAt returns the name of another hub of the cluster by its index, if it is up.
 func (h *Hub) HubAt(index int) (name string, ok bool) {
@@ -73,7 +73,7 @@ func (h *Hub) HubAt(index int) (name string, ok bool) {
 func (h *Hub) HomeOf(key string, others []string) (hub string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	best := weight(key, h.self)
+	best := weight(key, h.ownIndex)
 	for _, name := range others {
 		index, known := h.others.indices[name]
 		if w := weight(key, index); known && w > best {

@@ -72,6 +72,15 @@ func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
 	return t
 }
 
+// Copy returns a mirror of a notice with the event that opened it, for its subscribers: the store does not
+// have it, and no more events come.
+func (s *Store) Copy(from core.Principal, opened core.Event) *Task {
+	t := &Task{store: s, id: opened.Body.(core.Opened).Task, mirror: true, state: Queued, epoch: 1, log: newLog(1)}
+	t.Extend([]core.Event{opened})
+	t.from = from
+	return t
+}
+
 // Forget drops a mirror that its owner was not told of.
 func (s *Store) Forget(t *Task) {
 	s.mu.Lock()

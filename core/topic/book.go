@@ -1,6 +1,7 @@
 package topic
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -18,6 +19,9 @@ type Options struct {
 	// MayReceive reports whether a subscriber, which may be an agent, may receive a notice. It
 	// must not call the Book.
 	MayReceive func(n Notice, subscriber core.Principal, agent core.AgentID) bool
+	// Tell tells the Book of another hub, once and in order, or that hub is reported as gone. It must
+	// not wait and must not call the Book. nil for a hub alone.
+	Tell func(hub string, w Word)
 }
 
 // Task is a notice as its publisher and its addressee see it.
@@ -29,6 +33,8 @@ type Task interface {
 
 // Notice is a published notice.
 type Notice struct {
+	// ID is that of its task.
+	ID    core.TaskID
 	Topic string
 	// From is the publisher, and By its connection, which does not receive the notice.
 	From core.Principal
@@ -46,6 +52,10 @@ type entry struct {
 	Notice
 	to Identity // the addressee across reconnects; zero if it does not resume
 	at time.Time
+	// only is the identity that it was kept for at another hub, and certain says that it may have it
+	// whatever its patterns are; except is one that has it from there already.
+	only, except Identity
+	certain      bool
 }
 
 // Delivery is what a subscriber receives: a notice or a gap.
@@ -79,11 +89,22 @@ type Book struct {
 	reading     map[*connection]struct{} // those that have a subscription
 	successors  map[Identity][]*connection
 	away        *lru.Cache[Identity, *subscription]
+
+	hubs      map[string]struct{}               // the others of the cluster that are up
+	elsewhere *lru.Cache[at, []string]          // the patterns of identities at those
+	lost      *lru.Cache[Identity, []string]    // and at those that are gone
+	heirs     *lru.Cache[Identity, string]      // the hubs where identities resumed that are connected here still
+	moved     *lru.Cache[Identity, moved]       // subscriptions that have gone to other hubs
+	passed    *lru.Cache[core.TaskID, Identity] // notices that came with a subscription
 }
 
 // NewBook makes a Book.
 func NewBook(opts Options) *Book {
 	return &Book{
+		hubs: map[string]struct{}{}, elsewhere: lru.New(lru.Options[at, []string]{Count: maxElsewhere}),
+		lost:  lru.New(lru.Options[Identity, []string]{Count: maxElsewhere, Age: opts.Keep}),
+		heirs: lru.New(lru.Options[Identity, string]{Count: maxPassed, Age: opts.Keep}),
+		moved: lru.New(lru.Options[Identity, moved]{Count: maxPassed, Age: redeliverWindow}), passed: lru.New(lru.Options[core.TaskID, Identity]{Count: maxPassed, Age: opts.Keep}),
 		opts: opts, first: 1,
 		connections: map[Subscriber]*connection{}, reading: map[*connection]struct{}{},
 		successors: map[Identity][]*connection{}, away: lru.New(lru.Options[Identity, *subscription]{Count: maxAway, Age: opts.Keep}),
@@ -110,6 +131,7 @@ func (b *Book) Publish(n Notice) (wanted bool) {
 	defer b.mu.Unlock()
 	now := time.Now()
 	b.trim(now)
+	b.follow(n)
 	var wake []*connection
 	var passed []*subscription // have read everything, and do not want this notice
 	for c := range b.reading {
@@ -122,6 +144,7 @@ func (b *Book) Publish(n Notice) (wanted bool) {
 	}
 	wanted = len(wake) > 0 || b.hasReceiver(n)
 	e := entry{Notice: n, at: now}
+	e.except, _ = b.passed.Get(n.ID)
 	if c := b.connections[n.To]; c != nil {
 		e.to = c.resumes
 	}
@@ -167,6 +190,10 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 		}
 		sub := c.sub
 		switch {
+		case sub.gap:
+			sub.gap = false
+			s.Wake()
+			return Delivery{Gap: &Gap{From: sub.read, To: sub.read}}, true
 		case sub.read+1 < b.first:
 			gap := &Gap{From: sub.read + 1, To: b.first - 1}
 			sub.read = gap.To
@@ -194,7 +221,8 @@ func (b *Book) Next(s Subscriber) (Delivery, bool) {
 		if toItself && number > sub.resendTo {
 			continue // it gets this one as the addressee
 		}
-		if resend || number > sub.since && sub.wants(e.Topic) && b.mayReceive(e.Notice, c) {
+		who := cmp.Or(c.resumes, c.who)
+		if resend || e.certain && e.only == who || e.isFor(who) && number > sub.since && sub.wants(e.Topic) && b.mayReceive(e.Notice, c) {
 			sub.give(number)
 			s.Wake()
 			return Delivery{Task: e.Task, Position: Position{sub, number}}, true

@@ -96,6 +96,7 @@ func (b *Book) Subscribe(s Subscriber, who Identity, patterns []string) error {
 	}
 	sub.patterns = all
 	b.setSubscription(c, sub)
+	b.subscribed(cmp.Or(c.resumes, who), all)
 	return nil
 }
 
@@ -111,6 +112,9 @@ func (b *Book) Unsubscribe(s Subscriber, patterns []string) bool {
 	before := len(c.sub.patterns)
 	c.sub.patterns = slices.DeleteFunc(c.sub.patterns, func(p string) bool { return len(patterns) == 0 || slices.Contains(patterns, p) })
 	changed := len(c.sub.patterns) < before
+	if changed {
+		b.subscribed(cmp.Or(c.resumes, c.who), c.sub.patterns)
+	}
 	if c.sub.isIdle(time.Now()) {
 		b.setSubscription(c, nil)
 	}
@@ -139,9 +143,13 @@ func (b *Book) Resume(s Subscriber, who Identity) {
 	}
 	c.resumes = who
 	b.successors[who] = append(b.successors[who], c)
+	b.heirs.Remove(who)
+	b.moved.Remove(who)
 	if sub, found := b.away.Remove(who); found {
 		b.adopt(c, sub)
 	}
+	b.restore(c, who)
+	b.tell(Word{Resumed: &who})
 }
 
 // Detach removes a connection that has ended. Its subscription goes to another connection
@@ -163,6 +171,7 @@ func (b *Book) Detach(s Subscriber) {
 	}
 	b.trim(now)
 	if sub = b.remainder(c, sub, now); sub == nil {
+		b.subscribed(who, nil)
 		return
 	}
 	if len(others) > 0 {
@@ -173,6 +182,12 @@ func (b *Book) Detach(s Subscriber) {
 		sub.merge(before)
 	}
 	sub.last = s.Principal()
+	if hub, found := b.heirs.Remove(who); found {
+		if _, up := b.hubs[hub]; up {
+			b.pass(hub, who, sub)
+			return
+		}
+	}
 	b.away.Put(who, sub)
 }
 

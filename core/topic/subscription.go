@@ -26,6 +26,8 @@ type subscription struct {
 	// resendTo is the number up to which notices that were addressed to the subscriber
 	// itself are delivered again.
 	resendTo uint64
+	// gap says that notices are gone that another hub had, which it has not been told.
+	gap bool
 	// last is the principal of the last connection, of a subscription that has none.
 	last core.Principal
 	// unacked is what the transport accepted recently, and may have lost.
@@ -55,7 +57,7 @@ func (s *subscription) wants(topic string) bool {
 
 // isIdle reports whether the subscription will deliver nothing more.
 func (s *subscription) isIdle(now time.Time) bool {
-	return len(s.patterns) == 0 && s.arrivedUpTo(now) >= s.resendTo
+	return len(s.patterns) == 0 && !s.gap && s.arrivedUpTo(now) >= s.resendTo
 }
 
 // give records that the last notice considered, with the number, is delivered.
@@ -115,5 +117,5 @@ func (s *subscription) merge(o *subscription) {
 		}
 	}
 	s.since, s.read, s.resendTo = min(s.since, o.since), min(s.handled(), o.handled()), max(s.resendTo, o.resendTo)
-	s.sent, s.accepted = s.read, s.read
+	s.sent, s.accepted, s.gap = s.read, s.read, s.gap || o.gap
 }

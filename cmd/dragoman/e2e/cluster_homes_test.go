@@ -17,12 +17,14 @@ import (
 
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 
-	"github.com/dragoman-hub/dragoman/adapters/coven"
+	covendialect "github.com/dragoman-hub/dragoman/adapters/coven"
 	piclient "github.com/dragoman-hub/dragoman/adapters/pi/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
+	coven "github.com/dragoman-hub/dragoman/proto/coven"
+	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/ws"
 )
 
@@ -39,7 +41,7 @@ func joinWorker(t *testing.T, at *clusterHub, id core.AgentID) *worker {
 	ctx, leave := context.WithCancel(t.Context())
 	in, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- service.Joins()[coven.Name](ctx, client.Hub{GRPC: at.grpc}, core.Card{ID: id}, func(ctx context.Context, r core.Request, report func(core.Body) error) error {
+		ended <- service.Joins()[covendialect.Name](ctx, client.Hub{GRPC: at.grpc}, core.Card{ID: id}, func(ctx context.Context, r core.Request, report func(core.Body) error) error {
 			if strings.HasPrefix(r.Content, "wait") {
 				w.asked <- r.Content
 				select {
@@ -74,25 +76,73 @@ func TestClientsFindTheirOwn(t *testing.T) {
 	}
 	for name, finds := range map[string]func(t *testing.T, all hubCluster, w *worker){
 		"pi": piFindsItsOwn, "ACP": acpFindsItsOwn, "ACP over HTTP": acpHTTPFindsItsOwn, "MCP": mcpFindsItsOwn,
-		"A2A": a2aFindsItsOwn, "Parallax control plane": controlFindsItsOwn, "Coven": covenFindsItsOwn,
+		"editor": editorFindsItsOwn, "MCP as an agent": agentFindsItsTools, "A2A": a2aFindsItsOwn, "Parallax control plane": controlFindsItsOwn, "Coven": covenFindsItsOwn,
 	} {
 		t.Run(name, func(t *testing.T) { finds(t, all, w) })
 	}
+	t.Run("pi, whose home is killed", func(t *testing.T) { piGoesOnElsewhere(t, all) })
+}
+
+func piAt(t *testing.T, h *clusterHub) *piConn {
+	t.Helper()
+	conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: h.URL}, "/ws/pi", nil, 10<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &piConn{t: t, events: make(chan piclient.Frame, 1000)}
+	if c.Conn, err = piclient.Connect(t.Context(), conn, func(f piclient.Frame) { c.events <- f }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// A client whose home is killed connects again, and goes on in its thread at another hub.
+func piGoesOnElsewhere(t *testing.T, all hubCluster) {
+	home := all[0]
+	for _, h := range all {
+		if strings.Contains(h.log(), "pi client connected") {
+			home = h
+		}
+	}
+	other := all[0]
+	if other == home {
+		other = all[2]
+	}
+	var state struct{ Thread string }
+	c := piAt(t, other)
+	if f := c.do(map[string]any{"type": "get_state", "sessionId": "mine"}); json.Unmarshal(f.Data, &state) != nil || state.Thread == "" {
+		t.Fatalf("got %s, want the thread of the session", f.Raw)
+	}
+	home.kill()
+	other.until("the client is disconnected", func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Do(ctx, map[string]any{"type": "list_sessions"}); err == nil {
+			return errors.New("it is connected")
+		}
+		return nil
+	})
+	other.until("it finds its thread", func() error {
+		c := piAt(t, other)
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		id := "again-" + core.NewID()
+		if f, err := c.Do(ctx, map[string]any{"type": "create_session", "sessionId": id, "thread": state.Thread}); err != nil || !f.Success {
+			return fmt.Errorf("got %s and %w", f.Raw, err)
+		}
+		if f, err := c.Do(ctx, map[string]any{"type": "get_messages", "sessionId": id}); err != nil || !strings.Contains(string(f.Data), "HELLO") {
+			return fmt.Errorf("got %s and %w", f.Raw, err)
+		}
+		return nil
+	})
 }
 
 func piFindsItsOwn(t *testing.T, all hubCluster, w *worker) {
 	dial := func(h *clusterHub) *piConn {
 		t.Helper()
-		conn, err := client.DialWebSocket(t.Context(), client.Hub{URL: h.URL}, "/ws/pi", nil, 10<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &piConn{t: t, events: make(chan piclient.Frame, 1000)}
-		if c.Conn, err = piclient.Connect(t.Context(), conn, func(f piclient.Frame) { c.events <- f }); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		return c
+		return piAt(t, h)
 	}
 	ask := func(c *piConn, text string) {
 		t.Helper()
@@ -391,5 +441,94 @@ func covenFindsItsOwn(t *testing.T, all hubCluster, _ *worker) {
 	stream := connectCovenClient(t, all[1].grpc).open("worker", "")
 	if got := describe(stream.readUntil(isDone)); !strings.Contains(strings.Join(got, " "), "HELLO YOU") {
 		t.Errorf("at b: got %q, want the answer as it comes", got)
+	}
+}
+
+// An editor begins a session at one hub, and loads it at the others.
+func editorFindsItsOwn(t *testing.T, all hubCluster, _ *worker) {
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	dial := func(h *clusterHub) *ws.Conn {
+		t.Helper()
+		conn, err := client.DialWebSocket(ctx, client.Hub{URL: h.URL}, "/ws/editor?agent=worker", nil, 10<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(link.Reason{Cause: link.Normal}) })
+		return conn
+	}
+	// call returns everything up to the answer.
+	call := func(conn *ws.Conn, method string, params any) (all string) {
+		t.Helper()
+		if err := conn.Send(ctx, plainJSON(map[string]any{"jsonrpc": "2.0", "id": method, "method": method, "params": params})); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			m, err := conn.Receive(ctx)
+			if err != nil {
+				t.Fatalf("%s: %v after %s", method, err, all)
+			}
+			all += string(m)
+			var answer struct{ ID any }
+			if json.Unmarshal(m, &answer) == nil && answer.ID == method {
+				return all
+			}
+		}
+	}
+	first := dial(all[0])
+	call(first, "initialize", map[string]any{"protocolVersion": 1})
+	var began struct {
+		Result struct{ SessionID string }
+	}
+	if text := call(first, "session/new", map[string]any{"cwd": "/", "mcpServers": []any{}}); json.Unmarshal([]byte(text), &began) != nil || began.Result.SessionID == "" {
+		t.Fatalf("got %s, want a session", text)
+	}
+	session := began.Result.SessionID
+	prompt := func(conn *ws.Conn, words string) {
+		t.Helper()
+		text := call(conn, "session/prompt", map[string]any{"sessionId": session, "prompt": []any{map[string]any{"type": "text", "text": words}}})
+		if !strings.Contains(text, strings.ToUpper(words)) {
+			t.Errorf("got %s, want the answer", text)
+		}
+	}
+	prompt(first, "edit at a")
+	for i, h := range all[1:] {
+		conn := dial(h)
+		call(conn, "initialize", map[string]any{"protocolVersion": 1})
+		loaded := call(conn, "session/load", map[string]any{"sessionId": session, "cwd": "/", "mcpServers": []any{}})
+		if want := []string{"EDIT AT A", "EDIT AT B"}[i]; !strings.Contains(loaded, want) {
+			t.Errorf("loaded at %s: got %s, want %s in it", h.name, loaded, want)
+		}
+		prompt(conn, "edit at "+h.name)
+	}
+}
+
+// An agent calls the tools of the hub with the token of its connection, at whichever hub.
+func agentFindsItsTools(t *testing.T, all hubCluster, _ *worker) {
+	cc, err := grpcserver.Dial(t.Context(), all[1].grpc, grpcserver.DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	stream, err := coven.NewCovenControlClient(cc).AgentStream(t.Context())
+	if err == nil {
+		err = stream.Send(&coven.AgentMessage{Payload: &coven.AgentMessage_Register{Register: &coven.RegisterAgent{AgentId: "tooled", Name: "tooled"}}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	welcome, err := stream.Recv()
+	if err != nil || welcome.GetWelcome().GetMcpToken() == "" {
+		t.Fatalf("got %v and %v, want a Welcome with a token", welcome, err)
+	}
+	for _, h := range all {
+		status, text := askMCP(t, h.URL+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_ask","arguments":{"to":"worker","content":"hello there"}}}`,
+			"Authorization: Bearer "+welcome.GetWelcome().GetMcpToken())
+		if status != http.StatusOK || !strings.Contains(text, "HELLO THERE") {
+			t.Errorf("at %s: got %d %s, want the answer", h.name, status, text)
+		}
+	}
+	if status, text := askMCP(t, all[0].URL+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Authorization: Bearer "+welcome.GetWelcome().GetMcpToken()+"X"); status != http.StatusBadRequest {
+		t.Errorf("with another token: got %d %s, want it refused", status, text)
 	}
 }

@@ -185,4 +185,3 @@ func TestASecondHubOfANameIsRefusedAndToldWhoHasIt(t *testing.T) {
 	all[0].untilReady()
 	t.Logf("after a kill the hub was ready within %s", time.Since(began))
 }
-

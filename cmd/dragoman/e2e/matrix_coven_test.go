@@ -54,13 +54,19 @@ func connectCovenAgent(t *testing.T, h *testHub, id string) *covenAgent {
 
 func connectCovenAgentWith(t *testing.T, h *testHub, id string, capabilities ...string) *covenAgent {
 	t.Helper()
-	c := newProxy(t, h.service.Addresses().GRPC)
+	return connectCovenAgentAt(t, h.service.Addresses().GRPC, id, capabilities...)
+}
+
+// connectCovenAgentAt is connectCovenAgentWith for the gRPC address of a hub.
+func connectCovenAgentAt(t *testing.T, addr, id string, capabilities ...string) *covenAgent {
+	t.Helper()
+	c := newProxy(t, addr)
 	cc, err := grpcserver.Dial(t.Context(), c.addr(), grpcserver.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if token := tokenFor(h.service.Addresses().GRPC); token != "" {
+	if token := tokenFor(addr); token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 	}
 	conn, err := grpcserver.Open(ctx, wire.NewCovenControlClient(cc).AgentStream, grpcserver.OpenOptions{})

@@ -32,7 +32,13 @@ type testPack struct {
 // error if the pack was refused.
 func registerPack(t *testing.T, h *testHub, m *wire.PackManifest) (*testPack, error) {
 	t.Helper()
-	cc, err := grpcserver.Dial(t.Context(), h.service.Addresses().GRPC, grpcserver.DialOptions{})
+	return registerPackAt(t, h.service.Addresses().GRPC, m)
+}
+
+// registerPackAt is registerPack for the gRPC address of a hub.
+func registerPackAt(t *testing.T, addr string, m *wire.PackManifest) (*testPack, error) {
+	t.Helper()
+	cc, err := grpcserver.Dial(t.Context(), addr, grpcserver.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

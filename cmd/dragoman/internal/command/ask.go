@@ -274,6 +274,10 @@ func (p *printer) print(l client.Line, raw []byte) error {
 	case core.File:
 		fmt.Fprintf(p.io.Err, "[file %s, %s, %d bytes: --json has it]\n", visible(b.Name), visible(orDash(b.MediaType)), len(b.Data))
 	case core.Retrying:
+		if b.Hub != "" {
+			fmt.Fprintf(p.io.Err, "[it goes on at hub %s: %s]\n", visible(b.Hub), visible(b.Fault.Message))
+			break
+		}
 		fmt.Fprintf(p.io.Err, "[%s failed: %s; trying another]\n", visible(string(b.Agent)), visible(b.Fault.Message))
 	case core.ApprovalRequested:
 		call := decisionArgs(p.task, b.ID, b.InputSHA256)

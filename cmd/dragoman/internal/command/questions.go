@@ -20,6 +20,7 @@ func questionsCommand(io Streams) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var list struct {
 			Questions []question.Question `json:"questions"`
+			Missing   []string            `json:"missing,omitempty"`
 		}
 		if err := to.client().Get(c.Context(), "/v1/questions", &list); err != nil {
 			return err

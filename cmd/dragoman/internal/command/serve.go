@@ -55,7 +55,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 	}
 	service.LimitMemory(settings.Limits.Memory)
 	for {
-		err := serveLife(ctx, settings, open, read, reload, signals, log)
+		err := serveLife(ctx, &settings, open, read, reload, signals, log)
 		if !settings.Clustered() || !errors.Is(err, journal.ErrFenced) {
 			return err
 		}
@@ -64,12 +64,13 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 }
 
 // serveLife runs a hub until a signal, until its only peer has gone, or until another hub has taken
-// it over.
-func serveLife(ctx context.Context, settings config.Config, open func() (*stdio.Conn, error), read func() (config.Config, error), reload, signals <-chan os.Signal, log *slog.Logger) error {
-	s, err := service.Start(ctx, settings, log, nil)
+// it over. The listeners of the next life have the same ports.
+func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio.Conn, error), read func() (config.Config, error), reload, signals <-chan os.Signal, log *slog.Logger) error {
+	s, err := service.Start(ctx, *settings, log, nil)
 	if err != nil {
 		return err
 	}
+	s.Addresses().Keep(settings)
 	s.ReturnMemory()
 	var gone <-chan struct{}
 	if settings.Stdio {
@@ -82,7 +83,7 @@ func serveLife(ctx context.Context, settings config.Config, open func() (*stdio.
 			gone = nil // others can still connect
 		}
 	}
-	log.Info("the hub is ready", readyLine(s.Addresses(), settings)...)
+	log.Info("the hub is ready", readyLine(s.Addresses(), *settings)...)
 
 	var cause error
 	reason := ""

@@ -27,6 +27,17 @@ func addresses(c config.Config) []address {
 	return all
 }
 
+// Keep gives listeners whose port was free to choose the ports that they are bound to: clients find
+// the next life of the hub there.
+func (a Addresses) Keep(c *config.Config) {
+	for addr, bound := range map[*string]string{&c.GRPCAddr: a.GRPC, &c.HTTPAddr: a.HTTP, &c.PiAddr: a.Pi} {
+		host, port, err := net.SplitHostPort(*addr)
+		if _, chosen, known := net.SplitHostPort(bound); err == nil && port == "0" && known == nil {
+			*addr = net.JoinHostPort(host, chosen)
+		}
+	}
+}
+
 // reached returns the address of a bound listener for a peer at from that is connected to our
 // address to; "" if the peer cannot reach it or there is no listener.
 func reached(bound string, to, from net.Addr) string {

@@ -99,7 +99,8 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	if !ok || j.Bus() == nil {
 		return nil
 	}
-	index, err := cluster.TakeIndex(ctx, j.Claims(), s.config.HubName)
+	life := j.Life()
+	index, err := cluster.TakeIndex(ctx, j.Claims(), s.config.HubName, life.Epoch > 1)
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
@@ -109,7 +110,6 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	if err != nil { // the others tell it
 		s.log.Warn("the journal does not tell of all hubs of the cluster", "error", err)
 	}
-	life := j.Life()
 	if s.node, err = bus.Listen(j.Bus(), bus.Life(life)); err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}

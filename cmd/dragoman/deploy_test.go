@@ -1,0 +1,192 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+)
+
+const deploy = "../../deploy/"
+
+// rendered returns the objects of the chart with these values, which replace those of values.yaml.
+func rendered(t *testing.T, values map[string]any) (all []map[string]any) {
+	t.Helper()
+	const chart = deploy + "helm/dragoman/"
+	text, err := os.ReadFile(chart + "values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]any{}
+	if err := yaml.Unmarshal(text, &given); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range values {
+		if _, known := given[name]; !known {
+			t.Fatalf("the chart has no value %s", name)
+		}
+		given[name] = v
+	}
+	functions := template.FuncMap{ // those of Helm that the chart uses
+		"add": func(a, b int) int { return a + b }, "int": func(n int) int { return n }, "quote": strconv.Quote,
+		"until": func(n int) (all []int) {
+			for i := range n {
+				all = append(all, i)
+			}
+			return all
+		},
+		"toJson": func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
+	}
+	files, err := filepath.Glob(chart + "templates/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got no templates (%v)", err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := template.New(file).Funcs(functions).Option("missingkey=error").Parse(string(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := form.Execute(&out, map[string]any{"Values": given, "Release": map[string]string{"Name": "hub"}}); err != nil {
+			t.Fatal(err)
+		}
+		for d := yaml.NewDecoder(&out); ; {
+			var object map[string]any
+			err := d.Decode(&object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// at returns what is at a path of names and numbers in an object; nil if there is nothing.
+func at(v any, path ...any) any {
+	for _, step := range path {
+		switch of := v.(type) {
+		case map[string]any:
+			name, _ := step.(string)
+			v = of[name]
+		case []any:
+			i, is := step.(int)
+			if !is || i >= len(of) {
+				return nil
+			}
+			v = of[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+func TestTheChartStartsHubsOfACluster(t *testing.T) {
+	secret := func(name string) map[string]any { return map[string]any{"existingSecret": name, "seconds": 300} }
+	for name, values := range map[string]map[string]any{
+		"in a trusted network": {"insecure": true, "env": map[string]any{"DRAGOMAN_LIMITS_RETRIES": "3"}},
+		"with tokens and TLS":  {"auth": secret("tokens"), "tls": secret("certificate"), "drain": secret("operator")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kinds := map[string]map[string]any{}
+			for _, object := range rendered(t, values) {
+				kind, _ := object["kind"].(string)
+				name, _ := at(object, "metadata", "name").(string)
+				kinds[kind+" "+name] = object
+			}
+			for _, want := range []string{"StatefulSet hub", "Service hub", "Service hub-hubs", "PodDisruptionBudget hub"} {
+				if kinds[want] == nil {
+					t.Errorf("got no %s, want one", want)
+				}
+			}
+			set := kinds["StatefulSet hub"]
+			if got := at(set, "spec", "replicas"); got != 3 {
+				t.Errorf("got %v hubs, want 3", got)
+			}
+			if got, want := at(set, "spec", "serviceName"), at(kinds["Service hub-hubs"], "metadata", "name"); got != want {
+				t.Errorf("the service of the hubs: got %v, want %v", got, want)
+			}
+			container := at(set, "spec", "template", "spec", "containers", 0)
+			env := map[string]string{}
+			var environ []string
+			list, _ := at(container, "env").([]any)
+			for _, one := range list {
+				name, _ := at(one, "name").(string)
+				value, _ := at(one, "value").(string)
+				env[name] = value
+				environ = append(environ, name+"="+value)
+			}
+			if err := config.CheckVariables(environ); err != nil {
+				t.Error(err)
+			}
+			const peers = "hub-0.hub-hubs:6222,hub-1.hub-hubs:6222,hub-2.hub-hubs:6222"
+			if got := env["DRAGOMAN_CLUSTER_PEERS"]; got != peers {
+				t.Errorf("got the peers %q, want %q", got, peers)
+			}
+			drain, _ := at(container, "lifecycle", "preStop", "exec", "command").([]any)
+			if got := at(drain, 3); got != "drain" {
+				t.Errorf("before the end of a pod: got %v, want that its hub is drained", drain)
+			}
+			if got := at(container, "readinessProbe", "httpGet", "path"); got != "/readyz" {
+				t.Errorf("the readiness: got %v, want /readyz", got)
+			}
+		})
+	}
+}
+
+var (
+	execLine    = regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/dragoman (.+)$`)
+	environment = regexp.MustCompile(`(?m)^Environment=(.+)$`)
+)
+
+func TestTheUnitRunsACommandThatExists(t *testing.T) {
+	unit, err := os.ReadFile(deploy + "systemd/dragoman.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := execLine.FindSubmatch(unit)
+	if line == nil {
+		t.Fatalf("got no ExecStart in\n%s", unit)
+	}
+	words := strings.Fields(string(line[1]))
+	c, rest, err := command.NewRoot(command.Streams{}).Find(words)
+	if err != nil || c.Name() != "serve" {
+		t.Fatalf("%q: got %v and %v, want serve", words, c, err)
+	}
+	for _, word := range rest {
+		if name, is := strings.CutPrefix(word, "--"); is && c.Flags().Lookup(name) == nil {
+			t.Errorf("serve has no flag %s", word)
+		}
+	}
+	more, err := os.ReadFile(deploy + "systemd/cluster.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var environ []string
+	for _, e := range environment.FindAllSubmatch(more, -1) {
+		environ = append(environ, string(e[1]))
+	}
+	if err := config.CheckVariables(environ); err != nil || len(environ) == 0 {
+		t.Errorf("got the variables %q and %v, want those of settings", environ, err)
+	}
+}

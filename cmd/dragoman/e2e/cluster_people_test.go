@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
+	nativewire "github.com/dragoman-hub/dragoman/adapters/native/wire"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+	wire "github.com/dragoman-hub/dragoman/proto/coven"
+)
+
+// openQuestion waits until the hub lists one question, other than the one before, and returns its id.
+func (h *clusterHub) openQuestion(before string) (id string) {
+	h.t.Helper()
+	h.until("hub "+h.name+" lists a question", func() error {
+		var list struct{ Questions []question.Question }
+		if err := h.Get(h.t.Context(), "/v1/questions", &list); err != nil {
+			return err
+		}
+		if len(list.Questions) != 1 || list.Questions[0].ID == before {
+			return fmt.Errorf("it lists %+v", list.Questions)
+		}
+		id = list.Questions[0].ID
+		return nil
+	})
+	return id
+}
+
+// An agent at b asks: people at a and c see it, answer it, and see what others have answered.
+func TestPeopleAtEveryHub(t *testing.T) {
+	all := startCluster(t, 3)
+	a, b, c := all[0], all[1], all[2]
+	asker := connectCovenAgentAt(t, b.grpc, "asker", "ui")
+	for _, h := range all {
+		h.until("the agent is known at "+h.name, func() error { return h.Get(t.Context(), "/v1/agents/asker", &struct{}{}) })
+	}
+	input := map[string]any{"question": "Which day?", "options": []any{map[string]any{"label": "Monday"}, map[string]any{"label": "Friday"}}}
+	if got := asker.call("ask_user", input).wait(t); got.Code != "unsupported" {
+		t.Errorf("nobody is at any hub: got %+v, want it refused", got)
+	}
+	ada := connectCovenClient(t, c.grpc)
+	hers := ada.open("asker", "")
+	call := asker.call("ask_user", input)
+	asked := func(m *wire.ClientStreamEvent) bool { return m.GetUserQuestion() != nil }
+	received := hers.readUntil(asked)
+	q := received[len(received)-1].GetUserQuestion()
+	if code, out, stderr := run(t, "questions", "--hub", a.URL); code != command.ExitDone || !strings.Contains(out, q.GetQuestionId()) {
+		t.Errorf("dragoman questions at a: got %d, %q and %q, want the question", code, out, stderr)
+	}
+	if code, out, stderr := run(t, "answer", q.GetQuestionId(), "Friday", "--hub", a.URL); code != command.ExitDone || out != "Friday\n" {
+		t.Errorf("dragoman answer at a: got %d, %q and %q, want it taken", code, out, stderr)
+	}
+	if got := call.wait(t); !sameJSON(got.Data, []byte(`{"answered":true,"selected":["Friday"]}`)) {
+		t.Errorf("the agent at b got %+v, want Friday", got)
+	}
+	hers.readUntil(func(m *wire.ClientStreamEvent) bool { return m.GetEvent().GetType() == "question_answered" })
+	if code, _, stderr := run(t, "answer", q.GetQuestionId(), "Monday", "--hub", c.URL); code != command.ExitFailed || !strings.Contains(stderr, "has been settled") {
+		t.Errorf("a second answer at c: got %d and %q, want a conflict", code, stderr)
+	}
+
+	call = asker.call("ask_user", input)
+	received = hers.readUntil(asked)
+	q = received[len(received)-1].GetUserQuestion()
+	if got, err := ada.AnswerQuestion(t.Context(), &wire.AnswerQuestionRequest{AgentId: "asker", QuestionId: q.GetQuestionId(), Selected: []string{"Monday"}}); err != nil || !got.GetSuccess() {
+		t.Errorf("an answer of a Coven client at c: got %v and %v, want it taken", got, err)
+	}
+	if got := call.wait(t); !sameJSON(got.Data, []byte(`{"answered":true,"selected":["Monday"]}`)) {
+		t.Errorf("the agent at b got %+v, want Monday", got)
+	}
+
+	hers.close() // who has read the list at a, and later at c, counts as present
+	call = asker.call("ask_user", input)
+	id := c.openQuestion(q.GetQuestionId())
+	if code, out, stderr := run(t, "answer", id, "Friday", "--hub", c.URL); code != command.ExitDone {
+		t.Errorf("dragoman answer at c: got %d, %q and %q, want it taken", code, out, stderr)
+	}
+	if got := call.wait(t); !sameJSON(got.Data, []byte(`{"answered":true,"selected":["Friday"]}`)) {
+		t.Errorf("the agent at b got %+v, want Friday", got)
+	}
+
+	asker.call("ask_user", input)
+	id = a.openQuestion(id)
+	b.kill()
+	for _, h := range []*clusterHub{a, c} {
+		h.until(h.name+" has withdrawn the question of b", func() error {
+			if code, out, stderr := run(t, "questions", "--hub", h.URL); code != command.ExitDone || strings.Contains(out, id) {
+				return fmt.Errorf("got %d, %q and %q", code, out, stderr)
+			}
+			return nil
+		})
+	}
+}
+
+// A pack is at c. An agent at b, which somebody at a asks, calls its tool.
+func TestAToolIsCalledOverThreeHubs(t *testing.T) {
+	all := startCluster(t, 3)
+	a, b, c := all[0], all[1], all[2]
+	pack, err := registerPackAt(t, c.grpc, &wire.PackManifest{PackId: "kit", Version: "1", Tools: []*wire.ToolDefinition{definition("cut")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range all {
+		h.until("hub "+h.name+" lists the pack", func() error {
+			if code, out, stderr := run(t, "packs", "--hub", h.URL); code != command.ExitDone || !strings.Contains(out, "kit") {
+				return fmt.Errorf("got %d, %q and %q", code, out, stderr)
+			}
+			return nil
+		})
+	}
+	if _, err := registerPackAt(t, a.grpc, &wire.PackManifest{PackId: "kit", Version: "1"}); err == nil {
+		t.Error("a second pack of the id at another hub: got no error, want a conflict")
+	}
+	agent := connectCovenAgentAt(t, b.grpc, "worker")
+	call := agent.call("cut", map[string]any{"at": 3})
+	given := pack.nextCall()
+	if given.GetToolName() != "cut" || !sameJSON([]byte(given.GetInputJson()), []byte(`{"at":3}`)) {
+		t.Errorf("the pack got %v, want the call", given)
+	}
+	pack.answer(given.GetRequestId(), `{"done":true}`)
+	if got := call.wait(t); !sameJSON(got.Data, []byte(`{"done":true}`)) {
+		t.Errorf("the agent got %+v, want the answer of the tool", got)
+	}
+	call = agent.call("cut", map[string]any{"at": 4})
+	pack.nextCall()
+	c.kill()
+	if got := call.wait(t); got.Code != "unreachable" {
+		t.Errorf("the hub of the pack died: got %+v, want unreachable", got)
+	}
+}
+
+// Who subscribes at one hub gets what is published at another, and goes on at a third one.
+func TestNoticesReachEveryHub(t *testing.T) {
+	all := startCluster(t, 3)
+	a, b, c := all[0], all[1], all[2]
+	ctx := t.Context()
+	publisher := connectNativeAt(t, a, nil)
+	publish := func(topic string) string {
+		t.Helper()
+		v, _, err := publisher.Follow(ctx, &core.Open{Request: &core.Request{Intent: core.IntentNotify, To: core.ToHub(), Notice: &core.Notice{Topic: topic}}}, nativewire.With{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _ := v.Get("task").Text()
+		var state string
+		a.until("the notice has its end", func() error {
+			var one struct{ State string }
+			if err := a.Get(ctx, "/v1/tasks/"+id, &one); err != nil {
+				return err
+			}
+			if state = one.State; state != "done" && state != "failed" {
+				return fmt.Errorf("it is %s", state)
+			}
+			return nil
+		})
+		return state
+	}
+	if got := publish("family.none"); got != "failed" {
+		t.Errorf("nobody subscribes at any hub: the notice is %s, want it failed", got)
+	}
+	topics := make(chan string, 10)
+	subscribe := func(h *clusterHub) *nativeclient.Client {
+		t.Helper()
+		s := connectNativeAt(t, h, topics)
+		if _, err := s.Call(ctx, core.Subscribe{Topics: []string{"family.*"}}, nativewire.With{Resume: true}); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	want := func(topic string) {
+		t.Helper()
+		select {
+		case got := <-topics:
+			if got != topic {
+				t.Errorf("got %s, want %s", got, topic)
+			}
+		case <-time.After(watchdog):
+			t.Fatalf("%s has not come", topic)
+		}
+	}
+	reader := subscribe(b)
+	if got := publish("family.one"); got != "done" {
+		t.Errorf("somebody subscribes at b: the notice is %s, want it done", got)
+	}
+	want("family.one")
+	reader.Close()
+	if got := publish("family.two"); got != "done" {
+		t.Errorf("the subscriber is away: the notice is %s, want it done", got)
+	}
+	subscribe(c)
+	for got := ""; got != "family.two"; { // what came last may come again
+		if got = <-topics; got != "family.one" && got != "family.two" {
+			t.Fatalf("got %s, want what was kept", got)
+		}
+	}
+	publish("family.three")
+	want("family.three")
+}
+
+// connectNativeAt connects a client of the native dialect to a hub. The topics of the notices that it gets
+// go to topics, unless that is nil.
+func connectNativeAt(t *testing.T, h *clusterHub, topics chan<- string) *nativeclient.Client {
+	t.Helper()
+	c := nativeclient.New(context.Background(), dialFrames(t, strings.TrimPrefix(h.URL, "http://"), "/ws/native", client.MaxNativeBytes), nativeclient.Options{
+		Event: func(told nativewire.Told) {
+			if b, ok := told.Event.Body.(core.Opened); ok && told.Role == "subscriber" && topics != nil {
+				topics <- b.Request.Notice.Topic
+			}
+		},
+	})
+	t.Cleanup(c.Close)
+	return c
+}
