@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -148,17 +149,15 @@ func TestAFeedShowsWhatRunsAtOtherHubs(t *testing.T) {
 }
 
 func TestAFeedAsksForNothingWhileNobodyReadsIt(t *testing.T) {
-	all := connected(t, "a", "b", "c")
-	bob := all["b"].join(t, all, core.Card{ID: "bob"})
-	ann := all["b"].person("ann")
-	asked := ask(t, ann, core.ToAgent("bob"))
-	held := assigned(t, bob)
-	if err := bob.Report(held.ID(), core.Done{}, nil); err != nil {
-		t.Fatal(err)
-	}
-	until(t, ann, asked.ID(), core.KindDone)
-	readers, err := all["b"].Readers(t.Context(), core.Principal{ID: "ann"}, asked.ID())
-	if err != nil || slices.ContainsFunc(readers, func(r task.ReaderStatus) bool { return r.Principal.Dialect == "peer" }) {
-		t.Errorf("got the readers %v and %v, want no other hub", readers, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		bob := w.join("b", core.Card{ID: "bob"})
+		asked := ask(t, w.person("b"), core.ToAgent("bob"))
+		assigned(t, bob)
+		time.Sleep(time.Second)
+		readers, err := w.hubs["b"].Readers(t.Context(), core.Principal{ID: "ann"}, asked.ID())
+		if err != nil || slices.ContainsFunc(readers, func(r task.ReaderStatus) bool { return r.Principal.Dialect == peer.Dialect }) {
+			t.Errorf("got the readers %v and %v, want no other hub", readers, err)
+		}
+	})
 }
