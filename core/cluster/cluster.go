@@ -238,6 +238,19 @@ func (c *Cluster) Hubs() (all []Hub, stale bool) {
 	return all, c.stale(time.Now())
 }
 
+// NameOf returns the name of the other hub with an index; "" if none has it. It calls nobody, so
+// that the engine may ask it with locks held.
+func (c *Cluster) NameOf(index int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.records {
+		if r.index == index && !r.forgotten {
+			return r.name
+		}
+	}
+	return ""
+}
+
 // Missing returns the names of the hubs whose agents are not known although they may have some.
 func (c *Cluster) Missing() (names []string) {
 	c.mu.Lock()

@@ -222,11 +222,6 @@ func (h *Hub) ownerOf(index int) (hub string, ok bool) {
 	if hub, ok = h.others.byIndex[index]; ok || h.cluster == nil {
 		return hub, ok
 	}
-	all, _ := h.cluster.Hubs() // it may know hubs that were gone when this one started
-	for _, o := range all {
-		if o.Index == index && o.Name != h.others.name {
-			return o.Name, true
-		}
-	}
-	return "", false
+	hub = h.cluster.NameOf(index) // it may know hubs that were gone when this one started
+	return hub, hub != ""
 }
