@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/transports/bus"
 )
@@ -28,6 +29,8 @@ type world struct {
 	claims  *coretest.Claims
 	journal *journal.SharedMemory
 	hubs    map[string]*member
+	// redactor takes secrets out of what the journal gets; nil takes none.
+	redactor *redact.Redactor
 }
 
 // member is a hub of a world.
@@ -71,6 +74,7 @@ func (w *world) start(name string, index int) *member {
 		w.t.Fatal(err)
 	}
 	var opts hub.Options
+	opts.Redact = func() *redact.Redactor { return w.redactor }
 	m.part.Configure(&opts)
 	m.Hub = hub.New(opts)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -290,3 +290,61 @@ func TestACallOverHubsTimesOutAndItsLateAnswerIsInjected(t *testing.T) {
 		until(t, ann, asked.ID(), core.KindInjected)
 	})
 }
+
+// What is delegated at a, to an agent at b, is looked up, read and cancelled at c.
+func TestToolsOfTheHubWorkOnTasksOfOtherHubs(t *testing.T) {
+	all := connected(t, "a", "b", "c")
+	bob := all["b"].join(t, all, core.Card{ID: "bob", Features: core.FeatureCancellation | core.FeatureNotices})
+	call := func(at, name, input string) map[string]any {
+		t.Helper()
+		s := all[at].person("ann")
+		s.CallTool("1", name, []byte(input))
+		got := returned(t, s)
+		if got.Fault != nil {
+			t.Fatalf("%s at %s: got %v", name, at, got.Fault)
+		}
+		var out map[string]any
+		if err := json.Unmarshal(got.Output, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	id := call("a", "agent_delegate", `{"to":"bob","content":"go"}`)["task_id"].(string)
+	held := assigned(t, bob)
+	if err := bob.Report(held.ID(), core.Text{Text: "so far"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	about, seen := `{"task_id":"`+id+`"}`, map[core.TaskID]bool{}
+	for _, at := range []string{"c", "b", "a"} {
+		if got := call(at, "agent_result", about); got["task_id"] != id || got["state"] == "done" {
+			t.Errorf("agent_result at %s: got %v, want the task running", at, got)
+		}
+		if got := call(at, "task_readers", about); got["readers"] == nil {
+			t.Errorf("task_readers at %s: got %v", at, got)
+		}
+		if got := call(at, "agents_list", `{}`)["agents"].([]any); len(got) != 1 {
+			t.Errorf("agents_list at %s: got %v, want bob", at, got)
+		}
+		done := make(chan map[string]any, 1)
+		go func() { done <- call(at, "agent_notify", `{"to":"bob","topic":"news"}`) }()
+		notice := assigned(t, bob)
+		for seen[notice.ID()] || !notice.IsNotice() { // more of those before
+			notice = assigned(t, bob)
+		}
+		seen[notice.ID()] = true
+		bob.Delivered(notice.ID())
+		if got := <-done; got["delivered"] != true {
+			t.Errorf("agent_notify at %s: got %v", at, got)
+		}
+	}
+	if got := call("c", "agent_cancel", about); got["cancelled"] != true {
+		t.Errorf("agent_cancel at c: got %v", got)
+	}
+	until(t, bob, held.ID(), core.KindCancelRequested)
+	if err := bob.Report(held.ID(), core.Cancelled{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := call("a", "agent_result", `{"task_id":"`+id+`","wait_seconds":20}`); got["state"] != "cancelled" {
+		t.Errorf("agent_result at a: got %v, want it cancelled", got)
+	}
+}

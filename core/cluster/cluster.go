@@ -238,19 +238,6 @@ func (c *Cluster) Hubs() (all []Hub, stale bool) {
 	return all, c.stale(time.Now())
 }
 
-// NameOf returns the name of the other hub with an index; "" if none has it. It calls nobody, so
-// that the engine may ask it with locks held.
-func (c *Cluster) NameOf(index int) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, r := range c.records {
-		if r.index == index && !r.forgotten {
-			return r.name
-		}
-	}
-	return ""
-}
-
 // Missing returns the names of the hubs whose agents are not known although they may have some.
 func (c *Cluster) Missing() (names []string) {
 	c.mu.Lock()
@@ -270,6 +257,19 @@ func (c *Cluster) HasQuorum() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.quorum(time.Now())
+}
+
+// NameOf returns the name of the hub with an index, which may be gone. Unlike [Cluster.Hubs] it may
+// be called with locks that [Settings.Tasks] takes.
+func (c *Cluster) NameOf(index int) (name string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.records {
+		if r.index == index {
+			return r.name, true
+		}
+	}
+	return "", false
 }
 
 // Owner returns the hub that has the tasks of an index: the one with that index or, once it is

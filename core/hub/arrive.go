@@ -208,8 +208,9 @@ func (h *Hub) run(a *arrival) {
 	h.jobs[t.ID()] = j
 	h.recorder.Continue(t, a.record().Seq)
 	if opened == nil {
-		h.enter(j.opener, j, &core.Open{Keep: a.Keep})
+		h.retain(j.opener, j, a.Keep)
 	}
+	h.came(t.ID()) // else it was shown here before
 	delete(h.others.arriving, t.ID())
 	held, house := a.held, h.standFor(h.others.name)
 	h.mu.Unlock()
@@ -218,7 +219,9 @@ func (h *Hub) run(a *arrival) {
 	if b, ok := a.record().Body.(core.Retrying); ok && b.Fault != nil {
 		why = b.Fault
 	}
-	h.moveOn(j, why)
+	if a.from == "" || h.route(j) != nil { // whoever handed it over has chosen this hub: it does not go back for a shorter queue
+		h.moveOn(j, why)
+	}
 	for _, c := range held {
 		_ = house.Perform(c) // it may have ended
 	}

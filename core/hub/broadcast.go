@@ -26,7 +26,9 @@ type broadcast struct {
 	hidden *redact.Tasks // what others than the requester are shown; nil if that is everything
 	alarm  *time.Timer   // wakes a feed when held-back text is due
 	parts  fifo.Queue[part]
-	first  uint64 // the number of the first part
+	first  uint64                 // the number of the first part
+	count  uint64                 // how many tasks it has been told of
+	held   map[core.TaskID]uint64 // the numbers of tasks whose text may be held back
 	share  memory.Share
 }
 
@@ -46,7 +48,8 @@ const (
 // part is what feeds are shown of a task at a time.
 type part struct {
 	FeedBatch
-	from string // the id of the requester
+	number uint64 // of the task, in the order in which they were opened
+	from   string // the id of the requester
 	// own and others say whose feeds it is for: those of the requester, and all others.
 	own, others bool
 	size        int
@@ -58,14 +61,14 @@ func (h *Hub) join(f *Feed) {
 	if b == nil {
 		b = &broadcast{hub: h, feeds: map[*Feed]struct{}{}, share: memory.Of(h.memory, memory.Sending)}
 		if h.redact != nil {
-			b.hidden = redact.NewTasks(h.redact)
+			b.hidden, b.held = redact.NewTasks(h.redact), map[core.TaskID]uint64{}
 		}
 		h.broadcast = b
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.feeds[f] = struct{}{}
-	f.shared, f.joined, f.next = b, h.tasks.Newest(), b.first+uint64(b.parts.Len())
+	f.shared, f.joined, f.next = b, b.count, b.first+uint64(b.parts.Len())
 }
 
 // leave ends join: the feed gets nothing more from there. Callers hold Hub.mu.
@@ -89,7 +92,11 @@ func (h *Hub) leave(f *Feed) {
 
 // opened makes the broadcast a viewer of a new task. Callers hold Hub.mu, so tasks come in order.
 func (b *broadcast) opened(t *task.Task) {
-	_ = b.views.add(t, func() (*task.Reader, error) { return t.Attach(&b.ready, task.Viewer, nil, 0), nil })
+	b.mu.Lock()
+	b.count++
+	number := b.count
+	b.mu.Unlock()
+	_ = b.views.add(t, func() (*task.Reader, error) { return t.Attach(&b.ready, task.Viewer, number, 0), nil })
 }
 
 // Ready implements [task.Inbox].
@@ -167,21 +174,27 @@ func (b *broadcast) pull() bool {
 		return true
 	}
 	id, from := p.Task.ID(), p.Task.From().ID
+	number := p.Tag.(uint64)
+	if b.hidden != nil {
+		if b.held[id] = number; p.Over {
+			delete(b.held, id)
+		}
+	}
 	own, others := b.readBy(from)
 	switch {
 	case p.Gap != nil:
-		b.add(part{FeedBatch: FeedBatch{Task: id, Gap: p.Gap}, from: from, own: true, others: true})
+		b.add(part{FeedBatch: FeedBatch{Task: id, Gap: p.Gap}, number: number, from: from, own: true, others: true})
 	case b.hidden == nil:
-		b.add(part{FeedBatch: FeedBatch{Task: id, Events: p.Events}, from: from, own: true, others: true})
+		b.add(part{FeedBatch: FeedBatch{Task: id, Events: p.Events}, number: number, from: from, own: true, others: true})
 	default:
 		if own {
-			b.add(part{FeedBatch: FeedBatch{Task: id, Events: p.Events}, from: from, own: true})
+			b.add(part{FeedBatch: FeedBatch{Task: id, Events: p.Events}, number: number, from: from, own: true})
 		}
 		if !others { // nor will there be: who joins later does not read this task here
 			break
 		}
 		if events := b.hidden.Add(nil, id, core.Unmerge(p.Events), time.Now()); len(events) > 0 {
-			b.add(part{FeedBatch: FeedBatch{Task: id, Events: events}, from: from, others: true})
+			b.add(part{FeedBatch: FeedBatch{Task: id, Events: events}, number: number, from: from, others: true})
 		}
 	}
 	return true
@@ -195,7 +208,7 @@ func (b *broadcast) due() bool {
 	all, wait := b.hidden.Due(time.Now())
 	for _, r := range all {
 		if t := b.hub.tasks.Get(r.Task); t != nil && len(r.Events) > 0 { // it has not ended, so it is there
-			b.add(part{FeedBatch: FeedBatch{Task: r.Task, Events: r.Events}, from: t.From().ID, others: true})
+			b.add(part{FeedBatch: FeedBatch{Task: r.Task, Events: r.Events}, number: b.held[r.Task], from: t.From().ID, others: true})
 		}
 	}
 	switch {

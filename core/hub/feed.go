@@ -20,13 +20,15 @@ type Feed struct {
 	unsure  core.TaskID   // it was told that the hub does not know what came after this task
 	missed  []core.TaskID // the next tasks after newest
 	pause   int           // batches since the last missed task
+	asks    bool          // the other hubs of the cluster are to be asked what this one was not told
+	began   *began        // in a cluster, of a feed that began now; nil once they were asked
 
 	// What follows matters once it is live. Hub.mu guards shared and joined, which the reader of the
 	// feed alone changes.
 	shared *broadcast
-	joined core.TaskID // tasks after this one come from there, others from the session
-	next   uint64      // the number of the next part; broadcast.mu guards it
-	waits  bool        // it is in ready.waiting; ready.mu guards it
+	joined uint64 // the tasks after as many as this come from there, others from the session
+	next   uint64 // the number of the next part; broadcast.mu guards it
+	waits  bool   // it is in ready.waiting; ready.mu guards it
 }
 
 // FeedBatch is what [Feed.Next] returns: events, a gap, or that the hub is stopping.
@@ -78,6 +80,8 @@ func (s *Session) Feed(from string) (*Feed, error) {
 			return nil, err
 		}
 	}
+	f.at.cluster = s.hub.others.peers != nil
+	f.asks = f.at.cluster
 	err := s.doFunc(core.WatchAll{}, func() error {
 		s.hub.feed(f, from == "")
 		return nil
@@ -104,6 +108,12 @@ func (h *Hub) feed(f *Feed, now bool) {
 	f.live = true
 	h.join(f)
 	f.at.raise(h.tasks.Newest())
+	for l, place := range h.tasks.Lines() {
+		f.at.setLine(l, place)
+	}
+	if f.asks {
+		f.began = h.begunBy(&f.at)
+	}
 	for _, t := range h.tasks.InMemory() {
 		if r := s.views.follow(t, s.peer()); r != nil {
 			f.at.set(t.ID(), r.Cursor())
@@ -119,7 +129,7 @@ func (f *Feed) isOwn(from string) bool {
 
 // wants reports whether the feed shows a part of the broadcast.
 func (f *Feed) wants(p *part) bool {
-	return p.Task > f.joined && (p.own && p.others || p.own == f.isOwn(p.from))
+	return p.number > f.joined && (p.own && p.others || p.own == f.isOwn(p.from))
 }
 
 // Append appends the position after an event, in the order of [Feed.Next]. It has at most
@@ -144,6 +154,11 @@ func (f *Feed) Position(text []byte) []byte { return f.at.append(text) }
 // error of the journal, after which it may be called again.
 func (f *Feed) Next(ctx context.Context) (FeedBatch, error) {
 	for {
+		if f.began != nil || f.live && len(f.resumed) > 0 {
+			if b, told, err := f.catchUpRunning(ctx); told || err != nil {
+				return b, err
+			}
+		}
 		if !f.live && f.pause >= catchUpPause {
 			if b, told, err := f.catchUp(ctx); told || err != nil {
 				return b, err
@@ -212,8 +227,9 @@ func (f *Feed) fallBack() {
 	defer h.mu.Unlock()
 	h.leave(f)
 	f.live, f.shared = false, nil
+	own := f.sess.views.ids()
 	for i, o := range f.at.open {
-		if o.id > f.joined {
+		if !own[o.id] {
 			f.resumed = append(f.resumed, resumed{o.id, f.at.cursor(i)})
 		}
 	}
@@ -229,15 +245,22 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 		}
 		return b, told, err
 	}
+	h := f.sess.hub
+	if f.asks {
+		f.asks = false
+		if !h.askUnread(ctx, &f.at) && f.at.newest != f.unsure {
+			f.unsure = f.at.newest
+			return FeedBatch{After: f.unsure}, true, nil
+		}
+	}
 	if len(f.missed) == 0 {
-		h := f.sess.hub
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if after := f.at.newest; after != "" && after != f.unsure && !h.tasks.Lists(after) {
+		if after := f.at.newest; after != "" && after != f.unsure && !f.at.isListed(h.tasks) {
 			f.unsure = after
 			return FeedBatch{After: after}, true, nil
 		}
-		if f.missed = h.tasks.After(f.at.newest, missedTasks); len(f.missed) == 0 {
+		if f.missed = h.tasks.Unread(f.at.floor(), f.at.hasRead, missedTasks); len(f.missed) == 0 {
 			f.live = true
 			if !f.sess.closed {
 				h.join(f)
@@ -257,7 +280,7 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 // gap to tell, because the task is no longer kept.
 func (f *Feed) resume(ctx context.Context, r resumed) (b FeedBatch, told bool, err error) {
 	s := f.sess
-	t, err := s.hub.tasks.Find(ctx, r.task)
+	t, err := s.hub.find(ctx, r.task)
 	var reader *task.Reader
 	if err == nil {
 		if v := s.shown.Load(); v != nil {

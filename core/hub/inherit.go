@@ -1,12 +1,14 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/redact"
 )
 
 // Inherit ends the tasks of another hub whose life this one has taken over: those that were running
@@ -91,8 +93,8 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 	if known != nil && known.From().ID != "" {
 		opened.From, opened.Request = known.From(), known.Request() // with its rights, and its secrets
 		events[0].Body = opened
-	} else if h.redact != nil && h.redact() != nil {
-		return nil, nil //nolint:nilnil // the agent would get it without its secrets
+	} else if h.lacksSecrets(events[0]) {
+		return nil, nil //nolint:nilnil // the agent would get it without them
 	}
 	o := Handover{From: opened.From, Keep: true}
 	record := core.Retrying{Fault: gone, Hub: h.others.name}
@@ -120,14 +122,25 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 		record.Attempt > h.limits.Retries || moves >= mostMoves || !time.Now().Before(opened.Request.Deadline) {
 		return nil, nil //nolint:nilnil // nobody else may have it
 	}
-	next := core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record}
-	o.Events = append(events, next)
+	events = append(events, core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record})
+	o.Events = events
 	a := h.await(head.Task, "", o)
 	if a != nil && !h.someoneFor(a) {
 		h.dismiss(a)
 		return nil, nil //nolint:nilnil // nobody is there
 	}
 	return a, nil
+}
+
+// lacksSecrets reports whether secrets were taken out of a request, or may have been, before the
+// journal got it.
+func (h *Hub) lacksSecrets(opened core.Event) bool {
+	if h.redact == nil || h.redact() == nil {
+		return false
+	}
+	b, _ := opened.Body.(core.Opened)
+	text, err := opened.AppendJSON(nil)
+	return err != nil || len(b.Request.Attachments) > 0 || bytes.Contains(text, []byte(redact.Mark))
 }
 
 // someoneFor reports whether some agent may have a task that is to move here.

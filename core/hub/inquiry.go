@@ -143,7 +143,7 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
-		threadInquiry(),
+		threadInquiry(), unreadInquiry(), runningInquiry(),
 		recordedInquiry,
 	}
 }
@@ -227,6 +227,6 @@ func allNews() []listener {
 		newsOfQuestions,
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
-		tasksOpened(), tasksAnswered(),
+		tasksOpened(), tasksAnswered(), tasksNewest(),
 	}
 }

@@ -277,7 +277,12 @@ func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 		}
 		tasksOpened().tellAll(h, told)
 	}
+	h.retain(s, j, o.Keep)
+}
+
+// retain notes a task with the session that has opened it. Callers hold mu.
+func (h *Hub) retain(s *Session, j *job, beyond bool) {
 	s.mu.Lock()
-	s.opened.put(j.Task, o.Keep || s.identity.Keep)
+	s.opened.put(j.Task, beyond || s.identity.Keep)
 	s.mu.Unlock()
 }

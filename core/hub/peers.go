@@ -112,6 +112,7 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.gone, name)
+	h.tellNewest(name)
 	h.talk.joins++
 	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
@@ -222,6 +223,5 @@ func (h *Hub) ownerOf(index int) (hub string, ok bool) {
 	if hub, ok = h.others.byIndex[index]; ok || h.cluster == nil {
 		return hub, ok
 	}
-	hub = h.cluster.NameOf(index) // it may know hubs that were gone when this one started
-	return hub, hub != ""
+	return h.cluster.NameOf(index) // it may know hubs that were gone when this one started
 }

@@ -8,16 +8,26 @@ import (
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // position is how far a feed has read: all tasks up to newest, of which the open ones up to their
 // cursors and the others to the end. Later tasks were not begun. Ids of tasks grow, over restarts
-// too, so a position means the same after one. Its text grows in place: it is copied with every
-// event.
+// too, so a position means the same after one. In a cluster they grow in each line, and newest
+// counts for the lines that are not there: so a position means the same at each hub. Its text grows
+// in place: it is copied with every event.
 type position struct {
-	newest core.TaskID
-	open   []openTask // by id
-	text   []byte     // the head, and a part for each open task
+	newest  core.TaskID
+	cluster bool // each line counts for itself
+	lines   []lineRead
+	open    []openTask // by id
+	text    []byte     // the head, and a part for each line and each open task
+}
+
+// lineRead is how far a line was read. Lines are in their order.
+type lineRead struct {
+	line  task.Line
+	place uint64
 }
 
 // openTask is a task that was begun and not read to the end.
@@ -26,18 +36,24 @@ type openTask struct {
 	last byte // the last byte of its UUID
 }
 
-// The text form is base64 without padding, in parts of whole bytes: a head of the version and
-// newest, and for each open task its id, its epoch and its sequence number.
+// The text form is base64 without padding, in parts of whole bytes: a head of the version, newest and
+// the number of lines, each line with its place, and for each open task its id, its epoch and its
+// sequence number.
 const (
 	positionVersion = 1
 	headBytes       = 18
 	headChars       = headBytes / 3 * 4
+	lineBytes       = 12
+	lineChars       = lineBytes / 3 * 4
 	openBytes       = 21
 	openChars       = openBytes / 3 * 4
 	// mostOpen is how many open tasks a text has at most: proxies take 4 KB of headers. If there are
 	// more, the newest of those that it has counts as the newest of all, so that later tasks are read
 	// again from their beginning.
 	mostOpen = 100
+	// mostLines is how many lines a text has at most, in the room of open tasks: those of seven hubs.
+	// If there are more, newest goes back to the oldest, whose tasks may be read again.
+	mostLines = 49
 )
 
 // newPosition returns the position before the first task.
@@ -50,14 +66,100 @@ func newPosition() position {
 // raise sets newest.
 func (p *position) raise(id core.TaskID) {
 	p.newest = id
-	encodeHead(p.text, id)
+	p.encodeHead(p.text, id)
 }
 
-func encodeHead(text []byte, newest core.TaskID) {
+func (p *position) encodeHead(text []byte, newest core.TaskID) {
 	head := [headBytes]byte{positionVersion}
 	u := newest.Bytes()
 	copy(head[1:], u[:])
+	head[headBytes-1] = byte(len(p.lines))
 	base64.RawURLEncoding.Encode(text, head[:])
+}
+
+// head returns where the open tasks begin in the text.
+func (p *position) head() int { return headChars + len(p.lines)*lineChars }
+
+// hasRead reports whether a task was begun.
+func (p *position) hasRead(id core.TaskID) bool {
+	if len(p.lines) > 0 {
+		l, place := task.LineOf(id)
+		if i, known := p.findLine(l); known {
+			return place <= p.lines[i].place
+		}
+	}
+	return id <= p.newest
+}
+
+// floor returns a task up to which all were begun.
+func (p *position) floor() core.TaskID {
+	least := p.newest
+	for _, l := range p.lines {
+		least = min(least, task.LastAt(l.place))
+	}
+	return least
+}
+
+// isListed reports whether a hub knows the newest tasks that were begun, and so those after them.
+func (p *position) isListed(s *task.Store) bool {
+	if len(p.lines) == 0 {
+		return s.Lists(p.newest)
+	}
+	return !slices.ContainsFunc(p.lines, func(l lineRead) bool { return !s.ListsAt(l.line, l.place) })
+}
+
+func (p *position) findLine(l task.Line) (int, bool) {
+	return slices.BinarySearchFunc(p.lines, l, func(r lineRead, l task.Line) int { return cmp.Compare(r.line, l) })
+}
+
+// begin notes that a task was begun, and all before it in its line.
+func (p *position) begin(id core.TaskID) {
+	switch {
+	case p.cluster || len(p.lines) > 0:
+		p.setLine(task.LineOf(id))
+	case id > p.newest:
+		p.raise(id)
+	}
+}
+
+// setLine sets how far a line was read at least.
+func (p *position) setLine(l task.Line, place uint64) {
+	i, known := p.findLine(l)
+	at := headChars + i*lineChars
+	switch {
+	case known && p.lines[i].place >= place:
+		return
+	case !known && len(p.lines) == mostLines:
+		p.dropLine()
+		p.setLine(l, place)
+		return
+	case !known:
+		p.lines = slices.Insert(p.lines, i, lineRead{line: l})
+		p.text = slices.Insert(p.text, at, make([]byte, lineChars)...)
+		p.raise(p.newest)
+	}
+	p.lines[i].place = place
+	encodeLine(p.text[at:], p.lines[i])
+}
+
+func encodeLine(text []byte, l lineRead) {
+	var part [lineBytes]byte
+	binary.BigEndian.PutUint32(part[:], uint32(l.line))
+	binary.BigEndian.PutUint64(part[4:], l.place)
+	base64.RawURLEncoding.Encode(text, part[:])
+}
+
+// dropLine drops the line that was read least far, for which newest counts from now on.
+func (p *position) dropLine() {
+	least := 0
+	for i, l := range p.lines {
+		if l.place < p.lines[least].place {
+			least = i
+		}
+	}
+	id, at := task.LastAt(p.lines[least].place), headChars+least*lineChars
+	p.lines, p.text = slices.Delete(p.lines, least, least+1), slices.Delete(p.text, at, at+lineChars)
+	p.raise(min(p.newest, id))
 }
 
 // find returns the index at which an open task is, or would be.
@@ -68,13 +170,16 @@ func (p *position) find(id core.TaskID) (int, bool) {
 	return slices.BinarySearchFunc(p.open, id, func(o openTask, id core.TaskID) int { return cmp.Compare(o.id, id) })
 }
 
-// set notes how far a task was read. One after newest becomes that.
+// set notes how far a task was read, and that it was begun.
 func (p *position) set(id core.TaskID, c core.Cursor) {
-	if id > p.newest {
-		p.raise(id)
-	}
+	p.begin(id)
+	p.track(id, c)
+}
+
+// track notes how far a task was read.
+func (p *position) track(id core.TaskID, c core.Cursor) {
 	i, known := p.find(id)
-	at := headChars + i*openChars
+	at := p.head() + i*openChars
 	if !known {
 		u := id.Bytes() // the hub makes all ids
 		p.open = slices.Insert(p.open, i, openTask{id, u[15]})
@@ -91,7 +196,7 @@ func (p *position) set(id core.TaskID, c core.Cursor) {
 // cursor returns how far an open task was read, by its index.
 func (p *position) cursor(i int) core.Cursor {
 	var rest [openBytes - 15]byte
-	at := headChars + i*openChars + 20
+	at := p.head() + i*openChars + 20
 	_, _ = base64.RawURLEncoding.Decode(rest[:], p.text[at:at+openChars-20]) // set wrote it
 	return core.Cursor{Epoch: uint32(rest[1]), Seq: uint64(binary.BigEndian.Uint32(rest[2:]))}
 }
@@ -99,7 +204,7 @@ func (p *position) cursor(i int) core.Cursor {
 // end notes that a task was read to the end.
 func (p *position) end(id core.TaskID) {
 	if i, known := p.find(id); known {
-		at := headChars + i*openChars
+		at := p.head() + i*openChars
 		p.open, p.text = slices.Delete(p.open, i, i+1), slices.Delete(p.text, at, at+openChars)
 	}
 }
@@ -115,19 +220,32 @@ type resumed struct {
 func parsePosition(text string) (position, []resumed, error) {
 	p := newPosition()
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) < headBytes || (len(raw)-headBytes)%openBytes != 0 || raw[0] != positionVersion || raw[headBytes-1] != 0 {
+	if err != nil || len(text) > MaxPosition || len(raw) < headBytes || raw[0] != positionVersion || raw[headBytes-1] > mostLines {
 		return p, nil, badPosition()
 	}
-	open := (len(raw) - headBytes) / openBytes
+	lines := int(raw[headBytes-1])
+	rest := len(raw) - headBytes - lines*lineBytes
+	if rest < 0 || rest%openBytes != 0 {
+		return p, nil, badPosition()
+	}
 	p.raise(core.TaskIDOf([16]byte(raw[1:])))
-	var all []resumed
-	for i := range open {
-		part := raw[headBytes+i*openBytes:][:openBytes]
-		r := resumed{core.TaskIDOf([16]byte(part)), core.Cursor{Epoch: uint32(part[16]), Seq: uint64(binary.BigEndian.Uint32(part[17:]))}}
-		if len(all) > 0 && r.task <= all[len(all)-1].task || r.task == "" || r.task > p.newest || open > mostOpen {
+	for i := range lines {
+		part := raw[headBytes+i*lineBytes:][:lineBytes]
+		l, place := binary.BigEndian.Uint32(part), binary.BigEndian.Uint64(part[4:])
+		if l > task.MaxLine || place == 0 || i > 0 && task.Line(l) <= p.lines[i-1].line {
 			return newPosition(), nil, badPosition()
 		}
-		p.set(r.task, r.from)
+		p.setLine(task.Line(l), place)
+	}
+	open := rest / openBytes
+	var all []resumed
+	for i := range open {
+		part := raw[headBytes+lines*lineBytes+i*openBytes:][:openBytes]
+		r := resumed{core.TaskIDOf([16]byte(part)), core.Cursor{Epoch: uint32(part[16]), Seq: uint64(binary.BigEndian.Uint32(part[17:]))}}
+		if len(all) > 0 && r.task <= all[len(all)-1].task || r.task == "" || !p.hasRead(r.task) && lines < mostLines || open > p.mostOpen() {
+			return newPosition(), nil, badPosition()
+		}
+		p.track(r.task, r.from)
 		all = append(all, r)
 	}
 	return p, all, nil
@@ -139,11 +257,20 @@ func badPosition() error {
 
 // append appends the text form.
 func (p *position) append(text []byte) []byte {
-	if len(p.open) <= mostOpen {
+	most := p.mostOpen()
+	if len(p.open) <= most {
 		return append(text, p.text...)
 	}
-	at := len(text)
-	text = append(text, p.text[:headChars+mostOpen*openChars]...)
-	encodeHead(text[at:], p.open[mostOpen-1].id)
+	at, newest := len(text), p.open[most-1].id
+	text = append(text, p.text[:p.head()+most*openChars]...)
+	p.encodeHead(text[at:], min(newest, p.newest))
+	_, place := task.LineOf(newest)
+	for i, l := range p.lines {
+		l.place = min(l.place, place)
+		encodeLine(text[at+headChars+i*lineChars:], l)
+	}
 	return text
 }
+
+// mostOpen returns how many open tasks there is room for beside the lines.
+func (p *position) mostOpen() int { return mostOpen - (len(p.lines)*lineChars+openChars-1)/openChars }

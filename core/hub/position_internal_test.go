@@ -1,12 +1,14 @@
 package hub
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // FuzzParsePosition holds that a text is a position that is written the same again, or an invalid
@@ -14,6 +16,11 @@ import (
 func FuzzParsePosition(f *testing.F) {
 	p := newPosition()
 	f.Add(string(p.text))
+	for range 3 {
+		p.set(core.TaskID(core.NewID()), core.Cursor{Epoch: 1, Seq: 7})
+		f.Add(string(p.text))
+	}
+	p.cluster = true
 	for range 3 {
 		p.set(core.TaskID(core.NewID()), core.Cursor{Epoch: 1, Seq: 7})
 		f.Add(string(p.text))
@@ -68,6 +75,39 @@ func TestAPositionKnowsTheOpenTasks(t *testing.T) {
 	again, open, err = parsePosition(string(text))
 	if err != nil || len(text) != MaxPosition || len(open) != mostOpen || again.newest != p.open[mostOpen-1].id {
 		t.Errorf("with more than %d open tasks: got %d bytes, %d tasks, the newest %s and %v, want the oldest of them", mostOpen, len(text), len(open), again.newest, err)
+	}
+}
+
+func TestAPositionOfAClusterCountsEachLineForItself(t *testing.T) {
+	id := func(l task.Line, place uint64) core.TaskID {
+		var b [16]byte
+		binary.BigEndian.PutUint64(b[:], place)
+		binary.BigEndian.PutUint64(b[8:], uint64(l)<<42)
+		return core.TaskIDOf(b)
+	}
+	p := newPosition()
+	p.cluster = true
+	p.raise(id(0, 100))
+	p.set(id(1, 300), core.Cursor{Epoch: 1, Seq: 5})
+	p.set(id(2, 200), core.Cursor{Epoch: 1, Seq: 7})
+	p.end(id(2, 200))
+	again, open, err := parsePosition(string(p.append(nil)))
+	if err != nil || len(open) != 1 || open[0].task != id(1, 300) || open[0].from.Seq != 5 {
+		t.Fatalf("got the open tasks %v and %v, want the first", open, err)
+	}
+	for one, want := range map[core.TaskID]bool{
+		id(1, 300): true, id(1, 299): true, id(1, 301): false, id(2, 200): true, id(2, 201): false, id(3, 99): true, id(3, 101): false,
+	} {
+		if got := again.hasRead(one); got != want {
+			t.Errorf("task %s: got begun %v, want %v", one, got, want)
+		}
+	}
+	for l := range task.Line(2 * mostLines) {
+		p.set(id(l+1, 400+uint64(l)), core.Cursor{Epoch: 1})
+	}
+	again, open, err = parsePosition(string(p.append(nil)))
+	if err != nil || len(again.text) > MaxPosition || len(again.lines) != mostLines || len(open) == 0 || again.floor() > id(0, 100) {
+		t.Errorf("of many lines: got %d bytes, %d lines, %d open tasks after %s and %v", len(again.text), len(again.lines), len(open), again.floor(), err)
 	}
 }
 

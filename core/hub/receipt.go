@@ -35,7 +35,7 @@ func (h *Hub) Recorded(ctx context.Context, t *task.Task, seq uint64) error {
 	}
 	for !t.HasEnded() { // an end is shown once it is stored, and with it all before
 		h.mu.Lock()
-		owner, ok := h.ownerOf(task.OwnerOf(t.ID()))
+		owner, ok := h.owner(t)
 		h.mu.Unlock()
 		if ok {
 			if has, err := recordedInquiry.ask(ctx, h, owner, core.Principal{}, recordedUpTo{t.ID(), seq}); err == nil && has {

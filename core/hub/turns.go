@@ -24,13 +24,15 @@ type conversations struct {
 	whole    *lru.Cache[core.ThreadID, uint64] // the threads of which this hub knows all, and joins at that time
 	waiting  map[core.ThreadID][]waitingTurn   // the tasks that wait until their thread is whole
 	wanted   chan core.ThreadID                // the threads of those
+	watching []*Session                        // those that are to be shown what runs at other hubs
+	watched  chan struct{}                     // has a token when there are such
 	expected map[core.TaskID]struct{}          // tasks of other hubs that somebody here is to be shown
 }
 
 func newConversations(threads int) conversations {
 	return conversations{
 		whole: lru.New(lru.Options[core.ThreadID, uint64]{Count: threads}), waiting: map[core.ThreadID][]waitingTurn{},
-		wanted: make(chan core.ThreadID, mostWanted), expected: map[core.TaskID]struct{}{},
+		wanted: make(chan core.ThreadID, mostWanted), watched: make(chan struct{}, 1), expected: map[core.TaskID]struct{}{},
 	}
 }
 

@@ -48,6 +48,17 @@ func (v *views) forget(t *task.Task, r *task.Reader) {
 	}
 }
 
+// ids returns the tasks that are read.
+func (v *views) ids() map[core.TaskID]bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := make(map[core.TaskID]bool, len(v.readers))
+	for t := range v.readers {
+		all[t.ID()] = true
+	}
+	return all
+}
+
 func (v *views) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -135,6 +146,7 @@ func (h *Hub) watchAll(s *Session) {
 	for _, t := range h.tasks.InMemory() {
 		s.views.follow(t, s.peer())
 	}
+	h.watchRunning(s)
 }
 
 // follow makes the inbox view a task from now on, unless it reads the task already. It returns the

@@ -55,7 +55,7 @@ func (h *Hub) gather(ctx context.Context, id core.ThreadID) (whole bool) {
 	if known {
 		return true
 	}
-	answers, missing := threadInquiry().askAll(ctx, h, core.Principal{ID: "hub", Operator: true, Component: true}, id)
+	answers, missing := threadInquiry().askAll(ctx, h, componentPrincipal, id)
 	for _, a := range answers {
 		for _, t := range a.out.Tasks {
 			h.index.Add(id, t)
@@ -112,12 +112,15 @@ func (h *Hub) waitForThread(j *job, private bool) (waits bool, err error) {
 	return true, nil
 }
 
-// gatherWanted makes the threads whole that tasks wait for, one after the other, until ctx ends.
+// gatherWanted makes the threads whole that tasks wait for, one after the other, and looks for what
+// those who begin to watch all tasks are to be shown, until ctx ends.
 func (h *Hub) gatherWanted(ctx context.Context) {
 	for {
 		select {
 		case id := <-h.talk.wanted:
 			h.gatherFor(ctx, id)
+		case <-h.talk.watched:
+			h.showRunning(ctx)
 		case <-ctx.Done():
 			return
 		}

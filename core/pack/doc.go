@@ -6,6 +6,9 @@
 // or does not answer in time, or when the hub stops. A later answer goes to the caller's
 // [Late], if it has one. A pack is told when nobody waits any more for a call that it took.
 //
+// The Registries of a cluster tell each other of their packs, see [Word]: each offers the tools of all, and
+// gives calls of a pack elsewhere to a [Peer] that passes them on.
+//
 //	caller ── Call ──▶ Registry ── Execute ──▶ pack
 //	caller ◀─ Returned ── Registry ◀── Answer ── pack
 //

@@ -10,19 +10,20 @@ import (
 // MaxOwner is the largest index of a hub in the ids of its tasks.
 const MaxOwner = 1<<ownerBits - 1
 
-// The index of the hub that owns a task is the 10 bits after the variant of its UUID. The 64
-// bits before are the time and the version.
+// The index of the hub that owns a task is the 10 bits after the variant of its UUID, and that of the
+// hub that opened it the 10 bits after those. The 64 bits before are the time and the version.
 const (
 	ownerBits  = 10
 	ownerShift = 64 - 2 - ownerBits
-	ownerMask  = uint64(MaxOwner) << ownerShift
+	makerShift = ownerShift - ownerBits
+	lineMask   = uint64(MaxLine) << makerShift
 )
 
 // OwnerOf returns the index of the hub that made the id for a task of its own. An id from before
 // its hub was in a cluster has any index.
 func OwnerOf(id core.TaskID) int {
 	b := id.Bytes()
-	return int(binary.BigEndian.Uint64(b[8:]) & ownerMask >> ownerShift)
+	return int(binary.BigEndian.Uint64(b[8:]) >> ownerShift & MaxOwner)
 }
 
 // nextID returns the id of a new task of the hub with an index. It is greater than all before,
@@ -30,17 +31,14 @@ func OwnerOf(id core.TaskID) int {
 // ids. Callers hold mu.
 func (s *Store) nextID(owner int) core.TaskID {
 	b := core.TaskID(core.NewID()).Bytes()
-	low := binary.BigEndian.Uint64(b[8:])&^ownerMask | uint64(owner)<<ownerShift
+	low := binary.BigEndian.Uint64(b[8:])&^lineMask | uint64(owner)<<ownerShift | uint64(s.limits.Owner)<<makerShift
 	binary.BigEndian.PutUint64(b[8:], low)
-	id := core.TaskIDOf(b)
-	if id <= s.newest {
-		newest := s.newest.Bytes()
-		time := following(binary.BigEndian.Uint64(newest[:8]))
-		binary.BigEndian.PutUint64(b[:8], time)
-		id = core.TaskIDOf(b)
+	newest := s.newest.Bytes()
+	if before := binary.BigEndian.Uint64(newest[:8]); binary.BigEndian.Uint64(b[:8]) <= before {
+		binary.BigEndian.PutUint64(b[:8], following(before))
 	}
-	s.newest = id
-	return id
+	s.newest = core.TaskIDOf(b)
+	return s.newest
 }
 
 // following returns the next time in the first 64 bits of a UUID of version 7: 48 bits of
@@ -57,17 +55,7 @@ func following(time uint64) uint64 {
 func (s *Store) noteID(id core.TaskID) {
 	if IsID(string(id)) {
 		s.newest = max(s.newest, id)
-	}
-}
-
-// Learn notes that another hub has a task. The ids of tasks that are opened here from now on are
-// greater.
-func (s *Store) Learn(id core.TaskID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.noteID(id)
-	if _, _, found := s.catalog.find(id); !found {
-		s.catalog.add(known{id: id})
+		s.noteLine(id)
 	}
 }
 

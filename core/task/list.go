@@ -293,23 +293,6 @@ func (s *Store) Lists(id core.TaskID) bool {
 	return found
 }
 
-// After returns the ids of at most n tasks that were opened after one, oldest first, in memory
-// and in the journal.
-func (s *Store) After(id core.TaskID, n int) (out []core.TaskID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all, i, found := s.catalog.find(id)
-	if found {
-		i++
-	}
-	for ; i < len(all) && len(out) < n; i++ {
-		if IsID(string(all[i].id)) { // else it is not of this hub
-			out = append(out, all[i].id)
-		}
-	}
-	return out
-}
-
 // catalogPage is how many tasks are read in one hold of the lock.
 const catalogPage = 256
 

@@ -30,6 +30,8 @@ type Limits struct {
 	// Owner is the index of the hub among those of its cluster, at most [MaxOwner]. It stands in
 	// the ids of its tasks.
 	Owner int
+	// Cluster says that there are other hubs, whose tasks the store is told of: see [Store.Learn].
+	Cluster bool
 	// Memory counts the logs, and refuses new tasks when it is full; nil counts nothing.
 	Memory *memory.Budget
 }
@@ -74,12 +76,17 @@ type Store struct {
 	finished fifo.Queue[*Task]     // the ended ones of those, oldest first
 	bytes    int                   // of the finished ones
 	newest   core.TaskID           // the task that was opened last
+	lines    map[Line]uint64       // the place of the newest task of each line; nil for a hub alone
 	catalog  catalog
 }
 
 // NewStore returns an empty Store.
 func NewStore(l Limits, h Host, j journal.Journal) *Store {
-	return &Store{limits: l, host: h, journal: j, tasks: map[core.TaskID]*Task{}, catalog: catalog{share: memory.Of(l.Memory, memory.Catalog)}}
+	s := &Store{limits: l, host: h, journal: j, tasks: map[core.TaskID]*Task{}, catalog: catalog{share: memory.Of(l.Memory, memory.Catalog)}}
+	if l.Cluster {
+		s.lines = map[Line]uint64{}
+	}
+	return s
 }
 
 // Open adds a task to the store: it gets its id and its first event, and from now on it is

@@ -7,6 +7,9 @@
 // continues at its position, moved back by what the transport accepted so recently that it
 // may not have arrived.
 //
+// The Books of a cluster tell each other of subscriptions, see [Word]: one goes to the hub where its
+// identity resumes.
+//
 //	publisher ── Publish ──▶ log ── Next ──▶ subscriber
 //	subscriber ── Ack ─────▶ its position
 //

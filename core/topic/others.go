@@ -208,8 +208,7 @@ func (b *Book) hearKept(k Kept) {
 		if b.has(k.Who, own, n.ID) {
 			continue
 		}
-		b.log.Push(entry{Notice: n.Notice, only: k.Who, at: time.Now(), certain: n.To})
-		b.bytes += n.Size
+		b.keep(entry{Notice: n.Notice, only: k.Who, at: time.Now(), certain: n.To}, c)
 		b.passed.Put(n.ID, k.Who)
 	}
 	sub := newSubscription(last)
@@ -223,6 +222,22 @@ func (b *Book) hearKept(k Kept) {
 		b.away.Put(k.Who, sub)
 	}
 	b.subscribed(k.Who, k.Patterns)
+}
+
+// keep adds a notice that only one connection gets, or nobody yet. Others that have read everything have
+// read it, too. Callers hold mu.
+func (b *Book) keep(e entry, by *connection) {
+	var passed []*subscription
+	for c := range b.reading {
+		if c != by && c.sub.read == b.last() {
+			passed = append(passed, c.sub)
+		}
+	}
+	b.log.Push(e)
+	b.bytes += e.Size
+	for _, sub := range passed {
+		sub.read = b.last()
+	}
 }
 
 // has reports whether a subscription gets a notice here anyway, or has got it. Callers hold mu.

@@ -90,7 +90,9 @@ func piAt(t *testing.T, h *clusterHub) *piConn {
 		t.Fatal(err)
 	}
 	c := &piConn{t: t, events: make(chan piclient.Frame, 1000)}
-	if c.Conn, err = piclient.Connect(t.Context(), conn, func(f piclient.Frame) { c.events <- f }); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	if c.Conn, err = piclient.Connect(ctx, conn, func(f piclient.Frame) { c.events <- f }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })

@@ -53,7 +53,8 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, p core.Princip
 			if err != nil {
 				return nil, err
 			}
-			return netConn(ctx, conn), nil
+			c, _ := netConn(ctx, conn)
+			return c, nil
 		},
 	}
 	defer transport.CloseIdleConnections()
@@ -71,6 +72,7 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, p core.Princip
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			s.hub.Count("http.forward.failed")
+			s.log.Info("another hub has not answered a request", "hub", at, "error", err)
 			w.Header().Set("Retry-After", "1")
 			why := core.NewFault(core.CodeUnreachable, "hub %s, which has what the request is about, cannot be reached: ask again", at).Because(err)
 			web.Problem(w, http.StatusServiceUnavailable, string(why.Code), why.Message)
@@ -87,7 +89,7 @@ func (s *Service) hostHTTP(handler http.Handler) {
 	server := &http.Server{
 		Handler: handler, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 10 * time.Second,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, visitorKey{}, c.(*visitorConn).by)
+			return context.WithValue(ctx, visitorKey{}, c.(visitorConn).by)
 		},
 	}
 	s.loops.Go(func() {
@@ -100,30 +102,22 @@ func (s *Service) hostHTTP(handler http.Handler) {
 		_ = server.Close()
 	}
 	s.hub.Host(httpService, func(ctx context.Context, by core.Principal, conn hub.Conn) {
-		c := &visitorConn{Conn: netConn(ctx, conn), by: by, gone: make(chan struct{})}
+		c, sent := netConn(ctx, conn)
 		select {
-		case l.conns <- c:
-			<-c.gone
+		case l.conns <- visitorConn{c, by}:
 		case <-l.closed:
 			_ = c.Close()
 		case <-ctx.Done():
 			_ = c.Close()
 		}
+		<-sent
 	})
 }
 
 // visitorConn is the connection of one request.
 type visitorConn struct {
 	net.Conn
-	by   core.Principal
-	once sync.Once
-	gone chan struct{} // closed with it
-}
-
-// Close implements [net.Conn].
-func (c *visitorConn) Close() error {
-	c.once.Do(func() { close(c.gone) })
-	return c.Conn.Close()
+	by core.Principal
 }
 
 // visitors is a listener that accepts those that other hubs pass on.
@@ -149,25 +143,24 @@ func (l *visitors) Close() error { return nil }
 // Addr implements [net.Listener].
 func (l *visitors) Addr() net.Addr { return &net.UnixAddr{Name: "other hubs", Net: "tunnel"} }
 
-// netConn returns a connection whose bytes go over a tunnel. Both end together, or with ctx.
-func netConn(ctx context.Context, conn hub.Conn) net.Conn {
+// netConn returns a connection whose bytes go over a tunnel. Both end together; sent is closed once
+// the tunnel has all that was written.
+func netConn(ctx context.Context, conn hub.Conn) (_ net.Conn, sent <-chan struct{}) {
 	own, other := net.Pipe()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	all := make(chan struct{})
+	ctx = context.WithoutCancel(ctx) // the tunnel ends with its hubs
 	go func() {
-		defer cancel()
 		defer other.Close()
 		for {
 			m, err := conn.Receive(ctx)
-			if err == nil {
-				_, err = other.Write(m)
-			}
 			if err != nil {
 				return
 			}
+			_, _ = other.Write(m) // a server that has answered early reads no more
 		}
 	}()
 	go func() {
-		defer cancel()
+		defer close(all)
 		defer conn.Close(link.Reason{Cause: link.Normal})
 		buf := make([]byte, 32<<10)
 		for {
@@ -180,5 +173,5 @@ func netConn(ctx context.Context, conn hub.Conn) net.Conn {
 			}
 		}
 	}()
-	return own
+	return own, all
 }

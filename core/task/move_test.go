@@ -1,0 +1,109 @@
+package task_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/task"
+)
+
+var going = core.NewFault(core.CodeUnreachable, "the hub is drained")
+
+func TestTheRecordOfAMoveIsReadOnceItIsStored(t *testing.T) {
+	s, _, _ := newStore()
+	one := open(s)
+	in, recorder := &inbox{}, &inbox{}
+	one.Attach(in, task.Requester, nil, 0)
+	one.Attach(recorder, task.Recorder, nil, 0)
+	if !one.Leave("b", "", going) || one.Leave("c", "", going) {
+		t.Fatal("got a task that cannot leave, or twice")
+	}
+	all := one.Copy()
+	if n := len(all); n != 2 || all[1].Seq != 2 || all[1].Body.(core.Retrying).Hub != "b" || one.Leaves() != "b" {
+		t.Fatalf("got the copy %v, want the task and the record of its move", all)
+	}
+	wantKinds(t, one, "opened")
+	if !one.Gone() || one.Gone() || !one.IsMirror() || one.Owner() != "b" {
+		t.Error("got no mirror of a task of b")
+	}
+	wantRead(t, "the requester", in, "1")
+	wantRead(t, "the journal", recorder, "1 2")
+	one.SetRecorded(2)
+	wantRead(t, "the requester", in, "2")
+	one.Extend([]core.Event{event(1, 3, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 4, core.Done{})})
+	wantRead(t, "the requester", in, "3 4 over")
+	wantRead(t, "the journal, which has the rest from the other hub,", recorder, "")
+}
+
+func TestATaskThatIsToMoveMayEndBefore(t *testing.T) {
+	s, _, _ := newStore()
+	one := open(s)
+	one.Leave("b", "", going)
+	if err := one.Cancel("ann", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if one.Gone() || one.Copy() != nil {
+		t.Error("got a task that moves after its end")
+	}
+	wantKinds(t, one, "opened", "cancel_requested", "cancelled")
+}
+
+func TestATaskThatNobodyTookStays(t *testing.T) {
+	s, _, _ := newStore()
+	one := open(s)
+	one.Leave("b", "", going)
+	if one.Stay(); one.Leaves() != "" || one.Gone() {
+		t.Error("got a task that still leaves")
+	}
+	conclude(t, one, assign(one), core.Done{})
+	wantKinds(t, one, "opened", "assigned", "done")
+}
+
+func TestOnlyATaskThatWaitsMoves(t *testing.T) {
+	s, _, _ := newStore()
+	running, _ := run(s)
+	ended := open(s)
+	ended.End(core.Failed{Fault: going})
+	mirror, _ := mirrored(t, s)
+	for name, one := range map[string]*task.Task{"one that runs": running, "one that has ended": ended, "one of another hub": mirror} {
+		if one.Leave("b", "", going) {
+			t.Errorf("%s: got it leaving", name)
+		}
+	}
+}
+
+func TestAMirrorBecomesTheTaskOfItsHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there, _, _ := newStore()
+		one := open(there)
+		one.Leave("b", "", going)
+		all := one.Copy()
+		here, h, _ := newStore()
+		copied := here.Mirror(one.ID(), all[0])
+		record := all[1]
+		if here.Arrive(copied, record) {
+			t.Error("got it before the record was stored")
+		}
+		copied.Extend(all)
+		other := record
+		other.Epoch++
+		if here.Arrive(copied, other) {
+			t.Error("got it by another record")
+		}
+		if !here.Arrive(copied, record) || here.Arrive(copied, record) || copied.IsMirror() {
+			t.Fatal("got a mirror, or a task that has arrived twice")
+		}
+		if copied.Extend([]core.Event{event(1, 3, core.Done{})}) {
+			t.Error("the former owner has ended it")
+		}
+		assign(copied)
+		time.Sleep(2 * day)
+		wantKinds(t, copied, "opened", "retrying", "assigned", "cancel_requested", "failed")
+		if got := len(h.appended[one.ID()]); got != 3 {
+			t.Errorf("got %d events that the host was told of, want those of this hub", got)
+		}
+		one.End(core.Failed{Fault: going})
+	})
+}
