@@ -73,7 +73,7 @@ func (w *world) start(name string, index int) *member {
 		w.t.Fatal(err)
 	}
 	m.part, err = peer.NewMember(peer.MemberOptions{
-		Settings: cluster.Settings{Index: index, Bus: b, Claims: w.claims.Of(name)},
+		Settings: cluster.Settings{Index: index, Bus: b, Claims: w.claims.Of(name), Tasks: func() int { return m.Running() }},
 		Journal:  life,
 		Dial:     func(l journal.Life) link.Conn[[]byte, []byte] { return node.Connect(bus.Life(l)) },
 		Deposed:  func(by journal.Life) { m.deposed <- by },
@@ -171,6 +171,16 @@ func TestThreeHubsAnswerAsOne(t *testing.T) {
 		}
 		if got := until(t, there, asked.ID(), core.KindDone); strings.Count(got, "text") != 50 {
 			t.Errorf("from a third hub: got %s", got)
+		}
+	})
+}
+
+func TestATaskWhoseIdNamesNoHubIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		_, err := w.hubs["a"].Task(t.Context(), core.Principal{ID: "ann"}, "01980c3e-0000-7000-bfff-ffffffffffff")
+		if f := core.AsFault(err); f == nil || f.Code != core.CodeUnknownTask {
+			t.Errorf("got %v, want an unknown task", err)
 		}
 	})
 }

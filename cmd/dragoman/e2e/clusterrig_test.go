@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -234,12 +235,14 @@ func (h *clusterHub) restart() {
 
 // ready reports whether the hub takes new work.
 func (h *clusterHub) ready() bool {
-	resp, err := h.HTTP.Get(h.URL + "/readyz")
+	ctx, cancel := context.WithTimeout(h.t.Context(), client.ResponseTimeout)
+	defer cancel()
+	resp, err := h.Do(ctx, http.MethodGet, "/readyz", "text/plain", nil)
 	if err != nil {
 		return false
 	}
 	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return true
 }
 
 // untilReady waits until the hub takes new work.
@@ -253,7 +256,9 @@ func (h *clusterHub) untilHubs(what string, so func([]cluster.Hub) bool) {
 	h.t.Helper()
 	h.until(what, func() error {
 		var v struct{ Cluster struct{ Hubs []cluster.Hub } }
-		if err := h.Get(h.t.Context(), "/v1/hub", &v); err != nil {
+		ctx, cancel := context.WithTimeout(h.t.Context(), client.ResponseTimeout)
+		defer cancel()
+		if err := h.Get(ctx, "/v1/hub", &v); err != nil {
 			return err
 		} else if !so(v.Cluster.Hubs) {
 			return fmt.Errorf("it sees %+v", v.Cluster.Hubs)
@@ -279,6 +284,8 @@ func (h *clusterHub) until(what string, holds func() error) {
 			return
 		}
 		if time.Now().After(late) {
+			h.signal(syscall.SIGQUIT) // its log shows what it waits for
+			h.wait()
 			h.t.Fatalf("waited until %s: %v", what, err)
 		}
 		time.Sleep(10 * time.Millisecond)
