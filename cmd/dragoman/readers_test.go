@@ -18,7 +18,7 @@ var readers = map[string]struct {
 }{
 	"adapters/acp/wire":          {1, "what can be read of an envelope that is broken"},
 	"adapters/coven/wire":        {3, "what the hub has written or read before, in binary frames"},
-	"adapters/nats":              {6, "the files of the journal, who has taken one over, and what a NATS server says"},
+	"adapters/nats":              {8, "the files of the journal, who has taken one over, and what NATS servers say"},
 	"adapters/parallax":          {1, "numbers of a heartbeat"},
 	"adapters/parallax/gateway":  {1, "frames on their way out"},
 	"adapters/parallax/registry": {1, "metadata, on its way out"},
@@ -31,7 +31,7 @@ var readers = map[string]struct {
 	"adapters/pi/render":         {1, "messages of a conversation, on their way out"},
 	"adapters/pi/sessionfile":    {2, "lines of a session file, which were read"},
 	"core":                       {3, "the JSON form of the vocabulary"},
-	"core/hub":                   {3, "what a session says that does not read strictly, and what another hub of the cluster has written"},
+	"core/hub":                   {4, "what a session says that does not read strictly, and what another hub of the cluster has written"},
 	"core/jsonrpc":               {1, "the ends of a message that is too large"},
 	"core/pack":                  {1, "the output of a pack's tool"},
 	"core/strictjson":            {1, "types that the reader leaves to encoding/json"},
