@@ -19,6 +19,8 @@ export const listeners = {
   unauthenticated: () => {},
   /** @type {(reached: boolean) => void} */
   connection: () => {},
+  /** @type {(path: string, hubs: string[]) => void} */
+  missing: () => {},
 };
 
 export const hasToken = () => sessionStorage.getItem(KEY) !== null;
@@ -65,7 +67,9 @@ async function send(method, path, o = {}) {
  * @returns {Promise<any>}
  */
 export async function get(path, signal) {
-  return body(await send('GET', path, { signal }), 'json', signal);
+  const answer = await body(await send('GET', path, { signal }), 'json', signal);
+  listeners.missing(path.split('?')[0], answer?.missing ?? []);
+  return answer;
 }
 
 /**

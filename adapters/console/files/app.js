@@ -120,6 +120,15 @@ listeners.connection = (reached) => {
   bar.textContent = lost ? 'Connection lost. What you see is as of ' + clock(reachedAt ?? new Date()) + '.' : '';
 };
 
+/** @type {Map<string, string[]>} the hubs of the cluster that did not answer, by the list that misses them */
+const missing = new Map();
+listeners.missing = (path, hubs) => {
+  missing.set(path, hubs);
+  const all = [...new Set([...missing.values()].flat())].sort();
+  const text = all.length ? 'Without what only these hubs know, which do not answer: ' + all.join(', ') + '.' : '';
+  if (byId('missing').textContent !== text) byId('missing').textContent = text;
+};
+
 listeners.unauthenticated = (why) => {
   const login = /** @type {HTMLDialogElement} */ (byId('login'));
   if (login.open) return;
