@@ -261,6 +261,31 @@ func TestAHubThatWasCutOffCannotEndATaskAnotherWay(t *testing.T) {
 	})
 }
 
+func TestAHubThatWasCutOffRefusesNoCursorForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		bob := w.join("b", core.Card{ID: "bob"})
+		ann, eve := w.person("a"), w.person("b")
+		asked := ask(t, ann, core.ToAgent("bob"))
+		held := assigned(t, bob)
+		time.Sleep(time.Second) // the journal has it
+		w.net.Isolate("b")
+		until(t, ann, asked.ID(), core.KindFailed)
+		read := asked.Last().Cursor()
+		check := func(when string) {
+			t.Helper()
+			if f := core.AsFault(eve.Watch(held, read, nil)); f == nil || f.Code != core.CodeUnreachable || !f.Retryable {
+				t.Errorf("%s: got %v, want that the cursor %s can be sent again", when, f, read)
+			}
+		}
+		check("it believes that it has the task")
+		if err := bob.Report(held.ID(), core.Done{Text: "because"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		check("it has an end that it cannot store")
+	})
+}
+
 func TestAConnectionThatIsRefusedLeavesTheIdOfTheAgentClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b", "c")

@@ -282,6 +282,11 @@ func TestNobodyWaitsForATaskOfAHubThatIsGone(t *testing.T) {
 	if err := <-got; core.AsFault(err).Code != core.CodeUnreachable {
 		t.Errorf("got %v, want unreachable", err)
 	}
+	began := time.Now()
+	read() // its connection may end later
+	if err := <-got; core.AsFault(err).Code != core.CodeUnreachable || time.Since(began) > 10*time.Second {
+		t.Errorf("once the hub is gone: got %v after %s, want unreachable at once", err, time.Since(began))
+	}
 	r.a.HubUp("b", 1)
 	r.link()
 	read()

@@ -193,13 +193,14 @@ func (s *sim) unread() string {
 }
 
 // unique checks that each agent is at one hub of those that have a quorum. A hub that was paused
-// hears what it missed first.
+// cannot tell the beats that waited for it from new ones: if it is cut off when it wakes, it believes
+// for as long as a beat counts that it has a quorum.
 func (s *sim) unique() {
-	const hears = 300 * time.Millisecond
+	const counts = 700 * time.Millisecond // a beat, and its way
 	for _, a := range s.agents {
 		var at []string
 		for _, h := range s.hubs {
-			if !s.quorum(h) || time.Since(h.woke) < hears {
+			if !s.quorum(h) || time.Since(h.woke) < counts {
 				continue
 			}
 			if e, ok := h.now.Agent(core.Principal{ID: "eve", Operator: true}, a.card.ID); ok && e.Hub == "" {

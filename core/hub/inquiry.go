@@ -186,7 +186,7 @@ func (n news[T]) tell(h *Hub, hub string, value T) error {
 // needs from [Hub.HubUp], and nobody twice.
 func (n news[T]) tellAll(h *Hub, value T) {
 	if len(h.others.up) > 0 {
-		n.tellThese(h, slices.Collect(maps.Keys(h.others.up)), value)
+		n.tellThese(h, slices.Sorted(maps.Keys(h.others.up)), value)
 	}
 }
 

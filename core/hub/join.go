@@ -196,6 +196,9 @@ func (s *Session) mayHave(id core.AgentID, opts JoinOptions) bool {
 // yields reports whether by, which has an id that another principal wants, keeps it. The error is
 // the cause of ctx.
 func (h *Hub) yields(ctx context.Context, by *Session, second core.Principal) (keeps bool, err error) {
+	if ctx.Err() != nil { // who wants the id has given up: by keeps it
+		return false, context.Cause(ctx)
+	}
 	h.mu.Lock()
 	leaving, probe := by.closed, by.opts.Probe
 	h.mu.Unlock()

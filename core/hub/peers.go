@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -140,15 +141,13 @@ func (h *Hub) Connected(name string) {
 	for _, t := range h.mirrorsOf(name) {
 		_ = h.others.peers.Follow(name, t.ID()) // it fails if that connection has ended too
 	}
-	for id, f := range h.others.fetched {
-		if f.from == name {
+	for _, id := range slices.Sorted(maps.Keys(h.others.fetched)) {
+		if h.others.fetched[id].from == name {
 			_ = h.others.peers.Follow(name, id)
 		}
 	}
-	for id := range h.talk.expected {
-		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == name {
-			_ = h.others.peers.Follow(name, id)
-		}
+	for _, id := range h.expected(name) {
+		_ = h.others.peers.Follow(name, id)
 	}
 }
 

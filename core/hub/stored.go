@@ -131,6 +131,9 @@ func (h *Hub) fetch(hub string, id core.TaskID) (*fetched, error) {
 	defer h.mu.Unlock()
 	f := h.others.fetched[id]
 	if f == nil {
+		if !h.others.up[hub] { // else nobody would wake who waits: see [Hub.HubGone]
+			return nil, core.NewFault(core.CodeUnreachable, "hub %s is not connected: ask again in a moment", hub)
+		}
 		if err := h.others.peers.Follow(hub, id); err != nil {
 			return nil, err
 		}

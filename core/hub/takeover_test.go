@@ -127,6 +127,22 @@ func TestWaitingForAnIDEndsWithItsContext(t *testing.T) {
 	})
 }
 
+func TestAJoinThatWasGivenUpTakesNoID(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		first, second := g.as("alice"), g.as("alice")
+		if err := first.Join(core.Card{ID: "a"}, hub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(g.t.Context())
+		left := errors.New("it left")
+		cancel(left)
+		if err := second.Take(ctx, core.Card{ID: "a"}, hub.JoinOptions{}); !errors.Is(err, left) {
+			t.Errorf("got %v, want %v", err, left)
+		}
+		g.report(first, g.ask(g.connect("asker"), "a"), core.Done{})
+	})
+}
+
 func TestAnAgentCannotTakeASecondID(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a := g.agent("a", 0)

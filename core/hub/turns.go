@@ -189,9 +189,14 @@ func (h *Hub) settleExpected(ctx context.Context, hub string) error {
 }
 
 // expectedOf returns the tasks of a hub that were told of and have not come, in order.
-func (h *Hub) expectedOf(hub string) (all []core.TaskID) {
+func (h *Hub) expectedOf(hub string) []core.TaskID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.expected(hub)
+}
+
+// expected is expectedOf. Callers hold mu.
+func (h *Hub) expected(hub string) (all []core.TaskID) {
 	for id := range h.talk.expected {
 		if owner, _ := h.ownerOf(task.OwnerOf(id)); owner == hub {
 			all = append(all, id)

@@ -101,8 +101,8 @@ func (h *Hub) Readers(ctx context.Context, p core.Principal, id core.TaskID) ([]
 
 // Watch makes the session a reader of a task, from after the cursor: first the events that
 // it missed, then those to come. It returns an invalid Fault for a cursor that is not one
-// of this task, an unreachable Fault when the session has ended, and a not_authorized Fault if the
-// rules have changed since [Hub.Task] returned the task.
+// of this task, an unreachable Fault when the session has ended or this hub is behind the cursor, and a
+// not_authorized Fault if the rules have changed since [Hub.Task] returned the task.
 func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
 	if err := s.views.add(t, func() (*task.Reader, error) { return t.Watch(s.peer(), from, tag) }); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func (r *Registry) HubGone(name string, reason *core.Fault) {
 
 // tell tells all other hubs. Callers hold mu.
 func (r *Registry) tell(w Word) {
-	for name := range r.hubs {
+	for _, name := range slices.Sorted(maps.Keys(r.hubs)) {
 		r.opts.Tell(name, w)
 	}
 }

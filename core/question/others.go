@@ -2,6 +2,7 @@ package question
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -105,7 +106,7 @@ func (b *Book) AnswerFrom(by core.Principal, r core.Reply) (Outcome, error) {
 
 // tell tells all other hubs. Callers hold mu.
 func (b *Book) tell(w Word) {
-	for name := range b.hubs {
+	for _, name := range slices.Sorted(maps.Keys(b.hubs)) {
 		b.opts.Tell(name, w)
 	}
 }

@@ -136,13 +136,18 @@ func (t *Task) unusedReader() *Reader {
 
 // Watch adds a viewer that continues after a cursor. It returns an invalid Fault if the
 // cursor is not valid for this task, and no reader if nothing more will come. A mirror may be behind
-// what its reader has read at another hub: then the reader waits until it is not.
+// what its reader has read at another hub: then the reader waits until it is not. Watch returns an
+// unreachable Fault if the cursor is of a later epoch, in which another hub may have gone on with the
+// task: this one may have been cut off.
 func (t *Task) Watch(in Inbox, from core.Cursor, tag any) (*Reader, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, gap := from.Seq, (*Gap)(nil)
 	ahead := t.mirror && t.state != Ended && from.Epoch >= t.epoch && from.Seq > t.last()
 	if from.Seq > 0 && !ahead {
+		if from.Epoch > t.epoch && t.store.limits.Cluster && (t.state != Ended || t.endWaits()) {
+			return nil, core.NewFault(core.CodeUnreachable, "cursor %s is of a later epoch than this hub has of task %s: it may be cut off from the hub that has the task now: ask again in a moment", from, t.id)
+		}
 		if from.Epoch == 0 || from.Epoch > t.epoch {
 			return nil, core.NewFault(core.CodeInvalid, "cursor %s is not one of task %s: begin without a cursor", from, t.id)
 		}

@@ -2,6 +2,7 @@ package topic
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -107,7 +108,7 @@ func (b *Book) restore(c *connection, who Identity) {
 
 // tell tells all other hubs. Callers hold mu.
 func (b *Book) tell(w Word) {
-	for name := range b.hubs {
+	for _, name := range slices.Sorted(maps.Keys(b.hubs)) {
 		b.opts.Tell(name, w)
 	}
 }
