@@ -142,23 +142,28 @@ func (j *Journal) waitForCluster(ctx context.Context) error {
 	}
 }
 
-// tryTime bounds each try of insist: a cluster may not answer while it has no leader.
-const tryTime = 2 * time.Second
+// Each try of insist is bounded, the first by firstTry and each next one by twice as long, up to
+// lastTry: a cluster may not answer while it has no leader, and loses answers while it forms.
+const (
+	firstTry = 500 * time.Millisecond
+	lastTry  = 2 * time.Second
+	tryPause = 100 * time.Millisecond
+)
 
 // insist repeats what a cluster cannot do for a moment, as during an election, until ctx ends.
 func (j *Journal) insist(ctx context.Context, do func(context.Context) error) error {
 	if !j.clustered {
 		return do(ctx)
 	}
-	for {
-		try, cancel := context.WithTimeout(ctx, tryTime)
+	for wait := firstTry; ; wait = min(2*wait, lastTry) {
+		try, cancel := context.WithTimeout(ctx, wait)
 		err := do(try)
 		cancel()
 		if err == nil || !isTemporary(err) || ctx.Err() != nil {
 			return err
 		}
 		select {
-		case <-time.After(reopenPause):
+		case <-time.After(tryPause):
 		case <-ctx.Done():
 			return err
 		}

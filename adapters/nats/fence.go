@@ -222,6 +222,15 @@ func (f *fence) last(ctx context.Context) (uint64, error) {
 	return state.LastSeq, err
 }
 
+// awaitLast is last, and waits for a leader of the stream.
+func (f *fence) awaitLast(ctx context.Context) (place uint64, err error) {
+	err = f.j.insist(ctx, func(ctx context.Context) (err error) {
+		place, err = f.last(ctx)
+		return err
+	})
+	return place, err
+}
+
 // state returns how far the stream is, as its leader knows it.
 func (f *fence) state(ctx context.Context) (jetstream.StreamState, error) {
 	s, err := f.j.js.Stream(ctx, f.stream)

@@ -98,7 +98,7 @@ func (h *hubTasks) readHeads(ctx context.Context, last uint64) (heads, error) {
 	own := last == 0
 	if own {
 		var err error
-		if last, err = h.last(ctx); err != nil {
+		if last, err = h.awaitLast(ctx); err != nil {
 			return all, fmt.Errorf("reading the journal: %w", err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // replay calls each for every message that the stream has now, from a place on and oldest
 // first, until it returns false. what names the stream in errors.
 func (f *fence) replay(ctx context.Context, from uint64, what string, each func(message) (more bool, err error)) error {
-	last, err := f.last(ctx)
+	last, err := f.awaitLast(ctx)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 	"github.com/dragoman-hub/dragoman/core"
@@ -59,8 +58,14 @@ func serveVerse(ctx context.Context, h *clusterHub) {
 	runWith(ctx, "", "agent", "--name", "verse-"+h.name, "--capability", "verse", "--hub", h.URL, "--", "tr", "a-z", "A-Z")
 }
 
-func TestDrainUnderLoadLosesNothing(t *testing.T) {
+func TestHubsOfAClusterAreRefusedDrainedAndForgotten(t *testing.T) {
 	all := startCluster(t, 3)
+	t.Run("a second hub of a name is refused and told who has it", func(t *testing.T) { refusesASecondOfAName(t, all) })
+	t.Run("a drain under load loses nothing", func(t *testing.T) { drainLosesNothing(t, all) })
+	t.Run("a hub that is gone for good is forgotten", func(t *testing.T) { forgetsAHub(t, all) })
+}
+
+func drainLosesNothing(t *testing.T, all hubCluster) {
 	a, b, c := all[0], all[1], all[2]
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -146,8 +151,7 @@ func TestAHubAloneDrains(t *testing.T) {
 	}
 }
 
-func TestAClusterForgetsAHubThatIsGoneForGood(t *testing.T) {
-	all := startCluster(t, 3)
+func forgetsAHub(t *testing.T, all hubCluster) {
 	a, b, c := all[0], all[1], all[2]
 	if code, _, stderr := run(t, "hubs", "forget", "c", "--hub", a.URL); code != command.ExitFailed || !strings.Contains(stderr, "the hub c is up") {
 		t.Errorf("forgetting a hub that is up: got %d and %q, want it refused", code, stderr)
@@ -159,15 +163,15 @@ func TestAClusterForgetsAHubThatIsGoneForGood(t *testing.T) {
 	}
 	two := func(hubs []cluster.Hub) bool { return len(hubs) == 2 }
 	b.untilHubs("b has forgotten it, too", two)
-	a.restart()
+	a.interrupt()
+	a.start()
 	a.untilReady()
 	a.untilHubs("a remembers it after a restart", two)
 	c.start()
 	all.untilAllUp()
 }
 
-func TestASecondHubOfANameIsRefusedAndToldWhoHasIt(t *testing.T) {
-	all := startCluster(t, 3)
+func refusesASecondOfAName(t *testing.T, all hubCluster) {
 	second := &clusterHub{t: t, name: "a", dir: t.TempDir()}
 	second.args = append(second.args, all[0].args...)
 	second.args = append(second.args, "--data-dir", second.dir+"/data", "--http-addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--pi-addr", "127.0.0.1:0", "--cluster-listen", fixedAddr(t))
@@ -180,8 +184,4 @@ func TestASecondHubOfANameIsRefusedAndToldWhoHasIt(t *testing.T) {
 		t.Errorf("got the log\n%swant it to say who has the name", log)
 	}
 	all.untilAllUp()
-	began := time.Now()
-	all[0].restart() // the life before was killed, and does not answer
-	all[0].untilReady()
-	t.Logf("after a kill the hub was ready within %s", time.Since(began))
 }

@@ -33,12 +33,23 @@ func (h *clusterHub) openQuestion(before string) (id string) {
 	return id
 }
 
-// An agent at b asks: people at a and c see it, answer it, and see what others have answered.
-func TestPeopleAtEveryHub(t *testing.T) {
+func TestPeopleToolsAndNoticesOverThreeHubs(t *testing.T) {
 	all := startCluster(t, 3)
+	withdrawn := peopleAtEveryHub(t, all)
+	disconnected := aToolIsCalled(t, all)
+	noticesReachEveryHub(t, all)
+	all[1].kill()
+	withdrawn()
+	disconnected()
+}
+
+// An agent at b asks: people at a and c see it, answer it, and see what others have answered. Its
+// last question is withdrawn once b has died.
+func peopleAtEveryHub(t *testing.T, all hubCluster) (withdrawn func()) {
+	t.Helper()
 	a, b, c := all[0], all[1], all[2]
 	asker := connectCovenAgentAt(t, b.grpc, "asker", "ui")
-	defer asker.leave()
+	t.Cleanup(asker.leave)
 	for _, h := range all {
 		h.until("the agent is known at "+h.name, func() error { return h.Get(t.Context(), "/v1/agents/asker", &struct{}{}) })
 	}
@@ -88,22 +99,23 @@ func TestPeopleAtEveryHub(t *testing.T) {
 
 	asker.call("ask_user", input)
 	id = a.openQuestion(id)
-	b.kill()
-	for _, h := range []*clusterHub{a, c} {
-		h.until(h.name+" has withdrawn the question of b", func() error {
-			if code, out, stderr := run(t, "questions", "--hub", h.URL); code != command.ExitDone || strings.Contains(out, id) {
-				return fmt.Errorf("got %d, %q and %q", code, out, stderr)
-			}
-			return nil
-		})
+	return func() {
+		for _, h := range []*clusterHub{a, c} {
+			h.until(h.name+" has withdrawn the question of b", func() error {
+				if code, out, stderr := run(t, "questions", "--hub", h.URL); code != command.ExitDone || strings.Contains(out, id) {
+					return fmt.Errorf("got %d, %q and %q", code, out, stderr)
+				}
+				return nil
+			})
+		}
 	}
 }
 
-// A pack is at c. An agent at b, which somebody at a asks, calls its tool.
-func TestAToolIsCalledOverThreeHubs(t *testing.T) {
-	all := startCluster(t, 3)
+// A pack is at b. An agent at c calls its tool, and once more when b dies.
+func aToolIsCalled(t *testing.T, all hubCluster) (disconnected func()) {
+	t.Helper()
 	a, b, c := all[0], all[1], all[2]
-	pack, err := registerPackAt(t, c.grpc, &wire.PackManifest{PackId: "kit", Version: "1", Tools: []*wire.ToolDefinition{definition("cut")}})
+	pack, err := registerPackAt(t, b.grpc, &wire.PackManifest{PackId: "kit", Version: "1", Tools: []*wire.ToolDefinition{definition("cut")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +130,8 @@ func TestAToolIsCalledOverThreeHubs(t *testing.T) {
 	if _, err := registerPackAt(t, a.grpc, &wire.PackManifest{PackId: "kit", Version: "1"}); err == nil {
 		t.Error("a second pack of the id at another hub: got no error, want a conflict")
 	}
-	agent := connectCovenAgentAt(t, b.grpc, "worker")
-	defer agent.leave()
+	agent := connectCovenAgentAt(t, c.grpc, "worker")
+	t.Cleanup(agent.leave)
 	call := agent.call("cut", map[string]any{"at": 3})
 	given := pack.nextCall()
 	if given.GetToolName() != "cut" || !sameJSON([]byte(given.GetInputJson()), []byte(`{"at":3}`)) {
@@ -131,15 +143,16 @@ func TestAToolIsCalledOverThreeHubs(t *testing.T) {
 	}
 	call = agent.call("cut", map[string]any{"at": 4})
 	pack.nextCall()
-	c.kill()
-	if got := call.wait(t); got.Code != "pack disconnected" { // as Coven calls it
-		t.Errorf("the hub of the pack died: got %+v, want the pack disconnected", got)
+	return func() {
+		if got := call.wait(t); got.Code != "pack disconnected" { // as Coven calls it
+			t.Errorf("the hub of the pack died: got %+v, want the pack disconnected", got)
+		}
 	}
 }
 
 // Who subscribes at one hub gets what is published at another, and goes on at a third one.
-func TestNoticesReachEveryHub(t *testing.T) {
-	all := startCluster(t, 3)
+func noticesReachEveryHub(t *testing.T, all hubCluster) {
+	t.Helper()
 	a, b, c := all[0], all[1], all[2]
 	ctx := t.Context()
 	publisher := connectNativeAt(t, a, "publisher", nil)

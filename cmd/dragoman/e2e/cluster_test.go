@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -10,8 +11,25 @@ import (
 
 func TestThreeHubsAreOneForTheirUsers(t *testing.T) {
 	all := startCluster(t, 3)
+	gone := anAgentIsFoundAtAllHubs(t, all)
+	talk := startTalk(t, all)
+	talk.begin()
+	movesOn := aTaskGoesOnElsewhere(t, all)
+	all[1].kill()
+	movesOn()
+	gone()
+	talk.withoutB()
+	all[1].start()
+	all.untilAllUp()
+	talk.withBAgain()
+	standsStill(t, all)
+}
+
+// An agent at b is asked at every hub, and is gone once b has died.
+func anAgentIsFoundAtAllHubs(t *testing.T, all hubCluster) (gone func()) {
+	t.Helper()
 	a, b, c := all[0], all[1], all[2]
-	ctx := t.Context()
+	ctx, leave := context.WithCancel(t.Context())
 	go runWith(ctx, "", "agent", "--dialect", "coven", "--name", "shout", "--hub", b.URL, "--", "tr", "a-z", "A-Z")
 	for _, h := range all {
 		code, out, stderr := run(t, "ask", "shout", "hello", "--hub", h.URL, "--wait=20s")
@@ -19,26 +37,25 @@ func TestThreeHubsAreOneForTheirUsers(t *testing.T) {
 			t.Errorf("asked at %s: got %d, %q and %q, want HELLO", h.name, code, out, stderr)
 		}
 	}
-	b.kill()
-	for _, h := range []*clusterHub{a, c} {
-		h.untilHubs(h.name+" knows who has taken b over", func(hubs []cluster.Hub) bool {
-			return len(hubs) == 3 && hubs[1].State == cluster.Gone && hubs[1].TakenBy != nil
-		})
-		if code, _, stderr := run(t, "ask", "shout", "hello", "--hub", h.URL); code != command.ExitFailed || !strings.Contains(stderr, "no agent") {
-			t.Errorf("asked at %s after b has died: got %d and %q, want the agent gone", h.name, code, stderr)
+	return func() {
+		defer leave()
+		for _, h := range []*clusterHub{a, c} {
+			h.untilHubs(h.name+" knows who has taken b over", func(hubs []cluster.Hub) bool {
+				return len(hubs) == 3 && hubs[1].State == cluster.Gone && hubs[1].TakenBy != nil
+			})
+			if code, _, stderr := run(t, "ask", "shout", "hello", "--hub", h.URL); code != command.ExitFailed || !strings.Contains(stderr, "no agent") {
+				t.Errorf("asked at %s after b has died: got %d and %q, want the agent gone", h.name, code, stderr)
+			}
 		}
-	}
-	if code, out, _ := run(t, "hubs", "--hub", a.URL); code != command.ExitDone || !strings.Contains(out, "gone") {
-		t.Errorf("dragoman hubs: got %d and %s, want b gone", code, out)
+		if code, out, _ := run(t, "hubs", "--hub", a.URL); code != command.ExitDone || !strings.Contains(out, "gone") {
+			t.Errorf("dragoman hubs: got %d and %s, want b gone", code, out)
+		}
 	}
 }
 
-// A hub that is killed comes back under its name and its addresses; one that stood still is taken
-// over, and begins a new life.
-func TestAHubComesBack(t *testing.T) {
-	all := startCluster(t, 3)
-	all[1].restart()
-	all.untilAllUp()
+// A hub that stood still is taken over, and begins a new life.
+func standsStill(t *testing.T, all hubCluster) {
+	t.Helper()
 	all[2].stop()
 	all[0].untilHubs("a knows that c is gone", func(hubs []cluster.Hub) bool { return hubs[2].State == cluster.Gone && hubs[2].TakenBy != nil })
 	all[2].cont()

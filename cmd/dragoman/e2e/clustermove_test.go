@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
-	"github.com/dragoman-hub/dragoman/core/cluster"
 )
 
-func TestATaskOfAHubThatIsKilledGoesOnElsewhere(t *testing.T) {
-	all := startCluster(t, 3)
+// A task of a mute agent at b goes on with another agent, at c, once b has died.
+func aTaskGoesOnElsewhere(t *testing.T, all hubCluster) (movesOn func()) {
+	t.Helper()
 	a, b, c := all[0], all[1], all[2]
 	shows := func(h *clusterHub, list, what string) {
 		h.until(fmt.Sprintf("%s of %s shows %s", list, h.name, what), func() error {
@@ -39,14 +39,15 @@ func TestATaskOfAHubThatIsKilledGoesOnElsewhere(t *testing.T) {
 	}()
 	shows(b, "tasks", `"mute"`)
 	serve(c, "loud", "tr", "a-z", "A-Z") // by then the journal has the task
-	b.kill()
-	select {
-	case r := <-asked:
-		if r.code != command.ExitDone || r.out != "HELLO\n" || !strings.Contains(r.stderr, "goes on at hub") {
-			t.Errorf("got %d, %q and %q, want the answer of the other agent", r.code, r.out, r.stderr)
+	return func() {
+		t.Helper()
+		select {
+		case r := <-asked:
+			if r.code != command.ExitDone || r.out != "HELLO\n" || !strings.Contains(r.stderr, "goes on at hub") {
+				t.Errorf("got %d, %q and %q, want the answer of the other agent", r.code, r.out, r.stderr)
+			}
+		case <-time.After(watchdog):
+			t.Error("the task did not go on")
 		}
-	case <-time.After(watchdog):
-		t.Error("the task did not go on")
 	}
-	a.untilHubs("b is gone", func(hubs []cluster.Hub) bool { return hubs[1].State == cluster.Gone })
 }

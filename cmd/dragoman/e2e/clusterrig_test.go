@@ -226,13 +226,6 @@ func (h *clusterHub) wait() (code int) {
 	return cmd.ProcessState.ExitCode()
 }
 
-// restart kills the hub and starts it again. It does not wait until it is ready.
-func (h *clusterHub) restart() {
-	h.t.Helper()
-	h.kill()
-	h.start()
-}
-
 // ready reports whether the hub takes new work.
 func (h *clusterHub) ready() bool {
 	ctx, cancel := context.WithTimeout(h.t.Context(), client.ResponseTimeout)
