@@ -39,6 +39,8 @@ var hiddenSurfaces = map[string]hiddenSurface{
 	"POST /v1/agents/{id}/restart":     {names: true},
 	"GET /v1/packs":                    {},
 	"GET /v1/threads/{id}":             {finds: true},
+	"POST /v1/hub/drain":               {because: "the hub would take nothing any more; bob is refused in TestBobMayDoNothingThatAliceMay"},
+	"POST /v1/hubs/{id}/forget":        {because: "it names a hub of the cluster, and this one is alone"},
 	"GET /v1/approvals":                {finds: true},
 	"GET /v1/questions":                {finds: true},
 	"POST /v1/questions/{id}/answer":   {because: "alice's question would be answered; bob is refused in TestBobMayDoNothingThatAliceMay"},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,9 +37,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// ofProgram are the attributes of the processes of the program.
-var ofProgram *syscall.SysProcAttr
-
 // program returns a command that runs the program as a process of its own.
 func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
@@ -49,7 +45,6 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.SysProcAttr = ofProgram
 	// The race detector would delay the exit by a second. Files below HOME go with the test.
 	cmd.Env = append(os.Environ(), runsProgram+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+t.TempDir())
 	return cmd
