@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/cluster"
 )
 
-// A second hub with the name of one that runs would take that one over, which would begin anew and
+// A second hub with the name of one that runs would take that one over, which would start again and
 // take the second one over, and so on; and two servers of one name would share a vote. So it is
 // refused while the first one answers. One that does not answer, such as a process that was killed
 // or stopped, keeps nobody from starting: the fence protects the journal from it.

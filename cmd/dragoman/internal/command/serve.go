@@ -59,7 +59,7 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 		if !settings.Clustered() || !errors.Is(err, journal.ErrFenced) {
 			return err
 		}
-		log.Warn("another hub has taken over this one, which begins anew: its agents and clients reconnect, and its tasks have their ends there", "error", inLine(err))
+		log.Warn("another hub has taken over this one, which starts again: its agents and clients reconnect, and its tasks have their ends there", "error", inLine(err))
 	}
 }
 
