@@ -68,7 +68,7 @@ async function send(method, path, o = {}) {
  */
 export async function get(path, signal) {
   const answer = await body(await send('GET', path, { signal }), 'json', signal);
-  listeners.missing(path.split('?')[0], answer?.missing ?? []);
+  listeners.missing(path.replace(/\?.*/s, ''), answer?.missing ?? []);
   return answer;
 }
 
