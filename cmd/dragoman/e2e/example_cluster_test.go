@@ -28,7 +28,8 @@ func TestTheExampleOfAClusterDoesWhatItSays(t *testing.T) {
 	}
 	script := func(name string) (cmd *exec.Cmd, out *bytes.Buffer) {
 		cmd, out = exec.CommandContext(t.Context(), example+name), &bytes.Buffer{}
-		cmd.Env = append(program(t).Env, "PATH="+bin+":"+os.Getenv("PATH"), "PORT="+port, "TMPDIR="+dir)
+		cmd.Env = program(t).Env
+		cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "PORT="+port, "TMPDIR="+dir)
 		cmd.Stdout, cmd.Stderr = out, out
 		return cmd, out
 	}
