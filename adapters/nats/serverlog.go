@@ -29,9 +29,9 @@ func (l serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, for
 
 // Warnf implements server.Logger.
 func (l serverLog) Warnf(format string, v ...any) {
-	level := slog.LevelWarn
+	level, text := slog.LevelWarn, fmt.Sprintf(format, v...)
 	for _, usual := range usualWarnings {
-		if strings.HasPrefix(format, usual) {
+		if strings.HasPrefix(text, usual) { // the format may be %s
 			level = slog.LevelDebug
 		}
 	}

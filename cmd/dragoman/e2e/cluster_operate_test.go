@@ -34,6 +34,18 @@ func TestAHubAloneDrains(t *testing.T) {
 	}
 }
 
+func TestAHubThatWaitsForOthersCanBeStopped(t *testing.T) {
+	h := newCluster(t, 3)[0]
+	h.start()
+	h.until("it waits", func() error { return notYet(strings.Contains(h.log(), "waiting for other hubs"), "it does not") })
+	if code := h.interrupt(); code != 0 {
+		t.Errorf("got the exit code %d, want 0", code)
+	}
+	if log := h.log(); strings.Contains(log, "Waiting for routing") {
+		t.Errorf("got the log\n%swant it to say once what it waits for", log)
+	}
+}
+
 func forgetsAHub(t *testing.T, all hubCluster) {
 	a, b, c := all[0], all[1], all[2]
 	if code, _, stderr := run(t, "hubs", "forget", "c", "--hub", a.URL); code != command.ExitFailed || !strings.Contains(stderr, "the hub c is up") {

@@ -21,8 +21,8 @@ type legacy struct {
 	audit  string
 }
 
-// A hub that was alone brings its journal along. From then on it outlives a restart of all, all
-// disks if there are copies of them, the disk of one hub, and a hub that is gone for good.
+// A hub that was alone brings its journal along. From then on it outlives a restart of all, the disk of
+// one hub, a hub that is gone for good, and all disks if there are copies of them.
 func TestTheJournalOfAHubOutlivesIt(t *testing.T) {
 	hubs := newCluster(t, 4)
 	a, b, c, d := hubs[0], hubs[1], hubs[2], hubs[3]
@@ -81,6 +81,29 @@ func TestTheJournalOfAHubOutlivesIt(t *testing.T) {
 	all = hubCluster{a, b, d}
 	all.untilAllUp()
 	found("d has come in place of c")
+
+	for _, h := range all {
+		if code, _, stderr := run(t, "drain", "--hub", h.URL); code != command.ExitDone {
+			t.Errorf("draining %s for its backup: got %d and %q, want it empty", h.name, code, stderr)
+		}
+		if code := h.interrupt(); code != 0 {
+			t.Errorf("stopping %s for its backup: got the exit code %d, want 0", h.name, code)
+		}
+		if err := os.CopyFS(filepath.Join(h.dir, "backup"), os.DirFS(h.data())); err != nil {
+			t.Fatal(err)
+		}
+		h.start()
+		all.untilAllUp()
+	}
+	all.killAll()
+	for _, h := range all {
+		h.loseDisk()
+		if err := os.Rename(filepath.Join(h.dir, "backup"), h.data()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.start()
+	found("all disks were replaced by their backups")
 }
 
 // settings returns the settings of the hub.
@@ -163,7 +186,7 @@ func (h *clusterHub) finds(t *testing.T, l *legacy) error {
 	ctx := t.Context()
 	var notice struct{ Notice *core.Notice }
 	if err := h.Get(ctx, "/v1/tasks/"+string(l.notice), &notice); err != nil || notice.Notice == nil || notice.Notice.Topic != "door.open" {
-		return fmt.Errorf("the notice: got %+v and %w", notice, err)
+		return fmt.Errorf("the notice: got %+v and %v", notice, err)
 	}
 	for _, id := range l.asked {
 		var task struct {
@@ -171,12 +194,12 @@ func (h *clusterHub) finds(t *testing.T, l *legacy) error {
 			Answer struct{ Text string }
 		}
 		if err := h.Get(ctx, "/v1/tasks/"+string(id), &task); err != nil || task.State != "done" || task.Answer.Text != "HELLO" {
-			return fmt.Errorf("task %s: got %+v and %w", id, task, err)
+			return fmt.Errorf("task %s: got %+v and %v", id, task, err)
 		}
 	}
 	var thread struct{ Turns []core.Turn }
 	if err := h.Get(ctx, "/v1/threads/thread-"+l.of.name, &thread); err != nil || len(thread.Turns) < 2*len(l.asked) {
-		return fmt.Errorf("the thread: got %d turns and %w", len(thread.Turns), err)
+		return fmt.Errorf("the thread: got %d turns and %v", len(thread.Turns), err)
 	}
 	if got := h.auditOf(t, l.of.name); !strings.HasPrefix(got, l.audit) {
 		return fmt.Errorf("the audit: got %q, want it to begin with %q", got, l.audit)

@@ -66,8 +66,11 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 // serveLife runs a hub until a signal, until its only peer has gone, or until another hub has taken
 // it over. The listeners of the next life have the same ports.
 func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio.Conn, error), read func() (config.Config, error), reload, signals <-chan os.Signal, log *slog.Logger) error {
-	s, err := service.Start(ctx, *settings, log, nil)
-	if err != nil {
+	s, err := startHub(ctx, *settings, signals, log)
+	if errors.Is(err, errStopped) {
+		log.Info("the hub was stopped before it was ready")
+		return nil
+	} else if err != nil {
 		return err
 	}
 	s.Addresses().Keep(settings)
@@ -113,6 +116,37 @@ func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio
 		patience = 0 // what its tasks do now counts no more
 	}
 	return errors.Join(cause, stopHub(s, patience, reason, signals, log))
+}
+
+// errStopped says that a hub was stopped by a signal while it started.
+var errStopped = errors.New("stopped")
+
+// startHub starts a hub, unless a signal comes before it is ready: it may wait for the others of its
+// cluster.
+func startHub(ctx context.Context, settings config.Config, signals <-chan os.Signal, log *slog.Logger) (s *service.Service, err error) {
+	starting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	started, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-signals:
+			stop(errStopped)
+		case <-started:
+		}
+	}()
+	s, err = service.Start(starting, settings, log, nil)
+	close(started)
+	<-watched
+	if !errors.Is(context.Cause(starting), errStopped) {
+		return s, err
+	}
+	if err == nil { // the signal came at the last moment
+		if err = stopHub(s, settings.StopTimeout, "shutdown", signals, log); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errStopped
 }
 
 // stopHub shuts a hub down gracefully, or at once if another signal comes.
