@@ -306,10 +306,11 @@ func (h *Hub) Running() int {
 	return len(h.jobs)
 }
 
-// unrecorded returns how many tasks the journal does not have completely.
+// unrecorded returns how many tasks the journal does not have completely, as far as this hub is to
+// write them.
 func (h *Hub) unrecorded() (n int) {
 	for _, t := range h.tasks.InMemory() {
-		if !t.IsMirror() && !t.IsRecorded() {
+		if !t.IsRecorded() {
 			n++
 		}
 	}

@@ -31,10 +31,14 @@ func (t *Task) Recorded(ctx context.Context, seq uint64) error {
 	}
 }
 
-// IsRecorded reports whether the journal has all of the task so far.
+// IsRecorded reports whether the journal has all of the task so far. Of one that another hub owns it
+// has to have what this hub has said: the record of the move, if it was here.
 func (t *Task) IsRecorded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.mirror {
+		return t.recorded >= t.moved
+	}
 	return t.recorded >= t.last()
 }
 
