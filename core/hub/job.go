@@ -168,6 +168,7 @@ func (h *Hub) ended(j *job) {
 		h.noteTaskTime(j.Agent(), &log)
 	}
 	delete(h.jobs, j.ID())
+	h.returned(j.Task)
 	h.noteIdle()
 	h.mu.Unlock()
 	h.crossings.add(j, dialect)
