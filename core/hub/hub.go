@@ -206,7 +206,7 @@ func New(opts Options) *Hub {
 	})
 	watcher, _ := h.observer.(question.Observer)
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
-	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
+	h.threads = thread.NewBook(h.limits.Threads, h.threadBytes())
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive, Tell: h.tellTopic})
