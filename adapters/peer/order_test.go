@@ -3,6 +3,7 @@ package peer_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,7 @@ func TestATaskOnItsWayToItsOwnerIsReadBeforeALaterOne(t *testing.T) {
 		cyd, dan := w.join("c", core.Card{ID: "cyd"}), w.join("d", core.Card{ID: "dan"})
 		time.Sleep(time.Second)
 		var ids []core.TaskID
+		var working sync.WaitGroup
 		got := w.readOrder("c", "talk", 2, func() {
 			for _, next := range []struct {
 				at    string
@@ -80,10 +82,11 @@ func TestATaskOnItsWayToItsOwnerIsReadBeforeALaterOne(t *testing.T) {
 					t.Fatal(err)
 				}
 				ids = append(ids, one.ID())
-				go answers(t, next.agent, "because")
+				working.Go(func() { answers(t, next.agent, "because") })
 				time.Sleep(time.Millisecond)
 			}
 		})
+		working.Wait()
 		if !slices.Equal(got, ids) {
 			t.Errorf("got %q, want %q", got, ids)
 		}
