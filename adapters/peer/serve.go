@@ -37,7 +37,7 @@ type connection struct {
 
 func newConnection(o *Peer, conn link.Conn[[]byte, []byte]) *connection {
 	c := &connection{
-		Peer: o, link: link.New(conn, link.Options{QueueBytes: queueBytes + 2*eventBytes + 2*tunnelBytes, Memory: o.hub.Memory()}),
+		Peer: o, link: link.New(conn, link.Options{QueueBytes: queueBytes + shortBytes + 2*eventBytes + 2*tunnelBytes, Memory: o.hub.Memory()}),
 		inquiries: make(chan asked, mostInquiries), events: newQuota(eventBytes), visits: newQuota(tunnelBytes), asked: make(chan struct{}, 1),
 	}
 	greeting := o.greeting()
