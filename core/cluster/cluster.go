@@ -55,7 +55,9 @@ type Callbacks struct {
 	HubGone func(journal.Life)
 
 	// AgentUp is called for each agent of a hub that is up, AgentDown when one has left. One
-	// that has joined again with another connection goes down and comes up.
+	// that has joined again with another connection goes down and comes up. AgentChanged is
+	// also called for an agent that was said to be at two hubs and is at one now: so an engine
+	// may drop what it is told of the second hub meanwhile.
 	AgentUp      func(of journal.Life, e Entry)
 	AgentChanged func(of journal.Life, e Entry)
 	AgentDown    func(of journal.Life, id core.AgentID)

@@ -78,6 +78,7 @@ type otherHubs struct {
 	noticed map[core.TaskID]map[string]bool
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
+	untold   untold
 	fetched  map[core.TaskID]*fetched
 	// legacies are what hubs that are gone have left in the journal, for lists.
 	legacies map[string]*legacy

@@ -50,7 +50,7 @@ type openedTask struct {
 
 // tasksOpened tells hubs of a task that this one owns.
 func tasksOpened() news[openedTask] {
-	return news[openedTask]{what: "task.opened", told: (*Hub).openedAt}
+	return news[openedTask]{what: "task.opened", told: (*Hub).openedAt, missed: (*Hub).missOpened}
 }
 
 // openedAt hears that another hub has a new task.
@@ -128,7 +128,7 @@ type toldTurns struct {
 
 // tasksAnswered tells hubs the turns of a task that is done.
 func tasksAnswered() news[toldTurns] {
-	return news[toldTurns]{what: "task.answered", told: func(h *Hub, _ string, t toldTurns) { h.hearTurns(t.Thread, t.Turns) }}
+	return news[toldTurns]{what: "task.answered", told: func(h *Hub, _ string, t toldTurns) { h.hearTurns(t.Thread, t.Turns) }, missed: (*Hub).missTurns}
 }
 
 // hearTurns adds turns of other hubs to a thread.
