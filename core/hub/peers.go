@@ -80,6 +80,7 @@ type otherHubs struct {
 	draining map[string]bool
 	// sent are the agents of other hubs to which tasks went that have not ended.
 	sent    map[core.TaskID]core.AgentID
+	untold  untold
 	fetched map[core.TaskID]*fetched
 	// legacies are what hubs that are gone have left in the journal, for lists.
 	legacies map[string]*legacy

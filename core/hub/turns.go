@@ -50,7 +50,7 @@ type openedTask struct {
 
 // tasksOpened tells hubs of a task that this one owns.
 func tasksOpened() news[openedTask] {
-	return news[openedTask]{what: "task.opened", told: (*Hub).openedAt}
+	return news[openedTask]{what: "task.opened", told: (*Hub).openedAt, missed: (*Hub).missOpened}
 }
 
 // openedAt hears that another hub has a new task.
@@ -128,19 +128,17 @@ type toldTurns struct {
 
 // tasksAnswered tells hubs the turns of a task that is done.
 func tasksAnswered() news[toldTurns] {
-	return news[toldTurns]{what: "task.answered", told: func(h *Hub, _ string, t toldTurns) {
-		if len(t.Turns) == 0 {
-			h.lacks(t.Thread)
-		}
-		h.hearTurns(t.Thread, t.Turns)
-	}}
+	return news[toldTurns]{what: "task.answered", told: (*Hub).toldTurns, missed: (*Hub).missTurns}
 }
 
-// lacks notes that another hub has turns of a thread which this one was not told.
-func (h *Hub) lacks(id core.ThreadID) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.talk.whole.Remove(id)
+// toldTurns hears the turns of a task of another hub.
+func (h *Hub) toldTurns(_ string, t toldTurns) {
+	if len(t.Turns) == 0 {
+		h.mu.Lock()
+		h.talk.whole.Remove(t.Thread)
+		h.mu.Unlock()
+	}
+	h.hearTurns(t.Thread, t.Turns)
 }
 
 // hearTurns adds turns of other hubs to a thread.
