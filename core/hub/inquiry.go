@@ -145,7 +145,7 @@ func inquiries() []answerer {
 		answersToQuestions,
 		threadInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
-		recordedInquiry,
+		recordedInquiry, claimInquiry(),
 	}
 }
 
@@ -229,6 +229,6 @@ func allNews() []listener {
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
-		spentNews,
+		spentNews, keysFinished(),
 	}
 }
