@@ -152,13 +152,9 @@ func (k *Keys) claim(ctx context.Context, owner string, m mark) (before core.Tas
 		if err := h.hasQuorum(); err != nil {
 			return "", err
 		}
-		own := k.answer(m, c)
-		answers, missing := claimInquiry().askAll(ctx, h, componentPrincipal, c)
-		s := sayings{hubs: []answerOf[claimAnswer]{{h.others.name, own}}}
+		s := sayings{hubs: []answerOf[claimAnswer]{{hub: h.others.name, out: k.answer(m, c)}}}
+		answers, _ := claimInquiry().askEach(ctx, h, componentPrincipal, c)
 		s.hubs = append(s.hubs, answers...)
-		h.mu.Lock()
-		s.unclear = slices.ContainsFunc(missing, func(name string) bool { return h.others.up[name] })
-		h.mu.Unlock()
 		s.judge()
 		switch {
 		case s.task != "":
@@ -219,6 +215,10 @@ type sayings struct {
 
 func (s *sayings) judge() {
 	for _, a := range s.hubs {
+		if a.err != nil { // a hub of an older version knows no keys
+			s.unclear = s.unclear || core.AsFault(a.err).Code != core.CodeUnsupported
+			continue
+		}
 		its := slices.IndexFunc(s.hubs, func(o answerOf[claimAnswer]) bool { return o.hub == a.out.By })
 		switch {
 		case a.out.Task != "":
@@ -228,7 +228,7 @@ func (s *sayings) judge() {
 		case a.out.By == "":
 		case a.out.Gone:
 			s.orphans = append(s.orphans, a.out)
-		case its < 0:
+		case its < 0 || s.hubs[its].err != nil:
 			s.unclear = true
 		case s.hubs[its].out.By == a.out.By && !s.hubs[its].out.Gone:
 			s.rivals = append(s.rivals, a.out.By)
