@@ -50,6 +50,7 @@ func TestARequestThatIsSentAgainOpensOneTaskInTheCluster(t *testing.T) {
 			}
 		})
 	}
+	t.Run("acp gets its answer at both", func(t *testing.T) { acpAnswersAtBoth(t, a, c, w) })
 	ids := map[string]string{}
 	for name, send := range dialects {
 		ids[name] = send(t, a, name+"-last", "wait at a")
@@ -163,4 +164,36 @@ func acpRepeatable(t *testing.T, h *clusterHub, key, content string) string {
 		}
 	})
 	return ""
+}
+
+// A query that comes to two hubs is asked once, and answered at both.
+func acpAnswersAtBoth(t *testing.T, a, c *clusterHub, w *worker) {
+	e := acpwire.Envelope{ID: "query", From: "asker", To: "worker", Kind: acpwire.KindQuery, Payload: plainJSON(acpwire.Query{Question: plainJSON("wait for both"), DeadlineMS: watchdog.Milliseconds()})}
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	defer cancel()
+	var conns []*ws.Conn
+	for _, h := range []*clusterHub{a, c} {
+		conn := acpPeerAt(t, h, "asker")
+		defer conn.Close(link.Reason{Cause: link.Normal})
+		if err := conn.Send(ctx, e.Encode()); err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	w.takes(t, "wait for both")
+	for _, conn := range conns {
+		for {
+			raw, err := conn.Receive(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer, err := acpwire.Decode(raw, client.MaxACPBytes); err == nil && answer.Ref == e.ID {
+				if answer.Kind != acpwire.KindResponse || !strings.Contains(string(raw), "WAIT FOR BOTH") {
+					t.Errorf("got %s, want the answer", raw)
+				}
+				break
+			}
+		}
+	}
+	w.takesNoMore(t)
 }
