@@ -51,6 +51,8 @@ func (h *host) Recorded(id core.TaskID, seq uint64) {
 	h.recorded[id] = seq
 }
 
+func (*host) Dropped(core.TaskID, core.ThreadID) {}
+
 func (h *host) JournalBehind() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -196,7 +198,7 @@ func openRequest(s *task.Store, r core.Request) *task.Task {
 	if r.Deadline.IsZero() {
 		r.Deadline = time.Now().Add(day)
 	}
-	t := s.New(core.Principal{ID: "ann"}, policy.Chain{}, r, core.Trace{})
+	t := s.New(core.Principal{ID: "ann"}, policy.Chain{}, r, core.Trace{}, "")
 	s.Open(t, nil)
 	return t
 }
