@@ -46,11 +46,15 @@ var usualWarnings = []string{
 
 // Errorf implements server.Logger.
 func (l serverLog) Errorf(format string, v ...any) {
-	if text := fmt.Sprintf(format, v...); l.refused != nil && strings.Contains(text, "Authorization Violation") {
+	level, text := slog.LevelError, fmt.Sprintf(format, v...)
+	switch {
+	case l.refused != nil && strings.Contains(text, "Authorization Violation"):
 		peer, _, _ := strings.Cut(text, " ")
 		l.refused(peer)
+	case strings.HasPrefix(text, "Error trying to connect to route"): // as whenever another hub is away
+		level = slog.LevelWarn
 	}
-	l.say(slog.LevelError, format, v)
+	l.say(level, format, v)
 }
 
 // Fatalf implements server.Logger.

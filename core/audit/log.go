@@ -23,6 +23,8 @@ type Options struct {
 	Hub string
 	// QueueBytes bounds what waits to be written; zero means 1 MiB.
 	QueueBytes int
+	// Patience is how long Close waits for a store that refuses; zero means 2 s.
+	Patience time.Duration
 	// Redact takes secrets out of the names that callers choose; nil takes none.
 	Redact func(text string) string
 	// Count adds one to a named counter: audit.missing for every entry that was dropped,
@@ -81,7 +83,7 @@ const (
 	gatherTime   = 50 * time.Millisecond  // how long entries are collected before a write
 	batchLines   = 256                    // lines in a write
 	retryPause   = 250 * time.Millisecond // between tries of a write
-	refusedTime  = 2 * time.Second        // how long Close waits for a store that refuses
+	refusedTime  = 2 * time.Second        // see Options.Patience
 	stopTime     = 10 * time.Second       // how long Close waits for one that hangs
 	visitTime    = 10 * time.Minute
 	visits       = 4096
@@ -91,7 +93,7 @@ const (
 // Open reads the store to the end of its chain, continues there and starts the writer. Close
 // ends it.
 func Open(ctx context.Context, o Options) (*Log, error) {
-	o.QueueBytes = cmp.Or(o.QueueBytes, defaultQueue)
+	o.QueueBytes, o.Patience = cmp.Or(o.QueueBytes, defaultQueue), cmp.Or(o.Patience, refusedTime)
 	if o.Count == nil {
 		o.Count = func(string) {}
 	}
@@ -172,7 +174,7 @@ func (l *Log) Err() error {
 }
 
 // Close writes what is left and ends the Log; what is audited later is dropped. It waits for
-// at most 10 s, and 2 s for a store that refuses. Its error says how many entries are lost.
+// at most 10 s, and Options.Patience for a store that refuses. Its error says how many entries are lost.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.closed

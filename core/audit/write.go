@@ -72,7 +72,7 @@ func (l *Log) append(lines []Line) bool {
 		if first.IsZero() {
 			first = time.Now()
 		}
-		if l.isClosed() && time.Since(first) >= refusedTime {
+		if l.isClosed() && time.Since(first) >= l.opts.Patience {
 			return false
 		}
 		select {

@@ -40,7 +40,8 @@ const (
 // Stay joins, and joins again with a growing delay when the connection is lost. Only a
 // connection that lasted resets the delay, so that a hub that accepts the agent and drops it
 // at once is not flooded. Stay waits up to patience for a hub that is not running yet. It
-// returns an error if it never joined, or if the hub refused the agent.
+// returns an error if it never joined, or if the hub refused the agent, unless that hub is drained or
+// stops.
 func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect func(ctx context.Context, joined func()) error) error {
 	in, wait := false, minBackoff
 	retry := client.NewRetry(patience, client.IsNoHub, func(err error) {
@@ -63,6 +64,8 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect
 			return errors.New(refused.Message)
 		case in && errors.As(err, &refused) && refused.Code == core.CodeConflict:
 			// The hub may not have noticed yet that the previous connection is lost.
+		case in && errors.As(err, &refused) && refused.Code == core.CodeUnreachable:
+			// The hub is drained, or stops, and will be started again.
 		case errors.As(err, &refused):
 			return errors.New(refused.Message)
 		case !in && err != nil && !errors.Is(err, io.EOF):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/agent"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 func TestAnAgentThatIsNotAcceptedGivesUp(t *testing.T) {
@@ -45,6 +46,29 @@ func TestAnAgentThatIsAcceptedStays(t *testing.T) {
 		})
 		if err != nil || ended.Sub(began) != time.Hour {
 			t.Errorf("got %v and the end after %v, want no error and an hour", err, ended.Sub(began))
+		}
+	})
+}
+
+func TestAnAgentComesBackToAHubThatWasDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		joins := 0
+		err := agent.Stay(ctx, slog.New(slog.DiscardHandler), 0, func(ctx context.Context, joined func()) error {
+			switch joins++; joins {
+			case 1: // it is drained while the agent is there
+				joined()
+				return core.NewFault(core.CodeUnreachable, "the hub was drained: come again once it is back")
+			case 2:
+				return core.NewFault(core.CodeUnreachable, "the hub is stopping (an operator drains it): come again once it is back")
+			}
+			joined()
+			<-ctx.Done()
+			return nil
+		})
+		if err != nil || joins != 3 {
+			t.Errorf("got %v and %d tries to join, want no error and 3", err, joins)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
@@ -17,6 +18,10 @@ import (
 // auditRecords is the log of the audit.
 const auditRecords = "audit"
 
+// electionTime is how long the servers of a cluster refuse to write while they elect a leader, which
+// may be when a hub stops: others were upgraded just before.
+const electionTime = 9 * time.Second
+
 // openAudit opens the audit in the journal, or in memory where nothing is stored.
 func (s *Service) openAudit(ctx context.Context, hub string) error {
 	c := s.config.Audit
@@ -24,8 +29,12 @@ func (s *Service) openAudit(ctx context.Context, hub string) error {
 	if store == nil {
 		store = audit.NewMemory(journal.Retention{Age: c.Age, Bytes: c.Bytes})
 	}
+	var patience time.Duration
+	if s.config.Clustered() {
+		patience = electionTime
+	}
 	var err error
-	s.audit, err = audit.Open(ctx, audit.Options{Store: store, Hub: hub, Log: s.log, Redact: func(text string) string { return s.redactor.Load().Text(text) }, Count: func(name string) {
+	s.audit, err = audit.Open(ctx, audit.Options{Store: store, Hub: hub, Patience: patience, Log: s.log, Redact: func(text string) string { return s.redactor.Load().Text(text) }, Count: func(name string) {
 		if h := s.counted.Load(); h != nil {
 			h.Count(name)
 		}

@@ -93,7 +93,7 @@ func (s *Service) hostHTTP(handler http.Handler) {
 		},
 	}
 	s.loops.Go(func() {
-		if err := server.Serve(l); !errors.Is(err, net.ErrClosed) {
+		if err := server.Serve(l); !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("requests of other hubs are not served any more", "error", err)
 		}
 	})
