@@ -187,6 +187,17 @@ func TestCloseSaysWhatIsLost(t *testing.T) {
 	})
 }
 
+func TestCloseWaitsForAStoreThatElects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{refuses: errors.New("no leader")}
+		l := begin(t, audit.Options{Store: s, Patience: 9 * time.Second})
+		time.AfterFunc(8*time.Second, func() { s.set(func(s *store) { s.refuses = nil }) })
+		if err := l.Close(); err != nil {
+			t.Errorf("got %v, want all written", err)
+		}
+	})
+}
+
 func TestConnectionsAreAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, audit.Options{Store: &store{}})
