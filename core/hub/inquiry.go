@@ -233,6 +233,6 @@ func allNews() []listener {
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
-		spentNews, keysFinished(),
+		spentNews, keysFinished(), settingsNews(),
 	}
 }
