@@ -55,7 +55,9 @@ type Callbacks struct {
 	HubGone func(journal.Life)
 
 	// AgentUp is called for each agent of a hub that is up, AgentDown when one has left. One
-	// that has joined again with another connection goes down and comes up.
+	// that has joined again with another connection goes down and comes up. AgentChanged is
+	// also called for an agent that was said to be at two hubs and is at one now: so an engine
+	// may drop what it is told of the second hub meanwhile.
 	AgentUp      func(of journal.Life, e Entry)
 	AgentChanged func(of journal.Life, e Entry)
 	AgentDown    func(of journal.Life, id core.AgentID)
@@ -89,7 +91,7 @@ const (
 )
 
 // Cluster is the view that one hub has of all. All methods may be called concurrently; only
-// Claim and Forget wait.
+// Claim, Forget, Announce and Run wait.
 type Cluster struct {
 	s    Settings
 	self string
@@ -99,6 +101,8 @@ type Cluster struct {
 
 	// Each of these wakes a loop of Run.
 	publish, judge, tell, claims chan struct{}
+	// running is closed when Run begins.
+	running chan struct{}
 
 	mu sync.Mutex
 	// records are the other hubs, by name.
@@ -108,6 +112,7 @@ type Cluster struct {
 	listening, echo time.Time
 	judged          time.Time
 	formed          bool
+	starting        bool // Announce was called, and not yet Run
 	draining        bool
 	deposed         journal.Life
 	left            bool // Run has ended
@@ -145,7 +150,7 @@ func New(s Settings) (*Cluster, error) {
 	c := &Cluster{
 		s: s, self: s.Life.Hub, own: newOwn(), joins: newJoins(), records: map[string]*record{}, refused: map[string]bool{}, returning: map[string]*unclaimed{},
 		publish: make(chan struct{}, 1), judge: make(chan struct{}, 1), tell: make(chan struct{}, 1), claims: make(chan struct{}, 1),
-		since: now, listening: now, judged: now, changed: make(chan struct{}),
+		running: make(chan struct{}), since: now, listening: now, judged: now, changed: make(chan struct{}),
 	}
 	for _, h := range s.Known {
 		if h.Name == c.self {

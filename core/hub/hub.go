@@ -207,7 +207,7 @@ func New(opts Options) *Hub {
 	})
 	watcher, _ := h.observer.(question.Observer)
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
-	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
+	h.threads = thread.NewBook(h.limits.Threads, h.threadBytes())
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive, Tell: h.tellTopic})
@@ -308,10 +308,11 @@ func (h *Hub) Running() int {
 	return len(h.jobs)
 }
 
-// unrecorded returns how many tasks the journal does not have completely.
+// unrecorded returns how many tasks the journal does not have completely, as far as this hub is to
+// write them.
 func (h *Hub) unrecorded() (n int) {
 	for _, t := range h.tasks.InMemory() {
-		if !t.IsMirror() && !t.IsRecorded() {
+		if !t.IsRecorded() {
 			n++
 		}
 	}
@@ -379,6 +380,9 @@ func (h host) Recorded(id core.TaskID, seq uint64) {
 		h.observer.Recorded(id, seq)
 	}
 }
+
+// Dropped implements [task.Host].
+func (h host) Dropped(id core.TaskID, thread core.ThreadID) { h.index.Remove(thread, id) }
 
 // JournalBehind implements [task.Host].
 func (h host) JournalBehind() bool { return h.recorder.Behind() }

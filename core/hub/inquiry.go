@@ -147,22 +147,25 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
-		threadInquiry(), unreadInquiry(), runningInquiry(),
+		threadInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
-		recordedInquiry, claimInquiry(),
+		recordedInquiry, adoptedInquiry, claimInquiry(),
 	}
 }
 
-// news is a kind of news: its name, and what a hub does that is told it, without waiting.
+// news is a kind of news: its name, and what a hub does, without waiting, that is told it, and one that
+// has missed some of it. The latter is called with mu held, and is nil where there is nothing to do.
 type news[T any] struct {
-	what string
-	told func(h *Hub, from string, value T)
+	what   string
+	told   func(h *Hub, from string, value T)
+	missed func(h *Hub, from string)
 }
 
 // listener is news of any type.
 type listener interface {
 	name() string
 	hear(h *Hub, from string, value json.RawMessage) error
+	miss(h *Hub, from string)
 }
 
 func (n news[T]) name() string { return n.what }
@@ -176,8 +179,15 @@ func (n news[T]) hear(h *Hub, from string, raw json.RawMessage) error {
 	return nil
 }
 
+func (n news[T]) miss(h *Hub, from string) {
+	if n.missed != nil {
+		n.missed(h, from)
+	}
+}
+
 // tell tells one hub, which hears it once and in the order in which it was told, or is reported as
-// gone. It does not wait.
+// gone. It does not wait. After an error the hub does not hear it; who cannot say something shorter
+// uses [news.tellThese].
 func (n news[T]) tell(h *Hub, hub string, value T) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -187,31 +197,33 @@ func (n news[T]) tell(h *Hub, hub string, value T) error {
 }
 
 // tellAll tells all other hubs that are up. Callers hold mu: so a hub that comes later gets what it
-// needs from [Hub.HubUp], and nobody twice.
-func (n news[T]) tellAll(h *Hub, value T) {
-	if len(h.others.up) > 0 {
-		n.tellThese(h, slices.Sorted(maps.Keys(h.others.up)), value)
+// needs from [Hub.HubUp], and nobody twice. It returns those that were told.
+func (n news[T]) tellAll(h *Hub, value T) (told []string) {
+	if len(h.others.up) == 0 {
+		return nil
 	}
+	return n.tellThese(h, slices.Sorted(maps.Keys(h.others.up)), value)
 }
 
-// tellThese tells hubs by name.
-func (n news[T]) tellThese(h *Hub, names []string, value T) {
+// tellThese tells hubs by name. One that cannot be told learns that it has missed something. It returns
+// the others.
+func (n news[T]) tellThese(h *Hub, names []string, value T) (told []string) {
 	raw, err := json.Marshal(value)
 	for _, name := range names {
+		if err == nil {
+			err = h.others.untold.before(name, n.what)
+		}
 		if err == nil {
 			err = h.others.peers.Tell(name, News{What: n.what, Value: raw})
 		}
 		if err != nil {
 			h.untold(name, n.what, err)
 			err = nil
+			continue
 		}
+		told = append(told, name)
 	}
-}
-
-// untold notes that a hub could not be told.
-func (h *Hub) untold(hub, what string, err error) {
-	h.Count("peer.untold")
-	h.log.Warn("another hub could not be told", "hub", hub, "news", what, "error", err)
+	return told
 }
 
 // Told hears news of another hub. It returns an error for news that cannot be read, and ignores
@@ -233,6 +245,6 @@ func allNews() []listener {
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
-		spentNews, keysFinished(), settingsNews(),
+		spentNews, newsOfMissed(), keysFinished(), settingsNews(), settingsWanted(),
 	}
 }

@@ -112,13 +112,14 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if err = denied; err == nil {
 		err = h.rules.CheckChain(t.Chain())
 	}
-	hub, index, elsewhere := "", 0, false
+	var there choice
+	index, elsewhere := 0, false
 	if err == nil {
-		hub, index, elsewhere = h.placement(t)
+		there, index, elsewhere = h.placement(t)
 	}
 	admit := func() error { return h.admit(s, t, o) }
 	if elsewhere {
-		admit = func() error { return h.openAt(s, t, hub, index, o) }
+		admit = func() error { return h.openAt(s, t, &there, index, o) }
 	}
 	if err := admit(); err != nil {
 		h.Count("refused." + string(core.AsFault(err).Code))

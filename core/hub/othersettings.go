@@ -18,10 +18,23 @@ type agentSet struct {
 	Settings AgentSettings `json:"settings"`
 }
 
-// settingsNews tells hubs of the settings of an agent.
-func settingsNews() news[agentSet] { return news[agentSet]{"settings", (*Hub).hearSettings} }
+// settingsNews tells hubs of the settings of an agent. A hub that has missed some wants all again.
+func settingsNews() news[agentSet] {
+	return news[agentSet]{what: "settings", told: (*Hub).hearSettings, missed: func(h *Hub, from string) {
+		settingsWanted().tellThese(h, []string{from}, struct{}{})
+	}}
+}
 
-// tellSettings tells a hub that comes up the settings of all agents. Callers hold mu.
+// settingsWanted has a hub tell the settings of all agents.
+func settingsWanted() news[struct{}] {
+	return news[struct{}]{what: "settings.wanted", told: func(h *Hub, from string, _ struct{}) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.tellSettings(from)
+	}}
+}
+
+// tellSettings tells a hub the settings of all agents. Callers hold mu.
 func (h *Hub) tellSettings(hub string) {
 	if h.others.peers == nil {
 		return
