@@ -55,8 +55,9 @@ func FuzzRecord(f *testing.F) {
 	})
 	failed := core.Event{Seq: 4, Epoch: 1, At: at, Body: core.Failed{Fault: core.NewFault(core.CodeUnreachable, "gone")},
 		Foreign: &core.Foreign{Dialect: "coven", Wire: []byte{0, 1, '\n'}}}
+	rights := core.Event{Seq: 1, Epoch: 1, At: at, Body: core.Opened{Task: "t", From: core.Principal{ID: "ann", Credential: &core.Credential{Kind: core.KindPerson, Roles: []string{"r"}, Agents: []string{"a*"}, Packs: []string{"p"}}}}}
 	both := append(recordsOf(opened, text), journal.Record{Task: "u", Event: opened}, journal.Record{Task: "t", Event: failed})
-	for _, run := range [][]journal.Record{recordsOf(opened), recordsOf(opened, text, failed), recordsOf(text), both} {
+	for _, run := range [][]journal.Record{recordsOf(opened), recordsOf(rights), recordsOf(opened, text, failed), recordsOf(text), both} {
 		msgs, _, err := encode(nil, nil, "s", run, 1<<20)
 		if err != nil {
 			f.Fatal(err)
@@ -106,6 +107,25 @@ func FuzzRecord(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestTheRightsOfARequesterAreInTheRecordAlone(t *testing.T) {
+	ann := core.Principal{ID: "ann", Dialect: "native", Authenticated: true, Credential: &core.Credential{Kind: core.KindPerson, Roles: []string{"thinker", "x"}, Agents: []string{"a*"}, Packs: []string{"p"}}}
+	opened := core.Event{Seq: 1, Epoch: 1, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Body: core.Opened{Task: "t", From: ann, Request: core.Request{To: core.ToAgent("a"), Content: `,"rights":{}`}}}
+	msgs, _, err := encode(nil, nil, "s", recordsOf(opened), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := recordsIn(msgs[0].Data)
+	if err != nil || len(records) != 1 {
+		t.Fatalf("got %d records and %v, want one", len(records), err)
+	}
+	if d := cmp.Diff(ann, records[0].Event.Body.(core.Opened).From); d != "" {
+		t.Errorf("the requester (-want +got):\n%s", d)
+	}
+	if text, err := records[0].Event.MarshalJSON(); err != nil || bytes.Contains(text, []byte("thinker")) {
+		t.Errorf("what readers get: %s, %v, want it without the roles", text, err)
+	}
 }
 
 // assembled is the last whole message that comes of some.

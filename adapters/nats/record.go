@@ -73,6 +73,9 @@ func encode(msgs []*nats.Msg, buf []byte, subject string, run []journal.Record, 
 		if buf, err = r.Event.AppendJSON(buf); err != nil {
 			return nil, nil, fmt.Errorf("encoding event %d of task %s: %w", r.Event.Seq, r.Task, err)
 		}
+		if buf, err = appendRights(buf, r.Event.Body); err != nil {
+			return nil, nil, fmt.Errorf("encoding who opened task %s: %w", r.Task, err)
+		}
 	}
 	data := buf[began:]
 	parts := (len(data) + part - 1) / part
@@ -128,9 +131,51 @@ func decode(lines []byte) ([]core.Event, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, err
 		}
+		if err := readRights(line, &e); err != nil {
+			return nil, err
+		}
 		events = append(events, e)
 	}
 	return events, nil
+}
+
+// rightsMember is the last member of the line of a first event, if the credential of the requester
+// says more than its name. It is for the hub that takes the task over: the form of the event that
+// readers get does not have it.
+const rightsMember = `,"rights":`
+
+// rights are what a credential says.
+type rights struct {
+	Kind   core.PrincipalKind `json:"kind,omitzero"`
+	Roles  []string           `json:"roles,omitempty"`
+	Agents []string           `json:"agents,omitempty"`
+	Packs  []string           `json:"packs,omitempty"`
+}
+
+// appendRights adds the rights of the requester to the line of a first event.
+func appendRights(line []byte, body core.Body) ([]byte, error) {
+	opened, ok := body.(core.Opened)
+	if !ok || opened.From.Credential == nil {
+		return line, nil
+	}
+	text, err := json.Marshal(rights(*opened.From.Credential))
+	return append(append(append(line[:len(line)-1], rightsMember...), text...), '}'), err
+}
+
+// readRights gives the requester of a first event the rights that the line has.
+func readRights(line []byte, e *core.Event) error {
+	opened, ok := e.Body.(core.Opened)
+	if !ok || !bytes.Contains(line, []byte(rightsMember)) {
+		return nil
+	}
+	var has struct{ Rights *rights }
+	if err := json.Unmarshal(line, &has); err != nil || has.Rights == nil {
+		return err
+	}
+	c := core.Credential(*has.Rights)
+	opened.From.Credential = &c
+	e.Body = opened
+	return nil
 }
 
 // plain reports whether the id can be a token of a subject, and be quoted without escapes.

@@ -3,6 +3,7 @@ package peer_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,9 @@ type world struct {
 	// redactor takes secrets out of what the journal gets; nil takes none.
 	redactor *redact.Redactor
 	options  func(hub string, o *hub.Options) // sets what the hubs need beside the cluster; may be nil
+	// dialled returns what a hub uses of a connection to another one; nil uses it as it is.
+	dialled func(from, to string, conn link.Conn[[]byte, []byte]) link.Conn[[]byte, []byte]
+	log     *slog.Logger // of the hubs; nil for none
 }
 
 // member is a hub of a world.
@@ -73,10 +77,16 @@ func (w *world) start(name string, index int) *member {
 		w.t.Fatal(err)
 	}
 	m.part, err = peer.NewMember(peer.MemberOptions{
-		Settings: cluster.Settings{Index: index, Bus: b, Claims: w.claims.Of(name), Tasks: func() int { return m.Running() }},
+		Settings: cluster.Settings{Index: index, Bus: b, Claims: w.claims.Of(name), Tasks: func() int { return m.Running() }, Log: w.log},
 		Journal:  life,
-		Dial:     func(l journal.Life) link.Conn[[]byte, []byte] { return node.Connect(bus.Life(l)) },
-		Deposed:  func(by journal.Life) { m.deposed <- by },
+		Dial: func(l journal.Life) link.Conn[[]byte, []byte] {
+			var conn link.Conn[[]byte, []byte] = node.Connect(bus.Life(l))
+			if w.dialled != nil {
+				conn = w.dialled(name, l.Hub, conn)
+			}
+			return conn
+		},
+		Deposed: func(by journal.Life) { m.deposed <- by },
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -52,19 +52,19 @@ func (i *inquiries) fail(why *core.Fault) {
 	}
 }
 
-// ask asks the other hub, and waits for what it says.
+// ask asks the other hub, and waits for what it says. While there is no connection it waits for the
+// next one; an inquiry whose connection ends is not repeated, for it may have been answered.
 func (o *Peer) ask(ctx context.Context, q hub.Inquiry) (json.RawMessage, error) {
 	body, err := json.Marshal(inquiry{hub.CallerOf(q.By), q})
 	if err != nil {
 		return nil, err
 	}
-	o.mu.Lock()
-	if o.conn == nil {
-		o.mu.Unlock()
-		return nil, core.NewFault(core.CodeUnreachable, "hub %s is not connected: ask again in a moment", o.opts.Name)
+	conn, err := o.connected(ctx)
+	if err != nil {
+		return nil, err
 	}
 	number, done := o.inquiries.add()
-	o.write(o.conn, append(binary.AppendUvarint([]byte{frameInquiry}, number), body...))
+	o.write(conn, append(binary.AppendUvarint([]byte{frameInquiry}, number), body...))
 	o.mu.Unlock()
 	select {
 	case a := <-done:

@@ -111,16 +111,24 @@ func (m *Member) hubUp(h cluster.Hub) {
 	m.running.Go(func() {
 		defer o.Close()
 		defer cancel()
+		wait, logged := connectAgain, ""
 		for {
-			r := o.Run(ctx, conn)
-			if ctx.Err() == nil {
-				m.opts.Log.Warn("the connection to another hub has ended", "hub", h.Name, "reason", r.Error())
+			began := time.Now()
+			ended := o.Run(ctx, conn)
+			reason := ended.Error()
+			if time.Since(began) > connectAtMost {
+				wait, logged = connectAgain, ""
+			}
+			if ctx.Err() == nil && reason != logged {
+				logged = reason
+				m.opts.Log.Warn("the connection to another hub has ended", "hub", h.Name, "reason", reason)
 			}
 			select {
-			case <-time.After(connectAgain):
+			case <-time.After(wait):
 			case <-ctx.Done():
 				return
 			}
+			wait = min(2*wait, connectAtMost)
 			conn = m.opts.Dial(life)
 		}
 	})
@@ -133,8 +141,9 @@ func (m *Member) hubChanged(h cluster.Hub) {
 	}
 }
 
-// connectAgain is how long after the end of a connection to a hub that is up the next one begins.
-const connectAgain = 20 * time.Millisecond
+// connectAgain is how long after the end of a connection to a hub that is up the next one begins. After
+// one that was short, as that to a hub of another version, it is twice as long, up to connectAtMost.
+const connectAgain, connectAtMost = 20 * time.Millisecond, 5 * time.Second
 
 // hubGone closes the connection to a hub and removes its agents.
 func (m *Member) hubGone(life journal.Life) {

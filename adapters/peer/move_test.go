@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
-	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -189,40 +188,6 @@ func TestATaskOfAHubThatDiesEndsIfItWasBegun(t *testing.T) {
 			t.Errorf("got %s, want its end", got)
 		}
 	})
-}
-
-func TestATaskOfAHubThatDiesGoesOnOnlyWithItsSecrets(t *testing.T) {
-	for content, want := range map[string]core.Kind{"why?": core.KindDone, "why sesame-open?": core.KindFailed} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, "a", "b", "c", "d", "e")
-			var err error
-			if w.redactor, err = redact.New(nil, []string{"sesame-open"}); err != nil {
-				t.Fatal(err)
-			}
-			bob := w.join("b", thinker("bob"))
-			ann := w.person("b")
-			asked, err := ann.Open(core.Request{To: core.ToCapability("think"), Content: content}, hub.OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			assigned(t, bob)
-			cid := w.join("c", thinker("cid"))
-			time.Sleep(time.Second)
-			w.net.Kill("b")
-			w.hubs["b"].stopped.Store(true)
-			if want == core.KindDone {
-				answers(t, cid, "because")
-			}
-			var read *task.Task
-			w.until("its end is known", func() bool {
-				read, err = w.hubs["a"].Task(t.Context(), core.Principal{ID: "ann"}, asked.ID())
-				return err == nil && read.HasEnded()
-			})
-			if got := read.Last().Body.Kind(); got != want {
-				t.Errorf("%q: got %s, want %s", content, got, want)
-			}
-		})
-	}
 }
 
 func TestATaskOfAHubThatDiesAfterItHasMovedGoesOnAgain(t *testing.T) {

@@ -33,7 +33,9 @@ type Peer struct {
 	session *hub.Session // does what the other hub asks
 
 	mu        sync.Mutex
-	conn      *connection // the present one, once the other end has greeted; else nil
+	conn      *connection   // the present one, once the other end has greeted; else nil
+	changed   chan struct{} // closed and replaced when conn or hopeless changes
+	hopeless  *core.Fault   // why there will be no connection, as far as is known; else nil
 	mail      *mail
 	inquiries inquiries
 }
@@ -43,7 +45,7 @@ type Peer struct {
 // is of the same life.
 func (p *Peers) Add(h *hub.Hub, opts Options) *Peer {
 	o := &Peer{
-		peers: p, hub: h, opts: opts, mail: &mail{},
+		peers: p, hub: h, opts: opts, mail: &mail{}, changed: make(chan struct{}),
 		session: h.Connect(hub.Identity{
 			Principal: core.Principal{ID: "hub " + opts.Name, Dialect: Dialect, Operator: true, Component: true},
 			Dialect:   Dialect, Checked: true, Hub: opts.Name,
@@ -57,7 +59,9 @@ func (p *Peers) Add(h *hub.Hub, opts Options) *Peer {
 // It is called once Run has returned for the last time.
 func (o *Peer) Close() {
 	o.peers.remove(o.opts.Name, o)
-	o.session.Close(core.NewFault(core.CodeUnreachable, "hub %s is gone", o.opts.Name))
+	gone := core.NewFault(core.CodeUnreachable, "hub %s is gone", o.opts.Name)
+	o.despair(gone)
+	o.session.Close(gone)
 }
 
 // Run serves a connection until it ends, and returns why. By then no goroutine of it runs. Run is
@@ -90,7 +94,8 @@ func (o *Peer) greeted(c *connection, got uint64) {
 		o.write(c, frame)
 	}
 	o.mail.mu.Unlock()
-	o.conn = c
+	o.conn, o.hopeless = c, nil
+	o.change()
 	o.mu.Unlock()
 	o.hub.Connected(o.opts.Name)
 }
@@ -103,6 +108,41 @@ func (o *Peer) lost(c *connection) {
 		o.conn = nil
 	}
 	o.inquiries.fail(core.NewFault(core.CodeUnreachable, "the connection to hub %s has ended: ask again in a moment", o.opts.Name))
+}
+
+// despair tells those who wait for a connection, and those who come until there is one, that they
+// wait in vain.
+func (o *Peer) despair(why *core.Fault) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hopeless = why
+	o.change()
+}
+
+// change wakes those who wait for a connection. Callers hold mu.
+func (o *Peer) change() {
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+// connected waits for a connection: one that has ended is soon followed by the next. It returns with
+// mu held unless it fails.
+func (o *Peer) connected(ctx context.Context) (*connection, error) {
+	o.mu.Lock()
+	for o.conn == nil {
+		changed, hopeless := o.changed, o.hopeless
+		o.mu.Unlock()
+		if hopeless != nil {
+			return nil, hopeless
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, core.NewFault(core.CodeUnreachable, "hub %s is not connected: ask again in a moment", o.opts.Name)
+		}
+		o.mu.Lock()
+	}
+	return o.conn, nil
 }
 
 // send sends a letter, now or once there is a connection.

@@ -63,7 +63,9 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	case frameHello:
 		h, err := decodeHello(body)
 		if err == nil && h.Version != version {
-			err = link.Because(link.Protocol, "hub %s (%s) speaks version %d of the frames between hubs, this one %d: upgrade the older one", c.opts.Name, h.Program, h.Version, version)
+			f := core.NewFault(core.CodeUnsupported, "hub %s (%s) speaks version %d of the frames between hubs, this one %d: upgrade the older one", c.opts.Name, h.Program, h.Version, version)
+			c.despair(f)
+			err = link.Because(link.Protocol, "%s", f.Message)
 		}
 		if err == nil {
 			c.greeted(c, h.Got)

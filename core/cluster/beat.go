@@ -8,14 +8,20 @@ import (
 
 // beat returns the next beat of this hub.
 func (c *Cluster) beat(leaving bool) beat {
-	tasks := c.tasks()
+	c.mu.Lock()
+	starting := c.starting
+	c.mu.Unlock()
+	tasks := 0
+	if !starting {
+		tasks = c.tasks() // there is no engine before
+	}
 	at, sum, agents := c.own.told()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seq++
 	b := beat{
 		form: of(kindBeat), Hub: c.self, Epoch: c.s.Life.Epoch, Index: c.s.Index, Seq: c.seq, Address: c.s.Address, Since: c.since,
-		Draining: c.draining, Leaving: leaving, Formed: c.formed, Agents: agents, Tasks: tasks, At: at, Digest: sum,
+		Draining: c.draining, Starting: starting, Leaving: leaving, Formed: c.formed, Agents: agents, Tasks: tasks, At: at, Digest: sum,
 	}
 	for _, r := range c.records {
 		k := knownHub{Hub: r.name, Epoch: r.epoch, Index: r.index, Heard: r.state.heard(), Forgotten: r.forgotten}

@@ -91,7 +91,7 @@ const (
 )
 
 // Cluster is the view that one hub has of all. All methods may be called concurrently; only
-// Claim and Forget wait.
+// Claim, Forget, Announce and Run wait.
 type Cluster struct {
 	s    Settings
 	self string
@@ -101,6 +101,8 @@ type Cluster struct {
 
 	// Each of these wakes a loop of Run.
 	publish, judge, tell, claims chan struct{}
+	// running is closed when Run begins.
+	running chan struct{}
 
 	mu sync.Mutex
 	// records are the other hubs, by name.
@@ -110,6 +112,7 @@ type Cluster struct {
 	listening, echo time.Time
 	judged          time.Time
 	formed          bool
+	starting        bool // Announce was called, and not yet Run
 	draining        bool
 	deposed         journal.Life
 	left            bool // Run has ended
@@ -147,7 +150,7 @@ func New(s Settings) (*Cluster, error) {
 	c := &Cluster{
 		s: s, self: s.Life.Hub, own: newOwn(), joins: newJoins(), records: map[string]*record{}, refused: map[string]bool{}, returning: map[string]*unclaimed{},
 		publish: make(chan struct{}, 1), judge: make(chan struct{}, 1), tell: make(chan struct{}, 1), claims: make(chan struct{}, 1),
-		since: now, listening: now, judged: now, changed: make(chan struct{}),
+		running: make(chan struct{}), since: now, listening: now, judged: now, changed: make(chan struct{}),
 	}
 	for _, h := range s.Known {
 		if h.Name == c.self {

@@ -28,7 +28,8 @@
 // 600 ms of silence, or at once if a request finds nobody, and is asked. It is gone after 1 s of
 // silence, or if nobody answers twice, and only if a majority of the known hubs does not hear it:
 // a broken connection between two of them is no death. A life that stands in the journal, but that
-// nobody has heard yet, is given 8 s. A hub that does not hear, or is not heard by, a majority has a
+// nobody has heard yet, is given 8 s; one that reads a long journal says so meanwhile
+// ([Cluster.Announce]). A hub that does not hear, or is not heard by, a majority has a
 // stale view: it judges nobody and has no quorum. So does a process that stood still, until it has
 // heard the others again. The cluster is formed once three hubs have met, or if the journal knows so
 // many; on an external bus whoever hears itself through it has a quorum.

@@ -90,12 +90,14 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 	switch {
 	case b.Leaving:
 		r.lose(now)
+	case b.Starting:
+		r.state = Starting
 	case b.Draining:
 		r.state = Draining
 	default:
 		r.state = Up
 	}
-	if r.state != Gone {
+	if r.state != Gone && r.state != Starting {
 		r.heritage = nil
 		if r.part == nil {
 			r.part, ordered = newPart(), true

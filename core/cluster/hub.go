@@ -45,9 +45,10 @@ const (
 	Suspect        // it has not been heard lately
 	Gone           // a majority has not heard it for long, or it has left: its agents are no longer in the roster
 	Draining       // it is heard, and takes no new work
+	Starting       // it is heard, and takes no part yet
 )
 
-var stateNames = [...]string{"", "up", "suspect", "gone", "draining"}
+var stateNames = [...]string{"", "up", "suspect", "gone", "draining", "starting"}
 
 // String returns the name of the state in JSON.
 func (s State) String() string {
@@ -71,7 +72,7 @@ func (s *State) UnmarshalText(text []byte) error {
 }
 
 // heard reports whether the hub is heard.
-func (s State) heard() bool { return s == Up || s == Draining }
+func (s State) heard() bool { return s == Up || s == Draining || s == Starting }
 
 // CheckName returns an error unless the name may be that of a hub.
 func CheckName(name string) error {

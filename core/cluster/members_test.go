@@ -71,6 +71,58 @@ func TestALifeThatNobodyHasHeardYetIsGivenTheTimeOfAStart(t *testing.T) {
 	})
 }
 
+func TestALifeThatIsAnnouncedIsNotTakenOverWhileItReadsItsJournal(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		r.hubs["b"].kill()
+		r.until("its former life is taken over", func() bool { return r.hubs["a"].state("b") == cluster.Gone })
+		next := r.store.begin("b")
+		c, err := cluster.New(cluster.Settings{
+			Life: next, Index: 1, Bus: r.net.Bus("b"), Claims: r.claims.Of("b"),
+			Tasks: func() int { panic("there is no engine yet") },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var announced sync.WaitGroup
+		announced.Go(func() {
+			if err := c.Announce(ctx); err != nil {
+				t.Errorf("announcing it: got %v, want no error", err)
+			}
+		})
+		for range 60 {
+			time.Sleep(time.Second)
+			for _, at := range []string{"a", "c"} {
+				if got := r.hubs[at].state("b"); got != cluster.Starting {
+					t.Fatalf("at hub %s: got it %s, want it starting", at, got)
+				}
+				if r.hubs[at].saw(next.String() + " up") {
+					t.Fatalf("hub %s was told that it is up, want that only once it takes part", at)
+				}
+			}
+		}
+		if by := r.store.taker(next); by != (journal.Life{}) {
+			t.Errorf("after a minute: got it taken over by %s, want nobody", by)
+		}
+		cancel() // it dies
+		announced.Wait()
+		r.within(2*time.Second, "it is taken over", func() bool { return r.store.taker(next) != (journal.Life{}) })
+	})
+}
+
+func TestALifeThatWasAnnouncedTakesPart(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		r.hubs["b"].kill()
+		b := r.start("b")
+		go b.c.Announce(t.Context()) // before Run, or as it begins
+		r.until("it is up", func() bool { return r.hubs["a"].state("b") == cluster.Up && b.c.HasQuorum() })
+		time.Sleep(time.Second)
+		if got := r.hubs["c"].state("b"); got != cluster.Up {
+			t.Errorf("got it %s, want it up", got)
+		}
+	})
+}
+
 func TestAHubThatRequestsDoNotReachIsLookedAfterAtOnce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a, b := r.hubs["a"], r.hubs["b"]

@@ -61,6 +61,8 @@ type beat struct {
 	Address  string    `json:"address,omitempty"`
 	Since    time.Time `json:"since"`
 	Draining bool      `json:"draining,omitempty"`
+	// Starting says that it takes no part yet: see [Cluster.Announce].
+	Starting bool `json:"starting,omitempty"`
 	// Leaving says that the life is over after this beat.
 	Leaving bool `json:"leaving,omitempty"`
 	// Formed says that the cluster had enough hubs once.

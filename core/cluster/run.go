@@ -45,11 +45,45 @@ func (c *Cluster) Run(ctx context.Context) error {
 	}
 }
 
+// Announce tells the other hubs that this life has begun, until Run is called or ctx ends: reading the
+// journal may take long, and a life that nobody hears is taken over. It is called at most once.
+func (c *Cluster) Announce(ctx context.Context) error {
+	if c.alone() {
+		return nil
+	}
+	c.mu.Lock()
+	select {
+	case <-c.running:
+	default:
+		c.starting = true
+	}
+	c.mu.Unlock()
+	stop, err := c.s.Bus.Subscribe(subjectOf(c.self, requestPing), c.answerPing)
+	if err != nil {
+		return fmt.Errorf("listening to the other hubs: %w", err)
+	}
+	defer stop()
+	p := publisher{c: c}
+	for tick := time.NewTicker(beatEvery); ; {
+		p.publish(c.beat(false))
+		select {
+		case <-tick.C:
+			continue
+		case <-c.running:
+		case <-ctx.Done():
+		}
+		tick.Stop()
+		return nil
+	}
+}
+
 // start begins to listen, once the bus is there.
 func (c *Cluster) start() {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.starting = false
+	close(c.running)
 	c.listening, c.judged = now, now
 	for _, r := range c.records {
 		r.silentFrom = now

@@ -378,6 +378,9 @@ func (h host) Recorded(id core.TaskID, seq uint64) {
 	}
 }
 
+// Dropped implements [task.Host].
+func (h host) Dropped(id core.TaskID, thread core.ThreadID) { h.index.Remove(thread, id) }
+
 // JournalBehind implements [task.Host].
 func (h host) JournalBehind() bool { return h.recorder.Behind() }
 

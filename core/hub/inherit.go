@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -40,12 +39,12 @@ func (h *Hub) Inherit(ctx context.Context, e journal.Estate) (rest func(context.
 	cut = nil
 	var all []*arrival
 	for _, head := range unsaid {
-		a, err := h.bequest(ctx, head, e.Life().Hub, gone)
+		a, end, err := h.bequest(ctx, head, e.Life().Hub, gone)
 		if err != nil {
 			return nil, err
 		}
 		if a == nil {
-			cut = append(cut, endOf(head, gone))
+			cut = append(cut, endOf(head, end))
 		} else {
 			all = append(all, a)
 		}
@@ -75,29 +74,22 @@ func isUnsaid(head journal.Head) bool {
 	return !k.Output() && k != core.KindCancelRequested
 }
 
-// bequest returns what of a task is to move here; nil if it has to end.
-func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *core.Fault) (*arrival, error) {
+// bequest returns what of a task is to move here or, if it has to end, with which Fault.
+func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *core.Fault) (_ *arrival, end *core.Fault, err error) {
 	events, owner, err := h.stored(ctx, head.Task)
 	var gap *journal.GapError
 	if errors.Is(err, journal.ErrUnknown) || errors.As(err, &gap) || err == nil && owner != of {
-		return nil, nil //nolint:nilnil // a copy that does not count, or whose beginning is lost
+		return nil, gone, nil // a copy that does not count, or whose beginning is lost
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	opened, ok := events[0].Body.(core.Opened)
 	if !ok || events[len(events)-1].End() != head.Last.End() {
-		return nil, nil //nolint:nilnil // so it is
+		return nil, gone, nil // so it is
 	}
-	known := h.tasks.Get(head.Task)
-	if known != nil && known.From().ID != "" {
-		opened.From, opened.Request = known.From(), known.Request() // with its rights, and its secrets
-		events[0].Body = opened
-	} else if h.lacksSecrets(events[0]) {
-		return nil, nil //nolint:nilnil // the agent would get it without them
-	}
-	o := Handover{From: opened.From, Keep: true}
 	record := core.Retrying{Fault: gone, Hub: h.others.name}
+	var tried []core.AgentID
 	moves := 0
 	for _, e := range events {
 		switch b := e.Body.(type) {
@@ -107,40 +99,38 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 			if b.Hub != "" {
 				moves++
 			} else {
-				o.Tried = append(o.Tried, b.Agent)
+				tried = append(tried, b.Agent)
 			}
 		case core.CancelRequested:
-			return nil, nil //nolint:nilnil // it was to end
+			return nil, gone, nil // it was to end
 		default:
 			if e.Body.Kind().Output() {
-				return nil, nil //nolint:nilnil // it was begun
+				return nil, gone, nil // it was begun
 			}
 		}
 	}
 	to := opened.Request.To.Reach()
 	if to == core.ReachAgent || to == core.ReachHub || opened.Request.Intent == core.IntentNotify ||
 		record.Attempt > h.limits.Retries || moves >= mostMoves || !time.Now().Before(opened.Request.Deadline) {
-		return nil, nil //nolint:nilnil // nobody else may have it
+		return nil, gone, nil // nobody else may have it
+	}
+	if known := h.tasks.Get(head.Task); known != nil && known.From().ID != "" {
+		opened.Request = known.Request()                  // with its secrets
+		if from := known.From(); from.Credential != nil { // else it was opened elsewhere, and the journal alone knows the rights
+			opened.From = from
+		}
+		events[0].Body = opened
+	}
+	if h.redact != nil && h.redact() != nil && redact.IsMarked(opened.Request) {
+		return nil, core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone, and no other hub has all of the request: what was redacted is not in the journal: ask again", of), nil
 	}
 	events = append(events, core.Event{Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: record})
-	o.Events = events
-	a := h.await(head.Task, "", o)
+	a := h.await(head.Task, "", Handover{Events: events, From: opened.From, Keep: true, Tried: tried})
 	if a != nil && !h.someoneFor(a) {
 		h.dismiss(a)
-		return nil, nil //nolint:nilnil // nobody is there
+		a = nil // nobody is there
 	}
-	return a, nil
-}
-
-// lacksSecrets reports whether secrets were taken out of a request, or may have been, before the
-// journal got it.
-func (h *Hub) lacksSecrets(opened core.Event) bool {
-	if h.redact == nil || h.redact() == nil {
-		return false
-	}
-	b, _ := opened.Body.(core.Opened)
-	text, err := opened.AppendJSON(nil)
-	return err != nil || len(b.Request.Attachments) > 0 || bytes.Contains(text, []byte(redact.Mark))
+	return a, gone, nil
 }
 
 // someoneFor reports whether some agent may have a task that is to move here.

@@ -143,9 +143,9 @@ func (h *Hub) Answer(ctx context.Context, _ string, q Inquiry) (json.RawMessage,
 func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
-		threadInquiry(), unreadInquiry(), runningInquiry(),
+		threadInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
-		recordedInquiry,
+		recordedInquiry, adoptedInquiry,
 	}
 }
 

@@ -31,7 +31,7 @@ func (h *Hub) Unknown(by string, id core.TaskID) {
 		owner, _ := h.owner(t)
 		h.mu.Unlock()
 		if owner == by {
-			h.extend(t, []core.Event{neverStored(t)})
+			h.endUnstored(t)
 		}
 	}
 	h.arrived(id)

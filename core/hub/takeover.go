@@ -88,7 +88,8 @@ func (h *Hub) settleMirror(ctx context.Context, t *task.Task) bool {
 	var gap *journal.GapError
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
-		events = []core.Event{neverStored(t)}
+		h.endUnstored(t)
+		return true
 	case err != nil && !errors.As(err, &gap):
 		h.log.Warn("a task of a hub that is gone could not be read yet", "task", t.ID(), "error", err)
 		return false
@@ -102,6 +103,13 @@ func endOf(head journal.Head, why *core.Fault) journal.Record {
 	return journal.Record{Task: head.Task, Event: core.Event{
 		Seq: head.Last.End() + 1, Epoch: head.Last.Epoch + 1, At: time.Now(), Body: core.Failed{Fault: why},
 	}}
+}
+
+// endUnstored ends a mirror of which its owner has stored nothing. Nobody finds the task once it is out
+// of memory, so no list or thread has it from then on.
+func (h *Hub) endUnstored(t *task.Task) {
+	t.SetUnstored()
+	h.extend(t, []core.Event{neverStored(t)})
 }
 
 // neverStored returns the end of a task of which its owner has stored nothing. It is the same at

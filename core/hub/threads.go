@@ -19,9 +19,10 @@ type ThreadReader struct {
 	sess     *Session
 	thread   core.ThreadID
 	place    core.Place
-	task     *task.Task // the one being read; nil between two
-	lost     bool       // the task of the place is no longer kept
-	reported bool       // the gap after the place was reported
+	settled  core.TaskID // no hub has a task before this one that this hub was not told of, nor will open one
+	task     *task.Task  // the one being read; nil between two
+	lost     bool        // the task of the place is no longer kept
+	reported bool        // the gap after the place was reported
 }
 
 // ThreadBatch is what [ThreadReader.Next] returns.
@@ -120,7 +121,12 @@ func (r *ThreadReader) Next(ctx context.Context) (ThreadBatch, error) {
 // nextTask moves on to the next task, if there is one. It reports, once, a gap where tasks
 // are gone.
 func (r *ThreadReader) nextTask(ctx context.Context) (gap bool, err error) {
-	t, missing, err := r.sess.hub.nextTurn(ctx, r.sess.identity.Principal, r.thread, r.place.Task)
+	h := r.sess.hub
+	t, missing, err := h.nextTurn(ctx, r.sess.identity.Principal, r.thread, r.place.Task)
+	if err == nil && t != nil && t.ID() > r.settled && core.ThreadID(t.ID()) != r.thread {
+		r.settled = h.settleOrder(ctx, r.thread, r.place.Task)
+		t, missing, err = h.nextTurn(ctx, r.sess.identity.Principal, r.thread, r.place.Task)
+	}
 	switch {
 	case err != nil:
 		return false, err

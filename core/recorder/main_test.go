@@ -198,6 +198,7 @@ func (s *fixture) Appended(core.TaskID, core.Event)                    {}
 func (s *fixture) Answered(core.Request, core.TaskID, *task.Log, bool) {}
 func (s *fixture) Recorded(core.TaskID, uint64)                        {}
 func (s *fixture) BudgetsCrossed([]usage.BudgetStatus)                 {}
+func (s *fixture) Dropped(core.TaskID, core.ThreadID)                  {}
 func (s *fixture) Ended(*task.Task, task.Worker)                       {}
 func (s *fixture) CancelUnanswered(*task.Task)                         {}
 

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -69,6 +70,19 @@ func (r *Redactor) Event(e core.Event) core.Event {
 		e.Body = b
 	}
 	return e
+}
+
+// IsMarked reports whether something was taken out of a request or, if a Mark was there before, may
+// have been.
+func IsMarked(q core.Request) bool {
+	text, err := core.Event{Body: core.Opened{Request: q}}.AppendJSON(nil)
+	if err != nil || bytes.Contains(text, []byte(Mark)) {
+		return true
+	}
+	// Bytes are not readable in JSON, and of a short match only the beginning of the Mark fits.
+	const begin = len("[re")
+	return q.Foreign != nil && bytes.Contains(q.Foreign.Wire, []byte(Mark[:begin])) ||
+		slices.ContainsFunc(q.Attachments, func(f core.File) bool { return bytes.Contains(f.Data, []byte(Mark)) })
 }
 
 func (r *Redactor) request(q core.Request) core.Request {

@@ -274,6 +274,17 @@ func (c *catalog) find(id core.TaskID) (all []known, i int, found bool) {
 	return all, i, found
 }
 
+// remove takes a task out.
+func (c *catalog) remove(id core.TaskID) {
+	all, i, found := c.find(id)
+	if !found {
+		return
+	}
+	copy(all[1:i+1], all[:i])
+	c.tasks.Pop()
+	c.share.Add(-knownBytes)
+}
+
 // settle notes the end of a task that leaves memory, its parties and its cause.
 func (c *catalog) settle(id core.TaskID, last core.Event, w parties, cause core.TaskID) {
 	if all, i, found := c.find(id); found {

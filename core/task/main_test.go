@@ -51,6 +51,8 @@ func (h *host) Recorded(id core.TaskID, seq uint64) {
 	h.recorded[id] = seq
 }
 
+func (*host) Dropped(core.TaskID, core.ThreadID) {}
+
 func (h *host) JournalBehind() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

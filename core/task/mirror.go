@@ -91,6 +91,14 @@ func (s *Store) Forget(t *Task) {
 	t.uncount()
 }
 
+// SetUnstored says that the owner of a mirror has stored nothing of it, before the mirror gets its end:
+// once it is out of memory, no list has it any more.
+func (t *Task) SetUnstored() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unstored = true
+}
+
 // Extend appends events of the owner to a mirror, without those that it has. Events between them
 // that the owner no longer has stay missing. Where an epoch begins, it replaces what the mirror has
 // of the epochs before from that number on, which was never stored: readers that have seen it get a

@@ -46,6 +46,8 @@ type Host interface {
 	Answered(req core.Request, id core.TaskID, log *Log, own bool)
 	// Recorded is called when the journal has a task up to seq.
 	Recorded(id core.TaskID, seq uint64)
+	// Dropped is called when a task leaves memory that no journal has: see [Task.SetUnstored].
+	Dropped(id core.TaskID, thread core.ThreadID)
 	// JournalBehind reports whether readers get ends only once they are recorded.
 	JournalBehind() bool
 	// Spend counts usage, late if the task has ended, and returns the budgets that are
@@ -320,6 +322,7 @@ func (s *Store) trim(tasks, bytes int) {
 		oldest := s.finished.First()
 		oldest.mu.Lock()
 		size, recorded, last, cause := oldest.memory(), oldest.recorded >= oldest.last(), oldest.log.Last(), oldest.request.Cause
+		unstored := oldest.unstored
 		w := parties{from: oldest.from.ID, agent: oldest.agent}
 		if w.agent == "" {
 			w.to = oldest.request.To.Agent()
@@ -327,13 +330,18 @@ func (s *Store) trim(tasks, bytes int) {
 		if recorded {
 			oldest.stored = false
 			oldest.uncount()
+			if unstored {
+				s.host.Dropped(oldest.id, oldest.request.Thread)
+			}
 		}
 		oldest.mu.Unlock()
 		if !recorded {
 			return // the next call tries again
 		}
 		delete(s.tasks, oldest.id)
-		if !oldest.mirror { // the journal of this hub has it
+		if unstored {
+			s.catalog.remove(oldest.id)
+		} else if !oldest.mirror { // the journal of this hub has it
 			s.catalog.settle(oldest.id, last, w, cause)
 		}
 		s.finished.Pop()

@@ -61,6 +61,7 @@ type Task struct {
 	// be merged. It does not change.
 	loaded     bool
 	mirror     bool        // another hub owns it
+	unstored   bool        // and has stored nothing of it
 	sparse     bool        // it was loaded, or has been a mirror: its text may be merged, and numbers missing
 	owner      string      // the hub that the last record of a move names; "" for the one that opened it
 	leaving    *core.Event // the record of a move that is prepared

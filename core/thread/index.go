@@ -65,6 +65,30 @@ func (c *contents) add(task core.TaskID) bool {
 	return true
 }
 
+// Remove takes a task out of a thread, as if it had never been there.
+func (x *Index) Remove(id core.ThreadID, task core.TaskID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.threads[id]
+	if c == nil {
+		return
+	}
+	all := c.tasks.Items()
+	at, found := slices.BinarySearch(all, task)
+	if !found {
+		return
+	}
+	copy(all[1:at+1], all[:at])
+	c.tasks.Pop()
+	order := x.order.Items()
+	at = slices.Index(order, c)
+	copy(order[1:at+1], order[:at])
+	x.order.Pop()
+	if c.tasks.Len() == 0 {
+		delete(x.threads, id)
+	}
+}
+
 // drop drops the oldest task of c. Callers hold mu.
 func (x *Index) drop(c *contents) {
 	c.lost, _ = c.tasks.Pop()

@@ -64,3 +64,26 @@ func TestAnIndexReturnsTheTasksOfAThreadInOrder(t *testing.T) {
 		}
 	})
 }
+
+func TestATaskThatIsTakenOutOfAnIndexLeavesNoGap(t *testing.T) {
+	x := thread.NewIndex(3)
+	for _, id := range []core.TaskID{"1", "2", "3"} {
+		x.Add("talk", id)
+	}
+	x.Remove("talk", "2")
+	x.Remove("talk", "2")
+	x.Remove("none", "1")
+	if next, missing := x.Next("talk", "1"); next != "3" || missing {
+		t.Errorf("after the first: got %q, missing %t, want the third", next, missing)
+	}
+	x.Add("talk", "4")
+	if got := fmt.Sprint(x.Latest("talk", 9)); got != "[1 3 4]" {
+		t.Errorf("got %s, want the others, for which there is room", got)
+	}
+	for _, id := range []core.TaskID{"1", "3", "4"} {
+		x.Remove("talk", id)
+	}
+	if next, missing := x.Next("talk", "1"); next != "" || missing {
+		t.Errorf("without tasks: got %q, missing %t, want nothing", next, missing)
+	}
+}

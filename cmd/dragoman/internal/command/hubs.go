@@ -15,7 +15,7 @@ func hubsCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "hubs", Short: "List the hubs of the cluster", Args: cobra.NoArgs,
 		Long: `List the hubs of the cluster as the hub that is asked sees them: up, suspect (not heard
-lately), gone (its tasks have ended or moved) or draining. A hub that does not hear a
+lately), gone (its tasks have ended or moved), draining or starting (it reads its journal). A hub that does not hear a
 majority says that its view is stale: the others may be well.`,
 	}
 	c.AddCommand(forgetCommand(io))

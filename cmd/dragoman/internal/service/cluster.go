@@ -92,8 +92,8 @@ func natsCluster(c config.Config) (*nats.Cluster, error) {
 // knownTime is how long the journal has to tell of the other hubs: a part of it may have no leader.
 const knownTime = 10 * time.Second
 
-// openCluster makes the hub a member of its cluster, if it has one. It takes part once
-// [Service.joinCluster] is called.
+// openCluster makes the hub a member of its cluster, if it has one, and says that it starts. It takes
+// part once [Service.joinCluster] is called.
 func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	j, ok := s.journal.(*nats.Journal)
 	if !ok || j.Bus() == nil {
@@ -122,11 +122,17 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 		Dial:    func(l journal.Life) link.Conn[[]byte, []byte] { return s.node.Connect(bus.Life(l)) },
 		Deposed: func(by journal.Life) { s.fail(fmt.Errorf("hub %s: %w by %s", life, journal.ErrFenced, by)) },
 	})
-	if err == nil {
-		s.member.Configure(o)
-		o.Forget = s.forgetHub
+	if err != nil {
+		return err
 	}
-	return err
+	s.member.Configure(o)
+	o.Forget = s.forgetHub
+	s.loops.Go(func() {
+		if err := s.Cluster().Announce(s.ctx); err != nil {
+			s.log.Warn("the other hubs are not told that this one starts", "error", err)
+		}
+	})
+	return nil
 }
 
 // forgetHub says that a hub is gone for good, to the hubs and to the servers of the journal.
