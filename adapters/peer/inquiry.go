@@ -123,7 +123,10 @@ func (c *connection) answer(ctx context.Context) {
 				a = answered{Fault: core.AsFault(err)}
 			}
 			frame, err := encodeAnswer(q.number, a)
-			if err != nil || c.events.send(ctx, c.link, frame) != nil {
+			if err != nil {
+				frame, _ = encodeAnswer(q.number, answered{Fault: core.NewFault(core.CodeInternal, "the answer cannot be sent: %s", err)}) // this one can
+			}
+			if c.events.send(ctx, c.link, frame) != nil {
 				return
 			}
 			c.link.Flush()
