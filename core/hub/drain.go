@@ -121,9 +121,9 @@ func (h *Hub) endSessions(why *core.Fault) {
 func (h *Hub) endsWith(s *Session) bool { return s.identity.Hub == "" || h.end.closed }
 
 // Close stops the hub gracefully: it accepts nothing new, tells every session the reason,
-// lets running tasks finish until ctx ends, fails the rest as unreachable, waits for the
-// journal and ends the sessions. It returns the error of the journal, if any. A second
-// Close returns at once.
+// hands on what waits and can run at another hub, lets running tasks finish until ctx ends, fails the
+// rest as unreachable, waits for the journal and ends the sessions. It returns the error of the
+// journal, if any. A second Close returns at once.
 func (h *Hub) Close(ctx context.Context, reason string) error {
 	reason = cmp.Or(reason, "shutdown")
 	h.mu.Lock()
@@ -134,6 +134,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 	h.end.closed = true
 	h.takeNothing(reason)
 	h.mu.Unlock()
+	h.HandOn(ctx)
 
 	select {
 	case <-h.end.idle:

@@ -329,6 +329,9 @@ func (h *Hub) withHistory(t *task.Task, sent []core.Turn) []core.Turn {
 	return append(sent, turns...)
 }
 
+// threadBytes is how many bytes of turns the hub keeps of a thread.
+func (h *Hub) threadBytes() int { return 4 * h.limits.HistoryBytes }
+
 // readable returns the turns that an authenticated principal may read: the name of a thread
 // is no secret, and an agent repeats what it is told.
 func (h *Hub) readable(p core.Principal, turns []core.Turn) []core.Turn {
