@@ -281,7 +281,7 @@ func (h *Hub) connect(s *Session) {
 	s.number = h.numbers
 	s.expire()
 	if h.end.reason != "" {
-		s.inbox.push(Batch{Draining: h.end.reason})
+		s.inbox.push(Batch{Draining: h.farewell()})
 	}
 	if h.closed != nil && h.endsWith(s) {
 		s.inbox.end(h.closed)

@@ -213,7 +213,8 @@ func checkForeign(f *core.Foreign) error {
 	return nil
 }
 
-// ErrStopping is wrapped by the Fault that refuses a request because the hub is stopping.
+// ErrStopping is wrapped by the Fault that refuses a request because the hub is stopping. The Fault
+// names the hubs of the cluster that are not, where there are any.
 var ErrStopping = errors.New("the hub is stopping")
 
 // admit registers a task: from here on it is recorded, watched and certain to end.
@@ -244,8 +245,8 @@ func (h *Hub) admits(s *Session) error {
 		return s.refused
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
-	case h.end.reason != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.end.reason).Because(ErrStopping)
+	case h.end.reason != "" && !h.finishes(s):
+		return h.stopping()
 	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
