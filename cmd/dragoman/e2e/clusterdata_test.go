@@ -191,21 +191,27 @@ func (h *clusterHub) finds(t *testing.T, l *legacy) error {
 	t.Helper()
 	ctx := t.Context()
 	var notice struct{ Notice *core.Notice }
-	if err := h.Get(ctx, "/v1/tasks/"+string(l.notice), &notice); err != nil || notice.Notice == nil || notice.Notice.Topic != "door.open" {
-		return fmt.Errorf("the notice: got %+v and %v", notice, err)
+	if err := h.Get(ctx, "/v1/tasks/"+string(l.notice), &notice); err != nil {
+		return err
+	} else if notice.Notice == nil || notice.Notice.Topic != "door.open" {
+		return fmt.Errorf("the notice: got %+v", notice)
 	}
 	for _, id := range l.asked {
 		var task struct {
 			State  string
 			Answer struct{ Text string }
 		}
-		if err := h.Get(ctx, "/v1/tasks/"+string(id), &task); err != nil || task.State != "done" || task.Answer.Text != "HELLO" {
-			return fmt.Errorf("task %s: got %+v and %v", id, task, err)
+		if err := h.Get(ctx, "/v1/tasks/"+string(id), &task); err != nil {
+			return err
+		} else if task.State != "done" || task.Answer.Text != "HELLO" {
+			return fmt.Errorf("task %s: got %+v", id, task)
 		}
 	}
 	var thread struct{ Turns []core.Turn }
-	if err := h.Get(ctx, "/v1/threads/thread-"+l.of.name, &thread); err != nil || len(thread.Turns) < l.turns {
-		return fmt.Errorf("the thread: got %d turns and %v", len(thread.Turns), err)
+	if err := h.Get(ctx, "/v1/threads/thread-"+l.of.name, &thread); err != nil {
+		return err
+	} else if len(thread.Turns) < l.turns {
+		return fmt.Errorf("the thread: got %d turns", len(thread.Turns))
 	}
 	if got := h.auditOf(t, l.of.name); !strings.HasPrefix(got, l.audit) {
 		return fmt.Errorf("the audit: got %q, want it to begin with %q", got, l.audit)
