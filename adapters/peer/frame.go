@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,8 +35,9 @@ const (
 	letterNews = 'n' // news
 
 	letterHand    = 'm' // a handover
-	letterTaken   = 't' // the id of a task that was handed over
+	letterTaken   = 't' // a move of a task that was handed over
 	letterRefused = 'r' // the same
+	letterKept    = 'k' // the same, of one that was taken
 	letterLeave   = 'v' // the id of a task that is followed no more
 )
 
@@ -122,6 +124,24 @@ var errNoCommand = errors.New("a call without a command")
 
 // idBytes is the length of the id of a task.
 const idBytes = 36
+
+// encodeMove returns a letter about a move: the id of the task, and the number of the record.
+func encodeMove(kind byte, m hub.Move) []byte {
+	return binary.AppendUvarint(append([]byte{kind}, m.Task...), m.Seq)
+}
+
+func decodeMove(b []byte) (hub.Move, error) {
+	if len(b) <= idBytes {
+		return hub.Move{}, errMove
+	}
+	seq, n := binary.Uvarint(b[idBytes:])
+	if n != len(b)-idBytes {
+		return hub.Move{}, errMove
+	}
+	return hub.Move{Task: core.TaskID(b[:idBytes]), Seq: seq}, nil
+}
+
+var errMove = errors.New("a move that is not the id of a task and a number")
 
 // appendEvents appends the frame of events of a task.
 func appendEvents(b []byte, id core.TaskID, events []core.Event) ([]byte, error) {

@@ -2,17 +2,21 @@ package peer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -152,10 +156,20 @@ type relinked struct {
 }
 
 func newRelinked(t *testing.T) *relinked {
+	return newRelinkedWith(t, hub.Options{})
+}
+
+// newRelinkedWith is newRelinked with options of b.
+func newRelinkedWith(t *testing.T, ofB hub.Options) *relinked {
 	r := &relinked{T: t, end: func() {}}
 	for i, n := range []**node{&r.a, &r.b} {
 		one := &node{name: string(rune('a' + i)), peers: &peer.Peers{}}
-		one.Hub = coretest.NewHub(t, hub.Options{Peers: one.peers, Index: i})
+		var opts hub.Options
+		if one.name == "b" {
+			opts = ofB
+		}
+		opts.Peers, opts.Index = one.peers, i
+		one.Hub = coretest.NewHub(t, opts)
 		*n = one
 	}
 	r.a.HubUp("b", 1)
@@ -263,6 +277,52 @@ func TestATaskThatALifeOfItsOwnerNeverGotFails(t *testing.T) {
 	if f := asked.Last().Body.(core.Failed).Fault; f.Code != core.CodeUnreachable || !f.Retryable {
 		t.Errorf("got %v, want unreachable, retryable", f)
 	}
+}
+
+// stalling is a journal that cannot be read for a while.
+type stalling struct {
+	*journal.Memory
+	fails atomic.Int32 // so many times
+}
+
+func (s *stalling) Read(ctx context.Context, id core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	if s.fails.Add(-1) >= 0 {
+		return nil, errors.New("the journal has no leader")
+	}
+	return s.Memory.Read(ctx, id, after, limit)
+}
+
+func TestATaskWhoseJournalCannotBeReadForAWhileEndsAsTheJournalSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &stalling{Memory: journal.NewMemory(journal.Retention{Age: time.Hour})}
+		r := newRelinkedWith(t, hub.Options{Journal: j, Limits: hub.Limits{FinishedTasks: 1}})
+		r.link()
+		bob := r.b.join(t, map[string]*node{"a": r.a, "b": r.b}, core.Card{ID: "bob"})
+		ann, ben := r.a.person("ann"), r.b.person("ben")
+		asked := ask(t, ann, core.ToAgent("bob"))
+		held := assigned(t, bob)
+		until(t, ann, asked.ID(), core.KindAssigned)
+		r.end()
+		if err := bob.Report(held.ID(), core.Done{Text: "because"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // which are kept in memory instead
+			ask(t, ben, core.ToAgent("bob"))
+			answers(t, bob, "done")
+			time.Sleep(time.Second) // the journal has it
+		}
+		r.there.Close()
+		r.back.Close()
+		r.meet() // the next lives: the session that had the task is gone
+		j.fails.Store(3)
+		r.link()
+		if got, want := until(t, ann, asked.ID(), core.KindDone), "3 done"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if left := j.fails.Load(); left >= 0 {
+			t.Errorf("the journal was to fail %d times more, want it asked until it answers", left+1)
+		}
+	})
 }
 
 func TestNobodyWaitsForATaskOfAHubThatIsGone(t *testing.T) {

@@ -44,12 +44,17 @@ func (p *Peers) Hand(to string, o hub.Handover) error {
 }
 
 // Took implements [hub.Peers].
-func (p *Peers) Took(to string, id core.TaskID, ok bool) error {
+func (p *Peers) Took(to string, m hub.Move, ok bool) error {
 	kind := byte(letterRefused)
 	if ok {
 		kind = letterTaken
 	}
-	return p.send(to, append([]byte{kind}, id...), nil)
+	return p.send(to, encodeMove(kind, m), nil)
+}
+
+// Kept implements [hub.Peers].
+func (p *Peers) Kept(to string, m hub.Move) error {
+	return p.send(to, encodeMove(letterKept, m), nil)
 }
 
 // Leave implements [hub.Peers].

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -19,6 +21,9 @@ const (
 	tunnelBytes = 1 << 20  // what visitors say, and are told, that it has not taken
 	mostPending = 4096     // tasks that it waits for
 )
+
+// findAgain is when tasks are looked for again of which the journal could not say whether it knows them.
+const findAgain = 250 * time.Millisecond
 
 // connection is one connection to another hub.
 type connection struct {
@@ -121,10 +126,19 @@ func (c *connection) open(letter []byte) error {
 			return err
 		}
 		c.session.Accept(o)
-	case letterTaken:
-		c.hub.Taken(c.opts.Name, core.TaskID(body))
-	case letterRefused:
-		c.hub.Refused(c.opts.Name, core.TaskID(body))
+	case letterTaken, letterRefused, letterKept:
+		m, err := decodeMove(body)
+		if err != nil {
+			return err
+		}
+		switch letter[0] {
+		case letterTaken:
+			c.hub.Taken(c.opts.Name, m)
+		case letterRefused:
+			c.hub.Refused(c.opts.Name, m)
+		case letterKept:
+			c.hub.Kept(c.opts.Name, m)
+		}
 	case letterLeave:
 		c.session.LeaveTask(core.TaskID(body))
 	case letterNews:
@@ -166,24 +180,35 @@ func (c *connection) wanted(id core.TaskID) error {
 
 // find finds the tasks that the other hub asked for.
 func (c *connection) find(ctx context.Context) {
+	var later []core.TaskID
+	var again <-chan time.Time
 	for {
 		select {
 		case <-c.asked:
+		case <-again:
 		case <-ctx.Done():
 			return
 		}
 		c.mu.Lock()
-		all := c.pending
-		c.pending = nil
+		all := slices.Concat(c.pending, later)
+		c.pending, later = nil, nil
 		c.mu.Unlock()
 		for _, id := range all {
-			if err := c.session.FollowTask(id); err == nil {
-				continue
-			}
-			frame := append([]byte{frameUnknown}, id...)
-			if c.link.Send(ctx, frame, len(frame)) != nil {
+			switch err := c.session.FollowTask(ctx, id); {
+			case ctx.Err() != nil:
 				return
+			case err == nil:
+			case core.AsFault(err).Code != core.CodeUnknownTask: // the journal may know it
+				later = append(later, id)
+			default:
+				frame := append([]byte{frameUnknown}, id...)
+				if c.link.Send(ctx, frame, len(frame)) != nil {
+					return
+				}
 			}
+		}
+		if len(later) > 0 {
+			again = time.After(findAgain)
 		}
 	}
 }

@@ -66,6 +66,7 @@ type history struct {
 	recorded uint64
 	ends     int
 	ended    time.Time
+	unread   bool // it had ended before anybody read
 	agent    core.AgentID
 	// moved says that another hub has a part of it.
 	moved bool

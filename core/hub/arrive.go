@@ -29,9 +29,12 @@ const (
 type arrival struct {
 	Handover
 	from string // the hub that hands it over; "" for one that is gone
+	came time.Time
 	task *task.Task
 	held []core.Call // commands on it
 }
+
+func (a *arrival) move() Move { return Move{a.task.ID(), a.record().Seq} }
 
 // Accept takes a task that the hub of the session hands over. It does not wait: [Peers.Took] tells
 // what becomes of it.
@@ -57,7 +60,17 @@ func (s *Session) Accept(o Handover) {
 			h.dismiss(a)
 		}
 	}
-	_ = h.others.peers.Took(from, opened.Task, false)
+	_ = h.others.peers.Took(from, Move{opened.Task, o.record().Seq}, false)
+}
+
+// Kept says that a task does not move here although this hub has stored it: see [Peers.Hand].
+func (h *Hub) Kept(by string, m Move) {
+	h.mu.Lock()
+	a := h.others.arriving[m.Task]
+	h.mu.Unlock()
+	if a != nil && a.from == by && a.move() == m {
+		h.passHeld(a.task, h.dismiss(a))
+	}
 }
 
 // await makes a mirror of a task that is to move here; nil if this hub takes none now, or is the
@@ -72,13 +85,16 @@ func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	if t := h.tasks.Get(id); t != nil {
 		followed, _ = h.owner(t)
 	}
-	a := &arrival{Handover: o, from: from, task: h.tasks.Mirror(id, o.Events[0])}
+	a := &arrival{Handover: o, from: from, came: time.Now(), task: h.tasks.Mirror(id, o.Events[0])}
 	if !a.task.IsMirror() {
 		return nil
 	}
 	a.task.Extend(o.Events[:len(o.Events)-1])
 	if from != followed && from != "" {
 		_ = h.others.peers.Follow(from, id) // else over the next connection
+	}
+	if before := h.others.arriving[id]; before != nil {
+		a.held, before.held = before.held, nil
 	}
 	h.others.arriving[id] = a
 	return a
@@ -106,12 +122,15 @@ func (h *Hub) takeArrivals(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		err := h.park(ctx, a)
+		err := errTooLate
+		if time.Since(a.came) < handTime {
+			err = h.park(ctx, a)
+		}
 		if err != nil && ctx.Err() == nil {
 			h.log.Warn("a task that another hub hands over could not be stored", "task", a.task.ID(), "hub", a.from, "error", err)
 			h.passHeld(a.task, h.dismiss(a))
 		}
-		_ = h.others.peers.Took(a.from, a.task.ID(), err == nil)
+		_ = h.others.peers.Took(a.from, a.move(), err == nil)
 	}
 }
 
@@ -133,7 +152,10 @@ func (h *Hub) park(ctx context.Context, all ...*arrival) error {
 	return h.journal.Append(ctx, records...)
 }
 
-var errOtherCopy = errors.New("this hub has stored another course of the task, which did not come to count")
+var (
+	errOtherCopy = errors.New("this hub has stored another course of the task, which did not come to count")
+	errTooLate   = errors.New("others were stored before it for so long that the hub which has it waits no more")
+)
 
 // unstored returns what the part of this hub lacks of a task that moves here. It has the beginning if
 // it has owned the task before, and another course of it if the task was to move here before and did
@@ -177,33 +199,36 @@ func isSame(a, b core.Event) bool {
 func (h *Hub) arrive(t *task.Task) {
 	h.mu.Lock()
 	a := h.others.arriving[t.ID()]
-	h.mu.Unlock()
 	if a == nil {
+		h.mu.Unlock()
 		return
 	}
 	record := a.record()
 	if h.tasks.Arrive(t, record) {
-		h.run(a)
+		j, held := h.own(a)
+		h.mu.Unlock()
+		h.run(j, a, held)
 		return
 	}
+	h.mu.Unlock()
 	last := t.Last() // of an epoch before: it was said and not stored
 	if t.HasEnded() || last.Epoch > record.Epoch || last.Epoch == record.Epoch && last.Seq >= record.Seq {
 		h.passHeld(t, h.dismiss(a))
 	}
 }
 
-// run gives a task that has moved here to an agent, and executes the commands that have waited.
-func (h *Hub) run(a *arrival) {
+// own makes a job of a task that has moved here, and returns the commands that have waited. Callers
+// hold mu, since before the task was this hub's: it may end at once.
+func (h *Hub) own(a *arrival) (j *job, held []core.Call) {
 	t, from := a.task, a.From
-	j := &job{Task: t, asker: &from}
+	j = &job{Task: t, asker: &from}
 	for _, id := range a.Tried {
 		j.tried = append(j.tried, attempt{agent: id})
 	}
-	h.mu.Lock()
 	opened := h.mirrors[t.ID()]
 	delete(h.mirrors, t.ID())
 	if j.opener = opened; opened == nil {
-		j.opener = h.standFor(a.Opener)
+		j.opener = h.standFor(cmp.Or(a.Opener, h.others.name))
 	}
 	h.jobs[t.ID()] = j
 	h.recorder.Continue(t, a.record().Seq)
@@ -212,9 +237,12 @@ func (h *Hub) run(a *arrival) {
 	}
 	h.came(t.ID()) // else it was shown here before
 	delete(h.others.arriving, t.ID())
-	held, house := a.held, h.standFor(h.others.name)
-	h.mu.Unlock()
 	h.Count("move.arrived")
+	return j, a.held
+}
+
+// run gives a task that has moved here to an agent, and executes the commands that have waited.
+func (h *Hub) run(j *job, a *arrival, held []core.Call) {
 	why := core.NewFault(core.CodeUnreachable, "no agent took the task where it has moved: ask again")
 	if b, ok := a.record().Body.(core.Retrying); ok && b.Fault != nil {
 		why = b.Fault
@@ -222,6 +250,12 @@ func (h *Hub) run(a *arrival) {
 	if a.from == "" || h.route(j) != nil { // whoever handed it over has chosen this hub: it does not go back for a shorter queue
 		h.moveOn(j, why)
 	}
+	if len(held) == 0 {
+		return
+	}
+	h.mu.Lock()
+	house := h.standFor(h.others.name)
+	h.mu.Unlock()
 	for _, c := range held {
 		_ = house.Perform(c) // it may have ended
 	}

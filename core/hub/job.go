@@ -163,11 +163,14 @@ func (h *Hub) ended(j *job) {
 		j.waiting = nil
 		h.unqueue(from, j)
 	}
-	h.handed("", j.ID())
+	if g := h.others.handing[j.ID()]; g != nil {
+		h.handNoMore(g)
+	}
 	if log.Last().Body.Kind() == core.KindDone && !j.IsNotice() {
 		h.noteTaskTime(j.Agent(), &log)
 	}
 	delete(h.jobs, j.ID())
+	delete(h.others.cancels, j.ID())
 	h.noteIdle()
 	h.mu.Unlock()
 	h.crossings.add(j, dialect)

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
@@ -44,8 +45,34 @@ func (h *Hub) extend(t *task.Task, events []core.Event) {
 	h.arrive(t)
 	if ended {
 		h.mirrorEnded(t)
-	} else if now := t.Owner(); now != before {
+		return
+	}
+	if now := t.Owner(); now != before {
 		h.followMoved(t, before, now)
+	}
+	if slices.ContainsFunc(events, isMove) {
+		h.cancelAgain(t)
+	}
+}
+
+func isMove(e core.Event) bool {
+	b, ok := e.Body.(core.Retrying)
+	return ok && b.Hub != ""
+}
+
+// cancelAgain repeats the cancel of a task that has moved, if the hub that had it was gone before it
+// stored the cancel.
+func (h *Hub) cancelAgain(t *task.Task) {
+	h.mu.Lock()
+	c, ok := h.others.cancels[t.ID()]
+	house := h.standFor(h.others.name)
+	h.mu.Unlock()
+	switch {
+	case !ok || t.IsCancelling():
+	case t.IsMirror():
+		_ = h.pass(c, t) // the next owner may be gone, too: then it moves again, or ends
+	default:
+		_ = house.Perform(c)
 	}
 }
 
@@ -77,6 +104,7 @@ func (h *Hub) mirrorEnded(t *task.Task) {
 	h.mu.Lock()
 	opener := h.mirrors[t.ID()]
 	delete(h.mirrors, t.ID())
+	delete(h.others.cancels, t.ID())
 	h.mu.Unlock()
 	if opener != nil {
 		opener.mu.Lock()
@@ -129,9 +157,9 @@ func (s *Session) Perform(c core.Call) error {
 }
 
 // FollowTask makes the session a reader of a task from its first event. It returns an unknown_task
-// Fault if there is none; it may wait for the journal.
-func (s *Session) FollowTask(id core.TaskID) error {
-	t, err := s.hub.tasks.Find(context.Background(), id)
+// Fault if there is none, and any other error if that cannot be said now; it may wait for the journal.
+func (s *Session) FollowTask(ctx context.Context, id core.TaskID) error {
+	t, err := s.hub.tasks.Find(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -142,6 +170,9 @@ func (s *Session) FollowTask(id core.TaskID) error {
 func (h *Hub) pass(c core.Call, t *task.Task) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if _, ok := c.Command.(core.Cancel); ok && !t.HasEnded() {
+		h.others.cancels[t.ID()] = c
+	}
 	if held, err := h.hold(c, t); held {
 		return err
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -24,6 +25,12 @@ type Handover struct {
 	Tried []core.AgentID
 }
 
+// Move names a move of a task by the number of its record.
+type Move struct {
+	Task core.TaskID
+	Seq  uint64
+}
+
 // record returns the record of the move.
 func (o *Handover) record() core.Event { return o.Events[len(o.Events)-1] }
 
@@ -38,6 +45,7 @@ const (
 type handing struct {
 	job   *job
 	to    string
+	seq   uint64      // of the record of the move
 	why   *core.Fault // with which it ends if nobody takes it
 	timer *time.Timer
 }
@@ -109,36 +117,41 @@ func (h *Hub) hand(j *job, to string, why *core.Fault) error {
 	if err := h.others.peers.Hand(to, o); err != nil {
 		return err
 	}
-	id := j.ID()
-	g := &handing{job: j, to: to, why: why}
-	g.timer = time.AfterFunc(handTime, func() { h.Refused(to, id) })
-	h.others.handing[id] = g
+	m := Move{j.ID(), o.record().Seq}
+	g := &handing{job: j, to: to, seq: m.Seq, why: why}
+	g.timer = time.AfterFunc(handTime, func() { h.Refused(to, m) })
+	h.others.handing[m.Task] = g
 	h.Count("move.handed")
 	return nil
 }
 
-// handed returns what this hub hands to another one, and forgets it; to "" stands for any. Callers
-// hold mu.
-func (h *Hub) handed(to string, id core.TaskID) *handing {
-	g := h.others.handing[id]
-	if g == nil || to != "" && g.to != to {
-		return nil
+// handed returns what this hub hands to another one, and forgets it; nil if it does not. Callers hold
+// mu.
+func (h *Hub) handed(to string, m Move) *handing {
+	if g := h.others.handing[m.Task]; g != nil && g.to == to && g.seq == m.Seq {
+		h.handNoMore(g)
+		return g
 	}
+	return nil
+}
+
+// handNoMore forgets that a task is handed over. Callers hold mu.
+func (h *Hub) handNoMore(g *handing) {
 	g.timer.Stop()
-	delete(h.others.handing, id)
+	delete(h.others.handing, g.job.ID())
 	if len(h.others.handing) == 0 {
 		close(h.others.handedAll)
 		h.others.handedAll = make(chan struct{})
 	}
-	return g
 }
 
 // Taken says that a hub has stored a task that this one has handed to it: see [Peers.Hand].
-func (h *Hub) Taken(by string, id core.TaskID) {
+func (h *Hub) Taken(by string, m Move) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	g := h.handed(by, id)
-	if g == nil || !g.job.Gone() {
+	g, id := h.handed(by, m), m.Task
+	if g == nil || !g.job.Gone() { // it was too late, or the task has ended
+		_ = h.others.peers.Kept(by, m)
 		return
 	}
 	j := g.job
@@ -156,9 +169,9 @@ func (h *Hub) Taken(by string, id core.TaskID) {
 }
 
 // Refused says that a hub does not take a task that this one has handed to it.
-func (h *Hub) Refused(by string, id core.TaskID) {
+func (h *Hub) Refused(by string, m Move) {
 	h.mu.Lock()
-	g, nobody := h.handed(by, id), error(nil)
+	g, nobody := h.handed(by, m), error(nil)
 	if g != nil {
 		h.Count("move.refused")
 		h.stays(g.job, by)
@@ -180,16 +193,16 @@ func (h *Hub) moveOn(j *job, why *core.Fault) {
 // refusedBy takes back what is on its way to a hub that is gone.
 func (h *Hub) refusedBy(hub string) {
 	h.mu.Lock()
-	var all []core.TaskID
+	var all []Move
 	for id, g := range h.others.handing {
 		if g.to == hub {
-			all = append(all, id)
+			all = append(all, Move{id, g.seq})
 		}
 	}
 	h.mu.Unlock()
-	slices.Sort(all)
-	for _, id := range all {
-		h.Refused(hub, id)
+	slices.SortFunc(all, func(a, b Move) int { return cmp.Compare(a.Task, b.Task) })
+	for _, m := range all {
+		h.Refused(hub, m)
 	}
 }
 

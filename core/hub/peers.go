@@ -21,9 +21,11 @@ type Peers interface {
 	// Do passes a command on a task to the hub that owns it: see [Session.Perform].
 	Do(hub string, c core.Call) error
 	// Hand passes a task to the hub that is to own it from now on: see [Session.Accept]. The hub says
-	// by Took whether it has stored it: then [Hub.Taken] is called here, else [Hub.Refused].
+	// by Took whether it has stored it: then [Hub.Taken] is called here, else [Hub.Refused]. If the
+	// task does not move there any more, that hub is told by Kept: see [Hub.Kept].
 	Hand(hub string, o Handover) error
-	Took(hub string, id core.TaskID, ok bool) error
+	Took(hub string, m Move, ok bool) error
+	Kept(hub string, m Move) error
 	// Follow asks the owner for the events of a task: see [Hub.Extend]. If the owner does not know
 	// the task, [Hub.Unknown] is called.
 	Follow(hub string, id core.TaskID) error
@@ -94,7 +96,9 @@ type otherHubs struct {
 	arrivals  chan *arrival
 	// strays are the jobs of agents that have gone and come to another hub.
 	strays map[core.AgentID][]orphan
-	house  *Session // for jobs that have moved here, and whose requester has no connection here
+	// cancels are those of mirrors, until they have ended: a hub may be gone before it has stored one.
+	cancels map[core.TaskID]core.Call
+	house   *Session // for jobs that have moved here, and whose requester has no connection here
 }
 
 func newOtherHubs(o Options) otherHubs {
@@ -105,7 +109,7 @@ func newOtherHubs(o Options) otherHubs {
 		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
 		up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
 		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
-		strays: map[core.AgentID][]orphan{},
+		strays: map[core.AgentID][]orphan{}, cancels: map[core.TaskID]core.Call{},
 	}
 }
 

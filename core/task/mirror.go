@@ -1,7 +1,6 @@
 package task
 
 import (
-	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -53,8 +52,7 @@ func (s *Store) Adopt(t *Task, opened core.Event, work *quota.Work) {
 }
 
 // Mirror adds a mirror of a task that was opened elsewhere, by the first event that is known of it,
-// unless the store has the task. It returns the task, which the caller extends. The events of one that
-// has ended and is read once stay out of the store: see [Store.Find].
+// unless the store has the task. It returns the task, which the caller extends.
 func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +63,8 @@ func (s *Store) Mirror(id core.TaskID, first core.Event) *Task {
 		store: s, id: id, mirror: true, sparse: true, state: Queued, epoch: 1, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs),
 	}
 	t.share.Add(OverheadBytes)
-	if first.Body.Kind() == core.KindOpened { // before anybody sees it: who asked for what never changes
-		t.Extend([]core.Event{first})
+	if !first.Body.Kind().Ends() { // whoever extends it is told of its end
+		t.Extend([]core.Event{first}) // before anybody sees it
 	}
 	s.put(t, nil)
 	return t
@@ -149,8 +147,11 @@ func (t *Task) cut(after uint64) {
 		}
 	}
 	t.log = LogOf(left)
-	t.owner = ownerIn(left)
-	t.output = slices.ContainsFunc(left, func(e core.Event) bool { return e.Body.Kind().Output() })
+	t.state, t.agent, t.attempt, t.owner, t.output, t.cancelling = Queued, "", 0, "", false, false
+	t.pending, t.decided = nil, nil
+	for _, e := range left {
+		t.derive(e)
+	}
 	after = t.last()
 	for r := t.readers; r != nil; r = r.after {
 		if r.next > after {
@@ -159,15 +160,28 @@ func (t *Task) cut(after uint64) {
 	}
 }
 
-// extend appends an event of the owner, and keeps what others ask the mirror for. Callers hold mu.
+// extend appends an event of the owner. Callers hold mu.
 func (t *Task) extend(e core.Event) {
 	t.epoch = e.Epoch
-	switch b := e.Body.(type) {
-	case core.Opened:
+	if b, ok := e.Body.(core.Opened); ok {
 		t.from, t.request, t.chain, t.trace = b.From, b.Request, policy.Chain{Hops: b.Hops, Agents: b.Chain}, b.Trace
 		t.ownTurns = len(b.Request.History)
-		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
 		t.share.Add(e.Size())
+	}
+	t.derive(e)
+	t.take(e)
+	if t.state == Ended { // the owner shows an end once it is stored
+		t.endShown = true
+		t.noteRecorded(t.last())
+		t.receipt.Stage, t.receipt.At = core.StageRecorded, e.At
+	}
+}
+
+// derive keeps of an event of the owner what others ask the mirror for. Callers hold mu.
+func (t *Task) derive(e core.Event) {
+	switch b := e.Body.(type) {
+	case core.Opened:
+		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
 	case core.Assigned:
 		t.state, t.agent, t.attempt = Running, b.Agent, b.Attempt
 		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, b.Agent, e.At
@@ -192,12 +206,6 @@ func (t *Task) extend(e core.Event) {
 		t.proceeded(b.ID)
 	}
 	t.output = t.output || e.Body.Kind().Output()
-	t.take(e)
-	if t.state == Ended { // the owner shows an end once it is stored
-		t.endShown = true
-		t.noteRecorded(t.last())
-		t.receipt.Stage, t.receipt.At = core.StageRecorded, e.At
-	}
 }
 
 // hold notes that the owner waits for a decision. Callers hold mu.

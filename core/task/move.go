@@ -59,7 +59,6 @@ func (t *Task) Gone() bool {
 		return false
 	}
 	record := *t.leaving
-	t.leaving = nil
 	t.take(record)
 	t.mirror, t.sparse, t.moved, t.owner, t.worker = true, true, record.Seq, ownerIn([]core.Event{record}), nil
 	t.deadline.Stop()

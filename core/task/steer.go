@@ -24,18 +24,19 @@ func (t *Task) Cancel(by, reason string) error {
 	}
 	t.cancelling = true
 	t.append(core.CancelRequested{By: by, Reason: reason}, nil)
-	wait := t.state == Running && t.worker.Features().Has(core.FeatureCancellation)
-	if wait {
+	if t.state == Running && t.worker.Features().Has(core.FeatureCancellation) {
 		t.cancel = time.AfterFunc(t.store.limits.CancelGrace, func() {
 			if t.End(core.Cancelled{Reason: reason}) {
 				t.store.host.CancelUnanswered(t)
 			}
 		})
+		t.mu.Unlock()
+		return nil
 	}
+	t.append(core.Cancelled{Reason: reason}, nil) // under the same lock: a task that is to move may not do so in between
+	worker := t.worker
 	t.mu.Unlock()
-	if !wait {
-		t.End(core.Cancelled{Reason: reason})
-	}
+	t.store.host.Ended(t, worker)
 	return nil
 }
 

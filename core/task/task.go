@@ -259,6 +259,7 @@ func (t *Task) appendAt(now time.Time, body core.Body, foreign *core.Foreign) {
 // take adds an event to the log and wakes its readers. Callers hold mu.
 func (t *Task) take(e core.Event) {
 	t.log.append(e)
+	t.leaving = nil // its record would have the number of this event
 	size := e.Size()
 	t.bytes += size
 	k := e.Body.Kind()
@@ -267,7 +268,7 @@ func (t *Task) take(e core.Event) {
 		t.work.Add(size)
 	}
 	if k.Ends() {
-		t.state, t.leaving = Ended, nil
+		t.state = Ended
 		t.share.Become(memory.Ended)
 		t.work.End()
 		if t.deadline != nil { // the owner has that of a mirror

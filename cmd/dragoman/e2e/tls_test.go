@@ -114,7 +114,7 @@ func record(t *testing.T, to string) *tape {
 			for _, way := range [2][2]net.Conn{{near, far}, {far, near}} {
 				running.Go(func() {
 					defer cut()
-					_, _ = io.Copy(io.MultiWriter(way[1], p), way[0]) // until one end closes
+					_, _ = io.Copy(io.MultiWriter(p, way[1]), way[0]) // until one end closes
 				})
 			}
 		}
