@@ -124,17 +124,14 @@ func (j *Journal) TakeOver(ctx context.Context, of journal.Life) (journal.Estate
 			return nil, err
 		case o.Life.Epoch > of.Epoch:
 			return nil, &journal.TakenError{Of: of, By: o.Life}
-		case o.Life == of && o.By == j.life:
-			e.owner, e.owned, e.place, e.unsure = o, place, place, true
-			return e, nil
-		case o.Life == of && o.By.Hub != "":
+		case o.Life == of && o.By.Hub != "" && o.By != j.life:
 			if lives, err := j.lives(ctx, o.By); err != nil {
 				return nil, err
 			} else if lives {
 				return nil, &journal.TakenError{Of: of, By: o.By}
 			}
 		}
-		e.owned = place
+		e.owned = place // also when it was this life: what it has stored since comes before the new owner
 		var taken bool
 		if place, taken, err = e.take(ctx, mine); err != nil {
 			return nil, err

@@ -1,10 +1,12 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -14,6 +16,9 @@ import (
 const (
 	inquirers     = 4   // how many inquiries of a hub are answered at once
 	mostInquiries = 256 // how many wait for that
+
+	// answerTime is how long answering one may take, where who asks does not say how long it waits.
+	answerTime = 10 * time.Second
 )
 
 // inquiries are those that wait for the other hub. Peer.mu guards them.
@@ -55,7 +60,11 @@ func (i *inquiries) fail(why *core.Fault) {
 // ask asks the other hub, and waits for what it says. While there is no connection it waits for the
 // next one; an inquiry whose connection ends is not repeated, for it may have been answered.
 func (o *Peer) ask(ctx context.Context, q hub.Inquiry) (json.RawMessage, error) {
-	body, err := json.Marshal(inquiry{hub.CallerOf(q.By), q})
+	form := inquiry{By: hub.CallerOf(q.By), Inquiry: q}
+	if until, ok := ctx.Deadline(); ok {
+		form.Within = time.Until(until)
+	}
+	body, err := json.Marshal(form)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +92,7 @@ func (o *Peer) ask(ctx context.Context, q hub.Inquiry) (json.RawMessage, error) 
 // asked is an inquiry of the other hub.
 type asked struct {
 	number uint64
+	until  time.Time // then nobody waits for the answer any more
 	hub.Inquiry
 }
 
@@ -100,7 +110,7 @@ func (c *connection) inquired(body []byte) error {
 	}
 	q.Inquiry.By = q.By.Known()
 	select {
-	case c.inquiries <- asked{number, q.Inquiry}:
+	case c.inquiries <- asked{number, time.Now().Add(min(cmp.Or(q.Within, answerTime), answerTime)), q.Inquiry}:
 		return nil
 	default:
 		busy := core.NewFault(core.CodeOverloaded, "more than %d inquiries wait: ask again in a moment", mostInquiries)
@@ -117,12 +127,7 @@ func (c *connection) answer(ctx context.Context) {
 	for {
 		select {
 		case q := <-c.inquiries:
-			value, err := c.hub.Answer(ctx, c.opts.Name, q.Inquiry)
-			a := answered{Value: value}
-			if err != nil {
-				a = answered{Fault: core.AsFault(err)}
-			}
-			frame, err := encodeAnswer(q.number, a)
+			frame, err := encodeAnswer(q.number, c.answerTo(ctx, q))
 			if err != nil || c.events.send(ctx, c.link, frame) != nil {
 				return
 			}
@@ -131,6 +136,17 @@ func (c *connection) answer(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// answerTo answers an inquiry for as long as somebody waits for that.
+func (c *connection) answerTo(ctx context.Context, q asked) answered {
+	ctx, cancel := context.WithDeadline(ctx, q.until)
+	defer cancel()
+	value, err := c.hub.Answer(ctx, c.opts.Name, q.Inquiry)
+	if err != nil {
+		return answered{Fault: core.AsFault(err)}
+	}
+	return answered{Value: value}
 }
 
 // settled takes an answer of the other hub.
@@ -152,6 +168,8 @@ func (o *Peer) settled(body []byte) error {
 // inquiry is the form of one in a frame.
 type inquiry struct {
 	By hub.Caller `json:"by"`
+	// Within is how long who asks waits; zero if that has no limit.
+	Within time.Duration `json:"within,omitzero"`
 	hub.Inquiry
 }
 

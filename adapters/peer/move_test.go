@@ -287,6 +287,31 @@ func TestAHubHandsOnWhatWaits(t *testing.T) {
 	})
 }
 
+func TestAHubThatStopsHandsOnWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		bob := w.join("b", thinker("bob"))
+		ann := w.person("a")
+		running := ask(t, ann, core.ToCapability("think"))
+		assigned(t, bob)
+		waiting := ask(t, ann, core.ToCapability("think"))
+		cid := w.join("c", thinker("cid"))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := w.hubs["b"].Close(ctx, "an upgrade"); err != nil {
+			t.Fatal(err)
+		}
+		w.hubs["b"].stop()
+		w.hubs["b"].stopped.Store(true)
+		answers(t, cid, "because")
+		if got := until(t, ann, waiting.ID(), core.KindDone); got != "1 opened, 2 retrying, 3 assigned, 4 done" {
+			t.Errorf("what waited: got %s, want it answered at another hub", got)
+		}
+		w.same(waiting.ID(), "opened retrying assigned done")
+		w.same(running.ID(), "opened assigned failed")
+	})
+}
+
 func TestACancelReachesATaskThatHasMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b", "c")

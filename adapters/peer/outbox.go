@@ -27,10 +27,21 @@ type outbox struct {
 	last    uint64 // the number of the last letter
 }
 
+// A short letter has more room than others: so a hub that takes no long ones can be told that it misses
+// them.
+const (
+	shortLetter = 1 << 10
+	shortBytes  = 4 << 20
+)
+
 // add numbers a letter and returns its frame. It returns an overloaded Fault when the other hub has
 // not taken what was sent before.
 func (o *outbox) add(name string, letter []byte) ([]byte, error) {
-	if o.bytes > 0 && o.bytes+len(letter) > queueBytes {
+	most := queueBytes
+	if len(letter) <= shortLetter {
+		most += shortBytes
+	}
+	if o.bytes > 0 && o.bytes+len(letter) > most {
 		return nil, core.NewFault(core.CodeOverloaded, "hub %s takes no more commands now: ask again in a moment", name)
 	}
 	o.last++

@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,5 +23,23 @@ func TestAReceiptOfATaskAtAnotherHubWaitsForItsOwner(t *testing.T) {
 	defer cancel()
 	if err := all["a"].Recorded(ctx, asked, 1000); err == nil {
 		t.Error("got a receipt for what was never said")
+	}
+}
+
+func TestReceiptsThatManyWaitForKeepNoInquiryWaiting(t *testing.T) {
+	all := connected(t, "a", "b")
+	all["b"].join(t, all, core.Card{ID: "bob"})
+	asked := ask(t, all["a"].person("ann"), core.ToAgent("bob"))
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	for range 64 {
+		waiting.Go(func() { _ = all["a"].Recorded(ctx, asked, 1000) }) // what was never said
+	}
+	for range 10 {
+		if _, missing := all["a"].Approvals(ctx, core.Principal{ID: "ann"}); missing != nil {
+			t.Fatalf("got %v missing, want its answer", missing)
+		}
 	}
 }

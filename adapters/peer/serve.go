@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +20,6 @@ const (
 	queueBytes  = 16 << 20 // letters that the other hub has not taken
 	eventBytes  = 2 << 20  // events and answers that it has not taken
 	tunnelBytes = 1 << 20  // what visitors say, and are told, that it has not taken
-	mostPending = 4096     // tasks that it waits for
 )
 
 // findAgain is when tasks are looked for again of which the journal could not say whether it knows them.
@@ -36,14 +36,14 @@ type connection struct {
 	serve     func(visit func(context.Context)) // serves a visitor
 
 	mu      sync.Mutex
-	pending []core.TaskID // tasks that the other hub asked for
-	asked   chan struct{} // has a token when there are such tasks
+	pending map[core.TaskID]struct{} // tasks that the other hub asked for, and has mirrors of
+	asked   chan struct{}            // has a token when there are such tasks
 }
 
 func newConnection(o *Peer, conn link.Conn[[]byte, []byte]) *connection {
 	c := &connection{
-		Peer: o, link: link.New(conn, link.Options{QueueBytes: queueBytes + 2*eventBytes + 2*tunnelBytes, Memory: o.hub.Memory()}),
-		inquiries: make(chan asked, mostInquiries), events: newQuota(eventBytes), visits: newQuota(tunnelBytes), asked: make(chan struct{}, 1),
+		Peer: o, link: link.New(conn, link.Options{QueueBytes: queueBytes + shortBytes + 2*eventBytes + 2*tunnelBytes, Memory: o.hub.Memory()}),
+		inquiries: make(chan asked, mostInquiries), events: newQuota(eventBytes), visits: newQuota(tunnelBytes), pending: map[core.TaskID]struct{}{}, asked: make(chan struct{}, 1),
 	}
 	greeting := o.greeting()
 	_ = c.link.Send(context.Background(), greeting, len(greeting)) // a new queue has room
@@ -80,7 +80,7 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	case frameGot:
 		return c.got(body)
 	case frameFollow:
-		return c.wanted(core.TaskID(body))
+		c.wanted(core.TaskID(body))
 	case frameUnknown:
 		c.hub.Unknown(c.opts.Name, core.TaskID(body))
 	case frameEvents:
@@ -109,7 +109,7 @@ func (c *connection) open(letter []byte) error {
 			return err
 		}
 		if b, ok := o.Opened.Body.(core.Opened); !c.session.Adopt(o) && ok {
-			return c.wanted(b.Task) // which is answered with frameUnknown
+			c.wanted(b.Task) // which is answered with frameUnknown
 		}
 	case letterDo:
 		call, err := decodeCall(body)
@@ -164,18 +164,15 @@ func (o *Peer) got(body []byte) error {
 }
 
 // wanted notes that the other hub wants to read a task, which may have to be read from the journal.
-func (c *connection) wanted(id core.TaskID) error {
+// There may be as many as it has mirrors: after a new connection it asks for all of them at once.
+func (c *connection) wanted(id core.TaskID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.pending) >= mostPending {
-		return link.Because(link.Overloaded, "hub %s waits for more than %d tasks", c.opts.Name, mostPending)
-	}
-	c.pending = append(c.pending, id)
+	c.pending[id] = struct{}{}
 	select {
 	case c.asked <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // find finds the tasks that the other hub asked for.
@@ -190,8 +187,8 @@ func (c *connection) find(ctx context.Context) {
 			return
 		}
 		c.mu.Lock()
-		all := slices.Concat(c.pending, later)
-		c.pending, later = nil, nil
+		all := slices.Concat(slices.Sorted(maps.Keys(c.pending)), later)
+		c.pending, later = map[core.TaskID]struct{}{}, nil
 		c.mu.Unlock()
 		for _, id := range all {
 			switch err := c.session.FollowTask(ctx, id); {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -248,4 +249,53 @@ func TestAThreadIsReadOnAtAnotherHub(t *testing.T) {
 			t.Errorf("live: got %q, want the third task", got)
 		}
 	})
+}
+
+// counting counts the bytes that a hub tells others.
+type counting struct {
+	hub.Peers
+	told atomic.Int64
+}
+
+func (c *counting) Tell(to string, n hub.News) error {
+	c.told.Add(int64(len(n.Value)))
+	return c.Peers.Tell(to, n)
+}
+
+func TestALongAnswerGoesToOtherHubsOnceSomebodyWantsIt(t *testing.T) {
+	var tells counting
+	all, _ := connectedWith(t, func(name string, o *hub.Options) {
+		if name == "b" {
+			tells.Peers, o.Peers = o.Peers, &tells
+		}
+	}, "a", "b", "c")
+	bob := all["b"].join(t, all, core.Card{ID: "bob"})
+	ann := core.Principal{ID: "ann"}
+	if got := all["c"].Turns(t.Context(), ann, "plan"); len(got) != 0 {
+		t.Fatalf("got %d turns of a thread that has not begun", len(got))
+	}
+	answer := strings.Repeat("because ", 100_000)
+	asker := all["a"].person("ann")
+	asked, err := asker.Open(core.Request{To: core.ToAgent("bob"), Thread: "plan", Content: "why?"}, hub.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bob.Report(assigned(t, bob).ID(), core.Done{Text: answer}, nil); err != nil {
+		t.Fatal(err)
+	}
+	until(t, asker, asked.ID(), core.KindDone)
+	if got := tells.told.Load(); got > 10_000 {
+		t.Errorf("got %d bytes told of an answer of %d, want that the others are told of it alone", got, len(answer))
+	}
+	for _, at := range []string{"a", "b", "c"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		turns := all[at].Turns(ctx, ann, "plan")
+		for at == "c" && len(turns) == 0 && ctx.Err() == nil { // the news may still be under way
+			turns = all[at].Turns(ctx, ann, "plan")
+		}
+		cancel()
+		if got := said(turns); got != "why?, "+answer && got != answer { // a thread keeps the latest turn, however long
+			t.Errorf("hub %s: got %d bytes of %d turns, want the answer", at, len(got), len(turns))
+		}
+	}
 }

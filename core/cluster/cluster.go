@@ -55,7 +55,9 @@ type Callbacks struct {
 	HubGone func(journal.Life)
 
 	// AgentUp is called for each agent of a hub that is up, AgentDown when one has left. One
-	// that has joined again with another connection goes down and comes up.
+	// that has joined again with another connection goes down and comes up. AgentChanged is
+	// also called for an agent that was said to be at two hubs and is at one now: so an engine
+	// may drop what it is told of the second hub meanwhile.
 	AgentUp      func(of journal.Life, e Entry)
 	AgentChanged func(of journal.Life, e Entry)
 	AgentDown    func(of journal.Life, id core.AgentID)
@@ -273,6 +275,20 @@ func (c *Cluster) NameOf(index int) (name string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Open returns the other hubs that take new work, ordered by name. Unlike [Cluster.Hubs] it may be
+// called with locks that [Settings.Tasks] takes.
+func (c *Cluster) Open() (all []Hub) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.records {
+		if h := r.hub(); h.State == Up && !r.forgotten {
+			all = append(all, h)
+		}
+	}
+	slices.SortFunc(all, byName)
+	return all
 }
 
 // Owner returns the hub that has the tasks of an index: the one with that index or, once it is

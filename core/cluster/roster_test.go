@@ -141,6 +141,40 @@ func TestADeltaThatIsLostIsRepaired(t *testing.T) {
 	})
 }
 
+func TestAnAgentThatIsToldToBeAtAnotherHubBeforeItHasLeftIsToldAgain(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
+		b.mustJoin("x")
+		r.untilAgreed()
+		r.net.CutOneWay("b", "a")
+		b.part("x")
+		c.mustJoin("x")
+		r.until("a knows it at c", func() bool { return a.saw("x at c/1 up") })
+		r.net.Heal()
+		r.untilAgreed()
+		const want = "x at c/1 up, x at b/1 down, x at c/1 changed"
+		if got := strings.Join(a.events(), ", "); !strings.HasSuffix(got, want) {
+			t.Errorf("got %s, want that it ends with %s", got, want)
+		}
+	})
+}
+
+func TestAnAgentThatIsAtAnotherHubWhenItsHubIsGoneIsToldAgain(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, r *rig) {
+		a, b, c := r.hubs["a"], r.hubs["b"], r.hubs["c"]
+		b.mustJoin("x")
+		r.untilAgreed()
+		r.net.CutOneWay("b", "a")
+		b.part("x")
+		c.mustJoin("x")
+		r.until("a knows it at c", func() bool { return a.saw("x at c/1 up") })
+		b.kill()
+		r.net.Heal()
+		const want = "b/1 gone, x at c/1 changed"
+		r.until("a is told that b is gone, and of x", func() bool { return strings.Contains(strings.Join(a.events(), ", "), want) })
+	})
+}
+
 func TestALostDeltaIsRepairedByTheNextOneToo(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, r *rig) {
 		a := r.hubs["a"]

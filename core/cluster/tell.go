@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
@@ -53,9 +56,12 @@ func (c *Cluster) untold() (calls []func()) {
 // untoldOf returns the calls that are due for a hub. Callers hold mu.
 func (c *Cluster) untoldOf(r *record) (calls []func()) {
 	to, t := &c.s.Callbacks, &r.told
-	if life := t.life; t.up() && (life != r.life() || !r.present()) {
+	if life, gone := t.life, t.agents; t.up() && (life != r.life() || !r.present()) {
 		*t = told{of: t.of, by: t.by}
 		calls = append(calls, func() { give(to.HubGone, life) })
+		for _, id := range slices.Sorted(maps.Keys(gone)) {
+			calls = append(calls, c.elsewhere(id)...)
+		}
 		wake(c.judge) // which may take it over now
 	}
 	if of, by := r.life(), r.by; r.over() && (t.of != of || t.by != by) {
@@ -76,12 +82,12 @@ func (c *Cluster) untoldOf(r *record) (calls []func()) {
 		t.hub = h
 		calls = append(calls, func() { give(to.HubChanged, h) })
 	}
-	return append(calls, r.untoldAgents(to)...)
+	return append(calls, c.untoldAgents(r)...)
 }
 
-// untoldAgents returns the calls for some of the agents that have news.
-func (r *record) untoldAgents(to *Callbacks) (calls []func()) {
-	p, t, life := r.part, &r.told, r.life()
+// untoldAgents returns the calls for some of the agents of a hub that have news. Callers hold mu.
+func (c *Cluster) untoldAgents(r *record) (calls []func()) {
+	to, p, t, life := &c.s.Callbacks, r.part, &r.told, r.life()
 	n := min(someAgents, len(p.news))
 	for _, id := range p.news[:n] {
 		delete(p.due, id)
@@ -92,6 +98,7 @@ func (r *record) untoldAgents(to *Callbacks) (calls []func()) {
 			was = nil
 		}
 		if is == nil {
+			calls = append(calls, c.elsewhere(id)...)
 			continue
 		}
 		t.agents[id] = is
@@ -104,6 +111,20 @@ func (r *record) untoldAgents(to *Callbacks) (calls []func()) {
 	}
 	if p.news = p.news[n:]; len(p.news) == 0 {
 		p.news = nil
+	}
+	return calls
+}
+
+// elsewhere returns the calls that tell the engine again of an agent that has left a hub and is at
+// another one: an agent that moves may be told to be there before it is told to have left, and an id
+// belongs to one agent. Callers hold mu.
+func (c *Cluster) elsewhere(id core.AgentID) (calls []func()) {
+	for _, name := range slices.Sorted(maps.Keys(c.records)) {
+		t := &c.records[name].told
+		if is := t.agents[id]; is != nil {
+			life := t.life
+			calls = append(calls, func() { give2(c.s.Callbacks.AgentChanged, life, is.Entry) })
+		}
 	}
 	return calls
 }

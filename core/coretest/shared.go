@@ -2,6 +2,7 @@ package coretest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -103,6 +104,26 @@ func SharedJournal(t *testing.T, start func(t *testing.T) (open func(hub string)
 		for _, at := range []string{"a", "b"} {
 			if _, err := c.ReadOf(t.Context(), at, "never", 0, 0); !errors.Is(err, journal.ErrUnknown) {
 				t.Errorf("a task that never was: got %v, want %v", err, journal.ErrUnknown)
+			}
+		}
+	})
+	t.Run("an estate that is taken again has the ends that its holder has stored", func(t *testing.T) {
+		open := start(t)
+		a, b := open("a"), open("b")
+		write(t, a, "ended", textEvents(2)...)
+		write(t, a, "running", textEvents(2)...)
+		first := takeOver(t, b, a.Life())
+		if err := first.Append(t.Context(), end("ended", 3)); err != nil {
+			t.Errorf("an end: got %v, want it stored", err)
+		}
+		e := takeOver(t, b, a.Life()) // as after a lost acknowledgement of that end
+		var heads []core.TaskID
+		if err := e.Heads(t.Context(), func(h journal.Head) bool { heads = append(heads, h.Task); return true }); err != nil || !slices.Equal(heads, []core.TaskID{"running"}) {
+			t.Errorf("got the heads of %v and %v, want that of the running task", heads, err)
+		}
+		for _, e := range []journal.Estate{e, first} {
+			if err := e.Append(t.Context(), end("running", 3)); err != nil {
+				t.Errorf("its end: got %v, want it stored", err)
 			}
 		}
 	})

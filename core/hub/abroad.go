@@ -29,9 +29,7 @@ func (h *Hub) tellNewest(hub string) {
 	}
 	own := h.tasks.Lines()
 	maps.DeleteFunc(own, func(l task.Line, _ uint64) bool { return l.Owner() != h.ownIndex })
-	if err := tasksNewest().tell(h, hub, newestOwn{own}); err != nil {
-		h.Count("peer.untold")
-	}
+	tasksNewest().tellThese(h, []string{hub}, newestOwn{own})
 }
 
 // unreadInquiry asks a hub for the tasks that it knows and that come after a position. What it opens

@@ -29,7 +29,7 @@ func (h *Hub) progressTool(p pack.Peer, execution, detail string) error {
 		return err
 	}
 	if o, ok := call.Caller.(*otherHub); ok {
-		o.tell(callWord{Execution: call.ID, Progress: &detail})
+		o.say(callWord{Execution: call.ID, Progress: &detail})
 		return nil
 	}
 	for _, t := range (*Session)(call.Caller.(*peer)).root().working() {

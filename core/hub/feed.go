@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"sync/atomic"
+
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -22,6 +24,7 @@ type Feed struct {
 	pause   int           // batches since the last missed task
 	asks    bool          // the other hubs of the cluster are to be asked what this one was not told
 	began   *began        // in a cluster, of a feed that began now; nil once they were asked
+	misses  atomic.Bool   // this hub was not told of some tasks: the others are to be asked again
 
 	// What follows matters once it is live. Hub.mu guards shared and joined, which the reader of the
 	// feed alone changes.
@@ -211,8 +214,9 @@ func (f *Feed) poll() (FeedBatch, bool, error) {
 	}
 	if f.live && f.shared != nil {
 		out, found, late := f.shared.next(f)
-		if late {
+		if late || f.misses.Load() { // what is missing comes before what was found
 			f.fallBack()
+			return FeedBatch{}, false, nil
 		}
 		return out, found, nil
 	}
@@ -246,7 +250,7 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 		return b, told, err
 	}
 	h := f.sess.hub
-	if f.asks {
+	if f.misses.Swap(false) || f.asks {
 		f.asks = false
 		if !h.askUnread(ctx, &f.at) && f.at.newest != f.unsure {
 			f.unsure = f.at.newest
@@ -256,6 +260,9 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 	if len(f.missed) == 0 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if f.misses.Load() {
+			return b, false, nil
+		}
 		if after := f.at.newest; after != "" && after != f.unsure && !f.at.isListed(h.tasks) {
 			f.unsure = after
 			return FeedBatch{After: after}, true, nil

@@ -163,6 +163,7 @@ type Hub struct {
 	mirrors   map[core.TaskID]*Session // who opened a task of another hub that has not ended
 	others    otherHubs
 	visits    visits
+	keys      map[string]*Keys          // by dialect
 	numbers   uint64                    // of connections
 	movable   map[*Session]struct{}     // agents in whose queues are tasks that others may have
 	watchers  map[*Session]struct{}     // of all tasks
@@ -206,7 +207,7 @@ func New(opts Options) *Hub {
 	})
 	watcher, _ := h.observer.(question.Observer)
 	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
-	h.threads = thread.NewBook(h.limits.Threads, 4*h.limits.HistoryBytes)
+	h.threads = thread.NewBook(h.limits.Threads, h.threadBytes())
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)
 	h.topics = topic.NewBook(topic.Options{Keep: h.limits.KeepNotices, Bytes: h.limits.NoticeBytes, MayReceive: h.mayReceive, Tell: h.tellTopic})
@@ -280,7 +281,7 @@ func (h *Hub) connect(s *Session) {
 	s.number = h.numbers
 	s.expire()
 	if h.end.reason != "" {
-		s.inbox.push(Batch{Draining: h.end.reason})
+		s.inbox.push(Batch{Draining: h.farewell()})
 	}
 	if h.closed != nil && h.endsWith(s) {
 		s.inbox.end(h.closed)
@@ -306,10 +307,11 @@ func (h *Hub) Running() int {
 	return len(h.jobs)
 }
 
-// unrecorded returns how many tasks the journal does not have completely.
+// unrecorded returns how many tasks the journal does not have completely, as far as this hub is to
+// write them.
 func (h *Hub) unrecorded() (n int) {
 	for _, t := range h.tasks.InMemory() {
-		if !t.IsMirror() && !t.IsRecorded() {
+		if !t.IsRecorded() {
 			n++
 		}
 	}

@@ -72,43 +72,47 @@ func (q inquiry[In, Out]) ask(ctx context.Context, h *Hub, hub string, by core.P
 // inquiryTime is how long a hub may take to answer what all are asked.
 const inquiryTime = 2 * time.Second
 
-// answerOf is what a hub has answered.
+// answerOf is what a hub has answered, or why it has not.
 type answerOf[Out any] struct {
 	hub string
 	out Out
+	err error
 }
 
 // askAll asks all other hubs at once. It returns what those say that answer in time, by name, and
 // the names of those that are missing: what is made of the answers says so.
 func (q inquiry[In, Out]) askAll(ctx context.Context, h *Hub, by core.Principal, in In) (all []answerOf[Out], missing []string) {
+	all, missing = q.askEach(ctx, h, by, in)
+	all = slices.DeleteFunc(all, func(a answerOf[Out]) bool {
+		if a.err != nil {
+			missing = append(missing, a.hub)
+			h.log.Info("a hub has not answered", "hub", a.hub, "inquiry", q.what, "error", a.err)
+		}
+		return a.err != nil
+	})
+	slices.Sort(missing)
+	return all, slices.Compact(missing)
+}
+
+// askEach is askAll with an answer or an error of each hub that is connected. Missing are those that
+// are not.
+func (q inquiry[In, Out]) askEach(ctx context.Context, h *Hub, by core.Principal, in In) (all []answerOf[Out], missing []string) {
 	if h.others.peers == nil {
 		return nil, nil
 	}
 	up, missing := h.otherNames()
-	if len(up) == 0 {
-		return nil, missing
-	}
 	ctx, cancel := context.WithTimeout(ctx, inquiryTime)
 	defer cancel()
-	answers, failed := make([]answerOf[Out], len(up)), make([]error, len(up))
+	all = make([]answerOf[Out], len(up))
 	var asking sync.WaitGroup
 	for i, name := range up {
 		asking.Go(func() {
-			answers[i].hub = name
-			answers[i].out, failed[i] = q.ask(ctx, h, name, by, in)
+			all[i].hub = name
+			all[i].out, all[i].err = q.ask(ctx, h, name, by, in)
 		})
 	}
 	asking.Wait()
-	for i, err := range failed {
-		if err != nil {
-			missing = append(missing, up[i])
-			h.log.Info("a hub has not answered", "hub", up[i], "inquiry", q.what, "error", err)
-			continue
-		}
-		all = append(all, answers[i])
-	}
-	slices.Sort(missing)
-	return all, slices.Compact(missing)
+	return all, missing
 }
 
 // otherNames returns the names of the other hubs that are connected, and of those that are not.
@@ -145,20 +149,23 @@ func inquiries() []answerer {
 		answersToQuestions,
 		threadInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
-		recordedInquiry, adoptedInquiry,
+		recordedInquiry, adoptedInquiry, claimInquiry(),
 	}
 }
 
-// news is a kind of news: its name, and what a hub does that is told it, without waiting.
+// news is a kind of news: its name, and what a hub does, without waiting, that is told it, and one that
+// has missed some of it. The latter is called with mu held, and is nil where there is nothing to do.
 type news[T any] struct {
-	what string
-	told func(h *Hub, from string, value T)
+	what   string
+	told   func(h *Hub, from string, value T)
+	missed func(h *Hub, from string)
 }
 
 // listener is news of any type.
 type listener interface {
 	name() string
 	hear(h *Hub, from string, value json.RawMessage) error
+	miss(h *Hub, from string)
 }
 
 func (n news[T]) name() string { return n.what }
@@ -172,8 +179,15 @@ func (n news[T]) hear(h *Hub, from string, raw json.RawMessage) error {
 	return nil
 }
 
+func (n news[T]) miss(h *Hub, from string) {
+	if n.missed != nil {
+		n.missed(h, from)
+	}
+}
+
 // tell tells one hub, which hears it once and in the order in which it was told, or is reported as
-// gone. It does not wait.
+// gone. It does not wait. After an error the hub does not hear it; who cannot say something shorter
+// uses [news.tellThese].
 func (n news[T]) tell(h *Hub, hub string, value T) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -183,31 +197,33 @@ func (n news[T]) tell(h *Hub, hub string, value T) error {
 }
 
 // tellAll tells all other hubs that are up. Callers hold mu: so a hub that comes later gets what it
-// needs from [Hub.HubUp], and nobody twice.
-func (n news[T]) tellAll(h *Hub, value T) {
-	if len(h.others.up) > 0 {
-		n.tellThese(h, slices.Sorted(maps.Keys(h.others.up)), value)
+// needs from [Hub.HubUp], and nobody twice. It returns those that were told.
+func (n news[T]) tellAll(h *Hub, value T) (told []string) {
+	if len(h.others.up) == 0 {
+		return nil
 	}
+	return n.tellThese(h, slices.Sorted(maps.Keys(h.others.up)), value)
 }
 
-// tellThese tells hubs by name.
-func (n news[T]) tellThese(h *Hub, names []string, value T) {
+// tellThese tells hubs by name. One that cannot be told learns that it has missed something. It returns
+// the others.
+func (n news[T]) tellThese(h *Hub, names []string, value T) (told []string) {
 	raw, err := json.Marshal(value)
 	for _, name := range names {
+		if err == nil {
+			err = h.others.untold.before(name, n.what)
+		}
 		if err == nil {
 			err = h.others.peers.Tell(name, News{What: n.what, Value: raw})
 		}
 		if err != nil {
 			h.untold(name, n.what, err)
 			err = nil
+			continue
 		}
+		told = append(told, name)
 	}
-}
-
-// untold notes that a hub could not be told.
-func (h *Hub) untold(hub, what string, err error) {
-	h.Count("peer.untold")
-	h.log.Warn("another hub could not be told", "hub", hub, "news", what, "error", err)
+	return told
 }
 
 // Told hears news of another hub. It returns an error for news that cannot be read, and ignores
@@ -229,6 +245,6 @@ func allNews() []listener {
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
-		spentNews,
+		spentNews, newsOfMissed(), keysFinished(),
 	}
 }

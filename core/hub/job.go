@@ -170,6 +170,7 @@ func (h *Hub) ended(j *job) {
 		h.noteTaskTime(j.Agent(), &log)
 	}
 	delete(h.jobs, j.ID())
+	h.returned(j.Task)
 	delete(h.others.cancels, j.ID())
 	h.noteIdle()
 	h.mu.Unlock()

@@ -104,6 +104,7 @@ func (h *Hub) mirrorEnded(t *task.Task) {
 	h.mu.Lock()
 	opener := h.mirrors[t.ID()]
 	delete(h.mirrors, t.ID())
+	h.returned(t)
 	delete(h.others.cancels, t.ID())
 	h.mu.Unlock()
 	if opener != nil {
@@ -115,7 +116,7 @@ func (h *Hub) mirrorEnded(t *task.Task) {
 }
 
 // Adopt makes this hub the owner of a task that was opened at the hub of the session. The session
-// becomes a reader of it. The task ends as failed if no agent gets it. Adopt reports false if this
+// becomes a reader of it. The task ends as failed if no agent of any hub gets it. Adopt reports false if this
 // hub takes no tasks any more: then it does not know the task.
 func (s *Session) Adopt(o Opening) bool {
 	h := s.hub
@@ -128,7 +129,7 @@ func (s *Session) Adopt(o Opening) bool {
 		return true // it came before, over a connection that was lost
 	}
 	chain := policy.Chain{Hops: opened.Hops, Agents: opened.Chain}
-	j := &job{Task: h.tasks.New(o.From, chain, opened.Request, opened.Trace), opener: s}
+	j := &job{Task: h.tasks.New(o.From, chain, opened.Request, opened.Trace, opened.Key), opener: s}
 	h.mu.Lock()
 	if h.end.sealed { // one that drains finishes what the others sent before they knew
 		h.mu.Unlock()
@@ -142,7 +143,9 @@ func (s *Session) Adopt(o Opening) bool {
 	j.Attach(s.peer(), task.Requester, nil, 1)
 	err := h.afford(j.Task)
 	if err == nil {
-		err = h.begin(j, o.Private)
+		if err = h.begin(j, o.Private); err != nil && h.reroute(j, core.AsFault(err)) == nil {
+			return true
+		}
 	}
 	if err != nil {
 		h.refuse(j, err)

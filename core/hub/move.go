@@ -79,6 +79,7 @@ func (h *Hub) place(j *job, why *core.Fault) error {
 		if !j.Leave(c.hub, awaited(j), why) {
 			return nil // it has ended
 		}
+		h.send(j, &c)
 	}
 }
 
@@ -93,6 +94,7 @@ func awaited(j *job) core.AgentID {
 // stays keeps a job that a hub did not take, and does not try that hub again. Callers hold mu.
 func (h *Hub) stays(j *job, to string) {
 	j.shunned = append(j.shunned, to)
+	h.returned(j.Task)
 	j.Stay()
 }
 
@@ -215,7 +217,7 @@ func (h *Hub) HandOn(ctx context.Context) {
 		h.mu.Lock()
 		for s := range h.sessions {
 			for _, j := range slices.Clone(s.queue) {
-				if h.mayMove(j) && h.chooseAway(j) != "" {
+				if h.mayMove(j) && h.chooseAway(j).hub != "" {
 					h.unqueue(s, j)
 					j.waiting = nil
 					left = append(left, j)
@@ -224,8 +226,8 @@ func (h *Hub) HandOn(ctx context.Context) {
 		}
 		slices.SortFunc(left, byID)
 		for _, j := range left {
-			if to := h.chooseAway(j); to != "" {
-				j.Leave(to, awaited(j), why)
+			if c := h.chooseAway(j); c.hub != "" && j.Leave(c.hub, awaited(j), why) {
+				h.send(j, &c)
 			}
 		}
 		h.mu.Unlock()
@@ -248,12 +250,11 @@ func (h *Hub) HandOn(ctx context.Context) {
 	}
 }
 
-// chooseAway returns the hub of the best agent of another one for a job; "" if there is none.
-// Callers hold mu.
-func (h *Hub) chooseAway(j *job) string {
+// chooseAway finds the best agent of another hub for a job. Callers hold mu.
+func (h *Hub) chooseAway(j *job) choice {
 	c := choice{engine: h, job: j, anywhere: true, away: true}
 	c.look()
-	return c.hub
+	return c
 }
 
 func byID(a, b *job) int {

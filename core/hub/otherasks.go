@@ -26,8 +26,9 @@ func (a *askFrom) Settled(_ string, o question.Outcome, fault *core.Fault) {
 	_, open := a.hub.asks[a.id]
 	delete(a.hub.asks, a.id)
 	a.hub.mu.Unlock()
-	if open {
-		a.hub.tell(callWord{Answered: &answerOfCall{a.id, o, o.By, fault}})
+	if open && a.hub.tell(callWord{Answered: &answerOfCall{a.id, o, o.By, fault}}) != nil {
+		lost := core.NewFault(core.CodeOverloaded, "the answer of people could not be sent: ask again")
+		a.hub.say(callWord{Answered: &answerOfCall{ID: a.id, Fault: lost}})
 	}
 }
 
@@ -46,12 +47,12 @@ func (o *otherHub) ask(ctx context.Context, call pack.Call, q question.Question)
 		defer o.mu.Unlock()
 		delete(o.waiting, id)
 	}()
-	if err := newsOfCalls().tell(o.engine, o.name, callWord{Execution: call.ID, Asked: &askedOfCall{id, q}}); err != nil {
+	if err := o.tell(callWord{Execution: call.ID, Asked: &askedOfCall{id, q}}); err != nil {
 		return question.Outcome{}, err
 	}
 	outcome, err := a.wait(ctx)
 	if ctx.Err() != nil {
-		o.tell(callWord{Dropped: id})
+		o.say(callWord{Dropped: id})
 	}
 	return outcome, err
 }

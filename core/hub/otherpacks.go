@@ -15,14 +15,15 @@ import (
 // to the hub of the pack, which gives it to the pack like one of its own.
 
 // newsOfPacks is what the registries of packs tell each other.
-var newsOfPacks = news[pack.Word]{"packs", func(h *Hub, from string, w pack.Word) {
+var newsOfPacks = news[pack.Word]{what: "packs", told: func(h *Hub, from string, w pack.Word) {
 	for p, why := range h.packs.Hear(from, w) {
 		(*Session)(p.(*peer)).Close(why)
 	}
-}}
+}, missed: func(h *Hub, from string) { h.packs.HubUp(from) }}
 
-// newsOfCalls is what becomes of a call of a tool whose pack is at another hub.
-func newsOfCalls() news[callWord] { return news[callWord]{"calls", (*Hub).hearCall} }
+// newsOfCalls is what becomes of a call of a tool whose pack is at another hub. Who cannot tell it ends
+// the call.
+func newsOfCalls() news[callWord] { return news[callWord]{what: "calls", told: (*Hub).hearCall} }
 
 // callWord is news of a call, in its stable JSON form. Execution is the id of the call at the hub of its
 // caller. Of the other members one is set.
@@ -66,9 +67,7 @@ type answerOfCall struct {
 }
 
 func (h *Hub) tellPacks(hub string, w pack.Word) {
-	if err := newsOfPacks.tell(h, hub, w); err != nil {
-		h.untold(hub, newsOfPacks.what, err)
-	}
+	newsOfPacks.tellThese(h, []string{hub}, w)
 }
 
 // packElsewhere is a pack of another hub as the registry sees it: calls of its tools go to that hub.
@@ -128,15 +127,17 @@ func (o *otherHub) Provider() pack.Provider { return pack.Provider{Hub: o.name} 
 
 // Returned implements [pack.Peer].
 func (o *otherHub) Returned(r *tool.Result) {
-	o.tell(callWord{Execution: r.Call, Returned: &returnedCall{r.Output, r.Fault}})
-}
-
-// tell tells the hub. If that is gone, nobody waits any more.
-func (o *otherHub) tell(w callWord) {
-	if err := newsOfCalls().tell(o.engine, o.name, w); err != nil {
-		o.engine.untold(o.name, newsOfCalls().what, err)
+	if o.tell(callWord{Execution: r.Call, Returned: &returnedCall{r.Output, r.Fault}}) != nil {
+		lost := core.NewFault(core.CodeInternal, "the tool has answered, and hub %s could not take the answer: too much was on its way there", o.name)
+		o.say(callWord{Execution: r.Call, Returned: &returnedCall{Fault: lost}})
 	}
 }
+
+// tell tells the hub.
+func (o *otherHub) tell(w callWord) error { return newsOfCalls().tell(o.engine, o.name, w) }
+
+// say tells the hub something that is short, or may be lost.
+func (o *otherHub) say(w callWord) { newsOfCalls().tellThese(o.engine, []string{o.name}, w) }
 
 // Late implements [pack.Peer]: that hub knows what a late answer is good for.
 func (o *otherHub) Late(call pack.Call) pack.Late { return lateElsewhere{o, call.ID} }

@@ -1,8 +1,6 @@
 package hub
 
 import (
-	"maps"
-
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
 	"github.com/dragoman-hub/dragoman/core/topic"
@@ -12,13 +10,15 @@ import (
 // nobody subscribes once all have said so.
 
 // newsOfTopics is what the books of topics tell each other.
-var newsOfTopics = news[topicWord]{"topics", (*Hub).hearTopic}
+var newsOfTopics = news[topicWord]{what: "topics", told: (*Hub).hearTopic, missed: func(h *Hub, from string) { h.topics.HubUp(from) }}
 
 // newsOfNotices is a notice that is published, from the hub that owns it.
-var newsOfNotices = news[noticed]{"notices", (*Hub).hearNotice}
+var newsOfNotices = news[noticed]{what: "notices", told: (*Hub).hearNotice, missed: func(h *Hub, _ string) { h.topics.Missed() }}
 
 // newsOfSubscribers says whether a hub has subscribers for a notice, to the hub that asked.
-func newsOfSubscribers() news[wanted] { return news[wanted]{"notices.wanted", (*Hub).hearWanted} }
+func newsOfSubscribers() news[wanted] {
+	return news[wanted]{what: "notices.wanted", told: (*Hub).hearWanted}
+}
 
 // topicWord is a [topic.Word] in its stable JSON form.
 type topicWord struct {
@@ -59,9 +59,13 @@ func (h *Hub) tellTopic(hub string, w topic.Word) {
 			out.Kept.Notices = append(out.Kept.Notices, noticed{Opened: t.Events()[0], From: CallerOf(n.From), To: n.To})
 		}
 	}
-	if err := newsOfTopics.tell(h, hub, out); err != nil {
-		h.untold(hub, newsOfTopics.what, err)
+	if out.Kept != nil {
+		if newsOfTopics.tell(h, hub, out) == nil {
+			return
+		}
+		out.Kept.Notices, out.Kept.Gap = nil, true
 	}
+	newsOfTopics.tellThese(h, []string{hub}, out)
 }
 
 func (h *Hub) hearTopic(from string, w topicWord) {
@@ -99,25 +103,27 @@ func (h *Hub) hearNotice(from string, n noticed) {
 	one, ok := h.noticeOf(n)
 	has := ok && h.topics.Publish(one)
 	if n.Asks && ok {
-		if err := newsOfSubscribers().tell(h, from, wanted{one.ID, has}); err != nil {
-			h.untold(from, newsOfSubscribers().what, err)
-		}
+		newsOfSubscribers().tellThese(h, []string{from}, wanted{one.ID, has})
 	}
 }
 
 // publishElsewhere publishes a notice at all other hubs. If it asks, the notice ends with what they
-// say; it reports whether there are any.
+// say; it reports whether any was told.
 func (h *Hub) publishElsewhere(j *job, asks bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.others.up) == 0 {
 		return false
 	}
-	if asks {
-		h.others.noticed[j.ID()] = maps.Clone(h.others.up)
+	told := newsOfNotices.tellAll(h, noticed{Opened: j.Events()[0], From: CallerOf(j.From()), Asks: asks})
+	if asks && len(told) > 0 {
+		waits := map[string]bool{}
+		for _, name := range told {
+			waits[name] = true
+		}
+		h.others.noticed[j.ID()] = waits
 	}
-	newsOfNotices.tellAll(h, noticed{Opened: j.Events()[0], From: CallerOf(j.From()), Asks: asks})
-	return true
+	return len(told) > 0
 }
 
 // hearWanted ends a notice once it is known whether there are subscribers.

@@ -78,7 +78,10 @@ type otherHubs struct {
 	noticed map[core.TaskID]map[string]bool
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
-	fetched  map[core.TaskID]*fetched
+	// sent are the agents of other hubs to which tasks went that have not ended.
+	sent    map[core.TaskID]core.AgentID
+	untold  untold
+	fetched map[core.TaskID]*fetched
 	// legacies are what hubs that are gone have left in the journal, for lists.
 	legacies map[string]*legacy
 
@@ -107,7 +110,7 @@ func newOtherHubs(o Options) otherHubs {
 	}
 	return otherHubs{
 		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
-		up: map[string]bool{}, draining: map[string]bool{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
+		up: map[string]bool{}, draining: map[string]bool{}, sent: map[core.TaskID]core.AgentID{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
 		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
 		strays: map[core.AgentID][]orphan{}, cancels: map[core.TaskID]core.Call{},
 	}
@@ -178,6 +181,9 @@ func (h *Hub) HubGone(name string) {
 	h.questions.HubGone(name)
 	h.packsGone(name)
 	h.topics.HubGone(name)
+	for _, k := range h.keys {
+		k.hubGone(name)
+	}
 	notices := h.noticesGone(name)
 	h.others.gone[name] = false
 	for id, f := range h.others.fetched {

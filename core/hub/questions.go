@@ -53,7 +53,7 @@ func (s *Session) AnswerQuestion(ctx context.Context, r core.Reply) (question.Ou
 }
 
 // newsOfQuestions is what the books of questions tell each other.
-var newsOfQuestions = news[question.Word]{"questions", func(h *Hub, from string, w question.Word) {
+var newsOfQuestions = news[question.Word]{what: "questions", told: func(h *Hub, from string, w question.Word) {
 	if w.Asked != nil {
 		for _, id := range w.Asked.Above {
 			more, _ := h.sources(h.tasks.Get(id))
@@ -61,12 +61,17 @@ var newsOfQuestions = news[question.Word]{"questions", func(h *Hub, from string,
 		}
 	}
 	h.questions.Hear(from, w)
-}}
+}, missed: func(h *Hub, from string) { h.questions.HubUp(from) }}
 
 func (h *Hub) tellQuestion(hub string, w question.Word) {
-	if err := newsOfQuestions.tell(h, hub, w); err != nil {
-		h.untold(hub, newsOfQuestions.what, err)
+	if w.Settled != nil && newsOfQuestions.tell(h, hub, w) != nil {
+		short := *w.Settled // it is no longer open
+		short.Outcome.Selected, short.Outcome.Text = nil, ""
+		w.Settled = &short
+	} else if w.Settled != nil {
+		return
 	}
+	newsOfQuestions.tellThese(h, []string{hub}, w)
 }
 
 // answersToQuestions asks the hub where a question was asked to take an answer.

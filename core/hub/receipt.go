@@ -14,26 +14,28 @@ type recordedUpTo struct {
 	Seq  uint64      `json:"seq"`
 }
 
-// recordedTime is how long the owner waits for that: others ask it too. Who wants to know longer asks
-// again.
-const recordedTime = 200 * time.Millisecond
-
 var recordedInquiry = inquiry[recordedUpTo, bool]{"task.recorded", func(ctx context.Context, h *Hub, _ core.Principal, in recordedUpTo) (bool, error) {
 	t, err := h.tasks.Find(ctx, in.Task)
 	if err != nil || t.IsMirror() {
 		return err == nil && t.HasEnded(), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, recordedTime)
-	defer cancel()
-	return t.Recorded(ctx, in.Seq) == nil, nil
+	return t.HasRecorded(in.Seq), nil
 }}
+
+// The owner does not wait, since others ask it too. Who waits asks again after a while, and after
+// longer ones while the journal of the owner is behind.
+const (
+	recordedAgain  = 2 * time.Millisecond
+	recordedSeldom = 100 * time.Millisecond
+)
 
 // Recorded waits until the journal has a task up to seq, at whichever hub its owner is, or ctx ends.
 func (h *Hub) Recorded(ctx context.Context, t *task.Task, seq uint64) error {
 	if !t.IsMirror() {
 		return t.Recorded(ctx, seq)
 	}
-	for !t.HasEnded() { // an end is shown once it is stored, and with it all before
+	// An end is shown once it is stored, and with it all before.
+	for again := recordedAgain; !t.HasEnded(); again = min(2*again, recordedSeldom) {
 		h.mu.Lock()
 		owner, ok := h.owner(t)
 		h.mu.Unlock()
@@ -43,7 +45,7 @@ func (h *Hub) Recorded(ctx context.Context, t *task.Task, seq uint64) error {
 			}
 		}
 		select {
-		case <-time.After(recordedTime / 10):
+		case <-time.After(again):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -76,6 +76,7 @@ type choice struct {
 	now     *Session     // the best agent with a free slot
 	later   *Session     // the best agent with room in its queue
 	hub     string       // the hub of the best agent, in place of both, if it is another one
+	agent   core.AgentID // that agent
 	found   bool         // some agent may have the task
 	open    bool         // and some such agent is not draining
 	refused error        // why an agent may not have it; of the last such agent

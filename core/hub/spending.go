@@ -31,7 +31,7 @@ type spent struct {
 	Accounts []usage.Account `json:"accounts,omitempty"`
 }
 
-var spentNews = news[spent]{"spent", (*Hub).toldSpent}
+var spentNews = news[spent]{what: "spent", told: (*Hub).toldSpent}
 
 // Spend implements [task.Host].
 func (h host) Spend(t *task.Task, r usage.Record, late bool) []usage.BudgetStatus {

@@ -34,7 +34,7 @@ type ThreadBatch struct {
 	Events []core.Event
 	// Gap says that something is no longer kept here, and will not come.
 	Gap bool
-	// Draining says why the hub is stopping. Running tasks may still finish.
+	// Draining says why the hub is stopping, and which hubs are not. Running tasks may still finish.
 	Draining string
 }
 
@@ -328,6 +328,9 @@ func (h *Hub) withHistory(t *task.Task, sent []core.Turn) []core.Turn {
 	}
 	return append(sent, turns...)
 }
+
+// threadBytes is how many bytes of turns the hub keeps of a thread.
+func (h *Hub) threadBytes() int { return 4 * h.limits.HistoryBytes }
 
 // readable returns the turns that an authenticated principal may read: the name of a thread
 // is no secret, and an agent repeats what it is told.

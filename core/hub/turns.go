@@ -50,7 +50,7 @@ type openedTask struct {
 
 // tasksOpened tells hubs of a task that this one owns.
 func tasksOpened() news[openedTask] {
-	return news[openedTask]{what: "task.opened", told: (*Hub).openedAt}
+	return news[openedTask]{what: "task.opened", told: (*Hub).openedAt, missed: (*Hub).missOpened}
 }
 
 // openedAt hears that another hub has a new task.
@@ -120,7 +120,7 @@ type toldTurn struct {
 	From string `json:"from,omitempty"`
 }
 
-// toldTurns are the turns of a task.
+// toldTurns are the turns of a task; none if they are long. Who wants those asks.
 type toldTurns struct {
 	Thread core.ThreadID `json:"thread"`
 	Turns  []toldTurn    `json:"turns"`
@@ -128,7 +128,17 @@ type toldTurns struct {
 
 // tasksAnswered tells hubs the turns of a task that is done.
 func tasksAnswered() news[toldTurns] {
-	return news[toldTurns]{what: "task.answered", told: func(h *Hub, _ string, t toldTurns) { h.hearTurns(t.Thread, t.Turns) }}
+	return news[toldTurns]{what: "task.answered", told: (*Hub).toldTurns, missed: (*Hub).missTurns}
+}
+
+// toldTurns hears the turns of a task of another hub.
+func (h *Hub) toldTurns(_ string, t toldTurns) {
+	if len(t.Turns) == 0 {
+		h.mu.Lock()
+		h.talk.whole.Remove(t.Thread)
+		h.mu.Unlock()
+	}
+	h.hearTurns(t.Thread, t.Turns)
 }
 
 // hearTurns adds turns of other hubs to a thread.
@@ -161,13 +171,22 @@ func toldOf(turns []core.Turn) []toldTurn {
 }
 
 // tellTurns tells the hubs that are up of turns, which this hub has in its thread by now: a hub that
-// comes up meanwhile asks for them. It is called with the lock of a task held.
+// comes up meanwhile asks for them. If those of one task are more than a thread keeps, hubs are told
+// only that there are such turns. It is called with the lock of a task held.
 func (h *Hub) tellTurns(thread core.ThreadID, turns []core.Turn) {
 	up := h.talk.up.Load()
 	if up == nil || len(*up) == 0 {
 		return
 	}
-	tasksAnswered().tellThese(h, *up, toldTurns{thread, toldOf(turns)})
+	size := 0
+	for _, t := range turns {
+		size += t.Size()
+	}
+	told := toldTurns{Thread: thread}
+	if size <= h.threadBytes() {
+		told.Turns = toldOf(turns)
+	}
+	tasksAnswered().tellThese(h, *up, told)
 }
 
 // settleExpected reads from the journal the tasks of a hub that is gone, which were told of and have

@@ -146,7 +146,7 @@ func (h *Hub) gatherFor(ctx context.Context, id core.ThreadID) {
 		h.log.Warn("a hub does not answer: agents may not get all of a conversation", "thread", id)
 	}
 	for _, w := range all {
-		if err := h.deliver(w.job, w.private); err != nil {
+		if err := h.deliver(w.job, w.private); err != nil && h.reroute(w.job, core.AsFault(err)) != nil {
 			h.refuse(w.job, err)
 		}
 	}

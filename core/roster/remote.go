@@ -3,6 +3,8 @@ package roster
 import (
 	"maps"
 	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // Put adds an agent of another hub, or replaces its entry. It reports false, and does nothing, if
@@ -20,6 +22,27 @@ func (r *Roster) Put(e Entry) bool {
 	e.Load.State = e.state()
 	r.insert(&record{Entry: e})
 	return true
+}
+
+// Send notes that a task goes to an agent of another hub: its load counts the task until that hub says
+// what the load is.
+func (r *Roster) Send(id core.AgentID) {
+	r.Change(id, func(e *Entry) {
+		if e.Hub != "" {
+			e.Load.Active++
+			r.turns++
+			e.turn = r.turns
+		}
+	})
+}
+
+// Return notes that such a task has ended, or does not go there.
+func (r *Roster) Return(id core.AgentID) {
+	r.Change(id, func(e *Entry) {
+		if e.Hub != "" && e.Load.Active > 0 { // else its hub has said so
+			e.Load.Active--
+		}
+	})
 }
 
 // Watch calls changed whenever an entry of an agent of this hub was changed by [Roster.Change]. It

@@ -30,9 +30,17 @@ func TestTheRecordOfAMoveIsReadOnceItIsStored(t *testing.T) {
 	}
 	wantRead(t, "the requester", in, "1")
 	wantRead(t, "the journal", recorder, "1 2")
-	one.SetRecorded(2)
+	if one.SetRecorded(1); one.IsRecorded() {
+		t.Error("got it recorded, want it to lack the record of its move")
+	}
+	if one.SetRecorded(2); !one.IsRecorded() {
+		t.Error("got a task whose move is not recorded, want it recorded")
+	}
 	wantRead(t, "the requester", in, "2")
-	one.Extend([]core.Event{event(1, 3, core.Assigned{Agent: "bob", Attempt: 1}), event(1, 4, core.Done{})})
+	if one.Extend([]core.Event{event(1, 3, core.Assigned{Agent: "bob", Attempt: 1})}); !one.IsRecorded() {
+		t.Error("got a task that lacks what the next owner is to record, want it recorded")
+	}
+	one.Extend([]core.Event{event(1, 4, core.Done{})})
 	wantRead(t, "the requester", in, "3 4 over")
 	wantRead(t, "the journal, which has the rest from the other hub,", recorder, "")
 }

@@ -16,7 +16,7 @@ type recordWaiter struct {
 // Recorded waits until the journal has the task up to seq. It returns the context's error.
 func (t *Task) Recorded(ctx context.Context, seq uint64) error {
 	t.mu.Lock()
-	if t.recorded >= seq || t.loaded {
+	if t.hasRecorded(seq) {
 		t.mu.Unlock()
 		return nil
 	}
@@ -31,10 +31,24 @@ func (t *Task) Recorded(ctx context.Context, seq uint64) error {
 	}
 }
 
-// IsRecorded reports whether the journal has all of the task so far.
+// HasRecorded reports whether the journal has the task up to seq.
+func (t *Task) HasRecorded(seq uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hasRecorded(seq)
+}
+
+// hasRecorded is HasRecorded. Callers hold mu.
+func (t *Task) hasRecorded(seq uint64) bool { return t.recorded >= seq || t.loaded }
+
+// IsRecorded reports whether the journal has all of the task so far. Of one that another hub owns it
+// has to have what this hub has said: the record of the move, if it was here.
 func (t *Task) IsRecorded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.mirror {
+		return t.recorded >= t.moved
+	}
 	return t.recorded >= t.last()
 }
 

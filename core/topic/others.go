@@ -95,6 +95,22 @@ func (b *Book) HubGone(name string) {
 	}
 }
 
+// Missed says that this hub was not told of some notices of another one: they are a gap in all
+// subscriptions.
+func (b *Book) Missed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for c := range b.reading {
+		if len(c.sub.patterns) > 0 {
+			c.sub.gap = true
+			c.peer.Wake()
+		}
+	}
+	for _, sub := range b.away.All() {
+		sub.gap = true
+	}
+}
+
 // restore gives a connection what its identity had at a hub that is gone. Callers hold mu.
 func (b *Book) restore(c *connection, who Identity) {
 	patterns, lost := b.lost.Remove(who)
