@@ -53,10 +53,10 @@ func (p *Peers) Answer(h *hub.Hub) {
 		return true, nil
 	})
 	// The peer may have come here before another hub noticed that its connection there has ended.
-	waitsMatter.Answer(h, func(_ context.Context, by core.Principal, id core.AgentID) (bool, error) {
+	waitsMatter.Answer(h, func(ctx context.Context, by core.Principal, id core.AgentID) (bool, error) {
 		here := p.listening(peerID{by.ID, id})
 		if here != nil {
-			go here.fetchPending(context.Background()) // it takes a bounded time
+			here.fetchPending(ctx)
 		}
 		return here != nil, nil
 	})

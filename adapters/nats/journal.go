@@ -62,6 +62,7 @@ type Journal struct {
 	user, password string
 	replicas       int
 	refusals       refusals
+	reign          reign
 	bus            *Bus
 	claims         *Claims
 	life           journal.Life

@@ -43,6 +43,8 @@ func (j *Journal) send(ctx context.Context, name string, msgs ...*nats.Msg) (pla
 	defer cancel(nil)
 	if j.alone() {
 		defer time.AfterFunc(slowAck, func() { j.watchStore(ctx, name, cancel) }).Stop()
+	} else {
+		defer context.AfterFunc(j.reign.current(), func() { cancel(errNewLeader) })()
 	}
 	for _, m := range msgs[:len(msgs)-1] {
 		if err := j.conn.PublishMsg(m); err != nil {

@@ -38,6 +38,11 @@ func (h *Hub) Inherit(ctx context.Context, e journal.Estate) (rest func(context.
 	}
 	cut = nil
 	var all []*arrival
+	defer func() {
+		if err != nil { // they are looked at anew
+			h.giveUp(all)
+		}
+	}()
 	for _, head := range unsaid {
 		a, end, err := h.bequest(ctx, head, e.Life().Hub, gone)
 		if err != nil {
@@ -145,6 +150,13 @@ func (h *Hub) someoneFor(a *arrival) bool {
 	return c.now != nil || c.later != nil || c.hub != ""
 }
 
+// giveUp forgets tasks that do not move here now. Commands on them go to whoever has them.
+func (h *Hub) giveUp(all []*arrival) {
+	for _, a := range all {
+		h.passHeld(a.task, h.dismiss(a))
+	}
+}
+
 // claimTasks makes tasks of a hub that is gone those of this one. Those that it cannot store end.
 func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, gone *core.Fault) {
 	parked := func(a *arrival) bool {
@@ -172,9 +184,7 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 			break
 		}
 		if errors.Is(err, journal.ErrFenced) || ctx.Err() != nil { // another hub does it
-			for _, a := range all {
-				h.passHeld(a.task, h.dismiss(a))
-			}
+			h.giveUp(all)
 			return
 		}
 		select {

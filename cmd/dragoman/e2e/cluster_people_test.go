@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ func TestPeopleToolsAndNoticesOverThreeHubs(t *testing.T) {
 	all := startCluster(t, 3)
 	withdrawn := peopleAtEveryHub(t, all)
 	disconnected := aToolIsCalled(t, all)
+	anAnswerIsUnreadAtEveryHub(t, all)
 	noticesReachEveryHub(t, all)
 	all[1].kill()
 	withdrawn()
@@ -132,16 +134,19 @@ func aToolIsCalled(t *testing.T, all hubCluster) (disconnected func()) {
 	}
 	agent := connectCovenAgentAt(t, c.grpc, "worker")
 	t.Cleanup(agent.leave)
-	call := agent.call("cut", map[string]any{"at": 3})
-	given := pack.nextCall()
-	if given.GetToolName() != "cut" || !sameJSON([]byte(given.GetInputJson()), []byte(`{"at":3}`)) {
-		t.Errorf("the pack got %v, want the call", given)
+	for _, h := range all { // the answer of a pack may come to another hub than its stream
+		call := agent.call("cut", map[string]any{"at": 3})
+		given := pack.nextCall()
+		if given.GetToolName() != "cut" || !sameJSON([]byte(given.GetInputJson()), []byte(`{"at":3}`)) {
+			t.Errorf("the pack got %v, want the call", given)
+		}
+		packAt(t, h.grpc).answer(given.GetRequestId(), `{"done":"`+h.name+`"}`)
+		if got := call.wait(t); !sameJSON(got.Data, []byte(`{"done":"`+h.name+`"}`)) {
+			t.Errorf("answered at %s: the agent got %+v, want the answer of the tool", h.name, got)
+		}
+		packAt(t, h.grpc).answer(given.GetRequestId(), `{}`) // nobody waits any more
 	}
-	pack.answer(given.GetRequestId(), `{"done":true}`)
-	if got := call.wait(t); !sameJSON(got.Data, []byte(`{"done":true}`)) {
-		t.Errorf("the agent got %+v, want the answer of the tool", got)
-	}
-	call = agent.call("cut", map[string]any{"at": 4})
+	call := agent.call("cut", map[string]any{"at": 4})
 	pack.nextCall()
 	return func() {
 		if got := call.wait(t); got.Code != "pack disconnected" { // as Coven calls it
@@ -236,4 +241,44 @@ func connectNativeAt(t *testing.T, h *clusterHub, name string, topics chan<- str
 	})
 	t.Cleanup(c.Close)
 	return c
+}
+
+// An answer that nobody has read is streamed to the client that opens the conversation first, at
+// whichever hub. A later one finds it in the history, at whichever hub.
+func anAnswerIsUnreadAtEveryHub(t *testing.T, all hubCluster) {
+	t.Helper()
+	joinWorker(t, all[1], "guide")
+	for _, h := range all {
+		h.until("the agent is known at "+h.name, func() error { return h.Get(t.Context(), "/v1/agents/guide", &struct{}{}) })
+	}
+	var history []string
+	for i, h := range all {
+		asked := "say " + h.name
+		answer := strings.ToUpper(asked)
+		connectCovenClient(t, h.grpc).send("guide", asked)
+		h.until("it is answered", func() error {
+			if got := h.thread("guide"); !strings.Contains(got, answer) {
+				return fmt.Errorf("the thread has %q", got)
+			}
+			return nil
+		})
+		opened := func(n int, last string) []string {
+			reader := connectCovenClient(t, all[(i+n)%len(all)].grpc).open("guide", "")
+			defer reader.close()
+			return describe(reader.readUntil(func(m *wire.ClientStreamEvent) bool {
+				return isDone(m) || describe([]*wire.ClientStreamEvent{m})[0] == last
+			}))
+		}
+		asks, message := "asked: "+asked, "message: "+answer
+		if got, want := opened(1, message), append(slices.Clone(history), asks, "text: "+answer, "done: "+answer); !slices.Equal(got, want) {
+			t.Errorf("sent at %s, the first reader: got %q, want %q", h.name, got, want)
+		}
+		history = append(history, asks, message)
+		h.until("it is history", func() error { // once the other hub knows that the first one has got it
+			if got := opened(2, message); !slices.Equal(got, history) {
+				return fmt.Errorf("a later reader: got %q, want %q", got, history)
+			}
+			return nil
+		})
+	}
 }

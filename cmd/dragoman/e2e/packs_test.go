@@ -38,13 +38,12 @@ func registerPack(t *testing.T, h *testHub, m *wire.PackManifest) (*testPack, er
 // registerPackAt is registerPack for the gRPC address of a hub.
 func registerPackAt(t *testing.T, addr string, m *wire.PackManifest) (*testPack, error) {
 	t.Helper()
-	cc, err := grpcserver.Dial(t.Context(), addr, grpcserver.DialOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := packAt(t, addr)
 	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
-	p := &testPack{t: t, client: wire.NewPackServiceClient(cc), disconnect: func() { cancel(); cc.Close() }}
+	hangUp := p.disconnect
+	p.disconnect = func() { cancel(); hangUp() }
 	t.Cleanup(p.disconnect)
+	var err error
 	if p.stream, err = p.client.Register(ctx, m); err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +52,17 @@ func registerPackAt(t *testing.T, addr string, m *wire.PackManifest) (*testPack,
 		_, err = p.stream.Recv()
 	}
 	return p, err
+}
+
+// packAt is a pack that is connected to a hub, and not registered.
+func packAt(t *testing.T, addr string) *testPack {
+	t.Helper()
+	cc, err := grpcserver.Dial(t.Context(), addr, grpcserver.DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cc.Close() })
+	return &testPack{t: t, client: wire.NewPackServiceClient(cc), disconnect: func() { cc.Close() }}
 }
 
 func mustRegisterPack(t *testing.T, h *testHub, id string, tools ...*wire.ToolDefinition) *testPack {

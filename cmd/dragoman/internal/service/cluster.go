@@ -119,7 +119,12 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 			Tasks: func() int { return s.hub.Running() },
 		},
 		Journal: j, Version: Version,
-		Dial:    func(l journal.Life) link.Conn[[]byte, []byte] { return s.node.Connect(bus.Life(l)) },
+		Dial: func(l journal.Life) link.Conn[[]byte, []byte] { return s.node.Connect(bus.Life(l)) },
+		Bereft: func(ctx context.Context, hub string) {
+			if err := j.ElectWithout(ctx, hub); err != nil {
+				s.log.Warn("the journal waits for the server of a hub that is gone", "hub", hub, "error", err)
+			}
+		},
 		Deposed: func(by journal.Life) { s.fail(fmt.Errorf("hub %s: %w by %s", life, journal.ErrFenced, by)) },
 	})
 	if err != nil {

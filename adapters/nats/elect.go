@@ -1,0 +1,119 @@
+package nats
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// ElectWithout has the embedded servers elect other leaders for what the server of a hub leads, which
+// a majority of the hubs does not hear. By themselves they wait for it for 4 to 9 seconds, in which
+// the hubs whose streams it leads store nothing. A server that is heard again follows the new leaders.
+// ElectWithout does nothing for an external server.
+func (j *Journal) ElectWithout(ctx context.Context, hub string) error {
+	if j.server == nil || !j.clustered {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, electTime)
+	defer cancel()
+	former := peerID(hub)
+	if asks := j.votesWithout(former); len(asks) > 0 { // else another hub has asked
+		if err := j.ask(ctx, asks); err != nil {
+			return err
+		}
+	}
+	for tick := time.NewTicker(electTick); ; {
+		if len(j.votesWithout(former)) == 0 && !j.leaderless() {
+			tick.Stop()
+			j.reign.end() // what was sent to the former leader may be lost
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// ask publishes requests for votes.
+func (j *Journal) ask(ctx context.Context, all []*nats.Msg) error {
+	conn, err := j.dial(ctx, "", nats.UserInfo(systemUser, j.password))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, m := range all {
+		m.Reply = conn.NewInbox() // nobody reads the answers
+		if err := conn.PublishMsg(m); err != nil {
+			return err
+		}
+	}
+	return conn.FlushWithContext(ctx)
+}
+
+// electTime bounds an election, electTick is the time between two looks at it.
+const electTime, electTick = 5 * time.Second, 20 * time.Millisecond
+
+// errNewLeader ends the wait for what a leader did not acknowledge that another one has followed.
+var errNewLeader = errors.New("another server leads the stream now")
+
+// reign is the time in which the leaders of streams stay the same, as far as this server has made them
+// change. The zero reign has begun.
+type reign struct {
+	mu     sync.Mutex
+	ctx    context.Context //nolint:containedctx // it ends with the reign
+	cancel context.CancelFunc
+}
+
+// current returns a context that ends with the present reign.
+func (r *reign) current() context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx == nil {
+		r.ctx, r.cancel = context.WithCancel(context.Background())
+	}
+	return r.ctx
+}
+
+// end ends the present reign, and begins the next one.
+func (r *reign) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx != nil {
+		r.cancel()
+	}
+	r.ctx = nil
+}
+
+// leaderless reports whether some group of servers has no leader.
+func (j *Journal) leaderless() bool { return len(j.votesWithout("")) > 0 }
+
+// votesWithout returns a request for votes for each group of servers that a server leads: of this
+// server, in the next term, with an empty log. Nobody votes for that, but all who have more begin an
+// election of their own within 0.8 seconds: it is what the servers do when one of them has lost its
+// log, so it is as safe. The server has no other way to begin one, and its times are fixed.
+func (j *Journal) votesWithout(leader string) (all []*nats.Msg) {
+	for _, account := range []string{server.DEFAULT_GLOBAL_ACCOUNT, server.DEFAULT_SYSTEM_ACCOUNT} { // the streams, and the servers themselves
+		status := j.server.Raftz(&server.RaftzOptions{AccountFilter: account})
+		if status == nil {
+			continue
+		}
+		for name, g := range (*status)[account] {
+			if g.Leader != leader || !g.SystemAcc {
+				continue
+			}
+			ask := binary.LittleEndian.AppendUint64(nil, g.Term+1)
+			ask = append(ask, make([]byte, 2*8)...) // the term and the number of the last entry of the log
+			ask = append(ask, peerID(j.server.Name())...)
+			all = append(all, &nats.Msg{Subject: "$NRG.V." + name, Data: ask})
+		}
+	}
+	return all
+}
