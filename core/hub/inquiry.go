@@ -145,7 +145,7 @@ func inquiries() []answerer {
 		answersToQuestions,
 		threadInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
-		recordedInquiry, adoptedInquiry,
+		commandInquiry(), recordedInquiry, adoptedInquiry,
 	}
 }
 
