@@ -18,6 +18,9 @@ type Opened struct {
 	Chain []AgentID `json:"chain,omitempty"`
 	// Trace is the trace of the call that opened the task.
 	Trace Trace `json:"trace,omitzero"`
+	// Key is the mark of a request that its sender may repeat at any hub of a cluster; "" for one
+	// that opens a task each time that it comes.
+	Key string `json:"key,omitempty"`
 }
 
 // Assigned says that the task was given to an agent. It comes from the hub.

@@ -157,6 +157,8 @@ type Open struct {
 	// speak in JSON have no say in them.
 	MinHops int      `json:"-"`
 	Above   []TaskID `json:"-"`
+	// Key is that of [Opened].
+	Key string `json:"-"`
 	// Tool is the tool of the hub that opens it, and ToolCall the id of the call; "" for none.
 	Tool     string `json:"-"`
 	ToolCall string `json:"-"`

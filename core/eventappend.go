@@ -99,6 +99,7 @@ func (w *jsonWriter) opened(o Opened) {
 	if o.Trace != (Trace{}) {
 		w.value("trace", o.Trace)
 	}
+	w.some("key", o.Key)
 }
 
 func (w *jsonWriter) request(r Request) {

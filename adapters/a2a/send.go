@@ -8,18 +8,11 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/dedup"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/task"
-)
-
-// messageKey identifies a message of a principal, and fingerprint is what it says.
-type (
-	messageKey  string
-	fingerprint [sha256.Size]byte
 )
 
 // send is SendMessage: it answers with the task once that has ended or waits for people, or
@@ -90,7 +83,9 @@ func (c *call) accept(s *hub.Session, r wire.SendRequest, params strictjson.Valu
 	sum := sha256.New()
 	_, _ = sum.Write([]byte(agent + "\n")) // hash.Hash never fails
 	_, _ = sum.Write(params.Get("message").Raw())
-	content, key := fingerprint(sum.Sum(nil)), messageKey(r.Message.ID)
+	content := [sha256.Size]byte(sum.Sum(nil))
+	// Other content is another message, whatever its id.
+	sent := hub.Repeatable{Owner: c.from.ID, Name: r.Message.ID + "\n" + string(content[:]), Content: content}
 
 	var known *task.Task
 	earlier := 0 // how many events the task had before
@@ -100,18 +95,22 @@ func (c *call) accept(s *hub.Session, r wire.SendRequest, params strictjson.Valu
 		}
 		earlier = len(known.Events())
 	}
-	before, t, err := c.once(key, content, func() (*task.Task, error) {
+	t := known
+	id, again, err := c.server.seen.Once(c.r.Context(), sent, func(key string) (_ core.TaskID, err error) {
 		if known != nil {
-			return known, c.goOn(s, known, r)
+			return known.ID(), c.goOn(s, known, r)
 		}
-		return c.open(s, r, agent)
+		if t, err = c.open(s, r, agent, key); err != nil {
+			return "", err
+		}
+		return t.ID(), nil
 	})
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case before != "":
+	case again:
 		c.server.hub.Count("a2a.duplicate")
-		if t, err = c.find(string(before), agent); err != nil {
+		if t, err = c.find(string(id), agent); err != nil {
 			return nil, nil, err
 		}
 	case r.Configuration.Push != nil:
@@ -123,7 +122,7 @@ func (c *call) accept(s *hub.Session, r wire.SendRequest, params strictjson.Valu
 	switch events := t.Events(); {
 	case known == nil:
 		return t, upTo(events, 0, core.KindOpened), nil
-	case before != "": // what the message did is somewhere in them
+	case again: // what the message did is somewhere in them
 		return t, events, nil
 	default:
 		return t, upTo(events, earlier, core.KindApprovalDecided, core.KindInjected), nil
@@ -142,30 +141,8 @@ func upTo(events []core.Event, n int, kinds ...core.Kind) []core.Event {
 	return events[:n]
 }
 
-// once acts on a message, or returns the task of the same message before. It holds a lock, so
-// that of two equal messages at once the second finds the first; act does not wait.
-func (c *call) once(key messageKey, content fingerprint, act func() (*task.Task, error)) (before core.TaskID, t *task.Task, err error) {
-	srv, owner := c.server, c.from.ID
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	before, verdict := srv.seen.Begin(owner, key, content, "")
-	switch verdict {
-	case dedup.Settled:
-		return before, nil, nil
-	case dedup.Conflict: // other content is another message
-		srv.seen.Forget(owner, key)
-		srv.seen.Begin(owner, key, content, "")
-	}
-	if t, err = act(); err != nil {
-		srv.seen.Forget(owner, key)
-		return "", nil, err
-	}
-	srv.seen.Settle(owner, key, t.ID())
-	return "", t, nil
-}
-
-// open opens a task for a message.
-func (c *call) open(s *hub.Session, r wire.SendRequest, agent core.AgentID) (*task.Task, error) {
+// open opens a task for a message, with a key of [hub.Keys].
+func (c *call) open(s *hub.Session, r wire.SendRequest, agent core.AgentID, key string) (*task.Task, error) {
 	if agent == "" {
 		return nil, core.NewFault(core.CodeInvalid, "tenant: missing; this is the interface of the hub: name the agent, as its card %s does", wire.CardPath)
 	}
@@ -175,7 +152,7 @@ func (c *call) open(s *hub.Session, r wire.SendRequest, agent core.AgentID) (*ta
 	if err != nil {
 		return nil, err
 	}
-	opts := hub.OpenOptions{Keep: true, Unwatched: true, MinHops: above.Hops, Trace: core.TraceOf(c.r.Header.Values)}
+	opts := hub.OpenOptions{Keep: true, Unwatched: true, MinHops: above.Hops, Trace: core.TraceOf(c.r.Header.Values), Key: key}
 	for _, id := range above.Tasks {
 		opts.Above = append(opts.Above, core.TaskID(id))
 	}

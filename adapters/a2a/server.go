@@ -11,7 +11,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/dedup"
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -25,9 +24,7 @@ type Server struct {
 	hub    *hub.Hub
 	opts   Options
 	people *people
-
-	mu   sync.Mutex
-	seen *dedup.Memory[messageKey, fingerprint, core.TaskID]
+	seen   *hub.Keys
 
 	pushing  sync.Mutex
 	pushesOf map[core.TaskID]*pushes
@@ -42,7 +39,7 @@ const (
 // New returns a Server for a hub. [Server.Close] ends it.
 func New(h *hub.Hub, opts Options) *Server {
 	s := &Server{hub: h, opts: opts.withDefaults(), people: newPeople(h), pushesOf: map[core.TaskID]*pushes{}}
-	s.seen = dedup.New[messageKey, fingerprint](dedup.Options[messageKey, core.TaskID]{Each: messagesEach, All: messagesAll, Age: s.opts.KeepIDs})
+	s.seen = h.NewKeys(wire.Dialect, hub.KeysOptions{Each: messagesEach, All: messagesAll, Age: s.opts.KeepIDs})
 	s.answerPushes()
 	return s
 }

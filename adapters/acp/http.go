@@ -247,6 +247,7 @@ func (x *HTTP) addLocked(key callerKey, p core.Principal) *caller {
 		key: key, frames: opts.Link.Frames, mailbox: newMailbox(x.opts.MailboxBytes, x.total), ended: make(chan struct{}), usedAgain: make(chan struct{}), waiting: map[string]chan message{},
 	}
 	c.s = newSession(x.hub, opts, c)
+	c.s.mayWait = true
 	// A POST runs it itself, and to the end even if the sender hangs up.
 	c.s.goAsync = func(ctx context.Context, f func(context.Context)) { f(context.WithoutCancel(ctx)) }
 	c.s.probe = func(ctx context.Context) error { return x.awaitUse(ctx, c) }

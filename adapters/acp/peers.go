@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // The defaults of [PeersOptions].
@@ -39,6 +40,7 @@ type Peers struct {
 	since   time.Time
 	numbers atomic.Uint64
 	seen    *seenIDs
+	keys    *hub.Keys // of envelopes that open tasks, where there are other hubs
 
 	mu           sync.Mutex
 	live         map[peerID][]*session

@@ -23,7 +23,7 @@ func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 		return s.answer(ctx, wire.KindPong, e.ID, s.hubPong())
 	}
 	if _, listed := s.hub.Agent(s.principal, agent.ID); listed && agent.Dialect == Dialect && agent.ID != s.peer.id {
-		return s.refuseIf(ctx, e, s.passOn(e, core.ToAgent(agent.ID), time.Now().Add(pingTimeout)))
+		return s.refuseIf(ctx, e, s.passOn(ctx, e, core.ToAgent(agent.ID), time.Now().Add(pingTimeout)))
 	}
 	return s.answer(ctx, wire.KindPong, e.ID, wire.Pong{
 		Status: statusOf(agent.Load.State), UptimeSecs: seconds(agent.Since), ActiveTasks: int64(agent.Load.Active), AgentName: agent.Name,
@@ -32,10 +32,10 @@ func (s *session) ping(ctx context.Context, e wire.Envelope) error {
 
 // passOn opens a task for an envelope that passes through the hub. A zero deadline is the
 // default. The answer comes back unchanged.
-func (s *session) passOn(e wire.Envelope, to core.Address, deadline time.Time) error {
+func (s *session) passOn(ctx context.Context, e wire.Envelope, to core.Address, deadline time.Time) error {
 	notice := &core.Notice{Topic: "acp." + string(e.Kind), Data: e.Payload}
 	req := core.Request{Intent: core.IntentNotify, To: to, Deadline: deadline, Notice: notice}
-	return s.open(e, req, &request{id: e.ID, kind: e.Kind, reports: true}, false)
+	return s.open(ctx, e, req, &request{id: e.ID, kind: e.Kind, reports: true}, false)
 }
 
 // pong takes the load from an agent's pong, and forwards the pong to the peer that sent

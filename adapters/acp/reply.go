@@ -191,7 +191,7 @@ func (s *session) handleUnknown(ctx context.Context, e wire.Envelope) error {
 		}
 	}
 	if err == nil {
-		err = s.passOn(e, to, time.Time{})
+		err = s.passOn(ctx, e, to, time.Time{})
 	}
 	return s.refuseIf(ctx, e, err)
 }

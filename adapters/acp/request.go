@@ -43,7 +43,7 @@ func (s *session) ask(ctx context.Context, e wire.Envelope) error {
 	req, err := s.readRequest(e)
 	if err == nil {
 		r := &request{id: e.ID, kind: e.Kind, reports: e.Kind == wire.KindQuery || req.ReportBack}
-		err = s.open(e, req, r, e.Kind == wire.KindDelegate)
+		err = s.open(ctx, e, req, r, e.Kind == wire.KindDelegate)
 	}
 	return s.refuseIf(ctx, e, err)
 }
@@ -57,8 +57,9 @@ func (s *session) refuseIf(ctx context.Context, e wire.Envelope, err error) erro
 	return s.refuse(ctx, e, err)
 }
 
-// open opens a task for an envelope. keep lets it run on when the peer has left.
-func (s *session) open(e wire.Envelope, req core.Request, r *request, keep bool) error {
+// openTask opens a task for an envelope, with a key of [hub.Keys] or "". keep lets it run on when the
+// peer has left.
+func (s *session) openTask(e wire.Envelope, req core.Request, r *request, keep bool, key string) error {
 	if s.findRequest(e.ID) != nil {
 		return wire.Refusef(wire.CodeConflict, "what you asked under the id %q is still under way: send this one with a fresh id", e.ID)
 	}
@@ -73,7 +74,7 @@ func (s *session) open(e wire.Envelope, req core.Request, r *request, keep bool)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.live = s.progress && (r.kind == wire.KindQuery || r.kind == wire.KindDelegate)
-	t, err := s.self.Open(req, hub.OpenOptions{Keep: keep, Private: r.kind.Passes(), Tag: r, Trace: e.Trace()})
+	t, err := s.self.Open(req, hub.OpenOptions{Keep: keep, Private: r.kind.Passes(), Tag: r, Trace: e.Trace(), Key: key})
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (s *session) notify(ctx context.Context, e wire.Envelope) error {
 	if err == nil {
 		req := n.Request()
 		req.To = to
-		err = s.open(e, req, &request{id: e.ID, kind: wire.KindNotify}, true)
+		err = s.open(ctx, e, req, &request{id: e.ID, kind: wire.KindNotify}, true)
 	}
 	return s.refuseIf(ctx, e, err)
 }

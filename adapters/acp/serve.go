@@ -44,6 +44,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 		out.link.Close(*link.Because(link.Unauthorized, "%s", err))
 	}
 	reason := out.link.Run(ctx, s.receive, s.rejected)
+	s.lined.Wait()
 	s.close(reason.Fault(), out.unacked(reason)...)
 	beside.Wait()
 	<-pumped

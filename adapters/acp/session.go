@@ -65,10 +65,14 @@ type session struct {
 	// probe checks whether the peer is still there, see [hub.JoinOptions]; nil where the
 	// carrier has no way to.
 	probe func(ctx context.Context) error
+	// mayWait says that whoever hands an envelope to the session may wait for other hubs.
+	mayWait bool
+	lined   sync.WaitGroup // who serves the line
 
 	mu          sync.Mutex
 	joined      bool
 	takeover    takeover
+	line        line
 	progress    bool                   // the peer declared the extension
 	traces      bool                   // it declared the extension trace_context
 	overloaded  bool                   // it declared itself overloaded, and has ended no task since
@@ -194,6 +198,14 @@ func (s *session) act(ctx context.Context, e wire.Envelope) error {
 	if queued, err := s.enqueue(e); queued {
 		return s.refuseIf(ctx, e, err)
 	}
+	if waits, err := s.lineUp(ctx, e); waits {
+		return s.refuseIf(ctx, e, err)
+	}
+	return s.do(ctx, e)
+}
+
+// do acts on an envelope whose turn it is.
+func (s *session) do(ctx context.Context, e wire.Envelope) error {
 	switch e.Kind {
 	case wire.KindQuery, wire.KindDelegate:
 		return s.ask(ctx, e)

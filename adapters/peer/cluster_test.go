@@ -77,7 +77,7 @@ func (w *world) start(name string, index int) *member {
 		w.t.Fatal(err)
 	}
 	m.part, err = peer.NewMember(peer.MemberOptions{
-		Settings: cluster.Settings{Index: index, Bus: b, Claims: w.claims.Of(name), Tasks: func() int { return m.Running() }, Log: w.log},
+		Settings: cluster.Settings{Index: index, Address: "http://" + name + ":8080", Bus: b, Claims: w.claims.Of(name), Tasks: func() int { return m.Running() }, Log: w.log},
 		Journal:  life,
 		Dial: func(l journal.Life) link.Conn[[]byte, []byte] {
 			var conn link.Conn[[]byte, []byte] = node.Connect(bus.Life(l))

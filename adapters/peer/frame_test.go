@@ -33,7 +33,7 @@ func frames(t *testing.T) string {
 	}
 	add(encode(frameHello, hello{Version: version, Program: "v1.2.3", Got: 7}))
 	add(encodeOpening(hub.Opening{
-		Opened: core.Event{Seq: 1, Epoch: 1, At: at, Body: core.Opened{Task: id, From: core.Principal{ID: "ann"}, Request: core.Request{To: to, Content: "hello"}}},
+		Opened: core.Event{Seq: 1, Epoch: 1, At: at, Body: core.Opened{Task: id, From: core.Principal{ID: "ann"}, Request: core.Request{To: to, Content: "hello"}, Key: "coven:c2FtZSByZXF1ZXN0"}},
 		From:   ann, Keep: true, Private: true,
 	}))
 	add(encodeCall(core.Call{Principal: ann, Command: core.Cancel{Task: id, Reason: "enough"}}))

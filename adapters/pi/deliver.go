@@ -168,7 +168,7 @@ func (c *connection) pump(ctx context.Context) {
 			return
 		case b.Draining != "":
 			if c.drain(); c.late {
-				c.push(stopped)
+				c.push(c.stopped())
 				c.hubGone = true
 			}
 			continue
@@ -238,7 +238,13 @@ func (c *connection) drain() {
 }
 
 // stopped is the item that ends a connection because the server is stopping.
-var stopped = item{last: &link.Reason{Cause: link.ShuttingDown, Text: "Server shutting down", Code: 1001}}
+func (c *connection) stopped() item {
+	text := "Server shutting down"
+	if where := c.server.hub.Elsewhere(); where != "" {
+		text += ": " + where
+	}
+	return item{last: &link.Reason{Cause: link.ShuttingDown, Text: text, Code: 1001}}
+}
 
 // leave ends the connection once everything that the server has for it was sent.
 func (c *connection) leave(ctx context.Context) {
@@ -249,7 +255,7 @@ func (c *connection) leave(ctx context.Context) {
 		select {
 		case <-c.out.ready:
 		case <-idle:
-			c.push(stopped)
+			c.push(c.stopped())
 			idle = nil
 		case <-ctx.Done():
 			return

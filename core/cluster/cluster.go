@@ -277,6 +277,20 @@ func (c *Cluster) NameOf(index int) (name string, ok bool) {
 	return "", false
 }
 
+// Open returns the other hubs that take new work, ordered by name. Unlike [Cluster.Hubs] it may be
+// called with locks that [Settings.Tasks] takes.
+func (c *Cluster) Open() (all []Hub) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.records {
+		if h := r.hub(); h.State == Up && !r.forgotten {
+			all = append(all, h)
+		}
+	}
+	slices.SortFunc(all, byName)
+	return all
+}
+
 // Owner returns the hub that has the tasks of an index: the one with that index or, once it is
 // gone, the one that has taken them over.
 func (c *Cluster) Owner(index int) (Hub, bool) {

@@ -44,6 +44,7 @@ var bodies = map[core.Kind]*rapid.Generator[core.Body]{
 			Task: core.TaskID(id(t, "task")), From: principal(t), Request: Requests().Draw(t, "request"),
 			Hops: rapid.IntRange(0, 100).Draw(t, "hops"), Chain: some(t, "chain", rapid.Map(ids, toAgentID)),
 			Trace: core.Trace{Parent: words(t, "traceparent"), State: words(t, "tracestate"), Above: words(t, "above"), Tool: words(t, "tool")},
+			Key:   words(t, "key"),
 		}
 	}),
 	core.KindAssigned: body(func(t *rapid.T) core.Assigned {

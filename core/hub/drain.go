@@ -3,7 +3,9 @@ package hub
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -26,7 +28,7 @@ const byOperator = "an operator drains it"
 const recordedCheck = 10 * time.Millisecond
 
 // Drain makes the hub take nothing new. The other hubs of its cluster are told, and every session is
-// told the reason; what runs and what waits goes on. Once nothing does, and the journal has
+// told the reason; what runs and what waits goes on, with what its agents ask for it. Once nothing does, and the journal has
 // everything, all sessions end: see [Hub.Drained]. The hub itself remains; only its restart undoes
 // it. Drain returns at once, with a not_authorized Fault unless the principal is an operator.
 func (h *Hub) Drain(p core.Principal) error {
@@ -66,7 +68,7 @@ func (h *Hub) empty() {
 			idle = nil
 		case <-tick.C:
 			if idle == nil && h.unrecorded() == 0 {
-				h.endSessions(core.NewFault(core.CodeUnreachable, "the hub was drained: use another one, or this one once it was started again").Because(ErrStopping))
+				h.endSessions(h.refusal("the hub was drained"))
 				h.log.Info("the hub is empty")
 				return
 			}
@@ -83,13 +85,60 @@ func (h *Hub) takeNothing(reason string) bool {
 	}
 	h.end.reason = reason
 	h.noteIdle()
+	told := Batch{Draining: h.farewell()}
 	for s := range h.sessions {
-		s.inbox.push(Batch{Draining: reason})
+		s.inbox.push(told)
 	}
 	if h.cluster != nil {
 		h.cluster.SetDraining(true)
 	}
 	return true
+}
+
+// stopping refuses what is new at a hub that takes nothing new. Callers hold mu.
+func (h *Hub) stopping() *core.Fault {
+	return h.refusal(fmt.Sprintf("the hub is stopping (%s)", h.end.reason))
+}
+
+// finishes reports whether a session opens a task at a drained hub because of what runs there, which
+// needs the answer to end. Callers hold mu.
+func (h *Hub) finishes(s *Session) bool {
+	s = s.root()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !h.end.sealed && !h.end.closed && len(s.work) > 0
+}
+
+// refusal says why the hub refuses everything, and what to do.
+func (h *Hub) refusal(why string) *core.Fault {
+	return core.NewFault(core.CodeUnreachable, "%s: %s", why, cmp.Or(h.Elsewhere(), "come again once it is back")).Because(ErrStopping)
+}
+
+// farewell is what sessions are told when the hub takes nothing new. Callers hold mu.
+func (h *Hub) farewell() string {
+	if where := h.Elsewhere(); where != "" {
+		return h.end.reason + ": " + where
+	}
+	return h.end.reason
+}
+
+// Elsewhere says which other hubs of the cluster take something new, in words for those whom this one
+// refuses; "" if there are none.
+func (h *Hub) Elsewhere() string {
+	if h.cluster == nil {
+		return ""
+	}
+	var others []string
+	for _, o := range h.cluster.Open() {
+		if o.Address != "" {
+			o.Name += " at " + o.Address
+		}
+		others = append(others, o.Name)
+	}
+	if others == nil {
+		return ""
+	}
+	return "go to hub " + strings.Join(others, ", or to hub ")
 }
 
 // noteIdle notes whether a hub that takes nothing new has no task. Callers hold mu.

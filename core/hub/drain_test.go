@@ -64,6 +64,21 @@ func TestADrainedHubTakesNothingNewAndEndsItsSessionsOnceItIsEmpty(t *testing.T)
 	})
 }
 
+func TestAnAgentAsksForWhatItWorksOnWhileItsHubDrains(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, b := g.agent("a", able), g.agent("b", able)
+		running := g.ask(g.operator("zoe"), "a")
+		g.drain()
+		g.report(a, running, core.Accepted{})
+		child := g.ask(a, "b")
+		g.report(b, child, core.Accepted{}, core.Done{})
+		g.report(a, running, core.Done{})
+		<-g.hub.Drained()
+		_, err := a.Open(core.Request{To: core.ToAgent("b"), Content: "go"}, hub.OpenOptions{})
+		g.wantFault("a task for none that runs", err, core.CodeUnreachable)
+	})
+}
+
 func TestAHubThatIsStoppedWhileItDrainsEndsWhatRuns(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		g.agent("a", able)

@@ -163,6 +163,7 @@ type Hub struct {
 	mirrors   map[core.TaskID]*Session // who opened a task of another hub that has not ended
 	others    otherHubs
 	visits    visits
+	keys      map[string]*Keys          // by dialect
 	numbers   uint64                    // of connections
 	movable   map[*Session]struct{}     // agents in whose queues are tasks that others may have
 	watchers  map[*Session]struct{}     // of all tasks
@@ -280,7 +281,7 @@ func (h *Hub) connect(s *Session) {
 	s.number = h.numbers
 	s.expire()
 	if h.end.reason != "" {
-		s.inbox.push(Batch{Draining: h.end.reason})
+		s.inbox.push(Batch{Draining: h.farewell()})
 	}
 	if h.closed != nil && h.endsWith(s) {
 		s.inbox.end(h.closed)

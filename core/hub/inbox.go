@@ -42,7 +42,7 @@ type Batch struct {
 	ToolsChanged bool
 	// SettingsChanged says that an operator has changed the settings of the agent.
 	SettingsChanged *SettingsChange
-	// Draining says why the hub is stopping. Running tasks may still finish.
+	// Draining says why the hub is stopping, and which hubs are not. Running tasks may still finish.
 	Draining string
 }
 

@@ -72,43 +72,47 @@ func (q inquiry[In, Out]) ask(ctx context.Context, h *Hub, hub string, by core.P
 // inquiryTime is how long a hub may take to answer what all are asked.
 const inquiryTime = 2 * time.Second
 
-// answerOf is what a hub has answered.
+// answerOf is what a hub has answered, or why it has not.
 type answerOf[Out any] struct {
 	hub string
 	out Out
+	err error
 }
 
 // askAll asks all other hubs at once. It returns what those say that answer in time, by name, and
 // the names of those that are missing: what is made of the answers says so.
 func (q inquiry[In, Out]) askAll(ctx context.Context, h *Hub, by core.Principal, in In) (all []answerOf[Out], missing []string) {
+	all, missing = q.askEach(ctx, h, by, in)
+	all = slices.DeleteFunc(all, func(a answerOf[Out]) bool {
+		if a.err != nil {
+			missing = append(missing, a.hub)
+			h.log.Info("a hub has not answered", "hub", a.hub, "inquiry", q.what, "error", a.err)
+		}
+		return a.err != nil
+	})
+	slices.Sort(missing)
+	return all, slices.Compact(missing)
+}
+
+// askEach is askAll with an answer or an error of each hub that is connected. Missing are those that
+// are not.
+func (q inquiry[In, Out]) askEach(ctx context.Context, h *Hub, by core.Principal, in In) (all []answerOf[Out], missing []string) {
 	if h.others.peers == nil {
 		return nil, nil
 	}
 	up, missing := h.otherNames()
-	if len(up) == 0 {
-		return nil, missing
-	}
 	ctx, cancel := context.WithTimeout(ctx, inquiryTime)
 	defer cancel()
-	answers, failed := make([]answerOf[Out], len(up)), make([]error, len(up))
+	all = make([]answerOf[Out], len(up))
 	var asking sync.WaitGroup
 	for i, name := range up {
 		asking.Go(func() {
-			answers[i].hub = name
-			answers[i].out, failed[i] = q.ask(ctx, h, name, by, in)
+			all[i].hub = name
+			all[i].out, all[i].err = q.ask(ctx, h, name, by, in)
 		})
 	}
 	asking.Wait()
-	for i, err := range failed {
-		if err != nil {
-			missing = append(missing, up[i])
-			h.log.Info("a hub has not answered", "hub", up[i], "inquiry", q.what, "error", err)
-			continue
-		}
-		all = append(all, answers[i])
-	}
-	slices.Sort(missing)
-	return all, slices.Compact(missing)
+	return all, missing
 }
 
 // otherNames returns the names of the other hubs that are connected, and of those that are not.
@@ -145,7 +149,7 @@ func inquiries() []answerer {
 		answersToQuestions,
 		threadInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
-		commandInquiry(), recordedInquiry, adoptedInquiry,
+		commandInquiry(), recordedInquiry, adoptedInquiry, claimInquiry(),
 	}
 }
 
@@ -241,6 +245,6 @@ func allNews() []listener {
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
-		spentNews, newsOfMissed(),
+		spentNews, newsOfMissed(), keysFinished(),
 	}
 }

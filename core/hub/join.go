@@ -55,7 +55,7 @@ func (s *Session) enter(card core.Card, opts JoinOptions) error {
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
 	case h.end.reason != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): try again once it is back", h.end.reason).Because(ErrStopping)
+		return h.stopping()
 	case s.id != "" && !s.opts.OnlyByID:
 		return core.NewFault(core.CodeConflict, "this connection is agent %s already", s.id)
 	case s.standby != "" && (s.standby != card.ID || opts.OnlyByID):

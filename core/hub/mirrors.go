@@ -129,7 +129,7 @@ func (s *Session) Adopt(o Opening) bool {
 		return true // it came before, over a connection that was lost
 	}
 	chain := policy.Chain{Hops: opened.Hops, Agents: opened.Chain}
-	j := &job{Task: h.tasks.New(o.From, chain, opened.Request, opened.Trace), opener: s}
+	j := &job{Task: h.tasks.New(o.From, chain, opened.Request, opened.Trace, opened.Key), opener: s}
 	h.mu.Lock()
 	if h.end.sealed { // one that drains finishes what the others sent before they knew
 		h.mu.Unlock()

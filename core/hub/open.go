@@ -35,6 +35,8 @@ type OpenOptions struct {
 	// requester is the agent that works on it, or if the agent addressed is. The others count
 	// for nothing.
 	Above []core.TaskID
+	// Key is the mark of a request that its sender may repeat: see [Keys.Once].
+	Key string
 
 	tool, call string // the tool of the hub that opens it, and the id of the call
 }
@@ -50,7 +52,7 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 		request core.Request
 	}{core.Open{
 		For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: max(o.MinHops, s.floor), Above: o.Above,
-		Tool: o.tool, ToolCall: o.call,
+		Key: o.Key, Tool: o.tool, ToolCall: o.call,
 	}, req}
 	c.Request = &c.request
 	if o.Trace == (core.Trace{}) {
@@ -106,7 +108,7 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	} else {
 		trace.Above = trace.Parent // the task has no span of its own
 	}
-	t := &job{Task: h.tasks.New(from, chain, req, trace), opener: s}
+	t := &job{Task: h.tasks.New(from, chain, req, trace, o.Key), opener: s}
 	if err = denied; err == nil {
 		err = h.rules.CheckChain(t.Chain())
 	}
@@ -211,7 +213,8 @@ func checkForeign(f *core.Foreign) error {
 	return nil
 }
 
-// ErrStopping is wrapped by the Fault that refuses a request because the hub is stopping.
+// ErrStopping is wrapped by the Fault that refuses a request because the hub is stopping. The Fault
+// names the hubs of the cluster that are not, where there are any.
 var ErrStopping = errors.New("the hub is stopping")
 
 // admit registers a task: from here on it is recorded, watched and certain to end.
@@ -242,16 +245,22 @@ func (h *Hub) admits(s *Session) error {
 		return s.refused
 	case s.closed:
 		return core.NewFault(core.CodeUnreachable, "the connection has ended")
-	case h.end.reason != "":
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): ask again once it is back", h.end.reason).Because(ErrStopping)
-	case h.cluster != nil && !h.cluster.HasQuorum():
-		f := core.NewFault(core.CodeOverloaded, "this hub does not hear a majority of its cluster and takes nothing new: ask another hub, or again in a moment")
-		f.RetryAfter = time.Second
-		return f
+	case h.end.reason != "" && !h.finishes(s):
+		return h.stopping()
 	case h.tasks.FinishedBytes() > h.limits.FinishedBytes+h.limits.UnrecordedBytes:
 		return core.NewFault(core.CodeOverloaded, "the journal is behind by more than %d bytes: ask again later", h.limits.UnrecordedBytes)
 	}
-	return nil
+	return h.hasQuorum()
+}
+
+// hasQuorum returns a Fault if this hub does not hear a majority of its cluster.
+func (h *Hub) hasQuorum() error {
+	if h.cluster == nil || h.cluster.HasQuorum() {
+		return nil
+	}
+	f := core.NewFault(core.CodeOverloaded, "this hub does not hear a majority of its cluster and takes nothing new: ask another hub, or again in a moment")
+	f.RetryAfter = time.Second
+	return f
 }
 
 // enter shows a task that was opened to those who watch all, and notes it in its thread and its
@@ -264,6 +273,9 @@ func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 	}
 	if h.broadcast != nil {
 		h.broadcast.opened(j.Task)
+	}
+	if key := j.Key(); key != "" {
+		h.noteKey(j.From().ID, key, j.ID())
 	}
 	if !j.IsNotice() {
 		h.begins(j.Thread(), j.ID())

@@ -26,12 +26,15 @@ func (s *Session) Provide(id string, tools []tool.Definition) error {
 func (s *Session) provide(id string, tools []tool.Definition) error {
 	h := s.hub
 	h.mu.Lock()
-	draining := h.end.reason
-	h.mu.Unlock()
-	if draining != "" {
-		return core.NewFault(core.CodeUnreachable, "the hub is stopping (%s): try again once it is back", draining).Because(ErrStopping)
+	var err error
+	if h.end.reason != "" {
+		err = h.stopping()
 	}
-	err := h.packs.Provide(s.peer(), id, tools)
+	h.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	err = h.packs.Provide(s.peer(), id, tools)
 	if s.Closed() { // maybe before the pack was there
 		s.leavePacks(errEnded)
 		return errEnded

@@ -181,6 +181,9 @@ func (h *Hub) HubGone(name string) {
 	h.questions.HubGone(name)
 	h.packsGone(name)
 	h.topics.HubGone(name)
+	for _, k := range h.keys {
+		k.hubGone(name)
+	}
 	notices := h.noticesGone(name)
 	h.others.gone[name] = false
 	for id, f := range h.others.fetched {

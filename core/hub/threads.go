@@ -34,7 +34,7 @@ type ThreadBatch struct {
 	Events []core.Event
 	// Gap says that something is no longer kept here, and will not come.
 	Gap bool
-	// Draining says why the hub is stopping. Running tasks may still finish.
+	// Draining says why the hub is stopping, and which hubs are not. Running tasks may still finish.
 	Draining string
 }
 

@@ -120,7 +120,7 @@ func startWith(maxLag time.Duration, now func() *redact.Redactor) *fixture {
 
 // run opens a recorded task and assigns it to a worker.
 func (s *fixture) run() (*task.Task, *worker) {
-	t := s.tasks.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAny(), Deadline: time.Now().Add(time.Hour)}, core.Trace{})
+	t := s.tasks.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAny(), Deadline: time.Now().Add(time.Hour)}, core.Trace{}, "")
 	s.tasks.Open(t, nil)
 	s.Record(t)
 	w := &worker{}

@@ -111,7 +111,7 @@ func fill(v reflect.Value, depth int) {
 // kept are the texts that stay: ids and names.
 var kept = map[string]bool{
 	"task": true, "from": true, "agent": true, "thread": true, "cause": true, "domain": true, "topic": true, "chain": true, "trace": true, "dialect": true,
-	"media_type": true, "code": true, "peer_code": true, "session": true, "id": true, "name": true, "by": true, "option": true, "input_sha256": true, "source": true, "hub": true,
+	"media_type": true, "code": true, "peer_code": true, "session": true, "id": true, "name": true, "by": true, "option": true, "input_sha256": true, "source": true, "hub": true, "key": true,
 }
 
 // without removes the members that stay.

@@ -25,6 +25,9 @@ func LineOf(id core.TaskID) (l Line, place uint64) {
 // Owner returns the index of the hub that owns its tasks.
 func (l Line) Owner() int { return int(l >> ownerBits) }
 
+// Maker returns the index of the hub that opens its tasks.
+func (l Line) Maker() int { return int(l & MaxOwner) }
+
 // Learn notes tasks of other hubs. The ids of tasks that are opened here from now on are greater.
 func (s *Store) Learn(ids ...core.TaskID) {
 	s.mu.Lock()

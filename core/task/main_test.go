@@ -198,7 +198,7 @@ func openRequest(s *task.Store, r core.Request) *task.Task {
 	if r.Deadline.IsZero() {
 		r.Deadline = time.Now().Add(day)
 	}
-	t := s.New(core.Principal{ID: "ann"}, policy.Chain{}, r, core.Trace{})
+	t := s.New(core.Principal{ID: "ann"}, policy.Chain{}, r, core.Trace{}, "")
 	s.Open(t, nil)
 	return t
 }

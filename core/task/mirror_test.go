@@ -12,7 +12,7 @@ import (
 // mirrored opens a task that hub 3 is to own, and reads it.
 func mirrored(t *testing.T, s *task.Store) (*task.Task, *inbox) {
 	t.Helper()
-	one := s.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAgent("bob"), Content: "why?", Deadline: time.Now().Add(day)}, core.Trace{})
+	one := s.New(core.Principal{ID: "ann"}, policy.Chain{}, core.Request{To: core.ToAgent("bob"), Content: "why?", Deadline: time.Now().Add(day)}, core.Trace{}, "")
 	if _, err := s.OpenMirror(one, 3, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func (s *Store) begin(t *Task, now time.Time) {
 
 // opened returns the body of its first event.
 func (t *Task) opened() core.Opened {
-	return core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents, Trace: t.trace}
+	return core.Opened{Task: t.id, From: t.from, Request: t.request, Hops: t.chain.Hops, Chain: t.chain.Agents, Trace: t.trace, Key: t.key}
 }
 
 // full returns the Fault of new work for which there is no memory, and counts it.

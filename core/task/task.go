@@ -44,6 +44,7 @@ type Task struct {
 	from  core.Principal
 	chain policy.Chain
 	trace core.Trace
+	key   string
 
 	mu       sync.Mutex
 	request  core.Request
@@ -90,9 +91,9 @@ type Task struct {
 // shortTask is how many events a task is expected to have at least.
 const shortTask = 6
 
-// New returns a task that waits for an agent. [Store.Open] opens it.
-func (s *Store) New(from core.Principal, chain policy.Chain, req core.Request, trace core.Trace) *Task {
-	return &Task{store: s, from: from, chain: chain, trace: trace, request: req, ownTurns: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs)}
+// New returns a task that waits for an agent, with the key of its [core.Opened]. [Store.Open] opens it.
+func (s *Store) New(from core.Principal, chain policy.Chain, req core.Request, trace core.Trace, key string) *Task {
+	return &Task{store: s, from: from, chain: chain, trace: trace, key: key, request: req, ownTurns: len(req.History), epoch: 1, state: Queued, log: newLog(shortTask), share: memory.Of(s.limits.Memory, memory.Logs)}
 }
 
 // ID names the task.
@@ -110,6 +111,10 @@ func (t *Task) Chain() policy.Chain { return t.chain }
 
 // Trace returns its trace; zero for a task that was read from the journal.
 func (t *Task) Trace() core.Trace { return t.trace }
+
+// Key returns the mark of a request that may be repeated; "" for none, and for a task that was not
+// opened here.
+func (t *Task) Key() string { return t.key }
 
 // Request returns the request, with the history for its agent.
 func (t *Task) Request() core.Request {

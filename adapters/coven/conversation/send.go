@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
@@ -56,10 +57,13 @@ func (s *Service) sendMessage(ctx context.Context, r *pb.ClientSendMessageReques
 	if err != nil {
 		return nil, statusError(err)
 	}
-	id, known, err := s.sent.once(p.ID, r.GetIdempotencyKey(), sha256.Sum256(bytes), func() (string, error) {
-		return s.send(p, to, r, s.opts.Trace(ctx), frames)
+	sent := hub.Repeatable{Owner: p.ID, Name: r.GetIdempotencyKey(), Content: sha256.Sum256(bytes)}
+	id, known, err := s.sent.Once(ctx, sent, func(key string) (core.TaskID, error) {
+		return s.send(p, to, r, hub.OpenOptions{Keep: true, Unwatched: true, Trace: s.opts.Trace(ctx), Key: key}, frames)
 	})
 	switch {
+	case errors.Is(err, hub.ErrOtherContent):
+		return nil, invalidArgument(fmt.Sprintf("idempotency_key was used for another message less than %s ago: choose a new one for each message", s.opts.RememberFor))
 	case errors.Is(err, &core.Fault{Code: core.CodeUnknownAgent}):
 		return nil, grpcstatus.Error(codes.NotFound, "agent not found")
 	case errors.Is(err, &core.Fault{Code: core.CodeUnreachable}):
@@ -68,9 +72,9 @@ func (s *Service) sendMessage(ctx context.Context, r *pb.ClientSendMessageReques
 		return nil, statusError(err)
 	case known:
 		s.count("duplicate.message")
-		return &pb.ClientSendMessageResponse{Status: statusDuplicate, MessageId: id}, nil
+		return &pb.ClientSendMessageResponse{Status: statusDuplicate, MessageId: messageID(id)}, nil
 	}
-	return &pb.ClientSendMessageResponse{Status: statusAccepted, MessageId: id}, nil
+	return &pb.ClientSendMessageResponse{Status: statusAccepted, MessageId: messageID(id)}, nil
 }
 
 // checkKey returns an error for a key that no conversation can have.
@@ -84,19 +88,24 @@ func checkKey(key string) error {
 	return nil
 }
 
-// send opens the task and returns the id of the message: that of its event.
-func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessageRequest, in core.Trace, frames *frame.Ring) (string, error) {
+// messageID returns the id of the message that has opened a task: that of the first event.
+func messageID(id core.TaskID) string {
+	return core.PlaceAfter(id, core.Event{Seq: 1, Epoch: 1}).String()
+}
+
+// send opens the task.
+func (s *Service) send(p core.Principal, to core.Address, r *pb.ClientSendMessageRequest, o hub.OpenOptions, frames *frame.Ring) (core.TaskID, error) {
 	req := core.Request{
 		Intent: core.IntentAsk, To: to, Thread: core.ThreadID(r.GetConversationKey()), Content: r.GetContent(), Attachments: wire.FilesOf(r.GetAttachments()),
 	}
 	session := s.connect(p, frames)
 	defer session.Close(nil)
-	t, err := session.Open(req, hub.OpenOptions{Keep: true, Unwatched: true, Trace: in})
+	t, err := session.Open(req, o)
 	if err != nil {
 		return "", err
 	}
 	s.unread.add(t.ID())
-	return core.PlaceAfter(t.ID(), t.Events()[0]).String(), nil
+	return t.ID(), nil
 }
 
 // address returns the recipient of a message in a conversation: the agent whose id is the

@@ -68,7 +68,7 @@ type Service struct {
 	hub    *hub.Hub
 	opts   Options
 	accept func(pb.ClientService_StreamEventsServer, ServeStream) error
-	sent   *sentMessages
+	sent   *hub.Keys
 	unread *unread
 }
 
@@ -82,7 +82,7 @@ type ServeStream func(context.Context, link.Conn[*struct{}, *pb.ClientStreamEven
 func NewService(h *hub.Hub, opts Options, accept func(s pb.ClientService_StreamEventsServer, serve ServeStream) error) *Service {
 	opts = opts.withDefaults()
 	s := &Service{
-		hub: h, opts: opts, accept: accept, sent: newSentMessages(opts.Remember, opts.RememberFor), unread: newUnread(opts.RememberFor),
+		hub: h, opts: opts, accept: accept, sent: h.NewKeys(wire.Name, hub.KeysOptions{All: opts.Remember, Age: opts.RememberFor}), unread: newUnread(opts.RememberFor),
 	}
 	unreadMatter.Answer(h, func(ctx context.Context, by core.Principal, id core.TaskID) (bool, error) {
 		if !s.unread.has(id) {

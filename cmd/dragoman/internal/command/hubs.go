@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,7 +37,7 @@ majority says that its view is stale: the others may be well.`,
 		if hub.Cluster.Stale && !to.json {
 			fmt.Fprintln(io.Err, "the view of this hub is stale: it does not hear a majority of the cluster")
 		}
-		return printList(to, hub.Cluster, hub.Cluster.Hubs, "", []string{"HUB", "STATE", "AGENTS", "TASKS", "EPOCH", "SINCE", "TAKEN BY"}, hubCells)
+		return printList(to, hub.Cluster, hub.Cluster.Hubs, "", []string{"HUB", "STATE", "AGENTS", "TASKS", "EPOCH", "SINCE", "TAKEN BY", "ADDRESS"}, hubCells)
 	}
 	return c
 }
@@ -67,7 +68,8 @@ func drainCommand(io Streams) *cobra.Command {
 		Use: "drain", Short: "Empty a hub before it is stopped or upgraded", Args: cobra.NoArgs,
 		Long: `Empty a hub: it takes nothing new, and its agents and clients are told, as at its end. What
 runs may finish; then their connections are closed, and the command returns. The process stays,
-and /readyz is 503, until the hub is started again. Interrupting the command undoes nothing.`,
+and /readyz is 503, until the hub is started again. Whoever comes meanwhile is refused and, in a
+cluster, told which other hubs to go to. Interrupting the command undoes nothing.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -88,5 +90,5 @@ func hubCells(h cluster.Hub) []string {
 	if h.TakenBy != nil {
 		by = h.TakenBy.Hub
 	}
-	return []string{h.Name, h.State.String(), strconv.Itoa(h.Agents), strconv.Itoa(h.Tasks), strconv.FormatUint(h.Epoch, 10), when(h.Since), by}
+	return []string{h.Name, h.State.String(), strconv.Itoa(h.Agents), strconv.Itoa(h.Tasks), strconv.FormatUint(h.Epoch, 10), when(h.Since), by, cmp.Or(h.Address, "-")}
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,28 @@ func (a Addresses) reachedBy(r *http.Request) rest.Addresses {
 		from = net.TCPAddrFromAddrPort(at)
 	}
 	return rest.Addresses{GRPC: reached(a.GRPC, to, from), HTTP: reached(a.HTTP, to, from), Pi: reached(a.Pi, to, from)}
+}
+
+// forOthers returns the address at which clients reach the hub, as the other hubs of its cluster tell
+// it; "" if those clients may not reach it, or at an address that the hub does not know.
+func (a Addresses) forOthers(c config.Config) string {
+	host, port, err := net.SplitHostPort(a.HTTP)
+	if err != nil {
+		return "" // no listener
+	}
+	among, _, _ := net.SplitHostPort(cmp.Or(c.Cluster.Advertise, c.Cluster.Listen)) // "" if the hubs meet elsewhere
+	ip, known := net.ParseIP(host), net.ParseIP(among)
+	switch {
+	case ip.IsUnspecified() && (among == "" || known.IsUnspecified()), ip.IsLoopback() && !known.IsLoopback():
+		return ""
+	case ip.IsUnspecified():
+		host = among
+	}
+	scheme := "http://"
+	if c.TLS.Cert != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
 }
 
 // bindAll binds every listen address, by its setting. If some cannot be bound, its error

@@ -115,7 +115,7 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	}
 	s.member, err = peer.NewMember(peer.MemberOptions{
 		Settings: cluster.Settings{
-			Index: index, Bus: j.Bus(), Claims: j.Claims(), External: s.config.Journal.NATSURL != "", Known: known, Log: s.log,
+			Index: index, Address: s.bound.forOthers(s.config), Bus: j.Bus(), Claims: j.Claims(), External: s.config.Journal.NATSURL != "", Known: known, Log: s.log,
 			Tasks: func() int { return s.hub.Running() },
 		},
 		Journal: j, Version: Version,

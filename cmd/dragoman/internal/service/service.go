@@ -153,6 +153,10 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	if listeners, err = bindAll(ctx, c); err != nil {
 		return err
 	}
+	bound := map[string]*string{"grpc_addr": &s.bound.GRPC, "http_addr": &s.bound.HTTP, "pi_addr": &s.bound.Pi}
+	for key, l := range listeners {
+		*bound[key] = l.Addr().String()
+	}
 	if err = s.openHub(ctx, observer); err != nil {
 		return err
 	}
@@ -163,10 +167,6 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 		if s.bound.PiSocket, err = filepath.Abs(s.socket.Path()); err != nil { // readers may have another working directory
 			return fmt.Errorf("%s %s: %w", c.At("pi_socket"), c.PiSocket, err)
 		}
-	}
-	bound := map[string]*string{"grpc_addr": &s.bound.GRPC, "http_addr": &s.bound.HTTP, "pi_addr": &s.bound.Pi}
-	for key, l := range listeners {
-		*bound[key] = l.Addr().String()
 	}
 	s.supervisor = s.newSupervisor() // listeners ask it
 	s.listen(listeners)

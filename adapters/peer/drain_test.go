@@ -1,0 +1,54 @@
+package peer_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestAHubThatDrainsNamesTheHubsToGoTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		drained := func(name string) *member {
+			t.Helper()
+			if err := w.hubs[name].Drain(core.Principal{ID: "zoe", Operator: true}); err != nil {
+				t.Fatal(err)
+			}
+			<-w.hubs[name].Drained()
+			return w.hubs[name]
+		}
+		refuses := func(b *member, want string) {
+			t.Helper()
+			late := b.Connect(hub.Identity{Principal: core.Principal{ID: "bob"}, Dialect: "test"})
+			_, opened := late.Open(core.Request{To: core.ToAgent("cid"), Content: "go"}, hub.OpenOptions{})
+			for what, err := range map[string]error{"a task": opened, "an agent": late.Join(core.Card{ID: "bob"}, hub.JoinOptions{}), "a pack": late.Provide("kit", nil)} {
+				if f := core.AsFault(err); f == nil || f.Code != core.CodeUnreachable || !f.Retryable || f.Message != "the hub is stopping (an operator drains it): "+want {
+					t.Errorf("%s: got %v, want that it is told to %s", what, err, want)
+				}
+			}
+			if told, err := readToItsEnd(t, late); !told || err.Error() != "unreachable: the hub was drained: "+want {
+				t.Errorf("its connection ends with %v, want that it is told to %s", err, want)
+			}
+		}
+		b := drained("b")
+		refuses(b, "go to hub a at http://a:8080, or to hub c at http://c:8080")
+		c := drained("c")
+		w.until("b knows that c drains", func() bool { return len(b.part.Cluster().Open()) == 1 })
+		refuses(c, "go to hub a at http://a:8080")
+		refuses(drained("a"), "come again once it is back")
+	})
+}
+
+// readToItsEnd reads a session to its end, and reports whether it was told that the hub drains.
+func readToItsEnd(t *testing.T, s *hub.Session) (told bool, err error) {
+	t.Helper()
+	for {
+		b, err := s.Next(t.Context())
+		if err != nil {
+			return told, err
+		}
+		told = told || b.Draining != ""
+	}
+}
