@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -85,4 +86,27 @@ func TestNobodyWaitsLongForAHubThatIsNotHeard(t *testing.T) {
 			t.Errorf("got %v after %s, want it unreachable within 2 s", f, time.Since(began))
 		}
 	})
+}
+
+func TestACommandDoesNotGoBackToTheHubThatPassedIt(t *testing.T) {
+	all := connected(t, "a", "b")
+	all["b"].join(t, all, core.Card{ID: "bob"})
+	ann := core.Principal{ID: "ann"}
+	id := core.TaskID("019c0000-0000-7000-8010-000000000001")
+	opened := core.Opened{Task: id, From: ann, Request: core.Request{To: core.ToAgent("bob"), Intent: core.IntentAsk, Content: "why?"}}
+	for at, owner := range map[string]string{"a": "b", "b": "a"} { // each believes that the other has the task
+		all[at].Extend(id, []core.Event{
+			{Seq: 1, Epoch: 1, At: time.Now(), Body: opened}, {Seq: 2, Epoch: 1, At: time.Now(), Body: core.Retrying{Hub: owner}},
+		})
+	}
+	if err := all["a"].person("ann").Cancel(id, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for ; all["b"].Counters()["peer.refused"] == 0; runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatal("got no refusal")
+		}
+	}
 }

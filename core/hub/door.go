@@ -152,7 +152,7 @@ func (h *Hub) execute(ctx context.Context, s *Session, c core.Call, t *task.Task
 	if ctx.Err() == nil && c.Command.Act() != core.ActCancel {
 		return o, h.askOwner(ctx, c, t)
 	}
-	return o, h.pass(c, t)
+	return o, h.pass(c, t, s.identity.Hub)
 }
 
 // isForOwner reports whether commands of the act on a task are for the hub that owns it.

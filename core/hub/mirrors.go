@@ -70,7 +70,7 @@ func (h *Hub) cancelAgain(t *task.Task) {
 	switch {
 	case !ok || t.IsCancelling():
 	case t.IsMirror():
-		_ = h.pass(c, t) // the next owner may be gone, too: then it moves again, or ends
+		_ = h.pass(c, t, "") // the next owner may be gone, too: then it moves again, or ends
 	default:
 		_ = house.Perform(c)
 	}
@@ -170,8 +170,9 @@ func (s *Session) FollowTask(ctx context.Context, id core.TaskID) error {
 	return s.Watch(t, core.Cursor{}, nil)
 }
 
-// pass passes a command on a mirror to its owner. One on a task that is on its way here waits for it.
-func (h *Hub) pass(c core.Call, t *task.Task) error {
+// pass passes a command on a mirror to its owner; from is the hub that has passed it here, or "". One on a
+// task that is on its way here waits for it.
+func (h *Hub) pass(c core.Call, t *task.Task, from string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, ok := c.Command.(core.Cancel); ok && !t.HasEnded() {
@@ -183,6 +184,9 @@ func (h *Hub) pass(c core.Call, t *task.Task) error {
 	hub, ok := h.owner(t)
 	if !ok {
 		return noOwner(t)
+	}
+	if hub == from { // each believes that the other has it
+		return core.NewFault(core.CodeUnreachable, "task %s is on its way between hubs: ask again in a moment", t.ID())
 	}
 	return h.others.peers.Do(hub, c)
 }
