@@ -19,6 +19,10 @@ import (
 type Options struct {
 	// Registered keeps what becomes of unknown SSH keys. Its records must not expire.
 	Registered core.RecordLog
+	// Agreed is where the hubs of a cluster agree on these keys; nil for a hub alone.
+	Agreed Agreed
+	// OnRegistered is called with the name of each principal that registers here; it may wait.
+	OnRegistered func(ctx context.Context, principal string)
 	// Transport fetches key sets; nil is that of net/http.
 	Transport http.RoundTripper
 	// Count increments a counter: auth.refused and its kind (certificate, ssh, token, jwt,
@@ -60,6 +64,8 @@ type Authenticator struct {
 	issuers    issuers
 	count      func(string)
 	log        *slog.Logger
+
+	onRegistered func(context.Context, string)
 }
 
 // state is what follows from the settings. It is never changed.
@@ -85,13 +91,23 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if opts.Count == nil {
 		opts.Count = func(string) {}
 	}
-	registered, err := openRegistry(ctx, opts.Registered)
+	if opts.OnRegistered == nil {
+		opts.OnRegistered = func(context.Context, string) {}
+	}
+	registered, err := openRegistry(ctx, opts.Registered, opts.Agreed)
 	if err != nil {
 		return nil, err
 	}
 	a := &Authenticator{
-		registered: registered, count: opts.Count, log: opts.Log,
+		registered: registered, count: opts.Count, log: opts.Log, onRegistered: opts.OnRegistered,
 		nonces: nonces{most: maxNonces, mostOfKey: maxNoncesOfKey}, newNonces: nonces{most: maxNewNonces, mostOfKey: maxNewNoncesOfKey},
+	}
+	if opts.Agreed != nil {
+		refreshing, cancel := context.WithTimeout(ctx, agreeTime)
+		defer cancel()
+		if err := registered.refreshAll(refreshing); err != nil { // the other hubs tell
+			opts.Log.Warn("the cluster does not tell of all registered principals", "error", err)
+		}
 	}
 	a.issuers.init(opts.Transport, opts.Log)
 	a.current.Store(&state{open: true})

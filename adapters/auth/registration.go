@@ -41,19 +41,22 @@ func (r *Registration) UnmarshalText(text []byte) error {
 // unknown one. The signature of the key has been verified. The words are those of Coven's
 // gateway.
 func (a *Authenticator) registeredOwner(ctx context.Context, s *state, key Fingerprint) (core.Principal, error) {
-	one, known := a.registered.get(key)
-	if !known && s.registration == RegistrationDisabled {
+	if s.registration == RegistrationDisabled && !a.registered.has(key) {
 		return core.Principal{}, refused("unknown public key")
+	}
+	one, known, err := a.registered.refresh(ctx, key)
+	if err != nil {
+		return core.Principal{}, err
 	}
 	if !known {
 		status := core.PrincipalPending
 		if s.registration == RegistrationApproved {
 			status = core.PrincipalApproved
 		}
-		var err error
 		if one, err = a.registered.register(ctx, key, status, func(name string) bool { return a.isNamed(s, name) }); err != nil {
 			return core.Principal{}, err
 		}
+		a.onRegistered(ctx, one.Principal)
 		a.log.Info("an SSH key registered", "principal", one.Principal, "fingerprint", key.String(), "status", one.Status.String())
 		if one.Status == core.PrincipalPending {
 			return core.Principal{}, core.NewFault(core.CodeNotAuthorized,

@@ -30,6 +30,8 @@ type registered struct {
 	Principal   string               `json:"principal"`
 	Status      core.PrincipalStatus `json:"status"`
 	Since       time.Time            `json:"since"` // when it registered
+	// Changes is how often it was changed, where there are other hubs: the record with more holds.
+	Changes uint64 `json:"changes,omitempty"`
 }
 
 // owner returns the principal of a sender with the key. It may only register agents with its
@@ -41,6 +43,7 @@ func (r registered) owner() core.Principal {
 // registry has the keys that registered themselves. A change is stored before it holds.
 type registry struct {
 	log     core.RecordLog // nil keeps nothing
+	agreed  Agreed         // nil for a hub alone
 	writing chan struct{}  // has a value while a change is being made
 
 	mu      sync.RWMutex
@@ -51,8 +54,8 @@ type registry struct {
 }
 
 // openRegistry reads the registered keys; later records replace earlier ones.
-func openRegistry(ctx context.Context, log core.RecordLog) (*registry, error) {
-	r := &registry{log: log, writing: make(chan struct{}, 1), keys: map[Fingerprint]registered{}, names: map[string]Fingerprint{}}
+func openRegistry(ctx context.Context, log core.RecordLog, agreed Agreed) (*registry, error) {
+	r := &registry{log: log, agreed: agreed, writing: make(chan struct{}, 1), keys: map[Fingerprint]registered{}, names: map[string]Fingerprint{}}
 	if log == nil {
 		return r, nil
 	}
@@ -170,24 +173,40 @@ func (r *registry) change(ctx context.Context, decide func() (one registered, ch
 // register makes a principal for an unknown key. isTaken reports whether a name is in use
 // elsewhere.
 func (r *registry) register(ctx context.Context, key Fingerprint, status core.PrincipalStatus, isTaken func(string) bool) (registered, error) {
+	ctx, cancel := context.WithTimeout(ctx, agreeTime)
+	defer cancel()
 	return r.change(ctx, func() (registered, bool, error) {
 		if one, known := r.get(key); known { // by another call meanwhile
 			return one, false, nil
 		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		switch {
-		case len(r.keys) >= maxRegistered:
-			return registered{}, false, later("unknown public key: the hub has %d registered keys and takes no more: ask an operator to add yours to auth.ssh_keys", maxRegistered)
-		case status == core.PrincipalPending && !r.hasRoom():
-			return registered{}, false, later("unknown public key: %d keys wait for approval already: ask an operator to decide on them", maxPending)
+		if err := r.takes(status); err != nil {
+			return registered{}, false, err
 		}
-		name := r.freeName(key, isTaken)
-		if name == "" {
-			return registered{}, false, refused("unknown public key: its name is taken")
+		one := registered{Fingerprint: key.String(), Status: status, Since: time.Now().UTC().Truncate(time.Second)}
+		for _, one.Principal = range r.freeNames(key, isTaken) {
+			if r.agreed == nil {
+				return one, true, nil
+			}
+			agreed, _, err := r.enter(ctx, one)
+			if !errors.Is(err, errNameTaken) {
+				return agreed, err == nil, err
+			}
 		}
-		return registered{Fingerprint: key.String(), Principal: name, Status: status, Since: time.Now().UTC().Truncate(time.Second)}, true, nil
+		return registered{}, false, refused("unknown public key: its name is taken")
 	})
+}
+
+// takes returns a Fault if there is no room for another key.
+func (r *registry) takes(status core.PrincipalStatus) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case len(r.keys) >= maxRegistered:
+		return later("unknown public key: the hub has %d registered keys and takes no more: ask an operator to add yours to auth.ssh_keys", maxRegistered)
+	case status == core.PrincipalPending && !r.hasRoom():
+		return later("unknown public key: %d keys wait for approval already: ask an operator to decide on them", maxPending)
+	}
+	return nil
 }
 
 // hasRoom reports whether one more key may wait. Callers hold mu for writing.
@@ -196,25 +215,33 @@ func (r *registry) hasRoom() bool {
 	return !waits || r.pending < maxPending || time.Since(r.keys[oldest].Since) >= pendingTime
 }
 
-// freeName returns a name for a new key: as at Coven "agent-" and the last 8 digits of its
-// fingerprint. It takes more digits where another key has that name, since a key whose last
-// digits are given can be found. Callers hold mu.
-func (r *registry) freeName(key Fingerprint, isTaken func(string) bool) string {
+// freeNames returns the names that a new key may have, the best first: as at Coven "agent-" and the
+// last 8 digits of its fingerprint. It takes more digits where another key has that name, since a key
+// whose last digits are given can be found.
+func (r *registry) freeNames(key Fingerprint, isTaken func(string) bool) (all []string) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	for digits := 8; digits <= 2*len(key); digits *= 2 {
 		name := "agent-" + key.String()[2*len(key)-digits:]
 		if _, used := r.names[name]; !used && !isTaken(name) {
-			return name
+			all = append(all, name)
 		}
 	}
-	return ""
+	return all
 }
 
 // set changes the status of a principal.
 func (r *registry) set(ctx context.Context, name string, status core.PrincipalStatus) error {
+	ctx, cancel := context.WithTimeout(ctx, agreeTime)
+	defer cancel()
 	_, err := r.change(ctx, func() (registered, bool, error) {
 		one, known := r.named(name)
 		if !known {
 			return one, false, core.NewFault(core.CodeInvalid, "no SSH key with the principal %q registered: dragoman principals list names those that did", shortened(name))
+		}
+		if r.agreed != nil {
+			one, err := r.agree(ctx, one, status)
+			return one, err == nil, err
 		}
 		changed := one.Status != status
 		one.Status = status

@@ -5,6 +5,9 @@ import "github.com/nats-io/nats.go/jetstream"
 // JetStream returns the server of a journal, for tests that write what no journal writes.
 func (j *Journal) JetStream() jetstream.JetStream { return j.js }
 
+// SetOwnerBytes sets after how many bytes the owner of the tasks is written again.
+func (j *Journal) SetOwnerBytes(n int64) { j.ownerBytes = n }
+
 // SetBounds sets the most bytes of a message, and of long lines that Heads keeps; 0 leaves
 // one as it is.
 func (j *Journal) SetBounds(part, lines int) {

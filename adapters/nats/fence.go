@@ -25,6 +25,7 @@ type fence struct {
 	own    string // the subject of owners in the stream
 	owner  owner  // who writes here
 	keep   journal.Retention
+	open   *openTasks // those of the own hub in a cluster; else nil
 
 	mu      sync.Mutex // held while messages are made and sent; before Journal.reopening
 	place   uint64     // the last message that is known to be stored
@@ -42,6 +43,14 @@ type owner struct {
 	By journal.Life `json:"by,omitzero"`
 	// At names the process, for people.
 	At string `json:"at"`
+	// From is a place before which no task is open: who takes the stream over reads it from there on.
+	From uint64 `json:"from,omitempty"`
+}
+
+// is reports whether two owners are the same.
+func (o owner) is(other owner) bool {
+	o.From = other.From
+	return o == other
 }
 
 // String returns the owner as error messages name it.
@@ -90,7 +99,7 @@ func (f *fence) append(ctx context.Context, msgs ...*nats.Msg) error {
 		return err
 	}
 	for again := false; ; again = true {
-		if f.unsure || time.Since(f.renewed) > f.keep.Age/renewal || f.written > f.keep.Bytes/renewal {
+		if f.unsure || time.Since(f.renewed) > f.keep.Age/renewal || f.written > f.keep.Bytes/renewal || f.open != nil && f.written > f.j.ownerBytes {
 			if err := f.renew(ctx); err != nil {
 				return err
 			}
@@ -123,6 +132,9 @@ func (f *fence) append(ctx context.Context, msgs ...*nats.Msg) error {
 
 // renew writes the owner again, and so learns where the stream is. Callers hold mu.
 func (f *fence) renew(ctx context.Context) error {
+	if f.open != nil {
+		f.owner.From = f.open.first(f.place+1, f.owner.From)
+	}
 	condition, at := jetstream.ExpectedLastSubjSeqHeader, f.owned
 	if !f.unsure {
 		condition, at = jetstream.ExpectedLastSeqHeader, f.place
@@ -152,7 +164,7 @@ func (f *fence) renew(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if o != f.owner && !o.precedes(f.owner) {
+		if !o.is(f.owner) && !o.precedes(f.owner) {
 			return f.lose(o)
 		}
 		f.owned, at = now, now // its acknowledgement was lost, or the store lost what came later
@@ -164,6 +176,9 @@ func (f *fence) note(place uint64) error {
 	before := f.place
 	f.owned, f.place, f.unsure, f.renewed, f.written = place, place, false, time.Now(), 0
 	if place <= before {
+		if f.open != nil { // ends may be lost, and last events
+			f.open.whole, f.owner.From = false, 1
+		}
 		return fmt.Errorf("the stream %s is at %d, and was at %d: some of what was stored is lost", f.stream, place, before)
 	}
 	return nil

@@ -54,16 +54,21 @@ type heads struct {
 
 // Heads implements journal.Journal.
 func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
-	return j.tasks.heads(ctx, 0, yield)
+	return j.tasks.heads(ctx, 1, 0, yield)
 }
 
-// heads is journal.Journal.Heads. It reads the stream once, in order, to the place last; 0 is
-// the present end.
-func (h *hubTasks) heads(ctx context.Context, last uint64, yield func(journal.Head) bool) error {
-	all, err := h.readHeads(ctx, last)
+// heads is journal.Journal.Heads. It reads the stream once, in order, from a place on to the place last;
+// 0 is the present end.
+func (h *hubTasks) heads(ctx context.Context, from, last uint64, yield func(journal.Head) bool) error {
+	all, err := h.readHeads(ctx, from, last)
 	if err != nil {
 		return err
 	}
+	h.mu.Lock()
+	if h.open != nil && !h.open.whole {
+		h.open.former(all, max(h.owner.From, 1))
+	}
+	h.mu.Unlock()
 	for _, task := range slices.Sorted(maps.Keys(all.of)) {
 		d := all.of[task]
 		if d.place < all.first {
@@ -90,7 +95,7 @@ func (h *hubTasks) heads(ctx context.Context, last uint64, yield func(journal.He
 
 // readHeads reads the heads from the stream, and adds the tasks of which damage left
 // nothing else.
-func (h *hubTasks) readHeads(ctx context.Context, last uint64) (heads, error) {
+func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, error) {
 	j := h.j
 	j.reopening.RLock()
 	defer j.reopening.RUnlock()
@@ -103,7 +108,7 @@ func (h *hubTasks) readHeads(ctx context.Context, last uint64) (heads, error) {
 		}
 	}
 	var parts assembly
-	err := h.replayTo(ctx, 1, last, "the journal", func(m message) (bool, error) {
+	err := h.replayTo(ctx, from, last, "the journal", func(m message) (bool, error) {
 		if all.first == 0 {
 			all.first = m.place
 		}

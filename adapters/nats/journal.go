@@ -71,6 +71,8 @@ type Journal struct {
 	lost  map[core.TaskID]uint64
 	part  int // the most bytes of one message
 	lines int // the most bytes of long lines that Heads keeps
+	// ownerBytes is after how many bytes the owner of the tasks is written again, in a cluster.
+	ownerBytes int64
 
 	// fences are the streams of the hub, that of the tasks first.
 	fences  []*fence
@@ -99,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
-		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, ownerBytes: ownerBytes,
 		failure: failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
 	}
 	bytes := keep.Bytes + keepUsage.Bytes
@@ -212,6 +214,9 @@ func (j *Journal) openTasks(ctx context.Context, name string, keep journal.Reten
 	})
 	if err != nil {
 		return fmt.Errorf("making the stream of the journal: %w", err)
+	}
+	if j.clustered {
+		j.tasks.open = &openTasks{hub: name, last: map[core.TaskID]uint64{}}
 	}
 	err = j.insist(ctx, func(ctx context.Context) error {
 		_, err := j.get(ctx, j.tasks.stream, getRequest{Seq: 1, Next: j.tasks.former + ">"})

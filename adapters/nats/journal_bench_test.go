@@ -152,6 +152,53 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
+// BenchmarkTakeOver is how long the heir of a hub takes to know its open tasks, in a journal of 100 MB.
+// The whole journal is read where the owner was not written again.
+func BenchmarkTakeOver(b *testing.B) {
+	for name, ownerBytes := range map[string]int64{"whole": 1 << 40, "open": 16 << 20} {
+		b.Run(name, func(b *testing.B) {
+			at := external(b).ClientURL()
+			open := func(hub string) *nats.Journal {
+				j, err := nats.Open(b.Context(), nats.Options{URL: at, Name: hub, Cluster: &nats.Cluster{Name: "bench"}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(func() { _ = j.Close() })
+				return j
+			}
+			heir, of := open("b"), open("a")
+			of.SetOwnerBytes(ownerBytes)
+			wantHeads(b, of, 0)
+			const bytes, answer = 100 << 20, 4 << 10
+			for written := 0; written < bytes; {
+				var records []journal.Record
+				for range 12 {
+					q := question()
+					q[3].Event.Body = core.Text{Text: strings.Repeat("x", answer)}
+					records, written = append(records, q...), written+answer
+				}
+				if err := of.Append(b.Context(), records...); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := of.Append(b.Context(), question()[:3]...); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				e, err := heir.TakeOver(b.Context(), of.Life())
+				if err != nil {
+					b.Fatal(err)
+				}
+				n := 0
+				if err := e.Heads(b.Context(), func(journal.Head) bool { n++; return true }); err != nil || n != 1 {
+					b.Fatalf("got %d open tasks and %v, want 1", n, err)
+				}
+			}
+		})
+	}
+}
+
 func wantHeads(b *testing.B, j *nats.Journal, want int) {
 	b.Helper()
 	n := 0

@@ -60,7 +60,7 @@ func process() string {
 // begin begins the next life of the hub: it takes over its streams, that of the tasks first.
 func (j *Journal) begin(ctx context.Context, hub string) error {
 	for {
-		epoch := uint64(0)
+		epoch, from := uint64(0), uint64(0)
 		for i, f := range j.fences {
 			o, place, err := f.lastOwner(ctx)
 			if err != nil {
@@ -69,11 +69,15 @@ func (j *Journal) begin(ctx context.Context, hub string) error {
 			f.owned, epoch = place, max(epoch, o.Life.Epoch)
 			if i == 0 && place == 0 {
 				epoch = max(epoch, f.place) // retention dropped the owner: no life had a greater epoch
+			} else if i == 0 {
+				from = o.From
 			}
 		}
 		j.life = journal.Life{Hub: hub, Epoch: epoch + 1}
 		first := j.fences[0]
-		now, taken, err := first.take(ctx, j.owner())
+		mine := j.owner()
+		mine.From = from
+		now, taken, err := first.take(ctx, mine)
 		if err != nil {
 			return err
 		}
@@ -131,6 +135,7 @@ func (j *Journal) TakeOver(ctx context.Context, of journal.Life) (journal.Estate
 				return nil, &journal.TakenError{Of: of, By: o.By}
 			}
 		}
+		mine.From = o.From
 		e.owned = place // also when it was this life: what it has stored since comes before the new owner
 		var taken bool
 		if place, taken, err = e.take(ctx, mine); err != nil {
@@ -186,7 +191,7 @@ func (j *Journal) HeadsOf(ctx context.Context, hub string, yield func(journal.He
 	if last == 0 {
 		return nil
 	}
-	return h.heads(ctx, last, yield)
+	return h.heads(ctx, 1, last, yield)
 }
 
 // estate is a journal.Estate.
@@ -198,9 +203,12 @@ func (e *estate) Life() journal.Life { return e.owner.Life }
 // Heads implements journal.Estate.
 func (e *estate) Heads(ctx context.Context, yield func(journal.Head) bool) error {
 	e.mu.Lock()
-	last := e.owned // nothing of the life that was taken over comes after it
+	from, last := max(e.owner.From, 1), e.owned // nothing of the life that was taken over comes after it
 	e.mu.Unlock()
-	return e.heads(ctx, last, func(h journal.Head) bool { return h.End != 0 || yield(h) })
+	if from > last { // what was before it is lost
+		from = 1
+	}
+	return e.heads(ctx, from, last, func(h journal.Head) bool { return h.End != 0 || yield(h) })
 }
 
 // Append implements journal.Estate.

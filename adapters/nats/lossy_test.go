@@ -19,7 +19,7 @@ import (
 )
 
 // external starts a NATS server that is not embedded.
-func external(t *testing.T) *server.Server {
+func external(t testing.TB) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 64 << 30, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 	if err != nil {

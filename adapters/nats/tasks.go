@@ -48,5 +48,11 @@ func (h *hubTasks) append(ctx context.Context, records []journal.Record) error {
 	if cap(buf) <= maxBuf {
 		h.buf = buf // the connection copies what it publishes
 	}
-	return h.fence.append(ctx, msgs...)
+	place := h.place + 1
+	h.open.storing(records, place)
+	if err := h.fence.append(ctx, msgs...); err != nil {
+		return err
+	}
+	h.open.stored(records, place)
+	return nil
 }

@@ -128,7 +128,10 @@ func (c *connection) answer(ctx context.Context) {
 		select {
 		case q := <-c.inquiries:
 			frame, err := encodeAnswer(q.number, c.answerTo(ctx, q))
-			if err != nil || c.events.send(ctx, c.link, frame) != nil {
+			if err != nil {
+				frame, _ = encodeAnswer(q.number, answered{Fault: core.NewFault(core.CodeInternal, "the answer cannot be sent: %s", err)}) // this one can
+			}
+			if c.events.send(ctx, c.link, frame) != nil {
 				return
 			}
 			c.link.Flush()

@@ -221,8 +221,11 @@ func (c *connection) pump(ctx context.Context) {
 		}
 		if err != nil {
 			var f *core.Fault
-			if errors.As(err, &f) {
+			switch {
+			case errors.As(err, &f):
 				c.link.Close(*link.Because(link.ShuttingDown, "%s", f.Message))
+			case ctx.Err() == nil: // without events the connection is of no use
+				c.link.Close(*link.Because(link.Internal, "sending events: %s", err))
 			}
 			return
 		}
@@ -235,8 +238,9 @@ func (c *connection) deliver(ctx context.Context, b hub.Batch) error {
 	}
 	const perEvent = 256
 	frame, err := appendEvents(make([]byte, 0, idBytes+perEvent*len(b.Events)), b.Task.ID(), b.Events)
-	if err != nil {
-		return err
+	if err != nil { // the journal cannot store them either
+		c.opts.Log.Error("events of a task cannot be sent to another hub, which does not get its end", "hub", c.opts.Name, "task", b.Task.ID(), "error", err)
+		return nil
 	}
 	return c.events.send(ctx, c.link, frame)
 }

@@ -359,6 +359,7 @@ func (s *sim) checkHubs(t *simTask, want []item) {
 
 // checkLives checks what each life has promised, once it is over.
 func (s *sim) checkLives() {
+	s.store.Reading = nil // nobody else reads any more
 	for _, b := range s.store.broken {
 		s.breaks("%s", b)
 	}

@@ -396,7 +396,7 @@ func (s *sim) stored(t *simTask) (all []core.Event) {
 		if len(all) > 0 {
 			after = all[len(all)-1].End()
 		}
-		part, err := s.hubs[0].last.journal.ReadOf(context.Background(), of, t.id, after, 0)
+		part, err := s.store.checker.ReadOf(context.Background(), of, t.id, after, 0)
 		if err != nil && err != journal.ErrUnknown {
 			s.breaks("journal: %s: %v", t.name, err)
 		}

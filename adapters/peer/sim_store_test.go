@@ -9,19 +9,21 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// simStore is a journal that all hubs of a schedule share. It is slow, loses writes and
+// simStore is a journal that all hubs of a schedule share. It is slow, loses writes, reads and
 // acknowledgements, and waits for hubs that are cut off. It checks that no life writes after
 // another one has taken its place.
 type simStore struct {
 	*journal.SharedMemory
-	s *sim
+	s       *sim
+	checker *journal.MemoryLife // reads without trouble
 
 	mu     sync.Mutex
 	killed map[journal.Life]bool
 	epochs map[string]uint64    // the latest of each hub
 	since  map[string]time.Time // when it began
 	taken  map[string]taken     // who took the latest over
-	// bad are how many of a thousand writes are refused, and how many are stored but not acknowledged.
+	// refused and unheard are how many of a thousand writes and reads are refused, and how many writes are
+	// stored but not acknowledged.
 	refused, unheard int
 	slow             time.Duration
 	broken           []string
@@ -38,6 +40,13 @@ func newSimStore(s *sim) *simStore {
 		killed: map[journal.Life]bool{}, epochs: map[string]uint64{}, since: map[string]time.Time{}, taken: map[string]taken{},
 	}
 	st.Before, st.After = st.before, st.after
+	st.checker = st.Open("checker")
+	st.Reading = func(by journal.Life) error {
+		if by == st.checker.Life() {
+			return nil
+		}
+		return st.before(journal.Write{By: by, Hub: by.Hub})
+	}
 	return st
 }
 
@@ -56,7 +65,7 @@ func (st *simStore) kill(l journal.Life) {
 	st.killed[l] = true
 }
 
-// weather sets what happens to writes from now on.
+// weather sets what happens to writes and reads from now on.
 func (st *simStore) weather(refused, unheard int, slow time.Duration) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -65,7 +74,7 @@ func (st *simStore) weather(refused, unheard int, slow time.Duration) {
 
 var (
 	errKilled  = fmt.Errorf("its process is gone: %w", journal.ErrFenced)
-	errRefused = errors.New("the store did not answer in time: it has stored nothing")
+	errRefused = errors.New("the store did not answer in time: it has done nothing")
 	errUnheard = errors.New("the store did not answer in time: it has stored it")
 )
 

@@ -222,6 +222,7 @@ func New(opts Options) *Hub {
 		h.background.Go(func() { h.settle(h.ctx) })
 	}
 	if opts.Peers != nil {
+		h.background.Go(func() { h.storeSettings(h.ctx) })
 		for range wholeReads {
 			h.background.Go(func() { h.gatherWanted(h.ctx) })
 		}

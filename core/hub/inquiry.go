@@ -245,6 +245,6 @@ func allNews() []listener {
 		newsOfPacks, newsOfCalls(),
 		newsOfTopics, newsOfNotices, newsOfSubscribers(),
 		tasksOpened(), tasksAnswered(), tasksNewest(),
-		spentNews, newsOfMissed(), keysFinished(),
+		spentNews, newsOfMissed(), keysFinished(), settingsNews(), settingsWanted(),
 	}
 }

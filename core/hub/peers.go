@@ -129,6 +129,7 @@ func (h *Hub) HubUp(name string, index int) {
 	delete(h.others.legacies, name)
 	h.questions.HubUp(name)
 	h.tellSpent(name)
+	h.tellSettings(name)
 	h.packsUp(name)
 	h.topics.HubUp(name)
 }

@@ -15,10 +15,13 @@ type AgentSettings struct {
 	// MaxConcurrent bounds how many tasks the agent runs at once; zero leaves it to the
 	// agent. It never exceeds what the agent declared, but applies in full to an agent that
 	// declared nothing.
-	MaxConcurrent int
+	MaxConcurrent int `json:"max_concurrent,omitempty"`
 	// Heartbeat is the interval between the agent's heartbeats, where its dialect has them;
 	// zero leaves it to the dialect.
-	Heartbeat time.Duration
+	Heartbeat time.Duration `json:"heartbeat_ns,omitempty"`
+	// Changes is how often they were changed, where there are other hubs: of what two hubs know, that
+	// with more changes holds.
+	Changes uint64 `json:"changes,omitempty"`
 }
 
 // SettingsChange tells an agent of its new settings: those in force, how many tasks it now
@@ -38,10 +41,11 @@ type settings struct {
 
 	store   func(map[core.AgentID]AgentSettings) error // nil keeps nothing
 	storing sync.Mutex                                 // locked before mu
+	heard   chan struct{}                              // has a token when there are some of other hubs to be stored
 }
 
 func newSettings(agents map[core.AgentID]AgentSettings, store func(map[core.AgentID]AgentSettings) error) *settings {
-	all := &settings{agents: map[core.AgentID]AgentSettings{}, dialects: map[string]AgentSettings{}, store: store}
+	all := &settings{agents: map[core.AgentID]AgentSettings{}, dialects: map[string]AgentSettings{}, store: store, heard: make(chan struct{}, 1)}
 	maps.Copy(all.agents, agents)
 	return all
 }
@@ -54,7 +58,9 @@ func (s *settings) of(id core.AgentID, dialect string) AgentSettings {
 	return AgentSettings{MaxConcurrent: cmp.Or(own.MaxConcurrent, all.MaxConcurrent), Heartbeat: cmp.Or(own.Heartbeat, all.Heartbeat)}
 }
 
-func (s *settings) configure(id core.AgentID, c core.Configure) AgentSettings {
+// configure changes those of an agent. Where they are told other hubs, they are kept even if they set
+// nothing any more.
+func (s *settings) configure(id core.AgentID, c core.Configure, told bool) AgentSettings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := s.agents[id]
@@ -63,6 +69,9 @@ func (s *settings) configure(id core.AgentID, c core.Configure) AgentSettings {
 	}
 	if c.Heartbeat != nil {
 		own.Heartbeat = *c.Heartbeat
+	}
+	if told {
+		own.Changes++
 	}
 	if s.agents[id] = own; own == (AgentSettings{}) {
 		delete(s.agents, id)
@@ -86,10 +95,7 @@ func (s *settings) save() error {
 	}
 	s.storing.Lock()
 	defer s.storing.Unlock()
-	s.mu.Lock()
-	all := maps.Clone(s.agents)
-	s.mu.Unlock()
-	return s.store(all)
+	return s.store(s.all())
 }
 
 // Configure changes the settings of a connected agent, tells it, and returns its new
@@ -137,8 +143,9 @@ func (h *Hub) configure(c core.Configure) (*AgentStatus, error) {
 		h.mu.Unlock()
 		return nil, core.NewFault(core.CodeUnsupported, "agent %s speaks %s, which has no heartbeat interval: leave it out", id, s.identity.Dialect)
 	}
-	own := h.settings.configure(id, c)
+	own := h.settings.configure(id, c, h.Clustered())
 	h.applySettings(s, c.Reason)
+	settingsNews().tellAll(h, agentSet{Agent: id, Settings: own})
 	h.mu.Unlock()
 	h.log.Info("the settings of an agent were changed", "agent", id, "max_concurrent", own.MaxConcurrent, "heartbeat", own.Heartbeat.String(), "reason", c.Reason)
 	if err := h.settings.save(); err != nil {

@@ -19,6 +19,9 @@ type SharedMemory struct {
 	// After is called after a write that was stored; the writer gets its error. nil does
 	// nothing.
 	After func(Write) error
+	// Reading is called before a life reads; if it returns an error, the reader gets that. nil does
+	// nothing.
+	Reading func(by Life) error
 
 	keep  Retention
 	mu    sync.Mutex
@@ -32,6 +35,14 @@ type Write struct {
 	Hub string
 	// Records is what is appended; empty for the message that takes a life over.
 	Records []Record
+}
+
+// reading calls the hook.
+func (m *SharedMemory) reading(by Life) error {
+	if m.Reading == nil {
+		return nil
+	}
+	return m.Reading(by)
 }
 
 // sharedPart is the part of a hub.
@@ -125,6 +136,24 @@ func (l *MemoryLife) Append(ctx context.Context, records ...Record) error {
 	return err
 }
 
+// Read implements Journal.
+func (l *MemoryLife) Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	return l.ReadOf(ctx, l.life.Hub, task, after, limit)
+}
+
+// Heads implements Journal.
+func (l *MemoryLife) Heads(ctx context.Context, yield func(Head) bool) error {
+	return l.HeadsOf(ctx, l.life.Hub, yield)
+}
+
+// CompleteTasks implements Journal.
+func (l *MemoryLife) CompleteTasks(ctx context.Context, wanted []core.TaskID, yield func(core.TaskID, []core.Event) bool) error {
+	if err := l.shared.reading(l.life); err != nil {
+		return err
+	}
+	return l.Memory.CompleteTasks(ctx, wanted, yield)
+}
+
 func (l *MemoryLife) depose(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,6 +214,9 @@ func (m *SharedMemory) takeOver(of, by Life) (*memoryEstate, error) {
 
 // LifeOf implements Shared.
 func (l *MemoryLife) LifeOf(_ context.Context, hub string) (life, by Life, err error) {
+	if err := l.shared.reading(l.life); err != nil {
+		return life, by, err
+	}
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
 	if p := l.shared.parts[hub]; p != nil {
@@ -195,6 +227,9 @@ func (l *MemoryLife) LifeOf(_ context.Context, hub string) (life, by Life, err e
 
 // ReadOf implements Shared.
 func (l *MemoryLife) ReadOf(ctx context.Context, hub string, task core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	if err := l.shared.reading(l.life); err != nil {
+		return nil, err
+	}
 	l.shared.mu.Lock()
 	p := l.shared.parts[hub]
 	l.shared.mu.Unlock()
@@ -206,6 +241,9 @@ func (l *MemoryLife) ReadOf(ctx context.Context, hub string, task core.TaskID, a
 
 // HeadsOf implements Shared.
 func (l *MemoryLife) HeadsOf(ctx context.Context, hub string, yield func(Head) bool) error {
+	if err := l.shared.reading(l.life); err != nil {
+		return err
+	}
 	l.shared.mu.Lock()
 	p := l.shared.parts[hub]
 	l.shared.mu.Unlock()
@@ -227,6 +265,9 @@ func (e *memoryEstate) Life() Life { return e.life }
 
 // Heads implements Estate.
 func (e *memoryEstate) Heads(ctx context.Context, yield func(Head) bool) error {
+	if err := e.shared.reading(e.by); err != nil {
+		return err
+	}
 	return e.records.Heads(ctx, func(h Head) bool { return h.End != 0 || yield(h) })
 }
 

@@ -54,13 +54,33 @@ func serve(ctx context.Context, settings config.Config, io Streams, open func() 
 		return wrongSettings(err)
 	}
 	service.LimitMemory(settings.Limits.Memory)
-	for {
+	for pause := time.Duration(0); ; {
+		began := time.Now()
 		err := serveLife(ctx, &settings, open, read, reload, signals, log)
 		if !settings.Clustered() || !errors.Is(err, journal.ErrFenced) {
 			return err
 		}
-		log.Warn("another hub has taken over this one, which starts again: its agents and clients reconnect, and its tasks have their ends there", "error", inLine(err))
+		pause = pauseAfter(time.Since(began), pause)
+		log.Warn("another hub has taken over this one, which starts again: its agents and clients reconnect, and its tasks have their ends there", "error", inLine(err), "pause", pause.String())
+		select {
+		case <-time.After(pause):
+		case <-signals:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
 	}
+}
+
+// pauseAfter returns how long a hub that was taken over waits before its next life, given how long it
+// lived and how long it waited before: not at all, unless lives are short. Then two processes may have
+// one name, and each take the other one over.
+func pauseAfter(lived, before time.Duration) time.Duration {
+	const short, least, most = 10 * time.Second, 250 * time.Millisecond, 10 * time.Second
+	if lived >= short {
+		return 0
+	}
+	return min(max(least, 2*before), most)
 }
 
 // serveLife runs a hub until a signal, until its only peer has gone, or until another hub has taken

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
@@ -53,5 +54,17 @@ func TestAHumanLogHasNoColoursOutsideATerminal(t *testing.T) {
 	newLog(&file, "info", "human").Info("the hub is ready", "grpc", "127.0.0.1:50051")
 	if got := file.String(); !strings.Contains(got, "the hub is ready grpc=127.0.0.1:50051") || strings.Contains(got, "\x1b") {
 		t.Errorf("got %q, want a readable line without escape sequences", got)
+	}
+}
+
+func TestAHubThatIsTakenOverAgainAndAgainWaitsLongerAndLonger(t *testing.T) {
+	var got []string
+	pause := time.Duration(0)
+	for _, lived := range []time.Duration{time.Hour, time.Second, 0, 0, 0, 0, 0, 0, 0, time.Hour, 0} {
+		pause = pauseAfter(lived, pause)
+		got = append(got, pause.String())
+	}
+	if got, want := strings.Join(got, " "), "0s 250ms 500ms 1s 2s 4s 8s 10s 10s 0s 250ms"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

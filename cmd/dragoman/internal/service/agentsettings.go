@@ -20,8 +20,9 @@ type settingsFile struct {
 }
 
 type savedSettings struct {
-	MaxConcurrent       int   `json:"max_concurrent,omitempty"`
-	HeartbeatIntervalMS int64 `json:"heartbeat_interval_ms,omitempty"`
+	MaxConcurrent       int    `json:"max_concurrent,omitempty"`
+	HeartbeatIntervalMS int64  `json:"heartbeat_interval_ms,omitempty"`
+	Changes             uint64 `json:"changes,omitempty"`
 }
 
 const settingsName = "terms.json"
@@ -43,7 +44,7 @@ func loadAgentSettings(dir string) (save func(map[core.AgentID]hub.AgentSettings
 	}
 	settings = map[core.AgentID]hub.AgentSettings{}
 	for id, t := range kept.Agents {
-		settings[id] = hub.AgentSettings{MaxConcurrent: max(0, t.MaxConcurrent), Heartbeat: max(0, time.Duration(t.HeartbeatIntervalMS)*time.Millisecond)}
+		settings[id] = hub.AgentSettings{MaxConcurrent: max(0, t.MaxConcurrent), Heartbeat: max(0, time.Duration(t.HeartbeatIntervalMS)*time.Millisecond), Changes: t.Changes}
 	}
 	return func(all map[core.AgentID]hub.AgentSettings) error { return saveAgentSettings(path, all) }, settings, nil
 }
@@ -52,7 +53,7 @@ func loadAgentSettings(dir string) (save func(map[core.AgentID]hub.AgentSettings
 func saveAgentSettings(path string, all map[core.AgentID]hub.AgentSettings) error {
 	kept := settingsFile{Agents: map[core.AgentID]savedSettings{}}
 	for id, t := range all {
-		kept.Agents[id] = savedSettings{t.MaxConcurrent, t.Heartbeat.Milliseconds()}
+		kept.Agents[id] = savedSettings{t.MaxConcurrent, t.Heartbeat.Milliseconds(), t.Changes}
 	}
 	data, err := json.MarshalIndent(kept, "", "  ")
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/dragoman-hub/dragoman/adapters/auth"
+	"github.com/dragoman-hub/dragoman/adapters/nats"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/core"
@@ -120,7 +121,10 @@ func (s *Service) openAuth(ctx context.Context) error {
 		if s.hub != nil {
 			s.hub.Count(name)
 		}
-	}, Registered: s.records(principalRecords)}
+	}, Registered: s.records(principalRecords), OnRegistered: s.tellRegistered}
+	if j, ok := s.journal.(*nats.Journal); ok && j.Claims() != nil {
+		opts.Agreed = j.Claims()
+	}
 	var err error
 	if s.auth, err = auth.New(ctx, opts); err != nil {
 		return fmt.Errorf("reading the registered principals: %w", err)

@@ -160,6 +160,9 @@ func (s *Service) joinCluster() {
 			s.fail(fmt.Errorf("taking part in the cluster: %w", err))
 		}
 	})
+	if s.config.Auth.Required() {
+		s.loops.Go(func() { s.learnPrincipals(ctx) })
+	}
 	s.leaveCluster = cancel
 }
 

@@ -55,6 +55,7 @@ func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) erro
 	if err := s.hub.Recover(ctx); err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
+	s.answerPrincipals()
 	s.joinCluster()
 	for _, d := range Dialects() {
 		if d.Open == nil {

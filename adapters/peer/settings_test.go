@@ -1,0 +1,71 @@
+package peer_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+)
+
+func TestAnAgentHasItsSettingsAtEveryHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		stored := map[string]hub.AgentSettings{} // of bob, by hub
+		w := newWorldWith(t, func(name string, o *hub.Options) {
+			o.SaveAgentSettings = func(all map[core.AgentID]hub.AgentSettings) error {
+				mu.Lock()
+				defer mu.Unlock()
+				stored[name] = all["bob"]
+				return nil
+			}
+		}, "a", "b", "c")
+		set := func(at string, most int) {
+			t.Helper()
+			if _, err := w.hubs[at].Configure(t.Context(), core.Principal{ID: "ops", Operator: true}, core.Configure{Agent: "bob", MaxConcurrent: &most}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		// comes lets bob come to a hub, and wants the settings there.
+		comes := func(at string, most int) *hub.Session {
+			t.Helper()
+			bob := w.join(at, core.Card{ID: "bob", MaxConcurrent: 5})
+			for name, m := range w.hubs {
+				if s, ok := m.Agent(core.Principal{ID: "ann"}, "bob"); !ok || s.MaxConcurrent != most {
+					t.Errorf("hub %s, while bob is at %s: got at most %d tasks at once, want %d", name, at, s.MaxConcurrent, most)
+				}
+			}
+			return bob
+		}
+		leaves := func(bob *hub.Session) {
+			bob.Close(nil)
+			time.Sleep(time.Second)
+		}
+		bob := w.join("b", core.Card{ID: "bob", MaxConcurrent: 5})
+		set("a", 2)
+		leaves(bob)
+		bob = comes("c", 2)
+		mu.Lock()
+		if want := (hub.AgentSettings{MaxConcurrent: 2, Changes: 1}); stored["a"] != want || stored["b"] != want || stored["c"] != want {
+			t.Errorf("stored: got %+v, want %+v at every hub", stored, want)
+		}
+		mu.Unlock()
+
+		// A hub that was away gets what has changed, and does not bring back what was.
+		w.net.Kill("b")
+		time.Sleep(5 * time.Second)
+		set("a", 3)
+		w.hubs["b"].stop()
+		w.start("b", 1)
+		w.until("b has a quorum", w.hubs["b"].part.Cluster().HasQuorum)
+		time.Sleep(time.Second)
+		leaves(bob)
+		bob = comes("b", 3)
+		set("c", 0)
+		leaves(bob)
+		leaves(comes("a", 5))
+	})
+}
