@@ -69,7 +69,7 @@ func (c *call) settle(s *hub.Session, t *task.Task, in settlement) error {
 		if a.ID == "" || a.Approved == nil {
 			return core.NewFault(core.CodeInvalid, `message.parts: data: an approval is {"approval":{"id":"...","approved":true}}`)
 		}
-		return s.Decide(t.ID(), core.ApprovalDecided{ID: a.ID, Approved: *a.Approved, All: a.All, Reason: a.Reason, InputSHA256: a.InputSHA256})
+		return s.Decide(c.r.Context(), t.ID(), core.ApprovalDecided{ID: a.ID, Approved: *a.Approved, All: a.All, Reason: a.Reason, InputSHA256: a.InputSHA256})
 	}
 	a := in.Answer
 	if open := c.openQuestions(t); len(open) == 0 || a.ID != "" && !hasQuestion(open, a.ID) {
@@ -134,7 +134,7 @@ func (c *call) tellAgent(s *hub.Session, t *task.Task, m wire.Message) error {
 	if content == "" || len(text.Attachments) > 0 {
 		return wire.NewError(wire.ReasonUnsupportedOperation, "only text and data can be sent to a task that runs: send files with a new message, in the same context and without taskId")
 	}
-	err := s.Inject(t.ID(), core.Injected{ID: m.ID, Content: content, Trace: core.TraceOf(c.r.Header.Values)})
+	err := s.Inject(c.r.Context(), t.ID(), core.Injected{ID: m.ID, Content: content, Trace: core.TraceOf(c.r.Header.Values)})
 	if f := core.AsFault(err); errors.Is(err, &core.Fault{Code: core.CodeUnsupported}) {
 		return wire.NewError(wire.ReasonUnsupportedOperation, f.Message+"; wait for the end of the task, then send a message in its context without taskId")
 	}

@@ -101,7 +101,7 @@ func TestStatesOfATaskArePostedInOrder(t *testing.T) {
 				t.Errorf("somebody else: got %v, want TASK_NOT_FOUND", failed)
 			}
 			a.say(task, core.Text{Text: "HI"}, core.ApprovalRequested{ID: "c", Name: "rm", Input: "{}"})
-			if err := f.hub.Connect(hubIdentity("local")).Decide(task.ID(), core.ApprovalDecided{ID: "c", Approved: true}); err != nil {
+			if err := f.hub.Connect(hubIdentity("local")).Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "c", Approved: true}); err != nil {
 				t.Fatal(err)
 			}
 			a.say(task, core.Done{})

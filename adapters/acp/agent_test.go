@@ -312,7 +312,7 @@ func TestContextForATaskReachesAnACPAgentAsANotify(t *testing.T) {
 		rest := s.plainSession("rest")
 		task := s.ask(rest, core.Request{To: core.ToAgent("kit"), Content: "?"})
 		id := kit.expect(wire.KindQuery).ID
-		if err := rest.Inject(task.ID(), core.Injected{ID: "i1", Content: "hurry", Priority: core.InjectionImmediate, Source: "user"}); err != nil {
+		if err := rest.Inject(hub.NoWait, task.ID(), core.Injected{ID: "i1", Content: "hurry", Priority: core.InjectionImmediate, Source: "user"}); err != nil {
 			t.Fatal(err)
 		}
 		e := kit.expect(wire.KindNotify)

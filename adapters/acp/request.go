@@ -178,7 +178,7 @@ func (s *session) inject(e wire.Envelope, n wire.Notify) (*request, error) {
 	if err := in.Priority.UnmarshalText([]byte(c.Priority)); err != nil {
 		return nil, err
 	}
-	return r, s.self.Inject(r.task, in)
+	return r, s.self.Inject(hub.NoWait, r.task, in)
 }
 
 // cancel cancels a request of the peer. The ack says whether there was one to cancel.

@@ -151,7 +151,7 @@ func TestContextAndCancelSurviveACPInBothDirections(t *testing.T) {
 			// To an ACP agent, and from it.
 			asked := s.ask(rest, core.Request{To: core.ToAgent("fam"), Content: "?"})
 			id := fam.expect(wire.KindQuery).ID
-			if err := rest.Inject(asked.ID(), in); err != nil {
+			if err := rest.Inject(t.Context(), asked.ID(), in); err != nil {
 				rt.Fatal(err)
 			}
 			var notice wire.Notify

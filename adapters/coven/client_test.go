@@ -348,7 +348,7 @@ func TestAnAgentGetsTheDecisionThatItsHandlerRequested(t *testing.T) {
 		q := ask(t, h)
 		task := q.question("a", "x")
 		q.until(task, core.KindApprovalRequested)
-		if err := q.s.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true, All: true}); err != nil {
+		if err := q.s.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t", Approved: true, All: true}); err != nil {
 			t.Fatal(err)
 		}
 		q.until(task, core.KindDone)
@@ -369,7 +369,7 @@ func TestAnAgentThatDeclaresInjectionGetsInjections(t *testing.T) {
 		q := ask(t, h)
 		task := q.question("a", "x")
 		q.until(task, core.KindText)
-		if err := q.s.Inject(task.ID(), core.Injected{ID: "i", Content: "hurry", Priority: core.InjectionDeferred}); err != nil {
+		if err := q.s.Inject(hub.NoWait, task.ID(), core.Injected{ID: "i", Content: "hurry", Priority: core.InjectionDeferred}); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := q.until(task, core.KindInjectionAnswered).Body, (core.InjectionAnswered{ID: "i", Accepted: true}); got != want {

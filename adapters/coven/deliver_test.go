@@ -22,7 +22,7 @@ func TestATaskThatEndedBeforeItWasSentTakesNoSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := requester.Inject(task.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
+	if err := requester.Inject(hub.NoWait, task.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := requester.Cancel(task.ID(), "never mind"); err != nil {

@@ -70,7 +70,7 @@ func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 				r := ask(t, h)
 				task := r.question("a", "clean up")
 				r.until(task, core.KindApprovalRequested)
-				if err := r.s.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: approved}); err != nil {
+				if err := r.s.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t1", Approved: approved}); err != nil {
 					t.Fatal(err)
 				}
 				r.until(task, core.KindDone)

@@ -49,7 +49,7 @@ func TestAnAgentIsNeverSentWhatItDidNotDeclare(t *testing.T) {
 		q := ask(t, h)
 		task := q.question("a", "x")
 		id := a.prompt().GetRequestId()
-		if err := q.s.Inject(task.ID(), core.Injected{Content: "psst"}); !isFault(err, core.CodeUnsupported) {
+		if err := q.s.Inject(hub.NoWait, task.ID(), core.Injected{Content: "psst"}); !isFault(err, core.CodeUnsupported) {
 			t.Errorf("inject: got %v, want an unsupported Fault", err)
 		}
 		if err := q.s.Cancel(task.ID(), "enough"); err != nil {
@@ -114,7 +114,7 @@ func TestAnInjectionReachesTheAgentAndItsAnswerTheRequester(t *testing.T) {
 		a.prompt()
 		in := core.Injected{ID: "inj1", Content: "Budget is 80% consumed.", Priority: core.InjectionImmediate, Source: "system"}
 		for _, task := range []*task.Task{one, two} { // with the same id
-			if err := q.s.Inject(task.ID(), in); err != nil {
+			if err := q.s.Inject(hub.NoWait, task.ID(), in); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -169,7 +169,7 @@ func TestAnApprovalIsRequestedAndDecided(t *testing.T) {
 		}
 		request("t1")
 		q.until(task, core.KindApprovalRequested)
-		if err := q.s.Decide(task.ID(), core.ApprovalDecided{ID: "t1"}); err != nil {
+		if err := q.s.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t1"}); err != nil {
 			t.Fatal(err)
 		}
 		a.expect(decision("t1", false, false))

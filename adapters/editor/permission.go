@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -140,7 +141,7 @@ func (c *connection) settlePermission(a *asked, m jsonrpc.Message) {
 			d.Option = o.OptionID
 		}
 	}
-	if err := c.self.Decide(a.task, d); err != nil {
+	if err := c.self.Decide(hub.NoWait, a.task, d); err != nil {
 		c.log.Debug("a decision came too late", "task", a.task, "error", err)
 	}
 }

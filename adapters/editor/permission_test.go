@@ -90,7 +90,7 @@ func TestAnAnswerThatCannotBeReadIsNotAnsweredAndLeavesTheDecisionToOthers(t *te
 			}
 			chief := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "chief", Operator: true}})
 			defer chief.Close(nil)
-			if err := chief.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
+			if err := chief.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
 				t.Errorf("%.60s: a decision of somebody else: got %v, want it taken", answer, err)
 			}
 			s.say(task, core.Done{})
@@ -108,7 +108,7 @@ func TestTheFirstDecisionCountsAndTheEditorIsTold(t *testing.T) {
 		_, id := c.asked("session/request_permission")
 		chief := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "chief", Operator: true}})
 		defer chief.Close(nil)
-		if err := chief.Decide(task.ID(), core.ApprovalDecided{ID: "t1"}); err != nil {
+		if err := chief.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t1"}); err != nil {
 			t.Fatal(err)
 		}
 		c.want(fmt.Sprintf(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":%s}}`, id))

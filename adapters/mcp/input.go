@@ -144,7 +144,7 @@ func (in input) settle(ctx context.Context, s *hub.Session, id core.TaskID, v st
 	}
 	switch c := c.(type) {
 	case core.Decide:
-		err = s.Decide(c.Task, c.Decision)
+		err = s.Decide(ctx, c.Task, c.Decision)
 	case core.Reply:
 		_, err = s.AnswerQuestion(ctx, c)
 	}

@@ -207,7 +207,7 @@ func TestAModernClientThatCannotAskWaitsForThePeopleOfTheHub(t *testing.T) {
 		bob.report(task, approval)
 		for !strings.Contains(string(s.until("notifications/progress").Params), "waits for the approval of rm") {
 		}
-		if err := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "boss", Operator: true}}).Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
+		if err := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "boss", Operator: true}}).Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
 			t.Fatal(err)
 		}
 		bob.decision()
@@ -270,7 +270,7 @@ func TestAnApprovalDecidedElsewhereIsWithdrawnFromTheClient(t *testing.T) {
 	m := s.until("elicitation/create")
 	boss := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "boss", Operator: true}})
 	defer boss.Close(nil)
-	if err := boss.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
+	if err := boss.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(s.until("notifications/cancelled").Params); !strings.Contains(got, string(m.ID)) {

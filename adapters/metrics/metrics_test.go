@@ -113,7 +113,7 @@ func TestLossesAreReportedByPairOfDialects(t *testing.T) {
 		if b, err := agent.Next(t.Context()); err != nil || b.Task == nil {
 			t.Fatalf("got %+v and %v, want the task", b, err)
 		}
-		if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
+		if err := asker.Inject(hub.NoWait, task.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, body := range []core.Body{

@@ -42,11 +42,12 @@ func (s *session) steerNow(ctx context.Context, c wire.Call, id core.TaskID, byt
 	if !s.hub.Holds(id) {
 		return s.callLater(ctx, c, bytes)
 	}
-	return s.steer(ctx, c)
+	return s.steer(ctx, hub.NoWait, c)
 }
 
-// steer cancels a task, pushes context to its agent or decides on a tool call of it.
-func (s *session) steer(ctx context.Context, c wire.Call) error {
+// steer cancels a task, pushes context to its agent or decides on a tool call of it. It waits for another
+// hub until wait ends.
+func (s *session) steer(ctx, wait context.Context, c wire.Call) error {
 	switch cmd := c.Command.(type) {
 	case core.Cancel:
 		return s.reply(ctx, c.ID, done{c.ID}, s.asks.Cancel(cmd.Task, cmd.Reason))
@@ -58,9 +59,9 @@ func (s *session) steer(ctx context.Context, c wire.Call) error {
 		return s.reply(ctx, c.ID, struct {
 			done
 			Injection string `json:"injection"`
-		}{done{c.ID}, cmd.Context.ID}, s.asks.Inject(cmd.Task, cmd.Context))
+		}{done{c.ID}, cmd.Context.ID}, s.asks.Inject(wait, cmd.Task, cmd.Context))
 	case core.Decide:
-		return s.reply(ctx, c.ID, done{c.ID}, s.asks.Decide(cmd.Task, cmd.Decision))
+		return s.reply(ctx, c.ID, done{c.ID}, s.asks.Decide(wait, cmd.Task, cmd.Decision))
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (s *session) runLater() {
 func (s *session) execute(ctx context.Context, c wire.Call) error {
 	switch cmd := c.Command.(type) {
 	case core.Cancel, core.Inject, core.Decide:
-		return s.steer(ctx, c)
+		return s.steer(ctx, ctx, c)
 	case core.Read:
 		return s.read(ctx, c, cmd)
 	case core.Readers:

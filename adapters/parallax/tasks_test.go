@@ -404,7 +404,7 @@ func TestContextCannotBeInjected(t *testing.T) {
 		a := s.requester()
 		opened := a.ask("a", "go")
 		assigned := decode[wire.Task](p, p.receive(wire.TypeTask))
-		if err := a.session.Inject(opened.ID(), core.Injected{Content: "look"}); core.AsFault(err).Code != core.CodeUnsupported {
+		if err := a.session.Inject(hub.NoWait, opened.ID(), core.Injected{Content: "look"}); core.AsFault(err).Code != core.CodeUnsupported {
 			t.Errorf("inject: got %v, want unsupported", err)
 		}
 		p.expectNothing()

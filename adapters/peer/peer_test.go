@@ -64,14 +64,14 @@ func TestCommandsReachTheOwner(t *testing.T) {
 	if got, _ := all["a"].Approvals(t.Context(), core.Principal{ID: "ann"}); len(got) != 1 || got[0].Name != "rm" {
 		t.Errorf("got the approvals %+v at the requester's hub, want one", got)
 	}
-	if err := ann.Inject(asked.ID(), core.Injected{Content: "hurry"}); err != nil {
+	if err := ann.Inject(t.Context(), asked.ID(), core.Injected{Content: "hurry"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := ann.Decide(asked.ID(), core.ApprovalDecided{ID: "1", Approved: true}); err != nil {
+	if err := ann.Decide(t.Context(), asked.ID(), core.ApprovalDecided{ID: "1", Approved: true}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, bob, held.ID(), core.KindApprovalDecided)
-	if err := ann.Decide(asked.ID(), core.ApprovalDecided{ID: "none"}); core.AsFault(err).Code != core.CodeInvalid {
+	if err := ann.Decide(t.Context(), asked.ID(), core.ApprovalDecided{ID: "none"}); core.AsFault(err).Code != core.CodeInvalid {
 		t.Errorf("an approval that nobody asked for: got %v, want it refused at once", err)
 	}
 	if err := ann.Cancel(asked.ID(), "enough"); err != nil {
@@ -244,7 +244,7 @@ func TestCommandsThatWereLostWithAConnectionArriveOnceOverTheNext(t *testing.T) 
 		if i%7 == 0 {
 			r.link()
 		}
-		if err := ann.Inject(first.ID(), core.Injected{Content: fmt.Sprint(i)}); err != nil {
+		if err := ann.Inject(t.Context(), first.ID(), core.Injected{Content: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -353,7 +353,7 @@ func (s *sim) command(p *person, t *simTask) {
 	waiting, _ := p.at.Approvals(context.Background(), p.principal)
 	for _, a := range waiting {
 		if a.Task == t.id {
-			err = p.sess.Decide(a.Task, core.ApprovalDecided{ID: a.ID, Approved: s.chance(700)})
+			err = p.sess.Decide(hub.NoWait, a.Task, core.ApprovalDecided{ID: a.ID, Approved: s.chance(700)})
 			s.note(p.name, " decide ", t.name, " ", codeOf(err))
 			return
 		}
@@ -362,7 +362,7 @@ func (s *sim) command(p *person, t *simTask) {
 		err = p.sess.Cancel(t.id, "enough")
 	} else {
 		what = "inject"
-		err = p.sess.Inject(t.id, core.Injected{Content: "hurry"})
+		err = p.sess.Inject(hub.NoWait, t.id, core.Injected{Content: "hurry"})
 	}
 	s.note(p.name, " ", what, " ", t.name, " ", codeOf(err))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/command"
 	"github.com/dragoman-hub/dragoman/adapters/pi/render"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // busy is the error of a prompt that comes while another runs and does not say how to queue
@@ -119,7 +120,7 @@ func steer(s *Server, x *request) command.Outcome {
 		defer as.Close(nil)
 		in := core.Injected{ID: core.NewID(), Content: q.text, Priority: core.InjectionImmediate, Source: q.from.ID, Trace: q.trace}
 		id := ss.run.last().task.ID()
-		err = as.Inject(id, in)
+		err = as.Inject(hub.NoWait, id, in)
 		if x.became(id, core.KindInjected, err); err == nil {
 			ss.run.last().addInjected(in.ID, q)
 			x.MarkQueued() // until the agent has taken it

@@ -99,7 +99,7 @@ func answer(s *Server, x *request) command.Outcome {
 	}
 	as := x.client.actAs(x.client.principal)
 	defer as.Close(nil)
-	err := as.Decide(task, d)
+	err := as.Decide(hub.NoWait, task, d)
 	x.became(task, core.KindApprovalDecided, err)
 	return unsettled(id, err)
 }

@@ -141,7 +141,7 @@ func TestASharedRunIsControlledLikeAnOwnOne(t *testing.T) {
 	c.until(`"role":"user"`, `"text":"one"`)
 	c.ok(`{"type":"steer","sessionId":"s","message":"left"}`)
 	in := (<-w.requests).(core.Injected)
-	if err := who.Inject(task.ID(), core.Injected{ID: "theirs", Content: "up"}); err != nil {
+	if err := who.Inject(hub.NoWait, task.ID(), core.Injected{ID: "theirs", Content: "up"}); err != nil {
 		t.Fatal(err)
 	}
 	<-w.requests

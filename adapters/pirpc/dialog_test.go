@@ -25,7 +25,7 @@ func TestAConfirmationIsAnApprovalOfTheToolThatRuns(t *testing.T) {
 			if len(requested) != 1 || requested[0] != want {
 				t.Fatalf("got %+v, want %+v", requested, want)
 			}
-			if err := n.user.Decide(asked.ID(), core.ApprovalDecided{ID: "t1", Approved: approved}); err != nil {
+			if err := n.user.Decide(t.Context(), asked.ID(), core.ApprovalDecided{ID: "t1", Approved: approved}); err != nil {
 				t.Fatal(err)
 			}
 			if c := k.next("extension_ui_response"); c.ID != "u1" || c.Confirmed == nil || *c.Confirmed != approved {
@@ -57,7 +57,7 @@ func TestASelectBetweenAllowAndBlockIsAnApproval(t *testing.T) {
 				t.Fatalf("%s: got %+v, want an approval", tt.options, requested)
 			}
 			tt.decision.ID = "u1"
-			if err := n.user.Decide(asked.ID(), tt.decision); err != nil {
+			if err := n.user.Decide(t.Context(), asked.ID(), tt.decision); err != nil {
 				t.Fatal(err)
 			}
 			if c := k.next("extension_ui_response"); c.Value == nil || *c.Value != tt.want {

@@ -21,7 +21,7 @@ func TestAnApprovalOfACallThatAToolMakesIsThatOfTheCall(t *testing.T) {
 		if requests := bodies[core.ApprovalRequested](n, asked); len(requests) != 1 || requests[0].ID != "t1/1" || requests[0].Name != "bash" {
 			t.Errorf("got %+v, want the approval of the call t1/1", requests)
 		}
-		if err := n.user.Decide(asked.ID(), core.ApprovalDecided{ID: "t1/1", Approved: true}); err != nil {
+		if err := n.user.Decide(t.Context(), asked.ID(), core.ApprovalDecided{ID: "t1/1", Approved: true}); err != nil {
 			t.Error(err)
 		}
 		if c := k.next("extension_ui_response"); c.Confirmed == nil || !*c.Confirmed {
@@ -41,7 +41,7 @@ func TestAToolIsApprovedTwiceIfTwoExtensionsAsk(t *testing.T) {
 		for _, id := range []string{"u1", "u2"} {
 			k.say(`{"type":"extension_ui_request","id":"` + id + `","method":"confirm","title":"Run it?"}`)
 			synctest.Wait()
-			if err := n.user.Decide(asked.ID(), core.ApprovalDecided{ID: "t1", Approved: id == "u1"}); err != nil {
+			if err := n.user.Decide(t.Context(), asked.ID(), core.ApprovalDecided{ID: "t1", Approved: id == "u1"}); err != nil {
 				t.Fatal(err)
 			}
 			if c := k.next("extension_ui_response"); c.ID != id || c.Confirmed == nil || *c.Confirmed != (id == "u1") {

@@ -131,7 +131,7 @@ func TestContextIsInjectedBySteeringAndDeferredAfterTheWork(t *testing.T) {
 		prompt := k.next("prompt")
 		synctest.Wait()
 		inject := func(id, content string, p core.InjectionPriority) {
-			if err := n.user.Inject(asked.ID(), core.Injected{ID: id, Content: content, Priority: p}); err != nil {
+			if err := n.user.Inject(hub.NoWait, asked.ID(), core.Injected{ID: id, Content: content, Priority: p}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -150,7 +150,7 @@ func TestContextIsInjectedBySteeringAndDeferredAfterTheWork(t *testing.T) {
 		chief := n.hub.Connect(hub.Identity{Principal: core.Principal{ID: "chief", Operator: true}})
 		defer chief.Close(nil)
 		for claimed, want := range map[string]string{"": "[chief] go on", "ci": "[chief (ci)] go on"} {
-			if err := chief.Inject(asked.ID(), core.Injected{ID: "of chief " + claimed, Content: "go on", Source: claimed}); err != nil {
+			if err := chief.Inject(hub.NoWait, asked.ID(), core.Injected{ID: "of chief " + claimed, Content: "go on", Source: claimed}); err != nil {
 				t.Fatal(err)
 			}
 			if c = k.next("steer"); c.Message != want {

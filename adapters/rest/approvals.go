@@ -43,7 +43,7 @@ func (a *api) postDecision(c call) error {
 	}
 	d := core.ApprovalDecided{ID: body.ID, Approved: *body.Approved, All: body.All, By: c.from.ID, Reason: body.Reason, Option: body.Option, InputSHA256: body.InputSHA256}
 	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
-		if err := s.Decide(id, d); err != nil {
+		if err := s.Decide(c.r.Context(), id, d); err != nil {
 			return err
 		}
 		return a.reply(c.w, http.StatusOK, d)

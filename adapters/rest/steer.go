@@ -89,7 +89,7 @@ func (a *api) postInject(c call) error {
 	return a.steer(c, func(s *hub.Session, id core.TaskID) error {
 		out := injection{Task: id, ID: in.ID}
 		if !wait {
-			if err := s.Inject(id, in); err != nil {
+			if err := s.Inject(c.r.Context(), id, in); err != nil {
 				return err
 			}
 			return a.reply(c.w, http.StatusAccepted, out)
@@ -99,7 +99,7 @@ func (a *api) postInject(c call) error {
 			return err
 		}
 		events := t.Events()
-		if err := s.Inject(id, in); err != nil {
+		if err := s.Inject(c.r.Context(), id, in); err != nil {
 			return err
 		}
 		if err := s.Watch(t, events[len(events)-1].Cursor(), nil); err != nil {

@@ -133,10 +133,10 @@ func TestAnAgentIsToldOfDecisionsContextAndCancels(t *testing.T) {
 		}
 	}, func(s *served) {
 		asked := s.ask("hello")
-		if err := s.user.Decide(asked.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
+		if err := s.user.Decide(hub.NoWait, asked.ID(), core.ApprovalDecided{ID: "t1", Approved: true}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.user.Inject(asked.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
+		if err := s.user.Inject(hub.NoWait, asked.ID(), core.Injected{ID: "i", Content: "more"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -262,7 +262,7 @@ func TestTheQueueOfALostAgentWaitsUntilItIsBack(t *testing.T) {
 		return nil
 	}, func(s *served) {
 		first, second := s.ask("first"), s.ask("second")
-		if err := s.user.Inject(first.ID(), core.Injected{ID: "i", Content: "die"}); err != nil {
+		if err := s.user.Inject(hub.NoWait, first.ID(), core.Injected{ID: "i", Content: "die"}); err != nil {
 			t.Fatal(err)
 		}
 		s.wants(first, core.KindFailed, "")

@@ -11,10 +11,11 @@ import (
 
 // Decide answers an approval that the agent of a task waits for; with All also those to
 // come in the task. The first decision counts: it returns a conflict Fault that says what
-// was decided before, and an invalid Fault for an approval that was not requested. It may wait for
-// the hub that has the task unless this one [Hub.Holds] it.
-func (s *Session) Decide(id core.TaskID, d core.ApprovalDecided) error {
-	_, err := s.do(core.Decide{Task: id, Decision: d})
+// was decided before, and an invalid Fault for an approval that was not requested. It waits for the
+// hub that has the task, for 2 s at most, unless this one [Hub.Holds] it. With [NoWait] the decision is
+// passed on, and nobody is told if that hub refuses it.
+func (s *Session) Decide(ctx context.Context, id core.TaskID, d core.ApprovalDecided) error {
+	_, err := s.hub.do(ctx, s, core.Call{Principal: s.identity.Principal, Command: core.Decide{Task: id, Decision: d}}, nil)
 	return err
 }
 

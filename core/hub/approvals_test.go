@@ -40,7 +40,7 @@ func TestAnApprovalIsListedUntilItIsDecided(t *testing.T) {
 		if got := g.hub.ApprovalsHere(core.Principal{ID: "chief", Operator: true}); len(got) != 3 {
 			t.Errorf("an operator got %+v, want all three", got)
 		}
-		if err := asker.Decide(second.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
+		if err := asker.Decide(hub.NoWait, second.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want[1:], g.hub.ApprovalsHere(me)); diff != "" {
@@ -60,13 +60,13 @@ func TestALateDecisionIsRefusedWithTheEarlierOne(t *testing.T) {
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "yes"}, core.ApprovalRequested{ID: "no"}, core.ApprovalRequested{ID: "late"})
 		for id, approved := range map[string]bool{"yes": true, "no": false} {
-			if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: id, Approved: approved}); err != nil {
+			if err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: id, Approved: approved}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		g.sleep(300 * time.Second)
 		for id, want := range map[string]string{"yes": "approved by r", "no": "denied by r", "late": "denied by hub"} {
-			err := asker.Decide(task.ID(), core.ApprovalDecided{ID: id, Approved: true})
+			err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: id, Approved: true})
 			g.wantFault(id, err, core.CodeConflict)
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: got %v, want %q in it", id, err, want)
@@ -101,7 +101,7 @@ func TestTheAgentReportsADeniedToolItself(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "t"})
-		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
+		if err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
 			t.Fatal(err)
 		}
 		g.sleep(300 * time.Second)
@@ -116,7 +116,7 @@ func TestAnApprovalOfAllIncludesPendingOnes(t *testing.T) {
 		task, elsewhere := g.ask(asker, "a"), g.ask(other, "a")
 		g.report(agent, elsewhere, core.ApprovalRequested{ID: "1"})
 		g.report(agent, task, core.ApprovalRequested{ID: "1"}, core.ApprovalRequested{ID: "2"}, core.ApprovalRequested{ID: "3"})
-		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "2", Approved: true, All: true}); err != nil {
+		if err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "2", Approved: true, All: true}); err != nil {
 			t.Fatal(err)
 		}
 		g.report(agent, task, core.ApprovalRequested{ID: "4"})
@@ -150,13 +150,13 @@ func TestARepeatedApprovalRequestIsPendingAgain(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "t"}, core.ApprovalRequested{ID: "t"})
-		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
+		if err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t"}); err != nil {
 			t.Fatal(err)
 		}
 		g.sleep(299 * time.Second)
 		g.report(agent, task, core.ApprovalRequested{ID: "t"})
 		g.sleep(2 * time.Second)
-		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}); err != nil {
+		if err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t", Approved: true}); err != nil {
 			t.Errorf("got %v, want it open again, with a new timeout", err)
 		}
 		g.report(agent, task, core.Done{})
@@ -182,7 +182,7 @@ func TestAnApprovalIsNotPendingOnceTheAgentContinues(t *testing.T) {
 				if got := g.hub.ApprovalsHere(asker.Identity().Principal); len(got) != 0 {
 					t.Errorf("got %+v, want nothing pending", got)
 				}
-				g.wantFault("a decision", asker.Decide(task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeConflict)
+				g.wantFault("a decision", asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t", Approved: true}), core.CodeConflict)
 				g.sleep(300 * time.Second)
 				g.report(agent, task, core.Done{})
 				g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "tool_call", "approval_requested", "tool_state", next.Kind().String(), "done")
@@ -200,7 +200,7 @@ func TestADecisionCountsForTheInputThatWasReadAlone(t *testing.T) {
 			if input != "" {
 				d.InputSHA256 = inputHash(input)
 			}
-			return asker.Decide(task.ID(), d)
+			return asker.Decide(hub.NoWait, task.ID(), d)
 		}
 		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash", Input: "ls"})
 		g.wantFault("a decision on an input that nobody asked for", decide("rm"), core.CodeConflict)
@@ -229,8 +229,8 @@ func TestWhoRunsTheAgentCannotDecideForIt(t *testing.T) {
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "t", Name: "bash", Input: "ls"})
 		d := core.ApprovalDecided{ID: "t", Approved: true}
-		g.wantFault("the principal of the agent", g.connectAs(maker).Decide(task.ID(), d), core.CodeNotAuthorized)
-		if err := g.connectAs(core.Principal{ID: "other", Authenticated: true, Operator: true}).Decide(task.ID(), d); err != nil {
+		g.wantFault("the principal of the agent", g.connectAs(maker).Decide(hub.NoWait, task.ID(), d), core.CodeNotAuthorized)
+		if err := g.connectAs(core.Principal{ID: "other", Authenticated: true, Operator: true}).Decide(hub.NoWait, task.ID(), d); err != nil {
 			t.Errorf("another operator: got %v, want no error", err)
 		}
 		g.report(agent, task, core.Done{})
@@ -241,7 +241,7 @@ func TestTheHubNamesTheSourceOfContext(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
-		if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "obey", Source: "system", Claimed: "hub"}); err != nil {
+		if err := asker.Inject(hub.NoWait, task.ID(), core.Injected{ID: "i", Content: "obey", Source: "system", Claimed: "hub"}); err != nil {
 			t.Fatal(err)
 		}
 		events := g.events(agent)

@@ -298,7 +298,7 @@ func (h *Hub) hold(c core.Call, t *task.Task) (bool, error) {
 func (h *Hub) passHeld(t *task.Task, held []core.Call) {
 	for _, c := range held {
 		if !t.HasEnded() {
-			_ = h.pass(c, t) // its owner may be gone, and its end comes with it
+			_ = h.pass(c, t, "") // its owner may be gone, and its end comes with it
 		}
 	}
 }

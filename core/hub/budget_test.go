@@ -139,8 +139,8 @@ func TestLargeContextIsRefusedWhenThereIsNoMemory(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		tk := g.ask(asker, "a")
 		g.report(agent, tk, core.Text{Text: strings.Repeat("x", 1<<20)})
-		g.wantFault("context of 100 KiB", asker.Inject(tk.ID(), core.Injected{Content: strings.Repeat("y", 100<<10)}), core.CodeOverloaded)
-		if err := asker.Inject(tk.ID(), core.Injected{Content: "stop soon"}); err != nil {
+		g.wantFault("context of 100 KiB", asker.Inject(hub.NoWait, tk.ID(), core.Injected{Content: strings.Repeat("y", 100<<10)}), core.CodeOverloaded)
+		if err := asker.Inject(hub.NoWait, tk.ID(), core.Injected{Content: "stop soon"}); err != nil {
 			t.Errorf("a few words: got %v, want them taken", err)
 		}
 		g.report(agent, tk, core.Done{})

@@ -100,11 +100,13 @@ func (h *Hub) running(ctx context.Context, id core.TaskID, entered bool) (*task.
 	return nil, core.NewFault(core.CodeUnknownTask, "no task %s runs here", id)
 }
 
-// Holds reports whether a command on a task does not wait for another hub: this one has the task in
-// memory, or owns it.
+// Holds reports whether a command on a task does not wait for another hub: this one owns it.
 func (h *Hub) Holds(id core.TaskID) bool {
-	if h.others.peers == nil || h.tasks.Get(id) != nil {
+	if h.others.peers == nil {
 		return true
+	}
+	if t := h.tasks.Get(id); t != nil {
+		return !t.IsMirror()
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,10 +146,13 @@ func (h *Hub) execute(ctx context.Context, s *Session, c core.Call, t *task.Task
 	default: // its method executes it, with what the command cannot hold
 		err = core.NewFault(core.CodeInternal, "the command %s cannot be executed here", c.Command.Act())
 	}
-	if err == nil && t != nil && t.IsMirror() && isForOwner(c.Command.Act()) {
-		err = h.pass(c, t)
+	if err != nil || t == nil || !t.IsMirror() || !isForOwner(c.Command.Act()) {
+		return o, err
 	}
-	return o, err
+	if ctx.Err() == nil && c.Command.Act() != core.ActCancel {
+		return o, h.askOwner(ctx, c, t)
+	}
+	return o, h.pass(c, t, s.identity.Hub)
 }
 
 // isForOwner reports whether commands of the act on a task are for the hub that owns it.

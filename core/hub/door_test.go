@@ -103,8 +103,8 @@ func TestEveryCommandPassesTheDoor(t *testing.T) {
 	give := map[core.Act]func() error{
 		core.ActOpen:   func() error { open(); return nil },
 		core.ActCancel: func() error { return asker.Cancel(open().ID(), "") },
-		core.ActInject: func() error { return asker.Inject(open().ID(), core.Injected{Content: "x"}) },
-		core.ActDecide: func() error { return asker.Decide(open().ID(), core.ApprovalDecided{ID: "x"}) },
+		core.ActInject: func() error { return asker.Inject(hub.NoWait, open().ID(), core.Injected{Content: "x"}) },
+		core.ActDecide: func() error { return asker.Decide(hub.NoWait, open().ID(), core.ApprovalDecided{ID: "x"}) },
 		core.ActAnswer: func() error {
 			_, err := asker.AnswerQuestion(t.Context(), core.Reply{Question: "q", Text: "yes"})
 			return err

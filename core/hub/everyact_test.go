@@ -59,9 +59,11 @@ var everyAct = map[core.Act]func(*visited) error{
 		return err
 	},
 	core.ActCancel: func(v *visited) error { return v.as.Cancel(v.opened("").ID(), "") },
-	core.ActInject: func(v *visited) error { return v.as.Inject(v.opened("").ID(), core.Injected{Content: "psst"}) },
+	core.ActInject: func(v *visited) error {
+		return v.as.Inject(hub.NoWait, v.opened("").ID(), core.Injected{Content: "psst"})
+	},
 	core.ActDecide: func(v *visited) error {
-		return v.as.Decide(v.waiting().ID(), core.ApprovalDecided{ID: "t", Approved: true})
+		return v.as.Decide(hub.NoWait, v.waiting().ID(), core.ApprovalDecided{ID: "t", Approved: true})
 	},
 	core.ActAnswer: func(v *visited) error {
 		v.zoe.WatchQuestions(question.View{Tag: "zoe", Thread: "trip", For: v.zoe.Identity().Principal}) // somebody has it open

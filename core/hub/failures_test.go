@@ -52,7 +52,7 @@ func TestOrderLost(t *testing.T) {
 	})
 	group.Go(func() { // interleave events of others
 		for i := range chunks {
-			_ = asker.Inject(task.ID(), core.Injected{Content: fmt.Sprint(i)}) // a conflict once it has ended
+			_ = asker.Inject(hub.NoWait, task.ID(), core.Injected{Content: fmt.Sprint(i)}) // a conflict once it has ended
 		}
 	})
 	read := make([][]core.Event, len(sessions))
@@ -207,7 +207,7 @@ func TestApprovalGivenButNothingProvesWhatFollowed(t *testing.T) {
 				if got := g.events(agent); len(got) != 1 {
 					t.Fatalf("before the decision the agent got %v, want only its task", kinds(got))
 				}
-				if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "t1", Approved: approved, By: "another"}); err != nil {
+				if err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "t1", Approved: approved, By: "another"}); err != nil {
 					t.Fatal(err)
 				}
 				// The agent acts on what it reads.

@@ -70,8 +70,8 @@ func TestTheSessionSaysWhatAFrameIs(t *testing.T) {
 	var asked *task.Task
 	asker.handles(`"ask"`, func() { asked = g.ask(asker.Session, "a") })
 	agent.handles(`"two texts"`, func() { g.report(agent.Session, asked, core.Text{Text: "one"}, core.Text{Text: "two"}) })
-	asker.handles(`"inject"`, func() { _ = asker.Inject(asked.ID(), core.Injected{ID: "i", Content: "more"}) })
-	asker.handles(`"decide"`, func() { _ = asker.Decide(asked.ID(), core.ApprovalDecided{ID: "nobody asked"}) })
+	asker.handles(`"inject"`, func() { _ = asker.Inject(hub.NoWait, asked.ID(), core.Injected{ID: "i", Content: "more"}) })
+	asker.handles(`"decide"`, func() { _ = asker.Decide(hub.NoWait, asked.ID(), core.ApprovalDecided{ID: "nobody asked"}) })
 	asker.handles(`"cancel"`, func() { _ = asker.Cancel(asked.ID(), "enough") })
 	agent.handles(`"call"`, func() { agent.CallTool("c", "no_such_tool", json.RawMessage(`{}`)) })
 	agent.handles(`"done"`, func() { g.report(agent.Session, asked, core.Done{}) })

@@ -149,7 +149,7 @@ func inquiries() []answerer {
 		answersToQuestions,
 		threadInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
 		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
-		recordedInquiry, adoptedInquiry, claimInquiry(),
+		commandInquiry(), recordedInquiry, adoptedInquiry, claimInquiry(),
 	}
 }
 

@@ -96,7 +96,7 @@ func TestAnAgentGetsOnlyWhatItsLatestCardDeclares(t *testing.T) {
 		if err := agent.Update(core.Card{ID: "a"}); err != nil {
 			t.Fatal(err)
 		}
-		g.wantFault("an injection", asker.Inject(task.ID(), core.Injected{Content: "hi"}), core.CodeUnsupported)
+		g.wantFault("an injection", asker.Inject(hub.NoWait, task.ID(), core.Injected{Content: "hi"}), core.CodeUnsupported)
 		if err := asker.Cancel(task.ID(), "stop"); err != nil {
 			t.Fatal(err)
 		}

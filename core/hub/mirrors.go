@@ -70,7 +70,7 @@ func (h *Hub) cancelAgain(t *task.Task) {
 	switch {
 	case !ok || t.IsCancelling():
 	case t.IsMirror():
-		_ = h.pass(c, t) // the next owner may be gone, too: then it moves again, or ends
+		_ = h.pass(c, t, "") // the next owner may be gone, too: then it moves again, or ends
 	default:
 		_ = house.Perform(c)
 	}
@@ -153,9 +153,10 @@ func (s *Session) Adopt(o Opening) bool {
 	return true
 }
 
-// Perform executes a command that passed the door of another hub, in the name of its principal.
+// Perform executes a command that passed the door of another hub, in the name of its principal. It does
+// not wait.
 func (s *Session) Perform(c core.Call) error {
-	_, err := s.hub.do(context.Background(), s, c, nil)
+	_, err := s.hub.do(NoWait, s, c, nil)
 	return err
 }
 
@@ -169,8 +170,9 @@ func (s *Session) FollowTask(ctx context.Context, id core.TaskID) error {
 	return s.Watch(t, core.Cursor{}, nil)
 }
 
-// pass passes a command on a mirror to its owner. One on a task that is on its way here waits for it.
-func (h *Hub) pass(c core.Call, t *task.Task) error {
+// pass passes a command on a mirror to its owner; from is the hub that has passed it here, or "". One on a
+// task that is on its way here waits for it.
+func (h *Hub) pass(c core.Call, t *task.Task, from string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, ok := c.Command.(core.Cancel); ok && !t.HasEnded() {
@@ -181,9 +183,49 @@ func (h *Hub) pass(c core.Call, t *task.Task) error {
 	}
 	hub, ok := h.owner(t)
 	if !ok {
-		return core.NewFault(core.CodeUnreachable, "the hub that has task %s is not here", t.ID())
+		return noOwner(t)
+	}
+	if hub == from { // each believes that the other has it
+		return core.NewFault(core.CodeUnreachable, "task %s is on its way between hubs: ask again in a moment", t.ID())
 	}
 	return h.others.peers.Do(hub, c)
+}
+
+// commandInquiry asks the owner of a task for a command that passed the door of the hub where it was
+// given.
+func commandInquiry() inquiry[core.Call, struct{}] {
+	return inquiry[core.Call, struct{}]{"task.command", func(ctx context.Context, h *Hub, by core.Principal, c core.Call) (struct{}, error) {
+		t, _, err := h.object(ctx, c.Command, false)
+		switch {
+		case err != nil:
+			return struct{}{}, err
+		case t == nil || t.IsMirror():
+			return struct{}{}, core.NewFault(core.CodeUnreachable, "task %s has moved to another hub: ask again in a moment", c.Command.Object())
+		}
+		c.Principal = by
+		h.mu.Lock()
+		house := h.standFor(h.others.name)
+		h.mu.Unlock()
+		return struct{}{}, house.Perform(c)
+	}}
+}
+
+// askOwner has the owner of a mirror execute a command, and returns what it says.
+func (h *Hub) askOwner(ctx context.Context, c core.Call, t *task.Task) error {
+	h.mu.Lock()
+	hub, ok := h.owner(t)
+	h.mu.Unlock()
+	if !ok {
+		return noOwner(t)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, inquiryTime, core.NewFault(core.CodeUnreachable, "hub %s, which has task %s, has not said in time what became of that: read the task before you send it again", hub, t.ID()))
+	defer cancel()
+	_, err := commandInquiry().ask(ctx, h, hub, c.Principal, c)
+	return err
+}
+
+func noOwner(t *task.Task) error {
+	return core.NewFault(core.CodeUnreachable, "the hub that has task %s is not here", t.ID())
 }
 
 // LeaveTask ends the session's reading of a task, for a hub that follows it where it is now.

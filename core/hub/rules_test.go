@@ -66,7 +66,7 @@ func TestAnOperatorSteersEveryTask(t *testing.T) {
 		operator := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "o", Operator: true}})
 		defer operator.Close(nil)
 		task := g.ask(asker, "a")
-		if err := operator.Inject(task.ID(), core.Injected{Content: "hurry"}); err != nil {
+		if err := operator.Inject(hub.NoWait, task.ID(), core.Injected{Content: "hurry"}); err != nil {
 			t.Errorf("injecting: got %v, want no error", err)
 		}
 		if err := operator.Cancel(task.ID(), "too slow"); err != nil {

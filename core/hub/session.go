@@ -281,7 +281,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 func (h *Hub) cancelLeft(t *task.Task, p core.Principal) {
 	const why = "the requester left"
 	if t.Cancel(p.ID, why) == nil && t.IsMirror() {
-		_ = h.pass(core.Call{Principal: p, Command: core.Cancel{Task: t.ID(), Reason: why}}, t)
+		_ = h.pass(core.Call{Principal: p, Command: core.Cancel{Task: t.ID(), Reason: why}}, t, "")
 	}
 }
 

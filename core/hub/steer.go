@@ -18,14 +18,14 @@ func (s *Session) Cancel(id core.TaskID, reason string) error {
 // Inject pushes context to the agent of a running task. The answer comes as an event. It
 // returns an unsupported Fault when the agent accepts none, a too_large Fault for more than
 // the task has room for, and a conflict Fault when no agent works on the task. A trace that is
-// malformed counts for nothing.
-func (s *Session) Inject(id core.TaskID, in core.Injected) error {
+// malformed counts for nothing. It waits for another hub as [Session.Decide] does.
+func (s *Session) Inject(ctx context.Context, id core.TaskID, in core.Injected) error {
 	c := core.Call{Principal: s.identity.Principal, Trace: in.Trace.Carried()}
 	if in.Trace = (core.Trace{}); c.Trace.Parent == "" {
 		c.Trace = s.identity.Trace
 	}
 	c.Command = core.Inject{Task: id, Context: in}
-	_, err := s.hub.do(context.Background(), s, c, nil)
+	_, err := s.hub.do(ctx, s, c, nil)
 	return err
 }
 

@@ -123,7 +123,7 @@ func TestEventReplayCrossesSessionsOrUsers(t *testing.T) {
 		asker, thief := g.connect("r"), g.connect("x")
 		task := g.ask(asker, "a")
 		g.wantFault("a cancel", thief.Cancel(task.ID(), ""), core.CodeNotAuthorized)
-		g.wantFault("an injection", thief.Inject(task.ID(), core.Injected{Content: "hi"}), core.CodeNotAuthorized)
+		g.wantFault("an injection", thief.Inject(hub.NoWait, task.ID(), core.Injected{Content: "hi"}), core.CodeNotAuthorized)
 		_, err := g.hub.Task(t.Context(), thief.Identity().Principal, task.ID())
 		g.wantFault("a look", err, core.CodeNotAuthorized)
 		g.wantFault("a cancel of nothing", asker.Cancel("no-such-task", ""), core.CodeUnknownTask)
@@ -162,7 +162,7 @@ func TestAnInjectionReachesTheAgentAndItsAnswerTheRequester(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
-		if err := asker.Inject(task.ID(), core.Injected{ID: "i", Content: "by the way"}); err != nil {
+		if err := asker.Inject(hub.NoWait, task.ID(), core.Injected{ID: "i", Content: "by the way"}); err != nil {
 			t.Fatal(err)
 		}
 		g.wantKinds("the agent read", g.events(agent), "assigned", "injected")
@@ -176,8 +176,8 @@ func TestAnInjectionIsRefusedIfTheAgentAcceptsNone(t *testing.T) {
 		g.agent("a", core.FeatureCancellation)
 		asker := g.connect("r")
 		task, waits := g.ask(asker, "a"), g.ask(asker, "a")
-		g.wantFault("an injection", asker.Inject(task.ID(), core.Injected{Content: "hi"}), core.CodeUnsupported)
-		g.wantFault("an injection into the queue", asker.Inject(waits.ID(), core.Injected{Content: "hi"}), core.CodeConflict)
+		g.wantFault("an injection", asker.Inject(hub.NoWait, task.ID(), core.Injected{Content: "hi"}), core.CodeUnsupported)
+		g.wantFault("an injection into the queue", asker.Inject(hub.NoWait, waits.ID(), core.Injected{Content: "hi"}), core.CodeConflict)
 	})
 }
 
@@ -187,11 +187,11 @@ func TestTheFirstDecisionOfAnApprovalCounts(t *testing.T) {
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ToolCall{ID: "t", Name: "bash"}, core.ApprovalRequested{ID: "t", Name: "bash"})
 		yes := core.ApprovalDecided{ID: "t", Approved: true}
-		if err := asker.Decide(task.ID(), yes); err != nil {
+		if err := asker.Decide(hub.NoWait, task.ID(), yes); err != nil {
 			t.Fatal(err)
 		}
-		g.wantFault("a second decision", asker.Decide(task.ID(), yes), core.CodeConflict)
-		g.wantFault("a decision that was not requested", asker.Decide(task.ID(), core.ApprovalDecided{ID: "u"}), core.CodeInvalid)
+		g.wantFault("a second decision", asker.Decide(hub.NoWait, task.ID(), yes), core.CodeConflict)
+		g.wantFault("a decision that was not requested", asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "u"}), core.CodeInvalid)
 		events := g.events(agent)
 		g.wantKinds("the agent read", events, "assigned", "approval_decided")
 		if d := events[1].Body.(core.ApprovalDecided); d.By != "r" || !d.Approved {
@@ -221,7 +221,7 @@ func TestAnApprovalOfAllHoldsForTheRestOfTheTask(t *testing.T) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
 		g.report(agent, task, core.ApprovalRequested{ID: "1", Name: "bash"})
-		if err := asker.Decide(task.ID(), core.ApprovalDecided{ID: "1", Approved: true, All: true}); err != nil {
+		if err := asker.Decide(hub.NoWait, task.ID(), core.ApprovalDecided{ID: "1", Approved: true, All: true}); err != nil {
 			t.Fatal(err)
 		}
 		g.report(agent, task, core.ApprovalRequested{ID: "2", Name: "bash"}, core.Done{})
@@ -279,11 +279,11 @@ func TestAnInjectionBeyondTheLimitOfATaskIsRefused(t *testing.T) {
 	withHub(t, hub.Limits{RequestBytes: 300, TaskBytes: 1000}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")
 		task := g.ask(asker, "a")
-		g.wantFault("more than a request", asker.Inject(task.ID(), core.Injected{Content: strings.Repeat("x", 301)}), core.CodeTooLarge)
+		g.wantFault("more than a request", asker.Inject(hub.NoWait, task.ID(), core.Injected{Content: strings.Repeat("x", 301)}), core.CodeTooLarge)
 		var err error
 		n := 0
 		for ; err == nil && n < 20; n++ {
-			err = asker.Inject(task.ID(), core.Injected{Content: strings.Repeat("x", 100)})
+			err = asker.Inject(hub.NoWait, task.ID(), core.Injected{Content: strings.Repeat("x", 100)})
 		}
 		g.wantFault("more than a task", err, core.CodeTooLarge)
 		if n < 2 {

@@ -218,7 +218,7 @@ func (a *asker) steer(s *hub.Session) {
 	case 0:
 		_ = s.Cancel(id, "changed my mind")
 	case 1:
-		_ = s.Decide(id, core.ApprovalDecided{ID: "t", Approved: true, All: a.r.IntN(2) == 0})
+		_ = s.Decide(hub.NoWait, id, core.ApprovalDecided{ID: "t", Approved: true, All: a.r.IntN(2) == 0})
 	}
 }
 

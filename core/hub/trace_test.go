@@ -156,7 +156,7 @@ func TestTheTraceOfACallThatSteersIsInTheEvent(t *testing.T) {
 	asked := g.askIn(asker, "a", core.Trace{Parent: sampled})
 	want := map[string]core.Trace{"own": {Parent: sampled, State: "a=b"}, "malformed": {Parent: unsampled}, "none": {Parent: unsampled}}
 	for id, in := range map[string]core.Trace{"own": {Parent: sampled, State: "a=b", Above: "forged", Tool: "forged"}, "malformed": {Parent: "00-1-2-01"}, "none": {}} {
-		if err := asker.Inject(asked.ID(), core.Injected{ID: id, Content: "x", Trace: in}); err != nil {
+		if err := asker.Inject(hub.NoWait, asked.ID(), core.Injected{ID: id, Content: "x", Trace: in}); err != nil {
 			t.Fatal(err)
 		}
 	}

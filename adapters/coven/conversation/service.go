@@ -227,7 +227,7 @@ func (s *Service) ApproveTool(ctx context.Context, r *pb.ApproveToolRequest) (*p
 		session := s.connect(p, frames)
 		defer session.Close(nil)
 		d := core.ApprovalDecided{ID: waiting[i].ID, Approved: r.GetApproved(), All: r.GetApproveAll()}
-		if err := session.Decide(waiting[i].Task, d); err != nil {
+		if err := session.Decide(ctx, waiting[i].Task, d); err != nil {
 			return refuse(core.AsFault(err).Message)
 		}
 		return &pb.ApproveToolResponse{Success: true}, nil

@@ -42,7 +42,7 @@ func TestADecisionIsTheOptionOfItsKind(t *testing.T) {
 			p.permits("0", "s1", `{"toolCallId":"t1"}`, c.options)
 			synctest.Wait()
 			c.decision.ID = "t1"
-			if err := s.user.Decide(asked.ID(), c.decision); err != nil {
+			if err := s.user.Decide(hub.NoWait, asked.ID(), c.decision); err != nil {
 				s.Fatal(err)
 			}
 			if got := p.answers("0"); got != c.want {
@@ -89,7 +89,7 @@ func TestTwoPermissionsOfOneToolCallAreTwoApprovals(t *testing.T) {
 			s.Errorf("got %s, want %s", got, want)
 		}
 		synctest.Wait()
-		if err := s.user.Decide(asked.ID(), core.ApprovalDecided{ID: "t1#2", Approved: true}); err != nil {
+		if err := s.user.Decide(hub.NoWait, asked.ID(), core.ApprovalDecided{ID: "t1#2", Approved: true}); err != nil {
 			s.Fatal(err)
 		}
 		if got := p.answers(`"b"`); got != `{"outcome":{"outcome":"selected","optionId":"y"}}` {

@@ -115,7 +115,7 @@ func TestApprovalsAndContextCrossHubs(t *testing.T) {
 	got := a.ask("leave k1", "", func(id core.TaskID, e core.Event) {
 		if b, ok := e.Body.(core.ApprovalRequested); ok {
 			asked = b
-			if err := a.Decide(id, core.ApprovalDecided{ID: b.ID, Approved: true}); err != nil {
+			if err := a.Decide(t.Context(), id, core.ApprovalDecided{ID: b.ID, Approved: true}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -129,7 +129,7 @@ func TestApprovalsAndContextCrossHubs(t *testing.T) {
 		switch b := e.Body.(type) {
 		case core.Text:
 			if said += b.Text; said == firstHalf {
-				if err := a.Inject(id, core.Injected{ID: "i1", Content: "listen k2"}); err != nil {
+				if err := a.Inject(t.Context(), id, core.Injected{ID: "i1", Content: "listen k2"}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -76,9 +76,9 @@ func (h *testHub) replay(t *testing.T, agent hubAgent, asker *corehub.Session, l
 		// What does not fit a task that goes another way is refused: what counts is that it is shown as it is.
 		switch b := e.Body.(type) {
 		case core.ApprovalDecided:
-			_ = asker.Decide(asked.ID(), b)
+			_ = asker.Decide(t.Context(), asked.ID(), b)
 		case core.Injected:
-			_ = asker.Inject(asked.ID(), b)
+			_ = asker.Inject(t.Context(), asked.ID(), b)
 		case core.CancelRequested:
 			_ = asker.Cancel(asked.ID(), b.Reason)
 		case core.Assigned, core.Opened, core.Retrying:

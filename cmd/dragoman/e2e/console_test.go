@@ -81,7 +81,7 @@ func TestAPersonDecidesOnTheConsole(t *testing.T) {
 	p.shows(".card:not(.gone) h2", "sell")
 	s := h.service.Hub().Connect(corehub.Identity{Principal: core.Principal{ID: "other", Operator: true, Authenticated: true}})
 	defer s.Close(nil)
-	if err := s.Decide(first.ID(), core.ApprovalDecided{ID: "k3", By: "other"}); err != nil {
+	if err := s.Decide(t.Context(), first.ID(), core.ApprovalDecided{ID: "k3", By: "other"}); err != nil {
 		t.Fatal(err)
 	}
 	agent.decision()

@@ -83,7 +83,7 @@ func TestAnAgentOfTheEditorSDKIsAnAgentOfTheHub(t *testing.T) {
 		key := h.key()
 		asked := ask("", "write "+key)
 		h.await(t, key+" approval_requested")
-		if err := user.Decide(asked.ID(), core.ApprovalDecided{ID: "t1", Approved: c.approve}); err != nil {
+		if err := user.Decide(hub.NoWait, asked.ID(), core.ApprovalDecided{ID: "t1", Approved: c.approve}); err != nil {
 			t.Fatal(err)
 		}
 		h.end(t, key)
@@ -219,7 +219,7 @@ func TestGeminiCLIIsAnAgentOfTheHub(t *testing.T) {
 	key = h.key()
 	asked = ask("t", "please "+key+" write a file")
 	held := h.await(t, key+" approval_requested").(core.Event).Body.(core.ApprovalRequested)
-	if err := user.Decide(asked.ID(), core.ApprovalDecided{ID: held.ID, Approved: true}); err != nil {
+	if err := user.Decide(hub.NoWait, asked.ID(), core.ApprovalDecided{ID: held.ID, Approved: true}); err != nil {
 		t.Fatal(err)
 	}
 	h.end(t, key)

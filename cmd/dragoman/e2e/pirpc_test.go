@@ -392,7 +392,7 @@ func piAsksPeople(t *testing.T, installed piInstall) {
 				return
 			}
 			asked = append(asked, request)
-			if err := p.user.Decide(id, core.ApprovalDecided{ID: request.ID, Approved: approved}); err != nil {
+			if err := p.user.Decide(hub.NoWait, id, core.ApprovalDecided{ID: request.ID, Approved: approved}); err != nil {
 				t.Error(err)
 			}
 			if approved {
