@@ -29,6 +29,7 @@ type world struct {
 	net     *coretest.Network
 	claims  *coretest.Claims
 	journal *journal.SharedMemory
+	before  atomic.Pointer[func(journal.Write) error] // of the journal: see [journal.SharedMemory]
 	hubs    map[string]*member
 	// redactor takes secrets out of what the journal gets; nil takes none.
 	redactor *redact.Redactor
@@ -57,6 +58,12 @@ func newWorldWith(t *testing.T, options func(hub string, o *hub.Options), names 
 	t.Helper()
 	net := coretest.NewNetwork(1)
 	w := &world{t: t, net: net, claims: coretest.NewClaims(net), journal: journal.NewSharedMemory(journal.Retention{Age: 1000 * time.Hour}), hubs: map[string]*member{}, options: options}
+	w.journal.Before = func(wr journal.Write) error {
+		if before := w.before.Load(); before != nil {
+			return (*before)(wr)
+		}
+		return nil
+	}
 	for i, name := range names {
 		w.start(name, i)
 	}

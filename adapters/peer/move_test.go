@@ -345,12 +345,13 @@ func TestACancelThatItsHubHadNotStoredReachesTheNext(t *testing.T) {
 				assigned(t, bob)
 				w.join("c", thinker("cid"))
 				time.Sleep(time.Second) // the journal has it
-				w.journal.Before = func(wr journal.Write) error {
+				before := func(wr journal.Write) error {
 					if wr.By.Hub == "b" {
 						time.Sleep(time.Minute)
 					}
 					return nil
 				}
+				w.before.Store(&before)
 				if err := ann.Cancel(asked.ID(), "enough"); err != nil {
 					t.Fatal(err)
 				}
@@ -375,12 +376,13 @@ func TestACancelReachesATaskThatAnotherHubTookTooLate(t *testing.T) {
 		asked := ask(t, ann, core.ToCapability("think"))
 		held := assigned(t, bob)
 		w.join("c", thinker("cid"))
-		w.journal.Before = func(wr journal.Write) error {
+		before := func(wr journal.Write) error {
 			if wr.By.Hub == "c" && len(wr.Records) > 0 {
 				time.Sleep(6 * time.Second)
 			}
 			return nil
 		}
+		w.before.Store(&before)
 		if err := bob.Report(held.ID(), busy, nil); err != nil {
 			t.Fatal(err)
 		}

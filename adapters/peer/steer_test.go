@@ -35,9 +35,11 @@ func TestOfTwoDecisionsAtTwoHubsTheLaterIsRefused(t *testing.T) {
 		at := [...]string{"a", "c"}
 		var errs [len(at)]error
 		var deciding sync.WaitGroup
+		for _, name := range at { // before anybody decides
+			waiting(name, 1)
+		}
 		for k, name := range at {
 			ann := all[name].person("ann")
-			waiting(name, 1)
 			deciding.Go(func() {
 				errs[k] = ann.Decide(t.Context(), asked.ID(), core.ApprovalDecided{ID: id, Approved: name == "a"})
 			})
