@@ -37,7 +37,7 @@ func TestAHubThatDrainsNamesTheHubsToGoTo(t *testing.T) {
 		c := drained("c")
 		w.until("b knows that c drains", func() bool { return len(b.part.Cluster().Open()) == 1 })
 		refuses(c, "go to hub a at http://a:8080")
-		refuses(drained("a"), "come again once it is back")
+		refuses(drained("a"), "try again once it is back")
 	})
 }
 

@@ -111,7 +111,7 @@ func (h *Hub) finishes(s *Session) bool {
 
 // refusal says why the hub refuses everything, and what to do.
 func (h *Hub) refusal(why string) *core.Fault {
-	return core.NewFault(core.CodeUnreachable, "%s: %s", why, cmp.Or(h.Elsewhere(), "come again once it is back")).Because(ErrStopping)
+	return core.NewFault(core.CodeUnreachable, "%s: %s", why, cmp.Or(h.Elsewhere(), "try again once it is back")).Because(ErrStopping)
 }
 
 // farewell is what sessions are told when the hub takes nothing new. Callers hold mu.

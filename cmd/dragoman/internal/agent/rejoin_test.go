@@ -59,9 +59,9 @@ func TestAnAgentComesBackToAHubThatWasDrained(t *testing.T) {
 			switch joins++; joins {
 			case 1: // it is drained while the agent is there
 				joined()
-				return core.NewFault(core.CodeUnreachable, "the hub was drained: come again once it is back")
+				return core.NewFault(core.CodeUnreachable, "the hub was drained: try again once it is back")
 			case 2:
-				return core.NewFault(core.CodeUnreachable, "the hub is stopping (an operator drains it): come again once it is back")
+				return core.NewFault(core.CodeUnreachable, "the hub is stopping (an operator drains it): try again once it is back")
 			}
 			joined()
 			<-ctx.Done()
