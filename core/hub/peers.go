@@ -122,6 +122,7 @@ func (h *Hub) HubUp(name string, index int) {
 	defer h.mu.Unlock()
 	h.others.byIndex[index], h.others.indices[name], h.others.up[name] = name, index, true
 	delete(h.others.gone, name)
+	h.doubt(name)
 	h.tellNewest(name)
 	h.talk.joins++
 	h.talk.changed(h.others.up)
@@ -187,6 +188,7 @@ func (h *Hub) HubGone(name string) {
 	}
 	notices := h.noticesGone(name)
 	h.others.gone[name] = false
+	h.doubt(name)
 	for id, f := range h.others.fetched {
 		if f.from == name {
 			h.wake(id, core.NewFault(core.CodeUnreachable, "hub %s, which has task %s, is gone: ask again in a moment", name, id))

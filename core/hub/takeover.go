@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -62,9 +63,13 @@ func (h *Hub) settleAll(ctx context.Context) (all bool) {
 			taken = append(taken, name)
 		}
 	}
+	told := slices.Sorted(maps.Keys(h.talk.told))
 	h.mu.Unlock()
 	slices.Sort(taken)
 	all = true
+	for _, name := range told {
+		all = h.settleDoubts(ctx, name) && all
+	}
 	for _, name := range taken {
 		if err := h.settleExpected(ctx, name); err != nil {
 			h.log.Warn("tasks of a hub that is gone could not be read yet", "hub", name, "error", err)

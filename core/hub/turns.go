@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -27,12 +28,13 @@ type conversations struct {
 	watching []*Session                        // those that are to be shown what runs at other hubs
 	watched  chan struct{}                     // has a token when there are such
 	expected map[core.TaskID]struct{}          // tasks of other hubs that somebody here is to be shown
+	told     map[string]*toldAnswers           // by hub
 }
 
 func newConversations(threads int) conversations {
 	return conversations{
 		whole: lru.New(lru.Options[core.ThreadID, uint64]{Count: threads}), waiting: map[core.ThreadID][]waitingTurn{},
-		wanted: make(chan core.ThreadID, mostWanted), watched: make(chan struct{}, 1), expected: map[core.TaskID]struct{}{},
+		wanted: make(chan core.ThreadID, mostWanted), watched: make(chan struct{}, 1), expected: map[core.TaskID]struct{}{}, told: map[string]*toldAnswers{},
 	}
 }
 
@@ -132,13 +134,18 @@ func tasksAnswered() news[toldTurns] {
 }
 
 // toldTurns hears the turns of a task of another hub.
-func (h *Hub) toldTurns(_ string, t toldTurns) {
-	if len(t.Turns) == 0 {
-		h.mu.Lock()
-		h.talk.whole.Remove(t.Thread)
-		h.mu.Unlock()
-	}
+func (h *Hub) toldTurns(hub string, t toldTurns) {
 	h.hearTurns(t.Thread, t.Turns)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(t.Turns) == 0 {
+		h.talk.whole.Remove(t.Thread)
+		return
+	}
+	if h.talk.told[hub] == nil {
+		h.talk.told[hub] = &toldAnswers{}
+	}
+	h.talk.told[hub].add(toldAnswer{t.Thread, t.Turns[0].Task, time.Now()})
 }
 
 // hearTurns adds turns of other hubs to a thread.

@@ -111,6 +111,23 @@ func (b *Book) Turns(id core.ThreadID, bytes int) ([]core.Turn, bool) {
 	return turns[n:len(turns):len(turns)], true
 }
 
+// Drop takes the turns of a task out of a thread.
+func (b *Book) Drop(id core.ThreadID, task core.TaskID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.threads.Get(id)
+	if !ok {
+		return
+	}
+	kept := &record{}
+	for _, t := range c.turns { // in an array of their own: others may have this one
+		if t.Task != task {
+			kept.turns, kept.bytes = append(kept.turns, t), kept.bytes+t.Size()
+		}
+	}
+	b.threads.Put(id, kept)
+}
+
 // Forget drops a thread.
 func (b *Book) Forget(id core.ThreadID) {
 	b.mu.Lock()
