@@ -31,14 +31,13 @@ type player struct {
 }
 
 // play is the hub a of a cluster. It prints its life, and the number of each event once that is
-// stored. It ends when its journal was taken over.
+// stored. It ends when its journal was taken over, or nobody reads that any more.
 func play(text string) error {
 	var p player
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	ctx := context.Background() // whoever has started it kills it
 	j, err := nats.Open(ctx, member(p.Dir, "a", "open sesame", p.At, 0))
 	if err != nil {
 		return err
