@@ -14,6 +14,8 @@ type told struct {
 	life   journal.Life // zero if it is not up
 	hub    Hub
 	agents map[core.AgentID]*shown
+	// leaving says that the engine is being told that it is gone.
+	leaving bool
 	// of was taken over by that life.
 	of, by journal.Life
 }
@@ -58,11 +60,17 @@ func (c *Cluster) untoldOf(r *record) (calls []func()) {
 	to, t := &c.s.Callbacks, &r.told
 	if life, gone := t.life, t.agents; t.up() && (life != r.life() || !r.present()) {
 		*t = told{of: t.of, by: t.by}
-		calls = append(calls, func() { give(to.HubGone, life) })
+		t.leaving = true
+		calls = append(calls, func() {
+			give(to.HubGone, life)
+			c.mu.Lock()
+			t.leaving = false
+			c.mu.Unlock()
+			wake(c.judge) // which may take it over now
+		})
 		for _, id := range slices.Sorted(maps.Keys(gone)) {
 			calls = append(calls, c.elsewhere(id)...)
 		}
-		wake(c.judge) // which may take it over now
 	}
 	if of, by := r.life(), r.by; r.over() && (t.of != of || t.by != by) {
 		t.of, t.by = of, by
