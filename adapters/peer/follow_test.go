@@ -1,16 +1,21 @@
 package peer_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/peer"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/link"
 )
 
 // waitingJournal lets readers wait.
@@ -70,4 +75,86 @@ func TestAHubMayAskForAsManyTasksAsItHas(t *testing.T) {
 			close(read)
 		}
 	}
+}
+
+// counter counts the events that a hub gets of another one, and loses them while it is told to.
+type counter struct {
+	link.Conn[[]byte, []byte]
+	events *atomic.Int64
+	loses  *atomic.Bool
+}
+
+func (c counter) Send(ctx context.Context, frame []byte) error {
+	if frame[0] == 'e' {
+		for line := range bytes.Lines(frame) {
+			var e core.Event
+			if e.UnmarshalJSON(bytes.TrimSpace(line)) == nil {
+				c.events.Add(int64(e.End() - e.Seq + 1))
+			}
+		}
+		if c.loses.Load() {
+			return nil
+		}
+	}
+	return c.Conn.Send(ctx, frame)
+}
+
+func TestOnlyWhatDidNotComeCrossesAgainOverTheNextConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all cutter
+		var crossed atomic.Int64
+		var loses atomic.Bool
+		w := newWorld(t)
+		w.dialled = func(from, to string, conn link.Conn[[]byte, []byte]) link.Conn[[]byte, []byte] {
+			conn = all.dialled(from, to, conn)
+			if from == "b" && to == "a" {
+				return counter{conn, &crossed, &loses}
+			}
+			return conn
+		}
+		for i, name := range []string{"a", "b", "c"} {
+			w.start(name, i)
+		}
+		w.until("a has a quorum", w.hubs["a"].part.Cluster().HasQuorum)
+		bob, ann := w.join("b", core.Card{ID: "bob"}), w.person("a")
+		asked := ask(t, ann, core.ToAgent("bob"))
+		held := assigned(t, bob)
+		say := func(n int) {
+			t.Helper()
+			for i := range n {
+				if err := bob.Report(held.ID(), core.Text{Text: fmt.Sprint(i, " ")}, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		say(100)
+		time.Sleep(time.Second)
+		all.cut()
+		synctest.Wait()
+		say(20) // before there is another connection
+		time.Sleep(time.Second)
+		loses.Store(true)
+		say(5)
+		synctest.Wait() // they are lost on their way
+		all.cut()
+		synctest.Wait()
+		loses.Store(false)
+		say(20)
+		time.Sleep(time.Second)
+		if err := bob.Report(held.ID(), core.Done{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		until(t, ann, asked.ID(), core.KindDone)
+		want := held.Cursor().Seq - 1 // the first event is that of the requester's hub
+		if got := uint64(crossed.Load()) - 5; got != want {
+			t.Errorf("got %d events over three connections besides 5 that were lost, want each of %d once", got, want)
+		}
+		next := uint64(1)
+		for _, e := range asked.Events() {
+			if e.Seq != next {
+				t.Errorf("the mirror lacks the events %d to %d", next, e.Seq-1)
+			}
+			next = e.End() + 1
+		}
+	})
 }

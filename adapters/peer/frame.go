@@ -17,7 +17,7 @@ const (
 	frameHello   = 'h' // a hello, the first frame
 	frameLetter  = 'l' // the number of a letter, and the letter
 	frameGot     = 'g' // the number of the last letter that has come
-	frameFollow  = 'f' // the id of a task
+	frameFollow  = 'f' // the id of a task, and from where on its events are wanted
 	frameUnknown = 'u' // the id of a task
 	frameEvents  = 'e' // the id of a task, and its events, each on a line
 	frameInquiry = 'q' // a number, and an inquiry
@@ -142,6 +142,27 @@ func decodeMove(b []byte) (hub.Move, error) {
 }
 
 var errMove = errors.New("a move that is not the id of a task and a number")
+
+// following says from where on the events of a task are wanted: from the first one without a cursor.
+type following struct {
+	After core.Cursor `json:"after,omitzero"`
+}
+
+func encodeFollow(id core.TaskID, after core.Cursor) []byte {
+	b, _ := json.Marshal(following{after}) // it can be encoded
+	return append(append([]byte{frameFollow}, id...), b...)
+}
+
+func decodeFollow(b []byte) (id core.TaskID, after core.Cursor, err error) {
+	if len(b) < idBytes {
+		return "", after, fmt.Errorf("events of the task %q are wanted", b)
+	}
+	var f following
+	if rest := b[idBytes:]; len(rest) > 0 {
+		err = json.Unmarshal(rest, &f)
+	}
+	return core.TaskID(b[:idBytes]), f.After, err
+}
 
 // appendEvents appends the frame of events of a task.
 func appendEvents(b []byte, id core.TaskID, events []core.Event) ([]byte, error) {

@@ -38,6 +38,7 @@ func frames(t *testing.T) string {
 	}))
 	add(encodeCall(core.Call{Principal: ann, Command: core.Cancel{Task: id, Reason: "enough"}}))
 	add(appendEvents(nil, id, []core.Event{{Seq: 2, Epoch: 1, At: at, Body: core.Text{Text: "HE"}}, {Seq: 3, Epoch: 1, At: at, Body: core.Done{}}}))
+	add(encodeFollow(id, core.Cursor{Epoch: 1, Seq: 12}), nil)
 	return strings.Join(all, "\n---\n") + "\n"
 }
 
@@ -75,6 +76,12 @@ func TestWhatAHubOfTheNextMinorVersionAddsToFramesIsIgnored(t *testing.T) {
 	}
 	if id, events, err := decodeEvents([]byte(strings.Replace(parts[3][1:], "\n{", "\n"+`{"weather":1,`, 1))); err != nil || len(events) != 2 || id == "" {
 		t.Errorf("events: got %q, %+v and %v", id, events, err)
+	}
+	const id = "01234567-0123-7123-8123-0123456789ab"
+	for frame, want := range map[string]core.Cursor{parts[4][1:]: {Epoch: 1, Seq: 12}, id + `{"weather":1}`: {}, id: {}} {
+		if got, after, err := decodeFollow([]byte(frame)); err != nil || got != id || after != want {
+			t.Errorf("what is wanted by %q: got %q from %s and %v, want it from %s", frame, got, after, err, want)
+		}
 	}
 	// A frame or a letter of a kind that this version does not know does nothing.
 	c := &connection{}

@@ -81,6 +81,7 @@ func (o *Peer) Run(ctx context.Context, conn link.Conn[[]byte, []byte]) link.Rea
 	c.tunnels.end(o.opts.Name)
 	cancel()
 	goroutines.Wait()
+	o.session.LeaveTasks()
 	return reason
 }
 
@@ -158,13 +159,13 @@ func (o *Peer) send(letter []byte) error {
 	return err
 }
 
-// follow asks for the events of a task. Without a connection it does nothing: the hub asks again
-// once there is one, see [hub.Hub.Connected].
-func (o *Peer) follow(id core.TaskID) {
+// follow asks for the events of a task after a cursor. Without a connection it does nothing: the hub
+// asks again once there is one, see [hub.Hub.Connected].
+func (o *Peer) follow(id core.TaskID, after core.Cursor) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.conn != nil {
-		o.write(o.conn, append([]byte{frameFollow}, id...))
+		o.write(o.conn, encodeFollow(id, after))
 	}
 }
 

@@ -63,10 +63,10 @@ func (p *Peers) Leave(to string, id core.TaskID) error {
 }
 
 // Follow implements [hub.Peers].
-func (p *Peers) Follow(to string, id core.TaskID) error {
+func (p *Peers) Follow(to string, id core.TaskID, after core.Cursor) error {
 	o, err := p.get(to)
 	if err == nil {
-		o.follow(id)
+		o.follow(id, after)
 	}
 	return err
 }

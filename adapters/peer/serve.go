@@ -36,14 +36,14 @@ type connection struct {
 	serve     func(visit func(context.Context)) // serves a visitor
 
 	mu      sync.Mutex
-	pending map[core.TaskID]struct{} // tasks that the other hub asked for, and has mirrors of
-	asked   chan struct{}            // has a token when there are such tasks
+	pending map[core.TaskID]core.Cursor // tasks that the other hub asked for, and has mirrors of up to there
+	asked   chan struct{}               // has a token when there are such tasks
 }
 
 func newConnection(o *Peer, conn link.Conn[[]byte, []byte]) *connection {
 	c := &connection{
 		Peer: o, link: link.New(conn, link.Options{QueueBytes: queueBytes + shortBytes + 2*eventBytes + 2*tunnelBytes, Memory: o.hub.Memory()}),
-		inquiries: make(chan asked, mostInquiries), events: newQuota(eventBytes), visits: newQuota(tunnelBytes), pending: map[core.TaskID]struct{}{}, asked: make(chan struct{}, 1),
+		inquiries: make(chan asked, mostInquiries), events: newQuota(eventBytes), visits: newQuota(tunnelBytes), pending: map[core.TaskID]core.Cursor{}, asked: make(chan struct{}, 1),
 	}
 	greeting := o.greeting()
 	_ = c.link.Send(context.Background(), greeting, len(greeting)) // a new queue has room
@@ -80,7 +80,11 @@ func (c *connection) receive(ctx context.Context, frame []byte) error {
 	case frameGot:
 		return c.got(body)
 	case frameFollow:
-		c.wanted(core.TaskID(body))
+		id, after, err := decodeFollow(body)
+		if err == nil {
+			c.wanted(id, after)
+		}
+		return err
 	case frameUnknown:
 		c.hub.Unknown(c.opts.Name, core.TaskID(body))
 	case frameEvents:
@@ -109,7 +113,7 @@ func (c *connection) open(letter []byte) error {
 			return err
 		}
 		if b, ok := o.Opened.Body.(core.Opened); !c.session.Adopt(o) && ok {
-			c.wanted(b.Task) // which is answered with frameUnknown
+			c.wanted(b.Task, core.Cursor{}) // which is answered with frameUnknown
 		}
 	case letterDo:
 		call, err := decodeCall(body)
@@ -165,10 +169,10 @@ func (o *Peer) got(body []byte) error {
 
 // wanted notes that the other hub wants to read a task, which may have to be read from the journal.
 // There may be as many as it has mirrors: after a new connection it asks for all of them at once.
-func (c *connection) wanted(id core.TaskID) {
+func (c *connection) wanted(id core.TaskID, after core.Cursor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending[id] = struct{}{}
+	c.pending[id] = after
 	select {
 	case c.asked <- struct{}{}:
 	default:
@@ -177,7 +181,7 @@ func (c *connection) wanted(id core.TaskID) {
 
 // find finds the tasks that the other hub asked for.
 func (c *connection) find(ctx context.Context) {
-	var later []core.TaskID
+	later := map[core.TaskID]core.Cursor{}
 	var again <-chan time.Time
 	for {
 		select {
@@ -187,16 +191,17 @@ func (c *connection) find(ctx context.Context) {
 			return
 		}
 		c.mu.Lock()
-		all := slices.Concat(slices.Sorted(maps.Keys(c.pending)), later)
-		c.pending, later = map[core.TaskID]struct{}{}, nil
+		all := later
+		maps.Copy(all, c.pending)
+		c.pending, later = map[core.TaskID]core.Cursor{}, map[core.TaskID]core.Cursor{}
 		c.mu.Unlock()
-		for _, id := range all {
-			switch err := c.session.FollowTask(ctx, id); {
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			switch err := c.session.FollowTask(ctx, id, all[id]); {
 			case ctx.Err() != nil:
 				return
 			case err == nil:
 			case core.AsFault(err).Code != core.CodeUnknownTask: // the journal may know it
-				later = append(later, id)
+				later[id] = all[id]
 			default:
 				frame := append([]byte{frameUnknown}, id...)
 				if c.link.Send(ctx, frame, len(frame)) != nil {

@@ -91,7 +91,7 @@ func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	}
 	a.task.Extend(o.Events[:len(o.Events)-1])
 	if from != followed && from != "" {
-		_ = h.others.peers.Follow(from, id) // else over the next connection
+		h.follow(from, a.task)
 	}
 	if before := h.others.arriving[id]; before != nil {
 		a.held, before.held = before.held, nil

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -95,7 +96,7 @@ func (h *Hub) followMoved(t *task.Task, from, to string) {
 	case gone:
 		h.settleSoon()
 	default:
-		_ = h.others.peers.Follow(to, t.ID()) // else over the next connection
+		h.follow(to, t)
 	}
 }
 
@@ -160,14 +161,18 @@ func (s *Session) Perform(c core.Call) error {
 	return err
 }
 
-// FollowTask makes the session a reader of a task from its first event. It returns an unknown_task
-// Fault if there is none, and any other error if that cannot be said now; it may wait for the journal.
-func (s *Session) FollowTask(ctx context.Context, id core.TaskID) error {
-	t, err := s.hub.tasks.Find(ctx, id)
-	if err != nil {
+// FollowTask makes the session a reader of a task from after a cursor or, if that says nothing here, from
+// its first event; a session that reads the task goes on. It returns an unknown_task Fault if there is
+// none, and any other error if that cannot be said now; it may wait for the journal.
+func (s *Session) FollowTask(ctx context.Context, id core.TaskID, after core.Cursor) error {
+	t, err := s.hub.findHere(ctx, id)
+	if err != nil || t.IsReadBy(s.peer()) {
 		return err
 	}
-	return s.Watch(t, core.Cursor{}, nil)
+	if s.Watch(t, after, nil) == nil {
+		return nil
+	}
+	return s.Watch(t, core.Cursor{}, nil) // a mirror drops what it has
 }
 
 // pass passes a command on a mirror to its owner; from is the hub that has passed it here, or "". One on a
@@ -226,6 +231,18 @@ func (h *Hub) askOwner(ctx context.Context, c core.Call, t *task.Task) error {
 
 func noOwner(t *task.Task) error {
 	return core.NewFault(core.CodeUnreachable, "the hub that has task %s is not here", t.ID())
+}
+
+// LeaveTasks ends the session's reading of all tasks: the connection that carried the events has ended,
+// and the other hub says over the next one which of them have not come. What it opened goes on.
+func (s *Session) LeaveTasks() {
+	s.mu.Lock()
+	opened := slices.Collect(maps.Keys(s.opened))
+	s.mu.Unlock()
+	for _, t := range opened {
+		t.Detach(s.peer(), task.Requester)
+	}
+	s.views.clear()
 }
 
 // LeaveTask ends the session's reading of a task, for a hub that follows it where it is now.

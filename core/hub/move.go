@@ -167,7 +167,7 @@ func (h *Hub) Taken(by string, m Move) {
 	j.opener.mu.Unlock()
 	delete(h.jobs, id)
 	h.noteIdle()
-	_ = h.others.peers.Follow(by, id) // else over the next connection
+	h.follow(by, j.Task)
 }
 
 // Refused says that a hub does not take a task that this one has handed to it.

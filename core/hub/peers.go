@@ -26,9 +26,9 @@ type Peers interface {
 	Hand(hub string, o Handover) error
 	Took(hub string, m Move, ok bool) error
 	Kept(hub string, m Move) error
-	// Follow asks the owner for the events of a task: see [Hub.Extend]. If the owner does not know
-	// the task, [Hub.Unknown] is called.
-	Follow(hub string, id core.TaskID) error
+	// Follow asks the owner for the events of a task after a cursor: see [Hub.Extend]. If the owner does
+	// not know the task, [Hub.Unknown] is called.
+	Follow(hub string, id core.TaskID, after core.Cursor) error
 	// Leave ends Follow, since the task has moved on.
 	Leave(hub string, id core.TaskID) error
 	// Tell tells a hub something, once and in the order of the other commands: see [Hub.Told].
@@ -142,22 +142,29 @@ func (h *Hub) HubDraining(name string) {
 	h.others.draining[name] = true
 }
 
-// Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it.
-// What it knows of them replaces what its life before has said and not stored.
+// Connected follows the tasks of a hub, of which this one has mirrors, over a new connection to it: each
+// from the last event that has come. What it knows of them replaces what its life before has said and
+// not stored.
 func (h *Hub) Connected(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.mirrorsOf(name) {
-		_ = h.others.peers.Follow(name, t.ID()) // it fails if that connection has ended too
+		h.follow(name, t)
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.others.fetched)) {
 		if h.others.fetched[id].from == name {
-			_ = h.others.peers.Follow(name, id)
+			_ = h.others.peers.Follow(name, id, core.Cursor{})
 		}
 	}
 	for _, id := range h.expected(name) {
-		_ = h.others.peers.Follow(name, id)
+		_ = h.others.peers.Follow(name, id, core.Cursor{})
 	}
+}
+
+// follow asks a hub for the events of a task that the mirror of it does not have. Without a connection
+// it does nothing: over the next one [Hub.Connected] asks. Callers hold mu.
+func (h *Hub) follow(hub string, t *task.Task) {
+	_ = h.others.peers.Follow(hub, t.ID(), t.Cursor())
 }
 
 // mirrorsOf returns the mirrors of the tasks of a hub that have not ended. Callers hold mu.

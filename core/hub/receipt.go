@@ -15,7 +15,7 @@ type recordedUpTo struct {
 }
 
 var recordedInquiry = inquiry[recordedUpTo, bool]{"task.recorded", func(ctx context.Context, h *Hub, _ core.Principal, in recordedUpTo) (bool, error) {
-	t, err := h.tasks.Find(ctx, in.Task)
+	t, err := h.findHere(ctx, in.Task)
 	if err != nil || t.IsMirror() {
 		return err == nil && t.HasEnded(), nil
 	}

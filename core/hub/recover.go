@@ -3,6 +3,7 @@ package hub
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -38,7 +39,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 			end, at = core.KindFailed, lost.Event.At
 			cut = append(cut, lost)
 		}
-		if !h.owns(ctx, head.Task) {
+		if !h.owns(ctx, head) {
 			return true // but it has its end, should the record of its move be stored yet
 		}
 		kept = append(kept, recovered{head.Task, head.Thread})
@@ -125,13 +126,18 @@ func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) []core.T
 
 // owns reports whether a task in the part of this hub is its own, and not one that was to move here
 // and did not.
-func (h *Hub) owns(ctx context.Context, id core.TaskID) bool {
+func (h *Hub) owns(ctx context.Context, head journal.Head) bool {
 	h.mu.Lock()
-	_, foreign := h.ownerOf(task.OwnerOf(id))
+	_, foreign := h.ownerOf(task.OwnerOf(head.Task))
 	h.mu.Unlock()
-	if !foreign || h.shared == nil {
+	came := head.Last.Body != nil && isMove(head.Last) // it has not ended
+	if h.shared == nil || !foreign && !came {
 		return true
 	}
-	_, owner, err := h.stored(ctx, id)
+	_, owner, err := h.stored(ctx, head.Task)
+	if errors.Is(err, journal.ErrUnknown) { // one from before this hub was in a cluster has any index
+		events, _ := h.journal.Read(ctx, head.Task, 0, 0)
+		return !slices.ContainsFunc(events, isMove)
+	}
 	return err != nil || owner == h.others.name
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -21,7 +22,7 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 	first, foreign := h.ownerOf(task.OwnerOf(id))
 	h.mu.Unlock()
 	if !foreign {
-		t, err := h.tasks.Find(ctx, id)
+		t, err := h.findHere(ctx, id)
 		if err != nil || t.Owner() == "" || t.Last().Body.Kind().Ends() {
 			return t, err
 		}
@@ -32,12 +33,12 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 		return t, nil
 	}
 	if errors.Is(err, unknownTask) { // an id from before this hub was in a cluster has any index
-		return h.tasks.Find(ctx, id)
+		return h.findHere(ctx, id)
 	}
 	found, owner, late := h.findStored(ctx, id)
 	switch {
 	case errors.Is(late, unknownTask):
-		return h.tasks.Find(ctx, id)
+		return h.findHere(ctx, id)
 	case late != nil:
 		return nil, late
 	case found.Last().Body.Kind().Ends():
@@ -48,12 +49,25 @@ func (h *Hub) find(ctx context.Context, id core.TaskID) (*task.Task, error) {
 	return nil, err // nobody has ended it yet
 }
 
+// findHere is find for what this hub has in memory or in its part of the journal. A task that moves is
+// read as far as it counts: this hub may have stored a course of it that was to come here and did not.
+func (h *Hub) findHere(ctx context.Context, id core.TaskID) (*task.Task, error) {
+	return h.tasks.Find(id, func() ([]core.Event, error) {
+		events, err := h.journal.Read(ctx, id, 0, 0)
+		if h.shared == nil || !slices.ContainsFunc(events, isMove) {
+			return events, err
+		}
+		events, _, err = h.stored(ctx, id)
+		return events, err
+	})
+}
+
 // findStored is find in the journal alone. It returns the hub that owns the task by the journal.
 func (h *Hub) findStored(ctx context.Context, id core.TaskID) (t *task.Task, owner string, err error) {
 	if h.shared == nil {
 		return nil, "", core.NewFault(core.CodeUnreachable, "the hub that has task %s is not here: ask again in a moment", id)
 	}
-	t, err = h.tasks.FindIn(id, func() (events []core.Event, err error) {
+	t, err = h.tasks.Find(id, func() (events []core.Event, err error) {
 		events, owner, err = h.stored(ctx, id)
 		return events, err
 	})
@@ -134,7 +148,7 @@ func (h *Hub) fetch(hub string, id core.TaskID) (*fetched, error) {
 		if !h.others.up[hub] { // else nobody would wake who waits: see [Hub.HubGone]
 			return nil, core.NewFault(core.CodeUnreachable, "hub %s is not connected: ask again in a moment", hub)
 		}
-		if err := h.others.peers.Follow(hub, id); err != nil {
+		if err := h.others.peers.Follow(hub, id, core.Cursor{}); err != nil {
 			return nil, err
 		}
 		f = &fetched{from: hub, done: make(chan struct{})}

@@ -71,7 +71,7 @@ func (h *Hub) TraceID(id core.TaskID) string {
 // as traces. It may wait for the journal, and returns the errors of [Hub.Task], except that
 // everything may be read.
 func (h *Hub) Ended(ctx context.Context, id core.TaskID) (iter.Seq[core.Event], error) {
-	t, err := h.tasks.Find(ctx, id)
+	t, err := h.findHere(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (h *Hub) expect(hub string, id core.TaskID) {
 		return
 	}
 	h.talk.expected[id] = struct{}{}
-	_ = h.others.peers.Follow(hub, id) // else over the next connection, or from the journal
+	_ = h.others.peers.Follow(hub, id, core.Cursor{}) // else over the next connection, or from the journal
 }
 
 // came shows a task of another hub that was expected, if it is here. Callers hold mu.

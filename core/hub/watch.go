@@ -61,8 +61,15 @@ func (v *views) ids() map[core.TaskID]bool {
 
 func (v *views) close() {
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.closed = true
+	v.mu.Unlock()
+	v.clear()
+}
+
+// clear closes all readers.
+func (v *views) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for _, r := range v.readers {
 		r.Close()
 	}

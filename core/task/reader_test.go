@@ -204,7 +204,7 @@ func inJournal(t *testing.T, events ...core.Event) *task.Task {
 			t.Fatal(err)
 		}
 	}
-	one, err := s.Find(t.Context(), "a")
+	one, err := find(t, s, j, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestEventsMissingInTheMiddleAreAGap(t *testing.T) {
 		gap:    &journal.GapError{Task: "a", From: 3, To: 4},
 	}
 	s := task.NewStore(limits, &host{}, lost)
-	one, err := s.Find(t.Context(), "a")
+	one, err := find(t, s, lost, "a")
 	if err != nil {
 		t.Fatal(err)
 	}

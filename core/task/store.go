@@ -1,7 +1,6 @@
 package task
 
 import (
-	"context"
 	"errors"
 	"math"
 	"sync"
@@ -166,16 +165,10 @@ func (s *Store) Get(id core.TaskID) *Task {
 	return s.tasks[id]
 }
 
-// Find returns a task from memory or from the journal, for which it may wait. It returns an
-// unknown_task Fault, an overloaded Fault if it would have to be read and there is no memory
-// for it, or the error of the journal.
-func (s *Store) Find(ctx context.Context, id core.TaskID) (*Task, error) {
-	return s.FindIn(id, func() ([]core.Event, error) { return s.journal.Read(ctx, id, 0, 0) })
-}
-
-// FindIn is [Store.Find] with a function that reads the journal, and returns what
-// [journal.Journal.Read] does.
-func (s *Store) FindIn(id core.TaskID, read func() ([]core.Event, error)) (*Task, error) {
+// Find returns a task from memory or, by what read returns of it as [journal.Journal.Read] does, from the
+// journal. It returns an unknown_task Fault, an overloaded Fault if the task would have to be read and
+// there is no memory for it, or the error of read.
+func (s *Store) Find(id core.TaskID, read func() ([]core.Event, error)) (*Task, error) {
 	if t := s.Get(id); t != nil {
 		return t, nil
 	}
@@ -186,6 +179,9 @@ func (s *Store) FindIn(id core.TaskID, read func() ([]core.Event, error)) (*Task
 		}
 	}
 	events, err := read()
+	if t := s.Get(id); t != nil { // it came meanwhile: what was read may be only its beginning
+		return t, nil
+	}
 	var gap *journal.GapError
 	isGap := errors.As(err, &gap)
 	switch {

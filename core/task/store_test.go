@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -110,7 +111,7 @@ func TestEndedTasksStayInMemoryUntilTheJournalHasThem(t *testing.T) {
 	if got := s.InMemory(); len(got) != 1 || got[0] != tasks[2] || one == 0 {
 		t.Errorf("after recording: got %d in memory with %d bytes, want only the last", len(got), one)
 	}
-	found, err := s.Find(t.Context(), tasks[0].ID())
+	found, err := find(t, s, j, tasks[0].ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +121,25 @@ func TestEndedTasksStayInMemoryUntilTheJournalHasThem(t *testing.T) {
 	if err := found.Recorded(t.Context(), 99); err != nil {
 		t.Errorf("waiting for a recorded task: got %v, want no error", err)
 	}
-	_, err = s.Find(t.Context(), "nothing")
+	_, err = find(t, s, j, "nothing")
 	wantFault(t, "a task that never was", err, core.CodeUnknownTask)
+}
+
+// find finds a task in memory or in a journal.
+func find(t *testing.T, s *task.Store, j journal.Journal, id core.TaskID) (*task.Task, error) {
+	return s.Find(id, func() ([]core.Event, error) { return j.Read(t.Context(), id, 0, 0) })
+}
+
+func TestATaskThatComesWhileTheJournalIsReadIsTheOneThatRuns(t *testing.T) {
+	s, _, _ := newStore()
+	var came *task.Task
+	found, err := s.Find("a", func() ([]core.Event, error) {
+		came = s.Mirror("a", core.Event{Seq: 1, Epoch: 1, Body: core.Opened{Task: "a"}})
+		return came.Events(), nil
+	})
+	if err != nil || found != came {
+		t.Errorf("got %p and %v, want the task that runs, %p: what was read is only its beginning", found, err, came)
+	}
 }
 
 func TestAListIsPagedNewestFirst(t *testing.T) {
@@ -190,7 +208,7 @@ func TestAListReturnsTheErrorOfTheJournal(t *testing.T) {
 	if _, _, err := s.List(t.Context(), task.Filter{}, nil, nil, nil); !errors.Is(err, why) {
 		t.Errorf("got %v, want %v", err, why)
 	}
-	if _, err := s.Find(t.Context(), "a"); !errors.Is(err, why) {
+	if _, err := find(t, s, damaged{gap: why}, "a"); !errors.Is(err, why) {
 		t.Errorf("finding: got %v, want %v", err, why)
 	}
 }

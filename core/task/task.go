@@ -164,6 +164,16 @@ func (t *Task) Last() core.Event {
 	return t.log.Last()
 }
 
+// Cursor returns the place of its latest event: the zero Cursor before there is one.
+func (t *Task) Cursor() core.Cursor {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last() == 0 {
+		return core.Cursor{}
+	}
+	return core.Cursor{Epoch: t.epoch, Seq: t.last()}
+}
+
 // Priority returns its priority.
 func (t *Task) Priority() core.Priority { return t.request.Priority }
 

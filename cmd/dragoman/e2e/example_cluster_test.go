@@ -38,7 +38,13 @@ func TestTheExampleOfAClusterDoesWhatItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	conversation, out := script("conversation.sh")
-	err = conversation.Run()
+	if err = conversation.Run(); err != nil {
+		logs, _ := filepath.Glob(filepath.Join(dir, "*", "*.log"))
+		for _, name := range logs {
+			of, _ := os.ReadFile(name)
+			t.Logf("%s:\n%s", filepath.Base(name), of)
+		}
+	}
 	_ = hubs.Process.Signal(syscall.SIGTERM) // it may have ended
 	if ended := hubs.Wait(); err != nil || ended != nil {
 		t.Fatalf("the conversation: got %v and\n%s\nthe hubs: %v and\n%s", err, out, ended, log)
