@@ -24,7 +24,7 @@ keep() {
 		pid=$!
 		echo "$pid" >"$dir/$name.pid"
 		wait "$pid" || :
-		sleep 1
+		sleep 5 # a hub that comes back sooner may end its tasks itself, in place of those that go on with them
 	done
 }
 
