@@ -52,6 +52,7 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 	a := &asked{key: key, approvals: map[string]core.ApprovalRequested{}, cancel: cancel, reply: make(chan wire.Message, 1)}
 	q := question.Question{Text: strings.TrimSpace(wire.Text(parts))}
 	var theirs string // the id of the question there
+	var approvals []core.ApprovalRequested
 	for _, p := range parts {
 		if p.Kind != wire.PartData {
 			continue
@@ -61,10 +62,7 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 			var want core.ApprovalRequested
 			if r.Decode(&want) == nil && want.ID != "" {
 				a.approvals[want.ID] = want
-				if err := w.report(want, nil); err != nil {
-					cancel()
-					return err
-				}
+				approvals = append(approvals, want)
 			}
 		}
 		if r := v.Get("question"); r.Kind() == strictjson.Object {
@@ -78,6 +76,12 @@ func (w *work) ask(ctx context.Context, u *wire.StatusUpdate) error {
 	w.mu.Lock()
 	w.asked = a
 	w.mu.Unlock()
+	for _, want := range approvals { // the decision may come before the report returns
+		if err := w.report(want, nil); err != nil {
+			w.withdraw()
+			return err
+		}
+	}
 	if len(a.approvals) > 0 && theirs == "" {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -106,7 +107,7 @@ func TestWithoutPeopleAQuestionIsTheAnswerAndTheNextTurnContinuesTheTask(t *test
 }
 
 func TestAnApprovalOfAHubIsOneHere(t *testing.T) {
-	decided := make(chan string, 1)
+	decided, sent := make(chan string, 1), make(chan struct{})
 	f := remote(t, map[string]func(*exchange){
 		"SendStreamingMessage": func(x *exchange) {
 			x.say(task("WORKING"), `{"statusUpdate":{"taskId":"T","contextId":"C","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"q","role":"ROLE_AGENT","parts":[{"text":"May it write?"},{"data":{"approval":{"id":"t1","name":"write","input":"{\"to\":\"x\"}"}}}]}}}}`)
@@ -118,6 +119,7 @@ func TestAnApprovalOfAHubIsOneHere(t *testing.T) {
 				x.Errorf("the client sent %s, want the approval", x.params)
 			}
 			decided <- "COMPLETED"
+			close(sent)
 		},
 	})
 	c := newTurn(t, "x")
@@ -128,6 +130,12 @@ func TestAnApprovalOfAHubIsOneHere(t *testing.T) {
 	c.reported = func(b core.Body) {
 		if r, ok := b.(core.ApprovalRequested); ok {
 			c.heard <- core.ApprovalDecided{ID: r.ID, Approved: true, By: "user"}
+			select { // somebody may decide at once
+			case <-sent:
+			case <-t.Context().Done():
+			case <-time.After(10 * time.Second):
+				t.Error("the decision was not sent, want it sent although the report has not returned")
+			}
 		}
 	}
 	run(t, client.Options{URL: f.URL}).does(c, "accepted\nsession_started C\n"+`approval_requested {"id":"t1","name":"write","input":"{\"to\":\"x\"}"}`+"\ntext written\ndone")
