@@ -26,6 +26,7 @@ type repeatable func(t *testing.T, h *clusterHub, key, content string) (id strin
 // A request that is sent again, in each dialect that has keys: to two hubs at once, and to another one
 // after its hub was killed.
 func TestARequestThatIsSentAgainOpensOneTaskInTheCluster(t *testing.T) {
+	t.Parallel()
 	all := startCluster(t, 3)
 	a, b, c := all[0], all[1], all[2]
 	w := joinWorker(t, b, "worker")

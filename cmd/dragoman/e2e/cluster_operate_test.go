@@ -10,12 +10,14 @@ import (
 )
 
 func TestHubsOfAClusterAreRefusedAndForgotten(t *testing.T) {
+	t.Parallel()
 	all := startCluster(t, 3)
 	t.Run("a second hub of a name is refused and told who has it", func(t *testing.T) { refusesASecondOfAName(t, all) })
 	t.Run("a hub that is gone for good is forgotten", func(t *testing.T) { forgetsAHub(t, all) })
 }
 
 func TestAHubAloneDrains(t *testing.T) {
+	t.Parallel()
 	p := startHub(t)
 	url := "http://" + p.http
 	if code, out, stderr := run(t, "drain", "--hub", url, "--json"); code != command.ExitDone || !strings.Contains(out, `"id"`) {
@@ -35,6 +37,7 @@ func TestAHubAloneDrains(t *testing.T) {
 }
 
 func TestAHubThatWaitsForOthersCanBeStopped(t *testing.T) {
+	t.Parallel()
 	h := newCluster(t, 3)[0]
 	h.start()
 	h.until("it waits", func() error { return notYet(strings.Contains(h.log(), "waiting for other hubs"), "it does not") })

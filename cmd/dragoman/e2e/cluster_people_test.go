@@ -35,6 +35,7 @@ func (h *clusterHub) openQuestion(before string) (id string) {
 }
 
 func TestPeopleToolsAndNoticesOverThreeHubs(t *testing.T) {
+	t.Parallel()
 	all := startCluster(t, 3)
 	withdrawn := peopleAtEveryHub(t, all)
 	disconnected := aToolIsCalled(t, all)

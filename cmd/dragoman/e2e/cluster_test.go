@@ -10,6 +10,7 @@ import (
 )
 
 func TestThreeHubsAreOneForTheirUsers(t *testing.T) {
+	t.Parallel()
 	all := startCluster(t, 3)
 	gone := anAgentIsFoundAtAllHubs(t, all)
 	talk := startTalk(t, all)

@@ -62,6 +62,7 @@ func (c hubCluster) throughProxies(t testing.TB) map[string]*proxy {
 // A hub that is cut off from the others takes nothing new and shows no ends. Its tasks end once, at
 // the others, and once it hears them again it shows those ends.
 func TestRoutesBetweenHubsAreCut(t *testing.T) {
+	t.Parallel()
 	hubs, cut, heal := startCutCluster(t)
 	load := startLoad(hubs)
 	t.Cleanup(func() { load.stop() })

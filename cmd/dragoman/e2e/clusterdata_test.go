@@ -25,6 +25,7 @@ type legacy struct {
 // A hub that was alone brings its journal along. From then on it outlives a restart of all, the disk of
 // one hub, a hub that is gone for good, and all disks if there are copies of them.
 func TestTheJournalOfAHubOutlivesIt(t *testing.T) {
+	t.Parallel()
 	hubs := newCluster(t, 4)
 	a, b, c, d := hubs[0], hubs[1], hubs[2], hubs[3]
 	peers := strings.Join([]string{a.route, b.route, c.route}, ",")

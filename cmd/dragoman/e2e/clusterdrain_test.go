@@ -21,6 +21,7 @@ import (
 // Each hub is drained and started again, one after the other, while agents and clients of every
 // dialect work. What an agent was given is answered, and whoever comes is told where to go.
 func TestARollingUpgradeLosesNothing(t *testing.T) {
+	t.Parallel()
 	all := startCluster(t, 3)
 	load := startLoad(all)
 	t.Cleanup(func() { load.stop() })

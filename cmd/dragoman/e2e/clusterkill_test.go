@@ -32,6 +32,7 @@ type killTimes struct {
 // Hubs are killed, and stand still, while agents and clients of every dialect work. Every task gets
 // one end, which is the same at every hub, and what a client was told.
 func TestHubsAreKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	seed := *killSeed
 	if seed == 0 {
 		seed = rand.Uint64()

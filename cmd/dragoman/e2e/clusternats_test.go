@@ -129,6 +129,7 @@ func startHubsOn(t testing.TB, servers []*natsServer, n int) hubCluster {
 }
 
 func TestThreeHubsAndTheirThreeNATSServersAreKilled(t *testing.T) {
+	t.Parallel()
 	servers := startNATS(t, 3)
 	hubs := startHubsOn(t, servers, 3)
 	load := startLoad(hubs)
@@ -150,6 +151,7 @@ func TestThreeHubsAndTheirThreeNATSServersAreKilled(t *testing.T) {
 }
 
 func TestTwoHubsMeetAtOneNATSServer(t *testing.T) {
+	t.Parallel()
 	servers := startNATS(t, 1)
 	hubs := startHubsOn(t, servers, 2)
 	load := startLoad(hubs)

@@ -16,6 +16,7 @@ import (
 // TestTheExampleOfAClusterDoesWhatItSays runs the two commands of the example: answers go on though
 // hubs are killed, and nothing is left in the end.
 func TestTheExampleOfAClusterDoesWhatItSays(t *testing.T) {
+	t.Parallel()
 	needs(t, "sh", "od", "tr", "awk")
 	const example = "../../../docs/examples/cluster/"
 	dir, bin := t.TempDir(), t.TempDir()

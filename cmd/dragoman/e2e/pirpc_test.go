@@ -157,6 +157,7 @@ func of[B core.Body](events []core.Event) (all []B) {
 }
 
 func TestPiIsAnAgentOfTheHub(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{piOld, piNew} {
 		t.Run(version, func(t *testing.T) {
 			installed := installPi(t, version)
