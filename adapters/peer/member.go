@@ -137,8 +137,9 @@ func (m *Member) hubUp(h cluster.Hub) {
 	})
 }
 
-// hubChanged tells the engine that a hub takes nothing new.
+// hubChanged tells the engine that a hub takes nothing new, or is not heard.
 func (m *Member) hubChanged(h cluster.Hub) {
+	m.hub.HubHeard(h.Name, h.State != cluster.Suspect)
 	if h.State == cluster.Draining {
 		m.hub.HubDraining(h.Name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
@@ -118,7 +119,7 @@ func (h *Hub) mirrorEnded(t *task.Task) {
 
 // Adopt makes this hub the owner of a task that was opened at the hub of the session. The session
 // becomes a reader of it. The task ends as failed if no agent of any hub gets it. Adopt reports false if this
-// hub takes no tasks any more: then it does not know the task.
+// hub takes no tasks any more, or if the task comes long after its deadline: then it does not know the task.
 func (s *Session) Adopt(o Opening) bool {
 	h := s.hub
 	opened, ok := o.Opened.Body.(core.Opened)
@@ -128,6 +129,9 @@ func (s *Session) Adopt(o Opening) bool {
 	}
 	if h.tasks.Get(opened.Task) != nil {
 		return true // it came before, over a connection that was lost
+	}
+	if late := opened.Request.Deadline; !late.IsZero() && time.Since(late) > latestOpening { // the hub that opened it may have ended it
+		return false
 	}
 	chain := policy.Chain{Hops: opened.Hops, Agents: opened.Chain}
 	j := &job{Task: h.tasks.New(o.From, chain, opened.Request, opened.Trace, opened.Key), opener: s}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/roster"
@@ -78,6 +79,8 @@ type otherHubs struct {
 	noticed map[core.TaskID]map[string]bool
 	// draining are the hubs that take nothing new.
 	draining map[string]bool
+	// silent are the hubs that are not heard and not gone, and since when: see [Hub.HubHeard].
+	silent map[string]time.Time
 	// sent are the agents of other hubs to which tasks went that have not ended.
 	sent    map[core.TaskID]core.AgentID
 	untold  untold
@@ -110,7 +113,7 @@ func newOtherHubs(o Options) otherHubs {
 	}
 	return otherHubs{
 		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
-		up: map[string]bool{}, draining: map[string]bool{}, sent: map[core.TaskID]core.AgentID{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
+		up: map[string]bool{}, draining: map[string]bool{}, silent: map[string]time.Time{}, sent: map[core.TaskID]core.AgentID{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
 		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
 		strays: map[core.AgentID][]orphan{}, cancels: map[core.TaskID]core.Call{},
 	}
@@ -127,6 +130,7 @@ func (h *Hub) HubUp(name string, index int) {
 	h.talk.joins++
 	h.talk.changed(h.others.up)
 	delete(h.others.draining, name)
+	delete(h.others.silent, name)
 	delete(h.others.legacies, name)
 	h.questions.HubUp(name)
 	h.tellSpent(name)
@@ -184,6 +188,7 @@ func (h *Hub) mirrorsOf(name string) (all []*task.Task) {
 func (h *Hub) HubGone(name string) {
 	h.mu.Lock()
 	delete(h.others.up, name)
+	delete(h.others.silent, name)
 	h.untellSpent(name)
 	h.talk.changed(h.others.up)
 	h.roster.RemoveHub(name)

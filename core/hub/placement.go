@@ -25,26 +25,30 @@ func (h *Hub) placement(j *job) (c choice, index int, ok bool) {
 // considerRemote is the rest of [choice.consider] for an agent of another hub, whose queue is
 // there.
 func (c *choice) considerRemote(e *roster.Entry) roster.Verdict {
-	if !c.anywhere || c.job.triedAt(e) {
+	if c.job.triedAt(e) {
 		return roster.Continue
 	}
-	c.found = true
-	if c.engine.others.draining[e.Hub] {
-		return roster.Continue
+	if _, silent := c.engine.others.silent[e.Hub]; silent {
+		return c.considerSilent(e)
 	}
-	if e.Free() || c.job.IsNotice() {
+	free := e.Free() || c.job.IsNotice()
+	waiting := e.Load.Queued + max(0, e.Load.Active-e.Capacity()) // also what was sent and is not counted there yet
+	switch {
+	case c.engine.others.draining[e.Hub], !free && e.Reported == core.LoadDraining:
+		c.found = true
+	case !free && waiting >= c.job.opener.hub.limits.QueueLength:
+		c.found, c.open = true, true
+	case !c.anywhere:
+	case free:
 		c.hub, c.agent, c.later = e.Hub, e.ID, nil
 		return roster.Stop
+	default:
+		if c.later == nil && c.hub == "" {
+			c.hub, c.agent = e.Hub, e.ID
+		}
+		return roster.SkipWorse
 	}
-	if e.Reported == core.LoadDraining {
-		return roster.Continue
-	}
-	c.open = true
-	waiting := e.Load.Queued + max(0, e.Load.Active-e.Capacity()) // also what was sent and is not counted there yet
-	if c.later == nil && c.hub == "" && waiting < c.job.opener.hub.limits.QueueLength {
-		c.hub, c.agent = e.Hub, e.ID
-	}
-	return roster.SkipWorse
+	return roster.Continue
 }
 
 // send notes that a task goes to the agent of another hub that was chosen: the next one may go to

@@ -62,6 +62,9 @@ func (c *choice) look() {
 	} else {
 		h.roster.Best(to, c.consider)
 	}
+	if c.now == nil && c.later == nil && c.hub == "" {
+		c.hub, c.agent = c.spareHub, c.spare
+	}
 }
 
 // choice finds the agent for a task. Hub.mu guards it.
@@ -72,14 +75,17 @@ type choice struct {
 	anywhere bool // agents of other hubs count, too
 	away     bool // those of this hub do not
 
-	named   roster.Entry // the agent that the address names
-	now     *Session     // the best agent with a free slot
-	later   *Session     // the best agent with room in its queue
-	hub     string       // the hub of the best agent, in place of both, if it is another one
-	agent   core.AgentID // that agent
-	found   bool         // some agent may have the task
-	open    bool         // and some such agent is not draining
-	refused error        // why an agent may not have it; of the last such agent
+	named roster.Entry // the agent that the address names
+	now   *Session     // the best agent with a free slot
+	later *Session     // the best agent with room in its queue
+	hub   string       // the hub of the best agent, in place of both, if it is another one
+	agent core.AgentID // that agent
+	// spare is the best agent of a hub that is not heard: it is chosen for want of others.
+	spare    core.AgentID
+	spareHub string
+	found    bool  // some agent may have the task
+	open     bool  // and some such agent is not draining
+	refused  error // why an agent may not have it; of the last such agent
 }
 
 // consider looks at one agent. The better ones come first.

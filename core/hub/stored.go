@@ -148,6 +148,9 @@ func (h *Hub) fetch(hub string, id core.TaskID) (*fetched, error) {
 		if !h.others.up[hub] { // else nobody would wake who waits: see [Hub.HubGone]
 			return nil, core.NewFault(core.CodeUnreachable, "hub %s is not connected: ask again in a moment", hub)
 		}
+		if h.isSilent(hub) {
+			return nil, notHeard(hub)
+		}
 		if err := h.others.peers.Follow(hub, id, core.Cursor{}); err != nil {
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func (h *Hub) settleSoon() {
 	}
 }
 
-// settle gives mirrors of hubs that are gone what the journal says, until ctx ends.
+// settle gives mirrors of hubs that are gone, or silent, what the journal says, until ctx ends.
 func (h *Hub) settle(ctx context.Context) {
 	again := time.NewTimer(time.Hour)
 	defer again.Stop()
@@ -48,8 +48,12 @@ func (h *Hub) settle(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !h.settleAll(ctx) {
+		silent := h.settleSilent(ctx)
+		switch {
+		case !h.settleAll(ctx):
 			again.Reset(settleAgain)
+		case silent:
+			again.Reset(silenceTime)
 		}
 	}
 }
