@@ -77,6 +77,48 @@ func TestAHubMayAskForAsManyTasksAsItHas(t *testing.T) {
 	}
 }
 
+// A hub may ask again for what comes already: it was told of the task and dropped it, or two of its
+// readers came at one moment.
+func TestAHubThatAsksAgainForATaskGetsItAgain(t *testing.T) {
+	opts := hub.Options{Peers: &peer.Peers{}}
+	peers := opts.Peers.(*peer.Peers)
+	a := coretest.NewHub(t, opts)
+	a.HubUp("b", 1)
+	one, other := coretest.Pipe[[]byte, []byte](1000)
+	b := peers.Add(a, peer.Options{Name: "b", Log: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.Run(ctx, one)
+		b.Close()
+	}()
+	defer func() { cancel(); <-ended }()
+	bob := a.Connect(hub.Identity{Principal: core.Principal{ID: "bob"}, Dialect: "test"})
+	if err := bob.Join(core.Card{ID: "bob"}, hub.JoinOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	asked := ask(t, a.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}, Dialect: "test"}), core.ToAgent("bob"))
+	assigned(t, bob)
+	frames := []string{`h{"version":1}`, "f" + string(asked.ID()), "f" + string(asked.ID())}
+	for i, f := range frames {
+		if err := other.Send(t.Context(), []byte(f)); err != nil {
+			t.Fatal(err)
+		}
+		for i > 0 {
+			limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			frame, err := other.Receive(limited)
+			cancel()
+			if err != nil {
+				t.Fatalf("asked %d times: %v, want the events of the task", i, err)
+			}
+			if frame[0] == 'e' {
+				break
+			}
+		}
+	}
+}
+
 // counter counts the events that a hub gets of another one, and loses them while it is told to.
 type counter struct {
 	link.Conn[[]byte, []byte]

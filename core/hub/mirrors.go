@@ -166,17 +166,19 @@ func (s *Session) Perform(c core.Call) error {
 }
 
 // FollowTask makes the session a reader of a task from after a cursor or, if that says nothing here, from
-// its first event; a session that reads the task goes on. It returns an unknown_task Fault if there is
-// none, and any other error if that cannot be said now; it may wait for the journal.
+// its first event. It begins again there if the session reads the task: the other hub may have lost what
+// it had. FollowTask returns an unknown_task Fault if there is no such task, and any other error if that
+// cannot be said now; it may wait for the journal.
 func (s *Session) FollowTask(ctx context.Context, id core.TaskID, after core.Cursor) error {
 	t, err := s.hub.findHere(ctx, id)
-	if err != nil || t.IsReadBy(s.peer()) {
+	if err != nil {
 		return err
 	}
-	if s.Watch(t, after, nil) == nil {
-		return nil
+	if s.Watch(t, after, nil) != nil {
+		err = s.Watch(t, core.Cursor{}, nil) // a mirror drops what it has
 	}
-	return s.Watch(t, core.Cursor{}, nil) // a mirror drops what it has
+	t.Detach(s.peer(), task.Requester) // nothing comes twice
+	return err
 }
 
 // pass passes a command on a mirror to its owner; from is the hub that has passed it here, or "". One on a

@@ -189,14 +189,8 @@ func (t *Task) Follow(in Inbox, role Role) *Reader {
 	return t.attach(in, role, nil, next)
 }
 
-// IsReadBy reports whether an inbox gets what happens from now on, as the requester or a viewer.
-func (t *Task) IsReadBy(in Inbox) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.isReadBy(in)
-}
-
-// isReadBy is IsReadBy. Callers hold mu.
+// isReadBy reports whether an inbox gets what happens from now on, as the requester or a viewer. Callers
+// hold mu.
 func (t *Task) isReadBy(in Inbox) bool {
 	for r := t.readers; r != nil; r = r.after {
 		if r.inbox == in && (r.role == Requester || r.role == Viewer) {
