@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/journal"
 	"github.com/dragoman-hub/dragoman/core/redact"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -84,6 +86,30 @@ func TestATaskOfAHubThatDiesGoesOnOnlyWithAllOfItsRequest(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestATaskOfAHubThatDiesGoesOnOnceItsHeirCanStoreIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		bob, ann := w.join("b", thinker("bob")), w.person("b")
+		asked := ask(t, ann, core.ToCapability("think"))
+		assigned(t, bob)
+		cid := w.join("c", thinker("cid"))
+		time.Sleep(time.Second)
+		until := time.Now().Add(15 * time.Second)
+		before := func(wr journal.Write) error {
+			if wr.Hub != "b" && time.Now().Before(until) {
+				return errors.New("there is no leader")
+			}
+			return nil
+		}
+		w.before.Store(&before)
+		w.net.Kill("b")
+		w.hubs["b"].stopped.Store(true)
+		time.Sleep(15 * time.Second)
+		answers(t, cid, "because")
+		w.wentOn(asked.ID())
+	})
 }
 
 func TestATaskOfAHubThatDiesGoesOnWithTheRightsOfItsRequester(t *testing.T) {

@@ -157,17 +157,18 @@ func (h *Hub) giveUp(all []*arrival) {
 	}
 }
 
-// claimTasks makes tasks of a hub that is gone those of this one. Those that it cannot store end.
+// claimTasks makes tasks of a hub that is gone those of this one. Those that it cannot store by their
+// deadline end.
 func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, gone *core.Fault) {
+	// The part of this hub may have lost its leader with the hub that is gone, and says so at once.
 	parked := func(a *arrival) bool {
-		const tries = 3
-		for i := range tries {
+		for {
 			err := h.park(ctx, a)
-			if err == nil || errors.Is(err, errOtherCopy) || errors.Is(err, journal.ErrFenced) || ctx.Err() != nil || i == tries-1 {
+			if err == nil || errors.Is(err, errOtherCopy) || errors.Is(err, journal.ErrFenced) || ctx.Err() != nil || !time.Now().Before(a.task.Deadline()) {
 				return err == nil
 			}
+			pause(ctx, settleAgain)
 		}
-		return false
 	}
 	var records []journal.Record
 	for _, a := range all {
@@ -187,12 +188,17 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 			h.giveUp(all)
 			return
 		}
-		select {
-		case <-time.After(settleAgain):
-		case <-ctx.Done():
-		}
+		pause(ctx, settleAgain)
 	}
 	for i, a := range all {
 		h.extend(a.task, []core.Event{records[i].Event})
+	}
+}
+
+// pause waits until a time has passed or ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
