@@ -177,11 +177,14 @@ func (h *clusterHub) log() string {
 	return string(text)
 }
 
-// showLog shows the end of the log if the test failed.
+// showLog shows the end of the log if the test failed, with all goroutines of a hub that was to show
+// them.
 func (h *clusterHub) showLog() {
-	const most = 8 << 10
 	if h.t.Failed() {
-		text := h.log()
+		text, most := h.log(), 64<<10
+		if i := strings.Index(text, "SIGQUIT"); i >= 0 {
+			most += len(text) - i
+		}
 		h.t.Logf("the log of hub %s:\n%s", h.name, text[max(0, len(text)-most):])
 	}
 }
