@@ -87,7 +87,7 @@ func (h *Hub) removeAgent(s *Session, reason *core.Fault) {
 			delete(h.runs, p.ID)
 		}
 	}
-	if h.cluster != nil {
+	if h.cluster != nil && !s.opts.OnlyByID {
 		h.cluster.Remove(s.id)
 		s.unclaim(s.id)
 	}

@@ -115,15 +115,21 @@ func (q inquiry[In, Out]) askEach(ctx context.Context, h *Hub, by core.Principal
 	return all, missing
 }
 
-// otherNames returns the names of the other hubs that are connected, and of those that are not.
+// otherNames returns the names of the other hubs that are connected, and of those that are not, or are
+// silent.
 func (h *Hub) otherNames() (up, missing []string) {
-	h.mu.Lock()
-	for name := range h.others.up {
-		up = append(up, name)
-	}
-	h.mu.Unlock()
 	if h.cluster != nil {
-		missing = slices.DeleteFunc(h.cluster.Missing(), func(name string) bool { return slices.Contains(up, name) })
+		missing = h.cluster.Missing()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	missing = slices.DeleteFunc(missing, func(name string) bool { return h.others.up[name] })
+	for name := range h.others.up {
+		if h.isSilent(name) {
+			missing = append(missing, name)
+		} else {
+			up = append(up, name)
+		}
 	}
 	slices.Sort(up)
 	return up, missing

@@ -29,7 +29,7 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	card = clean(card)
 	h := s.hub
 	policy.Anticipate(h.authorizer, card)
-	if opts.OnlyByID || s.AgentID() == card.ID {
+	if opts.OnlyByID || s.hasClaimed(card.ID) {
 		return s.enter(card, opts)
 	}
 	if err := s.claim(card.ID); err != nil {
@@ -44,7 +44,14 @@ func (s *Session) join(card core.Card, opts JoinOptions) error {
 	return nil
 }
 
-// enter is join with an id that is the session's in the cluster.
+// hasClaimed reports whether the session is the agent with that id in the whole cluster.
+func (s *Session) hasClaimed(id core.AgentID) bool {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return s.id == id && !s.opts.OnlyByID
+}
+
+// enter is join with an id that is the session's in the cluster, or with one that only this hub knows.
 func (s *Session) enter(card core.Card, opts JoinOptions) error {
 	h := s.hub
 	h.mu.Lock()

@@ -32,9 +32,10 @@ func (s *Session) unclaim(id core.AgentID) {
 	}
 }
 
-// tellCluster tells the other hubs of an agent that has joined or changed. Callers hold mu.
+// tellCluster tells the other hubs of an agent that has joined or changed. They do not know one of which
+// only the id is known: nobody has claimed that for it. Callers hold mu.
 func (h *Hub) tellCluster(s *Session) {
-	if h.cluster == nil {
+	if h.cluster == nil || s.opts.OnlyByID {
 		return
 	}
 	if e, ok := h.roster.Get(s.id); ok {
