@@ -138,7 +138,7 @@ func (c *Cluster) votes(of *record, now time.Time) int {
 func (r *record) left() bool { return r.last != nil && r.last.Leaving }
 
 // orphaned reports whether the tasks of a hub have no owner: its life is gone, and nobody has
-// taken it over, or who has is over too. Callers hold mu.
+// taken it over, or who has is over too, or is this hub and has not finished. Callers hold mu.
 func (c *Cluster) orphaned(r *record) bool {
-	return r.state == Gone && !r.told.up() && !r.told.leaving && (!r.over() || c.ended(r.by))
+	return r.state == Gone && !r.told.up() && !r.told.leaving && (!r.over() || c.ended(r.by) || r.by == c.s.Life && !r.inherited)
 }

@@ -14,6 +14,9 @@ type record struct {
 	epoch uint64
 	// by is who has taken the life over; zero if nobody has.
 	by journal.Life
+	// inherited says that this hub has taken the life over and has done what that takes. Others may say
+	// that it has before it knows: the store has it that it is the heir, and it is to try again.
+	inherited bool
 	// forgotten says that the hub does not count any more.
 	forgotten bool
 
@@ -54,7 +57,7 @@ func (r *record) present() bool { return r.part != nil }
 
 // begin makes the record that of a new life, of which nothing has been heard.
 func (r *record) begin(epoch uint64, now time.Time) {
-	r.epoch, r.by, r.forgotten, r.begun = epoch, journal.Life{}, false, false
+	r.epoch, r.by, r.inherited, r.forgotten, r.begun = epoch, journal.Life{}, false, false, false
 	r.state, r.last, r.hears, r.part, r.heritage = Suspect, nil, nil, nil, nil
 	r.heardAt, r.silentFrom, r.nobody = time.Time{}, now, 0
 }

@@ -76,6 +76,7 @@ func (c *Cluster) settle(r *record, of, by journal.Life) {
 	defer c.mu.Unlock()
 	if r.life() == of {
 		c.s.Log.Info("a life was taken over", "life", of, "by", by)
+		r.inherited = by == c.s.Life
 		c.taken(r, by, time.Now())
 	}
 }
