@@ -255,4 +255,8 @@ func claimsHaveOneHolder(t *testing.T, hubs []*nats.Journal) {
 		t.Error(err)
 	}
 	claim("after the release", winner, first, never, first)
+	if err := loser.Release(t.Context(), name, first); err != nil { // as the heir of a hub that is gone
+		t.Error(err)
+	}
+	claim("after its release by another one", loser, "new", never, "new")
 }

@@ -92,24 +92,38 @@ func (c *Claims) Holder(ctx context.Context, name string) (string, error) {
 	return string(held.Value()), nil
 }
 
-// Release implements cluster.Claims. It releases what this Claims has claimed.
+// Release implements cluster.Claims. Of a name that another hub has claimed, as one that is gone, it
+// reads who has it; a replica that is behind may keep the name then.
 func (c *Claims) Release(ctx context.Context, name, value string) error {
 	c.mu.Lock()
 	held := c.held[name]
-	if held.value != value {
-		c.mu.Unlock()
-		return nil
+	own := held.value == value
+	if own {
+		delete(c.held, name)
 	}
-	delete(c.held, name)
 	c.mu.Unlock()
-	err := c.names.Purge(ctx, keyOf(name), jetstream.LastRevision(held.revision), jetstream.PurgeTTL(releasedTime))
+	var err error
+	if !own {
+		var found jetstream.KeyValueEntry
+		if found, err = c.names.Get(ctx, keyOf(name)); err == nil {
+			if string(found.Value()) != value {
+				return nil
+			}
+			held.revision = found.Revision()
+		}
+	}
+	if err == nil {
+		err = c.names.Purge(ctx, keyOf(name), jetstream.LastRevision(held.revision), jetstream.PurgeTTL(releasedTime))
+	}
 	if err == nil || changed(err) {
 		return nil // or somebody else has it
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held[name].value == "" {
-		c.held[name] = held
+	if own {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.held[name].value == "" {
+			c.held[name] = held
+		}
 	}
 	return fmt.Errorf("releasing %q: %w", name, err)
 }
