@@ -70,6 +70,7 @@ func (p piInstall) command(t *testing.T, m *model) (command []string, home strin
 type piHub struct {
 	*testHub
 	*testing.T
+	home  string // where pi works
 	model *model
 	user  *hub.Session
 }
@@ -78,6 +79,7 @@ func (p piInstall) start(t *testing.T, args []string, change func(*config.Config
 	t.Helper()
 	h := &piHub{T: t, model: newModel(t)}
 	command, home := p.command(t, h.model)
+	h.home = home
 	h.testHub = newTestHub(t, func(c *config.Config) {
 		c.Agents = config.Agents{{
 			Name: "pi", Dialect: pirpc.Name, MaxConcurrent: 4, Process: config.Process{
@@ -246,7 +248,7 @@ func piThreadSurvives(t *testing.T, installed piInstall) {
 	}
 	all := p.follow(p.open("talk", "wait"), func(b core.Body) {
 		if b.Kind() == core.KindText {
-			killNode(t)
+			killIn(t, p.home)
 		}
 	})
 	a := core.Fold(all)
@@ -293,25 +295,23 @@ func piThreadSurvivesRestart(t *testing.T, installed piInstall) {
 	}
 }
 
-// killNode kills the processes of Node that this process has started. Their command line does not
-// tell which are pi: it changes that.
-func killNode(t *testing.T) {
+// killIn kills the processes that work in a directory. The command line of pi does not tell: pi
+// changes it.
+func killIn(t *testing.T, dir string) {
 	t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	all, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil {
 		t.Fatal(err)
 	}
+	killed := 0
 	for _, path := range all {
-		stat, err := os.ReadFile(path)
-		_, after, _ := strings.Cut(string(stat), ") ") // pid (name) state parent ...
-		fields := strings.Fields(after)
-		if err != nil || len(fields) < 2 || fields[1] != strconv.Itoa(os.Getpid()) {
-			continue
-		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if program, _ := os.Readlink(filepath.Join(filepath.Dir(path), "exe")); err == nil && filepath.Base(program) == "node" {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		if works, _ := os.Readlink(path); err == nil && works == dir && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
 		}
+	}
+	if killed == 0 {
+		t.Errorf("no process works in %s: want pi killed", dir)
 	}
 }
 
