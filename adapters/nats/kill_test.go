@@ -150,12 +150,9 @@ func end(t *testing.T, e journal.Estate) (n int) {
 	return len(ends)
 }
 
-// One hub is killed, and another time stopped, while it writes. What it knew to be stored is
-// there, before one end; what it writes later is not.
-func TestAHubThatDiesOrWakesUpLosesNothingThatWasStoredAndAddsNothing(t *testing.T) {
-	at := addresses(t, 3)
-	dir, first := t.TempDir(), core.TaskID(core.NewID())
-	a := startPlayed(t, player{Dir: dir, At: at, Task: first})
+// startOthers starts the hubs b and c of the cluster of a played hub.
+func startOthers(t *testing.T, at []string) map[string]*nats.Journal {
+	t.Helper()
 	hubs := map[string]*nats.Journal{}
 	type started struct {
 		name string
@@ -180,6 +177,16 @@ func TestAHubThatDiesOrWakesUpLosesNothingThatWasStoredAndAddsNothing(t *testing
 		hubs[s.name] = s.Journal
 		t.Cleanup(func() { _ = s.Close() })
 	}
+	return hubs
+}
+
+// One hub is killed, and another time stopped, while it writes. What it knew to be stored is
+// there, before one end; what it writes later is not.
+func TestAHubThatDiesOrWakesUpLosesNothingThatWasStoredAndAddsNothing(t *testing.T) {
+	at := addresses(t, 3)
+	dir, first := t.TempDir(), core.TaskID(core.NewID())
+	a := startPlayed(t, player{Dir: dir, At: at, Task: first})
+	hubs := startOthers(t, at)
 	check := func(task core.TaskID, stored uint64) {
 		t.Helper()
 		for name, j := range hubs {

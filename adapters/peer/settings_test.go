@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,5 +68,56 @@ func TestAnAgentHasItsSettingsAtEveryHub(t *testing.T) {
 		set("c", 0)
 		leaves(bob)
 		leaves(comes("a", 5))
+	})
+}
+
+func TestAHubThatCouldNotBeToldSettingsWantsThemAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		stored := map[core.AgentID]int{} // at hub b: how many tasks at once
+		r := newRelinkedWith(t, hub.Options{SaveAgentSettings: func(all map[core.AgentID]hub.AgentSettings) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for id, s := range all {
+				stored[id] = s.MaxConcurrent
+			}
+			return nil
+		}})
+		r.link()
+		set := func(id core.AgentID, most int) {
+			t.Helper()
+			if _, err := r.a.Configure(t.Context(), operator, core.Configure{Agent: id, MaxConcurrent: &most}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range []core.AgentID{"amy", "ben"} {
+			r.a.join(t, map[string]*node{"a": r.a, "b": r.b}, core.Card{ID: id, MaxConcurrent: 9})
+			set(id, 2)
+		}
+		want := func(when string, amy, ben int) {
+			t.Helper()
+			time.Sleep(5 * time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			if stored["amy"] != amy || stored["ben"] != ben {
+				t.Errorf("%s: got at most %d tasks of amy and %d of ben at once, want %d and %d", when, stored["amy"], stored["ben"], amy, ben)
+			}
+		}
+		want("while it hears all", 2, 2)
+
+		r.end()
+		for _, size := range []int{100 << 10, 900, 1} { // until nothing can be told
+			news := hub.News{What: "nothing", Value: []byte(`"` + strings.Repeat("x", size) + `"`)}
+			for r.a.peers.Tell("b", news) == nil {
+			}
+		}
+		set("amy", 3)
+		set("ben", 4)
+		if got := r.a.Counters()["peer.untold"]; got == 0 {
+			t.Errorf("while nothing can be told: got all of it told, want none")
+		}
+		want("before it hears again", 2, 2)
+		r.link()
+		want("once it hears again", 3, 4)
 	})
 }

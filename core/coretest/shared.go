@@ -2,6 +2,7 @@ package coretest
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -125,6 +126,37 @@ func SharedJournal(t *testing.T, start func(t *testing.T) (open func(hub string)
 			if err := e.Append(t.Context(), end("running", 3)); err != nil {
 				t.Errorf("its end: got %v, want it stored", err)
 			}
+		}
+	})
+	t.Run("each hub lists the tasks of another, with what its heir has stored", func(t *testing.T) {
+		open := start(t)
+		a, b, c := open("a"), open("b"), open("c")
+		write(t, a, "ended", append(textEvents(2), end("", 3).Event)...)
+		write(t, a, "running", textEvents(2)...)
+		write(t, b, "other", textEvents(1)...)
+		want := func(when string, want map[core.TaskID]core.Kind) {
+			t.Helper()
+			for _, j := range []journal.Shared{a, b, c} {
+				got := map[core.TaskID]core.Kind{}
+				err := j.HeadsOf(t.Context(), "a", func(h journal.Head) bool {
+					if got[h.Task] = h.End; h.End == 0 && h.Last.Seq != 2 {
+						t.Errorf("%s, as %s lists them: got event %d as the last one of task %s, want 2", when, j.Life(), h.Last.Seq, h.Task)
+					}
+					return true
+				})
+				if err != nil || !maps.Equal(got, want) {
+					t.Errorf("%s, as %s lists them: got the ends %v and %v, want %v", when, j.Life(), got, err, want)
+				}
+			}
+		}
+		want("before", map[core.TaskID]core.Kind{"ended": core.KindFailed, "running": 0})
+		if err := takeOver(t, b, a.Life()).Append(t.Context(), end("running", 3)); err != nil {
+			t.Fatal(err)
+		}
+		want("after a takeover", map[core.TaskID]core.Kind{"ended": core.KindFailed, "running": core.KindFailed})
+		seen := 0
+		if err := c.HeadsOf(t.Context(), "a", func(journal.Head) bool { seen++; return false }); err != nil || seen != 1 {
+			t.Errorf("a list that is left: got %d tasks and %v, want one", seen, err)
 		}
 	})
 	t.Run("one of many takes a life over", func(t *testing.T) {

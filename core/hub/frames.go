@@ -33,7 +33,8 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 	about := framesOf{id, t.Status().OpenedAt}
 	found, err := h.framesHere(ctx, p, about)
 	answers, missing := framesInquiry.askAll(ctx, h, p, about)
-	if len(answers) == 0 && len(missing) == 0 || err != nil && !errors.Is(err, noFrames) {
+	gone := slices.DeleteFunc(h.legacies(), func(l *legacy) bool { return about.OpenedAt.After(l.since) })
+	if len(answers) == 0 && len(missing) == 0 && len(gone) == 0 || err != nil && !errors.Is(err, noFrames) {
 		return found, err
 	}
 	var notes []string
@@ -55,6 +56,9 @@ func (h *Hub) Frames(ctx context.Context, p core.Principal, id core.TaskID) (Tas
 	}
 	for _, hub := range missing {
 		note(hub, "it is not here, or did not answer or keeps no frames")
+	}
+	for _, l := range gone {
+		note(l.hub, "it is gone, and so are the frames that it kept in memory")
 	}
 	if len(found.Frames) == 0 && err != nil {
 		return TaskFrames{}, err

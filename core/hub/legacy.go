@@ -18,6 +18,7 @@ import (
 type legacy struct {
 	hub    string
 	shared journal.Shared
+	since  time.Time // when this hub knew that its life was taken over
 
 	reading chan struct{} // holds a token while somebody uses what follows
 	tasks   *task.Store   // nil until they were read
@@ -28,7 +29,7 @@ type legacy struct {
 const legacyTime = 10 * time.Second
 
 func newLegacy(hub string, shared journal.Shared) *legacy {
-	return &legacy{hub: hub, shared: shared, reading: make(chan struct{}, 1)}
+	return &legacy{hub: hub, shared: shared, since: time.Now(), reading: make(chan struct{}, 1)}
 }
 
 // legacies returns those of all hubs that are gone, in the order of their names.
