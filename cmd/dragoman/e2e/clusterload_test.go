@@ -115,6 +115,12 @@ func (l *clusterLoad) settle(t *testing.T) (dialects map[string]int) {
 	for _, wrong := range contradictions(len(l.hubs), answers, stored) {
 		t.Error(wrong)
 	}
+	for _, a := range answers {
+		if len(stored[a.key]) == 0 && a.task != "" {
+			unlisted, err := l.hubs.storedTask(t.Context(), a.task)
+			t.Logf("no list has the task %s (%s); read by its id it is %+v (%v)", a.task, a.key, unlisted, err)
+		}
+	}
 	t.Logf("%d questions are stored; ends that clients were told, by dialect: %v", len(stored), dialects)
 	return dialects
 }

@@ -126,10 +126,14 @@ func (h *clusterHub) tasks(ctx context.Context, add func(id core.TaskID, content
 				ID             core.TaskID
 				Content, State string
 			}
-			Before string
+			Before  string
+			Missing []string
 		}
 		if err := h.Get(ctx, "/v1/tasks?limit=500&before="+before, &page); err != nil {
 			return err
+		}
+		if len(page.Missing) > 0 {
+			return fmt.Errorf("the list at %s misses what only %q know", h.name, page.Missing)
 		}
 		for _, t := range page.Tasks {
 			add(t.ID, t.Content, t.State)
