@@ -145,3 +145,35 @@ func TestATaskOfAHubThatDiesGoesOnWithTheRightsOfItsRequester(t *testing.T) {
 		})
 	}
 }
+
+// Readers at another hub have what the hub had told them, and not stored: from another agent they would
+// get it a second time.
+func TestATaskOfAHubThatDiesEndsIfItWasBegunAndThatIsNotStored(t *testing.T) {
+	for _, at := range []string{"a", "c"} {
+		t.Run("read at "+at, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "a", "b", "c")
+				bob, ann := w.join("b", thinker("bob")), w.person(at)
+				asked := ask(t, ann, core.ToCapability("think"))
+				held := assigned(t, bob)
+				w.join("c", thinker("cid"))
+				time.Sleep(time.Second) // the journal has it
+				before := func(wr journal.Write) error {
+					if wr.By.Hub == "b" {
+						time.Sleep(time.Minute)
+					}
+					return nil
+				}
+				w.before.Store(&before)
+				if err := bob.Report(held.ID(), core.Text{Text: "because"}, nil); err != nil {
+					t.Fatal(err)
+				}
+				until(t, ann, asked.ID(), core.KindText)
+				w.net.Kill("b")
+				if got := until(t, ann, asked.ID(), core.KindFailed); got != "3 failed" {
+					t.Errorf("got %s, want its end", got)
+				}
+			})
+		})
+	}
+}

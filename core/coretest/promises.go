@@ -43,6 +43,7 @@ func NewHub(t testing.TB, opts hub.Options) *hub.Hub {
 type Promises struct {
 	limits  hub.Limits
 	index   int // of the hub in its cluster
+	since   time.Time
 	hops    int
 	journal journal.Journal
 	next    hub.Observer
@@ -80,7 +81,7 @@ func Watch(opts *hub.Options) *Promises {
 		opts.Journal = journal.NewMemory(journal.Retention{Age: century})
 	}
 	p := &Promises{
-		limits: opts.Limits.WithDefaults(), index: opts.Index, hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
+		limits: opts.Limits.WithDefaults(), index: opts.Index, since: time.Now(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
 		working: map[core.AgentID]map[core.TaskID]struct{}{}, questions: questions{},
 	}
@@ -179,8 +180,8 @@ func (p *Promises) caused(id core.TaskID, b core.Opened) {
 	want := 0
 	if cause := b.Request.Cause; cause != "" {
 		above := p.tasks[cause]
-		if task.OwnerOf(cause) != p.index {
-			return // its beginning is at another hub
+		if began, ok := cause.Begun(); task.OwnerOf(cause) != p.index || ok && began.Before(p.since.Truncate(time.Millisecond)) {
+			return // it began at another hub, or at this one in a former life
 		}
 		if above == nil {
 			p.breaks("P10", id, "its cause %s never was", cause)

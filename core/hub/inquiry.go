@@ -154,7 +154,7 @@ func inquiries() []answerer {
 	return []answerer{
 		answersToQuestions,
 		threadInquiry(), betweenInquiry(), unreadInquiry(), runningInquiry(),
-		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, tasksInquiry, usageInquiry,
+		approvalsInquiry, auditInquiry, configureInquiry, framesInquiry, restartInquiry, saidInquiry, tasksInquiry, usageInquiry,
 		commandInquiry(), recordedInquiry, adoptedInquiry, claimInquiry(),
 	}
 }
