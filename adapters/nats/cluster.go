@@ -224,7 +224,7 @@ func (f *fence) stepDown(ctx context.Context) error {
 	}
 	var others []string
 	for _, r := range now.Replicas {
-		if r.Current && !r.Offline {
+		if r.Current && !r.Offline && !f.j.unheard.has(r.Name) {
 			others = append(others, r.Name)
 		}
 	}

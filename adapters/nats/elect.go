@@ -19,24 +19,27 @@ func (j *Journal) ElectWithout(ctx context.Context, hub string) error {
 	if j.server == nil || !j.clustered {
 		return nil
 	}
+	j.unheard.note(hub)
+	defer j.reign.end() // what was sent to the former leader may be lost
 	ctx, cancel := context.WithTimeout(ctx, electTime)
 	defer cancel()
-	former := peerID(hub)
-	if asks := j.votesWithout(former); len(asks) > 0 { // else another hub has asked
-		if err := j.ask(ctx, asks); err != nil {
-			return err
-		}
-	}
-	for tick := time.NewTicker(electTick); ; {
-		if len(j.votesWithout(former)) == 0 && !j.leaderless() {
-			tick.Stop()
-			j.reign.end() // what was sent to the former leader may be lost
+	tick := time.NewTicker(electTick)
+	defer tick.Stop()
+	for next := (time.Time{}); ; {
+		// A server that has just given its lead to that one waits for it as well, and leads nothing.
+		asks := append(j.votesWithout(peerID(hub)), j.votesWithout("")...)
+		if len(asks) == 0 {
 			return nil
+		}
+		if now := time.Now(); now.After(next) {
+			if err := j.ask(ctx, asks); err != nil {
+				return err
+			}
+			next = now.Add(electAgain)
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			tick.Stop()
 			return context.Cause(ctx)
 		}
 	}
@@ -58,8 +61,47 @@ func (j *Journal) ask(ctx context.Context, all []*nats.Msg) error {
 	return conn.FlushWithContext(ctx)
 }
 
-// electTime bounds an election, electTick is the time between two looks at it.
-const electTime, electTick = 5 * time.Second, 20 * time.Millisecond
+// electTime bounds an election, electTick is the time between two looks at it, and electAgain that between
+// two requests: by then an election has begun and ended, unless it had no winner.
+const electTime, electTick, electAgain = 5 * time.Second, 20 * time.Millisecond, 1500 * time.Millisecond
+
+// unheard are servers for which others were elected, and when.
+type unheard struct {
+	mu    sync.Mutex
+	since map[string]time.Time
+}
+
+// unheardTime is how long such a server is not given anything to lead: the servers themselves may need
+// that long to notice that they do not hear it.
+const unheardTime = 10 * time.Second
+
+func (u *unheard) note(server string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.since == nil {
+		u.since = map[string]time.Time{}
+	}
+	u.since[server] = time.Now()
+}
+
+func (u *unheard) has(server string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return time.Since(u.since[server]) < unheardTime
+}
+
+// any reports whether there is one. The others may send it what is for a leader until they notice, and
+// nobody says that it is lost.
+func (u *unheard) any() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, since := range u.since {
+		if time.Since(since) < unheardTime {
+			return true
+		}
+	}
+	return false
+}
 
 // errNewLeader ends the wait for what a leader did not acknowledge that another one has followed.
 var errNewLeader = errors.New("another server leads the stream now")
@@ -92,13 +134,10 @@ func (r *reign) end() {
 	r.ctx = nil
 }
 
-// leaderless reports whether some group of servers has no leader.
-func (j *Journal) leaderless() bool { return len(j.votesWithout("")) > 0 }
-
-// votesWithout returns a request for votes for each group of servers that a server leads: of this
-// server, in the next term, with an empty log. Nobody votes for that, but all who have more begin an
-// election of their own within 0.8 seconds: it is what the servers do when one of them has lost its
-// log, so it is as safe. The server has no other way to begin one, and its times are fixed.
+// votesWithout returns a request for votes for each group of servers that a server leads, or nobody if it
+// is "": of this server, in the next term, with an empty log. Nobody votes for that, but all who have more
+// begin an election of their own within 0.8 seconds: it is what the servers do when one of them has lost
+// its log, so it is as safe. The server has no other way to begin one, and its times are fixed.
 func (j *Journal) votesWithout(leader string) (all []*nats.Msg) {
 	for _, account := range []string{server.DEFAULT_GLOBAL_ACCOUNT, server.DEFAULT_SYSTEM_ACCOUNT} { // the streams, and the servers themselves
 		status := j.server.Raftz(&server.RaftzOptions{AccountFilter: account})
@@ -106,7 +145,7 @@ func (j *Journal) votesWithout(leader string) (all []*nats.Msg) {
 			continue
 		}
 		for name, g := range (*status)[account] {
-			if g.Leader != leader || !g.SystemAcc {
+			if g.Leader != leader || !g.SystemAcc || g.PIndex == 0 { // servers with an empty log would vote
 				continue
 			}
 			ask := binary.LittleEndian.AppendUint64(nil, g.Term+1)

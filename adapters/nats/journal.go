@@ -63,6 +63,7 @@ type Journal struct {
 	replicas       int
 	refusals       refusals
 	reign          reign
+	unheard        unheard
 	bus            *Bus
 	claims         *Claims
 	life           journal.Life

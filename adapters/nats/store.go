@@ -45,6 +45,9 @@ func (j *Journal) send(ctx context.Context, name string, msgs ...*nats.Msg) (pla
 		defer time.AfterFunc(slowAck, func() { j.watchStore(ctx, name, cancel) }).Stop()
 	} else {
 		defer context.AfterFunc(j.reign.current(), func() { cancel(errNewLeader) })()
+		if j.unheard.any() {
+			defer time.AfterFunc(lostTime, func() { cancel(errNoAnswer) }).Stop()
+		}
 	}
 	for _, m := range msgs[:len(msgs)-1] {
 		if err := j.conn.PublishMsg(m); err != nil {
@@ -58,6 +61,12 @@ func (j *Journal) send(ctx context.Context, name string, msgs ...*nats.Msg) (pla
 	// What was written while the directory was gone is not recorded.
 	return ack.Sequence, j.home.checkStream(name)
 }
+
+// lostTime is how long an acknowledgement may take while the other servers may send what is for a leader
+// to one that does not hear it.
+const lostTime = time.Second
+
+var errNoAnswer = errors.New("no server has acknowledged it in time")
 
 // slowAck is how long an acknowledgement may take before the server is asked about the
 // health of the stream: it does not answer a message that it could not write.
