@@ -46,6 +46,7 @@ const (
 // The SDK's client asks an agent of another dialect over both bindings: card, send, stream, get,
 // list, cancel, subscribe, a stream that is cut and continued, and what a 0.3 client is told.
 func TestTheA2AClientOfTheSDKAsksAnAgent(t *testing.T) {
+	t.Parallel()
 	needs(t, "node", "npm")
 	dir := t.TempDir()
 	installNode(t, dir, "--no-save", "@a2a-js/sdk@1.3.0")

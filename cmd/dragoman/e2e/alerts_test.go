@@ -49,6 +49,7 @@ var troubles = []struct {
 // Every alert rule fires on the metrics of a hub that is in its state, and only then. On a hub that
 // has worked no rule fires, and every query of the dashboard returns something.
 func TestEachAlertFiresInItsState(t *testing.T) {
+	t.Parallel()
 	rules, promtool := alertRules(t), needPromtool(t)
 	tested := map[string]bool{}
 	for _, trouble := range troubles {

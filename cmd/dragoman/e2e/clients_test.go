@@ -261,6 +261,7 @@ func TestARepeatedMessageIsDeliveredOnce(t *testing.T) {
 }
 
 func TestAttachmentsReachTheAgent(t *testing.T) {
+	t.Parallel()
 	h := newTestHub(t, nil)
 	h.startAgent(t, coven.Name, "guide", 1)
 	ada := connectCovenClient(t, h.service.Addresses().GRPC)

@@ -12,6 +12,7 @@ import (
 // The disk of one hub is full for a while. All go on, since two others store what it tells, and in
 // the end every task has one end.
 func TestTheDiskOfOneHubIsFull(t *testing.T) {
+	t.Parallel()
 	coretest.OnDisk(t, func(t *testing.T, disk *coretest.Disk) {
 		hubs := newCluster(t, 3)
 		full := hubs[1]

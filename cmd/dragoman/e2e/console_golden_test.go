@@ -94,6 +94,7 @@ func (h *testHub) replay(t *testing.T, agent hubAgent, asker *corehub.Session, l
 
 // Each shape of task in the recorded conversations is shown in each tab as it is in the log.
 func TestTheConsoleShowsTheGoldenConversations(t *testing.T) {
+	t.Parallel()
 	all := goldenLogs(t)
 	if len(all) < 40 {
 		t.Fatalf("got %d shapes of tasks, want those of the recorded conversations", len(all))

@@ -25,6 +25,7 @@ var samples = []struct {
 }
 
 func TestEverySampleOfTheSpecificationsIsInAConversation(t *testing.T) {
+	t.Parallel()
 	received := readConversations(t)
 	for _, s := range samples {
 		paths, err := filepath.Glob(filepath.Join(s.dir, "*.json"))

@@ -15,6 +15,7 @@ const conversationsDir = "../../../schemas/conversations"
 var updateConversations = flag.Bool("update", false, "write what the hub sends into schemas/conversations")
 
 func TestConversations(t *testing.T) {
+	t.Parallel()
 	for _, s := range readConversations(t) {
 		name, _ := filepath.Rel(conversationsDir, s.path)
 		t.Run(strings.TrimSuffix(filepath.ToSlash(name), ".txtar"), func(t *testing.T) {

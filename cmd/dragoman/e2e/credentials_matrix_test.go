@@ -14,6 +14,7 @@ import (
 // credential of its client: the right one is who it should be, a wrong one is refused in the words of
 // the dialect, beside a good token too.
 func TestEveryRealClientBringsEveryCredentialThatItCanCarry(t *testing.T) {
+	t.Parallel()
 	change, kinds := credentialKinds(t)
 	var log output
 	h, err := newCredentialHub(newLoggingHub(t, slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}), change))

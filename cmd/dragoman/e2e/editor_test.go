@@ -179,6 +179,7 @@ func TestTheEditorCommandOutlivesTheHub(t *testing.T) {
 }
 
 func TestAnEditorNeedsATokenWhereOthersDo(t *testing.T) {
+	t.Parallel()
 	h := newTestHub(t, func(c *config.Config) { c.Auth.Tokens = tokensFile(t, "ada") })
 	greeting := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}` + "\n"
 	for token, want := range map[string]string{"": "asks for a token", "wrong": "does not know the token", "ada": `"protocolVersion":1`} {

@@ -175,6 +175,7 @@ func fencedBlock(heading string, data []byte) string {
 // What enters in one dialect leaves in the other, in both directions and for every pair: the ids,
 // the flags and every value, except for what the dialects declare to fold.
 func TestIDsOrFlagsLostInTranslation(t *testing.T) {
+	t.Parallel()
 	for _, asks := range askers() {
 		for _, answers := range answerers() {
 			t.Run(asks.name+" asks "+answers.name, func(t *testing.T) {

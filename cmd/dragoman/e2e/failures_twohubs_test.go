@@ -37,6 +37,7 @@ func externalNATS(t *testing.T) string {
 // Two hubs get one NATS server and one name by mistake. The second ends the tasks of the first,
 // which stops: it tells nobody of an end as recorded that the journal does not have.
 func TestTwoHubsOfOneNameContradictEachOther(t *testing.T) {
+	t.Parallel()
 	at := externalNATS(t)
 	serve := func() *servedHub {
 		t.Helper()

@@ -105,6 +105,7 @@ func TestAHubThatWasStartedAgainSaysThatFramesAreGone(t *testing.T) {
 
 // What is configured as a secret, and what a requester tells the hub alone, is in no frame of any dialect.
 func TestNoFrameOfAnyDialectShowsASecret(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-abcdefgh"
 	keepFramesWithoutSecrets := func(c *config.Config) {
 		keepFrames(c)

@@ -39,6 +39,7 @@ esac; done`
 // A question to an agent that the hub itself runs or connects to shows what the hub and the agent
 // told each other, as in testdata/frames.
 func TestTheFramesOfATaskShowAgentsThatTheHubRuns(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		agent config.Agent
 		start func(t *testing.T, a *config.Agent)

@@ -219,6 +219,7 @@ type hiddenSurface struct {
 // dialect, as a principal that no rule lets see an agent, as who asked it and as who may
 // read what others ask. It fails for an endpoint of which it does not know how to read it.
 func TestNothingTellsOfAnAgentThatOneMayNotSee(t *testing.T) {
+	t.Parallel()
 	h := newHidden(t)
 	for _, e := range endpointsOf(t, h.testHub) {
 		name := nameOfEndpoint(e)

@@ -14,7 +14,10 @@ import (
 )
 
 // Every dialect that can ask, with an agent of another hub, over A2A.
-func TestEveryDialectAsksARemoteA2AAgent(t *testing.T) { askEach(t, a2aAgents()) }
+func TestEveryDialectAsksARemoteA2AAgent(t *testing.T) {
+	t.Parallel()
+	askEach(t, a2aAgents())
+}
 
 // a2aAgents are agents of another hub that are reached by A2A.
 func a2aAgents() *agentDialect {

@@ -20,7 +20,10 @@ import (
 
 // Every dialect that can ask, with agents of the editor's protocol, whose program is the other end
 // of a pipe.
-func TestEveryDialectAsksAnEditorAgent(t *testing.T) { askEach(t, editorProtocolAgents()) }
+func TestEveryDialectAsksAnEditorAgent(t *testing.T) {
+	t.Parallel()
+	askEach(t, editorProtocolAgents())
+}
 
 // editorProtocolAgents are agents of the editor's protocol. It has no field for structured data, no context
 // for a turn that runs, one sum of tokens for a turn, and the error codes of JSON-RPC.

@@ -14,7 +14,10 @@ import (
 )
 
 // Every dialect that can ask, with pi, whose processes are the other ends of pipes.
-func TestEveryDialectAsksPi(t *testing.T) { askEach(t, piAgents()) }
+func TestEveryDialectAsksPi(t *testing.T) {
+	t.Parallel()
+	askEach(t, piAgents())
+}
 
 // piAgents are agents of pi. It has no field for structured data and no codes of failures.
 func piAgents() *agentDialect {

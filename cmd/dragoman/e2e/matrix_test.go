@@ -94,7 +94,10 @@ var cases = []struct {
 
 // The matrix: every dialect that can ask, with every dialect that can answer, over real sockets and
 // pipes.
-func TestEveryDialectAsksEveryOther(t *testing.T) { askEach(t, agentDialects()...) }
+func TestEveryDialectAsksEveryOther(t *testing.T) {
+	t.Parallel()
+	askEach(t, agentDialects()...)
+}
 
 // askEach has every dialect that can ask do so with agents of each of some dialects, and logs the
 // results as a table.

@@ -90,6 +90,7 @@ const pcapFile = "PCAP"
 // beyond loopback, and records the network: what passes the listeners is TLS to the last byte, and
 // nothing of a credential, a request or an answer is in it.
 func TestTheWireBeyondLoopbackHasNothingButTLS(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(inNamespace) == "" {
 		inNetwork(t)
 		return

@@ -68,6 +68,7 @@ func TestOutcomesOfPiCommandsSurviveAKill(t *testing.T) {
 // A pi client that lost its hub repeats its commands, gets its session back with all messages, and
 // continues.
 func TestAPiSessionIsRestoredFromItsFileAfterAKill(t *testing.T) {
+	t.Parallel()
 	dir, sessions := t.TempDir(), t.TempDir()
 	serve := func() *servedHub {
 		cmd := program(t, "serve", "--data-dir", dir, "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")

@@ -211,6 +211,7 @@ func TestALeaseBelongsToItsPrincipal(t *testing.T) {
 }
 
 func TestTheRegistryListsAndWatchesAgents(t *testing.T) {
+	t.Parallel()
 	h := newTestHub(t, nil)
 	a, _ := startConfidenceAgent(t)
 	r := registryOf(t, h)

@@ -322,6 +322,7 @@ func TestAnUnsampledParentStaysUnsampledAndAMalformedOneIsIgnored(t *testing.T) 
 // Nothing listens at the address of the collector, or what does never answers: questions are answered
 // as ever, and what is not exported is counted.
 func TestACollectorThatIsAwayDisturbsNothing(t *testing.T) {
+	t.Parallel()
 	away := newCollector(t)
 	away.Close()
 	hang := make(chan struct{})
