@@ -113,6 +113,30 @@ func BenchmarkReadAmongMany(b *testing.B) {
 	})
 }
 
+// BenchmarkReadOneOfThoseThatRun finds tasks that a hub has worked on at the same time: between two
+// events of each are those of 300 others.
+func BenchmarkReadOneOfThoseThatRun(b *testing.B) {
+	j := openBench(b)
+	var tasks [300][]journal.Record
+	for i := range tasks {
+		tasks[i] = question()
+	}
+	for event := range tasks[0] {
+		for _, t := range tasks {
+			if err := j.Append(b.Context(), t[event]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	n := 0
+	for b.Loop() {
+		n = (n + 7) % len(tasks)
+		if events, err := j.Read(b.Context(), tasks[n][0].Task, 0, 0); err != nil || len(events) != 5 {
+			b.Fatalf("got %d events and %v, want 5", len(events), err)
+		}
+	}
+}
+
 // BenchmarkHeads is how long a start looks through 100,000 tasks.
 func BenchmarkHeads(b *testing.B) {
 	j := openBench(b)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -90,42 +92,68 @@ type reading struct {
 	whole  bool         // nothing more is wanted
 }
 
+// The first batch of messages that are read for a task, and how many times greater each next one is. Most
+// tasks are in one message, or in a few; but a subject has those of other tasks, too.
+const (
+	taskMessages = 1
+	taskGrowth   = 4
+)
+
 // collect collects the events of the task from the messages of a subject, from a place in the
 // stream on.
 func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from uint64) error {
 	var parts assembly
-	for !r.whole {
-		next := getRequest{Seq: from, Next: subject}
-		m, err := h.j.get(ctx, h.stream, next)
-		if errors.Is(err, jetstream.ErrMsgNotFound) && h.j.replicas > 1 {
-			m, err = h.j.getFromLeader(ctx, h.stream, next)
-		}
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
-		}
-		from = m.place + 1
+	each := func(m message) (more bool, err error) {
 		data, whole := parts.add(m.header, m.data)
 		if !whole {
-			continue
+			return true, nil
 		}
 		for task, lines := range tasks(data, h.taskOf(m.subject)) {
 			if !plain(task) {
-				return unreadable(m.place, r.task, errNoTask)
+				return false, unreadable(m.place, r.task, errNoTask)
 			}
 			if task != r.task {
 				continue
 			}
 			events, err := decode(lines)
 			if err != nil {
-				return unreadable(m.place, task, err)
+				return false, unreadable(m.place, task, err)
 			}
 			r.add(events)
 		}
+		return !r.whole, nil
+	}
+	ask := getRequest{Seq: from, Next: subject, Batch: taskMessages, Bytes: batchBytes}
+	wait, heard := silence, time.Now()
+	for more := true; more; {
+		next, some, err := h.batch(ctx, ask, math.MaxUint64, wait, each)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound) && h.j.replicas == 1:
+			return nil
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			some, err = h.has(ctx, next, math.MaxUint64, subject)
+		case (errors.Is(err, errSilent) || h.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
+			some, err, wait = true, pauseFor(ctx, replicaPause), 2*wait // another one may answer
+		}
+		if err != nil {
+			return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
+		}
+		if next > ask.Seq {
+			wait, heard = silence, time.Now()
+		}
+		ask.Seq, ask.Batch, more = next, min(taskGrowth*ask.Batch, batchMessages), some
 	}
 	return nil
+}
+
+// pauseFor waits for a time, and returns why it was not possible.
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // add adds the next events of the task. Events that were appended again, after an error

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -43,7 +44,12 @@ func (f *fence) replayTo(ctx context.Context, next, last uint64, what string, ea
 	for more, wait := true, silence; more && next <= last; {
 		before := next
 		var err error
-		if next, more, err = f.batch(ctx, next, last, wait, checked); err != nil {
+		r := getRequest{Seq: next, Next: everything, Batch: batchMessages, Bytes: batchBytes}
+		next, more, err = f.batch(ctx, r, last, wait, checked)
+		if errors.Is(err, errSilent) || errors.Is(err, jetstream.ErrMsgNotFound) {
+			more, err = f.has(ctx, next, last, everything)
+		}
+		if err != nil {
 			return fmt.Errorf("reading %s: %w", what, err)
 		}
 		if wait *= 2; next > before {
@@ -59,36 +65,46 @@ const (
 	batchBytes    = 4 << 20
 )
 
+// everything is the subject that matches all messages.
+const everything = ">"
+
 // silence is how long to wait for a replica before another one may be asked. Each time it is
 // twice as long.
 const silence = 150 * time.Millisecond
 
-// batch calls each for the next messages of the stream, up to the place last, until it returns
-// false, or until none comes for the time wait. It asks any replica. It returns the place of the
-// next message, and whether there is more.
-func (f *fence) batch(ctx context.Context, next, last uint64, wait time.Duration, each func(message) (more bool, err error)) (uint64, bool, error) {
-	inbox := nats.NewInbox()
-	answers, err := f.j.conn.SubscribeSync(inbox)
+// errSilent is returned for a replica that does not answer: it may have died.
+var errSilent = errors.New("the NATS server does not answer")
+
+// batch calls each for the messages that r asks for, up to the place last, until it returns false. It
+// asks any replica, and returns where to go on and whether there may be more. It returns
+// jetstream.ErrMsgNotFound if the replica has none, and errSilent if none comes for the time wait.
+func (f *fence) batch(ctx context.Context, r getRequest, last uint64, wait time.Duration, each func(message) (more bool, err error)) (next uint64, more bool, err error) {
+	next = r.Seq
+	inbox, answers := nats.NewInbox(), make(chan *nats.Msg, r.Batch+1) // and what says that it was all
+	s, err := f.j.conn.ChanSubscribe(inbox, answers)
 	if err != nil {
 		return next, false, err
 	}
-	defer answers.Unsubscribe() //nolint:errcheck // the connection was closed then
-	ask := fmt.Appendf(nil, `{"seq":%d,"batch":%d,"max_bytes":%d}`, next, batchMessages, batchBytes)
+	defer s.Unsubscribe() //nolint:errcheck // the connection was closed then
+	ask, err := json.Marshal(r)
+	if err != nil {
+		return next, false, err
+	}
 	if err := f.j.conn.PublishRequest(directGet+f.stream, inbox, ask); err != nil {
 		return next, false, err
 	}
 	for before := uint64(0); next <= last; {
-		within, cancel := context.WithTimeout(ctx, wait)
-		answer, err := answers.NextMsgWithContext(within)
-		cancel()
-		silent := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
-		if err != nil && !silent {
-			return next, false, err
+		var answer *nats.Msg
+		select {
+		case answer = <-answers:
+		case <-time.After(wait):
+			return next, false, errSilent
+		case <-ctx.Done():
+			return next, false, context.Cause(ctx)
 		}
 		switch {
-		case silent || answer.Header.Get("Status") == "404":
-			more, err := f.has(ctx, next, last)
-			return next, more, err
+		case answer.Header.Get("Status") == "404":
+			return next, false, jetstream.ErrMsgNotFound
 		case answer.Header.Get("Status") == "204":
 			return next, true, nil
 		case answer.Header.Get("Status") == "503":
@@ -122,20 +138,16 @@ const (
 	lastSentHeader   = "Nats-Last-Sequence" // the place of the message before, in this batch
 )
 
-// has reports whether the leader of the stream has a message from next to last, of which a
+// has reports whether the leader of the stream has a message of a subject from next to last, of which a
 // replica knew nothing. It waits a moment then, for the replica.
-func (f *fence) has(ctx context.Context, next, last uint64) (bool, error) {
-	m, err := f.j.getFromLeader(ctx, f.stream, getRequest{Seq: next, Next: ">"})
+func (f *fence) has(ctx context.Context, next, last uint64, subject string) (bool, error) {
+	m, err := f.j.getFromLeader(ctx, f.stream, getRequest{Seq: next, Next: subject})
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.place > last {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	select {
-	case <-time.After(replicaPause):
-		return true, nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
+	err = pauseFor(ctx, replicaPause)
+	return err == nil, err
 }
