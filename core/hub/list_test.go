@@ -227,6 +227,40 @@ func (c *counting) Read(ctx context.Context, id core.TaskID, after uint64, limit
 	return c.Journal.Read(ctx, id, after, limit)
 }
 
+// sluggish is a journal that takes 300 ms to read a task.
+type sluggish struct{ journal.Journal }
+
+func (s sluggish) Read(ctx context.Context, id core.TaskID, after uint64, limit int) ([]core.Event, error) {
+	time.Sleep(300 * time.Millisecond)
+	return s.Journal.Read(ctx, id, after, limit)
+}
+
+func TestAPageOfASlowJournalIsShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := journal.NewMemory(journal.Retention{})
+		first := coretest.NewHub(t, hub.Options{Journal: kept})
+		g := &testHub{t, first}
+		a, ann := g.agent("a", able), g.connect("ann")
+		names := map[core.TaskID]string{}
+		for n := range 10 {
+			asked := g.ask(ann, "a")
+			g.report(a, asked, core.Done{})
+			names[asked.ID()] = fmt.Sprint(n)
+		}
+		if err := first.Close(t.Context(), "restart"); err != nil {
+			t.Fatal(err)
+		}
+		again := &testHub{t, coretest.NewHub(t, hub.Options{Journal: sluggish{kept}})}
+		if err := again.hub.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pages := [][]string{{"9 done", "8 done", "7 done", "6 done"}, {"5 done", "4 done", "3 done", "2 done"}, {"1 done", "0 done"}}
+		if d := cmp.Diff(pages, again.lists(names, operator, task.Filter{})); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
+}
+
 // The cost of a list is bounded by the size of its page and by the number of tasks that one
 // call may read. The hub knows the tasks of its own time without reading them.
 func TestAPageReadsABoundedNumberOfTasks(t *testing.T) {

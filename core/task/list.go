@@ -85,8 +85,9 @@ var States = []string{
 const (
 	DefaultListed = 50
 	MostListed    = 500
-	listReads     = 250     // tasks that a page reads from the journal
-	listBytes     = 8 << 20 // requests on a page
+	listReads     = 250         // tasks that a page reads from the journal
+	listTime      = time.Second // after which it reads no more of them: other hubs wait for it
+	listBytes     = 8 << 20     // requests on a page
 	// listHead is how many events of a task are read to find its requester and agent: a
 	// task changes its agent only before any output.
 	listHead = 64
@@ -99,7 +100,7 @@ const (
 // for the journal, whose error it returns. It leaves out the tasks in memory for which lists, if it
 // is not nil, returns false.
 func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists func(*Task) bool, mayRead func(from core.Principal, agent core.AgentID) bool) (all []Status, before core.TaskID, err error) {
-	limit, reads, bytes := f.Listed(), 0, 0
+	limit, reads, bytes, began := f.Listed(), 0, 0, time.Now()
 	before = f.Before
 	may := map[parties]bool{} // most tasks have the same few
 	selects := func(w parties) bool {
@@ -122,7 +123,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 				continue
 			case known && len(all) == limit:
 				return all, all[limit-1].ID, nil
-			case c.task == nil && reads == listReads, bytes > listBytes:
+			case c.task == nil && (reads == listReads || reads > 0 && time.Since(began) > listTime), bytes > listBytes:
 				return all, before, nil
 			}
 			one, err := s.status(ctx, c)
