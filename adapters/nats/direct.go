@@ -54,6 +54,24 @@ const directGet = jetstream.DefaultAPIPrefix + "DIRECT.GET."
 // answerTimeout bounds a request to the server, as those of the library.
 const answerTimeout = 5 * time.Second
 
+// askLeader asks the leader of a stream, which answers within answerTimeout. In a cluster it asks again,
+// after a longer time each time, if it hears nothing: another one may lead by then.
+func (j *Journal) askLeader(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if !j.clustered {
+		return ask(ctx)
+	}
+	for wait := silence; ; wait *= 2 {
+		try, stop := context.WithTimeout(ctx, wait)
+		err := ask(try)
+		stop()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+}
+
 // getFromLeader is get from the leader of the stream, which has all that was acknowledged. A
 // replica may be behind.
 func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest) (m message, err error) {
@@ -61,9 +79,11 @@ func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest
 	if err != nil {
 		return m, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	answer, err := j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, ask)
+	var answer *nats.Msg
+	err = j.askLeader(ctx, func(ctx context.Context) (err error) {
+		answer, err = j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, ask)
+		return err
+	})
 	if err != nil {
 		return m, err
 	}

@@ -248,7 +248,11 @@ func (f *fence) awaitLast(ctx context.Context) (place uint64, err error) {
 
 // state returns how far the stream is, as its leader knows it.
 func (f *fence) state(ctx context.Context) (jetstream.StreamState, error) {
-	s, err := f.j.js.Stream(ctx, f.stream)
+	var s jetstream.Stream
+	err := f.j.askLeader(ctx, func(ctx context.Context) (err error) {
+		s, err = f.j.js.Stream(ctx, f.stream)
+		return err
+	})
 	if err != nil {
 		return jetstream.StreamState{}, err
 	}
