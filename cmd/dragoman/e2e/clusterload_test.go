@@ -311,8 +311,9 @@ func askPiAt(ctx context.Context, h *clusterHub, to, key string) (string, error)
 	mu.Lock()
 	defer mu.Unlock()
 	text := transcript.Deltas.String()
-	if text != slowAnswer(key) { // a prompt succeeds also if its message says that the answer failed
-		return "", fmt.Errorf("got %q", text)
+	// A prompt succeeds also if its message says that the answer failed, at whichever place.
+	if text != slowAnswer(key) || transcript.StopReason != "stop" {
+		return "", fmt.Errorf("got %q and %s %s", text, transcript.StopReason, transcript.ErrorMessage)
 	}
 	return text, nil
 }
