@@ -99,6 +99,20 @@ func (l *clusterLoad) untilTold(t *testing.T, more int) {
 	})
 }
 
+// untilDialects waits until clients were told something in so many dialects.
+func (l *clusterLoad) untilDialects(t *testing.T, want int) {
+	t.Helper()
+	l.hubs[0].until(fmt.Sprintf("clients got answers in %d dialects", want), func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		dialects := map[string]bool{}
+		for _, a := range l.told {
+			dialects[a.dialect] = true
+		}
+		return notYet(len(dialects) >= want, fmt.Sprintf("got answers in %d", len(dialects)))
+	})
+}
+
 // settle ends the load, waits until every task has its end, and compares the ends with what the
 // clients were told. It returns how many were told in each dialect.
 func (l *clusterLoad) settle(t *testing.T) (dialects map[string]int) {
