@@ -3,10 +3,12 @@ package hub
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
+	"github.com/dragoman-hub/dragoman/core/task"
 )
 
 // The turns of a task are told to all hubs before its end is stored: told after, they would be lost
@@ -51,6 +53,44 @@ func (h *Hub) doubt(hub string) {
 	h.settleSoon()
 }
 
+// doubtsIn returns the tasks of a thread with turns that may have to leave it again: those of this
+// hub, and of others that have told it of them.
+func (h *Hub) doubtsIn(thread core.ThreadID, turns []core.Turn) (all []core.TaskID) {
+	for _, turn := range turns {
+		if t := h.tasks.Get(turn.Task); turn.Role == core.RoleAssistant && t != nil && !t.IsRecorded() {
+			all = append(all, turn.Task)
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range h.talk.told {
+		for _, d := range slices.Concat(a.latest, a.doubts) {
+			if d.thread == thread {
+				all = append(all, d.task)
+			}
+		}
+	}
+	return all
+}
+
+// hearDoubts has the journal asked for tasks of which another hub has answered turns. Callers hold mu.
+func (h *Hub) hearDoubts(hub string, thread core.ThreadID, tasks []core.TaskID) {
+	for _, id := range tasks {
+		owner, ok := h.ownerOf(task.OwnerOf(id))
+		if !ok {
+			owner = hub
+		}
+		if h.talk.told[owner] == nil {
+			h.talk.told[owner] = &toldAnswers{}
+		}
+		a := h.talk.told[owner]
+		a.doubts = append(slices.DeleteFunc(a.doubts, func(d toldAnswer) bool { return d.task == id }), toldAnswer{thread, id, time.Now()})
+	}
+	if len(tasks) > 0 {
+		h.settleSoon()
+	}
+}
+
 // settleDoubts takes turns out of their threads that tasks do not have by the journal. It reports
 // whether the journal has said enough of all.
 func (h *Hub) settleDoubts(ctx context.Context, hub string) (all bool) {
@@ -58,33 +98,29 @@ func (h *Hub) settleDoubts(ctx context.Context, hub string) (all bool) {
 	settled, gone := h.others.gone[hub]
 	var doubts []toldAnswer
 	if a := h.talk.told[hub]; a != nil && (settled || !gone) { // else it says so once that life is taken over
-		doubts, a.doubts = a.doubts, nil
+		doubts = slices.Clone(a.doubts)
 	}
 	h.mu.Unlock()
-	var open []toldAnswer
+	open := false
 	for _, d := range doubts {
 		events, _, err := h.stored(ctx, d.task)
 		var gap *journal.GapError
+		unknown := errors.Is(err, journal.ErrUnknown)
 		switch {
-		case errors.Is(err, journal.ErrUnknown):
-			if !gone && time.Since(d.at) < toldAnswerAge { // it may be the same life, over another connection
-				open = append(open, d)
-				continue
-			}
-		case err != nil && !errors.As(err, &gap), !events[len(events)-1].Body.Kind().Ends():
-			open = append(open, d)
+		case unknown && !gone && time.Since(d.at) < toldAnswerAge: // it may be the same life, over another connection
+			open = true
 			continue
-		case events[len(events)-1].Body.Kind() == core.KindDone:
+		case !unknown && (err != nil && !errors.As(err, &gap) || !events[len(events)-1].Body.Kind().Ends()):
+			open = true
 			continue
+		case unknown || events[len(events)-1].Body.Kind() != core.KindDone:
+			h.Count("peer.retracted")
+			h.threads.Drop(d.thread, d.task)
 		}
-		h.Count("peer.retracted")
-		h.threads.Drop(d.thread, d.task)
-	}
-	if len(open) > 0 {
 		h.mu.Lock()
 		a := h.talk.told[hub]
-		a.doubts = append(a.doubts, open...)
+		a.doubts = slices.DeleteFunc(a.doubts, func(o toldAnswer) bool { return o == d })
 		h.mu.Unlock()
 	}
-	return len(open) == 0
+	return !open
 }

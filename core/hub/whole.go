@@ -20,6 +20,8 @@ const (
 type knownThread struct {
 	Tasks []core.TaskID `json:"tasks,omitempty"`
 	Turns []toldTurn    `json:"turns,omitempty"`
+	// Doubts are the tasks with turns whose end may not be stored.
+	Doubts []core.TaskID `json:"doubts,omitempty"`
 }
 
 // threadInquiry asks a hub what it knows of a thread. It is for the hub, which shows of it what its
@@ -27,7 +29,7 @@ type knownThread struct {
 func threadInquiry() inquiry[core.ThreadID, knownThread] {
 	return inquiry[core.ThreadID, knownThread]{"thread", func(_ context.Context, h *Hub, _ core.Principal, id core.ThreadID) (knownThread, error) {
 		turns, _ := h.threads.Turns(id, 1<<30)
-		return knownThread{h.index.Latest(id, mostTurns), toldOf(turns)}, nil
+		return knownThread{h.index.Latest(id, mostTurns), toldOf(turns), h.doubtsIn(id, turns)}, nil
 	}}
 }
 
@@ -64,6 +66,9 @@ func (h *Hub) gather(ctx context.Context, id core.ThreadID) (whole bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for _, a := range answers {
+		h.hearDoubts(a.hub, id, a.out.Doubts)
+	}
 	if slices.ContainsFunc(missing, func(name string) bool { return h.others.up[name] }) {
 		return false
 	}

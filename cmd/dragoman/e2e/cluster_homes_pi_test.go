@@ -30,14 +30,20 @@ func piAt(t *testing.T, h *clusterHub) *piConn {
 	return c
 }
 
-// A client whose home is killed connects again, and goes on in its thread at another hub.
-func piGoesOnElsewhere(t *testing.T, all hubCluster) {
-	home := all[0]
+// piHome returns the hub that has the sessions of clients of pi that have connected.
+func piHome(all hubCluster) (home *clusterHub) {
+	home = all[0]
 	for _, h := range all {
 		if strings.Contains(h.log(), "pi client connected") {
 			home = h
 		}
 	}
+	return home
+}
+
+// A client whose home is killed connects again, and goes on in its thread at another hub.
+func piGoesOnElsewhere(t *testing.T, all hubCluster) {
+	home := piHome(all)
 	other := all[0]
 	if other == home {
 		other = all[2]

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -82,13 +83,19 @@ func newHubs(t testing.TB, n int, args ...string) (c hubCluster) {
 	return c
 }
 
+// nextPort is counted from a start that other test processes do not have, so that no two hubs get a
+// port before the first one listens on it.
+var nextPort atomic.Uint32
+
+func init() { nextPort.Store(rand.Uint32N(1 << 31)) }
+
 // fixedAddr returns an address that nothing listens on, and whose port no connection gets by itself
 // while a hub is away.
 func fixedAddr(t testing.TB) string {
 	t.Helper()
-	const first, last = 10_000, 32_000 // Linux gives ports above, other systems far above
+	const first, ports = 10_000, 22_000 // Linux gives ports above, other systems far above
 	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(last-first))
+		addr := fmt.Sprintf("127.0.0.1:%d", first+nextPort.Add(1)%ports)
 		if l, err := net.Listen("tcp", addr); err == nil {
 			l.Close()
 			return addr

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -9,7 +10,8 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
-// One hub is drained and stopped. Who is connected to another one stays connected there.
+// One hub is drained and stopped. Who is connected to another one stays connected there, also a client
+// of pi, unless its sessions are at the hub that stops.
 func TestConnectionsOfOtherHubsSurviveADrain(t *testing.T) {
 	t.Parallel()
 	all := startCluster(t, 3)
@@ -17,7 +19,11 @@ func TestConnectionsOfOtherHubsSurviveADrain(t *testing.T) {
 	defer cancel()
 	conns := map[string]*websocket.Conn{}
 	closed := make(chan string, 10)
-	for _, h := range []*clusterHub{all[0], all[2]} {
+	piAt(t, all[0])
+	home := piHome(all)
+	drained := slices.IndexFunc(all, func(h *clusterHub) bool { return h != home })
+	stay := slices.Delete(slices.Clone(all), drained, drained+1)
+	for _, h := range stay {
 		for dialect, c := range map[string]struct{ url, frame string }{
 			"native":   {url: h.URL + "/ws/native?agent_id=native-" + h.name},
 			"Parallax": {h.URL + "/ws/agent", `{"type":"register","id":"r","payload":{"capabilities":["x"]}}`},
@@ -49,15 +55,14 @@ func TestConnectionsOfOtherHubsSurviveADrain(t *testing.T) {
 			}()
 		}
 	}
-	joinWorker(t, all[2], "worker") // over gRPC, and comes only once
-	b := all[1]
-	if code, _, stderr := run(t, "drain", "--hub", b.URL); code != command.ExitDone {
+	joinWorker(t, stay[1], "worker") // over gRPC, and comes only once
+	if code, _, stderr := run(t, "drain", "--hub", all[drained].URL); code != command.ExitDone {
 		t.Fatalf("dragoman drain: got %d and %q, want the hub empty", code, stderr)
 	}
-	if code := b.interrupt(); code != 0 {
-		t.Errorf("stopping hub b, which is drained: got the exit code %d, want 0", code)
+	if code := all[drained].interrupt(); code != 0 {
+		t.Errorf("stopping the drained hub %s: got the exit code %d, want 0", all[drained].name, code)
 	}
-	if code, out, stderr := run(t, "ask", "--hub", all[0].URL, "worker", "still here"); code != command.ExitDone || out != "STILL HERE\n" {
+	if code, out, stderr := run(t, "ask", "--hub", stay[0].URL, "worker", "still here"); code != command.ExitDone || out != "STILL HERE\n" {
 		t.Errorf("got %d, %q and %q, want the answer of the agent at another hub", code, out, stderr)
 	}
 	for name, conn := range conns {
