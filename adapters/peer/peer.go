@@ -68,7 +68,8 @@ func (o *Peer) Close() {
 // called for one connection after the other.
 func (o *Peer) Run(ctx context.Context, conn link.Conn[[]byte, []byte]) link.Reason {
 	c := newConnection(o, conn)
-	inner, cancel := context.WithCancel(ctx)
+	// They go on until the tunnels have ended: a service that ends by itself ends its tunnel as whole.
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { c.pump(inner) })
 	goroutines.Go(func() { c.find(inner) })

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 1, "how many hubs the test of a cluster kills")
+	kills    = flag.Int("kills", 20, "how many hubs the test of a cluster kills")
 	killSeed = flag.Uint64("kills.seed", 0, "which hubs, and how; 0 for another one each time")
 )
 
@@ -29,6 +29,10 @@ type killTimes struct {
 	resumed       time.Duration // who read another task at the hub goes on elsewhere
 }
 
+// killsOfCluster is how often hubs of one cluster are killed before its tasks are compared with what
+// clients were told.
+const killsOfCluster = 25
+
 // Hubs are killed, and stand still, while agents and clients of every dialect work. Every task gets
 // one end, which is the same at every hub, and what a client was told.
 func TestHubsAreKilledUnderLoad(t *testing.T) {
@@ -39,12 +43,41 @@ func TestHubsAreKilledUnderLoad(t *testing.T) {
 	}
 	t.Logf("the seed is %d (-kills.seed)", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
+	var all []killTimes
+	for len(all) < *kills && !t.Failed() {
+		more := min(killsOfCluster, *kills-len(all))
+		t.Run(fmt.Sprintf("kills %d to %d", len(all)+1, len(all)+more), func(t *testing.T) {
+			all = append(all, killUnderLoad(t, random, more)...)
+		})
+	}
+	for _, of := range []struct {
+		what string
+		time func(killTimes) time.Duration
+	}{
+		{"known", func(k killTimes) time.Duration { return k.known }},
+		{"fenced", func(k killTimes) time.Duration { return k.fenced }},
+		{"ends", func(k killTimes) time.Duration { return k.ended }},
+		{"resumed", func(k killTimes) time.Duration { return k.resumed }},
+	} {
+		var took []time.Duration
+		for _, k := range all {
+			if d := of.time(k); d > 0 {
+				took = append(took, d)
+			}
+		}
+		if len(took) > 0 {
+			t.Logf("%s: p50 %v, p99 %v, of %d", of.what, percentile(took, 0.5).Round(time.Millisecond), percentile(took, 0.99).Round(time.Millisecond), len(took))
+		}
+	}
+}
+
+// killUnderLoad kills hubs of a new cluster n times, and compares what clients were told.
+func killUnderLoad(t *testing.T, random *rand.Rand, n int) (all []killTimes) {
 	hubs := startCluster(t, 3)
 	load := startLoad(hubs)
 	t.Cleanup(func() { load.stop() })
 	hubs.untilAgents(t)
-	var all []killTimes
-	for i := range *kills {
+	for i := range n {
 		victim, how := hubs[random.IntN(len(hubs))], os.Kill
 		if random.IntN(5) == 0 {
 			how = syscall.SIGSTOP
@@ -56,27 +89,12 @@ func TestHubsAreKilledUnderLoad(t *testing.T) {
 		hubs.untilAllUp()
 		hubs.untilAgents(t)
 		if t.Failed() {
-			break
+			return all
 		}
 	}
 	load.untilDialects(t, 8)
 	load.settle(t)
-	for what, of := range map[string]func(killTimes) time.Duration{
-		"known":   func(k killTimes) time.Duration { return k.known },
-		"fenced":  func(k killTimes) time.Duration { return k.fenced },
-		"ends":    func(k killTimes) time.Duration { return k.ended },
-		"resumed": func(k killTimes) time.Duration { return k.resumed },
-	} {
-		var took []time.Duration
-		for _, k := range all {
-			if d := of(k); d > 0 {
-				took = append(took, d)
-			}
-		}
-		if len(took) > 0 {
-			t.Logf("%s: p50 %v, p99 %v, of %d", what, percentile(took, 0.5).Round(time.Millisecond), percentile(took, 0.99).Round(time.Millisecond), len(took))
-		}
-	}
+	return all
 }
 
 // untilAgents waits until every hub knows the agent of each hub that is for probes.
