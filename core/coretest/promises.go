@@ -42,8 +42,8 @@ func NewHub(t testing.TB, opts hub.Options) *hub.Hub {
 // before, and Broken once the hub is closed.
 type Promises struct {
 	limits  hub.Limits
-	index   int // of the hub in its cluster
-	since   time.Time
+	index   int         // of the hub in its cluster
+	since   core.TaskID // all tasks of this life are greater, whatever the clock does
 	hops    int
 	journal journal.Journal
 	next    hub.Observer
@@ -81,7 +81,7 @@ func Watch(opts *hub.Options) *Promises {
 		opts.Journal = journal.NewMemory(journal.Retention{Age: century})
 	}
 	p := &Promises{
-		limits: opts.Limits.WithDefaults(), index: opts.Index, since: time.Now(), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
+		limits: opts.Limits.WithDefaults(), index: opts.Index, since: core.TaskID(core.NewID()), hops: opts.Rules.Hops, journal: opts.Journal, next: opts.Observer, redact: opts.Redact,
 		agents: map[core.AgentID]core.Card{}, tasks: map[core.TaskID]*history{},
 		working: map[core.AgentID]map[core.TaskID]struct{}{}, questions: questions{},
 	}
@@ -180,7 +180,7 @@ func (p *Promises) caused(id core.TaskID, b core.Opened) {
 	want := 0
 	if cause := b.Request.Cause; cause != "" {
 		above := p.tasks[cause]
-		if began, ok := cause.Begun(); task.OwnerOf(cause) != p.index || ok && began.Before(p.since.Truncate(time.Millisecond)) {
+		if task.OwnerOf(cause) != p.index || cause < p.since {
 			return // it began at another hub, or at this one in a former life
 		}
 		if above == nil {

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -171,14 +172,35 @@ func (s *Session) Perform(c core.Call) error {
 // cannot be said now; it may wait for the journal.
 func (s *Session) FollowTask(ctx context.Context, id core.TaskID, after core.Cursor) error {
 	t, err := s.hub.findHere(ctx, id)
+	if errors.Is(err, unknownTask) && s.hub.hasCopy(ctx, id) {
+		return notMoved(s.hub.others.name, id)
+	}
 	if err != nil {
 		return err
+	}
+	if last := t.Last(); t.HasEnded() && !last.Body.Kind().Ends() && !isMove(last) {
+		return notMoved(s.hub.others.name, id)
 	}
 	if s.Watch(t, after, nil) != nil {
 		err = s.Watch(t, core.Cursor{}, nil) // a mirror drops what it has
 	}
 	t.Detach(s.peer(), task.Requester) // nothing comes twice
 	return err
+}
+
+// notMoved is returned for a task of which this hub has a copy, and of which the journal does not say
+// yet that it has moved here: the hub that had it may not have stored that.
+func notMoved(hub string, id core.TaskID) error {
+	return core.NewFault(core.CodeUnreachable, "the journal does not say yet that task %s has moved to hub %s: ask again in a moment", id, hub)
+}
+
+// hasCopy reports whether the part of this hub has a task that was to move here.
+func (h *Hub) hasCopy(ctx context.Context, id core.TaskID) bool {
+	if h.shared == nil {
+		return false
+	}
+	events, _ := h.journal.Read(ctx, id, 0, 0)
+	return slices.ContainsFunc(events, isMove)
 }
 
 // pass passes a command on a mirror to its owner; from is the hub that has passed it here, or "". One on a
