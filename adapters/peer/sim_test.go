@@ -61,7 +61,7 @@ func serve(t *testing.T) {
 	if _, err := fmt.Sscanf(*simWorker, "%d,%d,%d", &first, &step, &n); err != nil {
 		t.Fatal(err)
 	}
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(1600) // the heap is small
 	out := json.NewEncoder(os.Stdout)
 	for i := range n {
 		s := simulate(t, first+i*step)

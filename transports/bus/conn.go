@@ -34,9 +34,10 @@ var (
 
 // Conn is a connection to a life of another hub. A [Node] makes it.
 type Conn struct {
-	node   *Node
-	peer   Life
-	number uint64 // among those of the node
+	node    *Node
+	peer    Life
+	subject string // where the peer gets its packets
+	number  uint64 // among those of the node
 
 	mu     sync.Mutex
 	closed error  // why it has ended; nil while it has not
@@ -62,7 +63,7 @@ type Conn struct {
 }
 
 func newConn(n *Node, peer Life) *Conn {
-	c := &Conn{node: n, peer: peer, news: make(chan struct{}, 1)}
+	c := &Conn{node: n, peer: peer, subject: subject(peer), news: make(chan struct{}, 1)}
 	c.repeat = time.AfterFunc(time.Hour, c.sendAgain)
 	c.ack = time.AfterFunc(time.Hour, c.acknowledge)
 	c.repeat.Stop()
@@ -132,7 +133,7 @@ func (c *Conn) publish(p packet) {
 	c.toldGot, c.toldRead = c.got, c.read
 	c.ack.Stop()
 	c.buf = p.append(c.buf[:0])
-	_ = c.node.bus.Publish(subject(c.peer), c.buf)
+	_ = c.node.bus.Publish(c.subject, c.buf)
 	if cap(c.buf) > 2*packetBytes {
 		c.buf = nil
 	}

@@ -34,10 +34,11 @@ func Listen(b cluster.Bus, self Life) (*Node, error) {
 // subject is where a life gets its packets.
 func subject(l Life) string { return "link." + token(l.Hub) + "." + strconv.FormatUint(l.Epoch, 10) }
 
+// notInToken replaces what a token of a subject cannot have.
+var notInToken = strings.NewReplacer(".", "_", " ", "_", "*", "_", ">", "_")
+
 // token writes a name as a token of a subject.
-func token(name string) string {
-	return strings.NewReplacer(".", "_", " ", "_", "*", "_", ">", "_").Replace(name)
-}
+func token(name string) string { return notInToken.Replace(name) }
 
 // Connect returns the connection to a life of another hub. Both ends call it, in any order: what
 // one sends before the other does is sent again. It belongs to the caller, who closes it. If one end
