@@ -30,6 +30,7 @@ type world struct {
 	claims  *coretest.Claims
 	journal *journal.SharedMemory
 	before  atomic.Pointer[func(journal.Write) error] // of the journal: see [journal.SharedMemory]
+	reading atomic.Pointer[func(journal.Life) error]  // likewise
 	hubs    map[string]*member
 	// redactor takes secrets out of what the journal gets; nil takes none.
 	redactor *redact.Redactor
@@ -61,6 +62,12 @@ func newWorldWith(t *testing.T, options func(hub string, o *hub.Options), names 
 	w.journal.Before = func(wr journal.Write) error {
 		if before := w.before.Load(); before != nil {
 			return (*before)(wr)
+		}
+		return nil
+	}
+	w.journal.Reading = func(by journal.Life) error {
+		if reading := w.reading.Load(); reading != nil {
+			return (*reading)(by)
 		}
 		return nil
 	}

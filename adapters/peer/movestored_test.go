@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
@@ -47,6 +48,46 @@ func TestAHubLearnsTheEndOfATaskWhoseMoveItStoresLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A hub looks for a task in the journal for another one, in vain. Meanwhile it gets the task, and hands it
+// to that hub. That it did not know the task does not end it there.
+func TestATaskIsHandedToAHubThatHasAskedForItTooEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		cid, ann := w.join("c", thinker("cid")), w.person("a")
+		slowly := func(by journal.Life) error {
+			if by.Hub == "c" {
+				time.Sleep(500 * time.Millisecond)
+			}
+			return nil
+		}
+		w.reading.Store(&slowly)
+		before := func(wr journal.Write) error {
+			if wr.By.Hub == "b" {
+				time.Sleep(time.Second) // b stores its copy after c has said that it does not know the task
+			}
+			return nil
+		}
+		w.before.Store(&before)
+		w.net.CutOneWay("a", "c")
+		asked := ask(t, ann, core.ToCapability("think"))
+		read := make(chan error, 1)
+		go func() {
+			_, err := w.hubs["b"].Task(t.Context(), operator, asked.ID())
+			read <- err
+		}()
+		bob := w.hubs["b"].Connect(hub.Identity{Principal: core.Principal{ID: "bob", Dialect: "test"}, Dialect: "test"})
+		if err := bob.Join(thinker("bob"), hub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		cid.Close(core.NewFault(core.CodeUnreachable, "it goes"))
+		time.Sleep(550 * time.Millisecond) // c looks for the task, and then for a copy of it
+		w.net.Heal()
+		<-read
+		answers(t, bob, "because")
+		until(t, ann, asked.ID(), core.KindDone)
+	})
 }
 
 // movesTo reports whether a record says that a task moves to a hub.

@@ -202,17 +202,21 @@ func (c *connection) find(ctx context.Context) {
 			case err == nil:
 			case core.AsFault(err).Code != core.CodeUnknownTask: // the journal may know it
 				later[id] = all[id]
-			default:
-				frame := append([]byte{frameUnknown}, id...)
-				if c.link.Send(ctx, frame, len(frame)) != nil {
-					return
-				}
+			case !c.hub.IfUnknown(id, func() { c.deny(id) }):
+				c.wanted(id, all[id])
 			}
 		}
 		if len(later) > 0 {
 			again = time.After(findAgain)
 		}
 	}
+}
+
+// deny says that no such task is known here.
+func (c *connection) deny(id core.TaskID) {
+	c.Peer.mu.Lock()
+	defer c.Peer.mu.Unlock()
+	c.write(c, append([]byte{frameUnknown}, id...))
 }
 
 // pump sends the events of the tasks that the other hub opened or asked for.

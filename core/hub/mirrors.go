@@ -40,6 +40,19 @@ func (h *Hub) Unknown(by string, id core.TaskID) {
 	h.arrived(id)
 }
 
+// IfUnknown calls deny, which must not wait, unless the hub has the task by now, and reports whether it
+// has called it. What is sent of the task from then on, such as its handover to another hub, is sent after
+// what deny sends.
+func (h *Hub) IfUnknown(id core.TaskID, deny func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tasks.Get(id) != nil {
+		return false
+	}
+	deny()
+	return true
+}
+
 // extend appends events to a mirror. Where they say that the task has moved, it is run here, or
 // followed there.
 func (h *Hub) extend(t *task.Task, events []core.Event) {
