@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 20, "how many hubs the test of a cluster kills")
+	kills    = flag.Int("kills", ordinaryKills, "how many hubs the test of a cluster kills")
 	killSeed = flag.Uint64("kills.seed", 0, "which hubs, and how; 0 for another one each time")
 )
 
