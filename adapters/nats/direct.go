@@ -31,7 +31,7 @@ func (j *Journal) get(ctx context.Context, stream string, r getRequest) (message
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	for wait := silence; ; wait *= 2 {
+	for wait := j.silence(); ; wait = j.longer(wait) {
 		try, stop := context.WithTimeout(ctx, wait)
 		m, err := j.conn.RequestWithContext(try, directGet+stream, ask)
 		stop()
@@ -62,7 +62,7 @@ func (j *Journal) askLeader(ctx context.Context, ask func(context.Context) error
 	if !j.clustered {
 		return ask(ctx)
 	}
-	for wait := silence; ; wait *= 2 {
+	for wait := j.silence(); ; wait = j.longer(wait) {
 		try, stop := context.WithTimeout(ctx, wait)
 		err := ask(try)
 		stop()

@@ -124,7 +124,7 @@ func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from
 		return !r.whole, nil
 	}
 	ask := getRequest{Seq: from, Next: subject, Batch: taskMessages, Bytes: batchBytes}
-	wait, heard := silence, time.Now()
+	wait, heard := h.j.silence(), time.Now()
 	for more := true; more; {
 		next, some, err := h.batch(ctx, ask, math.MaxUint64, wait, each)
 		switch {
@@ -133,13 +133,13 @@ func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			some, err = h.has(ctx, next, math.MaxUint64, subject)
 		case (errors.Is(err, errSilent) || h.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
-			some, err, wait = true, pauseFor(ctx, replicaPause), 2*wait // another one may answer
+			some, err, wait = true, pauseFor(ctx, replicaPause), h.j.longer(wait) // another one may answer
 		}
 		if err != nil {
 			return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
 		}
 		if next > ask.Seq {
-			wait, heard = silence, time.Now()
+			wait, heard = h.j.silence(), time.Now()
 		}
 		ask.Seq, ask.Batch, more = next, min(taskGrowth*ask.Batch, batchMessages), some
 	}

@@ -41,7 +41,7 @@ func (f *fence) replayTo(ctx context.Context, next, last uint64, what string, ea
 			return err
 		}
 	}
-	for more, wait := true, silence; more && next <= last; {
+	for more, wait := true, f.j.silence(); more && next <= last; {
 		before := next
 		var err error
 		r := getRequest{Seq: next, Next: everything, Batch: batchMessages, Bytes: batchBytes}
@@ -52,8 +52,8 @@ func (f *fence) replayTo(ctx context.Context, next, last uint64, what string, ea
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", what, err)
 		}
-		if wait *= 2; next > before {
-			wait = silence
+		if wait = f.j.longer(wait); next > before {
+			wait = f.j.silence()
 		}
 	}
 	return nil
@@ -68,9 +68,26 @@ const (
 // everything is the subject that matches all messages.
 const everything = ">"
 
-// silence is how long to wait for a replica before another one may be asked. Each time it is
-// twice as long.
-const silence = 150 * time.Millisecond
+// usualSilence is how long to wait for a replica before another one may be asked. Each time it is
+// twice as long. While a server is not heard, every second or third request goes to it: then it is
+// unheardSilence at first, and at most unheardPatience, within which others are elected.
+const usualSilence, unheardSilence, unheardPatience = 150 * time.Millisecond, 20 * time.Millisecond, 600 * time.Millisecond
+
+// silence returns how long to wait for an answer at first.
+func (j *Journal) silence() time.Duration {
+	if j.unheard.any() {
+		return unheardSilence
+	}
+	return usualSilence
+}
+
+// longer returns how long to wait for an answer the next time.
+func (j *Journal) longer(wait time.Duration) time.Duration {
+	if j.unheard.any() {
+		return min(2*wait, unheardPatience)
+	}
+	return 2 * wait
+}
 
 // errSilent is returned for a replica that does not answer: it may have died.
 var errSilent = errors.New("the NATS server does not answer")

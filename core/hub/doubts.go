@@ -103,6 +103,9 @@ func (h *Hub) settleDoubts(ctx context.Context, hub string) (all bool) {
 	h.mu.Unlock()
 	open := false
 	for _, d := range doubts {
+		if len(h.others.settling) > 0 { // readers of a hub that is gone come first
+			return false
+		}
 		events, _, err := h.stored(ctx, d.task)
 		var gap *journal.GapError
 		unknown := errors.Is(err, journal.ErrUnknown)

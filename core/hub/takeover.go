@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -71,9 +73,6 @@ func (h *Hub) settleAll(ctx context.Context) (all bool) {
 	h.mu.Unlock()
 	slices.Sort(taken)
 	all = true
-	for _, name := range told {
-		all = h.settleDoubts(ctx, name) && all
-	}
 	for _, name := range taken {
 		if err := h.settleExpected(ctx, name); err != nil {
 			h.log.Warn("tasks of a hub that is gone could not be read yet", "hub", name, "error", err)
@@ -82,11 +81,38 @@ func (h *Hub) settleAll(ctx context.Context) (all bool) {
 		h.mu.Lock()
 		orphans := h.mirrorsOf(name)
 		h.mu.Unlock()
-		for _, t := range orphans {
-			all = h.settleMirror(ctx, t) && all
-		}
+		all = h.settleMirrors(ctx, orphans) && all
+	}
+	for _, name := range told { // nobody waits for these
+		all = h.settleDoubts(ctx, name) && all
 	}
 	return all
+}
+
+// settleReads is how many mirrors are read in the journal at once: a request that goes to a server which is
+// gone takes its time, and the readers of all of them wait.
+const settleReads = 16
+
+// settleMirrors is settleMirror for several mirrors.
+func (h *Hub) settleMirrors(ctx context.Context, mirrors []*task.Task) bool {
+	var open atomic.Bool
+	var reading sync.WaitGroup
+	next := make(chan *task.Task)
+	for range min(settleReads, len(mirrors)) {
+		reading.Go(func() {
+			for t := range next {
+				if !h.settleMirror(ctx, t) {
+					open.Store(true)
+				}
+			}
+		})
+	}
+	for _, t := range mirrors {
+		next <- t
+	}
+	close(next)
+	reading.Wait()
+	return !open.Load()
 }
 
 // settleMirror gives a mirror what the journal says of its task. It reports whether the task has an
