@@ -122,8 +122,16 @@ func (l *clusterLoad) settle(t *testing.T) (dialects map[string]int) {
 		dialects[a.dialect]++
 	}
 	var stored map[string][]storedTask
+	late := time.Now().Add(watchdog / 2)
 	l.hubs[0].until("every task has its end", func() (err error) {
 		stored, err = l.hubs.stored(t.Context())
+		var open unfinished
+		if errors.As(err, &open) && !late.IsZero() && time.Now().After(late) {
+			late = time.Time{}
+			for _, id := range open[:min(3, len(open))] {
+				t.Logf("task %s has no end: %s", id, l.hubs.describe(t.Context(), id))
+			}
+		}
 		return err
 	})
 	for _, wrong := range contradictions(len(l.hubs), answers, stored) {

@@ -3,12 +3,14 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -147,12 +149,12 @@ func (h *clusterHub) tasks(ctx context.Context, add func(id core.TaskID, content
 // stored returns all tasks once each has its end. It reads each at every hub.
 func (c hubCluster) stored(ctx context.Context) (map[string][]storedTask, error) {
 	contents := map[core.TaskID]string{}
-	var running []string
+	var running unfinished
 	for _, h := range c {
 		err := h.tasks(ctx, func(id core.TaskID, content, state string) {
 			contents[id] = content
 			if state == "running" || state == "queued" {
-				running = append(running, fmt.Sprintf("%s (%s at %s)", id, state, h.name))
+				running = append(running, id)
 			}
 		})
 		if err != nil {
@@ -160,7 +162,8 @@ func (c hubCluster) stored(ctx context.Context) (map[string][]storedTask, error)
 		}
 	}
 	if len(running) > 0 {
-		return nil, fmt.Errorf("%d tasks have no end: %s", len(running), strings.Join(running[:min(5, len(running))], ", "))
+		slices.Sort(running)
+		return nil, slices.Compact(running)
 	}
 	all := map[string][]storedTask{}
 	var mu sync.Mutex
@@ -180,6 +183,31 @@ func (c hubCluster) stored(ctx context.Context) (map[string][]storedTask, error)
 	}
 	reading.Wait()
 	return all, failed
+}
+
+// unfinished are tasks that some hub lists as such.
+type unfinished []core.TaskID
+
+// Error implements error.
+func (u unfinished) Error() string {
+	return fmt.Sprintf("%d tasks have no end: %s", len(u), u[:min(5, len(u))])
+}
+
+// describe returns what each hub says of a task, and the events that it shows.
+func (c hubCluster) describe(ctx context.Context, id core.TaskID) (all string) {
+	ctx, cancel := context.WithTimeout(ctx, client.ResponseTimeout)
+	defer cancel()
+	for _, h := range c {
+		var status, readers json.RawMessage
+		err := cmp.Or(h.Get(ctx, "/v1/tasks/"+string(id), &status), h.Get(ctx, client.TaskPath(id, "readers"), &readers))
+		all += fmt.Sprintf("\nat %s: %s, readers %s, %v", h.name, status, readers, err)
+		r := clusterReader{task: id}
+		r.each = func() { all += fmt.Sprintf("; up to %d", r.last) }
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		_ = r.read(short, h) // it does not end
+		cancel()
+	}
+	return all
 }
 
 // storedTask reads a task at every hub.
