@@ -115,10 +115,14 @@ func (r *refusals) note(peer string) { r.by.CompareAndSwap(nil, &peer) }
 // noRoute is how long a hub whose secret was refused tries to reach another one of its cluster.
 const noRoute = 3 * time.Second
 
+// waitTold is the time between two lines of the log about hubs that are waited for.
+const waitTold = 30 * time.Second
+
 // waitForCluster waits until the servers of the cluster have a leader: a majority of them is
 // connected.
 func (j *Journal) waitForCluster(ctx context.Context) error {
-	begin, told := time.Now(), false
+	begin := time.Now()
+	tell := begin.Add(noRoute)
 	for tick := time.NewTicker(50 * time.Millisecond); ; {
 		if s, err := j.server.Jsz(nil); err == nil && s.Meta != nil && s.Meta.Leader != "" {
 			tick.Stop()
@@ -127,11 +131,15 @@ func (j *Journal) waitForCluster(ctx context.Context) error {
 		by := j.refusals.by.Load()
 		if by != nil && j.server.NumRoutes() == 0 && time.Since(begin) > noRoute {
 			tick.Stop()
-			return fmt.Errorf("this hub and the one at %s have different secrets: give all hubs of the cluster the same (cluster.secret_file)", *by)
+			other := "another one of its cluster"
+			if *by != "" {
+				other = "the one at " + *by
+			}
+			return fmt.Errorf("this hub and %s have different secrets: give all hubs of the cluster the same (cluster.secret_file)", other)
 		}
-		if !told && time.Since(begin) > noRoute {
-			told = true
-			j.log.Warn("waiting for other hubs: a majority of the cluster is needed to start", "connections", j.server.NumRoutes())
+		if now := time.Now(); now.After(tell) {
+			tell = now.Add(waitTold)
+			j.log.Warn("waiting for other hubs, without which nothing can be stored: the first start of a cluster needs three, later ones a majority of its hubs", "waited", now.Sub(begin).Round(time.Second).String(), "connections", j.server.NumRoutes())
 		}
 		select {
 		case <-tick.C:

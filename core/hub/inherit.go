@@ -94,7 +94,7 @@ func (h *Hub) bequest(ctx context.Context, head journal.Head, of string, gone *c
 	if !ok || events[len(events)-1].End() != head.Last.End() {
 		return nil, gone, nil // so it is
 	}
-	record := core.Retrying{Fault: gone, Hub: h.others.name}
+	record := core.Retrying{Fault: core.NewFault(core.CodeUnreachable, "hub %s, which had the task, is gone", of), Hub: h.others.name} // nobody has to ask again
 	var tried []core.AgentID
 	moves := 0
 	for _, e := range events {

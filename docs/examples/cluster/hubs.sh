@@ -7,6 +7,7 @@
 #
 # The hubs listen on port 18080 of this machine and the five above it; PORT names another one.
 set -eu
+umask 077 # the secret is for the hubs alone
 port=${PORT:-18080}
 dir=${TMPDIR:-/tmp}/dragoman-cluster-$port
 mkdir -m 700 "$dir" || {

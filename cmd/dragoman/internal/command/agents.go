@@ -75,12 +75,16 @@ func showAgent(ctx context.Context, to *hubFlags, id string, wide bool) error {
 func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 	heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
 	rows := withRefused(list)
+	many := wide && slices.ContainsFunc(rows, func(a hub.AgentStatus) bool { return a.Hub != "" })
 	troubled := slices.ContainsFunc(rows, func(a hub.AgentStatus) bool { return trouble(a.Child) != "" })
 	switch {
 	case wide:
 		heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "RESTARTS", "PID", "LAST ERROR", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
 	case troubled:
 		heads = append(heads, "LAST ERROR")
+	}
+	if many { // "-" is the hub that was asked
+		heads = append(heads, "HUB")
 	}
 	none := "no agents are connected: start one, such as 'dragoman agent --name shout -- tr a-z A-Z'"
 	if to.token != "" {
@@ -99,6 +103,9 @@ func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 			row = append(row, workplace(a.Card)...)
 		} else if troubled {
 			row = append(row, orDash(trouble(a.Child)))
+		}
+		if many {
+			row = append(row, orDash(a.Hub))
 		}
 		return row
 	})

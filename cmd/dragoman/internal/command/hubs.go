@@ -90,5 +90,5 @@ func hubCells(h cluster.Hub) []string {
 	if h.TakenBy != nil {
 		by = h.TakenBy.Hub
 	}
-	return []string{h.Name, h.State.String(), strconv.Itoa(h.Agents), strconv.Itoa(h.Tasks), strconv.FormatUint(h.Epoch, 10), when(h.Since), by, cmp.Or(h.Address, "-")}
+	return []string{h.Name, h.State.String(), strconv.Itoa(h.Agents), strconv.Itoa(h.Tasks), strconv.FormatUint(h.Epoch, 10), since(h.Since), by, cmp.Or(h.Address, "-")}
 }
