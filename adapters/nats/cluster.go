@@ -150,7 +150,7 @@ func (j *Journal) waitForCluster(ctx context.Context) error {
 	}
 }
 
-// Each try of insist is bounded, the first by firstTry and each next one by twice as long, up to
+// Each try of [Journal.Insist] is bounded, the first by firstTry and each next one by twice as long, up to
 // lastTry: a cluster may not answer while it has no leader, and loses answers while it forms.
 const (
 	firstTry = 500 * time.Millisecond
@@ -158,8 +158,9 @@ const (
 	tryPause = 100 * time.Millisecond
 )
 
-// insist repeats what a cluster cannot do for a moment, as during an election, until ctx ends.
-func (j *Journal) insist(ctx context.Context, do func(context.Context) error) error {
+// Insist repeats what a cluster cannot do for a moment, as during an election, until ctx ends. It returns
+// any other error at once; without a cluster it calls do once.
+func (j *Journal) Insist(ctx context.Context, do func(context.Context) error) error {
 	if !j.clustered {
 		return do(ctx)
 	}

@@ -239,7 +239,7 @@ func (f *fence) last(ctx context.Context) (uint64, error) {
 
 // awaitLast is last, and waits for a leader of the stream.
 func (f *fence) awaitLast(ctx context.Context) (place uint64, err error) {
-	err = f.j.insist(ctx, func(ctx context.Context) (err error) {
+	err = f.j.Insist(ctx, func(ctx context.Context) (err error) {
 		place, err = f.last(ctx)
 		return err
 	})

@@ -33,7 +33,7 @@ func (j *Journal) Forget(ctx context.Context, hub string) error {
 	if err != nil {
 		return err
 	}
-	return j.insist(ctx, func(ctx context.Context) error { return remove(ctx, conn, ask) })
+	return j.Insist(ctx, func(ctx context.Context) error { return remove(ctx, conn, ask) })
 }
 
 // forgetTime bounds Forget: the server may have led the others, who elect another one then.

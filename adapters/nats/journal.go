@@ -166,7 +166,7 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 	if err = j.openBus(ctx, o.URL, o.Cluster.Name); err != nil {
 		return err
 	}
-	return j.insist(ctx, func(ctx context.Context) error { return j.openClaims(ctx, o.Cluster.Name) })
+	return j.Insist(ctx, func(ctx context.Context) error { return j.openClaims(ctx, o.Cluster.Name) })
 }
 
 // openStreams makes the streams of the hub and begins its next life.
@@ -187,11 +187,11 @@ func (j *Journal) openStreams(ctx context.Context, o Options, name string, keep 
 	}
 	joins := j.clustered && j.server != nil
 	if joins {
-		if err = j.insist(ctx, func(context.Context) error { return j.copyAside(ctx, o.Dir) }); err != nil {
+		if err = j.Insist(ctx, func(context.Context) error { return j.copyAside(ctx, o.Dir) }); err != nil {
 			return err
 		}
 	}
-	err = j.insist(ctx, func(ctx context.Context) error { return j.begin(ctx, name) })
+	err = j.Insist(ctx, func(ctx context.Context) error { return j.begin(ctx, name) })
 	if err == nil && joins {
 		err = keepCopied(o.Dir)
 	}
@@ -220,7 +220,7 @@ func (j *Journal) openTasks(ctx context.Context, name string, keep journal.Reten
 	if j.clustered {
 		j.tasks.open = &openTasks{hub: name, last: map[core.TaskID]uint64{}}
 	}
-	err = j.insist(ctx, func(ctx context.Context) error {
+	err = j.Insist(ctx, func(ctx context.Context) error {
 		_, err := j.get(ctx, j.tasks.stream, getRequest{Seq: 1, Next: j.tasks.former + ">"})
 		j.tasks.old = err == nil
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -239,7 +239,7 @@ func (j *Journal) openTasks(ctx context.Context, name string, keep journal.Reten
 func (j *Journal) openStream(ctx context.Context, c jetstream.StreamConfig) (*fence, error) {
 	c.Storage, c.Discard, c.AllowDirect, c.Replicas = jetstream.FileStorage, jetstream.DiscardOld, true, j.replicas
 	var s jetstream.Stream
-	err := j.insist(ctx, func(ctx context.Context) (err error) {
+	err := j.Insist(ctx, func(ctx context.Context) (err error) {
 		s, err = j.js.CreateOrUpdateStream(ctx, c)
 		return err
 	})

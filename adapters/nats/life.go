@@ -158,7 +158,7 @@ func (j *Journal) lives(ctx context.Context, life journal.Life) (bool, error) {
 
 // LifeOf implements journal.Shared.
 func (j *Journal) LifeOf(ctx context.Context, hub string) (life, by journal.Life, err error) {
-	err = j.insist(ctx, func(ctx context.Context) error {
+	err = j.Insist(ctx, func(ctx context.Context) error {
 		o, _, err := j.tasksOf(hub).lastOwner(ctx)
 		life, by = o.Life, o.By
 		var refused *jetstream.APIError

@@ -100,7 +100,11 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 		return nil
 	}
 	life := j.Life()
-	index, err := cluster.TakeIndex(ctx, j.Claims(), s.config.HubName, life.Epoch > 1)
+	var index int
+	err := j.Insist(ctx, func(ctx context.Context) (err error) {
+		index, err = cluster.TakeIndex(ctx, j.Claims(), s.config.HubName, life.Epoch > 1)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
