@@ -161,3 +161,53 @@ func TestAFeedAsksForNothingWhileNobodyReadsIt(t *testing.T) {
 		}
 	})
 }
+
+// A hub that has started again has been told which tasks of the others were the newest, and not of
+// those tasks.
+func TestAFeedIsToldNoGapWhereNothingIsMissingAfterARestart(t *testing.T) {
+	for index, restarted := range []string{"a", "b", "c"} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, "a", "b", "c")
+			agents := map[core.AgentID]*hub.Session{}
+			for _, at := range []string{"a", "b", "c"} {
+				id := core.AgentID("agent-" + at)
+				agents[id] = w.join(at, core.Card{ID: id})
+			}
+			talk := func(at string, to core.AgentID) *task.Task {
+				return w.talk(w.person(at), agents[to], to, "", "to "+string(to), "")
+			}
+			for _, at := range []string{"c", "b", "a"} {
+				for to := range agents {
+					talk(at, to)
+				}
+			}
+			talk("a", "agent-b") // the newest task is not one of a hub with itself
+			_, before := w.told(w.feed("b", ""), all)
+			w.net.Kill(restarted)
+			w.untilGone(restarted)
+			w.start(restarted, index)
+			for name, m := range w.hubs {
+				w.until(name+" misses no hub", func() bool { return m.part.Cluster().HasQuorum() && len(m.part.Cluster().Missing()) == 0 })
+			}
+			positions := map[string]string{"before": before}
+			for at := range w.hubs {
+				_, positions["at "+at+" since"] = w.told(w.feed(at, ""), all)
+			}
+			for at := range w.hubs {
+				for made, position := range positions {
+					if got, _ := w.told(w.feed(at, position), all); len(got) > 0 {
+						t.Errorf("hub %s has started again, position made %s, resumed at %s: got %v, want nothing", restarted, made, at, got)
+					}
+				}
+			}
+			to := core.AgentID("agent-" + map[string]string{"a": "b", "b": "c", "c": "a"}[restarted])
+			last := talk(map[string]string{"a": "c", "b": "a", "c": "b"}[restarted], to) // of two hubs that go on
+			for at := range w.hubs {
+				for made, position := range positions {
+					got, _ := w.told(w.feed(at, position), all)
+					wantTold(t, fmt.Sprintf("hub %s has started again, position made %s, resumed at %s", restarted, made, at), got, last)
+				}
+			}
+		})
+	}
+}

@@ -32,8 +32,9 @@ func (h *Hub) tellNewest(hub string) {
 	tasksNewest().tellThese(h, []string{hub}, newestOwn{own})
 }
 
-// unreadInquiry asks a hub for the tasks that it knows and that come after a position. What it opens
-// later it tells.
+// unreadInquiry asks a hub for the tasks that it knows and that come after a position, and for those at
+// the position itself: a hub that has such a task knows what came after it in its line, and so does
+// the one that asks then, which may have started since. What a hub opens later it tells.
 func unreadInquiry() inquiry[string, []core.TaskID] {
 	return inquiry[string, []core.TaskID]{"tasks.unread", func(_ context.Context, h *Hub, _ core.Principal, from string) ([]core.TaskID, error) {
 		p, _, err := parsePosition(from)
@@ -42,7 +43,7 @@ func unreadInquiry() inquiry[string, []core.TaskID] {
 		}
 		h.mu.Lock() // so that the tasks which are not in it are told after it
 		defer h.mu.Unlock()
-		return h.tasks.Unread(p.floor(), p.hasRead, task.CatalogTasks), nil
+		return append(p.latest(h.tasks), h.tasks.Unread(p.floor(), p.hasRead, task.CatalogTasks)...), nil
 	}}
 }
 

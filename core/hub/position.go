@@ -105,7 +105,17 @@ func (p *position) isListed(s *task.Store) bool {
 	if len(p.lines) == 0 {
 		return s.Lists(p.newest)
 	}
-	return !slices.ContainsFunc(p.lines, func(l lineRead) bool { return !s.ListsAt(l.line, l.place) })
+	return len(p.latest(s)) == len(p.lines)
+}
+
+// latest returns the newest task that was begun of each line, of those that a hub knows.
+func (p *position) latest(s *task.Store) (all []core.TaskID) {
+	for _, l := range p.lines {
+		if id := s.At(l.line, l.place); id != "" {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 func (p *position) findLine(l task.Line) (int, bool) {

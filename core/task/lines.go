@@ -67,7 +67,7 @@ func (s *Store) NoteLines(told map[Line]uint64) {
 	for l, place := range told {
 		if s.lines != nil && l <= MaxLine {
 			s.lines[l] = max(s.lines[l], place)
-			s.noteID(firstAt(place))
+			s.newest = max(s.newest, firstAt(place)) // which is no task, and in no line
 		}
 	}
 }
@@ -87,17 +87,17 @@ func LastAt(place uint64) core.TaskID {
 	return core.TaskIDOf(b)
 }
 
-// ListsAt reports whether the task at a place of a line is among those that the hub knows.
-func (s *Store) ListsAt(l Line, place uint64) bool {
+// At returns the task at a place of a line, if it is among the latest [CatalogTasks]; else "".
+func (s *Store) At(l Line, place uint64) core.TaskID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, i, _ := s.catalog.find(firstAt(place))
 	for ; i < len(all) && all[i].id <= LastAt(place); i++ {
 		if one, _ := LineOf(all[i].id); one == l {
-			return true
+			return all[i].id
 		}
 	}
-	return false
+	return ""
 }
 
 // Unread returns the ids of at most n tasks that come after one and that were not read, oldest
