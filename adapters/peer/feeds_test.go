@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,4 +211,26 @@ func TestAFeedIsToldNoGapWhereNothingIsMissingAfterARestart(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAFeedIsToldOneGapIfNoHubKnowsWhereItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := newWorld(t, "a", "b", "c")
+		f, amy := lost.feed("b", ""), lost.join("a", core.Card{ID: "amy"})
+		for _, at := range []string{"b", "c"} {
+			lost.talk(lost.person(at), amy, "amy", "", "to amy", "")
+		}
+		_, position := lost.told(f, all)
+		w := newWorld(t, "a", "b", "c") // with another journal
+		kept := w.talk(w.person("b"), w.join("a", core.Card{ID: "amy"}), "amy", "", "to amy", "")
+		for at := range w.hubs {
+			got, _ := w.told(w.feed(at, position), all)
+			if n := strings.Count(got[""], "gap after "); n != 1 {
+				t.Errorf("at hub %s: got %d gaps (%v), want 1", at, n, got)
+			}
+			if got[kept.ID()] != whole {
+				t.Errorf("at hub %s: got %q of the task that is kept, want %q", at, got[kept.ID()], whole)
+			}
+		}
+	})
 }

@@ -252,8 +252,7 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 	h := f.sess.hub
 	if f.misses.Swap(false) || f.asks {
 		f.asks = false
-		if !h.askUnread(ctx, &f.at) && f.at.newest != f.unsure {
-			f.unsure = f.at.newest
+		if !h.askUnread(ctx, &f.at) && f.doubts() {
 			return FeedBatch{After: f.unsure}, true, nil
 		}
 	}
@@ -263,9 +262,8 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 		if f.misses.Load() {
 			return b, false, nil
 		}
-		if after := f.at.newest; after != "" && after != f.unsure && !f.at.isListed(h.tasks) {
-			f.unsure = after
-			return FeedBatch{After: after}, true, nil
+		if !f.at.isListed(h.tasks) && f.doubts() {
+			return FeedBatch{After: f.unsure}, true, nil
 		}
 		if f.missed = h.tasks.Unread(f.at.floor(), f.at.hasRead, missedTasks); len(f.missed) == 0 {
 			f.live = true
@@ -281,6 +279,18 @@ func (f *Feed) catchUp(ctx context.Context) (b FeedBatch, told bool, err error) 
 		f.missed = f.missed[1:]
 	}
 	return b, told, err
+}
+
+// doubts notes that the hub does not know what came after the position. It reports whether that is to
+// be told.
+func (f *Feed) doubts() bool {
+	after := f.at.after()
+	isSame := f.unsure != "" && f.at.newest == "" // though places rise while it reads
+	if after == "" || after == f.unsure || isSame {
+		return false
+	}
+	f.unsure = after
+	return true
 }
 
 // resume views a task after a cursor, in memory or from the journal. It reports whether there is a

@@ -91,6 +91,17 @@ func (p *position) hasRead(id core.TaskID) bool {
 	return id <= p.newest
 }
 
+// after returns what a gap names if a hub does not know what came after the position; "" before the
+// first task. A position that began before the first task of a cluster has places alone: then it is the
+// greatest id at the first of them.
+func (p *position) after() core.TaskID {
+	if p.newest != "" || len(p.lines) == 0 {
+		return p.newest
+	}
+	least := slices.MinFunc(p.lines, func(a, b lineRead) int { return cmp.Compare(a.place, b.place) })
+	return task.LastAt(least.place)
+}
+
 // floor returns a task up to which all were begun.
 func (p *position) floor() core.TaskID {
 	least := p.newest
