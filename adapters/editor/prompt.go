@@ -26,21 +26,31 @@ func (c *connection) prompt(_ context.Context, id json.RawMessage, params strict
 	if fault != nil {
 		return fault
 	}
-	session := core.ThreadID(r.SessionID)
+	p, session := &prompt{id: id}, core.ThreadID(r.SessionID)
 	if conv := c.conversation(session); conv != nil {
-		p := conv.begin(id)
+		conv.begin(p)
 		return c.ask(p, r, params)
 	}
-	return c.queue(func(ctx context.Context) error {
+	c.await(p, session)
+	fault = c.queue(func(ctx context.Context) error {
 		conv, fault := c.reopen(ctx, session)
-		if fault == nil {
-			fault = c.ask(conv.begin(id), r, params)
-		}
 		if fault != nil {
+			c.forget(p)
+			return c.refuse(ctx, id, fault)
+		}
+		if conv.begin(p) {
+			p.end()
+			return c.answer(ctx, id, strictjson.Encode(wire.PromptResponse{StopReason: wire.StopCancelled}))
+		}
+		if fault := c.ask(p, r, params); fault != nil {
 			return c.refuse(ctx, id, fault)
 		}
 		return nil
 	})
+	if fault != nil {
+		c.forget(p)
+	}
+	return fault
 }
 
 // queue gives a job to the pump.
@@ -64,13 +74,27 @@ func (c *connection) reopen(ctx context.Context, id core.ThreadID) (*conversatio
 	return c.show(id, place{})
 }
 
-// begin adds a prompt without a task.
-func (conv *conversation) begin(id json.RawMessage) *prompt {
-	p := &prompt{id: id, conv: conv}
+// await keeps a prompt whose session is not open yet, so that the editor can cancel it.
+func (c *connection) await(p *prompt, session core.ThreadID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting[p] = session
+}
+
+// forget removes a prompt whose session was not opened.
+func (c *connection) forget(p *prompt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, p)
+}
+
+// begin adds a prompt without a task, and reports whether the editor has cancelled it already.
+func (conv *conversation) begin(p *prompt) (cancelled bool) {
 	conv.c.mu.Lock()
 	defer conv.c.mu.Unlock()
-	conv.open[p] = struct{}{}
-	return p
+	delete(conv.c.waiting, p)
+	p.conv, conv.open[p] = conv, struct{}{}
+	return p.cancelled
 }
 
 // end removes a prompt, and reports whether the editor had cancelled it.
@@ -130,25 +154,25 @@ func (c *connection) foreignOf(conv *conversation, params strictjson.Value) *cor
 
 // cancelSession cancels what the editor asked in a session.
 func (c *connection) cancelSession(id core.ThreadID) {
-	c.mu.Lock()
-	var tasks []core.TaskID
-	if conv := c.conversations[id]; conv != nil {
-		for p := range conv.open {
-			p.cancelled = true
-			tasks = append(tasks, p.task)
-		}
-	}
-	c.mu.Unlock()
-	c.cancelTasks(tasks)
+	c.cancelPrompts(func(_ *prompt, session core.ThreadID) bool { return session == id })
 }
 
 // cancelRequest cancels the prompt with an id.
 func (c *connection) cancelRequest(id json.RawMessage) {
-	c.mu.Lock()
+	c.cancelPrompts(func(p *prompt, _ core.ThreadID) bool { return string(p.id) == string(id) })
+}
+
+// cancelPrompts cancels the prompts of sessions for which is holds. A prompt without a task is
+// marked: it is cancelled when it would open one.
+func (c *connection) cancelPrompts(is func(*prompt, core.ThreadID) bool) {
 	var tasks []core.TaskID
+	c.mu.Lock()
+	for p, session := range c.waiting {
+		p.cancelled = p.cancelled || is(p, session)
+	}
 	for _, conv := range c.conversations {
 		for p := range conv.open {
-			if string(p.id) == string(id) {
+			if is(p, conv.id) {
 				p.cancelled = true
 				tasks = append(tasks, p.task)
 			}

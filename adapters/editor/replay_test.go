@@ -197,12 +197,43 @@ func TestASessionOfAnEarlierConnectionNeedsNoLoad(t *testing.T) {
 		<-c.ended
 		d := s.greeted(editor.Options{}, none)
 		d.prompt(2, session, "run")
-		d.send(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, session)
 		task := s.assigned()
+		d.send(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, session)
 		s.next(s.coder, core.KindCancelRequested)
 		s.say(task, core.Cancelled{})
 		d.want(ended(2, "cancelled"))
 	})
+}
+
+func TestAPromptIsCancelledWhileItsSessionIsOpened(t *testing.T) {
+	for _, cancel := range []string{
+		`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`,
+		`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":2,"sessionId":%q}}`,
+	} {
+		withHub(t, func(s *setup) {
+			c, session := s.begun(editor.Options{}, none)
+			_ = c.conn.Close(link.Reason{Cause: link.Normal})
+			<-c.ended
+			d := s.greeted(editor.Options{}, none)
+			d.prompt(2, session, "run")
+			d.send(cancel, session)
+			// Whether the agent was told of it before or not, it has to let it go.
+			go func() {
+				for {
+					b, err := s.coder.Next(s.Context())
+					if err != nil {
+						return
+					}
+					for _, e := range b.Events {
+						if e.Body.Kind() == core.KindCancelRequested {
+							_ = s.coder.Report(b.Task.ID(), core.Cancelled{}, nil) // it may have ended
+						}
+					}
+				}
+			}()
+			d.want(ended(2, "cancelled"))
+		})
+	}
 }
 
 func TestAClosedSessionIsCancelledAndShownNoMore(t *testing.T) {

@@ -23,7 +23,7 @@ func Serve(ctx context.Context, h *hub.Hub, conn link.Conn[[]byte, []byte], opts
 	c := &connection{
 		hub: h, opts: opts, log: opts.Log.With("agent", opts.Agent.String(), "principal", opts.Principal.ID),
 		link: link.New(conn, opts.Link), wake: make(chan struct{}, 1),
-		open: map[string]struct{}{}, conversations: map[core.ThreadID]*conversation{}, asked: map[string]*asked{},
+		open: map[string]struct{}{}, conversations: map[core.ThreadID]*conversation{}, waiting: map[*prompt]core.ThreadID{}, asked: map[string]*asked{},
 		lastID: uint64(rand.Uint32N(1 << 30)), //nolint:gosec // an id, not a secret
 	}
 	c.identity = hub.Identity{Principal: opts.Principal, Dialect: Dialect, Deadline: opts.Deadline, Keep: !opts.DropTasks, Checked: true, Frames: opts.Link.Frames, Trace: opts.Trace}
@@ -57,9 +57,10 @@ type connection struct {
 	form          bool                // the editor has elicitation/create with forms
 	open          map[string]struct{} // ids of its requests without an answer
 	conversations map[core.ThreadID]*conversation
-	asked         map[string]*asked // requests to the editor without an answer, by their id
-	lastID        uint64            // of those
-	jobs          []job             // for the pump
+	waiting       map[*prompt]core.ThreadID // prompts whose session the pump has to open first
+	asked         map[string]*asked         // requests to the editor without an answer, by their id
+	lastID        uint64                    // of those
+	jobs          []job                     // for the pump
 }
 
 // job is work of a request that may wait for the journal. It answers the request itself; its
