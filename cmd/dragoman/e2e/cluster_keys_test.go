@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	acpwire "github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
 	coven "github.com/dragoman-hub/dragoman/proto/coven"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
@@ -56,6 +58,11 @@ func TestARequestThatIsSentAgainOpensOneTaskInTheCluster(t *testing.T) {
 	for name, send := range dialects {
 		ids[name] = send(t, a, name+"-last", "wait at a")
 	}
+	b.until("the hub of the agent has the tasks", func() error { // what is on its way there dies with a, and is asked again
+		var agent struct{ Load core.Load }
+		err := b.Get(t.Context(), "/v1/agents/worker", &agent)
+		return cmp.Or(err, notYet(agent.Load.Active+agent.Load.Queued == len(dialects), fmt.Sprintf("got %+v", agent.Load)))
+	})
 	a.kill()
 	for name, send := range dialects {
 		if id := send(t, c, name+"-last", "wait at a"); id != ids[name] {
