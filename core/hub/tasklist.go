@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -35,15 +36,25 @@ func (h *Hub) Tasks(ctx context.Context, p core.Principal, f task.Filter) (page 
 
 func (h *Hub) tasksOfAll(ctx context.Context, p core.Principal, f task.Filter) (TaskPage, error) {
 	q := tasksAsked{Filter: f}
-	if h.others.peers != nil {
-		q.Hubs, _ = h.otherNames()
-		q.Hubs = append(q.Hubs, h.others.name)
+	if h.others.peers == nil {
+		return h.tasksHere(ctx, p, q)
 	}
-	page, err := h.tasksHere(ctx, p, q)
-	if err != nil || h.others.peers == nil {
-		return page, err
+	q.Hubs, _ = h.otherNames()
+	q.Hubs = append(q.Hubs, h.others.name)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var answers []answerOf[TaskPage]
+	var missing []string
+	var asking sync.WaitGroup
+	asking.Go(func() { answers, missing = tasksInquiry.askAll(ctx, h, p, q) })
+	page, err := h.tasksHere(ctx, p, q) // meanwhile: each may read the journal for up to a second
+	if err != nil {
+		cancel()
 	}
-	answers, missing := tasksInquiry.askAll(ctx, h, p, q)
+	asking.Wait()
+	if err != nil {
+		return TaskPage{}, err
+	}
 	pages := []TaskPage{page}
 	for _, a := range answers {
 		pages = append(pages, a.out)

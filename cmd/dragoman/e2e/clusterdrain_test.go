@@ -134,11 +134,9 @@ func (h *clusterHub) lostNothing(until time.Time) {
 	h.t.Helper()
 	var failed []core.TaskID
 	forwards := map[core.TaskID]bool{}
-	if err := h.tasks(h.t.Context(), func(id core.TaskID, content, state string) {
-		if state == "failed" {
-			failed = append(failed, id)
-			forwards[id] = strings.HasPrefix(content, "forward ")
-		}
+	if err := h.tasks(h.t.Context(), "failed", func(id core.TaskID, content string) {
+		failed = append(failed, id)
+		forwards[id] = strings.HasPrefix(content, "forward ")
 	}); err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,17 +122,20 @@ func (l *clusterLoad) settle(t *testing.T) (dialects map[string]int) {
 	for _, a := range answers {
 		dialects[a.dialect]++
 	}
-	var stored map[string][]storedTask
 	late := time.Now().Add(watchdog / 2)
-	l.hubs[0].until("every task has its end", func() (err error) {
-		stored, err = l.hubs.stored(t.Context())
-		var open unfinished
-		if errors.As(err, &open) && !late.IsZero() && time.Now().After(late) {
+	l.hubs[0].until("every task has its end", func() error {
+		running, err := l.hubs.running(t.Context())
+		if len(running) > 0 && !late.IsZero() && time.Now().After(late) {
 			late = time.Time{}
-			for _, id := range open[:min(3, len(open))] {
+			for _, id := range running[:min(3, len(running))] {
 				t.Logf("task %s has no end: %s", id, l.hubs.describe(t.Context(), id))
 			}
 		}
+		return cmp.Or(err, notYet(len(running) == 0, fmt.Sprintf("%d tasks have no end: %s", len(running), running[:min(5, len(running))])))
+	})
+	var stored map[string][]storedTask
+	l.hubs[0].until("the tasks could be read", func() (err error) {
+		stored, err = l.hubs.stored(t.Context())
 		return err
 	})
 	for _, wrong := range contradictions(len(l.hubs), answers, stored) {

@@ -120,25 +120,25 @@ type storedTask struct {
 	ends []string // its end at each hub, byte for byte
 }
 
-// tasks returns the ids of all tasks that are listed at a hub, with their contents.
-func (h *clusterHub) tasks(ctx context.Context, add func(id core.TaskID, content, state string)) error {
+// tasks returns the ids of all tasks that are listed at a hub, with their contents; a state of "" is any.
+func (h *clusterHub) tasks(ctx context.Context, state string, add func(id core.TaskID, content string)) error {
 	for before := ""; ; {
 		var page struct {
 			Tasks []struct {
-				ID             core.TaskID
-				Content, State string
+				ID      core.TaskID
+				Content string
 			}
 			Before  string
 			Missing []string
 		}
-		if err := h.Get(ctx, "/v1/tasks?limit=500&before="+before, &page); err != nil {
+		if err := h.Get(ctx, "/v1/tasks?limit=500&state="+state+"&before="+before, &page); err != nil {
 			return err
 		}
 		if len(page.Missing) > 0 {
 			return fmt.Errorf("the list at %s misses what only %q know", h.name, page.Missing)
 		}
 		for _, t := range page.Tasks {
-			add(t.ID, t.Content, t.State)
+			add(t.ID, t.Content)
 		}
 		if before = page.Before; before == "" {
 			return nil
@@ -146,24 +146,26 @@ func (h *clusterHub) tasks(ctx context.Context, add func(id core.TaskID, content
 	}
 }
 
-// stored returns all tasks once each has its end. It reads each at every hub.
-func (c hubCluster) stored(ctx context.Context) (map[string][]storedTask, error) {
-	contents := map[core.TaskID]string{}
-	var running unfinished
+// running returns the tasks that the lists of some hub show as not ended.
+func (c hubCluster) running(ctx context.Context) (all []core.TaskID, err error) {
 	for _, h := range c {
-		err := h.tasks(ctx, func(id core.TaskID, content, state string) {
-			contents[id] = content
-			if state == "running" || state == "queued" {
-				running = append(running, id)
+		for _, state := range []string{"queued", "running"} {
+			if err := h.tasks(ctx, state, func(id core.TaskID, _ string) { all = append(all, id) }); err != nil {
+				return nil, err
 			}
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
-	if len(running) > 0 {
-		slices.Sort(running)
-		return nil, slices.Compact(running)
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// stored returns all tasks, each of which has ended. It reads each at every hub.
+func (c hubCluster) stored(ctx context.Context) (map[string][]storedTask, error) {
+	contents := map[core.TaskID]string{}
+	for _, h := range c {
+		if err := h.tasks(ctx, "", func(id core.TaskID, content string) { contents[id] = content }); err != nil {
+			return nil, err
+		}
 	}
 	all := map[string][]storedTask{}
 	var mu sync.Mutex
@@ -183,14 +185,6 @@ func (c hubCluster) stored(ctx context.Context) (map[string][]storedTask, error)
 	}
 	reading.Wait()
 	return all, failed
-}
-
-// unfinished are tasks that some hub lists as such.
-type unfinished []core.TaskID
-
-// Error implements error.
-func (u unfinished) Error() string {
-	return fmt.Sprintf("%d tasks have no end: %s", len(u), u[:min(5, len(u))])
 }
 
 // describe returns what each hub says of a task, and the events that it shows.
