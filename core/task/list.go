@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 	"unique"
 
@@ -86,6 +87,7 @@ const (
 	DefaultListed = 50
 	MostListed    = 500
 	listReads     = 250         // tasks that a page reads from the journal
+	listAtOnce    = 16          // of these, how many are read at once
 	listTime      = time.Second // after which it reads no more of them: other hubs wait for it
 	listBytes     = 8 << 20     // requests on a page
 	// listHead is how many events of a task are read to find its requester and agent: a
@@ -114,20 +116,31 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 		}
 		return ok
 	}
+	leavesOut := func(c catalogued) bool {
+		return c.task != nil && lists != nil && !lists(c.task) || f.State != "" && c.state() != f.State ||
+			c.isRead() && (!selects(c.who.Value()) || f.Cause != "" && c.cause != f.Cause)
+	}
+	var ahead map[core.TaskID]described
 	for {
 		found := s.catalogued(f, turns, before)
-		for _, c := range found {
-			switch known := c.isRead(); {
-			case c.task != nil && lists != nil && !lists(c.task), f.State != "" && c.state() != f.State, known && (!selects(c.who.Value()) || f.Cause != "" && c.cause != f.Cause):
+		for i, c := range found {
+			switch {
+			case leavesOut(c):
 				before = c.id
 				continue
-			case known && len(all) == limit:
+			case c.isRead() && len(all) == limit:
 				return all, all[limit-1].ID, nil
 			case c.task == nil && (reads == listReads || reads > 0 && time.Since(began) > listTime), bytes > listBytes:
 				return all, before, nil
 			}
-			one, err := s.status(ctx, c)
-			if c.task == nil {
+			var one Status
+			if c.task != nil {
+				one, err = c.task.Status(), nil
+			} else {
+				if _, is := ahead[c.id]; !is {
+					ahead = s.describe(ctx, found[i:], max(1, min(listAtOnce, limit-len(all))), leavesOut)
+				}
+				one, err = ahead[c.id].status, ahead[c.id].err
 				reads++
 			}
 			switch {
@@ -158,12 +171,38 @@ func (f Filter) matches(s Status) bool {
 		(f.From == "" || s.From.ID == f.From) && (f.Thread == "" || s.Request.Thread == f.Thread) && (f.Cause == "" || s.Request.Cause == f.Cause)
 }
 
-// status describes a task in the catalog, from the journal if it is no longer in memory. It
-// returns journal.ErrUnknown if retention dropped it.
-func (s *Store) status(ctx context.Context, c catalogued) (Status, error) {
-	if c.task != nil {
-		return c.task.Status(), nil
+// described is what the journal says of a task.
+type described struct {
+	status Status
+	err    error
+}
+
+// describe reads the first n of the tasks that are only in the journal, all at once: each may take
+// several round trips to it.
+func (s *Store) describe(ctx context.Context, next []catalogued, n int, leavesOut func(catalogued) bool) map[core.TaskID]described {
+	due := make([]catalogued, 0, n)
+	for _, c := range next {
+		if len(due) < n && c.task == nil && !leavesOut(c) {
+			due = append(due, c)
+		}
 	}
+	read := make([]described, len(due))
+	var reading sync.WaitGroup
+	for i, c := range due[1:] {
+		reading.Go(func() { read[i+1].status, read[i+1].err = s.stored(ctx, c) })
+	}
+	read[0].status, read[0].err = s.stored(ctx, due[0])
+	reading.Wait()
+	all := make(map[core.TaskID]described, len(due))
+	for i, c := range due {
+		all[c.id] = read[i]
+	}
+	return all
+}
+
+// stored describes a task that is only in the journal. It returns journal.ErrUnknown if retention
+// dropped it.
+func (s *Store) stored(ctx context.Context, c catalogued) (Status, error) {
 	events, err := s.journal.Read(ctx, c.id, 0, listHead)
 	var gap *journal.GapError
 	if err != nil && !errors.As(err, &gap) {
