@@ -115,41 +115,6 @@ func (r *refusals) note(peer string) { r.by.CompareAndSwap(nil, &peer) }
 // noRoute is how long a hub whose secret was refused tries to reach another one of its cluster.
 const noRoute = 3 * time.Second
 
-// waitTold is the time between two lines of the log about hubs that are waited for.
-const waitTold = 30 * time.Second
-
-// waitForCluster waits until the servers of the cluster have a leader: a majority of them is
-// connected.
-func (j *Journal) waitForCluster(ctx context.Context) error {
-	begin := time.Now()
-	tell := begin.Add(noRoute)
-	for tick := time.NewTicker(50 * time.Millisecond); ; {
-		if s, err := j.server.Jsz(nil); err == nil && s.Meta != nil && s.Meta.Leader != "" {
-			tick.Stop()
-			return nil
-		}
-		by := j.refusals.by.Load()
-		if by != nil && j.server.NumRoutes() == 0 && time.Since(begin) > noRoute {
-			tick.Stop()
-			other := "another one of its cluster"
-			if *by != "" {
-				other = "the one at " + *by
-			}
-			return fmt.Errorf("this hub and %s have different secrets: give all hubs of the cluster the same (cluster.secret_file)", other)
-		}
-		if now := time.Now(); now.After(tell) {
-			tell = now.Add(waitTold)
-			j.log.Warn("waiting for other hubs, without which nothing can be stored: the first start of a cluster needs three, later ones a majority of its hubs", "waited", now.Sub(begin).Round(time.Second).String(), "connections", j.server.NumRoutes())
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			tick.Stop()
-			return fmt.Errorf("waiting for a majority of the cluster: %w", context.Cause(ctx))
-		}
-	}
-}
-
 // Each try of [Journal.Insist] is bounded, the first by firstTry and each next one by twice as long, up to
 // lastTry: a cluster may not answer while it has no leader, and loses answers while it forms.
 const (

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -43,6 +44,9 @@ type Options struct {
 	Replicas int
 	// Logs are the other logs, by names of letters, and how much each keeps.
 	Logs map[string]journal.Retention
+	// Waiting, if set, is told what Open waits for whenever that changes: the embedded server of a hub
+	// in a cluster needs others.
+	Waiting func(Wait)
 }
 
 // Journal is a journal.Journal on JetStream.
@@ -62,6 +66,7 @@ type Journal struct {
 	user, password string
 	replicas       int
 	refusals       refusals
+	waiting        *waiting // nil once the journal is open, and where nobody is waited for
 	reign          reign
 	unheard        unheard
 	bus            *Bus
@@ -120,6 +125,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
+	j.waiting = nil
 	return j, nil
 }
 
@@ -152,6 +158,7 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 			return err
 		}
 		if j.clustered {
+			j.waiting = &waiting{begin: time.Now(), tell: o.Waiting, cluster: o.Cluster, dir: o.Dir}
 			if err := j.waitForCluster(ctx); err != nil {
 				return err
 			}

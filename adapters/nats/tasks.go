@@ -19,10 +19,13 @@ type hubTasks struct {
 	buf    []byte // for the data of the next append
 }
 
+// tasksSuffix ends the name of the stream with the tasks of a hub.
+const tasksSuffix = "-tasks"
+
 // tasksOf returns the tasks of a hub. Its fence knows nothing of the stream yet.
 func (j *Journal) tasksOf(hub string) *hubTasks {
 	return &hubTasks{
-		fence:  &fence{j: j, stream: hub + "-tasks", own: hub + ownSuffix, keep: journal.Retention{}.Or()},
+		fence:  &fence{j: j, stream: hub + tasksSuffix, own: hub + ownSuffix, keep: journal.Retention{}.Or()},
 		prefix: hub + ".begun.", former: hub + ".task.",
 	}
 }

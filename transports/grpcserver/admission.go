@@ -19,6 +19,9 @@ const unknownMethod = "(unknown)"
 // tap runs when the metadata of a call has arrived and before its body is read. It runs in the
 // goroutine that reads the connection.
 func (s *Server) tap(ctx context.Context, info *tap.Info) (_ context.Context, err error) {
+	if s.opts.Unavailable != nil {
+		return ctx, status.Error(codes.Unavailable, s.opts.Unavailable())
+	}
 	oneRequest, known := s.methods[info.FullMethodName]
 	if s.opts.Admit != nil && info.FullMethodName != checkMethod {
 		method := info.FullMethodName

@@ -73,6 +73,10 @@ type Options struct {
 	// the connection is not read.
 	Admit func(ctx context.Context, method string) (context.Context, error)
 
+	// Unavailable, if set, returns why the server answers no call at all, also not Check of the health
+	// service: every client gets UNAVAILABLE with it. It may be called concurrently.
+	Unavailable func() string
+
 	// OnPanic is called when a handler panics; its client gets INTERNAL. It may be called
 	// concurrently.
 	OnPanic func(method string, value any, stack []byte)

@@ -40,7 +40,7 @@ func TestAHubThatWaitsForOthersCanBeStopped(t *testing.T) {
 	t.Parallel()
 	h := newCluster(t, 3)[0]
 	h.start()
-	h.until("it waits", func() error { return notYet(strings.Contains(h.log(), "waiting for other hubs"), "it does not") })
+	h.until("it waits", func() error { return notYet(strings.Contains(h.log(), "waiting for the first start"), "it does not") })
 	if code := h.interrupt(); code != 0 {
 		t.Errorf("got the exit code %d, want 0", code)
 	}

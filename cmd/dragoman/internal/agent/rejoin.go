@@ -62,6 +62,8 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect
 			return nil
 		case errors.As(err, &refused) && (refused.PeerCode == parallaxwire.Replaced || refused.PeerCode == acpclient.Replaced):
 			return errors.New(refused.Message)
+		case in && client.IsNoHub(err):
+			// It is away, or starts.
 		case in && errors.As(err, &refused) && refused.Code == core.CodeConflict:
 			// The hub may not have noticed yet that the previous connection is lost.
 		case in && errors.As(err, &refused) && refused.Code == core.CodeUnreachable:

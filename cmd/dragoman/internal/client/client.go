@@ -122,6 +122,9 @@ func (c *Client) problem(resp *http.Response) error {
 			f = core.NewFault(p.Code, "the hub refuses the token: %s", why) // of a JSON Web Token it says why
 		}
 	}
+	if resp.StatusCode == http.StatusServiceUnavailable && p.Code == core.CodeOverloaded && resp.Header.Get("Retry-After") != "" {
+		return unavailable{Refusal{f}} // the request was not taken: the hub starts, or has no room for it
+	}
 	return Refusal{f}
 }
 

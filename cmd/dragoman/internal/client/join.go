@@ -244,6 +244,9 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
 		return nil, to.refused(answer.Text)
 	case errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable:
+		if why := detailOf(answer.Text); why != "" {
+			return nil, unavailable{fmt.Errorf("the hub at %s accepts no connections now: %s", to.URL, why)}
+		}
 		return nil, unavailable{fmt.Errorf("the hub at %s accepts no connections now, because it is stopping or full: try again later (%w)", to.URL, answer)}
 	}
 	if answer != nil && saysWhy(answer) {
@@ -253,6 +256,15 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 		return nil, unreachable(to.URL, to.Named, err)
 	}
 	return conn, nil
+}
+
+// detailOf returns what a problem document says; "" if the text is none.
+func detailOf(text string) string {
+	var p struct {
+		Detail string `json:"detail"`
+	}
+	_ = json.Unmarshal([]byte(text), &p) // other text is no document
+	return p.Detail
 }
 
 // saysWhy reports whether the answer is one of a hub that says what is wrong with a request: a line

@@ -21,15 +21,16 @@ import (
 	"github.com/dragoman-hub/dragoman/schemas"
 )
 
-// openHub opens the journal, the engine and the dialects.
-func (s *Service) openHub(ctx context.Context, observer func(*hub.Options)) error {
+// openHub opens the journal, the engine and the dialects. starting is told what it waits for.
+func (s *Service) openHub(ctx context.Context, observer func(*hub.Options), starting *startAnswers) error {
 	opts, err := s.hubOptions()
 	if err != nil {
 		return err
 	}
-	if opts.UsageStore, err = s.openJournal(ctx); err != nil {
+	if opts.UsageStore, err = s.openJournal(ctx, starting.waits); err != nil {
 		return err
 	}
+	starting.reads()
 	opts.Journal = s.journal
 	if err := s.openCluster(ctx, &opts); err != nil {
 		return err
@@ -121,8 +122,8 @@ func hubLimits(c config.Config) (hub.Limits, error) {
 }
 
 // openJournal opens the journal in memory, on disk or at a NATS server, and returns its usage
-// store; nil in memory.
-func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
+// store; nil in memory. waiting is told which other hubs it waits for.
+func (s *Service) openJournal(ctx context.Context, waiting func(nats.Wait)) (usage.Store, error) {
 	c := s.config
 	keep := journal.Retention{Age: c.Journal.Age, Bytes: c.Journal.Bytes}
 	if c.DataDir == "" && c.Journal.NATSURL == "" {
@@ -140,7 +141,7 @@ func (s *Service) openJournal(ctx context.Context) (usage.Store, error) {
 	j, err := nats.Open(ctx, nats.Options{
 		Dir: c.DataDir, URL: c.Journal.NATSURL, Name: cmp.Or(c.HubName, c.Journal.Name), Cluster: others, Sync: sync, Keep: keep, Log: s.log,
 		KeepUsage: usage.Retention{Age: c.Usage.Age, Bytes: c.Usage.Bytes},
-		Logs:      recordLogs(c),
+		Logs:      recordLogs(c), Waiting: waiting,
 	})
 	if err != nil {
 		if c.Journal.NATSURL != "" {

@@ -157,7 +157,10 @@ func (s *Service) start(ctx context.Context, observer func(*hub.Options)) (err e
 	for key, l := range listeners {
 		*bound[key] = l.Addr().String()
 	}
-	if err = s.openHub(ctx, observer); err != nil {
+	starting := s.answerWhileStarting(listeners)
+	err = s.openHub(ctx, observer, starting)
+	starting.handOver()
+	if err != nil {
 		return err
 	}
 	if c.PiSocket != "" {

@@ -1,0 +1,196 @@
+package nats
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Wait says which hubs of its cluster a hub waits for before it can store anything.
+type Wait struct {
+	// Here is how many hubs are here, this one included, Of how many there are, and Needed how many are
+	// needed.
+	Here, Of, Needed int
+	// First says that this hub has stored nothing yet: then the cluster starts for the first time, and
+	// needs all its hubs.
+	First bool
+	// Absent says which hubs are not heard, as far as that is known: "it has not heard b, c".
+	Absent string
+}
+
+// String returns what is waited for, without Absent: "waiting for a majority: 1 of 3 hubs is here, 2 are
+// needed".
+func (w Wait) String() string {
+	what, are := "a majority", "are"
+	if w.First {
+		what = "the first start of a cluster"
+	}
+	if w.Here == 1 {
+		are = "is"
+	}
+	return fmt.Sprintf("waiting for %s: %d of %d hubs %s here, %d are needed", what, w.Here, w.Of, are, w.Needed)
+}
+
+// Full returns String and Absent.
+func (w Wait) Full() string {
+	if w.Absent == "" {
+		return w.String()
+	}
+	return w.String() + "; " + w.Absent
+}
+
+// waiting tells what a hub waits for while it opens its journal. Only the goroutine of [Open] uses it.
+type waiting struct {
+	begin, told time.Time
+	last        Wait
+	look        time.Time // when to look for the hubs again
+	tell        func(Wait)
+	cluster     *Cluster
+	dir         string
+}
+
+const (
+	// waitLook is the time between two looks at who is here.
+	waitLook = 250 * time.Millisecond
+	// waitWarn is after how long a wait is one to warn of: hubs that are started together wait for each
+	// other for a moment.
+	waitWarn = 3 * time.Second
+	// waitTold is the time between two lines of the log about the same wait.
+	waitTold = 30 * time.Second
+)
+
+// tellWait says what the hub waits for, whenever that changes and from time to time.
+func (j *Journal) tellWait() {
+	w, now := j.waiting, time.Now()
+	if w == nil || now.Before(w.look) {
+		return
+	}
+	w.look = now.Add(waitLook)
+	is, known := j.wait()
+	if !known {
+		return
+	}
+	if is != w.last && w.tell != nil {
+		w.tell(is)
+	}
+	waited := now.Sub(w.begin)
+	warn := waited >= waitWarn && (w.told.Sub(w.begin) < waitWarn || now.Sub(w.told) >= waitTold)
+	level := slog.LevelInfo
+	switch {
+	case warn:
+		level = slog.LevelWarn
+	case is == w.last:
+		return
+	}
+	w.last, w.told = is, now
+	j.log.Log(context.Background(), level, is.Full()+"; until then nothing can be stored, and everybody is refused", "waited", waited.Round(time.Second).String())
+}
+
+// wait returns which hubs are here, once the server knows how many there are.
+func (j *Journal) wait() (w Wait, known bool) {
+	w.Here = 1
+	here := map[string]bool{j.server.Name(): true}
+	if routes, err := j.server.Routez(nil); err == nil {
+		for _, r := range routes.Routes {
+			if r.RemoteName != "" {
+				here[r.RemoteName] = true
+			}
+		}
+		w.Here = len(here)
+	}
+	s, err := j.server.Jsz(nil)
+	if err != nil || s.Meta == nil {
+		return w, false
+	}
+	w.Of, w.Needed = max(s.Meta.Size, w.Here), s.Meta.QuorumNeeded
+	if w.First = j.storedNothing(); w.First {
+		w.Needed = w.Of
+	}
+	w.Absent = j.waiting.absent(s.Meta.Replicas, here, j.server.Name())
+	return w, true
+}
+
+// storedNothing reports whether the server has no part in the log of the servers yet. Votes of such servers
+// make no majority, only all votes do.
+func (j *Journal) storedNothing() bool {
+	status := j.server.Raftz(&server.RaftzOptions{AccountFilter: server.DEFAULT_SYSTEM_ACCOUNT})
+	if status == nil {
+		return false
+	}
+	for _, g := range (*status)[server.DEFAULT_SYSTEM_ACCOUNT] {
+		if g.PIndex > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// absent says which servers are not here: by the names of their hubs or, if none is known, by their
+// addresses.
+func (w *waiting) absent(replicas []*server.PeerInfo, here map[string]bool, own string) string {
+	known := namesStored(w.dir)
+	var names []string
+	for _, r := range replicas {
+		name := known[r.Peer]
+		if peerID(r.Name) == r.Peer {
+			name = r.Name
+		}
+		if name != "" && !here[name] {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		return "it has not heard " + strings.Join(names, ", ")
+	}
+	at := slices.DeleteFunc(slices.Clone(w.cluster.Peers), func(p string) bool { return p == cmp.Or(w.cluster.Advertise, w.cluster.Listen) })
+	if len(here) > 1 || len(at) == 0 {
+		return ""
+	}
+	return "it has heard nobody at " + strings.Join(at, ", ")
+}
+
+// namesStored returns the hubs of which a data directory has the tasks, by the ids of their servers.
+func namesStored(dir string) map[string]string {
+	entries, _ := os.ReadDir(streamsDir(dir)) // there is none before the first start
+	names := map[string]string{}
+	for _, e := range entries {
+		if hub, is := strings.CutSuffix(e.Name(), tasksSuffix); is {
+			names[peerID(hub)] = hub
+		}
+	}
+	return names
+}
+
+// waitForCluster waits until the servers of the cluster have a leader: a majority of them is
+// connected.
+func (j *Journal) waitForCluster(ctx context.Context) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if s, err := j.server.Jsz(nil); err == nil && s.Meta != nil && s.Meta.Leader != "" {
+			return nil
+		}
+		by := j.refusals.by.Load()
+		if by != nil && j.server.NumRoutes() == 0 && time.Since(j.waiting.begin) > noRoute {
+			other := "another one of its cluster"
+			if *by != "" {
+				other = "the one at " + *by
+			}
+			return fmt.Errorf("this hub and %s have different secrets: give all hubs of the cluster the same (cluster.secret_file)", other)
+		}
+		j.tellWait()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for a majority of the cluster: %w", context.Cause(ctx))
+		}
+	}
+}
