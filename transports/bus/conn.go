@@ -21,7 +21,8 @@ const (
 	// for less.
 	ackBytes = windowBytes / 8
 	ackTime  = 50 * time.Millisecond
-	// repeatTime is how long nothing is acknowledged before the first packet is sent again.
+	// repeatTime is how long nothing is acknowledged before the first packet is sent again, or how
+	// long the window is full before the other end is asked what it has read.
 	repeatTime = 300 * time.Millisecond
 	// frameBytes is the longest frame.
 	frameBytes = 128 << 20
@@ -48,7 +49,7 @@ type Conn struct {
 	out                  []byte
 	acked, sent, drained uint64
 	room                 chan struct{} // closed when there is room again; nil if nobody waits
-	repeat               *time.Timer
+	repeat               *time.Timer   // runs sendAgain: set while bytes are not acknowledged, or somebody waits
 
 	// What has arrived: in has the bytes from read up to got.
 	in        []byte
@@ -98,6 +99,7 @@ func (c *Conn) enter(ctx context.Context) error {
 	for c.closed == nil && c.isFull() {
 		if c.room == nil {
 			c.room = make(chan struct{})
+			c.repeat.Reset(repeatTime)
 		}
 		room := c.room
 		c.mu.Unlock()
@@ -139,14 +141,21 @@ func (c *Conn) publish(p packet) {
 	}
 }
 
-// sendAgain sends the first bytes that were not acknowledged again.
+// sendAgain sends the first bytes that were not acknowledged again. If all were, and the window is full,
+// it asks how much was read: the packet that said so may be lost.
 func (c *Conn) sendAgain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed != nil || len(c.out) == 0 {
+	switch {
+	case c.closed != nil:
+		return
+	case len(c.out) > 0:
+		c.publish(packet{offset: c.acked, data: c.out[:min(len(c.out), packetBytes, int(c.sent-c.acked))]})
+	case c.room != nil:
+		c.publish(packet{offset: c.acked - 1, data: make([]byte, 1)}) // a byte that has arrived is answered
+	default:
 		return
 	}
-	c.publish(packet{offset: c.acked, data: c.out[:min(len(c.out), packetBytes, int(c.sent-c.acked))]})
 	c.repeat.Reset(repeatTime)
 }
 
@@ -254,15 +263,16 @@ func (c *Conn) confirm(p packet) {
 	if p.got > c.acked && p.got <= c.sent {
 		if c.out, c.acked = c.out[p.got-c.acked:], p.got; len(c.out) == 0 {
 			c.out = nil
-			c.repeat.Stop()
-		} else {
-			c.repeat.Reset(repeatTime)
 		}
+		c.repeat.Reset(repeatTime)
 	}
 	c.drained = max(c.drained, min(p.read, c.acked))
 	if c.room != nil && !c.isFull() {
 		close(c.room)
 		c.room = nil
+	}
+	if len(c.out) == 0 && c.room == nil {
+		c.repeat.Stop()
 	}
 	if p.flags&flagAgain != 0 && len(c.out) > 0 {
 		c.sent = c.acked

@@ -177,6 +177,44 @@ func TestAReaderThatDoesNotReadStopsTheSenderAfterAWindow(t *testing.T) {
 	})
 }
 
+func TestASenderGoesOnThatWasNotToldWhatWasRead(t *testing.T) {
+	for _, waits := range []bool{true, false} { // that it waits when the bus is cut
+		synctest.Test(t, func(t *testing.T) {
+			b := &lossy{}
+			one, other := connected(t, b)
+			full := make([]byte, 4<<20)
+			if err := one.Send(t.Context(), full); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			var sending sync.WaitGroup
+			send := func() {
+				sending.Go(func() {
+					if err := one.Send(ctx, []byte("more")); err != nil {
+						t.Errorf("sending, waiting before the cut %t: got %v, want it to go on", waits, err)
+					}
+				})
+			}
+			if waits {
+				send()
+			}
+			time.Sleep(time.Second) // all has arrived, and the sender was told that
+			b.setCut(true)
+			receive(t, other, full)
+			time.Sleep(time.Second)
+			b.setCut(false)
+			if !waits {
+				send()
+			}
+			sending.Wait()
+			if !t.Failed() {
+				receive(t, other, []byte("more"))
+			}
+		})
+	}
+}
+
 func TestAConnectionOutlivesACutOfTheBus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &lossy{}
@@ -270,6 +308,6 @@ func TestAnEndThatConnectsAgainEndsTheConnectionOfTheOther(t *testing.T) {
 func receive(t *testing.T, c *bus.Conn, want []byte) {
 	t.Helper()
 	if got, err := c.Receive(t.Context()); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("got %q and %v, want %q", got, err, want)
+		t.Errorf("got %.20q and %v, want %.20q", got, err, want)
 	}
 }
