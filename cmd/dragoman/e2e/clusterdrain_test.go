@@ -134,12 +134,10 @@ func (h *clusterHub) lostNothing(until time.Time) {
 	h.t.Helper()
 	var failed []core.TaskID
 	forwards := map[core.TaskID]bool{}
-	if err := h.tasks(h.t.Context(), "failed", func(id core.TaskID, content string) {
+	h.tasks("failed", func(id core.TaskID, content string) {
 		failed = append(failed, id)
 		forwards[id] = strings.HasPrefix(content, "forward ")
-	}); err != nil {
-		h.t.Fatal(err)
-	}
+	})
 	why := map[string]int{}
 	for _, id := range failed {
 		var task struct {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,20 +123,16 @@ func (l *clusterLoad) settle(t *testing.T) (dialects map[string]int) {
 	}
 	late := time.Now().Add(watchdog / 2)
 	l.hubs[0].until("every task has its end", func() error {
-		running, err := l.hubs.running(t.Context())
+		running := l.hubs.running()
 		if len(running) > 0 && !late.IsZero() && time.Now().After(late) {
 			late = time.Time{}
 			for _, id := range running[:min(3, len(running))] {
 				t.Logf("task %s has no end: %s", id, l.hubs.describe(t.Context(), id))
 			}
 		}
-		return cmp.Or(err, notYet(len(running) == 0, fmt.Sprintf("%d tasks have no end: %s", len(running), running[:min(5, len(running))])))
+		return notYet(len(running) == 0, fmt.Sprintf("%d tasks have no end: %s", len(running), running[:min(5, len(running))]))
 	})
-	var stored map[string][]storedTask
-	l.hubs[0].until("the tasks could be read", func() (err error) {
-		stored, err = l.hubs.stored(t.Context())
-		return err
-	})
+	stored := l.hubs.stored(t)
 	for _, wrong := range contradictions(len(l.hubs), answers, stored) {
 		t.Error(wrong)
 	}

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
@@ -120,71 +122,82 @@ type storedTask struct {
 	ends []string // its end at each hub, byte for byte
 }
 
-// tasks returns the ids of all tasks that are listed at a hub, with their contents; a state of "" is any.
-func (h *clusterHub) tasks(ctx context.Context, state string, add func(id core.TaskID, content string)) error {
+// tasks calls add for all tasks that are listed at a hub; a state of "" is any.
+func (h *clusterHub) tasks(state string, add func(id core.TaskID, content string)) {
+	h.t.Helper()
+	type list struct {
+		Tasks []struct {
+			ID      core.TaskID
+			Content string
+		}
+		Before  string
+		Missing []string
+	}
 	for before := ""; ; {
-		var page struct {
-			Tasks []struct {
-				ID      core.TaskID
-				Content string
-			}
-			Before  string
-			Missing []string
-		}
-		if err := h.Get(ctx, "/v1/tasks?limit=500&state="+state+"&before="+before, &page); err != nil {
-			return err
-		}
-		if len(page.Missing) > 0 {
-			return fmt.Errorf("the list at %s misses what only %q know", h.name, page.Missing)
-		}
+		var page list
+		h.until("the list is that of all hubs", func() error { // one may have stood still on a busy machine
+			page = list{}
+			err := h.Get(h.t.Context(), "/v1/tasks?limit=500&state="+state+"&before="+before, &page)
+			return cmp.Or(err, notYet(len(page.Missing) == 0, fmt.Sprintf("it misses what only %q know", page.Missing)))
+		})
 		for _, t := range page.Tasks {
 			add(t.ID, t.Content)
 		}
 		if before = page.Before; before == "" {
-			return nil
+			return
 		}
 	}
 }
 
 // running returns the tasks that the lists of some hub show as not ended.
-func (c hubCluster) running(ctx context.Context) (all []core.TaskID, err error) {
+func (c hubCluster) running() (all []core.TaskID) {
 	for _, h := range c {
 		for _, state := range []string{"queued", "running"} {
-			if err := h.tasks(ctx, state, func(id core.TaskID, _ string) { all = append(all, id) }); err != nil {
-				return nil, err
-			}
+			h.tasks(state, func(id core.TaskID, _ string) { all = append(all, id) })
 		}
 	}
 	slices.Sort(all)
-	return slices.Compact(all), nil
+	return slices.Compact(all)
 }
 
-// stored returns all tasks, each of which has ended. It reads each at every hub.
-func (c hubCluster) stored(ctx context.Context) (map[string][]storedTask, error) {
+// stored returns all tasks, each of which has ended, by their contents. It reads each at every hub.
+func (c hubCluster) stored(t *testing.T) map[string][]storedTask {
 	contents := map[core.TaskID]string{}
 	for _, h := range c {
-		if err := h.tasks(ctx, "", func(id core.TaskID, content string) { contents[id] = content }); err != nil {
-			return nil, err
+		h.tasks("", func(id core.TaskID, content string) { contents[id] = content })
+	}
+	ids := slices.Collect(maps.Keys(contents))
+	read := make([]*storedTask, len(ids))
+	c[0].until("the tasks can be read at all hubs", func() error {
+		var mu sync.Mutex
+		var reading sync.WaitGroup
+		var failed error
+		room := make(chan struct{}, 16)
+		for i, id := range ids {
+			if read[i] != nil {
+				continue
+			}
+			room <- struct{}{}
+			reading.Go(func() {
+				defer func() { <-room }()
+				one, err := c.storedTask(t.Context(), id)
+				if err == nil {
+					read[i] = &one
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				failed = err
+			})
 		}
-	}
+		reading.Wait()
+		return failed
+	})
 	all := map[string][]storedTask{}
-	var mu sync.Mutex
-	var reading sync.WaitGroup
-	var failed error
-	room := make(chan struct{}, 16)
-	for id, content := range contents {
-		room <- struct{}{}
-		reading.Go(func() {
-			defer func() { <-room }()
-			t, err := c.storedTask(ctx, id)
-			mu.Lock()
-			defer mu.Unlock()
-			all[content] = append(all[content], t)
-			failed = cmp.Or(failed, err)
-		})
+	for i, id := range ids {
+		all[contents[id]] = append(all[contents[id]], *read[i])
 	}
-	reading.Wait()
-	return all, failed
+	return all
 }
 
 // describe returns what each hub says of a task, and the events that it shows.
