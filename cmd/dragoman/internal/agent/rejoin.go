@@ -37,19 +37,36 @@ const (
 	maxBackoff = 30 * time.Second
 )
 
+// takesNobody reports whether an agent that could not join may join another hub: this one is not there, or
+// refuses everybody.
+func takesNobody(err error) bool {
+	var refused *core.Fault
+	return err != nil && (!errors.As(err, &refused) || refused.Code == core.CodeUnreachable || refused.Code == core.CodeOverloaded)
+}
+
 // Stay joins, and joins again with a growing delay when the connection is lost. Only a
 // connection that lasted resets the delay, so that a hub that accepts the agent and drops it
 // at once is not flooded. Stay waits up to patience for a hub that is not running yet. It
 // returns an error if it never joined, or if the hub refused the agent, unless that hub is drained or
-// stops.
-func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, connect func(ctx context.Context, joined func()) error) error {
-	in, wait := false, minBackoff
+// stops. There is a connect for each hub that the agent may join, one at a time: the next one is tried at
+// once where a hub does not answer or takes nothing new, and first after a connection that was lost.
+func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ...func(ctx context.Context, joined func()) error) error {
+	in, wait, next := false, minBackoff, 0
 	retry := client.NewRetry(patience, client.IsNoHub, func(err error) {
 		log.Info("waiting for a hub", "for", patience.String(), "reason", err.Error())
 	})
 	for {
 		var since time.Time
-		join := func() error { return joinInTime(ctx, connect, func() { in, since = true, time.Now() }) }
+		join := func() (err error) {
+			for tried := 1; ; tried++ {
+				err = joinInTime(ctx, hubs[next], func() { in, since = true, time.Now() })
+				next = (next + 1) % len(hubs)
+				if ctx.Err() != nil || !since.IsZero() || tried == len(hubs) || !takesNobody(err) {
+					return err
+				}
+				log.Info("going to the next hub", "reason", err.Error())
+			}
+		}
 		var err error
 		if in {
 			err = join()

@@ -117,3 +117,49 @@ func TestAFailedRejoinIsNotLoggedAsALostConnection(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAgentGoesToTheNextHub(t *testing.T) {
+	drained := core.NewFault(core.CodeUnreachable, "the hub was drained: try again once it is back")
+	for name, first := range map[string]func(ctx context.Context, n int, joined func()) error{
+		"where the first one does not answer": func(ctx context.Context, _ int, _ func()) error { <-ctx.Done(); return ctx.Err() },
+		"where the first one is drained":      func(context.Context, int, func()) error { return drained },
+		"after the first one was drained": func(_ context.Context, n int, joined func()) error {
+			if n == 1 {
+				joined()
+			}
+			return drained
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				tries, began := 0, time.Now()
+				err := agent.Stay(ctx, slog.New(slog.DiscardHandler), 0, func(ctx context.Context, joined func()) error {
+					tries++
+					return first(ctx, tries, joined)
+				}, func(_ context.Context, joined func()) error {
+					joined()
+					cancel()
+					return nil
+				})
+				if took := time.Since(began); err != nil || tries != 1 || took > client.ResponseTimeout {
+					t.Errorf("got %v after %d tries at the first hub and %s, want it at the second one", err, tries, took)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAgentThatAHubRefusesTriesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := agent.Stay(t.Context(), slog.New(slog.DiscardHandler), 0, func(context.Context, func()) error {
+			return core.NewFault(core.CodeUnauthenticated, "the hub does not know the token")
+		}, func(context.Context, func()) error {
+			t.Error("the second hub was tried, want it left alone")
+			return nil
+		})
+		if err == nil || err.Error() != "the hub does not know the token" {
+			t.Errorf("got %v, want why the first hub refused it", err)
+		}
+	})
+}

@@ -12,10 +12,27 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 )
+
+// splitURLs returns the addresses in a URL of [Hub], one at least.
+func splitURLs(text string) (all []string) {
+	for one := range strings.SplitSeq(text, ",") {
+		all = append(all, strings.TrimSuffix(strings.TrimSpace(one), "/"))
+	}
+	return all
+}
+
+// Each returns the hubs at the addresses in URL, in order.
+func (p Hub) Each() (all []Hub) {
+	for _, p.URL = range splitURLs(p.URL) {
+		all = append(all, p)
+	}
+	return all
+}
 
 // hubURL parses the address of a hub, which was given in the flag or variable named.
 func hubURL(text, named string) (*url.URL, error) {
@@ -26,21 +43,26 @@ func hubURL(text, named string) (*url.URL, error) {
 	return u, nil
 }
 
-// CheckURL returns an [AddressError] for a URL that is not that of a hub.
+// CheckURL returns an [AddressError] for a URL that is not that of a hub or of several.
 func (p Hub) CheckURL() error {
-	_, err := hubURL(p.URL, p.Named)
-	return err
+	var wrong []error
+	for _, at := range splitURLs(p.URL) {
+		_, err := hubURL(at, p.Named)
+		wrong = append(wrong, err)
+	}
+	return cmp.Or(wrong...)
 }
 
 // AddressError means that the address of a hub is malformed.
 type AddressError struct{ error }
 
-// Client calls the REST interface of a hub.
+// Client calls the REST interface of a hub, or of the first hub of several that answers.
 type Client struct {
-	URL    string
+	URL    string // as in Hub
 	hub    Hub
 	HTTP   *http.Client
-	broken error // why HTTP could not be made
+	broken error        // why HTTP could not be made
+	at     atomic.Int32 // which of several URLs has answered
 }
 
 // Client returns a client of the hub.
@@ -53,24 +75,38 @@ func (p Hub) Client() *Client {
 }
 
 // Do sends a request and returns a successful response. accept is its wanted media type. A
-// refusal of the hub is a Refusal.
+// refusal of the hub is a Refusal. Of several hubs the next one is asked where one does not answer or does
+// not serve yet, unless it may have taken the request.
 func (c *Client) Do(ctx context.Context, method, path, accept string, body any) (*http.Response, error) {
-	var send io.Reader
+	var send []byte
 	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if send, err = json.Marshal(body); err != nil {
 			return nil, err
 		}
-		send = bytes.NewReader(b)
 	}
-	u, err := hubURL(c.URL, c.hub.Named)
+	urls := splitURLs(c.URL)
+	first := int(c.at.Load())
+	for i := 0; ; i++ {
+		n := (first + i) % len(urls)
+		resp, err := c.do(ctx, urls[n], method, path, accept, send)
+		if err == nil || i == len(urls)-1 || !IsNoHub(err) || method != http.MethodGet && !isUntaken(err) {
+			c.at.Store(int32(n))
+			return resp, err
+		}
+	}
+}
+
+// do sends a request to the hub at a URL.
+func (c *Client) do(ctx context.Context, at, method, path, accept string, body []byte) (*http.Response, error) {
+	u, err := hubURL(at, c.hub.Named)
 	if err == nil {
 		err = cmp.Or(c.broken, c.hub.guardToken(u.Scheme == "https", u.Hostname()))
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, c.URL+path, send)
+	r, err := http.NewRequestWithContext(ctx, method, at+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +119,11 @@ func (c *Client) Do(ctx context.Context, method, path, accept string, body any) 
 	}
 	resp, err := c.HTTP.Do(r)
 	if err != nil {
-		return nil, unreachable(c.URL, c.hub.Named, err)
+		return nil, unreachable(at, c.hub.Named, err)
 	}
 	if resp.StatusCode >= 300 {
 		defer resp.Body.Close()
-		return nil, c.problem(resp)
+		return nil, c.problem(at, resp)
 	}
 	return resp, nil
 }
@@ -99,7 +135,7 @@ const (
 )
 
 // problem returns the error of a response that is not a success.
-func (c *Client) problem(resp *http.Response) error {
+func (c *Client) problem(at string, resp *http.Response) error {
 	var p struct {
 		Title  string    `json:"title"`
 		Detail string    `json:"detail"`
@@ -107,10 +143,10 @@ func (c *Client) problem(resp *http.Response) error {
 	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an incomplete body is no problem document
 	if json.Unmarshal(b, &p) != nil || p.Code == "" {
-		if err := explainTLS(c.URL, c.hub.Named, string(b)); err != nil {
+		if err := explainTLS(at, c.hub.Named, string(b)); err != nil {
 			return err
 		}
-		return NotHub(c.URL, c.hub.Named, resp.Status)
+		return NotHub(at, c.hub.Named, resp.Status)
 	}
 	if p.Code == core.CodeUnknownAgent || p.Code == core.CodeUnknownDomain {
 		p.Detail += "; 'dragoman agents -o wide' lists who is here"
@@ -123,7 +159,7 @@ func (c *Client) problem(resp *http.Response) error {
 		}
 	}
 	if resp.StatusCode == http.StatusServiceUnavailable && p.Code == core.CodeOverloaded && resp.Header.Get("Retry-After") != "" {
-		return unavailable{Refusal{f}} // the request was not taken: the hub starts, or has no room for it
+		return unavailable{error: Refusal{f}, untaken: true} // the hub starts, or has no room for it
 	}
 	return Refusal{f}
 }

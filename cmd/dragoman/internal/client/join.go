@@ -43,7 +43,7 @@ var LinkOptions = link.Options{PingEvery: pingEvery, PingTimeout: pingTimeout}
 
 // Hub is the address of a hub, and the credentials for it.
 type Hub struct {
-	URL   string // https://host:port, or http
+	URL   string // https://host:port, or http; of several hubs of a cluster with commas between
 	Named string // the flag or variable that URL was given in, for errors
 	GRPC  string // host:port; "" asks the hub
 	Token string // to authenticate with; "" for none
@@ -215,8 +215,18 @@ func askByRequest(a *parallaxclient.Agent) AskFunc {
 	}
 }
 
-// DialWebSocket opens a WebSocket to a path of the hub.
-func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header, limit int) (*ws.Conn, error) {
+// DialWebSocket opens a WebSocket to a path of the hub; of several hubs to the first one that serves.
+func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header, limit int) (conn *ws.Conn, err error) {
+	for _, one := range to.Each() {
+		if conn, err = dialWebSocket(ctx, one, path, header, limit); err == nil || !IsNoHub(err) {
+			return conn, err
+		}
+	}
+	return nil, err
+}
+
+// dialWebSocket opens a WebSocket to a path of one hub.
+func dialWebSocket(ctx context.Context, to Hub, path string, header http.Header, limit int) (*ws.Conn, error) {
 	u, err := hubURL(to.URL, to.Named)
 	if err != nil {
 		return nil, err
@@ -245,9 +255,9 @@ func DialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 		return nil, to.refused(answer.Text)
 	case errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable:
 		if why := detailOf(answer.Text); why != "" {
-			return nil, unavailable{fmt.Errorf("the hub at %s accepts no connections now: %s", to.URL, why)}
+			return nil, unavailable{error: fmt.Errorf("the hub at %s accepts no connections now: %s", to.URL, why)}
 		}
-		return nil, unavailable{fmt.Errorf("the hub at %s accepts no connections now, because it is stopping or full: try again later (%w)", to.URL, answer)}
+		return nil, unavailable{error: fmt.Errorf("the hub at %s accepts no connections now, because it is stopping or full: try again later (%w)", to.URL, answer)}
 	}
 	if answer != nil && saysWhy(answer) {
 		return nil, fmt.Errorf("the hub at %s refuses the connection: %s", to.URL, answer.Text)
@@ -292,7 +302,7 @@ func unreachable(at, flag string, err error) error {
 		return err
 	}
 	if errors.As(err, &op) || strings.HasPrefix(why, "dial ") {
-		return unavailable{fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why)}
+		return unavailable{fmt.Errorf("no hub answers at %s: start one with 'dragoman serve', or name another with %s (%s)", at, flag, why), op != nil && op.Op == "dial"}
 	}
 	return NotHub(at, flag, why)
 }

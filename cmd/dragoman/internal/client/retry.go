@@ -16,7 +16,11 @@ const (
 )
 
 // unavailable is the error of a hub that is not running yet or accepts no connections.
-type unavailable struct{ error }
+type unavailable struct {
+	error
+	// untaken says that the hub has not taken the request.
+	untaken bool
+}
 
 // Unwrap returns the cause.
 func (a unavailable) Unwrap() error { return a.error }
@@ -25,6 +29,12 @@ func (a unavailable) Unwrap() error { return a.error }
 func IsNoHub(err error) bool {
 	var a unavailable
 	return errors.As(err, &a) || errors.Is(err, ErrNotAccepted)
+}
+
+// isUntaken reports whether an error means that no hub has taken the request.
+func isUntaken(err error) bool {
+	var a unavailable
+	return errors.As(err, &a) && a.untaken
 }
 
 // IsAbsent reports whether an error means that there is no hub yet, or no agent for the

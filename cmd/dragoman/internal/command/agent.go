@@ -114,6 +114,9 @@ a notice as a request with its topic and data.`,
 		case concurrent < 1:
 			return usagef("--concurrent %d: want at least 1", concurrent)
 		}
+		if to.grpc != "" && strings.Contains(to.hub, ",") {
+			return usagef("--grpc-addr is that of one hub: leave it out, and each hub is asked for its own")
+		}
 		if dialect != coven.Name && to.grpc != "" {
 			return usagef("--dialect %s does not use --grpc-addr: use --hub", dialect)
 		}
@@ -147,13 +150,13 @@ a notice as a request with its topic and data.`,
 		guard := newGuard()
 		defer guard.Close()
 		wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
-		err = agent.Stay(ctx, log, *wait, func(ctx context.Context, joined func()) error {
+		err = agent.Stay(ctx, log, *wait, atEach(at, func(ctx context.Context, at client.Hub, joined func()) error {
 			return connect(ctx, at, card, agent.Handler(guarded(args, guard), io.Err, log), func(client.AskFunc) {
-				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect)
+				log.Info("joined: ask it with 'dragoman ask "+quoted(id)+" ...'", "agent", id, "dialect", dialect, "hub", at.URL)
 				wire.Begun.Store(true)
 				joined()
 			}, slog.New(wire))
-		})
+		})...)
 		if err == nil && wire.Begun.Load() {
 			log.Info("left", "agent", id)
 		}
@@ -167,6 +170,14 @@ a notice as a request with its topic and data.`,
 		return err
 	}
 	return c
+}
+
+// atEach returns what joins each of the hubs at an address.
+func atEach(at client.Hub, join func(ctx context.Context, at client.Hub, joined func()) error) (all []func(context.Context, func()) error) {
+	for _, hub := range at.Each() {
+		all = append(all, func(ctx context.Context, joined func()) error { return join(ctx, hub, joined) })
+	}
+	return all
 }
 
 // checkNames returns a usage error for an invalid agent id or domain.

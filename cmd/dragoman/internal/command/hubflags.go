@@ -27,7 +27,7 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 	to := &hubFlags{Streams: io}
 	const variable, flag = "DRAGOMAN_HUB", "hub"
 	fromEnviron := os.Getenv(variable)
-	fs.StringVar(&to.hub, flag, cmp.Or(fromEnviron, "http://127.0.0.1:8080"), "`address` of the hub (DRAGOMAN_HUB)")
+	fs.StringVar(&to.hub, flag, cmp.Or(fromEnviron, "http://127.0.0.1:8080"), "`address` of the hub, or addresses of several hubs of a cluster with commas between: the next one is asked where one does not answer (DRAGOMAN_HUB)")
 	to.named = func() string {
 		if fromEnviron != "" && !fs.Changed(flag) {
 			return variable

@@ -42,6 +42,8 @@ func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dia
 		return usagef("--dialect %s: a command that speaks %s joins by %s: leave it out", dialect, e.Dialect, joins)
 	case e.MaxConcurrent < 1:
 		return usagef("--concurrent %d: want at least 1", e.MaxConcurrent)
+	case to.grpc != "" && strings.Contains(to.hub, ","):
+		return usagef("--grpc-addr is that of one hub: leave it out, and each hub is asked for its own")
 	case joins != coven.Name && to.grpc != "":
 		return usagef("--speaks %s does not use --grpc-addr: use --hub", e.Dialect)
 	}
@@ -53,7 +55,7 @@ func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dia
 	log := newLog(streams.Err, "info", "auto")
 	launcher := &supervisor.Launcher{Log: log, Guard: newGuard()}
 	defer launcher.Guard.Close()
-	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log, begun: new(atomic.Bool)}
+	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log, begun: new(atomic.Bool), tries: new(atomic.Uint32)}
 	opts := supervisor.Options{Launcher: launcher, HTTP: http.DefaultClient, Version: service.Version, Log: log}
 	var err error
 	if e.Dialect == config.SpeaksNative {
@@ -101,7 +103,8 @@ type speaking struct {
 	at          client.Hub
 	patience    time.Duration
 	log         *slog.Logger
-	begun       *atomic.Bool // it has joined
+	begun       *atomic.Bool   // it has joined
+	tries       *atomic.Uint32 // to connect; each is at the next hub
 }
 
 // joined logs that the hub has accepted the agent.
@@ -116,9 +119,9 @@ func (s speaking) joined(then func()) func() {
 // serve joins by Coven, and again whenever the connection is lost.
 func (s speaking) serve(ctx context.Context, card core.Card, work func(context.Context, coreagent.Turn) error) error {
 	card.Name = s.name
-	return agent.Stay(ctx, s.log, s.patience, func(ctx context.Context, joined func()) error {
-		return client.ServeCoven(ctx, s.at, card, work, s.joined(joined))
-	})
+	return agent.Stay(ctx, s.log, s.patience, atEach(s.at, func(ctx context.Context, at client.Hub, joined func()) error {
+		return client.ServeCoven(ctx, at, card, work, s.joined(joined))
+	})...)
 }
 
 // connect connects with the hub: with patience the first time, and for as long as it takes once
@@ -132,10 +135,20 @@ func (s speaking) connect(ctx context.Context) (conn link.Conn[[]byte, []byte], 
 	retry := client.NewRetry(patience, absent, func(err error) {
 		s.log.Info("waiting for a hub", "for", waits, "reason", err.Error())
 	})
+	hubs := s.at.Each()
 	err = retry.Do(ctx, func() error {
-		hub, err := client.DialWebSocket(ctx, s.at, bridge.NativePath, http.Header{"X-Agent-Id": {s.entry.Name}}, client.MaxNativeBytes)
-		conn = hub
-		return err
+		for tried := 1; ; tried++ {
+			at := hubs[int(s.tries.Add(1)-1)%len(hubs)]
+			dialing, done := context.WithTimeoutCause(ctx, client.ResponseTimeout, client.ErrNotAccepted)
+			hub, err := client.DialWebSocket(dialing, at, bridge.NativePath, http.Header{"X-Agent-Id": {s.entry.Name}}, client.MaxNativeBytes)
+			if err != nil && errors.Is(context.Cause(dialing), client.ErrNotAccepted) {
+				err = client.ErrNotAccepted
+			}
+			done()
+			if conn = hub; err == nil || ctx.Err() != nil || tried == len(hubs) || !absent(err) {
+				return err
+			}
+		}
 	})
 	return conn, err
 }
