@@ -79,7 +79,7 @@ func CheckName(name string) error {
 	if name == "" || len(name) > 64 {
 		return fmt.Errorf("the name of the hub has %d bytes: use 1 to 64", len(name))
 	}
-	for _, c := range []byte(name) {
+	for _, c := range name {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
 			return fmt.Errorf("the name of the hub %q has %q: use letters, digits, - and _", name, c)
 		}

@@ -37,6 +37,22 @@ func checkCluster(c config.Config) error {
 		wrong("cluster.listen", "a hub of a cluster keeps its journal on disk: set data_dir (--data-dir)")
 	case own.Listen != "" && own.SecretFile == "":
 		wrong("cluster.listen", "anybody could join: set cluster.secret_file to a file with the secret that all hubs share")
+	case own.Listen != "" && len(own.Peers) == 0:
+		wrong("cluster.listen", "this hub would look for no other one, and wait for ever: set cluster.peers to the addresses of all hubs of the cluster")
+	}
+	wrongAt := func(key, addr string) {
+		if why := malformed(addr); why != "" {
+			wrong(key, fmt.Sprintf("%s: %s; write it as host:port, such as 10.0.0.1:6222", addr, why))
+		}
+	}
+	for _, at := range own.Peers {
+		wrongAt("cluster.peers", at)
+	}
+	if own.Listen != "" {
+		wrongAt("cluster.listen", own.Listen)
+	}
+	if own.Advertise != "" {
+		wrongAt("cluster.advertise", own.Advertise)
 	}
 	if t := own.TLS; (t.Cert == "") != (t.Key == "") || (t.Cert == "") != (t.CA == "") {
 		wrong("cluster.tls.cert", "set cluster.tls.cert, cluster.tls.key and cluster.tls.ca, or none of them")
