@@ -15,6 +15,7 @@ import (
 
 // Claims is a cluster.Claims in a key-value bucket. It ends with its Journal.
 type Claims struct {
+	j     *Journal
 	names jetstream.KeyValue
 
 	mu   sync.Mutex
@@ -43,7 +44,7 @@ func (j *Journal) openClaims(ctx context.Context, cluster string) error {
 	if err != nil {
 		return fmt.Errorf("making the bucket %s: %w", bucket, err)
 	}
-	j.claims = &Claims{names: names, held: map[string]claim{}}
+	j.claims = &Claims{j: j, names: names, held: map[string]claim{}}
 	return nil
 }
 
@@ -52,15 +53,15 @@ func (j *Journal) openClaims(ctx context.Context, cluster string) error {
 func (c *Claims) Claim(ctx context.Context, name, value string, yields func(holder string) bool) (string, error) {
 	key := keyOf(name)
 	for {
-		revision, err := c.names.Create(ctx, key, []byte(value))
+		revision, err := c.write(ctx, key, value, 0)
 		if changed(err) {
 			var held jetstream.KeyValueEntry
-			if held, err = c.names.Get(ctx, key); err == nil {
-				holder := string(held.Value())
+			if held, err = c.read(ctx, key); err == nil {
+				holder := string(held.Value()) // the own value if a try before was not acknowledged
 				if holder != value && !yields(holder) {
 					return holder, nil
 				}
-				revision, err = c.names.Update(ctx, key, []byte(value), held.Revision())
+				revision, err = c.write(ctx, key, value, held.Revision())
 			}
 		}
 		if err == nil {
@@ -72,17 +73,31 @@ func (c *Claims) Claim(ctx context.Context, name, value string, yields func(hold
 		if !changed(err) {
 			return "", fmt.Errorf("claiming %q: %w", name, err)
 		}
-		select {
-		case <-time.After(replicaPause):
-		case <-ctx.Done():
-			return "", fmt.Errorf("claiming %q: %w", name, context.Cause(ctx))
+		if err := pauseFor(ctx, replicaPause); err != nil {
+			return "", fmt.Errorf("claiming %q: %w", name, err)
 		}
 	}
 }
 
+// read returns the entry of a key, as some replica has it.
+func (c *Claims) read(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	return retry(ctx, c.j, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return c.names.Get(ctx, key) })
+}
+
+// write writes a value on the condition that the key has a revision, 0 for none. A try that was stored
+// and not acknowledged makes it return an error of [changed].
+func (c *Claims) write(ctx context.Context, key, value string, before uint64) (revision uint64, err error) {
+	return retry(ctx, c.j, func(ctx context.Context) (uint64, error) {
+		if before == 0 {
+			return c.names.Create(ctx, key, []byte(value))
+		}
+		return c.names.Update(ctx, key, []byte(value), before)
+	})
+}
+
 // Holder implements cluster.Claims.
 func (c *Claims) Holder(ctx context.Context, name string) (string, error) {
-	held, err := c.names.Get(ctx, keyOf(name))
+	held, err := c.read(ctx, keyOf(name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return "", nil
 	}
@@ -105,7 +120,7 @@ func (c *Claims) Release(ctx context.Context, name, value string) error {
 	var err error
 	if !own {
 		var found jetstream.KeyValueEntry
-		if found, err = c.names.Get(ctx, keyOf(name)); err == nil {
+		if found, err = c.read(ctx, keyOf(name)); err == nil {
 			if string(found.Value()) != value {
 				return nil
 			}
@@ -113,7 +128,9 @@ func (c *Claims) Release(ctx context.Context, name, value string) error {
 		}
 	}
 	if err == nil {
-		err = c.names.Purge(ctx, keyOf(name), jetstream.LastRevision(held.revision), jetstream.PurgeTTL(releasedTime))
+		_, err = retry(ctx, c.j, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, c.names.Purge(ctx, keyOf(name), jetstream.LastRevision(held.revision), jetstream.PurgeTTL(releasedTime))
+		})
 	}
 	if err == nil || changed(err) {
 		return nil // or somebody else has it

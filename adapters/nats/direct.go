@@ -22,8 +22,7 @@ type getRequest struct {
 	Bytes int       `json:"max_bytes,omitempty"`
 }
 
-// get returns a message of a stream; jetstream.ErrMsgNotFound if the replica that answers
-// has none. It asks again if the replica that was asked does not answer: it may have died.
+// get returns a message of a stream; jetstream.ErrMsgNotFound if the replica that answers has none.
 func (j *Journal) get(ctx context.Context, stream string, r getRequest) (message, error) {
 	ask, err := json.Marshal(r)
 	if err != nil {
@@ -31,46 +30,19 @@ func (j *Journal) get(ctx context.Context, stream string, r getRequest) (message
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	for wait := j.silence(); ; wait = j.longer(wait) {
-		try, stop := context.WithTimeout(ctx, wait)
-		m, err := j.conn.RequestWithContext(try, directGet+stream, ask)
-		stop()
-		if err == nil {
-			return messageOf(m)
-		}
-		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) && (!j.clustered || !errors.Is(err, nats.ErrNoResponders)) {
-			return message{}, err
-		}
-		select {
-		case <-time.After(replicaPause):
-		case <-ctx.Done():
-			return message{}, err
-		}
+	answer, err := retry(ctx, j, func(ctx context.Context) (*nats.Msg, error) {
+		return j.conn.RequestWithContext(ctx, directGet+stream, ask)
+	})
+	if err != nil {
+		return message{}, err
 	}
+	return messageOf(answer)
 }
 
 const directGet = jetstream.DefaultAPIPrefix + "DIRECT.GET."
 
 // answerTimeout bounds a request to the server, as those of the library.
 const answerTimeout = 5 * time.Second
-
-// askLeader asks the leader of a stream, which answers within answerTimeout. In a cluster it asks again,
-// after a longer time each time, if it hears nothing: another one may lead by then.
-func (j *Journal) askLeader(ctx context.Context, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	if !j.clustered {
-		return ask(ctx)
-	}
-	for wait := j.silence(); ; wait = j.longer(wait) {
-		try, stop := context.WithTimeout(ctx, wait)
-		err := ask(try)
-		stop()
-		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-	}
-}
 
 // getFromLeader is get from the leader of the stream, which has all that was acknowledged. A
 // replica may be behind.
@@ -79,10 +51,10 @@ func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest
 	if err != nil {
 		return m, err
 	}
-	var answer *nats.Msg
-	err = j.askLeader(ctx, func(ctx context.Context) (err error) {
-		answer, err = j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, ask)
-		return err
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	answer, err := retry(ctx, j, func(ctx context.Context) (*nats.Msg, error) {
+		return j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, ask)
 	})
 	if err != nil {
 		return m, err

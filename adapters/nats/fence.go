@@ -248,11 +248,9 @@ func (f *fence) awaitLast(ctx context.Context) (place uint64, err error) {
 
 // state returns how far the stream is, as its leader knows it.
 func (f *fence) state(ctx context.Context) (jetstream.StreamState, error) {
-	var s jetstream.Stream
-	err := f.j.askLeader(ctx, func(ctx context.Context) (err error) {
-		s, err = f.j.js.Stream(ctx, f.stream)
-		return err
-	})
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	s, err := retry(ctx, f.j, func(ctx context.Context) (jetstream.Stream, error) { return f.j.js.Stream(ctx, f.stream) })
 	if err != nil {
 		return jetstream.StreamState{}, err
 	}

@@ -68,27 +68,6 @@ const (
 // everything is the subject that matches all messages.
 const everything = ">"
 
-// usualSilence is how long to wait for a replica before another one may be asked. Each time it is
-// twice as long. While a server is not heard, every second or third request goes to it: then it is
-// unheardSilence at first, and at most unheardPatience, within which others are elected.
-const usualSilence, unheardSilence, unheardPatience = 150 * time.Millisecond, 20 * time.Millisecond, 600 * time.Millisecond
-
-// silence returns how long to wait for an answer at first.
-func (j *Journal) silence() time.Duration {
-	if j.unheard.any() {
-		return unheardSilence
-	}
-	return usualSilence
-}
-
-// longer returns how long to wait for an answer the next time.
-func (j *Journal) longer(wait time.Duration) time.Duration {
-	if j.unheard.any() {
-		return min(2*wait, unheardPatience)
-	}
-	return 2 * wait
-}
-
 // errSilent is returned for a replica that does not answer: it may have died.
 var errSilent = errors.New("the NATS server does not answer")
 

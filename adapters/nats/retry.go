@@ -1,0 +1,47 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// usualSilence is how long to wait for a replica before another one may be asked. Each time it is
+// twice as long. While a server is not heard, every second or third request goes to it: then it is
+// unheardSilence at first, and at most unheardPatience, within which others are elected.
+const usualSilence, unheardSilence, unheardPatience = 150 * time.Millisecond, 20 * time.Millisecond, 600 * time.Millisecond
+
+// silence returns how long to wait for an answer at first.
+func (j *Journal) silence() time.Duration {
+	if j.unheard.any() {
+		return unheardSilence
+	}
+	return usualSilence
+}
+
+// longer returns how long to wait for an answer the next time.
+func (j *Journal) longer(wait time.Duration) time.Duration {
+	if j.unheard.any() {
+		return min(2*wait, unheardPatience)
+	}
+	return 2 * wait
+}
+
+// retry calls ask until a server answers, or ctx ends: a request is lost with the server that it went to,
+// and the next one may go to another replica or leader. Each call has a context of its own, which ends
+// after a longer time. In a cluster retry also repeats what cannot be done for a moment. ask may have
+// been done although it returned an error.
+func retry[T any](ctx context.Context, j *Journal, ask func(context.Context) (T, error)) (T, error) {
+	for wait := j.silence(); ; wait = j.longer(wait) {
+		try, stop := context.WithTimeout(ctx, wait)
+		answer, err := ask(try)
+		stop()
+		silent := errors.Is(err, context.DeadlineExceeded)
+		if err == nil || ctx.Err() != nil || !silent && !(j.clustered && isTemporary(err)) {
+			return answer, err
+		}
+		if !silent && pauseFor(ctx, electTick) != nil {
+			return answer, err
+		}
+	}
+}
