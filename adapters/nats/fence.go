@@ -237,13 +237,13 @@ func (f *fence) last(ctx context.Context) (uint64, error) {
 	return state.LastSeq, err
 }
 
-// awaitLast is last, and waits for a leader of the stream.
-func (f *fence) awaitLast(ctx context.Context) (place uint64, err error) {
+// awaitState is state, and waits for a leader of the stream.
+func (f *fence) awaitState(ctx context.Context) (state jetstream.StreamState, err error) {
 	err = f.j.Insist(ctx, func(ctx context.Context) (err error) {
-		place, err = f.last(ctx)
+		state, err = f.state(ctx)
 		return err
 	})
-	return place, err
+	return state, err
 }
 
 // state returns how far the stream is, as its leader knows it.

@@ -102,10 +102,11 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, err
 	all := heads{of: map[core.TaskID]*head{}, room: j.lines}
 	own := last == 0
 	if own {
-		var err error
-		if last, err = h.awaitLast(ctx); err != nil {
+		now, err := h.awaitState(ctx)
+		if err != nil {
 			return all, fmt.Errorf("reading the journal: %w", err)
 		}
+		last = now.LastSeq
 	}
 	var parts assembly
 	err := h.replayTo(ctx, from, last, "the journal", func(m message) (bool, error) {
@@ -136,7 +137,7 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, err
 	if !own {
 		return all, nil
 	}
-	now, err := h.state(ctx)
+	now, err := h.awaitState(ctx)
 	if err != nil {
 		return all, fmt.Errorf("reading the journal: %w", err)
 	}

@@ -3,14 +3,10 @@ package nats
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -92,12 +88,9 @@ type reading struct {
 	whole  bool         // nothing more is wanted
 }
 
-// The first batch of messages that are read for a task, and how many times greater each next one is. Most
-// tasks are in one message, or in a few; but a subject has those of other tasks, too.
-const (
-	taskMessages = 1
-	taskGrowth   = 4
-)
+// taskMessages is the first batch of messages that are read for a task. Most tasks are in one message, or
+// in a few; but a subject has those of other tasks, too.
+const taskMessages = 1
 
 // collect collects the events of the task from the messages of a subject, from a place in the
 // stream on.
@@ -124,36 +117,10 @@ func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from
 		return !r.whole, nil
 	}
 	ask := getRequest{Seq: from, Next: subject, Batch: taskMessages, Bytes: batchBytes}
-	wait, heard := h.j.silence(), time.Now()
-	for more := true; more; {
-		next, some, err := h.batch(ctx, ask, math.MaxUint64, wait, each)
-		switch {
-		case errors.Is(err, jetstream.ErrMsgNotFound) && h.j.replicas == 1:
-			return nil
-		case errors.Is(err, jetstream.ErrMsgNotFound):
-			some, err = h.has(ctx, next, math.MaxUint64, subject)
-		case (errors.Is(err, errSilent) || h.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
-			some, err, wait = true, pauseFor(ctx, replicaPause), h.j.longer(wait) // another one may answer
-		}
-		if err != nil {
-			return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
-		}
-		if next > ask.Seq {
-			wait, heard = h.j.silence(), time.Now()
-		}
-		ask.Seq, ask.Batch, more = next, min(taskGrowth*ask.Batch, batchMessages), some
+	if err := h.batches(ctx, ask, math.MaxUint64, each); err != nil {
+		return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
 	}
 	return nil
-}
-
-// pauseFor waits for a time, and returns why it was not possible.
-func pauseFor(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // add adds the next events of the task. Events that were appended again, after an error

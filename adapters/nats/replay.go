@@ -16,11 +16,11 @@ import (
 // replay calls each for every message that the stream has now, from a place on and oldest
 // first, until it returns false. what names the stream in errors.
 func (f *fence) replay(ctx context.Context, from uint64, what string, each func(message) (more bool, err error)) error {
-	last, err := f.awaitLast(ctx)
+	now, err := f.awaitState(ctx)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", what, err)
 	}
-	return f.replayTo(ctx, from, last, what, each)
+	return f.replayTo(ctx, from, now.LastSeq, what, each)
 }
 
 // replayTo is replay to the place last. It reads the files of the embedded server directly,
@@ -41,20 +41,8 @@ func (f *fence) replayTo(ctx context.Context, next, last uint64, what string, ea
 			return err
 		}
 	}
-	for more, wait := true, f.j.silence(); more && next <= last; {
-		before := next
-		var err error
-		r := getRequest{Seq: next, Next: everything, Batch: batchMessages, Bytes: batchBytes}
-		next, more, err = f.batch(ctx, r, last, wait, checked)
-		if errors.Is(err, errSilent) || errors.Is(err, jetstream.ErrMsgNotFound) {
-			more, err = f.has(ctx, next, last, everything)
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", what, err)
-		}
-		if wait = f.j.longer(wait); next > before {
-			wait = f.j.silence()
-		}
+	if err := f.batches(ctx, getRequest{Seq: next, Next: everything, Batch: batchMessages, Bytes: batchBytes}, last, checked); err != nil {
+		return fmt.Errorf("reading %s: %w", what, err)
 	}
 	return nil
 }
@@ -67,6 +55,35 @@ const (
 
 // everything is the subject that matches all messages.
 const everything = ">"
+
+// batchGrowth is how many times greater each next batch is, up to batchMessages.
+const batchGrowth = 4
+
+// batches calls each for the messages that r asks for, up to the place last, until it returns false. It
+// asks any replica, and another one if that does not answer; what a replica does not have, it asks the
+// leader for.
+func (f *fence) batches(ctx context.Context, r getRequest, last uint64, each func(message) (more bool, err error)) error {
+	wait, heard := f.j.silence(), time.Now()
+	for more := true; more && r.Seq <= last; {
+		next, some, err := f.batch(ctx, r, last, wait, each)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound) && f.j.replicas == 1:
+			return nil
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			some, err = f.has(ctx, next, last, r.Next)
+		case (errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
+			some, err, wait = true, pauseFor(ctx, replicaPause), f.j.longer(wait)
+		}
+		if err != nil {
+			return err
+		}
+		if next > r.Seq {
+			wait, heard = f.j.silence(), time.Now()
+		}
+		r.Seq, r.Batch, more = next, min(batchGrowth*r.Batch, batchMessages), some
+	}
+	return nil
+}
 
 // errSilent is returned for a replica that does not answer: it may have died.
 var errSilent = errors.New("the NATS server does not answer")

@@ -45,3 +45,13 @@ func retry[T any](ctx context.Context, j *Journal, ask func(context.Context) (T,
 		}
 	}
 }
+
+// pauseFor waits for a time, and returns why it was not possible.
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
