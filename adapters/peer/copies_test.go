@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,4 +64,39 @@ func TestACopyOfATaskThatDidNotMoveIsFoundByNobody(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A hub stores the copy of a task later than the other one waits for it. The copy gets an end: else who
+// takes the hub over would have to read all that it has stored since.
+func TestACopyOfATaskThatDidNotMoveHasAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		bob, ann := w.join("b", thinker("bob")), w.person("a")
+		before := func(wr journal.Write) error {
+			if wr.By.Hub == "c" && slices.ContainsFunc(wr.Records, movesTo("c")) {
+				time.Sleep(6 * time.Second)
+			}
+			return nil
+		}
+		w.before.Store(&before)
+		asked := ask(t, ann, core.ToCapability("think"))
+		held := assigned(t, bob)
+		w.join("c", thinker("cid"))
+		if err := bob.Report(held.ID(), busy, nil); err != nil {
+			t.Fatal(err)
+		}
+		until(t, ann, asked.ID(), core.KindFailed)
+		time.Sleep(2 * time.Second) // c stores its copy, and is told that the task stays
+		e, err := w.journal.Open("d").TakeOver(t.Context(), journal.Life{Hub: "c", Epoch: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Heads(t.Context(), func(h journal.Head) bool {
+			t.Errorf("got the open task %s, whose last event is %+v, want none", h.Task, h.Last.Body)
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.same(asked.ID(), "opened assigned retrying failed")
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -32,6 +33,8 @@ type arrival struct {
 	came time.Time
 	task *task.Task
 	held []core.Call // commands on it
+	// copied says that this hub may have stored a copy.
+	copied atomic.Bool
 }
 
 func (a *arrival) move() Move { return Move{a.task.ID(), a.record().Seq} }
@@ -100,25 +103,36 @@ func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	return a
 }
 
-// dismiss forgets a task that does not come, or has come, and returns the commands that waited.
+// dismiss forgets a task that does not come, or has come, and returns the commands that waited. A copy
+// that was stored gets an end.
 func (h *Hub) dismiss(a *arrival) []core.Call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if id := a.task.ID(); h.others.arriving[id] == a {
 		delete(h.others.arriving, id)
 		h.noteIdle()
+		if a.copied.Load() {
+			select {
+			case h.others.dismissed <- a:
+			default: // the copy stays open until this life ends
+			}
+		}
 	}
 	held := a.held
 	a.held = nil
 	return held
 }
 
-// takeArrivals stores copies of the tasks that move here, until ctx ends.
+// takeArrivals stores copies of the tasks that move here, and ends those that were dismissed, until ctx
+// ends.
 func (h *Hub) takeArrivals(ctx context.Context) {
 	for {
 		var a *arrival
 		select {
 		case a = <-h.others.arrivals:
+		case a = <-h.others.dismissed:
+			h.endCopy(ctx, a)
+			continue
 		case <-ctx.Done():
 			return
 		}
@@ -145,11 +159,27 @@ func (h *Hub) park(ctx context.Context, all ...*arrival) error {
 			return err
 		}
 		records = append(records, rest...)
+		a.copied.Store(true)
 	}
 	if len(records) == 0 {
 		return nil
 	}
 	return h.journal.Append(ctx, records...)
+}
+
+// endCopy stores an end of the copy of a task that did not move here. The copy does not count, but a
+// takeover of this hub reads its part from the first task without an end on. The error of the journal
+// is dropped: then the copy ends with this life, as others do.
+func (h *Hub) endCopy(ctx context.Context, a *arrival) {
+	ctx, cancel := context.WithTimeout(ctx, parkTime)
+	defer cancel()
+	id := a.task.ID()
+	kept, err := h.journal.Read(ctx, id, a.record().Seq-1, 0)
+	if err != nil || len(kept) != 1 || !isSame(kept[0], a.record()) {
+		return // nothing, or another course that may count
+	}
+	why := core.NewFault(core.CodeUnreachable, "the task was to move to hub %s, and did not: ask again", h.others.name)
+	_ = h.journal.Append(ctx, endOf(journal.Head{Task: id, Last: kept[0]}, why))
 }
 
 var (

@@ -95,11 +95,13 @@ type otherHubs struct {
 	settling chan struct{}
 
 	// handing are the tasks on their way to other hubs; handedAll is closed when there are none any
-	// more. arriving are those on their way to this one, arrivals those of them to be stored.
+	// more. arriving are those on their way to this one, arrivals those of them to be stored, and dismissed
+	// those that were stored and do not come.
 	handing   map[core.TaskID]*handing
 	handedAll chan struct{}
 	arriving  map[core.TaskID]*arrival
 	arrivals  chan *arrival
+	dismissed chan *arrival
 	// strays are the jobs of agents that have gone and come to another hub.
 	strays map[core.AgentID][]orphan
 	// cancels are those of mirrors, until they have ended: a hub may be gone before it has stored one.
@@ -114,7 +116,7 @@ func newOtherHubs(o Options) otherHubs {
 	return otherHubs{
 		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
 		up: map[string]bool{}, draining: map[string]bool{}, silent: map[string]time.Time{}, sent: map[core.TaskID]core.AgentID{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
-		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals),
+		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals), dismissed: make(chan *arrival, mostArrivals),
 		strays: map[core.AgentID][]orphan{}, cancels: map[core.TaskID]core.Call{},
 	}
 }
