@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,7 +51,7 @@ func (h *Hub) doubt(hub string) {
 		return
 	}
 	a.doubts, a.latest = append(a.doubts, a.latest...), nil
-	h.settleSoon()
+	h.settleDoubtsSoon()
 }
 
 // doubtsIn returns the tasks of a thread with turns that may have to leave it again: those of this
@@ -87,7 +88,35 @@ func (h *Hub) hearDoubts(hub string, thread core.ThreadID, tasks []core.TaskID) 
 		a.doubts = append(slices.DeleteFunc(a.doubts, func(d toldAnswer) bool { return d.task == id }), toldAnswer{thread, id, time.Now()})
 	}
 	if len(tasks) > 0 {
-		h.settleSoon()
+		h.settleDoubtsSoon()
+	}
+}
+
+// settleDoubtsSoon has the journal asked for what is in doubt.
+func (h *Hub) settleDoubtsSoon() { signal(h.talk.doubting) }
+
+// settleAllDoubts asks the journal for what is in doubt whenever there is something, until ctx ends. It is
+// apart from [Hub.settle] so that readers of a hub that is gone do not wait for it.
+func (h *Hub) settleAllDoubts(ctx context.Context) {
+	again := time.NewTimer(time.Hour)
+	defer again.Stop()
+	for {
+		select {
+		case <-h.talk.doubting:
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+		h.mu.Lock()
+		hubs := slices.Sorted(maps.Keys(h.talk.told))
+		h.mu.Unlock()
+		all := true
+		for _, name := range hubs {
+			all = h.settleDoubts(ctx, name) && all
+		}
+		if !all {
+			again.Reset(settleAgain)
+		}
 	}
 }
 
@@ -103,9 +132,6 @@ func (h *Hub) settleDoubts(ctx context.Context, hub string) (all bool) {
 	h.mu.Unlock()
 	open := false
 	for _, d := range doubts {
-		if len(h.others.settling) > 0 { // readers of a hub that is gone come first
-			return false
-		}
 		events, _, err := h.stored(ctx, d.task)
 		var gap *journal.GapError
 		unknown := errors.Is(err, journal.ErrUnknown)

@@ -220,6 +220,7 @@ func New(opts Options) *Hub {
 	if h.shared != nil {
 		h.background.Go(func() { h.takeArrivals(h.ctx) })
 		h.background.Go(func() { h.settle(h.ctx) })
+		h.background.Go(func() { h.settleAllDoubts(h.ctx) })
 	}
 	if opts.Peers != nil {
 		h.background.Go(func() { h.storeSettings(h.ctx) })

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,13 +27,17 @@ func (h *Hub) Settled(hub string) {
 		h.others.gone[hub] = true
 		h.others.legacies[hub] = newLegacy(hub, h.shared)
 		h.settleSoon()
+		h.settleDoubtsSoon()
 	}
 }
 
-// settleSoon lets the mirrors of hubs that are gone be looked at. Callers hold mu.
-func (h *Hub) settleSoon() {
+// settleSoon lets the mirrors of hubs that are gone be looked at.
+func (h *Hub) settleSoon() { signal(h.others.settling) }
+
+// signal puts a token into a channel that has room for one, unless it has one.
+func signal(c chan<- struct{}) {
 	select {
-	case h.others.settling <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -69,7 +72,6 @@ func (h *Hub) settleAll(ctx context.Context) (all bool) {
 			taken = append(taken, name)
 		}
 	}
-	told := slices.Sorted(maps.Keys(h.talk.told))
 	h.mu.Unlock()
 	slices.Sort(taken)
 	all = true
@@ -82,9 +84,6 @@ func (h *Hub) settleAll(ctx context.Context) (all bool) {
 		orphans := h.mirrorsOf(name)
 		h.mu.Unlock()
 		all = h.settleMirrors(ctx, orphans) && all
-	}
-	for _, name := range told { // nobody waits for these
-		all = h.settleDoubts(ctx, name) && all
 	}
 	return all
 }

@@ -29,12 +29,14 @@ type conversations struct {
 	watched  chan struct{}                     // has a token when there are such
 	expected map[core.TaskID]struct{}          // tasks of other hubs that somebody here is to be shown
 	told     map[string]*toldAnswers           // by hub
+	doubting chan struct{}                     // has a token when there may be doubts
 }
 
 func newConversations(threads int) conversations {
 	return conversations{
 		whole: lru.New(lru.Options[core.ThreadID, uint64]{Count: threads}), waiting: map[core.ThreadID][]waitingTurn{},
 		wanted: make(chan core.ThreadID, mostWanted), watched: make(chan struct{}, 1), expected: map[core.TaskID]struct{}{}, told: map[string]*toldAnswers{},
+		doubting: make(chan struct{}, 1),
 	}
 }
 
