@@ -88,29 +88,36 @@ func (h *Hub) settleAll(ctx context.Context) (all bool) {
 	return all
 }
 
-// settleReads is how many mirrors are read in the journal at once: a request that goes to a server which is
-// gone takes its time, and the readers of all of them wait.
-const settleReads = 16
+// readsAtOnce is how many tasks of a hub that is gone are read in the journal at once: a request that goes
+// to a server which is gone takes its time, and the readers of all of them wait.
+const readsAtOnce = 16
+
+// eachAtOnce calls do for each of all, for readsAtOnce of them at once, and waits.
+func eachAtOnce[T any](all []T, do func(i int, one T)) {
+	var reading sync.WaitGroup
+	next := make(chan int)
+	for range min(readsAtOnce, len(all)) {
+		reading.Go(func() {
+			for i := range next {
+				do(i, all[i])
+			}
+		})
+	}
+	for i := range all {
+		next <- i
+	}
+	close(next)
+	reading.Wait()
+}
 
 // settleMirrors is settleMirror for several mirrors.
 func (h *Hub) settleMirrors(ctx context.Context, mirrors []*task.Task) bool {
 	var open atomic.Bool
-	var reading sync.WaitGroup
-	next := make(chan *task.Task)
-	for range min(settleReads, len(mirrors)) {
-		reading.Go(func() {
-			for t := range next {
-				if !h.settleMirror(ctx, t) {
-					open.Store(true)
-				}
-			}
-		})
-	}
-	for _, t := range mirrors {
-		next <- t
-	}
-	close(next)
-	reading.Wait()
+	eachAtOnce(mirrors, func(_ int, t *task.Task) {
+		if !h.settleMirror(ctx, t) {
+			open.Store(true)
+		}
+	})
 	return !open.Load()
 }
 

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -199,21 +200,23 @@ func (h *Hub) tellTurns(thread core.ThreadID, turns []core.Turn) {
 }
 
 // settleExpected reads from the journal the tasks of a hub that is gone, which were told of and have
-// not come. It returns the error of the journal.
+// not come. It returns the first error of the journal.
 func (h *Hub) settleExpected(ctx context.Context, hub string) error {
-	for _, id := range h.expectedOf(hub) {
+	expected := h.expectedOf(hub)
+	failed := make([]error, len(expected))
+	eachAtOnce(expected, func(i int, id core.TaskID) {
 		events, _, err := h.stored(ctx, id)
 		var gap *journal.GapError
 		switch {
 		case errors.Is(err, journal.ErrUnknown): // the hub has told of it and stored nothing
 			h.arrived(id)
 		case err != nil && !errors.As(err, &gap):
-			return err
+			failed[i] = err
 		default:
 			h.Extend(id, events)
 		}
-	}
-	return nil
+	})
+	return cmp.Or(failed...)
 }
 
 // expectedOf returns the tasks of a hub that were told of and have not come, in order.
