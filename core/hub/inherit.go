@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -37,26 +38,12 @@ func (h *Hub) Inherit(ctx context.Context, e journal.Estate) (rest func(context.
 	if err != nil {
 		return nil, err
 	}
-	cut = nil
-	var all []*arrival
-	defer func() {
-		if err != nil { // they are looked at anew
-			h.giveUp(all)
-		}
-	}()
-	for _, head := range unsaid {
-		a, end, err := h.bequest(ctx, head, e.Life().Hub, gone)
-		if err != nil {
-			return nil, err
-		}
-		if a == nil {
-			cut = append(cut, endOf(head, end))
-		} else {
-			all = append(all, a)
-		}
+	all, cut, err := h.bequests(ctx, unsaid, e.Life().Hub, gone)
+	if len(cut) > 0 { // also after an error: what has its end is not read again
+		err = cmp.Or(e.Append(ctx, cut...), err)
 	}
-	if len(cut) > 0 {
-		err = e.Append(ctx, cut...)
+	if err != nil {
+		h.giveUp(all) // they are looked at again
 	}
 	if err != nil || len(all) == 0 {
 		return nil, err
@@ -78,6 +65,23 @@ func isUnsaid(head journal.Head) bool {
 	}
 	k := head.Last.Body.Kind()
 	return !k.Output() && k != core.KindCancelRequested
+}
+
+// bequests is bequest for several tasks. It returns those that are to move here, the ends of others, and
+// the first error.
+func (h *Hub) bequests(ctx context.Context, heads []journal.Head, of string, gone *core.Fault) (all []*arrival, cut []journal.Record, err error) {
+	found, ends, failed := make([]*arrival, len(heads)), make([]*core.Fault, len(heads)), make([]error, len(heads))
+	eachAtOnce(heads, func(i int, head journal.Head) { found[i], ends[i], failed[i] = h.bequest(ctx, head, of, gone) })
+	for i, head := range heads {
+		switch {
+		case failed[i] != nil:
+		case found[i] != nil:
+			all = append(all, found[i])
+		default:
+			cut = append(cut, endOf(head, ends[i]))
+		}
+	}
+	return all, cut, cmp.Or(failed...)
 }
 
 // bequest returns what of a task is to move here or, if it has to end, with which Fault.
