@@ -195,7 +195,8 @@ type Vitals struct {
 type Load struct {
 	State LoadState `json:"state"`
 	// Active tasks are running, Queued ones wait for this agent.
-	Active   int       `json:"active"`
-	Queued   int       `json:"queued"`
-	LastSeen time.Time `json:"last_seen"`
+	Active int `json:"active"`
+	Queued int `json:"queued"`
+	// LastSeen is its last sign of life; zero if this hub has none, as of an agent at another hub.
+	LastSeen time.Time `json:"last_seen,omitzero"`
 }

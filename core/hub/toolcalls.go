@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,6 +146,12 @@ func runAsk(s *Session, call string, raw json.RawMessage) (*tool.Result, error) 
 	})
 }
 
+type delegateOutput struct {
+	TaskID   core.TaskID  `json:"task_id"`
+	AgentID  core.AgentID `json:"agent_id,omitempty"` // unknown while the task waits for any agent
+	Accepted bool         `json:"accepted"`
+}
+
 func runDelegate(s *Session, call string, raw json.RawMessage) (*tool.Result, error) {
 	var in struct {
 		To      core.Address    `json:"to"`
@@ -159,7 +166,8 @@ func runDelegate(s *Session, call string, raw json.RawMessage) (*tool.Result, er
 	if err != nil {
 		return nil, err
 	}
-	return output(map[string]any{"task_id": t.ID(), "agent_id": t.Agent(), "accepted": true}), nil
+	agent := cmp.Or(t.Agent(), in.To.Agent()) // another hub may not have told yet who has it
+	return output(delegateOutput{t.ID(), agent, true}), nil
 }
 
 type resultOutput struct {

@@ -78,6 +78,11 @@ func (p Hub) Client() *Client {
 // refusal of the hub is a Refusal. Of several hubs the next one is asked where one does not answer or does
 // not serve yet, unless it may have taken the request.
 func (c *Client) Do(ctx context.Context, method, path, accept string, body any) (*http.Response, error) {
+	return c.doWithin(ctx, 0, method, path, accept, body)
+}
+
+// doWithin is Do for a hub that answers within a time; 0 for any time.
+func (c *Client) doWithin(ctx context.Context, limit time.Duration, method, path, accept string, body any) (*http.Response, error) {
 	var send []byte
 	if body != nil {
 		var err error
@@ -89,7 +94,7 @@ func (c *Client) Do(ctx context.Context, method, path, accept string, body any) 
 	first := int(c.at.Load())
 	for i := 0; ; i++ {
 		n := (first + i) % len(urls)
-		resp, err := c.do(ctx, urls[n], method, path, accept, send)
+		resp, err := c.do(ctx, urls[n], limit, method, path, accept, send)
 		if err == nil || i == len(urls)-1 || !IsNoHub(err) || method != http.MethodGet && !isUntaken(err) {
 			c.at.Store(int32(n))
 			return resp, err
@@ -97,8 +102,11 @@ func (c *Client) Do(ctx context.Context, method, path, accept string, body any) 
 	}
 }
 
+// errSilent ends a request to a hub that does not answer in time.
+var errSilent = errors.New("the hub does not answer")
+
 // do sends a request to the hub at a URL.
-func (c *Client) do(ctx context.Context, at, method, path, accept string, body []byte) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, at string, limit time.Duration, method, path, accept string, body []byte) (*http.Response, error) {
 	u, err := hubURL(at, c.hub.Named)
 	if err == nil {
 		err = cmp.Or(c.broken, c.hub.guardToken(u.Scheme == "https", u.Hostname()))
@@ -117,8 +125,11 @@ func (c *Client) do(ctx context.Context, at, method, path, accept string, body [
 	if c.hub.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.hub.Token)
 	}
-	resp, err := c.HTTP.Do(r)
-	if err != nil {
+	resp, err := c.send(r, limit)
+	switch {
+	case errors.Is(err, errSilent):
+		return nil, unavailable{error: fmt.Errorf("the hub at %s has not answered within %s, as one that is stopped or overloaded: try again, or name another with %s", at, limit, c.hub.Named)}
+	case err != nil:
 		return nil, unreachable(at, c.hub.Named, err)
 	}
 	if resp.StatusCode >= 300 {
@@ -126,6 +137,40 @@ func (c *Client) do(ctx context.Context, at, method, path, accept string, body [
 		return nil, c.problem(at, resp)
 	}
 	return resp, nil
+}
+
+// send sends a request. It returns errSilent if no answer begins within a time; 0 is any time.
+func (c *Client) send(r *http.Request, limit time.Duration) (*http.Response, error) {
+	if limit <= 0 {
+		return c.HTTP.Do(r)
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	timer := time.AfterFunc(limit, func() { cancel(errSilent) })
+	resp, err := c.HTTP.Do(r.WithContext(ctx)) //nolint:bodyclose // the caller closes it
+	if timer.Stop() && err == nil {
+		resp.Body = endingBody{resp.Body, cancel}
+		return resp, nil
+	}
+	if errors.Is(context.Cause(ctx), errSilent) {
+		err = errSilent
+	}
+	if resp != nil {
+		resp.Body.Close()
+	}
+	cancel(nil)
+	return nil, err
+}
+
+// endingBody ends its request when it is closed.
+type endingBody struct {
+	io.ReadCloser
+	end context.CancelCauseFunc
+}
+
+// Close implements io.Closer.
+func (b endingBody) Close() error {
+	defer b.end(nil)
+	return b.ReadCloser.Close()
 }
 
 // What the hub says of a token without more to say of it, in the words of Parallax.
@@ -173,9 +218,10 @@ func (r Refusal) Error() string { return r.Message }
 // Unwrap returns the Fault.
 func (r Refusal) Unwrap() error { return r.Fault }
 
-// Get decodes a document.
+// Get decodes a document, which a hub has at once: one that begins no answer within [ResponseTimeout] is
+// treated as absent.
 func (c *Client) Get(ctx context.Context, path string, v any) error {
-	resp, err := c.Do(ctx, http.MethodGet, path, "application/json", nil)
+	resp, err := c.doWithin(ctx, ResponseTimeout, http.MethodGet, path, "application/json", nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,46 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+)
+
+// What a hub tells of an agent that is at another one, and what a command says of a hub that stands still.
+func TestAHubTellsOfAnotherOne(t *testing.T) {
+	t.Parallel()
+	all := startCluster(t, 3)
+	a, b, c := all[0], all[1], all[2]
+	joinWorker(t, b, "worker")
+	if code, _, stderr := run(t, "ask", "worker", "hello", "--hub", a.URL, "--wait=20s"); code != command.ExitDone {
+		t.Fatalf("asking the agent of b at a: got %d and %q, want its answer", code, stderr)
+	}
+	t.Run("when it was seen last is left out where that is not known", func(t *testing.T) {
+		if got := answerOf(t, a.URL+"/v1/agents"); !strings.Contains(got.text, `"worker"`) || strings.Contains(got.text, "0001-01-01") {
+			t.Errorf("got %s, want the agent without a time that never was", got.text)
+		}
+	})
+	t.Run("MCP names the agent that gets a task", func(t *testing.T) {
+		const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"agent_delegate","arguments":{"to":"worker","content":"hello"}}}`
+		status, text := askMCP(t, a.URL+"/mcp", call, "Accept: application/json, text/event-stream")
+		if status != http.StatusOK || !strings.Contains(text, `\"agent_id\":\"worker\"`) {
+			t.Errorf("got %d and %s, want the worker named", status, text)
+		}
+	})
+	t.Run("a command does not wait for a hub that stands still", func(t *testing.T) {
+		c.stop()
+		defer c.cont()
+		for _, args := range [][]string{{"hubs"}, {"agents"}} {
+			code, _, stderr := run(t, append(args, "--hub", c.URL)...)
+			if code != command.ExitFailed || !strings.Contains(stderr, "has not answered within 10s") {
+				t.Errorf("dragoman %s: got %d and %q, want that the hub does not answer", args[0], code, stderr)
+			}
+		}
+		if code, out, stderr := run(t, "hubs", "--hub", c.URL+","+a.URL); code != command.ExitDone || !strings.Contains(out, "a ") {
+			t.Errorf("dragoman hubs with a second address: got %d, %q and %q, want the list of the second one", code, out, stderr)
+		}
+	})
+	all.untilAllUp()
+}
