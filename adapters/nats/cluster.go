@@ -107,8 +107,11 @@ func splitAddress(at string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// refusals notes that a peer refused the secret of this hub, or had another one.
-type refusals struct{ by atomic.Pointer[string] }
+// refusals notes that a peer refused the secret of this hub, or had another one, or is of another cluster.
+type refusals struct {
+	by       atomic.Pointer[string]
+	stranger atomic.Bool
+}
 
 func (r *refusals) note(peer string) { r.by.CompareAndSwap(nil, &peer) }
 

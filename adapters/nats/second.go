@@ -36,12 +36,9 @@ func secondError(name, where string) error {
 // refuseSecondServer returns an error if the server of a peer has the name of this hub. It is asked
 // before the own server starts.
 func refuseSecondServer(ctx context.Context, c *Cluster, name string) error {
-	encrypted := c.TLS
-	if encrypted == nil {
-		var err error
-		if encrypted, err = tlsOf(c.Secret, func(string) {}); err != nil {
-			return err
-		}
+	encrypted, err := c.encryption()
+	if err != nil {
+		return err
 	}
 	peers := slices.Clone(c.Peers)
 	if own := cmp.Or(c.Advertise, c.Listen); !slices.Contains(peers, own) {
@@ -51,7 +48,7 @@ func refuseSecondServer(ctx context.Context, c *Cluster, name string) error {
 	for _, p := range peers {
 		go func() {
 			at := ""
-			if greeting(ctx, p, encrypted) == name {
+			if greeting(ctx, p, encrypted).Name == name {
 				at = p
 			}
 			found <- at
@@ -67,28 +64,39 @@ func refuseSecondServer(ctx context.Context, c *Cluster, name string) error {
 	return nil
 }
 
-// greeting returns the name that the server at an address says when another one connects; "" if it
-// says none.
-func greeting(ctx context.Context, at string, encrypted *tls.Config) string {
+// encryption returns that of the connections between servers.
+func (c *Cluster) encryption() (*tls.Config, error) {
+	if c.TLS != nil {
+		return c.TLS, nil
+	}
+	return tlsOf(c.Secret, func(string) {})
+}
+
+// greeted is what a server says of itself when another one connects.
+type greeted struct {
+	Name    string `json:"server_name"`
+	Cluster string `json:"cluster"`
+}
+
+// greeting returns what the server at an address says when another one connects; nothing if nobody
+// answers.
+func greeting(ctx context.Context, at string, encrypted *tls.Config) (says greeted) {
 	ctx, cancel := context.WithTimeout(ctx, greetTime)
 	defer cancel()
 	conn, err := (&tls.Dialer{Config: encrypted}).DialContext(ctx, "tcp", at)
 	if err != nil {
-		return ""
+		return greeted{}
 	}
 	defer conn.Close()
 	if end, _ := ctx.Deadline(); conn.SetReadDeadline(end) != nil {
-		return ""
+		return greeted{}
 	}
 	line, err := bufio.NewReaderSize(conn, greetingBytes).ReadSlice('\n')
 	info, is := bytes.CutPrefix(line, []byte("INFO "))
-	var server struct {
-		Name string `json:"server_name"`
+	if err != nil || !is || json.Unmarshal(info, &says) != nil {
+		return greeted{}
 	}
-	if err != nil || !is || json.Unmarshal(info, &server) != nil {
-		return ""
-	}
-	return server.Name
+	return says
 }
 
 // refuseSecond returns an error if a hub of the name answers on the bus of the cluster.

@@ -61,6 +61,7 @@ func (j *Journal) embed(o Options, name string, bytes int64) error {
 		if err := o.Cluster.join(opts, name, j.refusals.note); err != nil {
 			return err
 		}
+		log.stranger = func() { j.refusals.stranger.Store(true) }
 		log.refused, j.user, j.password = j.refusals.note, opts.Users[0].Username, opts.Users[0].Password
 	}
 	var err error

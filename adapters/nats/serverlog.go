@@ -16,6 +16,8 @@ type serverLog struct {
 	// refused is called with the address of a server that refused this one; nil if there are
 	// no others.
 	refused func(peer string)
+	// stranger is called when a server of another cluster was connected; nil if there are no others.
+	stranger func()
 }
 
 var _ server.Logger = serverLog{}
@@ -25,7 +27,12 @@ func (l serverLog) say(level slog.Level, format string, v []any) {
 }
 
 // Noticef implements server.Logger.
-func (l serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
+func (l serverLog) Noticef(format string, v ...any) {
+	if l.stranger != nil && strings.Contains(fmt.Sprintf(format, v...), server.ClusterNameConflict.String()) {
+		l.stranger()
+	}
+	l.say(slog.LevelDebug, format, v)
+}
 
 // Warnf implements server.Logger.
 func (l serverLog) Warnf(format string, v ...any) {

@@ -21,7 +21,7 @@ type Wait struct {
 	// First says that this hub has stored nothing yet: then the cluster starts for the first time, and
 	// needs all its hubs.
 	First bool
-	// Absent says which hubs are not heard, as far as that is known: "it has not heard b, c".
+	// Absent says which hubs are not heard, or why, as far as that is known: "it has not heard b, c".
 	Absent string
 }
 
@@ -54,6 +54,7 @@ type waiting struct {
 	tell        func(Wait)
 	cluster     *Cluster
 	dir         string
+	stranger    string // the hub of another cluster that was met; "" for none
 }
 
 const (
@@ -73,6 +74,9 @@ func (j *Journal) tellWait() {
 		return
 	}
 	w.look = now.Add(waitLook)
+	if w.stranger == "" && j.refusals.stranger.Load() {
+		w.stranger = w.cluster.stranger()
+	}
 	is, known := j.wait()
 	if !known {
 		return
@@ -84,6 +88,8 @@ func (j *Journal) tellWait() {
 	warn := waited >= waitWarn && (w.told.Sub(w.begin) < waitWarn || now.Sub(w.told) >= waitTold)
 	level := slog.LevelInfo
 	switch {
+	case is != w.last && w.stranger != "":
+		level = slog.LevelError
 	case warn:
 		level = slog.LevelWarn
 	case is == w.last:
@@ -113,6 +119,9 @@ func (j *Journal) wait() (w Wait, known bool) {
 	if w.First = j.storedNothing(); w.First {
 		w.Needed = w.Of
 	}
+	if w.Absent = j.waiting.stranger; w.Absent != "" {
+		return w, true
+	}
 	w.Absent = j.waiting.absent(s.Meta.Replicas, here, j.server.Name())
 	return w, true
 }
@@ -130,6 +139,20 @@ func (j *Journal) storedNothing() bool {
 		}
 	}
 	return true
+}
+
+// stranger says which hub is of another cluster; "" if that is not found.
+func (c *Cluster) stranger() string {
+	encrypted, err := c.encryption()
+	if err != nil {
+		return ""
+	}
+	for _, at := range c.Peers {
+		if says := greeting(context.Background(), at, encrypted); says.Cluster != "" && says.Cluster != c.Name {
+			return fmt.Sprintf("the hub %s at %s is of the cluster %q, and this one of %q: give all the same (cluster.name)", says.Name, at, says.Cluster, c.Name)
+		}
+	}
+	return ""
 }
 
 // absent says which servers are not here: by the names of their hubs or, if none is known, by their

@@ -49,6 +49,17 @@ func TestAHubThatWaitsForOthersCanBeStopped(t *testing.T) {
 	}
 }
 
+func TestHubsOfDifferentClustersSayThatTheyAre(t *testing.T) {
+	t.Parallel()
+	all := newCluster(t, 3)
+	a, b := all[0], all[1]
+	b.addConfig("  name: other\n")
+	a.start()
+	b.start()
+	a.untilLogged(`the hub b at ` + b.route + ` is of the cluster \"other\", and this one of \"dragoman\"`)
+	b.untilLogged(`the hub a at ` + a.route + ` is of the cluster \"dragoman\", and this one of \"other\"`)
+}
+
 func forgetsAHub(t *testing.T, all hubCluster) {
 	a, b, c := all[0], all[1], all[2]
 	if code, _, stderr := run(t, "hubs", "forget", "c", "--hub", a.URL); code != command.ExitFailed || !strings.Contains(stderr, "the hub c is up") {
