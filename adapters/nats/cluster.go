@@ -70,6 +70,8 @@ func (c *Cluster) join(o *server.Options, hub string, refused func(peer string))
 	o.Accounts, o.SystemAccount = []*server.Account{system}, system.Name
 	// The server keeps streams of other hubs, each of which has a bound of its own.
 	o.JetStreamMaxStore = 1 << 50
+	// It tries to reach an absent one each second, and logs the first try of a minute.
+	o.ConnectErrorReports, o.ReconnectErrorReports = triesOfMinute, triesOfMinute
 	o.Cluster = server.ClusterOpts{
 		Name: c.Name, Host: host, Port: port, Advertise: c.Advertise, Username: user, Password: c.Secret,
 		TLSConfig: c.TLS, TLSTimeout: routeTimeout.Seconds(), AuthTimeout: 2 * routeTimeout.Seconds(), PoolSize: -1,
@@ -92,6 +94,9 @@ func (c *Cluster) join(o *server.Options, hub string, refused func(peer string))
 	}
 	return nil
 }
+
+// triesOfMinute is how often a server tries to reach another one within a minute.
+const triesOfMinute = 60
 
 // routeTimeout bounds the TLS handshake of a connection between servers.
 const routeTimeout = 5 * time.Second

@@ -29,6 +29,8 @@ func TestAHubTellsOfAnotherOne(t *testing.T) {
 			t.Errorf("got %d and %s, want the worker named", status, text)
 		}
 	})
+	b.kill()
+	before := len(a.log())
 	t.Run("a command does not wait for a hub that stands still", func(t *testing.T) {
 		c.stop()
 		defer c.cont()
@@ -42,5 +44,9 @@ func TestAHubTellsOfAnotherOne(t *testing.T) {
 			t.Errorf("dragoman hubs with a second address: got %d, %q and %q, want the list of the second one", code, out, stderr)
 		}
 	})
+	if n := strings.Count(a.log()[before:], "Error trying to connect to route"); n > 3 { // by its address, and by what others told of it
+		t.Errorf("got %d lines of the log about a hub that was away for 20 seconds, want few", n)
+	}
+	b.start()
 	all.untilAllUp()
 }
