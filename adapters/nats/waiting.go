@@ -217,3 +217,21 @@ func (j *Journal) waitForCluster(ctx context.Context) error {
 		}
 	}
 }
+
+// CannotStore reports whether too few embedded servers of the cluster are here to store anything, so that
+// this hub could only wait for others to be started.
+func (j *Journal) CannotStore() bool {
+	if j.server == nil || !j.clustered {
+		return false
+	}
+	s, err := j.server.Jsz(nil)
+	routes, err2 := j.server.Routez(nil)
+	if err != nil || err2 != nil || s.Meta == nil {
+		return false
+	}
+	here := map[string]bool{j.server.Name(): true}
+	for _, r := range routes.Routes {
+		here[r.RemoteName] = true
+	}
+	return len(here) < s.Meta.QuorumNeeded
+}

@@ -198,6 +198,32 @@ func TestCloseWaitsForAStoreThatElects(t *testing.T) {
 	})
 }
 
+func TestCloseDoesNotWaitForItsLastLineWhereNothingCanBeStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		l := begin(t, audit.Options{Store: s, Patience: 9 * time.Second, Hopeless: func() bool { return true }})
+		l.Audit(call("ana", core.WatchAll{}))
+		want(t, "the audit", acts(lines(t, l)), " start  ok", "ana watch_all  ok")
+		s.set(func(s *store) { s.refuses = errors.New("no leader") })
+		began := time.Now()
+		if err := l.Close(); err != nil || time.Since(began) > 2*time.Second {
+			t.Errorf("got %v after %s, want no error within 2s", err, time.Since(began))
+		}
+	})
+}
+
+func TestCloseWaitsWithWhatIsOfValueWhereNothingCanBeStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{refuses: errors.New("no leader")}
+		l := begin(t, audit.Options{Store: s, Patience: 9 * time.Second, Hopeless: func() bool { return true }})
+		l.Audit(call("ana", core.WatchAll{}))
+		time.AfterFunc(8*time.Second, func() { s.set(func(s *store) { s.refuses = nil }) })
+		if err := l.Close(); err != nil {
+			t.Errorf("got %v, want all written", err)
+		}
+	})
+}
+
 func TestConnectionsAreAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, audit.Options{Store: &store{}})

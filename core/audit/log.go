@@ -25,6 +25,9 @@ type Options struct {
 	QueueBytes int
 	// Patience is how long Close waits for a store that refuses; zero means 2 s.
 	Patience time.Duration
+	// Hopeless, if set, reports whether the store can take nothing until others come back: then Close does
+	// not wait for the line alone that says that the hub stops. It may be called concurrently.
+	Hopeless func() bool
 	// Redact takes secrets out of the names that callers choose; nil takes none.
 	Redact func(text string) string
 	// Count adds one to a named counter: audit.missing for every entry that was dropped,
@@ -85,6 +88,8 @@ const (
 	retryPause   = 250 * time.Millisecond // between tries of a write
 	refusedTime  = 2 * time.Second        // see Options.Patience
 	stopTime     = 10 * time.Second       // how long Close waits for one that hangs
+	hopelessTime = time.Second            // how long the store has to be hopeless
+	hopelessTick = 100 * time.Millisecond
 	visitTime    = 10 * time.Minute
 	visits       = 4096
 	defaultQueue = 1 << 20
@@ -174,7 +179,8 @@ func (l *Log) Err() error {
 }
 
 // Close writes what is left and ends the Log; what is audited later is dropped. It waits for
-// at most 10 s, and Options.Patience for a store that refuses. Its error says how many entries are lost.
+// at most 10 s, and Options.Patience for a store that refuses. Its error says how many entries are lost;
+// where that is the stop of the hub alone, and the store hopeless, it is logged instead.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.closed
@@ -188,15 +194,53 @@ func (l *Log) Close() error {
 	}
 	l.mu.Unlock()
 	limit := time.AfterFunc(stopTime, l.cancel)
-	<-l.done
+	gaveUp := l.awaitWriter()
 	limit.Stop()
 	l.cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if lost := l.added - l.written + l.missing.count; lost > 0 && !again {
+	lost := l.pending()
+	if gaveUp && lost == 1 && !again {
+		l.opts.Log.Warn("the audit lacks the stop of this hub: too few hubs are left to store it", "error", cmp.Or(l.failing, context.DeadlineExceeded))
+		return nil
+	}
+	if lost > 0 && !again {
 		return fmt.Errorf("writing the audit: entries that are lost: %d: %w", lost, cmp.Or(l.failing, context.DeadlineExceeded))
 	}
 	return nil
+}
+
+// pending is how many lines are not stored. Callers hold mu.
+func (l *Log) pending() uint64 { return l.added - l.written + l.missing.count }
+
+// awaitWriter returns once the writer has ended. It reports whether it ended the writer, because the store is
+// hopeless and only the last line waits.
+func (l *Log) awaitWriter() (gaveUp bool) {
+	if l.opts.Hopeless == nil {
+		<-l.done
+		return false
+	}
+	tick := time.NewTicker(hopelessTick)
+	defer tick.Stop()
+	for since := (time.Time{}); ; {
+		select {
+		case <-l.done:
+			return gaveUp
+		case <-tick.C:
+		}
+		l.mu.Lock()
+		last := l.pending() <= 1
+		l.mu.Unlock()
+		switch {
+		case !last || !l.opts.Hopeless():
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= hopelessTime:
+			gaveUp = true
+			l.cancel()
+		}
+	}
 }
 
 func (l *Log) add(line Line) {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
@@ -58,6 +59,22 @@ func TestHubsOfDifferentClustersSayThatTheyAre(t *testing.T) {
 	b.start()
 	a.untilLogged(`the hub b at ` + b.route + ` is of the cluster \"other\", and this one of \"dragoman\"`)
 	b.untilLogged(`the hub a at ` + a.route + ` is of the cluster \"dragoman\", and this one of \"other\"`)
+}
+
+func TestAllHubsAreStoppedAtOnce(t *testing.T) {
+	t.Parallel()
+	all := startCluster(t, 3)
+	for _, h := range all {
+		h.signal(syscall.SIGTERM)
+	}
+	for _, h := range all {
+		if code := h.wait(); code != 0 {
+			t.Errorf("hub %s: got the exit code %d, want 0", h.name, code)
+		}
+		if log := h.log(); strings.Contains(log, "entries that are lost") || !strings.Contains(log, "the hub has stopped") {
+			t.Errorf("hub %s: got the log\n%swant it stopped with nothing of value lost", h.name, log)
+		}
+	}
 }
 
 func forgetsAHub(t *testing.T, all hubCluster) {
