@@ -99,7 +99,7 @@ func (l *Log) note(err error) {
 	l.failing = err
 	l.mu.Unlock()
 	switch {
-	case err != nil && before == nil:
+	case err != nil && before == nil && l.ctx.Err() == nil: // else Close says what is lost
 		l.opts.Log.Error("the audit cannot be written: commands go on, and their entries wait in memory as long as there is room", "error", err)
 	case err == nil && before != nil:
 		l.opts.Log.Warn("the audit is written again")
