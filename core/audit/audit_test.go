@@ -201,7 +201,7 @@ func TestCloseWaitsForAStoreThatElects(t *testing.T) {
 func TestCloseDoesNotWaitForItsLastLineWhereNothingCanBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
-		l := begin(t, audit.Options{Store: s, Patience: 9 * time.Second, Hopeless: func() bool { return true }})
+		l := begin(t, audit.Options{Store: s, Patience: 9 * time.Second, Unavailable: func() bool { return true }})
 		l.Audit(call("ana", core.WatchAll{}))
 		want(t, "the audit", acts(lines(t, l)), " start  ok", "ana watch_all  ok")
 		s.set(func(s *store) { s.refuses = errors.New("no leader") })
@@ -215,7 +215,7 @@ func TestCloseDoesNotWaitForItsLastLineWhereNothingCanBeStored(t *testing.T) {
 func TestCloseWaitsWithWhatIsOfValueWhereNothingCanBeStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{refuses: errors.New("no leader")}
-		l := begin(t, audit.Options{Store: s, Patience: 9 * time.Second, Hopeless: func() bool { return true }})
+		l := begin(t, audit.Options{Store: s, Patience: 9 * time.Second, Unavailable: func() bool { return true }})
 		l.Audit(call("ana", core.WatchAll{}))
 		time.AfterFunc(8*time.Second, func() { s.set(func(s *store) { s.refuses = nil }) })
 		if err := l.Close(); err != nil {

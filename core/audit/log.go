@@ -25,9 +25,9 @@ type Options struct {
 	QueueBytes int
 	// Patience is how long Close waits for a store that refuses; zero means 2 s.
 	Patience time.Duration
-	// Hopeless, if set, reports whether the store can take nothing until others come back: then Close does
+	// Unavailable, if set, reports whether the store can take nothing until others come back: then Close does
 	// not wait for the line alone that says that the hub stops. It may be called concurrently.
-	Hopeless func() bool
+	Unavailable func() bool
 	// Redact takes secrets out of the names that callers choose; nil takes none.
 	Redact func(text string) string
 	// Count adds one to a named counter: audit.missing for every entry that was dropped,
@@ -83,16 +83,16 @@ type visit struct{ principal, dialect, from string }
 
 // The pace and the bounds of a Log.
 const (
-	gatherTime   = 50 * time.Millisecond  // how long entries are collected before a write
-	batchLines   = 256                    // lines in a write
-	retryPause   = 250 * time.Millisecond // between tries of a write
-	refusedTime  = 2 * time.Second        // see Options.Patience
-	stopTime     = 10 * time.Second       // how long Close waits for one that hangs
-	hopelessTime = time.Second            // how long the store has to be hopeless
-	hopelessTick = 100 * time.Millisecond
-	visitTime    = 10 * time.Minute
-	visits       = 4096
-	defaultQueue = 1 << 20
+	gatherTime      = 50 * time.Millisecond  // how long entries are collected before a write
+	batchLines      = 256                    // lines in a write
+	retryPause      = 250 * time.Millisecond // between tries of a write
+	refusedTime     = 2 * time.Second        // see Options.Patience
+	stopTime        = 10 * time.Second       // how long Close waits for one that hangs
+	unavailableTime = time.Second            // how long the store has to be unavailable
+	unavailableTick = 100 * time.Millisecond
+	visitTime       = 10 * time.Minute
+	visits          = 4096
+	defaultQueue    = 1 << 20
 )
 
 // Open reads the store to the end of its chain, continues there and starts the writer. Close
@@ -180,7 +180,7 @@ func (l *Log) Err() error {
 
 // Close writes what is left and ends the Log; what is audited later is dropped. It waits for
 // at most 10 s, and Options.Patience for a store that refuses. Its error says how many entries are lost;
-// where that is the stop of the hub alone, and the store hopeless, it is logged instead.
+// where that is the stop of the hub alone, and the store unavailable, it is logged instead.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.closed
@@ -214,13 +214,13 @@ func (l *Log) Close() error {
 func (l *Log) pending() uint64 { return l.added - l.written + l.missing.count }
 
 // awaitWriter returns once the writer has ended. It reports whether it ended the writer, because the store is
-// hopeless and only the last line waits.
+// unavailable and only the last line waits.
 func (l *Log) awaitWriter() (gaveUp bool) {
-	if l.opts.Hopeless == nil {
+	if l.opts.Unavailable == nil {
 		<-l.done
 		return false
 	}
-	tick := time.NewTicker(hopelessTick)
+	tick := time.NewTicker(unavailableTick)
 	defer tick.Stop()
 	for since := (time.Time{}); ; {
 		select {
@@ -232,11 +232,11 @@ func (l *Log) awaitWriter() (gaveUp bool) {
 		last := l.pending() <= 1
 		l.mu.Unlock()
 		switch {
-		case !last || !l.opts.Hopeless():
+		case !last || !l.opts.Unavailable():
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()
-		case time.Since(since) >= hopelessTime:
+		case time.Since(since) >= unavailableTime:
 			gaveUp = true
 			l.cancel()
 		}

@@ -31,12 +31,12 @@ func (s *Service) openAudit(ctx context.Context, hub string) error {
 		store = audit.NewMemory(journal.Retention{Age: c.Age, Bytes: c.Bytes})
 	}
 	var patience time.Duration
-	var hopeless func() bool
+	var unavailable func() bool
 	if j, is := s.journal.(*nats.Journal); is && s.config.Clustered() {
-		patience, hopeless = electionTime, j.CannotStore
+		patience, unavailable = electionTime, j.CannotStore
 	}
 	var err error
-	s.audit, err = audit.Open(ctx, audit.Options{Store: store, Hub: hub, Patience: patience, Hopeless: hopeless, Log: s.log, Redact: func(text string) string { return s.redactor.Load().Text(text) }, Count: func(name string) {
+	s.audit, err = audit.Open(ctx, audit.Options{Store: store, Hub: hub, Patience: patience, Unavailable: unavailable, Log: s.log, Redact: func(text string) string { return s.redactor.Load().Text(text) }, Count: func(name string) {
 		if h := s.counted.Load(); h != nil {
 			h.Count(name)
 		}
