@@ -152,6 +152,10 @@ func (j *Journal) Insist(ctx context.Context, do func(context.Context) error) er
 	}
 }
 
+// IsTemporary reports whether an error of the journal of a cluster is one for a moment, as during an
+// election: what failed with it may be repeated.
+func (j *Journal) IsTemporary(err error) bool { return j.clustered && isTemporary(err) }
+
 // isTemporary reports whether an error is one of a cluster without a leader or enough servers.
 func isTemporary(err error) bool {
 	const noPeers, notReplicated = 10005, 10074

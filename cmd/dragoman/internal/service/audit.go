@@ -23,6 +23,9 @@ const auditRecords = "audit"
 // may be when a hub stops: others were upgraded just before.
 const electionTime = 9 * time.Second
 
+// auditPause is the time between two tries to read an audit while the servers elect a leader.
+const auditPause = 250 * time.Millisecond
+
 // openAudit opens the audit in the journal, or in memory where nothing is stored.
 func (s *Service) openAudit(ctx context.Context, hub string) error {
 	c := s.config.Audit
@@ -32,16 +35,27 @@ func (s *Service) openAudit(ctx context.Context, hub string) error {
 	}
 	var patience time.Duration
 	var unavailable func() bool
+	again := func(error) bool { return false }
 	if j, is := s.journal.(*nats.Journal); is && s.config.Clustered() {
-		patience, unavailable = electionTime, j.CannotStore
+		patience, unavailable, again = electionTime, j.CannotStore, j.IsTemporary
 	}
-	var err error
-	s.audit, err = audit.Open(ctx, audit.Options{Store: store, Hub: hub, Patience: patience, Unavailable: unavailable, Log: s.log, Redact: func(text string) string { return s.redactor.Load().Text(text) }, Count: func(name string) {
+	o := audit.Options{Store: store, Hub: hub, Patience: patience, Unavailable: unavailable, Log: s.log, Redact: func(text string) string { return s.redactor.Load().Text(text) }, Count: func(name string) {
 		if h := s.counted.Load(); h != nil {
 			h.Count(name)
 		}
-	}})
-	return err
+	}}
+	for {
+		var err error
+		// It reads all that is kept, so each try may take its time.
+		if s.audit, err = audit.Open(ctx, o); err == nil || !again(err) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(auditPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // redactorOf returns what takes the secrets of the settings, what their patterns match and the
