@@ -64,6 +64,11 @@ func TestHubsOfDifferentClustersSayThatTheyAre(t *testing.T) {
 func TestAllHubsAreStoppedAtOnce(t *testing.T) {
 	t.Parallel()
 	all := startCluster(t, 3)
+	for _, h := range all { // whoever reads the audit gets what was said until then, and it is stored
+		if code, _, stderr := run(t, "audit", "--hub", h.URL); code != command.ExitDone {
+			t.Fatalf("reading the audit of hub %s: got %d and %q, want its entries", h.name, code, stderr)
+		}
+	}
 	for _, h := range all {
 		h.signal(syscall.SIGTERM)
 	}
