@@ -124,24 +124,27 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 	for {
 		found := s.catalogued(f, turns, before)
 		for i, c := range found {
+			_, is := ahead[c.id]
+			due := c.task == nil && !is
 			switch {
 			case leavesOut(c):
 				before = c.id
 				continue
 			case c.isRead() && len(all) == limit:
 				return all, all[limit-1].ID, nil
-			case c.task == nil && (reads == listReads || reads > 0 && time.Since(began) > listTime), bytes > listBytes:
+			case due && (reads >= listReads || reads > 0 && time.Since(began) > listTime), bytes > listBytes:
 				return all, before, nil
 			}
 			var one Status
-			if c.task != nil {
+			switch {
+			case c.task != nil:
 				one, err = c.task.Status(), nil
-			} else {
-				if _, is := ahead[c.id]; !is {
-					ahead = s.describe(ctx, found[i:], max(1, min(listAtOnce, limit-len(all))), leavesOut)
-				}
+			case due:
+				ahead = s.describe(ctx, found[i:], max(1, min(listAtOnce, listReads-reads, limit-len(all))), leavesOut)
+				reads += len(ahead)
+				fallthrough
+			default:
 				one, err = ahead[c.id].status, ahead[c.id].err
-				reads++
 			}
 			switch {
 			case errors.Is(err, journal.ErrUnknown):
