@@ -184,11 +184,11 @@ func (t *Task) derive(e core.Event) {
 		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
 	case core.Assigned:
 		t.state, t.agent, t.attempt = Running, b.Agent, b.Attempt
-		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, b.Agent, e.At
 	case core.Accepted:
-		t.receipt.Stage, t.receipt.At = core.StageAcknowledged, e.At
+		t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageAcknowledged, t.agent, e.At
 	case core.Retrying:
 		t.state = Queued
+		t.receipt = core.Receipt{Task: t.id, Stage: core.StageAccepted, At: e.At}
 		if b.Hub != "" {
 			t.owner = b.Hub
 		}
@@ -205,7 +205,12 @@ func (t *Task) derive(e core.Event) {
 	case core.ToolResult:
 		t.proceeded(b.ID)
 	}
-	t.output = t.output || e.Body.Kind().Output()
+	if e.Body.Kind().Output() {
+		t.output = true
+		if t.receipt.Stage < core.StageDelivered { // an agent that answers has got it; only the owner knows that earlier
+			t.receipt.Stage, t.receipt.Agent, t.receipt.At = core.StageDelivered, t.agent, e.At
+		}
+	}
 }
 
 // hold notes that the owner waits for a decision. Callers hold mu.
