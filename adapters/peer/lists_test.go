@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/audit"
+	"github.com/dragoman-hub/dragoman/core/cluster"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -346,4 +347,30 @@ func TestSettingsAndRestartsReachTheHubOfAnAgent(t *testing.T) {
 	if !slices.Equal(restarted["b"], []string{"bob"}) || !slices.Equal(restarted["c"], []string{"pack-of-c"}) {
 		t.Errorf("got %v restarted, want bob at b and the pack at c", restarted)
 	}
+}
+
+func TestAHubThatStartsWhileAnotherOneIsGoneListsItsTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		cid, ann := w.join("c", core.Card{ID: "cid"}), w.person("c")
+		asked := ask(t, ann, core.ToAgent("cid"))
+		if err := cid.Report(assigned(t, cid).ID(), core.Done{Text: "answer"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		until(t, ann, asked.ID(), core.KindDone)
+		w.hubs["c"].stop()
+		w.untilGone("c")
+		w.hubs["a"].stop()
+		time.Sleep(5 * time.Second)
+		a := w.start("a", 0)
+		w.until("a has heard who has taken c over", func() bool {
+			hubs, _ := a.part.Cluster().Hubs()
+			return slices.ContainsFunc(hubs, func(h cluster.Hub) bool { return h.Name == "c" && h.TakenBy != nil })
+		})
+		synctest.Wait()
+		page, err := a.Tasks(t.Context(), core.Principal{ID: "ann"}, task.Filter{})
+		if err != nil || len(page.Tasks) != 1 || len(page.Missing) > 0 {
+			t.Errorf("got %d tasks without those of %q and %v, want the one of c", len(page.Tasks), page.Missing, err)
+		}
+	})
 }

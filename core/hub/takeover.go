@@ -23,7 +23,8 @@ const settleAgain = 250 * time.Millisecond
 func (h *Hub) Settled(hub string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, gone := h.others.gone[hub]; gone {
+	_, gone := h.others.gone[hub]
+	if gone || !h.others.up[hub] && hub != h.others.name { // it may have been gone before this hub started
 		h.others.gone[hub] = true
 		h.others.legacies[hub] = newLegacy(hub, h.shared)
 		h.settleSoon()
