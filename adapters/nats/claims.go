@@ -81,13 +81,13 @@ func (c *Claims) Claim(ctx context.Context, name, value string, yields func(hold
 
 // read returns the entry of a key, as some replica has it.
 func (c *Claims) read(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	return retry(ctx, c.j, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return c.names.Get(ctx, key) })
+	return retry(ctx, c.j, c.j.replicaSilence(), func(ctx context.Context) (jetstream.KeyValueEntry, error) { return c.names.Get(ctx, key) })
 }
 
 // write writes a value on the condition that the key has a revision, 0 for none. A try that was stored
 // and not acknowledged makes it return an error of [changed].
 func (c *Claims) write(ctx context.Context, key, value string, before uint64) (revision uint64, err error) {
-	return retry(ctx, c.j, func(ctx context.Context) (uint64, error) {
+	return retry(ctx, c.j, c.j.silence(), func(ctx context.Context) (uint64, error) {
 		if before == 0 {
 			return c.names.Create(ctx, key, []byte(value))
 		}
@@ -128,7 +128,7 @@ func (c *Claims) Release(ctx context.Context, name, value string) error {
 		}
 	}
 	if err == nil {
-		_, err = retry(ctx, c.j, func(ctx context.Context) (struct{}, error) {
+		_, err = retry(ctx, c.j, c.j.silence(), func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, c.names.Purge(ctx, keyOf(name), jetstream.LastRevision(held.revision), jetstream.PurgeTTL(releasedTime))
 		})
 	}

@@ -30,7 +30,7 @@ func (j *Journal) get(ctx context.Context, stream string, r getRequest) (message
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	answer, err := retry(ctx, j, func(ctx context.Context) (*nats.Msg, error) {
+	answer, err := retry(ctx, j, j.replicaSilence(), func(ctx context.Context) (*nats.Msg, error) {
 		return j.conn.RequestWithContext(ctx, directGet+stream, ask)
 	})
 	if err != nil {
@@ -53,7 +53,7 @@ func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	answer, err := retry(ctx, j, func(ctx context.Context) (*nats.Msg, error) {
+	answer, err := retry(ctx, j, j.silence(), func(ctx context.Context) (*nats.Msg, error) {
 		return j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, ask)
 	})
 	if err != nil {

@@ -63,7 +63,7 @@ const batchGrowth = 4
 // asks any replica, and another one if that does not answer; what a replica does not have, it asks the
 // leader for.
 func (f *fence) batches(ctx context.Context, r getRequest, last uint64, each func(message) (more bool, err error)) error {
-	wait, heard := f.j.silence(), time.Now()
+	wait, heard := f.j.replicaSilence(), time.Now()
 	for more := true; more && r.Seq <= last; {
 		next, some, err := f.batch(ctx, r, last, wait, each)
 		switch {
@@ -78,7 +78,7 @@ func (f *fence) batches(ctx context.Context, r getRequest, last uint64, each fun
 			return err
 		}
 		if next > r.Seq {
-			wait, heard = f.j.silence(), time.Now()
+			wait, heard = f.j.replicaSilence(), time.Now()
 		}
 		r.Seq, r.Batch, more = next, min(batchGrowth*r.Batch, batchMessages), some
 	}
