@@ -191,20 +191,28 @@ func (h *Hub) queueChanged(s *Session) {
 }
 
 // steal moves a task that waits for another agent into the queue of this one, if it may
-// have it: the most urgent, and of those the oldest. It reports whether it moved one.
+// have it. It reports whether it moved one.
 func (h *Hub) steal(s *Session) bool {
-	if len(h.movable) == 0 {
-		return false
-	}
 	e, ok := h.roster.Get(s.id)
 	if !ok || !e.Free() {
 		return false
 	}
-	var from *Session
-	var best *job
+	from, j := h.waitingFor(&e, func(other *Session, j *job) bool { return other != s && !j.triedBy(s) })
+	if j == nil {
+		return false
+	}
+	h.unqueue(from, j)
+	s.queue, j.waiting = append(s.queue, j), s
+	h.queueChanged(s)
+	return true
+}
+
+// waitingFor returns the task that an agent may have and for which another one is waited, and that one: the
+// most urgent, and of those the oldest; nil if there is none.
+func (h *Hub) waitingFor(e *roster.Entry, may func(from *Session, j *job) bool) (from *Session, best *job) {
 	for other := range h.movable {
 		for _, j := range other.queue {
-			if other == s || !j.isMovable() || j.triedBy(s) || j.Chain().CheckAgent(s.id) != nil || !h.sees(j.From(), &e) || h.mayAsk(j.From(), ofEntry(&e)) != nil {
+			if !j.isMovable() || !may(other, j) || j.Chain().CheckAgent(e.ID) != nil || !h.sees(j.From(), e) || h.mayAsk(j.From(), ofEntry(e)) != nil {
 				continue
 			}
 			if mine, answers := e.Answers(j.To()); !answers || mine < other.score(j) {
@@ -216,13 +224,7 @@ func (h *Hub) steal(s *Session) bool {
 			break // those after it are not more urgent
 		}
 	}
-	if best == nil {
-		return false
-	}
-	h.unqueue(from, best)
-	s.queue, best.waiting = append(s.queue, best), s
-	h.queueChanged(s)
-	return true
+	return from, best
 }
 
 // isMovable reports whether another agent than the one it waits for may have the task.
