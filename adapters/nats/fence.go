@@ -201,6 +201,9 @@ func (f *fence) take(ctx context.Context, o owner) (now uint64, taken bool, err 
 	return place, true, f.note(place)
 }
 
+// busyTime is how long the owner is written again while another one is on its way.
+const busyTime = time.Second
+
 // write writes the owner, on a condition, and returns its place.
 func (f *fence) write(ctx context.Context, condition string, at uint64) (place uint64, err error) {
 	data, err := json.Marshal(f.owner)
@@ -211,13 +214,11 @@ func (f *fence) write(ctx context.Context, condition string, at uint64) (place u
 		place, err = f.j.send(ctx, f.stream, &nats.Msg{Subject: f.own, Data: data, Header: nats.Header{condition: {strconv.FormatUint(at, 10)}}})
 		var refused *jetstream.APIError
 		busy := errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
-		if !busy || time.Since(begin) > lookupTimeout {
+		if !busy || time.Since(begin) > busyTime {
 			return place, err
 		}
-		select { // another owner is on its way
-		case <-time.After(replicaPause):
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+		if err := pauseFor(ctx, replicaPause); err != nil {
+			return 0, err
 		}
 	}
 }

@@ -116,8 +116,9 @@ func (f *fence) follow(ctx context.Context, o owner) error {
 	}
 }
 
-// TakeOver implements journal.Shared. It reads and writes the stream of that hub only, and
-// needs a leader of that stream and no other.
+// TakeOver implements journal.Shared. It reads and writes the stream of that hub, and needs a leader of
+// it. If a third hub has taken the life over before, it also asks the leader of the stream of that one
+// whether that life goes on.
 func (j *Journal) TakeOver(ctx context.Context, of journal.Life) (journal.Estate, error) {
 	e := &estate{j.tasksOf(of.Hub)}
 	mine := owner{Life: of, By: j.life, At: process()}
