@@ -20,14 +20,14 @@ func (j *Journal) ElectWithout(ctx context.Context, hub string) error {
 		return nil
 	}
 	j.unheard.note(hub)
-	defer j.reign.end() // what was sent to the former leader may be lost
+	defer j.leaderTerm.end() // what was sent to the former leader may be lost
 	ctx, cancel := context.WithTimeout(ctx, electTime)
 	defer cancel()
 	tick := time.NewTicker(electTick)
 	defer tick.Stop()
 	for next := (time.Time{}); ; {
 		// A server that has just given its lead to that one waits for it as well, and leads nothing.
-		asks := append(j.votesWithout(peerID(hub)), j.votesWithout("")...)
+		asks := append(j.voteRequests(peerID(hub)), j.voteRequests("")...)
 		if len(asks) == 0 {
 			return nil
 		}
@@ -106,39 +106,39 @@ func (u *unheard) any() bool {
 // errNewLeader ends the wait for what a leader did not acknowledge that another one has followed.
 var errNewLeader = errors.New("another server leads the stream now")
 
-// reign is the time in which the leaders of streams stay the same, as far as this server has made them
-// change. The zero reign has begun.
-type reign struct {
+// leaderTerm is the time in which the leaders of streams stay the same, as far as this server has made them
+// change. The zero leaderTerm has begun.
+type leaderTerm struct {
 	mu     sync.Mutex
-	ctx    context.Context //nolint:containedctx // it ends with the reign
+	ctx    context.Context //nolint:containedctx // it ends with the term
 	cancel context.CancelFunc
 }
 
-// current returns a context that ends with the present reign.
-func (r *reign) current() context.Context {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ctx == nil {
-		r.ctx, r.cancel = context.WithCancel(context.Background())
+// current returns a context that ends with the present term.
+func (t *leaderTerm) current() context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx == nil {
+		t.ctx, t.cancel = context.WithCancel(context.Background())
 	}
-	return r.ctx
+	return t.ctx
 }
 
-// end ends the present reign, and begins the next one.
-func (r *reign) end() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ctx != nil {
-		r.cancel()
+// end ends the present term, and begins the next one.
+func (t *leaderTerm) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx != nil {
+		t.cancel()
 	}
-	r.ctx = nil
+	t.ctx = nil
 }
 
-// votesWithout returns a request for votes for each group of servers that a server leads, or nobody if it
+// voteRequests returns a request for votes for each group of servers that a server leads, or nobody if it
 // is "": of this server, in the next term, with an empty log. Nobody votes for that, but all who have more
 // begin an election of their own within 0.8 seconds: it is what the servers do when one of them has lost
 // its log, so it is as safe. The server has no other way to begin one, and its times are fixed.
-func (j *Journal) votesWithout(leader string) (all []*nats.Msg) {
+func (j *Journal) voteRequests(leader string) (all []*nats.Msg) {
 	for _, account := range []string{server.DEFAULT_GLOBAL_ACCOUNT, server.DEFAULT_SYSTEM_ACCOUNT} { // the streams, and the servers themselves
 		status := j.server.Raftz(&server.RaftzOptions{AccountFilter: account})
 		if status == nil {

@@ -67,7 +67,7 @@ type Journal struct {
 	replicas       int
 	refusals       refusals
 	waiting        *waiting // nil once the journal is open, and where nobody is waited for
-	reign          reign
+	leaderTerm     leaderTerm
 	unheard        unheard
 	bus            *Bus
 	claims         *Claims

@@ -44,7 +44,7 @@ func (j *Journal) send(ctx context.Context, name string, msgs ...*nats.Msg) (pla
 	if j.alone() {
 		defer time.AfterFunc(slowAck, func() { j.watchStore(ctx, name, cancel) }).Stop()
 	} else {
-		defer context.AfterFunc(j.reign.current(), func() { cancel(errNewLeader) })()
+		defer context.AfterFunc(j.leaderTerm.current(), func() { cancel(errNewLeader) })()
 		if j.unheard.any() {
 			defer time.AfterFunc(lostTime, func() { cancel(errNoAnswer) }).Stop()
 		}

@@ -284,10 +284,10 @@ func (h *Hub) run(j *job, a *arrival, held []core.Call) {
 		return
 	}
 	h.mu.Lock()
-	house := h.standFor(h.others.name)
+	standIn := h.standFor(h.others.name)
 	h.mu.Unlock()
 	for _, c := range held {
-		_ = house.Perform(c) // it may have ended
+		_ = standIn.Perform(c) // it may have ended
 	}
 }
 
@@ -303,12 +303,12 @@ func (h *Hub) standFor(hub string) *Session {
 	if latest != nil {
 		return latest
 	}
-	if h.others.house == nil {
-		h.others.house = newSession(h, Identity{
+	if h.others.standIn == nil {
+		h.others.standIn = newSession(h, Identity{
 			Principal: core.Principal{ID: "hub " + h.others.name, Operator: true, Component: true}, Keep: true, Checked: true, Hub: cmp.Or(h.others.name, "?"),
 		})
 	}
-	return h.others.house
+	return h.others.standIn
 }
 
 // hold keeps a command on a task that is on its way here, and reports whether it is. Callers hold mu.

@@ -81,14 +81,14 @@ func isMove(e core.Event) bool {
 func (h *Hub) cancelAgain(t *task.Task) {
 	h.mu.Lock()
 	c, ok := h.others.cancels[t.ID()]
-	house := h.standFor(h.others.name)
+	standIn := h.standFor(h.others.name)
 	h.mu.Unlock()
 	switch {
 	case !ok || t.IsCancelling():
 	case t.IsMirror():
 		_ = h.pass(c, t, "") // the next owner may be gone, too: then it moves again, or ends
 	default:
-		_ = house.Perform(c)
+		_ = standIn.Perform(c)
 	}
 }
 
@@ -251,9 +251,9 @@ func commandInquiry() inquiry[core.Call, struct{}] {
 		}
 		c.Principal = by
 		h.mu.Lock()
-		house := h.standFor(h.others.name)
+		standIn := h.standFor(h.others.name)
 		h.mu.Unlock()
-		return struct{}{}, house.Perform(c)
+		return struct{}{}, standIn.Perform(c)
 	}}
 }
 

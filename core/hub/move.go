@@ -311,7 +311,7 @@ func (h *Hub) keep(agent core.AgentID, all []orphan) {
 		return
 	}
 	h.mu.Lock()
-	h.others.strays[agent] = append(h.others.strays[agent], all...)
+	h.others.orphans[agent] = append(h.others.orphans[agent], all...)
 	h.mu.Unlock()
 	time.AfterFunc(claimTime, func() { h.seek(agent, all) })
 }
@@ -320,7 +320,7 @@ func (h *Hub) keep(agent core.AgentID, all []orphan) {
 // may have them. With all nil these are all that wait for it.
 func (h *Hub) seek(agent core.AgentID, all []orphan) {
 	h.mu.Lock()
-	waiting := h.others.strays[agent]
+	waiting := h.others.orphans[agent]
 	if len(waiting) == 0 {
 		h.mu.Unlock()
 		return
@@ -336,8 +336,8 @@ func (h *Hub) seek(agent core.AgentID, all []orphan) {
 		}
 		return is
 	})
-	if h.others.strays[agent] = rest; len(rest) == 0 {
-		delete(h.others.strays, agent)
+	if h.others.orphans[agent] = rest; len(rest) == 0 {
+		delete(h.others.orphans, agent)
 	}
 	h.mu.Unlock()
 	for _, s := range due {

@@ -102,11 +102,11 @@ type otherHubs struct {
 	arriving  map[core.TaskID]*arrival
 	arrivals  chan *arrival
 	dismissed chan *arrival
-	// strays are the jobs of agents that have gone and come to another hub.
-	strays map[core.AgentID][]orphan
+	// orphans are the jobs of agents that have gone and come to another hub.
+	orphans map[core.AgentID][]orphan
 	// cancels are those of mirrors, until they have ended: a hub may be gone before it has stored one.
 	cancels map[core.TaskID]core.Call
-	house   *Session // for jobs that have moved here, and whose requester has no connection here
+	standIn *Session // for jobs that have moved here, and whose requester has no connection here
 }
 
 func newOtherHubs(o Options) otherHubs {
@@ -117,7 +117,7 @@ func newOtherHubs(o Options) otherHubs {
 		peers: o.Peers, name: o.Name, byIndex: map[int]string{}, indices: map[string]int{}, fetched: map[core.TaskID]*fetched{}, legacies: map[string]*legacy{},
 		up: map[string]bool{}, draining: map[string]bool{}, silent: map[string]time.Time{}, sent: map[core.TaskID]core.AgentID{}, hubs: map[string]*otherHub{}, noticed: map[core.TaskID]map[string]bool{}, gone: map[string]bool{}, settling: make(chan struct{}, 1),
 		handing: map[core.TaskID]*handing{}, handedAll: make(chan struct{}), arriving: map[core.TaskID]*arrival{}, arrivals: make(chan *arrival, mostArrivals), dismissed: make(chan *arrival, mostArrivals),
-		strays: map[core.AgentID][]orphan{}, cancels: map[core.TaskID]core.Call{},
+		orphans: map[core.AgentID][]orphan{}, cancels: map[core.TaskID]core.Call{},
 	}
 }
 
@@ -221,7 +221,7 @@ func (h *Hub) AgentUp(a RemoteAgent) {
 	h.mu.Lock()
 	a.Entry.Hub, a.Entry.Member = a.Hub, &elsewhere{a.Principal}
 	h.roster.Put(a.Entry)
-	waiting := len(h.others.strays[a.Entry.ID]) > 0
+	waiting := len(h.others.orphans[a.Entry.ID]) > 0
 	h.mu.Unlock()
 	if waiting {
 		h.seek(a.Entry.ID, nil)

@@ -82,9 +82,9 @@ func (h *Hub) settleAll(ctx context.Context) (all bool) {
 			all = false
 		}
 		h.mu.Lock()
-		orphans := h.mirrorsOf(name)
+		left := h.mirrorsOf(name)
 		h.mu.Unlock()
-		all = h.settleMirrors(ctx, orphans) && all
+		all = h.settleMirrors(ctx, left) && all
 	}
 	return all
 }
