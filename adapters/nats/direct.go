@@ -46,19 +46,24 @@ const answerTimeout = 5 * time.Second
 
 // getFromLeader is get from the leader of the stream, which has all that was acknowledged. A
 // replica may be behind.
-func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest) (m message, err error) {
+func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest) (message, error) {
 	ask, err := json.Marshal(r)
 	if err != nil {
-		return m, err
+		return message{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	answer, err := retry(ctx, j, j.silence(), func(ctx context.Context) (*nats.Msg, error) {
-		return j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, ask)
+	return retry(ctx, j, j.silence(), func(ctx context.Context) (message, error) {
+		answer, err := j.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+stream, ask)
+		if err != nil {
+			return message{}, err
+		}
+		return messageIn(answer.Data)
 	})
-	if err != nil {
-		return m, err
-	}
+}
+
+// messageIn returns the message in an answer of a leader, or the error in it.
+func messageIn(answer []byte) (m message, err error) {
 	var found struct {
 		Error   *jetstream.APIError `json:"error"`
 		Message struct {
@@ -69,7 +74,7 @@ func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest
 			At      time.Time `json:"time"`
 		} `json:"message"`
 	}
-	switch err := json.Unmarshal(answer.Data, &found); {
+	switch err := json.Unmarshal(answer, &found); {
 	case err != nil:
 		return m, fmt.Errorf("reading an answer of the NATS server: %w", err)
 	case found.Error != nil && found.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:

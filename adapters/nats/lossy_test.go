@@ -43,7 +43,13 @@ type lossy struct {
 // replaces said.
 func throughLossy(t *testing.T, said, instead string) (*nats.Journal, *lossy) {
 	t.Helper()
-	s := external(t)
+	url, l := lossyTo(t, external(t), said, instead)
+	return opened(t, nats.Options{URL: url}), l
+}
+
+// lossyTo starts such a proxy in front of a server, and returns its address.
+func lossyTo(t *testing.T, s *server.Server, said, instead string) (url string, _ *lossy) {
+	t.Helper()
 	if strings.HasPrefix(instead, "$") { // somebody has to be there to be asked
 		c, err := client.Connect(s.ClientURL())
 		if err != nil {
@@ -79,7 +85,7 @@ func throughLossy(t *testing.T, said, instead string) (*nats.Journal, *lossy) {
 			running.Go(func() { l.pass(near, far, func(b []byte) []byte { return b }) })
 		}
 	})
-	return opened(t, nats.Options{URL: "nats://" + in.Addr().String()}), l
+	return "nats://" + in.Addr().String(), l
 }
 
 // pass copies what one side says to the other.
@@ -131,6 +137,31 @@ func TestAReplayAsksAgainWhenItsRequestWasLost(t *testing.T) {
 	err := j.Usage().Replay(ctx, func(usage.Record) bool { read++; return true })
 	if err != nil || read != 1 || !proxy.lost.Load() {
 		t.Errorf("got %d messages and %v, want 1", read, err)
+	}
+}
+
+// The servers say that there is no leader, as during an election, when a hub asks who owns a stream.
+func TestATakeoverAsksAgainWhileThereIsNoLeader(t *testing.T) {
+	s := external(t)
+	a := together(t, s, "a")[0]
+	c, err := client.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Subscribe("$JX.API.STREAM.MSG.GET.>", func(m *client.Msg) {
+		_ = m.Respond([]byte(`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`)) // else it waits for the answer in vain
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	url, proxy := lossyTo(t, s, "$JS.API.STREAM.MSG.GET", "$JX.API.STREAM.MSG.GET")
+	b := opened(t, nats.Options{URL: url, Name: "b", Cluster: &nats.Cluster{Name: "all"}})
+	proxy.armed.Store(true)
+	if _, err := b.TakeOver(t.Context(), a.Life()); err != nil || !proxy.lost.Load() {
+		t.Errorf("got %v (the servers said so: %t), want the life taken over", err, proxy.lost.Load())
 	}
 }
 
