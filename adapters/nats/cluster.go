@@ -76,8 +76,6 @@ func (c *Cluster) join(o *server.Options, hub string, refused func(peer string))
 		Name: c.Name, Host: host, Port: port, Advertise: c.Advertise, Username: user, Password: c.Secret,
 		TLSConfig: c.TLS, TLSTimeout: routeTimeout.Seconds(), AuthTimeout: 2 * routeTimeout.Seconds(), PoolSize: -1,
 		PingInterval: busPing, MaxPingsOut: 2,
-		// Who writes to a server that stands still waits for so long, and with it what it has read for others.
-		WriteDeadline: busStall,
 	}
 	if c.TLS == nil {
 		if o.Cluster.TLSConfig, err = tlsOf(c.Secret, refused); err != nil {
