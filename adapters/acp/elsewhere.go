@@ -144,21 +144,33 @@ func (s *session) fetchPending(ctx context.Context) {
 	}
 }
 
-// has reports whether the peer made itself known here.
+// has reports whether the peer made itself known here. A hub that drains has only those to whom it
+// still owes something, or who owe it an answer: the others would be refused, and can go elsewhere.
 func (x *HTTP) has(p core.Principal, id core.AgentID) bool {
 	of := peerID{cmp.Or(p.ID, string(id)), id}
+	var all []*caller
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	for key := range x.peers {
+	for key, c := range x.peers {
 		if key.peerID == of {
-			return true
+			all = append(all, c)
 		}
 	}
-	return false
+	x.mu.Unlock()
+	if x.hub.Draining() == "" {
+		return len(all) > 0
+	}
+	return slices.ContainsFunc(all, func(c *caller) bool { return c.s.busy() || len(c.owed()) > 0 })
+}
+
+// busy reports whether the peer has opened a task, or was given one, that has not ended.
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests)+len(s.byTask) > 0
 }
 
 // passOn has the hub answer a request to which the peer made itself known. For a new one it is the
-// same hub, whichever gets its first requests.
+// same hub, whichever gets its first requests, and none that drains.
 func (x *HTTP) passOn(w http.ResponseWriter, r *http.Request, p core.Principal, id core.AgentID) bool {
 	if x.opts.Forward == nil || x.has(p, id) {
 		return false

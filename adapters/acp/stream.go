@@ -89,6 +89,9 @@ func (x *HTTP) stream(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-changed:
 		case <-alive.C:
+			if x.opts.Forward != nil && !x.has(p, id) {
+				return // this hub drains: the peer reads on where its next requests go
+			}
 			if out.write(": alive\n\n") != nil {
 				return
 			}

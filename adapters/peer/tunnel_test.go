@@ -2,6 +2,7 @@ package peer_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -239,5 +240,33 @@ func TestAHomeIsTheSameAtAllHubsAndMovesWithItsHubAlone(t *testing.T) {
 		if now := home("a", key); was != "c" && now != was {
 			t.Errorf("%s: got %s, want it to stay at %s", key, now, was)
 		}
+	}
+}
+
+func TestAHubThatDrainsIsNoHome(t *testing.T) {
+	all := connected(t, "a", "b", "c")
+	all["a"].HubDraining("c")
+	all["b"].HubDraining("c")
+	if err := all["c"].Drain(core.Principal{Operator: true}); err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]int{}
+	for i := range 100 {
+		key := string(rune('A' + i))
+		at := map[string]string{}
+		for name, n := range all {
+			at[name] = cmp.Or(n.HomeOf(key, []string{"a", "b", "c"}), name)
+		}
+		if of[at["a"]]++; at["b"] != at["a"] || at["c"] != at["a"] {
+			t.Fatalf("%s: got the homes %v, want one", key, at)
+		}
+	}
+	if of["c"] > 0 || of["a"] == 0 || of["b"] == 0 {
+		t.Errorf("got %v, want those at a and b", of)
+	}
+	all["c"].HubDraining("a")
+	all["c"].HubDraining("b")
+	if home := all["c"].HomeOf("k", []string{"a", "b"}); home != "" {
+		t.Errorf("where all drain: got %q, want the hub itself", home)
 	}
 }

@@ -18,8 +18,15 @@ import (
 // The sessions of a scope are at one hub of a cluster, their home: that where its clients came first,
 // or its sessions are. A client that comes to another hub is served by that one, over a tunnel.
 
+// A hub that drains is nobody's home any more: it refuses all commands. What runs there ends there,
+// before the eyes of the clients that it has. The sessions stay with it, as with a home that dies; those
+// that are made at the next home are others, and share with them the threads only.
+
 // held says what a hub has of a scope.
 type held struct {
+	// Draining says that the hub takes nothing new. It says nothing else then: the others may not
+	// know it yet.
+	Draining bool `json:"draining,omitempty"`
 	// Live says that clients of the scope are connected, or sessions in memory, since then. Else the
 	// hub may have parked sessions, of which the latest was made then.
 	Live  bool      `json:"live,omitempty"`
@@ -42,11 +49,14 @@ const heldMatter hub.Matter[string, held] = Name + ".held"
 
 // held returns what this hub has of a scope.
 func (s *Server) held(scope string) (h held) {
+	if s.hub.Draining() != "" {
+		return held{Draining: true}
+	}
 	s.engine.Lock()
 	defer s.engine.Unlock()
 	live := func(since time.Time) {
 		if !h.Live || since.Before(h.Since) {
-			h = held{true, since}
+			h = held{Live: true, Since: since}
 		}
 	}
 	for _, c := range s.clients {
@@ -71,16 +81,23 @@ func (s *Server) held(scope string) (h held) {
 }
 
 // home returns the hub that has the sessions of a scope; "" for this one. If nobody has any, it is
-// the same for all clients of the scope, whichever hub they come to.
+// the same for all clients of the scope, whichever hub they come to. A hub that drains is its own home:
+// it tells its clients where to go.
 func (s *Server) home(ctx context.Context, p core.Principal) (name string) {
 	if !s.hub.Clustered() {
 		return ""
 	}
 	scope := scopeOf(p)
-	others, _ := heldMatter.AskAll(ctx, s.hub, p, scope)
 	best := s.held(scope)
+	if best.Draining {
+		return ""
+	}
+	others, _ := heldMatter.AskAll(ctx, s.hub, p, scope)
 	var up []string
 	for _, o := range others {
+		if o.Out.Draining {
+			continue
+		}
 		up = append(up, o.Hub)
 		if o.Out.isBefore(best) {
 			name, best = o.Hub, o.Out

@@ -238,8 +238,13 @@ func (s *sayings) judge() {
 	}
 }
 
-// firstOf returns the rival that goes first; "" if this hub does.
-func (h *Hub) firstOf(key digest, rivals []string) string { return h.HomeOf(string(key[:]), rivals) }
+// firstOf returns the rival that goes first; "" if this hub does. Those that drain count: all rivals
+// have to name the same one, and may not know yet who drains.
+func (h *Hub) firstOf(key digest, rivals []string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.first(string(key[:]), rivals, true)
+}
 
 // yield leaves a key to another hub, unless somebody else has it here.
 func (k *Keys) yield(m mark, to string) {

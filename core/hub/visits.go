@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"strconv"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -69,11 +70,22 @@ func (h *Hub) HubAt(index int) (name string, ok bool) {
 }
 
 // HomeOf returns which of this hub and others is to have what a key names, as long as nobody has it:
-// the same at all of them that see the same others. It returns "" for this one.
+// the same at all of them that see the same others. It returns "" for this one. A hub that takes
+// nothing new is no home, but for this one where no other hub takes anything either.
 func (h *Hub) HomeOf(key string, others []string) (hub string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	best := weight(key, h.ownIndex)
+	open := slices.DeleteFunc(slices.Clone(others), func(name string) bool { return h.others.draining[name] })
+	return h.first(key, open, h.end.reason == "")
+}
+
+// first returns which of others, and of this hub if it is a candidate too, goes first for a key. It
+// returns "" for this one, and if there is no candidate. Callers hold mu.
+func (h *Hub) first(key string, others []string, own bool) (hub string) {
+	var best uint64
+	if own {
+		best = weight(key, h.ownIndex)
+	}
 	for _, name := range others {
 		index, known := h.others.indices[name]
 		if w := weight(key, index); known && w > best {
