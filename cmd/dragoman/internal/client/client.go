@@ -146,7 +146,7 @@ func (c *Client) send(r *http.Request, limit time.Duration) (*http.Response, err
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	timer := time.AfterFunc(limit, func() { cancel(errSilent) })
-	resp, err := c.HTTP.Do(r.WithContext(ctx)) //nolint:bodyclose // the caller closes it
+	resp, err := c.HTTP.Do(r.WithContext(ctx))
 	if timer.Stop() && err == nil {
 		resp.Body = endingBody{resp.Body, cancel}
 		return resp, nil
