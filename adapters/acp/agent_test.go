@@ -261,8 +261,8 @@ func TestACancelReachesAnACPAgentAndItsAckEndsTheTask(t *testing.T) {
 				}
 				of := map[string]string{"the cancel": e.ID, "the delegate": id}[ref]
 				kit.send(`{"id":"a2","kind":"ack","ref":"%s","payload":{"accepted":true}}`, of)
-				if got := s.ended(task); got.End != core.KindCancelled {
-					t.Errorf("answer: got %+v, want cancelled", got)
+				if got := s.ended(task); got.End != core.KindCancelled || got.Fault.Message != "Plans changed" {
+					t.Errorf("answer: got %+v, want cancelled with the reason", got)
 				}
 				s.until(func() bool { a, _ := s.hub.Agent(core.Principal{Operator: true}, "kit"); return a.Load.Active == 0 }, "the agent has room again")
 			})

@@ -24,9 +24,10 @@ type assignment struct {
 	noReport bool
 	// sentUsage and sentText are set once progress brought usage or text.
 	sentUsage, sentText bool
-	cancelSent          bool // the peer was sent a cancel
-	endedByHub          bool // the hub has ended the task, the peer perhaps not
-	endedByPeer         bool // the peer has ended the task
+	cancelSent          bool   // the peer was sent a cancel
+	cancelReason        string // of that cancel
+	endedByHub          bool   // the hub has ended the task, the peer perhaps not
+	endedByPeer         bool   // the peer has ended the task
 }
 
 // agentSink sends the peer, as an agent, the events of a task that concern it.
@@ -104,7 +105,7 @@ func (as agentSink) sendCancel(a *assignment, reason string) error {
 	as.s.mu.Lock()
 	again := a.cancelSent
 	if !again {
-		a.cancelSent, as.s.cancels[e.ID] = true, a.id
+		a.cancelSent, a.cancelReason, as.s.cancels[e.ID] = true, reason, a.id
 	}
 	as.s.mu.Unlock()
 	if again {

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -78,10 +79,10 @@ func (s *session) handleCancelAck(ctx context.Context, e wire.Envelope, a *assig
 		return s.refuseIf(ctx, e, err)
 	}
 	s.mu.Lock()
-	stopped := ack.Accepted && a.cancelSent && !a.endedByPeer
+	stopped, why := ack.Accepted && a.cancelSent && !a.endedByPeer, cmp.Or(a.cancelReason, "the agent stopped")
 	s.mu.Unlock()
 	if stopped {
-		s.end(a, []core.Body{core.Cancelled{Reason: "the agent stopped"}}, nil)
+		s.end(a, []core.Body{core.Cancelled{Reason: why}}, nil)
 	}
 	return nil
 }

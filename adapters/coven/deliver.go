@@ -159,7 +159,6 @@ func (t *taskSink) CancelRequested(_ core.Event, b core.CancelRequested) error {
 		t.session.hub.Count(Name + ".refused.cancel_requested")
 		return nil
 	}
-	t.session.setCancelReason(t.task.ID(), b.Reason)
 	return t.send(&pb.ServerMessage{Payload: &pb.ServerMessage_CancelRequest{CancelRequest: wire.CancelOf(t.task.ID(), b)}})
 }
 

@@ -71,12 +71,7 @@ func (s *session) response(m *pb.MessageResponse) {
 		body = core.Failed{Fault: wire.FaultOf(e.Fault.Message)}
 	}
 	task := core.TaskID(m.GetRequestId())
-	accepts, cancelReason := s.noteEvent(task, body.Kind())
-	if c, ok := body.(core.Cancelled); ok && c.Reason == "" {
-		// It should have echoed the reason (Fold enhancements, section 4).
-		body = core.Cancelled{Reason: cancelReason}
-	}
-	if accepts {
+	if s.noteEvent(task, body.Kind()) {
 		s.report(task, core.Accepted{}, nil)
 	}
 	if !s.report(task, body, foreign) {
@@ -98,14 +93,13 @@ func (s *session) report(task core.TaskID, body core.Body, foreign *core.Foreign
 }
 
 // noteEvent stops the orphan timer of a task, and forgets the task if the event ends it.
-// It reports whether the event is the first one and means that the agent accepts the task,
-// and returns the reason of the CancelRequest for the task.
-func (s *session) noteEvent(task core.TaskID, k core.Kind) (accepts bool, cancelReason string) {
+// It reports whether the event is the first one and means that the agent accepts the task.
+func (s *session) noteEvent(task core.TaskID, k core.Kind) (accepts bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.requests[task]
 	if r == nil {
-		return false, ""
+		return false
 	}
 	r.orphanTimer.Stop()
 	r.orphanTimer = nil
@@ -113,15 +107,7 @@ func (s *session) noteEvent(task core.TaskID, k core.Kind) (accepts bool, cancel
 	if k.Ends() {
 		s.forgetLocked(task)
 	}
-	return accepts, r.cancelReason
-}
-
-func (s *session) setCancelReason(task core.TaskID, reason string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.requests[task]; r != nil {
-		r.cancelReason = reason
-	}
+	return accepts
 }
 
 // forget removes a task that the agent no longer works on.

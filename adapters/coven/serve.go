@@ -114,9 +114,8 @@ type session struct {
 
 // request is one request that the agent works on.
 type request struct {
-	accepted     bool
-	cancelReason string       // of the CancelRequest that was sent
-	orphanTimer  *timer.Timer // set between session_orphaned and the next event
+	accepted    bool
+	orphanTimer *timer.Timer // set between session_orphaned and the next event
 }
 
 // injection is the injection for which an InjectContext was sent.

@@ -25,6 +25,34 @@ func TestACancelledTaskEndsWithTheReportOfItsAgent(t *testing.T) {
 	})
 }
 
+func TestACancelledTaskSaysWhyWhereItsAgentDoesNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		cancel       func(asker *hub.Session, id core.TaskID) error
+		agent, wants string
+	}{
+		"the requester left":             {func(asker *hub.Session, _ core.TaskID) error { asker.Close(nil); return nil }, "", "the requester left"},
+		"the requester has a reason":     {func(asker *hub.Session, id core.TaskID) error { return asker.Cancel(id, "plans changed") }, "", "plans changed"},
+		"nobody has one":                 {func(asker *hub.Session, id core.TaskID) error { return asker.Cancel(id, "") }, "", ""},
+		"the agent has words of its own": {func(asker *hub.Session, id core.TaskID) error { return asker.Cancel(id, "plans changed") }, "half of it is done", "half of it is done"},
+		"the agent stopped by itself":    {func(*hub.Session, core.TaskID) error { return nil }, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHub(t, hub.Limits{}, func(g *testHub) {
+				agent, asker := g.agent("a", able), g.connect("r")
+				task := g.ask(asker, "a")
+				if err := c.cancel(asker, task.ID()); err != nil {
+					t.Fatal(err)
+				}
+				g.report(agent, task, core.Cancelled{Reason: c.agent})
+				events := task.Events()
+				if got, want := events[len(events)-1].Body, (core.Cancelled{Reason: c.wants}); got != want {
+					t.Errorf("got the end %#v, want %#v", got, want)
+				}
+			})
+		})
+	}
+}
+
 func TestAnAnswerAfterACancelIsKept(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		agent, asker := g.agent("a", able), g.connect("r")

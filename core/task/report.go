@@ -88,16 +88,30 @@ func (t *Task) checkWorker(w Worker) error {
 	return nil
 }
 
-// Conclude ends the task as its agent says: Done or Cancelled. It returns the errors of
-// Report.
+// Conclude ends the task as its agent says: Done or Cancelled. A Cancelled without a reason
+// gets that of the cancel. It returns the errors of Report.
 func (t *Task) Conclude(w Worker, now time.Time, body core.Body, foreign *core.Foreign) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.checkWorker(w); err != nil {
 		return err
 	}
+	if c, ok := body.(core.Cancelled); ok && c.Reason == "" {
+		body = core.Cancelled{Reason: t.cancelReason()}
+	}
 	t.appendAt(now, body, foreign)
 	return nil
+}
+
+// cancelReason returns the reason of the cancel; "" if there was none, or no cancel. Callers
+// hold mu.
+func (t *Task) cancelReason() string {
+	for i := t.log.Len() - 1; t.cancelling && i >= 0; i-- {
+		if c, ok := t.log.At(i).Body.(core.CancelRequested); ok {
+			return c.Reason
+		}
+	}
+	return ""
 }
 
 // Fail ends the task after its agent failed, or takes it from the agent and reports that

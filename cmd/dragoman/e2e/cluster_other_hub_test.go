@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // What a hub tells of an agent that is at another one, and what a command says of a hub that stands still.
@@ -13,7 +18,7 @@ func TestAHubTellsOfAnotherOne(t *testing.T) {
 	t.Parallel()
 	all := startCluster(t, 3)
 	a, b, c := all[0], all[1], all[2]
-	joinWorker(t, b, "worker")
+	w := joinWorker(t, b, "worker")
 	if code, _, stderr := run(t, "ask", "worker", "hello", "--hub", a.URL, "--wait=20s"); code != command.ExitDone {
 		t.Fatalf("asking the agent of b at a: got %d and %q, want its answer", code, stderr)
 	}
@@ -27,6 +32,43 @@ func TestAHubTellsOfAnotherOne(t *testing.T) {
 		status, text := askMCP(t, a.URL+"/mcp", call, "Accept: application/json, text/event-stream")
 		if status != http.StatusOK || !strings.Contains(text, `\"agent_id\":\"worker\"`) {
 			t.Errorf("got %d and %s, want the worker named", status, text)
+		}
+	})
+	t.Run("a task whose requester has left says so at every hub", func(t *testing.T) {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.URL+"/v1/tasks", strings.NewReader(`{"to":"worker","content":"wait here","keep":false}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := a.HTTP.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var opened struct{ Body core.Opened }
+		for lines := bufio.NewScanner(resp.Body); opened.Body.Task == "" && lines.Scan(); {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				if err := json.Unmarshal([]byte(data), &opened); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		<-w.asked
+		leave()
+		for _, h := range all {
+			h.until("hub "+h.name+" says that the requester left", func() error {
+				var v struct {
+					State  string
+					Answer struct{ Fault *core.Fault }
+				}
+				if err := h.Get(t.Context(), "/v1/tasks/"+string(opened.Body.Task), &v); err != nil {
+					return err
+				}
+				return notYet(v.State == "cancelled" && v.Answer.Fault.Message == "the requester left", fmt.Sprintf("got %s and %v", v.State, v.Answer.Fault))
+			})
 		}
 	})
 	b.kill()
