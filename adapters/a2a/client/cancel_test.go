@@ -80,7 +80,7 @@ func TestWhatARemoteSaysToACancelCountsWhereItsStreamDoesNotEnd(t *testing.T) {
 		"SendStreamingMessage": func(x *exchange) { x.say(task("WORKING"), chunk("one ")); x.wait() },
 		"CancelTask":           func(x *exchange) { x.result(snapshot("CANCELED", "one two")) },
 	})
-	a := run(t, client.Options{URL: f.URL, Grace: 50 * time.Millisecond})
+	a := run(t, client.Options{URL: f.URL, Grace: time.Second})
 	a.does(newTurn(t, "x").cancelsAt(core.KindText), "accepted\nsession_started C\ntext one two\ncancelled enough")
 }
 
