@@ -96,10 +96,12 @@ func TestACommandDoesNotGoBackToTheHubThatPassedIt(t *testing.T) {
 	ann := core.Principal{ID: "ann"}
 	id := core.TaskID("019c0000-0000-7000-8010-000000000001")
 	opened := core.Opened{Task: id, From: ann, Request: core.Request{To: core.ToAgent("bob"), Intent: core.IntentAsk, Content: "why?"}}
-	for at, owner := range map[string]string{"a": "b", "b": "a"} { // each believes that the other has the task
-		all[at].Extend(id, []core.Event{
-			{Seq: 1, Epoch: 1, At: time.Now(), Body: opened}, {Seq: 2, Epoch: 1, At: time.Now(), Body: core.Retrying{Hub: owner}},
-		})
+	now := time.Now()
+	for _, at := range all { // both know the task before one asks the other for it
+		at.Extend(id, []core.Event{{Seq: 1, Epoch: 1, At: now, Body: opened}})
+	}
+	for at, owner := range map[string]string{"a": "b", "b": "a"} { // each believes that the other has it
+		all[at].Extend(id, []core.Event{{Seq: 2, Epoch: 1, At: now, Body: core.Retrying{Hub: owner}}})
 	}
 	if err := all["a"].person("ann").Cancel(id, "enough"); err != nil {
 		t.Fatal(err)

@@ -3,9 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -46,7 +44,7 @@ func TestNewClientsAreServedWhileAHomeIsDrained(t *testing.T) {
 	for i := range 8 {
 		idle, busy = append(idle, fmt.Sprint("idle-", i)), append(busy, fmt.Sprint("busy-", i))
 		delegateOverHTTP(t, others[0], idle[i], "at once")
-		if got := resultOverHTTP(t, others[0], idle[i]); !strings.Contains(got, "AT ONCE") {
+		if got := <-resultOverHTTP(t, others[0], idle[i]); !strings.Contains(got, "AT ONCE") {
 			t.Fatalf("got %s, want the result", got)
 		}
 	}
@@ -56,9 +54,8 @@ func TestNewClientsAreServedWhileAHomeIsDrained(t *testing.T) {
 		delegateOverHTTP(t, others[0], id, "wait for the end")
 	}
 
-	if err := home.Post(t.Context(), "/v1/hub/drain", struct{}{}, nil); err != nil {
-		t.Fatal(err)
-	}
+	drained := make(chan error, 1) // once the hub is empty
+	go func() { drained <- home.Post(t.Context(), "/v1/hub/drain", struct{}{}, new(any)) }()
 	for _, h := range others {
 		h.untilHubs(h.name+" sees that "+home.name+" drains", func(hubs []cluster.Hub) bool { return stateOf(hubs, home.name).State == cluster.Draining })
 	}
@@ -76,14 +73,21 @@ func TestNewClientsAreServedWhileAHomeIsDrained(t *testing.T) {
 		delegateOverHTTP(t, others[i%2], id, "wait for the end")
 		delegateOverHTTP(t, others[i%2], fmt.Sprint("new-", i), "at once")
 	}
+	results := map[string]<-chan string{}
+	for i, id := range append(busy, idle...) {
+		results[id] = resultOverHTTP(t, others[i%2], id)
+	}
 
 	for range 1 + len(idle) + len(busy) {
 		w.release <- struct{}{}
 	}
 	old.waitFrame(`"agent_end"`, "WAIT FOR THE END")
-	for i, id := range append(busy, idle...) {
-		if got := resultOverHTTP(t, others[i%2], id); !strings.Contains(got, "WAIT FOR THE END") {
-			t.Errorf("%s: got %s, want the result", id, got)
+	if err := <-drained; err != nil {
+		t.Errorf("the drain: got %v, want the hub empty", err)
+	}
+	for id, result := range results {
+		if got := <-result; !strings.Contains(got, "WAIT FOR THE END") {
+			t.Errorf("%s: got %q, want the result", id, got)
 		}
 	}
 	others[1].until("the thread has what the drained hub has ended", func() error {
@@ -109,44 +113,34 @@ func delegateOverHTTP(t *testing.T, at *clusterHub, peer, task string) {
 	}
 }
 
-// resultOverHTTP returns the first result that a peer reads from its stream.
-func resultOverHTTP(t *testing.T, at *clusterHub, peer string) string {
+// resultOverHTTP reads the stream of a peer, and returns where the first result in it will be; "" if
+// there is none.
+func resultOverHTTP(t *testing.T, at *clusterHub, peer string) <-chan string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
-	defer cancel()
-	var result string
-	found := errors.New("found")
-	err := streamOf(ctx, at, "/acp?agent_id="+peer, func(data string) error {
-		if strings.Contains(data, `"result"`) {
-			result = data
-			return found
-		}
-		return nil
-	})
-	if !errors.Is(err, found) {
-		t.Fatalf("%s at %s: got %v, want a result", peer, at.name, err)
-	}
-	return result
-}
-
-// streamOf reads the data of server-sent events until take returns an error.
-func streamOf(ctx context.Context, at *clusterHub, path string, take func(data string) error) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.URL+path, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.URL+"/acp?agent_id="+peer, nil)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	resp, err := at.HTTP.Do(r)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			if err := take(data); err != nil {
-				return err
+	result, ended := make(chan string, 1), make(chan struct{})
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		defer close(result)
+		defer resp.Body.Close()
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && strings.Contains(data, `"result"`) {
+				result <- data
+				return
 			}
 		}
-	}
-	return errors.Join(io.ErrUnexpectedEOF, lines.Err())
+	}()
+	return result
 }
