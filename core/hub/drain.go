@@ -141,19 +141,12 @@ func (h *Hub) Elsewhere() string {
 	return "go to hub " + strings.Join(others, ", or to hub ")
 }
 
-// noteIdle notes whether a hub that takes nothing new has no task, and nobody here waits for one of
-// another hub. Callers hold mu.
+// noteIdle notes whether a hub that takes nothing new has no task. Callers hold mu.
 func (h *Hub) noteIdle() {
-	if h.end.reason == "" || h.end.sealed || len(h.jobs)+len(h.others.arriving) > 0 {
-		return
+	if len(h.jobs)+len(h.others.arriving) == 0 && h.end.reason != "" && !h.end.sealed {
+		h.end.sealed = true
+		close(h.end.idle)
 	}
-	for _, opener := range h.mirrors {
-		if !opener.closed {
-			return
-		}
-	}
-	h.end.sealed = true
-	close(h.end.idle)
 }
 
 // endSessions ends all sessions, and those that come.

@@ -122,7 +122,6 @@ func (h *Hub) mirrorEnded(t *task.Task) {
 	delete(h.mirrors, t.ID())
 	h.returned(t)
 	delete(h.others.cancels, t.ID())
-	h.noteIdle()
 	h.mu.Unlock()
 	if opener != nil {
 		opener.mu.Lock()

@@ -216,7 +216,6 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 		return nil
 	}
 	s.closed = true
-	h.noteIdle()
 	id := s.id // another session may get it once this one has no work
 	if s.expiry != nil {
 		s.expiry.Stop()
