@@ -3,6 +3,7 @@ package peer_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -39,6 +40,36 @@ func TestAHubThatDrainsNamesTheHubsToGoTo(t *testing.T) {
 		refuses(c, "go to hub a at http://a:8080")
 		refuses(drained("a"), "try again once it is back")
 	})
+}
+
+func TestAHubThatDrainsWaitsForWhatItsClientsHaveAskedElsewhere(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, "a", "b", "c")
+			bob, ann := w.join("b", core.Card{ID: "bob"}), w.person("a")
+			asked := ask(t, ann, core.ToAgent("bob"))
+			held := assigned(t, bob)
+			a := w.hubs["a"]
+			if err := a.Drain(core.Principal{ID: "zoe", Operator: true}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			select {
+			case <-a.Drained():
+				t.Error("the hub is empty while a client waits for an answer")
+			default:
+			}
+			if leaves {
+				ann.Close(nil)
+				until(t, bob, held.ID(), core.KindCancelled)
+			} else if err := bob.Report(held.ID(), core.Done{Text: "answer"}, nil); err != nil {
+				t.Fatal(err)
+			} else {
+				until(t, ann, asked.ID(), core.KindDone)
+			}
+			<-a.Drained()
+		})
+	}
 }
 
 // readToItsEnd reads a session to its end, and reports whether it was told that the hub drains.

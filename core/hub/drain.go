@@ -56,7 +56,8 @@ func (h *Hub) drain() {
 	h.background.Go(h.empty)
 }
 
-// empty hands on what waits at a hub that is drained, and ends its sessions once it has no task.
+// empty hands on what waits at a hub that is drained, and ends its sessions once it has no task, and none of
+// them waits for one of another hub.
 func (h *Hub) empty() {
 	h.HandOn(h.ctx)
 	tick := time.NewTicker(recordedCheck)
@@ -67,7 +68,7 @@ func (h *Hub) empty() {
 		case <-idle:
 			idle = nil
 		case <-tick.C:
-			if idle == nil && h.unrecorded() == 0 {
+			if idle == nil && h.unrecorded() == 0 && !h.waitsForOthers() {
 				h.endSessions(h.refusal("the hub was drained"))
 				h.log.Info("the hub is empty")
 				return
@@ -76,6 +77,18 @@ func (h *Hub) empty() {
 			return
 		}
 	}
+}
+
+// waitsForOthers reports whether a session here has opened a task of another hub that has not ended.
+func (h *Hub) waitsForOthers() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, opener := range h.mirrors {
+		if !opener.closed {
+			return true
+		}
+	}
+	return false
 }
 
 // takeNothing makes the hub take nothing new, and reports whether it did before. Callers hold mu.
