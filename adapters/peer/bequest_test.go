@@ -158,13 +158,7 @@ func TestATaskOfAHubThatDiesEndsIfItWasBegunAndThatIsNotStored(t *testing.T) {
 				held := assigned(t, bob)
 				w.join("c", thinker("cid"))
 				time.Sleep(time.Second) // the journal has it
-				before := func(wr journal.Write) error {
-					if wr.By.Hub == "b" {
-						time.Sleep(time.Minute)
-					}
-					return nil
-				}
-				w.before.Store(&before)
+				w.delayWrites("b", time.Minute, nil)
 				if err := bob.Report(held.ID(), core.Text{Text: "because"}, nil); err != nil {
 					t.Fatal(err)
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,6 +134,18 @@ func (w *world) start(name string, index int) *member {
 	w.t.Cleanup(m.stop)
 	w.hubs[name] = m
 	return m
+}
+
+// delayWrites makes each write of a hub to the journal take a while; with late only those that have such
+// a record.
+func (w *world) delayWrites(by string, takes time.Duration, late func(journal.Record) bool) {
+	before := func(wr journal.Write) error {
+		if wr.By.Hub == by && (late == nil || slices.ContainsFunc(wr.Records, late)) {
+			time.Sleep(takes)
+		}
+		return nil
+	}
+	w.before.Store(&before)
 }
 
 // until waits for something that takes a while.

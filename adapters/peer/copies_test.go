@@ -1,7 +1,6 @@
 package peer_test
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,13 +71,7 @@ func TestACopyOfATaskThatDidNotMoveHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b", "c")
 		bob, ann := w.join("b", thinker("bob")), w.person("a")
-		before := func(wr journal.Write) error {
-			if wr.By.Hub == "c" && slices.ContainsFunc(wr.Records, movesTo("c")) {
-				time.Sleep(6 * time.Second)
-			}
-			return nil
-		}
-		w.before.Store(&before)
+		w.delayWrites("c", 6*time.Second, movesTo("c"))
 		asked := ask(t, ann, core.ToCapability("think"))
 		held := assigned(t, bob)
 		w.join("c", thinker("cid"))

@@ -1,7 +1,6 @@
 package peer_test
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,14 +29,7 @@ func TestAnAnswerWhoseEndWasNotStoredLeavesItsThread(t *testing.T) {
 				ann := w.person("a")
 				w.talk(ann, bob, "bob", "talk", "one?", "1")
 				time.Sleep(time.Second)
-				before := func(wr journal.Write) error {
-					late := func(r journal.Record) bool { return !c.stores || r.Event.Body.Kind().Ends() }
-					if wr.By.Hub == "b" && slices.ContainsFunc(wr.Records, late) {
-						time.Sleep(time.Minute)
-					}
-					return nil
-				}
-				w.before.Store(&before)
+				w.delayWrites("b", time.Minute, func(r journal.Record) bool { return !c.stores || r.Event.Body.Kind().Ends() })
 				asked, err := ann.Open(core.Request{To: core.ToAgent("bob"), Thread: "talk", Content: "two?"}, hub.OpenOptions{})
 				if err != nil {
 					t.Fatal(err)

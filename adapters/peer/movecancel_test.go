@@ -43,13 +43,7 @@ func TestACancelThatItsHubHadNotStoredReachesTheNext(t *testing.T) {
 				assigned(t, bob)
 				w.join("c", thinker("cid"))
 				time.Sleep(time.Second) // the journal has it
-				before := func(wr journal.Write) error {
-					if wr.By.Hub == "b" {
-						time.Sleep(time.Minute)
-					}
-					return nil
-				}
-				w.before.Store(&before)
+				w.delayWrites("b", time.Minute, nil)
 				if err := ann.Cancel(asked.ID(), "enough"); err != nil {
 					t.Fatal(err)
 				}
@@ -74,13 +68,7 @@ func TestACancelReachesATaskThatAnotherHubTookTooLate(t *testing.T) {
 		asked := ask(t, ann, core.ToCapability("think"))
 		held := assigned(t, bob)
 		w.join("c", thinker("cid"))
-		before := func(wr journal.Write) error {
-			if wr.By.Hub == "c" && len(wr.Records) > 0 {
-				time.Sleep(6 * time.Second)
-			}
-			return nil
-		}
-		w.before.Store(&before)
+		w.delayWrites("c", 6*time.Second, func(journal.Record) bool { return true })
 		if err := bob.Report(held.ID(), busy, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package peer_test
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,13 +25,7 @@ func TestAHubLearnsTheEndOfATaskWhoseMoveItStoresLate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, "a", "b", "c")
 				bob, ann := w.join("b", thinker("bob")), w.person("b")
-				before := func(wr journal.Write) error {
-					if wr.By.Hub == "b" && slices.ContainsFunc(wr.Records, c.late) {
-						time.Sleep(3 * time.Second)
-					}
-					return nil
-				}
-				w.before.Store(&before)
+				w.delayWrites("b", 3*time.Second, c.late)
 				asked := ask(t, ann, core.ToCapability("think"))
 				held := assigned(t, bob)
 				w.join("c", thinker("cid"))
@@ -63,13 +56,7 @@ func TestATaskIsHandedToAHubThatHasAskedForItTooEarly(t *testing.T) {
 			return nil
 		}
 		w.reading.Store(&slowly)
-		before := func(wr journal.Write) error {
-			if wr.By.Hub == "b" {
-				time.Sleep(time.Second) // b stores its copy after c has said that it does not know the task
-			}
-			return nil
-		}
-		w.before.Store(&before)
+		w.delayWrites("b", time.Second, nil) // b stores its copy after c has said that it does not know the task
 		w.net.CutOneWay("a", "c")
 		asked := ask(t, ann, core.ToCapability("think"))
 		read := make(chan error, 1)
