@@ -144,8 +144,8 @@ func (s *session) fetchPending(ctx context.Context) {
 	}
 }
 
-// has reports whether the peer made itself known here. A hub that drains has only those to whom it
-// still owes something, or who owe it an answer: the others would be refused, and can go elsewhere.
+// has reports whether this hub serves the peer. While the hub drains, it serves only peers with a running
+// task or an unread result here: it would refuse the others, which another hub can serve.
 func (x *HTTP) has(p core.Principal, id core.AgentID) bool {
 	of := peerID{cmp.Or(p.ID, string(id)), id}
 	var all []*caller

@@ -149,7 +149,7 @@ func (c *Cluster) stranger() string {
 	}
 	for _, at := range c.Peers {
 		if says := greeting(context.Background(), at, encrypted); says.Cluster != "" && says.Cluster != c.Name {
-			return fmt.Sprintf("the hub %s at %s is of the cluster %q, and this one of %q: give all the same (cluster.name)", says.Name, at, says.Cluster, c.Name)
+			return fmt.Sprintf("hub %s at %s is in the cluster %q, but this hub is in %q: set cluster.name to the same value on all hubs", says.Name, at, says.Cluster, c.Name)
 		}
 	}
 	return ""

@@ -18,9 +18,9 @@ import (
 // The sessions of a scope are at one hub of a cluster, their home: that where its clients came first,
 // or its sessions are. A client that comes to another hub is served by that one, over a tunnel.
 
-// A hub that drains is nobody's home any more: it refuses all commands. What runs there ends there,
-// before the eyes of the clients that it has. The sessions stay with it, as with a home that dies; those
-// that are made at the next home are others, and share with them the threads only.
+// A hub that drains is no longer a home: it refuses all commands. What is running there finishes there,
+// and the clients that are connected see it. Its sessions stay with it, as when a home dies: sessions made
+// at the next home are new ones, which share only the threads.
 
 // held says what a hub has of a scope.
 type held struct {

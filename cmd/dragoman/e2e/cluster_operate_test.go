@@ -57,14 +57,14 @@ func TestHubsOfDifferentClustersSayThatTheyAre(t *testing.T) {
 	b.addConfig("  name: other\n")
 	a.start()
 	b.start()
-	a.untilLogged(`the hub b at ` + b.route + ` is of the cluster \"other\", and this one of \"dragoman\"`)
-	b.untilLogged(`the hub a at ` + a.route + ` is of the cluster \"dragoman\", and this one of \"other\"`)
+	a.untilLogged(`hub b at ` + b.route + ` is in the cluster \"other\", but this hub is in \"dragoman\"`)
+	b.untilLogged(`hub a at ` + a.route + ` is in the cluster \"dragoman\", but this hub is in \"other\"`)
 }
 
 func TestAllHubsAreStoppedAtOnce(t *testing.T) {
 	t.Parallel()
 	all := startCluster(t, 3)
-	for _, h := range all { // whoever reads the audit gets what was said until then, and it is stored
+	for _, h := range all { // reading the audit waits until every entry so far is stored
 		if code, _, stderr := run(t, "audit", "--hub", h.URL); code != command.ExitDone {
 			t.Fatalf("reading the audit of hub %s: got %d and %q, want its entries", h.name, code, stderr)
 		}
