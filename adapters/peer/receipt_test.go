@@ -26,6 +26,25 @@ func TestAReceiptOfATaskAtAnotherHubWaitsForItsOwner(t *testing.T) {
 	}
 }
 
+func TestTheHubOfTheRequesterCallsATaskDeliveredOnceItsAgentHasAnswered(t *testing.T) {
+	all := connected(t, "a", "b")
+	bob, ann := all["b"].join(t, all, core.Card{ID: "bob"}), all["a"].person("ann")
+	asked := ask(t, ann, core.ToAgent("bob"))
+	want := func(when string, stage core.Stage, agent core.AgentID) {
+		t.Helper()
+		if r := asked.Receipt(); r.Stage != stage || r.Agent != agent {
+			t.Errorf("%s: got %s by %q, want %s by %q", when, r.Stage, r.Agent, stage, agent)
+		}
+	}
+	until(t, ann, asked.ID(), core.KindAssigned) // its agent has taken nothing yet
+	want("assigned", core.StageAccepted, "")
+	if err := bob.Report(assigned(t, bob).ID(), core.Text{Text: "well"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ann, asked.ID(), core.KindText)
+	want("answered", core.StageDelivered, "bob")
+}
+
 func TestReceiptsThatManyWaitForKeepNoInquiryWaiting(t *testing.T) {
 	all := connected(t, "a", "b")
 	all["b"].join(t, all, core.Card{ID: "bob"})
