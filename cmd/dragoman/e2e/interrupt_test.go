@@ -26,7 +26,7 @@ func TestAskReportsAnInterruptOnlyIfItCancelledTheTask(t *testing.T) {
 		"the agent was done before":                         {true, "", core.Done{}, command.ExitDone, ""},
 		"somebody else cancels with the reason interrupted": {false, "interrupted", core.Cancelled{Reason: "interrupted"}, command.ExitFailed, "dragoman: the task was cancelled: interrupted\n"},
 		"an agent cancels with the reason interrupted":      {false, "", core.Cancelled{Reason: "interrupted"}, command.ExitFailed, "dragoman: the task was cancelled: interrupted\n"},
-		"somebody else cancels with another reason":         {false, "too late", core.Cancelled{}, command.ExitFailed, "dragoman: the task was cancelled\n"},
+		"somebody else cancels with another reason":         {false, "too late", core.Cancelled{}, command.ExitFailed, "dragoman: the task was cancelled: too late\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newTestHub(t, nil)
