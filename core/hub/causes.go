@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/policy"
+	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
 // cause is a task because of which a session acts, and the chain above what it asks, without
@@ -21,7 +22,7 @@ type cause struct {
 // just ended. It may narrow them to one of these. A session without work acts because of what
 // the other agents of its principal work on, so that an agent does not begin anew when it asks
 // over another connection (promise P10), also one whose session asks for it. What the session asks
-// has at least so many hops.
+// has at least so many hops: those of agents at other hubs count in them alone.
 func (s *Session) causes(narrow core.TaskID, from core.Principal) (all []cause, hops int, err error) {
 	s = s.root()
 	all = s.holds(false)
@@ -37,6 +38,7 @@ func (s *Session) causes(narrow core.TaskID, from core.Principal) (all []cause, 
 		}
 		return nil, 0, core.NewFault(core.CodeNotAuthorized, "you do not work on task %s: name one of your own as the cause, or none", narrow)
 	}
+	hops = s.hub.minHopsElsewhere(s.identity.Principal, from)
 	for _, c := range theirs {
 		hops = max(hops, c.chain.Hops+1)
 	}
@@ -66,6 +68,49 @@ func (s *Session) holds(another bool) (all []cause) {
 		}
 	}
 	return all
+}
+
+// minHopsElsewhere returns how many hops a task has at least that a principal opens for another one,
+// because of what their agents at other hubs work on.
+func (h *Hub) minHopsElsewhere(own, from core.Principal) (n int) {
+	if h.cluster == nil {
+		return 0
+	}
+	for _, p := range []core.Principal{own, from} {
+		if p.Authenticated {
+			n = max(n, h.roster.MinHops(p.ID, time.Now()))
+		}
+	}
+	return n
+}
+
+// tellHops tells the other hubs how many hops a task has at least that the principal of the agent opens
+// there. It tells them of agents alone: people and services go on to other things, and what they
+// share is with many. Callers hold Hub.mu.
+func (s *Session) tellHops() {
+	if !s.tellsHops() {
+		return
+	}
+	n, until := 0, time.Time{}
+	for _, c := range s.holds(true) {
+		n = max(n, c.chain.Hops+1)
+		if c.over {
+			until = s.recallsUntil()
+		}
+	}
+	s.hub.roster.Change(s.id, func(e *roster.Entry) { e.MinHops, e.HopsUntil = n, until })
+}
+
+func (s *Session) tellsHops() bool {
+	who := s.identity.Principal
+	return s.hub.cluster != nil && who.Authenticated && who.Credential != nil && who.Credential.Kind == core.KindAgent
+}
+
+// recallsUntil returns until when the last task that has ended is the cause of what the session asks.
+func (s *Session) recallsUntil() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.until.Round(0) // without the clock of this process
 }
 
 // longestFirst sorts causes by the length of the chain above them.

@@ -143,6 +143,7 @@ func (h *Hub) assign(j *job, s *Session) {
 	if slot {
 		h.roster.Start(s.id)
 	}
+	s.tellHops()
 	j.waiting = nil
 	a := task.Assignment{Worker: s.peer(), Agent: s.id, Dialect: s.identity.Dialect, MaxTaskTime: s.opts.MaxTaskTime}
 	if !s.card.Features.Has(core.FeatureSessions) {
@@ -157,6 +158,7 @@ func (h *Hub) assign(j *job, s *Session) {
 	if slot {
 		h.roster.Finish(s.id)
 	}
+	s.tellHops()
 }
 
 // enqueue puts a task into the queue of an agent, urgent ones first.

@@ -23,6 +23,9 @@ func (h *Hub) release(s *Session, j *job, now time.Time) {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
+	if !s.closed {
+		s.tellHops()
+	}
 	if w.slot && !s.closed { // another session may have its id by now
 		h.roster.Finish(s.id)
 		h.dispatch(s)

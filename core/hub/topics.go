@@ -130,10 +130,13 @@ func (s *Session) NoticeDelivered(t *task.Task, tag any) {
 	}
 	s.hub.topics.Ack(s.peer(), at)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if now.Before(s.until) && s.last.chain.Hops > t.Hops() {
-		return // its present cause has more hops
+	if now := time.Now(); now.After(s.until) || t.Hops() >= s.last.chain.Hops { // else its present cause has more hops
+		s.last, s.until = cause{task: t.ID(), chain: policy.Chain{Hops: t.Hops()}, over: true}, now.Add(s.hub.limits.CauseMemory)
 	}
-	s.last, s.until = cause{task: t.ID(), chain: policy.Chain{Hops: t.Hops()}, over: true}, now.Add(s.hub.limits.CauseMemory)
+	s.mu.Unlock()
+	if s.tellsHops() {
+		s.hub.mu.Lock()
+		defer s.hub.mu.Unlock()
+		s.tellHops()
+	}
 }

@@ -66,6 +66,7 @@ func (r *Roster) insert(e *record) {
 	r.aliases.add(e.ID)
 	r.names.add(e.ID)
 	r.called.add(e.Card)
+	r.hops.add(e)
 	r.join(e)
 }
 
@@ -74,6 +75,7 @@ func (r *Roster) remove(e *record) {
 	r.leave(e)
 	r.names.remove(e.ID)
 	r.called.remove(e.Card)
+	r.hops.remove(e)
 	delete(r.entries, e.ID)
 	r.forget(e.ID)
 }

@@ -28,6 +28,10 @@ type Entry struct {
 	Child *core.Child
 	// OnlyByID hides the agent from every address except its id.
 	OnlyByID bool
+	// MinHops is how many hops a task has at least that the principal of the agent opens at another hub,
+	// and HopsUntil when that ends; zero is never. See [Roster.MinHops].
+	MinHops   int
+	HopsUntil time.Time
 	// Hub is the name of the hub that has the agent's connection; "" for this one.
 	Hub string
 	// Member is the connection of the agent.
@@ -69,6 +73,7 @@ type Roster struct {
 	called  called                   // the names of entries
 	groups  map[groupKey]*group
 	names   names
+	hops    hops
 	turns   uint64
 	watch   func(*Entry) // see Watch; may be nil
 }
@@ -83,7 +88,7 @@ type record struct {
 // New returns an empty Roster.
 func New() *Roster {
 	return &Roster{
-		entries: map[core.AgentID]*record{}, standby: map[core.AgentID][]Entry{}, aliases: aliases{}, called: called{}, groups: map[groupKey]*group{},
+		entries: map[core.AgentID]*record{}, standby: map[core.AgentID][]Entry{}, aliases: aliases{}, called: called{}, groups: map[groupKey]*group{}, hops: hops{},
 	}
 }
 
