@@ -1,6 +1,7 @@
 package peer_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +71,33 @@ func TestAHubThatDrainsWaitsForWhatItsClientsHaveAskedElsewhere(t *testing.T) {
 			<-a.Drained()
 		})
 	}
+}
+
+func TestAHubThatStopsWaitsForWhatItsClientsHaveAskedElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		bob, ann, eve := w.join("b", core.Card{ID: "bob", MaxConcurrent: 2}), w.person("a"), w.person("a")
+		answered := ask(t, ann, core.ToAgent("bob"))
+		held := assigned(t, bob)
+		ask(t, eve, core.ToAgent("bob"))
+		late := assigned(t, bob)
+		stopped := make(chan error)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			stopped <- w.hubs["a"].Close(ctx, "an upgrade")
+		}()
+		time.Sleep(5 * time.Second)
+		if err := bob.Report(held.ID(), core.Done{Text: "answer"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		until(t, ann, answered.ID(), core.KindDone)
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		w.hubs["a"].stop()
+		until(t, bob, late.ID(), core.KindCancelled)
+	})
 }
 
 // readToItsEnd reads a session to its end, and reports whether it was told that the hub drains.

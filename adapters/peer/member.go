@@ -118,6 +118,9 @@ func (m *Member) hubUp(h cluster.Hub) {
 		for {
 			began := time.Now()
 			ended := o.Run(ctx, conn)
+			if o.hasTold() {
+				return
+			}
 			reason := ended.Error()
 			if time.Since(began) > connectAtMost {
 				wait, logged = connectAgain, ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
@@ -36,6 +37,7 @@ type Peer struct {
 	conn      *connection   // the present one, once the other end has greeted; else nil
 	changed   chan struct{} // closed and replaced when conn or hopeless changes
 	hopeless  *core.Fault   // why there will be no connection, as far as is known; else nil
+	told      bool          // this hub has stopped, and the other one was sent all that it had to say
 	mail      *mail
 	inquiries inquiries
 }
@@ -64,9 +66,16 @@ func (o *Peer) Close() {
 	o.session.Close(gone)
 }
 
+// partTime is how long a connection may take to end by itself, after the last word of a hub that has
+// stopped.
+const partTime = time.Second
+
 // Run serves a connection until it ends, and returns why. By then no goroutine of it runs. Run is
-// called for one connection after the other.
+// called for one connection after the other. Once ctx ends it ends at once, unless this hub was closed:
+// then the other one gets the ends of its tasks first, for up to partTime.
 func (o *Peer) Run(ctx context.Context, conn link.Conn[[]byte, []byte]) link.Reason {
+	ctx, cut := o.parting(ctx)
+	defer cut()
 	c := newConnection(o, conn)
 	// They go on until the tunnels have ended: a service that ends by itself ends its tunnel as whole.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -84,6 +93,32 @@ func (o *Peer) Run(ctx context.Context, conn link.Conn[[]byte, []byte]) link.Rea
 	goroutines.Wait()
 	o.session.LeaveTasks()
 	return reason
+}
+
+// parting returns a context for a connection that lasts longer than the given one: see [Peer.Run].
+func (o *Peer) parting(given context.Context) (context.Context, context.CancelFunc) {
+	ctx, cut := context.WithCancelCause(context.WithoutCancel(given))
+	last := time.AfterFunc(time.Hour, func() { cut(context.Cause(given)) })
+	last.Stop()
+	stop := context.AfterFunc(given, func() {
+		if !o.hub.IsClosed() {
+			cut(context.Cause(given))
+			return
+		}
+		last.Reset(partTime)
+	})
+	return ctx, func() {
+		stop()
+		last.Stop()
+		cut(nil)
+	}
+}
+
+// hasTold reports whether this hub has nothing more to say, since it was closed.
+func (o *Peer) hasTold() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.told
 }
 
 // greeted begins to use a connection whose other end has said what it got: letters that it did not

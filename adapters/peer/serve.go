@@ -232,6 +232,9 @@ func (c *connection) pump(ctx context.Context) {
 			var f *core.Fault
 			switch {
 			case errors.As(err, &f):
+				c.Peer.mu.Lock()
+				c.told = true
+				c.Peer.mu.Unlock()
 				c.link.Close(*link.Because(link.ShuttingDown, "%s", f.Message))
 			case ctx.Err() == nil: // without events the connection is of no use
 				c.link.Close(*link.Because(link.Internal, "sending events: %s", err))

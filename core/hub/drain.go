@@ -46,6 +46,13 @@ func (h *Hub) Draining() string {
 // Drained is closed once the hub has no task and no session, and takes no more of them.
 func (h *Hub) Drained() <-chan struct{} { return h.end.drained }
 
+// IsClosed reports whether Close has ended all sessions.
+func (h *Hub) IsClosed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.end.closed && h.closed != nil
+}
+
 func (h *Hub) drain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,6 +81,19 @@ func (h *Hub) empty() {
 				return
 			}
 		case <-h.ctx.Done():
+			return
+		}
+	}
+}
+
+// awaitOthers waits until no session waits for a task of another hub, or ctx ends.
+func (h *Hub) awaitOthers(ctx context.Context) {
+	tick := time.NewTicker(recordedCheck)
+	defer tick.Stop()
+	for h.waitsForOthers() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -183,8 +203,8 @@ func (h *Hub) endSessions(why *core.Fault) {
 func (h *Hub) endsWith(s *Session) bool { return s.identity.Hub == "" || h.end.closed }
 
 // Close stops the hub gracefully: it accepts nothing new, tells every session the reason,
-// hands on what waits and can run at another hub, lets running tasks finish until ctx ends, fails the
-// rest as unreachable, waits for the journal and ends the sessions. It returns the error of the
+// hands on what waits and can run at another hub, lets running tasks finish until ctx ends, also those
+// of other hubs for which its sessions wait, fails the rest as unreachable, waits for the journal and ends the sessions. It returns the error of the
 // journal, if any. A second Close returns at once.
 func (h *Hub) Close(ctx context.Context, reason string) error {
 	reason = cmp.Or(reason, "shutdown")
@@ -205,6 +225,7 @@ func (h *Hub) Close(ctx context.Context, reason string) error {
 		h.end.sealed = true
 		h.mu.Unlock()
 	}
+	h.awaitOthers(ctx)
 	gone := core.NewFault(core.CodeUnreachable, "the hub stopped: %s", reason).Because(ErrStopping)
 	for _, t := range h.live() {
 		t.End(core.Failed{Fault: gone})
