@@ -366,6 +366,7 @@ func TestWhatIsOpenedAtAHubThatIsStoppingFails(t *testing.T) {
 		if err := w.hubs["b"].Close(ctx, "an upgrade"); err != nil {
 			t.Fatal(err)
 		}
+		w.hubs["a"].HubUp("b", 1) // as for a hub that has not heard of it
 		ann := w.person("a")
 		asked := ask(t, ann, core.ToAgent("bob")) // who has not left yet
 		w.hubs["b"].stop()

@@ -73,6 +73,22 @@ func TestAHubThatDrainsWaitsForWhatItsClientsHaveAskedElsewhere(t *testing.T) {
 	}
 }
 
+func TestATaskThatWasSentBeforeTheOthersKnewOfADrainIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b", "c")
+		bob, ann := w.join("b", core.Card{ID: "bob"}), w.person("a")
+		if err := w.hubs["b"].Drain(core.Principal{ID: "zoe", Operator: true}); err != nil {
+			t.Fatal(err)
+		}
+		asked := ask(t, ann, core.ToAgent("bob")) // a has not been told
+		if err := bob.Report(assigned(t, bob).ID(), core.Done{Text: "answer"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		until(t, ann, asked.ID(), core.KindDone)
+		<-w.hubs["b"].Drained()
+	})
+}
+
 func TestAHubThatStopsWaitsForWhatItsClientsHaveAskedElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b", "c")

@@ -18,11 +18,15 @@ const (
 )
 
 // turn returns how many of the survivors are before this hub in taking a life over. The order
-// is another one for each life, and the same at each hub. Callers hold mu.
+// is another one for each life, and the same at each hub; those that drain come last, since they end
+// tasks that others can go on with. Callers hold mu.
 func (c *Cluster) turn(of journal.Life, now time.Time) (before int) {
 	own := weight(of, c.self)
 	for _, r := range c.records {
-		if c.supports(r, now) && weight(of, r.name) < own {
+		if !c.supports(r, now) {
+			continue
+		}
+		if drains := r.state == Draining; drains != c.draining && !drains || drains == c.draining && weight(of, r.name) < own {
 			before++
 		}
 	}

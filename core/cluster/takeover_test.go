@@ -96,3 +96,21 @@ func TestAnHeirThatHearsOfItselfFinishes(t *testing.T) {
 		}
 	})
 }
+
+// A hub that drains ends what another one could go on with.
+func TestAHubThatDrainsTakesOverOnlyWhatNobodyElseDoes(t *testing.T) {
+	for drains, takes := range map[string]string{"a": "b", "b": "a"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := rigOf(t, "a", "b", "c")
+			defer r.end()
+			r.hubs[drains].c.SetDraining(true)
+			r.untilAgreed()
+			r.hubs["c"].kill()
+			for _, name := range []string{"a", "b"} {
+				r.until(name+" knows who has taken c over", func() bool {
+					return strings.Contains(strings.Join(r.hubs[name].events(), "\n"), "c/1 taken over by "+takes)
+				})
+			}
+		})
+	}
+}

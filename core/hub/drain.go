@@ -14,8 +14,9 @@ import (
 // ending is how far a hub is on its way to be empty. Hub.mu guards it.
 type ending struct {
 	reason string // why it takes nothing new; "" while it does
-	sealed bool   // it takes nothing from other hubs either
-	closed bool   // Close was called
+	since  time.Time
+	sealed bool // it takes nothing from other hubs either
+	closed bool // Close was called
 	// idle is closed once it takes nothing new and has no task, drained once its sessions have
 	// ended too.
 	idle, drained chan struct{}
@@ -23,6 +24,10 @@ type ending struct {
 
 // byOperator is why a hub is drained.
 const byOperator = "an operator drains it"
+
+// sealAfter is how long a hub that takes nothing new takes tasks from other hubs at least: those that they
+// sent before they knew.
+const sealAfter = 250 * time.Millisecond
 
 // recordedCheck is the time between two looks whether the journal of a drained hub has everything.
 const recordedCheck = 10 * time.Millisecond
@@ -116,7 +121,7 @@ func (h *Hub) takeNothing(reason string) bool {
 	if h.end.reason != "" {
 		return false
 	}
-	h.end.reason = reason
+	h.end.reason, h.end.since = reason, time.Now()
 	h.noteIdle()
 	told := Batch{Draining: h.farewell()}
 	for s := range h.sessions {
@@ -124,6 +129,11 @@ func (h *Hub) takeNothing(reason string) bool {
 	}
 	if h.cluster != nil {
 		h.cluster.SetDraining(true)
+		time.AfterFunc(sealAfter, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.noteIdle()
+		})
 	}
 	return true
 }
@@ -176,7 +186,10 @@ func (h *Hub) Elsewhere() string {
 
 // noteIdle notes whether a hub that takes nothing new has no task. Callers hold mu.
 func (h *Hub) noteIdle() {
-	if len(h.jobs)+len(h.others.arriving) == 0 && h.end.reason != "" && !h.end.sealed {
+	if len(h.jobs)+len(h.others.arriving) > 0 || h.end.reason == "" || h.end.sealed {
+		return
+	}
+	if h.cluster == nil || time.Since(h.end.since) >= sealAfter {
 		h.end.sealed = true
 		close(h.end.idle)
 	}

@@ -172,6 +172,7 @@ func (h *Hub) ended(j *job) {
 	delete(h.jobs, j.ID())
 	h.returned(j.Task)
 	delete(h.others.cancels, j.ID())
+	delete(h.others.noticed, j.ID())
 	h.noteIdle()
 	h.mu.Unlock()
 	h.crossings.add(j, dialect)
