@@ -30,7 +30,7 @@ func shortText(t *testing.T, d *pair) string {
 	return "ok"
 }
 
-// burst requests 5,000 chunks. They arrive complete and in order, in chunks where the dialect has
+// burst requests burstChunks chunks. They arrive complete and in order, in chunks where the dialect has
 // them.
 func burst(t *testing.T, d *pair) string {
 	wantResult(t, d.ask(t, "burst "+d.key()), d.wantAnswer(wholeBurst))
@@ -120,8 +120,8 @@ func fencedJSON(text string) (json.RawMessage, bool) {
 	return json.RawMessage(text), heading && len(fence) >= 3 && open && closed && !strings.Contains(text, fence)
 }
 
-// longText sends 900 KB and gets the same back: below the message limit of 1 MB that Parallax, ACP
-// and REST have. A pi client may not send as much and asks for a long answer instead.
+// longText sends bigText and gets the same back. A pi client may not send as much and asks for a long
+// answer instead.
 func longText(t *testing.T, d *pair) string {
 	got := d.ask(t, "echo "+d.key()+"\n"+bigText)
 	if refused := d.asks.longRequest; refused != nil {

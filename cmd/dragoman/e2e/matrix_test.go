@@ -26,7 +26,7 @@ type clientDialect struct {
 	data bool
 	// foldsData is the counter of data that becomes text, if there is no field for it.
 	foldsData string
-	// longRequest is the refusal of a request of 900 KB; nil if it is accepted.
+	// longRequest is the refusal of a request of longTextBytes; nil if it is accepted.
 	longRequest *outcome
 	// delegates is set if only a delegated task can be cancelled.
 	delegates bool
@@ -76,7 +76,7 @@ var cases = []struct {
 	{"short text", shortText},
 	{"burst", burst},
 	{"data", structuredData},
-	{"900 KB", longText},
+	{"long text", longText},
 	{"failure", failure},
 	{"cancel", cancelMidway},
 	{"deadline", deadlinePasses},

@@ -15,9 +15,9 @@ import (
 // and an argument.
 //
 //	say KEY          answers with a short text in several chunks
-//	burst KEY        answers with 5,000 chunks as fast as it can
+//	burst KEY        answers with burstChunks chunks as fast as it can
 //	data KEY         answers with structured data that repeats the request
-//	big KEY          answers with 900 KB of text in one chunk
+//	big KEY          answers with bigText in one chunk
 //	echo KEY\nTEXT   answers with the text
 //	fail KEY CODE    fails with the code
 //	hang KEY         sends half of the answer and waits for the signal "KEY released"
@@ -85,9 +85,6 @@ const (
 	secondHalf = "and the second"
 )
 
-// burstChunks is the number of chunks of a burst; no two are equal.
-const burstChunks = 5000
-
 func chunk(i int) string { return fmt.Sprintf("%04d %s\n", i, strings.Repeat("~", 58)) }
 
 var wholeBurst = func() string {
@@ -98,15 +95,14 @@ var wholeBurst = func() string {
 	return b.String()
 }()
 
-// bigText is 900 KB of lines with quotes, brackets and two-byte letters. Written as JSON without
-// needless escapes it is shorter than 1 MB.
+// bigText is lines with quotes, brackets and two-byte letters. Written as JSON without needless
+// escapes it is shorter than 1 MB.
 var bigText = func() string {
-	const size = 900_000
 	var b strings.Builder
-	for i := 0; b.Len() < size; i++ {
+	for i := 0; b.Len() < longTextBytes; i++ {
 		fmt.Fprintf(&b, "%06d \"The quick <brown> fox\" jumps & runs über den faulen Hund\n", i)
 	}
-	return strings.ToValidUTF8(b.String()[:size], "")
+	return strings.ToValidUTF8(b.String()[:longTextBytes], "")
 }()
 
 // testFault is how a test agent fails.
