@@ -163,12 +163,24 @@ func isTemporary(err error) bool {
 	if errors.As(err, &refused) {
 		return refused.Code == 503 || refused.ErrorCode == noPeers || refused.ErrorCode == notReplicated || refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 	}
-	for _, temporary := range []error{context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse} {
+	for _, temporary := range []error{errNotHeard, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse} {
 		if errors.Is(err, temporary) {
 			return true
 		}
 	}
 	return false
+}
+
+// errNotHeard is that of a server which has not heard of a stream, as one that has just come to lead the
+// cluster.
+var errNotHeard = errors.New("a NATS server has not heard of the stream yet")
+
+// made replaces the error that a stream is missing if the hub has made it at its start.
+func (j *Journal) made(stream string, err error) error {
+	if j.clustered && errors.Is(err, jetstream.ErrStreamNotFound) && slices.ContainsFunc(j.fences, func(f *fence) bool { return f.stream == stream }) {
+		return fmt.Errorf("%w: %v", errNotHeard, err) //nolint:errorlint // which is not temporary
+	}
+	return err
 }
 
 // leaderCheck is the time between two checks who leads the streams of the hub.

@@ -58,7 +58,8 @@ func (j *Journal) getFromLeader(ctx context.Context, stream string, r getRequest
 		if err != nil {
 			return message{}, err
 		}
-		return messageIn(answer.Data)
+		m, err := messageIn(answer.Data)
+		return m, j.made(stream, err)
 	})
 }
 

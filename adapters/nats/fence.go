@@ -251,7 +251,10 @@ func (f *fence) awaitState(ctx context.Context) (state jetstream.StreamState, er
 func (f *fence) state(ctx context.Context) (jetstream.StreamState, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	s, err := retry(ctx, f.j, f.j.silence(), func(ctx context.Context) (jetstream.Stream, error) { return f.j.js.Stream(ctx, f.stream) })
+	s, err := retry(ctx, f.j, f.j.silence(), func(ctx context.Context) (jetstream.Stream, error) {
+		s, err := f.j.js.Stream(ctx, f.stream)
+		return s, f.j.made(f.stream, err)
+	})
 	if err != nil {
 		return jetstream.StreamState{}, err
 	}

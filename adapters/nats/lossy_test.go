@@ -165,6 +165,32 @@ func TestATakeoverAsksAgainWhileThereIsNoLeader(t *testing.T) {
 	}
 }
 
+// A server that has just come to lead the cluster does not know the streams that the hub has made at its
+// start.
+func TestAStartAsksAgainWhereAServerDoesNotKnowItsStreamYet(t *testing.T) {
+	s := external(t)
+	together(t, s, "a")
+	c, err := client.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Subscribe("$JX.API.STREAM.MSG.GET.>", func(m *client.Msg) {
+		_ = m.Respond([]byte(`{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`)) // else it waits for the answer in vain
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	url, proxy := lossyTo(t, s, "$JS.API.STREAM.MSG.GET.b-tasks", "$JX.API.STREAM.MSG.GET.b-tasks")
+	proxy.armed.Store(true)
+	b := opened(t, nats.Options{URL: url, Name: "b", Cluster: &nats.Cluster{Name: "all"}})
+	if got := b.Life().String(); got != "b/1" || !proxy.lost.Load() {
+		t.Errorf("got the life %s (a server said so: %t), want b/1", got, proxy.lost.Load())
+	}
+}
+
 // The messages of an append are stored, but their acknowledgement is lost. The recorder
 // appends them again; what stands in the journal twice is read once.
 func TestAnAppendWhoseAcknowledgementIsLostIsRepeated(t *testing.T) {
