@@ -93,16 +93,32 @@ func init() { nextPort.Store(rand.Uint32N(1 << 31)) }
 // while a hub is away.
 func fixedAddr(t testing.TB) string {
 	t.Helper()
+	return fmt.Sprintf("127.0.0.1:%d", fixedPorts(t, 1))
+}
+
+// fixedPorts returns the first of n such ports in a row.
+func fixedPorts(t testing.TB, n uint32) (port uint32) {
+	t.Helper()
 	const first, ports = 10_000, 22_000 // Linux gives ports above, other systems far above
 	for range 100 {
-		addr := fmt.Sprintf("127.0.0.1:%d", first+nextPort.Add(1)%ports)
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
+		if port = first + (nextPort.Add(n)-n)%ports; areFree(port, n) {
+			return port
 		}
 	}
-	t.Fatal("no free port was found")
-	return ""
+	t.Fatal("no free ports were found")
+	return 0
+}
+
+func areFree(port, n uint32) bool {
+	for ; n > 0; n-- {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return false
+		}
+		l.Close()
+		port++
+	}
+	return true
 }
 
 // config writes the settings of the hub and returns the file. Those of the command line go before.

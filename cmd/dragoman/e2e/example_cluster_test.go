@@ -3,8 +3,8 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,10 +23,7 @@ func TestTheExampleOfAClusterDoesWhatItSays(t *testing.T) {
 	if err := os.Symlink(program(t).Path, filepath.Join(bin, "dragoman")); err != nil {
 		t.Fatal(err)
 	}
-	_, port, err := net.SplitHostPort(fixedAddr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := fmt.Sprint(fixedPorts(t, 6))
 	script := func(name string) (cmd *exec.Cmd, out *bytes.Buffer) {
 		cmd, out = exec.CommandContext(t.Context(), example+name), &bytes.Buffer{}
 		cmd.Env = program(t).Env
@@ -39,7 +36,8 @@ func TestTheExampleOfAClusterDoesWhatItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	conversation, out := script("conversation.sh")
-	if err = conversation.Run(); err != nil {
+	err := conversation.Run()
+	if err != nil {
 		logs, _ := filepath.Glob(filepath.Join(dir, "*", "*.log"))
 		for _, name := range logs {
 			of, _ := os.ReadFile(name)
