@@ -26,8 +26,11 @@ type Wait struct {
 }
 
 // String returns what is waited for, without Absent: "waiting for a majority: 1 of 3 hubs is here, 2 are
-// needed".
+// needed". Once enough are here, their servers elect a leader.
 func (w Wait) String() string {
+	if w.Here >= w.Needed {
+		return fmt.Sprintf("waiting for an election, which takes up to 10 s: %d of %d hubs are here", w.Here, w.Of)
+	}
 	what, are := "a majority", "are"
 	if w.First {
 		what = "the first start of a cluster"

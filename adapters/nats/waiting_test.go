@@ -18,6 +18,7 @@ func TestAWaitSaysWhoIsThere(t *testing.T) {
 		{nats.Wait{Here: 1, Of: 3, Needed: 2, Absent: "it has not heard b, c"}, "waiting for a majority: 1 of 3 hubs is here, 2 are needed; it has not heard b, c"},
 		{nats.Wait{Here: 2, Of: 5, Needed: 3}, "waiting for a majority: 2 of 5 hubs are here, 3 are needed"},
 		{nats.Wait{Here: 2, Of: 3, Needed: 3, First: true}, "waiting for the first start of a cluster: 2 of 3 hubs are here, 3 are needed"},
+		{nats.Wait{Here: 3, Of: 3, Needed: 3, First: true}, "waiting for an election, which takes up to 10 s: 3 of 3 hubs are here"},
 	} {
 		if got := tt.wait.Full(); got != tt.want {
 			t.Errorf("%+v: got %q, want %q", tt.wait, got, tt.want)
