@@ -74,8 +74,10 @@ func Start(o Options) *Recorder {
 // Record writes a task from its first event on.
 func (r *Recorder) Record(t *task.Task) { r.Continue(t, 0) }
 
-// Continue writes a task from after a sequence number: the journal has the events before.
+// Continue writes a task from after a sequence number: the journal has the events before. A task that
+// has moved away and comes back is written once, also if the Recorder has not read yet that it moved.
 func (r *Recorder) Continue(t *task.Task, after uint64) {
+	t.Detach(&r.inbox, task.Recorder)
 	t.Attach(&r.inbox, task.Recorder, nil, after)
 }
 

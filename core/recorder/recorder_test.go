@@ -63,6 +63,21 @@ func TestOnlyTextIsDelayedBeforeItIsWritten(t *testing.T) {
 	})
 }
 
+// A task moves away and comes back while the recorder stands in a write: it has not read that it moved.
+func TestATaskThatComesBackIsWrittenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(noLimit)
+		one, w := s.run()
+		synctest.Wait()
+		s.Continue(one, 2)
+		report(t, one, w, core.Text{Text: "a"})
+		s.stop(t)
+		if got := s.read(t, one); len(got) != 3 || got[2].Body.(core.Text).Text != "a" {
+			t.Errorf("got %d events, the last %+v, want 3 with the text once", len(got), got[len(got)-1].Body)
+		}
+	})
+}
+
 func TestStopWritesDelayedText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(noLimit)
