@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -50,9 +48,8 @@ func (c *Cluster) check() error {
 	return nil
 }
 
-// join makes the options of an embedded server those of a member of the cluster. refused is
-// called when a peer has another secret.
-func (c *Cluster) join(o *server.Options, hub string, refused func(peer string)) error {
+// join makes the options of an embedded server those of a member of the cluster.
+func (c *Cluster) join(o *server.Options, hub string) error {
 	host, port, err := splitAddress(c.Listen)
 	if err != nil {
 		return fmt.Errorf("the address of the cluster: %w", err)
@@ -78,12 +75,12 @@ func (c *Cluster) join(o *server.Options, hub string, refused func(peer string))
 		PingInterval: busPing, MaxPingsOut: 2,
 	}
 	if c.TLS == nil {
-		if o.Cluster.TLSConfig, err = tlsOf(c.Secret, refused); err != nil {
+		if o.Cluster.TLSConfig, err = tlsOf(c.Secret); err != nil {
 			return err
 		}
 	}
 	peers := slices.Clone(c.Peers)
-	if own := cmp.Or(c.Advertise, c.Listen); len(peers) < replicasOfCluster && !slices.Contains(peers, own) {
+	if own := c.own(); len(peers) < replicasOfCluster && !slices.Contains(peers, own) {
 		peers = append(peers, own) // the server takes their number for the size of the cluster
 	}
 	for _, p := range peers {
@@ -111,17 +108,6 @@ func splitAddress(at string) (host string, port int, err error) {
 	}
 	return host, port, err
 }
-
-// refusals notes that a peer refused the secret of this hub, or had another one, or is of another cluster.
-type refusals struct {
-	by       atomic.Pointer[string]
-	stranger atomic.Bool
-}
-
-func (r *refusals) note(peer string) { r.by.CompareAndSwap(nil, &peer) }
-
-// noRoute is how long a hub whose secret was refused tries to reach another one of its cluster.
-const noRoute = 3 * time.Second
 
 // Each try of [Journal.Insist] is bounded, the first by firstTry and each next one by twice as long, up to
 // lastTry: a cluster may not answer while it has no leader, and loses answers while it forms.

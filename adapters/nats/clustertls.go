@@ -15,10 +15,12 @@ import (
 	"time"
 )
 
+// errOtherSecret is that of a peer with another secret.
+var errOtherSecret = errors.New("the peer does not have the secret of the cluster")
+
 // tlsOf makes the TLS settings of connections between hubs of the secret they share: its key
-// follows from the secret, and each side takes that key only. refused is called when a peer
-// has another one.
-func tlsOf(secret string, refused func(peer string)) (*tls.Config, error) {
+// follows from the secret, and each side takes that key only.
+func tlsOf(secret string) (*tls.Config, error) {
 	seed, err := hkdf.Key(sha256.New, []byte(secret), nil, "the key of a Dragoman cluster", ed25519.SeedSize)
 	if err != nil {
 		return nil, fmt.Errorf("making the key of the cluster: %w", err)
@@ -45,8 +47,7 @@ func tlsOf(secret string, refused func(peer string)) (*tls.Config, error) {
 					return nil
 				}
 			}
-			refused(s.ServerName)
-			return errors.New("the peer does not have the secret of the cluster")
+			return errOtherSecret
 		},
 	}, nil
 }

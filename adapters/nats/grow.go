@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,14 +22,26 @@ const (
 	copiedDir = "nats-before-cluster-" // begins its name after that, for people
 )
 
-// setAside sets the store of a hub that was alone aside, after it was inspected.
-func (j *Journal) setAside(dir string) (err error) {
+// asideStreams returns where the streams in the store that was set aside are.
+func asideStreams(dir string) string {
+	return filepath.Join(dir, asideDir, "jetstream", "$G", "streams")
+}
+
+// setAside sets the store of a hub that was alone aside, after it was inspected. That of a hub of another
+// name is left where it is, and refused.
+func (j *Journal) setAside(dir, name string) (err error) {
+	if err := refuseOthers(asideStreams(dir), name); err != nil {
+		return err
+	}
 	store, aside := filepath.Join(dir, "nats"), filepath.Join(dir, asideDir)
 	if _, err := os.Stat(filepath.Join(store, "jetstream", "$SYS")); err == nil {
 		return nil // it is that of a member
 	}
 	if _, err := os.Stat(streamsDir(dir)); err != nil {
 		return ignoreMissing(err)
+	}
+	if err := refuseOthers(streamsDir(dir), name); err != nil {
+		return err
 	}
 	if _, err := os.Stat(aside); err == nil {
 		return fmt.Errorf("there are two stores of a hub without a cluster, %s and %s: remove one of them", store, aside)
@@ -39,10 +53,20 @@ func (j *Journal) setAside(dir string) (err error) {
 	return os.Rename(store, aside)
 }
 
+// refuseOthers returns an error if the tasks of a hub alone are there, but none of this name: they would not
+// be found any more.
+func refuseOthers(streams, name string) error {
+	stored := slices.Sorted(maps.Values(namesStored(streams)))
+	if len(stored) == 0 || slices.Contains(stored, name) {
+		return nil
+	}
+	return fmt.Errorf("the journal in %s is that of the hub %s: start it with that name (--hub-name %[2]s), or the hub %s with another data directory", streams, stored[0], name)
+}
+
 // copyAside copies the store that was set aside, if there is one, to the streams of the hub in
 // the cluster. What an earlier start copied in part is copied again.
 func (j *Journal) copyAside(ctx context.Context, dir string) error {
-	streams := filepath.Join(dir, asideDir, "jetstream", "$G", "streams")
+	streams := asideStreams(dir)
 	if _, err := os.Stat(streams); err != nil {
 		return ignoreMissing(err)
 	}

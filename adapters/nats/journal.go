@@ -65,7 +65,6 @@ type Journal struct {
 	// user and password are those of this process at its embedded server in a cluster.
 	user, password string
 	replicas       int
-	refusals       refusals
 	waiting        *waiting // nil once the journal is open, and where nobody is waited for
 	leaderTerm     leaderTerm
 	unheard        unheard
@@ -145,7 +144,7 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 		// A server of a cluster gets what is damaged from the others.
 		if j.clustered {
 			if err = refuseSecondServer(ctx, o.Cluster, name); err == nil {
-				err = j.setAside(o.Dir)
+				err = j.setAside(o.Dir, name)
 			}
 		} else {
 			j.dir = streamsDir(o.Dir)

@@ -1,12 +1,7 @@
 package nats
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -19,14 +14,8 @@ import (
 // refused while the first one answers. One that does not answer, such as a process that was killed
 // or stopped, keeps nobody from starting: the fence protects the journal from it.
 
-const (
-	// askTime is how long the hub of that name has to answer.
-	askTime = time.Second
-	// greetTime is how long the server at an address has to say its name.
-	greetTime = 500 * time.Millisecond
-	// greetingBytes is the longest greeting of a server.
-	greetingBytes = 32 << 10
-)
+// askTime is how long the hub of that name has to answer.
+const askTime = time.Second
 
 // secondError reports that another hub of the name runs, and where.
 func secondError(name, where string) error {
@@ -36,67 +25,17 @@ func secondError(name, where string) error {
 // refuseSecondServer returns an error if the server of a peer has the name of this hub. It is asked
 // before the own server starts.
 func refuseSecondServer(ctx context.Context, c *Cluster, name string) error {
-	encrypted, err := c.encryption()
-	if err != nil {
-		return err
-	}
 	peers := slices.Clone(c.Peers)
-	if own := cmp.Or(c.Advertise, c.Listen); !slices.Contains(peers, own) {
+	if own := c.own(); !slices.Contains(peers, own) {
 		peers = append(peers, own)
 	}
-	found := make(chan string, len(peers))
-	for _, p := range peers {
-		go func() {
-			at := ""
-			if greeting(ctx, p, encrypted).Name == name {
-				at = p
-			}
-			found <- at
-		}()
+	greeted, err := c.greet(ctx, peers)
+	for _, g := range greeted {
+		if g.name == name {
+			return secondError(name, g.at)
+		}
 	}
-	at := ""
-	for range peers {
-		at = cmp.Or(at, <-found)
-	}
-	if at != "" {
-		return secondError(name, at)
-	}
-	return nil
-}
-
-// encryption returns that of the connections between servers.
-func (c *Cluster) encryption() (*tls.Config, error) {
-	if c.TLS != nil {
-		return c.TLS, nil
-	}
-	return tlsOf(c.Secret, func(string) {})
-}
-
-// greeted is what a server says of itself when another one connects.
-type greeted struct {
-	Name    string `json:"server_name"`
-	Cluster string `json:"cluster"`
-}
-
-// greeting returns what the server at an address says when another one connects; nothing if nobody
-// answers.
-func greeting(ctx context.Context, at string, encrypted *tls.Config) (says greeted) {
-	ctx, cancel := context.WithTimeout(ctx, greetTime)
-	defer cancel()
-	conn, err := (&tls.Dialer{Config: encrypted}).DialContext(ctx, "tcp", at)
-	if err != nil {
-		return greeted{}
-	}
-	defer conn.Close()
-	if end, _ := ctx.Deadline(); conn.SetReadDeadline(end) != nil {
-		return greeted{}
-	}
-	line, err := bufio.NewReaderSize(conn, greetingBytes).ReadSlice('\n')
-	info, is := bytes.CutPrefix(line, []byte("INFO "))
-	if err != nil || !is || json.Unmarshal(info, &says) != nil {
-		return greeted{}
-	}
-	return says
+	return err
 }
 
 // refuseSecond returns an error if a hub of the name answers on the bus of the cluster.

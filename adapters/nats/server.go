@@ -56,19 +56,17 @@ func (j *Journal) embed(o Options, name string, bytes int64) error {
 		MaxPayload:        payload, MaxPending: 64 << 20,
 		SyncAlways: o.Sync == SyncAlways,
 	}
-	log := serverLog{log: j.log}
 	if o.Cluster != nil {
-		if err := o.Cluster.join(opts, name, j.refusals.note); err != nil {
+		if err := o.Cluster.join(opts, name); err != nil {
 			return err
 		}
-		log.stranger = func() { j.refusals.stranger.Store(true) }
-		log.refused, j.user, j.password = j.refusals.note, opts.Users[0].Username, opts.Users[0].Password
+		j.user, j.password = opts.Users[0].Username, opts.Users[0].Password
 	}
 	var err error
 	if j.server, err = server.NewServer(opts); err != nil {
 		return fmt.Errorf("making the embedded NATS server: %w", err)
 	}
-	j.server.SetLogger(log, false, false)
+	j.server.SetLogger(serverLog{j.log}, false, false)
 	j.server.Start()
 	if !j.server.ReadyForConnections(10 * time.Second) {
 		return errors.New("the embedded NATS server did not start within 10 s")

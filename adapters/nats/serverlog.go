@@ -11,14 +11,7 @@ import (
 
 // serverLog passes on the log of the embedded server. Its notices become debug messages:
 // they report every start and stop.
-type serverLog struct {
-	log *slog.Logger
-	// refused is called with the address of a server that refused this one; nil if there are
-	// no others.
-	refused func(peer string)
-	// stranger is called when a server of another cluster was connected; nil if there are no others.
-	stranger func()
-}
+type serverLog struct{ log *slog.Logger }
 
 var _ server.Logger = serverLog{}
 
@@ -28,9 +21,6 @@ func (l serverLog) say(level slog.Level, format string, v []any) {
 
 // Noticef implements server.Logger.
 func (l serverLog) Noticef(format string, v ...any) {
-	if l.stranger != nil && strings.Contains(fmt.Sprintf(format, v...), server.ClusterNameConflict.String()) {
-		l.stranger()
-	}
 	l.say(slog.LevelDebug, format, v)
 }
 
@@ -55,9 +45,8 @@ var usualWarnings = []string{
 func (l serverLog) Errorf(format string, v ...any) {
 	level, text := slog.LevelError, fmt.Sprintf(format, v...)
 	switch {
-	case l.refused != nil && strings.Contains(text, "Authorization Violation"):
-		peer, _, _ := strings.Cut(text, " ")
-		l.refused(peer)
+	case strings.Contains(text, "Authorization Violation"):
+		format, v = "%s: the two have different secrets: give all hubs of the cluster the same (cluster.secret_file)", []any{text}
 	case strings.HasPrefix(text, "Error trying to connect to route"): // as whenever another hub is away
 		level = slog.LevelWarn
 	}

@@ -53,16 +53,21 @@ func (w Wait) Full() string {
 type waiting struct {
 	begin, told time.Time
 	last        Wait
-	look        time.Time // when to look for the hubs again
+	look, greet time.Time // when to look for the hubs again, and to greet those of the settings
 	tell        func(Wait)
 	cluster     *Cluster
 	dir         string
-	stranger    string // the hub of another cluster that was met; "" for none
+	// silent are the addresses at which nobody answered the last greeting, and mistake is what it found
+	// that has to be changed: a hub with another secret, or of another cluster.
+	silent  []string
+	mistake string
 }
 
 const (
 	// waitLook is the time between two looks at who is here.
 	waitLook = 250 * time.Millisecond
+	// waitGreet is the time between two greetings of all.
+	waitGreet = 5 * time.Second
 	// waitWarn is after how long a wait is one to warn of: hubs that are started together wait for each
 	// other for a moment.
 	waitWarn = 3 * time.Second
@@ -77,13 +82,12 @@ func (j *Journal) tellWait() {
 		return
 	}
 	w.look = now.Add(waitLook)
-	if w.stranger == "" && j.refusals.stranger.Load() {
-		w.stranger = w.cluster.stranger()
-	}
 	is, known := j.wait()
 	if !known {
 		return
 	}
+	w.meet(is, now)
+	is.Absent = cmp.Or(w.mistake, is.Absent, w.unheard())
 	if is != w.last && w.tell != nil {
 		w.tell(is)
 	}
@@ -91,7 +95,7 @@ func (j *Journal) tellWait() {
 	warn := waited >= waitWarn && (w.told.Sub(w.begin) < waitWarn || now.Sub(w.told) >= waitTold)
 	level := slog.LevelInfo
 	switch {
-	case is != w.last && w.stranger != "":
+	case is != w.last && w.mistake != "":
 		level = slog.LevelError
 	case warn:
 		level = slog.LevelWarn
@@ -122,9 +126,6 @@ func (j *Journal) wait() (w Wait, known bool) {
 	if w.First = j.storedNothing(); w.First {
 		w.Needed = w.Of
 	}
-	if w.Absent = j.waiting.stranger; w.Absent != "" {
-		return w, true
-	}
 	w.Absent = j.waiting.absent(s.Meta.Replicas, here, j.server.Name())
 	return w, true
 }
@@ -144,24 +145,37 @@ func (j *Journal) storedNothing() bool {
 	return true
 }
 
-// stranger says which hub is of another cluster; "" if that is not found.
-func (c *Cluster) stranger() string {
-	encrypted, err := c.encryption()
-	if err != nil {
-		return ""
+// meet greets the hubs of the settings if others are here than at the last time, or that was a while ago.
+func (w *waiting) meet(is Wait, now time.Time) {
+	if is.Here == w.last.Here && now.Before(w.greet) {
+		return
 	}
-	for _, at := range c.Peers {
-		if says := greeting(context.Background(), at, encrypted); says.Cluster != "" && says.Cluster != c.Name {
-			return fmt.Sprintf("hub %s at %s is in the cluster %q, but this hub is in %q: set cluster.name to the same value on all hubs", says.Name, at, says.Cluster, c.Name)
+	w.greet = now.Add(waitGreet)
+	others := slices.DeleteFunc(slices.Clone(w.cluster.Peers), func(p string) bool { return p == w.cluster.own() })
+	greeted, err := w.cluster.greet(context.Background(), others)
+	if err != nil {
+		return // the server could not have started
+	}
+	w.silent, w.mistake = nil, ""
+	for _, g := range greeted {
+		mistake := g.mistake(w.cluster)
+		if w.mistake = cmp.Or(w.mistake, mistake); g.err != nil && mistake == "" {
+			w.silent = append(w.silent, g.at)
 		}
 	}
-	return ""
 }
 
-// absent says which servers are not here: by the names of their hubs or, if none is known, by their
-// addresses.
+// unheard says at which addresses nobody answers.
+func (w *waiting) unheard() string {
+	if len(w.silent) == 0 {
+		return ""
+	}
+	return "it has heard nobody at " + strings.Join(w.silent, ", ")
+}
+
+// absent says which servers are not here, by the names of their hubs as far as they are known.
 func (w *waiting) absent(replicas []*server.PeerInfo, here map[string]bool, own string) string {
-	known := namesStored(w.dir)
+	known := namesStored(streamsDir(w.dir))
 	var names []string
 	for _, r := range replicas {
 		name := known[r.Peer]
@@ -172,20 +186,16 @@ func (w *waiting) absent(replicas []*server.PeerInfo, here map[string]bool, own 
 			names = append(names, name)
 		}
 	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		return "it has not heard " + strings.Join(names, ", ")
-	}
-	at := slices.DeleteFunc(slices.Clone(w.cluster.Peers), func(p string) bool { return p == cmp.Or(w.cluster.Advertise, w.cluster.Listen) })
-	if len(here) > 1 || len(at) == 0 {
+	if len(names) == 0 {
 		return ""
 	}
-	return "it has heard nobody at " + strings.Join(at, ", ")
+	slices.Sort(names)
+	return "it has not heard " + strings.Join(names, ", ")
 }
 
-// namesStored returns the hubs of which a data directory has the tasks, by the ids of their servers.
-func namesStored(dir string) map[string]string {
-	entries, _ := os.ReadDir(streamsDir(dir)) // there is none before the first start
+// namesStored returns the hubs whose tasks are in a directory of streams, by the ids of their servers.
+func namesStored(streams string) map[string]string {
+	entries, _ := os.ReadDir(streams) // there is none before the first start
 	names := map[string]string{}
 	for _, e := range entries {
 		if hub, is := strings.CutSuffix(e.Name(), tasksSuffix); is {
@@ -203,14 +213,6 @@ func (j *Journal) waitForCluster(ctx context.Context) error {
 	for {
 		if s, err := j.server.Jsz(nil); err == nil && s.Meta != nil && s.Meta.Leader != "" {
 			return nil
-		}
-		by := j.refusals.by.Load()
-		if by != nil && j.server.NumRoutes() == 0 && time.Since(j.waiting.begin) > noRoute {
-			other := "another one of its cluster"
-			if *by != "" {
-				other = "the one at " + *by
-			}
-			return fmt.Errorf("this hub and %s have different secrets: give all hubs of the cluster the same (cluster.secret_file)", other)
 		}
 		j.tellWait()
 		select {

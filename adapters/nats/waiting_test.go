@@ -2,8 +2,16 @@ package nats_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"math/big"
+	"net"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,17 +37,85 @@ func TestAWaitSaysWhoIsThere(t *testing.T) {
 func TestAHubWithoutAMajorityTellsAtOnceWhatItWaitsFor(t *testing.T) {
 	at := addresses(t, 3)
 	o := member(t.TempDir(), "a", "open sesame", at, 0)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	told := errors.New("it has told")
-	o.Waiting = func(w nats.Wait) {
-		want := "waiting for the first start of a cluster: 1 of 3 hubs is here, 3 are needed; it has heard nobody at " + at[1] + ", " + at[2]
-		if got := w.Full(); got != want {
-			t.Errorf("got %q, want %q", got, want)
+	waitUntilTold(t, waits{o, "waiting for the first start of a cluster: 1 of 3 hubs is here, 3 are needed; it has heard nobody at " + at[1] + ", " + at[2]})
+}
+
+func TestTwoOfThreeHubsNameTheAddressOfTheThird(t *testing.T) {
+	at := addresses(t, 3)
+	want := "waiting for the first start of a cluster: 2 of 3 hubs are here, 3 are needed; it has heard nobody at " + at[2]
+	waitUntilTold(t, waits{member(t.TempDir(), "a", "open sesame", at, 0), want}, waits{member(t.TempDir(), "b", "open sesame", at, 1), want})
+}
+
+func TestHubsWithCertificatesOfDifferentAuthoritiesSaySo(t *testing.T) {
+	at := addresses(t, 3)
+	differ := func(n int) waits {
+		o := member(t.TempDir(), "hub-"+strconv.Itoa(n), "open sesame", at, n)
+		o.Cluster.TLS = selfSigned(t)
+		return waits{o, "the certificate of the hub at " + at[1-n] + " is not accepted: x509: certificate signed by unknown authority"}
+	}
+	waitUntilTold(t, differ(0), differ(1))
+}
+
+// selfSigned returns the TLS settings of a hub whose certificate is its own authority.
+func selfSigned(t *testing.T) *tls.Config {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(nil, &about, &about, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(own)
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+		RootCAs: trusted, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert,
+	}
+}
+
+// waitUntilTold opens journals that wait for other hubs, until each has told why.
+func waitUntilTold(t *testing.T, all ...waits) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	enough := errors.New("all have told")
+	var left atomic.Int32
+	left.Store(int32(len(all)))
+	var opening sync.WaitGroup
+	for _, one := range all {
+		told, last := sync.OnceFunc(func() {
+			if left.Add(-1) == 0 {
+				stop(enough)
+			}
+		}), ""
+		one.by.Waiting = func(w nats.Wait) {
+			if last = w.Full(); strings.Contains(last, one.want) {
+				told()
+			}
 		}
-		cancel(told)
+		opening.Go(func() {
+			if _, err := nats.Open(ctx, one.by); !errors.Is(err, enough) || !strings.Contains(err.Error(), "waiting for a majority") {
+				t.Errorf("hub %s: got %v and at last %q, want it to wait and to tell %q", one.by.Name, err, last, one.want)
+			}
+		})
 	}
-	begin := time.Now()
-	if _, err := nats.Open(ctx, o); !errors.Is(err, told) || !strings.Contains(err.Error(), "waiting for a majority") {
-		t.Errorf("got %v after %s, want it to wait until it has told", err, time.Since(begin))
-	}
+	opening.Wait()
+}
+
+// waits is a hub that has to tell why it waits.
+type waits struct {
+	by   nats.Options
+	want string
 }

@@ -60,7 +60,7 @@ func (c *Cluster) forgettable(name string) (journal.Life, error) {
 	case r == nil:
 		return journal.Life{}, core.NewFault(core.CodeInvalid, "no hub %q is known: 'dragoman hubs' lists them", name)
 	case !r.over():
-		return journal.Life{}, core.NewFault(core.CodeConflict, "the hub %s is %s, and nobody has taken it over: it can be forgotten once somebody has", name, r.state)
+		return journal.Life{}, core.NewFault(core.CodeConflict, "the hub %s is %s, and nobody has taken it over: stop it, if it runs; it can be forgotten once somebody has", name, r.state)
 	}
 	return r.life(), nil
 }

@@ -48,7 +48,7 @@ func (g guard) host(r *http.Request) *refusal {
 	case local != nil && !ok: // such as a Unix socket, which browsers cannot reach
 		return nil
 	case tcp == nil || tcp.IP.IsLoopback():
-		if name == "localhost" || name == "127.0.0.1" || name == "::1" {
+		if ip, err := netip.ParseAddr(name); name == "localhost" || err == nil && ip.IsLoopback() {
 			return nil
 		}
 	case len(g.hosts) == 0 || isIP(name):

@@ -36,7 +36,8 @@ func TestAWebPageCannotDriveALocalHub(t *testing.T) {
 		{host: "LOCALHOST", status: 200},
 		{host: "localhost.", status: 200},
 		{host: "[::1]:" + port, status: 200},
-		{host: "localhost:9", status: 200}, // through a forwarded port
+		{host: "127.0.0.3:" + port, status: 200}, // another loopback address
+		{host: "localhost:9", status: 200},       // through a forwarded port
 		{host: "hub.example.com", status: 200},
 		{host: "HUB.EXAMPLE.COM:443", status: 200},
 		{host: "tunnel.example", status: 200},

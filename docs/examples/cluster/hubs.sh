@@ -25,7 +25,7 @@ keep() {
 		pid=$!
 		echo "$pid" >"$dir/$name.pid"
 		wait "$pid" || :
-		sleep 5 # a hub that comes back sooner may end its tasks itself, in place of those that go on with them
+		sleep 5 # as deploy/systemd/cluster.conf: a hub that comes back within a second ends its tasks itself
 	done
 }
 

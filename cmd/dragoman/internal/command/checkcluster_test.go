@@ -25,6 +25,7 @@ func TestCheckRefusesAClusterThatCannotForm(t *testing.T) {
 		{"a", "listen: 127.0.0.1:6222, peers: [10.0.0.1:6222, 10.0.0.2]", "cluster.peers: 10.0.0.2: missing port in address; write it as host:port"},
 		{"a", "listen: 127.0.0.1, " + three, "cluster.listen: 127.0.0.1: missing port in address"},
 		{"a", "listen: 127.0.0.1:6222, advertise: hub-a, " + three, "cluster.advertise: hub-a: missing port in address"},
+		{"a", three + "}\njournal: {nats_url: 'nats://127.0.0.1:4222'", "cluster.peers: with journal.nats_url the hubs meet at that server"},
 		{"hüb", "listen: 127.0.0.1:6222, " + three, `has 'ü': use letters`},
 	} {
 		text := "hub_name: " + tt.name + "\ndata_dir: " + filepath.Join(dir, "data") + "\ncluster: {secret_file: " + secret + ", " + tt.cluster + "}\n"

@@ -29,6 +29,8 @@ func checkCluster(c config.Config) error {
 	switch {
 	case own.Listen == "" && len(own.Peers) > 0 && c.Journal.NATSURL == "":
 		wrong("cluster.peers", "this hub takes no connections of other hubs: set cluster.listen, such as 10.0.0.1:6222")
+	case len(own.Peers) > 0 && c.Journal.NATSURL != "" && own.Listen == "":
+		wrong("cluster.peers", "with journal.nats_url the hubs meet at that server: leave one of the two out")
 	case own.Listen != "" && c.HubName == "":
 		wrong("cluster.listen", "a hub of a cluster needs a name of its own: set hub_name (--hub-name)")
 	case own.Listen != "" && c.Journal.NATSURL != "":
