@@ -2,8 +2,8 @@
 
 .PHONY: build run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides pictures
 
-build: # bin/dragoman
-	go build -trimpath -o bin/ ./cmd/dragoman
+build: # bin/dragoman, as it is released
+	bash .ci/build
 
 run: build # the hub, with its journal in ./data
 	./bin/dragoman serve --data-dir ./data

@@ -139,11 +139,8 @@ func exportHTML(s *Server, x *request) command.Outcome {
 		if err != nil {
 			return command.Failed(err.Error())
 		}
-		html, err := render.Page{Title: title, Cwd: header.Cwd, Began: header.Timestamp, Path: nodes}.HTML()
-		if err != nil {
-			return command.Failed("Failed to export session: " + err.Error())
-		}
-		switch err := to.Replace(html, render.PageMark); {
+		page := render.Page{Title: title, Cwd: header.Cwd, Began: header.Timestamp, Path: nodes}.HTML()
+		switch err := to.Replace(page, render.PageMark); {
 		case errors.Is(err, conversation.ErrTaken):
 			return command.Failed("Failed to export session: " + err.Error())
 		case err != nil:

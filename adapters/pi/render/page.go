@@ -6,7 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
+	"html"
 	"regexp"
 	"slices"
 	"time"
@@ -15,12 +15,12 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/pi/sessionfile"
 )
 
+// pageHead is the page up to its title.
+//
 //go:embed page.html
-var pageText string
+var pageHead string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
-
-// PageMark is in every Page, so that an exported page can be recognised.
+// PageMark is near the beginning of every Page, from page.html, so that an exported page can be recognised.
 const PageMark = `<meta name="generator" content="dragoman pi export">`
 
 // Page is a conversation to show as one HTML page.
@@ -34,18 +34,30 @@ type Page struct {
 }
 
 // HTML returns the page. It loads no other files and has no scripts.
-func (p Page) HTML() ([]byte, error) {
+func (p Page) HTML() []byte {
 	began := p.Began
 	if t, err := time.Parse(time.RFC3339, began); err == nil {
 		began = pageTime(t)
 	}
 	var b bytes.Buffer
-	err := pageTemplate.Execute(&b, struct {
-		Mark              template.HTML
-		Title, Cwd, Began string
-		Parts             []part
-	}{PageMark, p.Title, p.Cwd, began, partsOfPath(p.Path)})
-	return b.Bytes(), err
+	b.WriteString(pageHead)
+	write(&b, "<title>%s</title>\n</head>\n<body>\n<header>\n<h1>%s</h1>\n", p.Title, p.Title)
+	write(&b, "<p class=\"quiet\">%s, since %s</p>\n</header>\n<main>\n", p.Cwd, began)
+	for _, part := range partsOfPath(p.Path) {
+		part.write(&b)
+	}
+	b.WriteString("</main>\n</body>\n</html>\n")
+	return b.Bytes()
+}
+
+// write writes HTML with texts in it, which it escapes. html/template would do that too, but makes the linker
+// keep every exported method of the program, which is 6 MB.
+func write(b *bytes.Buffer, form string, texts ...string) {
+	escaped := make([]any, len(texts))
+	for i, text := range texts {
+		escaped[i] = html.EscapeString(text)
+	}
+	fmt.Fprintf(b, form, escaped...)
 }
 
 // part is an entry of a conversation, or a block of a message, on a page.
@@ -55,7 +67,22 @@ type part struct {
 	// Title is shown when the part is folded.
 	Title, Text string
 	Folded      bool
-	Image       template.URL
+	Image       string // a data URL
+}
+
+func (p part) write(b *bytes.Buffer) {
+	switch {
+	case p.Kind == "who":
+		write(b, "<p class=\"who\">%s <span class=\"quiet\">%s</span></p>\n", p.Title, p.Text)
+	case p.Folded && p.Image != "":
+		write(b, "<details class=\"%s\"><summary>%s</summary><img src=\"%s\" alt=\"image\"></details>\n", p.Kind, p.Title, p.Image)
+	case p.Folded:
+		write(b, "<details class=\"%s\"><summary>%s</summary><pre>%s</pre></details>\n", p.Kind, p.Title, p.Text)
+	case p.Image != "":
+		write(b, "<img src=\"%s\" alt=\"image\">\n", p.Image)
+	default:
+		write(b, "<div class=\"text %s\">%s</div>\n", p.Kind, p.Text)
+	}
 }
 
 // partsOfPath returns the parts of a path through the tree.
@@ -155,9 +182,9 @@ var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/]+=*$`)
 
 // picture returns the data URL of an image, or "" if the block is not a valid image of a
 // known type.
-func picture(b conversation.Block) template.URL {
+func picture(b conversation.Block) string {
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.MimeType) || !base64Text.MatchString(b.Data) {
 		return ""
 	}
-	return template.URL("data:" + b.MimeType + ";base64," + b.Data)
+	return "data:" + b.MimeType + ";base64," + b.Data
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -156,7 +155,6 @@ speaks.
 		},
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.SetVersionTemplate("dragoman {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
@@ -209,18 +207,4 @@ func helpCommand() *cobra.Command {
 			return about.Help()
 		},
 	}
-}
-
-func versionCommand(io Streams) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = func(*cobra.Command, []string) error {
-		if asJSON {
-			return printJSON(io.Out, map[string]string{"version": service.Version, "go": runtime.Version()})
-		}
-		_, err := fmt.Fprintf(io.Out, "dragoman %s\n", service.Version)
-		return err
-	}
-	return c
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,14 +32,6 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
-
-// Version is the version of the module that the program was built from.
-var Version = func() string {
-	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" && b.Main.Version != "(devel)" {
-		return b.Main.Version
-	}
-	return "dev"
-}()
 
 // Service is a running hub: the engine, its journal, its dialects and its listeners.
 type Service struct {
