@@ -1,9 +1,15 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides pictures
+.PHONY: build install release run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides pictures
 
 build: # bin/dragoman, as it is released
 	bash .ci/build
+
+install: build # the program, its manual pages and completions, below PREFIX (default /usr/local; DESTDIR goes before it)
+	bash .ci/install '$(DESTDIR)$(or $(PREFIX),/usr/local)'
+
+release: # archives, packages, an image, a chart and checksums in dist/; RELEASE='-targets linux/amd64' for one platform
+	go -C tools/release run . -root '$(CURDIR)' -out '$(CURDIR)/dist' $(RELEASE)
 
 run: build # the hub, with its journal in ./data
 	./bin/dragoman serve --data-dir ./data
