@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build install release run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides pictures
+.PHONY: build install release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides pictures
 
 build: # bin/dragoman, as it is released
 	bash .ci/build
@@ -10,6 +10,9 @@ install: build # the program, its manual pages and completions, below PREFIX (de
 
 release: # archives, packages, an image, a chart and checksums in dist/; RELEASE='-targets linux/amd64' for one platform
 	go -C tools/release run . -root '$(CURDIR)' -out '$(CURDIR)/dist' $(RELEASE)
+
+release-test: # makes a release twice, and installs its package in a new Debian, which needs root and debootstrap
+	go -C tools/release test -count=1 -v -timeout 30m ./...
 
 run: build # the hub, with its journal in ./data
 	./bin/dragoman serve --data-dir ./data

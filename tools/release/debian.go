@@ -19,7 +19,7 @@ func (r *release) debian(p platform) (err error) {
 		Maintainer: "Dragoman <dragoman@dragoman-hub.invalid>", License: "Apache-2.0", Homepage: "https://github.com/dragoman-hub/dragoman",
 		Description: "hub that interprets between AI agents\nAn agent joins in the dialect that it speaks, or the hub runs it. Each can be\nasked by all others and by clients, whatever dialect it speaks.",
 	}
-	info.Recommends = []string{"ca-certificates"}
+	info.Recommends = []string{"ca-certificates", "procps"} // kill, for systemctl reload
 	deb := filepath.Join(r.root, "deploy", "deb")
 	info.Scripts = nfpm.Scripts{PostInstall: filepath.Join(deb, "postinst"), PreRemove: filepath.Join(deb, "prerm"), PostRemove: filepath.Join(deb, "postrm")}
 	add := func(f file, kind string) {
