@@ -7,25 +7,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// head is what is known of a task while the stream is read.
+// head is what is known of a task while the stream is read. There may be a million of them.
 type head struct {
+	task   core.TaskID
 	thread core.ThreadID
 	begun  uint64 // the place of the message with its first event
 	place  uint64 // the place of the message with its last event
 	seq    uint64 // the sequence number of its last event
+	at     int64  // when it ended, in nanoseconds of Unix time
+	last   string // the line of its last event; "" if that is the end, or did not fit
 	end    core.Kind
-	at     time.Time // when it ended
-	lost   bool      // only its existence is known: the rest was damaged
-	last   []byte    // the line of its last event; nil if that is the end, or did not fit
+	lost   bool // only its existence is known: the rest was damaged
 }
 
 // The lines of last events are kept until all heads are known if they are short, or fit
@@ -35,8 +36,11 @@ const (
 	longLines = 256 << 20
 )
 
+// tellEvery is the time between two lines of the log about how much of the journal was read.
+const tellEvery = 2 * time.Second
+
 // longBytes returns how many of the bytes for long lines a line takes.
-func longBytes(line []byte) int {
+func longBytes(line string) int {
 	if len(line) <= shortLine {
 		return 0
 	}
@@ -46,10 +50,12 @@ func longBytes(line []byte) int {
 // heads has the heads of all tasks, as far as the stream was read.
 type heads struct {
 	of    map[core.TaskID]*head
-	room  int    // bytes left for long lines
-	place uint64 // of the last message
-	gap   uint64 // the last place without a message that has messages before it
-	first uint64 // the place of the first message that retention left
+	order []*head // as they were found: almost by their ids, which begin with the time
+	free  []head  // for the next ones
+	room  int     // bytes left for long lines
+	place uint64  // of the last message
+	gap   uint64  // the last place without a message that has messages before it
+	first uint64  // the place of the first message that retention left
 }
 
 // Heads implements journal.Journal.
@@ -69,22 +75,24 @@ func (h *hubTasks) heads(ctx context.Context, from, last uint64, yield func(jour
 		h.open.former(all, max(h.owner.From, 1))
 	}
 	h.mu.Unlock()
-	for _, task := range slices.Sorted(maps.Keys(all.of)) {
-		d := all.of[task]
+	slices.SortFunc(all.order, func(a, b *head) int { return strings.Compare(string(a.task), string(b.task)) })
+	for _, d := range all.order {
 		if d.place < all.first {
 			continue // retention dropped it meanwhile
 		}
-		out := journal.Head{Task: task, End: d.end, At: d.at, Damaged: d.end == 0 && (d.lost || d.place < all.gap)}
+		out := journal.Head{Task: d.task, End: d.end, Damaged: d.end == 0 && (d.lost || d.place < all.gap)}
 		if d.begun >= all.first {
 			out.Thread = d.thread
 		}
 		if d.end == 0 {
-			if out.Last, err = h.lastOf(ctx, task, d); errors.Is(err, journal.ErrUnknown) {
+			if out.Last, err = h.lastOf(ctx, d); errors.Is(err, journal.ErrUnknown) {
 				continue
 			}
 			if err != nil {
 				return err
 			}
+		} else {
+			out.At = time.Unix(0, d.at).UTC()
 		}
 		if !yield(out) {
 			break
@@ -109,11 +117,16 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, err
 		last = now.LastSeq
 	}
 	var parts assembly
+	told := time.Now()
 	err := h.replayTo(ctx, from, last, "the journal", func(m message) (bool, error) {
 		if all.first == 0 {
 			all.first = m.place
 		}
 		all.pass(m.place)
+		if now := time.Now(); now.Sub(told) >= j.tellEvery {
+			told = now
+			j.log.Info("reading the journal", "read", fmt.Sprintf("%d%%", 100*(m.place-from+1)/(last-from+1)), "tasks", len(all.of))
+		}
 		if m.owner {
 			return true, nil
 		}
@@ -147,7 +160,7 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, err
 	}
 	for task, seq := range j.lost {
 		if all.of[task] == nil {
-			all.of[task] = &head{seq: seq, place: all.first, lost: true}
+			*all.begin(task) = head{task: task, seq: seq, place: all.first, lost: true}
 		}
 	}
 	return all, nil
@@ -161,6 +174,18 @@ func (h *heads) pass(place uint64) {
 	h.place = place
 }
 
+// begin adds the head of a task.
+func (h *heads) begin(task core.TaskID) *head {
+	if len(h.free) == 0 {
+		h.free = make([]head, 256)
+	}
+	d := &h.free[0]
+	h.free = h.free[1:]
+	d.task = task
+	h.of[task], h.order = d, append(h.order, d)
+	return d
+}
+
 // add notes the events of a task in a message.
 func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 	d := h.of[task]
@@ -168,13 +193,15 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 		if !plain(task) {
 			return errNoTask
 		}
-		d = &head{}
-		h.of[task] = d
+		d = h.begin(task)
 	}
 	if first, _, _ := bytes.Cut(lines, []byte{'\n'}); bytes.HasPrefix(first, []byte(`{"seq":1,`)) {
 		thread, err := threadOf(first)
 		if err != nil {
 			return fmt.Errorf("task %s: %w", task, err)
+		}
+		if string(thread) == string(task) {
+			thread = core.ThreadID(task) // one text for both
 		}
 		d.thread, d.begun = thread, place
 	}
@@ -184,29 +211,31 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 		return nil // these were appended again
 	}
 	h.room += longBytes(d.last)
-	d.seq, d.last, d.place = seq, nil, place
-	var err error
-	if d.end, d.at, err = endOf(last); err != nil {
+	d.seq, d.last, d.place = seq, "", place
+	end, at, err := endOf(last)
+	if err != nil {
 		return fmt.Errorf("task %s: %w", task, err)
 	}
-	if size := longBytes(last); d.end == 0 && (size == 0 || size <= h.room) {
-		d.last, h.room = bytes.Clone(last), h.room-size
+	if d.end = end; end != 0 {
+		d.at = at.UnixNano()
+	} else if size := longBytes(string(last)); size == 0 || size <= h.room {
+		d.last, h.room = string(last), h.room-size
 	}
 	return nil
 }
 
 // lastOf returns the last event of a task.
-func (h *hubTasks) lastOf(ctx context.Context, task core.TaskID, d *head) (last core.Event, err error) {
-	if d.last != nil {
-		if err = json.Unmarshal(d.last, &last); err != nil {
-			err = unreadable(d.place, task, err)
+func (h *hubTasks) lastOf(ctx context.Context, d *head) (last core.Event, err error) {
+	if d.last != "" {
+		if err = json.Unmarshal([]byte(d.last), &last); err != nil {
+			err = unreadable(d.place, d.task, err)
 		}
 		return last, err
 	}
 	if d.lost {
 		return core.Event{Seq: d.seq, Epoch: 1}, nil
 	}
-	events, err := h.read(ctx, task, d.seq-1, 0)
+	events, err := h.read(ctx, d.task, d.seq-1, 0)
 	if len(events) == 0 {
 		return last, cmp.Or(err, journal.ErrUnknown)
 	}

@@ -3,8 +3,10 @@ package nats
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,5 +67,27 @@ func TestHeadsMayBeReadWhileTheStoreIsOpenedAgain(t *testing.T) {
 	reading.Wait()
 	if len(heads) != 1 || !heads[0].Damaged {
 		t.Errorf("got the heads %+v, want the task whose last event was damaged", heads)
+	}
+}
+
+func TestTheLogTellsHowMuchOfALargeJournalWasRead(t *testing.T) {
+	var log bytes.Buffer
+	j, err := Open(t.Context(), Options{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for range 3 {
+		e := core.Event{Seq: 1, Epoch: 1, At: time.Now(), Body: core.Text{Text: "hello"}}
+		if err := j.Append(t.Context(), journal.Record{Task: core.TaskID(core.NewID()), Event: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.tellEvery = 0
+	if err := j.Heads(t.Context(), func(journal.Head) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := log.String(), `msg="reading the journal" read=100% tasks=2`; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q in it", got, want)
 	}
 }

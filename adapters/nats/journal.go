@@ -77,6 +77,8 @@ type Journal struct {
 	lost  map[core.TaskID]uint64
 	part  int // the most bytes of one message
 	lines int // the most bytes of long lines that Heads keeps
+	// tellEvery is the time between two lines of the log while Heads reads.
+	tellEvery time.Duration
 	// ownerBytes is after how many bytes the owner of the tasks is written again, in a cluster.
 	ownerBytes int64
 
@@ -107,7 +109,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
-		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, ownerBytes: ownerBytes,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, tellEvery: tellEvery, ownerBytes: ownerBytes,
 		failure: failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
 	}
 	bytes := keep.Bytes + keepUsage.Bytes

@@ -1,7 +1,7 @@
 package nats
 
 import (
-	"bytes"
+	"strings"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/journal"
@@ -66,7 +66,7 @@ func (o *openTasks) former(all heads, place uint64) {
 			continue
 		}
 		var last core.Event
-		if bytes.Contains(d.last, []byte(`"kind":"retrying"`)) && last.UnmarshalJSON(d.last) == nil && o.closes(last) {
+		if strings.Contains(d.last, `"kind":"retrying"`) && last.UnmarshalJSON([]byte(d.last)) == nil && o.closes(last) {
 			continue
 		}
 		if _, known := o.last[task]; !known {

@@ -17,14 +17,16 @@ import (
 	"github.com/dragoman-hub/dragoman/transports/web"
 )
 
-// startAnswers refuse what comes to a hub of a cluster that is not ready yet, with the reason: it may
-// wait for other hubs for as long as they are away. The listeners stay open when the hub itself takes
-// them over. A hub alone has none: its start takes a moment, in which its clients wait.
+// startAnswers refuse what comes to a hub that is not ready yet, with the reason: one of a cluster may
+// wait for other hubs for as long as they are away, one alone may read a large journal. The listeners stay
+// open when the hub itself takes them over.
 type startAnswers struct {
 	// public says that anybody may be told which hubs are absent.
 	public  bool
 	reason  atomic.Pointer[string]
 	lent    []*lentListener
+	over    chan struct{}  // closed by handOver
+	served  atomic.Bool    // somebody may have been answered
 	serving sync.WaitGroup // the listeners
 	end     func()         // stops the servers once the listeners are handed over
 }
@@ -32,17 +34,21 @@ type startAnswers struct {
 // readsJournal is the reason while the hub waits for no other one.
 const readsJournal = "this hub starts: it reads its journal"
 
+// startMoment is how long clients wait for a hub alone before they are told that it starts: most starts are
+// shorter.
+const startMoment = time.Second
+
 // startLinger is how long connections that came before the hub was ready may still be answered.
 const startLinger = 2 * time.Second
 
-// answerWhileStarting serves the listeners of a hub of a cluster until handOver.
+// answerWhileStarting serves the listeners until handOver.
 func (s *Service) answerWhileStarting(listeners map[string]net.Listener) *startAnswers {
-	a := &startAnswers{public: !s.config.Authenticates(), end: func() {}}
+	a := &startAnswers{public: !s.config.Authenticates(), over: make(chan struct{})}
 	a.reads()
-	if !s.config.Clustered() {
-		return a
+	c, moment := s.config, startMoment
+	if c.Clustered() {
+		moment = 0
 	}
-	c := s.config
 	w := web.New(web.Options{
 		TLS: s.tls.config(tls.VersionTLS12, "http/1.1"), Hosts: c.Hosts, Origins: c.Origins, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
 		MaxConnections: c.HTTP.Connections, MaxBodyBytes: math.MaxInt64, OnRefused: s.tooMany("http.connections"), Admit: s.files.admit, Always: alwaysAnswered,
@@ -67,6 +73,12 @@ func (s *Service) answerWhileStarting(listeners map[string]net.Listener) *startA
 		lent := &lentListener{TCPListener: l.(*net.TCPListener)}
 		a.lent = append(a.lent, lent)
 		a.serving.Go(func() {
+			select {
+			case <-time.After(moment):
+			case <-a.over:
+				return
+			}
+			a.served.Store(true)
 			if err := serve(lent); err != nil && !errors.Is(err, net.ErrClosed) {
 				s.log.Warn("clients are not told that this hub starts", "listener", name, "error", err)
 			}
@@ -112,6 +124,7 @@ func (a *startAnswers) refuse(w http.ResponseWriter, _ *http.Request) {
 // handOver returns once the listeners are free for the hub, and open. What was accepted until then is
 // still answered.
 func (a *startAnswers) handOver() {
+	close(a.over)
 	for _, l := range a.lent {
 		l.Close()
 	}
@@ -119,7 +132,9 @@ func (a *startAnswers) handOver() {
 	for _, l := range a.lent {
 		_ = l.SetDeadline(time.Time{}) // it fails on a closed one, which is noticed soon enough
 	}
-	a.end()
+	if a.served.Load() {
+		a.end()
+	}
 }
 
 // lentListener is a listener whose Close ends Accept, and leaves it open for the next one.
