@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -11,11 +12,29 @@ import (
 )
 
 // cause is a task because of which a session acts, and the chain above what it asks, without
-// the session itself.
+// the session itself. Nobody works any more on one that is over, so its chain counts its hops alone: to ask
+// one of its agents something else is no circle.
 type cause struct {
 	task  core.TaskID
 	chain policy.Chain
 	over  bool // the task has ended
+}
+
+// checkRepeated returns a loop Fault if what an agent asks because of a task that has ended was asked of the
+// same address in the same chain already, as far as its tasks are in memory.
+func (h *Hub) checkRepeated(because core.TaskID, req *core.Request) error {
+	for because != "" && req.Intent != core.IntentNotify {
+		t := h.tasks.Get(because)
+		if t == nil {
+			break
+		}
+		asked := t.Request()
+		if asked.To == req.To && asked.Content == req.Content && bytes.Equal(asked.Data, req.Data) {
+			return core.NewFault(core.CodeLoop, "task %s of the same chain asked %s the same: answer instead of asking again", because, req.To)
+		}
+		because = asked.Cause
+	}
+	return nil
 }
 
 // causes returns what the session acts because of: the tasks of its agent, or the last one that

@@ -49,19 +49,49 @@ func TestAChainOfTasksIsBounded(t *testing.T) {
 func TestChainDepthLaunderedThroughATimer(t *testing.T) {
 	withHub(t, hub.Limits{CauseMemory: 10 * time.Second}, func(g *testHub) {
 		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
-		g.ask(asker, "a")
-		inner := g.ask(a, "b")
-		g.report(b, inner, core.Done{})
-		g.sleep(time.Second)
-		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "a second later"}, hub.OpenOptions{})
-		g.wantFault("asking back a second after its task ended", err, core.CodeLoop)
-		if want := fmt.Sprintf("because of task %s, which ended less than 10s ago", inner.ID()); !strings.Contains(core.AsFault(err).Message, want) {
-			t.Errorf("got %v, want an error that the cause is remembered: %s", err, want)
+		g.report(a, g.ask(asker, "a"), core.Done{})
+		from, to, ids := a, b, []core.AgentID{"b", "a"}
+		for hops := 1; ; hops++ {
+			g.sleep(time.Second)
+			next, err := from.Open(core.Request{To: core.ToAgent(ids[0]), Content: fmt.Sprintf("a second later, %d", hops)}, hub.OpenOptions{})
+			if hops > 8 {
+				g.wantFault("a ninth hop, a second after the last task ended", err, core.CodeLoop)
+				if want := "which ended less than 10s ago"; !strings.Contains(core.AsFault(err).Message, want) {
+					t.Errorf("got %v, want an error that the cause is remembered: %s", err, want)
+				}
+				break
+			}
+			if err != nil || next.Hops() != hops {
+				t.Fatalf("got %v and %v, want a task with %d hops", next, err, hops)
+			}
+			g.report(to, next, core.Done{})
+			from, to, ids[0], ids[1] = to, from, ids[1], ids[0]
 		}
 		g.sleep(10 * time.Second)
 		if task := g.ask(b, "a"); task.Hops() != 0 {
 			t.Errorf("long after: got %d hops, want a new chain", task.Hops())
 		}
+	})
+}
+
+func TestAnAgentThatHasAnsweredMayAskItsRequesterSomethingElse(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		a, b, asker := g.agent("a", able), g.agent("b", able), g.connect("r")
+		outer := g.open(asker, core.Request{To: core.ToAgent("a"), Content: "plan it"})
+		inner := g.open(a, core.Request{To: core.ToAgent("b"), Content: "is it possible?"})
+		g.report(b, inner, core.Done{})
+		g.report(a, outer, core.Done{})
+		_, err := b.Open(core.Request{To: core.ToAgent("a"), Content: "plan it"}, hub.OpenOptions{})
+		g.wantFault("the same again", err, core.CodeLoop)
+		if want := fmt.Sprintf("task %s of the same chain asked a the same", outer.ID()); !strings.Contains(core.AsFault(err).Message, want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+		back := g.open(b, core.Request{To: core.ToAgent("a"), Content: "when?"})
+		if got := back.Request(); back.Hops() != 2 || got.Cause != inner.ID() {
+			t.Errorf("something else: got %d hops below %q, want 2 below %s", back.Hops(), got.Cause, inner.ID())
+		}
+		_, err = a.Open(core.Request{To: core.ToAgent("b"), Content: "why?"}, hub.OpenOptions{})
+		g.wantFault("asking back while the asker waits", err, core.CodeLoop)
 	})
 }
 

@@ -112,6 +112,9 @@ func (h *Hub) open(s *Session, o *core.Open, trace core.Trace) (*task.Task, erro
 	if err = denied; err == nil {
 		err = h.rules.CheckChain(t.Chain())
 	}
+	if err == nil && len(causes) > 0 && causes[0].over {
+		err = h.checkRepeated(causes[0].task, &req)
+	}
 	var there choice
 	index, elsewhere := 0, false
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/policy"
 )
 
 // release removes a task from its agent, which ended it at the given time or failed to in
@@ -18,7 +19,7 @@ func (h *Hub) release(s *Session, j *job, now time.Time) {
 		return
 	}
 	delete(s.work, j.ID())
-	s.last, s.until = cause{task: j.ID(), chain: j.Chain(), over: true}, now.Add(h.limits.CauseMemory)
+	s.last, s.until = cause{task: j.ID(), chain: policy.Chain{Hops: j.Hops()}, over: true}, now.Add(h.limits.CauseMemory)
 	s.mu.Unlock()
 	if w.timer != nil {
 		w.timer.Stop()

@@ -1,4 +1,3 @@
-// Command manual writes the manual pages of dragoman, a page for each command, from its help.
 package main
 
 import (
