@@ -7,9 +7,18 @@ import (
 	"strings"
 )
 
-// SessionDirectory returns the directory for pi sessions; "" if it is unset, or below a home
-// directory that does not exist.
-func (c Pi) SessionDirectory() string { return underHome(c.SessionDir) }
+// SessionDirectory returns the directory for pi sessions. A relative one is below data_dir. It returns "" if
+// none is set, or it is below a home directory or a data_dir that does not exist.
+func (c Config) SessionDirectory() string {
+	dir := underHome(c.Pi.SessionDir)
+	switch {
+	case dir == "" || filepath.IsAbs(dir):
+		return dir
+	case c.DataDir == "":
+		return ""
+	}
+	return filepath.Join(c.DataDir, dir)
+}
 
 // SessionRootDirectories returns the directories below which pi sessions are listed and
 // loaded. A relative one is searched in the working directory and each directory above it, up

@@ -20,10 +20,20 @@ func TestPiDirectoriesDependOnTheHomeAndWorkingDirectory(t *testing.T) {
 	}
 	t.Setenv("HOME", home)
 	t.Chdir(work)
-	c := config.Default().Pi
-	if got, want := c.SessionDirectory(), filepath.Join(home, ".pi/agent/sessions"); got != want {
-		t.Errorf("got %s, want %s", got, want)
+	all := config.Default()
+	for _, tt := range []struct{ data, sessions, want string }{
+		{"", all.Pi.SessionDir, ""},
+		{"/data", all.Pi.SessionDir, "/data/pi-sessions"},
+		{"/data", "~/.pi/agent/sessions", filepath.Join(home, ".pi/agent/sessions")},
+		{"", "/srv/sessions", "/srv/sessions"},
+		{"/data", "", ""},
+	} {
+		all.DataDir, all.Pi.SessionDir = tt.data, tt.sessions
+		if got := all.SessionDirectory(); got != tt.want {
+			t.Errorf("%s below %q: got %q, want %q", tt.sessions, tt.data, got, tt.want)
+		}
 	}
+	c := all.Pi
 	roots := []string{filepath.Join(home, ".pi/agent/sessions"), filepath.Join(work, ".pi/sessions"), filepath.Join(home, "a/.pi/sessions"), filepath.Join(home, ".pi/sessions")}
 	if d := cmp.Diff(roots, c.SessionRootDirectories()); d != "" {
 		t.Errorf("the roots (-want +got):\n%s", d)
@@ -32,13 +42,11 @@ func TestPiDirectoriesDependOnTheHomeAndWorkingDirectory(t *testing.T) {
 		t.Errorf("where pages go (-want +got):\n%s", d)
 	}
 	t.Setenv("HOME", "")
-	if got := c.SessionDirectory(); got != "" {
+	all.Pi.SessionDir = "~/sessions"
+	if got := all.SessionDirectory(); got != "" {
 		t.Errorf("without a home directory: got %q, want nothing written", got)
 	}
-	c.SessionDir, c.ExportDirs = "", []string{"/", "~/x", "out"}
-	if got := c.SessionDirectory(); got != "" {
-		t.Errorf("switched off: got %q", got)
-	}
+	c.ExportDirs = []string{"/", "~/x", "out"}
 	if d := cmp.Diff([]string{filepath.Join(work, "out")}, c.ExportDirectories()); d != "" {
 		t.Errorf("where pages go (-want +got):\n%s", d)
 	}

@@ -52,7 +52,7 @@ func (p *Pi) settings(t *table) {
 	add(t, "key_ttl", &p.KeyTTL, 600*time.Second, "How long the outcome of a command is replayed for its idempotencyKey.").noLonger(maxWait)
 	add(t, "journal_bytes", &p.JournalBytes, 64<<20, "Maximum size of the commands in the journal; they are kept for no longer than journal.age.").bytes().atLeast(1 << 20)
 	add(t, "session_bytes", &p.SessionBytes, 64<<20, "Maximum size of a session file that is loaded. Larger ones are only listed.").bytes().atLeast(1 << 20)
-	add(t, "session_dir", &p.SessionDir, "~/.pi/agent/sessions", "Directory that conversations are written to, in pi's file format; ~/ is the home directory. Empty keeps them in memory only.")
+	add(t, "session_dir", &p.SessionDir, "pi-sessions", "Directory that conversations are written to, in pi's file format. A relative one is below data_dir; without data_dir, or if it is empty, they are kept in memory only. ~/.pi/agent/sessions is that of pi itself.")
 	add(t, "session_roots", &p.SessionRoots, []string{"~/.pi/agent/sessions", ".pi/sessions"}, "Directories below which session files are listed and loaded, in addition to session_dir. A relative one is looked for in the working directory and each directory above it, up to the home directory.")
 	add(t, "export_dirs", &p.ExportDirs, []string{"."}, "Directories below which export_html may write, in addition to session_dir. Relative ones are below the working directory; the root of the file system is never allowed.")
 	add(t, "bash", &p.Bash, false, "Let every pi client run programs with the command bash, on this machine, as the hub's user and for up to the deadline of a prompt.")

@@ -32,7 +32,7 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 		MaxMessageBytes: 10 << 20, MaxSessions: 100, AllSessions: 10_000, MaxConnections: 1000, SessionLifetime: 24 * time.Hour,
 		Breakers: command.Breakers{Agent: breaker(5, time.Minute), BashSession: breaker(10, 2*time.Minute), BashAll: breaker(50, 2*time.Minute)},
 		Retries:  3, RetryDelay: 2 * time.Second, CompactAt: 87, MaxFileBytes: 64 << 20,
-		SessionDir: "/home/kit/.pi/agent/sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
+		SessionDir: "/srv/data/pi-sessions", SessionRoots: []string{"/home/kit/.pi/agent/sessions", "/srv/pi"}, ExportDirs: []string{"/srv/pages"},
 	}
 	off := standard
 	off.Commands.Rates = command.Rates{All: -1, Client: -1, Session: -1, Server: -1, Answers: -1}
@@ -42,11 +42,11 @@ func TestTheSettingsOfPiReachItsServer(t *testing.T) {
 	const without = `pi: {rates: {all: 0, client: 0, session: 0, server: 0, answers: 0}, session_lifetime: 0s, compact_at: 0, bash: true, session_dir: "",
   breakers: {agent_failures: 0, session_failures: 0, bash_failures: 0}}`
 	for yaml, want := range map[string]pi.Options{"": standard, without: off} {
-		c, err := configOf(t, yaml, []string{"DRAGOMAN_PI_SESSION_ROOTS=~/.pi/agent/sessions,/srv/pi", "DRAGOMAN_PI_EXPORT_DIRS=/srv/pages"})
+		c, err := configOf(t, yaml, []string{"DRAGOMAN_PI_SESSION_ROOTS=~/.pi/agent/sessions,/srv/pi", "DRAGOMAN_PI_EXPORT_DIRS=/srv/pages", "DRAGOMAN_DATA_DIR=/srv/data"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, piOptions(c.Pi, pi.Options{}), cmpopts.EquateComparable(), cmpopts.IgnoreFields(pi.Options{}, "Log", "Link"), cmpopts.IgnoreFields(command.Options{}, "Journal")); diff != "" {
+		if diff := cmp.Diff(want, piOptions(c, pi.Options{}), cmpopts.EquateComparable(), cmpopts.IgnoreFields(pi.Options{}, "Log", "Link"), cmpopts.IgnoreFields(command.Options{}, "Journal")); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", yaml, diff)
 		}
 	}

@@ -36,7 +36,7 @@ type piState struct {
 // openPi creates the server and recovers its journal.
 func (s *Service) openPi(ctx context.Context) (err error) {
 	c := s.config
-	s.pi.server = pi.NewServer(s.hub, piOptions(c.Pi, pi.Options{
+	s.pi.server = pi.NewServer(s.hub, piOptions(c, pi.Options{
 		Commands: command.Options{QueuePrompts: true, Journal: s.piJournal, JournalPath: journalPath(c)},
 		Frames:   func() *frame.Ring { return s.frames.Connect(pi.Name, nil) },
 		Version:  Version, DrainTimeout: c.StopTimeout, Link: s.webSocketLink(), Log: s.log, Reaper: SelfCommand(ReapCommand), Dialects: agentDialects(),
@@ -147,7 +147,8 @@ func (s *Service) servePi(w http.ResponseWriter, r *http.Request) {
 }
 
 // piOptions adds the settings of pi-server to its options.
-func piOptions(c config.Pi, o pi.Options) pi.Options {
+func piOptions(all config.Config, o pi.Options) pi.Options {
+	c := all.Pi
 	q := &o.Commands
 	q.MaxPending, q.MaxInFlight, q.InFlightBytes = c.Pending, c.InFlight, c.InFlightBytes
 	q.PromptTimeout, q.CommandTimeout, q.DependencyTimeout = c.PromptTimeout, c.CommandTimeout, c.DependencyTimeout
@@ -156,7 +157,7 @@ func piOptions(c config.Pi, o pi.Options) pi.Options {
 	o.SessionLifetime, o.DropTasks = orNever(c.SessionLifetime), !c.KeepTasks
 	o.Retries, o.RetryDelay, o.Bash = orNever(c.Retries), c.RetryDelay, c.Bash
 	o.CompactAt = orNever(c.CompactAt)
-	o.SessionDir, o.SessionRoots, o.ExportDirs = c.SessionDirectory(), c.SessionRootDirectories(), c.ExportDirectories()
+	o.SessionDir, o.SessionRoots, o.ExportDirs = all.SessionDirectory(), c.SessionRootDirectories(), c.ExportDirectories()
 	o.MaxFileBytes = c.SessionBytes
 	r, b := c.Rates, c.Breakers
 	q.Rates = command.Rates{All: orNever(r.All), Client: orNever(r.Client), Session: orNever(r.Session), Server: orNever(r.Server), Answers: orNever(r.Answers)}
