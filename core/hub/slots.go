@@ -44,19 +44,37 @@ func (h *Hub) linger(s *Session, j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.work[j.ID()]; w != nil && w.timer == nil {
-		w.timer = time.AfterFunc(wait, func() { h.overdue(s, j) })
+		h.allow(s, j, w, wait)
 	}
 }
 
-func (h *Hub) overdue(s *Session, j *job) {
+// allow gives an agent some time to end a task. Callers hold Session.mu.
+func (h *Hub) allow(s *Session, j *job, w *holding, wait time.Duration) {
+	since := time.Now()
+	w.timer = time.AfterFunc(wait, func() { h.overdue(s, j, since) })
+}
+
+// overdue frees the slot of a task that its agent has not ended since the hub began to wait for that. One that
+// would be disconnected has until the deadline of the task, as long as it says something.
+func (h *Hub) overdue(s *Session, j *job, since time.Time) {
+	h.mu.Lock()
+	e, _ := h.roster.Get(s.id)
+	h.mu.Unlock()
 	s.mu.Lock()
 	w, single := s.work[j.ID()], s.card.MaxConcurrent <= 1
+	closes := w != nil && w.slot && (h.limits.Disconnect == DisconnectAlways || h.limits.Disconnect == DisconnectSingle && single)
+	left := time.Until(j.Deadline())
+	if closes && left > 0 && sessionOf(e.Member) == s && e.Load.LastSeen.After(since) {
+		h.allow(s, j, w, min(h.limits.SlotGrace, left))
+		s.mu.Unlock()
+		return
+	}
 	s.mu.Unlock()
 	if w == nil {
 		return
 	}
 	h.Count("agent.overdue")
-	if on := h.limits.Disconnect; w.slot && (on == DisconnectAlways || on == DisconnectSingle && single) {
+	if closes {
 		h.log.Warn("agent did not end a task in time: closing its connection", "agent", s.AgentID(), "task", j.ID())
 		s.Close(core.NewFault(core.CodeTimeout, "task %s was not ended in time", j.ID()))
 		return

@@ -49,6 +49,34 @@ func TestDisconnectingAnAgentThatIgnoresACancelIsSettable(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatMissedACancelStaysWhileItSaysThatItIsAlive(t *testing.T) {
+	withHub(t, hub.Limits{CancelGrace: time.Second, SlotGrace: time.Second}, func(g *testHub) {
+		a, asker := g.agent("a", able), g.connect("r")
+		task := g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(20 * time.Second)})
+		if err := asker.Cancel(task.ID(), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		here := func() bool {
+			_, is := g.hub.Agent(core.Principal{Operator: true}, "a")
+			return is
+		}
+		for range 20 {
+			if !here() {
+				t.Fatal("got the agent disconnected while it is alive, want it to stay until the deadline")
+			}
+			g.sleep(900 * time.Millisecond)
+			a.Seen()
+		}
+		g.sleep(3 * time.Second)
+		if here() {
+			t.Error("after the deadline: got the agent still here, want it disconnected")
+		}
+		if n := g.hub.Counters()["agent.overdue"]; n != 1 {
+			t.Errorf("got %d agents overdue, want one", n)
+		}
+	})
+}
+
 func TestTheSettingsForOverdueAgentsHaveNames(t *testing.T) {
 	for _, want := range []hub.Disconnect{hub.DisconnectSingle, hub.DisconnectAlways, hub.DisconnectNever} {
 		var got hub.Disconnect
