@@ -29,7 +29,7 @@ const anything = "*"
 
 var (
 	// leaves are small tools that know nothing of agents.
-	leaves = []string{"core/dedup", "core/fifo", "core/jsonrpc", "core/lru", "core/memory", "core/strictjson", "core/suggest", "core/timer"}
+	leaves = []string{"core/dedup", "core/fifo", "core/jsonrpc", "core/lru", "core/memory", "core/procgroup", "core/strictjson", "core/suggest", "core/timer"}
 	// engine is all of core but its test support.
 	engine = append([]string{
 		"core",
@@ -95,7 +95,7 @@ var table = []row{
 		lib:  []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
 	},
 	{from: []string{"transports/ws/..."}, own: []string{"core", "core/link"}, lib: []string{"github.com/coder/websocket"}},
-	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link"}, lib: []string{"golang.org/x/sys/unix"}}, // who is at the other end of a socket, on macOS
+	{from: []string{"transports/stdio/..."}, own: []string{"core", "core/link", "core/procgroup"}, lib: []string{"golang.org/x/sys/unix"}}, // who is at the other end of a socket, on macOS
 	{from: []string{"transports/bus/..."}, own: []string{"core/cluster", "core/link"}},
 	{from: []string{"transports/web/..."}, own: []string{"core", "core/link", "core/memory"}, lib: []string{"github.com/go-chi/chi/v5"}},
 
@@ -163,7 +163,7 @@ var table = []row{
 	{from: []string{"adapters/native/..."}, own: append([]string{"core/usage", "schemas"}, session...)},
 	// Calls of pi run up this list: a package knows those above it, as far as it says.
 	{from: []string{"adapters/pi/wire"}, own: leaves},
-	{from: []string{"adapters/pi/shell", "adapters/pi/reaper"}},
+	{from: []string{"adapters/pi/shell", "adapters/pi/reaper"}, own: leaves},
 	{from: []string{"adapters/pi/sessionfile"}, own: append([]string{"adapters/pi/wire"}, leaves...)},
 	{from: []string{"adapters/pi/command"}, own: append([]string{"core", "adapters/pi/wire"}, leaves...), lib: []string{"github.com/sony/gobreaker/v2"}},
 	{from: []string{"adapters/pi/conversation"}, own: append([]string{"core", "adapters/pi/wire", "adapters/pi/sessionfile"}, leaves...)},

@@ -8,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/procgroup"
 )
 
 // Defaults of [ChildOptions].
@@ -29,7 +29,7 @@ type ChildOptions struct {
 	Options
 
 	// ExitTimeout is how long the process may take to exit after the end of its stdin before it
-	// gets SIGTERM. 0 means [DefaultExitTimeout].
+	// gets SIGTERM, or is killed on Windows. 0 means [DefaultExitTimeout].
 	ExitTimeout time.Duration
 	// TermTimeout is how long it may take after SIGTERM before it is killed. 0 means
 	// [DefaultTermTimeout].
@@ -52,7 +52,8 @@ type Child struct {
 
 // Command starts cmd and returns the connection to it. cmd.Stdin and cmd.Stdout must be
 // unset; cmd.Stderr gets its stderr, nil discards it. The process leads a process group of
-// its own, which Close ends as a whole. The end of ctx closes the Child.
+// its own, which Close ends as a whole; on Windows Close ends the process alone. The end of
+// ctx closes the Child.
 //
 // The process is reaped as soon as it exits, whether Close is called or not.
 func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, error) {
@@ -75,7 +76,7 @@ func Command(ctx context.Context, cmd *exec.Cmd, opts ChildOptions) (*Child, err
 	}
 	cmd.Stdin, cmd.Stdout = theirIn, theirOut
 	cmd.WaitDelay = lastOutput // for a stderr that another process holds open
-	ownGroup(cmd)
+	procgroup.Lead(cmd)
 	exit := watchExit(cmd)
 	err = cmd.Start()
 	_ = theirIn.Close()
@@ -114,7 +115,8 @@ func (c *Child) reap(exit *exitWatch, stop func() bool) {
 type output struct{ *os.File }
 
 // Read implements io.Reader. After the exit of the process, the output ends when nothing
-// arrives for lastOutput, even if another process holds it open.
+// arrives for lastOutput, even if another process holds it open. On Windows, where a pipe has no
+// deadline, it ends only when nobody holds it open, or with Close.
 func (o output) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -173,7 +175,7 @@ func (c *Child) SendBatch(ctx context.Context, ms [][]byte) error {
 }
 
 func (c *Child) unsent(ctx context.Context, err error) error {
-	if !errors.Is(err, syscall.EPIPE) {
+	if !brokenPipe(err) {
 		return err
 	}
 	t := time.NewTimer(2 * lastOutput) // that of Receive, and for the process that only closes its stdin
@@ -195,17 +197,17 @@ func (c *Child) unsent(ctx context.Context, err error) error {
 }
 
 // Close implements [link.Conn]. It closes the stdin of the process, which should then exit;
-// after ExitTimeout it sends SIGTERM to the process group, and after TermTimeout SIGKILL. It
-// returns when the process was reaped.
+// after ExitTimeout it sends SIGTERM to the process group, and after TermTimeout SIGKILL. On
+// Windows it ends the process itself after ExitTimeout. It returns when the process was reaped.
 func (c *Child) Close(r link.Reason) error {
 	c.ending.Do(func() {
 		c.closing.Store(true)
 		_ = c.w.Close()
 		if !c.gone(c.opts.ExitTimeout) {
-			terminate(c.cmd.Process)
+			_ = procgroup.Terminate(c.cmd.Process) // it may have ended
 			c.gone(c.opts.TermTimeout)
 		}
-		kill(c.cmd.Process) // and the rest of its group
+		_ = procgroup.Kill(c.cmd.Process) // and the rest of its group
 		<-c.exited
 		_ = c.Conn.Close(r)
 	})

@@ -2,8 +2,8 @@
 //
 // [Command.Run] starts the command and waits for it. When Run returns, everything that
 // the command started has ended: on Linux with a reaper (package reaper) all descendants,
-// elsewhere its process group. The command gets a small part of the
-// environment, so that it inherits no secrets.
+// elsewhere its process group. On Windows only bash itself has, which has to be installed.
+// The command gets a small part of the environment, so that it inherits no secrets.
 //
 // An [Output] takes what the command prints. It reports pieces at a bounded rate while
 // the command runs and keeps the end of the output, so that its memory does not grow

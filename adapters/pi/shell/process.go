@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/dragoman-hub/dragoman/core/procgroup"
 )
 
 // inherited are the environment variables that a command gets from this process, besides
@@ -31,7 +33,7 @@ type Command struct {
 	Dir string
 	// Reaper is the command line of a reaper (package reaper), which runs bash and then
 	// kills everything that bash started. Without it, processes that leave the process
-	// group survive.
+	// group survive; on Windows, which has no groups, all but bash.
 	Reaper []string
 }
 
@@ -49,9 +51,9 @@ func (c Command) Run(ctx context.Context, out io.Writer) (exitCode int, err erro
 	cmd.Dir = c.Dir
 	cmd.Env = environment(os.Environ(), c.Dir)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	procgroup.Lead(cmd)
 	cmd.WaitDelay = exitGrace
-	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	kill := func() error { return procgroup.Kill(cmd.Process) }
 	if len(c.Reaper) > 0 {
 		lifeline, err := cmd.StdinPipe() // the reaper kills everything once it is closed
 		if err != nil {
@@ -69,7 +71,7 @@ func (c Command) Run(ctx context.Context, out io.Writer) (exitCode int, err erro
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() { // never on Windows
 			return 128 + int(status.Signal()), nil
 		}
 		return exit.ExitCode(), nil

@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/frame"
+	"github.com/dragoman-hub/dragoman/core/procgroup"
 )
 
 // The bounds of a command that answers requests.
@@ -50,7 +50,8 @@ func ProgramOf(argv []string) Program {
 
 // Handler answers requests by running a command: the content is its stdin, its stdout is
 // streamed as text, and a non-zero exit is a failure with the end of its stderr. Each request
-// has its own process group, which is killed when the request is cancelled. The rest of a
+// has its own process group, which is killed when the request is cancelled; on Windows the
+// command alone is, and what it has started goes on. The rest of a
 // request is JSON in the file that DRAGOMAN_REQUEST names. Failed runs are logged without
 // their reason, which is on stderr already.
 func Handler(p Program, stderr io.Writer, log *slog.Logger) core.Handler {
@@ -59,8 +60,8 @@ func Handler(p Program, stderr io.Writer, log *slog.Logger) core.Handler {
 		if err != nil {
 			return core.NewFault(core.CodeInternal, "cannot run %s: %s", p.Name, err)
 		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+		procgroup.Lead(cmd)
+		cmd.Cancel = func() error { return procgroup.Terminate(cmd.Process) }
 		cmd.WaitDelay = killDelay
 		input, frames := requestText(r), frame.TurnOf(ctx)
 		cmd.Stdin = strings.NewReader(input)
@@ -92,7 +93,7 @@ func Handler(p Program, stderr io.Writer, log *slog.Logger) core.Handler {
 		}
 		err = cmd.Wait()
 		close(exited)
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // remaining child processes
+		_ = procgroup.Kill(cmd.Process) // remaining child processes
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

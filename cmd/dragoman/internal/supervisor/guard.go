@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/procgroup"
 )
 
 // markVariable is the variable that all processes of a hub inherit, by which its guard finds
@@ -61,7 +62,7 @@ func (g *Guard) Watch(pid int, exited <-chan struct{}) {
 func (g *Guard) start() {
 	g.done = make(chan struct{})
 	cmd := exec.Command(g.Command[0], append(g.Command[1:len(g.Command):len(g.Command)], g.id)...) //nolint:gosec // our own program
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                          // a signal for our group is not for the guard
+	procgroup.Lead(cmd)                                                                            // a signal for our group is not for the guard
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err == nil {
@@ -105,7 +106,8 @@ func (g *Guard) Close() {
 
 // RunGuard is the process of a Guard: it reads lines +PID and -PID and, when its stdin ends,
 // kills the process groups that were added and not removed, and every process that has the mark
-// in its environment. The process must do nothing else.
+// in its environment. On Windows, which has neither, it ends the added processes alone. The
+// process must do nothing else.
 func RunGuard(mark string, in io.Reader) {
 	groups := map[int]struct{}{}
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -121,7 +123,7 @@ func RunGuard(mark string, in io.Reader) {
 		}
 	}
 	for pid := range groups {
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
+		_ = procgroup.KillID(pid) // it may have ended
 	}
 	for range 100 { // those that are killed may have started others meanwhile
 		left := marked(markVariable + "=" + mark)
