@@ -82,13 +82,13 @@ func exposedFiles(c config.Config) (all []string) {
 }
 
 // writable says that others may change a file that says who may do what, and what to do; "" if
-// they may not, or there is none.
+// they may not, or there is none, and on Windows, as [supervisor.Exposed] does.
 func writable(path string) string {
-	info, err := os.Stat(path)
-	if path == "" || err != nil || info.Mode().Perm()&0o022 == 0 {
+	mode, may := supervisor.Allows(path, 0o022)
+	if !may {
 		return ""
 	}
-	return fmt.Sprintf("other users may write to %s (mode %04o): run chmod go-w on it", path, info.Mode().Perm())
+	return fmt.Sprintf("other users may write to %s (mode %04o): run chmod go-w on it", path, mode)
 }
 
 // findings returns what is wrong with the agents and packs of the settings, with the place of

@@ -56,15 +56,15 @@ func plainly(err error) string {
 }
 
 // Exposed says that others may read a file with a secret, and what to do; "" if they may not, or
-// there is none.
+// there is none. On Windows it is always "", since it looks at modes alone.
 func Exposed(path string) string {
 	path, err := config.ExpandHome(path)
 	if err != nil || path == "" {
 		return ""
 	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm()&0o077 == 0 {
+	mode, may := Allows(path, 0o077)
+	if !may {
 		return ""
 	}
-	return fmt.Sprintf("other users may read %s (mode %04o): run chmod 600 on it", path, info.Mode().Perm())
+	return fmt.Sprintf("other users may read %s (mode %04o): run chmod 600 on it", path, mode)
 }

@@ -19,11 +19,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/core/childenv"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
-// The variables that every child process gets, if the hub has them.
+// The variables that every child process gets beside [childenv.System], if the hub has them.
 var passedOn = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
 // The bounds of what a process writes on stderr.
@@ -53,12 +54,12 @@ func (l *Launcher) environment(p config.Process) []string {
 	env := []string{} // nil would be everything
 	add := func(name string) {
 		for _, v := range ours {
-			if n, _, _ := strings.Cut(v, "="); n == name {
+			if n, _, _ := strings.Cut(v, "="); childenv.Same(n, name) {
 				env = append(env, v)
 			}
 		}
 	}
-	for _, name := range passedOn {
+	for _, name := range slices.Concat(passedOn, childenv.System) {
 		add(name)
 	}
 	for _, v := range p.Env {
@@ -136,39 +137,21 @@ func (l *Launcher) command(ctx context.Context, p config.Process, more ...string
 // find returns the path of a program: relative to the working directory of the process, or in the
 // PATH of its environment.
 func find(program, dir string, env []string) (string, error) {
-	if strings.Contains(program, "/") {
+	if strings.ContainsAny(program, separators) {
 		if !filepath.IsAbs(program) {
 			program = filepath.Join(dir, program)
 		}
-		return program, runnable(program)
+		return executable(program)
 	}
-	path := ""
-	for _, v := range env {
-		if value, is := strings.CutPrefix(v, "PATH="); is {
-			path = value // the last one counts
-		}
-	}
-	for _, in := range filepath.SplitList(path) {
+	for _, in := range filepath.SplitList(childenv.Value(env, "PATH")) {
 		if !filepath.IsAbs(in) {
 			continue // as exec.LookPath refuses it
 		}
-		if at := filepath.Join(in, program); runnable(at) == nil {
+		if at, err := executable(filepath.Join(in, program)); err == nil {
 			return at, nil
 		}
 	}
 	return "", exec.ErrNotFound
-}
-
-// runnable returns an error unless a file can be executed.
-func runnable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return errors.Unwrap(err)
-	case info.IsDir() || info.Mode()&0o111 == 0:
-		return fs.ErrPermission
-	}
-	return nil
 }
 
 // child is the process of an entry of the settings. It may be started again and again, and
