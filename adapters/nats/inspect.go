@@ -188,9 +188,5 @@ func writeWhole(path string, text []byte) error {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return syncDir(filepath.Dir(path))
 }

@@ -27,7 +27,7 @@ func pollable(f *os.File) bool { return f.SetDeadline(time.Time{}) == nil }
 // blockingReader reads a file that cannot be woken, in a goroutine that starts with the first
 // Read and ends with the file.
 type blockingReader struct {
-	f       *os.File
+	f       io.ReadCloser
 	start   sync.Once
 	close   sync.Once
 	closed  chan struct{}
@@ -100,7 +100,7 @@ func (r *blockingReader) Close() error {
 // blockingWriter writes a file that cannot be woken, in a goroutine that starts with the first
 // Write.
 type blockingWriter struct {
-	f      *os.File
+	f      io.WriteCloser
 	start  sync.Once
 	close  sync.Once
 	closed chan struct{}

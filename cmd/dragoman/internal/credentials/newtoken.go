@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -176,20 +175,4 @@ func sameFile(path string, content []byte) error {
 		err = errors.New("it was changed meanwhile: try again")
 	}
 	return err
-}
-
-// keepOwner gives a file the owner of another, if that exists: the hub reads it as that user.
-func keepOwner(of string, to *os.File) error {
-	info, err := os.Stat(of)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	owner, known := info.Sys().(*syscall.Stat_t)
-	if !known || int(owner.Uid) == os.Geteuid() {
-		return nil
-	}
-	return to.Chown(int(owner.Uid), int(owner.Gid))
 }

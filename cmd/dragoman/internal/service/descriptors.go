@@ -21,14 +21,13 @@ type descriptors struct {
 	refused func(why string, remote net.Addr)
 }
 
-// newDescriptors reads the limit of the process. Go raised the soft limit to the hard one
-// before main.
+// newDescriptors reads the limit of the process.
 func newDescriptors(refused func(why string, remote net.Addr)) (*descriptors, error) {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+	limit, err := openFiles()
+	if err != nil {
 		return nil, fmt.Errorf("reading how many files may be open: %w", err)
 	}
-	d := &descriptors{limit: int(min(limit.Cur, 1<<30)), refused: refused}
+	d := &descriptors{limit: limit, refused: refused}
 	d.reserve = 32 + d.limit/16
 	const least = 64
 	if d.limit < least {

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/credentials"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/supervisor"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/transports/stdio"
 )
 
 // CheckFiles checks the paths that settings name, and reads the files, as a start does. It also
@@ -115,7 +116,9 @@ func checkPaths(c config.Config) error {
 	if info, err := os.Stat(c.DataDir); err == nil && !info.IsDir() {
 		errs = append(errs, fmt.Errorf("%s %s: it is a file; name a directory that you may write into", c.At("data_dir"), c.DataDir))
 	}
-	if info, err := os.Lstat(c.PiSocket); err == nil && info.Mode()&fs.ModeSocket == 0 {
+	if err := stdio.CanListen(); err != nil && c.PiSocket != "" {
+		errs = append(errs, fmt.Errorf("%s %s: %w", c.At("pi_socket"), c.PiSocket, err))
+	} else if info, err := os.Lstat(c.PiSocket); err == nil && info.Mode()&fs.ModeSocket == 0 {
 		errs = append(errs, fmt.Errorf("%s %s: a file that is not a socket is there: remove it, or name another path", c.At("pi_socket"), c.PiSocket))
 	}
 	if path := c.ReadyFile; path != "" {
