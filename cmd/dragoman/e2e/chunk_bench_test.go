@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -225,14 +223,4 @@ func benchChunks(b *testing.B, serve func(context.Context, *hub.Hub)) {
 	if err := h.Close(context.WithoutCancel(ctx), "done"); err != nil {
 		b.Fatal(err)
 	}
-}
-
-// cpu returns the CPU time that the process has used.
-func cpu(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

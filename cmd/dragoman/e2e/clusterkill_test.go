@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -80,7 +79,7 @@ func killUnderLoad(t *testing.T, random *rand.Rand, n int) (all []killTimes) {
 	for i := range n {
 		victim, how := hubs[random.IntN(len(hubs))], os.Kill
 		if random.IntN(5) == 0 {
-			how = syscall.SIGSTOP
+			how = pause
 		}
 		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond) // where in its work the hub is hit
 		times := hubs.strike(t, victim, how)

@@ -228,10 +228,10 @@ func (h *clusterHub) kill() {
 }
 
 // stop makes the process stand still, so that nobody hears of it, until cont.
-func (h *clusterHub) stop() { h.signal(syscall.SIGSTOP) }
+func (h *clusterHub) stop() { h.signal(pause) }
 
 // cont lets a process that was stopped go on.
-func (h *clusterHub) cont() { h.signal(syscall.SIGCONT) }
+func (h *clusterHub) cont() { h.signal(resume) }
 
 // interrupt shuts the hub down in good order and returns its exit code.
 func (h *clusterHub) interrupt() (code int) {

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -231,7 +230,7 @@ func everythingOverLines(t *testing.T, program string) {
 		done <- r
 	}()
 	u.wants("everything.echo", `{"message":"meanwhile"}`, `{"text":"Echo: meanwhile"}`)
-	if err := syscall.Kill(state.PID, syscall.SIGKILL); err != nil {
+	if err := killPID(state.PID); err != nil {
 		t.Fatal(err)
 	}
 	if r := <-done; r == nil || r.Fault == nil || r.Fault.Code != core.CodeUnreachable {

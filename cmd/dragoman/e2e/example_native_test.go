@@ -74,7 +74,7 @@ func TestANativeChildOfTheSettingsIsStartedAgain(t *testing.T) {
 	defer p.leave()
 	x := p.begin(query{to: "kid", content: "wait", deadline: ample})
 	x.waitText(t, "waiting ")
-	if err := syscall.Kill(childOf(h, "kid").PID, syscall.SIGKILL); err != nil {
+	if err := killPID(childOf(h, "kid").PID); err != nil {
 		t.Fatal(err)
 	}
 	if got := x.wait(t); got.End != "failed" || got.Code != "unreachable" || got.Retry != "true" || got.Text != "waiting " {

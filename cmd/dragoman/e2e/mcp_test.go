@@ -21,6 +21,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
+// fence matches a code block of a page.
+var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
 // covenMCP registers a Coven agent and returns its MCP endpoint and token, and a function that
 // disconnects it.
 func covenMCP(t *testing.T, h *testHub, id string) (endpoint, token string, leave func()) {

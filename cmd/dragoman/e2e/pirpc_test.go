@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -295,6 +294,15 @@ func piThreadSurvivesRestart(t *testing.T, installed piInstall) {
 	}
 }
 
+// killPID kills the process with an id.
+func killPID(pid int) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return p.Kill()
+}
+
 // killIn kills the processes that work in a directory. The command line of pi does not tell: pi
 // changes it.
 func killIn(t *testing.T, dir string) {
@@ -306,7 +314,7 @@ func killIn(t *testing.T, dir string) {
 	killed := 0
 	for _, path := range all {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if works, _ := os.Readlink(path); err == nil && works == dir && syscall.Kill(pid, syscall.SIGKILL) == nil {
+		if works, _ := os.Readlink(path); err == nil && works == dir && killPID(pid) == nil {
 			killed++
 		}
 	}

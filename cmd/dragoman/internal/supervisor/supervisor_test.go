@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -267,7 +266,7 @@ func wantsGone(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(watchdog); time.Now().Before(end); {
-		if syscall.Kill(pid, 0) != nil {
+		if !alive(pid) {
 			return
 		}
 		<-time.After(5 * time.Millisecond)

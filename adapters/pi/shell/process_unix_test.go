@@ -1,3 +1,5 @@
+//go:build unix
+
 package shell_test
 
 import (
@@ -9,21 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/dragoman-hub/dragoman/adapters/pi/reaper"
 	"github.com/dragoman-hub/dragoman/adapters/pi/shell"
 )
-
-// reaperArgument as the first argument makes the test binary a reaper.
-const reaperArgument = "reap"
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == reaperArgument {
-		os.Exit(reaper.Run(os.Args[2:]))
-	}
-	goleak.VerifyTestMain(m)
-}
 
 // run runs a command with a reaper.
 func run(t *testing.T, line, dir string) (int, shell.Printed) {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package e2e
 
 import (
@@ -71,9 +73,6 @@ func TestTheFirstConversationOfTheReadmeWorks(t *testing.T) {
 		t.Errorf("got %q, want the hub to log that it stopped", printed)
 	}
 }
-
-// fence matches a code block of a page.
-var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
 // blocksUnder returns the shell blocks under a heading of the README.
 func blocksUnder(t *testing.T, heading string) []string {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package supervisor_test
 
 import (
