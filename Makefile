@@ -46,7 +46,7 @@ bench-cluster: # what a cluster of three hubs costs: questions to another hub, c
 	go test -count=1 -timeout 0 -v -run '^TestFigures' ./cmd/dragoman/e2e -cluster.figures
 
 guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
-	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -guides.required
+	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -install.required
 
 pictures: # the pictures of the console in docs/pictures, by Chromium
 	mkdir -p docs/pictures

@@ -14,6 +14,7 @@ import (
 	nativeclient "github.com/dragoman-hub/dragoman/adapters/native/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/install"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/service"
 	"github.com/dragoman-hub/dragoman/core"
 )
@@ -179,7 +180,7 @@ func startTypeScript(t *testing.T, _ *testHub, dir, hub string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	install(t, dir, filepath.Join(dir, "node_modules/.bin/tsc"), "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "agent.mts")
+	install.Run(t, dir, filepath.Join(dir, "node_modules/.bin/tsc"), "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck", "agent.mts")
 	startExample(t, exec.Command("node", filepath.Join(dir, "agent.mjs"), hub))
 }
 
