@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
@@ -12,7 +11,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/frame"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
-	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // callParams are the parameters of tools/call. The last two come with a repeated call, of which
@@ -39,6 +37,10 @@ func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
 	if p.Arguments = bytes.TrimSpace(p.Arguments); len(p.Arguments) == 0 || string(p.Arguments) == "null" {
 		p.Arguments = json.RawMessage("{}")
 	}
+	schema := s.inputs.of(def.InputSchema)
+	if bad := schema.checkHeaders(q, p.Arguments); bad != nil {
+		return nil, bad
+	}
 	c := &exchange{server: s, request: q, reply: a, params: p}
 	var before *sealed
 	if p.State != "" {
@@ -47,7 +49,7 @@ func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
 			return nil, bad
 		}
 	}
-	if err := s.inputs.check(def.InputSchema, p.Arguments); err != nil {
+	if err := schema.check(p.Arguments); err != nil {
 		return s.failed(q, core.NewFault(core.CodeInvalid, "invalid input for %s: %s", p.Name, err)), nil
 	}
 	ctx, end, refused := q.holder.begin(q.http.Context(), &call{session: q.session, id: q.ID})
@@ -67,34 +69,6 @@ func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
 // failed is the result of a tool that failed.
 func (s *Server) failed(q *request, f *core.Fault) callResult {
 	return s.resultOf(q, &outcome{fault: f})
-}
-
-// inputs validates inputs against the schemas of tools, and compiles each schema once.
-type inputs struct {
-	mu     sync.Mutex
-	checks map[string]func([]byte) error // by the text of the schema
-}
-
-// maxChecks is the maximum number of compiled schemas, since packs change.
-const maxChecks = 1024
-
-// check validates an input; its error names the field. If the schema cannot be compiled, the
-// tool has to check.
-func (s *inputs) check(schema, input json.RawMessage) error {
-	s.mu.Lock()
-	check, known := s.checks[string(schema)]
-	if !known {
-		if len(s.checks) >= maxChecks || s.checks == nil {
-			s.checks = make(map[string]func([]byte) error)
-		}
-		check, _ = schemas.Compile(schema)
-		s.checks[string(schema)] = check
-	}
-	s.mu.Unlock()
-	if check == nil {
-		return nil
-	}
-	return check(input)
 }
 
 // exchange is a call of a tool while its client waits for the answer. One goroutine uses it.

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // Capabilities of clients.
@@ -148,6 +151,61 @@ func TestAModernRequestIsCheckedAgainstItsHeaders(t *testing.T) {
 	} {
 		g.post("", strings.Replace(call, tt.old, tt.with, 1), headersOf(call)...).fails(http.StatusBadRequest, -32602, tt.detail)
 	}
+}
+
+func TestAModernCallIsCheckedAgainstTheHeadersOfItsArguments(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{})
+	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "maps"}, Dialect: "test"})
+	t.Cleanup(func() { s.Close(nil) })
+	schema := `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"near":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}`
+	if err := s.Provide("maps", []tool.Definition{{Name: "find", InputSchema: json.RawMessage(schema)}}); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			b, err := s.Next(t.Context())
+			if err != nil {
+				return
+			}
+			if b.Execute != nil {
+				_ = s.AnswerTool(b.Execute.ID, json.RawMessage(`"here"`), nil) // the call may be gone
+			}
+		}
+	}()
+	call := func(arguments string) string {
+		return modern("tools/call", canNothing, `"name":"find","arguments":`+arguments)
+	}
+	for _, tt := range []struct {
+		arguments string
+		headers   []string
+		want      string // in the error; "" for a call that is served
+	}{
+		{`{}`, nil, ""},
+		{`{"region":"eu"}`, []string{"Mcp-Param-Region: eu"}, ""},
+		{`{"region":"eu"}`, []string{"Mcp-Param-Region: =?base64?ZXU=?="}, ""},
+		{`{"region":"Zürich","near":{"n":7}}`, []string{"Mcp-Param-Region: =?base64?WsO8cmljaA==?=", "Mcp-Param-N: 7"}, ""},
+		{`{"region":"=?base64?ZXU="}`, []string{"Mcp-Param-Region: =?base64?ZXU="}, ""},
+		{`{"region":null}`, nil, "invalid input for find"}, // by the schema, as the result of the call
+		{`{"region":"eu"}`, nil, "missing required Mcp-Param-Region header"},
+		{`{"region":"eu"}`, []string{"Mcp-Param-Region: us"}, `"us" does not match the argument region, "eu"`},
+		{`{"region":"eu"}`, []string{"Mcp-Param-Region: =?base64?ZXU?="}, "does not match"},
+		{`{"region":"=?base64?ZXU?="}`, []string{"Mcp-Param-Region: =?base64?ZXU?="}, "does not match"},
+		{`{"near":{"n":7}}`, []string{"Mcp-Param-N: 8"}, "the argument near.n"},
+		{`{}`, []string{"Mcp-Param-Region: eu"}, "which is missing"},
+	} {
+		body := call(tt.arguments)
+		switch got := g.ask(body, tt.headers...); {
+		case tt.want == "":
+			got.outcome().contains(t, false, "here")
+		case strings.HasPrefix(tt.want, "invalid"):
+			got.outcome().contains(t, true, tt.want)
+		default:
+			got.fails(http.StatusBadRequest, -32020, tt.want)
+		}
+	}
+	legacy := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find","arguments":{"region":"eu"}}}`
+	g.post("", legacy).outcome().contains(t, false, "here")
 }
 
 func TestASubscriptionIsAcknowledgedWithWhatTheServerCanTell(t *testing.T) {

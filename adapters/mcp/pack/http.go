@@ -164,7 +164,9 @@ func (t *remote) setHeaders(h http.Header, r request) error {
 	h.Set(wire.HeaderMethod, r.method)
 	if r.call != nil {
 		h.Set(wire.HeaderName, r.call.tool.name)
-		setMirrored(h, r.call.tool.headers, r.call.arguments)
+		for _, m := range r.call.tool.headers {
+			m.Set(h, r.call.arguments)
+		}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type listed struct {
 	tool.Definition // as the hub offers it
 	name            string
 	// headers are the arguments that streamable HTTP repeats as headers.
-	headers []mirrored
+	headers []wire.Mirrored
 }
 
 // leftOut is a tool that is not offered, and why.
@@ -45,7 +45,7 @@ func readTool(pack string, t strictjson.Value, mirror bool) (listed, error) {
 		return l, fmt.Errorf("its inputSchema is %.40s, want an object", schema.Raw())
 	}
 	if mirror {
-		headers, err := mirroredIn(schema)
+		headers, err := wire.MirroredIn(schema)
 		if err != nil {
 			return l, err
 		}
