@@ -3,6 +3,8 @@ package grpcserver
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"io"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -86,7 +88,7 @@ func readBounded(ctx context.Context, into proto.Message, bound int) error {
 	}
 	var head [5]byte // whether it is compressed, and the size (gRPC over HTTP/2, "Length-Prefixed-Message")
 	if err := r.ReadMessageHeader(head[:]); err != nil {
-		return status.Convert(err).Err()
+		return cutStatus(err)
 	}
 	size := binary.BigEndian.Uint32(head[1:])
 	switch {
@@ -97,7 +99,7 @@ func readBounded(ctx context.Context, into proto.Message, bound int) error {
 	}
 	data, err := r.Read(int(size))
 	if err != nil {
-		return status.Convert(err).Err()
+		return cutStatus(err)
 	}
 	defer data.Free()
 	arrived(ctx)
@@ -105,4 +107,16 @@ func readBounded(ctx context.Context, into proto.Message, bound int) error {
 		return status.Error(codes.InvalidArgument, "the request is not a message of the health service")
 	}
 	return nil
+}
+
+// cutStatus is the status of a request that could not be read, which is that of grpc-go where the
+// client has sent none or only a part.
+func cutStatus(err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return status.Error(codes.Internal, "cardinality violation: received no request message")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return status.Error(codes.Internal, io.ErrUnexpectedEOF.Error())
+	}
+	return status.Convert(err).Err()
 }

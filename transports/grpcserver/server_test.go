@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,6 +52,30 @@ func TestEveryServiceHasHealthAndReflection(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); !strings.Contains(got, "test.Talk") {
 		t.Errorf("reflection: got services %s, want test.Talk among them", got)
+	}
+}
+
+func TestARequestOfHealthThatIsCutIsAnErrorOfTheProtocol(t *testing.T) {
+	_, addr := serve(t, grpcserver.Options{}, nothing)
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	for name, body := range map[string]string{"none": "", "half a header": "\x00\x00", "half a message": "\x00\x00\x00\x00\x09x"} {
+		req, err := http.NewRequestWithContext(testContext(t), http.MethodPost, "http://"+addr+healthpb.Health_Check_FullMethodName, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/grpc")
+		req.Header.Set("TE", "trailers")
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if got := resp.Trailer.Get("Grpc-Status") + resp.Header.Get("Grpc-Status"); got != strconv.Itoa(int(codes.Internal)) {
+			t.Errorf("%s: got status %q, want %d", name, got, codes.Internal)
+		}
 	}
 }
 
