@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"io"
@@ -82,7 +83,11 @@ func (r *release) archive(p platform) error {
 		return err
 	}
 	files := []file{program}
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "deploy/systemd/dragoman.service", "deploy/systemd/cluster.conf"} {
+	names := []string{"LICENSE", "README.md", "CHANGELOG.md"}
+	if p.os == "linux" {
+		names = append(names, "deploy/systemd/dragoman.service", "deploy/systemd/cluster.conf")
+	}
+	for _, name := range names {
 		f, err := read(filepath.Join(r.root, name), top+filepath.Base(name), 0o644)
 		if err != nil {
 			return err
@@ -93,5 +98,29 @@ func (r *release) archive(p platform) error {
 		f.name = top + "share/" + f.name
 		files = append(files, f)
 	}
+	if p.os == "windows" {
+		return r.writeZip(r.named(p, ".zip"), files)
+	}
 	return r.writeZipped(r.named(p, ".tar.gz"), files)
+}
+
+// writeZip writes files as a zip archive, which Windows opens without another program.
+func (r *release) writeZip(at string, files []file) error {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, f := range files {
+		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: r.date}
+		h.SetMode(f.mode)
+		to, err := w.CreateHeader(h)
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(f.data); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(at, b.Bytes(), 0o644)
 }

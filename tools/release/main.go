@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-const usualTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64"
+const usualTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
