@@ -31,6 +31,7 @@ type world struct {
 	claims  *coretest.Claims
 	journal *journal.SharedMemory
 	before  atomic.Pointer[func(journal.Write) error] // of the journal: see [journal.SharedMemory]
+	after   atomic.Pointer[func(journal.Write) error] // likewise
 	reading atomic.Pointer[func(journal.Life) error]  // likewise
 	hubs    map[string]*member
 	// redactor takes secrets out of what the journal gets; nil takes none.
@@ -63,6 +64,12 @@ func newWorldWith(t *testing.T, options func(hub string, o *hub.Options), names 
 	w.journal.Before = func(wr journal.Write) error {
 		if before := w.before.Load(); before != nil {
 			return (*before)(wr)
+		}
+		return nil
+	}
+	w.journal.After = func(wr journal.Write) error {
+		if after := w.after.Load(); after != nil {
+			return (*after)(wr)
 		}
 		return nil
 	}

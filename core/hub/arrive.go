@@ -76,13 +76,17 @@ func (h *Hub) Kept(by string, m Move) {
 	}
 }
 
-// await makes a mirror of a task that is to move here; nil if this hub takes none now, or is the
-// owner.
+// await makes a mirror of a task that is to move here; nil if this hub takes none now, is the owner, or
+// awaits the task from a later life.
 func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.end.reason != "" || h.shared == nil {
 		return nil
+	}
+	before := h.others.arriving[id]
+	if before != nil && before.record().Epoch > o.record().Epoch {
+		return nil // a life that does not know yet that another hub has taken it over
 	}
 	var followed string
 	if t := h.tasks.Get(id); t != nil {
@@ -96,7 +100,7 @@ func (h *Hub) await(id core.TaskID, from string, o Handover) *arrival {
 	if from != followed && from != "" {
 		h.follow(from, a.task)
 	}
-	if before := h.others.arriving[id]; before != nil {
+	if before != nil {
 		a.held, before.held = before.held, nil
 	}
 	h.others.arriving[id] = a

@@ -231,8 +231,8 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 		if err == nil {
 			break
 		}
-		if errors.Is(err, journal.ErrFenced) || ctx.Err() != nil { // another hub does it
-			h.giveUp(all)
+		if errors.Is(err, journal.ErrFenced) || ctx.Err() != nil {
+			h.settleClaims(ctx, all)
 			return
 		}
 		pause(ctx, settleAgain)
@@ -240,6 +240,26 @@ func (h *Hub) claimTasks(ctx context.Context, e journal.Estate, all []*arrival, 
 	for i, a := range all {
 		h.extend(a.task, []core.Event{records[i].Event})
 	}
+}
+
+// settleClaims gives up the tasks that this hub was not the first to claim. A claim whose acknowledgement was
+// lost may have been stored: the journal says which tasks have moved here.
+func (h *Hub) settleClaims(ctx context.Context, all []*arrival) {
+	for _, a := range all {
+		for {
+			events, _, err := h.stored(ctx, a.task.ID())
+			var gap *journal.GapError
+			if err == nil || errors.As(err, &gap) {
+				h.extend(a.task, events)
+				break
+			}
+			if errors.Is(err, journal.ErrUnknown) || ctx.Err() != nil {
+				break
+			}
+			pause(ctx, settleAgain)
+		}
+	}
+	h.giveUp(slices.DeleteFunc(all, func(a *arrival) bool { return !a.task.IsMirror() }))
 }
 
 // pause waits until a time has passed or ctx ends.

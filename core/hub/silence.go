@@ -77,6 +77,9 @@ func (h *Hub) settleSilent(ctx context.Context) (more bool) {
 	more = len(h.others.silent) > 0
 	h.mu.Unlock()
 	for _, t := range mirrors {
+		if ctx.Err() != nil {
+			break
+		}
 		h.settleUnheard(ctx, t)
 	}
 	return more

@@ -77,6 +77,9 @@ func (h *Hub) settleAll(ctx context.Context) (all bool) {
 	slices.Sort(taken)
 	all = true
 	for _, name := range taken {
+		if ctx.Err() != nil {
+			return false
+		}
 		if err := h.settleExpected(ctx, name); err != nil {
 			h.log.Warn("tasks of a hub that is gone could not be read yet", "hub", name, "error", err)
 			all = false
@@ -115,7 +118,7 @@ func eachAtOnce[T any](all []T, do func(i int, one T)) {
 func (h *Hub) settleMirrors(ctx context.Context, mirrors []*task.Task) bool {
 	var open atomic.Bool
 	eachAtOnce(mirrors, func(_ int, t *task.Task) {
-		if !h.settleMirror(ctx, t) {
+		if ctx.Err() != nil || !h.settleMirror(ctx, t) {
 			open.Store(true)
 		}
 	})
@@ -129,6 +132,8 @@ func (h *Hub) settleMirror(ctx context.Context, t *task.Task) bool {
 	events, _, err := h.stored(ctx, t.ID())
 	var gap *journal.GapError
 	switch {
+	case errors.Is(err, journal.ErrUnknown) && !t.IsRecorded():
+		return false // this hub has handed it over, and waits for the journal with all that says so
 	case errors.Is(err, journal.ErrUnknown):
 		h.endUnstored(t)
 		return true
