@@ -65,8 +65,6 @@ func (c *Cluster) join(o *server.Options, hub string) error {
 	o.Users = []*server.User{{Username: user, Password: password}, {Username: systemUser, Password: password, Account: system}}
 	o.ServerName, o.NoSystemAccount = hub, false // a clustered JetStream needs the account
 	o.Accounts, o.SystemAccount = []*server.Account{system}, system.Name
-	// The server keeps streams of other hubs, each of which has a bound of its own.
-	o.JetStreamMaxStore = 1 << 50
 	// It tries to reach an absent one each second, and logs the first try of a minute.
 	o.ConnectErrorReports, o.ReconnectErrorReports = triesOfMinute, triesOfMinute
 	o.Cluster = server.ClusterOpts{

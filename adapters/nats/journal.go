@@ -44,6 +44,8 @@ type Options struct {
 	Replicas int
 	// Logs are the other logs, by names of letters, and how much each keeps.
 	Logs map[string]journal.Retention
+	// Version is that of the program, for those who find a journal in a format that they do not read.
+	Version string
 	// Waiting, if set, is told what Open waits for whenever that changes: the embedded server of a hub
 	// in a cluster needs others.
 	Waiting func(Wait)
@@ -60,6 +62,7 @@ type Journal struct {
 	logs   map[string]*Log
 	// address is that of the external server, without secrets.
 	address string
+	version string // of the program
 	// clustered tells that there are other hubs; bus and claims are nil else.
 	clustered bool
 	// user and password are those of this process at its embedded server in a cluster.
@@ -109,14 +112,10 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
-		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, tellEvery: tellEvery, ownerBytes: ownerBytes,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), version: o.Version, address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, tellEvery: tellEvery, ownerBytes: ownerBytes,
 		failure: failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
 	}
-	bytes := keep.Bytes + keepUsage.Bytes
-	for _, l := range o.Logs {
-		bytes += l.Or().Bytes
-	}
-	err := j.start(ctx, o, name, bytes)
+	err := j.start(ctx, o, name)
 	if err == nil {
 		err = j.openStreams(ctx, o, name, keep, keepUsage)
 	}
@@ -131,7 +130,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 }
 
 // start starts the embedded server, if there is one, joins the cluster and connects.
-func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64) (err error) {
+func (j *Journal) start(ctx context.Context, o Options, name string) (err error) {
 	j.replicas = max(o.Replicas, 1)
 	if o.Cluster != nil {
 		if err := o.Cluster.check(); err != nil {
@@ -143,6 +142,9 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 		}
 	}
 	if o.URL == "" {
+		if err := refuseFormats(streamsDir(o.Dir), o.Version); err != nil {
+			return err
+		}
 		// A server of a cluster gets what is damaged from the others.
 		if j.clustered {
 			if err = refuseSecondServer(ctx, o.Cluster, name); err == nil {
@@ -155,7 +157,7 @@ func (j *Journal) start(ctx context.Context, o Options, name string, bytes int64
 		if err != nil {
 			return err
 		}
-		if err := j.embed(o, name, bytes); err != nil {
+		if err := j.embed(o, name); err != nil {
 			return err
 		}
 		if j.clustered {
@@ -248,7 +250,9 @@ func (j *Journal) openStream(ctx context.Context, c jetstream.StreamConfig) (*fe
 	c.Storage, c.Discard, c.AllowDirect, c.Replicas = jetstream.FileStorage, jetstream.DiscardOld, true, j.replicas
 	var s jetstream.Stream
 	err := j.Insist(ctx, func(ctx context.Context) (err error) {
-		s, err = j.js.CreateOrUpdateStream(ctx, c)
+		if c.Metadata, err = j.metadata(ctx, c.Name); err == nil {
+			s, err = j.js.CreateOrUpdateStream(ctx, c)
+		}
 		return err
 	})
 	if err != nil {

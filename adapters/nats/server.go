@@ -44,15 +44,14 @@ const payload = 1 << 20
 
 // embed starts a server in this process. It listens for nobody but the other servers of its
 // cluster.
-func (j *Journal) embed(o Options, name string, bytes int64) error {
+func (j *Journal) embed(o Options, name string) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
 	opts := &server.Options{
 		ServerName: "dragoman", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		JetStream: true, StoreDir: filepath.Join(o.Dir, "nats"), DisableJetStreamBanner: true,
-		// Twice the retention, since the store drops whole blocks.
-		JetStreamMaxStore: 2*bytes + 64<<20,
+		JetStreamMaxStore: 1 << 50, // the streams have limits, which may be lowered at a start
 		MaxPayload:        payload, MaxPending: 64 << 20,
 		SyncAlways: o.Sync == SyncAlways,
 	}

@@ -18,7 +18,7 @@ var readers = map[string]struct {
 }{
 	"adapters/acp/wire":          {1, "what can be read of an envelope that is broken"},
 	"adapters/coven/wire":        {3, "what the hub has written or read before, in binary frames"},
-	"adapters/nats":              {8, "the files of the journal, who has taken one over, and what NATS servers say"},
+	"adapters/nats":              {9, "the files of the journal, who has taken one over, and what NATS servers say"},
 	"adapters/parallax":          {1, "numbers of a heartbeat"},
 	"adapters/parallax/gateway":  {1, "frames on their way out"},
 	"adapters/parallax/registry": {1, "metadata, on its way out"},

@@ -141,10 +141,11 @@ func (s *Service) openJournal(ctx context.Context, waiting func(nats.Wait)) (usa
 	j, err := nats.Open(ctx, nats.Options{
 		Dir: c.DataDir, URL: c.Journal.NATSURL, Name: cmp.Or(c.HubName, c.Journal.Name), Cluster: others, Sync: sync, Keep: keep, Log: s.log,
 		KeepUsage: usage.Retention{Age: c.Usage.Age, Bytes: c.Usage.Bytes},
-		Logs:      recordLogs(c), Waiting: waiting,
+		Logs:      recordLogs(c), Waiting: waiting, Version: Version,
 	})
 	if err != nil {
-		if c.Journal.NATSURL != "" {
+		var format *nats.FormatError
+		if c.Journal.NATSURL != "" && !errors.As(err, &format) {
 			err = fmt.Errorf("%w; start NATS there, or name another server with %s", err, c.At("journal.nats_url").Where())
 		}
 		return nil, fmt.Errorf("opening the journal: %w", err)

@@ -1,0 +1,139 @@
+package nats_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dragoman-hub/dragoman/adapters/nats"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/journal"
+)
+
+// wantFormatError wants that the journal is refused as one of a later version.
+func wantFormatError(t *testing.T, o nats.Options, since string) {
+	t.Helper()
+	_, err := nats.Open(t.Context(), o)
+	var format *nats.FormatError
+	if want := (nats.FormatError{Stream: "dragoman-tasks", Format: 99, Since: since, Own: o.Version}); !errors.As(err, &format) || *format != want {
+		t.Errorf("opening it: got %v, want %v", err, &want)
+	}
+}
+
+// wantStored wants that the journal opens with the task that [storeOne] has stored.
+func wantStored(t *testing.T, o nats.Options, task core.TaskID) {
+	t.Helper()
+	j := open(t, o)
+	if got, err := j.Read(t.Context(), task, 0, 0); err != nil || len(got) != 2 {
+		t.Errorf("got %d events and %v, want both", len(got), err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// storeOne stores a task, and closes the journal.
+func storeOne(t *testing.T, o nats.Options) core.TaskID {
+	t.Helper()
+	j, task := open(t, o), core.TaskID(core.NewID())
+	if err := j.Append(t.Context(), taskRecords(task)...); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// Another format is not taken for damage: nothing is set aside, and the version that the journal is of
+// finds everything.
+func TestAJournalInAFormatOfALaterVersionIsRefusedAndLeftAsItIs(t *testing.T) {
+	o := nats.Options{Dir: t.TempDir(), Version: "v1.2.0"}
+	task := storeOne(t, o)
+	at := filepath.Join(o.Dir, "nats", "jetstream", "$G", "streams", "dragoman-tasks", "meta.inf")
+	own, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := bytes.Replace(own, []byte(`"dragoman.format":"1","dragoman.version":"v1.2.0"`), []byte(`"dragoman.format":"99","dragoman.version":"v9.0.0"`), 1)
+	if bytes.Equal(own, later) {
+		t.Fatalf("got the settings %s, want the format in them", own)
+	}
+	if err := os.WriteFile(at, later, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantFormatError(t, o, "v9.0.0")
+	if _, err := os.Stat(filepath.Join(o.Dir, "nats-damaged")); !os.IsNotExist(err) {
+		t.Errorf("what is damaged: got %v, want nothing", err)
+	}
+	if err := os.WriteFile(at, own, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantStored(t, o, task)
+}
+
+func TestAJournalOnAnExternalServerKeepsItsFormat(t *testing.T) {
+	o := nats.Options{URL: external(t).ClientURL(), Version: "v1.2.0"}
+	task := storeOne(t, o)
+	conn, err := natsgo.Connect(o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := func(format, version string) {
+		t.Helper()
+		s, err := js.Stream(t.Context(), "dragoman-tasks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := s.CachedInfo().Config
+		c.Metadata = map[string]string{"dragoman.format": format, "dragoman.version": version}
+		if _, err := js.UpdateStream(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	metadata := func() string {
+		t.Helper()
+		s, err := js.Stream(t.Context(), "dragoman-tasks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := s.CachedInfo().Config.Metadata
+		return m["dragoman.format"] + " " + m["dragoman.version"]
+	}
+	for _, version := range []string{"v1.2.0", "v1.3.0"} {
+		o.Version = version
+		if wantStored(t, o, task); metadata() != "1 v1.2.0" {
+			t.Errorf("after %s: got the format %q, want it of the version that began with it", version, metadata())
+		}
+	}
+	mark("99", "v9.0.0")
+	if wantFormatError(t, o, "v9.0.0"); metadata() != "99 v9.0.0" {
+		t.Errorf("after it was refused: got the format %q, want it left", metadata())
+	}
+	mark("", "") // of a version before there were formats
+	if wantStored(t, o, task); metadata() != "1 v1.3.0" {
+		t.Errorf("of a version without formats: got %q, want it to have one now", metadata())
+	}
+	mark("new", "v9.0.0")
+	if _, err := nats.Open(t.Context(), o); err == nil {
+		t.Error("a format that is no number: got no error, want one")
+	}
+}
+
+func TestAJournalOpensAfterItsRetentionWasLowered(t *testing.T) {
+	o := nats.Options{Dir: t.TempDir(), Keep: journal.Retention{Bytes: 1 << 30, Age: time.Hour}}
+	task := storeOne(t, o)
+	o.Keep.Bytes = 1 << 20
+	wantStored(t, o, task)
+}
