@@ -24,9 +24,9 @@ type MemberOptions struct {
 	// Deposed is called once when another hub has taken over the life of this one. The other hubs
 	// may not know by whom, and the journal says it first: then by is the zero Life.
 	Deposed func(by journal.Life)
-	// Bereft, if it is set, is called when a hub is gone, without a word or with one: what it had done
+	// HubGone, if it is set, is called when a hub is gone, without a word or with one: what it had done
 	// for others, somebody else has to do. It may wait.
-	Bereft func(ctx context.Context, hub string)
+	HubGone func(ctx context.Context, hub string)
 	// Version is that of the program.
 	Version string
 }
@@ -162,8 +162,8 @@ func (m *Member) hubGone(life journal.Life) {
 		cancel()
 	}
 	m.hub.HubGone(life.Hub)
-	if m.opts.Bereft != nil {
-		m.running.Go(func() { m.opts.Bereft(m.ctx, life.Hub) })
+	if m.opts.HubGone != nil {
+		m.running.Go(func() { m.opts.HubGone(m.ctx, life.Hub) })
 	}
 }
 

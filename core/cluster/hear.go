@@ -98,7 +98,7 @@ func (c *Cluster) hearBeat(b *beat, ordered bool) {
 		r.state = Up
 	}
 	if r.state != Gone && r.state != Starting {
-		r.heritage = nil
+		r.lost = nil
 		if r.part == nil {
 			r.part, ordered = newPart(), true
 		}

@@ -204,14 +204,14 @@ func TestAPausedHubIsDeposedAndJudgesNobodyWhenItIsBack(t *testing.T) {
 	})
 }
 
-func TestWhoTookALifeOverIsTakenOverWithItsHeritage(t *testing.T) {
+func TestWhoTookALifeOverIsTakenOverWithWhatItHad(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, r *rig) {
 		a := r.hubs["a"]
 		a.kill()
 		r.until("a is taken over", func() bool { return r.store.taker(a.life) != (journal.Life{}) })
 		first := r.store.taker(a.life)
 		r.hubs[first.Hub].kill()
-		r.within(4*time.Second, "the heritage of a has another owner", func() bool {
+		r.within(4*time.Second, "what a had has another owner", func() bool {
 			second := r.store.taker(a.life)
 			for _, h := range r.hubs {
 				if owner, _ := h.c.Owner(0); second == first || owner.Life() != second {

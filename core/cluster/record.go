@@ -35,8 +35,8 @@ type record struct {
 
 	// part is its part of the roster; nil unless it is present.
 	part *part
-	// heritage are the agents that it had when it was lost, until its life is taken over.
-	heritage map[core.AgentID]*shown
+	// lost are the agents that it had when it was lost, until its life is taken over.
+	lost map[core.AgentID]*shown
 
 	// What goroutines do for it: at most one of each kind.
 	pinging, fetching, taking bool
@@ -58,7 +58,7 @@ func (r *record) present() bool { return r.part != nil }
 // begin makes the record that of a new life, of which nothing has been heard.
 func (r *record) begin(epoch uint64, now time.Time) {
 	r.epoch, r.by, r.inherited, r.forgotten, r.begun = epoch, journal.Life{}, false, false, false
-	r.state, r.last, r.hears, r.part, r.heritage = Suspect, nil, nil, nil, nil
+	r.state, r.last, r.hears, r.part, r.lost = Suspect, nil, nil, nil, nil
 	r.heardAt, r.silentFrom, r.nobody = time.Time{}, now, 0
 }
 
@@ -68,7 +68,7 @@ func (r *record) lose(now time.Time) {
 		r.state, r.goneAt = Gone, now
 	}
 	if r.part != nil {
-		r.heritage = r.part.agents
+		r.lost = r.part.agents
 	}
 	r.part, r.hears = nil, nil
 }

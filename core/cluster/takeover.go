@@ -116,10 +116,10 @@ func (b *beat) knowsEnd(l journal.Life) bool {
 // inherit gives the claims of a life back once it is settled that it is over, if this hub has
 // taken it over. Callers hold mu.
 func (c *Cluster) inherit(r *record, now time.Time) {
-	if of := r.life(); r.heritage != nil && r.over() && c.isSettled(of, now) {
+	if of := r.life(); r.lost != nil && r.over() && c.isSettled(of, now) {
 		if r.by == c.s.Life {
-			c.bequeath(of, r.heritage)
+			c.giveUpAgents(of, r.lost)
 		}
-		r.heritage = nil
+		r.lost = nil
 	}
 }

@@ -36,10 +36,10 @@ func (c *Cluster) unclaim(id core.AgentID, claim, before string) {
 	c.giveUp(id, claim, before)
 }
 
-// bequeath gives the claims of a life back that this hub has taken over, once that is settled.
+// giveUpAgents gives the claims of a life back that this hub has taken over, once that is settled.
 // Callers hold mu.
-func (c *Cluster) bequeath(of journal.Life, heritage map[core.AgentID]*shown) {
-	for id, a := range heritage {
+func (c *Cluster) giveUpAgents(of journal.Life, lost map[core.AgentID]*shown) {
+	for id, a := range lost {
 		c.giveUp(id, claimText(holderOf(of, a.Connection, a.Principal), nil), "")
 	}
 }

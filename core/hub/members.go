@@ -20,7 +20,7 @@ func (s *Session) claim(id core.AgentID) error {
 	if c == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), claimTime)
+	ctx, cancel := context.WithTimeout(s.hub.ctx, claimTime)
 	defer cancel()
 	return c.Claim(ctx, id, s.number, s.identity.Principal)
 }

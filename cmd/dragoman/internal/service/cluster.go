@@ -142,8 +142,8 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 		},
 		Journal: j, Version: Version,
 		Dial: func(l journal.Life) link.Conn[[]byte, []byte] { return s.node.Connect(bus.Life(l)) },
-		Bereft: func(ctx context.Context, hub string) {
-			if err := j.ElectWithout(ctx, hub); err != nil {
+		HubGone: func(ctx context.Context, hub string) {
+			if err := j.ElectWithout(ctx, hub); err != nil && ctx.Err() == nil {
 				s.log.Warn("the journal waits for the server of a hub that is gone", "hub", hub, "error", err)
 			}
 		},
