@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build install release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal pictures
+.PHONY: build install release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal first-run pictures
 
 build: # bin/dragoman, as it is released
 	bash .ci/build
@@ -47,6 +47,9 @@ bench-cluster: # what a cluster of three hubs costs: questions to another hub, c
 
 guides: # the sample agents of the Parallax page and its published SDK, which make test runs too; fails where they cannot be installed
 	go test -count=1 -v -run '^TestTheSampleAgents|^TestThePublishedSDK' ./cmd/dragoman/e2e -install.required
+
+first-run: # a first run as a new user has it, with times: clone, build with cold caches, hub, agent, question
+	bash .ci/first-run
 
 journal: build # keeps the journal of this version, NAME=v0.1.0, among those that every later version has to open
 	bash .ci/journal bin/dragoman cmd/dragoman/e2e/testdata/journals/$(NAME).tar.gz
