@@ -17,7 +17,7 @@ const Name = "rest"
 // Defaults of [Options].
 const (
 	DefaultDeadline     = 300 * time.Second
-	DefaultMaxBodyBytes = 1_000_000
+	DefaultMaxBodyBytes = 24 << 20
 	DefaultKeepAlive    = 15 * time.Second
 	DefaultWriteTimeout = 30 * time.Second
 )

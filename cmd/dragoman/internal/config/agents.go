@@ -214,7 +214,7 @@ func (p *Pack) check(report reporter) {
 		report("command", "missing; write the program and its arguments as a list, or a url")
 	}
 	if longest := cmp.Or(time.Duration(p.MaxTime), defaultMaxTime); time.Duration(p.Timeout) > longest {
-		report("timeout", fmt.Sprintf("a call takes at most max_time, %s: write less, or raise max_time", shortTime(longest)))
+		report("timeout", fmt.Sprintf("a call takes at most max_time, %s: write less, or raise max_time", FormatTime(longest)))
 	}
 }
 
@@ -271,7 +271,7 @@ func (r Remote) checkURL(report reporter) {
 func (c Config) checkTogether(report reporter) {
 	for i, p := range c.Packs {
 		if time.Duration(p.MaxTime) > c.Limits.MaxToolTimeout {
-			report(fmt.Sprintf("packs[%d].max_time", i), fmt.Sprintf("it is over limits.max_tool_timeout, %s: write less, or raise that limit", shortTime(c.Limits.MaxToolTimeout)))
+			report(fmt.Sprintf("packs[%d].max_time", i), fmt.Sprintf("it is over limits.max_tool_timeout, %s: write less, or raise that limit", FormatTime(c.Limits.MaxToolTimeout)))
 		}
 	}
 	if c.Auth.Rules != "" && !c.Authenticates() {

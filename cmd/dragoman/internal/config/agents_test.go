@@ -70,12 +70,12 @@ func TestAWrongAgentOrPackIsRefusedWithWhatToChange(t *testing.T) {
 		`packs: [{name: "a.b", command: [a]}]`:                                                     `packs[0].name: want 1 to 64 letters, digits, - and _, got "a.b"`,
 		`packs: [{name: a}]`:                                                                       "packs[0].command: missing",
 		`packs: [{name: a, command: [a], url: "http://x"}]`:                                        "packs[0].url: a pack is a command or a url, not both",
-		`packs: [{name: a, command: [a], timeout: soon}]`:                                          `packs[0].timeout: want a time such as 30s, 5m or 7d, got "soon"`,
-		`packs: [{name: a, command: [a], timeout: 90}]`:                                            "packs[0].timeout: want a time such as 30s, 5m or 7d, got 90: write it with its unit, such as 90s",
+		`packs: [{name: a, command: [a], timeout: soon}]`:                                          `packs[0].timeout: want a time such as 30s, 1h30m, 7d or 2w, got "soon"`,
+		`packs: [{name: a, command: [a], timeout: 90}]`:                                            "packs[0].timeout: want a time such as 30s, 1h30m, 7d or 2w, got 90: write it with its unit, such as 90s",
 		`packs: [{name: a, command: [a], timeout: 6m}]`:                                            "packs[0].timeout: a call takes at most max_time, 5m",
 		`packs: [{name: a, command: [a], max_time: 10m}]`:                                          "packs[0].max_time: it is over limits.max_tool_timeout, 5m: write less, or raise that limit",
-		`packs: [{name: a, command: [a], result_bytes: many}]`:                                     "packs[0].result_bytes: want a number of bytes such as 1000000 or 64MiB of at least 1 and at most 8388608",
-		`packs: [{name: a, command: [a], result_bytes: 9MiB}]`:                                     `packs[0].result_bytes: want a number of bytes such as 1000000 or 64MiB of at least 1 and at most 8388608, got "9MiB"`,
+		`packs: [{name: a, command: [a], result_bytes: many}]`:                                     "packs[0].result_bytes: want a size such as 1GiB, 512MiB, 10MB or 64k of at least 1 and at most 8MiB",
+		`packs: [{name: a, command: [a], result_bytes: 9MiB}]`:                                     `packs[0].result_bytes: want a size such as 1GiB, 512MiB, 10MB or 64k of at least 1 and at most 8MiB, got "9MiB"`,
 		`packs: [{name: a, command: [a], concurrent: -1}]`:                                         "packs[0].concurrent: want a whole number of at least 0, got -1",
 	} {
 		if _, err := configOf(t, file, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

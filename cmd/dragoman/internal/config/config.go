@@ -61,8 +61,8 @@ func (c *Config) settings() *table {
 	add(t, "log_level", &c.LogLevel, "info", "Minimum level that is logged: debug, info, warn or error.").flag("log-level", "level").oneOf("debug", "info", "warn", "error")
 	add(t, "log_format", &c.LogFormat, "auto", "Log format: human, json, or auto (human on a terminal, json elsewhere).").flag("log-format", "format").oneOf("auto", "human", "json")
 	add(t, "ready_file", &c.ReadyFile, "", "File that the bound addresses are written to once all listeners are ready.").flag("ready-file", "file").path()
-	add(t, "hosts", &c.Hosts, []string{}, "Host names accepted in HTTP requests, in addition to the loopback names.")
-	add(t, "origins", &c.Origins, []string{}, "Browser origins that may use the HTTP interfaces.")
+	add(t, "hosts", &c.Hosts, []string{}, "Host names accepted in HTTP requests, in addition to the loopback names. Without port; each name on its own, since there are no wildcards.").each(cleanHost, `^[^/*?\s]+$`)
+	add(t, "origins", &c.Origins, []string{}, "Browser origins that may use the HTTP interfaces, such as https://console.example.com: with the scheme, and the port unless it is that of the scheme. There are no wildcards.").each(cleanOrigin, `^[^/*?\s]+://[^/*?\s]+/?$`)
 	add(t, "stop_timeout", &c.StopTimeout, 30*time.Second, "Time that running tasks get to finish when the hub stops.").noShorter(0)
 
 	c.Cluster.settings(t.group("cluster", "Several hubs that work as one."))

@@ -107,7 +107,7 @@ type REST struct {
 
 func (r *REST) settings(t *table) {
 	add(t, "deadline", &r.Deadline, 300*time.Second, "Default deadline of a task.").noLonger(maxWait)
-	add(t, "body_bytes", &r.BodyBytes, 1_000_000, "Maximum size of a request body.").bytes().atLeast(1024)
+	add(t, "body_bytes", &r.BodyBytes, 24<<20, "Maximum size of a request body, in which attachments are base64 and take a third more. What is asked may have limits.request_bytes.").bytes().atLeast(1024)
 	add(t, "keep_tasks", &r.KeepTasks, true, "Keep a task running when the client that waits for it or reads it disconnects, unless its request says otherwise (keep).")
 }
 

@@ -15,7 +15,7 @@ func (j *Journal) settings(t *table) {
 	add(t, "nats_url", &j.NATSURL, "", "Address of an external NATS server with JetStream for the journal. Empty embeds one in data_dir.").flag("nats-url", "address")
 	add(t, "name", &j.Name, "dragoman", "Name of this hub on a NATS server that several hubs share.").matching(`^[A-Za-z0-9_-]+$`, "letters, digits, - and _")
 	add(t, "age", &j.Age, 168*time.Hour, "How long a task is kept.")
-	add(t, "bytes", &j.Bytes, 1<<30, "Maximum size of all tasks that are kept. The default is 134217728 (128 MiB) when they are kept in memory, without data_dir and journal.nats_url.").bytes().atLeast(1 << 20)
+	add(t, "bytes", &j.Bytes, 1<<30, "Maximum size of all tasks that are kept. The default is 128MiB when they are kept in memory, without data_dir and journal.nats_url.").bytes().atLeast(1 << 20)
 	add(t, "lag", &j.Lag, 200*time.Millisecond, "Journal delay above which the end of a task is reported only after it is recorded. With 0s every end is recorded first.").noShorter(0)
 }
 

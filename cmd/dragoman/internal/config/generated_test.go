@@ -99,29 +99,9 @@ func shownDefault(s *Setting) string {
 		if v == "" {
 			return ""
 		}
-	case time.Duration:
-		if v >= 48*time.Hour {
-			return fmt.Sprintf("`%s` (%.0f days)", shortTime(v), v.Hours()/24)
-		}
-		return "`" + shortTime(v) + "`"
-	case int:
-		return shownNumber(s, int64(v))
-	case int64:
-		return shownNumber(s, v)
 	}
-	return fmt.Sprintf("`%v`", s.standard)
-}
-
-func shownNumber(s *Setting, n int64) string {
-	for _, unit := range []struct {
-		size int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if s.inBytes && n >= unit.size && n%unit.size == 0 {
-			return fmt.Sprintf("`%d` (%d %s)", n, n/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("`%d`", n)
+	s.reset()
+	return "`" + s.text() + "`"
 }
 
 // inCell writes a text so that a cell of a table shows it as it is.
@@ -201,8 +181,8 @@ func membersOf(t *table, prefix string) []member {
 
 // The forms of text that stand for numbers of bytes and times.
 const (
-	sizePattern = "^[0-9]+( ?([kKMGT]?B|[KMGT]iB))?$"
-	timePattern = "^[0-9dhmsuµn.]+$"
+	sizePattern = "^([0-9]+|[0-9]+([.][0-9]+)? ?([kKmMgGtT][iI]?[bB]?|[bB]))$"
+	timePattern = "^[0-9wdhmsuµn.]+$"
 )
 
 // schemaOf describes a setting.
@@ -211,7 +191,7 @@ func schemaOf(s *Setting) object {
 	s.reset()
 	standard := s.plain()
 	if d, ok := s.standard.(time.Duration); ok {
-		standard = shortTime(d)
+		standard = FormatTime(d)
 	}
 	return append(o, member{"description", s.Description}, member{"default", standard})
 }
@@ -234,15 +214,19 @@ func typeOf(s *Setting) object {
 	case bool, *bool:
 		o = object{{"type", "boolean"}}
 	case []string:
-		o = object{{"type", "array"}, {"items", object{{"type", "string"}}}}
+		items := object{{"type", "string"}}
+		if s.cleanPattern != "" {
+			items = append(items, member{"pattern", s.cleanPattern})
+		}
+		o = object{{"type", "array"}, {"items", items}}
 	case time.Duration:
 		// JSON Schema has no words for the bounds of a time.
 		o = object{{"type", "string"}, {"pattern", timePattern}}
 		if s.shortest != 1 {
-			o = append(o, member{"x-least", shortTime(s.shortest)})
+			o = append(o, member{"x-least", FormatTime(s.shortest)})
 		}
 		if s.longest != math.MaxInt64 {
-			o = append(o, member{"x-most", shortTime(s.longest)})
+			o = append(o, member{"x-most", FormatTime(s.longest)})
 		}
 	case float64:
 		o = object{{"type", "number"}, {"minimum", 0}, {"maximum", 1}}

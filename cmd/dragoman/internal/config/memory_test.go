@@ -38,13 +38,14 @@ func TestTheDefaultMemoryLimitIsHalfOfTheMachineOrItsControlGroup(t *testing.T) 
 func TestASizeIsParsed(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1GiB": 1 << 30, "64MiB": 64 << 20, "64 MiB": 64 << 20, "4KiB": 4096, "1TiB": 1 << 40, "1GB": 1e9, "10MB": 1e7, "5kB": 5000, "5KB": 5000, "7B": 7, "0MiB": 0,
+		"64k": 64_000, "64Ki": 65_536, "1G": 1e9, "1gib": 1 << 30, "10mb": 1e7, "1.5GiB": 3 << 29, "0.5 MB": 500_000, "1.1KiB": 1126, "1": 1,
 	} {
-		if got, ok := readSize(text); !ok || got != want {
+		if got, ok := ParseSize(text); !ok || got != want {
 			t.Errorf("%q: got %d and %t, want %d", text, got, ok, want)
 		}
 	}
-	for _, text := range []string{"", "1", "1G", "GiB", "-1GiB", "1.5GiB", "1 gib", "1GiBs", "9999999999TiB"} {
-		if got, ok := readSize(text); ok {
+	for _, text := range []string{"", "GiB", "-1GiB", "1.5", "1.5B", ".5GiB", "1  GiB", "1i", "1iB", "1GiBs", "1EB", "9999999999TiB"} {
+		if got, ok := ParseSize(text); ok {
 			t.Errorf("%q: got %d, want no size", text, got)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // SessionDirectory returns the directory for pi sessions. A relative one is below data_dir. It returns "" if
@@ -52,17 +51,10 @@ func (c Pi) ExportDirectories() []string {
 	return all
 }
 
-// underHome replaces ~ by the home directory; it returns "" if that is unknown.
+// underHome is ExpandHome; it returns "" if the home directory is unknown.
 func underHome(path string) string {
-	rest, ok := strings.CutPrefix(path, "~/")
-	if !ok {
-		return path
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(home, rest)
+	path, _ = ExpandHome(path) // which is "" then
+	return path
 }
 
 func upwards(name string) []string {

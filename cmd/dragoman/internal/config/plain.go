@@ -26,8 +26,8 @@ func (c Config) Plain() map[string]any {
 // Values returns the values of all settings as text, by key.
 func (c Config) Values() map[string]string {
 	all := map[string]string{}
-	for key, value := range c.flat() {
-		all[key] = fmt.Sprint(value)
+	for _, s := range *c.settings().all {
+		all[s.Key] = s.text()
 	}
 	return all
 }
@@ -39,6 +39,17 @@ func (c Config) flat() map[string]any {
 		all[s.Key] = s.plain()
 	}
 	return all
+}
+
+// text returns the value of the field as somebody writes it.
+func (s *Setting) text() string {
+	switch field := s.field.(type) {
+	case *int:
+		return s.amount(int64(*field))
+	case *int64:
+		return s.amount(*field)
+	}
+	return fmt.Sprint(s.plain())
 }
 
 // plain returns the value of the field, in a type of a settings file.
@@ -55,7 +66,7 @@ func (s *Setting) plain() any {
 	case *float64:
 		return *field
 	case *time.Duration:
-		return field.String()
+		return FormatTime(*field)
 	case *[]string:
 		return append([]string{}, *field...)
 	case list:

@@ -42,7 +42,7 @@ limits:
 		"unknown variable DRAGOMAN_LIMIT_HOPS: did you mean DRAGOMAN_LIMITS_HOPS?",
 		"unknown variable DRAGOMAN_LOG_FORMT: did you mean DRAGOMAN_LOG_FORMAT?",
 		`:1: log_level: want debug, info, warn or error, got "loud"`,
-		":2: stop_timeout: want a time such as 30s, 5m or 7d of at least 0s, got 90: write it with its unit, such as 90s",
+		":2: stop_timeout: want a time such as 30s, 1h30m, 7d or 2w of at least 0s, got 90: write it with its unit, such as 90s",
 		`:8: agents[1].dialect: want text, editor, pi-rpc, native or a2a, got "editer": did you mean editor?`,
 		":9: agents[1].comand: unknown: did you mean command?",
 		`:10: agents[2].command: want a list of texts, got "./agent.py -v": write [./agent.py, -v]`,

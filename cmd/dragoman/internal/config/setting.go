@@ -20,10 +20,14 @@ type Setting struct {
 	inBytes  bool
 	isPath   bool
 	onlyList bool // commas do not separate texts
-	choices  []string
-	pattern  *regexp.Regexp
-	what     string // what the pattern matches
-	filled   bool   // the empty text is not allowed
+	// clean returns a text of a list as the field has it, or what is wrong with it; cleanPattern
+	// is what the schema says of it.
+	clean        func(text string) (clean, wrong string)
+	cleanPattern string
+	choices      []string
+	pattern      *regexp.Regexp
+	what         string // what the pattern matches
+	filled       bool   // the empty text is not allowed
 	// least and most limit a number, shortest and longest a time.
 	least, most       int64
 	shortest, longest time.Duration
@@ -83,6 +87,12 @@ func (s *Setting) bytes() *Setting {
 // noCommas allows only a list: text with commas is one of its texts.
 func (s *Setting) noCommas() *Setting {
 	s.onlyList = true
+	return s
+}
+
+// each checks and cleans the texts of a list, which have a pattern.
+func (s *Setting) each(clean func(text string) (clean, wrong string), pattern string) *Setting {
+	s.clean, s.cleanPattern = clean, pattern
 	return s
 }
 

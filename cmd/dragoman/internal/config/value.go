@@ -52,7 +52,7 @@ func (s *Setting) read(path string, raw any, report reporter) {
 	case list:
 		field.read(path, raw, report)
 	case *[]string:
-		if all, ok := s.texts(path, raw, report); ok {
+		if all, ok := s.texts(path, raw, report); ok && s.cleaned(path, all, report) {
 			*field = all
 		}
 	default:
@@ -116,7 +116,7 @@ func truth(raw any) (b, ok bool) {
 // number reads a number within the limits of the setting.
 func (s *Setting) number(raw any) (n int64, ok bool) {
 	if text, isText := raw.(string); isText && s.inBytes {
-		n, ok = readSize(text)
+		n, ok = ParseSize(text)
 	}
 	if !ok {
 		n, ok = wholeNumber(raw)
@@ -188,6 +188,23 @@ func (s *Setting) texts(path string, raw any, report reporter) (all []string, ok
 	return nil, false
 }
 
+// cleaned cleans texts in place. It reports those that are refused, and whether there are none.
+func (s *Setting) cleaned(path string, all []string, report reporter) bool {
+	ok := true
+	for i, text := range all {
+		if s.clean == nil {
+			break
+		}
+		clean, wrong := s.clean(text)
+		if wrong != "" {
+			report(fmt.Sprintf("%s[%d]", path, i), "got "+shown(text)+": "+wrong)
+			ok = false
+		}
+		all[i] = clean
+	}
+	return ok
+}
+
 // wanted describes the values that the setting accepts.
 func (s *Setting) wanted() string {
 	switch s.field.(type) {
@@ -208,26 +225,34 @@ func (s *Setting) wanted() string {
 		}
 		return "text"
 	case *time.Duration:
-		text := "a time such as 30s, 5m or 7d"
+		text := "a time such as " + TimeForms
 		if s.shortest != 1 {
-			text += " of at least " + shortTime(s.shortest)
+			text += " of at least " + FormatTime(s.shortest)
 		}
 		if s.longest != math.MaxInt64 {
-			text += " of at most " + shortTime(s.longest)
+			text += " of at most " + FormatTime(s.longest)
 		}
 		return text
 	}
 	text := "a whole number"
 	if s.inBytes {
-		text = "a number of bytes such as 1000000 or 64MiB"
+		text = "a size such as " + SizeForms
 	}
 	if s.least != math.MinInt64 {
-		text += fmt.Sprintf(" of at least %d", s.least)
+		text += " of at least " + s.amount(s.least)
 	}
 	if s.most != math.MaxInt64 {
-		text += fmt.Sprintf(" and at most %d", s.most)
+		text += " and at most " + s.amount(s.most)
 	}
 	return text
+}
+
+// amount formats a number as the setting has it.
+func (s *Setting) amount(n int64) string {
+	if s.inBytes {
+		return FormatSize(n)
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // oneOf lists choices: "a, b or c".
