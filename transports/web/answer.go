@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -25,6 +26,9 @@ type answer struct {
 	own       bool // the handler sets its own deadlines
 	streaming bool
 	hijacked  bool
+
+	head    bool // its path has HEAD, if it has GET
+	options bool // the client asks which methods there are
 }
 
 // Unwrap serves http.ResponseController.
@@ -32,7 +36,7 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader begins the answer.
 func (a *answer) WriteHeader(status int) {
-	if a.sealed {
+	if a.sealed || status == http.StatusMethodNotAllowed && a.refuseMethod() {
 		return
 	}
 	a.begun = a.begun || status >= 200
@@ -132,11 +136,17 @@ func (a *answer) finish() {
 	}
 }
 
-// untilStop ends the context of a streaming request when the server stops.
+// errNoBody is the cause with which the context of a HEAD ends whose answer would be a stream.
+var errNoBody = errors.New("an answer to HEAD has no body")
+
+// untilStop ends the context of a streaming request when the server stops, that of a HEAD at once.
 func untilStop(stopping context.Context, r *http.Request) (_ *http.Request, stream, release func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := func() bool { return true }
 	stream = func() { stop = context.AfterFunc(stopping, func() { cancel(errStopping) }) }
+	if r.Method == http.MethodHead {
+		stream = func() { cancel(errNoBody) }
+	}
 	release = func() {
 		stop()
 		cancel(nil)

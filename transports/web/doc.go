@@ -12,6 +12,9 @@
 //     configured origin, WebSocket upgrades included;
 //   - the limit on the body's size and on the time it may take.
 //
+// Routes serve GET and what changes something. The server answers HEAD as GET without the body, and
+// OPTIONS with the methods that a route names in the Allow header of its 405.
+//
 // Refusals are answered as application/problem+json with a message that tells the client what
 // to change, and reported to [Options].OnDenied.
 //

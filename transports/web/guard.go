@@ -101,8 +101,13 @@ func (g guard) follows(r *http.Request) bool {
 		!slices.Equal(r.Header.Values("Sec-Fetch-Dest"), []string{"document"}) {
 		return false
 	}
-	return slices.ContainsFunc(g.opts.Pages, func(page string) bool {
-		return page == r.URL.Path || page != "/" && strings.HasSuffix(page, "/") && strings.HasPrefix(r.URL.Path, page)
+	return covers(g.opts.Pages, r.URL.Path)
+}
+
+// covers reports whether a path is one of several, or below one that ends with a slash; "/" is itself alone.
+func covers(paths []string, path string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool {
+		return p == path || p != "/" && strings.HasSuffix(p, "/") && strings.HasPrefix(path, p)
 	})
 }
 

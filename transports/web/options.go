@@ -26,6 +26,9 @@ type Options struct {
 	// Pages are paths of static pages, which a link on any site may open: a GET of a whole document
 	// that is navigated to. One that ends with a slash includes all paths below it, except for "/".
 	Pages []string
+	// NoHead are paths whose GET has an effect, such as to take what waits for a peer: a HEAD of
+	// them reaches their route as it is. One that ends with a slash includes all paths below it.
+	NoHead []string
 	// HostsSetting and OriginsSetting are the user's names for Hosts and Origins, for error
 	// messages; default "the allowed hosts" and "the allowed origins".
 	HostsSetting, OriginsSetting string

@@ -118,7 +118,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	v, _ := r.Context().Value(visitKey{}).(*visit) // nil without authentication
 	v.begin()
 	defer v.end()
-	a := &answer{ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave, visit: v, conn: connOf(r)}
+	a := &answer{
+		ResponseWriter: w, rc: http.NewResponseController(w), timeout: s.opts.WriteTimeout, stream: stream, leave: leave, visit: v, conn: connOf(r),
+		head: s.hasHead(r), options: r.Method == http.MethodOptions,
+	}
 	defer a.finish()
 	defer s.recovered(a, r)
 	if denied := s.guard.host(r); denied != nil {
@@ -145,6 +148,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		done() // what answers in a stream has read its request
 		stream()
 	}
+	s.asGet(r)
 	s.router.ServeHTTP(a, r)
 }
 
@@ -178,7 +182,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 // notAllowed answers requests for a path that has only other methods, and lists those.
 func (s *Server) notAllowed(w http.ResponseWriter, r *http.Request) {
 	var use []string
-	for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+	for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		if s.router.Match(chi.NewRouteContext(), m, r.URL.Path) {
 			use = append(use, m)
 		}

@@ -65,8 +65,8 @@ func TestUnknownRoutesGetAProblem(t *testing.T) {
 	wantProblem(t, resp, body, http.StatusNotFound, "unsupported", "/nowhere")
 	resp, body = do(t, request(t, "GET", "http://"+addr+"/tasks", nil))
 	wantProblem(t, resp, body, http.StatusMethodNotAllowed, "unsupported", "GET is not possible at /tasks: use POST")
-	if got := resp.Header.Get("Allow"); got != "POST" {
-		t.Errorf("Allow: got %q, want POST", got)
+	if got := resp.Header.Get("Allow"); got != "POST, OPTIONS" {
+		t.Errorf("Allow: got %q, want POST, OPTIONS", got)
 	}
 }
 

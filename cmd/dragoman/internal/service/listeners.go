@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/transports/grpcserver"
 	"github.com/dragoman-hub/dragoman/transports/web"
@@ -139,6 +140,7 @@ func (s *Service) newWeb(always []string, pages ...string) *web.Server {
 	w := web.New(web.Options{
 		TLS: s.tls.config(tls.VersionTLS12, "http/1.1"), MaxUnauthenticated: strangers, OnUnauthenticated: s.unauthenticated,
 		Hosts: c.Hosts, Origins: c.Origins, Pages: pages, HostsSetting: "the setting hosts", OriginsSetting: "the setting origins",
+		NoHead: []string{ACPPath, mcp.Path, mcp.Path + "/"},
 		// Mounted handlers have limits of their own and name the settings.
 		MaxConnections: c.HTTP.Connections, MaxBodyBytes: math.MaxInt64,
 		OnPanic: func(r *http.Request, value any, stack []byte) {
