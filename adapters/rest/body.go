@@ -51,8 +51,15 @@ func (a *api) body(c call) ([]byte, error) {
 	}
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetReadDeadline(time.Now().Add(a.opts.WriteTimeout)) // not every ResponseWriter supports it
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, int64(a.opts.MaxBodyBytes)))
+	limit := int64(a.opts.MaxBodyBytes)
+	var body []byte
+	var err error
 	var over *http.MaxBytesError
+	if c.r.ContentLength > limit {
+		err = &http.MaxBytesError{Limit: limit} // before a client that waits for 100 sends it
+	} else {
+		body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	}
 	switch {
 	case errors.As(err, &over):
 		return nil, core.NewFault(core.CodeTooLarge, "the body has more than %d bytes: send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes sets the limit", over.Limit)

@@ -188,7 +188,7 @@ func (h *Hub) complete(s *Session, req core.Request) (core.Request, error) {
 	case !req.Deadline.After(now):
 		return req, core.NewFault(core.CodeTimeout, "the deadline has passed already")
 	case req.Size() > h.limits.RequestBytes:
-		return req, core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d", req.Size(), h.limits.RequestBytes)
+		return req, core.NewFault(core.CodeTooLarge, "the request has %d bytes, the limit is %d (limits.request_bytes): send less, or say where it is", req.Size(), h.limits.RequestBytes)
 	}
 	if s.identity.Checked {
 		return req, nil

@@ -21,7 +21,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 	hub, pi, grpc, unused := h.url(), "http://"+h.service.Addresses().Pi, h.service.Addresses().GRPC, unusedAddr(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte(strings.Repeat("x", 1<<20)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Repeat("x", 19<<20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	shut := []string{"--grpc-addr", "", "--http-addr", "", "--pi-addr", ""}
@@ -50,7 +50,7 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"ask", "actor", "b", "--hub", hub, "--file", file}, command.ExitFailed, "send less, attachments included, or say where it is (a path, a link); the setting rest.body_bytes sets the limit"},
 		{[]string{"agent", "--dialect", "acp", "--name", "a", "--concurrent", "0", "--", "cat"}, command.ExitUsage, "--concurrent 0: want at least 1"},
 		{[]string{"agent", "--dialect", "acp", "--name", "a", "--", "no-such-command-here"}, command.ExitUsage, "the command cannot be run"},
-		{[]string{"ask", "a", "b", "--timeout", "long"}, command.ExitUsage, `--timeout "long": want a time such as 20s, 5m or 7d; see 'dragoman ask --help'`},
+		{[]string{"ask", "a", "b", "--timeout", "long"}, command.ExitUsage, `--timeout "long": want a time such as 30s, 1h30m, 7d or 2w; see 'dragoman ask --help'`},
 		{[]string{"ask", "a", "b", "--max-tokens", "few"}, command.ExitUsage, `--max-tokens "few": want a whole number; see`},
 		{[]string{"ask", "a", "b", "--file", ""}, command.ExitUsage, "--file is empty: give the file, or leave it out"},
 		{[]string{"ask", "a", "b", "--data", ""}, command.ExitUsage, "--data is empty: give the JSON, or leave it out"},
@@ -61,16 +61,20 @@ func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
 		{[]string{"serve", "--purple"}, command.ExitUsage, "unknown flag --purple; see 'dragoman serve --help'"},
 		{[]string{"serve", "-c", "x"}, command.ExitUsage, "unknown flag -c; see"},
 		{[]string{"agents", "--hub"}, command.ExitUsage, "--hub needs a value; see"},
-		{[]string{"help", "sreve"}, command.ExitUsage, `unknown command "sreve": did you mean 'dragoman serve'?`},
+		{[]string{"help", "sreve"}, command.ExitUsage, `unknown command "sreve": did you mean 'dragoman serve'? See 'dragoman --help'`},
 		{[]string{"help", "frobnicate"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman --help'`},
 		{[]string{"help", "config", "frobnicate"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman config --help'`},
-		{[]string{"config", "set-agnt", "x"}, command.ExitUsage, `unknown command "set-agnt": did you mean 'dragoman config set-agent'?`},
+		{[]string{"config", "set-agnt", "x"}, command.ExitUsage, `unknown command "set-agnt": did you mean 'dragoman config set-agent'? See 'dragoman config --help'`},
 		{[]string{"config", "frobnicate"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman config --help'`},
+		{[]string{"agents", "restrat", "bob"}, command.ExitUsage, `unexpected argument "bob": did you mean 'dragoman agents restart'? Else write 'dragoman agents [ID] [flags]'; see 'dragoman agents --help'`},
+		{[]string{"completion", "bsh"}, command.ExitUsage, `unknown command "bsh": did you mean 'dragoman completion bash'? See 'dragoman completion --help'`},
+		{[]string{"completion", "bash", "x"}, command.ExitUsage, `unexpected argument "x": write 'dragoman completion bash'; see`},
+		{[]string{"hubs", "frget", "x"}, command.ExitUsage, `did you mean 'dragoman hubs forget'?`},
 		{[]string{"frobnicate", "now"}, command.ExitUsage, `unknown command "frobnicate": see 'dragoman --help'`},
-		{[]string{"ask", "a", "b", "--timeout", "7 days"}, command.ExitUsage, `--timeout "7 days": want a time such as 20s, 5m or 7d`},
+		{[]string{"ask", "a", "b", "--timeout", "7 days"}, command.ExitUsage, `--timeout "7 days": want a time such as 30s, 1h30m, 7d or 2w`},
 		{[]string{"stdio", "--snapshots", "some"}, command.ExitUsage, `--snapshots "some": use all or none`},
 		{[]string{"stdio", "--snapshots", "none", "--dialect", "acp"}, command.ExitUsage, `--snapshots is for --dialect pi alone`},
-		{[]string{"ask", "a", "b", "--timeout", "30"}, command.ExitUsage, `--timeout "30": want a time such as 20s, 5m or 7d: write it with its unit, such as 30s`},
+		{[]string{"ask", "a", "b", "--timeout", "30"}, command.ExitUsage, `--timeout "30": want a time such as 30s, 1h30m, 7d or 2w: write it with its unit, such as 30s`},
 		{[]string{"agent", "sed", "-e", "s/a/b/"}, command.ExitUsage, "--name is missing: name the agent, before the command"},
 		{[]string{"agent", "--dialect", "cvoen", "--name", "a", "--", "cat"}, command.ExitUsage, `--dialect "cvoen": use coven`},
 		{[]string{"agent", "--dialect", "smoke", "--name", "a", "--", "cat"}, command.ExitUsage, `--dialect "smoke": use acp, coven, native or parallax`},

@@ -52,6 +52,7 @@ func takesNobody(err error) bool {
 // once where a hub does not answer or takes nothing new, and first after a connection that was lost.
 func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ...func(ctx context.Context, joined func()) error) error {
 	in, wait, next := false, minBackoff, 0
+	var moves, failures seldom // while there is no hub
 	retry := client.NewRetry(patience, client.IsNoHub, func(err error) {
 		log.Info("waiting for a hub", "for", patience.String(), "reason", err.Error())
 	})
@@ -59,12 +60,14 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 		var since time.Time
 		join := func() (err error) {
 			for tried := 1; ; tried++ {
-				err = joinInTime(ctx, hubs[next], func() { in, since = true, time.Now() })
+				err = joinInTime(ctx, hubs[next], func() { in, since, moves, failures = true, time.Now(), seldom{}, seldom{} })
 				next = (next + 1) % len(hubs)
 				if ctx.Err() != nil || !since.IsZero() || tried == len(hubs) || !takesNobody(err) {
 					return err
 				}
-				log.Info("going to the next hub", "reason", err.Error())
+				if due, left := moves.due(); due {
+					log.Info("going to the next hub", append(repeated(left), "reason", err.Error())...)
+				}
 			}
 		}
 		var err error
@@ -98,11 +101,12 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 		if err != nil {
 			reason = err.Error()
 		}
-		what := "the connection has ended: joining again"
-		if since.IsZero() {
-			what = "joining failed: trying again"
+		after := pause.Round(time.Millisecond).String()
+		if !since.IsZero() {
+			log.Warn("the connection has ended: joining again", "reason", reason, "in", after)
+		} else if due, left := failures.due(); due {
+			log.Warn("joining failed: trying again", append(repeated(left), "reason", reason, "in", after)...)
 		}
-		log.Warn(what, "reason", reason, "in", pause.Round(time.Millisecond).String())
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -110,4 +114,12 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 		}
 		wait = min(2*wait, maxBackoff)
 	}
+}
+
+// repeated is the field of a message that says how often it was left out before; none for never.
+func repeated(left int) []any {
+	if left == 0 {
+		return nil
+	}
+	return []any{"repeated", left}
 }

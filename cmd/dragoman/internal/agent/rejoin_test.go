@@ -163,3 +163,41 @@ func TestAnAgentThatAHubRefusesTriesNoOther(t *testing.T) {
 		}
 	})
 }
+
+// While no hub is there, an agent that waits says so once and then ever more seldom, and again at once after it was in.
+func TestAnAgentThatWaitsForAHubSaysSoSeldom(t *testing.T) {
+	away := func(context.Context, func()) error { return client.ErrNotAccepted }
+	absent := func(func()) error { return client.ErrNotAccepted }
+	for name, tt := range map[string]struct {
+		first func(joined func()) error
+		lasts time.Duration
+		want  map[string]int
+	}{
+		"before it has joined":  {absent, 2 * time.Hour, map[string]int{"waiting for a hub": 1, "going to the next hub": 8}},
+		"after it was there":    {func(joined func()) error { joined(); return lost }, 2 * time.Hour, map[string]int{"the connection has ended": 1, "going to the next hub": 8, "joining failed": 8}},
+		"for less than a while": {absent, 50 * time.Second, map[string]int{"waiting for a hub": 1, "going to the next hub": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), tt.lasts)
+				defer cancel()
+				var log bytes.Buffer
+				tries := 0
+				_ = agent.Stay(ctx, slog.New(slog.NewTextHandler(&log, nil)), 24*time.Hour, func(_ context.Context, joined func()) error {
+					if tries++; tries == 1 {
+						return tt.first(joined)
+					}
+					return client.ErrNotAccepted
+				}, away)
+				for text, want := range tt.want {
+					if got := strings.Count(log.String(), text); got != want {
+						t.Errorf("got %q %d times in %s, want it %d times:\n%s", text, got, tt.lasts, want, log.String())
+					}
+				}
+				if tt.lasts > time.Hour && !strings.Contains(log.String(), "repeated=") {
+					t.Errorf("got %s, want how often a message was left out", log.String())
+				}
+			})
+		})
+	}
+}

@@ -102,6 +102,10 @@ func (c *Client) doWithin(ctx context.Context, limit time.Duration, method, path
 	}
 }
 
+// expectBytes is the size of a body above which the hub is asked first whether it takes it: an answer to a body that is
+// still being sent may be lost.
+const expectBytes = 1 << 20
+
 // errSilent ends a request to a hub that does not answer in time.
 var errSilent = errors.New("the hub does not answer")
 
@@ -122,6 +126,9 @@ func (c *Client) do(ctx context.Context, at string, limit time.Duration, method,
 		r.Header.Set("Content-Type", "application/json")
 	}
 	r.Header.Set("Accept", accept)
+	if len(body) > expectBytes {
+		r.Header.Set("Expect", "100-continue")
+	}
 	if c.hub.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.hub.Token)
 	}

@@ -89,6 +89,8 @@ a notice as a request with its topic and data.`,
 	to := addHubFlags(f, io, "")
 	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: the hub is asked")
 	wait := waitFlag(f, "a hub")
+	completeFlag(c, "dialect", fixed(slices.Sorted(maps.Keys(service.Joins()))...))
+	completeFlag(c, "speaks", fixed(config.Speaks...))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !slices.Contains(config.Speaks, speaks) {
 			return usagef("--speaks %q: use %s", speaks, choice(speaks, config.Speaks))

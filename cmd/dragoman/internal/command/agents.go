@@ -30,8 +30,9 @@ whole last error is shown.`,
 	}
 	c.AddCommand(restartCommand(streams))
 	to := addHubFlags(c.Flags(), streams, "print JSON")
-	c.ValidArgsFunction = completeAgent(to)
+	c.ValidArgsFunction = inOrder(fromHub(to, agentIDs))
 	c.Flags().StringVarP(&output, "output", "o", "", "`format`: wide, or json")
+	completeFlag(c, "output", fixed("wide", "json"))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if output != "" && output != "wide" && output != "json" {
 			return usagef("--output %q: use wide or json", output)
@@ -194,6 +195,7 @@ first. Tasks wait for it meanwhile; those that it works on fail as unreachable.
   dragoman agents restart gemini`,
 	}
 	to := addHubFlags(c.Flags(), streams, "print JSON")
+	c.ValidArgsFunction = inOrder(fromHub(to, childIDs))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var answer struct {
 			ID string `json:"id"`

@@ -66,6 +66,7 @@ func decisionCommand(io Streams, approved bool, all *bool) *cobra.Command {
 	var reason, input string
 	c := &cobra.Command{Args: cobra.RangeArgs(1, 2)}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.ValidArgsFunction = inOrder(fromHub(to, pendingTasks), fromHub(to, pendingCalls))
 	c.Flags().StringVar(&reason, "reason", "", "`text` with the reason, which the task keeps")
 	c.Flags().StringVar(&input, "input-sha256", "", "`SHA-256` of the input that you read: nothing is decided if the agent asks for another by now")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,26 +38,32 @@ func askCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "ask TO [WORD...]", Short: "Ask an agent and print its answer as it arrives",
 		Long: `Ask an agent and print its answer as it arrives. TO is an agent id, capability:NAME
-(or capability:A,B), domain:NAME, or * for any agent. Without words, or with "-", the
-question is read from stdin.
+(or capability:A,B), domain:NAME, or * for any agent.
+
+Without words, or with "-" or @-, the question is read from stdin; @FILE, as the only word,
+reads a file. A question that begins with @ is written with @@. --data takes @FILE and @-
+too. The hub's limits.request_bytes says how long a question may be, attachments included.
 
 The first interrupt cancels the task and waits for its end, the second one exits.
 Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 		Example: `  dragoman ask shout "hello"
   dragoman ask capability:translate "Guten Tag" --timeout 20s
+  dragoman ask bob @question.md
   git diff | dragoman ask reviewer`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
 	to := addHubFlags(f, io, "print every event as a line of JSON")
-	c.ValidArgsFunction = completeAgent(to)
+	c.ValidArgsFunction = withContent(fromHub(to, addressees))
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
-	f.StringVar(&data, "data", "", "`JSON` data to send with the question")
+	f.StringVar(&data, "data", "", "`JSON` data to send with the question, or @file")
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
 	timeout := timeFlag(f, "timeout", 0, "`time` that the answer may take, such as 20s; default: the hub's setting")
 	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "maximum `number` of tokens of the answer")
 	wait := waitFlag(f, "a hub or an agent")
 	f.BoolVar(&thinking, "thinking", false, "print the agent's thinking and tool calls on stderr")
+	completeFlag(c, "thread", fromHub(to, threadIDs))
+	completeFlag(c, "data", completeAtFile)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if err := refuseEmpty(c, "thread", "data", "file"); err != nil {
 			return err
@@ -71,8 +76,8 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 			return err
 		}
 		if data != "" {
-			if a.Data = json.RawMessage(data); !json.Valid(a.Data) {
-				return usagef("--data is not JSON: write an object such as '{\"n\":1}', a text as '\"text\"'")
+			if a.Data, err = jsonOf(data, "data", io.In); err != nil {
+				return err
 			}
 		}
 		if a.Attachments, err = attach(files); err != nil {
@@ -88,28 +93,6 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	return c
 }
 
-// contentOf returns the text of a command: its arguments, or stdin.
-func contentOf(args []string, in io.Reader) (string, error) {
-	if len(args) > 0 && (len(args) != 1 || args[0] != "-") {
-		return asText(strings.Join(args, " "))
-	}
-	if isTerminal(in) {
-		fmt.Fprintln(os.Stderr, "reading from the terminal: end with Ctrl-D")
-	}
-	b, err := io.ReadAll(in)
-	if err != nil {
-		return "", fmt.Errorf("reading stdin: %w", err)
-	}
-	return asText(string(b))
-}
-
-func asText(s string) (string, error) {
-	if !utf8.ValidString(s) {
-		return "", usagef("the question is not UTF-8 text: attach binary data with --file")
-	}
-	return s, nil
-}
-
 func attach(paths []string) ([]core.File, error) {
 	var files []core.File
 	for _, p := range paths {
@@ -118,9 +101,8 @@ func attach(paths []string) ([]core.File, error) {
 			return nil, usagef("--file %s: %w", quoted(p), err)
 		}
 		b, err := os.ReadFile(from)
-		var why *os.PathError
-		if errors.As(err, &why) {
-			return nil, usagef("--file %s: %w; name a file that you may read", quoted(p), why.Err)
+		if err != nil {
+			return nil, usagef("--file %s: %w; name a file that you may read", quoted(p), cause(err))
 		}
 		files = append(files, core.File{Name: filepath.Base(p), MediaType: mime.TypeByExtension(filepath.Ext(p)), Data: b})
 	}
@@ -337,6 +319,9 @@ func (p *printer) outcome(interrupted bool) error {
 		failure := fmt.Errorf("the task failed (%s): %s", b.Fault.Code, b.Fault.Message)
 		if interrupted {
 			return &exit{ExitInterrupted, fmt.Errorf("cancelled, and %w", failure)}
+		}
+		if b.Fault.Code == core.CodeTooLarge {
+			failure = fmt.Errorf("%w; put what is long into a file that the agent can read, or let the agent join by native, which takes more", failure)
 		}
 		return &exit{codeOf(b.Fault), failure}
 	case core.Cancelled:

@@ -37,6 +37,9 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 	f.StringVar(&act, "act", "", "only this `act`: connect, open, cancel, decide, ...")
 	since := timeFlag(f, "since", 0, "only entries of the last `time`")
 	f.IntVar(&limit, "limit", 100, "maximum `number` of entries, the newest; 0 for all")
+	completeFlag(c, "of", fromHub(to, hubNames))
+	completeFlag(c, "principal", fromHub(to, principalIDs))
+	completeFlag(c, "act", fixed(auditActs()...))
 	f.BoolVar(&verify, "verify", false, "check the hashes of all entries")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if limit < 0 {
@@ -90,14 +93,20 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 	return c
 }
 
-// checkAct refuses what is no act of the audit. "" is any.
-func checkAct(name string) error {
+// auditActs are the acts of the audit.
+func auditActs() []string {
 	known := []string{audit.ActConnect, audit.ActStart, audit.ActStop, audit.ActMissing}
 	for _, act := range core.Acts() {
 		if act.IsAudited() {
 			known = append(known, act.String())
 		}
 	}
+	return known
+}
+
+// checkAct refuses what is no act of the audit. "" is any.
+func checkAct(name string) error {
+	known := auditActs()
 	if name == "" || slices.Contains(known, name) {
 		return nil
 	}

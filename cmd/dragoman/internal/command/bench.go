@@ -41,6 +41,7 @@ minutes. The rows are:
 	f.StringVar(&o.HubBinary, "hub-binary", "", "`path` of the program that runs as the hub; default: this one")
 	f.StringVar(&o.BaseBinary, "base-binary", "", "`path` of another build to compare with")
 	f.StringArrayVar(&o.HubEnv, "hub-env", nil, "`NAME=VALUE` for the environment of the hub, such as DRAGOMAN_JOURNAL_SYNC=always; may be repeated")
+	completeFlag(c, "rows", completeRows)
 	c.AddCommand(benchAgentCommand(), benchRelayCommand(), benchCrowdCommand())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		o.Each = *each
@@ -91,6 +92,17 @@ func checkBench(o bench.Options) error {
 		}
 	}
 	return nil
+}
+
+// completeRows completes the last of the names of rows, with commas between.
+func completeRows(_ *cobra.Command, _ []string, given string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
+	before := given[:strings.LastIndexByte(given, ',')+1]
+	for _, row := range bench.Rows() {
+		if name := before + row.Name; strings.HasPrefix(name, given) {
+			all = append(all, cobra.CompletionWithDesc(name, row.About))
+		}
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
 // describeBenchRows lists the rows for the help text.

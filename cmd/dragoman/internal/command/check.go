@@ -52,6 +52,17 @@ the given kinds: enough for a language model to write them.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --envelope the examples without comments")
 	c.Flags().BoolVar(&envelope, "envelope", false, "print annotated examples of ACP envelopes")
 	may.addFlags(c, io)
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, given string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case envelope:
+			return fixed(envelopeKinds()...)(c, args, given)
+		case may.asked && len(args) == 1:
+			return fixed(rightNames()...)(c, args, given)
+		case may.asked && len(args) == 2:
+			return fromHub(may.hub, agentIDs)(c, args, given)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if envelope {
 			if err := refuseFlags(c, "with --envelope", settingFlags(c)...); err != nil {

@@ -36,8 +36,8 @@ func TestCheckTellsHowMuchTheJournalKeeps(t *testing.T) {
 		args      []string
 		want, not string
 	}{
-		{nil, "134217728", "1073741824"},
-		{[]string{"--data-dir", t.TempDir()}, "1073741824", "134217728"},
+		{nil, "128MiB", "1GiB"},
+		{[]string{"--data-dir", t.TempDir()}, "1GiB", "128MiB"},
 	} {
 		code, out, stderr := run(t, append([]string{"check"}, tt.args...)...)
 		if code != command.ExitDone {

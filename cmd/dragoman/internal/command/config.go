@@ -39,6 +39,7 @@ changed, and survive restarts if the hub has a data directory.
 	heartbeat := timeFlag(f, "heartbeat", 0, "`time` between two heartbeats of a Parallax agent; 0 for the hub's setting")
 	f.StringVar(&reason, "reason", "", "`text` with the reason, which the agent gets")
 	to := addHubFlags(f, io, "print JSON")
+	c.ValidArgsFunction = inOrder(fromHub(to, agentIDs))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		body, path := map[string]any{}, "/v1/agents/"+url.PathEscape(args[0])
 		var a hub.AgentStatus

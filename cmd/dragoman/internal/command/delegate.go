@@ -1,8 +1,6 @@
 package command
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
@@ -15,15 +13,20 @@ func delegateCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "delegate TO [WORD...]", Short: "Give an agent a task without waiting for its end",
 		Long: `Give an agent a task and print the id of the task at once. 'dragoman tail ID' follows
-the task.`,
+the task.
+
+Without words, or with "-" or @-, the task is read from stdin; @FILE, as the only word, reads a
+file. A task that begins with @ is written with @@. --context takes @FILE and @- too.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
-	c.ValidArgsFunction = completeAgent(to)
+	c.ValidArgsFunction = withContent(fromHub(to, addressees))
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
-	f.StringVar(&background, "context", "", "`JSON` object with context for the agent")
+	f.StringVar(&background, "context", "", "`JSON` object with context for the agent, or @file")
 	timeout := timeFlag(f, "timeout", 0, "`time` that the task may take, such as 20s; default: the hub's setting")
+	completeFlag(c, "thread", fromHub(to, threadIDs))
+	completeFlag(c, "context", completeAtFile)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if err := refuseEmpty(c, "thread", "context"); err != nil {
 			return err
@@ -36,8 +39,8 @@ the task.`,
 			return err
 		}
 		if background != "" {
-			if a.Context = json.RawMessage(background); !json.Valid(a.Context) {
-				return usagef("--context is not JSON: write an object such as '{\"room\":\"kitchen\"}'")
+			if a.Context, err = jsonOf(background, "context", io.In); err != nil {
+				return err
 			}
 		}
 		hub := to.client()

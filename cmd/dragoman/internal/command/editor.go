@@ -34,6 +34,7 @@ error that says what to do. Only the log is printed on stderr.`,
 	f := c.Flags()
 	f.StringVar(&agent, "agent", "", "`address` of the agent that answers")
 	to := addHubFlags(f, io, "")
+	completeFlag(c, "agent", fromHub(to, addressees))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if agent == "" {
 			return usagef("--agent is missing: name the agent that answers, such as --agent coder; 'dragoman agents' lists who is here")

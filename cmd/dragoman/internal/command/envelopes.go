@@ -31,12 +31,17 @@ func printEnvelopes(out io.Writer, kinds []string, asJSON bool) error {
 	return nil
 }
 
+// envelopeKinds are the kinds of ACP envelopes.
+func envelopeKinds() (all []string) {
+	for _, k := range acpwire.Kinds() {
+		all = append(all, string(k))
+	}
+	return all
+}
+
 // envelopes returns an example of each of the kinds, or of all.
 func envelopes(kinds []string) ([]schemas.Example, error) {
-	var known []string
-	for _, k := range acpwire.Kinds() {
-		known = append(known, string(k))
-	}
+	known := envelopeKinds()
 	if len(kinds) == 0 {
 		kinds = known
 	}

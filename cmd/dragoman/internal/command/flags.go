@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,7 +57,7 @@ func unknownFlag(c *cobra.Command, given *pflag.NotExistError) string {
 func allowedBy(f *pflag.Flag, given string, err error) string {
 	switch f.Value.Type() {
 	case "duration":
-		text := "want a time such as 20s, 5m or 7d"
+		text := "want a time such as " + config.TimeForms
 		if n, err := strconv.ParseUint(given, 10, 16); err == nil {
 			text += fmt.Sprintf(": write it with its unit, such as %ds", n)
 		}
@@ -154,6 +155,10 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		if wrong == "" {
 			return nil
+		}
+		if near := nearCommand(c, cmp.Or(args...)); len(args) > 0 && args[0] != "" && near != "" { // such as 'agents restrat bob'
+			wrong += fmt.Sprintf(": did you mean '%s %s'? Else", c.CommandPath(), near)
+			return usagef("%s write '%s'; see '%s --help'", wrong, c.UseLine(), c.CommandPath())
 		}
 		return usagef("%s: write '%s'; see '%s --help'", wrong, c.UseLine(), c.CommandPath())
 	}

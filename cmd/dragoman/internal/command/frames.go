@@ -21,6 +21,7 @@ they are gone with the hub.`,
   dragoman frames 0198f3c2-... --json`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.ValidArgsFunction = inOrder(fromHub(to, taskIDs))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		found, err := to.client().Frames(c.Context(), core.TaskID(args[0]))
 		if err != nil {

@@ -22,12 +22,7 @@ majority says that its view is stale: the others may be well.`,
 	c.AddCommand(forgetCommand(io))
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		var hub struct {
-			Cluster *struct {
-				Hubs  []cluster.Hub `json:"hubs"`
-				Stale bool          `json:"stale,omitempty"`
-			} `json:"cluster"`
-		}
+		var hub hubStatus
 		if err := to.client().Get(c.Context(), "/v1/hub", &hub); err != nil {
 			return err
 		}
@@ -51,6 +46,7 @@ part of the journal stays. A hub that is heard is refused; one that comes back c
   dragoman hubs forget c`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.ValidArgsFunction = inOrder(fromHub(to, hubNames))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var answer struct {
 			Name string `json:"name"`

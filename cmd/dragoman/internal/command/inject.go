@@ -22,8 +22,9 @@ func injectCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "inject TASK [WORD...]", Short: "Send context to an agent while it works",
 		Long: `Send context to the agent that is working on a task, and wait for its answer.
-Without words, or with "-", the context is read from stdin. If the agent accepts no
-context during a task, nothing is sent and the command fails.`,
+Without words, or with "-" or @-, the context is read from stdin; @FILE, as the only word, reads
+a file; @@ stands for an @ at the beginning. If the agent accepts no context during a task,
+nothing is sent and the command fails.`,
 		Example: `  dragoman inject 0198f3c2-... "it is raining" --priority immediate
   tail -n 20 build.log | dragoman inject 0198f3c2-... --source ci`,
 		Args: cobra.MinimumNArgs(1),
@@ -33,6 +34,8 @@ context during a task, nothing is sent and the command fails.`,
 	f.StringVar(&name, "priority", "normal", "`priority`: immediate (into this answer), normal, or deferred (after its work)")
 	f.StringVar(&source, "source", "", "`name` of the source, which the agent gets beside your own")
 	wait := timeFlag(f, "wait", injectWait, "`time` to wait for the agent's answer; 0 for not at all")
+	c.ValidArgsFunction = withContent(fromHub(to, runningIDs))
+	completeFlag(c, "priority", fixed("immediate", "normal", "deferred"))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if priority.UnmarshalText([]byte(name)) != nil || priority == 0 {
 			return usagef("--priority %q: use immediate, normal or deferred", name)
@@ -80,6 +83,7 @@ to end the task. Prints cancelled, or cancelling while the task has not ended:
 'dragoman tail' shows how it ends.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.ValidArgsFunction = inOrder(fromHub(to, runningIDs))
 	c.Flags().StringVar(&reason, "reason", "", "`text` with the reason, which the agent gets and the task keeps")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		state, err := to.client().Cancel(c.Context(), core.TaskID(args[0]), reason)

@@ -145,15 +145,14 @@ speaks.
 		SilenceErrors: true, SilenceUsage: true, Version: service.Version,
 		Args: subcommand, Run: printHelp,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Lookup("config") != nil {
-				return nil // what reads settings checks them with the others
+			if c.Flags().Lookup("config") != nil || c.Name() == cobra.ShellCompRequestCmd || c.Name() == cobra.ShellCompNoDescRequestCmd {
+				return nil // what reads settings checks them with the others, and completions say nothing
 			}
 			if err := config.CheckVariables(os.Environ()); err != nil {
 				return wrongSettings(err)
 			}
 			return nil
 		},
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
@@ -162,11 +161,19 @@ speaks.
 		injectCommand(io), notifyCommand(io), approvalsCommand(io), approveCommand(io), denyCommand(io), questionsCommand(io), answerCommand(io), packsCommand(io), auditCommand(io), principalsCommand(io), hubsCommand(io), drainCommand(io), tokenCommand(io), agentCommand(io),
 		stdioCommand(io), editorCommand(io), tailCommand(io), usageCommand(io), benchCommand(io), acpCommand(), checkCommand(io), configCommand(io), versionCommand(io), reapCommand(), guardCommand(io),
 	)
+	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Args != nil && c.RunE != nil { // others only have subcommands
 			c.Args = usageArgs(c.Args)
 		}
+		if c.Name() == "completion" { // which is cobra's own
+			c.Args, c.Run = subcommand, printHelp
+			for _, shell := range c.Commands() {
+				shell.Args = usageArgs(shell.Args)
+			}
+		}
 	}
+	completeFlags(root)
 	return root
 }
 
@@ -182,12 +189,20 @@ func printHelp(c *cobra.Command, _ []string) { _ = c.Help() }
 
 // unknownCommand returns a usage error that suggests the closest subcommand.
 func unknownCommand(above *cobra.Command, given string) error {
-	above.SuggestionsMinimumDistance = 2
-	hint := "see '" + above.CommandPath() + " --help'"
-	if near := above.SuggestionsFor(given); len(near) > 0 {
-		hint = "did you mean '" + above.CommandPath() + " " + near[0] + "'?"
+	help := "'" + above.CommandPath() + " --help'"
+	if near := nearCommand(above, given); near != "" {
+		return usagef("unknown command %q: did you mean '%s %s'? See %s", given, above.CommandPath(), near, help)
 	}
-	return usagef("unknown command %q: %s", given, hint)
+	return usagef("unknown command %q: see %s", given, help)
+}
+
+// nearCommand returns the name of the subcommand that was probably meant, or "".
+func nearCommand(above *cobra.Command, given string) string {
+	above.SuggestionsMinimumDistance = 2
+	if near := above.SuggestionsFor(given); len(near) > 0 {
+		return near[0]
+	}
+	return ""
 }
 
 // helpCommand prints the help of a command. Unlike cobra's own it fails for an unknown one.

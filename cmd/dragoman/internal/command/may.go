@@ -104,6 +104,14 @@ func (q *mayQuestion) answer(c *cobra.Command, settings config.Config, io Stream
 	return err
 }
 
+// rightNames are the names of all rights.
+func rightNames() (all []string) {
+	for _, right := range policy.Rights() {
+		all = append(all, right.String())
+	}
+	return all
+}
+
 // known adds what the agent of the question has declared: by flags, in the settings, or at a
 // running hub.
 func (q *mayQuestion) known(ctx context.Context, about policy.Object, settings config.Config, ask bool) (policy.Object, error) {

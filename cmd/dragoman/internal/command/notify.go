@@ -25,8 +25,8 @@ func notifyCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "notify AGENT [WORD...]", Short: "Send an agent a notice, which it does not answer",
 		Long: `Send an agent a notice, which it does not answer, and wait until it was delivered.
-Without words, or with "-", the text is read from stdin; the agent gets it as the data of
-the notice. An agent that takes no notices gets nothing, and the command fails.`,
+Without words, or with "-" or @-, the text is read from stdin; @FILE, as the only word, reads a
+file; @@ stands for an @ at the beginning. The agent gets it as the data of the notice. An agent that takes no notices gets nothing, and the command fails.`,
 		Example: `  dragoman notify bell "somebody is at the door" --topic door.open
   dragoman notify bell --topic door.open --data '{"who":"me"}'`,
 		Args: cobra.MinimumNArgs(1),
@@ -34,11 +34,12 @@ the notice. An agent that takes no notices gets nothing, and the command fails.`
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
 	f.StringVar(&topic, "topic", noticeTopic, "dotted `topic` of the notice")
-	f.StringVar(&data, "data", "", "send this `JSON` value instead of words")
+	f.StringVar(&data, "data", "", "send this `JSON` value instead of words, or that of @file")
 	f.StringVar(&importance, "importance", "low", "`hint` for the agent: "+strings.Join(importances, ", "))
 	timeout := timeFlag(f, "timeout", noticeTime, "`time` that the delivery may take")
-	c.ValidArgsFunction = completeAgent(to)
-	_ = c.RegisterFlagCompletionFunc("importance", cobra.FixedCompletions(importances, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	c.ValidArgsFunction = withContent(fromHub(to, addressees))
+	completeFlag(c, "importance", fixed(importances...))
+	completeFlag(c, "data", completeAtFile)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := refuseEmpty(c, "topic", "data"); err != nil {
 			return err
@@ -48,18 +49,18 @@ the notice. An agent that takes no notices gets nothing, and the command fails.`
 			return usagef("--importance %q: use %s", importance, strings.Join(importances, ", "))
 		case data != "" && len(args) > 1:
 			return usagef("--data: leave the words out")
-		case data != "" && !json.Valid([]byte(data)):
-			return usagef("--data is not JSON: write an object such as '{\"n\":1}', a text as '\"text\"'")
 		case *timeout < time.Millisecond:
 			return usagef("--timeout %s: want at least 1ms, such as 20s", *timeout)
 		}
-		body := map[string]any{"to": args[0], "topic": topic, "importance": importance, "deadline_ms": timeout.Milliseconds(), "data": json.RawMessage(data)}
-		if data == "" {
-			text, err := contentOf(args[1:], io.In)
-			if err != nil {
-				return err
-			}
-			body["data"] = text
+		body := map[string]any{"to": args[0], "topic": topic, "importance": importance, "deadline_ms": timeout.Milliseconds()}
+		var err error
+		if data != "" {
+			body["data"], err = jsonOf(data, "data", io.In)
+		} else {
+			body["data"], err = contentOf(args[1:], io.In)
+		}
+		if err != nil {
+			return err
 		}
 		var raw json.RawMessage
 		if err := to.client().Post(c.Context(), "/v1/notices?wait=true", body, &raw); err != nil {

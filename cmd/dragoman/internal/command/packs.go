@@ -17,9 +17,7 @@ those of the settings with their state. 'dragoman agents restart' restarts those
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		var list struct {
-			Packs []hub.PackStatus `json:"packs"`
-		}
+		var list packList
 		if err := to.client().Get(c.Context(), "/v1/packs", &list); err != nil {
 			return err
 		}

@@ -39,9 +39,7 @@ Those that wait for a decision come first. A principal has a line for each crede
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		var list struct {
-			Principals []core.KnownPrincipal `json:"principals"`
-		}
+		var list principalList
 		if err := to.client().Get(c.Context(), "/v1/principals", &list); err != nil {
 			return err
 		}
@@ -85,6 +83,7 @@ func decideCommand(io Streams, name, short, long, done string) *cobra.Command {
 		Long: long + "\n\n  dragoman principals " + name + " agent-29d97ee7",
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.ValidArgsFunction = inOrder(fromHub(to, principalIDs))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var answer struct {
 			Principal string `json:"principal"`

@@ -18,10 +18,7 @@ func questionsCommand(io Streams) *cobra.Command {
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		var list struct {
-			Questions []question.Question `json:"questions"`
-			Missing   []string            `json:"missing,omitempty"`
-		}
+		var list questionList
 		if err := to.client().Get(c.Context(), "/v1/questions", &list); err != nil {
 			return err
 		}
@@ -51,6 +48,7 @@ accepts that, or with your own text (--text). 'dragoman questions' lists the que
 		Args: cobra.MinimumNArgs(1),
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
+	c.ValidArgsFunction = fromHub(to, questionIDs)
 	c.Flags().StringVar(&text, "text", "", "answer with this `text`")
 	c.Flags().BoolVar(&dismiss, "dismiss", false, "refuse to answer")
 	c.RunE = func(c *cobra.Command, args []string) error {

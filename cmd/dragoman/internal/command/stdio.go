@@ -35,6 +35,8 @@ stdin the command waits for outstanding answers and exits.
 	f.StringVar(&snapshots, "snapshots", "", "`amount` of a growing message that each update repeats, with --dialect pi: all or none; default: the hub's setting")
 	f.StringVar(&id, "id", "", "`id` to speak as, with --dialect acp or native; default: the principal of the token, else with acp from of the first envelope")
 	to := addHubFlags(f, io, "")
+	completeFlag(c, "dialect", fixed(pi.Name, acp.Dialect, native.Dialect))
+	completeFlag(c, "snapshots", fixed("all", "none"))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		bridges := map[string]bridge.Bridge{pi.Name: bridge.Pi(), acp.Dialect: bridge.ACP(), native.Dialect: bridge.Native()}
 		b, ok := bridges[dialect]

@@ -30,6 +30,8 @@ misses and repeats nothing.`,
 	to := addHubFlags(f, io, "print every event as a line of JSON")
 	f.StringVar(&color, "color", "auto", "`when` to colour: auto (on a terminal, unless NO_COLOR is set), always or never")
 	wait := waitFlag(f, "a hub")
+	c.ValidArgsFunction = inOrder(fromHub(to, taskIDs))
+	completeFlag(c, "color", fixed("auto", "always", "never"))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if color != "auto" && color != "always" && color != "never" {
 			return usagef("--color %q: use auto, always or never", color)

@@ -39,8 +39,13 @@ readers.`,
 	f.StringVar(&q.Before, "before", "", "only tasks older than the one with this `id`")
 	f.IntVar(&q.Limit, "limit", task.DefaultListed, "maximum `number` of tasks; 0 for all")
 	f.BoolVar(&readers, "readers", false, "list the readers of the task and how far each has read")
-	_ = c.RegisterFlagCompletionFunc("agent", completeAgents(to))                                                      // the flag exists
-	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(task.States, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	c.ValidArgsFunction = inOrder(fromHub(to, taskIDs))
+	completeFlag(c, "agent", fromHub(to, agentIDs))
+	completeFlag(c, "state", fixed(task.States...))
+	completeFlag(c, "from", fromHub(to, requesterIDs))
+	completeFlag(c, "thread", fromHub(to, threadIDs))
+	completeFlag(c, "cause", fromHub(to, taskIDs))
+	completeFlag(c, "before", fromHub(to, taskIDs))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			if err := refuseFlags(c, "with an ID", "state", "agent", "from", "thread", "cause", "before", "limit"); err != nil {

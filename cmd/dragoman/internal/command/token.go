@@ -43,6 +43,7 @@ added by hand. A running hub reads the file again on SIGHUP.
 	f.StringVar(&kind, "kind", "", "`kind` of its owner: person, agent or service")
 	f.StringVar(&expires, "expires", "", "`time` after which it is invalid, such as 30d, or the moment, such as 2030-01-31T12:00:00Z")
 	f.StringVar(&file, "file", "", "token `file` that the entry is added to (auth.tokens)")
+	completeFlag(c, "kind", fixed("person", "agent", "service"))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := refuseEmpty(c, "principal", "role", "agents", "kind", "expires", "file"); err != nil {
 			return err

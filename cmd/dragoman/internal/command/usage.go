@@ -15,6 +15,9 @@ import (
 	"github.com/dragoman-hub/dragoman/core/usage"
 )
 
+// usageKeys are what token usage is grouped by.
+var usageKeys = []string{"agent", "thread", "requester", "day", "task"}
+
 func usageCommand(io Streams) *cobra.Command {
 	var by string
 	c := &cobra.Command{
@@ -25,8 +28,9 @@ latest days.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.Flags().StringVar(&by, "by", "agent", "`key` to group by: agent, thread, requester, day or task")
+	completeFlag(c, "by", fixed(usageKeys...))
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if !slices.Contains([]string{"agent", "thread", "requester", "day", "task"}, by) {
+		if !slices.Contains(usageKeys, by) {
 			return usagef("--by %q: use agent, thread, requester, day or task", by)
 		}
 		hub := to.client()

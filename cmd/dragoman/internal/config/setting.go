@@ -133,6 +133,9 @@ func (s *Setting) noLonger(d time.Duration) *Setting {
 	return s
 }
 
+// Choices returns the values that the setting accepts, if they are few.
+func (s *Setting) Choices() []string { return s.choices }
+
 // All returns all settings, in the order of the documentation.
 func All() []*Setting { return *new(Config).settings().all }
 

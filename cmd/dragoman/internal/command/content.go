@@ -1,0 +1,96 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
+)
+
+// maxContentBytes is the maximum of what a command reads of a file or of stdin, so that an endless one fails. What a
+// request may have is a setting of the hub.
+const maxContentBytes = 1 << 30
+
+// contentOf returns the text of a command: its arguments, a file, or stdin.
+func contentOf(args []string, in io.Reader) (string, error) {
+	given := strings.Join(args, " ")
+	switch {
+	case len(args) == 0, given == "-":
+		given = "@-"
+	case len(args) > 1:
+		return asText(given, "the text")
+	}
+	return textOf(given, "the text", in)
+}
+
+// textOf returns a value as curl reads one: @FILE is what is in the file, @- what is read from stdin, @@ an @. what
+// names the value in errors.
+func textOf(given, what string, in io.Reader) (string, error) {
+	name, at := strings.CutPrefix(given, "@")
+	switch {
+	case !at:
+		return asText(given, what)
+	case strings.HasPrefix(name, "@"):
+		return asText(name, what)
+	case name == "":
+		return "", usagef("%s: @ alone: write @FILE, @- for stdin, or @@ for an @", what)
+	case name == "-":
+		return readText(in, "stdin")
+	}
+	path, err := config.ExpandHome(name)
+	if err != nil {
+		return "", usagef("@%s: %w", name, err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", usagef("@%s: %w; name a file that you may read, or write @@ for %s that begins with @", name, cause(err), what)
+	}
+	defer f.Close()
+	return readText(f, "@"+name)
+}
+
+// jsonOf returns the JSON of a flag, which textOf reads.
+func jsonOf(given, flag string, in io.Reader) (json.RawMessage, error) {
+	text, err := textOf(given, "--"+flag, in)
+	if err == nil && !json.Valid([]byte(text)) {
+		err = usagef("--%s is not JSON: write an object such as '{\"n\":1}', a text as '\"text\"'", flag)
+	}
+	return json.RawMessage(text), err
+}
+
+// readText reads a text to its end.
+func readText(in io.Reader, from string) (string, error) {
+	if isTerminal(in) {
+		fmt.Fprintln(os.Stderr, "reading from the terminal: end with Ctrl-D")
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxContentBytes+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("reading %s: %w", from, cause(err))
+	case len(b) > maxContentBytes:
+		return "", usagef("%s has more than %s: say where it is instead (a path, a link)", from, config.FormatSize(maxContentBytes))
+	}
+	return asText(string(b), from)
+}
+
+func asText(s, what string) (string, error) {
+	if !utf8.ValidString(s) {
+		return "", usagef("%s is not UTF-8: attach binary data with --file of dragoman ask", what)
+	}
+	return s, nil
+}
+
+// cause returns why a file cannot be read, without its path and the system call.
+func cause(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
