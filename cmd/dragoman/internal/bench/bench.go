@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"runtime"
@@ -71,8 +70,8 @@ const (
 	chunkBytes  = 64
 )
 
-// Run measures the rows and ends every process that it started.
-func Run(ctx context.Context, o Options, rows []Row, progress io.Writer) (r Result, err error) {
+// Run measures the rows and ends every process that it started. It calls starting before each of them.
+func Run(ctx context.Context, o Options, rows []Row, starting func(nth int, row Row)) (r Result, err error) {
 	// Garbage of the client would count against the hub, which sends fifteen frames where the
 	// relay sends two.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
@@ -84,8 +83,8 @@ func Run(ctx context.Context, o Options, rows []Row, progress io.Writer) (r Resu
 	b := &run{Options: o, processes: processes{dir: dir}, shared: map[string][]server{}, known: map[string][]string{}}
 	defer func() { err = errors.Join(err, b.end()) }()
 	r = Result{Version: service.Version, Go: runtime.Version(), CPUs: runtime.NumCPU()}
-	for _, row := range rows {
-		fmt.Fprintf(progress, "%s: %s...\n", row.Name, row.About)
+	for i, row := range rows {
+		starting(i+1, row)
 		result := RowResult{Name: row.Name, About: row.About}
 		if err := row.measure(ctx, b, &result); err != nil {
 			return r, fmt.Errorf("%s: %w", row.Name, err)

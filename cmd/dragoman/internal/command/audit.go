@@ -60,7 +60,12 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 		}
 		list.Audit = []json.RawMessage{}
 		rows, begin := []audit.Line{}, time.Now().Add(-*since)
+		p, read := startProgress(io.Err, "reading the audit"), 0
+		defer p.end()
 		hub, err := to.client().Audit(c.Context(), of, func(raw []byte) error {
+			if read++; read%1000 == 0 {
+				p.say("reading the audit: %d entries", read)
+			}
 			var l audit.Line
 			if json.Unmarshal(raw, &l) != nil { // cut off by a kill: --verify says what of it
 				return nil
@@ -74,6 +79,7 @@ hash: note it elsewhere, since the hashes cannot show that the newest entries we
 			rows, list.Audit = append(rows, l), append(list.Audit, slices.Clone(raw))
 			return nil
 		})
+		p.end()
 		if err != nil {
 			return err
 		}
@@ -141,10 +147,15 @@ func auditDetail(l audit.Line) string {
 func verifyAudit(ctx context.Context, to *hubFlags, of string) error {
 	var chain audit.Chain
 	var broken error
+	p := startProgress(to.Err, "checking the audit")
+	defer p.end()
 	hub, err := to.client().Audit(ctx, of, func(line []byte) error {
-		broken = chain.Next(line)
+		if broken = chain.Next(line); chain.Lines%1000 == 0 {
+			p.say("checking the audit: %d entries", chain.Lines)
+		}
 		return broken
 	})
+	p.end()
 	switch {
 	case err != nil && broken == nil: // the hub refused, or has gone: that says nothing of the audit
 		return err

@@ -44,7 +44,7 @@ minutes. The rows are:
 	completeFlag(c, "rows", completeRows)
 	c.AddCommand(benchAgentCommand(), benchRelayCommand(), benchCrowdCommand())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		o.Each = *each
+		o.Each, o.HubBinary, o.BaseBinary = *each, underHome(o.HubBinary), underHome(o.BaseBinary)
 		if err := checkBench(o); err != nil {
 			return err
 		}
@@ -54,7 +54,10 @@ minutes. The rows are:
 		}
 		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		r, err := bench.Run(ctx, o, rows, io.Err)
+		p := startProgress(io.Err, "")
+		defer p.end()
+		r, err := bench.Run(ctx, o, rows, func(nth int, row bench.Row) { p.say("row %d of %d: %s, %s", nth, len(rows), row.Name, row.About) })
+		p.end()
 		switch {
 		case ctx.Err() != nil:
 			return &exit{ExitInterrupted, errLeft}

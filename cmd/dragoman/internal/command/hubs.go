@@ -72,7 +72,10 @@ cluster, told which other hubs to go to. Interrupting the command undoes nothing
 		var answer struct {
 			ID string `json:"id"`
 		}
-		if err := to.client().Send(c.Context(), http.MethodPost, "/v1/hub/drain", struct{}{}, &answer); err != nil {
+		p := startProgress(io.Err, "the hub finishes what runs, and closes its connections")
+		defer p.end()
+		err := to.client().Send(c.Context(), http.MethodPost, "/v1/hub/drain", struct{}{}, &answer)
+		if p.end(); err != nil {
 			return err
 		}
 		return to.print(answer, "the hub is empty: it takes nothing new until it is started again")

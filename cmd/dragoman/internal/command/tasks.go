@@ -64,7 +64,10 @@ readers.`,
 		case q.Limit < 0:
 			return usagef("--limit %d: want 0 (all) or more", q.Limit)
 		}
+		p := startProgress(io.Err, "reading the tasks")
+		defer p.end()
 		list, err := to.client().Tasks(c.Context(), q)
+		p.end()
 		if err != nil {
 			return err
 		}

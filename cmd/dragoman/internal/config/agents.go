@@ -153,14 +153,14 @@ func (p *Pack) settings() *table {
 }
 
 func (p *Process) settings(t *table) {
-	add(t, "command", &p.Command, nil, "Program and arguments of a child process.").noCommas()
+	add(t, "command", &p.Command, nil, "Program and arguments of a child process.").noCommas().path()
 	add(t, "env", &p.Env, nil, "Variables that it gets besides PATH, HOME, LANG and TMPDIR: NAME passes on that of the hub, NAME=value sets one.").noCommas()
-	add(t, "cwd", &p.Dir, "", "Working directory. The default is that of the hub.")
+	add(t, "cwd", &p.Dir, "", "Working directory. The default is that of the hub.").path()
 }
 
 func (r *Remote) settings(t *table) {
 	add(t, "url", &r.URL, "", "Address to connect to, instead of a command.")
-	add(t, "token_file", &r.TokenFile, "", "File with the token to send as Bearer.")
+	add(t, "token_file", &r.TokenFile, "", "File with the token to send as Bearer.").path()
 }
 
 // Check returns what to change about the agent, a line for each of its members.

@@ -57,11 +57,6 @@ func (i *Issuers) read(path string, raw any, report reporter) {
 	*i = readEntries[Issuer](path, raw, report)
 	for n := range *i {
 		of := &(*i)[n]
-		whole, err := ExpandHome(of.SecretFile)
-		if err != nil {
-			report(fmt.Sprintf("%s[%d].secret_file", path, n), err.Error())
-		}
-		of.SecretFile = whole
 		if first := slices.IndexFunc(*i, func(other Issuer) bool { return other.Issuer == of.Issuer }); first < n {
 			report(fmt.Sprintf("%s[%d].issuer", path, n), fmt.Sprintf("it is that of %s[%d] too: give an issuer once", path, first))
 		}
@@ -84,7 +79,7 @@ func (i *Issuer) settings() *table {
 	add(t, "issuer", &i.Issuer, "", "Claim iss of its tokens.")
 	add(t, "audience", &i.Audience, "", "Claim aud of tokens for this hub.")
 	add(t, "jwks", &i.JWKS, "", "URL of its key set (RFC 7517), by https.")
-	add(t, "secret_file", &i.SecretFile, "", "File with the secret of tokens that are signed with an HMAC, instead of jwks. It has at least 32 bytes.")
+	add(t, "secret_file", &i.SecretFile, "", "File with the secret of tokens that are signed with an HMAC, instead of jwks. It has at least 32 bytes.").path()
 	add(t, "principal_claim", &i.PrincipalClaim, "", "Claim with the principal. The default is sub.")
 	add(t, "roles_claim", &i.RolesClaim, "", "Claim with the roles: a list, or text with spaces. A dot leads into an object.")
 	return t

@@ -114,6 +114,11 @@ func readEntry(path string, into entry, raw any, report reporter) {
 			report(path+"."+key, text)
 		}
 	}
+	for _, s := range *members.all {
+		if err := s.expandPath(); err != nil {
+			refuse(s.Key, err.Error())
+		}
+	}
 	into.check(func(member, text string) {
 		if name, _, _ := strings.Cut(member, "["); !wrong[name] {
 			report(path+"."+member, text)

@@ -121,15 +121,26 @@ func (c Config) DefaultJournalBytes() int64 {
 // are used.
 func (t *table) expandPaths(at func(key string) Origin, wrong *problems) {
 	for _, s := range *t.all {
-		if path, ok := s.field.(*string); ok && s.isPath {
-			whole, err := ExpandHome(*path)
-			if err != nil {
-				wrong.add(at(s.Key), "%s", err)
-				continue
-			}
-			*path = whole
+		if err := s.expandPath(); err != nil {
+			wrong.add(at(s.Key), "%s", err)
 		}
 	}
+}
+
+// expandPath replaces ~ by the home directory in a path, of a command in its first word.
+func (s *Setting) expandPath() (err error) {
+	if !s.isPath {
+		return nil
+	}
+	path, is := s.field.(*string)
+	if words, several := s.field.(*[]string); several && len(*words) > 0 {
+		path, is = &(*words)[0], true
+	}
+	if !is {
+		return nil
+	}
+	*path, err = ExpandHome(*path)
+	return err
 }
 
 // Default returns the settings of a hub for which nothing is set.

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ func TestThePacksOfTheDocumentationAreRead(t *testing.T) {
 	if example == nil {
 		t.Fatal("got no example with packs in docs/mcp.md, want one")
 	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
 	c, err := configOf(t, string(example[1]), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +31,7 @@ func TestThePacksOfTheDocumentationAreRead(t *testing.T) {
 		{Name: "files", Process: config.Process{Command: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "."}}},
 		{Name: "search", Remote: config.Remote{URL: "https://example.com/mcp", TokenFile: "search.token"}},
 		{
-			Name: "browser", Process: config.Process{Command: []string{"npx", "-y", "@playwright/mcp"}, Env: []string{"DISPLAY", "MODE=quiet"}, Dir: "~/work"},
+			Name: "browser", Process: config.Process{Command: []string{"npx", "-y", "@playwright/mcp"}, Env: []string{"DISPLAY", "MODE=quiet"}, Dir: filepath.Join(home, "work")},
 			Concurrent: 1, Timeout: config.Time(2 * time.Minute), MaxTime: config.Time(5 * time.Minute), ResultBytes: 1_000_000,
 		},
 	}

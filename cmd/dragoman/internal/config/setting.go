@@ -72,7 +72,7 @@ func (s *Setting) flag(name, placeholder string) *Setting {
 	return s
 }
 
-// path allows ~ for the home directory.
+// path allows ~ for the home directory, in a list at the beginning of its first text.
 func (s *Setting) path() *Setting {
 	s.isPath = true
 	return s

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,11 +63,29 @@ func TestAPathMayBeginWithTheHomeDirectory(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+	c, err = configOf(t, `
+agents: [{name: a, dialect: text, command: [~/bin/a, ~/x], cwd: ~/work}, {name: b, dialect: a2a, url: "http://b.example", token_file: ~/b.token}]
+auth.jwt: [{secret_file: ~/jwt}]`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got, want := range map[string]string{
+		c.Agents[0].Command[0]: filepath.Join(home, "bin/a"), c.Agents[0].Command[1]: "~/x", c.Agents[0].Dir: filepath.Join(home, "work"),
+		c.Agents[1].TokenFile: filepath.Join(home, "b.token"), c.Auth.JWT[0].SecretFile: filepath.Join(home, "jwt"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 	configFile(t, home, "log_level: warn")
 	if c, err = configOf(t, "", nil, "--config=~/dragoman.yaml"); err != nil || c.LogLevel != "warn" {
 		t.Errorf("the file of settings: got %q and %v, want it read", c.LogLevel, err)
 	}
 	t.Setenv("HOME", "")
+	_, err = configOf(t, "agents: [{name: a, dialect: text, command: [~/bin/a]}]", nil)
+	if want := ":1: agents[0].command: nobody knows what ~ is here"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("an agent without a home: got %v, want %s", err, want)
+	}
 	want := "--data-dir: nobody knows what ~ is here, since HOME is not set: write the whole path"
 	if _, err := configOf(t, "", nil, "--data-dir=~/data"); err == nil || err.Error() != want {
 		t.Errorf("without a home: got %v, want %s", err, want)

@@ -237,10 +237,6 @@ func tokenOf(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	path, err := config.ExpandHome(path)
-	if err != nil {
-		return "", err
-	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return "", err

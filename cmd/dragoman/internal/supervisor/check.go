@@ -58,8 +58,7 @@ func plainly(err error) string {
 // Exposed says that others may read a file with a secret, and what to do; "" if they may not, or
 // there is none. On Windows it is always "", since it looks at modes alone.
 func Exposed(path string) string {
-	path, err := config.ExpandHome(path)
-	if err != nil || path == "" {
+	if path == "" {
 		return ""
 	}
 	mode, may := Allows(path, 0o077)

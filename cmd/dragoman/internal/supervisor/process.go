@@ -74,11 +74,7 @@ func (l *Launcher) environment(p config.Process) []string {
 
 // directory returns the absolute working directory of a process.
 func directory(p config.Process) (string, error) {
-	dir, err := config.ExpandHome(p.Dir)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Abs(dir)
+	return filepath.Abs(p.Dir)
 }
 
 // startError says why a process cannot be started, and what to do.
