@@ -110,9 +110,20 @@ func TestAnInvalidSettingIsAnErrorWithOriginValueAndLimits(t *testing.T) {
 		{yaml: "hops: 2", want: "dragoman.yaml:1: hops: unknown setting: did you mean limits.hops?"},
 		{variable: "DRAGOMAN_FOO=1", want: "unknown variable DRAGOMAN_FOO: 'dragoman check' without it lists all there are"},
 		{yaml: "[1]", want: "dragoman.yaml:1: want names with their values, got a list"},
-		{yaml: "a: b: c", want: "dragoman.yaml: mapping values are not allowed in this context"},
-		{yaml: "limits:\n\thops: 3", want: "dragoman.yaml:2: found character that cannot start any token: indent with blanks, not with tabs"},
-		{yaml: "stdio: true\nstdio: false", want: `dragoman.yaml:2: mapping key "stdio" already defined at line 1`},
+		{yaml: "a: b: c", want: "dragoman.yaml:1: a second name with a colon in one line"},
+		{yaml: "limits:\n\thops: 3", want: "dragoman.yaml:2: a value cannot begin with this character: put it in quotes, and indent with blanks, not with tabs"},
+		{yaml: "x: 1\nhosts: *.example", want: `dragoman.yaml:2: a value that begins with * or & refers to another one: put it in quotes, such as "*"`},
+		{yaml: "data_dir: *x", want: "dragoman.yaml: *x refers to a value that is marked with &x, and there is none: if it is text, put it in quotes"},
+		{yaml: "agents:\n  - name: a\n    command: [x, y\n    dialect: text", want: "dragoman.yaml:3: a list is not closed: want , or ]"},
+		{yaml: "limits: {hops: 1", want: "dragoman.yaml:1: an object is not closed"},
+		{yaml: "\nlog_level: \"info", want: "dragoman.yaml:2: a quote is not closed"},
+		{yaml: "a: 1\n{a: b}: c", want: "dragoman.yaml:2: want a name before the colon, got an object"},
+		{yaml: "limits:\n  ? [1, 2]\n  : c", want: "dragoman.yaml:2: limits: want a name before the colon, got a list"},
+		{yaml: "limits:\n  hops: !!int foo", want: `dragoman.yaml:2: limits.hops: want a whole number, as its mark !!int says, got "foo": remove the mark`},
+		{yaml: "a: &a {b: 1}\nlimits:\n  <<: 3", want: "dragoman.yaml:3: limits: << takes over settings from elsewhere: want *NAME of an object after it"},
+		{yaml: "hosts: &a [*a]", want: "dragoman.yaml:1: hosts[0]: *a stands within what it refers to"},
+		{yaml: "data_dir: \"\\q\"", want: `dragoman.yaml:1: a \ in "..." begins an escape that there is not`},
+		{yaml: "stdio: true\nstdio: false", want: `dragoman.yaml:2: stdio: it is set twice, first in line 1: remove one`},
 	} {
 		var environ, args []string
 		if c.variable != "" {

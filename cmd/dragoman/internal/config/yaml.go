@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,16 +15,28 @@ import (
 // read.
 var ErrManyDocuments = errors.New("there are several documents in it, with --- between: write one")
 
-// ReadYAML parses a map from YAML with at most one document. All keys become text.
+// ReadYAML parses a map from YAML with at most one document. All keys become text. An error is [ErrManyDocuments], or
+// one whose text [PlainYAML] makes plain; a *yaml.TypeError has several.
 func ReadYAML(data []byte) (map[string]any, error) {
-	var all any
-	if err := yaml.Unmarshal(data, &all); err != nil {
+	var root, another yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	if err := documents.Decode(&root); errors.Is(err, io.EOF) {
+		return map[string]any{}, nil
+	} else if err != nil {
 		return nil, err
 	}
-	var node yaml.Node
-	documents := yaml.NewDecoder(bytes.NewReader(data))
-	if documents.Decode(&node) == nil && !errors.Is(documents.Decode(&node), io.EOF) {
+	if err := documents.Decode(&another); err == nil {
 		return nil, ErrManyDocuments
+	} else if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var nodes nodeCheck
+	if nodes.check(&root, ""); len(nodes.wrong) > 0 {
+		return nil, &yaml.TypeError{Errors: nodes.wrong}
+	}
+	var all any
+	if err := root.Decode(&all); err != nil {
+		return nil, err
 	}
 	switch m := withTextKeys(all).(type) {
 	case nil:
@@ -93,24 +104,6 @@ func addLines(lines map[string]int, path string, n *yaml.Node) {
 	}
 }
 
-// yamlError matches one error of the YAML package, with its line.
-var yamlError = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)$`)
-
-// ofParser matches the errors of the YAML package whose line is one too low. It is the line where
-// the list or the keys begin, or that of the mistake if they begin in the first line.
-var ofParser = regexp.MustCompile(`^(yaml: )?line ([0-9]+): (did not find expected (?:key|node content|'-' indicator|',' or '[]}]'))$`)
-
-// PlainYAML returns the text of an error of the YAML package on one line, with the right line
-// number.
-func PlainYAML(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if m := ofParser.FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[2])
-		return fmt.Sprintf("%sline %d: %s in this line or near it", m[1], n+1, m[3])
-	}
-	return text
-}
-
 // unreadable adds what is wrong with a file that is not YAML, or not that of settings.
 func (p *problems) unreadable(path string, data []byte, err error) {
 	var several *yaml.TypeError
@@ -121,11 +114,8 @@ func (p *problems) unreadable(path string, data []byte, err error) {
 	for _, text := range texts {
 		m := yamlError.FindStringSubmatch(PlainYAML(text))
 		at, text := Origin{name: path}, m[2]
-		if n, _ := strconv.Atoi(m[1]); n > 0 {
-			at.name = fmt.Sprintf("%s:%d", path, n)
-		}
-		if strings.Contains(text, "cannot start any token") && bytes.Contains(data, []byte("\t")) {
-			text += ": indent with blanks, not with tabs"
+		if n, _ := strconv.Atoi(m[1]); n > 0 { // what is not closed is found behind the last line
+			at.name = fmt.Sprintf("%s:%d", path, min(n, 1+bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))))
 		}
 		if len(text) > 300 {
 			text = strings.ToValidUTF8(text[:300], "") + "..."

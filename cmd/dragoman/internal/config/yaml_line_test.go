@@ -10,10 +10,10 @@ import (
 
 func TestAYAMLErrorNamesTheLineInWhichSomebodyLooks(t *testing.T) {
 	for text, want := range map[string]string{
-		"a:\n  - {b: c, d: e f: g}\n":       "yaml: line 2: did not find expected ',' or '}' in this line or near it",
-		"a:\n\n\n- b: c\n  d: [e]\n   f: g": "yaml: line 4: did not find expected key in this line or near it",
-		"a:\n  - b\n  - d: *":               "yaml: line 3: did not find expected alphabetic or numeric character",
-		"a:\n\t- b":                         "yaml: line 2: found character that cannot start any token",
+		"a:\n  - {b: c, d: e f: g}\n":       "line 2: an object is not closed: want , or } in this line or near it",
+		"a:\n\n\n- b: c\n  d: [e]\n   f: g": "line 4: want NAME: value, indented like its neighbours, in this line or near it",
+		"a:\n  - b\n  - d: *":               `line 3: a value that begins with * or & refers to another one: put it in quotes, such as "*"`,
+		"a:\n\t- b":                         "line 2: a value cannot begin with this character: put it in quotes, and indent with blanks, not with tabs",
 	} {
 		var v any
 		err := yaml.Unmarshal([]byte(text), &v)

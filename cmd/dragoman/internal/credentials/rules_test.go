@@ -40,8 +40,8 @@ func TestEachMistakeInRulesNamesItsLineAndWhatToWrite(t *testing.T) {
 		"another key":                 {"rule:\n- {who: a, may: see}", `line 1: unknown key "rule": did you mean rules?`},
 		"a second key":                {good + "default: allow", `line 3: unknown key "default": write one of rules`},
 		"a second document":           {good + "---\n" + good, "line 3: a second document begins here"},
-		"a * without quotes":          {"rules:\n- {who: *, may: see}", `is not YAML: line 2: did not find expected alphabetic or numeric character; write a word that begins with * in quotes: "*"`},
-		"a pattern without quotes":    {"rules:\n- who: *-agent\n  may: see", `unknown anchor '-agent' referenced; write a word that begins with * in quotes`},
+		"a * without quotes":          {"rules:\n- {who: *, may: see}", `is not YAML: line 2: a value that begins with * or & refers to another one: put it in quotes, such as "*"`},
+		"a pattern without quotes":    {"rules:\n- who: *-agent\n  may: see", `*-agent refers to a value that is marked with &-agent, and there is none: if it is text, put it in quotes`},
 		"an alias":                    {"rules:\n- {who: &a alice, may: see}\n- who: *a\n  may: see", "line 3: who: it is an alias (*a), which is not read here"},
 		"an unknown key in a rule":    {good + "- {whom: a, may: see}", `line 3: unknown key "whom": did you mean who?`},
 		"allow":                       {good + "- {who: a, may: see, allow: true}", `line 3: unknown key "allow": write one of who, may, to and deny`},
@@ -63,7 +63,7 @@ func TestEachMistakeInRulesNamesItsLineAndWhatToWrite(t *testing.T) {
 		"deny in words":               {good + `- {who: a, may: see, deny: "no"}`, "line 3: deny: want true or false"},
 		"an id that is none":          {good + "- {who: a, may: see, to: \"b\\nc*\"}", "line 3: to: no agent has the id"},
 		"a role in to":                {good + "- who: a\n  may: see\n  to:\n  - b\n  - role:x", "line 7: to: \"role:x\" is a role, which is no receiver: write it under who"},
-		"no YAML":                     {"rules: [", "is not YAML: line 2: did not find expected node content in this line or near it"},
+		"no YAML":                     {"rules: [", "is not YAML: line 2: want a value in this line or near it"},
 	} {
 		_, err := read(t, c.text)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "auth.rules: ") || !strings.Contains(err.Error(), "rules.yaml") {

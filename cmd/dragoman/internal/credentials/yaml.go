@@ -41,12 +41,12 @@ func (f *file) read(want string) (*yaml.Node, error) {
 	if err := documents.Decode(&document); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %s is empty: %s", f.setting, f.path, want)
 	} else if err != nil {
-		return nil, fmt.Errorf("%s: %s is not YAML: %s", f.setting, f.path, plainly(err))
+		return nil, fmt.Errorf("%s: %s is not YAML: %s", f.setting, f.path, config.PlainYAML(err.Error()))
 	}
 	if err := documents.Decode(&another); err == nil {
 		f.fail(&another, "a second document begins here: write all in one, without ---")
 	} else if !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %s is not YAML: %s", f.setting, f.path, plainly(err))
+		return nil, fmt.Errorf("%s: %s is not YAML: %s", f.setting, f.path, config.PlainYAML(err.Error()))
 	}
 	return document.Content[0], nil
 }
@@ -73,19 +73,6 @@ func readAtMost(path string, limit int64, kind string) ([]byte, error) {
 		return nil, fmt.Errorf("it has more than %d bytes: %s", limit, advice)
 	}
 	return data, nil
-}
-
-// plainly returns the error of the YAML parser on one line. It explains the one that a * without
-// quotes causes.
-func plainly(err error) string {
-	text := strings.TrimPrefix(config.PlainYAML(err.Error()), "yaml: ")
-	if strings.Contains(text, "expected alphabetic or numeric character") || strings.Contains(text, "unknown anchor") {
-		text += `; write a word that begins with * in quotes: "*"`
-	}
-	if strings.Contains(text, "cannot start any token") {
-		text += "; indent with blanks, not with tabs"
-	}
-	return text
 }
 
 // fields returns the values of a map by key. It notes keys that are unknown or doubled. nil
