@@ -13,15 +13,16 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven"
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
 func TestAWrongCommandLineIsAnsweredWithWhatToWrite(t *testing.T) {
-	h := newTestHub(t, nil)
+	h := newTestHub(t, func(c *config.Config) { c.REST.BodyBytes = 1_000_000 })
 	h.startAgent(t, parallax.Dialect, "actor", 1)
 	hub, pi, grpc, unused := h.url(), "http://"+h.service.Addresses().Pi, h.service.Addresses().GRPC, unusedAddr(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte(strings.Repeat("x", 19<<20)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Repeat("x", 1<<20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	shut := []string{"--grpc-addr", "", "--http-addr", "", "--pi-addr", ""}

@@ -49,9 +49,11 @@ func console(w io.Writer) zerolog.ConsoleWriter {
 	}
 }
 
-// colors reports whether output to w may have colours: on a terminal, unless NO_COLOR is
-// set (no-color.org).
-func colors(w any) bool { return isTerminal(w) && os.Getenv("NO_COLOR") == "" }
+// colors reports whether output to w may have colours: on a terminal that knows them, unless
+// NO_COLOR is set (no-color.org).
+func colors(w any) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w any) bool {

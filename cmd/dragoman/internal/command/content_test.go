@@ -1,0 +1,92 @@
+package command_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
+)
+
+// Words, files and stdin are read as curl reads its data.
+func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Chdir(dir)
+	for name, text := range map[string]string{"question.md": "What?\n", "data.json": ` {"n": 1} `, "binary": "\xff", "broken.json": "{"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sent map[string]any
+	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = nil
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(w, `{"id":"t","state":"done"}`)
+	}))
+	defer hub.Close()
+	do := func(args ...string) (int, string) {
+		var errs strings.Builder
+		io := command.Streams{In: io.NopCloser(strings.NewReader("from stdin")), Out: nopCloser{io.Discard}, Err: &errs}
+		return command.Run(t.Context(), append(args, "--hub", hub.URL), io), errs.String()
+	}
+	for _, tt := range []struct {
+		member string
+		want   any
+		args   []string
+	}{
+		{"content", "one two", []string{"delegate", "bob", "one", "two"}},
+		{"content", "from stdin", []string{"delegate", "bob"}},
+		{"content", "from stdin", []string{"delegate", "bob", "-"}},
+		{"content", "from stdin", []string{"delegate", "bob", "@-"}},
+		{"content", "What?\n", []string{"delegate", "bob", "@question.md"}},
+		{"content", "What?\n", []string{"delegate", "bob", "@~/question.md"}},
+		{"content", "@ann says", []string{"delegate", "bob", "@@ann says"}},
+		{"content", "@ann says", []string{"delegate", "bob", "@ann", "says"}}, // several words are no file
+		{"context", map[string]any{"n": 1.0}, []string{"delegate", "bob", "x", "--context", "@data.json"}},
+		{"content", "What?\n", []string{"inject", "t", "@question.md", "--wait=0"}},
+		{"data", "What?\n", []string{"notify", "bob", "@question.md"}},
+		{"data", map[string]any{"n": 1.0}, []string{"notify", "bob", "--data", "@data.json"}},
+	} {
+		sent = nil
+		code, stderr := do(tt.args...)
+		got, want := encoded(t, sent[tt.member]), encoded(t, tt.want)
+		if code != command.ExitDone || got != want {
+			t.Errorf("%q: got %d, %q and %s, want %s", tt.args, code, stderr, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"@none: no such file or directory; name a file that you may read, or write @@ for the text that begins with @", []string{"delegate", "bob", "@none"}},
+		{"the text: @ alone: write @FILE, @- for stdin, or @@ for an @", []string{"ask", "bob", "@"}},
+		{"@binary is not UTF-8: attach binary data with --file", []string{"ask", "bob", "@binary"}},
+		{"reading @.: is a directory", []string{"ask", "bob", "@."}},
+		{"--data is not JSON: write an object", []string{"ask", "bob", "x", "--data", "@broken.json"}},
+		{"--context is not JSON: write an object", []string{"delegate", "bob", "x", "--context", "@question.md"}},
+		{"or write @@ for --data that begins with @", []string{"notify", "bob", "--data", "@none"}},
+	} {
+		sent = nil
+		if code, stderr := do(tt.args...); code == command.ExitDone || !strings.Contains(stderr, tt.want) || sent != nil {
+			t.Errorf("%q: got %d and %q, sent %v; want %q", tt.args, code, stderr, sent, tt.want)
+		}
+	}
+}
+
+// encoded returns a value as JSON.
+func encoded(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
