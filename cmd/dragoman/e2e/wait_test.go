@@ -89,7 +89,7 @@ func TestAskWaitsForAHubAndAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	printed := bufio.NewReader(stderr)
-	if line, err := printed.ReadString('\n'); !strings.HasPrefix(line, "[waiting up to 5m0s: no hub answers at http://"+addr) {
+	if line, err := printed.ReadString('\n'); !strings.HasPrefix(line, "[waiting up to 5m: no hub answers at http://"+addr) {
 		t.Fatalf("got %q and %v, want it to say that it waits, and why", line, err)
 	}
 	h := newTestHub(t, func(c *config.Config) { c.HTTPAddr = addr })

@@ -112,7 +112,7 @@ func attach(paths []string) ([]core.File, error) {
 // deadline returns --timeout in milliseconds; with 0 the hub decides.
 func deadline(c *cobra.Command, timeout time.Duration) (int64, error) {
 	if c.Flags().Changed("timeout") && timeout < time.Millisecond {
-		return 0, usagef("--timeout %s: want at least 1ms, such as 20s; leave it out for the hub's setting", timeout)
+		return 0, usagef("--timeout %s: want at least 1ms, such as 20s; leave it out for the hub's setting", config.FormatTime(timeout))
 	}
 	return timeout.Milliseconds(), nil
 }
@@ -148,7 +148,7 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	})
 	defer stop()
 
-	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(to.Err, "[waiting up to %s: %s]\n", wait, inLine(err)) })
+	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(to.Err, "[waiting up to %s: %s]\n", config.FormatTime(wait), inLine(err)) })
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
 	var resp *http.Response
 	if err == nil {

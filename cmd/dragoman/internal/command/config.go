@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
@@ -75,7 +76,7 @@ changed, and survive restarts if the hub has a data directory.
 		}
 		switch {
 		case *heartbeat > 0:
-			note += "; it sends heartbeats every " + heartbeat.String()
+			note += "; it sends heartbeats every " + config.FormatTime(*heartbeat)
 		case f.Changed("heartbeat") && a.Dialect == parallax.Dialect:
 			note += "; it sends heartbeats at the hub's interval"
 		}

@@ -121,7 +121,7 @@ func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio
 				log.Error("reloading the settings failed: the previous ones stay in effect", "error", inLine(err))
 			}
 		case sig := <-signals:
-			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "stop_timeout", settings.StopTimeout.String())
+			log.Info("stopping: interrupt again to stop at once", "signal", sig.String(), "stop_timeout", config.FormatTime(settings.StopTimeout))
 			reason = "shutdown"
 		case cause = <-s.Failed():
 			reason = "it cannot go on"

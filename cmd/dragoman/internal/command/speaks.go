@@ -127,7 +127,7 @@ func (s speaking) serve(ctx context.Context, card core.Card, work func(context.C
 // connect connects with the hub: with patience the first time, and for as long as it takes once
 // the agent has joined.
 func (s speaking) connect(ctx context.Context) (conn link.Conn[[]byte, []byte], err error) {
-	patience, absent, waits := s.patience, client.IsNoHub, s.patience.String()
+	patience, absent, waits := s.patience, client.IsNoHub, config.FormatTime(s.patience)
 	if s.begun.Load() {
 		patience, waits = math.MaxInt64, "ever"
 		absent = func(err error) bool { return !errors.As(err, new(*core.Fault)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -87,7 +88,9 @@ func (f *following) follow(ctx context.Context) error {
 		path += "?from=" + url.QueryEscape(f.at)
 	}
 	var resp *http.Response
-	note := func(err error) { fmt.Fprintf(f.io.Err, "[waiting up to %s: %s]\n", f.wait, inLine(err)) }
+	note := func(err error) {
+		fmt.Fprintf(f.io.Err, "[waiting up to %s: %s]\n", config.FormatTime(f.wait), inLine(err))
+	}
 	err := client.NewRetry(f.wait, client.IsNoHub, note).Do(ctx, func() (err error) {
 		resp, err = f.to.client().Do(ctx, http.MethodGet, path, client.NDJSON, nil) //nolint:bodyclose // it is closed below
 		return err
