@@ -36,7 +36,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 		t.Setenv("NO_COLOR", tt.noColor)
 		t.Setenv("TERM", tt.term)
 		var out io.WriteCloser
-		shown := func() string { return "" }
+		var shown func() string
 		if tt.terminal {
 			out, shown = terminal(t)
 		} else {

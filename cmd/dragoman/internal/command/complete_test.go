@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestShellsCompleteWhatIsOnTheHub(t *testing.T) {
 		"GET /v1/principals": `{"principals":[{"principal":"agent-1","status":"pending","fingerprint":"SHA256:x"}]}`,
 	})
 	agents := []string{"bell\tBell, coven, idle", "bob\tacp, idle"}
-	addresses := append(agents[:2:2], "capability:ring\tsuch as bell", "domain:house.door\tsuch as bell")
+	addresses := slices.Concat(agents, []string{"capability:ring\tsuch as bell", "domain:house.door\tsuch as bell"})
 	tasks := []string{"t2\trunning: what is up?", "t1\tdone: before", "t0\tqueued: {\"n\":1}"}
 	running := []string{tasks[0], tasks[2]}
 	threads := []string{"th\twhat is up?", "old\t{\"n\":1}"}

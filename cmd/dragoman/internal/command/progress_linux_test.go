@@ -27,8 +27,8 @@ func TestLongWorkIsShownOnATerminal(t *testing.T) {
 		long.End()
 		elsewhere.End()
 	})
-	const clear = "\r\x1b[K"
-	if got, want := shown(), clear+"row 1 (2s)"+clear+"row 2\\x1b (3s)"+clear; got != want || file.Len() > 0 {
+	const cleared = "\r\x1b[K"
+	if got, want := shown(), cleared+"row 1 (2s)"+cleared+"row 2\\x1b (3s)"+cleared; got != want || file.Len() > 0 {
 		t.Errorf("got %q on the terminal and %q elsewhere, want %q and nothing", got, file.String(), want)
 	}
 }

@@ -25,7 +25,7 @@ const day = 24 * time.Hour
 // ParseTime parses a duration, which may begin with weeks and days: 30s, 1h30m, 7d, 1d12h, 2w.
 func ParseTime(text string) (time.Duration, bool) {
 	m := inWeeksAndDays.FindStringSubmatch(text)
-	if m == nil || m[1] == "" && m[2] == "" {
+	if len(m) == 0 || m[1] == "" && m[2] == "" {
 		d, err := time.ParseDuration(text)
 		return d, err == nil
 	}

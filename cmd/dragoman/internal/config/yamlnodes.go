@@ -73,10 +73,10 @@ func (c *nodeCheck) checkMapping(n *yaml.Node, path string) {
 
 // merges reports whether a value can stand after <<.
 func merges(n *yaml.Node) bool {
-	switch {
-	case n.Kind == yaml.AliasNode:
+	switch n.Kind {
+	case yaml.AliasNode:
 		return n.Alias.Kind == yaml.MappingNode
-	case n.Kind == yaml.SequenceNode:
+	case yaml.SequenceNode:
 		return !slices.ContainsFunc(n.Content, func(one *yaml.Node) bool { return !merges(one) || one.Kind == yaml.SequenceNode })
 	}
 	return n.Kind == yaml.MappingNode
