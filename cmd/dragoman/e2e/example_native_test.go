@@ -22,6 +22,9 @@ import (
 // nativeExamples has the example agents of the documentation.
 const nativeExamples = "../../../docs/examples/native"
 
+// loud is an agent that the examples ask.
+var loud = config.Agent{Name: "loud", Dialect: "text", Process: config.Process{Command: []string{"tr", "a-z", "A-Z"}}}
+
 // exampleRun is how an example agent is run.
 type exampleRun struct {
 	name string
@@ -44,7 +47,7 @@ func TestTheNativeExamplesDoWhatTheySay(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			needs(t, e.needs...)
-			h := newTestHub(t, nil)
+			h := newTestHub(t, func(c *config.Config) { c.Agents = config.Agents{loud} })
 			e.start(t, h, t.TempDir(), "ws://"+h.service.Addresses().HTTP+service.NativePath)
 			card := h.await(t, "joined "+e.id).(core.Card)
 			if card.Name != "Parrot" && card.Name != "Kid" || card.MaxConcurrent != 4 || !card.Features.Has(core.FeatureApprovals) {
@@ -64,7 +67,7 @@ func TestANativeChildOfTheSettingsIsStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newTestHub(t, func(c *config.Config) {
-		c.Agents = config.Agents{{Name: "kid", Dialect: native.Dialect, Process: config.Process{Command: []string{"python3", path}}, Capabilities: []string{"play"}}}
+		c.Agents = config.Agents{loud, {Name: "kid", Dialect: native.Dialect, Process: config.Process{Command: []string{"python3", path}}, Capabilities: []string{"play"}}}
 	})
 	checkExample(t, h, "kid")
 	if a, _ := h.service.Hub().Agent(core.Principal{Operator: true}, "kid"); strings.Join(a.Capabilities, " ") != "play parrot" || a.Name != "kid" || a.MaxConcurrent != 4 {
@@ -118,6 +121,7 @@ func checkExample(t *testing.T, h *testHub, id string) {
 	}
 	self, _ := h.service.Hub().Agent(core.Principal{Operator: true}, core.AgentID(id))
 	done(ask("agents"), self.Name)
+	done(ask("ask loud hello there"), "loud says: HELLO THERE")
 	for approved, text := range map[bool]string{true: "completed", false: "denied"} {
 		x = ask("delete it all")
 		x.waitReport(t, "approval")

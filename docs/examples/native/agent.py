@@ -7,8 +7,8 @@
 By WebSocket it sends the token in DRAGOMAN_TOKEN, if there is one. With a token the id must be
 the name of its principal, or one that the token's agents allow: set AGENT_ID to it.
 
-It says the request back word by word. "agents" lists the agents of the hub by a tool,
-"delete X" asks for an approval first, and "wait" waits for context or a cancel.
+It says the request back word by word. "agents" lists the agents of the hub by a tool, "ask A X"
+asks the agent A and says its answer, "delete X" asks for an approval first, and "wait" waits for context or a cancel.
 docs/dialects/native.md has all frames.
 """
 import asyncio
@@ -50,6 +50,10 @@ class Agent:
                 result = await self.call("call_tool", {"tool": "agents_list", "input": {}})
                 names = [a["name"] for a in result["output"]["agents"]]
                 await self.say(task, "text", text=", ".join(names))
+            elif words[:1] == ["ask"]:
+                question = {"to": words[1], "content": " ".join(words[2:])}
+                result = await self.call("call_tool", {"tool": "agent_ask", "input": question})
+                await self.say(task, "text", text=f"{words[1]} says: {result['output']['text']}")
             elif words[:1] == ["delete"]:
                 await self.say(task, "tool_call", id="1", name="delete", input=json.dumps(words[1:]))
                 await self.say(task, "approval_requested", id="1", name="delete", input=json.dumps(words[1:]))

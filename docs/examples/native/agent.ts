@@ -5,8 +5,8 @@
 // It sends the token in DRAGOMAN_TOKEN, if there is one. With a token the id must be the name
 // of its principal, or one that the token's agents allow: set AGENT_ID to it.
 //
-// It says the request back word by word. "agents" lists the agents of the hub by a tool,
-// "delete X" asks for an approval first, and "wait" waits for context or a cancel.
+// It says the request back word by word. "agents" lists the agents of the hub by a tool, "ask A X"
+// asks the agent A and says its answer, "delete X" asks for an approval first, and "wait" waits for context or a cancel.
 // docs/dialects/native.md has all frames.
 import WebSocket from "ws";
 
@@ -71,6 +71,11 @@ class Work {
       case "agents": {
         const { output } = await call("call_tool", { tool: "agents_list", input: {} });
         return this.say("text", { text: output.agents.map((a: Body) => a.name).join(", ") });
+      }
+      case "ask": {
+        const question = { to: words[1], content: words.slice(2).join(" ") };
+        const { output } = await call("call_tool", { tool: "agent_ask", input: question });
+        return this.say("text", { text: `${words[1]} says: ${output.text}` });
       }
       case "delete": {
         const input = JSON.stringify(words.slice(1));
