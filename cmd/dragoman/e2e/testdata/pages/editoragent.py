@@ -1,0 +1,50 @@
+"""Stands in for an agent of the editors' Agent Client Protocol, such as Gemini CLI or Claude Code.
+
+It says the prompt in capitals; if asked to write, it asks for permission and writes hello.txt.
+"""
+import json
+import sys
+
+asked = {}  # the prompt that waits, by the id of the request for permission
+
+
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def update(session, **what):
+    send(method="session/update", params={"sessionId": session, "update": what})
+
+
+def finish(prompt, session, text):
+    update(session, sessionUpdate="agent_message_chunk", content={"type": "text", "text": text})
+    send(id=prompt, result={"stopReason": "end_turn"})
+
+
+def begin(prompt, session, text):
+    if "rite" not in text:
+        return finish(prompt, session, text.upper())
+    update(session, sessionUpdate="tool_call", toolCallId="t", title="Write hello.txt", kind="edit", rawInput={"path": "hello.txt"})
+    asked["ask"] = (prompt, session)
+    options = [{"optionId": k, "name": k, "kind": k} for k in ("allow_once", "reject_once")]
+    send(id="ask", method="session/request_permission", params={"sessionId": session, "toolCall": {"toolCallId": "t"}, "options": options})
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message.get("method"), message.get("params", {})
+    if method == "initialize":
+        send(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []})
+    elif method == "session/new":
+        send(id=message["id"], result={"sessionId": "s%s" % message["id"]})
+    elif method == "session/prompt":
+        begin(message["id"], params["sessionId"], params["prompt"][-1]["text"])
+    elif message.get("id") in asked:
+        prompt, session = asked.pop(message["id"])
+        allowed = message["result"]["outcome"].get("optionId") == "allow_once"
+        if allowed:
+            open("hello.txt", "w").write("hello\n")
+        update(session, sessionUpdate="tool_call_update", toolCallId="t", status="completed" if allowed else "failed")
+        finish(prompt, session, "Written." if allowed else "Not written.")
+    elif "id" in message and method:
+        send(id=message["id"], error={"code": -32601, "message": "unknown method"})
