@@ -1,6 +1,6 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build install release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal first-run pictures
+.PHONY: build install release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal first-run pictures docs
 
 build: # bin/dragoman, as it is released
 	bash .ci/build
@@ -63,6 +63,10 @@ conformance: # the public conformance suites, which make test runs too; fails wh
 pictures: # the pictures of the console in docs/pictures, by Chromium
 	mkdir -p docs/pictures
 	go test -count=1 -timeout 10m -run '^TestPictures$$' ./cmd/dragoman/e2e -console.pictures $(CURDIR)/docs/pictures
+
+docs: # a site of docs/ with a search, in dist/site; needs Node and npm
+	npm ci --prefix tools/site --ignore-scripts --no-audit --no-fund
+	npm run --prefix tools/site build
 
 bench: # every benchmark
 	go test -run '^$$' -bench . -benchmem ./...

@@ -109,10 +109,10 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// ignored reports whether a directory has no sources: the go command ignores it, or make and
+// ignored reports whether a directory has no sources: the go command ignores it, or make, npm and
 // the hub write to it.
 func ignored(path string) bool {
 	name := filepath.Base(path)
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" ||
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules" ||
 		path == filepath.Join(root, "bin") || path == filepath.Join(root, "data")
 }
