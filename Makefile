@@ -26,8 +26,8 @@ test: # every test, with the race detector (which needs a C compiler)
 check: # everything about the repository that is not a test's business
 	bash .ci/check
 
-fuzz: # every fuzz target, FUZZTIME each (default 20s)
-	bash .ci/fuzz
+fuzz: # fuzz targets, a slice of FUZZTIME each (default 20s); EXECS=100000000 goes on until each has had so many executions over all runs; FUZZ=core/topic for some
+	EXECS='$(EXECS)' FUZZ='$(FUZZ)' bash .ci/fuzz
 
 soak: # 20,000 tasks with agents that vanish, answer late or never end
 	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman/e2e -soak.tasks 20000 -soak.chunk 400
