@@ -239,6 +239,11 @@ func (p *player) request(st *step, m []string) error {
 		}
 		body = filled.line()
 	}
+	return p.startCall(name, method, path, body)
+}
+
+// startCall sends an HTTP request, whose name no other has that waits for an answer.
+func (p *player) startCall(name, method, path, body string) error {
 	ctx, cancel := context.WithCancel(p.ctx)
 	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	if body != "" {

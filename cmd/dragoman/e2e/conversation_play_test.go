@@ -57,16 +57,28 @@ type player struct {
 	closed   chan struct{} // closed once the hub has stopped
 }
 
+// newPlayer returns a player of a hub, and of all that its dialects share.
+func newPlayer(t *testing.T, opts hub.Options) *player {
+	t.Helper()
+	p := &player{t: t, acp: acp.NewPeers(acp.PeersOptions{}), peers: map[string]*peer{}, calls: map[string]*httpCall{}, bindings: bindings{values: map[string]*jsonValue{}}}
+	opts.ID, opts.Schema = "the-hub", schemas.Compile
+	p.hub = coretest.NewHub(t, opts)
+	p.a2a = a2a.New(p.hub, a2a.Options{Version: "1.0.0", Principal: func(*http.Request) (core.Principal, error) {
+		return core.Principal{ID: "local", Operator: true}, nil
+	}})
+	p.mcp = mcp.New(p.hub, mcp.Options{Anonymous: core.Principal{ID: "mcp"}, Version: "1.0.0"})
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	return p
+}
+
 // change may set other options of the hub.
 func runConversation(t *testing.T, s *recording, update bool, change ...func(*hub.Options)) {
 	t.Helper()
-	p := &player{
-		t: t, recording: s, update: update, acp: acp.NewPeers(acp.PeersOptions{}), peers: map[string]*peer{}, calls: map[string]*httpCall{}, bindings: bindings{map[string]*jsonValue{}, update},
-	}
 	steps := s.steps
-	opts := hub.Options{ID: "the-hub", Schema: schemas.Compile}
+	var opts hub.Options
+	var piOpts pi.Options
 	if len(steps) > 0 && steps[0].heading == "hub" {
-		if err := hubSettings(&opts, &p.piOpts, steps[0].body); err != nil {
+		if err := hubSettings(&opts, &piOpts, steps[0].body); err != nil {
 			t.Fatal(steps[0].problem(s, "%v", err))
 		}
 		steps = steps[1:]
@@ -74,12 +86,8 @@ func runConversation(t *testing.T, s *recording, update bool, change ...func(*hu
 	for _, c := range change {
 		c(&opts)
 	}
-	p.hub = coretest.NewHub(t, opts)
-	p.a2a = a2a.New(p.hub, a2a.Options{Version: "1.0.0", Principal: func(*http.Request) (core.Principal, error) {
-		return core.Principal{ID: "local", Operator: true}, nil
-	}})
-	p.mcp = mcp.New(p.hub, mcp.Options{Anonymous: core.Principal{ID: "mcp"}, Version: "1.0.0"})
-	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p := newPlayer(t, opts)
+	p.recording, p.update, p.bindings.writing, p.piOpts = s, update, update, piOpts
 	defer p.end()
 	for _, st := range steps {
 		if err := p.step(st); err != nil {
