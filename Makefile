@@ -29,8 +29,8 @@ check: # everything about the repository that is not a test's business
 fuzz: # fuzz targets, a slice of FUZZTIME each (default 20s); EXECS=100000000 goes on until each has had so many executions over all runs; FUZZ=core/topic for some
 	EXECS='$(EXECS)' FUZZ='$(FUZZ)' bash .ci/fuzz
 
-soak: # 20,000 tasks with agents that vanish, answer late or never end
-	go test -race -count=1 -timeout 30m -run '^TestSoak' ./cmd/dragoman/e2e -soak.tasks 20000 -soak.chunk 400
+soak: build # a hub under load in every dialect, with churn and faults, for HOURS (default 8); SOAKDIR=dir goes on where an interrupted one was
+	go test -count=1 -timeout 0 -v -run '^TestSoak$$' ./cmd/dragoman/e2e -soak.hours $(or $(HOURS),8) -soak.dir '$(abspath $(SOAKDIR))' -soak.program '$(CURDIR)/bin/dragoman'
 	go test -count=1 -timeout 10m -v -run '^TestSoakMemory$$' ./core/hub -soak.memory
 
 simulate: # SCHEDULES schedules of a cluster in which everything goes wrong (default 1,000,000), from SEED on; SCHEDULES=1 SEED=n shows all of one

@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if speaks := os.Getenv(playsChild); speaks != "" {
+		playChild(speaks)
+		os.Exit(0)
+	}
 	if os.Getenv(runsProgram) != "" || len(os.Args) > 1 && (os.Args[1] == service.ReapCommand || os.Args[1] == service.GuardCommand) {
 		os.Exit(command.Run(context.Background(), os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 	}

@@ -1,0 +1,386 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var (
+	soakHours   = flag.Float64("soak.hours", 0, "how long the soak takes in all of its slices; 0 is the short one of an ordinary run")
+	soakDir     = flag.String("soak.dir", "", "the directory that a soak is begun and continued in; \"\" is one that is removed")
+	soakProgram = flag.String("soak.program", "", "the program that is soaked; \"\" is this one")
+	soakEvery   = flag.Duration("soak.every", 10*time.Second, "the time between two samples of the soak")
+	soakBursts  = flag.Duration("soak.bursts", 5*time.Minute, "the time between two bursts of the soak")
+)
+
+// The short soak has a burst and some samples.
+const (
+	shortSoak  = 12 * time.Second
+	shortEvery = 500 * time.Millisecond
+	shortBurst = 4 * time.Second
+)
+
+// A hub is a process under load in every dialect, with agents and clients that come and go, vanish
+// within a chunk, stop reading, stop talking, say what is no frame, are late or never end. Every
+// question has one end, which is the answer word for word or says why there is none; no event is
+// missing and none comes twice; and once the load has left, so has everything that it took.
+//
+// "make soak" takes hours, in slices: each goes on with the directory of the one before it. Then
+// nothing may grow over the last half of a slice.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	total, every, between := time.Duration(*soakHours*float64(time.Hour)), *soakEvery, *soakBursts
+	if total == 0 {
+		total, every, between = shortSoak, shortEvery, shortBurst
+	}
+	dir := *soakDir
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	samples, err := openSamples(filepath.Join(dir, "samples.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer samples.close()
+	left := total - samples.elapsed()
+	if left < every {
+		t.Logf("the soak has had its %v:\n%s", total, samples.table())
+		return
+	}
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	s := newSoak(t, dir)
+	if samples.last() > 0 {
+		s.checkStored(t)
+	}
+	rest := s.rest(t)
+	s.start()
+	ctx, cancel := context.WithTimeout(s.ctx, left)
+	defer cancel()
+	tick, burst := time.NewTicker(every), time.NewTicker(between)
+	defer tick.Stop()
+	defer burst.Stop()
+	samples.begin()
+	for ctx.Err() == nil && interrupted.Err() == nil {
+		select {
+		case <-tick.C:
+			one, err := s.sample()
+			if err != nil {
+				s.wrong("a sample: %w", err)
+				continue
+			}
+			samples.add(one)
+		case <-burst.C:
+			s.workers.Go(func() { s.burst(ctx) })
+		case <-ctx.Done():
+		case <-interrupted.Done():
+		}
+	}
+	whole := interrupted.Err() == nil
+	s.end()
+	t.Logf("slice %d, %v of %v\n%s\n%s%s", samples.slice, samples.elapsed().Round(time.Second), total, samples.table(), s.outcomes(), strings.Join(s.burstLines, "\n"))
+	if err := s.violation(); err != nil {
+		t.Fatal(err)
+	}
+	if whole {
+		s.checkAll(t)
+	}
+	s.untilRested(t, rest)
+	if *soakHours > 0 && whole {
+		s.lastBurst(t)
+	}
+	if code := s.hub.interrupt(); code != 0 {
+		t.Errorf("the hub ended with %d, want 0", code)
+	}
+	if *soakHours > 0 {
+		for _, grows := range samples.growing() {
+			t.Error(grows)
+		}
+	}
+}
+
+// soak is a hub and its load.
+type soak struct {
+	t       *testing.T
+	dir     string
+	hub     *clusterHub
+	ctx     context.Context //nolint:containedctx // until the load ends; every worker has it
+	cancel  context.CancelCauseFunc
+	workers sync.WaitGroup
+	ledger  *soakLedger
+
+	mu         sync.Mutex
+	asked      int
+	counts     map[string]int // of outcomes
+	ends       []soakEnd      // the latest that readers were told
+	burstLines []string
+}
+
+// soakSettings let what is stored and kept reach its limits within minutes.
+const soakSettings = `
+stop_timeout: 10s
+journal: {age: 5m, bytes: 64MiB}
+usage: {bytes: 1MiB}
+audit: {bytes: 1MiB}
+limits: {memory: 512MiB, threads: 128, finished_tasks: 128, finished_bytes: 4MiB, cause_memory: 5s, keep_notices: 10s, cancel_grace: 500ms, slot_grace: 500ms}
+coven: {remember: 10s, orphan_grace: 100ms, deadline: 60s}
+acp: {deadline: 60s, keep_results: 10s, keep_ids: 10s, delegate_deadline: 60s}
+parallax: {messages_per_second: 0, task_timeout: 60s}
+pi: {prompt_timeout: 60s, outcomes: 100, key_ttl: 10s, journal_bytes: 1MiB, session_lifetime: 1m, sessions_all: 100, retries: 0, breakers: {agent_failures: 0}}
+rest: {deadline: 60s}
+mcp: {deadline: 60s}
+a2a: {deadline: 60s, keep_ids: 10s}
+native: {deadline: 60s}
+websocket: {ping_timeout: 30s}
+grpc: {ping_timeout: 30s}
+agents:
+  - {name: text-child, dialect: text, command: [%[1]q], env: [%[2]s=text], max_concurrent: 4}
+  - {name: native-child, dialect: native, command: [%[1]q], env: [%[2]s=native], max_concurrent: 8}
+  - {name: editor-child, dialect: editor, command: [%[1]q], env: [%[2]s=editor], max_concurrent: 8}
+  - {name: pi-child, dialect: pi-rpc, command: [%[1]q], env: [%[2]s=pi], max_concurrent: 4, warm: 1}
+  - {name: a2a-remote, dialect: a2a, url: %[3]q, max_concurrent: 8}
+packs:
+  - {name: words, command: [%[1]q], env: [%[2]s=pack], concurrent: 8}
+`
+
+// newSoak starts the hub and returns once it is ready.
+func newSoak(t *testing.T, dir string) *soak {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubs := newHubs(t, 2)
+	h, far := hubs[0], hubs[1] // whose agent is one of A2A to the hub
+	far.args = append(far.args, "--config", far.config(fmt.Sprintf("agents: [{name: far, dialect: native, command: [%q], env: [%s=native]}]", self, playsChild)))
+	if err := startApart(program(t, far.args...), far); err != nil {
+		t.Fatal(err)
+	}
+	far.untilReady()
+	h.dir = dir
+	h.args[slices.Index(h.args, "--data-dir")+1] = h.data()
+	h.args = append(h.args, "--config", h.config(fmt.Sprintf(soakSettings, self, playsChild, far.URL+"/a2a/far")))
+	h.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	s := &soak{t: t, dir: dir, hub: h, counts: map[string]int{}}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.ledger = newSoakLedger(s)
+	cmd := program(t, h.args...)
+	if *soakProgram != "" {
+		cmd.Path = *soakProgram
+		cmd.Args[0] = *soakProgram
+	}
+	if err := startApart(cmd, h); err != nil {
+		t.Fatal(err)
+	}
+	h.untilReady()
+	for _, id := range steady[4:] {
+		h.until(id+" answers", func() error { _, err := askAndWait(t.Context(), h, id, "hello"); return err })
+	}
+	h.until("the pack answers", func() error { _, err := askPack(t.Context(), h, "", "hello"); return err })
+	return s
+}
+
+// startApart starts the process of a hub that an interrupt of the terminal does not reach: it is for
+// the soak, which ends the hub.
+func startApart(cmd *exec.Cmd, h *clusterHub) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	log, err := os.OpenFile(h.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the process has its own
+	cmd.Stderr = log
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cmd = cmd
+	return cmd.Start()
+}
+
+// wrong ends the load: what has happened must not.
+func (s *soak) wrong(format string, a ...any) {
+	s.cancel(fmt.Errorf(format, a...))
+}
+
+var errSoakIsOver = errors.New("the soak is over")
+
+// end ends the load and waits until all of it has left.
+func (s *soak) end() {
+	s.cancel(errSoakIsOver)
+	s.workers.Wait()
+}
+
+// violation returns what ended the load before its time.
+func (s *soak) violation() error {
+	if err := context.Cause(s.ctx); !errors.Is(err, errSoakIsOver) {
+		return err
+	}
+	return nil
+}
+
+// count counts an outcome.
+func (s *soak) count(outcome string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[outcome]++
+}
+
+// outcomes are the numbers of what happened.
+func (s *soak) outcomes() (text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range slices.Sorted(maps.Keys(s.counts)) {
+		text += fmt.Sprintf("%9d %s\n", s.counts[k], k)
+	}
+	return text
+}
+
+// checkAll fails the test unless each dialect was answered and everything that goes wrong has gone
+// wrong.
+func (s *soak) checkAll(t *testing.T) {
+	t.Helper()
+	want := []string{
+		"bursts", "half-open connections", "malformed frames", "rest: cancelled as it should be", "rest: cancelled, since its client has left",
+		"rest: failed as it should be", "rest: read slowly to the end",
+		`agents that misbehave: ""`, `agents that misbehave: "timeout"`, `agents that misbehave: "unreachable"`,
+	}
+	for dialect := range s.askers() {
+		want = append(want, dialect+": answered")
+	}
+	for _, outcome := range want {
+		if s.counts[outcome] == 0 {
+			t.Errorf("got no %q, want every outcome", outcome)
+		}
+	}
+}
+
+// newKey returns a content that only one question has.
+func (s *soak) newKey() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return fmt.Sprintf("key%d.", s.asked)
+}
+
+// soakRest is what a hub without load has.
+type soakRest struct {
+	agents     []string
+	goroutines float64
+	files      float64
+}
+
+// rest waits until the agents of the settings are there, and returns what the hub has now.
+func (s *soak) rest(t *testing.T) (r soakRest) {
+	t.Helper()
+	s.hub.until("the agents of the settings are ready", func() error {
+		var err error
+		r, err = s.restNow()
+		return err
+	})
+	return r
+}
+
+func (s *soak) restNow() (r soakRest, err error) {
+	var list struct {
+		Agents []struct {
+			ID   string
+			Load struct{ Active, Queued int }
+		}
+	}
+	if err := s.hub.Get(s.t.Context(), "/v1/agents", &list); err != nil {
+		return r, err
+	}
+	for _, a := range list.Agents {
+		r.agents = append(r.agents, a.ID)
+		if a.Load.Active+a.Load.Queued > 0 {
+			return r, fmt.Errorf("agent %s has %+v", a.ID, a.Load)
+		}
+	}
+	now, err := s.sample()
+	r.goroutines, r.files = now.values["goroutines"], now.values["files"]
+	return r, err
+}
+
+// untilRested waits until the hub has no more than before the load: no task, no agent and no
+// connection of it, no goroutine.
+func (s *soak) untilRested(t *testing.T, before soakRest) {
+	t.Helper()
+	const slack = 48 // an agent of pi keeps the processes of its last eight threads, each with four files and three goroutines
+	s.hub.until("everything that the load took has been given back", func() error {
+		if all := (hubCluster{s.hub}).running(); len(all) > 0 {
+			return fmt.Errorf("%d tasks run, such as %s", len(all), all[0])
+		}
+		now, err := s.restNow()
+		if err != nil {
+			return err
+		}
+		for _, a := range now.agents {
+			if !slices.Contains(before.agents, a) {
+				return fmt.Errorf("agent %s is still there", a)
+			}
+		}
+		if now.goroutines > before.goroutines+slack || now.files > before.files+slack {
+			return fmt.Errorf("got %+v, want what it was before the load: %+v", now, before)
+		}
+		return nil
+	})
+	s.saveEnds(t)
+}
+
+// soakEnd is the end of a task, as its reader was told.
+type soakEnd struct {
+	Task string
+	End  string
+}
+
+func (s *soak) saveEnds(t *testing.T) {
+	t.Helper()
+	var text strings.Builder
+	for _, e := range s.ends {
+		fmt.Fprintf(&text, "%s %s\n", e.Task, e.End)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "ends"), []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkStored compares what readers of the slice before were told with what the hub has now. What
+// is older than the journal keeps is unknown.
+func (s *soak) checkStored(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, "ends"))
+	if err != nil {
+		t.Logf("the slice before left no ends: %v", err)
+		return
+	}
+	same, unknown := 0, 0
+	for line := range strings.Lines(string(text)) {
+		id, want, _ := strings.Cut(strings.TrimSpace(line), " ")
+		r := soakReader{soak: s}
+		r.task = id
+		err := r.read(t.Context())
+		switch {
+		case err == nil && r.end == want:
+			same++
+		case isUnknownTask(err):
+			unknown++
+		default:
+			t.Errorf("after the restart task %s ends as %q (%v), want %q", id, r.end, err, want)
+		}
+	}
+	t.Logf("of the slice before %d ends are as they were told, %d tasks are older than the journal", same, unknown)
+}
