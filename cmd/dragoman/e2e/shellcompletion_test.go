@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestBashCompletesCommandLines(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "--norc", "-c", inBash, "bash",
 		"dragoman ask be", "dragoman ask bo", "dragoman agent --dialect a", "dragoman tail "+asked[:10], "dragoman ask --hub "+h.url()+" bo", "dragoman ask --hub http://127.0.0.1:1 b")
-	cmd.Env = append(bin.Env, "PATH="+dir+":"+os.Getenv("PATH"), "DRAGOMAN_HUB="+h.url())
+	cmd.Env = append(slices.Clone(bin.Env), "PATH="+dir+":"+os.Getenv("PATH"), "DRAGOMAN_HUB="+h.url())
 	out, err := cmd.CombinedOutput()
 	want := strings.Join([]string{
 		"dragoman ask be> belfry bell", "dragoman ask bo> bob", "dragoman agent --dialect a> acp", "dragoman tail " + asked[:10] + "> " + asked,
