@@ -365,7 +365,7 @@ func piUsesTools(t *testing.T, installed piInstall) {
 		}
 	}
 	p.wants("environment", "the tool said: 0\n") // commands do not get the token
-	all := p.wants("pack", `the tool said: {"text":"the sky of tomorrow is blue"}`)
+	all := p.wants("pack", "the tool said: the sky of tomorrow is blue")
 	if calls := of[core.ToolCall](all); len(calls) != 1 || calls[0].Name != "sky_read" || calls[0].Input != `{"of":"tomorrow"}` {
 		t.Errorf("got the calls %+v, want one of the pack", calls)
 	}

@@ -69,7 +69,13 @@ func deletePiSession(ctx context.Context, h *clusterHub, session string) error {
 
 // askMCPTool asks by the tool agent_ask.
 func askMCPTool(ctx context.Context, h *clusterHub, to, key string) (string, error) {
-	return callTool(ctx, h, "agent_ask", map[string]any{"to": to, "content": key})
+	said, err := callTool(ctx, h, "agent_ask", map[string]any{"to": to, "content": key})
+	if err != nil {
+		return "", err
+	}
+	var answer struct{ Text string }
+	err = json.Unmarshal([]byte(said), &answer)
+	return answer.Text, err
 }
 
 // askPack calls the tool of the pack; it says what an agent would.
@@ -108,9 +114,7 @@ func callTool(ctx context.Context, h *clusterHub, name string, arguments any) (s
 		if json.Unmarshal([]byte(line), &m) != nil || m.Result.IsError || len(m.Result.Content) == 0 {
 			continue
 		}
-		var answer struct{ Text string }
-		err := json.Unmarshal([]byte(m.Result.Content[0].Text), &answer)
-		return answer.Text, err
+		return m.Result.Content[0].Text, nil
 	}
 	return "", fmt.Errorf("%s: got %s", name, raw)
 }
