@@ -171,3 +171,25 @@ func BenchmarkAppend(b *testing.B) {
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
 }
+
+// A hub that begins its first life twice, since nobody acknowledged the first try, was not alone before.
+func TestOnlyTasksTellThatAHubHasRunBefore(t *testing.T) {
+	o := nats.Options{Dir: t.TempDir()}
+	for _, c := range []struct {
+		life string
+		want bool
+	}{{"the first one", false}, {"another one without tasks", false}, {"one after a task", true}} {
+		j := open(t, o)
+		if got, err := j.HasTasks(t.Context()); err != nil || got != c.want {
+			t.Errorf("%s: got %v and %v, want %v", c.life, got, err, c.want)
+		}
+		if c.life == "another one without tasks" {
+			if err := j.Append(t.Context(), taskRecords("a")...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -48,6 +48,19 @@ func (j *Journal) depose(why error) {
 	}
 }
 
+// HasTasks reports whether the journal has a task of this hub. One that was alone has some before it has a place
+// in a cluster; the number of its life does not tell that, since a life may have begun twice where nobody
+// acknowledged it.
+func (j *Journal) HasTasks(ctx context.Context) (bool, error) {
+	for _, subjects := range []string{j.tasks.prefix, j.tasks.former} {
+		_, err := j.getFromLeader(ctx, j.tasks.stream, getRequest{Seq: 1, Next: subjects + ">"})
+		if !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // process names this process, for people.
 func process() string {
 	host, err := os.Hostname()

@@ -119,8 +119,11 @@ func (s *Service) openCluster(ctx context.Context, o *hub.Options) error {
 	}
 	life := j.Life()
 	var index int
-	err := j.Insist(ctx, func(ctx context.Context) (err error) {
-		index, err = cluster.TakeIndex(ctx, j.Claims(), s.config.HubName, life.Epoch > 1)
+	err := j.Insist(ctx, func(ctx context.Context) error {
+		wasAlone, err := j.HasTasks(ctx)
+		if err == nil {
+			index, err = cluster.TakeIndex(ctx, j.Claims(), s.config.HubName, wasAlone)
+		}
 		return err
 	})
 	if err != nil {
