@@ -81,7 +81,7 @@ func (s *session) begin(ctx context.Context, b *beginning, id core.TaskID) (err 
 		if b.result == nil {
 			b.result = opened{done{b.call}, id, b.unknown}
 		}
-		err = s.send(s.opts.Link.Frames.Telling(ctx, id, false, 0), "result", b.result) // it is no event, whoever sends it
+		err = s.send(s.opts.Link.Frames.Telling(ctx, id, false, 0), "result", b.result) // also where an event is being delivered
 	})
 	return err
 }

@@ -53,8 +53,8 @@ func readable(stream string, metadata map[string]string, own string) (int, error
 	return format, nil
 }
 
-// refuseFormats is readable for all streams in the store of an embedded server that does not run: before
-// they are inspected, which would take another format for damage.
+// refuseFormats is readable for all streams in a directory of an embedded server that does not run: before
+// they are inspected or copied, which would take another format for damage.
 func refuseFormats(streams, own string) error {
 	files, err := filepath.Glob(filepath.Join(streams, "*", "meta.inf"))
 	if err != nil {
@@ -63,7 +63,7 @@ func refuseFormats(streams, own string) error {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return ignoreMissing(err)
+			return err
 		}
 		var settings struct{ Metadata map[string]string }
 		if json.Unmarshal(text, &settings) != nil {

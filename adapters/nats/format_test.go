@@ -72,6 +72,14 @@ func TestAJournalInAFormatOfALaterVersionIsRefusedAndLeftAsItIs(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(o.Dir, "nats-damaged")); !os.IsNotExist(err) {
 		t.Errorf("what is damaged: got %v, want nothing", err)
 	}
+	store, aside := filepath.Join(o.Dir, "nats"), filepath.Join(o.Dir, "nats-alone") // that is to be copied to a cluster
+	if err := os.Rename(store, aside); err != nil {
+		t.Fatal(err)
+	}
+	wantFormatError(t, o, "v9.0.0")
+	if err := os.Rename(aside, store); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(at, own, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -142,8 +142,10 @@ func (j *Journal) start(ctx context.Context, o Options, name string) (err error)
 		}
 	}
 	if o.URL == "" {
-		if err := refuseFormats(streamsDir(o.Dir), o.Version); err != nil {
-			return err
+		for _, streams := range []string{streamsDir(o.Dir), asideStreams(o.Dir)} {
+			if err := refuseFormats(streams, o.Version); err != nil {
+				return err
+			}
 		}
 		// A server of a cluster gets what is damaged from the others.
 		if j.clustered {

@@ -49,8 +49,8 @@ func TestAHandoverOfALifeThatIsOverDoesNotTakeThePlaceOfTheClaim(t *testing.T) {
 	})
 }
 
-// A hub claims a task of a hub that is gone, and does not learn that this is stored before that hub is back:
-// from then on it may write nothing of it. The task is its own all the same.
+// A hub claims a task of a hub that is gone. The claim is stored, but the acknowledgement is lost, and when the
+// hub tries again the other one is back and has fenced it off. The claim counts.
 func TestAClaimThatWasStoredCountsWithoutItsAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b", "c")

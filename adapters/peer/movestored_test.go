@@ -11,7 +11,7 @@ import (
 )
 
 // A hub hands a task over, and the other one dies before the journal says that the task has moved. The first
-// one gets the end that the other one gives it when it comes back, or its heir, all the same.
+// one still gets the end: from the other one when it comes back, or else from its heir.
 func TestAHubLearnsTheEndOfATaskWhoseMoveItStoresLate(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -57,7 +57,7 @@ func newTerminal(t *testing.T, dir string, env []string, stdin bool, args ...str
 		close(term.ended)
 	}()
 	t.Cleanup(func() {
-		_ = syscall.Kill(-term.cmd.Process.Pid, syscall.SIGKILL) // whoever is left
+		_ = syscall.Kill(-term.cmd.Process.Pid, syscall.SIGKILL) // processes that are left
 		<-term.ended
 	})
 	return term

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// Colours are for terminals that know them, and for whoever asks for them; the flag is stronger than NO_COLOR.
+// Colours are for terminals that support them, or where the flag asks for them: it overrides NO_COLOR.
 func TestColoursAreForTerminals(t *testing.T) {
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, eventsOf(core.Done{Text: "hello"}))

@@ -23,18 +23,21 @@ const completedTasks = 50
 // agentIDs are the agents on the hub.
 func agentIDs(ctx context.Context, hub *client.Client, _ []string) (all []choiceOf, err error) {
 	list, err := hub.Agents(ctx)
+	return asChoices(list), err
+}
+
+// asChoices offers agents by their ids.
+func asChoices(list []hub.AgentStatus) (all []choiceOf) {
 	for _, a := range list {
 		all = append(all, choiceOf{string(a.ID), strings.Join(slices.DeleteFunc([]string{a.Name, a.Dialect, a.Load.State.String()}, func(s string) bool { return s == "" || s == string(a.ID) }), ", ")})
 	}
-	return all, err
+	return all
 }
 
 // addressees are the agents on the hub, and the capabilities and domains that they can be addressed by.
 func addressees(ctx context.Context, hub *client.Client, _ []string) (all []choiceOf, err error) {
-	if all, err = agentIDs(ctx, hub, nil); err != nil {
-		return nil, err
-	}
 	list, err := hub.Agents(ctx)
+	all = asChoices(list)
 	for _, a := range list {
 		for _, name := range a.Capabilities {
 			all = append(all, choiceOf{"capability:" + name, "such as " + string(a.ID)})
