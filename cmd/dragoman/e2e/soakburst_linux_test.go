@@ -45,6 +45,13 @@ var soakBurstText = sync.OnceValue(func() string {
 	return b.String()
 })
 
+// bursts has one burst after the other.
+func (s *soak) bursts(ctx context.Context, between time.Duration) {
+	for pauseFor(ctx, between); ctx.Err() == nil; pauseFor(ctx, between) {
+		s.burst(ctx)
+	}
+}
+
 // burst asks for many long answers at once, and measures how long their memory is kept. Every
 // answer has to come whole.
 func (s *soak) burst(ctx context.Context) {
