@@ -63,7 +63,7 @@ func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
 	if before != nil {
 		return c.resume(ctx, before)
 	}
-	return c.serve(ctx, s.start(q, p, def.Pack != ""))
+	return c.serve(ctx, s.start(q, p))
 }
 
 // failed is the result of a tool that failed.

@@ -20,9 +20,6 @@ type outcome struct {
 	files      []core.File
 	task       core.TaskID // that the files belong to
 	fault      *core.Fault
-	// contents are those of the result of a tool of a pack, in place of the output, which is its structured
-	// content then, if it has any.
-	contents []any
 }
 
 // answered is the output of a tool that returns the answer of an agent.
@@ -43,15 +40,10 @@ type answeredFile struct {
 	Data      []byte `json:"data,omitempty"`
 }
 
-// outcomeOf returns the outcome of a tool, which may be one of a pack. The bytes of the files in the answer of an agent are
+// outcomeOf returns the outcome of a tool. The bytes of the files in the answer of an agent are
 // taken out of the output.
-func outcomeOf(name string, ofPack bool, r *tool.Result) *outcome {
+func outcomeOf(name string, r *tool.Result) *outcome {
 	o := &outcome{output: r.Output, fault: r.Fault}
-	if ofPack && r.Fault == nil {
-		if contents, structured := contentsOf(name, r.Output); contents != nil {
-			return &outcome{contents: contents, output: structured, structured: true}
-		}
-	}
 	if name != resultTool || r.Fault != nil {
 		return o
 	}
@@ -101,7 +93,7 @@ type callResult struct {
 }
 
 // resultOf returns an outcome as the client gets it: the fault and the output as texts, then
-// the files; or the contents of a pack.
+// the files.
 func (s *Server) resultOf(q *request, o *outcome) callResult {
 	r := callResult{head: s.head(q, wire.ResultComplete), Content: []any{}}
 	if o.fault != nil {
@@ -109,11 +101,8 @@ func (s *Server) resultOf(q *request, o *outcome) callResult {
 		r.IsError = true
 		r.Content = append(r.Content, wire.NewText(o.fault.Error()))
 	}
-	r.Content = append(r.Content, o.contents...)
 	if len(o.output) > 0 {
-		if o.contents == nil {
-			r.Content = append(r.Content, wire.NewText(string(o.output)))
-		}
+		r.Content = append(r.Content, wire.NewText(string(o.output)))
 		if o.structured {
 			r.Structured = o.output
 		}

@@ -11,8 +11,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/hub"
-	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // content is a content of a result, with the members of every type.
@@ -132,64 +130,4 @@ func TestAnAgentThatLeavesFailsTheCallWithWhatItHadSaid(t *testing.T) {
 	o := (<-done).outcome()
 	o.contains(t, true, "unreachable: agent bob left: it was killed")
 	o.contains(t, true, `"text":"half"`)
-}
-
-// The result of a tool of a pack has the form that the packs of MCP servers give it, or another one.
-func TestTheResultOfAToolOfAPackIsContents(t *testing.T) {
-	t.Parallel()
-	g := start(t, mcp.Options{})
-	s := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "maps"}, Dialect: "test"})
-	t.Cleanup(func() { s.Close(nil) })
-	if err := s.Provide("maps", []tool.Definition{{Name: "find"}}); err != nil {
-		t.Fatal(err)
-	}
-	output := make(chan string, 1)
-	go func() {
-		for {
-			b, err := s.Next(t.Context())
-			if err != nil {
-				return
-			}
-			if b.Execute != nil {
-				_ = s.AnswerTool(b.Execute.ID, json.RawMessage(<-output), nil) // the call may be gone
-			}
-		}
-	}()
-	note := "hi"
-	embedded := func(uri, media string) content {
-		c := content{Type: "resource"}
-		c.Resource = &struct {
-			URI, MIMEType string
-			Text          *string
-			Blob          []byte
-		}{URI: uri, MIMEType: media, Text: &note}
-		return c
-	}
-	for _, tt := range []struct {
-		output     string
-		want       []content
-		structured string
-	}{
-		{`{"text":"here"}`, []content{{Type: "text", Text: "here"}}, ""},
-		{`{"text":""}`, []content{{Type: "text"}}, ""},
-		{`{"data":{"n":1}}`, []content{{Type: "text", Text: `{"n":1}`}}, `{"n":1}`},
-		{`{"text":"one","data":{"n":1}}`, []content{{Type: "text", Text: "one"}}, `{"n":1}`},
-		{`{"data":[1]}`, []content{{Type: "text", Text: `[1]`}}, ""}, // structured content is an object
-		{`{"text":"see","files":[{"name":"a.png","media_type":"image/png","data":"UE5H"},{"name":"b.txt","media_type":"text/plain","data":"aGk="}]}`, []content{
-			{Type: "text", Text: "see"}, {Type: "image", MIMEType: "image/png", Data: []byte("PNG")}, embedded("dragoman://tools/find/files/1/b.txt", "text/plain"),
-		}, ""},
-		{`{"content":[{"type":"resource","resource":{"uri":"file:///n","mimeType":"text/plain","text":"hi"}}]}`, []content{embedded("file:///n", "text/plain")}, ""},
-		{`{"content":[{"kind":"new"}]}`, []content{{Type: "text", Text: `{"content":[{"kind":"new"}]}`}}, ""},
-		{`{"text":"here","far":false}`, []content{{Type: "text", Text: `{"text":"here","far":false}`}}, ""},
-		{`{"files":[{"data":"?"}]}`, []content{{Type: "text", Text: `{"files":[{"data":"?"}]}`}}, ""},
-		{`{}`, []content{{Type: "text", Text: `{}`}}, ""},
-		{`"here"`, []content{{Type: "text", Text: `"here"`}}, ""},
-		{`null`, []content{{Type: "text", Text: `null`}}, ""},
-	} {
-		output <- tt.output
-		got, structured := g.post("", toolCall("1", "find", `{}`)).contents()
-		if diff := cmp.Diff(tt.want, got); diff != "" || string(structured) != tt.structured {
-			t.Errorf("%s: got the structured content %q, want %q (-want +got):\n%s", tt.output, structured, tt.structured, diff)
-		}
-	}
 }

@@ -20,7 +20,6 @@ import (
 type run struct {
 	session *hub.Session
 	tool    string
-	ofPack  bool
 	// task is nil for tools other than agent_ask. A run that is not its owner only reads it.
 	task  *task.Task
 	owner bool
@@ -47,8 +46,8 @@ type run struct {
 const askTool = "agent_ask"
 
 // start begins a call of a tool.
-func (s *Server) start(q *request, p callParams, ofPack bool) *run {
-	r := &run{session: q.holder.session.ChildFor(q.thread, frame.RingOf(q.http.Context())), tool: p.Name, ofPack: ofPack, holder: q.holder, owner: true}
+func (s *Server) start(q *request, p callParams) *run {
+	r := &run{session: q.holder.session.ChildFor(q.thread, frame.RingOf(q.http.Context())), tool: p.Name, holder: q.holder, owner: true}
 	r.session.Below(q.hops)
 	r.session.InTrace(q.trace)
 	if p.Name != askTool {
@@ -94,7 +93,7 @@ func (r *run) watchQuestions(thread core.ThreadID, agent core.AgentID) {
 func (r *run) take(b hub.Batch) {
 	switch {
 	case b.Tool != nil:
-		r.result = outcomeOf(r.tool, r.ofPack, b.Tool)
+		r.result = outcomeOf(r.tool, b.Tool)
 	case b.Question != nil:
 		r.changed = true
 		if r.task != nil {

@@ -37,7 +37,7 @@ var mcpTools = map[string]mcpTool{
 	triggerChange:                 {output: `{"text":"changed"}`},
 	askPeople:                     {output: `{"text":"asked"}`},
 	withProgress:                  {output: `{"text":"done"}`},
-	greet:                         {schema: `{"type":"object","properties":{"name":{"type":"string"}}}`},
+	"greet":                       {schema: `{"type":"object","properties":{"name":{"type":"string"}}}`, output: `{"text":"Hello"}`},
 	"test_x_mcp_header":           {schema: `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`, output: `{"text":"here"}`},
 	"json_schema_2020_12_tool":    {schema: schema2020, output: `{"text":"valid"}`},
 }
@@ -47,7 +47,6 @@ const (
 	triggerChange = "test_trigger_tool_change" // changes which tools there are
 	askPeople     = "test_streaming_elicitation"
 	withProgress  = "test_tool_with_progress"
-	greet         = "greet"
 )
 
 // schema2020 is the input schema whose keywords have to arrive.
@@ -77,8 +76,7 @@ func offerTools(t *testing.T, h hub) {
 			<-ready
 			id, _ := v.Get("id").Text()
 			name, _ := v.Get("tool").Text()
-			who, _ := v.Get("input", "name").Text()
-			p.running.Go(func() { p.execute(ctx, id, name, who) })
+			p.running.Go(func() { p.execute(ctx, id, name) })
 		},
 	})
 	close(ready)
@@ -109,7 +107,7 @@ func (p *mcpPack) provide(ctx context.Context) error {
 	return err
 }
 
-func (p *mcpPack) execute(ctx context.Context, id, name, who string) {
+func (p *mcpPack) execute(ctx context.Context, id, name string) {
 	var err error
 	switch name {
 	case triggerChange:
@@ -130,9 +128,6 @@ func (p *mcpPack) execute(ctx context.Context, id, name, who string) {
 		p.test.Errorf("%s: got %v, want no error", name, err)
 	}
 	tool := mcpTools[name]
-	if name == greet {
-		tool.output = string(strictjson.Encode(map[string]string{"text": "Hello, " + who + "!"}))
-	}
 	if err := p.client.Answer(ctx, id, json.RawMessage(tool.output), tool.fault); err != nil {
 		p.test.Errorf("answering %s: got %v, want no error", name, err)
 	}
