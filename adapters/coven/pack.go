@@ -99,7 +99,7 @@ func (p *packSession) execute(ctx context.Context, e *pack.Execution) error {
 	if size > p.opts.MaxMessageBytes {
 		p.hub.Count(Name + ".refused.too_large")
 		f := core.NewFault(core.CodeTooLarge, "the call has %d bytes, pack %s takes %d: send less", size, p.id, p.opts.MaxMessageBytes)
-		_ = p.session.AnswerTool(e.ID, nil, f) // it may have timed out just now
+		_ = p.session.AnswerTool(e.ID, nil, f, nil) // it may have timed out just now
 		return nil
 	}
 	return p.link.Send(ctx, m, size)

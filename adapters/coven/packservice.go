@@ -93,7 +93,7 @@ func (s *PackService) answer(by core.Principal, r packResult) (known bool, err e
 		s.hub.Count(Name + ".refused.tool_result")
 		return true, core.NewFault(core.CodeNotAuthorized, "the call is for a pack of somebody else: answer with the credential that the pack registered with")
 	}
-	_ = pack.AnswerTool(r.Execution, []byte(r.Output), r.Fault) // an error means that nobody waits: the hub counts it
+	_ = pack.AnswerTool(r.Execution, []byte(r.Output), r.Fault, nil) // an error means that nobody waits: the hub counts it
 	return true, nil
 }
 

@@ -125,7 +125,7 @@ func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 		frames.Tell(r.task.ID(), r.task.Answer().End)
 	}
 	r.close(nil)
-	return c.server.resultOf(c.request, r.result), nil
+	return c.server.answerWith(c.request, r.result), nil
 }
 
 // lost ends the run of a client that has gone.

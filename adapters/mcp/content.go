@@ -20,6 +20,8 @@ type outcome struct {
 	files      []core.File
 	task       core.TaskID // that the files belong to
 	fault      *core.Fault
+	// original is the result of a tool of an MCP server, as that sent it; nil for none.
+	original json.RawMessage
 }
 
 // answered is the output of a tool that returns the answer of an agent.
@@ -44,6 +46,9 @@ type answeredFile struct {
 // taken out of the output.
 func outcomeOf(name string, r *tool.Result) *outcome {
 	o := &outcome{output: r.Output, fault: r.Fault}
+	if r.Foreign != nil && r.Foreign.Dialect == Name {
+		o.original = r.Foreign.JSON
+	}
 	if name != resultTool || r.Fault != nil {
 		return o
 	}
@@ -93,7 +98,7 @@ type callResult struct {
 }
 
 // resultOf returns an outcome as the client gets it: the fault and the output as texts, then
-// the files.
+// the files. Output that is only a string is the text itself.
 func (s *Server) resultOf(q *request, o *outcome) callResult {
 	r := callResult{head: s.head(q, wire.ResultComplete), Content: []any{}}
 	if o.fault != nil {
@@ -102,7 +107,9 @@ func (s *Server) resultOf(q *request, o *outcome) callResult {
 		r.Content = append(r.Content, wire.NewText(o.fault.Error()))
 	}
 	if len(o.output) > 0 {
-		r.Content = append(r.Content, wire.NewText(string(o.output)))
+		text := string(o.output)
+		_ = strictjson.Decode(o.output, strictjson.Limits{Bytes: len(o.output)}, &text) // else it stays JSON
+		r.Content = append(r.Content, wire.NewText(text))
 		if o.structured {
 			r.Structured = o.output
 		}

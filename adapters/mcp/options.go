@@ -6,11 +6,12 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
 // Name is the name of this adapter among the dialects.
-const Name = "mcp"
+const Name = wire.Dialect
 
 // Defaults of [Options].
 const (

@@ -34,7 +34,7 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 	case wire.Call:
 		return s.call(ctx, f, len(raw))
 	case wire.Answer:
-		if err := s.asks.AnswerTool(f.Execution, f.Output, f.Error); err != nil {
+		if err := s.asks.AnswerTool(f.Execution, f.Output, f.Error, nil); err != nil {
 			return s.refuse(ctx, wire.Refusal{Execution: f.Execution, Fault: s.fault(err)})
 		}
 		return nil

@@ -3,7 +3,9 @@ package peer_test
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,15 +93,24 @@ func TestToolsOfAPackAreCalledFromEveryHub(t *testing.T) {
 	if e.Tool != "cut" || string(e.Input) != `{"at":3}` || e.From.ID != "ann" {
 		t.Errorf("the pack got %+v, want the call of ann", e)
 	}
-	if err := kit.AnswerTool(e.ID, json.RawMessage(`{"done":true}`), nil); err != nil {
+	words := &core.Foreign{Dialect: "test", JSON: json.RawMessage(`"done"`)}
+	if err := kit.AnswerTool(e.ID, json.RawMessage(`{"done":true}`), nil, words); err != nil {
 		t.Fatal(err)
 	}
-	if got := returned(t, ann); got.Call != "1" || got.Pack != "kit" || string(got.Output) != `{"done":true}` {
-		t.Errorf("ann got %+v, want the answer", got)
+	if got := returned(t, ann); got.Call != "1" || got.Pack != "kit" || string(got.Output) != `{"done":true}` || !reflect.DeepEqual(got.Foreign, words) {
+		t.Errorf("ann got %+v, want the answer in both forms", got)
+	}
+	ann.CallTool("1", "cut", nil)
+	words.JSON = json.RawMessage(`"` + strings.Repeat("x", 17<<20) + `"`) // more than hubs keep for each other
+	if err := kit.AnswerTool(given(t, kit).ID, json.RawMessage(`{"done":true}`), nil, words); err != nil {
+		t.Fatal(err)
+	}
+	if got := returned(t, ann); got.Fault != nil || string(got.Output) != `{"done":true}` || got.Foreign != nil {
+		t.Errorf("ann got %s and %v, want the answer without the words of the pack", got.Output, got.Fault)
 	}
 	ann.CallTool("2", "glue", nil)
 	e = given(t, kit)
-	if err := kit.AnswerTool(e.ID, nil, core.NewFault(core.CodeOverloaded, "no glue")); err != nil {
+	if err := kit.AnswerTool(e.ID, nil, core.NewFault(core.CodeOverloaded, "no glue"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := returned(t, ann); got.Fault == nil || got.Fault.Code != core.CodeOverloaded {
@@ -255,7 +266,7 @@ func TestAPackGoesWithItsHub(t *testing.T) {
 		again := offering(t, w.person("c"), "kit", "cut")
 		listed(t, "a", w.hubs["a"].Hub, "kit.cut")
 		ann.CallTool("2", "cut", nil)
-		if err := again.AnswerTool(given(t, again).ID, json.RawMessage(`1`), nil); err != nil {
+		if err := again.AnswerTool(given(t, again).ID, json.RawMessage(`1`), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := returned(t, ann); string(got.Output) != "1" {
@@ -284,7 +295,7 @@ func TestACallOverHubsTimesOutAndItsLateAnswerIsInjected(t *testing.T) {
 			}
 			return nil
 		})
-		if err := kit.AnswerTool(e.ID, json.RawMessage(`"late"`), nil); err != nil {
+		if err := kit.AnswerTool(e.ID, json.RawMessage(`"late"`), nil, nil); err != nil {
 			t.Errorf("a late answer: got %v, want it taken", err)
 		}
 		until(t, ann, asked.ID(), core.KindInjected)

@@ -135,7 +135,7 @@ func TestTheCallsOfATaskThatIsCancelledAreAnsweredAndOthersGoOn(t *testing.T) {
 		if o := g.tool(a); o.Call != "c2" || string(o.Output) != "2" {
 			t.Errorf("got %+v, want the second call answered", o)
 		}
-		g.wantFault("an answer to the first", p.AnswerTool(first.ID, []byte("1"), nil), core.CodeConflict)
+		g.wantFault("an answer to the first", p.AnswerTool(first.ID, []byte("1"), nil, nil), core.CodeConflict)
 	})
 }
 

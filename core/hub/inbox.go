@@ -75,6 +75,9 @@ func (b *Batch) size() int {
 	switch {
 	case b.Tool != nil:
 		n += len(b.Tool.Output)
+		if f := b.Tool.Foreign; f != nil {
+			n += len(f.JSON) + len(f.Wire)
+		}
 	case b.Execute != nil:
 		n += len(b.Execute.Input)
 	case b.Question != nil:

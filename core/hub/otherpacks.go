@@ -50,8 +50,9 @@ type begunCall struct {
 }
 
 type returnedCall struct {
-	Output json.RawMessage `json:"output,omitempty"`
-	Fault  *core.Fault     `json:"fault,omitempty"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Fault   *core.Fault     `json:"fault,omitempty"`
+	Foreign *core.Foreign   `json:"foreign,omitempty"`
 }
 
 type askedOfCall struct {
@@ -92,7 +93,7 @@ func (p *packElsewhere) Execute(e *pack.Execution) {
 		Tool: e.Tool, Input: e.Input, From: e.From, Agent: e.Agent, Capabilities: c.Capabilities, Trace: c.Trace, Keep: c.Keep, Hops: c.Hops,
 	}})
 	if err != nil { // the registry must not be called from here
-		time.AfterFunc(0, func() { _ = p.engine.packs.Answer(p, e.ID, nil, core.AsFault(err)) })
+		time.AfterFunc(0, func() { _ = p.engine.packs.Answer(p, e.ID, nil, core.AsFault(err), nil) })
 	}
 }
 
@@ -125,9 +126,15 @@ type otherHub struct {
 // Provider implements [pack.Peer].
 func (o *otherHub) Provider() pack.Provider { return pack.Provider{Hub: o.name} }
 
-// Returned implements [pack.Peer].
+// Returned implements [pack.Peer]. Where there is no room for both, the words of the pack are left out.
 func (o *otherHub) Returned(r *tool.Result) {
-	if o.tell(callWord{Execution: r.Call, Returned: &returnedCall{r.Output, r.Fault}}) != nil {
+	word := callWord{Execution: r.Call, Returned: &returnedCall{r.Output, r.Fault, r.Foreign}}
+	err := o.tell(word)
+	if err != nil && r.Foreign != nil {
+		word.Returned.Foreign = nil
+		err = o.tell(word)
+	}
+	if err != nil {
 		lost := core.NewFault(core.CodeInternal, "the tool has answered, and hub %s could not take the answer: too much was on its way there", o.name)
 		o.say(callWord{Execution: r.Call, Returned: &returnedCall{Fault: lost}})
 	}
@@ -189,7 +196,7 @@ func (h *Hub) hearCall(from string, w callWord) {
 		h.packs.Expire(o, w.Execution)
 	case w.Returned != nil:
 		if p := h.packOf(from, w.Execution); p != nil {
-			_ = h.packs.Answer(p, w.Execution, w.Returned.Output, w.Returned.Fault) // an error means that nobody waits: it is counted
+			_ = h.packs.Answer(p, w.Execution, w.Returned.Output, w.Returned.Fault, w.Returned.Foreign) // an error means that nobody waits: it is counted
 		}
 	case w.Progress != nil:
 		if p := h.packOf(from, w.Execution); p != nil {

@@ -198,7 +198,7 @@ func (r *Registry) expire(c *pending, after time.Duration) {
 	}
 	r.opts.Count("tool.timeout")
 	r.withdrawn(c)
-	r.settle(c, nil, core.NewFault(core.CodeTimeout, "tool %s of pack %s did not answer within %s", c.Tool, c.pack.id, after))
+	r.settle(c, nil, core.NewFault(core.CodeTimeout, "tool %s of pack %s did not answer within %s", c.Tool, c.pack.id, after), nil)
 	if late != nil {
 		r.late.Put(c.ID, timedOut{provider: c.pack.peer, pack: c.pack.id, call: c.call.ID, tool: c.Tool, late: late})
 	}
@@ -209,8 +209,8 @@ func (r *Registry) expire(c *pending, after time.Duration) {
 }
 
 // settle returns the result to the caller. Callers hold mu.
-func (r *Registry) settle(c *pending, output json.RawMessage, fault *core.Fault) {
-	c.call.Caller.Returned(&tool.Result{Call: c.call.ID, Pack: c.pack.id, Output: output, Fault: fault})
+func (r *Registry) settle(c *pending, output json.RawMessage, fault *core.Fault, foreign *core.Foreign) {
+	c.call.Caller.Returned(&tool.Result{Call: c.call.ID, Pack: c.pack.id, Output: output, Fault: fault, Foreign: foreign})
 	r.drop(c)
 }
 
@@ -262,7 +262,7 @@ func (r *Registry) Withdraw(caller Peer, ids []string, reason *core.Fault) {
 		}
 		r.opts.Count("tool.withdrawn")
 		r.withdrawn(c)
-		r.settle(c, nil, reason)
+		r.settle(c, nil, reason, nil)
 	}
 }
 
@@ -302,11 +302,11 @@ func (r *Registry) notYours(execution string) *core.Fault {
 // Answer answers an execution of the peer with its output, which is JSON, or a Fault. It
 // returns a conflict Fault when no caller waits for it, a not_authorized Fault when it belongs
 // to another peer, and an invalid Fault when the output is not JSON, which the caller gets
-// too. A late answer succeeds where it is still of use: see [Late].
-func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, fault *core.Fault) error {
+// too. A late answer succeeds where it is still of use: see [Late]. Foreign is as in [tool.Result].
+func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, fault *core.Fault, foreign *core.Foreign) error {
 	bad := fault == nil && !json.Valid(output)
 	if bad {
-		fault = core.NewFault(core.CodeInvalid, "the output of the tool is not JSON")
+		fault, foreign = core.NewFault(core.CodeInvalid, "the output of the tool is not JSON"), nil
 	}
 	if fault != nil {
 		output = nil
@@ -330,7 +330,7 @@ func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, faul
 	if c.pack.peer != p {
 		return r.notYours(execution)
 	}
-	r.settle(c, output, fault)
+	r.settle(c, output, fault, foreign)
 	if bad {
 		return fault
 	}

@@ -42,10 +42,14 @@ func (p *peer) Execute(e *pack.Execution) {
 func (p *peer) Withdraw(execution string) { p.note("withdraw") }
 
 func (p *peer) Returned(r *tool.Result) {
+	words := ""
+	if f := r.Foreign; f != nil {
+		words = fmt.Sprintf(", in %s: %s", f.Dialect, f.JSON)
+	}
 	if r.Fault != nil {
-		p.note("%s of %q: fault %s", r.Call, r.Pack, r.Fault.Code)
+		p.note("%s of %q: fault %s%s", r.Call, r.Pack, r.Fault.Code, words)
 	} else {
-		p.note("%s of %q: %s", r.Call, r.Pack, r.Output)
+		p.note("%s of %q: %s%s", r.Call, r.Pack, r.Output, words)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestOnlyItsPackLearnsWhoWaitsForAnExecution(t *testing.T) {
 	}
 	_, err := r.Caller(q, e.ID)
 	wantFault(t, "another pack", err, core.CodeNotAuthorized)
-	if err := r.Answer(p, e.ID, []byte("1"), nil); err != nil {
+	if err := r.Answer(p, e.ID, []byte("1"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err = r.Caller(p, e.ID)
@@ -69,7 +69,7 @@ func TestTheCallsThatWaitAreCounted(t *testing.T) {
 		call(id, "x")
 	}
 	wants("given to the pack", 4)
-	if err := r.Answer(p, p.next(t).ID, []byte("1"), nil); err != nil {
+	if err := r.Answer(p, p.next(t).ID, []byte("1"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	wants("one answered before it was taken", 3)
@@ -81,7 +81,7 @@ func TestTheCallsThatWaitAreCounted(t *testing.T) {
 	}
 	r.Leave(caller, core.NewFault(core.CodeUnreachable, "gone"))
 	wants("the caller left, and the pack has taken one of two", 1)
-	if err := r.Answer(p, taken.ID, []byte("1"), nil); err != nil {
+	if err := r.Answer(p, taken.ID, []byte("1"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	wants("that one answered", 0)

@@ -44,4 +44,7 @@ type Result struct {
 	Pack   string
 	Output json.RawMessage
 	Fault  *core.Fault
+	// Foreign is the result in the words of the pack, for a caller of the same dialect (promise P11);
+	// nil for nothing. It says no more than Output or Fault to anybody else.
+	Foreign *core.Foreign
 }

@@ -29,6 +29,8 @@ type call struct {
 	ctx       context.Context //nolint:containedctx // the lifetime of the call, which others end
 	free      func()
 	withdraw  context.CancelCauseFunc
+	// result is what the server answered; nil before that, and for an error.
+	result *core.Foreign
 
 	mu      sync.Mutex
 	idle    *time.Timer // ends a call without progress; nil while it does not run
@@ -82,6 +84,7 @@ func (c *call) perform() (json.RawMessage, *core.Fault) {
 			c.server.count("too_large")
 			return nil, tooLarge(c.server.opts.ResultBytes)
 		case kind == "" || kind == wire.ResultComplete:
+			c.result = &core.Foreign{Dialect: wire.Dialect, JSON: m.Result.Clone()}
 			return readResult(m.Result)
 		case kind == wire.ResultInputRequired:
 			if m.Result.Get("inputRequests").Len() == 0 {

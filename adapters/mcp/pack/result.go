@@ -18,7 +18,8 @@ const maxErrorBytes = 64 << 10
 
 // output is the output of a tool for its caller, with the members that the results of the
 // hub's own tools have: the text of all text blocks, the structured content, and the blocks
-// with bytes as files. Content has all other blocks as the server sent them.
+// with bytes as files. Content has all other blocks as the server sent them. Callers of MCP get the
+// result itself, in which the blocks have their order, annotations and _meta.
 type output struct {
 	Text    string            `json:"text,omitempty"`
 	Data    json.RawMessage   `json:"data,omitempty"`
@@ -26,7 +27,7 @@ type output struct {
 	Content []json.RawMessage `json:"content,omitempty"`
 }
 
-// read reads a CallToolResult (2026-07-28, server/tools, "Tool Result"; all earlier versions
+// readResult reads a CallToolResult (2026-07-28, server/tools, "Tool Result"; all earlier versions
 // are subsets). It returns the output, or a Fault for a result with isError.
 func readResult(result strictjson.Value) (json.RawMessage, *core.Fault) {
 	if result.Kind() != strictjson.Object {

@@ -13,10 +13,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/dragoman-hub/dragoman/adapters/mcp"
 	"github.com/dragoman-hub/dragoman/adapters/mcp/pack"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
 // lineServer is the transport of a server of the SDK at its end of a pipe. A legacy one knows
@@ -121,6 +123,15 @@ func TestTheToolsOfAServerAreCalledThroughTheHub(t *testing.T) {
 		}
 		g.wantOutput("echo", `{"word":"hello"}`, `{"text":"hello"}`)
 		g.wantFault("echo", `{"word":"no"}`, core.CodeInternal, "I will not say no")
+		for word, want := range map[string]string{"hello": `{"content":[{"type":"text","text":"hello"}]}`, "no": `{"content":[{"type":"text","text":"I will not say no"}],"isError":true}`} {
+			f := g.call("echo", `{"word":"`+word+`"}`).Foreign
+			if f == nil || f.Dialect != mcp.Name {
+				g.t.Fatalf("echo: got %+v, want the result of the server beside its output", f)
+			}
+			if plain, _ := strictjson.ParseValid(f.JSON).Without("_meta", "resultType"); string(plain) != want {
+				g.t.Errorf("echo: got %s, want %s as the server sent it", f.JSON, want)
+			}
+		}
 		g.wantFault("echo", `{"word":1}`, core.CodeInvalid, "word") // the hub knows the schema
 		r.stop()
 		if err := r.wait(); err != context.Canceled {

@@ -1,5 +1,8 @@
 package wire
 
+// Dialect is the name of MCP among the dialects.
+const Dialect = "mcp"
+
 // Modern is the first version that is stateless: it has neither sessions nor initialize, and
 // each request says its version and what its client can do. Earlier versions are legacy ones;
 // LatestLegacy is the last of them. Versions sort as texts.
@@ -42,6 +45,7 @@ const (
 	MetaVersion      = "io.modelcontextprotocol/protocolVersion"
 	MetaClient       = "io.modelcontextprotocol/clientInfo"
 	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaServer       = "io.modelcontextprotocol/serverInfo"
 	ExtensionTasks   = "io.modelcontextprotocol/tasks"
 	// MetaHubs is our key of a tool in a list: the ids of the hubs that it came through, the
 	// nearest first.

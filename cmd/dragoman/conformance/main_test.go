@@ -31,15 +31,16 @@ func TestMain(m *testing.M) {
 // hub is where a hub listens that runs as a process of its own.
 type hub struct{ http, grpc string }
 
-// startHub starts a hub with the default settings and returns once it is ready. When the test ends
-// the hub is interrupted, and has to end well.
-func startHub(t *testing.T) hub {
+// startHub starts a hub with the default settings, but for the options, and returns once it is ready. When
+// the test ends the hub is interrupted, and has to end well.
+func startHub(t *testing.T, options ...string) hub {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json")
+	all := append([]string{"serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--pi-addr", "", "--log-format", "json"}, options...)
+	cmd := exec.Command(self, all...)
 	// The race detector would delay the exit by a second. Files below HOME go with the test.
 	cmd.Env = append(os.Environ(), runsProgram+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+t.TempDir())
 	stderr, err := cmd.StderrPipe()

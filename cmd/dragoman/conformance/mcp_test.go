@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -8,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/install"
 )
@@ -37,12 +40,13 @@ func TestMCP(t *testing.T) {
 	for _, revision := range mcpRevisions {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
-			h := startHub(t)
-			offerTools(t, h)
+			tools, names := mcpServer(t)
+			h := startHub(t, "--config", mcpSettings(t, tools))
+			awaitTool(t, h, mcpPack+"."+names[len(names)-1])
 			out := t.TempDir()
 			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "node_modules/node/bin/node"),
 				filepath.Join(dir, "node_modules/@modelcontextprotocol/conformance/dist/index.js"),
-				"server", "--url", "http://"+h.http+"/mcp", "--requirements", revision, "--output-dir", out)
+				"server", "--url", withoutPack(t, h, names), "--requirements", revision, "--output-dir", out)
 			cmd.Dir = out
 			said, err := cmd.CombinedOutput() // it exits with 1 if a scenario fails
 			results := readMCP(t, out)
@@ -51,6 +55,50 @@ func TestMCP(t *testing.T) {
 			}
 			judge(t, "MCP "+revision, results)
 		})
+	}
+}
+
+// mcpSettings writes a settings file with the pack of the suite, whose server is at the address.
+func mcpSettings(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dragoman.yaml")
+	if err := os.WriteFile(path, []byte("packs:\n  - {name: "+mcpPack+", url: "+server+"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// awaitTool waits until a hub offers a tool.
+func awaitTool(t *testing.T, h hub, name string) {
+	t.Helper()
+	changed := make(chan struct{}, 1)
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		},
+	})
+	cs, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: "http://" + h.http + "/mcp", MaxRetries: -1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cs.Close()
+	for {
+		for tool, err := range cs.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tool.Name == name {
+				return
+			}
+		}
+		select {
+		case <-changed:
+		case <-t.Context().Done():
+			t.Fatalf("got no tool %s, want one", name)
+		}
 	}
 }
 
