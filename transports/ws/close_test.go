@@ -91,6 +91,31 @@ func TestTheCloseFrameOfThePeerIsTheReason(t *testing.T) {
 	}
 }
 
+// The library would send the close back as it is. What is sent before, a message that looks like such
+// a close among other things, stays as it is.
+func TestACloseWhoseReasonIsNotUTF8IsAnsweredWith1007(t *testing.T) {
+	server, peer := rawPair(t, ws.AcceptOptions{})
+	like := strings.Repeat("x", 4<<10) + "\x88\x03\x03\xe8\xff"
+	for _, m := range []string{"\x88\x03\x03\xe8\xff", like, strings.Repeat(like, 20)} {
+		sent := make(chan error, 1)
+		go func() { sent <- server.Send(t.Context(), []byte(m)) }()
+		if op, got := peer.next(); op != text || got != m {
+			t.Errorf("got frame %x of %d bytes, want the message of %d", op, len(got), len(m))
+		}
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	}
+	peer.send(closeWith(1000, "a\xff"))
+	_, err := receive(server)
+	if r := reasonOf(err); r.Cause != link.Protocol || r.Code != 1007 {
+		t.Errorf("Receive: got %v, want a breach of the protocol, 1007", err)
+	}
+	if op, got := peer.next(); op != closed || got != "\x03\xef" {
+		t.Errorf("got frame %x %q, want a close with 1007 alone", op, got)
+	}
+}
+
 func TestACloseWithoutACodeIsAProperEnd(t *testing.T) {
 	server, peer := rawPair(t, ws.AcceptOptions{})
 	peer.send(frame(closed, ""))

@@ -83,6 +83,9 @@ func closeFrame(err error) error {
 	if !errors.As(err, &ce) {
 		return nil
 	}
+	if !utf8.ValidString(ce.Reason) {
+		return &link.Reason{Cause: link.Protocol, Text: "a close whose reason is not UTF-8", Code: int(websocket.StatusInvalidFramePayloadData)}
+	}
 	switch ce.Code {
 	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
 		return io.EOF

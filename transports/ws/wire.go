@@ -20,7 +20,7 @@ const (
 // wire is the byte stream under a WebSocket. The library writes frame by frame; while
 // corked, wire collects frames and writes them at once. It also records what the library
 // does not report: whether bytes arrived and whether the socket failed. It answers pings
-// when the library would have to wait.
+// when the library would have to wait, and closes whose reason is not UTF-8.
 type wire struct {
 	rwc    io.ReadWriteCloser
 	client bool // frames must be masked
@@ -32,6 +32,7 @@ type wire struct {
 	closed   atomic.Bool  // it was closed at this end
 
 	mu     sync.Mutex // held during a write to the socket
+	out    outgoing
 	corked bool
 	buf    *[]byte
 
@@ -61,19 +62,30 @@ func (w *wire) Read(p []byte) (int, error) {
 func (w *wire) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	n := len(p)
+	if err := w.takeLocked(w.out.checked(p)); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// takeLocked writes p, or collects it.
+func (w *wire) takeLocked(p []byte) error {
 	if !w.corked {
-		return w.writeLocked(p)
+		_, err := w.writeLocked(p)
+		return err
 	}
 	if len(*w.buf)+len(p) > corkBytes {
 		if err := w.flushLocked(); err != nil {
-			return 0, err
+			return err
 		}
 		if len(p) >= corkBytes/2 {
-			return w.writeLocked(p)
+			_, err := w.writeLocked(p)
+			return err
 		}
 	}
 	*w.buf = append(room(*w.buf, len(p)), p...)
-	return len(p), nil
+	return nil
 }
 
 // Close implements io.Closer. It wakes Read and Write.
@@ -176,7 +188,7 @@ const maxPong = 2 + 4 + 125
 
 // appendPong appends a pong frame. A client must mask; a mask of zeros is allowed.
 func appendPong(b, payload []byte, client bool) []byte {
-	const finPong, masked = 0x8A, 0x80
+	const finPong = 0x8A
 	if client {
 		b = append(b, finPong, masked|byte(len(payload)))
 		b = binary.BigEndian.AppendUint32(b, 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,28 @@ func TestFramesWrittenWhileCorkedAreWrittenTogether(t *testing.T) {
 	write(t, w, "f")
 	if got, want := strings.Join(s.writes, " "), "a b cde f"; got != want {
 		t.Errorf("writes: got %q, want %q", got, want)
+	}
+}
+
+func TestOnlyACloseWhoseReasonIsNotUTF8IsReplaced(t *testing.T) {
+	long := "\x81\x7e\x01\x00" + strings.Repeat("x", 200)
+	huge := "\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00" + strings.Repeat("x", 60000)
+	for _, tt := range []struct{ writes, want []string }{
+		{[]string{"\x88\x00"}, []string{"\x88\x00"}},
+		{[]string{"\x88\x02\x03\xe8"}, []string{"\x88\x02\x03\xe8"}},
+		{[]string{"\x88\x04\x03\xe8ü"}, []string{"\x88\x04\x03\xe8ü"}},
+		{[]string{"\x88\x03\x03\xe8\xff"}, []string{"\x88\x02\x03\xef"}},
+		{[]string{"\x88\x83\x01\x02\x03\x04\x02\xea\xfc"}, []string{"\x88\x82\x00\x00\x00\x00\x03\xef"}}, // 0xff, masked
+		{[]string{"\x88\x83\x01\x02\x03\x04\x02\xea\x62"}, []string{"\x88\x83\x01\x02\x03\x04\x02\xea\x62"}},
+		{[]string{"\x8a\x03\x03\xe8\xff"}, []string{"\x8a\x03\x03\xe8\xff"}}, // a pong
+		{[]string{long, "\x88\x03\x03\xe8\xff", strings.Repeat("x", 51), "\x88\x03\x03\xe8\xff"}, []string{long, "\x88\x03\x03\xe8\xff", strings.Repeat("x", 51), "\x88\x02\x03\xef"}},
+		{[]string{huge, "\x88\x03\x03\xe8\xff"}, []string{huge, "\x88\x03\x03\xe8\xff"}}, // not the end of the message
+	} {
+		s := &socket{}
+		write(t, newWire(s, false), tt.writes...)
+		if !slices.Equal(s.writes, tt.want) {
+			t.Errorf("%.40q: got %.60q, want %.60q", tt.writes, s.writes, tt.want)
+		}
 	}
 }
 
