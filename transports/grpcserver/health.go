@@ -80,7 +80,7 @@ type messageReader interface {
 	Read(n int) (mem.BufferSlice, error)
 }
 
-// readBounded reads the request of a call. It reads none that is larger than bound.
+// readBounded reads the request of a call, which has one message. It reads none that is larger than bound.
 func readBounded(ctx context.Context, into proto.Message, bound int) error {
 	r, ok := grpc.ServerTransportStreamFromContext(ctx).(messageReader)
 	if !ok {
@@ -102,6 +102,11 @@ func readBounded(ctx context.Context, into proto.Message, bound int) error {
 		return cutStatus(err)
 	}
 	defer data.Free()
+	if err := r.ReadMessageHeader(head[:]); err == nil {
+		return status.Error(codes.Internal, "cardinality violation: expected no message after the first")
+	} else if !errors.Is(err, io.EOF) {
+		return cutStatus(err)
+	}
 	arrived(ctx)
 	if err := proto.Unmarshal(data.Materialize(), into); err != nil {
 		return status.Error(codes.InvalidArgument, "the request is not a message of the health service")

@@ -55,12 +55,15 @@ func TestEveryServiceHasHealthAndReflection(t *testing.T) {
 	}
 }
 
-func TestARequestOfHealthThatIsCutIsAnErrorOfTheProtocol(t *testing.T) {
+func TestARequestOfHealthThatIsNotOneMessageIsAnErrorOfTheProtocol(t *testing.T) {
 	_, addr := serve(t, grpcserver.Options{}, nothing)
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	defer transport.CloseIdleConnections()
-	for name, body := range map[string]string{"none": "", "half a header": "\x00\x00", "half a message": "\x00\x00\x00\x00\x09x"} {
+	const one = "\x00\x00\x00\x00\x00"
+	for name, body := range map[string]string{
+		"none": "", "half a header": "\x00\x00", "half a message": "\x00\x00\x00\x00\x09x", "two": one + one, "one and half a header": one + "\x00\x00",
+	} {
 		req, err := http.NewRequestWithContext(testContext(t), http.MethodPost, "http://"+addr+healthpb.Health_Check_FullMethodName, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
