@@ -121,6 +121,9 @@ func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 		}
 		r.take(b)
 	}
+	if c.progress.lacks(r) {
+		_ = c.reply.stream(wire.Event(c.progress.next(r, time.Now()))) // a client that has gone misses the result, too
+	}
 	if frames := frame.RingOf(c.request.http.Context()); frames != nil && r.task != nil && r.task.HasEnded() {
 		frames.Tell(r.task.ID(), r.task.Answer().End)
 	}

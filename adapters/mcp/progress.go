@@ -9,18 +9,23 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 )
 
-// progressEvery is the least time between two progress notifications of a call.
-const progressEvery = time.Second
+const (
+	// progressEvery is the least time between two progress notifications of a call, after the first
+	// progressBurst.
+	progressEvery = time.Second
+	progressBurst = 3
+)
 
 // progress makes the progress notifications of a running tool: at once, whenever there is
-// something new to say, though not more often than progressEvery, and as a sign of life after
-// some silence. A nil progress has none.
+// something new to say, though after the first few not more often than progressEvery, as a sign of life
+// after some silence, and before the result. A nil progress has none.
 type progress struct {
 	token   json.RawMessage // as the client sent it
 	tool    string
 	began   time.Time
 	silence time.Duration
 	sent    uint64 // the number of the last one
+	count   int
 	last    time.Time
 	told    int // what was said until then
 }
@@ -33,7 +38,7 @@ func (p *progress) due(r *run) time.Time {
 	case p.sent == 0:
 		return p.began
 	case r.said != p.told:
-		return p.last.Add(min(p.silence, progressEvery))
+		return p.last.Add(min(p.silence, p.pause()))
 	default:
 		return p.last.Add(p.silence)
 	}
@@ -47,13 +52,26 @@ func (p *progress) isDue(r *run, now time.Time) bool {
 	case p.sent == 0 || now.Sub(p.last) >= p.silence:
 		return true
 	}
-	return r.said != p.told && now.Sub(p.last) >= progressEvery
+	return r.said != p.told && now.Sub(p.last) >= p.pause()
 }
+
+// pause returns how long there is none after the last one.
+func (p *progress) pause() time.Duration {
+	if p.count < progressBurst {
+		return 0
+	}
+	return progressEvery
+}
+
+// lacks reports whether the client was not told what the run said last. The result repeats the words of
+// an answer.
+func (p *progress) lacks(r *run) bool { return p != nil && r.said != p.told && !r.isAnswer }
 
 // next returns the next notification: the number of events so far, but at least one more than
 // before, and the latest words. There is no total.
 func (p *progress) next(r *run, now time.Time) []byte {
 	p.sent, p.last, p.told = max(p.sent+1, r.events), now, r.said
+	p.count++
 	return notification(wire.NoteProgress, struct {
 		Token    json.RawMessage `json:"progressToken"`
 		Progress uint64          `json:"progress"`

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // withToken returns a call of agent_ask with a progress token.
@@ -204,22 +205,58 @@ func TestTheWordsOfProgressAreTheEndOfTheAnswer(t *testing.T) {
 		bob.report(task, core.Thinking{Text: strings.Repeat("x", 10_000)})
 		<-time.After(time.Second)
 		bob.report(task, core.Done{})
-		var messages []string
-		s := newEventStream(t, strings.NewReader(string((<-done).body)))
-		for {
-			m, ok := s.next()
-			if !ok {
-				break
-			}
-			var p struct{ Message string }
-			if m.Method != "" && json.Unmarshal(m.Params, &p) == nil {
-				messages = append(messages, p.Message)
-			}
-		}
+		messages := messagesOf(t, (<-done).body)
 		// At once, after one second, and after the answer and the thinking.
 		if n := len(messages); n < 3 || n > 5 || !strings.HasSuffix(messages[n-2], "wörd9998 wörd9999") || !strings.HasPrefix(messages[n-2], "wörd") || len(messages[n-2]) > 300 ||
 			messages[n-1] != strings.Repeat("x", 300) {
 			t.Errorf("got %q, want few messages that end with the latest words", messages)
 		}
 	})
+}
+
+func TestTheProgressOfAToolOfAPackIsToldUpToTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
+		server := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
+		defer server.Close()
+		pack := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
+		defer pack.Close(nil)
+		if err := pack.Provide("maps", []tool.Definition{{Name: "find"}}); err != nil {
+			t.Fatal(err)
+		}
+		body := strings.Replace(modern("tools/call", canNothing, `"name":"find"`), `"_meta":{`, `"_meta":{"progressToken":"p",`, 1)
+		done := g.direct(server, body, streams)
+		b, err := pack.Next(t.Context())
+		if err != nil || b.Execute == nil {
+			t.Fatalf("got %+v and %v, want the call", b, err)
+		}
+		for i := range 20 {
+			if err := pack.ProgressTool(b.Execute.ID, fmt.Sprintf("%d/20", i+1)); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(70 * time.Millisecond)
+		}
+		if err := pack.AnswerTool(b.Execute.ID, json.RawMessage(`{}`), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"find has been running for 0s", "1/20", "2/20", "16/20", "20/20"} // three at once, then one a second, and the last
+		if d := cmp.Diff(want, messagesOf(t, (<-done).body)); d != "" {
+			t.Errorf("messages (-want +got):\n%s", d)
+		}
+	})
+}
+
+// messagesOf returns the words of the progress in a stream.
+func messagesOf(t *testing.T, body []byte) (messages []string) {
+	t.Helper()
+	for s := newEventStream(t, strings.NewReader(string(body))); ; {
+		m, ok := s.next()
+		if !ok {
+			return messages
+		}
+		var p struct{ Message string }
+		if m.Method == "notifications/progress" && json.Unmarshal(m.Params, &p) == nil {
+			messages = append(messages, p.Message)
+		}
+	}
 }

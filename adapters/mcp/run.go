@@ -51,6 +51,9 @@ func (s *Server) start(q *request, p callParams) *run {
 	r.session.Below(q.hops)
 	r.session.InTrace(q.trace)
 	if p.Name != askTool {
+		if q.progress != nil {
+			r.session.WatchProgress()
+		}
 		r.session.CallTool(q.call, p.Name, p.Arguments)
 		return r
 	}
@@ -94,6 +97,8 @@ func (r *run) take(b hub.Batch) {
 	switch {
 	case b.Tool != nil:
 		r.result = outcomeOf(r.tool, b.Tool)
+	case b.Progress != nil:
+		r.say(b.Progress.Detail)
 	case b.Question != nil:
 		r.changed = true
 		if r.task != nil {

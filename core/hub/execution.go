@@ -18,7 +18,7 @@ import (
 func (s *Session) CheckTool(t tool.Definition) error { return s.hub.packs.Check(s.peer(), t) }
 
 // ProgressTool shows how far an execution is, as the state of the tool in those tasks of its
-// caller that show the call. It returns the errors of [pack.Registry.Caller].
+// caller that show the call, and to the caller itself if it watches. It returns the errors of [pack.Registry.Caller].
 func (s *Session) ProgressTool(execution, detail string) error {
 	return s.hub.progressTool(s.peer(), execution, detail)
 }
@@ -32,10 +32,20 @@ func (h *Hub) progressTool(p pack.Peer, execution, detail string) error {
 		o.say(callWord{Execution: call.ID, Progress: &detail})
 		return nil
 	}
-	for _, t := range (*Session)(call.Caller.(*peer)).root().working() {
+	caller := (*Session)(call.Caller.(*peer))
+	for _, t := range caller.root().working() {
 		t.ProgressTool(call.ID, detail)
 	}
+	caller.inbox.push(Batch{Progress: &tool.Progress{Call: call.ID, Detail: detail}})
 	return nil
+}
+
+// WatchProgress makes Next return the progress of the calls of packs that the session makes from now on.
+// Of what it has not read yet the latest counts, and comes before the result.
+func (s *Session) WatchProgress() {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	s.inbox.watchesProgress = true
 }
 
 // AskCaller puts a question of an execution to the people of the tasks that it belongs to, and

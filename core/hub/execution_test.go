@@ -52,6 +52,32 @@ func TestProgressOfAnExecutionIsTheStateOfItsToolCall(t *testing.T) {
 	})
 }
 
+func TestACallerThatWatchesGetsTheLatestProgressBeforeTheResult(t *testing.T) {
+	withHub(t, hub.Limits{}, func(g *testHub) {
+		p := g.pack("p", packTool("x"))
+		ada, bob := g.connect("ada"), g.connect("bob")
+		ada.WatchProgress()
+		for _, caller := range []*hub.Session{ada, bob} {
+			caller.CallTool("c1", "x", nil)
+			e := g.execution(p)
+			for _, detail := range []string{"1/3", "2/3", "3/3"} {
+				if err := p.ProgressTool(e.ID, detail); err != nil {
+					t.Errorf("got %v, want no error", err)
+				}
+			}
+			g.answer(p, e.ID, "1")
+		}
+		if b, ok := g.batch(ada); !ok || b.Progress == nil || *b.Progress != (tool.Progress{Call: "c1", Detail: "3/3"}) {
+			t.Errorf("got %+v, want the latest progress", b)
+		}
+		for name, caller := range map[string]*hub.Session{"ada": ada, "bob, who does not watch": bob} {
+			if b, ok := g.batch(caller); !ok || b.Tool == nil || string(b.Tool.Output) != "1" {
+				t.Errorf("%s: got %+v, want the result", name, b)
+			}
+		}
+	})
+}
+
 func TestAPackAsksThePeopleOfTheTaskThatCalled(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
 		a, p := g.agent("a", able), g.pack("p", packTool("x"))

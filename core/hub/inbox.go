@@ -15,7 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
-// Batch is what [Session.Next] returns: exactly one of events, a gap, the result of a
+// Batch is what [Session.Next] returns: exactly one of events, a gap, the result or the progress of a
 // tool, an execution or its withdrawal, a question, a change of tools or settings, or that the hub is
 // stopping.
 type Batch struct {
@@ -31,6 +31,8 @@ type Batch struct {
 	Gap *task.Gap
 	// Tool is the result of a tool that this session called.
 	Tool *tool.Result
+	// Progress is the latest of such a call: see [Session.WatchProgress].
+	Progress *tool.Progress
 	// Execute is a call for the pack that this session provides.
 	Execute *pack.Execution
 	// Withdrawn is the id of an execution that the session was given and for which nobody
@@ -55,10 +57,13 @@ type inbox struct {
 	// What follows is pending at most once.
 	draining     string
 	settings     *SettingsChange
+	progress     *tool.Progress
 	empty        bool // an empty batch
 	toolsChanged bool
 	notices      bool // there may be notices for a subscriber
 	yielded      bool // the notices let something else go first
+
+	watchesProgress bool
 
 	ended    error // why there will be nothing more
 	wake     chan struct{}
@@ -97,6 +102,11 @@ func (f *inbox) push(b Batch) {
 		f.draining = b.Draining
 	case b.SettingsChanged != nil:
 		f.settings = b.SettingsChanged
+	case b.Progress != nil:
+		if !f.watchesProgress || f.ended != nil {
+			return
+		}
+		f.progressed(b.Progress)
 	case b.ToolsChanged:
 		f.toolsChanged = true
 	case b.Role == task.Subscriber:
@@ -110,6 +120,19 @@ func (f *inbox) push(b Batch) {
 		}
 	}
 	f.signal()
+}
+
+// progressed replaces the latest progress; nil for none. The caller holds mu.
+func (f *inbox) progressed(p *tool.Progress) {
+	for _, of := range []struct {
+		p *tool.Progress
+		n int
+	}{{f.progress, -1}, {p, 1}} {
+		if of.p != nil && f.ended == nil {
+			f.share.Add(of.n * len(of.p.Detail))
+		}
+	}
+	f.progress = p
 }
 
 // ready adds a reader that has something to read. It reports whether the session has not ended.
@@ -172,6 +195,9 @@ func (f *inbox) pop() (b Batch, r *task.Reader, ok bool, err error) {
 		b.Draining, f.draining = f.draining, ""
 	case f.settings != nil:
 		b.SettingsChanged, f.settings = f.settings, nil
+	case f.progress != nil: // before the result of the call
+		b.Progress = f.progress
+		f.progressed(nil)
 	case f.news.Len() > 0:
 		if b, _ = f.news.Pop(); f.ended == nil {
 			f.share.Add(-b.size())

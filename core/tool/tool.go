@@ -35,6 +35,14 @@ func (d Definition) CheckCaller(capabilities []string) error {
 	return nil
 }
 
+// Progress says how far a call is.
+type Progress struct {
+	// Call is the id that the caller chose.
+	Call string
+	// Detail is what the pack says, in words.
+	Detail string
+}
+
 // Result is the result of a call: Output, or a Fault. It has both when an agent that was
 // asked failed after some text: Output is then what agent_result returns.
 type Result struct {

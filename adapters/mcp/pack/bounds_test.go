@@ -146,6 +146,33 @@ func TestOnlySoManyCallsRunAtOnce(t *testing.T) {
 	})
 }
 
+func TestTheLatestProgressIsShownBeforeTheResult(t *testing.T) {
+	scripted(t, pack.Options{}, legacy, func(g *testHub, s *script, _ *running) {
+		caller := g.connect("b")
+		caller.WatchProgress()
+		caller.CallTool("c", "p.x", nil)
+		m := s.wants("tools/call")
+		for i := range 3 {
+			s.write(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":3}}`, m.ID, i+1)
+		}
+		s.answer(m, `{"content":[]}`)
+		for last := ""; ; {
+			b, err := caller.Next(g.t.Context())
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case b.Progress != nil:
+				last = b.Progress.Detail
+			case b.Tool != nil:
+				if last != "3/3" {
+					t.Errorf("got %q before the result, want 3/3", last)
+				}
+				return
+			}
+		}
+	})
+}
+
 func TestProgressIsShownAFewTimesASecond(t *testing.T) {
 	scripted(t, pack.Options{}, legacy, func(g *testHub, s *script, _ *running) {
 		ada := g.connect("ada")

@@ -178,7 +178,7 @@ func (c *call) elicit(ctx context.Context, params strictjson.Value) (wire.Elicit
 	})
 }
 
-// begin and end bound the time without progress.
+// begin and end bound the time without progress. The latest of it is shown before the result.
 func (c *call) begin() {
 	limit := c.server.opts.Timeout
 	late := core.NewFault(core.CodeTimeout, "tool %s made no progress for %s (timeout of the pack)", c.execution.Tool, limit)
@@ -191,9 +191,10 @@ func (c *call) begin() {
 func (c *call) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.show() // before the result
 	c.idle.Stop()
 	c.next.Stop()
-	c.idle, c.detail = nil, ""
+	c.idle = nil
 }
 
 // pause stops the time without progress as long as people are asked.
@@ -229,22 +230,28 @@ func (c *call) progress(params strictjson.Value) {
 	c.restart()
 	waits := c.detail != ""
 	c.detail = detailOf(params, *n)
-	if wait := time.Until(c.shown.Add(showEvery)); waits {
+	switch wait := time.Until(c.shown.Add(showEvery)); {
+	case waits:
 		c.server.count("merged.progress") // the one before it was not shown
-	} else {
-		c.next.Set(max(wait, 0))
+	case wait <= 0:
+		c.show()
+	default:
+		c.next.Set(wait)
 	}
 }
 
-// showLatest shows the latest progress to the caller.
+// showLatest shows what is due.
 func (c *call) showLatest() {
 	c.mu.Lock()
-	detail := c.detail
-	c.detail, c.shown = "", time.Now()
-	over := c.idle == nil
-	c.mu.Unlock()
-	if !over && detail != "" {
-		_ = c.calls.session.ProgressTool(c.execution.ID, detail) // an error means that nobody waits any more
+	defer c.mu.Unlock()
+	c.show()
+}
+
+// show shows the latest progress to the caller, if it was not shown. Callers hold mu.
+func (c *call) show() {
+	if c.idle != nil && c.detail != "" {
+		_ = c.calls.session.ProgressTool(c.execution.ID, c.detail) // an error means that nobody waits any more
+		c.detail, c.shown = "", time.Now()
 	}
 }
 

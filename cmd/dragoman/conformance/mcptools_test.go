@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -80,6 +81,7 @@ func mcpServer(t *testing.T) (url string, names []string) {
 			if err := q.Session.NotifyProgress(ctx, p); err != nil {
 				return nil, err
 			}
+			<-time.After(50 * time.Millisecond) // as the suite asks for
 		}
 		return textResult("done"), nil
 	})
