@@ -52,7 +52,7 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 	select {
 	case <-p.first:
 	case <-p.over:
-		return p.failure
+		return p.failed()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -60,11 +60,17 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 	a.pool.Store(p)
 	defer a.pool.CompareAndSwap(p, nil)
 	ready(profile)
-	select {
-	case <-p.over:
-		return p.failure
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for {
+		select {
+		case <-p.over:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		why := p.failed()
+		a.opts.Lost(why)
+		if p.finish() {
+			return why
+		}
 	}
 }
 

@@ -40,6 +40,9 @@ type Options struct {
 	Sessions core.RecordLog
 	// Agent is the id of the agent, for its records.
 	Agent core.AgentID
+	// Lost is called before [Agent.Run] returns for a reason of its own, which ends processes first and may take a
+	// while: nothing is to be assigned from then on. nil is not called.
+	Lost func(why error)
 	// Tools returns where the tools of the hub are, when a run begins; nil offers none to pi.
 	Tools func() Tools
 	// ExtensionDir is the directory for the extension with which pi uses them; "" takes a temporary
@@ -73,6 +76,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Count == nil {
 		o.Count = func(string) {}
+	}
+	if o.Lost == nil {
+		o.Lost = func(error) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

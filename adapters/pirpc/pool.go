@@ -20,15 +20,16 @@ type pool struct {
 
 	processes sync.WaitGroup
 	first     chan struct{} // closed once a process is ready
-	over      chan struct{} // closed once the pool is of no use: see check
+	over      chan struct{} // has a value when the pool may be of no use any more: see check
 
 	mu       sync.Mutex
 	fresh    []*process // ready, without a thread
 	starting int
 	waiters  []chan taken
 	lanes    map[agent.Conversation]*lane
-	working  int // lanes that have a task
-	failure  error
+	working  int   // lanes that have a task
+	failure  error // a process that was not used has ended with it
+	isLost   bool  // the failure was told: see failed
 	closed   error // why nothing is taken any more
 }
 
@@ -49,7 +50,7 @@ type lane struct {
 }
 
 func newPool(ctx context.Context, opts *Options, env, args []string) *pool {
-	return &pool{ctx: ctx, opts: opts, env: env, args: args, first: make(chan struct{}), over: make(chan struct{}), lanes: map[agent.Conversation]*lane{}}
+	return &pool{ctx: ctx, opts: opts, env: env, args: args, first: make(chan struct{}), over: make(chan struct{}, 1), lanes: map[agent.Conversation]*lane{}}
 }
 
 // enter waits until the task is the only one of its conversation, and returns the lane of that.
@@ -179,10 +180,10 @@ func (p *pool) take(ctx context.Context) (*process, error) {
 		defer p.mu.Unlock()
 		return nil, p.closed
 	}
-	if n := len(p.fresh); n > 0 {
+	if i := slices.IndexFunc(p.fresh, (*process).alive); i >= 0 {
 		defer p.mu.Unlock()
-		taken := p.fresh[n-1]
-		p.fresh = p.fresh[:n-1]
+		taken := p.fresh[i]
+		p.fresh = slices.Delete(p.fresh, i, i+1)
 		p.fill()
 		return taken, nil
 	}
@@ -212,7 +213,12 @@ func (p *pool) fill() {
 	if p.failure == nil {
 		wanted += p.opts.Warm
 	}
-	for p.closed == nil && p.starting+len(p.fresh) < wanted {
+	for _, proc := range p.fresh {
+		if proc.alive() { // else it is about to be gone
+			wanted--
+		}
+	}
+	for p.closed == nil && p.starting < wanted {
 		p.starting++
 		p.processes.Go(p.start)
 	}
@@ -238,7 +244,9 @@ func (p *pool) ready(proc *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starting--
-	p.failure = nil
+	if !p.isLost {
+		p.failure = nil
+	}
 	select {
 	case <-p.first:
 	default:
@@ -285,19 +293,44 @@ func (p *pool) gone(proc *process, ready bool, why error) {
 	p.check()
 }
 
-// check ends the pool once it has failed and nobody uses it. Callers hold mu.
+// check says that the pool is over if it is. Callers hold mu.
 func (p *pool) check() {
-	if p.failure != nil && p.working == 0 && p.starting == 0 && p.closed == nil {
-		p.closed = core.NewFault(core.CodeUnreachable, "pi is restarted: %s", reasonText(p.failure))
-		close(p.over)
+	if p.isUseless() && p.closed == nil {
+		select {
+		case p.over <- struct{}{}:
+		default: // it was said
+		}
 	}
+}
+
+// isUseless reports whether the pool has failed and nobody uses it. Callers hold mu.
+func (p *pool) isUseless() bool { return p.failure != nil && p.working == 0 && p.starting == 0 }
+
+// failed returns why the pool is over. From then on it stays so: processes start only for tasks that are
+// there, or on their way.
+func (p *pool) failed() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isLost = true
+	return p.failure
+}
+
+// finish closes the pool, and reports whether it has: not while a task that has come meanwhile uses it.
+func (p *pool) finish() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.isUseless() {
+		return false
+	}
+	p.closed = core.NewFault(core.CodeUnreachable, "pi is restarted: %s", reasonText(p.failure))
+	return true
 }
 
 // isOver reports whether the pool gives no more processes.
 func (p *pool) isOver() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.closed != nil || p.ctx.Err() != nil
+	return p.isUseless() || p.closed != nil || p.ctx.Err() != nil
 }
 
 // close ends all processes, whose context has ended, and waits for them.

@@ -140,6 +140,31 @@ func TestAWarmProcessThatDiesEndsTheAgentOnceItsTasksAreDone(t *testing.T) {
 	})
 }
 
+func TestATaskThatComesWhileTheAgentIsLostHasAProcessStartedForIt(t *testing.T) {
+	told, goOn := make(chan error, 1), make(chan struct{})
+	play(t, pirpc.Options{Lost: func(why error) {
+		told <- why
+		<-goOn
+	}}, func(n *nursery) {
+		warm := <-n.kids
+		warm.dies("exit status 1")
+		why := <-told
+		asked := n.ask(hello())
+		k := <-n.kids
+		close(goOn)
+		k.prompted()
+		synctest.Wait()
+		if len(n.ran) > 0 {
+			t.Error("the agent has ended with a task, want it to wait")
+		}
+		n.finishes(asked, k, "ok")
+		if again, ran := <-told, <-n.ran; !errors.Is(ran, why) || !errors.Is(again, why) || !strings.Contains(why.Error(), "exit status 1") {
+			t.Errorf("got lost %v, then %v, ended by %v, want the reason", why, again, ran)
+		}
+		n.ran <- nil
+	})
+}
+
 func TestIdleProcessesEndAfterAWhileAndBeyondTheirNumber(t *testing.T) {
 	play(t, pirpc.Options{MaxSessions: 2, IdleAfter: time.Minute}, func(n *nursery) {
 		var kids []*kid

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,8 +26,11 @@ const (
 	piNew     = "1.5.2"
 )
 
-// piInstall is an installed version of pi.
-type piInstall struct{ dir string }
+// piNode runs versions from piNew on, where the Node of the machine is older than they need.
+const piNode = "node@22.23.3"
+
+// piInstall is an installed version of pi, and the Node that runs it.
+type piInstall struct{ dir, node string }
 
 // installPi installs a version of pi.
 func installPi(t *testing.T, version string) piInstall {
@@ -38,12 +40,14 @@ func installPi(t *testing.T, version string) piInstall {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if node, _ := strconv.Atoi(strings.TrimSpace(string(out))); version == piNew && node < 22 {
-		notRun(t, fmt.Sprintf("pi %s needs Node 22, this is %d", version, node))
+	installed := piInstall{dir: t.TempDir(), node: "node"}
+	installNode(t, installed.dir, "--ignore-scripts", piPackage+"@"+version)
+	if machine, _ := strconv.Atoi(strings.TrimSpace(string(out))); version == piNew && machine < 23 { // 22 has to be 22.19 or later
+		dir := t.TempDir()
+		installNode(t, dir, piNode)
+		installed.node = filepath.Join(dir, "node_modules", "node", "bin", "node")
 	}
-	dir := t.TempDir()
-	installNode(t, dir, "--ignore-scripts", piPackage+"@"+version)
-	return piInstall{dir}
+	return installed
 }
 
 // command returns the command that starts pi, and a home with what pi needs to reach a model.
@@ -62,7 +66,7 @@ func (p piInstall) command(t *testing.T, m *model) (command []string, home strin
 			t.Fatal(err)
 		}
 	}
-	return []string{"node", filepath.Join(p.dir, "node_modules", ".bin", "pi"), "--mode", "rpc", "--provider", "stub", "--model", "m1"}, home
+	return []string{p.node, filepath.Join(p.dir, "node_modules", ".bin", "pi"), "--mode", "rpc", "--provider", "stub", "--model", "m1"}, home
 }
 
 // piHub is a hub with pi as an agent of its settings.

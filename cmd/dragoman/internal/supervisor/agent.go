@@ -186,7 +186,7 @@ func (a *supervised) live(ctx context.Context, ready func()) error {
 		return a.serveNative(ctx, s, ready)
 	}
 	if a.agent == nil {
-		made, err := speaks[a.entry.Dialect](connection{entry: a.entry, child: a.child, opts: a.supervisor.opts, tools: a.offered})
+		made, err := speaks[a.entry.Dialect](connection{entry: a.entry, child: a.child, opts: a.supervisor.opts, tools: a.offered, lost: a.unit.lost})
 		if err != nil {
 			return err
 		}

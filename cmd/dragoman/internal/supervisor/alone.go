@@ -26,11 +26,12 @@ func RunAlone(ctx context.Context, e config.Agent, o Options, join JoinFunc) err
 	defer cancel(nil)
 	o.Records = func(string) core.RecordLog { return nil }
 	c := &child{launcher: o.Launcher, name: e.Name, process: e.Process}
-	inner, err := speaks[e.Dialect](connection{entry: e, child: c, opts: o})
+	a := &alone{entry: e, profiles: make(chan coreagent.Profile, 1), gate: make(chan struct{})}
+	inner, err := speaks[e.Dialect](connection{entry: e, child: c, opts: o, lost: func(error) { a.set(false) }})
 	if err != nil {
 		return err
 	}
-	a := &alone{entry: e, agent: inner, profiles: make(chan coreagent.Profile, 1), gate: make(chan struct{})}
+	a.agent = inner
 	failed := failing(e.Name, cancel)
 	u := newUnit(kindAgent, e.Name, o.Log, a.live, func(s core.Child) {
 		failed(s)

@@ -20,6 +20,7 @@ func newPi(c connection) (coreagent.Agent, error) {
 	}
 	o := pirpc.Options{
 		Dial: c.child.dialWith, Dir: dir, Warm: c.entry.Warm, Agent: core.AgentID(c.entry.Name), Sessions: c.sessions(), Count: c.count, Log: c.opts.Log, Frames: c.opts.Frames,
+		Lost: c.lost,
 		Tools: func() pirpc.Tools {
 			url, token := c.hubTools()
 			return pirpc.Tools{URL: url, Token: token}

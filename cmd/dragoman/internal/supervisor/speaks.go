@@ -28,6 +28,8 @@ type connection struct {
 	opts  Options
 	// tools returns where the tools of the hub are at the moment; nil for nowhere.
 	tools func() tools
+	// lost notes that the agent takes nothing for now.
+	lost func(error)
 }
 
 // dial starts a process of the agent with more arguments.
