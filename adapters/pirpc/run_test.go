@@ -84,6 +84,7 @@ func TestARetryAfterAnOverflowIsWaitedForAndToldOnce(t *testing.T) {
 		k.ends("so far", "error", `,"errorMessage":"prompt is too long"`)
 		k.is(strings.Replace(idle, `"isCompacting":false`, `"isCompacting":true`, 1))
 		k.say(`{"type":"agent_end","messages":[]}`, `{"type":"compaction_start","reason":"overflow"}`)
+		synctest.Wait() // it has asked whether pi goes on
 		k.is(idle)
 		k.say(`{"type":"compaction_end","reason":"overflow","result":{},"aborted":false,"willRetry":true}`)
 		time.Sleep(100 * time.Millisecond)
