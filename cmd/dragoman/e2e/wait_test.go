@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/acp"
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -98,6 +99,25 @@ func TestAskWaitsForAHubAndAnAgent(t *testing.T) {
 	rest, _ := io.ReadAll(printed)
 	if err := cmd.Wait(); err != nil || answer.String() != "HELLO\n" || len(rest) > 0 {
 		t.Errorf("got %v, %q and %q, want HELLO and an empty stderr", err, answer.String(), rest)
+	}
+}
+
+func TestAskThatWaitsForAnAgentLeavesOneFailedTask(t *testing.T) {
+	h := newTestHub(t, nil)
+	asked := make(chan string, 1)
+	go func() {
+		_, answer, _ := run(t, "ask", "--hub", h.url(), "--wait", "kettle", "hello")
+		asked <- answer
+	}()
+	for h.service.Hub().Counters()["rest.refused.unknown_agent"] < 4 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	agentProgram(t, nil, "--dialect", acp.Dialect, "--name", "kettle", "--hub", h.url(), "--", "tr", "a-z", "A-Z")
+	if answer := <-asked; answer != "HELLO\n" {
+		t.Errorf("got %q, want HELLO", answer)
+	}
+	if _, tasks, _ := run(t, "tasks", "--hub", h.url()); strings.Count(tasks, "failed") != 1 || strings.Count(tasks, "done") != 1 {
+		t.Errorf("got the tasks\n%s\nwant one that failed, and one that is done", tasks)
 	}
 }
 

@@ -2,11 +2,13 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -152,7 +154,14 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
 	var resp *http.Response
 	if err == nil {
+		refused := false
 		err = arrival.Do(ctx, func() (err error) {
+			if refused { // a task that cannot begin is in the list of tasks, too: one is enough
+				if err := findAgent(ctx, hub, a.To); err != nil {
+					return err
+				}
+			}
+			refused = true
 			resp, err = hub.Do(ctx, http.MethodPost, "/v1/tasks", client.NDJSON, a) //nolint:bodyclose // follow closes it
 			return err
 		})
@@ -185,6 +194,16 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 		return client.CutOff(err, client.TailHint(p.task))
 	}
 	return p.outcome(cancelled.Load())
+}
+
+// findAgent returns an error if an address is the id of an agent that the hub does not have.
+func findAgent(ctx context.Context, hub *client.Client, to string) error {
+	address, err := core.ParseAddress(to)
+	if err != nil || address.Agent() == "" {
+		return nil // the request says what is wrong, or finds an agent
+	}
+	var agent json.RawMessage
+	return hub.Get(ctx, "/v1/agents/"+url.PathEscape(to), &agent)
 }
 
 // noteThread prints a note if a thread is new: its id may be mistyped.
