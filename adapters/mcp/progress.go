@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// progressEvery is the least time between two progress notifications of a call, after the first
-	// progressBurst.
+	// progressEvery is the least time between two progress notifications of a call. The first progressBurst of
+	// a tool of a pack, which may be done sooner, come at once.
 	progressEvery = time.Second
 	progressBurst = 3
 )
 
 // progress makes the progress notifications of a running tool: at once, whenever there is
-// something new to say, though after the first few not more often than progressEvery, as a sign of life
-// after some silence, and before the result. A nil progress has none.
+// something new to say, though not more often than progressEvery but for the first few of a tool of a pack,
+// as a sign of life after some silence, and before the result. A nil progress has none.
 type progress struct {
 	token   json.RawMessage // as the client sent it
 	tool    string
@@ -38,7 +38,7 @@ func (p *progress) due(r *run) time.Time {
 	case p.sent == 0:
 		return p.began
 	case r.said != p.told:
-		return p.last.Add(min(p.silence, p.pause()))
+		return p.last.Add(min(p.silence, p.pause(r)))
 	default:
 		return p.last.Add(p.silence)
 	}
@@ -52,12 +52,12 @@ func (p *progress) isDue(r *run, now time.Time) bool {
 	case p.sent == 0 || now.Sub(p.last) >= p.silence:
 		return true
 	}
-	return r.said != p.told && now.Sub(p.last) >= p.pause()
+	return r.said != p.told && now.Sub(p.last) >= p.pause(r)
 }
 
 // pause returns how long there is none after the last one.
-func (p *progress) pause() time.Duration {
-	if p.count < progressBurst {
+func (p *progress) pause(r *run) time.Duration {
+	if r.task == nil && p.count < progressBurst {
 		return 0
 	}
 	return progressEvery
