@@ -49,24 +49,23 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 	p.mu.Lock()
 	p.fill()
 	p.mu.Unlock()
-	select {
-	case <-p.first:
-	case <-p.over:
-		return p.failed()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	profile := p.profile() // before a task takes the process
-	a.pool.Store(p)
 	defer a.pool.CompareAndSwap(p, nil)
-	ready(profile)
-	for {
+	for first := p.first; ; {
 		select {
-		case <-p.over:
+		case <-first:
+			first = nil
+			profile := p.profile() // before a task takes the process
+			a.pool.Store(p)
+			ready(profile)
+			continue
+		case <-p.drained:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		why := p.failed()
+		why, lost := p.markLost()
+		if !lost {
+			continue // a task has come meanwhile, and a process has started for it
+		}
 		a.opts.Lost(why)
 		if p.finish() {
 			return why

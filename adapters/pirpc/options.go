@@ -40,8 +40,8 @@ type Options struct {
 	Sessions core.RecordLog
 	// Agent is the id of the agent, for its records.
 	Agent core.AgentID
-	// Lost is called before [Agent.Run] returns for a reason of its own, which ends processes first and may take a
-	// while: nothing is to be assigned from then on. nil is not called.
+	// Lost is called with the reason before [Agent.Run] returns it, which ends processes first and may take a while:
+	// nothing is to be assigned from then on. nil is not called.
 	Lost func(why error)
 	// Tools returns where the tools of the hub are, when a run begins; nil offers none to pi.
 	Tools func() Tools

@@ -20,16 +20,16 @@ type pool struct {
 
 	processes sync.WaitGroup
 	first     chan struct{} // closed once a process is ready
-	over      chan struct{} // has a value when the pool may be of no use any more: see check
+	drained   chan struct{} // has a value when the pool may have drained: see isDrained
 
 	mu       sync.Mutex
 	fresh    []*process // ready, without a thread
 	starting int
 	waiters  []chan taken
 	lanes    map[agent.Conversation]*lane
-	working  int   // lanes that have a task
+	tasks    int   // that run, or wait for their turn in a lane
 	failure  error // a process that was not used has ended with it
-	isLost   bool  // the failure was told: see failed
+	isLost   bool  // the failure is told: see markLost
 	closed   error // why nothing is taken any more
 }
 
@@ -50,7 +50,7 @@ type lane struct {
 }
 
 func newPool(ctx context.Context, opts *Options, env, args []string) *pool {
-	return &pool{ctx: ctx, opts: opts, env: env, args: args, first: make(chan struct{}), over: make(chan struct{}, 1), lanes: map[agent.Conversation]*lane{}}
+	return &pool{ctx: ctx, opts: opts, env: env, args: args, first: make(chan struct{}), drained: make(chan struct{}, 1), lanes: map[agent.Conversation]*lane{}}
 }
 
 // enter waits until the task is the only one of its conversation, and returns the lane of that.
@@ -63,19 +63,21 @@ func (p *pool) enter(ctx context.Context, of agent.Conversation) (*lane, error) 
 		p.lanes[of] = l
 	}
 	l.users++
+	p.tasks++
 	p.mu.Unlock()
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
 		p.mu.Lock()
+		defer p.mu.Unlock()
 		l.users--
+		p.tasks--
 		p.tidy(l)
-		p.mu.Unlock()
+		p.check()
 		return nil, context.Cause(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.working++
 	l.since = time.Time{}
 	if l.expiry != nil {
 		l.expiry.Stop()
@@ -88,7 +90,7 @@ func (p *pool) enter(ctx context.Context, of agent.Conversation) (*lane, error) 
 func (p *pool) leave(l *lane, usable bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.working--
+	p.tasks--
 	l.users--
 	switch {
 	case l.process == nil:
@@ -293,33 +295,36 @@ func (p *pool) gone(proc *process, ready bool, why error) {
 	p.check()
 }
 
-// check says that the pool is over if it is. Callers hold mu.
+// check tells Run that the pool has drained if it has. Callers hold mu.
 func (p *pool) check() {
-	if p.isUseless() && p.closed == nil {
+	if p.isDrained() && p.closed == nil {
 		select {
-		case p.over <- struct{}{}:
-		default: // it was said
+		case p.drained <- struct{}{}:
+		default: // it was told
 		}
 	}
 }
 
-// isUseless reports whether the pool has failed and nobody uses it. Callers hold mu.
-func (p *pool) isUseless() bool { return p.failure != nil && p.working == 0 && p.starting == 0 }
+// isDrained reports whether the pool has failed and no task uses it. Callers hold mu.
+func (p *pool) isDrained() bool { return p.failure != nil && p.tasks == 0 && p.starting == 0 }
 
-// failed returns why the pool is over. From then on it stays so: processes start only for tasks that are
-// there, or on their way.
-func (p *pool) failed() error {
+// markLost returns why the pool has failed, if it has drained. From then on it stays failed: processes start
+// only for tasks that come nevertheless.
+func (p *pool) markLost() (why error, lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.isDrained() {
+		return nil, false
+	}
 	p.isLost = true
-	return p.failure
+	return p.failure, true
 }
 
 // finish closes the pool, and reports whether it has: not while a task that has come meanwhile uses it.
 func (p *pool) finish() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.isUseless() {
+	if !p.isDrained() {
 		return false
 	}
 	p.closed = core.NewFault(core.CodeUnreachable, "pi is restarted: %s", reasonText(p.failure))
@@ -330,7 +335,7 @@ func (p *pool) finish() bool {
 func (p *pool) isOver() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isUseless() || p.closed != nil || p.ctx.Err() != nil
+	return p.isDrained() || p.closed != nil || p.ctx.Err() != nil
 }
 
 // close ends all processes, whose context has ended, and waits for them.

@@ -11,6 +11,10 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/pirpc"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/host"
+	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
 
@@ -162,6 +166,53 @@ func TestATaskThatComesWhileTheAgentIsLostHasAProcessStartedForIt(t *testing.T) 
 			t.Errorf("got lost %v, then %v, ended by %v, want the reason", why, again, ran)
 		}
 		n.ran <- nil
+	})
+}
+
+// Run is told that the pool has drained while it is not looking, and a task comes until it looks.
+func TestAnAgentIsNotLostWhoseTaskHasStartedAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nursery{T: t, kids: make(chan *kid, 9)}
+		lost, joined, goOn, ran := make(chan error, 1), make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		n.agent = pirpc.New(pirpc.Options{Dial: n.dial, Lost: func(why error) { lost <- why }})
+		n.hub = coretest.NewHub(t, hub.Options{})
+		n.session = n.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pi"}, Dialect: pirpc.Name})
+		n.user = n.hub.Connect(hub.Identity{Principal: core.Principal{ID: "user"}, Dialect: "test"})
+		n.events = map[core.TaskID][]core.Event{}
+		go n.watch()
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			ran <- n.agent.Run(ctx, func(agent.Profile) {
+				close(joined)
+				<-goOn
+			})
+		}()
+		<-joined
+		if err := n.session.Join(core.Card{ID: "pi", MaxConcurrent: 4}, hub.JoinOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			_ = host.Serve(ctx, n.session, n.agent, nil)
+		}()
+		warm := <-n.kids
+		warm.dies("exit status 1")
+		synctest.Wait()
+		asked := n.ask(hello())
+		k := <-n.kids
+		k.prompted()
+		n.finishes(asked, k, "ok")
+		close(goOn)
+		synctest.Wait()
+		if len(lost)+len(ran) > 0 {
+			t.Errorf("got %d times lost and ended %d times, want that the agent goes on", len(lost), len(ran))
+		}
+		stop()
+		<-served
+		<-ran
+		n.session.Close(nil)
+		n.user.Close(nil)
 	})
 }
 
