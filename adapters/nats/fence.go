@@ -249,6 +249,15 @@ func (f *fence) awaitState(ctx context.Context) (state jetstream.StreamState, er
 
 // state returns how far the stream is, as its leader knows it.
 func (f *fence) state(ctx context.Context) (jetstream.StreamState, error) {
+	info, err := f.info(ctx)
+	if err != nil {
+		return jetstream.StreamState{}, err
+	}
+	return info.State, nil
+}
+
+// info returns what the leader of the stream says of it, or a FormatError if this version does not read it.
+func (f *fence) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	s, err := retry(ctx, f.j, f.j.silence(), func(ctx context.Context) (jetstream.Stream, error) {
@@ -256,9 +265,11 @@ func (f *fence) state(ctx context.Context) (jetstream.StreamState, error) {
 		return s, f.j.made(f.stream, err)
 	})
 	if err != nil {
-		return jetstream.StreamState{}, err
+		return nil, err
 	}
-	return s.CachedInfo().State, nil
+	info := s.CachedInfo()
+	_, err = readable(f.stream, info.Config.Metadata, f.j.version)
+	return info, err
 }
 
 // lastOwner returns the present owner and its place; zeros if there is none.

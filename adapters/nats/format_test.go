@@ -86,6 +86,43 @@ func TestAJournalInAFormatOfALaterVersionIsRefusedAndLeftAsItIs(t *testing.T) {
 	wantStored(t, o, task)
 }
 
+func TestAHubDoesNotTakeOverTasksInALaterFormat(t *testing.T) {
+	at := external(t).ClientURL()
+	a, b := opened(t, nats.Options{URL: at, Name: "a", Cluster: &nats.Cluster{Name: "test"}}), opened(t, nats.Options{URL: at, Name: "b", Version: "v1.2.0", Cluster: &nats.Cluster{Name: "test"}})
+	if err := a.Append(t.Context(), taskRecords("one")[:1]...); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := natsgo.Connect(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), "a-tasks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.CachedInfo().Config
+	c.Metadata = map[string]string{"dragoman.format": "99", "dragoman.version": "v9.0.0"}
+	if _, err := js.UpdateStream(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	_, taken := b.TakeOver(t.Context(), a.Life())
+	listed := b.HeadsOf(t.Context(), "a", func(h journal.Head) bool {
+		t.Errorf("got the head %+v, want none", h)
+		return true
+	})
+	for what, err := range map[string]error{"taking over": taken, "listing": listed} {
+		var later *nats.FormatError
+		if !errors.As(err, &later) || later.Format != 99 || later.Since != "v9.0.0" {
+			t.Errorf("%s: got %v, want that the format is of v9.0.0", what, err)
+		}
+	}
+}
+
 func TestAJournalOnAnExternalServerKeepsItsFormat(t *testing.T) {
 	o := nats.Options{URL: external(t).ClientURL(), Version: "v1.2.0"}
 	task := storeOne(t, o)

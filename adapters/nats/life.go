@@ -130,10 +130,13 @@ func (f *fence) follow(ctx context.Context, o owner) error {
 }
 
 // TakeOver implements journal.Shared. It reads and writes the stream of that hub, and needs a leader of
-// it. If a third hub has taken the life over before, it also asks the leader of the stream of that one
+// it. It returns a FormatError if that hub stores in a format that this version does not read. If a third hub has taken the life over before, it also asks the leader of the stream of that one
 // whether that life goes on.
 func (j *Journal) TakeOver(ctx context.Context, of journal.Life) (journal.Estate, error) {
 	e := &estate{j.tasksOf(of.Hub)}
+	if _, err := e.info(ctx); err != nil {
+		return nil, err
+	}
 	mine := owner{Life: of, By: j.life, At: process()}
 	o, place, err := e.lastOwner(ctx)
 	for {

@@ -63,7 +63,7 @@ const batchGrowth = 4
 
 // batches calls each for the messages that r asks for, up to the place last, until it returns false. It
 // asks any replica, and another one if that does not answer; what a replica does not have, it asks the
-// leader for. It returns an unreachable Fault, which it logs, if none answers for answerTimeout.
+// leader for. It returns an unreachable Fault, which it logs, if none answers for answerTimeout, or there is none.
 func (f *fence) batches(ctx context.Context, r getRequest, last uint64, each func(message) (more bool, err error)) error {
 	wait, heard := f.j.replicaSilence(), time.Now()
 	for more := true; more && r.Seq <= last; {
@@ -76,7 +76,7 @@ func (f *fence) batches(ctx context.Context, r getRequest, last uint64, each fun
 		case (errors.Is(err, errSilent) || f.j.clustered && errors.Is(err, nats.ErrNoResponders)) && time.Since(heard) < answerTimeout:
 			some, err, wait = true, pauseFor(ctx, replicaPause), f.j.longer(wait)
 		case errors.Is(err, errSilent) || errors.Is(err, nats.ErrNoResponders):
-			f.j.log.Warn("the journal cannot be read for now", "stream", f.stream, "waited", answerTimeout.String(), "error", err)
+			f.j.log.Warn("the journal cannot be read for now", "stream", f.stream, "waited", time.Since(heard).Round(time.Millisecond).String(), "error", err)
 			return core.NewFault(core.CodeUnreachable, "the journal does not answer: try again in a while").Because(err)
 		}
 		if err != nil {
