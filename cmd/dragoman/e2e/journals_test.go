@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
@@ -33,7 +34,10 @@ func TestTheJournalsOfEveryVersionOpen(t *testing.T) {
 			}
 			for _, start := range []string{"the first start", "the next one"} {
 				t.Run(start, func(t *testing.T) {
-					h := newTestHub(t, func(c *config.Config) { c.DataDir = dir })
+					h := newTestHub(t, func(c *config.Config) {
+						c.DataDir = dir
+						c.Journal.Age, c.Usage.Age = 100*365*24*time.Hour, 100*365*24*time.Hour // else what is in it expires
+					})
 					want := map[string]string{
 						"hello": "done HELLO", "größer, 日本語": "done GRößER, 日本語", strings.TrimSpace(numbers.String()): "done " + numbers.String(),
 						"will it work": "failed internal", "to cancel": "cancelled begun\n", "to be cut off": "failed unreachable begun\n",
