@@ -1,14 +1,22 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
-// resourceLinks is the first version whose contents may be a resource_link.
-const resourceLinks = "2025-06-18"
+// The first versions with these contents.
+const (
+	withAudio      = "2025-03-26"
+	withLinks      = "2025-06-18" // resource_link
+	withStructured = "2025-06-18" // structuredContent
+)
+
+// unnamed is the version of a client that does not name it (2025-06-18, basic/transports, "Protocol Version Header").
+const unnamed = "2025-03-26"
 
 // answerWith returns an outcome as the client gets it: that of a tool of an MCP server as the
 // server sent it, any other by resultOf.
@@ -56,18 +64,20 @@ func (s *Server) passedOn(q *request, result strictjson.Value) json.RawMessage {
 }
 
 // contentFor returns the blocks of a result for a client of the request's version, and whether that
-// lacks some of them: such a block is a text with its JSON. So is structured content that is no
-// object, which only modern versions have, in a result without blocks.
+// lacks some of them: such a block is a text with its JSON. So is structured content in a result without
+// blocks, if the version has none, or none that is no object.
 func contentFor(q *request, result strictjson.Value) (content []any, lossy bool) {
 	content = []any{}
+	version := cmp.Or(q.version, unnamed)
 	for block := range result.Get("content").Items() {
-		if kind, _ := block.Get("type").Text(); kind == "resource_link" && q.version < resourceLinks {
+		if kind, _ := block.Get("type").Text(); kind == "resource_link" && version < withLinks || kind == "audio" && version < withAudio {
 			content, lossy = append(content, wire.NewText(string(block.Raw()))), true
 			continue
 		}
 		content = append(content, block.Raw())
 	}
-	if data := result.Get("structuredContent"); len(content) == 0 && data.Exists() && data.Kind() != strictjson.Object && !q.modern {
+	data := result.Get("structuredContent")
+	if unknown := version < withStructured || data.Kind() != strictjson.Object && !q.modern; len(content) == 0 && data.Exists() && unknown {
 		content, lossy = append(content, wire.NewText(string(data.Raw()))), true
 	}
 	return content, lossy

@@ -57,6 +57,8 @@ func TestTheResultOfAnMCPServerArrivesAsItWasSent(t *testing.T) {
 		`{"type":"resource","resource":{"uri":"x:y","mimeType":"text/plain","text":"hi","_meta":{}}},{"type":"text","text":"b"},{"type":"new","z":1}]`
 	link := `{"type":"resource_link","uri":"x:z","name":"z"}`
 	asText := `{"type":"text","text":"{\"type\":\"resource_link\",\"uri\":\"x:z\",\"name\":\"z\"}"}`
+	audio := `{"type":"audio","data":"aGk=","mimeType":"audio/wav"}`
+	audioText := `{"type":"text","text":"{\"type\":\"audio\",\"data\":\"aGk=\",\"mimeType\":\"audio/wav\"}"}`
 	for name, c := range map[string]struct {
 		version, sent, want string
 	}{
@@ -64,13 +66,18 @@ func TestTheResultOfAnMCPServerArrivesAsItWasSent(t *testing.T) {
 		"every kind of block, modern":      {wire.Modern, `{"resultType":"complete",` + blocks + `}`, `{"resultType":"complete",` + blocks + `,` + ownMeta + `}`},
 		"of a legacy server":               {wire.Modern, `{` + blocks + `}`, `{` + blocks + `,"resultType":"complete",` + ownMeta + `}`},
 		"to a legacy client":               {anyVersion, `{"resultType":"complete","content":[]}`, `{"content":[]}`},
-		"structured content":               {anyVersion, `{"content":[],"structuredContent":{"n":1.0}}`, `{"content":[],"structuredContent":{"n":1.0}}`},
+		"structured content":               {wire.LatestLegacy, `{"content":[],"structuredContent":{"n":1.0}}`, `{"content":[],"structuredContent":{"n":1.0}}`},
+		"the same, to an old client":       {"2025-03-26", `{"content":[],"structuredContent":{"n":1.0}}`, `{"content":[{"type":"text","text":"{\"n\":1.0}"}],"structuredContent":{"n":1.0}}`},
+		"the same, to one without a name":  {anyVersion, `{"content":[],"structuredContent":{"n":1}}`, `{"content":[{"type":"text","text":"{\"n\":1}"}],"structuredContent":{"n":1}}`},
+		"the same beside text, to it":      {anyVersion, `{"content":[{"type":"text","text":"one"}],"structuredContent":{"n":1}}`, `{"content":[{"type":"text","text":"one"}],"structuredContent":{"n":1}}`},
 		"structured content, no object":    {wire.Modern, `{"content":[],"structuredContent":[1],"resultType":"complete"}`, `{"content":[],"structuredContent":[1],"resultType":"complete",` + ownMeta + `}`},
 		"the same, to a legacy client":     {anyVersion, `{"content":[],"structuredContent":[1]}`, `{"content":[{"type":"text","text":"[1]"}]}`},
 		"the same beside a text":           {anyVersion, `{"content":[{"type":"text","text":"one"}],"structuredContent":[1]}`, `{"content":[{"type":"text","text":"one"}]}`},
 		"a link":                           {"2025-06-18", `{"content":[` + link + `]}`, `{"content":[` + link + `]}`},
 		"a link, to a client without them": {"2025-03-26", `{"content":[` + link + `]}`, `{"content":[` + asText + `]}`},
-		"no content":                       {anyVersion, `{"structuredContent":{}}`, `{"structuredContent":{},"content":[]}`},
+		"audio":                            {"2025-03-26", `{"content":[` + audio + `]}`, `{"content":[` + audio + `]}`},
+		"audio, to a client without it":    {"2024-11-05", `{"content":[` + audio + `]}`, `{"content":[` + audioText + `]}`},
+		"no content":                       {wire.LatestLegacy, `{"structuredContent":{}}`, `{"structuredContent":{},"content":[]}`},
 		"_meta":                            {anyVersion, `{"content":[],"_meta":{"a":1}}`, `{"content":[],"_meta":{"a":1}}`},
 		"_meta that names the server":      {anyVersion, `{"content":[],"_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"x"}}}`, `{"content":[],"_meta":{"a":1}}`},
 		"the same, modern": {
