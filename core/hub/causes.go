@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"cmp"
+	"reflect"
 	"slices"
 	"time"
 
@@ -29,12 +30,25 @@ func (h *Hub) checkRepeated(because core.TaskID, req *core.Request) error {
 			break
 		}
 		asked := t.Request()
-		if asked.To == req.To && asked.Content == req.Content && bytes.Equal(asked.Data, req.Data) {
+		if asked.To == req.To && sameContent(&asked, req) {
 			return core.NewFault(core.CodeLoop, "task %s of the same chain asked %s the same: answer instead of asking again", because, req.To)
 		}
 		because = asked.Cause
 	}
 	return nil
+}
+
+// sameContent reports whether two requests ask the same. What else their dialects said may differ each time, as the
+// id of a message, and counts only where there is nothing beside it.
+func sameContent(a, b *core.Request) bool {
+	if a.Content != b.Content || !bytes.Equal(a.Data, b.Data) || !slices.EqualFunc(a.Attachments, b.Attachments, sameFile) {
+		return false
+	}
+	return a.Content != "" || len(a.Data)+len(a.Attachments) > 0 || reflect.DeepEqual(a.Foreign, b.Foreign)
+}
+
+func sameFile(a, b core.File) bool {
+	return a.Name == b.Name && a.MediaType == b.MediaType && bytes.Equal(a.Data, b.Data)
 }
 
 // causes returns what the session acts because of: the tasks of its agent, or the last one that

@@ -86,7 +86,7 @@ func TestAnAgentThatHasAnsweredMayAskItsRequesterSomethingElse(t *testing.T) {
 		if want := fmt.Sprintf("task %s of the same chain asked a the same", outer.ID()); !strings.Contains(core.AsFault(err).Message, want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
-		back := g.open(b, core.Request{To: core.ToAgent("a"), Content: "when?"})
+		back := g.open(b, core.Request{To: core.ToAgent("a"), Content: "plan it", Attachments: []core.File{{Name: "two.go", Data: []byte("2")}}})
 		if got := back.Request(); back.Hops() != 2 || got.Cause != inner.ID() {
 			t.Errorf("something else: got %d hops below %q, want 2 below %s", back.Hops(), got.Cause, inner.ID())
 		}
