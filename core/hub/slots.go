@@ -44,28 +44,33 @@ func (h *Hub) linger(s *Session, j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.work[j.ID()]; w != nil && w.timer == nil {
-		h.allow(s, j, w, wait)
+		h.allow(s, j, w, wait, time.Now())
 	}
 }
 
-// allow gives an agent some time to end a task. Callers hold Session.mu.
-func (h *Hub) allow(s *Session, j *job, w *holding, wait time.Duration) {
+// aliveGraces is how many times the grace an agent has that says that it is alive, if the deadline of the task is
+// sooner.
+const aliveGraces = 12
+
+// allow gives an agent some time to end a task, for which the hub has waited since it began to. Callers hold
+// Session.mu.
+func (h *Hub) allow(s *Session, j *job, w *holding, wait time.Duration, began time.Time) {
 	since := time.Now()
-	w.timer = time.AfterFunc(wait, func() { h.overdue(s, j, since) })
+	w.timer = time.AfterFunc(wait, func() { h.overdue(s, j, since, began) })
 }
 
 // overdue frees the slot of a task that its agent has not ended since the hub began to wait for that. One that
-// would be disconnected has until the deadline of the task, as long as it says something.
-func (h *Hub) overdue(s *Session, j *job, since time.Time) {
+// would be disconnected stays as long as it says something, until the deadline of the task and for aliveGraces.
+func (h *Hub) overdue(s *Session, j *job, since, began time.Time) {
 	h.mu.Lock()
 	e, _ := h.roster.Get(s.id)
 	h.mu.Unlock()
 	s.mu.Lock()
 	w, single := s.work[j.ID()], s.card.MaxConcurrent <= 1
 	closes := w != nil && w.slot && (h.limits.Disconnect == DisconnectAlways || h.limits.Disconnect == DisconnectSingle && single)
-	left := time.Until(j.Deadline())
+	left := max(time.Until(j.Deadline()), time.Until(began.Add(aliveGraces*h.limits.SlotGrace)))
 	if closes && left > 0 && sessionOf(e.Member) == s && e.Load.LastSeen.After(since) {
-		h.allow(s, j, w, min(h.limits.SlotGrace, left))
+		h.allow(s, j, w, min(h.limits.SlotGrace, left), began)
 		s.mu.Unlock()
 		return
 	}

@@ -77,6 +77,31 @@ func TestAnAgentThatMissedACancelStaysWhileItSaysThatItIsAlive(t *testing.T) {
 	})
 }
 
+func TestAnAgentThatMissedADeadlineStaysForAWhileIfItSaysThatItIsAlive(t *testing.T) {
+	withHub(t, hub.Limits{CancelGrace: time.Second, SlotGrace: time.Second}, func(g *testHub) {
+		a, asker := g.agent("a", able), g.connect("r")
+		g.open(asker, core.Request{To: core.ToAgent("a"), Deadline: time.Now().Add(2 * time.Second)})
+		here := func() bool {
+			_, is := g.hub.Agent(core.Principal{Operator: true}, "a")
+			return is
+		}
+		for range 12 { // 2 s to the deadline, and 12 times the grace
+			g.sleep(900 * time.Millisecond)
+			a.Seen()
+			if !here() {
+				t.Fatal("got the agent disconnected while it is alive, want it to stay for a while")
+			}
+		}
+		for range 5 {
+			g.sleep(900 * time.Millisecond)
+			a.Seen()
+		}
+		if here() {
+			t.Error("after twelve times the grace: got the agent still here, want it disconnected")
+		}
+	})
+}
+
 func TestTheSettingsForOverdueAgentsHaveNames(t *testing.T) {
 	for _, want := range []hub.Disconnect{hub.DisconnectSingle, hub.DisconnectAlways, hub.DisconnectNever} {
 		var got hub.Disconnect
