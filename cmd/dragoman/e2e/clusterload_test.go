@@ -367,7 +367,10 @@ func postRPC(ctx context.Context, h *clusterHub, path, method string, params, re
 func askA2AAt(ctx context.Context, h *clusterHub, to, key string) (string, error) {
 	var sent struct {
 		Task struct {
-			Status    struct{ State string }
+			Status struct {
+				State   string
+				Message struct{ Parts []struct{ Text string } }
+			}
 			Artifacts []struct{ Parts []struct{ Text string } }
 		}
 	}
@@ -376,7 +379,7 @@ func askA2AAt(ctx context.Context, h *clusterHub, to, key string) (string, error
 		return "", err
 	}
 	if sent.Task.Status.State != "TASK_STATE_COMPLETED" {
-		return "", errors.New(sent.Task.Status.State)
+		return "", fmt.Errorf("%s: %v", sent.Task.Status.State, sent.Task.Status.Message.Parts)
 	}
 	var text strings.Builder
 	for _, a := range sent.Task.Artifacts {

@@ -98,9 +98,14 @@ func TestSoak(t *testing.T) {
 	}
 	whole := interrupted.Err() == nil
 	s.end()
-	t.Logf("slice %d, %v of %v\n%s\n%s%s", samples.slice, samples.elapsed().Round(time.Second), total, samples.table(), s.outcomes(), strings.Join(s.burstLines, "\n"))
+	unanswered, tooMany := unansweredOf(s.counts)
+	t.Logf("slice %d, %v of %v\n%s\n%s\n%s", samples.slice, samples.elapsed().Round(time.Second), total, samples.table(), s.outcomes(), strings.Join(s.burstLines, "\n"))
+	t.Logf("questions to agents that never leave; the machine was late for %.1f %% of the time\n%s%s", 100*s.late.overall(), unanswered, strings.Join(s.unansweredLines, "\n"))
 	if err := s.violation(); err != nil {
 		t.Fatal(err)
+	}
+	if tooMany != nil {
+		t.Errorf("more than %.2f %% without an answer: %v", 100*unansweredShare, tooMany)
 	}
 	if whole {
 		for _, outcome := range s.missing() {
@@ -130,12 +135,15 @@ type soak struct {
 	cancel  context.CancelCauseFunc
 	workers sync.WaitGroup
 	ledger  *soakLedger
+	late    lateProbe
 
 	mu         sync.Mutex
 	asked      int
 	counts     map[string]int // of outcomes
 	ends       []soakEnd      // the latest that readers were told
 	burstLines []string
+
+	unansweredLines []string // the first of them
 }
 
 // soakSettings let what is stored and kept reach its limits within minutes.
@@ -260,12 +268,12 @@ func (s *soak) outcomes() (text string) {
 // goes wrong has to go wrong.
 func (s *soak) missing() []string {
 	want := []string{
-		"bursts", "half-open connections", "malformed frames", "rest: cancelled as it should be", "rest: cancelled, since its client has left",
-		"rest: failed as it should be", "rest: read slowly to the end",
+		"bursts", "half-open connections", "malformed frames", askerCancels + outcomeAnswered, askerLeaves + outcomeAnswered,
+		askerExpires + outcomeAnswered, "rest: read slowly to the end",
 		`agents that misbehave: ""`, `agents that misbehave: "timeout"`, `agents that misbehave: "unreachable"`,
 	}
 	for dialect := range s.askers() {
-		want = append(want, dialect+": answered")
+		want = append(want, dialect+outcomeAnswered)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ func (s *soak) startFaults() {
 	repeat := func(pause time.Duration, act func(context.Context)) {
 		s.workers.Go(func() {
 			for s.ctx.Err() == nil {
-				ctx, cancel := context.WithTimeout(s.ctx, 90*time.Second)
+				ctx, cancel := context.WithTimeout(s.ctx, soakPatience)
 				act(ctx)
 				cancel()
 				pauseFor(s.ctx, rand.N(pause))
@@ -38,19 +38,29 @@ func (s *soak) startFaults() {
 	}
 }
 
+// The clients that do not wait for the answer, among those who ask.
+const (
+	askerCancels = "rest, cancelling"
+	askerExpires = "rest, with too short a deadline"
+	askerLeaves  = "rest, leaving"
+)
+
 // wantEnd reads a task to an end of a kind, with a text in it.
-func (s *soak) wantEnd(ctx context.Context, r *soakReader, task map[string]any, kind core.Kind, text string) {
+func (s *soak) wantEnd(ctx context.Context, asker string, r *soakReader, task map[string]any, kind core.Kind, text string) {
+	began := time.Now()
 	err := r.toEnd(ctx, task)
 	switch {
 	case s.ctx.Err() != nil:
-	case err != nil && isTooMuch(err):
-		s.count("rest: refused, as the machine had too much to do")
+	case ctx.Err() != nil:
+		s.wrong("%v of %v: no end after %v: %w", kind, task, soakPatience, err)
+	case err != nil && isRefusal(err):
+		s.unanswered(asker, began, err)
 	case err != nil:
 		s.wrong("%v of %v: %w", kind, task, err)
 	case r.kind != kind || !strings.Contains(r.end, text):
 		s.wrong("%v: got the end %s, want %v with %q", task, r.end, kind, text)
 	default:
-		s.count("rest: " + kind.String() + " as it should be")
+		s.count(asker + outcomeAnswered)
 	}
 }
 
@@ -68,28 +78,35 @@ func (s *soak) cancelled(ctx context.Context) {
 			cancel()
 		}
 	}
-	s.wantEnd(ctx, r, map[string]any{"to": steadyAgent(), "content": "long " + s.newKey()}, core.KindCancelled, "")
+	s.wantEnd(ctx, askerCancels, r, map[string]any{"to": steadyAgent(), "content": "long " + s.newKey()}, core.KindCancelled, "")
 }
 
 // expired opens a task that lasts longer than it may.
 func (s *soak) expired(ctx context.Context) {
-	s.wantEnd(ctx, &soakReader{soak: s}, map[string]any{"to": steadyAgent(), "content": "long " + s.newKey(), "deadline_ms": 300 + rand.IntN(900)}, core.KindFailed, "timeout")
+	s.wantEnd(ctx, askerExpires, &soakReader{soak: s}, map[string]any{"to": steadyAgent(), "content": "long " + s.newKey(), "deadline_ms": 300 + rand.IntN(900)}, core.KindFailed, "timeout")
 }
 
 // abandoned leaves a task that does not outlive who asked.
 func (s *soak) abandoned(ctx context.Context) {
 	r := &soakReader{soak: s, cutAfter: 4}
-	if err := r.open(ctx, map[string]any{"to": steadyAgent(), "content": "long " + s.newKey(), "keep": false}); !errors.Is(err, errCutHere) {
-		if s.ctx.Err() == nil && (err == nil || !isTooMuch(err)) {
-			s.wrong("a task that is abandoned: %v", err)
-		}
+	began := time.Now()
+	err := r.open(ctx, map[string]any{"to": steadyAgent(), "content": "long " + s.newKey(), "keep": false})
+	switch {
+	case s.ctx.Err() != nil:
+		return
+	case errors.Is(err, errCutHere):
+	case err != nil && ctx.Err() == nil && isRefusal(err):
+		s.unanswered(askerLeaves, began, err)
+		return
+	default:
+		s.wrong("a task that is abandoned: %v", err)
 		return
 	}
 	r.cutAfter = 0
 	if err := r.readOn(ctx); s.ctx.Err() == nil && (err != nil || r.kind != core.KindCancelled) {
 		s.wrong("the abandoned task %s: got the end %s and %v, want it cancelled", r.task, r.end, err)
 	}
-	s.count("rest: cancelled, since its client has left")
+	s.count(askerLeaves + outcomeAnswered)
 }
 
 // malformed says what is no frame of the dialect, and has to be refused, or disconnected.

@@ -22,8 +22,12 @@ import (
 // soakPause is the longest time between two questions of a client.
 const soakPause = 400 * time.Millisecond
 
+// soakPatience is longer than every deadline, also on a busy machine.
+const soakPatience = 3 * time.Minute
+
 // start starts the agents, waits until the steady ones are there, and starts the clients.
 func (s *soak) start() {
+	s.workers.Go(func() { s.late.run(s.ctx) })
 	s.workers.Go(s.ledger.run)
 	for _, dialect := range demo.Answerers {
 		s.workers.Go(func() {
@@ -126,7 +130,6 @@ var steady = []string{
 
 // ask asks an agent. One that never leaves has to answer.
 func (s *soak) ask(dialect string, ask soakAsk) {
-	const patience = 3 * time.Minute // longer than every deadline, also on a busy machine
 	to, stays := steady[rand.IntN(len(steady))], true
 	switch rand.IntN(10) {
 	case 0, 1:
@@ -137,7 +140,7 @@ func (s *soak) ask(dialect string, ask soakAsk) {
 		}
 	}
 	key := s.newKey()
-	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	ctx, cancel := context.WithTimeout(s.ctx, soakPatience)
 	defer cancel()
 	began := time.Now()
 	text, err := ask(ctx, s.hub, to, key)
@@ -145,9 +148,9 @@ func (s *soak) ask(dialect string, ask soakAsk) {
 	case s.ctx.Err() != nil:
 		return
 	case ctx.Err() != nil:
-		s.wrong("%s asked %s %q and had no end after %v: %w", dialect, to, key, patience, err)
-	case err != nil && stays && isTooMuch(err):
-		s.count(dialect + ": not answered, by an agent that had too much to do")
+		s.wrong("%s asked %s %q and had no end after %v: %w", dialect, to, key, soakPatience, err)
+	case err != nil && stays && isRefusal(err):
+		s.unanswered(dialect, began, err)
 	case err != nil && stays:
 		s.wrong("%s asked %s, which does not leave, %q, and after %v got %w", dialect, to, key, time.Since(began), err)
 	case err != nil:
@@ -155,15 +158,9 @@ func (s *soak) ask(dialect string, ask soakAsk) {
 	case strings.TrimSpace(text) != slowAnswer(key):
 		s.wrong("%s asked %s %q and got %q, want %q", dialect, to, key, text, slowAnswer(key))
 	default:
-		s.count(dialect + ": answered")
+		s.count(dialect + outcomeAnswered)
 	}
 	pauseFor(s.ctx, rand.N(soakPause))
-}
-
-// isTooMuch reports whether an error says that the machine is too busy. Some dialects have only the text.
-func isTooMuch(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "timeout") || strings.Contains(text, "deadline") || strings.Contains(text, "overloaded")
 }
 
 // misbehave has agents of Coven that behave in every way that agents were seen to behave, and asks
