@@ -59,6 +59,8 @@ func (s *soak) burst(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	s.bursting.Store(true)
+	defer s.bursting.Store(false)
 	began := time.Now()
 	s.askBurst(ctx, func(err error) { s.wrong("a burst: %w", err) })
 	if ctx.Err() != nil {

@@ -14,8 +14,8 @@ import (
 
 const mebi = 1 << 20
 
-// soakFigures are what is sampled: its name, its unit, and how much it may differ by, over half a
-// slice, beside its noise.
+// soakFigures are what is sampled: its name, its unit, and how much it may differ by, over what is
+// judged, beside its noise.
 var soakFigures = []struct {
 	name, unit string
 	size       float64 // of the unit
@@ -30,6 +30,7 @@ var soakFigures = []struct {
 	{"threads", "", 1, 3, true},
 	{"data", "MiB", mebi, 32 * mebi, true}, // it comes and goes in blocks
 	{"cpu", "s", 1, 0, false},
+	{"burst", "", 1, 0, false}, // 1 within a burst, and until its memory is returned
 }
 
 // soakSample is what the hub has at a moment.
@@ -96,6 +97,9 @@ func (s *soak) sample() (one soakSample, err error) {
 	metrics, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return one, err
+	}
+	if s.bursting.Load() {
+		v["burst"] = 1
 	}
 	v["goroutines"], v["heap"] = procField(metrics, "go_goroutines"), procField(metrics, "go_memstats_heap_inuse_bytes")
 	return one, nil

@@ -8,35 +8,47 @@ import (
 // trend is a line through points.
 type trend struct {
 	slope, err float64 // by least squares, and its standard error
-	mean       float64
-	length     float64 // from the first to the last
+	length     float64 // from the first to the last of each group, in all
 }
 
-// trendOf fits a line.
-func trendOf(x, y []float64) (t trend) {
-	n := float64(len(x))
-	if n < 3 {
+// trendOf fits lines through groups of points: one slope, but each group has a height of its own.
+func trendOf(x, y [][]float64) (t trend) {
+	var awayX, awayY []float64 // from the means of their group
+	free := -1.                // degrees of freedom
+	for i := range x {
+		n := len(x[i])
+		if n == 0 {
+			continue
+		}
+		free += float64(n - 1)
+		t.length += x[i][n-1] - x[i][0]
+		meanX, meanY := average(x[i]), average(y[i])
+		for j := range x[i] {
+			awayX, awayY = append(awayX, x[i][j]-meanX), append(awayY, y[i][j]-meanY)
+		}
+	}
+	var xx, xy, residual float64
+	for i := range awayX {
+		xx += awayX[i] * awayX[i]
+		xy += awayX[i] * awayY[i]
+	}
+	if free < 1 || xx == 0 {
 		return trend{}
 	}
-	var meanX float64
-	for i := range x {
-		meanX += x[i] / n
-		t.mean += y[i] / n
-	}
-	var xx, xy float64
-	for i := range x {
-		xx += (x[i] - meanX) * (x[i] - meanX)
-		xy += (x[i] - meanX) * (y[i] - t.mean)
-	}
 	t.slope = xy / xx
-	var residual float64
-	for i := range x {
-		r := y[i] - t.mean - t.slope*(x[i]-meanX)
+	for i := range awayX {
+		r := awayY[i] - t.slope*awayX[i]
 		residual += r * r
 	}
-	t.err = math.Sqrt(residual / (n - 2) / xx)
-	t.length = x[len(x)-1] - x[0]
+	t.err = math.Sqrt(residual / free / xx)
 	return t
+}
+
+func average(values []float64) (mean float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	return mean
 }
 
 // grows reports whether the line rises by more than its noise, which is two standard errors, and a
@@ -69,12 +81,16 @@ func TestATrendIsTheLineAndItsNoise(t *testing.T) {
 		{"falling", falling, -20, false, false},
 		{"within the slack", leaking, 3, false, true},
 	} {
-		got := trendOf(hours, tt.points)
+		got := trendOf([][]float64{hours}, [][]float64{tt.points})
 		if math.Abs(got.slope-tt.slope) > 2*got.err+1e-9 || got.grows(5) != tt.grows || got.flat(5) != tt.flat {
 			t.Errorf("%s: got %+v, grows %v, flat %v, want the slope %v, %v and %v", tt.name, got, got.grows(5), got.flat(5), tt.slope, tt.grows, tt.flat)
 		}
 	}
-	if got := trendOf(hours[:2], rising[:2]); got != (trend{}) {
+	if got := trendOf([][]float64{hours[:2]}, [][]float64{rising[:2]}); got != (trend{}) {
 		t.Errorf("two points: got %+v, want nothing said", got)
+	}
+	x, y := [][]float64{{0, 1, 2}, {}, {10, 11, 12}}, [][]float64{{5, 7, 9}, {}, {1, 3, 5}}
+	if got, want := trendOf(x, y), (trend{slope: 2, length: 4}); got != want {
+		t.Errorf("two groups that rise alike from different heights: got %+v, want %+v", got, want)
 	}
 }
