@@ -53,6 +53,9 @@ func TestSoak(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	samples, err := openSamples(filepath.Join(dir, "samples.csv"))
 	if err != nil {
 		t.Fatal(err)
