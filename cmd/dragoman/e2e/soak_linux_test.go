@@ -112,7 +112,7 @@ func TestSoak(t *testing.T) {
 	if tooMany != nil {
 		t.Errorf("more than %.2f %% without an answer: %v", 100*unansweredShare, tooMany)
 	}
-	if whole {
+	if whole && left >= 2*between { // the rest of a soak may be too short for all of them
 		for _, outcome := range s.missing() {
 			t.Errorf("got no %q, want every outcome", outcome)
 		}
