@@ -36,6 +36,9 @@ const (
 	// seldomReturned is the number of checks after which memory is returned otherwise:
 	// memory in use may have become free without more being held.
 	seldomReturned = 12
+	// returnedAgain is the number of checks after a load at which memory is returned again: pooled buffers are
+	// freed by a second collection, and caches of the NATS server seconds after their last use.
+	returnedAgain = 3
 	// idleBytes is the most that a hub without work allocates in that time.
 	idleBytes = 128 << 10
 )
@@ -55,11 +58,11 @@ func (s *Service) ReturnMemory() {
 // never does, and keeps what it freed for the next load.
 //
 // It compares allocations between two ticks, which costs nothing per message. A
-// collection costs in proportion to the heap, so memory is returned once per idle period:
-// at once if the load left much more, and at most once a minute after little work.
+// collection costs in proportion to the heap, so memory is returned a few times per idle period: at once
+// and at the next checks if the load left much more, and at most once a minute after little work.
 func returnMemory(ctx context.Context, ticks <-chan time.Time, log *slog.Logger) {
 	allocated, held := memoryNow()
-	returned, kept, checks := allocated, held, 0
+	returned, kept, checks, again := allocated, held, 0, 0
 	for {
 		select {
 		case <-ticks:
@@ -73,9 +76,13 @@ func returnMemory(ctx context.Context, ticks <-chan time.Time, log *slog.Logger)
 		busy := allocated-before > held/16
 		grown := held >= kept+worthReturning
 		worked := allocated-returned > idleBytes
-		if busy || !grown && (!worked || checks < seldomReturned) {
+		if busy || again == 0 && !grown && (!worked || checks < seldomReturned) {
 			continue
 		}
+		if again--; grown {
+			again = returnedAgain
+		}
+		again = max(again, 0)
 		was := held
 		debug.FreeOSMemory()
 		allocated, held = memoryNow()

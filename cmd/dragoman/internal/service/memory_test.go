@@ -14,7 +14,7 @@ import (
 // ballast is memory that a test has in use.
 var ballast [][]byte
 
-func TestAnIdleHubReturnsItsMemoryOnceInAnIdlePeriod(t *testing.T) {
+func TestAnIdleHubReturnsItsMemoryAFewTimesInAnIdlePeriod(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ticks := make(chan time.Time)
 	var out bytes.Buffer
@@ -65,8 +65,8 @@ func TestAnIdleHubReturnsItsMemoryOnceInAnIdlePeriod(t *testing.T) {
 	ballast = nil
 	cancel()
 	group.Wait()
-	if n := strings.Count(out.String(), "memory was returned"); n < 3 || n > 5 {
-		t.Errorf("memory was returned %d times, want once in each of four idle periods: %s", n, out.String())
+	if n := strings.Count(out.String(), "memory was returned"); n < 4 || n > 4*(1+returnedAgain) {
+		t.Errorf("memory was returned %d times, want a few times in each of four idle periods: %s", n, out.String())
 	}
 	runtime.KeepAlive(&ballast)
 }
