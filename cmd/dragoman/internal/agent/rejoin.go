@@ -52,7 +52,7 @@ func takesNobody(err error) bool {
 // once where a hub does not answer or takes nothing new, and first after a connection that was lost.
 func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ...func(ctx context.Context, joined func()) error) error {
 	in, wait, next := false, minBackoff, 0
-	var moves, failures seldom // while there is no hub
+	var moves, failures logLimiter // while there is no hub
 	retry := client.NewRetry(patience, client.IsNoHub, func(err error) {
 		log.Info("waiting for a hub", "for", patience.String(), "reason", err.Error())
 	})
@@ -60,13 +60,13 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 		var since time.Time
 		join := func() (err error) {
 			for tried := 1; ; tried++ {
-				err = joinInTime(ctx, hubs[next], func() { in, since, moves, failures = true, time.Now(), seldom{}, seldom{} })
+				err = joinInTime(ctx, hubs[next], func() { in, since, moves, failures = true, time.Now(), logLimiter{}, logLimiter{} })
 				next = (next + 1) % len(hubs)
 				if ctx.Err() != nil || !since.IsZero() || tried == len(hubs) || !takesNobody(err) {
 					return err
 				}
-				if due, left := moves.due(); due {
-					log.Info("going to the next hub", append(repeated(left), "reason", err.Error())...)
+				if ok, suppressed := moves.allow(); ok {
+					log.Info("going to the next hub", append(repeated(suppressed), "reason", err.Error())...)
 				}
 			}
 		}
@@ -104,8 +104,8 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 		after := pause.Round(time.Millisecond).String()
 		if !since.IsZero() {
 			log.Warn("the connection has ended: joining again", "reason", reason, "in", after)
-		} else if due, left := failures.due(); due {
-			log.Warn("joining failed: trying again", append(repeated(left), "reason", reason, "in", after)...)
+		} else if ok, suppressed := failures.allow(); ok {
+			log.Warn("joining failed: trying again", append(repeated(suppressed), "reason", reason, "in", after)...)
 		}
 		select {
 		case <-time.After(pause):
@@ -116,10 +116,10 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 	}
 }
 
-// repeated is the field of a message that says how often it was left out before; none for never.
-func repeated(left int) []any {
-	if left == 0 {
+// repeated is the field of a message that says how often it was suppressed before; none for never.
+func repeated(suppressed int) []any {
+	if suppressed == 0 {
 		return nil
 	}
-	return []any{"repeated", left}
+	return []any{"repeated", suppressed}
 }

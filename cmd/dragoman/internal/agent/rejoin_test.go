@@ -164,7 +164,7 @@ func TestAnAgentThatAHubRefusesTriesNoOther(t *testing.T) {
 	})
 }
 
-// While no hub is there, an agent that waits says so once and then ever more seldom, and again at once after it was in.
+// While no hub is there, an agent that waits says so once, then after pauses that grow, and again at once after it was in.
 func TestAnAgentThatWaitsForAHubSaysSoSeldom(t *testing.T) {
 	away := func(context.Context, func()) error { return client.ErrNotAccepted }
 	absent := func(func()) error { return client.ErrNotAccepted }
