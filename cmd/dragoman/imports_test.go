@@ -176,8 +176,8 @@ var table = []row{
 	// The program. Calls run down this list: a package knows those above it.
 	program("install"), // of programs of others, for tests
 	program("config", "core", "core/journal", "core/usage"),
-	program("client", "adapters/...", "core", "core/agent", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/..."),
-	program("agent", "adapters/...", "core", "core/frame", internal+"client"),
+	program("client", "adapters/...", "core", "core/agent", "core/hub", "core/link", "core/question", "core/task", "core/usage", "proto/...", "transports/...", internal+"config"),
+	program("agent", "adapters/...", "core", "core/frame", internal+"client", internal+"config"),
 	program("supervisor", "adapters/...", "core/...", "transports/...", internal+"agent", internal+"config"),
 	program("credentials", "adapters/auth", "core", "core/access", "core/policy", internal+"config"),
 	program("service", "adapters/...", "core", "core/...", "proto/...", "schemas", "transports/...",

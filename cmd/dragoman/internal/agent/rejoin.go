@@ -11,6 +11,7 @@ import (
 	acpclient "github.com/dragoman-hub/dragoman/adapters/acp/client"
 	parallaxwire "github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -54,7 +55,7 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 	in, wait, next := false, minBackoff, 0
 	var moves, failures logLimiter // while there is no hub
 	retry := client.NewRetry(patience, client.IsNoHub, func(err error) {
-		log.Info("waiting for a hub", "for", patience.String(), "reason", err.Error())
+		log.Info("waiting for a hub", "for", config.FormatTime(patience), "reason", err.Error())
 	})
 	for {
 		var since time.Time

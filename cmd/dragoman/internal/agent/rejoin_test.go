@@ -194,6 +194,9 @@ func TestAnAgentThatWaitsForAHubSaysSoSeldom(t *testing.T) {
 						t.Errorf("got %q %d times in %s, want it %d times:\n%s", text, got, tt.lasts, want, log.String())
 					}
 				}
+				if tt.want["waiting for a hub"] > 0 && !strings.Contains(log.String(), "for=1d ") {
+					t.Errorf("got %s, want for how long it waits: 1d", log.String())
+				}
 				if tt.lasts > time.Hour && !strings.Contains(log.String(), "repeated=") {
 					t.Errorf("got %s, want how often a message was left out", log.String())
 				}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/task"
@@ -134,7 +135,7 @@ func (c *Client) Inject(ctx context.Context, task core.TaskID, body any, wait ti
 	defer cancel()
 	err = c.Post(ctx, path+"?wait=true", body, &answer)
 	if err != nil && errors.Is(context.Cause(ctx), ErrUnanswered) {
-		err = fmt.Errorf("%w within %s: 'dragoman tail %s' shows the outcome", ErrUnanswered, wait, task)
+		err = fmt.Errorf("%w within %s: 'dragoman tail %s' shows the outcome", ErrUnanswered, config.FormatTime(wait), task)
 	}
 	return answer, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 )
 
@@ -69,7 +70,7 @@ func (r *Retry) Do(ctx context.Context, do func() error) error {
 		case err == nil || r.limit <= 0 || !r.absent(err):
 			return err
 		case left <= 0:
-			return fmt.Errorf("gave up after %s: %w", r.limit, err)
+			return fmt.Errorf("gave up after %s: %w", config.FormatTime(r.limit), err)
 		}
 		if r.note != nil {
 			r.note(err)
