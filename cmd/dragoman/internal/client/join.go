@@ -49,7 +49,7 @@ type Hub struct {
 	Token string // to authenticate with; "" for none
 	CA    string // PEM file with authorities that are trusted beside those of the system
 	// Cert and Key are PEM files with a certificate to authenticate with, and its private key;
-	// "" for none.
+	// "" for none. In these paths ~ is the home directory.
 	Cert, Key string
 	// Insecure allows sending the token without TLS beyond this machine.
 	Insecure bool

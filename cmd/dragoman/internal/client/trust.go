@@ -11,6 +11,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
 // transports has a transport for the same files, so that connections are used again.
@@ -22,14 +24,17 @@ type tlsFiles struct{ ca, cert, key string }
 // transport returns the transport to a hub: one that trusts the authorities of CA beside those
 // of the system, and shows the certificate of Cert.
 func (p Hub) transport() (*http.Transport, error) {
-	files := tlsFiles{p.CA, p.Cert, p.Key}
+	files, err := p.tlsFiles()
+	if err != nil {
+		return nil, err
+	}
 	if known, ok := transports.Load(files); ok {
 		return known.(*http.Transport), nil
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	if p.CA != "" {
-		text, err := os.ReadFile(p.CA)
+	if files.ca != "" {
+		text, err := os.ReadFile(files.ca)
 		if err != nil {
 			return nil, AddressError{fmt.Errorf("--ca (DRAGOMAN_CA): %w", err)}
 		}
@@ -38,15 +43,15 @@ func (p Hub) transport() (*http.Transport, error) {
 			roots = x509.NewCertPool() // the system has none
 		}
 		if !roots.AppendCertsFromPEM(text) {
-			return nil, AddressError{fmt.Errorf("--ca (DRAGOMAN_CA) %s: no certificate is in it: name a PEM file with that of the hub's authority", p.CA)}
+			return nil, AddressError{fmt.Errorf("--ca (DRAGOMAN_CA) %s: no certificate is in it: name a PEM file with that of the hub's authority", files.ca)}
 		}
 		t.TLSClientConfig.RootCAs = roots
 	}
-	if p.Cert != "" || p.Key != "" {
-		if p.Cert == "" || p.Key == "" {
+	if files.cert != "" || files.key != "" {
+		if files.cert == "" || files.key == "" {
 			return nil, AddressError{errors.New("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY) go together: name the certificate and its private key")}
 		}
-		own, err := tls.LoadX509KeyPair(p.Cert, p.Key)
+		own, err := tls.LoadX509KeyPair(files.cert, files.key)
 		if err != nil {
 			return nil, AddressError{fmt.Errorf("--cert (DRAGOMAN_CERT) and --key (DRAGOMAN_KEY): %w", err)}
 		}
@@ -56,6 +61,23 @@ func (p Hub) transport() (*http.Transport, error) {
 	}
 	known, _ := transports.LoadOrStore(files, t)
 	return known.(*http.Transport), nil
+}
+
+// tlsFiles returns the files of the hub, without ~.
+func (p Hub) tlsFiles() (files tlsFiles, err error) {
+	for _, f := range []struct {
+		flag, path string
+		whole      *string
+	}{
+		{"--ca (DRAGOMAN_CA)", p.CA, &files.ca},
+		{"--cert (DRAGOMAN_CERT)", p.Cert, &files.cert},
+		{"--key (DRAGOMAN_KEY)", p.Key, &files.key},
+	} {
+		if *f.whole, err = config.ExpandHome(f.path); err != nil {
+			return tlsFiles{}, AddressError{fmt.Errorf("%s %s: %w", f.flag, f.path, err)}
+		}
+	}
+	return files, nil
 }
 
 // httpClient returns a client that follows no redirect: the token is for the hub alone.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bench"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
 func benchCommand(io Streams) *cobra.Command {
@@ -44,8 +45,8 @@ minutes. The rows are:
 	completeFlag(c, "rows", completeRows)
 	c.AddCommand(benchAgentCommand(), benchRelayCommand(), benchCrowdCommand())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		o.Each, o.HubBinary, o.BaseBinary = *each, underHome(o.HubBinary), underHome(o.BaseBinary)
-		if err := checkBench(o); err != nil {
+		o.Each = *each
+		if err := checkBench(&o); err != nil {
 			return err
 		}
 		rows, err := bench.ChooseRows(o.Rows)
@@ -72,8 +73,8 @@ minutes. The rows are:
 	return c
 }
 
-// checkBench returns a usage error for options that would measure nothing.
-func checkBench(o bench.Options) error {
+// checkBench returns a usage error for options that would measure nothing. It replaces ~ in the paths of binaries.
+func checkBench(o *bench.Options) error {
 	switch {
 	case o.Rounds < 1:
 		return usagef("--rounds %d: want at least 1", o.Rounds)
@@ -84,8 +85,16 @@ func checkBench(o bench.Options) error {
 	case o.Crowd < 1:
 		return usagef("--crowd %d: want at least 1", o.Crowd)
 	}
-	for flag, binary := range map[string]string{"--hub-binary": o.HubBinary, "--base-binary": o.BaseBinary} {
-		if _, err := exec.LookPath(binary); binary != "" && err != nil {
+	for flag, binary := range map[string]*string{"--hub-binary": &o.HubBinary, "--base-binary": &o.BaseBinary} {
+		if *binary == "" {
+			continue
+		}
+		path, err := config.ExpandHome(*binary)
+		if err == nil {
+			*binary = path
+			_, err = exec.LookPath(path)
+		}
+		if err != nil {
 			return usagef("%s: %w", flag, err)
 		}
 	}

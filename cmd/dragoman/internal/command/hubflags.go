@@ -53,17 +53,8 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 func (to *hubFlags) address() client.Hub {
 	return client.Hub{
 		URL: to.hub, Named: to.named(), GRPC: to.grpc, Token: to.token, Insecure: to.insecure,
-		CA: underHome(to.ca), Cert: underHome(to.cert), Key: underHome(to.key),
+		CA: to.ca, Cert: to.cert, Key: to.key,
 	}
-}
-
-// underHome replaces ~ at the beginning of a path by the home directory. Where that is unknown the path stays, and is
-// not found.
-func underHome(path string) string {
-	if whole, err := config.ExpandHome(path); err == nil {
-		return whole
-	}
-	return path
 }
 
 func (to *hubFlags) client() *client.Client { return to.address().Client() }
