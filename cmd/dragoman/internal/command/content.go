@@ -52,6 +52,9 @@ func textOf(given, what string, in io.Reader) (string, error) {
 		return "", usagef("@%s: %w; name a file that you may read, or write @@ for %s that begins with @", name, cause(err), what)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return "", usagef("@%s is a directory: name a file in it, or write @@ for %s that begins with @", name, what)
+	}
 	return readText(f, "@"+name)
 }
 

@@ -69,14 +69,16 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		{"@none: no such file or directory; name a file that you may read, or write @@ for the text that begins with @", []string{"delegate", "bob", "@none"}},
 		{"the text: @ alone: write @FILE, @- for stdin, or @@ for an @", []string{"ask", "bob", "@"}},
 		{"@binary is not UTF-8: attach binary data with --file", []string{"ask", "bob", "@binary"}},
-		{"reading @.: is a directory", []string{"ask", "bob", "@."}},
+		{"@. is a directory: name a file in it, or write @@ for the text that begins with @", []string{"ask", "bob", "@."}},
+		{"@. is a directory: name a file in it, or write @@ for --data that begins with @", []string{"ask", "bob", "x", "--data", "@."}},
+		{"--file .: is a directory; name a file", []string{"ask", "bob", "x", "--file", "."}},
 		{"--data is not JSON: write an object", []string{"ask", "bob", "x", "--data", "@broken.json"}},
 		{"--context is not JSON: write an object", []string{"delegate", "bob", "x", "--context", "@question.md"}},
 		{"or write @@ for --data that begins with @", []string{"notify", "bob", "--data", "@none"}},
 	} {
 		sent = nil
-		if code, stderr := do(tt.args...); code == command.ExitDone || !strings.Contains(stderr, tt.want) || sent != nil {
-			t.Errorf("%q: got %d and %q, sent %v; want %q", tt.args, code, stderr, sent, tt.want)
+		if code, stderr := do(tt.args...); code != command.ExitUsage || !strings.Contains(stderr, tt.want) || sent != nil {
+			t.Errorf("%q: got %d and %q, sent %v; want %d and %q", tt.args, code, stderr, sent, command.ExitUsage, tt.want)
 		}
 	}
 }
