@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 
@@ -70,7 +71,7 @@ func jsonOf(given, flag string, in io.Reader) (json.RawMessage, error) {
 // readText reads a text to its end.
 func readText(in io.Reader, from string) (string, error) {
 	if isTerminal(in) {
-		fmt.Fprintln(os.Stderr, "reading from the terminal: end with Ctrl-D")
+		fmt.Fprintf(os.Stderr, "reading from the terminal: end with %s\n", endOfInput(runtime.GOOS))
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxContentBytes+1))
 	switch {
@@ -80,6 +81,14 @@ func readText(in io.Reader, from string) (string, error) {
 		return "", usagef("%s has more than %s: say where it is instead (a path, a link)", from, config.FormatSize(maxContentBytes))
 	}
 	return asText(string(b), from)
+}
+
+// endOfInput is what a user types at a terminal to end the input, on an operating system.
+func endOfInput(goos string) string {
+	if goos == "windows" {
+		return "Ctrl-Z and Enter"
+	}
+	return "Ctrl-D"
 }
 
 func asText(s, what string) (string, error) {
