@@ -18,16 +18,34 @@ import (
 // request may have is a setting of the hub.
 const maxContentBytes = 1 << 30
 
+// fromStdin is the value that stands for stdin.
+const fromStdin = "@-"
+
 // contentOf returns the text of a command: its arguments, a file, or stdin.
 func contentOf(args []string, in io.Reader) (string, error) {
 	given := strings.Join(args, " ")
 	switch {
 	case len(args) == 0, given == "-":
-		given = "@-"
+		given = fromStdin
 	case len(args) > 1:
 		return asText(given, "the text")
 	}
 	return textOf(given, "the text", in)
+}
+
+// contentBeside is contentOf for a command with a flag that reads stdin too, which has been given a value. Stdin is read
+// once: where the flag reads it and there are no words, the text is empty.
+func contentBeside(flag, value string, args []string, in io.Reader) (string, error) {
+	if value != fromStdin {
+		return contentOf(args, in)
+	}
+	switch given := strings.Join(args, " "); {
+	case len(args) == 0:
+		return "", nil
+	case given == "-", given == fromStdin:
+		return "", usagef("%s and --%s %s: stdin can be read once: write one of them on the command line, or name its file with @FILE", given, flag, fromStdin)
+	}
+	return contentOf(args, in)
 }
 
 // textOf returns a value as curl reads one: @FILE is what is in the file, @- what is read from stdin, @@ an @. what

@@ -23,6 +23,7 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	const stdin = `{"from":"stdin"}`
 	var sent map[string]any
 	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent = nil
@@ -34,7 +35,7 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 	defer hub.Close()
 	do := func(args ...string) (int, string) {
 		var errs strings.Builder
-		io := command.Streams{In: io.NopCloser(strings.NewReader("from stdin")), Out: nopCloser{io.Discard}, Err: &errs}
+		io := command.Streams{In: io.NopCloser(strings.NewReader(stdin)), Out: nopCloser{io.Discard}, Err: &errs}
 		return command.Run(t.Context(), append(args, "--hub", hub.URL), io), errs.String()
 	}
 	for _, tt := range []struct {
@@ -43,14 +44,17 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		args   []string
 	}{
 		{"content", "one two", []string{"delegate", "bob", "one", "two"}},
-		{"content", "from stdin", []string{"delegate", "bob"}},
-		{"content", "from stdin", []string{"delegate", "bob", "-"}},
-		{"content", "from stdin", []string{"delegate", "bob", "@-"}},
+		{"content", stdin, []string{"delegate", "bob"}},
+		{"content", stdin, []string{"delegate", "bob", "-"}},
+		{"content", stdin, []string{"delegate", "bob", "@-"}},
 		{"content", "What?\n", []string{"delegate", "bob", "@question.md"}},
 		{"content", "What?\n", []string{"delegate", "bob", "@~/question.md"}},
 		{"content", "@ann says", []string{"delegate", "bob", "@@ann says"}},
 		{"content", "@ann says", []string{"delegate", "bob", "@ann", "says"}}, // several words are no file
 		{"context", map[string]any{"n": 1.0}, []string{"delegate", "bob", "x", "--context", "@data.json"}},
+		{"content", stdin, []string{"delegate", "bob", "--context", "{}"}},
+		{"content", "one two", []string{"delegate", "bob", "one", "two", "--context", "@-"}},
+		{"context", map[string]any{"from": "stdin"}, []string{"delegate", "bob", "@question.md", "--context", "@-"}},
 		{"content", "What?\n", []string{"inject", "t", "@question.md", "--wait=0"}},
 		{"data", "What?\n", []string{"notify", "bob", "@question.md"}},
 		{"data", map[string]any{"n": 1.0}, []string{"notify", "bob", "--data", "@data.json"}},
@@ -72,6 +76,10 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		{"@. is a directory: name a file in it, or write @@ for the text that begins with @", []string{"ask", "bob", "@."}},
 		{"@. is a directory: name a file in it, or write @@ for --data that begins with @", []string{"ask", "bob", "x", "--data", "@."}},
 		{"--file .: is a directory; name a file", []string{"ask", "bob", "x", "--file", "."}},
+		{"- and --data @-: stdin can be read once: write one of them on the command line, or name its file with @FILE", []string{"ask", "bob", "-", "--data", "@-"}},
+		{"@- and --data @-: stdin can be read once", []string{"ask", "bob", "@-", "--data", "@-"}},
+		{"- and --context @-: stdin can be read once", []string{"delegate", "bob", "-", "--context", "@-"}},
+		{"--context @-: stdin is the context, so that the task is missing: write it on the command line, or name its file with @FILE", []string{"delegate", "bob", "--context", "@-"}},
 		{"--data is not JSON: write an object", []string{"ask", "bob", "x", "--data", "@broken.json"}},
 		{"--context is not JSON: write an object", []string{"delegate", "bob", "x", "--context", "@question.md"}},
 		{"or write @@ for --data that begins with @", []string{"notify", "bob", "--data", "@none"}},

@@ -35,8 +35,11 @@ file. A task that begins with @ is written with @@. --context takes @FILE and @-
 		if a.DeadlineMS, err = deadline(c, *timeout); err != nil {
 			return err
 		}
-		if a.Content, err = contentOf(args[1:], io.In); err != nil {
+		if a.Content, err = contentBeside("context", background, args[1:], io.In); err != nil {
 			return err
+		}
+		if a.Content == "" && background == fromStdin {
+			return usagef("--context %s: stdin is the context, so that the task is missing: write it on the command line, or name its file with @FILE", fromStdin)
 		}
 		if background != "" {
 			if a.Context, err = jsonOf(background, "context", io.In); err != nil {
