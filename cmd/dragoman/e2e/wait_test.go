@@ -4,7 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,21 +108,87 @@ func TestAskWaitsForAHubAndAnAgent(t *testing.T) {
 }
 
 func TestAskThatWaitsForAnAgentLeavesOneFailedTask(t *testing.T) {
-	h := newTestHub(t, nil)
-	asked := make(chan string, 1)
-	go func() {
-		_, answer, _ := run(t, "ask", "--hub", h.url(), "--wait", "kettle", "hello")
-		asked <- answer
-	}()
-	for h.service.Hub().Counters()["rest.refused.unknown_agent"] < 4 {
-		time.Sleep(10 * time.Millisecond)
+	for to, flags := range map[string][]string{
+		"kettle":                nil,
+		"capability:tea,coffee": {"--capability", "tea", "--capability", "coffee"},
+		"domain:kitchen.hot":    {"--domain", "kitchen.*"},
+		"*":                     nil,
+	} {
+		t.Run(to, func(t *testing.T) {
+			h := newTestHub(t, nil)
+			if to != "*" { // an agent that does not answer for the address
+				agentProgram(t, nil, "--dialect", acp.Dialect, "--name", "pot", "--capability", "tea", "--domain", "kitchen.cold", "--hub", h.url(), "--", "cat")
+				h.await(t, "joined pot")
+			}
+			at, tries := countTries(t, h)
+			asked := make(chan string, 1)
+			go func() {
+				_, answer, _ := run(t, "ask", "--hub", at, "--wait", to, "hello")
+				asked <- answer
+			}()
+			awaitTries(t, tries, 4)
+			agentProgram(t, nil, slices.Concat([]string{"--dialect", acp.Dialect, "--name", "kettle"}, flags, []string{"--hub", h.url(), "--", "tr", "a-z", "A-Z"})...)
+			if answer := <-asked; answer != "HELLO\n" {
+				t.Errorf("got %q, want HELLO", answer)
+			}
+			if _, tasks, _ := run(t, "tasks", "--hub", h.url()); strings.Count(tasks, "failed") != 1 || strings.Count(tasks, "done") != 1 {
+				t.Errorf("got the tasks\n%s\nwant one that failed, and one that is done", tasks)
+			}
+		})
 	}
-	agentProgram(t, nil, "--dialect", acp.Dialect, "--name", "kettle", "--hub", h.url(), "--", "tr", "a-z", "A-Z")
-	if answer := <-asked; answer != "HELLO\n" {
-		t.Errorf("got %q, want HELLO", answer)
+}
+
+// countTries returns an address at which the hub is reached, and a channel that has a value for each request that asks
+// an agent or looks for one.
+func countTries(t *testing.T, h *testHub) (at string, tries <-chan struct{}) {
+	t.Helper()
+	to, err := url.Parse(h.url())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, tasks, _ := run(t, "tasks", "--hub", h.url()); strings.Count(tasks, "failed") != 1 || strings.Count(tasks, "done") != 1 {
-		t.Errorf("got the tasks\n%s\nwant one that failed, and one that is done", tasks)
+	counted := make(chan struct{}, 1000)
+	pass := httputil.NewSingleHostReverseProxy(to)
+	pass.FlushInterval = -1 // events are passed on at once
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pass.ServeHTTP(w, r)
+		if r.URL.Path == "/v1/tasks" || strings.HasPrefix(r.URL.Path, "/v1/agents") {
+			counted <- struct{}{}
+		}
+	}))
+	t.Cleanup(proxy.Close)
+	return proxy.URL, counted
+}
+
+// awaitTries waits for a number of tries.
+func awaitTries(t *testing.T, tries <-chan struct{}, want int) {
+	t.Helper()
+	timeout := time.After(watchdog)
+	for got := range want {
+		select {
+		case <-tries:
+		case <-timeout:
+			t.Fatalf("got %d tries within %s, want %d", got, watchdog, want)
+		}
+	}
+}
+
+// Who may ask an agent but not see it does not find it: see docs/rights.md.
+func TestAskThatMayNotSeeTheAgentWaitsInVain(t *testing.T) {
+	h := newTestHub(t, ruled(t, `  - {who: alice, may: ask, to: "*"}`))
+	agentProgram(t, nil, "--dialect", acp.Dialect, "--name", "kettle", "--capability", "tea", "--token", "bob", "--hub", h.url(), "--", "cat")
+	h.await(t, "joined kettle")
+	for to, want := range map[string]string{
+		"kettle":         `no agent "kettle" is here`,
+		"capability:tea": "no agent here has the capability tea",
+		"*":              "no agent is here to ask",
+	} {
+		code, _, stderr := run(t, "ask", "--hub", h.url(), "--token", "alice", "--wait=1s", to, "hello")
+		if code != command.ExitFailed || !strings.Contains(stderr, "dragoman: gave up after 1s: "+want) {
+			t.Errorf("%s: got %d and %q, want %d and %q", to, code, stderr, command.ExitFailed, want)
+		}
+	}
+	if _, tasks, _ := run(t, "tasks", "--hub", h.url(), "--token", "root"); strings.Count(tasks, "failed") != 3 {
+		t.Errorf("got the tasks\n%s\nwant one that failed for each address", tasks)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"time"
@@ -36,17 +37,48 @@ const AgentsPage = 500
 // Agents returns all agents on the hub.
 func (c *Client) Agents(ctx context.Context) ([]hub.AgentStatus, error) {
 	list := []hub.AgentStatus{}
-	for after := core.AgentID(""); ; {
-		var page struct {
-			Agents []hub.AgentStatus
-			After  core.AgentID
-		}
-		if err := c.Get(ctx, fmt.Sprintf("/v1/agents?limit=%d&after=%s", AgentsPage, url.QueryEscape(string(after))), &page); err != nil {
+	for agent, err := range c.eachAgent(ctx) {
+		if err != nil {
 			return nil, err
 		}
-		list = append(list, page.Agents...)
-		if after = page.After; after == "" {
-			return list, nil
+		list = append(list, agent)
+	}
+	return list, nil
+}
+
+// Answers reports whether an agent in the list of agents answers for an address.
+func (c *Client) Answers(ctx context.Context, to core.Address) (bool, error) {
+	for agent, err := range c.eachAgent(ctx) {
+		if err != nil {
+			return false, err
+		}
+		if _, ok := agent.Answers(to); ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// eachAgent yields the agents on the hub, ordered by id, and an error if there is one, at the end.
+func (c *Client) eachAgent(ctx context.Context) iter.Seq2[hub.AgentStatus, error] {
+	return func(yield func(hub.AgentStatus, error) bool) {
+		for after := core.AgentID(""); ; {
+			var page struct {
+				Agents []hub.AgentStatus
+				After  core.AgentID
+			}
+			if err := c.Get(ctx, fmt.Sprintf("/v1/agents?limit=%d&after=%s", AgentsPage, url.QueryEscape(string(after))), &page); err != nil {
+				yield(hub.AgentStatus{}, err)
+				return
+			}
+			for _, agent := range page.Agents {
+				if !yield(agent, nil) {
+					return
+				}
+			}
+			if after = page.After; after == "" {
+				return
+			}
 		}
 	}
 }

@@ -40,9 +40,12 @@ func isUntaken(err error) bool {
 
 // IsAbsent reports whether an error means that there is no hub yet, or no agent for the
 // request.
-func IsAbsent(err error) bool {
+func IsAbsent(err error) bool { return IsNoHub(err) || IsUnknownAgent(err) }
+
+// IsUnknownAgent reports whether an error is the refusal of a hub that has no agent for the request.
+func IsUnknownAgent(err error) bool {
 	f := &core.Fault{}
-	return IsNoHub(err) || errors.As(err, &f) && (f.Code == core.CodeUnknownAgent || f.Code == core.CodeUnknownDomain)
+	return errors.As(err, &f) && (f.Code == core.CodeUnknownAgent || f.Code == core.CodeUnknownDomain)
 }
 
 // Retry repeats calls that fail because a hub or an agent is not running yet.

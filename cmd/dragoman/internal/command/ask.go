@@ -154,15 +154,17 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
 	var resp *http.Response
 	if err == nil {
-		refused := false
+		var absent error // the last refusal for want of an agent
 		err = arrival.Do(ctx, func() (err error) {
-			if refused { // a task that cannot begin is in the list of tasks, too: one is enough
-				if err := findAgent(ctx, hub, a.To); err != nil {
+			if absent != nil { // a refused task is in the list of tasks, too: one is enough
+				if err := findAgent(ctx, hub, a.To, absent); err != nil {
 					return err
 				}
 			}
-			refused = true
 			resp, err = hub.Do(ctx, http.MethodPost, "/v1/tasks", client.NDJSON, a) //nolint:bodyclose // follow closes it
+			if client.IsUnknownAgent(err) {
+				absent = err
+			}
 			return err
 		})
 	}
@@ -196,14 +198,22 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	return p.outcome(cancelled.Load())
 }
 
-// findAgent returns an error if an address is the id of an agent that the hub does not have.
-func findAgent(ctx context.Context, hub *client.Client, to string) error {
+// findAgent returns nil if an agent on the hub answers for an address. Otherwise it returns an error that
+// [client.IsAbsent] accepts: for an address that is no id, absent.
+func findAgent(ctx context.Context, hub *client.Client, to string, absent error) error {
 	address, err := core.ParseAddress(to)
-	if err != nil || address.Agent() == "" {
-		return nil // the request says what is wrong, or finds an agent
+	if err != nil {
+		return err
 	}
-	var agent json.RawMessage
-	return hub.Get(ctx, "/v1/agents/"+url.PathEscape(to), &agent)
+	if address.Agent() != "" {
+		var agent json.RawMessage
+		return hub.Get(ctx, "/v1/agents/"+url.PathEscape(to), &agent)
+	}
+	here, err := hub.Answers(ctx, address)
+	if err == nil && !here {
+		err = absent
+	}
+	return err
 }
 
 // noteThread prints a note if a thread is new: its id may be mistyped.
