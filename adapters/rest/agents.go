@@ -34,9 +34,10 @@ func (a *api) getAgents(c call) error {
 	return a.reply(c.w, http.StatusOK, out)
 }
 
+// getAgent returns the agent that an address with the id reaches: also one that is not listed before it is asked.
 func (a *api) getAgent(c call) error {
 	id := core.AgentID(c.id())
-	if status, ok := a.hub.Agent(c.from, id); ok {
+	if status, ok := a.hub.Reach(c.from, id); ok {
 		return a.reply(c.w, http.StatusOK, status)
 	}
 	var near []string

@@ -15,40 +15,65 @@ import (
 	"github.com/dragoman-hub/dragoman/core/roster"
 )
 
+// quietPeer is an ACP peer on a WebSocket that never sends its capabilities. Its id is quiet.
+type quietPeer struct {
+	t    *testing.T
+	conn link.Conn[[]byte, []byte]
+}
+
+func connectQuietPeer(t *testing.T, h *testHub) quietPeer {
+	t.Helper()
+	p := quietPeer{t, dialFrames(t, h.service.Addresses().HTTP, "/ws/acp", client.MaxACPBytes)}
+	t.Cleanup(func() { p.conn.Close(link.Reason{Cause: link.Normal}) })
+	p.say(acpwire.Envelope{Kind: acpwire.KindPing})
+	p.hear(acpwire.KindPong)
+	return p
+}
+
+func (p quietPeer) say(e acpwire.Envelope) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), watchdog)
+	defer cancel()
+	e.ID, e.From = uuid.NewString(), "quiet"
+	if err := p.conn.Send(ctx, e.Encode()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// hear skips other frames, such as the hub's discover.
+func (p quietPeer) hear(kind acpwire.Kind) acpwire.Envelope {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), watchdog)
+	defer cancel()
+	for {
+		raw, err := p.conn.Receive(ctx)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		e, err := acpwire.Decode(raw, client.MaxACPBytes)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if e.Kind == kind {
+			return e
+		}
+	}
+}
+
+// answer answers the next query.
+func (p quietPeer) answer(summary string) {
+	p.t.Helper()
+	query := p.hear(acpwire.KindQuery)
+	p.say(acpwire.Envelope{Kind: acpwire.KindResponse, Ref: query.ID, Payload: plainJSON(acpwire.Response{Data: plainJSON(nil), Summary: summary})})
+}
+
 // A peer on a WebSocket that never sends its capabilities can be asked through REST, by its id and
 // its hex alias, and is listed as an agent from then on.
 func TestAnACPPeerWithoutCapabilitiesIsAskedByItsID(t *testing.T) {
 	h := newTestHub(t, nil)
-	conn := dialFrames(t, h.service.Addresses().HTTP, "/ws/acp", client.MaxACPBytes)
-	defer conn.Close(link.Reason{Cause: link.Normal})
+	peer := connectQuietPeer(t, h)
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
-	say := func(e acpwire.Envelope) {
-		t.Helper()
-		e.ID, e.From = uuid.NewString(), "quiet"
-		if err := conn.Send(ctx, e.Encode()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// hear skips other frames, such as the hub's discover.
-	hear := func(kind acpwire.Kind) acpwire.Envelope {
-		t.Helper()
-		for {
-			raw, err := conn.Receive(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := acpwire.Decode(raw, client.MaxACPBytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e.Kind == kind {
-				return e
-			}
-		}
-	}
-	say(acpwire.Envelope{Kind: acpwire.KindPing})
-	hear(acpwire.KindPong)
 
 	asker := connectREST(t, h)
 	defer asker.leave()
@@ -70,8 +95,7 @@ func TestAnACPPeerWithoutCapabilitiesIsAskedByItsID(t *testing.T) {
 	}
 	for _, to := range []string{"quiet", string(roster.Alias("quiet"))} {
 		x := asker.open(query{to: to, content: "are you there?"}, true)
-		query := hear(acpwire.KindQuery)
-		say(acpwire.Envelope{Kind: acpwire.KindResponse, Ref: query.ID, Payload: plainJSON(acpwire.Response{Data: plainJSON(nil), Summary: "yes"})})
+		peer.answer("yes")
 		if got := x.wait(t); got.End != "done" {
 			t.Errorf("to %s: got %+v, want it done", to, got)
 		}

@@ -172,6 +172,22 @@ func awaitTries(t *testing.T, tries <-chan struct{}, want int) {
 	}
 }
 
+// An ACP peer without capabilities can be asked, but is not in the list of agents before.
+func TestAskWaitsForAPeerThatIsFoundByItsIDAlone(t *testing.T) {
+	h := newTestHub(t, nil)
+	at, tries := countTries(t, h)
+	asked := make(chan string, 1)
+	go func() {
+		_, answer, _ := run(t, "ask", "--hub", at, "--wait=1m", "quiet", "hello")
+		asked <- answer
+	}()
+	awaitTries(t, tries, 2)
+	connectQuietPeer(t, h).answer("yes")
+	if answer := <-asked; answer != "yes\n" {
+		t.Errorf("got %q, want yes", answer)
+	}
+}
+
 // Who may ask an agent but not see it does not find it: see docs/rights.md.
 func TestAskThatMayNotSeeTheAgentWaitsInVain(t *testing.T) {
 	h := newTestHub(t, ruled(t, `  - {who: alice, may: ask, to: "*"}`))
