@@ -44,7 +44,8 @@ func askCommand(io Streams) *cobra.Command {
 
 Without words, or with "-" or @-, the question is read from stdin; @FILE, as the only word,
 reads a file. A question that begins with @ is written with @@. --data takes @FILE and @-
-too; with --data @- and no words, the data alone is sent. The hub's limits.request_bytes says how long a question may be, attachments included.
+too; with --data @- and no words, the data alone is sent. The hub's limits.request_bytes says
+how long a question may be, attachments included.
 
 The first interrupt cancels the task and waits for its end, the second one exits.
 Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
