@@ -37,6 +37,20 @@ func TestAHubAloneDrains(t *testing.T) {
 	}
 }
 
+func TestADrainIsNotAwaitedForLongerThanItsTimeout(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, nil)
+	h.startAgentOf(t, "worker")
+	key := h.key()
+	h.delegate(t, "worker", "hang "+key)
+	h.await(t, key+" begun")
+	h.wantOutput(t, command.ExitUsage, "want at least 1ms", "drain", "--timeout", "0")
+	h.wantOutput(t, command.ExitTimeout, "the hub was not empty within 50ms", "drain", "--timeout", "50ms")
+	h.wantOutput(t, command.ExitFailed, "an operator drains it", "ask", "worker", "say "+h.key())
+	h.signal(key+" released", nil)
+	h.wantOutput(t, command.ExitDone, "the hub is empty", "drain", "--timeout", "1m")
+}
+
 func TestAHubThatWaitsForOthersCanBeStopped(t *testing.T) {
 	t.Parallel()
 	h := newCluster(t, 3)[0]

@@ -59,30 +59,6 @@ part of the journal stays. A hub that is heard is refused; one that comes back c
 	return c
 }
 
-func drainCommand(io Streams) *cobra.Command {
-	c := &cobra.Command{
-		Use: "drain", Short: "Empty a hub before it is stopped or upgraded", Args: cobra.NoArgs,
-		Long: `Empty a hub: it takes nothing new, and its agents and clients are told, as at its end. What
-runs may finish; then their connections are closed, and the command returns. The process stays,
-and /readyz is 503, until the hub is started again. Whoever comes meanwhile is refused and, in a
-cluster, told which other hubs to go to. Interrupting the command undoes nothing.`,
-	}
-	to := addHubFlags(c.Flags(), io, "print JSON")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		var answer struct {
-			ID string `json:"id"`
-		}
-		p := startProgress(io.Err, "the hub finishes what runs, and closes its connections")
-		defer p.end()
-		err := to.client().Send(c.Context(), http.MethodPost, "/v1/hub/drain", struct{}{}, &answer)
-		if p.end(); err != nil {
-			return err
-		}
-		return to.print(answer, "the hub is empty: it takes nothing new until it is started again")
-	}
-	return c
-}
-
 // hubCells is the row of a hub.
 func hubCells(h cluster.Hub) []string {
 	by := "-"
