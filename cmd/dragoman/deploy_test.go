@@ -2,12 +2,15 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,20 +22,29 @@ import (
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 )
 
-const deploy = "../../deploy/"
+const (
+	deploy = "../../deploy/"
+	chart  = deploy + "helm/dragoman/"
+)
+
+// chartFile returns a file of the chart.
+func chartFile(t *testing.T, name string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(chart + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]any
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return all
+}
 
 // rendered returns the objects of the chart with these values, which replace those of values.yaml.
 func rendered(t *testing.T, values map[string]any) (all []map[string]any) {
 	t.Helper()
-	const chart = deploy + "helm/dragoman/"
-	text, err := os.ReadFile(chart + "values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	given := map[string]any{}
-	if err := yaml.Unmarshal(text, &given); err != nil {
-		t.Fatal(err)
-	}
+	about, given := chartFile(t, "Chart.yaml"), chartFile(t, "values.yaml")
 	for name, v := range values {
 		if _, known := given[name]; !known {
 			t.Fatalf("the chart has no value %s", name)
@@ -40,7 +52,8 @@ func rendered(t *testing.T, values map[string]any) (all []map[string]any) {
 		given[name] = v
 	}
 	functions := template.FuncMap{ // those of Helm that the chart uses
-		"add": func(a, b int) int { return a + b }, "int": func(n int) int { return n }, "quote": strconv.Quote,
+		"default": func(otherwise, given string) string { return cmp.Or(given, otherwise) },
+		"add":     func(a, b int) int { return a + b }, "int": func(n int) int { return n }, "quote": strconv.Quote,
 		"until": func(n int) (all []int) {
 			for i := range n {
 				all = append(all, i)
@@ -63,7 +76,9 @@ func rendered(t *testing.T, values map[string]any) (all []map[string]any) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := form.Execute(&out, map[string]any{"Values": given, "Release": map[string]string{"Name": "hub"}}); err != nil {
+		if err := form.Execute(&out, map[string]any{
+			"Values": given, "Release": map[string]string{"Name": "hub"}, "Chart": map[string]any{"AppVersion": about["appVersion"]},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for d := yaml.NewDecoder(&out); ; {
@@ -101,6 +116,65 @@ func at(v any, path ...any) any {
 	return v
 }
 
+// commandsIn returns the commands of containers, hooks and probes in an object.
+func commandsIn(v any) (all [][]string) {
+	switch of := v.(type) {
+	case map[string]any:
+		for name, below := range of {
+			list, is := below.([]any)
+			if name != "command" || !is {
+				all = append(all, commandsIn(below)...)
+				continue
+			}
+			var words []string
+			for _, word := range list {
+				words = append(words, fmt.Sprint(word))
+			}
+			all = append(all, words)
+		}
+	case []any:
+		for _, below := range of {
+			all = append(all, commandsIn(below)...)
+		}
+	}
+	return all
+}
+
+// inImage matches a program of the image where the release puts it.
+var inImage = regexp.MustCompile(`"usr/local/bin/([^"]+)"`)
+
+// programsOfTheImage returns the names of all programs that are in the image of a release.
+func programsOfTheImage(t *testing.T) (names []string) {
+	t.Helper()
+	source, err := os.ReadFile("../../tools/release/image.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range inImage.FindAllSubmatch(source, -1) {
+		names = append(names, string(m[1]))
+	}
+	return names
+}
+
+// checkRuns fails unless a command runs in the image: its program is there, and takes these words.
+func checkRuns(t *testing.T, words []string) {
+	t.Helper()
+	if programs := programsOfTheImage(t); !slices.Contains(programs, words[0]) {
+		t.Errorf("%q: got %s, want one of the programs of the image, %q", words, words[0], programs)
+		return
+	}
+	c, rest, err := command.NewRoot(command.Streams{}).Find(words[1:])
+	if err == nil {
+		err = c.ParseFlags(rest)
+	}
+	if err == nil {
+		err = c.ValidateArgs(c.Flags().Args())
+	}
+	if err != nil || !c.HasParent() {
+		t.Errorf("%q: got %v, want a command with valid flags", words, err)
+	}
+}
+
 func TestTheChartStartsHubsOfACluster(t *testing.T) {
 	secret := func(name string) map[string]any { return map[string]any{"existingSecret": name, "seconds": 300} }
 	for name, values := range map[string]map[string]any{
@@ -127,6 +201,9 @@ func TestTheChartStartsHubsOfACluster(t *testing.T) {
 				t.Errorf("the service of the hubs: got %v, want %v", got, want)
 			}
 			container := at(set, "spec", "template", "spec", "containers", 0)
+			if got, want := at(container, "image"), fmt.Sprint("dragoman:", chartFile(t, "Chart.yaml")["appVersion"]); got != want {
+				t.Errorf("got the image %v, want that of the version, %s", got, want)
+			}
 			env := map[string]string{}
 			var environ []string
 			list, _ := at(container, "env").([]any)
@@ -143,9 +220,19 @@ func TestTheChartStartsHubsOfACluster(t *testing.T) {
 			if got := env["DRAGOMAN_CLUSTER_PEERS"]; got != peers {
 				t.Errorf("got the peers %q, want %q", got, peers)
 			}
+			commands := commandsIn(set)
+			for _, words := range commands {
+				checkRuns(t, words)
+			}
+			if len(commands) != 2 {
+				t.Errorf("got the commands %q, want that of the container and that before its end", commands)
+			}
 			drain, _ := at(container, "lifecycle", "preStop", "exec", "command").([]any)
-			if got := at(drain, 3); got != "drain" {
-				t.Errorf("before the end of a pod: got %v, want that its hub is drained", drain)
+			if at(drain, 1) != "drain" || !slices.Contains(drain, any("--timeout=300s")) {
+				t.Errorf("before the end of a pod: got %v, want that its hub is drained, for 300s at most", drain)
+			}
+			if got, want := at(set, "spec", "template", "spec", "terminationGracePeriodSeconds"), 300+60; got != want {
+				t.Errorf("the time for the end of a pod: got %v, want %d", got, want)
 			}
 			if got := at(container, "readinessProbe", "httpGet", "path"); got != "/readyz" {
 				t.Errorf("the readiness: got %v, want /readyz", got)
