@@ -20,8 +20,8 @@ import (
 // nobody is the user of the hub in an image.
 const nobody = 65532
 
-// image writes an image for all platforms of Linux, as an archive of the OCI layout: skopeo, podman and
-// docker load it.
+// image writes an image for all platforms of Linux, as an archive of the OCI layout: skopeo, podman, containerd
+// and docker with the image store of containerd load it.
 func (r *release) image(platforms []platform) error {
 	if len(platforms) == 0 {
 		return nil
@@ -33,11 +33,15 @@ func (r *release) image(platforms []platform) error {
 			return err
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
-			Platform: &v1.Platform{OS: p.os, Architecture: p.arch}, Annotations: map[string]string{"org.opencontainers.image.ref.name": r.number()},
+			Platform: &v1.Platform{OS: p.os, Architecture: p.arch},
 		}})
 	}
+	// One index of all platforms, from which each machine takes its own, under the name that the chart has.
+	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{Annotations: map[string]string{
+		"org.opencontainers.image.ref.name": r.number(), "io.containerd.image.name": "docker.io/library/dragoman:" + r.number(),
+	}}})
 	dir := filepath.Join(r.work, "oci")
-	if _, err := layout.Write(dir, index); err != nil {
+	if _, err := layout.Write(dir, named); err != nil {
 		return err
 	}
 	var files []file

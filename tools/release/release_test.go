@@ -130,7 +130,14 @@ func checkImage(t *testing.T, dir string) {
 			t.Fatalf("%s: %v", data, err)
 		}
 	}
-	var index struct{ Manifests []struct{ Digest string } }
+	type descriptors struct {
+		Manifests []struct {
+			Digest      string
+			Annotations map[string]string
+			Platform    struct{ OS, Architecture string }
+		}
+	}
+	var index, platforms descriptors
 	text, err := os.ReadFile(filepath.Join(at, "index.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +147,15 @@ func checkImage(t *testing.T, dir string) {
 		Config struct{ Digest string }
 		Layers []struct{ Digest string }
 	}
-	read(blob(index.Manifests[0].Digest), &manifest)
+	read(blob(index.Manifests[0].Digest), &platforms)
+	if got := platforms.Manifests[0].Platform; len(index.Manifests) != 1 || got.OS != "linux" || got.Architecture != runtime.GOARCH {
+		t.Errorf("got %+v with %+v, want one index with the platform of this machine", index, platforms)
+	}
+	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(only(t, dir, "_oci.tar")), "dragoman_"), "_oci.tar")
+	if got, want := index.Manifests[0].Annotations["io.containerd.image.name"], "docker.io/library/dragoman:"+version; got != want {
+		t.Errorf("got the name %q, want that of the chart, %s", got, want)
+	}
+	read(blob(platforms.Manifests[0].Digest), &manifest)
 	var config struct{ Config struct{ User string } }
 	read(blob(manifest.Config.Digest), &config)
 	if config.Config.User != "65532:65532" {
