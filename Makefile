@@ -8,8 +8,8 @@ build: # bin/dragoman, as it is released
 install: build # the program, its manual pages and completions, below PREFIX (default /usr/local; DESTDIR goes before it)
 	bash .ci/install '$(DESTDIR)$(or $(PREFIX),/usr/local)'
 
-release: # archives, packages, an image, a chart and checksums in dist/; RELEASE='-targets linux/amd64' for one platform
-	go -C tools/release run . -root '$(CURDIR)' -out '$(CURDIR)/dist' $(RELEASE)
+release: # archives, packages, an image, a chart and checksums in dist/release; RELEASE='-targets linux/amd64' for one platform
+	go -C tools/release run . -root '$(CURDIR)' -out '$(CURDIR)/dist/release' $(RELEASE)
 
 release-test: # makes a release twice, and installs its package in a new Debian, which needs root and debootstrap
 	go -C tools/release test -count=1 -v -timeout 30m ./...

@@ -3,9 +3,9 @@
 // the program and the authorities of the web alone, for a user without rights; the Helm chart; and the
 // checksums of all of them.
 //
-//	make release                                     # everything, in dist/
+//	make release                                     # everything, in dist/release
 //	make release RELEASE='-targets linux/amd64'      # for one platform
 //
 // It needs Go, git and bash. What it writes depends on the commit alone: two runs of the same commit with the
-// same Go give the same bytes, in whatever directory.
+// same Go give the same bytes, in whatever directory. A release that fails leaves nothing.
 package main

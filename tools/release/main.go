@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,7 +23,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	root := flag.String("root", ".", "the `directory` of the checkout")
-	out := flag.String("out", "dist", "the `directory` to write, which must not be there")
+	out := flag.String("out", "dist/release", "the `directory` to write, which must not be there")
 	targets := flag.String("targets", usualTargets, "the `platforms`, with commas between")
 	flag.Parse()
 	if err := run(ctx, *root, *out, strings.Split(*targets, ",")); err != nil {
@@ -40,12 +41,33 @@ type release struct {
 	texts     []file    // completions and manual pages, by their place below /usr/share
 }
 
-// run makes a release of the checkout at root for these targets.
+// run makes a release of the checkout at root for these targets. It is made beside out and then renamed, so
+// that out is there only if all of it is.
 func run(ctx context.Context, root, out string, targets []string) (err error) {
-	r := &release{root: root, out: out}
-	if err := os.Mkdir(out, 0o755); err != nil {
-		return fmt.Errorf("%w: remove it first", err)
+	switch _, err := os.Lstat(out); {
+	case err == nil:
+		return fmt.Errorf("%s is there: remove it first", out)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
+	beside := filepath.Dir(out)
+	if err := os.MkdirAll(beside, 0o755); err != nil {
+		return err
+	}
+	made, err := os.MkdirTemp(beside, ".release-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(made)) }()
+	if err := write(ctx, root, made, targets); err != nil {
+		return err
+	}
+	return errors.Join(os.Chmod(made, 0o755), os.Rename(made, out))
+}
+
+// write writes a release of the checkout at root for these targets into a directory.
+func write(ctx context.Context, root, out string, targets []string) (err error) {
+	r := &release{root: root, out: out}
 	if r.work, err = os.MkdirTemp("", "dragoman-release-"); err != nil {
 		return err
 	}

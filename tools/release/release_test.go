@@ -35,7 +35,7 @@ func shell(t *testing.T, dir, script string, args ...string) string {
 func made(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	root, out := filepath.Join(dir, "clone"), filepath.Join(dir, "dist")
+	root, out := filepath.Join(dir, "clone"), filepath.Join(dir, "dist", "release")
 	shell(t, "../..", `git clone -q . "$1"`, root)
 	if err := run(t.Context(), root, out, []string{"linux/" + runtime.GOARCH}); err != nil {
 		t.Fatal(err)
@@ -77,6 +77,26 @@ func TestAReleaseIsWhatItSays(t *testing.T) {
 			t.Errorf("got %.300s, want the embedded NATS server in it", list)
 		}
 	})
+}
+
+func TestAReleaseThatFailsLeavesNothing(t *testing.T) {
+	dist := filepath.Join(t.TempDir(), "dist")
+	if err := run(t.Context(), t.TempDir(), filepath.Join(dist, "release"), nil); err == nil {
+		t.Error("of an empty directory: got no error, want one")
+	}
+	if left, err := os.ReadDir(dist); err != nil || len(left) != 0 {
+		t.Errorf("got %v and %v, want nothing left", left, err)
+	}
+}
+
+func TestAReleaseReplacesNone(t *testing.T) {
+	out := t.TempDir()
+	if err := run(t.Context(), "../..", out, nil); err == nil || !strings.Contains(err.Error(), "remove it first") {
+		t.Errorf("got %v, want that it is there", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) != 1 {
+		t.Errorf("got %v and %v, want what was there alone", left, err)
+	}
 }
 
 func checkArchive(t *testing.T, dir string) {
