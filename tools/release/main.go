@@ -138,9 +138,20 @@ func (r *release) manual(ctx context.Context) ([]file, error) {
 		}
 		all = append(all, file{name: at, data: text, mode: 0o644})
 	}
-	found, err := filepath.Glob(filepath.Join(pages, "*.1"))
-	if err != nil || len(found) == 0 {
-		return nil, fmt.Errorf("no manual pages were made: %w", err)
+	made, err := manualPages(pages)
+	all = append(all, made...)
+	slices.SortFunc(all, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	return all, err
+}
+
+// manualPages returns the manual pages in a directory, of which there has to be one.
+func manualPages(dir string) (all []file, err error) {
+	found, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, errors.New("no manual pages were made")
 	}
 	for _, at := range found {
 		f, err := read(at, "man/man1/"+filepath.Base(at), 0o644)
@@ -149,7 +160,6 @@ func (r *release) manual(ctx context.Context) ([]file, error) {
 		}
 		all = append(all, f)
 	}
-	slices.SortFunc(all, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return all, nil
 }
 

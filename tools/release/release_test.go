@@ -99,6 +99,12 @@ func TestAReleaseReplacesNone(t *testing.T) {
 	}
 }
 
+func TestAReleaseWithoutManualPagesSaysSo(t *testing.T) {
+	if _, err := manualPages(t.TempDir()); err == nil || err.Error() != "no manual pages were made" {
+		t.Errorf("got %v, want that none were made", err)
+	}
+}
+
 func checkArchive(t *testing.T, dir string) {
 	at := t.TempDir()
 	shell(t, at, `tar -xzf "$1" --strip-components=1`, only(t, dir, ".tar.gz"))
