@@ -2,10 +2,10 @@
 
 .PHONY: build install release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal first-run pictures docs
 
-build: # bin/dragoman, as it is released
+build: # bin/dragoman, as it is released, and its manual pages
 	bash .ci/build
 
-install: build # the program, its manual pages and completions, below PREFIX (default /usr/local; DESTDIR goes before it)
+install: # what make build has made, with completions, below PREFIX (default /usr/local; DESTDIR goes before it)
 	bash .ci/install '$(DESTDIR)$(or $(PREFIX),/usr/local)'
 
 release: # archives, packages, an image, a chart and checksums in dist/release; RELEASE='-targets linux/amd64' for one platform
