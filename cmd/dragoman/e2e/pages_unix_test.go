@@ -33,6 +33,7 @@ var stages = map[string]pageStage{
 		}
 	},
 	"howto/claude-code.md": standingIn("editoragent.py", "claude-agent-acp"),
+	"howto/install.md":     withRelease,
 	"howto/gemini-cli.md":  standingIn("editoragent.py", "gemini"),
 	"howto/mcp-server.md":  standingIn("mcpserver.py", "npx"),
 	"howto/parallax.md":    needing("curl"),
@@ -107,6 +108,23 @@ func clone(t *testing.T, root, dir, tools string) {
 		t.Fatal(err)
 	}
 	writeScript(t, filepath.Join(tools, "make"), "exec '"+program+"' -o build \"$@\"") // it is built
+}
+
+// withRelease is the stage of a page that installs a release: a stand-in for one, with an archive whose
+// program is the one of the clone.
+func withRelease(t *testing.T, dir, _ string) {
+	t.Helper()
+	needs(t, "tar", "sha256sum")
+	const top = "dragoman_0.1.0_linux_amd64"
+	if err := os.Mkdir(filepath.Join(dir, top), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeScript(t, filepath.Join(dir, top, "dragoman"), "exec '"+filepath.Join(dir, "bin", "dragoman")+"' \"$@\"")
+	c := exec.CommandContext(t.Context(), "sh", "-euc", "tar -czf $1.tar.gz $1; rm -r $1; { sha256sum $1.tar.gz; echo another | sha256sum | sed s/-/of-another-platform.zip/; } >SHA256SUMS", "sh", top)
+	c.Dir = dir
+	if said, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
 }
 
 // needing returns the stage of a page that needs programs which are usually there.
