@@ -62,7 +62,7 @@ func (a *Agent) Run(ctx context.Context, ready func(agent.Profile)) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		why, lost := p.markLost()
+		lost, why := p.markLost()
 		if !lost {
 			continue // a task has come meanwhile, and a process has started for it
 		}

@@ -308,16 +308,16 @@ func (p *pool) check() {
 // isDrained reports whether the pool has failed and no task uses it. Callers hold mu.
 func (p *pool) isDrained() bool { return p.failure != nil && p.tasks == 0 && p.starting == 0 }
 
-// markLost returns why the pool has failed, if it has drained. From then on it stays failed: processes start
+// markLost reports whether the pool has drained, and why it has failed. From then on it stays failed: processes start
 // only for tasks that come nevertheless.
-func (p *pool) markLost() (why error, lost bool) {
+func (p *pool) markLost() (lost bool, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.isDrained() {
-		return nil, false
+		return false, nil
 	}
 	p.isLost = true
-	return p.failure, true
+	return true, p.failure
 }
 
 // finish closes the pool, and reports whether it has: not while a task that has come meanwhile uses it.

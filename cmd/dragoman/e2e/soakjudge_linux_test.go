@@ -28,7 +28,6 @@ type soakSpan struct {
 // slice and its bursts are left out.
 func soakSpans(all []soakSample) (spans []soakSpan) {
 	var settled, means [][]soakSample
-	var together []soakSample
 	for i := 0; i < len(all); {
 		whole := all[i:]
 		if next := slices.IndexFunc(whole, func(one soakSample) bool { return one.slice != all[i].slice }); next > 0 {
@@ -47,7 +46,7 @@ func soakSpans(all []soakSample) (spans []soakSpan) {
 		}
 		spans = append(spans, span)
 		if len(rest) > 0 {
-			settled, together = append(settled, rest), append(together, rest...)
+			settled = append(settled, rest)
 			means = append(means, []soakSample{meanOf(rest)})
 		}
 	}
