@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	soakWarmsUp = 10 * time.Minute // of each slice are left out: twice what the journal keeps
+	soakWarmsUp = 20 * time.Minute // of each slice are left out: until the lists of the latest 65,536 tasks and threads are full
 	leastJudged = 10 * time.Minute // behind that
 	leastSlices = 6                // through whose means a line is judged
 )
@@ -141,12 +141,12 @@ func TestSoakJudgesEverySlice(t *testing.T) {
 		{"a long slice that falls", 1, 60, func(_ int, m float64) float64 { return flat - m }, "", true},
 		{"one that grows in its first minutes", 1, 60, func(_ int, m float64) float64 { return flat + 10*min(m, 10) }, "", true},
 		{"one that grows in its last half", 1, 60, func(_ int, m float64) float64 { return flat + max(0, m-30) }, "slice 1", true},
-		{"a short slice that grows", 1, 19, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
-		{"slices of 15 minutes that are flat", 32, 15, func(int, float64) float64 { return flat }, "", true},
-		{"slices of 15 minutes that grow until the next one", 32, 15, func(_ int, m float64) float64 { return flat + m/2 }, "within all slices", true},
-		{"slices of 15 minutes that begin higher each time", 32, 15, func(s int, _ float64) float64 { return float64(flat + s) }, "from slice to slice", true},
-		{"three that begin higher each time", 3, 15, func(s int, _ float64) float64 { return float64(flat + s) }, "", true},
-		{"slices of 15 minutes that differ by chance", 32, 15, func(s int, _ float64) float64 { return float64(flat + 7*s%11) }, "", true},
+		{"a short slice that grows", 1, 29, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
+		{"slices of 30 minutes that are flat", 32, 30, func(int, float64) float64 { return flat }, "", true},
+		{"slices of 30 minutes that grow until the next one", 32, 30, func(_ int, m float64) float64 { return flat + m/2 }, "within all slices", true},
+		{"slices of 30 minutes that begin higher each time", 32, 30, func(s int, _ float64) float64 { return float64(flat + s) }, "from slice to slice", true},
+		{"three that begin higher each time", 3, 30, func(s int, _ float64) float64 { return float64(flat + s) }, "", true},
+		{"slices of 30 minutes that differ by chance", 32, 30, func(s int, _ float64) float64 { return float64(flat + 7*s%11) }, "", true},
 		{"a last slice that grows", 2, 60, func(s int, m float64) float64 { return flat + float64(s-1)*m }, "slice 2, within all slices", true},
 		{"slices of 9 minutes that grow", 50, 9, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
 	} {
