@@ -11,6 +11,13 @@ import (
 // Canonical is what a signature of a card is over.
 var Canonical = canonical
 
+// Views returns how many tasks have a view of their questions.
+func (s *Server) Views() int {
+	s.people.mu.Lock()
+	defer s.people.mu.Unlock()
+	return len(s.people.views)
+}
+
 // Miss keeps the events of a task from its notifications, and Missed tells them of the gap.
 func (s *Server) Miss(t *task.Task) { s.people.session.Unwatch(t) }
 

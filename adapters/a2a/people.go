@@ -33,7 +33,7 @@ func newPeople(h *hub.Hub) *people {
 		}
 		if posted, ok := tag.(*pushes); ok {
 			posted.notify(b)
-		} else if b.Task != nil && b.Role == task.Waiter {
+		} else if b.Task != nil && b.Role == task.Requester {
 			p.leave(b.Task)
 		}
 		if err != nil {

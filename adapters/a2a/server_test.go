@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
@@ -37,6 +38,26 @@ func TestAMessageIsAnsweredWithTheEndedTask(t *testing.T) {
 				t.Errorf("got %+v, want the same task", again)
 			}
 		})
+	}
+}
+
+func TestATaskThatHasEndedIsNotKeptForItsQuestions(t *testing.T) {
+	f := start(t, a2a.Options{})
+	a := f.agent("shout")
+	for n := range 3 {
+		answered := make(chan wire.Task)
+		go func() { answered <- f.send(rpc, "shout", message(fmt.Sprint("m", n), "hello", "")) }()
+		asked, _ := a.next(core.KindAssigned)
+		if got := f.server.Views(); got != 1 {
+			t.Errorf("task %d runs: got %d views of questions, want one", n, got)
+		}
+		a.say(asked, core.Done{})
+		<-answered
+		for begun := time.Now(); f.server.Views() > 0; time.Sleep(time.Millisecond) {
+			if time.Since(begun) > 10*time.Second {
+				t.Fatalf("task %d has ended: got %d views of questions, want none", n, f.server.Views())
+			}
+		}
 	}
 }
 

@@ -65,13 +65,13 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 	return r.task, err
 }
 
-// attach makes the session a reader of a task that it has opened.
+// attach makes the session a reader of a task that it, or another one for it, has opened.
 func (s *Session) attach(t *task.Task, role task.Role, tag any) {
 	t.Attach(s.peer(), role, tag, 0)
 	s.mu.Lock()
-	closed := s.opened == nil
+	released := s.released
 	s.mu.Unlock()
-	if closed { // maybe before the reader was there
+	if released { // maybe before the reader was there
 		t.Detach(s.peer(), role)
 	}
 }

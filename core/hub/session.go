@@ -118,6 +118,8 @@ type Session struct {
 	card   core.Card
 	work   table[core.TaskID, *holding]
 	opened table[*task.Task, bool] // true if the task continues without the session
+	// released says that the session is closed and has let go of what it has opened.
+	released bool
 	// children are those that are not closed.
 	children table[*Session, struct{}]
 	last     cause     // the task that it ended last
@@ -245,7 +247,7 @@ func (s *Session) close(reason *core.Fault) (left []orphan) {
 
 	s.mu.Lock()
 	work, opened, children := maps.Clone(s.work), s.opened, s.children
-	s.opened, s.children = nil, nil
+	s.opened, s.children, s.released = nil, nil, true
 	s.mu.Unlock()
 	for b := range children {
 		b.Close(reason)

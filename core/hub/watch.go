@@ -122,7 +122,7 @@ func (s *Session) Watch(t *task.Task, from core.Cursor, tag any) error {
 }
 
 // AwaitEnd makes Next return a batch without events, in the role of the requester, at the
-// end of a task that the session opened unwatched: for requesters that only need the
+// end of a task that was opened unwatched, by this session or another one: for requesters that only need the
 // outcome.
 func (s *Session) AwaitEnd(t *task.Task) { s.attach(t, task.Waiter, nil) }
 
