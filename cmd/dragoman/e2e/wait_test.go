@@ -241,3 +241,35 @@ func TestAgentsAreListedWithTheirNames(t *testing.T) {
 		t.Errorf("got\n%s\nwant the column NAME", out)
 	}
 }
+
+func TestAskAndAgentWaitForAHubThatIsDrained(t *testing.T) {
+	addr := unusedAddr(t)
+	h := newTestHub(t, func(c *config.Config) { c.HTTPAddr = addr })
+	if code, _, stderr := run(t, "drain", "--hub", h.url()); code != command.ExitDone {
+		t.Fatalf("draining: got %d and %s", code, stderr)
+	}
+	asker := program(t, "ask", "--hub", h.url(), "--wait", "kettle", "hello")
+	var answer bytes.Buffer
+	asker.Stdout = &answer
+	stderr, err := asker.StderrPipe()
+	if err == nil {
+		err = asker.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stderr).ReadString('\n'); !strings.HasPrefix(line, "[waiting up to 5m: the hub is stopping (an operator drains it)") {
+		t.Errorf("ask: got %q and %v, want it to say that it waits, and why", line, err)
+	}
+	_, agent := agentProgram(t, nil, "--dialect", coven.Name, "--name", "kettle", "--hub", h.url(), "--wait", "--", "tr", "a-z", "A-Z")
+	if line, err := agent.ReadString('\n'); !strings.Contains(line, "waiting for a hub") {
+		t.Errorf("agent: got %q and %v, want it to say that it waits", line, err)
+	}
+	if err := h.service.Stop(t.Context(), "it is started again"); err != nil {
+		t.Fatal(err)
+	}
+	newTestHub(t, func(c *config.Config) { c.HTTPAddr = addr })
+	if err := asker.Wait(); err != nil || answer.String() != "HELLO\n" {
+		t.Errorf("got %v and %q, want HELLO", err, answer.String())
+	}
+}

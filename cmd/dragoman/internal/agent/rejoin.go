@@ -38,6 +38,12 @@ const (
 	maxBackoff = 30 * time.Second
 )
 
+// mayCome reports whether an agent that waits for its first hub goes on waiting: it is not there, stops or is drained.
+func mayCome(err error) bool {
+	var refused *core.Fault
+	return client.IsNoHub(err) || errors.As(err, &refused) && refused.Code == core.CodeUnreachable
+}
+
 // takesNobody reports whether an agent that could not join may join another hub: this one is not there, or
 // refuses everybody.
 func takesNobody(err error) bool {
@@ -54,7 +60,7 @@ func takesNobody(err error) bool {
 func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ...func(ctx context.Context, joined func()) error) error {
 	in, wait, next := false, minBackoff, 0
 	var moves, failures logLimiter // while there is no hub
-	retry := client.NewRetry(patience, client.IsNoHub, func(err error) {
+	retry := client.NewRetry(patience, mayCome, func(err error) {
 		log.Info("waiting for a hub", "for", config.FormatTime(patience), "reason", err.Error())
 	})
 	for {

@@ -210,8 +210,13 @@ func (c *Client) problem(at string, resp *http.Response) error {
 			f = core.NewFault(p.Code, "the hub refuses the token: %s", why) // of a JSON Web Token it says why
 		}
 	}
-	if resp.StatusCode == http.StatusServiceUnavailable && p.Code == core.CodeOverloaded && resp.Header.Get("Retry-After") != "" {
-		return unavailable{error: Refusal{f}, untaken: true} // the hub starts, or has no room for it
+	if resp.StatusCode == http.StatusServiceUnavailable {
+		switch {
+		case p.Code == core.CodeOverloaded && resp.Header.Get("Retry-After") != "":
+			return unavailable{error: Refusal{f}, untaken: true} // the hub starts, or has no room for it
+		case p.Code == core.CodeUnreachable:
+			return unavailable{error: Refusal{f}} // it stops, or is drained
+		}
 	}
 	return Refusal{f}
 }

@@ -106,6 +106,9 @@ func serveLife(ctx context.Context, settings *config.Config, open func() (*stdio
 			gone = nil // others can still connect
 		}
 	}
+	if settings.DataDir == "" && settings.Journal.NATSURL == "" {
+		log.Info("tasks are kept in memory alone: --data-dir keeps them on disk")
+	}
 	log.Info("the hub is ready", readyLine(s.Addresses(), *settings)...)
 
 	var cause error

@@ -112,7 +112,7 @@ func bindAll(ctx context.Context, c config.Config) (map[string]net.Listener, err
 	for _, l := range listeners {
 		l.Close()
 	}
-	return nil, fmt.Errorf("cannot listen: %w; choose other addresses with %s (port 0 picks a free one)", errors.Join(refused...), strings.Join(places, ", "))
+	return nil, fmt.Errorf("cannot listen: %w; choose other addresses with %s (port 0 picks a free one), or use what runs there, which may be a hub", errors.Join(refused...), strings.Join(places, ", "))
 }
 
 // checkExposure refuses malformed addresses, and a hub without authentication that the
