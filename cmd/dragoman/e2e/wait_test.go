@@ -123,7 +123,10 @@ func TestAskThatWaitsForAnAgentLeavesOneFailedTask(t *testing.T) {
 			at, tries := countTries(t, h)
 			asked := make(chan string, 1)
 			go func() {
-				_, answer, _ := run(t, "ask", "--hub", at, "--wait", to, "hello")
+				code, answer, stderr := run(t, "ask", "--hub", at, "--wait", to, "hello")
+				if code != command.ExitDone {
+					t.Errorf("got %d and %s, want it answered", code, stderr)
+				}
 				asked <- answer
 			}()
 			awaitTries(t, tries, 4)
@@ -150,6 +153,7 @@ func countTries(t *testing.T, h *testHub) (at string, tries <-chan struct{}) {
 	pass := httputil.NewSingleHostReverseProxy(to)
 	pass.FlushInterval = -1 // events are passed on at once
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex() // else an answer that comes before the request was passed on ends both
 		pass.ServeHTTP(w, r)
 		if r.URL.Path == "/v1/tasks" || strings.HasPrefix(r.URL.Path, "/v1/agents") {
 			counted <- struct{}{}
