@@ -86,30 +86,42 @@ func TestAJournalInAFormatOfALaterVersionIsRefusedAndLeftAsItIs(t *testing.T) {
 	wantStored(t, o, task)
 }
 
+// streamsAt returns the streams of a server.
+func streamsAt(t *testing.T, at string) jetstream.JetStream {
+	t.Helper()
+	conn, err := natsgo.Connect(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// markFormat gives a stream another format.
+func markFormat(t *testing.T, js jetstream.JetStream, stream, format, version string) {
+	t.Helper()
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.CachedInfo().Config
+	c.Metadata = map[string]string{"dragoman.format": format, "dragoman.version": version}
+	if _, err := js.UpdateStream(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAHubDoesNotTakeOverTasksInALaterFormat(t *testing.T) {
 	at := external(t).ClientURL()
 	a, b := opened(t, nats.Options{URL: at, Name: "a", Cluster: &nats.Cluster{Name: "test"}}), opened(t, nats.Options{URL: at, Name: "b", Version: "v1.2.0", Cluster: &nats.Cluster{Name: "test"}})
 	if err := a.Append(t.Context(), taskRecords("one")[:1]...); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := natsgo.Connect(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := js.Stream(t.Context(), "a-tasks")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := s.CachedInfo().Config
-	c.Metadata = map[string]string{"dragoman.format": "99", "dragoman.version": "v9.0.0"}
-	if _, err := js.UpdateStream(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	markFormat(t, streamsAt(t, at), "a-tasks", "99", "v9.0.0")
 	_, taken := b.TakeOver(t.Context(), a.Life())
 	listed := b.HeadsOf(t.Context(), "a", func(h journal.Head) bool {
 		t.Errorf("got the head %+v, want none", h)
@@ -126,26 +138,10 @@ func TestAHubDoesNotTakeOverTasksInALaterFormat(t *testing.T) {
 func TestAJournalOnAnExternalServerKeepsItsFormat(t *testing.T) {
 	o := nats.Options{URL: external(t).ClientURL(), Version: "v1.2.0"}
 	task := storeOne(t, o)
-	conn, err := natsgo.Connect(o.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := streamsAt(t, o.URL)
 	mark := func(format, version string) {
 		t.Helper()
-		s, err := js.Stream(t.Context(), "dragoman-tasks")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := s.CachedInfo().Config
-		c.Metadata = map[string]string{"dragoman.format": format, "dragoman.version": version}
-		if _, err := js.UpdateStream(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		markFormat(t, js, "dragoman-tasks", format, version)
 	}
 	metadata := func() string {
 		t.Helper()
