@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/dragoman-hub/dragoman/adapters/a2a"
 	"github.com/dragoman-hub/dragoman/adapters/a2a/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/coretest"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 func TestAMessageIsAnsweredWithTheEndedTask(t *testing.T) {
@@ -42,23 +45,32 @@ func TestAMessageIsAnsweredWithTheEndedTask(t *testing.T) {
 }
 
 func TestATaskThatHasEndedIsNotKeptForItsQuestions(t *testing.T) {
-	f := start(t, a2a.Options{})
-	a := f.agent("shout")
-	for n := range 3 {
-		answered := make(chan wire.Task)
-		go func() { answered <- f.send(rpc, "shout", message(fmt.Sprint("m", n), "hello", "")) }()
-		asked, _ := a.next(core.KindAssigned)
-		if got := f.server.Views(); got != 1 {
-			t.Errorf("task %d runs: got %d views of questions, want one", n, got)
-		}
-		a.say(asked, core.Done{})
-		<-answered
-		for begun := time.Now(); f.server.Views() > 0; time.Sleep(time.Millisecond) {
-			if time.Since(begun) > 10*time.Second {
-				t.Fatalf("task %d has ended: got %d views of questions, want none", n, f.server.Views())
+	synctest.Test(t, func(t *testing.T) {
+		h := coretest.NewHub(t, hub.Options{})
+		f := &fixture{t: t, hub: h, server: a2a.New(h, a2a.Options{Principal: func(*http.Request) (core.Principal, error) {
+			return core.Principal{ID: "local"}, nil
+		}})}
+		t.Cleanup(f.server.Close)
+		a := f.agent("shout")
+		for n := range 3 {
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, wire.MethodSend, message(fmt.Sprint("m", n), "hello", ""))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a2a/shout", strings.NewReader(body))
+			r.Header.Set(wire.VersionHeader, wire.Version)
+			r.Header.Set("Content-Type", "application/json")
+			answer := httptest.NewRecorder()
+			go f.server.ServeHTTP(answer, r)
+			asked, _ := a.next(core.KindAssigned)
+			synctest.Wait()
+			if got := f.server.Views(); got != 1 {
+				t.Errorf("task %d runs: got %d views of questions, want one", n, got)
+			}
+			a.say(asked, core.Done{})
+			synctest.Wait()
+			if got := f.server.Views(); got != 0 || !strings.Contains(answer.Body.String(), string(wire.StateCompleted)) {
+				t.Errorf("task %d has ended: got %d views of questions and %s, want none, and it completed", n, got, answer.Body)
 			}
 		}
-	}
+	})
 }
 
 func TestAStreamHasTheTaskItsChunksAndItsEnd(t *testing.T) {
