@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/link"
 	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/tool"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -99,7 +100,7 @@ func (p *packSession) execute(ctx context.Context, e *pack.Execution) error {
 	if size > p.opts.MaxMessageBytes {
 		p.hub.Count(Name + ".refused.too_large")
 		f := core.NewFault(core.CodeTooLarge, "the call has %d bytes, pack %s takes %d: send less", size, p.id, p.opts.MaxMessageBytes)
-		_ = p.session.AnswerTool(e.ID, nil, f, nil) // it may have timed out just now
+		_ = p.session.AnswerTool(e.ID, tool.Result{Fault: f}) // it may have timed out just now
 		return nil
 	}
 	return p.link.Send(ctx, m, size)

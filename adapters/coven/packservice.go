@@ -2,6 +2,7 @@ package coven
 
 import (
 	"context"
+	"encoding/json"
 
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
@@ -11,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/coven/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 	pb "github.com/dragoman-hub/dragoman/proto/coven"
 )
 
@@ -93,7 +95,7 @@ func (s *PackService) answer(by core.Principal, r packResult) (known bool, err e
 		s.hub.Count(Name + ".refused.tool_result")
 		return true, core.NewFault(core.CodeNotAuthorized, "the call is for a pack of somebody else: answer with the credential that the pack registered with")
 	}
-	_ = pack.AnswerTool(r.Execution, []byte(r.Output), r.Fault, nil) // an error means that nobody waits: the hub counts it
+	_ = pack.AnswerTool(r.Execution, tool.Result{Output: json.RawMessage(r.Output), Fault: r.Fault}) // an error means that nobody waits: the hub counts it
 	return true, nil
 }
 

@@ -169,7 +169,7 @@ func TestAModernCallIsCheckedAgainstTheHeadersOfItsArguments(t *testing.T) {
 				return
 			}
 			if b.Execute != nil {
-				_ = s.AnswerTool(b.Execute.ID, json.RawMessage(`"here"`), nil, nil) // the call may be gone
+				_ = s.AnswerTool(b.Execute.ID, tool.Result{Output: json.RawMessage(`"here"`)}) // the call may be gone
 			}
 		}
 	}()

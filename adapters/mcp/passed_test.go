@@ -26,7 +26,7 @@ func (g *testServer) packThat(returns tool.Result) {
 				return
 			}
 			if b.Execute != nil {
-				_ = s.AnswerTool(b.Execute.ID, returns.Output, returns.Fault, returns.Foreign) // the call may be gone
+				_ = s.AnswerTool(b.Execute.ID, returns) // the call may be gone
 			}
 		}
 	}()

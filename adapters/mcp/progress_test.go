@@ -236,7 +236,7 @@ func TestTheProgressOfAToolOfAPackIsToldUpToTheLast(t *testing.T) {
 			}
 			<-time.After(70 * time.Millisecond)
 		}
-		if err := pack.AnswerTool(b.Execute.ID, json.RawMessage(`{}`), nil, nil); err != nil {
+		if err := pack.AnswerTool(b.Execute.ID, tool.Result{Output: json.RawMessage(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"find has been running for 0s", "1/20", "2/20", "16/20", "20/20"} // three at once, then one a second, and the last

@@ -114,7 +114,7 @@ func TestTheSDKClientIsServedInEveryProtocolVersion(t *testing.T) {
 			if err != nil || b.Execute == nil || b.Execute.Agent != "ann" {
 				t.Fatalf("the pack: got %+v and %v, want an execution for ann", b, err)
 			}
-			if err := pack.AnswerTool(b.Execute.ID, json.RawMessage(`{"sky":"grey"}`), nil, nil); err != nil {
+			if err := pack.AnswerTool(b.Execute.ID, tool.Result{Output: json.RawMessage(`{"sky":"grey"}`)}); err != nil {
 				t.Fatal(err)
 			}
 			if r := <-done; r.IsError || r.Content[0].(*sdk.TextContent).Text != `{"sky":"grey"}` {

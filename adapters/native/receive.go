@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/native/wire"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/link"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // seenEvery is how often the hub is told that an agent is alive.
@@ -34,7 +35,7 @@ func (s *session) receive(ctx context.Context, raw []byte) error {
 	case wire.Call:
 		return s.call(ctx, f, len(raw))
 	case wire.Answer:
-		if err := s.asks.AnswerTool(f.Execution, f.Output, f.Error, nil); err != nil {
+		if err := s.asks.AnswerTool(f.Execution, tool.Result{Output: f.Output, Fault: f.Error}); err != nil {
 			return s.refuse(ctx, wire.Refusal{Execution: f.Execution, Fault: s.fault(err)})
 		}
 		return nil

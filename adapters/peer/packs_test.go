@@ -94,7 +94,7 @@ func TestToolsOfAPackAreCalledFromEveryHub(t *testing.T) {
 		t.Errorf("the pack got %+v, want the call of ann", e)
 	}
 	words := &core.Foreign{Dialect: "test", JSON: json.RawMessage(`"done"`)}
-	if err := kit.AnswerTool(e.ID, json.RawMessage(`{"done":true}`), nil, words); err != nil {
+	if err := kit.AnswerTool(e.ID, tool.Result{Output: json.RawMessage(`{"done":true}`), Foreign: words}); err != nil {
 		t.Fatal(err)
 	}
 	if got := returned(t, ann); got.Call != "1" || got.Pack != "kit" || string(got.Output) != `{"done":true}` || !reflect.DeepEqual(got.Foreign, words) {
@@ -102,7 +102,7 @@ func TestToolsOfAPackAreCalledFromEveryHub(t *testing.T) {
 	}
 	ann.CallTool("1", "cut", nil)
 	words.JSON = json.RawMessage(`"` + strings.Repeat("x", 17<<20) + `"`) // more than hubs keep for each other
-	if err := kit.AnswerTool(given(t, kit).ID, json.RawMessage(`{"done":true}`), nil, words); err != nil {
+	if err := kit.AnswerTool(given(t, kit).ID, tool.Result{Output: json.RawMessage(`{"done":true}`), Foreign: words}); err != nil {
 		t.Fatal(err)
 	}
 	if got := returned(t, ann); got.Fault != nil || string(got.Output) != `{"done":true}` || got.Foreign != nil {
@@ -110,7 +110,7 @@ func TestToolsOfAPackAreCalledFromEveryHub(t *testing.T) {
 	}
 	ann.CallTool("2", "glue", nil)
 	e = given(t, kit)
-	if err := kit.AnswerTool(e.ID, nil, core.NewFault(core.CodeOverloaded, "no glue"), nil); err != nil {
+	if err := kit.AnswerTool(e.ID, tool.Result{Fault: core.NewFault(core.CodeOverloaded, "no glue")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := returned(t, ann); got.Fault == nil || got.Fault.Code != core.CodeOverloaded {
@@ -266,7 +266,7 @@ func TestAPackGoesWithItsHub(t *testing.T) {
 		again := offering(t, w.person("c"), "kit", "cut")
 		listed(t, "a", w.hubs["a"].Hub, "kit.cut")
 		ann.CallTool("2", "cut", nil)
-		if err := again.AnswerTool(given(t, again).ID, json.RawMessage(`1`), nil, nil); err != nil {
+		if err := again.AnswerTool(given(t, again).ID, tool.Result{Output: json.RawMessage(`1`)}); err != nil {
 			t.Fatal(err)
 		}
 		if got := returned(t, ann); string(got.Output) != "1" {
@@ -295,7 +295,7 @@ func TestACallOverHubsTimesOutAndItsLateAnswerIsInjected(t *testing.T) {
 			}
 			return nil
 		})
-		if err := kit.AnswerTool(e.ID, json.RawMessage(`"late"`), nil, nil); err != nil {
+		if err := kit.AnswerTool(e.ID, tool.Result{Output: json.RawMessage(`"late"`)}); err != nil {
 			t.Errorf("a late answer: got %v, want it taken", err)
 		}
 		until(t, ann, asked.ID(), core.KindInjected)

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,7 +162,7 @@ func TestTheCallsOfATaskThatIsCancelledAreAnsweredAndOthersGoOn(t *testing.T) {
 		if o := g.tool(a); o.Call != "c2" || string(o.Output) != "2" {
 			t.Errorf("got %+v, want the second call answered", o)
 		}
-		g.wantFault("an answer to the first", p.AnswerTool(first.ID, []byte("1"), nil, nil), core.CodeConflict)
+		g.wantFault("an answer to the first", p.AnswerTool(first.ID, tool.Result{Output: json.RawMessage("1")}), core.CodeConflict)
 	})
 }
 

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 func TestAnOpenToolTimesOutAtTheDeadline(t *testing.T) {
@@ -67,7 +69,7 @@ func TestALateToolResultIsInjected(t *testing.T) {
 		}
 		g.events(agent)
 		stranger := g.pack("mail", packTool("mail"))
-		g.wantFault("answered by another pack", stranger.AnswerTool(late[0], []byte(`"72F"`), nil, nil), core.CodeConflict)
+		g.wantFault("answered by another pack", stranger.AnswerTool(late[0], tool.Result{Output: json.RawMessage(`"72F"`)}), core.CodeConflict)
 		if got := g.hub.Provider(late[0]); got != pack {
 			t.Errorf("got the provider %p, want %p", got, pack)
 		}
@@ -80,19 +82,19 @@ func TestALateToolResultIsInjected(t *testing.T) {
 		if in.ID == "" || in.Source != "pack:sky" || in.Priority != core.InjectionNormal || !strings.Contains(in.Content, "c1 of weather") || !strings.HasSuffix(in.Content, ` - "72F"`) {
 			t.Errorf("got %+v, want the result, from pack:sky, with normal priority", in)
 		}
-		g.wantFault("answered twice", pack.AnswerTool(late[0], []byte(`1`), nil, nil), core.CodeConflict)
+		g.wantFault("answered twice", pack.AnswerTool(late[0], tool.Result{Output: json.RawMessage(`1`)}), core.CodeConflict)
 		g.report(agent, second, core.InjectionAnswered{ID: in.ID, Accepted: true}, core.Done{})
-		if err := pack.AnswerTool(late[1], nil, core.NewFault(core.CodeInternal, "no sky today"), nil); err != nil {
+		if err := pack.AnswerTool(late[1], tool.Result{Fault: core.NewFault(core.CodeInternal, "no sky today")}); err != nil {
 			t.Errorf("got %v, want the other task for a failure", err)
 		}
 		events = first.Events()
 		if in, ok := events[len(events)-1].Body.(core.Injected); !ok || !strings.HasSuffix(in.Content, "no sky today") {
 			t.Errorf("got %+v, want the failure injected", events[len(events)-1].Body)
 		}
-		g.wantFault("of a call that neither task shows", pack.AnswerTool(late[3], []byte(`"for whom?"`), nil, nil), core.CodeConflict)
+		g.wantFault("of a call that neither task shows", pack.AnswerTool(late[3], tool.Result{Output: json.RawMessage(`"for whom?"`)}), core.CodeConflict)
 		g.report(agent, first, core.Done{})
 		third := g.ask(asker, "a")
-		g.wantFault("when it works on something else", pack.AnswerTool(late[2], []byte(`1`), nil, nil), core.CodeConflict)
+		g.wantFault("when it works on something else", pack.AnswerTool(late[2], tool.Result{Output: json.RawMessage(`1`)}), core.CodeConflict)
 		g.report(agent, third, core.Done{})
 		if n := g.hub.Counters(); n["tool.late.injected"] != 2 {
 			t.Errorf("got %v, want two injected", n)
@@ -109,7 +111,7 @@ func TestALateToolResultIsDroppedIfTheAgentAcceptsNoInjections(t *testing.T) {
 		agent.CallTool("c1", "weather", nil)
 		e := g.execution(pack)
 		g.sleep(time.Second)
-		g.wantFault("a late answer", pack.AnswerTool(e.ID, []byte(`1`), nil, nil), core.CodeConflict)
+		g.wantFault("a late answer", pack.AnswerTool(e.ID, tool.Result{Output: json.RawMessage(`1`)}), core.CodeConflict)
 		g.report(agent, task, core.Done{})
 		g.wantKinds("the requester read", g.events(asker), "opened", "assigned", "done")
 	})

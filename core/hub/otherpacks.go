@@ -93,7 +93,7 @@ func (p *packElsewhere) Execute(e *pack.Execution) {
 		Tool: e.Tool, Input: e.Input, From: e.From, Agent: e.Agent, Capabilities: c.Capabilities, Trace: c.Trace, Keep: c.Keep, Hops: c.Hops,
 	}})
 	if err != nil { // the registry must not be called from here
-		time.AfterFunc(0, func() { _ = p.engine.packs.Answer(p, e.ID, nil, core.AsFault(err), nil) })
+		time.AfterFunc(0, func() { _ = p.engine.packs.Answer(p, e.ID, tool.Result{Fault: core.AsFault(err)}) })
 	}
 }
 
@@ -196,7 +196,7 @@ func (h *Hub) hearCall(from string, w callWord) {
 		h.packs.Expire(o, w.Execution)
 	case w.Returned != nil:
 		if p := h.packOf(from, w.Execution); p != nil {
-			_ = h.packs.Answer(p, w.Execution, w.Returned.Output, w.Returned.Fault, w.Returned.Foreign) // an error means that nobody waits: it is counted
+			_ = h.packs.Answer(p, w.Execution, tool.Result{Output: w.Returned.Output, Fault: w.Returned.Fault, Foreign: w.Returned.Foreign}) // an error means that nobody waits: it is counted
 		}
 	case w.Progress != nil:
 		if p := h.packOf(from, w.Execution); p != nil {

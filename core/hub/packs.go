@@ -94,8 +94,8 @@ func (s *Session) leavePacks(reason *core.Fault) {
 
 // AnswerTool answers an execution that the session was given: see [pack.Registry.Answer]. A
 // late answer may still reach the agent as injected context.
-func (s *Session) AnswerTool(execution string, output json.RawMessage, fault *core.Fault, foreign *core.Foreign) error {
-	return s.hub.packs.Answer(s.peer(), execution, output, fault, foreign)
+func (s *Session) AnswerTool(execution string, result tool.Result) error {
+	return s.hub.packs.Answer(s.peer(), execution, result)
 }
 
 // Provider returns the session that is to answer an execution, or nil when nobody waits for

@@ -78,13 +78,13 @@ func playPack(ctx context.Context, t *testing.T, h *hub.Hub, id string, round in
 			return
 		case n%7 == 3 || b.Execute == nil: // silence
 		case n%7 == 5:
-			_ = s.AnswerTool(b.Execute.ID, nil, core.NewFault(core.CodeInternal, "no"), nil)
+			_ = s.AnswerTool(b.Execute.ID, tool.Result{Fault: core.NewFault(core.CodeInternal, "no")})
 		case n%11 == 6:
 			if err := s.Provide(id, append(tools, packTool(id+"_more"))); err != nil {
 				t.Errorf("changing %s: got %v, want no error", id, err)
 			}
 		default:
-			_ = s.AnswerTool(b.Execute.ID, b.Execute.Input, nil, nil) // it may be too late
+			_ = s.AnswerTool(b.Execute.ID, tool.Result{Output: b.Execute.Input}) // it may be too late
 		}
 	}
 }

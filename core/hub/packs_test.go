@@ -43,7 +43,7 @@ func (g *testHub) execution(pack *hub.Session) *pack.Execution {
 
 func (g *testHub) answer(pack *hub.Session, id, output string) {
 	g.t.Helper()
-	if err := pack.AnswerTool(id, json.RawMessage(output), nil, nil); err != nil {
+	if err := pack.AnswerTool(id, tool.Result{Output: json.RawMessage(output)}); err != nil {
 		g.t.Fatalf("answering: got %v, want no error", err)
 	}
 }
@@ -79,7 +79,7 @@ func TestACallReachesThePackAndItsAnswerTheCaller(t *testing.T) {
 		if string(e.Input) != "{}" {
 			t.Errorf("no input: got %s, want an empty object", e.Input)
 		}
-		if err := p.AnswerTool(e.ID, nil, core.NewFault(core.CodeInternal, "no clouds"), nil); err != nil {
+		if err := p.AnswerTool(e.ID, tool.Result{Fault: core.NewFault(core.CodeInternal, "no clouds")}); err != nil {
 			t.Fatal(err)
 		}
 		if o := g.tool(a); o.Fault == nil || o.Fault.Message != "no clouds" || o.Output != nil {
@@ -128,7 +128,7 @@ func TestACallThatIsNotAnsweredInTimeTimesOut(t *testing.T) {
 		if o := g.tool(a); o.Call != "c1" || o.Fault == nil || o.Fault.Code != core.CodeTimeout || !o.Fault.Retryable {
 			t.Errorf("got %+v, want c1 timed out", o)
 		}
-		g.wantFault("answering too late", p.AnswerTool(e.ID, []byte("1"), nil, nil), core.CodeConflict)
+		g.wantFault("answering too late", p.AnswerTool(e.ID, tool.Result{Output: json.RawMessage("1")}), core.CodeConflict)
 		g.sleep(298 * time.Second)
 		if o := g.tool(a); o.Call != "c2" || o.Fault == nil || o.Fault.Code != core.CodeTimeout {
 			t.Errorf("got %+v, want c2 timed out at the maximum for tools", o)
@@ -331,9 +331,9 @@ func TestAPackAnswersOnlyItsOwnCalls(t *testing.T) {
 		if got := g.hub.Provider(e.ID); got != p {
 			t.Errorf("the pending pack: got %v, want the pack", got)
 		}
-		g.wantFault("another pack", q.AnswerTool(e.ID, []byte("1"), nil, nil), core.CodeNotAuthorized)
-		g.wantFault("an unknown call", q.AnswerTool("no-such", []byte("1"), nil, nil), core.CodeConflict)
-		g.wantFault("no JSON", p.AnswerTool(e.ID, []byte("sunny"), nil, nil), core.CodeInvalid)
+		g.wantFault("another pack", q.AnswerTool(e.ID, tool.Result{Output: json.RawMessage("1")}), core.CodeNotAuthorized)
+		g.wantFault("an unknown call", q.AnswerTool("no-such", tool.Result{Output: json.RawMessage("1")}), core.CodeConflict)
+		g.wantFault("no JSON", p.AnswerTool(e.ID, tool.Result{Output: json.RawMessage("sunny")}), core.CodeInvalid)
 		if o := g.tool(a); o.Fault == nil || !strings.Contains(o.Fault.Message, "not JSON") {
 			t.Errorf("got %+v, want the caller to get the fault", o)
 		}

@@ -198,7 +198,7 @@ func (r *Registry) expire(c *pending, after time.Duration) {
 	}
 	r.opts.Count("tool.timeout")
 	r.withdrawn(c)
-	r.settle(c, nil, core.NewFault(core.CodeTimeout, "tool %s of pack %s did not answer within %s", c.Tool, c.pack.id, after), nil)
+	r.settle(c, tool.Result{Fault: core.NewFault(core.CodeTimeout, "tool %s of pack %s did not answer within %s", c.Tool, c.pack.id, after)})
 	if late != nil {
 		r.late.Put(c.ID, timedOut{provider: c.pack.peer, pack: c.pack.id, call: c.call.ID, tool: c.Tool, late: late})
 	}
@@ -209,8 +209,9 @@ func (r *Registry) expire(c *pending, after time.Duration) {
 }
 
 // settle returns the result to the caller. Callers hold mu.
-func (r *Registry) settle(c *pending, output json.RawMessage, fault *core.Fault, foreign *core.Foreign) {
-	c.call.Caller.Returned(&tool.Result{Call: c.call.ID, Pack: c.pack.id, Output: output, Fault: fault, Foreign: foreign})
+func (r *Registry) settle(c *pending, result tool.Result) {
+	result.Call, result.Pack = c.call.ID, c.pack.id
+	c.call.Caller.Returned(&result)
 	r.drop(c)
 }
 
@@ -262,7 +263,7 @@ func (r *Registry) Withdraw(caller Peer, ids []string, reason *core.Fault) {
 		}
 		r.opts.Count("tool.withdrawn")
 		r.withdrawn(c)
-		r.settle(c, nil, reason, nil)
+		r.settle(c, tool.Result{Fault: reason})
 	}
 }
 
@@ -299,17 +300,17 @@ func (r *Registry) notYours(execution string) *core.Fault {
 	return core.NewFault(core.CodeNotAuthorized, "execution %q was given to another pack", execution)
 }
 
-// Answer answers an execution of the peer with its output, which is JSON, or a Fault. It
+// Answer answers an execution of the peer with a result, whose Call and Pack are those of the execution. It
 // returns a conflict Fault when no caller waits for it, a not_authorized Fault when it belongs
 // to another peer, and an invalid Fault when the output is not JSON, which the caller gets
-// too. A late answer succeeds where it is still of use: see [Late]. Foreign is as in [tool.Result].
-func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, fault *core.Fault, foreign *core.Foreign) error {
-	bad := fault == nil && !json.Valid(output)
+// too. A late answer succeeds where it is still of use: see [Late].
+func (r *Registry) Answer(p Peer, execution string, result tool.Result) error {
+	bad := result.Fault == nil && !json.Valid(result.Output)
 	if bad {
-		fault, foreign = core.NewFault(core.CodeInvalid, "the output of the tool is not JSON"), nil
+		result = tool.Result{Fault: core.NewFault(core.CodeInvalid, "the output of the tool is not JSON")}
 	}
-	if fault != nil {
-		output = nil
+	if result.Fault != nil {
+		result.Output = nil
 	}
 	r.mu.Lock()
 	c := r.calls[execution]
@@ -319,7 +320,8 @@ func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, faul
 			r.late.Remove(execution)
 		}
 		r.mu.Unlock()
-		if remembered && late.late.Answer(late.tool, &tool.Result{Call: late.call, Pack: late.pack, Output: output, Fault: fault}) {
+		result.Call, result.Pack = late.call, late.pack
+		if remembered && late.late.Answer(late.tool, &result) {
 			r.opts.Count("tool.late.injected")
 			return nil
 		}
@@ -330,9 +332,9 @@ func (r *Registry) Answer(p Peer, execution string, output json.RawMessage, faul
 	if c.pack.peer != p {
 		return r.notYours(execution)
 	}
-	r.settle(c, output, fault, foreign)
+	r.settle(c, result)
 	if bad {
-		return fault
+		return result.Fault
 	}
 	return nil
 }

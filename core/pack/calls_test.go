@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -27,11 +28,11 @@ func TestACallIsExecutedAndItsAnswerReturned(t *testing.T) {
 		if !r.Take(e) || r.Provider(e.ID) != pack.Peer(p) {
 			t.Error("got no caller waiting, want one")
 		}
-		if err := r.Answer(p, e.ID, []byte(`7`), nil, nil); err != nil {
+		if err := r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`7`)}); err != nil {
 			t.Error(err)
 		}
 		caller.wants(t, "the caller", `1 of "p": 7`)
-		wantFault(t, "a second answer", r.Answer(p, e.ID, []byte(`8`), nil, nil), core.CodeConflict)
+		wantFault(t, "a second answer", r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`8`)}), core.CodeConflict)
 		if got := r.Provider(e.ID); got != nil {
 			t.Errorf("provider: got %v, want none", got)
 		}
@@ -45,9 +46,15 @@ func TestTheWordsOfAPackGoWithItsAnswer(t *testing.T) {
 	p := r.provide(t, "p", "x")
 	words := &core.Foreign{Dialect: "maps", JSON: []byte(`{"n":7}`)}
 	for _, answer := range []func(id string) error{
-		func(id string) error { return r.Answer(p, id, []byte(`7`), nil, words) },
-		func(id string) error { return r.Answer(p, id, nil, core.NewFault(core.CodeInternal, "no"), words) },
-		func(id string) error { return r.Answer(p, id, []byte(`sunny`), nil, words) },
+		func(id string) error {
+			return r.Answer(p, id, tool.Result{Output: json.RawMessage(`7`), Foreign: words})
+		},
+		func(id string) error {
+			return r.Answer(p, id, tool.Result{Fault: core.NewFault(core.CodeInternal, "no"), Foreign: words})
+		},
+		func(id string) error {
+			return r.Answer(p, id, tool.Result{Output: json.RawMessage(`sunny`), Foreign: words})
+		},
 	} {
 		r.call(caller, "1", "x", `{}`)
 		e := p.next(t)
@@ -100,7 +107,7 @@ func TestACallCountsUntilItsPackTakesIt(t *testing.T) {
 			t.Error("got an execution that has timed out, want none")
 		}
 		r.call(caller, "4", "x", `{}`)
-		if e := p.next(t); !r.Take(e) || r.Answer(p, e.ID, []byte(`1`), nil, nil) != nil {
+		if e := p.next(t); !r.Take(e) || r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`1`)}) != nil {
 			t.Error("got another call refused, want it accepted")
 		}
 		caller.wants(t, "the caller", `4 of "p": 1`)
@@ -112,8 +119,8 @@ func TestOnlyThePackMayAnswerAndOnlyWithJSON(t *testing.T) {
 	p, q := r.provide(t, "p", "x"), r.provide(t, "q")
 	r.call(caller, "1", "x", `{}`)
 	e := p.next(t)
-	wantFault(t, "another pack", r.Answer(q, e.ID, []byte(`1`), nil, nil), core.CodeNotAuthorized)
-	wantFault(t, "no JSON", r.Answer(p, e.ID, []byte(`sunny`), nil, nil), core.CodeInvalid)
+	wantFault(t, "another pack", r.Answer(q, e.ID, tool.Result{Output: json.RawMessage(`1`)}), core.CodeNotAuthorized)
+	wantFault(t, "no JSON", r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`sunny`)}), core.CodeInvalid)
 	caller.wants(t, "the caller", `1 of "p": fault invalid`)
 	if diff := cmp.Diff(map[string]int{"tool.foreign": 1}, r.counts); diff != "" {
 		t.Errorf("counted (-want +got):\n%s", diff)
@@ -130,7 +137,7 @@ func TestAPackThatLeavesAnswersItsCallers(t *testing.T) {
 	if r.Take(e) {
 		t.Error("got the call to execute, want nothing")
 	}
-	wantFault(t, "an answer", r.Answer(p, e.ID, []byte(`1`), nil, nil), core.CodeConflict)
+	wantFault(t, "an answer", r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`1`)}), core.CodeConflict)
 }
 
 func TestACallOfACallerThatLeavesIsDroppedUnlessKept(t *testing.T) {
@@ -148,7 +155,7 @@ func TestACallOfACallerThatLeavesIsDroppedUnlessKept(t *testing.T) {
 				r.Take(e)
 			}
 			r.Leave(caller, core.NewFault(core.CodeUnreachable, "gone"))
-			if got := r.Answer(p, e.ID, []byte(`1`), nil, nil) == nil; got != c.want {
+			if got := r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`1`)}) == nil; got != c.want {
 				t.Errorf("got it answered: %t, want %t", got, c.want)
 			}
 		})
@@ -169,13 +176,13 @@ func TestALateAnswerGoesToTheReceiverForLateAnswersOfItsCaller(t *testing.T) {
 		if r.Provider(e.ID) != pack.Peer(p) {
 			t.Error("got no provider, want the pack")
 		}
-		wantFault(t, "another pack", r.Answer(q, e.ID, []byte(`1`), nil, nil), core.CodeConflict)
-		wantFault(t, "no JSON", r.Answer(p, e.ID, []byte(`sunny`), nil, nil), core.CodeConflict)
-		if err := r.Answer(p, e.ID, []byte(`7`), nil, nil); err != nil {
+		wantFault(t, "another pack", r.Answer(q, e.ID, tool.Result{Output: json.RawMessage(`1`)}), core.CodeConflict)
+		wantFault(t, "no JSON", r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`sunny`)}), core.CodeConflict)
+		if err := r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`7`)}); err != nil {
 			t.Errorf("got %v, want it taken", err)
 		}
 		caller.wants(t, "the caller", "late answer to 1 of x by p: 7 <nil>")
-		wantFault(t, "a second answer", r.Answer(p, e.ID, []byte(`8`), nil, nil), core.CodeConflict)
+		wantFault(t, "a second answer", r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`8`)}), core.CodeConflict)
 
 		caller.late.useless = true
 		r.call(caller, "2", "x", `{}`)
@@ -183,7 +190,7 @@ func TestALateAnswerGoesToTheReceiverForLateAnswersOfItsCaller(t *testing.T) {
 		r.Take(e)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		wantFault(t, "a useless late answer", r.Answer(p, e.ID, []byte(`7`), nil, nil), core.CodeConflict)
+		wantFault(t, "a useless late answer", r.Answer(p, e.ID, tool.Result{Output: json.RawMessage(`7`)}), core.CodeConflict)
 		want := map[string]int{"tool.timeout": 2, "tool.late": 4, "tool.late.injected": 1}
 		if diff := cmp.Diff(want, r.counts); diff != "" {
 			t.Errorf("counted (-want +got):\n%s", diff)

@@ -306,7 +306,7 @@ func (r *Registry) leave(p *pack, reason *core.Fault) {
 			continue
 		}
 		if !c.settled {
-			r.settle(c, nil, core.NewFault(core.CodeUnreachable, "pack %s left: %s", p.id, reason.Message), nil)
+			r.settle(c, tool.Result{Fault: core.NewFault(core.CodeUnreachable, "pack %s left: %s", p.id, reason.Message)})
 		}
 		delete(r.calls, c.ID)
 	}
@@ -325,7 +325,7 @@ func (r *Registry) Stop(reason *core.Fault) {
 	r.stopped = reason
 	for _, c := range r.calls {
 		if !c.settled {
-			r.settle(c, nil, reason, nil)
+			r.settle(c, tool.Result{Fault: reason})
 		}
 	}
 }

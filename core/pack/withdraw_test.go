@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"encoding/json"
 	"sync/atomic"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/pack"
+	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 func TestTheCallsOfACallerAreWithdrawnByTheirIDs(t *testing.T) {
@@ -43,7 +45,7 @@ func TestOnlyItsPackLearnsWhoWaitsForAnExecution(t *testing.T) {
 	}
 	_, err := r.Caller(q, e.ID)
 	wantFault(t, "another pack", err, core.CodeNotAuthorized)
-	if err := r.Answer(p, e.ID, []byte("1"), nil, nil); err != nil {
+	if err := r.Answer(p, e.ID, tool.Result{Output: json.RawMessage("1")}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = r.Caller(p, e.ID)
@@ -69,7 +71,7 @@ func TestTheCallsThatWaitAreCounted(t *testing.T) {
 		call(id, "x")
 	}
 	wants("given to the pack", 4)
-	if err := r.Answer(p, p.next(t).ID, []byte("1"), nil, nil); err != nil {
+	if err := r.Answer(p, p.next(t).ID, tool.Result{Output: json.RawMessage("1")}); err != nil {
 		t.Fatal(err)
 	}
 	wants("one answered before it was taken", 3)
@@ -81,7 +83,7 @@ func TestTheCallsThatWaitAreCounted(t *testing.T) {
 	}
 	r.Leave(caller, core.NewFault(core.CodeUnreachable, "gone"))
 	wants("the caller left, and the pack has taken one of two", 1)
-	if err := r.Answer(p, taken.ID, []byte("1"), nil, nil); err != nil {
+	if err := r.Answer(p, taken.ID, tool.Result{Output: json.RawMessage("1")}); err != nil {
 		t.Fatal(err)
 	}
 	wants("that one answered", 0)

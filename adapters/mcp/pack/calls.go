@@ -76,7 +76,7 @@ func (cs *calls) work() {
 		cs.mu.Unlock()
 		c.withdraw(nil)
 		c.free()
-		_ = cs.session.AnswerTool(c.execution.ID, output, fault, c.result) // an error means that nobody waits: the hub counts it
+		_ = cs.session.AnswerTool(c.execution.ID, tool.Result{Output: output, Fault: fault, Foreign: c.result}) // an error means that nobody waits: the hub counts it
 	}
 }
 

@@ -165,7 +165,7 @@ func (p *Pack) refuse(session *hub.Session, why error) {
 	down := p.down(why)
 	p.refusing = session.Consume(context.Background(), func(b hub.Batch, _ error) bool {
 		if b.Execute != nil {
-			_ = session.AnswerTool(b.Execute.ID, nil, down, nil)
+			_ = session.AnswerTool(b.Execute.ID, tool.Result{Fault: down})
 		}
 		return true
 	})
