@@ -23,7 +23,7 @@ import (
 func TestARollingUpgradeLosesNothing(t *testing.T) {
 	t.Parallel()
 	all := startCluster(t, 3)
-	load := startLoad(all)
+	load := startPatientLoad(all, watchdog) // an agent may not leave with what it was given
 	t.Cleanup(func() { load.stop() })
 	all.untilAgents(t)
 	for i, h := range all {

@@ -26,8 +26,11 @@ import (
 // clusterLoad is agents and clients of every dialect at the hubs of a cluster. Whoever loses the
 // connection goes to the next hub.
 type clusterLoad struct {
-	hubs  hubCluster
-	asked atomic.Int64
+	hubs hubCluster
+	// patience is how long an agent waits to be accepted. One that gives up may have been accepted just then, and
+	// leaves with what it was given.
+	patience time.Duration
+	asked    atomic.Int64
 	group sync.WaitGroup
 	leave context.CancelFunc
 
@@ -43,9 +46,12 @@ type told struct {
 	end          string      // the last event, byte for byte, if the dialect tells it
 }
 
-// startLoad starts the agents and the clients.
-func startLoad(hubs hubCluster) *clusterLoad {
-	l := &clusterLoad{hubs: hubs}
+// startLoad starts the agents and the clients, at hubs of which some may stand still and answer nothing.
+func startLoad(hubs hubCluster) *clusterLoad { return startPatientLoad(hubs, 5*time.Second) }
+
+// startPatientLoad is startLoad with agents that wait longer.
+func startPatientLoad(hubs hubCluster, patience time.Duration) *clusterLoad {
+	l := &clusterLoad{hubs: hubs, patience: patience}
 	ctx, leave := context.WithCancel(context.Background())
 	l.leave = leave
 	at := 0
@@ -173,10 +179,9 @@ func (l *clusterLoad) roam(ctx context.Context, dialect, id string, at int) {
 
 // join is an agent until its connection ends.
 func (l *clusterLoad) join(ctx context.Context, h *clusterHub, dialect, id string) {
-	const patience = 5 * time.Second // a hub that stands still answers nothing
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	slow := time.AfterFunc(patience, cancel)
+	slow := time.AfterFunc(l.patience, cancel)
 	defer slow.Stop()
 	asks := make(chan client.AskFunc, 1)
 	card := core.Card{ID: core.AgentID(id), Capabilities: []string{"load"}, MaxConcurrent: 32, Features: core.FeatureStreaming | core.FeatureCancellation}
