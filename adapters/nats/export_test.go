@@ -18,3 +18,15 @@ func (j *Journal) SetBounds(part, lines int) {
 		j.lines = lines
 	}
 }
+
+// HoldReads takes all places for reads of own tasks until release is called.
+func (j *Journal) HoldReads() (release func()) {
+	for range maxReads {
+		j.tasks.reads <- struct{}{}
+	}
+	return func() {
+		for range maxReads {
+			<-j.tasks.reads
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package nats_test
 
 import (
+	"runtime/metrics"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,6 +137,73 @@ func BenchmarkReadOneOfThoseThatRun(b *testing.B) {
 			b.Fatalf("got %d events and %v, want 5", len(events), err)
 		}
 	}
+}
+
+// longAnswers appends answers of so many parts of 4 KB that are written at the same time.
+func longAnswers(tb testing.TB, j *nats.Journal, answers, parts int) [][]journal.Record {
+	tb.Helper()
+	tasks := make([][]journal.Record, answers)
+	for i := range tasks {
+		q := question()[:3]
+		add := func(body core.Body) {
+			q = append(q, journal.Record{Task: q[0].Task, Event: core.Event{Seq: q[len(q)-1].Event.End() + 1, Epoch: 1, At: q[0].Event.At, Body: body}})
+		}
+		for range parts {
+			add(core.Text{Text: strings.Repeat("and so on ", 400)})
+		}
+		add(core.Done{})
+		tasks[i] = q
+	}
+	for event := range tasks[0] {
+		for _, t := range tasks {
+			if err := j.Append(tb.Context(), t[event]); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	return tasks
+}
+
+// readAtOnce reads tasks at the same time.
+func readAtOnce(tb testing.TB, j *nats.Journal, tasks [][]journal.Record) {
+	tb.Helper()
+	var all sync.WaitGroup
+	for _, t := range tasks {
+		all.Go(func() {
+			if events, err := j.Read(tb.Context(), t[0].Task, 0, 0); err != nil || len(events) != len(t) {
+				tb.Errorf("got %d events and %v, want %d", len(events), err, len(t))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// BenchmarkReadsAtOnce reads 64 long answers at the same time, which were written at the same time: who
+// reads one passes over parts of all. MiB is how much the heap has at the most, with what is not collected yet.
+func BenchmarkReadsAtOnce(b *testing.B) {
+	j := openBench(b)
+	tasks := longAnswers(b, j, 64, 32)
+	most := make(chan uint64)
+	done := make(chan struct{})
+	go func() {
+		var at uint64
+		heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		for {
+			select {
+			case <-time.After(time.Millisecond):
+				metrics.Read(heap)
+				at = max(at, heap[0].Value.Uint64())
+			case <-done:
+				most <- at
+				return
+			}
+		}
+	}()
+	for b.Loop() {
+		readAtOnce(b, j, tasks)
+	}
+	close(done)
+	b.ReportMetric(float64(<-most)/(1<<20), "MiB")
 }
 
 // BenchmarkHeads is how long a start looks through 100,000 tasks.

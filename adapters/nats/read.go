@@ -23,6 +23,12 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 	if !plain(task) {
 		return nil, journal.ErrUnknown
 	}
+	select {
+	case h.reads <- struct{}{}:
+		defer func() { <-h.reads }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	h.j.reopening.RLock()
 	defer h.j.reopening.RUnlock()
 	r := reading{task: task, after: after, limit: limit}
@@ -92,6 +98,9 @@ type reading struct {
 // in a few; but a subject has those of other tasks, too.
 const taskMessages = 1
 
+// taskBytes bounds each batch of messages that are read for a task.
+const taskBytes = 512 << 10
+
 // collect collects the events of the task from the messages of a subject, from a place in the
 // stream on.
 func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from uint64) error {
@@ -116,7 +125,7 @@ func (h *hubTasks) collect(ctx context.Context, r *reading, subject string, from
 		}
 		return !r.whole, nil
 	}
-	ask := getRequest{Seq: from, Next: subject, Batch: taskMessages, Bytes: batchBytes}
+	ask := getRequest{Seq: from, Next: subject, Batch: taskMessages, Bytes: taskBytes}
 	if err := h.batches(ctx, ask, math.MaxUint64, each); err != nil {
 		return fmt.Errorf("reading task %s from the journal: %w", r.task, err)
 	}
