@@ -31,8 +31,8 @@ type clusterLoad struct {
 	// leaves with what it was given.
 	patience time.Duration
 	asked    atomic.Int64
-	group sync.WaitGroup
-	leave context.CancelFunc
+	group    sync.WaitGroup
+	leave    context.CancelFunc
 
 	mu   sync.Mutex
 	told []told

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	soakWarmsUp = 20 * time.Minute // of each slice are left out: until the lists of the latest 65,536 tasks and threads are full
+	soakWarmsUp = 40 * time.Minute // of each slice are left out: until the lists of the latest tasks, threads, conversations and accounts are full
 	leastJudged = 10 * time.Minute // behind that
 	leastSlices = 6                // through whose means a line is judged
 )
