@@ -1,5 +1,7 @@
 package core
 
+import "time"
+
 // Child is the state of an agent or a pack that the hub runs or connects to itself.
 type Child struct {
 	State ChildState `json:"state"`
@@ -8,9 +10,15 @@ type Child struct {
 	Restarts int `json:"restarts"`
 	// LastError is why it ended last, or could not be started; "" if it never did.
 	LastError string `json:"last_error,omitempty"`
+	// RetryMS is the interval in which one that failed is started again by itself; 0 if it stays
+	// failed until it is restarted.
+	RetryMS int64 `json:"retry_ms,omitempty"`
 	// PID is the process id while a process runs, else 0.
 	PID int `json:"pid,omitempty"`
 }
+
+// Retry returns RetryMS as a duration.
+func (c Child) Retry() time.Duration { return time.Duration(c.RetryMS) * time.Millisecond }
 
 // ChildState is a step in the life of a Child. The zero value is unset.
 type ChildState uint8

@@ -388,7 +388,7 @@ func TestATakenIDIsAConflict(t *testing.T) {
 		served := make(chan struct{})
 		go func() { coven.Serve(context.Background(), h, server, &coven.Options{}); close(served) }()
 		err := covenclient.Work(context.Background(), client, core.Card{ID: "a"}, idle, covenclient.WorkOptions{})
-		if !isFault(err, core.CodeConflict) || !strings.Contains(err.Error(), "a-1 is free") {
+		if !isFault(err, core.CodeConflict) || !strings.Contains(err.Error(), "choose another id, such as a-1, or wait") {
 			t.Errorf("got %v, want a conflict Fault with a free id", err)
 		}
 		<-served

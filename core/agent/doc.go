@@ -5,5 +5,5 @@
 // the same process, the client end of a dialect where it is not.
 //
 // [Tasks] runs the tasks that the client end of a dialect gets: a bounded number at once, each
-// cancelled by its id.
+// cancelled by its id. [Leave] lets them end before the agent leaves.
 package agent

@@ -3,17 +3,8 @@ package agent
 import (
 	"context"
 	"sync"
-)
 
-// Verdict says whether Add accepted a task.
-type Verdict uint8
-
-// The verdicts.
-const (
-	_     Verdict = iota
-	Taken         // it runs or waits for a worker
-	Again         // a pending task has the id: it was not added
-	Full          // too many tasks are pending: it was not added
+	"github.com/dragoman-hub/dragoman/core"
 )
 
 // Tasks are the pending tasks of one connection: those that run and those that wait for a
@@ -21,6 +12,7 @@ const (
 type Tasks[T any] struct {
 	ctx     context.Context //nolint:containedctx // the parent of every task's context, as long as the connection lives
 	work    func(ctx context.Context, id string, task T)
+	leave   *Leave
 	most    int
 	queue   chan *entry[T]
 	workers sync.WaitGroup
@@ -40,15 +32,17 @@ type entry[T any] struct {
 // Run starts workers that call work with one task at a time each, in the order in which
 // they were added. At most most tasks are pending. The context of a task descends from ctx
 // and ends when the task is cancelled; work is also called for a task that was cancelled
-// before it started. Close ends the workers.
+// before it started. Close ends the workers. ctx may carry a [Leave]: a task has begun with Add, and
+// ended when work has returned.
 func Run[T any](ctx context.Context, workers, most int, work func(ctx context.Context, id string, task T)) *Tasks[T] {
-	t := &Tasks[T]{ctx: ctx, work: work, most: most, queue: make(chan *entry[T], most), byID: map[string]*entry[T]{}}
+	t := &Tasks[T]{ctx: ctx, work: work, leave: LeaveOf(ctx), most: most, queue: make(chan *entry[T], most), byID: map[string]*entry[T]{}}
 	for range workers {
 		t.workers.Go(func() {
 			for e := range t.queue {
 				t.work(e.ctx, e.id, e.task)
 				t.release(e)
 				e.cancel(nil)
+				t.leave.End()
 			}
 		})
 	}
@@ -61,21 +55,26 @@ func (t *Tasks[T]) Close() {
 	t.workers.Wait()
 }
 
-// Add queues a task for a worker. It never waits.
-func (t *Tasks[T]) Add(id string, task T) Verdict {
+// Add queues a task for a worker, unless a pending one has its id. It returns why it refuses a task: an
+// overloaded Fault when too many are pending, the one of [Leave.Begin] when the agent leaves. It never
+// waits.
+func (t *Tasks[T]) Add(id string, task T) *core.Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.byID[id] != nil:
-		return Again
-	case len(t.byID) >= t.most:
-		return Full
+	if t.byID[id] != nil {
+		return nil // an answer to a repeated task would end the first
+	}
+	if len(t.byID) >= t.most {
+		return core.NewFault(core.CodeOverloaded, "the agent has %d tasks already: ask again later", t.most)
+	}
+	if refused := t.leave.Begin(); refused != nil {
+		return refused
 	}
 	e := &entry[T]{id: id, task: task}
 	e.ctx, e.cancel = context.WithCancelCause(t.ctx)
 	t.byID[id] = e
 	t.queue <- e // it has room for all pending tasks
-	return Taken
+	return nil
 }
 
 // Find returns the pending task with an id.

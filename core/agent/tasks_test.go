@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/agent"
 )
 
@@ -45,14 +46,14 @@ func TestTasksRunInOrderAtMostAsManyAsThereAreWorkers(t *testing.T) {
 			<-time.After(time.Duration(task) * time.Second)
 			d.note("%s ends", id)
 		})
-		for i, want := range []agent.Verdict{agent.Taken, agent.Taken, agent.Taken, agent.Full} {
-			if got := tasks.Add(fmt.Sprint("t", i), i+1); got != want {
-				t.Errorf("task %d: got %d, want %d", i, got, want)
+		for i, full := range []bool{false, false, false, true} {
+			if got := tasks.Add(fmt.Sprint("t", i), i+1); (got != nil) != full || full && got.Code != core.CodeOverloaded {
+				t.Errorf("task %d: got %v, want it refused as overloaded: %t", i, got, full)
 			}
 			synctest.Wait()
 		}
-		if got := tasks.Add("t2", 9); got != agent.Again {
-			t.Errorf("an id that waits: got %d, want Again", got)
+		if got := tasks.Add("t2", 9); got != nil {
+			t.Errorf("an id that waits: got %v, want it ignored", got)
 		}
 		tasks.Close()
 		if got := tasks.Len(); got != 0 {
@@ -101,8 +102,8 @@ func TestATaskThatIsReleasedMakesRoomForAnotherOfItsID(t *testing.T) {
 		if _, found := tasks.Find("a"); found || tasks.Cancel("a", errStop, nil) {
 			t.Error("released: got it found, want not")
 		}
-		if got := tasks.Add("a", second); got != agent.Taken {
-			t.Errorf("the id again: got %d, want Taken", got)
+		if got := tasks.Add("a", second); got != nil {
+			t.Errorf("the id again: got %v, want it taken", got)
 		}
 		close(first)
 		synctest.Wait()

@@ -32,7 +32,7 @@ func statusOf(e roster.Entry) AgentStatus {
 }
 
 // shownTo returns what the principal may see of the status: only who may operate an agent sees
-// how the hub runs it, beyond the state.
+// how the hub runs it, beyond the state and whether that changes by itself.
 func (h *Hub) shownTo(p core.Principal, a AgentStatus) AgentStatus {
 	a = h.withRefused(a)
 	if a.Child == nil && a.Refused == nil || h.authorizer.May(p, core.RightOperate, policy.Object{Target: policy.TargetOf(a.Card)}) {
@@ -40,7 +40,7 @@ func (h *Hub) shownTo(p core.Principal, a AgentStatus) AgentStatus {
 	}
 	for _, c := range []**core.Child{&a.Child, &a.Refused} {
 		if *c != nil {
-			*c = &core.Child{State: (*c).State}
+			*c = &core.Child{State: (*c).State, RetryMS: (*c).RetryMS}
 		}
 	}
 	return a

@@ -103,10 +103,11 @@ func TestATaskByCapabilityLeavesAChildThatFailed(t *testing.T) {
 
 func TestOnlyOperatorsSeeHowTheHubRunsAnAgent(t *testing.T) {
 	withHub(t, hub.Limits{}, func(g *testHub) {
-		g.child("c").SetChild(core.Child{State: core.ChildReady, PID: 7, Restarts: 1, LastError: "secret path"})
+		child := core.Child{State: core.ChildFailed, Restarts: 1, LastError: "secret path", RetryMS: 30_000}
+		g.child("c").SetChild(child)
 		for p, want := range map[core.Principal]core.Child{
-			{ID: "chief", Operator: true}: {State: core.ChildReady, PID: 7, Restarts: 1, LastError: "secret path"},
-			{ID: "user"}:                  {State: core.ChildReady},
+			{ID: "chief", Operator: true}: child,
+			{ID: "user"}:                  {State: core.ChildFailed, RetryMS: 30_000},
 		} {
 			page, _ := g.hub.AgentPage(p, "", 10, func(core.Card) bool { return true })
 			if got := *g.hub.Agents(p)[0].Child; got != want || *page[0].Child != want {

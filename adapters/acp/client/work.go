@@ -42,13 +42,13 @@ type WorkOptions struct {
 // *[link.Reason].
 //
 // The pieces of an answer are sent as they come if the hub understands progress, otherwise
-// together at the end.
+// together at the end. ctx may carry an [agent.Leave].
 func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
 	card.MaxConcurrent = max(1, card.MaxConcurrent)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	w := &worker{card: card, opts: opts, link: link.New(conn, opts.Link), since: time.Now()}
+	w := &worker{card: card, opts: opts, link: link.New(conn, opts.Link), leave: agent.LeaveOf(ctx), since: time.Now()}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.tasks = agent.Run(inner, card.MaxConcurrent, card.MaxConcurrent, func(ctx context.Context, _ string, t *task) {
@@ -63,8 +63,12 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 		w.probe = probe.ID
 		_ = w.send(inner, probe)
 	}
+	told := w.leave.OnAsk(func() {
+		_ = w.send(inner, w.envelope(wire.KindCapabilities, "", "", w.capabilities())) // or the connection has ended
+	})
 	reason := w.link.Run(ctx, w.receive, nil)
 	cancel()
+	told()
 	w.tasks.Close()
 	switch {
 	case w.refused != nil:
@@ -81,7 +85,8 @@ type worker struct {
 	opts  WorkOptions
 	link  *link.Link[[]byte, []byte]
 	tasks *agent.Tasks[*task] // by the id of the query or delegate
-	since time.Time           // when it connected
+	leave *agent.Leave
+	since time.Time // when it connected
 	// hello and probe are the ids of the envelopes that announced the agent, refused is
 	// why the hub refused it. Only the reader loop touches them.
 	hello, probe string
@@ -106,6 +111,9 @@ func (w *worker) capabilities() wire.Capabilities {
 	}
 	if w.opts.Notice == nil {
 		c.TakesContext = new(bool)
+	}
+	if w.leave.IsAsked() {
+		c.MaxConcurrentTasks = new(int64) // none any more
 	}
 	return c
 }
@@ -195,8 +203,11 @@ func (w *worker) declare(extensions []string) {
 func (w *worker) pong() wire.Pong {
 	active := w.tasks.Len()
 	p := wire.Pong{Status: "idle", UptimeSecs: int64(time.Since(w.since) / time.Second), ActiveTasks: int64(active), AgentName: w.card.Name}
-	if active > 0 {
-		p.Status = "busy" // never overloaded: the hub assigns no more than the agent takes
+	switch {
+	case w.leave.IsAsked():
+		p.Status = "overloaded"
+	case active > 0:
+		p.Status = "busy" // not overloaded: the hub assigns no more than the agent takes
 	}
 	return p
 }
@@ -209,9 +220,8 @@ func (w *worker) accept(ctx context.Context, e wire.Envelope) error {
 	}
 	req.To = core.ToAgent(w.card.ID)
 	req.Foreign = &core.Foreign{Dialect: wire.Dialect, JSON: e.Raw}
-	if w.tasks.Add(e.ID, &task{e: e, req: req}) == agent.Full {
-		fault := core.NewFault(core.CodeOverloaded, "this agent runs %d tasks at once: try again later", w.card.MaxConcurrent)
-		return w.reply(ctx, e, wire.KindError, wire.ErrorOf(fault))
+	if refused := w.tasks.Add(e.ID, &task{e: e, req: req}); refused != nil {
+		return w.reply(ctx, e, wire.KindError, wire.ErrorOf(refused))
 	}
 	return nil // the answer to a repeated envelope answers both
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-hub/dragoman/adapters/acp/client"
 	"github.com/dragoman-hub/dragoman/adapters/acp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/link"
 )
@@ -132,6 +133,42 @@ func TestAnAgentRunsAsManyTasksAsDeclaredAndRefusesMore(t *testing.T) {
 		defer cancel()
 		if raw, err := h.conn.Receive(ctx); err == nil {
 			t.Errorf("received %s, want nothing more", raw)
+		}
+	})
+}
+
+func TestAnAgentThatLeavesSaysThatItTakesNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		leave := agent.NewLeave(stop)
+		ours, theirs := coretest.Pipe[[]byte, []byte](64)
+		h := &hub{t, ours, make(chan error, 1)}
+		release := make(chan struct{})
+		go func() {
+			h.done <- client.Work(agent.WithLeave(ctx, leave), theirs, core.Card{ID: "kit", MaxConcurrent: 2}, func(context.Context, core.Request, func(core.Body) error) error {
+				<-release
+				return nil
+			}, client.WorkOptions{})
+		}()
+		var said wire.Capabilities
+		h.expect(wire.KindCapabilities, "", &said)
+		h.say(`{"id":"1","from":"rest","kind":"query","payload":{"question":"?"}}`)
+		synctest.Wait()
+		leave.Ask()
+		if h.expect(wire.KindCapabilities, "", &said); *said.MaxConcurrentTasks != 0 {
+			t.Errorf("got %d tasks at once, want none any more", *said.MaxConcurrentTasks)
+		}
+		h.say(`{"id":"2","from":"hub","kind":"ping"}`)
+		var pong wire.Pong
+		if h.expect(wire.KindPong, "2", &pong); pong.Status != "overloaded" {
+			t.Errorf("got the status %q, want overloaded: another would make it free", pong.Status)
+		}
+		h.say(`{"id":"3","from":"rest","kind":"query","payload":{"question":"?"}}`)
+		h.refused("3", wire.CodePeerNotFound, "about to leave")
+		close(release)
+		h.expect(wire.KindResponse, "1", new(wire.Response))
+		if err := <-h.done; err == nil || ctx.Err() == nil {
+			t.Errorf("got %v, want Work to end with its context once the query is answered", err)
 		}
 	})
 }

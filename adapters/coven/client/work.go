@@ -49,7 +49,7 @@ type WorkOptions struct {
 // It returns nil when the hub sent Shutdown or ended the stream normally, a Fault when the
 // hub rejected the agent (conflict: the id is taken), the cause of ctx when that ended, and
 // otherwise the *[link.Reason] for which the connection was lost. It returns once every
-// handler has; conn is closed then.
+// handler has; conn is closed then. ctx may carry an [agent.Leave].
 func Work(ctx context.Context, conn link.Conn[*pb.ServerMessage, *pb.AgentMessage], card core.Card, handle core.Handler, opts WorkOptions) error {
 	card.MaxConcurrent = max(card.MaxConcurrent, 1)
 	w := &worker{
@@ -184,7 +184,7 @@ func (w *worker) join(m *pb.ServerMessage) error {
 	case *pb.ServerMessage_RegistrationError:
 		text := p.RegistrationError.GetReason()
 		if free := p.RegistrationError.GetSuggestedId(); free != "" {
-			text += "; the id " + free + " is free"
+			text += ": choose another id, such as " + free + ", or wait until it has left"
 		}
 		w.rejected = core.NewFault(core.CodeConflict, "%s", text)
 		return &link.Reason{Cause: link.Normal, Text: text}
@@ -195,14 +195,14 @@ func (w *worker) join(m *pb.ServerMessage) error {
 	return link.Because(link.Protocol, "the first message of the hub must be Welcome or RegistrationError")
 }
 
-// admit queues a request, or fails it when a hub does not keep to what the agent declared.
+// admit queues a request, or fails it when a hub does not keep to what the agent declared, or does not know that the
+// agent leaves: Coven has no word for that.
 func (w *worker) admit(ctx context.Context, m *pb.SendMessage) error {
 	id := m.GetRequestId()
-	if w.tasks.Add(id, &job{worker: w, message: m}) != agent.Full {
-		return nil // an answer to a repeated request would end the first
+	if refused := w.tasks.Add(id, &job{worker: w, message: m}); refused != nil {
+		return w.sendBody(ctx, id, core.Failed{Fault: refused}, false)
 	}
-	f := core.NewFault(core.CodeOverloaded, "%d requests wait already", w.card.MaxConcurrent+backlog)
-	return w.sendBody(ctx, id, core.Failed{Fault: f}, false)
+	return nil
 }
 
 func (w *worker) inject(ctx context.Context, m *pb.InjectContext) error {

@@ -33,7 +33,7 @@ type WorkOptions struct {
 // task, at most card.MaxConcurrent at once. It returns once no handler runs any more: nil when
 // the connection was closed normally, a Fault when the hub refused or replaced the agent, and
 // otherwise the *[link.Reason]. Injected and Decided are called by the reader of the
-// connection: they must return soon.
+// connection: they must return soon. ctx may carry an [agent.Leave].
 func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
 	card.MaxConcurrent = max(1, card.MaxConcurrent)
 	card.Features |= core.FeatureStreaming | core.FeatureCancellation | core.FeatureNotices
@@ -55,6 +55,9 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	})
 	w.client = New(ctx, conn, Options{Event: w.event, Told: w.told, Link: opts.Link})
 	close(w.ready)
+	told := agent.LeaveOf(ctx).OnAsk(func() {
+		_ = w.client.Send(inner, "load", wire.Load{State: core.LoadDraining}) // or the connection has ended
+	})
 	_, err := w.client.Call(ctx, core.Join{Card: card}, wire.With{})
 	if err == nil {
 		if opts.Joined != nil {
@@ -64,6 +67,7 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	}
 	w.client.Close()
 	cancel()
+	told()
 	w.tasks.Close()
 	reason := w.client.Reason()
 	var refused *wire.Refusal
@@ -103,8 +107,8 @@ func (w *worker) event(t wire.Told) {
 		r := w.opened[t.Task]
 		delete(w.opened, t.Task)
 		w.mu.Unlock()
-		if w.tasks.Add(string(t.Task), r) == agent.Full {
-			w.report(t.Task, core.Failed{Fault: core.NewFault(core.CodeOverloaded, "the agent has too many tasks")})
+		if refused := w.tasks.Add(string(t.Task), r); refused != nil {
+			w.report(t.Task, core.Failed{Fault: refused})
 		}
 	case core.CancelRequested:
 		w.tasks.Cancel(string(t.Task), core.NewFault(core.CodeCancelled, "%s", b.Reason), nil)
@@ -130,9 +134,10 @@ func (w *worker) report(id core.TaskID, body core.Body) {
 	}
 }
 
-// told logs what the hub refuses.
+// told logs what the hub refuses. [Work] returns why it ends the connection.
 func (w *worker) told(kind string, v strictjson.Value) {
-	if kind == "error" {
+	var r wire.Refusal
+	if kind == "error" && v.Decode(&r) == nil && !r.Fatal {
 		w.opts.Log.Warn("the hub refused a frame", "error", string(v.Raw()))
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/parallax/wire"
 	"github.com/dragoman-hub/dragoman/core"
-	"github.com/dragoman-hub/dragoman/core/agent"
 )
 
 // job is a task of the agent.
@@ -28,15 +27,14 @@ func (cancelled) Error() string { return "the hub cancelled the task" }
 // jobKey is the key of the job in the context of its handler.
 type jobKey struct{}
 
-// onTask passes a task to the handlers, or refuses it as overloaded. REJECTED would mean
-// that the agent never takes it.
+// onTask passes a task to the handlers, or refuses it for now. REJECTED would mean that the agent
+// never takes it.
 func (w *worker) onTask(ctx context.Context, m wire.Message, p wire.Task) error {
 	j := &job{ref: wire.TaskRef{TaskID: p.TaskID, ExecutionID: p.ExecutionID}, message: m, task: p, start: time.Now()}
-	if w.tasks.Add(p.TaskID, j) != agent.Full {
-		return nil // also for a duplicate
+	if refused := w.tasks.Add(p.TaskID, j); refused != nil {
+		return w.send(ctx, wire.TypeTaskError, "", wire.TaskErrorOf(j.ref, refused, nil))
 	}
-	f := core.NewFault(core.CodeOverloaded, "the agent works on %d tasks already", w.card.MaxConcurrent)
-	return w.send(ctx, wire.TypeTaskError, "", wire.TaskErrorOf(j.ref, f, nil))
+	return nil
 }
 
 func (w *worker) onCancelled(p wire.TaskCancelled) error {

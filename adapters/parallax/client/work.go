@@ -38,7 +38,8 @@ type WorkOptions struct {
 // cancelled or the connection ends.
 //
 // When ctx ends, Work disconnects and returns nil. Else it returns a Fault if the hub
-// refused the agent, or the *link.Reason for the end of the connection.
+// refused the agent, nil if the hub closed the connection normally, or the *link.Reason for its end. ctx may
+// carry an [agent.Leave].
 func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, handle core.Handler, opts WorkOptions) error {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -47,7 +48,7 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	base, stop := context.WithCancel(context.WithoutCancel(ctx)) // handlers end when the connection does
 	defer stop()
 	w := &worker{
-		link: link.New(conn, opts.Link), card: card, handle: handle, opts: opts,
+		link: link.New(conn, opts.Link), card: card, handle: handle, opts: opts, leave: agent.LeaveOf(ctx),
 		registered: make(chan struct{}), asks: map[string]*ask{},
 	}
 	if err := w.register(ctx); err != nil {
@@ -61,14 +62,18 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 		w.sendHeartbeats(ctx)
 		stop()
 	})
+	told := w.leave.OnAsk(func() {
+		_ = w.send(base, wire.TypeStatusUpdate, "", wire.StatusUpdate{Status: statusDraining, Reason: "the agent is about to leave"}) // or the connection has ended
+	})
 	reason := w.link.Run(context.WithoutCancel(ctx), w.receive, nil)
 	stop()
+	told()
 	w.tasks.Close()
 	heartbeats.Wait()
 	switch {
 	case w.refused != nil:
 		return w.refused
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, reason.Cause == link.Normal:
 		return nil
 	}
 	return &reason
@@ -80,6 +85,7 @@ type worker struct {
 	card   core.Card
 	handle core.Handler
 	opts   WorkOptions
+	leave  *agent.Leave
 	ids    atomic.Uint64
 	tasks  *agent.Tasks[*job] // by id
 
@@ -97,6 +103,9 @@ type worker struct {
 }
 
 const registerID = "register"
+
+// statusDraining is the status of an agent that finishes its tasks and takes no others.
+const statusDraining = "draining"
 
 func (w *worker) register(ctx context.Context) error {
 	metadata := maps.Clone(w.card.Metadata)
@@ -252,7 +261,10 @@ func (w *worker) sendHeartbeats(ctx context.Context) {
 		case <-due:
 			active := min(w.tasks.Len(), w.card.MaxConcurrent)
 			status := "healthy"
-			if active == w.card.MaxConcurrent {
+			switch {
+			case w.leave.IsAsked():
+				status = statusDraining
+			case active == w.card.MaxConcurrent:
 				status = "busy"
 			}
 			if w.send(context.WithoutCancel(ctx), wire.TypeHeartbeat, "", wire.Heartbeat{Status: status, ActiveTasks: wire.Count(active)}) != nil {

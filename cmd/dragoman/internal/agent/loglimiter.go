@@ -9,21 +9,23 @@ const (
 )
 
 // logLimiter limits how often a repeated message is logged: the first time, and then after 1, 2, 4 … at most 30
-// minutes. The zero value allows the message at once.
+// minutes. The zero value logs the message at once.
 type logLimiter struct {
 	next       time.Time
 	silence    time.Duration
 	suppressed int // since the message was logged last
 }
 
-// allow reports whether to log the message now. If ok, suppressed is how often it was not logged since the last time.
-func (l *logLimiter) allow() (ok bool, suppressed int) {
+// log logs the message at a level, unless it is too early, with how often it was not logged since the last time.
+func (l *logLimiter) log(level func(message string, fields ...any), message string, fields ...any) {
 	if time.Now().Before(l.next) {
 		l.suppressed++
-		return false, 0
+		return
 	}
+	if l.suppressed > 0 {
+		fields = append(fields, "repeated", l.suppressed)
+	}
+	level(message, fields...)
 	l.silence = min(max(minSilence, 2*l.silence), maxSilence)
-	suppressed = l.suppressed
 	l.next, l.suppressed = time.Now().Add(l.silence), 0
-	return true, suppressed
 }

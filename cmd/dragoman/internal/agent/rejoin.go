@@ -36,13 +36,22 @@ func joinInTime(ctx context.Context, connect func(ctx context.Context, joined fu
 const (
 	minBackoff = time.Second
 	maxBackoff = 30 * time.Second
+	// stoppingDelay is the longest for a hub that takes nothing new. It may be back at any moment.
+	stoppingDelay = 2 * time.Second
 )
 
 // mayCome reports whether an agent that waits for its first hub goes on waiting: it is not there, stops or is drained.
-func mayCome(err error) bool {
+func mayCome(err error) bool { return client.IsNoHub(err) || isStopping(err) }
+
+// isStopping reports whether a hub refuses an agent because it stops or is drained.
+func isStopping(err error) bool {
 	var refused *core.Fault
-	return client.IsNoHub(err) || errors.As(err, &refused) && refused.Code == core.CodeUnreachable
+	return errors.As(err, &refused) && refused.Code == core.CodeUnreachable
 }
+
+// isNormal reports whether the hub has closed the connection normally. One that has not accepted the agent takes
+// nothing new: that is all that some dialects say.
+func isNormal(err error) bool { return err == nil || errors.Is(err, io.EOF) }
 
 // takesNobody reports whether an agent that could not join may join another hub: this one is not there, or
 // refuses everybody.
@@ -53,13 +62,14 @@ func takesNobody(err error) bool {
 
 // Stay joins, and joins again with a growing delay when the connection is lost. Only a
 // connection that lasted resets the delay, so that a hub that accepts the agent and drops it
-// at once is not flooded. Stay waits up to patience for a hub that is not running yet. It
+// at once is not flooded. While a hub stops or is drained and takes no agent, the delay is up to
+// [stoppingDelay] and does not grow. Stay waits up to patience for a hub that is not running yet. It
 // returns an error if it never joined, or if the hub refused the agent, unless that hub is drained or
 // stops. There is a connect for each hub that the agent may join, one at a time: the next one is tried at
 // once where a hub does not answer or takes nothing new, and first after a connection that was lost.
 func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ...func(ctx context.Context, joined func()) error) error {
 	in, wait, next := false, minBackoff, 0
-	var moves, failures logLimiter // while there is no hub
+	var moves, failures, waits logLimiter // while there is no hub
 	retry := client.NewRetry(patience, mayCome, func(err error) {
 		log.Info("waiting for a hub", "for", config.FormatTime(patience), "reason", err.Error())
 	})
@@ -67,14 +77,15 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 		var since time.Time
 		join := func() (err error) {
 			for tried := 1; ; tried++ {
-				err = joinInTime(ctx, hubs[next], func() { in, since, moves, failures = true, time.Now(), logLimiter{}, logLimiter{} })
+				err = joinInTime(ctx, hubs[next], func() {
+					in, since = true, time.Now()
+					moves, failures, waits = logLimiter{}, logLimiter{}, logLimiter{}
+				})
 				next = (next + 1) % len(hubs)
 				if ctx.Err() != nil || !since.IsZero() || tried == len(hubs) || !takesNobody(err) {
 					return err
 				}
-				if ok, suppressed := moves.allow(); ok {
-					log.Info("going to the next hub", append(repeated(suppressed), "reason", err.Error())...)
-				}
+				moves.log(log.Info, "going to the next hub", "reason", err.Error())
 			}
 		}
 		var err error
@@ -89,44 +100,42 @@ func Stay(ctx context.Context, log *slog.Logger, patience time.Duration, hubs ..
 			return nil
 		case errors.As(err, &refused) && (refused.PeerCode == parallaxwire.Replaced || refused.PeerCode == acpclient.Replaced):
 			return errors.New(refused.Message)
-		case in && client.IsNoHub(err):
-			// It is away, or starts.
+		case in && (client.IsNoHub(err) || isStopping(err)):
+			// It is away, or starts; or it stops, or is drained, and will be started again.
 		case in && errors.As(err, &refused) && refused.Code == core.CodeConflict:
 			// The hub may not have noticed yet that the previous connection is lost.
-		case in && errors.As(err, &refused) && refused.Code == core.CodeUnreachable:
-			// The hub is drained, or stops, and will be started again.
-		case errors.As(err, &refused):
+		case errors.As(err, &refused) && !client.IsNoHub(err):
 			return errors.New(refused.Message)
-		case !in && err != nil && !errors.Is(err, io.EOF):
+		case !in && !isNormal(err):
 			return err
 		}
 		if !since.IsZero() && time.Since(since) >= maxBackoff {
 			wait = minBackoff
 		}
-		pause := wait/2 + rand.N(wait/2)
+		stops, delay := since.IsZero() && (isStopping(err) || isNormal(err)), wait
+		if stops {
+			delay = stoppingDelay
+		} else {
+			wait = min(2*wait, maxBackoff)
+		}
+		pause := delay/2 + rand.N(delay/2)
 		reason := "the hub closed it normally"
-		if err != nil {
+		if !isNormal(err) {
 			reason = err.Error()
 		}
 		after := pause.Round(time.Millisecond).String()
-		if !since.IsZero() {
+		switch {
+		case !since.IsZero():
 			log.Warn("the connection has ended: joining again", "reason", reason, "in", after)
-		} else if ok, suppressed := failures.allow(); ok {
-			log.Warn("joining failed: trying again", append(repeated(suppressed), "reason", reason, "in", after)...)
+		case stops:
+			waits.log(log.Info, "waiting for the hub, which takes nothing new", "reason", reason)
+		default:
+			failures.log(log.Warn, "joining failed: trying again", "reason", reason, "in", after)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil
 		}
-		wait = min(2*wait, maxBackoff)
 	}
-}
-
-// repeated is the field of a message that says how often it was suppressed before; none for never.
-func repeated(suppressed int) []any {
-	if suppressed == 0 {
-		return nil
-	}
-	return []any{"repeated", suppressed}
 }

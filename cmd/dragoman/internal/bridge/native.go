@@ -27,12 +27,15 @@ const NativePath = "/ws/native"
 // each other. The process joins by itself; what the card says comes before what it says. joined
 // is called whenever the hub has accepted it. RunNative returns why it ended, both connections
 // closed by then: a *[agent.HubEnd] if the hub has ended it, else the end of the process. What
-// the hub refuses is logged, as the process may not say it.
+// the hub refuses is logged, as the process may not say it. ctx may carry a [coreagent.Leave].
 func RunNative(ctx context.Context, process, remote link.Conn[[]byte, []byte], card core.Card, joined func(), log *slog.Logger) error {
 	b := &nativeBridge{up: link.New(remote, client.LinkOptions), down: link.New(process, link.Options{}), card: card, joined: joined, noise: coreagent.NewNoise(log, nil)}
 	b.silent = time.AfterFunc(client.ResponseTimeout, func() {
 		b.up.Close(link.Reason{Cause: link.Protocol, Text: client.ErrNotAccepted.Error(), Err: client.ErrNotAccepted})
 	})
+	b.held = held{leave: coreagent.LeaveOf(ctx), begun: map[core.TaskID]bool{}}
+	defer b.held.drop()
+	defer b.held.leave.OnAsk(func() { b.takeNothing(ctx) })()
 	defer b.silent.Stop()
 	var hubEnd link.Reason
 	var group sync.WaitGroup
@@ -79,6 +82,7 @@ type nativeBridge struct {
 	fatal   bool        // it ended the connection
 
 	noise *coreagent.Noise
+	held  held
 }
 
 // final reports whether the hub does not want the agent.
@@ -116,6 +120,7 @@ func (b *nativeBridge) fromProcess(ctx context.Context, line []byte) error {
 	if b.up.Send(ctx, line, len(line)) != nil {
 		return hubGone
 	}
+	b.held.fromProcess(line)
 	return nil
 }
 
@@ -125,6 +130,13 @@ func (b *nativeBridge) fromHub(ctx context.Context, frame []byte) error {
 	id := b.join.Load()
 	if id != nil || bytes.HasPrefix(frame, []byte(`{"error"`)) {
 		b.note(frame, id)
+	}
+	if task, refused := b.held.fromHub(frame); refused != nil {
+		report, err := nativewire.AppendReport(nil, nativewire.Event{Task: task, Body: core.Failed{Fault: refused}})
+		if err == nil {
+			err = b.up.Send(ctx, report, len(report))
+		}
+		return err
 	}
 	if err := b.down.Send(ctx, frame, len(frame)); err != nil {
 		return link.Because(link.Normal, "the process has ended")
@@ -162,6 +174,13 @@ func (b *nativeBridge) note(frame []byte, join *string) {
 			}
 		}
 		b.warn("the hub refused what the agent said", r.Fault)
+	}
+}
+
+// takeNothing tells the hub that the agent finishes its tasks and takes no others.
+func (b *nativeBridge) takeNothing(ctx context.Context) {
+	if frame, err := nativewire.Encode("load", nativewire.Load{State: core.LoadDraining}); err == nil {
+		_ = b.up.Send(ctx, frame, len(frame)) // or the connection has ended
 	}
 }
 

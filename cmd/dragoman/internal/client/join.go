@@ -257,7 +257,7 @@ func dialWebSocket(ctx context.Context, to Hub, path string, header http.Header,
 		if why := detailOf(answer.Text); why != "" {
 			return nil, unavailable{error: fmt.Errorf("the hub at %s accepts no connections now: %s", to.URL, why)}
 		}
-		return nil, unavailable{error: fmt.Errorf("the hub at %s accepts no connections now, because it is stopping or full: try again later (%w)", to.URL, answer)}
+		return nil, unavailable{error: Refusal{core.NewFault(core.CodeUnreachable, "the hub at %s accepts no connections now, because it is stopping: try again later (%s)", to.URL, answer)}}
 	}
 	if answer != nil && saysWhy(answer) {
 		return nil, fmt.Errorf("the hub at %s refuses the connection: %s", to.URL, answer.Text)

@@ -10,11 +10,9 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +35,9 @@ func agentCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent --name N [--speaks S] [--dialect D] [flags] -- COMMAND [ARG...]",
 		Short: "Turn a command into an agent",
-		Long: `Join the hub as an agent that runs a command, until it is interrupted.
+		Long: `Join the hub as an agent that runs a command, until it is interrupted. The first interrupt
+or SIGTERM lets the agent finish its tasks, within --stop-timeout, and take no others. A
+second one stops it at once. Without tasks it leaves at the first one.
 
 --speaks says what the command speaks on its stdin and stdout:
 
@@ -89,6 +89,7 @@ a notice as a request with its topic and data.`,
 	to := addHubFlags(f, io, "")
 	f.StringVar(&to.grpc, "grpc-addr", "", "gRPC `address` of the hub, for --dialect coven; default: the hub is asked")
 	wait := waitFlag(f, "a hub")
+	stopTimeout := stopTimeoutFlag(f)
 	completeFlag(c, "dialect", fixed(slices.Sorted(maps.Keys(service.Joins()))...))
 	completeFlag(c, "speaks", fixed(config.Speaks...))
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -100,7 +101,7 @@ a notice as a request with its topic and data.`,
 				Name: cmp.Or(id, name), Dialect: speaks, Process: config.Process{Command: args, Env: env},
 				Capabilities: capabilities, Domains: domains, Model: model, MaxConcurrent: concurrent, Warm: warm, Auth: auth,
 			}
-			return runSpeaking(c.Context(), io, e, name, dialect, to, *wait)
+			return runSpeaking(c.Context(), io, e, name, dialect, to, *wait, *stopTimeout)
 		}
 		dialect = cmp.Or(dialect, coven.Name)
 		connect, ok := service.Joins()[dialect]
@@ -146,11 +147,11 @@ a notice as a request with its topic and data.`,
 		if at.SigningSecret, err = secretOf(secretFile); err != nil || at.SigningSecret != nil && dialect != parallax.Dialect {
 			return &exit{ExitUsage, cmp.Or(err, errors.New("--signing-secret: only Parallax agents sign"))}
 		}
-		ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
 		log := newLog(io.Err, "info", "auto")
 		guard := newGuard()
 		defer guard.Close()
+		ctx, stop := untilLeft(c.Context(), guard, *stopTimeout, log)
+		defer stop()
 		wire := &agent.DelayedLog{Handler: log.Handler(), Begun: new(atomic.Bool)}
 		err = agent.Stay(ctx, log, *wait, atEach(at, func(ctx context.Context, at client.Hub, joined func()) error {
 			return connect(ctx, at, card, agent.Handler(guarded(args, guard), io.Err, log), func(client.AskFunc) {

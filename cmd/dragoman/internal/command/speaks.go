@@ -9,11 +9,9 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven"
@@ -30,7 +28,7 @@ import (
 )
 
 // runSpeaking runs a command that speaks a dialect itself, as an agent of the hub.
-func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dialect string, to *hubFlags, patience time.Duration) error {
+func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dialect string, to *hubFlags, patience, stopTimeout time.Duration) error {
 	joins := coven.Name
 	if e.Dialect == config.SpeaksNative {
 		joins = native.Dialect
@@ -50,11 +48,11 @@ func runSpeaking(ctx context.Context, streams Streams, e config.Agent, name, dia
 	if err := checkEntry(e, streams.Err); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	log := newLog(streams.Err, "info", "auto")
 	launcher := &supervisor.Launcher{Log: log, Guard: newGuard()}
 	defer launcher.Guard.Close()
+	ctx, stop := untilLeft(ctx, launcher.Guard, stopTimeout, log)
+	defer stop()
 	s := speaking{entry: e, name: cmp.Or(name, e.Name), joins: joins, at: to.address(), patience: patience, log: log, begun: new(atomic.Bool), tries: new(atomic.Uint32)}
 	opts := supervisor.Options{Launcher: launcher, HTTP: http.DefaultClient, Version: service.Version, Log: log}
 	var err error
@@ -130,7 +128,10 @@ func (s speaking) connect(ctx context.Context) (conn link.Conn[[]byte, []byte], 
 	patience, absent, waits := s.patience, client.IsNoHub, config.FormatTime(s.patience)
 	if s.begun.Load() {
 		patience, waits = math.MaxInt64, "ever"
-		absent = func(err error) bool { return !errors.As(err, new(*core.Fault)) }
+		absent = func(err error) bool {
+			var refused *core.Fault
+			return !errors.As(err, &refused) || refused.Code == core.CodeUnreachable
+		}
 	}
 	retry := client.NewRetry(patience, absent, func(err error) {
 		s.log.Info("waiting for a hub", "for", waits, "reason", err.Error())
@@ -139,18 +140,30 @@ func (s speaking) connect(ctx context.Context) (conn link.Conn[[]byte, []byte], 
 	err = retry.Do(ctx, func() error {
 		for tried := 1; ; tried++ {
 			at := hubs[int(s.tries.Add(1)-1)%len(hubs)]
-			dialing, done := context.WithTimeoutCause(ctx, client.ResponseTimeout, client.ErrNotAccepted)
-			hub, err := client.DialWebSocket(dialing, at, bridge.NativePath, http.Header{"X-Agent-Id": {s.entry.Name}}, client.MaxNativeBytes)
-			if err != nil && errors.Is(context.Cause(dialing), client.ErrNotAccepted) {
-				err = client.ErrNotAccepted
-			}
-			done()
-			if conn = hub; err == nil || ctx.Err() != nil || tried == len(hubs) || !absent(err) {
+			if conn, err = s.dial(ctx, at); err == nil || ctx.Err() != nil || tried == len(hubs) || !absent(err) {
 				return err
 			}
 		}
 	})
 	return conn, err
+}
+
+// dial connects with one hub. For a hub that takes nothing new no process is started again.
+func (s speaking) dial(ctx context.Context, at client.Hub) (link.Conn[[]byte, []byte], error) {
+	ctx, done := context.WithTimeoutCause(ctx, client.ResponseTimeout, client.ErrNotAccepted)
+	defer done()
+	var hub struct{ Draining string }
+	if s.begun.Load() && at.Client().Get(ctx, "/v1/hub", &hub) == nil && hub.Draining != "" {
+		return nil, core.NewFault(core.CodeUnreachable, "the hub at %s takes nothing new (%s)", at.URL, hub.Draining)
+	}
+	conn, err := client.DialWebSocket(ctx, at, bridge.NativePath, http.Header{"X-Agent-Id": {s.entry.Name}}, client.MaxNativeBytes)
+	if err == nil {
+		return conn, nil
+	}
+	if errors.Is(context.Cause(ctx), client.ErrNotAccepted) {
+		err = client.ErrNotAccepted
+	}
+	return nil, err
 }
 
 // bridge connects a process of a native command with the hub.

@@ -210,8 +210,8 @@ func (s *Service) Hub() *hub.Hub { return s.hub }
 func (s *Service) Failed() <-chan error { return s.failed }
 
 // Stop shuts the service down gracefully: peers are notified, running tasks may finish until
-// ctx ends, then connections, listeners and journal are closed. It returns once all
-// goroutines have ended.
+// ctx ends, then connections, listeners and journal are closed. Processes of agents and packs get
+// time to end, unless ctx is cancelled before its deadline. It returns once all goroutines have ended.
 func (s *Service) Stop(ctx context.Context, reason string) error {
 	s.draining.Store(true)
 	var errs []error
@@ -226,7 +226,13 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	}
 	s.closeTraces()
 	if s.supervisor != nil {
+		hurry := context.AfterFunc(ctx, func() {
+			if errors.Is(ctx.Err(), context.Canceled) {
+				s.supervisor.Kill()
+			}
+		})
 		s.supervisor.Close()
+		hurry()
 	}
 	for _, d := range Dialects() {
 		if d.Drain != nil {

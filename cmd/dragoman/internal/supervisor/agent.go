@@ -98,7 +98,9 @@ func (a *supervised) refused(why error) {
 		all.Delete(id)
 		return
 	}
-	a.unit.set(core.ChildFailed, func(c *core.Child) { c.LastError = core.AsFault(why).Message })
+	a.unit.set(core.ChildFailed, func(c *core.Child) {
+		c.LastError, c.RetryMS = core.AsFault(why).Message, afterRefusal.Milliseconds()
+	})
 	if core.AsFault(why).Code == core.CodeConflict {
 		all.Store(id, a.unit.State())
 	}

@@ -202,9 +202,18 @@ func (s *Supervisor) Packs() []State {
 	return slices.DeleteFunc(s.States(), func(one State) bool { return one.Kind != kindPack })
 }
 
+// Kill ends all processes at once, without the time that Close gives them. Close is still to be called.
+func (s *Supervisor) Kill() {
+	s.end()
+	s.opts.Launcher.Guard.Close()
+}
+
+// end ends all units, and starts no process again.
+func (s *Supervisor) end() { s.stop(link.Because(link.ShuttingDown, "the hub is stopping")) }
+
 // Close ends all units and their processes, and waits for them.
 func (s *Supervisor) Close() {
-	s.stop(link.Because(link.ShuttingDown, "the hub is stopping"))
+	s.end()
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	for _, r := range s.units { // only Apply changes it

@@ -300,7 +300,7 @@ func TestAnAgentWhoseIDIsTakenIsShownBesideTheOneThatHasIt(t *testing.T) {
 		t.Errorf("got %+v, want it failed because the id is taken", got)
 	}
 	a, _ := s.hub.Agent(core.Principal{Operator: true}, "a")
-	if a.Refused == nil || a.Refused.State != core.ChildFailed || !strings.HasPrefix(a.Refused.LastError, "agent a already registered: choose another id, such as a-1") || a.Child != nil {
+	if a.Refused == nil || a.Refused.State != core.ChildFailed || !strings.HasPrefix(a.Refused.LastError, "agent a already registered: choose another id, such as a-1") || a.Refused.Retry() != 5*time.Second || a.Child != nil {
 		t.Errorf("got %+v in the list of agents, want the one that has the id with the refused one beside it", a)
 	}
 	if got := s.hub.Agents(core.Principal{ID: "someone"}); len(got) != 1 || got[0].Refused == nil || got[0].Refused.LastError != "" {

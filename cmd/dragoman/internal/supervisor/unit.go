@@ -95,7 +95,7 @@ func (u *unit) State() core.Child {
 func (u *unit) set(state core.ChildState, change func(*core.Child)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.state.State, u.state.PID = state, 0
+	u.state.State, u.state.PID, u.state.RetryMS = state, 0, 0
 	if state == core.ChildReady || state == core.ChildStarting {
 		u.state.PID = u.pid()
 	}
@@ -167,7 +167,11 @@ func (u *unit) run(ctx context.Context) {
 				return
 			}
 			u.log.Error(u.kind+" failed: "+u.next(), u.kind, u.name, "error", told(err))
-			u.set(core.ChildFailed, func(c *core.Child) { c.LastError = told(err) })
+			u.set(core.ChildFailed, func(c *core.Child) {
+				if c.LastError = told(err); u.remote {
+					c.RetryMS = maxBackoff.Milliseconds()
+				}
+			})
 			byHand, ended := u.rest(ctx)
 			if ended {
 				return

@@ -97,8 +97,8 @@ func TestAUnitThatNeverGetsReadyFailsAfterFiveStarts(t *testing.T) {
 	}, func(w *watched) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got := w.State(); got.State != core.ChildFailed || got.Restarts != 4 || got.LastError != "exit status 5" || got.PID != 0 {
-			t.Errorf("got %+v, want failed with the last error after 4 restarts", got)
+		if got := w.State(); got.State != core.ChildFailed || got.Restarts != 4 || got.LastError != "exit status 5" || got.PID != 0 || got.RetryMS != 0 {
+			t.Errorf("got %+v, want failed with the last error after 4 restarts, and no time of another try", got)
 		}
 		starts := w.begun()
 		for i := 1; i < len(starts); i++ {
@@ -196,8 +196,8 @@ func TestARemoteThatFailedIsTriedAgainByItself(t *testing.T) {
 	}, func(w *watched) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := w.State(); got.State != core.ChildFailed {
-			t.Errorf("after a minute it is %s, want failed", got.State)
+		if got := w.State(); got.State != core.ChildFailed || got.Retry() != maxBackoff {
+			t.Errorf("after a minute it is %s and tried again every %s, want failed and %s", got.State, got.Retry(), maxBackoff)
 		}
 		if got, want := logged.String(), `msg="agent failed: it is tried again every 30s"`; !strings.Contains(got, want) {
 			t.Errorf("got the log\n%s\nwant %s", got, want)
@@ -205,8 +205,8 @@ func TestARemoteThatFailedIsTriedAgainByItself(t *testing.T) {
 		back.Store(true)
 		time.Sleep(2 * maxBackoff)
 		synctest.Wait()
-		if got := w.State(); got.State != core.ChildReady {
-			t.Errorf("once it is back it is %s, want ready", got.State)
+		if got := w.State(); got.State != core.ChildReady || got.RetryMS != 0 {
+			t.Errorf("once it is back it is %s and tried again every %s, want ready and no such time", got.State, got.Retry())
 		}
 	}, func(u *unit) { u.remote, u.log = true, slog.New(slog.NewTextHandler(&logged, nil)) })
 }

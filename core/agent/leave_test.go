@@ -1,0 +1,65 @@
+package agent_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/agent"
+)
+
+func TestAnAgentThatIsAskedToLeaveFinishesItsTasksAndTakesNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		leave := agent.NewLeave(func() { d.note("left") })
+		stop := leave.OnAsk(func() { d.note("told") })
+		goOn := make(chan struct{})
+		var tasks *agent.Tasks[string]
+		tasks = agent.Run(agent.WithLeave(t.Context(), leave), 1, 3, func(_ context.Context, id, _ string) {
+			tasks.Release(id) // its end is still to be sent
+			<-goOn
+			d.note("%s ends", id)
+		})
+		for _, id := range []string{"runs", "waits"} {
+			if got := tasks.Add(id, ""); got != nil {
+				t.Errorf("%s: got %v, want it taken", id, got)
+			}
+		}
+		synctest.Wait()
+		if got := leave.Ask(); got != 2 {
+			t.Errorf("got %d tasks to finish, want 2", got)
+		}
+		d.want(t, "told")
+		if got := tasks.Add("late", ""); got == nil || got.Code != core.CodeUnreachable || !got.Retryable {
+			t.Errorf("a late task: got %v, want it refused as unreachable, retryable", got)
+		}
+		goOn <- struct{}{}
+		d.want(t, "told", "runs ends")
+		goOn <- struct{}{}
+		d.want(t, "told", "runs ends", "waits ends", "left")
+		tasks.Close()
+		stop()
+	})
+}
+
+func TestAnAgentWithoutTasksLeavesAtOnce(t *testing.T) {
+	left := 0
+	leave := agent.NewLeave(func() { left++ })
+	if leave.Begin() != nil || leave.IsAsked() {
+		t.Error("got a task refused, want it taken")
+	}
+	leave.End()
+	if got := leave.Ask(); got != 0 || left != 1 || !leave.IsAsked() {
+		t.Errorf("got %d tasks and %d ends, want no task and one end", got, left)
+	}
+}
+
+func TestAnAgentThatIsNeverAskedTakesEveryTask(t *testing.T) {
+	leave := agent.LeaveOf(t.Context())
+	leave.OnAsk(func() { t.Error("it was asked") })()
+	if refused := leave.Begin(); refused != nil || leave.IsAsked() {
+		t.Errorf("got %v, want the task taken", refused)
+	}
+	leave.End()
+}
