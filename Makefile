@@ -1,12 +1,18 @@
 # Each target calls one tool; what takes more than a line stands in .ci/.
 
-.PHONY: build install release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal first-run pictures docs
+.PHONY: build help install uninstall release release-test run test check fuzz bench gen demo soak simulate simulate-faults kill bench-cluster guides conformance systems journal first-run pictures docs
 
 build: # bin/dragoman, as it is released, and its manual pages
 	bash .ci/build
 
+help: # the targets
+	@awk '/^[a-z-]+:.*# / { target = $$0; sub(/:.*/, "", target); sub(/^[^#]*# /, ""); printf "%-16s %s\n", target, $$0 }' Makefile
+
 install: # what make build has made, with completions, below PREFIX (default /usr/local; DESTDIR goes before it)
-	bash .ci/install '$(DESTDIR)$(or $(PREFIX),/usr/local)'
+	bash .ci/install install '$(DESTDIR)$(or $(PREFIX),/usr/local)'
+
+uninstall: # removes what make install installs of this build; with the same PREFIX and DESTDIR
+	bash .ci/install uninstall '$(DESTDIR)$(or $(PREFIX),/usr/local)'
 
 release: # archives, packages, an image, a chart and checksums in dist/release; RELEASE='-targets linux/amd64' for one platform
 	go -C tools/release run . -root '$(CURDIR)' -out '$(CURDIR)/dist/release' $(RELEASE)

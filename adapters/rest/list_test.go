@@ -57,7 +57,7 @@ func TestTasksAreListed(t *testing.T) {
 	for query, want := range map[string][]string{
 		"": all, "limit=1": all, "limit=3": all, "state=&agent=&from=&thread=&limit=": all,
 		"state=queued": all[:1], "state=running": all[1:2], "state=failed": all[2:3], "state=done": all[3:], "state=cancelled": nil,
-		"agent=a": all[2:], "agent=b": all[1:2], "agent=nobody": nil, "from=ann": all[2:3], "thread=talk": {all[1], all[3]},
+		"agent=a": all[2:], "agent=b": all[:2], "agent=nobody": nil, "from=ann": all[2:3], "thread=talk": {all[1], all[3]},
 		"cause=": all, "cause=" + string(one): nil, "thread=" + string(four): all[:1], "agent=a&state=done": all[3:],
 	} {
 		if d := cmp.Diff(want, g.lists(query)); d != "" {

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,6 +76,7 @@ func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 			list("from bob", operator, task.Filter{From: "bob"}, []string{all[0], all[3]})
 			list("from an unknown principal", operator, task.Filter{From: "unknown"}, nil)
 			list("of agent a", operator, task.Filter{Agent: "a"}, all[3:])
+			list("of agent b, also what waits for it", operator, task.Filter{Agent: "b"}, all[:3])
 			list("done", operator, task.Filter{State: "done"}, []string{all[2], all[4]})
 			list("running", operator, task.Filter{State: "running"}, all[1:2])
 			list("queued", operator, task.Filter{State: "queued"}, all[:1])
@@ -92,6 +94,30 @@ func TestTasksAreListedNewestFirstFromMemoryAndTheJournal(t *testing.T) {
 			}
 			g.report(b, runs, core.Done{})
 			g.report(b, waits, core.Done{})
+		})
+	}
+}
+
+func TestATaskThatNoAgentGotIsListedForTheOneThatWasAsked(t *testing.T) {
+	for _, kept := range []int{1, 100} {
+		withHub(t, hub.Limits{FinishedTasks: kept}, func(g *testHub) {
+			ann, names := g.connect("ann"), map[core.TaskID]string{}
+			for _, to := range []string{"gone", "capability:nothing", "away", "gone"} {
+				address, err := core.ParseAddress(to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				refused, err := ann.Open(core.Request{To: address, Content: "go"}, hub.OpenOptions{})
+				if !errors.Is(err, &core.Fault{Code: core.CodeUnknownAgent}) {
+					t.Fatalf("to %s: got %v, want unknown_agent", to, err)
+				}
+				names[refused.ID()] = fmt.Sprint(len(names), " to ", to)
+			}
+			g.sleep(time.Second) // the journal has them
+			want := [][]string{{"3 to gone failed", "0 to gone failed"}}
+			if d := cmp.Diff(want, g.lists(names, operator, task.Filter{Agent: "gone"})); d != "" {
+				t.Errorf("with %d kept in memory (-want +got):\n%s", kept, d)
+			}
 		})
 	}
 }

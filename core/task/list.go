@@ -66,8 +66,8 @@ func statusOf(id core.TaskID, r core.Request) Status {
 // field means any.
 type Filter struct {
 	State  string        `json:"state,omitempty"` // as in Status
-	Agent  core.AgentID  `json:"agent,omitempty"`
-	From   string        `json:"from,omitempty"` // the id of the requester's principal
+	Agent  core.AgentID  `json:"agent,omitempty"` // that of a task, or the one that was asked if none got it
+	From   string        `json:"from,omitempty"`  // the id of the requester's principal
 	Thread core.ThreadID `json:"thread,omitempty"`
 	Cause  core.TaskID   `json:"cause,omitempty"`  // the task that its requester worked on
 	Before core.TaskID   `json:"before,omitempty"` // only tasks that were opened before this one
@@ -106,12 +106,12 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 	before = f.Before
 	may := map[parties]bool{} // most tasks have the same few
 	selects := func(w parties) bool {
-		if f.Agent != "" && w.agent != f.Agent || f.From != "" && w.from != f.From {
+		if f.Agent != "" && w.of() != f.Agent || f.From != "" && w.from != f.From {
 			return false
 		}
 		ok, known := may[w]
 		if !known {
-			ok = mayRead(core.Principal{ID: w.from}, cmp.Or(w.agent, w.to))
+			ok = mayRead(core.Principal{ID: w.from}, w.of())
 			may[w] = ok
 		}
 		return ok
@@ -170,7 +170,7 @@ func (s *Store) List(ctx context.Context, f Filter, turns []core.TaskID, lists f
 
 // matches reports whether the filter selects a task.
 func (f Filter) matches(s Status) bool {
-	return (f.State == "" || s.State == f.State) && (f.Agent == "" || s.Agent == f.Agent) &&
+	return (f.State == "" || s.State == f.State) && (f.Agent == "" || partiesOf(s).of() == f.Agent) &&
 		(f.From == "" || s.From.ID == f.From) && (f.Thread == "" || s.Request.Thread == f.Thread) && (f.Cause == "" || s.Request.Cause == f.Cause)
 }
 
@@ -271,6 +271,9 @@ func partiesOf(s Status) parties {
 	}
 	return w
 }
+
+// of returns the agent that the task counts as one of; "" if it was addressed to no agent by its id, and none got it.
+func (w parties) of() core.AgentID { return cmp.Or(w.agent, w.to) }
 
 // catalogued is a task that the catalog returned.
 type catalogued struct {

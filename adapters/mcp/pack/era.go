@@ -140,6 +140,8 @@ func (s *server) begun(r reply, supported string) (era, error) {
 	switch {
 	case r.err != nil:
 		return era{}, r.err
+	case r.Err != nil && s.echoes.Load():
+		return era{}, s.fail(core.CodeUnsupported, "sends back what it is sent")
 	case r.Err != nil && supported != "":
 		return era{}, s.fail(core.CodeUnsupported, "speaks other versions of MCP alone: %.200s%s", supported, ours)
 	case r.Err != nil:

@@ -45,6 +45,17 @@ func (s *server) noise() string {
 	return text
 }
 
+// adviseCommand adds to the failure of a command that has not become a server what to do about it.
+func (s *server) adviseCommand(err error) error {
+	var f *core.Fault
+	if s.opts.Command == "" || !errors.As(err, &f) {
+		return err
+	}
+	advised := *f
+	advised.Message += ": correct the command of the pack if it starts no MCP server on stdin and stdout"
+	return &advised
+}
+
 // failUnreachable returns the failure of a server that no request reaches.
 func (s *server) failUnreachable(err error) *core.Fault {
 	var inner *url.Error // it repeats the address

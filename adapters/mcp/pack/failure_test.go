@@ -137,10 +137,26 @@ func TestAProgramThatIsNoServerIsNamedWithWhatItWrote(t *testing.T) {
 						}
 					}()
 				})})
-				wantWords(t, err, "the MCP server of pack p (cat) ", `"usage: cat FILE"`)
+				wantWords(t, err, "the MCP server of pack p (cat) ", `"usage: cat FILE"`, ": correct the command of the pack if it starts no MCP server on stdin and stdout")
 			})
 		})
 	}
+}
+
+func TestAProgramThatSendsBackWhatItIsSentIsNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := runOnce(t, pack.Options{Command: "cat", Dial: dial(func(c *coretest.End[[]byte, []byte]) {
+			go func() {
+				for {
+					line, err := c.Receive(t.Context())
+					if err != nil || c.Send(t.Context(), line) != nil {
+						return
+					}
+				}
+			}()
+		})})
+		wantWords(t, err, "the MCP server of pack p (cat) sends back what it is sent: correct the command of the pack")
+	})
 }
 
 func TestAServerThatIsGivenUpIsNamedWithTheReason(t *testing.T) {

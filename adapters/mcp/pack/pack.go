@@ -70,9 +70,9 @@ func (p *Pack) run(ctx context.Context, session *hub.Session, ready func()) (err
 	tools, err := s.begin(ctx)
 	switch {
 	case err != nil && isLost(s.conn):
-		return s.conn.reason()
+		return s.adviseCommand(s.conn.reason())
 	case err != nil:
-		return err
+		return s.adviseCommand(err)
 	}
 	p.Stop()
 	serving, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

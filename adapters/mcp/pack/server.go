@@ -67,6 +67,8 @@ type server struct {
 	told sync.Map
 	// preamble says what the server wrote before its first message, as a part of an error.
 	preamble atomic.Value
+	// echoes says that the server sent a request that only clients send, such as that of the hub.
+	echoes atomic.Bool
 
 	ctx    context.Context //nolint:containedctx // ends with the connection: for what the server asks
 	cancel context.CancelCauseFunc
@@ -232,6 +234,9 @@ func (s *server) reply(ctx context.Context, m jsonrpc.Message, from *call) []byt
 		return jsonrpc.AppendResult(nil, m.ID, json.RawMessage("{}"))
 	case wire.MethodElicit:
 	default:
+		if m.Method == wire.MethodDiscover || m.Method == wire.MethodInitialize {
+			s.echoes.Store(true)
+		}
 		s.count("refused.method")
 		return jsonrpc.AppendError(nil, m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%.100s: the hub declared elicitation alone", m.Method))
 	}

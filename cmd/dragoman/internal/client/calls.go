@@ -46,17 +46,27 @@ func (c *Client) Agents(ctx context.Context) ([]hub.AgentStatus, error) {
 	return list, nil
 }
 
-// Answers reports whether an agent in the list of agents answers for an address.
-func (c *Client) Answers(ctx context.Context, to core.Address) (bool, error) {
+// Addressed returns the agents that answer for an address, as far as the caller may see them.
+func (c *Client) Addressed(ctx context.Context, to core.Address) (all []hub.AgentStatus, err error) {
+	if to.Agent() != "" {
+		var agent hub.AgentStatus
+		switch err = c.Get(ctx, "/v1/agents/"+url.PathEscape(string(to.Agent())), &agent); {
+		case IsUnknownAgent(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		return []hub.AgentStatus{agent}, nil
+	}
 	for agent, err := range c.eachAgent(ctx) {
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if _, ok := agent.Answers(to); ok {
-			return true, nil
+			all = append(all, agent)
 		}
 	}
-	return false, nil
+	return all, nil
 }
 
 // eachAgent yields the agents on the hub, ordered by id, and an error if there is one, at the end.

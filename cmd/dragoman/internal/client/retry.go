@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/hub"
 )
 
 // The delay between two attempts.
@@ -40,7 +41,25 @@ func isUntaken(err error) bool {
 
 // IsAbsent reports whether an error means that there is no hub yet, or no agent for the
 // request.
-func IsAbsent(err error) bool { return IsNoHub(err) || IsUnknownAgent(err) }
+func IsAbsent(err error) bool {
+	return IsNoHub(err) || IsUnknownAgent(err) || errors.As(err, new(NotReadyError))
+}
+
+// NotReadyError means that the hub starts an agent of its settings, or will start it again.
+type NotReadyError struct{ Agent hub.AgentStatus }
+
+// Error implements error.
+func (e NotReadyError) Error() string {
+	c := e.Agent.Child
+	text := fmt.Sprintf("agent %s is %s", e.Agent.ID, c.State)
+	if c.State == core.ChildFailed {
+		text = fmt.Sprintf("agent %s could not be started (the hub tries again every %s)", e.Agent.ID, config.FormatTime(c.Retry()))
+	}
+	if c.LastError != "" { // only operators see it
+		text += ": " + c.LastError
+	}
+	return text
+}
 
 // IsUnknownAgent reports whether an error is the refusal of a hub that has no agent for the request.
 func IsUnknownAgent(err error) bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 )
@@ -45,7 +46,7 @@ whole last error is shown.`,
 		if err != nil {
 			return err
 		}
-		return printAgents(to, map[string]any{"agents": list}, list, output == "wide")
+		return printAgents(c.Context(), to, map[string]any{"agents": list}, list, output == "wide")
 	}
 	return c
 }
@@ -61,23 +62,23 @@ func showAgent(ctx context.Context, to *hubFlags, id string, wide bool) error {
 	if err != nil {
 		return err
 	}
-	if err := printAgents(to, raw, []hub.AgentStatus{agent}, wide); err != nil || to.json {
+	if err := printAgents(ctx, to, raw, []hub.AgentStatus{agent}, wide); err != nil || to.json {
 		return err
 	}
 	for _, c := range []*core.Child{agent.Child, agent.Refused} {
 		if c != nil && c.LastError != "" {
-			fmt.Fprintf(to.Out, "\nlast error: %s\n", oneLine(c.LastError))
+			fmt.Fprintf(to.Out, "\nlast error: %s%s\n", oneLine(c.LastError), again(id, c))
 		}
 	}
 	return nil
 }
 
 // printAgents prints a table of agents, with more columns if wide; or v if --json is given.
-func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
+func printAgents(ctx context.Context, to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 	heads := []string{"ID", "NAME", "DIALECT", "STATE", "TASKS", "CAPABILITIES"}
 	rows := withRefused(list)
 	many := wide && slices.ContainsFunc(rows, func(a hub.AgentStatus) bool { return a.Hub != "" })
-	troubled := slices.ContainsFunc(rows, func(a hub.AgentStatus) bool { return trouble(a.Child) != "" })
+	troubled := slices.ContainsFunc(rows, func(a hub.AgentStatus) bool { return trouble(string(a.ID), a.Child) != "" })
 	switch {
 	case wide:
 		heads = append(heads, "QUEUED", "DOMAINS", "MODEL", "FEATURES", "SINCE", "HEALTH", "RESTARTS", "PID", "LAST ERROR", "BACKEND", "WORKSPACES", "DIRECTORY", "GIT")
@@ -87,29 +88,38 @@ func printAgents(to *hubFlags, v any, list []hub.AgentStatus, wide bool) error {
 	if many { // "-" is the hub that was asked
 		heads = append(heads, "HUB")
 	}
-	none := "no agents are connected: start one, such as 'dragoman agent --name shout -- tr a-z A-Z'"
-	if to.token != "" {
-		none = "you see no agents here: none is connected (start one, such as 'dragoman agent --name shout -- tr a-z A-Z'), or the rules of the hub do not let you see them"
+	none := ""
+	if len(rows) == 0 && !to.json {
+		none = noAgents(ctx, to)
 	}
 	return printList(to, v, rows, none, heads, func(a hub.AgentStatus) []string {
-		state := a.Load.State.String()
-		if a.Child != nil && a.Child.State != core.ChildReady {
-			state = a.Child.State.String()
-		}
-		row := []string{string(a.ID), orDash(a.Name), orDash(a.Dialect), state, fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
+		row := []string{string(a.ID), orDash(a.Name), orDash(a.Dialect), stateOf(a), fmt.Sprintf("%d/%d", a.Load.Active, a.MaxConcurrent), orDash(strings.Join(a.Capabilities, ","))}
 		if wide {
 			row = append(row, fmt.Sprint(a.Load.Queued), orDash(strings.Join(a.Domains, ",")), orDash(a.Model),
 				orDash(strings.Join(a.Features.Names(), ",")), since(a.Since), health(a.Vitals))
-			row = append(row, childCells(a.Child)...)
+			row = append(row, childCells(string(a.ID), a.Child)...)
 			row = append(row, workplace(a.Card)...)
 		} else if troubled {
-			row = append(row, orDash(trouble(a.Child)))
+			row = append(row, orDash(trouble(string(a.ID), a.Child)))
 		}
 		if many {
 			row = append(row, orDash(a.Hub))
 		}
 		return row
 	})
+}
+
+// noAgents says why there are no agents, and what to do.
+func noAgents(ctx context.Context, to *hubFlags) string {
+	var v hubStatus
+	err := to.client().Get(ctx, "/v1/hub", &v) // without an answer it is not known to be drained
+	switch {
+	case err == nil && v.Draining != "":
+		return fmt.Sprintf("no agents are connected: the hub takes none until it is started again (%s)", visible(v.Draining))
+	case to.token != "":
+		return "you see no agents here: none is connected (start one, such as 'dragoman agent --name shout -- tr a-z A-Z'), or the rules of the hub do not let you see them"
+	}
+	return "no agents are connected: start one, such as 'dragoman agent --name shout -- tr a-z A-Z'"
 }
 
 // withRefused adds the agents of the settings that could not join, each after the one that has
@@ -148,8 +158,8 @@ func health(v *core.Vitals) string {
 	return strings.Join(parts, " ")
 }
 
-// childCells formats how the hub runs an agent itself, as cells.
-func childCells(c *core.Child) []string {
+// childCells formats how the hub runs an agent or a pack itself, as cells.
+func childCells(id string, c *core.Child) []string {
 	if c == nil {
 		return []string{"-", "-", "-"}
 	}
@@ -157,15 +167,26 @@ func childCells(c *core.Child) []string {
 	if c.PID != 0 {
 		pid = fmt.Sprint(c.PID)
 	}
-	return []string{fmt.Sprint(c.Restarts), pid, orDash(gist(c.LastError))}
+	return []string{fmt.Sprint(c.Restarts), pid, orDash(gist(c.LastError) + again(id, c))}
+}
+
+// again says how an agent or a pack that has failed is started again, after its last error; "" for any other.
+func again(id string, c *core.Child) string {
+	switch {
+	case c.State != core.ChildFailed || c.LastError == "":
+		return ""
+	case c.RetryMS > 0:
+		return fmt.Sprintf(" (tried again every %s)", config.FormatTime(c.Retry()))
+	}
+	return fmt.Sprintf(" (tried again after 'dragoman agents restart %s' or SIGHUP)", quoted(id))
 }
 
 // trouble returns why an agent or a pack of the settings is not ready, as a cell; "" if it is.
-func trouble(c *core.Child) string {
+func trouble(id string, c *core.Child) string {
 	if c == nil || c.State == core.ChildReady {
 		return ""
 	}
-	return gist(c.LastError)
+	return gist(c.LastError) + again(id, c)
 }
 
 // gist returns the part of an error that fits into a cell: its beginning, which says what

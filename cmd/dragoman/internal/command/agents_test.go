@@ -40,7 +40,7 @@ func TestWideAgentsShowWhereTheyRun(t *testing.T) {
 
 func TestAnAgentOfTheSettingsWhoseIDIsTakenHasALineOfItsOwn(t *testing.T) {
 	hub := fakeHub(t, map[string]string{"GET /v1/agents": `{"agents":[{"id":"a","name":"A","dialect":"coven","load":{"state":"idle"},"max_concurrent":1,"since":"2026-01-02T03:04:05Z",
-		"refused":{"state":"failed","restarts":0,"last_error":"agent a already registered"}}]}`})
+		"refused":{"state":"failed","restarts":0,"last_error":"agent a already registered","retry_ms":5000}}]}`})
 	code, out, stderr := run(t, "agents", "-o", "wide", hub)
 	if code != command.ExitDone {
 		t.Fatalf("got %d and %s, want %d", code, stderr, command.ExitDone)
@@ -48,7 +48,7 @@ func TestAnAgentOfTheSettingsWhoseIDIsTakenHasALineOfItsOwn(t *testing.T) {
 	want := []string{
 		"ID NAME DIALECT STATE TASKS CAPABILITIES QUEUED DOMAINS MODEL FEATURES SINCE HEALTH RESTARTS PID LAST ERROR BACKEND WORKSPACES DIRECTORY GIT",
 		"a A coven idle 0/1 - 0 - - - 2026-01-02 03:04:05 - - - - - - - -",
-		"a (of the settings) - failed 0/0 - 0 - - - - - 0 - agent a already registered - - - -",
+		"a (of the settings) - failed 0/0 - 0 - - - - - 0 - agent a already registered (tried again every 5s) - - - -",
 	}
 	if diff := cmp.Diff(want, fields(out)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -64,7 +64,8 @@ func TestTheLastErrorOfAnAgentIsReadable(t *testing.T) {
 	hub := fakeHub(t, map[string]string{
 		"GET /v1/agents": `{"agents":[` + agent + `,` + fine + `]}`, "GET /v1/agents/gemini": agent,
 	})
-	const part = "the process has ended: exit … Cannot find module '/home/ana/agents/gemini/dist/index.js'"
+	const again = " (tried again after 'dragoman agents restart gemini' or SIGHUP)"
+	const part = "the process has ended: exit … Cannot find module '/home/ana/agents/gemini/dist/index.js'" + again
 	for _, tt := range []struct {
 		args []string
 		want []string
@@ -75,12 +76,24 @@ func TestTheLastErrorOfAnAgentIsReadable(t *testing.T) {
 			"shout - coven idle 0/1 - -",
 		}},
 		{[]string{"agents", "gemini"}, []string{
-			"ID NAME DIALECT STATE TASKS CAPABILITIES LAST ERROR", "gemini - editor failed 0/1 - " + part, "", "last error: " + long,
+			"ID NAME DIALECT STATE TASKS CAPABILITIES LAST ERROR", "gemini - editor failed 0/1 - " + part, "", "last error: " + long + again,
 		}},
 	} {
 		code, out, stderr := run(t, append(tt.args, hub)...)
 		if diff := cmp.Diff(tt.want, fields(out)); diff != "" || code != command.ExitDone {
 			t.Errorf("%q: got %d, %s and (-want +got):\n%s", tt.args, code, stderr, diff)
+		}
+	}
+}
+
+func TestNoAgentsOfADrainedHubAreNoneToStart(t *testing.T) {
+	for hub, want := range map[string]string{
+		`{"draining":"an operator drains it"}`: "no agents are connected: the hub takes none until it is started again (an operator drains it)\n",
+		`{}`:                                   "no agents are connected: start one, such as 'dragoman agent --name shout -- tr a-z A-Z'\n",
+	} {
+		at := fakeHub(t, map[string]string{"GET /v1/agents": `{"agents":[]}`, "GET /v1/hub": hub})
+		if code, out, stderr := run(t, "agents", at); code != command.ExitDone || out != "" || stderr != want {
+			t.Errorf("got %d, %q and %q, want %q", code, out, stderr, want)
 		}
 	}
 }

@@ -2,13 +2,11 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -61,9 +59,10 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
 	f.StringVar(&a.Thread, "thread", "", "`id` of the conversation to continue")
 	f.StringVar(&data, "data", "", "`JSON` data to send with the question, or @file")
 	f.StringArrayVar(&files, "file", nil, "`file` to attach; may be repeated")
-	timeout := timeFlag(f, "timeout", 0, "`time` that the answer may take, such as 20s; default: the hub's setting")
+	timeout := timeFlag(f, "timeout", 0, "`time` that the answer may take, such as 20s, not counting --wait; default: the hub's setting")
 	f.Int64Var(&a.MaxTokens, "max-tokens", 0, "maximum `number` of tokens of the answer")
 	wait := waitFlag(f, "a hub or an agent")
+	f.Lookup("wait").Usage += "; --timeout begins after that"
 	f.BoolVar(&thinking, "thinking", false, "print the agent's thinking and tool calls on stderr")
 	completeFlag(c, "thread", fromHub(to, threadIDs))
 	completeFlag(c, "data", completeAtFile)
@@ -157,7 +156,7 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	if err == nil {
 		var absent error // the last refusal for want of an agent
 		err = arrival.Do(ctx, func() (err error) {
-			if absent != nil { // a refused task is in the list of tasks, too: one is enough
+			if wait > 0 { // a refused task is in the list of tasks, too: one is enough
 				if err := findAgent(ctx, hub, a.To, absent); err != nil {
 					return err
 				}
@@ -176,9 +175,9 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 		return err
 	}
 	p := &printer{io: to.Streams, json: to.json, thinking: thinking}
-	event, stopNote := noteJournal(ctx, hub, to.Err)
+	event, stopNote := noteQuiet(ctx, hub, a.To, to.Err)
 	err = client.Follow(resp, func(l client.Line, raw []byte) error {
-		event()
+		event(l)
 		if b, ok := l.Body.(core.Opened); ok {
 			opened <- b.Task
 		}
@@ -197,24 +196,6 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 		return client.CutOff(err, client.TailHint(p.task))
 	}
 	return p.outcome(cancelled.Load())
-}
-
-// findAgent returns nil if an agent on the hub answers for an address. Otherwise it returns an error that
-// [client.IsAbsent] accepts: for an address that is no id, absent.
-func findAgent(ctx context.Context, hub *client.Client, to string, absent error) error {
-	address, err := core.ParseAddress(to)
-	if err != nil {
-		return err
-	}
-	if address.Agent() != "" {
-		var agent json.RawMessage
-		return hub.Get(ctx, "/v1/agents/"+url.PathEscape(to), &agent)
-	}
-	here, err := hub.Answers(ctx, address)
-	if err == nil && !here {
-		err = absent
-	}
-	return err
 }
 
 // noteThread prints a note if a thread is new: its id may be mistyped.

@@ -37,6 +37,15 @@ func completeFlags(c *cobra.Command) {
 	})
 }
 
+// describeFlags takes the marks of placeholders out of the usages of all flags, which a shell shows beside them. Help
+// needs the marks.
+func describeFlags(c *cobra.Command) {
+	for _, below := range c.Commands() {
+		describeFlags(below)
+	}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+}
+
 // takesCommand reports whether the arguments of a command are a command line.
 func takesCommand(c *cobra.Command) bool { return strings.Contains(c.Use, " COMMAND ") }
 

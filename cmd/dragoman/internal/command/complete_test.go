@@ -40,7 +40,7 @@ const (
 func TestShellsCompleteWhatIsOnTheHub(t *testing.T) {
 	at := fakeHub(t, map[string]string{
 		"GET /v1/agents": `{"agents":[{"id":"bell","name":"Bell","dialect":"coven","capabilities":["ring"],"domains":["house.door"],"load":{"state":"idle"},"child":{"state":"ready"}},{"id":"bob","dialect":"acp","load":{"state":"idle"}}]}`,
-		"GET /v1/packs":  `{"packs":[{"id":"files","child":{"state":"restarting"}},{"id":"other"}]}`,
+		"GET /v1/packs":  `{"packs":[{"id":"files","dialect":"mcp","tools":["files.read"],"child":{"state":"restarting"}},{"id":"other","dialect":"coven"}]}`,
 		"GET /v1/tasks": `{"tasks":[{"id":"t2","state":"running","thread":"th","from":{"id":"ada","dialect":"rest"},"content":"what is\nup?"},
 			{"id":"t1","state":"done","thread":"th","from":{"id":"ada"},"content":"before"},{"id":"t0","state":"queued","thread":"old","from":{"id":"eve"},"data":{"n":1}}]}`,
 		"GET /v1/approvals":  `{"approvals":[{"task":"t2","id":"c1","agent":"bell","name":"rm","input":"-rf /"},{"task":"t1","id":"c9","agent":"bell","name":"ls","input":"."}]}`,
@@ -61,6 +61,7 @@ func TestShellsCompleteWhatIsOnTheHub(t *testing.T) {
 		"notify":             addresses,
 		"editor --agent":     addresses,
 		"agents":             agents,
+		"packs":              {"files\tmcp, 1 tools", "other\tcoven, 0 tools"},
 		"agents restart":     {"bell\tagent, ready", "files\tpack, restarting"},
 		"config set-agent":   agents,
 		"tasks --agent":      agents,
@@ -103,7 +104,7 @@ func TestShellsCompleteWhatIsOnTheHub(t *testing.T) {
 			t.Errorf("dragoman %s: got the directive %s and (-want +got):\n%s", args, how, diff)
 		}
 	}
-	for _, args := range []string{"ask bell", "agents bell", "tasks t1", "cancel t1", "approve t2 c1", "hubs forget a", "packs", "agent --name"} {
+	for _, args := range []string{"ask bell", "agents bell", "tasks t1", "cancel t1", "approve t2 c1", "hubs forget a", "packs files", "agent --name"} {
 		if got, how := completions(t, append(strings.Fields(args), at, "")...); args != "agent --name" && (len(got) > 0 || how == byDefault) {
 			t.Errorf("dragoman %s: got %q and %s, want nothing more", args, got, how)
 		}
@@ -203,5 +204,26 @@ func TestACompletionIsQuickAndSilentWithoutAHub(t *testing.T) {
 		if code != command.ExitDone || out != inOrder+"\n" || strings.Contains(stderr, "dragoman:") || time.Since(began) > 5*time.Second {
 			t.Errorf("%s: got %d, %q and %q after %s, want nothing within a second or so", at, code, out, stderr, time.Since(began))
 		}
+	}
+}
+
+// The marks of placeholders are for the help alone.
+func TestShellsShowNoMarksBesideFlags(t *testing.T) {
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		for _, below := range c.Commands() {
+			check(below)
+		}
+		path := strings.Fields(c.CommandPath())[1:]
+		words, _ := completions(t, append(path, "--")...)
+		for _, w := range words {
+			if strings.Contains(w, "`") {
+				t.Errorf("dragoman %s: got %q, want it without marks", strings.Join(path, " "), w)
+			}
+		}
+	}
+	check(command.NewRoot(command.Streams{}))
+	if words, _ := completions(t, "ask", "--thr"); !slices.Equal(words, []string{"--thread\tid of the conversation to continue"}) {
+		t.Errorf("got %q, want the flag with its description", words)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -66,6 +67,16 @@ func childIDs(ctx context.Context, hub *client.Client, _ []string) (all []choice
 		if p.Child != nil {
 			all = append(all, choiceOf{p.ID, "pack, " + p.Child.State.String()})
 		}
+	}
+	return all, err
+}
+
+// packIDs are the packs on the hub.
+func packIDs(ctx context.Context, hub *client.Client, _ []string) (all []choiceOf, err error) {
+	var list packList
+	err = hub.Get(ctx, "/v1/packs", &list)
+	for _, p := range list.Packs {
+		all = append(all, choiceOf{p.ID, fmt.Sprintf("%s, %d tools", p.Dialect, len(p.Tools))})
 	}
 	return all, err
 }
@@ -169,9 +180,10 @@ func questionIDs(ctx context.Context, hub *client.Client, args []string) (all []
 	return all, err
 }
 
-// hubStatus is what the response of GET /v1/hub has of the cluster; nil for a hub alone.
+// hubStatus is a part of the response of GET /v1/hub.
 type hubStatus struct {
-	Cluster *struct {
+	Draining string    `json:"draining,omitempty"` // why the hub takes nothing new
+	Cluster  *struct { // nil for a hub alone
 		Hubs  []cluster.Hub `json:"hubs"`
 		Stale bool          `json:"stale,omitempty"`
 	} `json:"cluster"`

@@ -30,7 +30,7 @@ func contentOf(args []string, in io.Reader) (string, error) {
 	case len(args) > 1:
 		return asText(given, "the text")
 	}
-	return textOf(given, "the text", in)
+	return textOf(given, "@@ for a text that begins with @", in)
 }
 
 // contentBeside is contentOf for a command with a flag that reads stdin too, which has been given a value. Stdin is read
@@ -48,17 +48,17 @@ func contentBeside(flag, value string, args []string, in io.Reader) (string, err
 	return contentOf(args, in)
 }
 
-// textOf returns a value as curl reads one: @FILE is what is in the file, @- what is read from stdin, @@ an @. what
-// names the value in errors.
-func textOf(given, what string, in io.Reader) (string, error) {
+// textOf returns a value as curl reads one: @FILE is what is in the file, @- what is read from stdin, @@ an @. instead
+// is what errors advise to write where no file is meant.
+func textOf(given, instead string, in io.Reader) (string, error) {
 	name, at := strings.CutPrefix(given, "@")
 	switch {
 	case !at:
-		return asText(given, what)
+		return asText(given, "the text")
 	case strings.HasPrefix(name, "@"):
-		return asText(name, what)
+		return asText(name, "the text")
 	case name == "":
-		return "", usagef("%s: @ alone: write @FILE, @- for stdin, or @@ for an @", what)
+		return "", usagef("@ alone: write @FILE, @- for stdin, or %s", instead)
 	case name == "-":
 		return readText(in, "stdin")
 	}
@@ -68,20 +68,23 @@ func textOf(given, what string, in io.Reader) (string, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", usagef("@%s: %w; name a file that you may read, or write @@ for %s that begins with @", name, cause(err), what)
+		return "", usagef("@%s: %w; name a file that you may read, or write %s", name, cause(err), instead)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return "", usagef("@%s is a directory: name a file in it, or write @@ for %s that begins with @", name, what)
+		return "", usagef("@%s is a directory: name a file in it, or write %s", name, instead)
 	}
 	return readText(f, "@"+name)
 }
 
 // jsonOf returns the JSON of a flag, which textOf reads.
 func jsonOf(given, flag string, in io.Reader) (json.RawMessage, error) {
-	text, err := textOf(given, "--"+flag, in)
-	if err == nil && !json.Valid([]byte(text)) {
-		err = usagef("--%s is not JSON: write an object such as '{\"n\":1}', a text as '\"text\"'", flag)
+	text, err := textOf(given, "the JSON itself", in)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("--%s: %w", flag, err)
+	case !json.Valid([]byte(text)):
+		err = usagef("--%s is not JSON: write an object such as '{\"n\":1}', a text as '\"text\"', or @FILE", flag)
 	}
 	return json.RawMessage(text), err
 }

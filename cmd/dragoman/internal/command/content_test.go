@@ -70,11 +70,11 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"@none: no such file or directory; name a file that you may read, or write @@ for the text that begins with @", []string{"delegate", "bob", "@none"}},
-		{"the text: @ alone: write @FILE, @- for stdin, or @@ for an @", []string{"ask", "bob", "@"}},
+		{"@none: no such file or directory; name a file that you may read, or write @@ for a text that begins with @", []string{"delegate", "bob", "@none"}},
+		{"dragoman: @ alone: write @FILE, @- for stdin, or @@ for a text that begins with @", []string{"ask", "bob", "@"}},
 		{"@binary is not UTF-8: attach binary data with --file", []string{"ask", "bob", "@binary"}},
-		{"@. is a directory: name a file in it, or write @@ for the text that begins with @", []string{"ask", "bob", "@."}},
-		{"@. is a directory: name a file in it, or write @@ for --data that begins with @", []string{"ask", "bob", "x", "--data", "@."}},
+		{"@. is a directory: name a file in it, or write @@ for a text that begins with @", []string{"ask", "bob", "@."}},
+		{"--data: @. is a directory: name a file in it, or write the JSON itself", []string{"ask", "bob", "x", "--data", "@."}},
 		{"--file .: is a directory; name a file", []string{"ask", "bob", "x", "--file", "."}},
 		{"- and --data @-: stdin can be read once: write one of them on the command line, or name its file with @FILE", []string{"ask", "bob", "-", "--data", "@-"}},
 		{"@- and --data @-: stdin can be read once", []string{"ask", "bob", "@-", "--data", "@-"}},
@@ -82,7 +82,9 @@ func TestATextIsReadFromWordsFilesAndStdin(t *testing.T) {
 		{"--context @-: stdin is the context, so that the task is missing: write it on the command line, or name its file with @FILE", []string{"delegate", "bob", "--context", "@-"}},
 		{"--data is not JSON: write an object", []string{"ask", "bob", "x", "--data", "@broken.json"}},
 		{"--context is not JSON: write an object", []string{"delegate", "bob", "x", "--context", "@question.md"}},
-		{"or write @@ for --data that begins with @", []string{"notify", "bob", "--data", "@none"}},
+		{"--data: @ alone: write @FILE, @- for stdin, or the JSON itself", []string{"ask", "bob", "x", "--data", "@"}},
+		{"--data: @none: no such file or directory; name a file that you may read, or write the JSON itself", []string{"notify", "bob", "--data", "@none"}},
+		{"--context: @none: no such file or directory; name a file that you may read, or write the JSON itself", []string{"delegate", "bob", "x", "--context", "@none"}},
 	} {
 		sent = nil
 		if code, stderr := do(tt.args...); code != command.ExitUsage || !strings.Contains(stderr, tt.want) || sent != nil {

@@ -58,6 +58,9 @@ func allowedBy(f *pflag.Flag, given string, err error) string {
 	switch f.Value.Type() {
 	case "duration":
 		text := "want a time such as " + config.TimeForms
+		if _, ok := config.ParseTime(given); ok {
+			text = "want a time that is not negative, such as " + config.TimeForms
+		}
 		if n, err := strconv.ParseUint(given, 10, 16); err == nil {
 			text += fmt.Sprintf(": write it with its unit, such as %ds", n)
 		}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
@@ -48,5 +51,32 @@ func TestARefusalOfTheHubNamesTheFlag(t *testing.T) {
 		if code != command.ExitUsage || !strings.HasPrefix(stderr, tt.want) {
 			t.Errorf("%s: got %d and %q, want %d and %q", tt.args, code, stderr, command.ExitUsage, tt.want)
 		}
+	}
+}
+
+func TestNoTimeIsNegative(t *testing.T) {
+	var check func(c *cobra.Command)
+	checked := 0
+	check = func(c *cobra.Command) {
+		for _, below := range c.Commands() {
+			check(below)
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() != "duration" {
+				return
+			}
+			checked++
+			if err := f.Value.Set("-1s"); err == nil {
+				t.Errorf("%s --%s=-1s is accepted, want it refused", c.CommandPath(), f.Name)
+			}
+		})
+	}
+	check(command.NewRoot(command.Streams{}))
+	if checked == 0 {
+		t.Error("got no flag with a time")
+	}
+	const want = `dragoman: --wait "-1s": want a time that is not negative, such as 30s, 1h30m, 7d or 2w; see 'dragoman ask --help'` + "\n"
+	if code, _, stderr := run(t, "ask", "--wait=-1s", "a", "b"); code != command.ExitUsage || stderr != want {
+		t.Errorf("got %d and %q, want %d and %q", code, stderr, command.ExitUsage, want)
 	}
 }

@@ -145,8 +145,12 @@ speaks.
 		SilenceErrors: true, SilenceUsage: true, Version: service.Version,
 		Args: subcommand, Run: printHelp,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Lookup("config") != nil || c.Name() == cobra.ShellCompRequestCmd || c.Name() == cobra.ShellCompNoDescRequestCmd {
-				return nil // what reads settings checks them with the others, and completions say nothing
+			if c.Name() == cobra.ShellCompRequestCmd || c.Name() == cobra.ShellCompNoDescRequestCmd {
+				describeFlags(c.Root())
+				return nil // completions say nothing
+			}
+			if c.Flags().Lookup("config") != nil {
+				return nil // what reads settings checks them with the others
 			}
 			if err := config.CheckVariables(os.Environ()); err != nil {
 				return wrongSettings(err)

@@ -23,8 +23,8 @@ func tasksCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "tasks [ID]", Short: "List the tasks of the hub, or show one", Args: cobra.MaximumNArgs(1),
 		Long: `List running and ended tasks, the newest first; or show the request, the state and the
-answer of one. 'dragoman tail ID' shows every event of a task; --readers lists its
-readers.`,
+answer of one. Of a task that no agent has got, the list shows whom it is for: (shout).
+'dragoman tail ID' shows every event of a task; --readers lists its readers.`,
 		Example: `  dragoman tasks --state failed
   dragoman tasks 0198f3c2-...
   dragoman tasks 0198f3c2-... --readers`,
@@ -32,7 +32,7 @@ readers.`,
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
 	f.StringVar(&q.State, "state", "", "only tasks in this `state`: "+strings.Join(task.States, ", "))
-	f.StringVar(&q.Agent, "agent", "", "only tasks of the agent with this `id`")
+	f.StringVar(&q.Agent, "agent", "", "only tasks of the agent with this `id`, and those for it that no agent has got")
 	f.StringVar(&q.From, "from", "", "only tasks of the principal with this `id`")
 	f.StringVar(&q.Thread, "thread", "", "only tasks of this `thread`")
 	f.StringVar(&q.Cause, "cause", "", "only tasks that were asked by who worked on the one with this `id`")
@@ -79,7 +79,7 @@ readers.`,
 		}
 		heads := []string{"TASK", "STATE", "AGENT", "FROM", "OPENED", "CONTENT"}
 		err = printList(to, list, rows, "no tasks match: 'dragoman tasks' lists the latest", heads, func(v taskRow) []string {
-			return []string{string(v.ID), v.State, orDash(string(v.Agent)), orDash(v.From.ID), v.opened(), orDash(brief(v.asked()))}
+			return []string{string(v.ID), v.State, v.addressee(), orDash(v.From.ID), v.opened(), orDash(brief(v.asked()))}
 		})
 		tellMissing(io, list.Missing)
 		if list.Before != "" && !to.json {
@@ -138,6 +138,14 @@ func (v taskRow) asked() string {
 		return string(v.Data)
 	}
 	return v.Content
+}
+
+// addressee returns the agent of the task; in parentheses the address that was asked, if none has got it.
+func (v taskRow) addressee() string {
+	if v.Agent == "" && v.To != "" {
+		return "(" + v.To + ")"
+	}
+	return orDash(string(v.Agent))
 }
 
 func (v taskRow) opened() string {

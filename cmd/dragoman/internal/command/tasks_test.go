@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/command"
 )
 
@@ -38,5 +40,15 @@ func TestTheReadersOfATaskAreAnObjectInJSON(t *testing.T) {
 	hub := fakeHub(t, map[string]string{"GET /v1/tasks/t/readers": `{"readers":[{"seq":3}]}`})
 	if _, out, stderr := run(t, "tasks", "t", "--readers", "--json", hub); !strings.HasPrefix(out, "{\n  \"readers\": [\n") {
 		t.Errorf("got %q and %q, want an object with the readers", out, stderr)
+	}
+}
+
+func TestATaskThatNoAgentHasGotShowsWhomItIsFor(t *testing.T) {
+	hub := fakeHub(t, map[string]string{"GET /v1/tasks": `{"tasks":[{"id":"c","state":"failed","to":"capability:tea"},{"id":"b","state":"queued","to":"pot"},
+		{"id":"a","state":"done","to":"capability:tea","agent":"kettle"}]}`})
+	_, out, stderr := run(t, "tasks", hub)
+	want := []string{"TASK STATE AGENT FROM OPENED CONTENT", "c failed (capability:tea) - - -", "b queued (pot) - - -", "a done kettle - - -"}
+	if diff := cmp.Diff(want, fields(out)); diff != "" {
+		t.Errorf("got %s and (-want +got):\n%s", stderr, diff)
 	}
 }

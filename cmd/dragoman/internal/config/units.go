@@ -125,13 +125,13 @@ func ExpandHome(path string) (string, error) {
 	return home + path[1:], nil
 }
 
-// TimeValue is a flag with a time for ParseTime.
+// TimeValue is a flag with a time for ParseTime, which is not negative.
 type TimeValue time.Duration
 
 // Set implements pflag.Value.
 func (t *TimeValue) Set(text string) error {
 	d, ok := ParseTime(text)
-	if !ok {
+	if !ok || d < 0 {
 		return errors.New("not a time")
 	}
 	*t = TimeValue(d)
