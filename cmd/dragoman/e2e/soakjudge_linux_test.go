@@ -136,18 +136,18 @@ func TestSoakJudgesEverySlice(t *testing.T) {
 		grows           string                                  // the spans that do
 		judged          bool
 	}{
-		{"a long slice that is flat", 1, 60, func(int, float64) float64 { return flat }, "", true},
-		{"a long slice that grows", 1, 60, func(_ int, m float64) float64 { return flat + m }, "slice 1", true},
-		{"a long slice that falls", 1, 60, func(_ int, m float64) float64 { return flat - m }, "", true},
-		{"one that grows in its first minutes", 1, 60, func(_ int, m float64) float64 { return flat + 10*min(m, 10) }, "", true},
-		{"one that grows in its last half", 1, 60, func(_ int, m float64) float64 { return flat + max(0, m-30) }, "slice 1", true},
-		{"a short slice that grows", 1, 29, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
-		{"slices of 30 minutes that are flat", 32, 30, func(int, float64) float64 { return flat }, "", true},
-		{"slices of 30 minutes that grow until the next one", 32, 30, func(_ int, m float64) float64 { return flat + m/2 }, "within all slices", true},
-		{"slices of 30 minutes that begin higher each time", 32, 30, func(s int, _ float64) float64 { return float64(flat + s) }, "from slice to slice", true},
-		{"three that begin higher each time", 3, 30, func(s int, _ float64) float64 { return float64(flat + s) }, "", true},
-		{"slices of 30 minutes that differ by chance", 32, 30, func(s int, _ float64) float64 { return float64(flat + 7*s%11) }, "", true},
-		{"a last slice that grows", 2, 60, func(s int, m float64) float64 { return flat + float64(s-1)*m }, "slice 2, within all slices", true},
+		{"a long slice that is flat", 1, 80, func(int, float64) float64 { return flat }, "", true},
+		{"a long slice that grows", 1, 80, func(_ int, m float64) float64 { return flat + m }, "slice 1", true},
+		{"a long slice that falls", 1, 80, func(_ int, m float64) float64 { return flat - m }, "", true},
+		{"one that grows in its first minutes", 1, 80, func(_ int, m float64) float64 { return flat + 10*min(m, 10) }, "", true},
+		{"one that grows in its last half", 1, 80, func(_ int, m float64) float64 { return flat + max(0, m-40) }, "slice 1", true},
+		{"a short slice that grows", 1, 49, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
+		{"slices of 50 minutes that are flat", 32, 50, func(int, float64) float64 { return flat }, "", true},
+		{"slices of 50 minutes that grow until the next one", 32, 50, func(_ int, m float64) float64 { return flat + m/2 }, "within all slices", true},
+		{"slices of 50 minutes that begin higher each time", 32, 50, func(s int, _ float64) float64 { return float64(flat + s) }, "from slice to slice", true},
+		{"three that begin higher each time", 3, 50, func(s int, _ float64) float64 { return float64(flat + s) }, "", true},
+		{"slices of 50 minutes that differ by chance", 32, 50, func(s int, _ float64) float64 { return float64(flat + 7*s%11) }, "", true},
+		{"a last slice that grows", 2, 80, func(s int, m float64) float64 { return flat + float64(s-1)*m }, "slice 2, within all slices", true},
 		{"slices of 9 minutes that grow", 50, 9, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
 	} {
 		var all []soakSample

@@ -101,7 +101,8 @@ func (s *soak) sample() (one soakSample, err error) {
 	if s.bursting.Load() {
 		v["burst"] = 1
 	}
-	v["goroutines"], v["heap"] = procField(metrics, "go_goroutines"), procField(metrics, "go_memstats_heap_inuse_bytes")
+	v["goroutines"] = procField(metrics, "go_goroutines")
+	v["heap"] = procField(metrics, "go_memstats_next_gc_bytes") / 2 // what was live at the last collection, with GOGC=100
 	return one, nil
 }
 
