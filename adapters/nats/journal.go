@@ -60,6 +60,8 @@ type Journal struct {
 	tasks  *hubTasks
 	usage  *Usage
 	logs   map[string]*Log
+	// otherReads are the places for tasks of other hubs, whose servers may be silent.
+	otherReads places
 	// address is that of the external server, without secrets.
 	address string
 	version string // of the program
@@ -113,7 +115,8 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
 		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), version: o.Version, address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, tellEvery: tellEvery, ownerBytes: ownerBytes,
-		failure: failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
+		otherReads: make(places, maxReads),
+		failure:    failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
 	}
 	err := j.start(ctx, o, name)
 	if err == nil {
@@ -222,6 +225,7 @@ func (j *Journal) connect(ctx context.Context, url string) (err error) {
 
 func (j *Journal) openTasks(ctx context.Context, name string, keep journal.Retention) (err error) {
 	j.tasks = j.tasksOf(name)
+	j.tasks.reads = make(places, maxReads)
 	j.tasks.fence, err = j.openStream(ctx, jetstream.StreamConfig{
 		Name: j.tasks.stream, Description: "the tasks of a Dragoman hub, a subject for those begun within 4 seconds",
 		Subjects: []string{j.tasks.prefix + ">", j.tasks.former + ">", j.tasks.own}, MaxAge: keep.Age, MaxBytes: keep.Bytes,

@@ -23,12 +23,10 @@ func (h *hubTasks) read(ctx context.Context, task core.TaskID, after uint64, lim
 	if !plain(task) {
 		return nil, journal.ErrUnknown
 	}
-	select {
-	case h.reads <- struct{}{}:
-		defer func() { <-h.reads }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := h.reads.take(ctx); err != nil {
+		return nil, err
 	}
+	defer h.reads.leave()
 	h.j.reopening.RLock()
 	defer h.j.reopening.RUnlock()
 	r := reading{task: task, after: after, limit: limit}
@@ -93,6 +91,26 @@ type reading struct {
 	hole   bool         // earlier ones are missing, or come later in the store
 	whole  bool         // nothing more is wanted
 }
+
+// places has one for each read of a task that goes on, and for no more: a server sends the answers to all of
+// them one after the other, and keeps in memory what it has not sent.
+type places chan struct{}
+
+// maxReads is how many tasks are read at the same time. With more it is no faster, and each waits longer for
+// the first message.
+const maxReads = 4
+
+// take waits for a place. It returns the cause of ctx when that ends.
+func (p places) take(ctx context.Context) error {
+	select {
+	case p <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p places) leave() { <-p }
 
 // taskMessages is the first batch of messages that are read for a task. Most tasks are in one message, or
 // in a few; but a subject has those of other tasks, too.

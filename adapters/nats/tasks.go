@@ -17,14 +17,8 @@ type hubTasks struct {
 	former string
 	old    bool
 	buf    []byte // for the data of the next append
-	// reads has a place for each read of a task that goes on, and for no more: a server sends the answers to
-	// all of them one after the other, and keeps in memory what it has not sent.
-	reads chan struct{}
+	reads  places
 }
-
-// maxReads is how many tasks are read at the same time. With more it is no faster, and each waits longer for
-// the first message.
-const maxReads = 4
 
 // tasksSuffix ends the name of the stream with the tasks of a hub.
 const tasksSuffix = "-tasks"
@@ -33,8 +27,7 @@ const tasksSuffix = "-tasks"
 func (j *Journal) tasksOf(hub string) *hubTasks {
 	return &hubTasks{
 		fence:  &fence{j: j, stream: hub + tasksSuffix, own: hub + ownSuffix, keep: journal.Retention{}.Or()},
-		prefix: hub + ".begun.", former: hub + ".task.",
-		reads: make(chan struct{}, maxReads),
+		prefix: hub + ".begun.", former: hub + ".task.", reads: j.otherReads,
 	}
 }
 
