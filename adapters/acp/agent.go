@@ -45,6 +45,9 @@ func (s *session) declareAgentBy(ctx context.Context, e wire.Envelope, join func
 	if c.MaxConcurrentTasks != nil && *c.MaxConcurrentTasks == 0 {
 		load = core.LoadDraining
 	}
+	s.mu.Lock()
+	s.draining, s.overloaded = load == core.LoadDraining, false
+	s.mu.Unlock()
 	s.self.SetLoad(load)
 	return nil
 }

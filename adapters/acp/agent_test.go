@@ -388,6 +388,33 @@ func TestTheLoadInAPongOfAnAgentIsUsed(t *testing.T) {
 	})
 }
 
+func TestAnAgentThatLeavesStaysDrainingWhateverItsPongSays(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		fam, kit := s.agent("fam", `{"max_concurrent_tasks":2}`), s.peer("kit")
+		for _, id := range []string{"q1", "q2"} {
+			kit.send(`{"id":"%s","to":"fam","kind":"query","payload":{"question":"?"}}`, id)
+			fam.expect(wire.KindQuery)
+		}
+		fam.send(`{"id":"c2","kind":"capabilities","payload":{"max_concurrent_tasks":0}}`)
+		fam.send(`{"id":"o1","kind":"pong","payload":{"status":"overloaded","uptime_secs":1,"active_tasks":2}}`)
+		fam.send(`{"id":"r1","kind":"response","ref":"q1","payload":{"summary":"!"}}`)
+		kit.expect(wire.KindResponse)
+		load := func() core.LoadState {
+			a, _ := s.hub.Agent(core.Principal{Operator: true}, "fam")
+			return a.Load.State
+		}
+		if got := load(); got != core.LoadDraining {
+			t.Errorf("got it %s, want it draining until it takes tasks again", got)
+		}
+		fam.send(`{"id":"c3","kind":"capabilities","payload":{"max_concurrent_tasks":2}}`)
+		s.until(func() bool { return load() != core.LoadDraining }, "it takes tasks again")
+		kit.send(`{"id":"q3","to":"fam","kind":"query","payload":{"question":"?"}}`)
+		if e := fam.expect(wire.KindQuery); e.ID != "q3" {
+			t.Errorf("got %s, want the question after it takes tasks again", e.Raw)
+		}
+	})
+}
+
 func TestARequestWithTheRefOfATaskJoinsItsChain(t *testing.T) {
 	withHub(t, func(t *testing.T, s *setup) {
 		kit, bob := s.agent("kit", `{"max_concurrent_tasks":2}`), s.agent("bob", `{}`)

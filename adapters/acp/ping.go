@@ -53,12 +53,13 @@ func (s *session) pong(ctx context.Context, e wire.Envelope) error {
 		return s.refuseIf(ctx, e, err)
 	}
 	load, known := loads[p.Status]
+	s.mu.Lock()
+	known = known && !s.draining
+	s.overloaded = known && load == core.LoadOverloaded
+	s.mu.Unlock()
 	if known {
 		s.self.SetLoad(load)
 	}
-	s.mu.Lock()
-	s.overloaded = load == core.LoadOverloaded
-	s.mu.Unlock()
 	return nil
 }
 

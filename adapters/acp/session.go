@@ -76,6 +76,7 @@ type session struct {
 	progress    bool                   // the peer declared the extension
 	traces      bool                   // it declared the extension trace_context
 	overloaded  bool                   // it declared itself overloaded, and has ended no task since
+	draining    bool                   // its latest capabilities take no tasks: no pong changes that
 	requests    map[string]*request    // by the id of its envelope
 	assignments map[string]*assignment // by the id of the envelope that it got
 	byTask      map[core.TaskID]*assignment

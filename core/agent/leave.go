@@ -48,13 +48,18 @@ func (l *Leave) Ask() (tasks int) {
 	return tasks
 }
 
+// Asked is closed once the agent takes nothing new; a nil channel for a nil Leave.
+func (l *Leave) Asked() <-chan struct{} {
+	if l == nil {
+		return nil
+	}
+	return l.asked
+}
+
 // IsAsked reports whether the agent takes nothing new.
 func (l *Leave) IsAsked() bool {
-	if l == nil {
-		return false
-	}
 	select {
-	case <-l.asked:
+	case <-l.Asked():
 		return true
 	default:
 		return false
@@ -97,7 +102,7 @@ func (l *Leave) Begin() *core.Fault {
 	return nil
 }
 
-// End ends a task that has begun, after its end was sent.
+// End ends a task that has begun, after its end was handed to the connection: closing that gracefully sends it.
 func (l *Leave) End() {
 	if l == nil {
 		return

@@ -64,11 +64,12 @@ func (t *Tasks[T]) Add(id string, task T) *core.Fault {
 	if t.byID[id] != nil {
 		return nil // an answer to a repeated task would end the first
 	}
-	if len(t.byID) >= t.most {
-		return core.NewFault(core.CodeOverloaded, "the agent has %d tasks already: ask again later", t.most)
-	}
 	if refused := t.leave.Begin(); refused != nil {
 		return refused
+	}
+	if len(t.byID) >= t.most {
+		t.leave.End()
+		return core.NewFault(core.CodeOverloaded, "the agent has %d tasks already: ask again later", t.most)
 	}
 	e := &entry[T]{id: id, task: task}
 	e.ctx, e.cancel = context.WithCancelCause(t.ctx)

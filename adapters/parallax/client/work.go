@@ -62,12 +62,8 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 		w.sendHeartbeats(ctx)
 		stop()
 	})
-	told := w.leave.OnAsk(func() {
-		_ = w.send(base, wire.TypeStatusUpdate, "", wire.StatusUpdate{Status: statusDraining, Reason: "the agent is about to leave"}) // or the connection has ended
-	})
 	reason := w.link.Run(context.WithoutCancel(ctx), w.receive, nil)
 	stop()
-	told()
 	w.tasks.Close()
 	heartbeats.Wait()
 	switch {
@@ -253,6 +249,7 @@ func (w *worker) sendHeartbeats(ctx context.Context) {
 		return
 	}
 	var due <-chan time.Time
+	leaves := w.leave.Asked()
 	for {
 		if every := time.Duration(w.interval.Load()); every > 0 {
 			due = time.After(every)
@@ -269,6 +266,11 @@ func (w *worker) sendHeartbeats(ctx context.Context) {
 			}
 			if w.send(context.WithoutCancel(ctx), wire.TypeHeartbeat, "", wire.Heartbeat{Status: status, ActiveTasks: wire.Count(active)}) != nil {
 				return // the connection has ended
+			}
+		case <-leaves:
+			leaves = nil
+			if w.send(context.WithoutCancel(ctx), wire.TypeStatusUpdate, "", wire.StatusUpdate{Status: statusDraining, Reason: "the agent is about to leave"}) != nil {
+				return
 			}
 		case <-w.link.Done():
 			return

@@ -50,17 +50,22 @@ func (e side) gives(task, intent string) {
 	e.says(event+`"kind":"opened","body":{"request":{"intent":"`+intent+`","to":"kid","content":"?"}}}}`, event+`"kind":"assigned","body":{"agent":"kid","attempt":1}}}`)
 }
 
+// bridged runs a bridge between a process and a hub; ran gets why it ended.
+func bridged(ctx context.Context, t *testing.T) (process, hub side, ran <-chan error) {
+	near, far := coretest.Pipe[[]byte, []byte](8)
+	up, down := coretest.Pipe[[]byte, []byte](8)
+	end := make(chan error, 1)
+	go func() {
+		end <- bridge.RunNative(ctx, far, down, core.Card{ID: "kid"}, func() {}, slog.New(slog.DiscardHandler))
+	}()
+	return side{t, near}, side{t, up}, end
+}
+
 func TestAProcessThatLeavesFinishesItsTasksAndGetsNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		leave := agent.NewLeave(stop)
-		near, far := coretest.Pipe[[]byte, []byte](8)
-		up, down := coretest.Pipe[[]byte, []byte](8)
-		process, hub := side{t, near}, side{t, up}
-		ran := make(chan error, 1)
-		go func() {
-			ran <- bridge.RunNative(agent.WithLeave(ctx, leave), far, down, core.Card{ID: "kid"}, func() {}, slog.New(slog.DiscardHandler))
-		}()
+		process, hub, ran := bridged(agent.WithLeave(ctx, leave), t)
 		for _, given := range [][2]string{{"notice", "notify"}, {"ended", "ask"}, {"asked", "ask"}} {
 			hub.gives(given[0], given[1])
 			process.hears(`"opened"`)
@@ -94,19 +99,13 @@ func TestTheTasksOfALostConnectionKeepNoAgentFromLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		leave := agent.NewLeave(stop)
-		near, far := coretest.Pipe[[]byte, []byte](8)
-		up, down := coretest.Pipe[[]byte, []byte](8)
-		process, hub := side{t, near}, side{t, up}
-		ran := make(chan error, 1)
-		go func() {
-			ran <- bridge.RunNative(agent.WithLeave(ctx, leave), far, down, core.Card{ID: "kid"}, func() {}, slog.New(slog.DiscardHandler))
-		}()
+		process, hub, ran := bridged(agent.WithLeave(ctx, leave), t)
 		hub.gives("asked", "ask")
 		process.hears(`"opened"`)
 		process.hears(`"assigned"`)
 		leave.Ask()
 		hub.hears(`"draining"`)
-		_ = up.Close(link.Reason{Cause: link.PeerGone})
+		_ = hub.conn.Close(link.Reason{Cause: link.PeerGone})
 		<-ran
 		if ctx.Err() == nil {
 			t.Error("the agent stays, want it to have left: nobody waits for its task")
