@@ -188,34 +188,38 @@ func TestTheSecondInterruptOfAnAgentKillsItsCommand(t *testing.T) {
 }
 
 func TestTheSecondInterruptOfAHubKillsItsChildren(t *testing.T) {
-	dir := t.TempDir()
-	script := filepath.Join(dir, "deaf.sh")
-	started := openFIFO(t, filepath.Join(dir, "started"))
-	text := `trap 'echo >"` + dir + `/late"' TERM
+	for name, patience := range map[string]string{"within stop_timeout": "1m", "after it": "1ms"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			script := filepath.Join(dir, "deaf.sh")
+			started := openFIFO(t, filepath.Join(dir, "started"))
+			text := `trap 'echo >"` + dir + `/late"' TERM
 echo >"` + started.Name() + `"
 while read -r line; do :; done
 echo 'the hub has gone' >&2
 while :; do sleep 0.01; done`
-	settings := filepath.Join(dir, "dragoman.yaml")
-	for path, content := range map[string]string{script: text, settings: "agents: [{name: deaf, dialect: native, command: [sh, " + script + "]}]\n"} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h := startHub(t, "--config", settings)
-	if _, err := started.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	h.waitLog(t, "stderr") // its stdin was closed: it gets a second to end
-	if err := h.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	h.waitLog(t, "the hub has stopped")
-	if _, err := os.Stat(filepath.Join(dir, "late")); err == nil {
-		t.Error("got a child that had time to end by itself, want it killed")
+			settings := filepath.Join(dir, "dragoman.yaml")
+			for path, content := range map[string]string{script: text, settings: "stop_timeout: " + patience + "\nagents: [{name: deaf, dialect: native, command: [sh, " + script + "]}]\n"} {
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h := startHub(t, "--config", settings)
+			if _, err := started.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			h.waitLog(t, "stderr") // its stdin was closed: it gets a second to end
+			if err := h.cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			h.waitLog(t, "the hub has stopped")
+			if _, err := os.Stat(filepath.Join(dir, "late")); err == nil {
+				t.Error("got a child that had time to end by itself, want it killed")
+			}
+		})
 	}
 }
 

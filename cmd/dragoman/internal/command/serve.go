@@ -172,7 +172,7 @@ func startHub(ctx context.Context, settings config.Config, signals <-chan os.Sig
 	return nil, errStopped
 }
 
-// stopHub shuts a hub down gracefully, or at once if another signal comes.
+// stopHub shuts a hub down gracefully. If another signal comes, running tasks and processes get no more time.
 func stopHub(s *service.Service, patience time.Duration, reason string, signals <-chan os.Signal, log *slog.Logger) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -182,6 +182,7 @@ func stopHub(s *service.Service, patience time.Duration, reason string, signals 
 	case err = <-done:
 	case <-signals:
 		cancel()
+		s.Kill()
 		err = <-done
 	}
 	if err != nil {

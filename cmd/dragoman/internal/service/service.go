@@ -209,9 +209,16 @@ func (s *Service) Hub() *hub.Hub { return s.hub }
 // itself, or of the journal that another hub has taken over.
 func (s *Service) Failed() <-chan error { return s.failed }
 
+// Kill ends the processes of agents and packs at once, also while Stop waits for them.
+func (s *Service) Kill() {
+	if s.supervisor != nil {
+		s.supervisor.Kill()
+	}
+}
+
 // Stop shuts the service down gracefully: peers are notified, running tasks may finish until
 // ctx ends, then connections, listeners and journal are closed. Processes of agents and packs get
-// time to end, unless ctx is cancelled before its deadline. It returns once all goroutines have ended.
+// time to end, unless Kill is called. It returns once all goroutines have ended.
 func (s *Service) Stop(ctx context.Context, reason string) error {
 	s.draining.Store(true)
 	var errs []error
@@ -226,13 +233,7 @@ func (s *Service) Stop(ctx context.Context, reason string) error {
 	}
 	s.closeTraces()
 	if s.supervisor != nil {
-		hurry := context.AfterFunc(ctx, func() {
-			if errors.Is(ctx.Err(), context.Canceled) {
-				s.supervisor.Kill()
-			}
-		})
 		s.supervisor.Close()
-		hurry()
 	}
 	for _, d := range Dialects() {
 		if d.Drain != nil {
