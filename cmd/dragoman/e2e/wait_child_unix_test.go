@@ -63,7 +63,7 @@ func (a *asking) ends(want string) {
 	}
 }
 
-func TestAskWaitsForAnAgentOfTheSettingsThatIsNotReady(t *testing.T) {
+func TestAQuestionToAnAgentThatTheHubStartsWaitsAndSaysSo(t *testing.T) {
 	needs(t, "python3")
 	path, err := filepath.Abs(filepath.Join(nativeExamples, "agent.py"))
 	if err != nil {
@@ -73,8 +73,8 @@ func TestAskWaitsForAnAgentOfTheSettingsThatIsNotReady(t *testing.T) {
 	h := newTestHub(t, func(c *config.Config) {
 		c.Agents = config.Agents{{Name: "kid", Dialect: native.Dialect, Process: untilThere(may, "python3", path)}}
 	})
-	asked := startAsking(t, "--hub", h.url(), "--wait", "kid", "hello")
-	asked.says("[waiting up to 5m: agent kid is starting]")
+	asked := startAsking(t, "--hub", h.url(), "--wait=1ms", "kid", "hello")
+	asked.says("[queued: kid is starting]")
 	if err := os.WriteFile(may, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

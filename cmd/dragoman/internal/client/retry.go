@@ -42,19 +42,16 @@ func isUntaken(err error) bool {
 // IsAbsent reports whether an error means that there is no hub yet, or no agent for the
 // request.
 func IsAbsent(err error) bool {
-	return IsNoHub(err) || IsUnknownAgent(err) || errors.As(err, new(NotReadyError))
+	return IsNoHub(err) || IsUnknownAgent(err) || errors.As(err, new(FailedError))
 }
 
-// NotReadyError means that the hub starts an agent of its settings, or will start it again.
-type NotReadyError struct{ Agent hub.AgentStatus }
+// FailedError means that the hub could not start an agent of its settings, and will try again.
+type FailedError struct{ Agent hub.AgentStatus }
 
 // Error implements error.
-func (e NotReadyError) Error() string {
+func (e FailedError) Error() string {
 	c := e.Agent.Child
-	text := fmt.Sprintf("agent %s is %s", e.Agent.ID, c.State)
-	if c.State == core.ChildFailed {
-		text = fmt.Sprintf("agent %s could not be started (the hub tries again every %s)", e.Agent.ID, config.FormatTime(c.Retry()))
-	}
+	text := fmt.Sprintf("agent %s could not be started (the hub tries again every %s)", e.Agent.ID, config.FormatTime(c.Retry()))
 	if c.LastError != "" { // only operators see it
 		text += ": " + c.LastError
 	}

@@ -25,10 +25,10 @@ func findAgent(ctx context.Context, at *client.Client, to string, refused error)
 	}
 	for _, a := range here {
 		switch {
-		case a.Child == nil || a.Child.State == core.ChildReady:
-			return nil
-		case a.Child.State != core.ChildFailed || a.Child.RetryMS > 0:
-			err = client.NotReadyError{Agent: a}
+		case a.Child == nil || a.Child.State != core.ChildFailed:
+			return nil // the hub queues a question to one that it starts
+		case a.Child.RetryMS > 0:
+			err = client.FailedError{Agent: a}
 		}
 	}
 	return err // nil: the hub says why they have failed, and waiting does not help

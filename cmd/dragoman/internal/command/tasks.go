@@ -23,7 +23,7 @@ func tasksCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "tasks [ID]", Short: "List the tasks of the hub, or show one", Args: cobra.MaximumNArgs(1),
 		Long: `List running and ended tasks, the newest first; or show the request, the state and the
-answer of one. Of a task that no agent has got, the list shows whom it is for: (shout).
+answer of one. For a task that no agent has taken, the list shows its address in parentheses: (shout).
 'dragoman tail ID' shows every event of a task; --readers lists its readers.`,
 		Example: `  dragoman tasks --state failed
   dragoman tasks 0198f3c2-...
@@ -32,7 +32,7 @@ answer of one. Of a task that no agent has got, the list shows whom it is for: (
 	f := c.Flags()
 	to := addHubFlags(f, io, "print JSON")
 	f.StringVar(&q.State, "state", "", "only tasks in this `state`: "+strings.Join(task.States, ", "))
-	f.StringVar(&q.Agent, "agent", "", "only tasks of the agent with this `id`, and those for it that no agent has got")
+	f.StringVar(&q.Agent, "agent", "", "only tasks of the agent with this `id`, and those addressed to it that no agent has taken")
 	f.StringVar(&q.From, "from", "", "only tasks of the principal with this `id`")
 	f.StringVar(&q.Thread, "thread", "", "only tasks of this `thread`")
 	f.StringVar(&q.Cause, "cause", "", "only tasks that were asked by who worked on the one with this `id`")
@@ -140,7 +140,7 @@ func (v taskRow) asked() string {
 	return v.Content
 }
 
-// addressee returns the agent of the task; in parentheses the address that was asked, if none has got it.
+// addressee returns the agent of the task; in parentheses the address that was asked, if none has taken it.
 func (v taskRow) addressee() string {
 	if v.Agent == "" && v.To != "" {
 		return "(" + v.To + ")"
