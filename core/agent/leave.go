@@ -13,13 +13,18 @@ import (
 type Leave struct {
 	left  func()
 	asked chan struct{} // closed by Ask
+	idle  chan struct{} // closed once asked and without a task
 
-	mu    sync.Mutex
-	tasks int // begun and not ended
+	mu          sync.Mutex
+	tasks       int // begun and not ended
+	connections int // that are not drained and have not ended
 }
 
-// NewLeave returns a Leave that calls left once the agent was asked to leave and has no task.
-func NewLeave(left func()) *Leave { return &Leave{left: left, asked: make(chan struct{})} }
+// NewLeave returns a Leave that calls left once the agent was asked to leave, has no task, and its connections
+// have sent all that it said. left may be called more than once.
+func NewLeave(left func()) *Leave {
+	return &Leave{left: left, asked: make(chan struct{}), idle: make(chan struct{})}
+}
 
 // leaveKey is the key of a Leave in a context.
 type leaveKey struct{}
@@ -39,13 +44,25 @@ func LeaveOf(ctx context.Context) *Leave {
 // called once.
 func (l *Leave) Ask() (tasks int) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	close(l.asked)
-	tasks = l.tasks
-	l.mu.Unlock()
-	if tasks == 0 {
+	l.settleLocked()
+	return l.tasks
+}
+
+// settleLocked notes that there is no task any more, and leaves if no connection has anything to send.
+func (l *Leave) settleLocked() {
+	if !l.IsAsked() || l.tasks > 0 {
+		return
+	}
+	select {
+	case <-l.idle:
+	default:
+		close(l.idle)
+	}
+	if l.connections == 0 {
 		l.left()
 	}
-	return tasks
 }
 
 // Asked is closed once the agent takes nothing new; a nil channel for a nil Leave.
@@ -66,23 +83,39 @@ func (l *Leave) IsAsked() bool {
 	}
 }
 
-// OnAsk calls tell in a goroutine of its own once the agent is asked to leave: it says so in a
-// dialect that has a word for it. stop, which is to be called, waits for tell.
-func (l *Leave) OnAsk(tell func()) (stop func()) {
+// Connected tells l of a connection of the agent. Once the agent is asked to leave, tell, unless it is nil,
+// says so in a dialect that has a word for it. Once no task is left, drain, which ends with the connection,
+// waits until all is sent. Both are called in a goroutine of their own, for which disconnected waits. It is to
+// be called when the connection has ended.
+func (l *Leave) Connected(tell, drain func()) (disconnected func()) {
 	if l == nil {
 		return func() {}
 	}
-	done, ended := make(chan struct{}), make(chan struct{})
+	l.mu.Lock()
+	l.connections++
+	l.mu.Unlock()
+	gone, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		select {
 		case <-l.asked:
-			tell()
-		case <-done:
+			if tell != nil {
+				tell()
+			}
+		case <-gone:
 		}
+		select {
+		case <-l.idle:
+			drain()
+		case <-gone:
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.connections--
+		l.settleLocked()
 	}()
 	return func() {
-		close(done)
+		close(gone)
 		<-ended
 	}
 }
@@ -102,16 +135,13 @@ func (l *Leave) Begin() *core.Fault {
 	return nil
 }
 
-// End ends a task that has begun, after its end was handed to the connection: closing that gracefully sends it.
+// End ends a task that has begun, after its end was handed to the connection.
 func (l *Leave) End() {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.tasks--
-	last := l.tasks == 0 && l.IsAsked()
-	l.mu.Unlock()
-	if last {
-		l.left()
-	}
+	l.settleLocked()
 }

@@ -13,7 +13,8 @@ func TestAnAgentThatIsAskedToLeaveFinishesItsTasksAndTakesNoOthers(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		var d diary
 		leave := agent.NewLeave(func() { d.note("left") })
-		stop := leave.OnAsk(func() { d.note("told") })
+		sent := make(chan struct{})
+		disconnected := leave.Connected(func() { d.note("told") }, func() { <-sent })
 		goOn := make(chan struct{})
 		var tasks *agent.Tasks[string]
 		tasks = agent.Run(agent.WithLeave(t.Context(), leave), 1, 1, func(_ context.Context, id, _ string) {
@@ -37,9 +38,11 @@ func TestAnAgentThatIsAskedToLeaveFinishesItsTasksAndTakesNoOthers(t *testing.T)
 		goOn <- struct{}{}
 		d.want(t, "told", "runs ends")
 		goOn <- struct{}{}
+		d.want(t, "told", "runs ends", "waits ends")
+		close(sent)
 		d.want(t, "told", "runs ends", "waits ends", "left")
 		tasks.Close()
-		stop()
+		disconnected()
 	})
 }
 
@@ -55,9 +58,25 @@ func TestAnAgentWithoutTasksLeavesAtOnce(t *testing.T) {
 	}
 }
 
+func TestAConnectionThatHasEndedKeepsNoAgentFromLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d diary
+		leave := agent.NewLeave(func() { d.note("left") })
+		never := func() { t.Error("the connection that has ended was used") }
+		leave.Connected(never, never)()
+		gone := make(chan struct{})
+		disconnected := leave.Connected(nil, func() { <-gone })
+		leave.Ask()
+		d.want(t)
+		close(gone)
+		disconnected()
+		d.want(t, "left")
+	})
+}
+
 func TestAnAgentThatIsNeverAskedTakesEveryTask(t *testing.T) {
 	leave := agent.LeaveOf(t.Context())
-	leave.OnAsk(func() { t.Error("it was asked") })()
+	leave.Connected(func() { t.Error("it was asked") }, func() { t.Error("it leaves") })()
 	if refused := leave.Begin(); refused != nil || leave.IsAsked() {
 		t.Errorf("got %v, want the task taken", refused)
 	}

@@ -101,7 +101,8 @@ type Link[In, Out any] struct {
 	queued   int          // bytes, queued or being written
 	sending  memory.Share // those, and those that wait
 	waiting  []*waiter[Out]
-	taken    batch[Out] // what the writer loop writes; it owns it while it runs
+	drained  chan struct{} // closed once nothing is queued; nil while no Drain waits
+	taken    batch[Out]    // what the writer loop writes; it owns it while it runs
 
 	writing   int64 // when the write under way began; 0 if there is none
 	moved     int64 // when checkWrite last saw that some of a write was taken

@@ -129,6 +129,29 @@ func (l *Link[In, Out]) withdraw(w *waiter[Out]) bool {
 	return true
 }
 
+// Drain waits until the transport has taken all that was sent. Otherwise it returns the cause of ctx if
+// that ended first, or the close reason, a *[Reason].
+func (l *Link[In, Out]) Drain(ctx context.Context) error {
+	l.mu.Lock()
+	if l.queued == 0 {
+		l.mu.Unlock()
+		return nil
+	}
+	if l.drained == nil {
+		l.drained = make(chan struct{})
+	}
+	drained := l.drained
+	l.mu.Unlock()
+	select {
+	case <-drained:
+		return nil
+	case <-l.done:
+		return l.reason
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 func (l *Link[In, Out]) fitsLocked(n note) bool {
 	return l.queued == 0 || l.queued+n.charge <= l.opts.QueueBytes
 }

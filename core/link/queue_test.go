@@ -117,6 +117,50 @@ func TestAWaitingSenderIsWokenByItsContext(t *testing.T) {
 	})
 }
 
+func TestDrainWaitsUntilAllIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, peer := pipe(0)
+		l := run(t, hub, link.Options{QueueBytes: 100}, nil, nil)
+		if err := l.Drain(t.Context()); err != nil {
+			t.Errorf("nothing is queued: got %v, want none", err)
+		}
+		l.send(1, 100)
+		go l.send(2, 100) // waits for room
+		drained := make(chan error, 2)
+		for range cap(drained) {
+			go func() { drained <- l.Drain(t.Context()) }()
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("gave up"))
+		defer cancel()
+		if err := l.Drain(ctx); err == nil || err.Error() != "gave up" {
+			t.Errorf("a peer that reads nothing: got %v, want the cause of the context", err)
+		}
+		for n := 1; n <= 2; n++ {
+			if len(drained) > 0 {
+				t.Errorf("got all taken before the peer read message %d", n)
+			}
+			_, _ = peer.Receive(t.Context())
+			synctest.Wait()
+		}
+		for range cap(drained) {
+			if err := <-drained; err != nil {
+				t.Errorf("got %v, want none", err)
+			}
+		}
+		l.send(3, 100)
+		go func() { drained <- l.Drain(t.Context()) }()
+		synctest.Wait()
+		l.Close(link.Reason{Cause: link.Replaced})
+		if err := <-drained; causeOf(err) != link.Replaced {
+			t.Errorf("a closed link: got %v, want the close reason", err)
+		}
+		if got, _ := collect(peer); !slices.Equal(got, []int{3}) {
+			t.Errorf("got %v, want the message that was queued", got)
+		}
+		l.wait()
+	})
+}
+
 func TestAWaitingSenderIsWokenByTheClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, _ := pipe(0)

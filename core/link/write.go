@@ -202,6 +202,10 @@ func (l *Link[In, Out]) endWrite(charge int) {
 	l.queued -= charge
 	l.sending.Add(-charge)
 	l.admitLocked()
+	if l.queued == 0 && l.drained != nil {
+		close(l.drained)
+		l.drained = nil
+	}
 }
 
 // checkWrite closes the link if nothing of the current write was taken for too long, else sets the alarm for

@@ -63,12 +63,12 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 		w.probe = probe.ID
 		_ = w.send(inner, probe)
 	}
-	told := w.leave.OnAsk(func() {
+	disconnected := w.leave.Connected(func() {
 		_ = w.send(inner, w.envelope(wire.KindCapabilities, "", "", w.capabilities())) // or the connection has ended
-	})
+	}, func() { _ = w.link.Drain(inner) })
 	reason := w.link.Run(ctx, w.receive, nil)
 	cancel()
-	told()
+	disconnected()
 	w.tasks.Close()
 	switch {
 	case w.refused != nil:

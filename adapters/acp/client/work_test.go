@@ -141,7 +141,7 @@ func TestAnAgentThatLeavesSaysThatItTakesNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		leave := agent.NewLeave(stop)
-		ours, theirs := coretest.Pipe[[]byte, []byte](64)
+		ours, theirs := coretest.Pipe[[]byte, []byte](0)
 		h := &hub{t, ours, make(chan error, 1)}
 		release := make(chan struct{})
 		go func() {
@@ -166,6 +166,7 @@ func TestAnAgentThatLeavesSaysThatItTakesNoMore(t *testing.T) {
 		h.say(`{"id":"3","from":"rest","kind":"query","payload":{"question":"?"}}`)
 		h.refused("3", wire.CodePeerNotFound, "about to leave")
 		close(release)
+		<-time.After(10 * time.Second) // the hub reads nothing
 		h.expect(wire.KindResponse, "1", new(wire.Response))
 		if err := <-h.done; err == nil || ctx.Err() == nil {
 			t.Errorf("got %v, want Work to end with its context once the query is answered", err)

@@ -69,6 +69,9 @@ func (c *Client) Close() {
 // Done is closed once the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
+// Drain waits until the transport has taken all that was sent: see [link.Link.Drain].
+func (c *Client) Drain(ctx context.Context) error { return c.link.Drain(ctx) }
+
 // Reason returns why the connection has ended.
 func (c *Client) Reason() link.Reason { return c.link.Reason() }
 

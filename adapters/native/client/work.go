@@ -55,9 +55,9 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	})
 	w.client = New(ctx, conn, Options{Event: w.event, Told: w.told, Link: opts.Link})
 	close(w.ready)
-	told := agent.LeaveOf(ctx).OnAsk(func() {
+	disconnected := agent.LeaveOf(ctx).Connected(func() {
 		_ = w.client.Send(inner, "load", wire.Load{State: core.LoadDraining}) // or the connection has ended
-	})
+	}, func() { _ = w.client.Drain(inner) })
 	_, err := w.client.Call(ctx, core.Join{Card: card}, wire.With{})
 	if err == nil {
 		if opts.Joined != nil {
@@ -67,7 +67,7 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 	}
 	w.client.Close()
 	cancel()
-	told()
+	disconnected()
 	w.tasks.Close()
 	reason := w.client.Reason()
 	var refused *wire.Refusal

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/native/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -16,7 +17,7 @@ func TestAnAgentThatLeavesSaysThatItTakesNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		leave := agent.NewLeave(stop)
-		agentEnd, hubEnd := coretest.Pipe[[]byte, []byte](8)
+		agentEnd, hubEnd := coretest.Pipe[[]byte, []byte](0)
 		release, worked := make(chan struct{}), make(chan error, 1)
 		go func() {
 			worked <- client.Work(agent.WithLeave(ctx, leave), agentEnd, core.Card{ID: "a", MaxConcurrent: 2}, func(context.Context, core.Request, func(core.Body) error) error {
@@ -56,6 +57,7 @@ func TestAnAgentThatLeavesSaysThatItTakesNoMore(t *testing.T) {
 		assign("late")
 		receive(`"late"`, `"failed"`, `"unreachable"`)
 		close(release)
+		<-time.After(10 * time.Second) // the hub reads nothing
 		receive(`"first"`, `"done"`)
 		if err := <-worked; err == nil || ctx.Err() == nil {
 			t.Errorf("got %v, want Work to end with its context once the task is done", err)

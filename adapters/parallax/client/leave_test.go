@@ -21,7 +21,7 @@ func TestAnAgentThatLeavesSaysThatItTakesNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		leave := agent.NewLeave(stop)
-		agentEnd, hubEnd := coretest.Pipe[[]byte, []byte](8)
+		agentEnd, hubEnd := coretest.Pipe[[]byte, []byte](0)
 		worked := make(chan error, 1)
 		go func() {
 			worked <- client.Work(agent.WithLeave(ctx, leave), agentEnd, core.Card{ID: "a", MaxConcurrent: 2}, func(context.Context, core.Request, func(core.Body) error) error {
@@ -66,6 +66,7 @@ func TestAnAgentThatLeavesSaysThatItTakesNoMore(t *testing.T) {
 		if receive(wire.TypeHeartbeat, &beat); beat.Status != "draining" {
 			t.Errorf("got a heartbeat with the status %q, want draining: another would make it free", beat.Status)
 		}
+		<-time.After(9 * time.Second) // the hub reads nothing for a while after the result
 		receive(wire.TypeTaskResult, new(any))
 		receive(wire.TypeDisconnect, new(any))
 		if err := <-worked; err != nil {

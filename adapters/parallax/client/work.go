@@ -62,8 +62,10 @@ func Work(ctx context.Context, conn link.Conn[[]byte, []byte], card core.Card, h
 		w.sendHeartbeats(ctx)
 		stop()
 	})
+	disconnected := w.leave.Connected(nil, func() { _ = w.link.Drain(base) }) // sendHeartbeats tells it
 	reason := w.link.Run(context.WithoutCancel(ctx), w.receive, nil)
 	stop()
+	disconnected()
 	w.tasks.Close()
 	heartbeats.Wait()
 	switch {

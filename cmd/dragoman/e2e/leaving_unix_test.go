@@ -160,7 +160,7 @@ func TestAnAgentLeavesWhenItsTasksTakeTooLong(t *testing.T) {
 	x.waitText(t, "the first half")
 	l.signals(t, syscall.SIGTERM)
 	l.logs(t, "finishing 1 task: interrupt again to leave")
-	l.logs(t, "the tasks have not ended in time: leaving")
+	l.logs(t, "not all is done and sent in time: leaving")
 	l.leaves(t)
 	if got := x.wait(t); got.Code != string(core.CodeUnreachable) {
 		t.Errorf("got %+v, want the task to fail as unreachable", got)

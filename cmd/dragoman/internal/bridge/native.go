@@ -35,7 +35,7 @@ func RunNative(ctx context.Context, process, remote link.Conn[[]byte, []byte], c
 	})
 	b.held = held{leave: coreagent.LeaveOf(ctx), begun: map[core.TaskID]bool{}}
 	defer b.held.drop()
-	defer b.held.leave.OnAsk(func() { b.takeNothing(ctx) })()
+	defer b.held.leave.Connected(func() { b.takeNothing(ctx) }, func() { _ = b.up.Drain(ctx) })()
 	defer b.silent.Stop()
 	var hubEnd link.Reason
 	var group sync.WaitGroup

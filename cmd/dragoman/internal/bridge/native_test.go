@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/bridge"
 	"github.com/dragoman-hub/dragoman/core"
@@ -53,7 +54,7 @@ func (e side) gives(task, intent string) {
 // bridged runs a bridge between a process and a hub; ran gets why it ended.
 func bridged(ctx context.Context, t *testing.T) (process, hub side, ran <-chan error) {
 	near, far := coretest.Pipe[[]byte, []byte](8)
-	up, down := coretest.Pipe[[]byte, []byte](8)
+	up, down := coretest.Pipe[[]byte, []byte](0)
 	end := make(chan error, 1)
 	go func() {
 		end <- bridge.RunNative(ctx, far, down, core.Card{ID: "kid"}, func() {}, slog.New(slog.DiscardHandler))
@@ -88,6 +89,7 @@ func TestAProcessThatLeavesFinishesItsTasksAndGetsNoOthers(t *testing.T) {
 			t.Error("the agent has left, want it to finish its task")
 		}
 		process.says(`{"event": {"task": "asked", "kind": "failed", "body": {"fault": {"code": "internal", "message": "no"}}}}`)
+		<-time.After(10 * time.Second) // the hub reads nothing
 		hub.hears(`"asked"`, `"failed"`)
 		if err := <-ran; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want the end of the context once the last task has ended", err)

@@ -20,7 +20,7 @@ func stopTimeoutFlag(fs *pflag.FlagSet) *time.Duration {
 }
 
 // untilLeft returns a context for an agent. After the first interrupt it ends once the agent has finished its
-// tasks, at the latest after patience; a second one ends it at once, with the processes that guard watches.
+// tasks and has sent what it said, at the latest after patience; a second one ends it at once, with the processes that guard watches.
 // stop is to be called.
 func untilLeft(ctx context.Context, guard *supervisor.Guard, patience time.Duration, log *slog.Logger) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -33,16 +33,15 @@ func untilLeft(ctx context.Context, guard *supervisor.Guard, patience time.Durat
 			return
 		}
 		tasks := leave.Ask()
-		if tasks == 0 {
-			return
+		switch tasks {
+		case 0:
+		case 1:
+			log.Info("finishing 1 task: interrupt again to leave", "stop_timeout", config.FormatTime(patience))
+		default:
+			log.Info(fmt.Sprintf("finishing %d tasks: interrupt again to leave", tasks), "stop_timeout", config.FormatTime(patience))
 		}
-		text := "finishing 1 task"
-		if tasks > 1 {
-			text = fmt.Sprintf("finishing %d tasks", tasks)
-		}
-		log.Info(text+": interrupt again to leave", "stop_timeout", config.FormatTime(patience))
 		late = time.AfterFunc(patience, func() {
-			log.Warn("the tasks have not ended in time: leaving", "stop_timeout", config.FormatTime(patience))
+			log.Warn("not all is done and sent in time: leaving", "stop_timeout", config.FormatTime(patience))
 			cancel()
 		}).Stop
 	})
