@@ -183,12 +183,14 @@ type Decide struct {
 }
 
 // Reply answers a question of an agent to people: with labels of its options, a text or
-// both, or by dismissing it.
+// both, with the content of its form, or by dismissing it.
 type Reply struct {
 	Question  string   `json:"question"`
 	Selected  []string `json:"selected,omitempty"`
 	Text      string   `json:"text,omitempty"`
 	Dismissed bool     `json:"dismissed,omitempty"`
+	// Content is the object that the question's form asks for; nil for none.
+	Content json.RawMessage `json:"content,omitempty"`
 }
 
 // Read reads a task.

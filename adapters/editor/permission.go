@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/hub"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
 
@@ -23,6 +24,7 @@ type asked struct {
 	offered  bool                    // the agent has offered them
 	question string                  // the id of the question, or ""
 	choices  bool                    // it has options
+	form     *question.Form          // its own form, which the editor shows; nil for one with an answerField
 }
 
 // request sends the editor a request.

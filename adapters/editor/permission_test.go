@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 )
 
 // asked receives a request of the hub with the method, and returns it and its id.
@@ -255,6 +256,41 @@ func TestQuestionsAreForms(t *testing.T) {
 			c.answer(id, tt.answer)
 			if got := <-answer; got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			s.say(task, core.Done{})
+			c.want(ended(2, "end_turn"))
+		})
+	}
+}
+
+func TestAFormOfAnAgentIsShownAsItIs(t *testing.T) {
+	const schema = `{"properties":{"day":{"default":"Mo","type":"string"}},"type":"object"}`
+	for answer, want := range map[string]string{
+		`{"action":"accept","content":{"day":"Tu","x":1}}`: `{"answered":true,"content":{"day":"Tu","x":1}}`,
+		`{"action":"decline"}`:                             `{"answered":true,"selected":["No"]}`,
+		`{"action":"cancel"}`:                              `{"answered":false,"reason":"dismissed"}`,
+	} {
+		withHub(t, func(s *setup) {
+			c, session := s.begun(editor.Options{}, `{"elicitation":{"form":{}}}`)
+			c.prompt(2, session, "run")
+			task := s.assigned()
+			said := make(chan string, 1)
+			go func() {
+				o, err := s.coder.AskPeople(context.Background(), task.ID(), question.Question{
+					Text: "Which day? Answer in words.", Options: []question.Option{{Label: "No"}},
+					Form: &question.Form{Message: "Which day?", Schema: json.RawMessage(schema), Decline: "No"},
+				})
+				out, _ := json.Marshal(o)
+				said <- fmt.Sprintf("%s%v", out, err)
+			}()
+			m, id := c.asked("elicitation/create")
+			shown, _ := json.Marshal(m.at("params", "requestedSchema"))
+			if string(shown) != schema || m.text("params", "message") != "Which day?" {
+				t.Errorf("got %s, want the form of the agent", m.raw)
+			}
+			c.answer(id, answer)
+			if got := <-said; got != want+"<nil>" {
+				t.Errorf("%s: got %s, want %s", answer, got, want)
 			}
 			s.say(task, core.Done{})
 			c.want(ended(2, "end_turn"))

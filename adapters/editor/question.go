@@ -35,13 +35,17 @@ func (c *connection) showQuestion(ctx context.Context, u *question.Update) error
 		c.count("folded.question")
 		return c.send(ctx, wire.AppendChunk(nil, string(conv.id), wire.UpdateAgentChunk, questionText(q), nil))
 	}
-	a := &asked{question: q.ID, choices: len(q.Options) > 0}
+	a := &asked{question: q.ID, choices: len(q.Options) > 0, form: q.Form}
 	if len(q.Tasks) > 0 {
 		a.task = q.Tasks[0]
 	}
-	return c.request(ctx, a, wire.MethodElicitationCreate, strictjson.Encode(wire.ElicitationRequest{
-		SessionID: string(conv.id), Mode: wire.ElicitForm, Message: q.Text, RequestedSchema: formOf(q),
-	}))
+	request := wire.ElicitationRequest{SessionID: string(conv.id), Mode: wire.ElicitForm, Message: q.Text}
+	if q.Form != nil {
+		request.Message, request.RequestedSchema = q.Form.Message, q.Form.Schema
+	} else {
+		request.RequestedSchema = formOf(q)
+	}
+	return c.request(ctx, a, wire.MethodElicitationCreate, strictjson.Encode(request))
 }
 
 // formOf returns the schema of the form for a question: one member, with a choice if there are
@@ -104,14 +108,19 @@ func questionText(q question.Question) string {
 	return b.String()
 }
 
-// settleQuestion answers a question as the user has filled in the form. One that the user declines or
-// closes is dismissed.
+// settleQuestion answers a question as the user has filled in the form. One that the user closes is
+// dismissed, and so is one that the user declines if it has no option for that.
 func (c *connection) settleQuestion(a *asked, m jsonrpc.Message) {
 	r, fault := wire.Read[wire.ElicitationResponse](m.Result)
 	reply := core.Reply{Question: a.question, Dismissed: true}
-	if fault != nil {
+	switch {
+	case fault != nil:
 		c.count("refused.response")
-	} else if r.Action == wire.ElicitAccept {
+	case r.Action == wire.ElicitAccept && a.form != nil:
+		reply.Dismissed, reply.Content = false, r.Content
+	case r.Action == wire.ElicitDecline && a.form != nil && a.form.Decline != "":
+		reply.Dismissed, reply.Selected = false, []string{a.form.Decline}
+	case r.Action == wire.ElicitAccept:
 		answer := strictjson.ParseValid(r.Content).Get(answerField)
 		reply.Dismissed = false
 		text, is := answer.Text()

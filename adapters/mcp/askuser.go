@@ -30,10 +30,7 @@ type inputResult struct {
 func (c *exchange) askUser() (any, error) {
 	r := c.run
 	r.changed = false
-	if r.task == nil {
-		return nil, nil
-	}
-	all := c.server.inputsOf(c.request, r.task)
+	all := c.server.inputsOf(c.request, r.key, r.task)
 	r.inputs = slices.DeleteFunc(all, func(in input) bool { return r.refused[in.key] })
 	if len(all) > 0 {
 		r.say(all[0].words())
@@ -47,7 +44,8 @@ func (c *exchange) askUser() (any, error) {
 		return nil, nil
 	}
 	until := lastUntil(r.inputs).Add(returnGrace)
-	state := c.server.sealState(c.request, c.params, r.task.ID(), until)
+	r.round++
+	state := c.server.sealState(c.request, c.params, r.key, r.round, until)
 	if !c.request.holder.park(r, until) {
 		return nil, nil
 	}
@@ -59,27 +57,26 @@ func (c *exchange) askUser() (any, error) {
 func (h *holder) park(r *run, until time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	id := r.task.ID()
-	if h.gone != nil || len(h.parked) >= h.limits.MaxTasks || h.parked[id] != nil {
+	if h.gone != nil || len(h.parked) >= h.limits.MaxTasks || h.parked[r.key] != nil {
 		return false
 	}
-	h.parked[id] = r
+	h.parked[r.key] = r
 	r.expiry = time.AfterFunc(time.Until(until), func() {
-		if h.unpark(id) == r {
+		if h.unpark(r.key) == r {
 			r.cancel(core.NewFault(core.CodeTimeout, "the client did not return with an answer of its user"))
 		}
 	})
 	return true
 }
 
-// unpark returns the run that waits for the client of a task, or nil.
-func (h *holder) unpark(id core.TaskID) *run {
+// unpark returns the run with the key that waits for its client, or nil.
+func (h *holder) unpark(key string) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := h.parked[id]
+	r := h.parked[key]
 	if r != nil {
 		r.expiry.Stop()
-		delete(h.parked, id)
+		delete(h.parked, key)
 	}
 	return r
 }
@@ -87,22 +84,26 @@ func (h *holder) unpark(id core.TaskID) *run {
 // resume continues a call that was answered with ResultInputRequired, with the answers of the user.
 func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Error) {
 	h, p := c.request.holder, c.request.principal()
-	r := h.unpark(before.Task)
+	r := h.unpark(before.Run)
 	if r == nil { // the answer comes a second time, or too late
-		t, err := c.server.hub.Task(ctx, p, before.Task)
+		t, err := c.server.hub.Task(ctx, p, core.TaskID(before.Run))
 		if err != nil {
 			return nil, badParams("requestState: the call that it belongs to is no longer known: call the tool again without it")
 		}
-		r = &run{session: h.session.ChildFor("", nil), tool: c.params.Name, holder: h, task: t}
+		r = &run{session: h.session.ChildFor("", nil), tool: c.params.Name, holder: h, key: before.Run, task: t}
 		if err := r.session.Watch(t, core.Cursor{}, nil); err != nil {
 			r.close(nil)
 			return c.server.failed(c.request, core.AsFault(err)), nil
 		}
+		r.inputs = c.server.inputsOf(c.request, r.key, t)
 	}
 	if r.refused == nil {
 		r.refused = map[string]bool{}
 	}
-	bad := settleAll(ctx, h.session, before.Task, c.server.inputsOf(c.request, r.task), c.params.Responses, func(key string) { r.refused[key] = true })
+	if r.task == nil && before.Round != r.round {
+		c.params.Responses = nil // they are for questions before, which may have the same names
+	}
+	bad := settleAll(ctx, h.session, r.taskID(), r.inputs, c.params.Responses, func(key string) { r.refused[key] = true })
 	if bad != nil {
 		if !r.owner || !h.park(r, before.until()) {
 			r.cancel(core.NewFault(core.CodeCancelled, "the client sent an invalid answer of its user"))
@@ -149,7 +150,7 @@ func (c *exchange) elicit() error {
 		}
 		c.elicited[in.key] = id
 		h.mu.Lock()
-		h.asked[id] = elicited{session: h.session, task: c.run.task.ID(), input: in}
+		h.asked[id] = elicited{session: h.session, task: c.run.taskID(), input: in}
 		h.mu.Unlock()
 		ask := in.request(c.request.version)
 		if err := c.reply.stream(wire.Event(jsonrpc.AppendRequest(nil, strictjson.Encode(id), ask.Method, strictjson.Encode(ask.Params)))); err != nil {

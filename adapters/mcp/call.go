@@ -63,7 +63,7 @@ func (s *Server) callTool(q *request, a *reply) (any, *jsonrpc.Error) {
 	if before != nil {
 		return c.resume(ctx, before)
 	}
-	return c.serve(ctx, s.start(q, p))
+	return c.serve(ctx, s.start(q, p, a.accepts))
 }
 
 // failed is the result of a tool that failed.

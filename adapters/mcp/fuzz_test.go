@@ -85,7 +85,7 @@ func FuzzAStateIsTheOneThatWasSealed(f *testing.F) {
 	session := s.hub.Connect(hub.Identity{Principal: core.Principal{ID: "ann"}})
 	q := &request{holder: newHolder(session, Options{})}
 	p := callParams{Name: "agent_ask", Arguments: json.RawMessage(`{"to":"bob"}`)}
-	good := s.sealState(q, p, "task", time.Now().Add(time.Hour))
+	good := s.sealState(q, p, "task", 1, time.Now().Add(time.Hour))
 	for _, seed := range []string{good, good + "\n", good[1:], good + ".", ".", "", "e30.e30"} {
 		f.Add(seed)
 	}
@@ -93,7 +93,7 @@ func FuzzAStateIsTheOneThatWasSealed(f *testing.F) {
 		p := p
 		p.State = state
 		in, bad := s.unseal(q, p)
-		if (bad == nil) != (state == good) || in != nil && in.Task != "task" {
+		if (bad == nil) != (state == good) || in != nil && in.Run != "task" {
 			t.Fatalf("%q: got %+v and %v, want only what was sealed", state, in, bad)
 		}
 	})

@@ -26,10 +26,10 @@ type holder struct {
 	streams int
 	// parked are the calls that wait for their client to return with an answer of its user,
 	// and kept those that clients follow as tasks.
-	parked map[core.TaskID]*run
+	parked map[string]*run // by their keys
 	kept   map[*run]struct{}
-	// shown are the open questions of agents, with the tasks whose clients were shown them.
-	shown map[string]core.TaskID
+	// shown are the open questions, with the keys of the runs whose clients were shown them.
+	shown map[string]string
 	// asked are the questions that were sent to clients, by the id of the request.
 	asked map[string]elicited
 }
@@ -51,7 +51,7 @@ func (h *holder) expired() bool {
 func newHolder(s *hub.Session, limits Options) *holder {
 	return &holder{
 		session: s, limits: limits, running: make(map[*call]struct{}),
-		parked: make(map[core.TaskID]*run), kept: make(map[*run]struct{}), asked: make(map[string]elicited), shown: make(map[string]core.TaskID),
+		parked: make(map[string]*run), kept: make(map[*run]struct{}), asked: make(map[string]elicited), shown: make(map[string]string),
 	}
 }
 
@@ -101,29 +101,29 @@ func (h *holder) cancel(session string, id json.RawMessage, why string) {
 	}
 }
 
-// show notes that a question of an agent is shown to the client of a task, or has been settled.
-func (h *holder) show(u *question.Update, id core.TaskID) {
+// show notes that a question is shown to the client of a run, or has been settled.
+func (h *holder) show(u *question.Update, run string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if u.Outcome != nil {
 		delete(h.shown, u.Question.ID)
 	} else {
-		h.shown[u.Question.ID] = id
+		h.shown[u.Question.ID] = run
 	}
 }
 
-// shows reports whether a question is shown to the client of a task.
-func (h *holder) shows(question string, id core.TaskID) bool {
+// shows reports whether a question is shown to the client of a run.
+func (h *holder) shows(question, run string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.shown[question] == id
+	return run != "" && h.shown[question] == run
 }
 
-// forgetShown forgets the questions that were shown to the client of a task.
-func (h *holder) forgetShown(id core.TaskID) {
+// forgetShown forgets the questions that were shown to the client of a run.
+func (h *holder) forgetShown(run string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.DeleteFunc(h.shown, func(_ string, of core.TaskID) bool { return of == id })
+	maps.DeleteFunc(h.shown, func(_, of string) bool { return of == run })
 }
 
 // leave ends all calls, also those that wait for their client. Tasks that clients follow
@@ -139,9 +139,9 @@ func (h *holder) leave(why *core.Fault) {
 		c.cancel(why)
 	}
 	var left []*run
-	for id, r := range h.parked {
+	for key, r := range h.parked {
 		r.expiry.Stop()
-		delete(h.parked, id)
+		delete(h.parked, key)
 		left = append(left, r)
 	}
 	for r := range h.kept {

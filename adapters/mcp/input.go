@@ -26,19 +26,40 @@ type input struct {
 	until    time.Time
 	approval *task.PendingApproval
 	question *question.Question
+	// form is that of the question, if the client can show it.
+	form *question.Form
 }
 
-// inputsOf returns the approvals and questions of a task that the sender of a request may answer,
-// the longest waiting first. A question may also come from an agent that the agent of the task
-// has asked.
-func (s *Server) inputsOf(q *request, t *task.Task) []input {
+// asInput returns a question as the sender of a request is asked it. Versions before arrayElicitation lack
+// some of what a form may have.
+func (q *request) asInput(asked question.Question) input {
+	in := input{key: asked.ID, until: asked.Until, question: &asked}
+	if q.version >= arrayElicitation {
+		in.form = asked.Form
+	}
+	return in
+}
+
+// inputsOf returns the approvals and questions of a run that the sender of a request may answer,
+// the longest waiting first. Its task is nil for a tool other than agent_ask. A question may also
+// come from an agent that the agent of the task has asked.
+func (s *Server) inputsOf(q *request, run string, t *task.Task) []input {
 	var all []input
-	for _, a := range t.Approvals() {
-		all = append(all, input{key: approvalKey(t, a.ID), until: a.Until, approval: &a})
+	if t != nil {
+		for _, a := range t.Approvals() {
+			all = append(all, input{key: approvalKey(t, a.ID), until: a.Until, approval: &a})
+		}
 	}
 	for _, asked := range s.hub.Questions(q.principal()) {
-		if slices.Contains(asked.Tasks, t.ID()) || q.holder.shows(asked.ID, t.ID()) {
-			all = append(all, input{key: asked.ID, until: asked.Until, question: &asked})
+		switch {
+		case t == nil && q.holder.shows(asked.ID, run):
+			in := q.asInput(asked)
+			if f := asked.Form; f != nil && f.Name != "" && !slices.ContainsFunc(all, func(other input) bool { return other.key == f.Name }) {
+				in.key = f.Name // as the server of the tool has it
+			}
+			all = append(all, in)
+		case t != nil && (slices.Contains(asked.Tasks, t.ID()) || q.holder.shows(asked.ID, run)):
+			all = append(all, q.asInput(asked))
 		}
 	}
 	return all
@@ -69,16 +90,18 @@ func (in input) request(version string) wire.ElicitRequest {
 	if version < arrayElicitation {
 		mode = ""
 	}
-	p := wire.ElicitParams{Mode: mode, Message: in.message(), Schema: wire.FormSchema{Type: "object"}}
+	schema := wire.FormSchema{Type: "object"}
 	switch q := in.question; {
+	case in.form != nil:
+		return wire.ElicitRequest{Method: wire.MethodElicit, Params: wire.ElicitParams{Mode: mode, Message: in.message(), Schema: in.form.Schema}}
 	case q == nil:
-		p.Schema.Properties = map[string]wire.Field{
+		schema.Properties = map[string]wire.Field{
 			"allow": {Type: "boolean", Title: "Allow"},
 			"all":   {Type: "boolean", Title: "Allow all", Description: "Also allow all further tool calls of this task."},
 		}
-		p.Schema.Required = []string{"allow"}
+		schema.Required = []string{"allow"}
 	case len(q.Options) == 0:
-		p.Schema.Properties, p.Schema.Required = map[string]wire.Field{"answer": {Type: "string", Title: "Answer"}}, []string{"answer"}
+		schema.Properties, schema.Required = map[string]wire.Field{"answer": {Type: "string", Title: "Answer"}}, []string{"answer"}
 	default:
 		labels := make([]string, len(q.Options))
 		for i, o := range q.Options {
@@ -91,10 +114,10 @@ func (in input) request(version string) wire.ElicitRequest {
 		case q.Several:
 			choice = wire.Field{Type: "string", Title: "Choices", Description: "One on each line."}
 		}
-		p.Schema.Properties = map[string]wire.Field{"choice": choice, "answer": {Type: "string", Title: "Or in other words"}}
-		p.Schema.Required = []string{}
+		schema.Properties = map[string]wire.Field{"choice": choice, "answer": {Type: "string", Title: "Or in other words"}}
+		schema.Required = []string{}
 	}
-	return wire.ElicitRequest{Method: wire.MethodElicit, Params: p}
+	return wire.ElicitRequest{Method: wire.MethodElicit, Params: wire.ElicitParams{Mode: mode, Message: in.message(), Schema: strictjson.Encode(schema)}}
 }
 
 // message returns what the user is asked. The input of a tool is shown in full.
@@ -104,7 +127,14 @@ func (in input) message() string {
 	}
 	var b strings.Builder
 	q := in.question
-	fmt.Fprintf(&b, "%s asks: %s", visible(string(q.Agent)), visible(q.Text))
+	if q.Agent != "" { // else a tool asks, which its text names
+		b.WriteString(visible(string(q.Agent)) + " asks: ")
+	}
+	if in.form != nil {
+		b.WriteString(visible(in.form.Message))
+		return b.String()
+	}
+	b.WriteString(visible(q.Text))
 	for _, o := range q.Options {
 		if o.Description != "" {
 			fmt.Fprintf(&b, "\n%s: %s", visible(o.Label), visible(o.Description))
@@ -187,20 +217,34 @@ func (in input) decision(id core.TaskID, action string, content strictjson.Value
 	return core.Decide{Task: id, Decision: d}, nil
 }
 
-// reply answers a question. A user who declines or closes the form dismisses it.
+// reply answers a question. A user who closes the form dismisses it, and so does one who declines where there
+// is no option for that.
 func (in input) reply(action string, content strictjson.Value) (core.Command, error) {
-	a := core.Reply{Question: in.question.ID, Dismissed: action != wire.ActionAccept}
-	if a.Dismissed || !content.Exists() {
+	a := core.Reply{Question: in.question.ID}
+	form := in.question.Form
+	switch {
+	case action == wire.ActionDecline && form != nil && form.Decline != "":
+		a.Selected = []string{form.Decline}
+		return a, nil
+	case action != wire.ActionAccept:
+		a.Dismissed = true
+		return a, nil
+	case in.form != nil && content.Kind() != strictjson.Object:
+		return nil, core.NewFault(core.CodeInvalid, "%s: content: want an object with the fields of the form", in.key)
+	case in.form != nil:
+		a.Content = content.Clone()
+		return a, nil
+	case !content.Exists():
 		return a, nil
 	}
-	var form struct {
+	var said struct {
 		Choice strictjson.Value `json:"choice"`
 		Answer string           `json:"answer"`
 	}
-	err := content.Decode(&form)
-	if a.Text = form.Answer; err == nil && form.Choice.Kind() == strictjson.Array {
-		err = form.Choice.Decode(&a.Selected)
-	} else if text, ok := form.Choice.Text(); ok && text != "" {
+	err := content.Decode(&said)
+	if a.Text = said.Answer; err == nil && said.Choice.Kind() == strictjson.Array {
+		err = said.Choice.Decode(&a.Selected)
+	} else if text, ok := said.Choice.Text(); ok && text != "" {
 		a.Selected = in.selected(text)
 	}
 	if err != nil {

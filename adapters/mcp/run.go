@@ -20,6 +20,9 @@ import (
 type run struct {
 	session *hub.Session
 	tool    string
+	// key identifies the run: the id of its task, or a name of its own; "" for one whose client cannot be
+	// asked.
+	key string
 	// task is nil for tools other than agent_ask. A run that is not its owner only reads it.
 	task  *task.Task
 	owner bool
@@ -35,6 +38,7 @@ type run struct {
 	// changed says that inputs may be out of date: the approvals and questions that wait.
 	changed bool
 	inputs  []input
+	round   int             // how often the client was asked in a result
 	refused map[string]bool // inputs that the caller may not give
 	// expiry ends a run whose client does not return, and release stops reading for one that
 	// is followed as a task.
@@ -45,14 +49,18 @@ type run struct {
 // askTool is the tool whose task the client is shown.
 const askTool = "agent_ask"
 
-// start begins a call of a tool.
-func (s *Server) start(q *request, p callParams) *run {
+// start begins a call of a tool. streams says whether the client reads requests before the result.
+func (s *Server) start(q *request, p callParams, streams bool) *run {
 	r := &run{session: q.holder.session.ChildFor(q.thread, frame.RingOf(q.http.Context())), tool: p.Name, holder: q.holder, owner: true}
 	r.session.Below(q.hops)
 	r.session.InTrace(q.trace)
 	if p.Name != askTool {
 		if q.progress != nil {
 			r.session.WatchProgress()
+		}
+		if q.elicits && (q.modern || streams) {
+			r.key = core.NewID()
+			r.session.WatchOwnQuestions()
 		}
 		r.session.CallTool(q.call, p.Name, p.Arguments)
 		return r
@@ -77,7 +85,7 @@ func (r *run) open(q *request, input json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	r.task = t
+	r.task, r.key = t, string(t.ID())
 	if q.elicits {
 		r.watchQuestions(t.Thread(), "")
 	}
@@ -101,8 +109,8 @@ func (r *run) take(b hub.Batch) {
 		r.say(b.Progress.Detail)
 	case b.Question != nil:
 		r.changed = true
-		if r.task != nil {
-			r.holder.show(b.Question, r.task.ID())
+		if r.key != "" {
+			r.holder.show(b.Question, r.key)
 		}
 	case b.Gap != nil:
 		r.events = max(r.events, b.Gap.To)
@@ -187,10 +195,18 @@ func ending(text string, n int) string {
 
 // close ends a run that has ended, or that somebody else continues.
 func (r *run) close(why *core.Fault) {
-	if r.task != nil && r.owner {
-		r.holder.forgetShown(r.task.ID())
+	if r.key != "" && r.owner {
+		r.holder.forgetShown(r.key)
 	}
 	r.session.Close(why)
+}
+
+// taskID returns the id of the task, or "".
+func (r *run) taskID() core.TaskID {
+	if r.task == nil {
+		return ""
+	}
+	return r.task.ID()
 }
 
 // cancel ends a run for which nobody waits any more, and cancels what it asked.

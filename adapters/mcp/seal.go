@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 )
@@ -22,13 +21,14 @@ func newSealer() (s sealer) {
 	return s
 }
 
-// sealed is the state: which task the call is about, and for whom, until when and for which
-// call the state is valid.
+// sealed is the state: the key of the run and how often its client was asked, and for whom, until when and for which call the state is
+// valid.
 type sealed struct {
-	Task      core.TaskID `json:"task"`
-	Principal string      `json:"principal"`
-	Call      []byte      `json:"call"`
-	Until     int64       `json:"until"` // in seconds since 1970
+	Run       string `json:"run"`
+	Round     int    `json:"round"` // of the run
+	Principal string `json:"principal"`
+	Call      []byte `json:"call"`
+	Until     int64  `json:"until"` // in seconds since 1970
 	// Hub is the index of the hub that the call waits at.
 	Hub int `json:"hub,omitempty"`
 }
@@ -36,8 +36,8 @@ type sealed struct {
 func (s sealed) until() time.Time { return time.Unix(s.Until, 0) }
 
 // sealState returns the state for a call, opaque to the client.
-func (s *Server) sealState(q *request, p callParams, id core.TaskID, until time.Time) string {
-	body := strictjson.Encode(sealed{Task: id, Principal: q.principal().ID, Call: digest(p), Until: until.Unix(), Hub: s.hub.Index()})
+func (s *Server) sealState(q *request, p callParams, run string, round int, until time.Time) string {
+	body := strictjson.Encode(sealed{Run: run, Round: round, Principal: q.principal().ID, Call: digest(p), Until: until.Unix(), Hub: s.hub.Index()})
 	return joinState(body, s.seal.sign(body))
 }
 

@@ -73,7 +73,7 @@ func (s *Server) stateOf(q *request, t *task.Task) taskState {
 	} else if agent := t.Agent(); agent != "" {
 		out.Message = string(agent) + " works on it"
 	}
-	if inputs := s.inputsOf(q, t); len(inputs) > 0 {
+	if inputs := s.inputsOf(q, string(t.ID()), t); len(inputs) > 0 {
 		out.Message = inputs[0].words()
 		if q.elicits {
 			out.Status, out.Requests = taskWaits, requests(inputs, q.version)
@@ -194,7 +194,7 @@ func (s *Server) getTask(q *request, t *task.Task, _ taskParams) (any, *jsonrpc.
 // updateTask takes answers of the user to what a task waits for.
 func (s *Server) updateTask(q *request, t *task.Task, p taskParams) (any, *jsonrpc.Error) {
 	var denied string
-	if bad := settleAll(q.http.Context(), q.holder.session, t.ID(), s.inputsOf(q, t), p.Responses, func(key string) { denied = key }); bad != nil {
+	if bad := settleAll(q.http.Context(), q.holder.session, t.ID(), s.inputsOf(q, string(t.ID()), t), p.Responses, func(key string) { denied = key }); bad != nil {
 		return nil, bad
 	}
 	if denied != "" {

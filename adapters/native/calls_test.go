@@ -376,6 +376,20 @@ func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
 			return agent.AskPeople(s.Context(), id, question.Question{Text: "Ready?"})
 		})
 		answer("Ready?")
+		form := question.Form{Name: "day", Message: "Which?", Schema: json.RawMessage(`{"type":"object"}`)}
+		ask(func() (question.Outcome, error) {
+			return agent.AskPeople(s.Context(), id, question.Question{Text: "Which day?", Form: &form})
+		})
+		_, shown, _ := strings.Cut(asker.others()[0], " ")
+		open := strictjson.ParseValid([]byte(shown)).Get("question")
+		if got, want := string(open.Get("form").Raw()), `{"name":"day","message":"Which?","schema":{"type":"object"}}`; got != want {
+			t.Errorf("got the form %s, want %s", got, want)
+		}
+		asker.call(core.Reply{Question: text(open.Get("id")), Content: json.RawMessage(`{"n":1}`)}, wire.With{})
+		if got := <-asked; got != `{"n":1}` {
+			t.Errorf("got %q, want the content of the form", got)
+		}
+		asker.others()
 		ask(func() (question.Outcome, error) {
 			return agent.AskPeople(s.Context(), "none", question.Question{Text: "Ready?"})
 		})

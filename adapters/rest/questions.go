@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/dragoman-hub/dragoman/core"
@@ -18,9 +19,10 @@ func (a *api) getQuestions(c call) error {
 
 // answerBody is the body of POST /v1/questions/{id}/answer.
 type answerBody struct {
-	Selected  []string `json:"selected"`
-	Text      string   `json:"custom_text"`
-	Dismissed bool     `json:"dismissed"`
+	Selected  []string        `json:"selected"`
+	Text      string          `json:"custom_text"`
+	Content   json.RawMessage `json:"content"`
+	Dismissed bool            `json:"dismissed"`
 }
 
 func (a *api) postAnswer(c call) error {
@@ -28,12 +30,12 @@ func (a *api) postAnswer(c call) error {
 	if err := a.read(c, &body); err != nil {
 		return err
 	}
-	if body.Dismissed && (len(body.Selected) > 0 || body.Text != "") {
+	if body.Dismissed && (len(body.Selected) > 0 || body.Text != "" || len(body.Content) > 0) {
 		return core.NewFault(core.CodeInvalid, "dismissed: it says that there is no answer, and there is one; leave it out")
 	}
 	s := a.connect(c)
 	defer leave(s)
-	outcome, err := s.AnswerQuestion(c.r.Context(), core.Reply{Question: c.id(), Selected: body.Selected, Text: body.Text, Dismissed: body.Dismissed})
+	outcome, err := s.AnswerQuestion(c.r.Context(), core.Reply{Question: c.id(), Selected: body.Selected, Text: body.Text, Content: body.Content, Dismissed: body.Dismissed})
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,8 @@ func TestAQuestionIsListedForThoseWhoMayAnswerAndAnsweredOnce(t *testing.T) {
 	g.post(path, `{}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "at least one selection or custom_text is required")
 	g.post(path, `{"selected":["Sunday"]}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "none of the options")
 	g.post(path, `{"dismissed":true,"custom_text":"x"}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "dismissed: it says that there is no answer")
+	g.post(path, `{"dismissed":true,"content":{}}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "dismissed: it says that there is no answer")
+	g.post(path, `{"content":{"day":1}}`, "X-User: ann").refused(http.StatusBadRequest, core.CodeInvalid, "content: the question has no form")
 	g.post("/v1/questions/none/answer", `{"dismissed":true}`).refused(http.StatusNotFound, core.CodeUnknownTask)
 	var outcome question.Outcome
 	g.post(path, `{"selected":["Friday","Monday"],"custom_text":"or Sunday"}`, "X-User: ann").into(http.StatusOK, &outcome)

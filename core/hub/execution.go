@@ -48,10 +48,10 @@ func (s *Session) WatchProgress() {
 	s.inbox.watchesProgress = true
 }
 
-// AskCaller puts a question of an execution to the people of the tasks that it belongs to, and
-// waits for what they say, as [Session.AskPeople] does. It returns the errors of
-// [pack.Registry.Caller], those of AskPeople, and an unsupported Fault where the caller works
-// on no task, or on several of which none shows the call.
+// AskCaller puts a question of an execution to the people of the tasks that it belongs to, or to the caller
+// itself: see [Session.WatchOwnQuestions]. It waits for what they say, as [Session.AskPeople] does. It returns
+// the errors of [pack.Registry.Caller], those of AskPeople, and an unsupported Fault where the caller neither
+// works on a task nor can be asked, or works on several of which none shows the call.
 func (s *Session) AskCaller(ctx context.Context, execution string, q question.Question) (question.Outcome, error) {
 	h := s.hub
 	call, err := h.packs.Caller(s.peer(), execution)

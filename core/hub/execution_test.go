@@ -112,6 +112,24 @@ func TestAPackAsksThePeopleOfTheTaskThatCalled(t *testing.T) {
 		plain.CallTool("c", "x", nil)
 		_, err = p.AskCaller(g.t.Context(), g.execution(p).ID, question.Question{Text: "Who?"})
 		g.wantFault("a question for a caller without a task", err, core.CodeUnsupported)
+
+		plain.WatchOwnQuestions()
+		plain.CallTool("c", "x", nil)
+		go func() {
+			o, err := p.AskCaller(g.t.Context(), g.execution(p).ID, question.Question{Text: "Who?"})
+			if err != nil {
+				g.t.Error(err)
+			}
+			got <- o
+		}()
+		q = g.nextQuestion(plain)
+		g.wantNoQuestion("a stranger", stranger)
+		if _, err := plain.AnswerQuestion(t.Context(), core.Reply{Question: q.Question.ID, Text: "me"}); err != nil {
+			t.Error(err)
+		}
+		if o := <-got; o.Text != "me" {
+			t.Errorf("got %+v, want the answer of a caller without a task that can be asked itself", o)
+		}
 	})
 }
 

@@ -74,24 +74,29 @@ func (o *otherHub) asked(execution string, a askedOfCall) {
 
 var nobodyWaits = core.NewFault(core.CodeConflict, "no caller waits for the execution any more")
 
-// askFor puts a question of an execution to the people of the tasks that it belongs to.
+// askFor puts a question of an execution to the people of the tasks that it belongs to, or to those of its
+// caller.
 func (h *Hub) askFor(p pack.Peer, execution string, q question.Question, asker question.Peer) error {
 	call, err := h.packs.Caller(p, execution)
 	if err != nil {
 		return err
 	}
-	caller := (*Session)(call.Caller.(*peer)).root()
+	session := (*Session)(call.Caller.(*peer))
+	caller := session.root()
 	tasks, err := caller.tasksOf(call.ID, call.Tasks)
+	request := question.Request{Asker: asker, Tasks: h.allQuestioned(tasks, caller)}
 	switch {
 	case err != nil:
 		return err
-	case len(tasks) == 0:
+	case len(tasks) == 0 && session.asksIn == "":
 		return core.NewFault(core.CodeUnsupported, "the caller of %s works on no task: there is nobody to ask", execution)
+	case len(tasks) == 0:
+		request.Sources = []question.Source{{Thread: session.asksIn, From: session.identity.Principal}}
 	}
-	if q, err = h.complement(q, caller.AgentID()); err != nil {
+	if request.Question, err = h.complement(q, caller.AgentID()); err != nil {
 		return err
 	}
-	return h.putQuestion(question.Request{Question: q, Asker: asker, Tasks: h.allQuestioned(tasks, caller)})
+	return h.putQuestion(request)
 }
 
 // drop withdraws a question of a pack of that hub, which does not wait any more.

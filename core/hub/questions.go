@@ -21,6 +21,17 @@ func (s *Session) WatchQuestions(v question.View) {
 	}
 }
 
+// WatchOwnQuestions makes Next return what the tools of packs ask that the session calls, if it works
+// on no task, and how that ends. Its principal, and who may answer in its name, may answer; without
+// this such a tool can ask nobody. It is called before the session calls a tool.
+func (s *Session) WatchOwnQuestions() {
+	s.asksIn = core.ThreadID(core.NewID())
+	s.WatchQuestions(question.View{Tag: ownQuestions{}, Thread: s.asksIn, For: s.identity.Principal})
+}
+
+// ownQuestions is the tag of the view of a session that shows what its calls ask.
+type ownQuestions struct{}
+
 // UnwatchQuestions ends the view with the tag.
 func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(s.peer(), tag) }
 
@@ -66,7 +77,7 @@ var newsOfQuestions = news[question.Word]{what: "questions", told: func(h *Hub, 
 func (h *Hub) tellQuestion(hub string, w question.Word) {
 	if w.Settled != nil && newsOfQuestions.tell(h, hub, w) != nil {
 		short := *w.Settled // it is no longer open
-		short.Outcome.Selected, short.Outcome.Text = nil, ""
+		short.Outcome.Selected, short.Outcome.Text, short.Outcome.Content = nil, "", nil
 		w.Settled = &short
 	} else if w.Settled != nil {
 		return
@@ -202,7 +213,7 @@ func (h *Hub) putQuestion(r question.Request) error {
 }
 
 // AskPeople puts a question of the agent to the people of one of its tasks, and waits for
-// what they say. Of the question the text, the header, the options and a limit of time are
+// what they say. Of the question the text, the header, the options, the form and a limit of time are
 // read; without a limit it is that of the hub. AskPeople returns an invalid Fault for a
 // question that does not fit, an unsupported Fault where nobody can be shown it, a
 // not_authorized Fault for a task that the session does not have, and the cause of ctx.

@@ -88,6 +88,8 @@ type Session struct {
 	parent *Session
 	// thread is the one that a child calls tools for; "" if that is unknown.
 	thread core.ThreadID
+	// asksIn is a thread of its own, in which the tools that it calls ask if it works on no task; "" for none.
+	asksIn core.ThreadID
 	// floor is how many tasks stand above what a child asks, at least: see Below.
 	floor int
 	// trace is that of what it asks: see InTrace.

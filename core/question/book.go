@@ -67,6 +67,8 @@ type Request struct {
 	Ref   string
 	// Tasks are those that it is asked for; none if the asker has none.
 	Tasks []Task
+	// Sources say who may see a question that is asked for no task.
+	Sources []Source
 }
 
 // Task is a task that a question is asked for.
@@ -113,7 +115,7 @@ type pending struct {
 // of Stop. In a cluster the asker gets the first of these once all hubs have said so. The caller
 // checks afterwards that the asker has not left: see the package documentation.
 func (b *Book) Put(r Request) error {
-	q := &pending{Question: r.Question, asker: r.Asker, ref: r.Ref, bound: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
+	q := &pending{Question: r.Question, asker: r.Asker, ref: r.Ref, sources: slices.Clone(r.Sources), bound: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
 	q.Tasks = []core.TaskID{}
 	b.bind(q, r.Tasks)
 	for _, t := range r.Tasks {

@@ -1,6 +1,8 @@
 package question
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +27,8 @@ type Question struct {
 	// options the answer is text.
 	Options []Option `json:"options,omitempty"`
 	Several bool     `json:"multi_select,omitempty"`
+	// Form is the question for who can show a form; nil for none. Text and Options ask the same.
+	Form *Form `json:"form,omitempty"`
 	// Since is when it was asked, Until when it times out.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
@@ -36,6 +40,9 @@ func (q Question) Size() int {
 	for _, o := range q.Options {
 		n += 32 + len(o.Label) + len(o.Description)
 	}
+	if f := q.Form; f != nil {
+		n += 96 + len(f.Name) + len(f.Message) + len(f.Schema) + len(f.Decline)
+	}
 	return n
 }
 
@@ -45,11 +52,25 @@ type Option struct {
 	Description string `json:"description,omitempty"`
 }
 
+// Form is a question that is answered with an object.
+type Form struct {
+	// Name is the name that its asker has for it; "" for none.
+	Name string `json:"name,omitempty"`
+	// Message is what is asked, Schema the JSON Schema of the answer: an object whose members are texts, numbers,
+	// booleans, choices, or lists of choices. The asker checks whether an answer fits it.
+	Message string          `json:"message"`
+	Schema  json.RawMessage `json:"schema"`
+	// Decline is the option that declines to answer; "" for none.
+	Decline string `json:"decline,omitempty"`
+}
+
 // Outcome is how a question ended, as its asker gets it.
 type Outcome struct {
 	Answered bool     `json:"answered"`
 	Selected []string `json:"selected,omitempty"`
 	Text     string   `json:"custom_text,omitempty"`
+	// Content is the answer to the form of the question, in place of the two above.
+	Content json.RawMessage `json:"content,omitempty"`
 	// Reason says why there is no answer.
 	Reason string `json:"reason,omitempty"`
 	// By is who answered or dismissed it.
@@ -64,9 +85,12 @@ const (
 	reasonLeft      = "left"
 )
 
-// String returns the selected labels and the text of the answer, or why there is none.
+// String returns the selected labels and the text of the answer, its content, or why there is none.
 func (o Outcome) String() string {
 	parts := slices.Clone(o.Selected)
+	if len(o.Content) > 0 {
+		parts = append(parts, string(o.Content))
+	}
 	if o.Text != "" {
 		parts = append(parts, o.Text)
 	}
@@ -90,6 +114,12 @@ func (q Question) Check() error {
 		return core.NewFault(core.CodeInvalid, "options: each wants a label")
 	case q.Several && len(q.Options) == 0:
 		return core.NewFault(core.CodeInvalid, "multi_select: there are no options to select")
+	case q.Form != nil && q.Form.Message == "":
+		return core.NewFault(core.CodeInvalid, "form.message: missing; say what is asked")
+	case q.Form != nil && !isObject(q.Form.Schema):
+		return core.NewFault(core.CodeInvalid, "form.schema: want the JSON Schema of the answer, an object")
+	case q.Form != nil && q.Form.Decline != "" && !slices.Contains(q.labels(), q.Form.Decline):
+		return core.NewFault(core.CodeInvalid, "form.decline: %.100q is none of the options", q.Form.Decline)
 	}
 	return nil
 }
@@ -97,9 +127,17 @@ func (q Question) Check() error {
 // outcome returns how an answer ends the question, or an invalid Fault for an answer that
 // does not fit.
 func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
-	switch {
+	switch hasContent := len(a.Content) > 0 && string(a.Content) != "null"; {
 	case a.Dismissed:
 		return Outcome{Reason: reasonDismissed, By: by}, nil
+	case hasContent && (len(a.Selected) > 0 || a.Text != ""):
+		return Outcome{}, core.NewFault(core.CodeInvalid, "content: it is a whole answer: send either that or a selection and text")
+	case hasContent && q.Form == nil:
+		return Outcome{}, core.NewFault(core.CodeInvalid, "content: the question has no form: answer with a selection or text")
+	case hasContent && !isObject(a.Content):
+		return Outcome{}, core.NewFault(core.CodeInvalid, "content: want an object with the fields of the form")
+	case hasContent:
+		return Outcome{Answered: true, Content: a.Content, By: by}, nil
 	case len(a.Selected) == 0 && a.Text == "":
 		return Outcome{}, core.NewFault(core.CodeInvalid, "at least one selection or custom_text is required")
 	case len(a.Selected) > 1 && !q.Several:
@@ -107,10 +145,7 @@ func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
 	case len(a.Selected) > 0 && len(q.Options) == 0:
 		return Outcome{}, core.NewFault(core.CodeInvalid, "the question has no options: answer in words of your own")
 	}
-	labels := make([]string, 0, len(q.Options))
-	for _, o := range q.Options {
-		labels = append(labels, o.Label)
-	}
+	labels := q.labels()
 	for _, label := range a.Selected {
 		if !slices.Contains(labels, label) {
 			return Outcome{}, core.NewFault(core.CodeInvalid, "%q is none of the options: %.500s", label, strings.Join(labels, ", "))
@@ -118,3 +153,15 @@ func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
 	}
 	return Outcome{Answered: true, Selected: a.Selected, Text: a.Text, By: by}, nil
 }
+
+// labels returns the labels of the options.
+func (q Question) labels() []string {
+	all := make([]string, 0, len(q.Options))
+	for _, o := range q.Options {
+		all = append(all, o.Label)
+	}
+	return all
+}
+
+// isObject reports whether valid JSON is an object.
+func isObject(text json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }

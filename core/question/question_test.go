@@ -1,7 +1,9 @@
 package question_test
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
@@ -14,6 +16,9 @@ func TestAQuestionThatNobodyCanAnswerIsInvalid(t *testing.T) {
 		"options: want at most 100":                                              {Text: "?", Options: make([]question.Option, 101)},
 		"options: each wants a label":                                            {Text: "?", Options: []question.Option{{Label: "a"}, {}}},
 		"multi_select: there are no options to select":                           {Text: "?", Several: true},
+		"form.message: missing; say what is asked":                               {Text: "?", Form: &question.Form{Schema: json.RawMessage("{}")}},
+		"form.schema: want the JSON Schema of the answer, an object":             {Text: "?", Form: &question.Form{Message: "?", Schema: json.RawMessage("true")}},
+		`form.decline: "no" is none of the options`:                              {Text: "?", Form: &question.Form{Message: "?", Schema: json.RawMessage("{}"), Decline: "no"}},
 	} {
 		if err := q.Check(); err == nil || core.AsFault(err).Code != core.CodeInvalid || core.AsFault(err).Message != want {
 			t.Errorf("got %v, want %q", err, want)
@@ -23,5 +28,43 @@ func TestAQuestionThatNobodyCanAnswerIsInvalid(t *testing.T) {
 		if err := q.Check(); err != nil {
 			t.Errorf("%+v: got %v, want no error", q, err)
 		}
+	}
+}
+
+func TestAFormIsAnsweredWithItsContentOrAsTheQuestion(t *testing.T) {
+	ada := core.Principal{ID: "ada"}
+	for _, tt := range []struct {
+		reply core.Reply
+		form  bool
+		want  string // the outcome, or the refusal
+	}{
+		{core.Reply{Content: json.RawMessage(` {"day":1}`)}, true, ` {"day":1}`},
+		{core.Reply{Text: "Monday", Content: json.RawMessage("null")}, true, "Monday"},
+		{core.Reply{Selected: []string{"no"}}, true, "no"},
+		{core.Reply{Dismissed: true}, true, "dismissed"},
+		{core.Reply{Content: json.RawMessage(`[1]`)}, true, "content: want an object with the fields of the form"},
+		{core.Reply{Content: json.RawMessage(`{}`)}, false, "content: the question has no form: answer with a selection or text"},
+		{core.Reply{Text: "Monday", Content: json.RawMessage(`{}`)}, true, "content: it is a whole answer: send either that or a selection and text"},
+		{core.Reply{Content: json.RawMessage("null")}, true, "at least one selection or custom_text is required"},
+	} {
+		b := question.NewBook(question.Options{Limit: 1, MayAnswer: func(core.Principal, core.AgentID, core.Principal) bool { return true }})
+		b.Attend(ada)
+		q := question.Question{ID: "q", Text: "?", Options: []question.Option{{Label: "no"}}, Until: time.Now().Add(time.Hour)}
+		if tt.form {
+			q.Form = &question.Form{Message: "?", Schema: json.RawMessage("{}")}
+		}
+		if err := b.Put(question.Request{Question: q, Asker: &peer{}, Sources: []question.Source{{Thread: "call", From: ada}}}); err != nil {
+			t.Fatal(err)
+		}
+		tt.reply.Question = "q"
+		o, err := b.Answer(ada, tt.reply)
+		got := o.String()
+		if err != nil {
+			got = core.AsFault(err).Message
+		}
+		if got != tt.want {
+			t.Errorf("%+v: got %q, want %q", tt.reply, got, tt.want)
+		}
+		b.Stop(core.NewFault(core.CodeUnreachable, "over"))
 	}
 }

@@ -132,7 +132,7 @@ func (c *call) gather(result strictjson.Value) (members string, fault *core.Faul
 		if method, _ := asked.Get("method").Text(); method != wire.MethodElicit {
 			return "", c.server.fail(core.CodeUnsupported, "asked for %.40q, which the hub did not declare", method)
 		}
-		got, err := c.elicit(c.ctx, asked.Get("params"))
+		got, err := c.elicit(c.ctx, string(key), asked.Get("params"))
 		if err != nil {
 			return "", c.server.fail(core.CodeInternal, "asked a question that cannot be asked: %s", core.AsFault(err).Message)
 		}
@@ -153,7 +153,7 @@ func (c *call) gather(result strictjson.Value) (members string, fault *core.Faul
 func (c *call) openAddresses(e *jsonrpc.Error) *core.Fault {
 	asked := 0
 	for one := range strictjson.ParseValid(e.Data).Get("elicitations").Items() {
-		got, err := c.elicit(c.ctx, one)
+		got, err := c.elicit(c.ctx, "", one)
 		if err != nil || got.Action != wire.ActionAccept {
 			return faultOf(e)
 		}
@@ -165,12 +165,12 @@ func (c *call) openAddresses(e *jsonrpc.Error) *core.Fault {
 	return nil
 }
 
-// elicit asks the people of the call. Meanwhile the call needs no progress.
-func (c *call) elicit(ctx context.Context, params strictjson.Value) (wire.ElicitResult, error) {
+// elicit asks the people of the call what the server calls key. Meanwhile the call needs no progress.
+func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) (wire.ElicitResult, error) {
 	c.server.count("elicitation")
 	c.pause(1)
 	defer c.pause(-1)
-	return elicit(ctx, c.server.opts.Name, params, func(ctx context.Context, q question.Question) (question.Outcome, error) {
+	return elicit(ctx, c.server.opts.Name, key, params, func(ctx context.Context, q question.Question) (question.Outcome, error) {
 		if q.Until = c.execution.Deadline.Add(-declineBefore); time.Until(q.Until) <= 0 {
 			return question.Outcome{}, core.NewFault(core.CodeTimeout, "there is no time left to ask")
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // The labels that a person chooses from, beside those of the server.
@@ -41,8 +42,9 @@ const (
 type ask func(ctx context.Context, q question.Question) (question.Outcome, error)
 
 // elicit asks the people of a call what the server wants to know. An error means that the
-// server's question is wrong; where nobody answers, it is declined. asker names the server.
-func elicit(ctx context.Context, asker string, params strictjson.Value, ask ask) (wire.ElicitResult, error) {
+// server's question is wrong; where nobody answers, it is declined. asker names the server, and key is
+// the server's name of the question, or "".
+func elicit(ctx context.Context, asker, key string, params strictjson.Value, ask ask) (wire.ElicitResult, error) {
 	message, _ := params.Get("message").Text()
 	if len(params.Raw()) > maxQuestion {
 		return wire.ElicitResult{}, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d", len(params.Raw()), maxQuestion)
@@ -55,9 +57,13 @@ func elicit(ctx context.Context, asker string, params strictjson.Value, ask ask)
 	default:
 		return wire.ElicitResult{}, core.NewFault(core.CodeInvalid, "mode: %.40q is unknown, want form or url", mode)
 	}
-	form, err := readForm(params.Get("requestedSchema"))
+	schema := params.Get("requestedSchema")
+	form, err := readForm(schema)
 	if err != nil {
 		return wire.ElicitResult{}, core.NewFault(core.CodeInvalid, "requestedSchema: %s", err)
+	}
+	if schema.Exists() {
+		q.Form = &question.Form{Name: key, Message: q.Text, Schema: schema.Clone(), Decline: labelDecline}
 	}
 	switch len(form) {
 	case 0:
@@ -130,7 +136,7 @@ func options(labels ...string) []question.Option {
 
 // askUntil asks until an answer fits, at most maxTries times.
 func askUntil(ctx context.Context, q question.Question, ask ask, read func(question.Outcome) (json.RawMessage, error)) (wire.ElicitResult, error) {
-	text := q.Text
+	text, form := q.Text, q.Form
 	for range maxTries {
 		o, err := ask(ctx, q)
 		switch {
@@ -143,13 +149,32 @@ func askUntil(ctx context.Context, q question.Question, ask ask, read func(quest
 		case !o.Answered, slices.Contains(o.Selected, labelDecline):
 			return wire.ElicitResult{Action: wire.ActionDecline}, nil
 		}
-		content, err := read(o)
+		content, err := o.Content, error(nil)
+		if content == nil {
+			content, err = read(o)
+		} else if form != nil {
+			err = fits(form.Schema, content)
+		}
 		if err == nil {
 			return wire.ElicitResult{Action: wire.ActionAccept, Content: content}, nil
 		}
-		q.Text = fmt.Sprintf("%s\n\nThe last answer did not fit: %s", text, err)
+		misfit := fmt.Sprintf("\n\nThe last answer did not fit: %s", err)
+		if q.Text = text + misfit; form != nil {
+			again := *form
+			again.Message += misfit
+			q.Form = &again
+		}
 	}
 	return wire.ElicitResult{Action: wire.ActionDecline}, nil
+}
+
+// fits checks an answer against the schema of a form. With a schema that cannot be compiled the server has to check.
+func fits(schema, content json.RawMessage) error {
+	check, err := schemas.Compile(schema)
+	if err != nil {
+		return nil
+	}
+	return check(content)
 }
 
 func joined(parts ...string) string {

@@ -80,13 +80,14 @@ func (p *person) result() *tool.Result {
 }
 
 func TestAQuestionOfTheServerIsOneToThePeopleOfTheTask(t *testing.T) {
+	const erase = `{"properties":{"sure":{"title":"Are you sure","type":"boolean"}},"required":["sure"],"type":"object"}` // sorted by the SDK
 	setUp := func(s *sdk.Server) {
 		sdk.AddTool(s, &sdk.Tool{Name: "erase"}, func(_ context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
 			answer, asked := r.Params.InputResponses["ok"]
 			if !asked {
 				return &sdk.CallToolResult{RequestState: `{"opaque":1}`, InputRequests: sdk.InputRequestMap{"ok": &sdk.ElicitParams{
 					Mode: "form", Message: "Erase everything?",
-					RequestedSchema: json.RawMessage(`{"type":"object","properties":{"sure":{"type":"boolean","title":"Are you sure"}},"required":["sure"]}`),
+					RequestedSchema: json.RawMessage(erase),
 				}}}, nil, nil
 			}
 			if r.Params.RequestState != `{"opaque":1}` {
@@ -99,20 +100,55 @@ func TestAQuestionOfTheServerIsOneToThePeopleOfTheTask(t *testing.T) {
 	withPeers(t, setUp, func(g *testHub, p *pack.Pack, _ *sdk.Server) {
 		g.run(p)
 		for want, reply := range map[string]core.Reply{
-			`{\"action\":\"accept\",\"content\":{\"sure\":true}}`:  {Selected: []string{"Yes"}},
-			`{\"action\":\"accept\",\"content\":{\"sure\":false}}`: {Text: "no"},
-			`{\"action\":\"decline\"}`:                             {Selected: []string{"Decline to answer"}},
-			`{\"action\":\"cancel\"}`:                              {Dismissed: true},
+			`{\"action\":\"accept\",\"content\":{\"sure\":true}}`:                 {Selected: []string{"Yes"}},
+			`{\"action\":\"accept\",\"content\":{\"sure\":false}}`:                {Text: "no"},
+			`{\"action\":\"accept\",\"content\":{\"sure\":true,\"why\":[\"1\"]}}`: {Content: json.RawMessage(`{"sure":true,"why":["1"]}`)},
+			`{\"action\":\"decline\"}`:                                            {Selected: []string{"Decline to answer"}},
+			`{\"action\":\"cancel\"}`:                                             {Dismissed: true},
 		} {
 			ada := g.person("erase")
 			q := ada.asked()
 			if q.Text != "p asks: Erase everything?\nAre you sure" || q.Agent != "a" || len(q.Options) != 3 {
 				g.t.Errorf("got %+v, want the question of the server", q)
 			}
+			if f := q.Form; f == nil || f.Name != "ok" && f.Name != "" || // only modern servers name it
+				f.Message != "p asks: Erase everything?" || string(f.Schema) != erase || f.Decline != "Decline to answer" {
+				g.t.Errorf("got the form %+v, want that of the server", f)
+			}
 			ada.reply(q, reply)
 			if got := ada.result(); !strings.Contains(string(got.Output), want) {
 				g.t.Errorf("got %s and %v, want %s", got.Output, got.Fault, want)
 			}
+		}
+	})
+}
+
+func TestAnAnswerThatDoesNotFitTheFormIsAskedForAgain(t *testing.T) {
+	setUp := func(s *sdk.Server) {
+		sdk.AddTool(s, &sdk.Tool{Name: "book"}, func(_ context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+			answer, asked := r.Params.InputResponses["when"]
+			if !asked {
+				return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"when": &sdk.ElicitParams{
+					Mode: "form", Message: "When?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"day":{"type":"integer"},"hour":{"type":"integer"}},"required":["day"]}`),
+				}}}, nil, nil
+			}
+			b, err := json.Marshal(answer)
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(b)}}}, nil, err
+		})
+	}
+	withPeers(t, setUp, func(g *testHub, p *pack.Pack, _ *sdk.Server) {
+		g.run(p)
+		ada := g.person("book")
+		ada.reply(ada.asked(), core.Reply{Content: json.RawMessage(`{"day":"Monday"}`)})
+		q := ada.asked()
+		for _, text := range []string{q.Text, q.Form.Message} {
+			if !strings.HasPrefix(text, "p asks: When?") || !strings.Contains(text, "The last answer did not fit: ") || !strings.Contains(text, "day") {
+				g.t.Errorf("got %q, want what does not fit", text)
+			}
+		}
+		ada.reply(q, core.Reply{Content: json.RawMessage(`{"day":1}`)})
+		if got := ada.result(); !strings.Contains(string(got.Output), `{\"action\":\"accept\",\"content\":{\"day\":1}}`) {
+			g.t.Errorf("got %s and %v, want the answer that fits", got.Output, got.Fault)
 		}
 	})
 }

@@ -244,7 +244,7 @@ func (s *server) reply(ctx context.Context, m jsonrpc.Message, from *call) []byt
 		s.trouble("elicitation.unknown_call", "a question of the MCP server was declined: several calls run, and the server does not say for which it asks; with concurrent: 1 it is always known")
 		return jsonrpc.AppendResult(nil, m.ID, strictjson.Encode(wire.ElicitResult{Action: wire.ActionDecline}))
 	}
-	got, err := from.elicit(ctx, m.Params)
+	got, err := from.elicit(ctx, "", m.Params)
 	if err != nil {
 		s.trouble("refused.elicitation", "a question of the MCP server cannot be asked", "error", err)
 		return jsonrpc.AppendError(nil, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", err))

@@ -16,9 +16,10 @@ type ElicitRequest struct {
 
 // ElicitParams are the form that the user is shown. A Mode of "" is that of a form too.
 type ElicitParams struct {
-	Mode    string     `json:"mode,omitempty"`
-	Message string     `json:"message"`
-	Schema  FormSchema `json:"requestedSchema"`
+	Mode    string `json:"mode,omitempty"`
+	Message string `json:"message"`
+	// Schema is a FormSchema, or that of who asks.
+	Schema json.RawMessage `json:"requestedSchema"`
 }
 
 // FormSchema is the schema of a form: a flat object.

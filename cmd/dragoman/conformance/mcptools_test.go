@@ -63,6 +63,9 @@ func mcpServer(t *testing.T) (url string, names []string) {
 			return &r, json.Unmarshal([]byte(returns), &r)
 		})
 	}
+	for name, forms := range mcpForms {
+		add(name, askForms(forms))
+	}
 	add("greet", func(_ context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		var in struct {
 			Name string `json:"name"`
