@@ -64,3 +64,21 @@ func TestRepositoryListsEveryPageUnderOneKind(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestEveryDecisionIsListed(t *testing.T) {
+	const dir = "../../docs/adr"
+	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := filepath.Glob(filepath.Join(dir, "0*.md"))
+	if err != nil || len(records) == 0 {
+		t.Fatalf("got %d records and %v, want all", len(records), err)
+	}
+	for _, path := range records {
+		name := filepath.Base(path)
+		if row := "| [" + name[:4] + "](" + name + ") | "; !strings.Contains(string(index), row) {
+			t.Errorf("docs/adr/README.md lacks %q", row)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"strconv"
 )
 
 // Value is a value within a text that [Parse] has checked. Reading a part of it does not
@@ -70,6 +71,15 @@ func (v Value) Text() (string, bool) {
 		return "", false
 	}
 	return v.in.string(v.at), true
+}
+
+// Number returns a number that a float64 can hold.
+func (v Value) Number() (float64, bool) {
+	if v.Kind() != Number {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(string(v.Raw()), 64)
+	return n, err == nil
 }
 
 // Escaped reports whether the value is a string with escapes.

@@ -25,6 +25,7 @@ import { Refusal, get, poll } from './api.js';
  * @property {string} [header]
  * @property {{label: string, description?: string}[]} [options]
  * @property {boolean} [multi_select]
+ * @property {{message: string, schema: import('./form.js').Schema, decline?: string}} [form]
  * @property {string} since
  * @property {string} until
  */

@@ -6,6 +6,7 @@ import { Refusal, post, segment, text } from './api.js';
 import { inbox } from './inbox.js';
 import { block, indent, textOf, visible } from './letters.js';
 import { enable } from './conversation.js';
+import { formOf } from './form.js';
 
 const SENDING = 'Sending…';
 
@@ -156,39 +157,84 @@ function approvalCard(item, a) {
  */
 function questionCard(item, q) {
   const age = h('span', {}), note = h('p', { class: 'note', role: 'status' });
+  const form = q.form && formOf(q.form.schema);
+  if (q.form && form) return formCard(item, q, q.form, form, age, note);
   const boxes = (q.options ?? []).map((o) => /** @type {HTMLInputElement} */ (
     h('input', { type: q.multi_select ? 'checkbox' : 'radio', name: item.key, value: o.label })));
   const own = /** @type {HTMLInputElement} */ (h('input', { 'aria-label': 'Your own words', placeholder: 'your own words' }));
-  const answer = () => act(card, async () => {
+  const answer = () => act(card, () => {
     const selected = boxes.filter((b) => b.checked).map((b) => b.value);
-    await post('/v1/questions/' + segment(q.id) + '/answer', {
-      ...(selected.length ? { selected } : {}), ...(own.value ? { custom_text: own.value } : {}),
-    });
-    return 'You answered it.';
+    return give(q, { ...(selected.length ? { selected } : {}), ...(own.value ? { custom_text: own.value } : {}) });
   });
-  const dismiss = () => act(card, async () => {
-    await post('/v1/questions/' + segment(q.id) + '/answer', { dismissed: true });
-    return 'You declined to answer.';
-  });
-  const buttons = [
-    h('button', { type: 'submit', class: 'yes', 'data-do': 'approve' }, 'Answer'),
-    h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: dismiss }, 'Decline to answer'),
-    notNow(item),
-  ];
-  const element = h('article', { class: 'card', tabindex: -1, 'aria-label': q.agent + ' asks: ' + visible(short(q.question, 200)) },
-    h('h2', {}, q.agent, ' asks', q.header ? ': ' + visible(q.header) : ''),
-    h('dl', {},
-      h('dt', {}, 'Task'), h('dd', {}, (q.tasks ?? []).map((id) => [taskLink(id), ' ']).flat()),
-      h('dt', {}, 'Since'), h('dd', {}, time(q.since), ' until ', time(q.until), ' (', age, ')')),
-    h('form', { submit: (/** @type {Event} */ e) => { e.preventDefault(); answer(); } },
-      h('fieldset', {}, h('legend', {}, visible(q.question)),
-        boxes.map((b, i) => h('label', { class: 'option' }, b, ' ', visible(b.value),
-          q.options?.[i]?.description ? h('span', { class: 'hint' }, ' ' + visible(q.options[i]?.description ?? '')) : null)),
-        own),
-      h('div', { class: 'act' }, ...buttons)), note);
+  const dismiss = () => act(card, () => give(q, { dismissed: true }));
+  const buttons = questionButtons(item, dismiss);
+  const element = questionElement(q, q.question, age, note, answer, [
+    boxes.map((b, i) => h('label', { class: 'option' }, b, ' ', visible(b.value),
+      q.options?.[i]?.description ? h('span', { class: 'hint' }, ' ' + visible(q.options[i]?.description ?? '')) : null)),
+    own].flat(), buttons);
   /** @type {Card} */
   const card = { item, element, age, note, buttons: [...buttons, ...boxes, own], gone: false, usable: () => true };
   return card;
+}
+
+/**
+ * @param {import('./inbox.js').Item} item
+ * @param {import('./inbox.js').Question} q
+ * @param {{message: string, decline?: string}} asked
+ * @param {import('./form.js').Form} form
+ * @param {HTMLElement} age
+ * @param {HTMLElement} note
+ * @returns {Card}
+ */
+function formCard(item, q, asked, form, age, note) {
+  const answer = () => act(card, () => give(q, { content: form.content() }));
+  const decline = () => act(card, () => give(q, asked.decline ? { selected: [asked.decline] } : { dismissed: true }, true));
+  const buttons = questionButtons(item, decline);
+  const element = questionElement(q, asked.message, age, note, answer, form.elements, buttons);
+  /** @type {Card} */
+  const card = { item, element, age, note, buttons: [...buttons, ...form.controls], gone: false, usable: () => true };
+  return card;
+}
+
+/**
+ * Answers a question, and returns what was done.
+ * @param {import('./inbox.js').Question} q
+ * @param {Object<string, any>} answer
+ * @param {boolean} [declines]
+ */
+async function give(q, answer, declines = Boolean(answer['dismissed'])) {
+  await post('/v1/questions/' + segment(q.id) + '/answer', answer);
+  return declines ? 'You declined to answer.' : 'You answered it.';
+}
+
+/** @param {import('./inbox.js').Item} item @param {() => void} decline */
+function questionButtons(item, decline) {
+  return [
+    h('button', { type: 'submit', class: 'yes', 'data-do': 'approve' }, 'Answer'),
+    h('button', { type: 'button', class: 'no', 'data-do': 'deny', click: decline }, 'Decline to answer'),
+    notNow(item),
+  ];
+}
+
+/**
+ * @param {import('./inbox.js').Question} q
+ * @param {string} words
+ * @param {HTMLElement} age
+ * @param {HTMLElement} note
+ * @param {() => void} answer
+ * @param {HTMLElement[]} fields
+ * @param {HTMLElement[]} buttons
+ */
+function questionElement(q, words, age, note, answer, fields, buttons) {
+  const who = q.agent || 'a tool'; // that somebody called outside of a task
+  return h('article', { class: 'card', tabindex: -1, 'aria-label': who + ' asks: ' + visible(short(words, 200)) },
+    h('h2', {}, who, ' asks', q.header ? ': ' + visible(q.header) : ''),
+    h('dl', {},
+      q.tasks?.length ? [h('dt', {}, 'Task'), h('dd', {}, q.tasks.map((id) => [taskLink(id), ' ']).flat())] : null,
+      h('dt', {}, 'Since'), h('dd', {}, time(q.since), ' until ', time(q.until), ' (', age, ')')),
+    h('form', { submit: (/** @type {Event} */ e) => { e.preventDefault(); answer(); } },
+      h('fieldset', {}, h('legend', {}, visible(words)), fields),
+      h('div', { class: 'act' }, ...buttons)), note);
 }
 
 /**

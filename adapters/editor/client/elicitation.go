@@ -6,8 +6,10 @@ import (
 	"sync"
 
 	"github.com/dragoman-hub/dragoman/adapters/editor/wire"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
-	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // maxElicitations bounds the questions of a turn that wait. Further ones are answered cancel.
@@ -17,17 +19,17 @@ const maxElicitations = 16
 // that begins with the first.
 type asker struct {
 	mu      sync.Mutex
-	open    []*elicitation // those that wait, and first the one that people see
+	open    []*pending // those that wait, and first the one that people see
 	running bool
 	stopped bool
 	done    sync.WaitGroup
 }
 
-// elicitation is an open elicitation/create.
-type elicitation struct {
+// pending is an open elicitation/create.
+type pending struct {
 	message jsonrpc.Message
-	req     wire.ElicitationRequest
-	fields  []field         // of a form
+	page    string // the id of the page to open, or ""
+	asks    *elicitation.Elicitation
 	ctx     context.Context //nolint:containedctx // it waits in the queue with its question
 	cancel  context.CancelCauseFunc
 }
@@ -47,14 +49,12 @@ func (t *turn) elicit(ctx context.Context, m jsonrpc.Message) {
 		_ = t.conn.refuse(ctx, m.ID, fault)
 		return
 	}
-	e := &elicitation{message: m, req: req}
-	if req.Mode == wire.ElicitForm {
-		var err error
-		if e.fields, err = readForm(req.RequestedSchema); err != nil {
-			t.conn.settled(m.ID)
-			_ = t.conn.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestedSchema.%v", err))
-			return
-		}
+	e := &pending{message: m, page: req.ElicitationID}
+	var err error
+	if e.asks, err = elicitation.Read(m.Params, elicitation.Options{Compile: schemas.Compile}); err != nil {
+		t.conn.settled(m.ID)
+		_ = t.conn.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", core.AsFault(err).Message))
+		return
 	}
 	if !t.enqueue(ctx, e) {
 		t.conn.opts.Count("editor.too_many_questions")
@@ -64,7 +64,7 @@ func (t *turn) elicit(ctx context.Context, m jsonrpc.Message) {
 
 // enqueue has people asked, after the questions before. It fails if too many wait, or the turn is
 // over.
-func (t *turn) enqueue(ctx context.Context, e *elicitation) bool {
+func (t *turn) enqueue(ctx context.Context, e *pending) bool {
 	a := &t.ask
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,10 +100,12 @@ func (t *turn) askAll(ctx context.Context) {
 	}
 }
 
-func (t *turn) answerElicitation(ctx context.Context, e *elicitation) {
-	response := wire.ElicitationResponse{Action: wire.ElicitCancel}
+func (t *turn) answerElicitation(ctx context.Context, e *pending) {
+	response := wire.ElicitationResponse{Action: wire.ElicitCancel} // where nobody has answered
 	if e.ctx.Err() == nil {
-		response = t.askElicitation(e)
+		if said, err := e.asks.Ask(e.ctx, t.Ask); err == nil {
+			response.Action, response.Content = said.Action, said.Content
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
@@ -118,40 +120,13 @@ func (t *turn) answerElicitation(ctx context.Context, e *elicitation) {
 	_ = t.conn.answer(ctx, e.message.ID, response)
 }
 
-// askElicitation asks people: about a page whether it may be opened, about a form each member.
-func (t *turn) askElicitation(e *elicitation) wire.ElicitationResponse {
-	if e.req.Mode == wire.ElicitURL {
-		q := question.Question{
-			Text:    e.req.Message + "\n\n" + e.req.URL,
-			Options: []question.Option{{Label: optionOpened, Description: "I have opened the page"}, {Label: optionDecline, Description: "I do not want to"}},
-		}
-		outcome, err := t.Ask(e.ctx, q)
-		switch {
-		case err != nil || !outcome.Answered && outcome.Reason != reasonDismissed:
-			return wire.ElicitationResponse{Action: wire.ElicitCancel}
-		case outcome.Answered && len(outcome.Selected) > 0 && outcome.Selected[0] == optionOpened:
-			return wire.ElicitationResponse{Action: wire.ElicitAccept}
-		}
-		return wire.ElicitationResponse{Action: wire.ElicitDecline}
-	}
-	return askForm(e.ctx, t.Turn, e.req.Message, e.fields)
-}
-
-const (
-	optionOpened  = "Opened"
-	optionDecline = "Decline"
-	// reasonDismissed is why a question has no answer that somebody has dismissed; for any other
-	// reason nobody has said anything.
-	reasonDismissed = "dismissed"
-)
-
 // withdraw ends the question of a request, and reports whether there is one.
 func (a *asker) withdraw(id string) bool {
-	return a.end(errWithdrawn, func(e *elicitation) bool { return string(e.message.ID) == id })
+	return a.end(errWithdrawn, func(e *pending) bool { return string(e.message.ID) == id })
 }
 
 // end ends questions with a cause, and reports whether there were any.
-func (a *asker) end(cause error, which func(*elicitation) bool) (found bool) {
+func (a *asker) end(cause error, which func(*pending) bool) (found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range a.open {
@@ -165,7 +140,7 @@ func (a *asker) end(cause error, which func(*elicitation) bool) (found bool) {
 
 // stop ends every question, takes no more, and waits until they are answered.
 func (a *asker) stop() {
-	a.end(errTurnOver, func(*elicitation) bool { return true })
+	a.end(errTurnOver, func(*pending) bool { return true })
 	a.mu.Lock()
 	a.stopped = true
 	a.mu.Unlock()
@@ -174,5 +149,5 @@ func (a *asker) stop() {
 
 // elicited notes that the page of an elicitation was done with.
 func (t *turn) elicited(id string) {
-	t.ask.end(errCompleted, func(e *elicitation) bool { return id != "" && e.req.ElicitationID == id })
+	t.ask.end(errCompleted, func(e *pending) bool { return id != "" && e.page == id })
 }

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -57,36 +58,41 @@ const form = `"mode":"form","message":"Where to?","requestedSchema":{"type":"obj
 "count":{"type":"integer","description":"How many"},"sure":{"type":"boolean"},"tags":{"type":"array","items":{"enum":["a","b","c"]}},"note":{"type":"string"}},
 "required":["where","count","sure","tags"]}`
 
-func TestAFormIsAskedMemberByMember(t *testing.T) {
+func TestAFormIsAskedWholeAndInWords(t *testing.T) {
 	got := elicits(t, strings.ReplaceAll(form, "\n", ""), func(s *served, _ *peer) {
-		text, options := s.answer(core.Reply{Selected: []string{"America"}})
-		if text != "Where to?\n\nPlace" || strings.Join(options, ",") != "Europe,America" {
-			s.Errorf("got the question %q with %q", text, options)
+		f := s.questions()[0].Form
+		if f == nil || f.Message != "Where to?" || !strings.Contains(`"requestedSchema":`+string(f.Schema), strings.ReplaceAll(form, "\n", "")[len(`"mode":"form","message":"Where to?",`):]) {
+			s.Errorf("got the form %+v, want that of the agent", f)
 		}
-		if text, _ := s.answer(core.Reply{Text: "three"}); text != "Where to?\n\nHow many" {
-			s.Errorf("got the question %q", text)
+		text, options := s.answer(core.Reply{Text: "where: Asia"})
+		if want := "Where to?\n\nAnswer with one line for each field:\nwhere: Place. (one of Europe, America)\ncount: How many. (a whole number)\nsure: (yes or no)\n" +
+			"tags: (any of a, b, c, separated by commas)\nnote: (optional)"; text != want || strings.Join(options, ",") != "Decline to answer" {
+			s.Errorf("got the question %q with %q, want %q", text, options, want)
 		}
-		if text, _ := s.answer(core.Reply{Text: " 3 "}); !strings.HasSuffix(text, `"three" does not fit: want a whole number.`) {
+		if text, _ := s.answer(core.Reply{Text: "where: America\ncount: 3\nsure: yes\ntags: a, c"}); !strings.HasSuffix(text, `The last answer did not fit: Place: "Asia" is none of Europe, America`) {
 			s.Errorf("got the question %q, want it asked again with what does not fit", text)
 		}
-		s.answer(core.Reply{Selected: []string{"Yes"}})
-		s.answer(core.Reply{Selected: []string{"a", "c"}})
-		s.answer(core.Reply{Dismissed: true}) // what is not required
 	})
-	if want := `{"action":"accept","content":{"where":"us","count":3,"sure":true,"tags":["a","c"]}}`; got != want {
+	if want := `{"action":"accept","content":{"count":3,"sure":true,"tags":["a","c"],"where":"us"}}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	const content = `{"where":"eu","count":1,"sure":false,"tags":[],"note":" as it is "}`
+	got = elicits(t, strings.ReplaceAll(form, "\n", ""), func(s *served, _ *peer) { s.answer(core.Reply{Content: json.RawMessage(content)}) })
+	if want := `{"action":"accept","content":` + content + `}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-func TestAFormThatPeopleDismissIsDeclined(t *testing.T) {
+func TestAFormThatPeopleDeclineOrDismissIsSoForTheAgent(t *testing.T) {
 	for _, c := range []struct {
 		schema string
 		reply  core.Reply
 		want   string
 	}{
-		{`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, core.Reply{Dismissed: true}, `{"action":"decline"}`},
-		{`{"type":"object","properties":{}}`, core.Reply{Selected: []string{"Yes"}}, `{"action":"accept","content":{}}`},
-		{`{"type":"object","properties":{}}`, core.Reply{Selected: []string{"No"}}, `{"action":"decline"}`},
+		{`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, core.Reply{Dismissed: true}, `{"action":"cancel"}`},
+		{`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, core.Reply{Selected: []string{"Decline to answer"}}, `{"action":"decline"}`},
+		{`{"type":"object","properties":{}}`, core.Reply{Selected: []string{"Accept"}}, `{"action":"accept","content":{}}`},
+		{`{"type":"object","properties":{}}`, core.Reply{Selected: []string{"Decline to answer"}}, `{"action":"decline"}`},
 	} {
 		got := elicits(t, `"mode":"form","message":"m","requestedSchema":`+c.schema, func(s *served, _ *peer) { s.answer(c.reply) })
 		if got != c.want {
@@ -101,10 +107,10 @@ func TestAFormThatCannotBeAskedIsRefusedWithTheReason(t *testing.T) {
 		many = strings.Replace(many, "#", fmt.Sprint(i), 1)
 	}
 	for _, c := range []struct{ schema, want string }{
-		{`{"type":"object","properties":{"a":{"type":"hologram"}}}`, "requestedSchema.properties.a: want a string, number, integer or boolean, or an array whose items have enum or anyOf"},
-		{`{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}`, "requestedSchema.properties.a: want a string"},
-		{`{"type":"object","required":"a","properties":{"a":{"type":"string"}}}`, "requestedSchema.required: want a list of names"},
-		{`{"type":"object","properties":{` + many + `}}`, "requestedSchema.properties: want at most 16: ask for the rest in another form"},
+		{`{"type":"object","properties":{"a":{"type":"hologram"}}}`, `requestedSchema: a: the type is "hologram", want string, number, integer, boolean or array`},
+		{`{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}`, "requestedSchema: a: an array wants items with an enum or anyOf"},
+		{`{"type":"object","required":"a","properties":{"a":{"type":"string"}}}`, "requestedSchema: required: want a list of names"},
+		{`{"type":"object","properties":{` + many + `}}`, "requestedSchema: more than 50 fields"},
 	} {
 		got := elicits(t, `"mode":"form","message":"m","requestedSchema":`+c.schema, func(*served, *peer) {})
 		if !strings.HasPrefix(got, c.want) {
@@ -114,7 +120,7 @@ func TestAFormThatCannotBeAskedIsRefusedWithTheReason(t *testing.T) {
 }
 
 // maxFields is how many members of a form the hub asks for.
-const maxFields = 16
+const maxFields = 50
 
 func TestAQuestionOfAPromptIsAskedInItsTurn(t *testing.T) {
 	serve(t, nil, func(s *served) {
@@ -124,7 +130,7 @@ func TestAQuestionOfAPromptIsAskedInItsTurn(t *testing.T) {
 		p.begins("s1")
 		prompt := p.wants("session/prompt")
 		p.says(`{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"requestId":%s,"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`, prompt.ID)
-		if text, _ := s.answer(core.Reply{Text: "ada"}); text != "Who?\n\nname" {
+		if text, _ := s.answer(core.Reply{Text: "ada"}); text != "Who?\n(optional)" {
 			s.Errorf("got the question %q, want that of the agent", text)
 		}
 		if got, want := p.answers("0"), `{"action":"accept","content":{"name":"ada"}}`; got != want {
@@ -163,7 +169,7 @@ func TestQuestionsOverTheLimitAreCancelledAndCounted(t *testing.T) {
 func TestAPageIsShownToPeople(t *testing.T) {
 	const page = `"mode":"url","message":"Log in","url":"https://example.com/login","elicitationId":"e1"`
 	got := elicits(t, page, func(s *served, _ *peer) {
-		if text, _ := s.answer(core.Reply{Selected: []string{"Opened"}}); text != "Log in\n\nhttps://example.com/login" {
+		if text, _ := s.answer(core.Reply{Selected: []string{"Done"}}); text != "Log in\nOpen this address if you trust it: https://example.com/login" {
 			s.Errorf("got the question %q", text)
 		}
 	})

@@ -11,11 +11,13 @@ import (
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
 	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
 	hubpack "github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/timer"
+	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // call is one execution.
@@ -165,17 +167,32 @@ func (c *call) openAddresses(e *jsonrpc.Error) *core.Fault {
 	return nil
 }
 
-// elicit asks the people of the call what the server calls key. Meanwhile the call needs no progress.
+// declineBefore is how long before the end of a call its questions end, so that the server learns of it.
+const declineBefore = time.Second
+
+// elicit asks the people of the call what the server calls key; where nobody answers, it is declined. An error
+// means that the server's question is wrong. Meanwhile the call needs no progress.
 func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) (wire.ElicitResult, error) {
 	c.server.count("elicitation")
+	e, err := elicitation.Read(params, elicitation.Options{Asker: c.server.opts.Name, Name: key, Compile: schemas.Compile})
+	if err != nil {
+		return wire.ElicitResult{}, err
+	}
 	c.pause(1)
 	defer c.pause(-1)
-	return elicit(ctx, c.server.opts.Name, key, params, func(ctx context.Context, q question.Question) (question.Outcome, error) {
+	answer, err := e.Ask(ctx, func(ctx context.Context, q question.Question) (question.Outcome, error) {
 		if q.Until = c.execution.Deadline.Add(-declineBefore); time.Until(q.Until) <= 0 {
 			return question.Outcome{}, core.NewFault(core.CodeTimeout, "there is no time left to ask")
 		}
 		return c.calls.session.AskCaller(ctx, c.execution.ID, q)
 	})
+	switch {
+	case ctx.Err() != nil:
+		return wire.ElicitResult{Action: wire.ActionCancel}, nil
+	case err != nil:
+		return wire.ElicitResult{Action: wire.ActionDecline}, nil // there is nobody to ask
+	}
+	return wire.ElicitResult(answer), nil
 }
 
 // begin and end bound the time without progress. The latest of it is shown before the result.
@@ -219,17 +236,17 @@ func (c *call) restart() {
 // progress takes a progress notification of the call. One that does not rise is none
 // (2026-07-28, basic/utilities/progress).
 func (c *call) progress(params strictjson.Value) {
-	n := number(params.Get("progress"))
+	n, is := params.Get("progress").Number()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n == nil || c.moved && *n <= c.reached || c.idle == nil {
+	if !is || c.moved && n <= c.reached || c.idle == nil {
 		c.server.count("ignored.progress")
 		return
 	}
-	c.reached, c.moved = *n, true
+	c.reached, c.moved = n, true
 	c.restart()
 	waits := c.detail != ""
-	c.detail = detailOf(params, *n)
+	c.detail = detailOf(params, n)
 	switch wait := time.Until(c.shown.Add(showEvery)); {
 	case waits:
 		c.server.count("merged.progress") // the one before it was not shown
@@ -259,8 +276,8 @@ func (c *call) show() {
 func detailOf(params strictjson.Value, n float64) string {
 	message, _ := params.Get("message").Text()
 	at := strconv.FormatFloat(n, 'f', -1, 64)
-	if total := number(params.Get("total")); total != nil {
-		at += "/" + strconv.FormatFloat(*total, 'f', -1, 64)
+	if total, is := params.Get("total").Number(); is {
+		at += "/" + strconv.FormatFloat(total, 'f', -1, 64)
 	}
 	if message == "" {
 		return at

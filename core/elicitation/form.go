@@ -1,4 +1,4 @@
-package pack
+package elicitation
 
 import (
 	"cmp"
@@ -47,10 +47,8 @@ func readForm(schema strictjson.Value) ([]field, error) {
 		return nil, fmt.Errorf("requestedSchema is %.40s, want an object", schema.Raw())
 	}
 	var required []string
-	for name := range schema.Get("required").Items() {
-		if text, ok := name.Text(); ok {
-			required = append(required, text)
-		}
+	if names := schema.Get("required"); !names.Absent() && names.Decode(&required) != nil {
+		return nil, errors.New("required: want a list of names")
 	}
 	var form []field
 	for name, property := range schema.Get("properties").Members() {
@@ -80,9 +78,9 @@ func readField(name string, p strictjson.Value) (field, error) {
 	case "array":
 		from, low, high, f.several = p.Get("items"), "minItems", "maxItems", true
 	default:
-		return f, fmt.Errorf("the type is %.40s, want string, number, integer, boolean or array", rawOr(p.Get("type"), "missing"))
+		return f, fmt.Errorf("the type is %.40s, want string, number, integer, boolean or array", cmp.Or(string(p.Get("type").Raw()), "missing"))
 	}
-	f.least, f.most = number(p.Get(low)), number(p.Get(high))
+	f.least, f.most = limit(p.Get(low)), limit(p.Get(high))
 	if f.kind == "string" || f.several {
 		f.choices = readChoices(from)
 	}
@@ -126,15 +124,12 @@ func readChoices(p strictjson.Value) []choice {
 	return all
 }
 
-func number(v strictjson.Value) *float64 {
-	if v.Kind() != strictjson.Number {
-		return nil
+// limit returns a limit; nil for none.
+func limit(v strictjson.Value) *float64 {
+	if n, ok := v.Number(); ok {
+		return &n
 	}
-	n, err := strconv.ParseFloat(string(v.Raw()), 64)
-	if err != nil {
-		return nil
-	}
-	return &n
+	return nil
 }
 
 // label names the field to a person.
@@ -316,7 +311,7 @@ func parseForm(form []field, text string) (json.RawMessage, error) {
 // readObject reads a JSON object whose values are texts, numbers, booleans or lists of
 // texts.
 func readObject(text string, given map[string]string) error {
-	v, err := strictjson.Parse([]byte(strings.TrimSpace(text)), strictjson.Limits{Bytes: maxErrorBytes})
+	v, err := strictjson.Parse([]byte(strings.TrimSpace(text)), strictjson.Limits{Bytes: maxAnswer})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,228 @@
+package elicitation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/question"
+	"github.com/dragoman-hub/dragoman/core/strictjson"
+)
+
+// The labels that a person chooses from, beside those of a form.
+const (
+	labelDecline = "Decline to answer"
+	labelAccept  = "Accept"
+	labelDone    = "Done"
+	labelYes     = "Yes"
+	labelNo      = "No"
+)
+
+const (
+	// maxTries is how often a person is asked for an answer that fits.
+	maxTries = 3
+	// maxOptions is how many options a question may have.
+	maxOptions = 100
+	// maxBytes bounds what is shown to people, and maxAnswer what they answer in words.
+	maxBytes  = 16 << 10
+	maxAnswer = 64 << 10
+	// dismissed is the reason of an outcome that somebody has dismissed.
+	dismissed = "dismissed"
+)
+
+// The actions of an answer, as both protocols name them.
+const (
+	Accept  = "accept"
+	Decline = "decline"
+	Cancel  = "cancel"
+)
+
+// Answer is what a user has said. Only one that accepts a form has content.
+type Answer struct {
+	Action  string
+	Content json.RawMessage
+}
+
+// Options say more of an elicitation than its parameters.
+type Options struct {
+	// Asker names who asks in front of the message; "" where the question names its agent.
+	Asker string
+	// Name is what the asker calls it; "" for nothing.
+	Name string
+	// Compile returns what checks JSON against a schema. Where it fails, the asker has to check.
+	Compile func(schema []byte) (check func([]byte) error, err error)
+}
+
+// Elicitation is what somebody asks for.
+type Elicitation struct {
+	question question.Question
+	opts     Options
+	fields   []field // of a form
+	page     bool
+}
+
+// Read reads the parameters of elicitation/create (MCP 2026-07-28, client/elicitation; protocol of editors, elicitation).
+// It returns a Fault for what cannot be asked: too_large above 16 KiB, else invalid, with the name of the parameter.
+func Read(params strictjson.Value, opts Options) (*Elicitation, error) {
+	if len(params.Raw()) > maxBytes {
+		return nil, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d", len(params.Raw()), maxBytes)
+	}
+	message, _ := params.Get("message").Text()
+	message = cmp.Or(message, "it says nothing more")
+	if opts.Asker != "" {
+		message = opts.Asker + " asks: " + message
+	}
+	e := &Elicitation{question: question.Question{Header: opts.Asker, Text: message}, opts: opts}
+	switch mode, _ := params.Get("mode").Text(); mode {
+	case "url":
+		e.page = true
+		return e, e.readPage(params)
+	case "", "form":
+		return e, e.readForm(params.Get("requestedSchema"))
+	default:
+		return nil, core.NewFault(core.CodeInvalid, "mode: %.40q is unknown, want form or url", mode)
+	}
+}
+
+// readPage asks to open an address. What happens there is between that person and who asks.
+func (e *Elicitation) readPage(params strictjson.Value) error {
+	address, _ := params.Get("url").Text()
+	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return core.NewFault(core.CodeInvalid, "url: %.80q is no http or https address", address)
+	}
+	e.question.Text += "\nOpen this address if you trust it: " + address
+	e.question.Options = options(labelDone)
+	return nil
+}
+
+// readForm asks for a form: for its only field as that is, for several in lines.
+func (e *Elicitation) readForm(schema strictjson.Value) error {
+	fields, err := readForm(schema)
+	if err != nil {
+		return core.NewFault(core.CodeInvalid, "requestedSchema: %s", err)
+	}
+	e.fields = fields
+	q := &e.question
+	if schema.Exists() {
+		q.Form = &question.Form{Name: e.opts.Name, Message: q.Text, Schema: schema.Clone(), Decline: labelDecline}
+	}
+	switch len(fields) {
+	case 0:
+		q.Options = options(labelAccept)
+	case 1:
+		fields[0].askIn(q)
+	default:
+		lines := []string{q.Text, "", "Answer with one line for each field:"}
+		for _, f := range fields {
+			lines = append(lines, f.name+": "+joined(f.title, f.description, "("+f.hint()+")"))
+		}
+		q.Text, q.Options = strings.Join(lines, "\n"), options()
+	}
+	return nil
+}
+
+// askIn makes a question ask for the field alone.
+func (f field) askIn(q *question.Question) {
+	if more := joined(f.title, f.description); more != "" {
+		q.Text += "\n" + more
+	}
+	switch {
+	case len(f.choices) > 0 && len(f.choices) < maxOptions:
+		q.Options, q.Several = options(f.labels()...), f.several
+	case f.kind == "boolean":
+		q.Options = options(labelYes, labelNo)
+	default:
+		q.Options = options()
+		if hint := f.hint(); hint != "" {
+			q.Text += "\n(" + hint + ")"
+		}
+	}
+}
+
+// options are the labels and the one that declines.
+func options(labels ...string) []question.Option {
+	all := make([]question.Option, 0, len(labels)+1)
+	for _, l := range labels {
+		all = append(all, question.Option{Label: l})
+	}
+	return append(all, question.Option{Label: labelDecline})
+}
+
+// Ask puts the elicitation to people by ask, again where an answer does not fit, and at most three times. It returns the
+// error of ask, and an unreachable Fault where nobody has answered; then it is up to the caller what to say.
+func (e *Elicitation) Ask(ctx context.Context, ask func(context.Context, question.Question) (question.Outcome, error)) (Answer, error) {
+	misfit := ""
+	for range maxTries {
+		q := e.question
+		q.Text += misfit
+		if f := q.Form; f != nil {
+			form := *f
+			form.Message += misfit
+			q.Form = &form
+		}
+		o, err := ask(ctx, q)
+		switch {
+		case err != nil:
+			return Answer{}, err
+		case !o.Answered && o.Reason == dismissed:
+			return Answer{Action: Cancel}, nil
+		case !o.Answered:
+			return Answer{}, core.NewFault(core.CodeUnreachable, "nobody has answered: %s", o.Reason)
+		case slices.Contains(o.Selected, labelDecline):
+			return Answer{Action: Decline}, nil
+		case e.page:
+			return Answer{Action: Accept}, nil
+		}
+		content, err := e.content(o)
+		if err == nil {
+			return Answer{Action: Accept, Content: content}, nil
+		}
+		misfit = fmt.Sprintf("\n\nThe last answer did not fit: %s", err)
+	}
+	return Answer{Action: Decline}, nil
+}
+
+// content returns an answer as the object that the form asks for. The error is for the person.
+func (e *Elicitation) content(o question.Outcome) (json.RawMessage, error) {
+	switch {
+	case len(o.Content) > 0:
+		check, err := e.opts.Compile(e.question.Form.Schema)
+		if err == nil {
+			err = check(o.Content)
+		} else {
+			err = nil // who asks has to check
+		}
+		return o.Content, err
+	case len(e.fields) == 0:
+		return json.RawMessage("{}"), nil
+	case len(e.fields) > 1:
+		return parseForm(e.fields, o.Text)
+	}
+	f := e.fields[0]
+	var value json.RawMessage
+	var err error
+	if len(o.Selected) > 0 && len(f.choices) > 0 {
+		value, err = f.pick(o.Selected)
+	} else {
+		value, err = f.parse(cmp.Or(o.Text, strings.Join(o.Selected, ",")))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return strictjson.Encode(map[string]json.RawMessage{f.name: value}), nil
+}
+
+func joined(parts ...string) string {
+	var all []string
+	for _, p := range parts {
+		if p != "" && p != "()" {
+			all = append(all, p)
+		}
+	}
+	return strings.Join(all, ". ")
+}
