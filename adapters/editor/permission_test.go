@@ -269,6 +269,8 @@ func TestAFormOfAnAgentIsShownAsItIs(t *testing.T) {
 		`{"action":"accept","content":{"day":"Tu","x":1}}`: `{"answered":true,"content":{"day":"Tu","x":1}}`,
 		`{"action":"decline"}`:                             `{"answered":true,"selected":["No"]}`,
 		`{"action":"cancel"}`:                              `{"answered":false,"reason":"dismissed"}`,
+		`{"action":"accept"}`:                              `{"answered":true,"content":{}}`,
+		`{"action":"accept","content":[1]}`:                `{"answered":false,"reason":"dismissed"}`,
 	} {
 		withHub(t, func(s *setup) {
 			c, session := s.begun(editor.Options{}, `{"elicitation":{"form":{}}}`)

@@ -117,7 +117,15 @@ func (c *connection) settleQuestion(a *asked, m jsonrpc.Message) {
 	case fault != nil:
 		c.count("refused.response")
 	case r.Action == wire.ElicitAccept && a.form != nil:
-		reply.Dismissed, reply.Content = false, r.Content
+		content := strictjson.ParseValid(r.Content)
+		switch {
+		case content.Absent():
+			reply.Dismissed, reply.Content = false, json.RawMessage("{}") // who asks checks whether that is enough
+		case content.Kind() == strictjson.Object:
+			reply.Dismissed, reply.Content = false, r.Content
+		default:
+			c.count("refused.response")
+		}
 	case r.Action == wire.ElicitDecline && a.form != nil && a.form.Decline != "":
 		reply.Dismissed, reply.Selected = false, []string{a.form.Decline}
 	case r.Action == wire.ElicitAccept:

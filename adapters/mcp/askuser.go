@@ -46,10 +46,11 @@ func (c *exchange) askUser() (any, error) {
 	until := lastUntil(r.inputs).Add(returnGrace)
 	r.round++
 	state := c.server.sealState(c.request, c.params, r.key, r.round, until)
-	if !c.request.holder.park(r, until) {
+	out := inputResult{c.server.head(c.request, wire.ResultInputRequired), requests(r.inputs, c.request.version), state}
+	if !c.request.holder.park(r, until) { // after which the run is whose client returns first
 		return nil, nil
 	}
-	return inputResult{c.server.head(c.request, wire.ResultInputRequired), requests(r.inputs, c.request.version), state}, nil
+	return out, nil
 }
 
 // park keeps a run for a client that is to return before a time. It reports false if there are
@@ -61,6 +62,12 @@ func (h *holder) park(r *run, until time.Time) bool {
 		return false
 	}
 	h.parked[r.key] = r
+	if r.task == nil { // nothing else bounds what its tool may still ask
+		r.release = r.session.Consume(context.Background(), func(b hub.Batch, err error) bool {
+			r.take(b)
+			return err == nil && r.result == nil
+		})
+	}
 	r.expiry = time.AfterFunc(time.Until(until), func() {
 		if h.unpark(r.key) == r {
 			r.cancel(core.NewFault(core.CodeTimeout, "the client did not return with an answer of its user"))
@@ -72,11 +79,15 @@ func (h *holder) park(r *run, until time.Time) bool {
 // unpark returns the run with the key that waits for its client, or nil.
 func (h *holder) unpark(key string) *run {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	r := h.parked[key]
 	if r != nil {
 		r.expiry.Stop()
 		delete(h.parked, key)
+	}
+	h.mu.Unlock()
+	if r != nil && r.release != nil {
+		r.release()
+		r.release = nil
 	}
 	return r
 }
@@ -88,6 +99,9 @@ func (c *exchange) resume(ctx context.Context, before *sealed) (any, *jsonrpc.Er
 	if r == nil { // the answer comes a second time, or too late
 		t, err := c.server.hub.Task(ctx, p, core.TaskID(before.Run))
 		if err != nil {
+			if h.isRunning(before.Run) {
+				return nil, badParams("requestState: another request continues the call: wait for the answer to that")
+			}
 			return nil, badParams("requestState: the call that it belongs to is no longer known: call the tool again without it")
 		}
 		r = &run{session: h.session.ChildFor("", nil), tool: c.params.Name, holder: h, key: before.Run, task: t}
@@ -178,17 +192,22 @@ func (c *exchange) forgetElicited() {
 
 // answered takes the response of a client to a request of the server. Responses to requests
 // that the server did not send, or that are settled, are ignored. An error, and a result that
-// does not fit, count as no answer: the people of the hub are left.
+// does not fit, count as no answer: the people of the hub are left, or a call without a task is
+// told that its question was dismissed.
 func (h *holder) answered(m jsonrpc.Message) {
 	var id string
-	if strictjson.Decode(m.ID, strictjson.Limits{}, &id) != nil || !m.Result.Exists() {
+	if strictjson.Decode(m.ID, strictjson.Limits{}, &id) != nil {
 		return
 	}
 	h.mu.Lock()
 	e, open := h.asked[id]
 	delete(h.asked, id)
 	h.mu.Unlock()
-	if open {
-		_ = e.input.settle(hub.NoWait, e.session, e.task, m.Result)
+	if !open {
+		return
+	}
+	err := e.input.settle(hub.NoWait, e.session, e.task, m.Result)
+	if e.task == "" && core.AsFault(err) != nil { // nobody else is asked
+		_, _ = e.session.AnswerQuestion(hub.NoWait, core.Reply{Question: e.input.key, Dismissed: true}) // it may be settled
 	}
 }

@@ -27,6 +27,8 @@ type holder struct {
 	// parked are the calls that wait for their client to return with an answer of its user,
 	// and kept those that clients follow as tasks.
 	parked map[string]*run // by their keys
+	// direct are the keys of the runs of tools other than agent_ask that have not ended.
+	direct map[string]struct{}
 	kept   map[*run]struct{}
 	// shown are the open questions, with the keys of the runs whose clients were shown them.
 	shown map[string]string
@@ -51,7 +53,7 @@ func (h *holder) expired() bool {
 func newHolder(s *hub.Session, limits Options) *holder {
 	return &holder{
 		session: s, limits: limits, running: make(map[*call]struct{}),
-		parked: make(map[string]*run), kept: make(map[*run]struct{}), asked: make(map[string]elicited), shown: make(map[string]string),
+		parked: make(map[string]*run), direct: make(map[string]struct{}), kept: make(map[*run]struct{}), asked: make(map[string]elicited), shown: make(map[string]string),
 	}
 }
 
@@ -119,10 +121,26 @@ func (h *holder) shows(question, run string) bool {
 	return run != "" && h.shown[question] == run
 }
 
-// forgetShown forgets the questions that were shown to the client of a run.
-func (h *holder) forgetShown(run string) {
+// begun notes that a run of a tool other than agent_ask has begun.
+func (h *holder) begun(run string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.direct[run] = struct{}{}
+}
+
+// isRunning reports whether a run of a tool other than agent_ask has not ended.
+func (h *holder) isRunning(run string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, running := h.direct[run]
+	return running
+}
+
+// forgetRun forgets a run that has ended, and the questions that were shown to its client.
+func (h *holder) forgetRun(run string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.direct, run)
 	maps.DeleteFunc(h.shown, func(_, of string) bool { return of == run })
 }
 

@@ -21,14 +21,18 @@ import (
 // input is an approval or a question of a task that waits for people, as the client is asked
 // for it.
 type input struct {
-	// key identifies it in the life of the task: the id of the approval or question.
-	key      string
-	until    time.Time
-	approval *task.PendingApproval
-	question *question.Question
+	// key identifies it in the life of the task: the id of the approval or question. name is what the
+	// client gets in place of it, in a result; "" for the key.
+	key, name string
+	until     time.Time
+	approval  *task.PendingApproval
+	question  *question.Question
 	// form is that of the question, if the client can show it.
 	form *question.Form
 }
+
+// label returns what a client gets it as in a result.
+func (in input) label() string { return cmp.Or(in.name, in.key) }
 
 // asInput returns a question as the sender of a request is asked it. Versions before arrayElicitation lack
 // some of what a form may have.
@@ -54,8 +58,8 @@ func (s *Server) inputsOf(q *request, run string, t *task.Task) []input {
 		switch {
 		case t == nil && q.holder.shows(asked.ID, run):
 			in := q.asInput(asked)
-			if f := asked.Form; f != nil && f.Name != "" && !slices.ContainsFunc(all, func(other input) bool { return other.key == f.Name }) {
-				in.key = f.Name // as the server of the tool has it
+			if f := asked.Form; f != nil && !slices.ContainsFunc(all, func(other input) bool { return other.name == f.Name }) {
+				in.name = f.Name // as the server of the tool has it
 			}
 			all = append(all, in)
 		case t != nil && (slices.Contains(asked.Tasks, t.ID()) || q.holder.shows(asked.ID, run)):
@@ -189,7 +193,7 @@ func (in input) command(id core.TaskID, v strictjson.Value) (core.Command, error
 	action, content, err := wire.ReadElicitResult(v)
 	switch {
 	case err != nil:
-		return nil, core.NewFault(core.CodeInvalid, "%s: %s", in.key, err)
+		return nil, core.NewFault(core.CodeInvalid, "%s: %s", in.label(), err)
 	case in.approval != nil:
 		return in.decision(id, action, content)
 	}
@@ -210,7 +214,7 @@ func (in input) decision(id core.TaskID, action string, content strictjson.Value
 			All   bool  `json:"all"`
 		}
 		if !content.Exists() || content.Decode(&form) != nil || form.Allow == nil {
-			return nil, core.NewFault(core.CodeInvalid, "%s: content: want allow, true or false", in.key)
+			return nil, core.NewFault(core.CodeInvalid, "%s: content: want allow, true or false", in.label())
 		}
 		d.Approved, d.All = *form.Allow, *form.Allow && form.All
 	}
@@ -229,8 +233,11 @@ func (in input) reply(action string, content strictjson.Value) (core.Command, er
 	case action != wire.ActionAccept:
 		a.Dismissed = true
 		return a, nil
+	case in.form != nil && content.Absent():
+		a.Content = []byte("{}") // who asks checks whether that is enough
+		return a, nil
 	case in.form != nil && content.Kind() != strictjson.Object:
-		return nil, core.NewFault(core.CodeInvalid, "%s: content: want an object with the fields of the form", in.key)
+		return nil, core.NewFault(core.CodeInvalid, "%s: content: want an object with the fields of the form", in.label())
 	case in.form != nil:
 		a.Content = content.Clone()
 		return a, nil
@@ -248,7 +255,7 @@ func (in input) reply(action string, content strictjson.Value) (core.Command, er
 		a.Selected = in.selected(text)
 	}
 	if err != nil {
-		return nil, core.NewFault(core.CodeInvalid, "%s: content: %s", in.key, err)
+		return nil, core.NewFault(core.CodeInvalid, "%s: content: %s", in.label(), err)
 	}
 	return a, nil
 }
@@ -271,7 +278,7 @@ func (in input) selected(text string) []string {
 func requests(inputs []input, version string) map[string]wire.ElicitRequest {
 	all := make(map[string]wire.ElicitRequest, len(inputs))
 	for _, in := range inputs {
-		all[in.key] = in.request(version)
+		all[in.label()] = in.request(version)
 	}
 	return all
 }
@@ -280,7 +287,7 @@ func requests(inputs []input, version string) map[string]wire.ElicitRequest {
 // refused collects the inputs that the caller may not give.
 func settleAll(ctx context.Context, s *hub.Session, id core.TaskID, inputs []input, responses map[string]strictjson.Value, refused func(key string)) *jsonrpc.Error {
 	for _, in := range inputs {
-		v, here := responses[in.key]
+		v, here := responses[in.label()]
 		if !here {
 			continue
 		}

@@ -41,7 +41,7 @@ type run struct {
 	round   int             // how often the client was asked in a result
 	refused map[string]bool // inputs that the caller may not give
 	// expiry ends a run whose client does not return, and release stops reading for one that
-	// is followed as a task.
+	// is followed as a task, or waits for its client.
 	expiry  *time.Timer
 	release func()
 }
@@ -60,6 +60,7 @@ func (s *Server) start(q *request, p callParams, streams bool) *run {
 		}
 		if q.elicits && (q.modern || streams) {
 			r.key = core.NewID()
+			r.holder.begun(r.key)
 			r.session.WatchOwnQuestions()
 		}
 		r.session.CallTool(q.call, p.Name, p.Arguments)
@@ -196,7 +197,7 @@ func ending(text string, n int) string {
 // close ends a run that has ended, or that somebody else continues.
 func (r *run) close(why *core.Fault) {
 	if r.key != "" && r.owner {
-		r.holder.forgetShown(r.key)
+		r.holder.forgetRun(r.key)
 	}
 	r.session.Close(why)
 }

@@ -14,30 +14,45 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	hubpack "github.com/dragoman-hub/dragoman/core/pack"
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/tool"
 )
 
 // placeForm is the form in which the tool of askingPack asks.
 var placeForm = question.Form{
-	Name: "place", Message: "maps asks: Where?", Decline: "Decline to answer",
+	Name: "place", Message: "Where?", Decline: "Decline to answer",
 	Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","default":"Oslo"}},"required":["city"]}`),
 }
 
-// askingPack offers the tool find, which asks its caller as often as there are forms and returns what it
+// pack connects a pack with a tool. execute waits for a call of it.
+func (g *testServer) pack(name string) (pack *hub.Session, execute func() *hubpack.Execution) {
+	g.t.Helper()
+	pack = g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
+	g.t.Cleanup(func() { pack.Close(nil) })
+	if err := pack.Provide("maps", []tool.Definition{{Name: name, Timeout: 10 * time.Minute}}); err != nil {
+		g.t.Fatal(err)
+	}
+	return pack, func() *hubpack.Execution {
+		g.t.Helper()
+		b, err := pack.Next(g.t.Context())
+		if err != nil || b.Execute == nil {
+			g.t.Fatalf("got %+v and %v, want a call", b, err)
+		}
+		return b.Execute
+	}
+}
+
+// askingPack offers the tool find, which asks its caller for the forms, one after the other, and returns what it
 // said, or why it could not be asked.
 func (g *testServer) askingPack(forms ...question.Form) {
 	g.t.Helper()
-	pack := g.hub.Connect(hub.Identity{Principal: core.Principal{ID: "pack"}, Dialect: "test"})
-	g.t.Cleanup(func() { pack.Close(nil) })
-	if err := pack.Provide("maps", []tool.Definition{{Name: "find"}}); err != nil {
-		g.t.Fatal(err)
-	}
-	find := func(ctx context.Context, execution string) {
-		var said []question.Outcome
+	pack, _ := g.pack("find")
+	find := func(execution string) {
+		said := []question.Outcome{}
 		for _, form := range forms {
 			q := question.Question{Text: form.Message + "\nAnswer in words.", Options: []question.Option{{Label: form.Decline}}, Form: &form}
-			o, err := pack.AskCaller(ctx, execution, q)
+			o, err := pack.AskCaller(g.t.Context(), execution, q)
 			if err != nil {
 				_ = pack.AnswerTool(execution, tool.Result{Fault: core.AsFault(err)}) // the call may be gone
 				return
@@ -48,18 +63,13 @@ func (g *testServer) askingPack(forms ...question.Form) {
 		_ = pack.AnswerTool(execution, tool.Result{Output: out}) // the call may be gone
 	}
 	go func() {
-		withdraw := map[string]context.CancelFunc{}
 		for {
 			b, err := pack.Next(context.Background())
-			switch {
-			case err != nil:
+			if err != nil {
 				return
-			case b.Execute != nil:
-				ctx, cancel := context.WithCancel(context.Background())
-				withdraw[b.Execute.ID] = cancel
-				go find(ctx, b.Execute.ID)
-			case b.Withdrawn != "":
-				withdraw[b.Withdrawn]()
+			}
+			if b.Execute != nil {
+				go find(b.Execute.ID)
 			}
 		}
 	}()
@@ -90,7 +100,7 @@ func TestAToolOfAPackAsksTheUserOfAModernClientAsItsServerDoes(t *testing.T) {
 			g.askingPack(placeForm, second)
 			first := g.ask(find(canAsk, "")).required()
 			in, named := first.Requests["place"]
-			if !named || len(first.Requests) != 1 || in.Method != "elicitation/create" || in.Params.Mode != "form" || in.Params.Message != placeForm.Message || string(in.Params.Schema) != string(placeForm.Schema) {
+			if !named || len(first.Requests) != 1 || in.Method != "elicitation/create" || in.Params.Mode != "form" || in.Params.Message != "find asks: Where?" || string(in.Params.Schema) != string(placeForm.Schema) {
 				t.Errorf("got %+v, want the form of the tool under its name", first.Requests)
 			}
 			g.ask(first.findAgain(`{"place":{"action":"accept","content":7}}`)).fails(http.StatusBadRequest, -32602, "place: content")
@@ -119,13 +129,90 @@ func TestAToolOfAPackAsksTheUserOfALegacyClientOnTheStreamOfItsCall(t *testing.T
 			g.askingPack(placeForm)
 			s := g.open(t.Context(), toolCall("7", "find", `{}`), g.legacySession(), "Mcp-Protocol-Version: "+version)
 			m := s.until("elicitation/create")
-			if got := string(m.Params); !strings.Contains(got, `"message":"maps asks: Where?`) || !strings.Contains(got, want.schema) {
+			if got := string(m.Params); !strings.Contains(got, `"message":"find asks: Where?`) || !strings.Contains(got, want.schema) {
 				t.Errorf("got %s, want the question with %s", got, want.schema)
 			}
 			g.post("", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":%s}}`, m.ID, want.content))
 			s.outcome().contains(t, false, want.said)
 		})
 	}
+}
+
+func TestTwoQuestionsOfOneNameAreAskedAndAnsweredEach(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{})
+	pack, execute := g.pack("find")
+	session, opened := g.legacySession(), make(chan *eventStream, 1)
+	go func() {
+		opened <- g.open(t.Context(), toolCall("7", "find", `{}`), session, "Mcp-Protocol-Version: 2025-11-25")
+	}()
+	e := execute()
+	said := make(chan string, 2)
+	for range 2 {
+		go func() {
+			o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []question.Option{{Label: placeForm.Decline}}})
+			said <- fmt.Sprint(string(o.Content), err)
+		}()
+	}
+	s := <-opened
+	first, second := s.until("elicitation/create"), s.until("elicitation/create")
+	for _, m := range []streamMessage{first, second} {
+		g.post("", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"city":"Rome"}}}`, m.ID))
+		if got, want := <-said, `{"city":"Rome"}<nil>`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if err := pack.AnswerTool(e.ID, tool.Result{Output: json.RawMessage(`"there"`)}); err != nil {
+		t.Fatal(err)
+	}
+	s.outcome().contains(t, false, "there")
+}
+
+func TestAnAnswerThatDoesNotFitAndAnErrorEndTheQuestionOfATool(t *testing.T) {
+	t.Parallel()
+	for response, want := range map[string]string{
+		`"error":{"code":-32603,"message":"no form"}`:          `{"answered":false,"reason":"dismissed"}`,
+		`"result":{"action":"accept","content":[1]}`:           `{"answered":false,"reason":"dismissed"}`,
+		`"result":{"action":"maybe"}`:                          `{"answered":false,"reason":"dismissed"}`,
+		`"result":{"action":"accept"}`:                         `{"answered":true,"content":{}}`,
+		`"result":{"action":"accept","content":null}`:          `{"answered":true,"content":{}}`,
+		`"result":{"action":"decline","content":{"city":"x"}}`: `{"answered":true,"selected":["Decline to answer"]}`,
+	} {
+		t.Run(response, func(t *testing.T) {
+			t.Parallel()
+			g := start(t, mcp.Options{})
+			g.askingPack(placeForm)
+			s := g.open(t.Context(), toolCall("7", "find", `{}`), g.legacySession(), "Mcp-Protocol-Version: 2025-11-25")
+			m := s.until("elicitation/create")
+			g.post("", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, response))
+			s.outcome().contains(t, false, want)
+		})
+	}
+}
+
+func TestARepeatedAnswerWhileTheToolRunsDoesNotSayThatItIsUnknown(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{})
+	pack, execute := g.pack("find")
+	done := g.askLater(t.Context(), find(canAsk, ""))
+	e := execute()
+	said := make(chan question.Outcome, 1)
+	go func() {
+		o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []question.Option{{Label: placeForm.Decline}}})
+		if err != nil {
+			t.Error(err)
+		}
+		said <- o
+	}()
+	r := (<-done).required()
+	const answer = `{"place":{"action":"accept","content":{"city":"Rome"}}}`
+	done = g.askLater(t.Context(), r.findAgain(answer))
+	<-said
+	g.ask(r.findAgain(answer)).fails(http.StatusBadRequest, -32602, "another request continues the call")
+	if err := pack.AnswerTool(e.ID, tool.Result{Output: json.RawMessage(`"there"`)}); err != nil {
+		t.Fatal(err)
+	}
+	(<-done).outcome().contains(t, false, "there")
 }
 
 func TestAQuestionOfAToolThatIsAnsweredElsewhereIsWithdrawnFromTheClient(t *testing.T) {
@@ -162,12 +249,44 @@ func TestACallOfAToolWhoseClientDoesNotReturnIsWithdrawn(t *testing.T) {
 		g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
 		server := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
 		defer server.Close()
-		g.askingPack(placeForm)
-		r := (<-g.direct(server, find(canAsk, ""))).required()
-		<-time.After(time.Hour)
-		if open := g.hub.Questions(core.Principal{ID: "boss", Operator: true}); len(open) > 0 {
-			t.Errorf("got the questions %+v, want none for a client that does not return", open)
+		pack, execute := g.pack("find")
+		done := g.direct(server, find(canAsk, ""))
+		e := execute()
+		said := make(chan string, 1)
+		ask := func(until time.Duration) {
+			o, err := pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []question.Option{{Label: placeForm.Decline}}, Until: time.Now().Add(until)})
+			said <- o.Reason + fmt.Sprint(err)
+		}
+		go ask(5 * time.Second)
+		r := (<-done).required()
+		if got := <-said; got != "timeout<nil>" {
+			t.Errorf("got %s, want the question timed out", got)
+		}
+		began := time.Now()
+		if b, err := pack.Next(t.Context()); err != nil || b.Withdrawn != e.ID {
+			t.Errorf("got %+v and %v, want the call withdrawn", b, err)
+		}
+		if got := time.Since(began); got < 50*time.Second || got > 70*time.Second {
+			t.Errorf("the client had %s to return, want a minute", got)
 		}
 		(<-g.direct(server, r.findAgain(`{}`))).fails(http.StatusBadRequest, -32602, "expired")
+	})
+}
+
+func TestAnAnswerOfAToolThatCameMeanwhileIsThereWhenTheClientReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
+		server := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
+		defer server.Close()
+		pack, execute := g.pack("find")
+		done := g.direct(server, find(canAsk, ""))
+		e := execute()
+		go func() {
+			_, _ = pack.AskCaller(t.Context(), e.ID, question.Question{Text: "Where?", Form: &placeForm, Options: []question.Option{{Label: placeForm.Decline}}, Until: time.Now().Add(time.Second)})
+			_ = pack.AnswerTool(e.ID, tool.Result{Output: json.RawMessage(`"nowhere"`)})
+		}()
+		r := (<-done).required()
+		<-time.After(5 * time.Second)
+		(<-g.direct(server, r.findAgain(`{"place":{"action":"cancel"}}`))).outcome().contains(t, false, "nowhere")
 	})
 }

@@ -371,7 +371,7 @@ func TestAPackShowsProgressAsksAndLearnsThatNobodyWaits(t *testing.T) {
 			}
 			asker.others()
 		}
-		answer("Deeper?")
+		answer("dig asks: Deeper?")
 		ask(func() (question.Outcome, error) {
 			return agent.AskPeople(s.Context(), id, question.Question{Text: "Ready?"})
 		})

@@ -30,7 +30,7 @@ func (a *api) postAnswer(c call) error {
 	if err := a.read(c, &body); err != nil {
 		return err
 	}
-	if body.Dismissed && (len(body.Selected) > 0 || body.Text != "" || len(body.Content) > 0) {
+	if body.Dismissed && (len(body.Selected) > 0 || body.Text != "" || len(body.Content) > 0 && string(body.Content) != "null") {
 		return core.NewFault(core.CodeInvalid, "dismissed: it says that there is no answer, and there is one; leave it out")
 	}
 	s := a.connect(c)

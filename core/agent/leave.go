@@ -21,7 +21,7 @@ type Leave struct {
 }
 
 // NewLeave returns a Leave that calls left once the agent was asked to leave, has no task, and its connections
-// have sent all that it said. left may be called more than once.
+// have sent all that it said. left may be called more than once, and must not call the Leave.
 func NewLeave(left func()) *Leave {
 	return &Leave{left: left, asked: make(chan struct{}), idle: make(chan struct{})}
 }

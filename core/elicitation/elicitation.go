@@ -50,8 +50,8 @@ type Answer struct {
 
 // Options say more of an elicitation than its parameters.
 type Options struct {
-	// Asker names who asks in front of the message; "" where the question names its agent.
-	Asker string
+	// Header is a word or two about who asks; "" for nothing.
+	Header string
 	// Name is what the asker calls it; "" for nothing.
 	Name string
 	// Compile returns what checks JSON against a schema. Where it fails, the asker has to check.
@@ -73,11 +73,7 @@ func Read(params strictjson.Value, opts Options) (*Elicitation, error) {
 		return nil, core.NewFault(core.CodeTooLarge, "the question has %d bytes, the limit is %d", len(params.Raw()), maxBytes)
 	}
 	message, _ := params.Get("message").Text()
-	message = cmp.Or(message, "it says nothing more")
-	if opts.Asker != "" {
-		message = opts.Asker + " asks: " + message
-	}
-	e := &Elicitation{question: question.Question{Header: opts.Asker, Text: message}, opts: opts}
+	e := &Elicitation{question: question.Question{Header: opts.Header, Text: cmp.Or(message, "it does not say what")}, opts: opts}
 	switch mode, _ := params.Get("mode").Text(); mode {
 	case "url":
 		e.page = true

@@ -86,6 +86,9 @@ func (b *Batch) size() int {
 		n += len(b.Execute.Input)
 	case b.Question != nil:
 		n += b.Question.Question.Size()
+		if o := b.Question.Outcome; o != nil {
+			n += len(o.Text) + len(o.Content)
+		}
 	}
 	return n
 }

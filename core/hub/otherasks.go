@@ -91,11 +91,12 @@ func (h *Hub) askFor(p pack.Peer, execution string, q question.Question, asker q
 	case len(tasks) == 0 && session.asksIn == "":
 		return core.NewFault(core.CodeUnsupported, "the caller of %s works on no task: there is nobody to ask", execution)
 	case len(tasks) == 0:
-		request.Sources = []question.Source{{Thread: session.asksIn, From: session.identity.Principal}}
+		request.Call = question.Source{Thread: session.asksIn, From: session.identity.Principal}
 	}
 	if request.Question, err = h.complement(q, caller.AgentID()); err != nil {
 		return err
 	}
+	request.Question.AskedBy(call.Tool)
 	return h.putQuestion(request)
 }
 

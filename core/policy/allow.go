@@ -69,7 +69,7 @@ func needed(c core.Command, o Object) (core.Right, Object) {
 		if right == core.RightSee {
 			return 0, o
 		}
-	case core.Follow, core.Subscribe:
+	case core.Follow, core.Subscribe, core.Reply:
 		return 0, o
 	case core.Provide:
 		o.Target = Target{Pack: c.Pack}

@@ -67,8 +67,9 @@ type Request struct {
 	Ref   string
 	// Tasks are those that it is asked for; none if the asker has none.
 	Tasks []Task
-	// Sources say who may see a question that is asked for no task.
-	Sources []Source
+	// Call is the thread and the principal of the call for which a question is asked that has no
+	// tasks; zero for none. That principal may always answer it.
+	Call Source
 }
 
 // Task is a task that a question is asked for.
@@ -115,8 +116,11 @@ type pending struct {
 // of Stop. In a cluster the asker gets the first of these once all hubs have said so. The caller
 // checks afterwards that the asker has not left: see the package documentation.
 func (b *Book) Put(r Request) error {
-	q := &pending{Question: r.Question, asker: r.Asker, ref: r.Ref, sources: slices.Clone(r.Sources), bound: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
+	q := &pending{Question: r.Question, asker: r.Asker, ref: r.Ref, bound: map[core.TaskID]struct{}{}, shown: map[place]struct{}{}}
 	q.Tasks = []core.TaskID{}
+	if r.Call.Thread != "" {
+		q.sources = []Source{r.Call}
+	}
 	b.bind(q, r.Tasks)
 	for _, t := range r.Tasks {
 		if t.Working() {
@@ -291,8 +295,11 @@ func (b *Book) selected(match func(*pending) bool) []*pending {
 }
 
 // mayAnswer reports whether a principal may read and answer a question: it may read a task
-// that the question was asked for, was shown it, or is an operator. Callers hold mu.
+// that the question was asked for, made the call for which it was, was shown it, or is an operator. Callers hold mu.
 func (b *Book) mayAnswer(p core.Principal, q *pending) bool {
+	if q.isOfCall() && q.sources[0].From.ID == p.ID {
+		return true
+	}
 	for _, src := range q.sources {
 		if b.opts.MayAnswer(p, q.Agent, src.From) {
 			return true

@@ -162,7 +162,7 @@ func (b *Book) hearAsked(from string, a Asked) {
 
 // wider returns who is there for a question that no view of its threads shows. Callers hold mu.
 func (b *Book) wider(q *pending) audience {
-	q.toAgentViews = true
+	q.toAgentViews = !q.isOfCall()
 	defer func() { q.toAgentViews = false }()
 	for _, views := range b.views {
 		for _, v := range views {
@@ -177,9 +177,9 @@ func (b *Book) wider(q *pending) audience {
 	return nobody
 }
 
-// showWider shows a question to all views of conversations with its agent. Callers hold mu.
+// showWider shows a question to all views of conversations with its agent, unless it belongs to a call. Callers hold mu.
 func (b *Book) showWider(q *pending) {
-	q.toAgentViews = true
+	q.toAgentViews = !q.isOfCall()
 	b.show(q)
 }
 

@@ -16,7 +16,8 @@ const maxOptions = 100
 // Question is what an agent asks people.
 type Question struct {
 	// ID names it: letters, digits and dashes.
-	ID    string       `json:"id"`
+	ID string `json:"id"`
+	// Agent is who asks, or who called the tool that asks, which the text names; "" for nobody of the two.
 	Agent core.AgentID `json:"agent"`
 	// Tasks are those that the agent works on, if any. The question ends with the last one.
 	Tasks []core.TaskID `json:"tasks"`
@@ -50,6 +51,17 @@ func (q Question) Size() int {
 type Option struct {
 	Label       string `json:"label"`
 	Description string `json:"description,omitempty"`
+}
+
+// AskedBy puts the name of the tool that asks in front of what is asked (promise P7): the question is known as one
+// of the agent that called it, or of nobody.
+func (q *Question) AskedBy(tool string) {
+	q.Text = tool + " asks: " + q.Text
+	if q.Form != nil {
+		form := *q.Form
+		form.Message = tool + " asks: " + form.Message
+		q.Form = &form
+	}
 }
 
 // Form is a question that is answered with an object.

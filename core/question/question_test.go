@@ -53,7 +53,7 @@ func TestAFormIsAnsweredWithItsContentOrAsTheQuestion(t *testing.T) {
 		if tt.form {
 			q.Form = &question.Form{Message: "?", Schema: json.RawMessage("{}")}
 		}
-		if err := b.Put(question.Request{Question: q, Asker: &peer{}, Sources: []question.Source{{Thread: "call", From: ada}}}); err != nil {
+		if err := b.Put(question.Request{Question: q, Asker: &peer{}, Call: question.Source{Thread: "call", From: ada}}); err != nil {
 			t.Fatal(err)
 		}
 		tt.reply.Question = "q"

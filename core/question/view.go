@@ -76,6 +76,9 @@ func (b *Book) unwatch(at place) {
 // isFor reports whether the view shows the question: it was asked in the view's thread, or,
 // if no view has that thread, by the view's agent.
 func (q *pending) isFor(v View, mayAnswer func(p core.Principal, agent core.AgentID, owner core.Principal) bool) bool {
+	if q.isOfCall() && q.sources[0].Thread == v.Thread && q.sources[0].From.ID == v.For.ID {
+		return true // who calls a tool may always answer it
+	}
 	ofAgent := q.toAgentViews && q.Agent == v.Agent
 	for _, src := range q.sources {
 		if (ofAgent || src.Thread == v.Thread) && mayAnswer(v.For, q.Agent, src.From) {
@@ -84,6 +87,10 @@ func (q *pending) isFor(v View, mayAnswer func(p core.Principal, agent core.Agen
 	}
 	return ofAgent && len(q.sources) == 0
 }
+
+// isOfCall reports whether the question was asked for a call that belongs to no task: it has the thread of that
+// call, and is for its principal.
+func (q *pending) isOfCall() bool { return len(q.Tasks) == 0 && len(q.sources) > 0 }
 
 // show shows the question to a view, once.
 func (q *pending) show(at place) {

@@ -131,6 +131,7 @@ func TestACancelAnswersPermissionsAndWaitsForTheAgent(t *testing.T) {
 		if got := p.answers("1"); got != `{"outcome":{"outcome":"cancelled"}}` {
 			s.Errorf("got %s, want the late permission cancelled", got)
 		}
+		synctest.Wait() // the turn has heard of the cancel, too
 		p.text("s1", "what was left")
 		p.replies(prompt, `{"stopReason":"cancelled"}`)
 		got := s.told(asked)

@@ -174,7 +174,7 @@ const declineBefore = time.Second
 // means that the server's question is wrong. Meanwhile the call needs no progress.
 func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) (wire.ElicitResult, error) {
 	c.server.count("elicitation")
-	e, err := elicitation.Read(params, elicitation.Options{Asker: c.server.opts.Name, Name: key, Compile: schemas.Compile})
+	e, err := elicitation.Read(params, elicitation.Options{Header: c.server.opts.Name, Name: key, Compile: schemas.Compile})
 	if err != nil {
 		return wire.ElicitResult{}, err
 	}

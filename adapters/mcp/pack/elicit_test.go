@@ -108,11 +108,11 @@ func TestAQuestionOfTheServerIsOneToThePeopleOfTheTask(t *testing.T) {
 		} {
 			ada := g.person("erase")
 			q := ada.asked()
-			if q.Text != "p asks: Erase everything?\nAre you sure" || q.Agent != "a" || len(q.Options) != 3 {
+			if q.Text != "p.erase asks: Erase everything?\nAre you sure" || q.Agent != "a" || len(q.Options) != 3 {
 				g.t.Errorf("got %+v, want the question of the server", q)
 			}
 			if f := q.Form; f == nil || f.Name != "ok" && f.Name != "" || // only modern servers name it
-				f.Message != "p asks: Erase everything?" || string(f.Schema) != erase || f.Decline != "Decline to answer" {
+				f.Message != "p.erase asks: Erase everything?" || string(f.Schema) != erase || f.Decline != "Decline to answer" {
 				g.t.Errorf("got the form %+v, want that of the server", f)
 			}
 			ada.reply(q, reply)
@@ -142,7 +142,7 @@ func TestAnAnswerThatDoesNotFitTheFormIsAskedForAgain(t *testing.T) {
 		ada.reply(ada.asked(), core.Reply{Content: json.RawMessage(`{"day":"Monday"}`)})
 		q := ada.asked()
 		for _, text := range []string{q.Text, q.Form.Message} {
-			if !strings.HasPrefix(text, "p asks: When?") || !strings.Contains(text, "The last answer did not fit: ") || !strings.Contains(text, "day") {
+			if !strings.HasPrefix(text, "p.book asks: When?") || !strings.Contains(text, "The last answer did not fit: ") || !strings.Contains(text, "day") {
 				g.t.Errorf("got %q, want what does not fit", text)
 			}
 		}
