@@ -166,7 +166,11 @@ func (in input) words() string {
 	if in.approval != nil {
 		return "waits for the approval of " + in.approval.Name
 	}
-	return "waits for an answer: " + ending(in.question.Text, maxWords)
+	text := in.question.Text
+	if f := in.question.Form; f != nil { // whose fields the client is asked for
+		text = f.Message
+	}
+	return "waits for an answer: " + ending(text, maxWords)
 }
 
 // settle gives the answer of the user to the hub. It returns an invalid Fault for an answer

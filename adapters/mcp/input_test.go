@@ -1,9 +1,11 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +15,7 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/coretest"
 	"github.com/dragoman-hub/dragoman/core/hub"
+	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
 
@@ -357,6 +360,35 @@ func TestAQuestionOfAnAgentFurtherDownReachesTheUser(t *testing.T) {
 	carl.report(second, core.Done{})
 	bob.report(first, core.Done{Text: "42"})
 	(<-done).outcome().contains(t, false, "42")
+}
+
+func TestAQuestionOfAnotherTaskOfTheAgentIsNotForTheUser(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{})
+	bob := g.agent("bob", "ui")
+	boss := core.Principal{ID: "boss", Operator: true}
+	other := g.hub.Connect(hub.Identity{Principal: boss})
+	defer other.Close(nil)
+	asked, err := other.Open(core.Request{To: core.ToAgent("bob"), Content: "plan"}, hub.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob.next(core.KindAssigned)
+	g.hub.ReadQuestions(boss) // so that questions wait for somebody
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _, _ = bob.AskPeople(ctx, asked.ID(), question.Question{Text: "Whose?"}) }()
+	for len(g.hub.Questions(boss)) == 0 {
+		runtime.Gosched()
+	}
+	for _, done := range []<-chan answer{
+		g.askLater(t.Context(), askBobModern(canAsk, "")),
+		g.later(t.Context(), "", toolCall("7", "agent_ask", askBob), g.legacySession(), "Mcp-Protocol-Version: 2025-11-25", streams),
+	} {
+		bob.report(bob.next(core.KindAssigned), core.Done{Text: "42"})
+		(<-done).outcome().contains(t, false, "42")
+	}
+	cancel()
+	bob.report(asked, core.Done{})
 }
 
 func TestAQuestionWithoutAnyoneToAskIsRefused(t *testing.T) {

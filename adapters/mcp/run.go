@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -79,7 +80,7 @@ func (r *run) open(q *request, input json.RawMessage) error {
 			To core.Address `json:"to"`
 		}
 		_ = strictjson.Decode(input, strictjson.Limits{}, &in) // the hub refuses it
-		r.watchQuestions("", in.To.Agent())
+		r.watchQuestions(early{}, "", in.To.Agent())
 	}
 	watched := q.elicits || q.progress != nil // else only the end is of interest
 	t, err := r.session.Ask(input, hub.OpenOptions{Keep: q.tasks, Unwatched: !watched})
@@ -88,7 +89,8 @@ func (r *run) open(q *request, input json.RawMessage) error {
 	}
 	r.task, r.key = t, string(t.ID())
 	if q.elicits {
-		r.watchQuestions(t.Thread(), "")
+		r.watchQuestions(nil, t.Thread(), "")
+		r.session.UnwatchQuestions(early{})
 	}
 	if !watched {
 		r.session.AwaitEnd(t)
@@ -96,9 +98,13 @@ func (r *run) open(q *request, input json.RawMessage) error {
 	return nil
 }
 
+// early is the tag of the view that a call has until its thread is known. It is of the agent, and so shows what that
+// asks in others' tasks.
+type early struct{}
+
 // watchQuestions makes the session one that shows the questions of a conversation to people.
-func (r *run) watchQuestions(thread core.ThreadID, agent core.AgentID) {
-	r.session.WatchQuestions(question.View{Thread: thread, Agent: agent, For: r.session.Identity().Principal})
+func (r *run) watchQuestions(tag any, thread core.ThreadID, agent core.AgentID) {
+	r.session.WatchQuestions(question.View{Tag: tag, Thread: thread, Agent: agent, For: r.session.Identity().Principal})
 }
 
 // take takes what is new in the session.
@@ -108,6 +114,7 @@ func (r *run) take(b hub.Batch) {
 		r.result = outcomeOf(r.tool, b.Tool)
 	case b.Progress != nil:
 		r.say(b.Progress.Detail)
+	case b.Question != nil && b.Question.Tag == early{} && !slices.Contains(b.Question.Question.Tasks, core.TaskID(r.key)): // of another task
 	case b.Question != nil:
 		r.changed = true
 		if r.key != "" {

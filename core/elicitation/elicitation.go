@@ -54,8 +54,6 @@ type Options struct {
 	Header string
 	// Name is what the asker calls it; "" for nothing.
 	Name string
-	// Compile returns what checks JSON against a schema. Where it fails, the asker has to check.
-	Compile func(schema []byte) (check func([]byte) error, err error)
 }
 
 // Elicitation is what somebody asks for.
@@ -187,13 +185,7 @@ func (e *Elicitation) Ask(ctx context.Context, ask func(context.Context, questio
 func (e *Elicitation) content(o question.Outcome) (json.RawMessage, error) {
 	switch {
 	case len(o.Content) > 0:
-		check, err := e.opts.Compile(e.question.Form.Schema)
-		if err == nil {
-			err = check(o.Content)
-		} else {
-			err = nil // who asks has to check
-		}
-		return o.Content, err
+		return o.Content, nil // the hub has checked it
 	case len(e.fields) == 0:
 		return json.RawMessage("{}"), nil
 	case len(e.fields) > 1:

@@ -65,7 +65,7 @@ func readForm(schema strictjson.Value) ([]field, error) {
 }
 
 func readField(name string, p strictjson.Value) (field, error) {
-	f := field{name: name, preset: p.Get("default").Raw()}
+	f := field{name: name, preset: p.Get("default").Clone()}
 	f.kind, _ = p.Get("type").Text()
 	f.title, _ = p.Get("title").Text()
 	f.description, _ = p.Get("description").Text()
@@ -291,6 +291,9 @@ func parseForm(form []field, text string) (json.RawMessage, error) {
 		text, ok := given[f.name]
 		delete(given, f.name)
 		switch {
+		case (!ok || strings.TrimSpace(text) == "") && f.required && len(f.preset) > 0:
+			members[f.name] = f.preset
+			continue
 		case (!ok || strings.TrimSpace(text) == "") && f.required:
 			return nil, fmt.Errorf("%s is missing", f.label())
 		case !ok || strings.TrimSpace(text) == "":

@@ -206,7 +206,7 @@ func New(opts Options) *Hub {
 		Reserved: isBuiltin, Schema: opts.Schema, Count: h.Count, Elsewhere: h.elsewherePack, Tell: h.tellPacks,
 	})
 	watcher, _ := h.observer.(question.Observer)
-	h.questions = question.NewBook(question.Options{Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
+	h.questions = question.NewBook(question.Options{Schema: opts.Schema, Limit: h.limits.Questions, MayAnswer: h.mayAnswer, Observer: watcher, Tell: h.tellQuestion})
 	h.threads = thread.NewBook(h.limits.Threads, h.threadBytes())
 	h.index = thread.NewIndex(thread.IndexTasks)
 	h.talk = newConversations(h.limits.Threads)

@@ -2,6 +2,7 @@ package question
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,9 @@ type Options struct {
 	// MayAnswer reports whether the principal may answer what the agent asks in the work of the
 	// owner; of an unknown owner if that is zero. It must not call the Book.
 	MayAnswer func(p core.Principal, agent core.AgentID, owner core.Principal) bool
+	// Schema compiles the schema of a form, to check what answers it; nil checks nothing. Where it fails, who
+	// asks has to check.
+	Schema func(source []byte) (check func([]byte) error, err error)
 	// Observer is told of every question that was asked here; nil for none.
 	Observer Observer
 	// Tell tells the Book of another hub, once and in order, or that hub is reported as gone. It must
@@ -353,6 +357,23 @@ func (b *Book) check(by core.Principal, r core.Reply, judged bool) (q *pending, 
 	case !judged && !b.mayAnswer(by, q):
 		return nil, o, core.NewFault(core.CodeNotAuthorized, "question %s is put to somebody else", id)
 	}
-	o, err = q.outcome(r, by)
+	if o, err = q.outcome(r, by); err == nil && o.Content != nil {
+		err = b.fits(q, o.Content)
+	}
 	return q, o, err
+}
+
+// fits returns an invalid Fault for a content that does not fit the schema of a question's form.
+func (b *Book) fits(q *pending, content json.RawMessage) error {
+	if b.opts.Schema == nil {
+		return nil
+	}
+	check, err := b.opts.Schema(q.Form.Schema)
+	if err != nil {
+		return nil //nolint:nilerr // who asks has to check
+	}
+	if err := check(content); err != nil {
+		return core.NewFault(core.CodeInvalid, "content: %s", err)
+	}
+	return nil
 }

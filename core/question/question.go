@@ -69,7 +69,7 @@ type Form struct {
 	// Name is the name that its asker has for it; "" for none.
 	Name string `json:"name,omitempty"`
 	// Message is what is asked, Schema the JSON Schema of the answer: an object whose members are texts, numbers,
-	// booleans, choices, or lists of choices. The asker checks whether an answer fits it.
+	// booleans, choices, or lists of choices.
 	Message string          `json:"message"`
 	Schema  json.RawMessage `json:"schema"`
 	// Decline is the option that declines to answer; "" for none.
@@ -150,6 +150,8 @@ func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
 		return Outcome{}, core.NewFault(core.CodeInvalid, "content: want an object with the fields of the form")
 	case hasContent:
 		return Outcome{Answered: true, Content: a.Content, By: by}, nil
+	case len(a.Selected) == 0 && a.Text == "" && q.Form != nil:
+		return Outcome{}, core.NewFault(core.CodeInvalid, "at least one selection, custom_text or content is required")
 	case len(a.Selected) == 0 && a.Text == "":
 		return Outcome{}, core.NewFault(core.CodeInvalid, "at least one selection or custom_text is required")
 	case len(a.Selected) > 1 && !q.Several:

@@ -2,6 +2,7 @@ package question_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -45,9 +46,10 @@ func TestAFormIsAnsweredWithItsContentOrAsTheQuestion(t *testing.T) {
 		{core.Reply{Content: json.RawMessage(`[1]`)}, true, "content: want an object with the fields of the form"},
 		{core.Reply{Content: json.RawMessage(`{}`)}, false, "content: the question has no form: answer with a selection or text"},
 		{core.Reply{Text: "Monday", Content: json.RawMessage(`{}`)}, true, "content: it is a whole answer: send either that or a selection and text"},
-		{core.Reply{Content: json.RawMessage("null")}, true, "at least one selection or custom_text is required"},
+		{core.Reply{Content: json.RawMessage("null")}, true, "at least one selection, custom_text or content is required"},
+		{core.Reply{Content: json.RawMessage(`{"day":"x"}`)}, true, "content: day: want a number"},
 	} {
-		b := question.NewBook(question.Options{Limit: 1, MayAnswer: func(core.Principal, core.AgentID, core.Principal) bool { return true }})
+		b := question.NewBook(question.Options{Limit: 1, MayAnswer: func(core.Principal, core.AgentID, core.Principal) bool { return true }, Schema: numberOfDay})
 		b.Attend(ada)
 		q := question.Question{ID: "q", Text: "?", Options: []question.Option{{Label: "no"}}, Until: time.Now().Add(time.Hour)}
 		if tt.form {
@@ -67,4 +69,15 @@ func TestAFormIsAnsweredWithItsContentOrAsTheQuestion(t *testing.T) {
 		}
 		b.Stop(core.NewFault(core.CodeUnreachable, "over"))
 	}
+}
+
+// numberOfDay stands for the compiler of schemas.
+func numberOfDay([]byte) (func([]byte) error, error) {
+	return func(content []byte) error {
+		var in struct{ Day *int }
+		if json.Unmarshal(content, &in) != nil {
+			return errors.New("day: want a number")
+		}
+		return nil
+	}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/jsonrpc"
-	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // maxElicitations bounds the questions of a turn that wait. Further ones are answered cancel.
@@ -51,7 +50,7 @@ func (t *turn) elicit(ctx context.Context, m jsonrpc.Message) {
 	}
 	e := &pending{message: m, page: req.ElicitationID}
 	var err error
-	if e.asks, err = elicitation.Read(m.Params, elicitation.Options{Compile: schemas.Compile}); err != nil {
+	if e.asks, err = elicitation.Read(m.Params, elicitation.Options{}); err != nil {
 		t.conn.settled(m.ID)
 		_ = t.conn.refuse(ctx, m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s", core.AsFault(err).Message))
 		return

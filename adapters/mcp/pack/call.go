@@ -17,7 +17,6 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 	"github.com/dragoman-hub/dragoman/core/strictjson"
 	"github.com/dragoman-hub/dragoman/core/timer"
-	"github.com/dragoman-hub/dragoman/schemas"
 )
 
 // call is one execution.
@@ -174,7 +173,7 @@ const declineBefore = time.Second
 // means that the server's question is wrong. Meanwhile the call needs no progress.
 func (c *call) elicit(ctx context.Context, key string, params strictjson.Value) (wire.ElicitResult, error) {
 	c.server.count("elicitation")
-	e, err := elicitation.Read(params, elicitation.Options{Header: c.server.opts.Name, Name: key, Compile: schemas.Compile})
+	e, err := elicitation.Read(params, elicitation.Options{Header: c.server.opts.Name, Name: key})
 	if err != nil {
 		return wire.ElicitResult{}, err
 	}

@@ -139,7 +139,7 @@ func TestAnAnswerThatDoesNotFitTheFormIsAskedForAgain(t *testing.T) {
 	withPeers(t, setUp, func(g *testHub, p *pack.Pack, _ *sdk.Server) {
 		g.run(p)
 		ada := g.person("book")
-		ada.reply(ada.asked(), core.Reply{Content: json.RawMessage(`{"day":"Monday"}`)})
+		ada.reply(ada.asked(), core.Reply{Text: "day: Monday"})
 		q := ada.asked()
 		for _, text := range []string{q.Text, q.Form.Message} {
 			if !strings.HasPrefix(text, "p.book asks: When?") || !strings.Contains(text, "The last answer did not fit: ") || !strings.Contains(text, "day") {

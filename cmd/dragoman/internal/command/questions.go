@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,15 +13,19 @@ import (
 
 func questionsCommand(io Streams) *cobra.Command {
 	c := &cobra.Command{
-		Use: "questions", Short: "List the open questions of agents", Args: cobra.NoArgs,
-		Long: `List the questions of agents that wait for an answer, the longest waiting first.
-'dragoman answer' answers them. The first answer counts.`,
+		Use: "questions [QUESTION]", Short: "List the open questions of agents", Args: cobra.MaximumNArgs(1),
+		Long: `List the questions of agents, and of tools, that wait for an answer, the longest waiting
+first, or show one as a whole. 'dragoman answer' answers them. The first answer counts.`,
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	c.ValidArgsFunction = fromHub(to, questionIDs)
+	c.RunE = func(c *cobra.Command, args []string) error {
 		var list questionList
 		if err := to.client().Get(c.Context(), "/v1/questions", &list); err != nil {
 			return err
+		}
+		if len(args) > 0 {
+			return showQuestion(to, list.Questions, args[0])
 		}
 		heads := []string{"QUESTION", "AGENT", "LEFT", "OPTIONS", "TEXT"}
 		err := printList(to, list, list.Questions, "there are no open questions", heads, func(q question.Question) []string {
@@ -36,13 +41,36 @@ func questionsCommand(io Streams) *cobra.Command {
 	return c
 }
 
+// showQuestion prints the question with the id.
+func showQuestion(to *hubFlags, open []question.Question, id string) error {
+	i := slices.IndexFunc(open, func(q question.Question) bool { return q.ID == id })
+	if i < 0 {
+		return fmt.Errorf("no question %q waits for an answer: run 'dragoman questions'", id)
+	}
+	q := open[i]
+	if to.json {
+		return printJSON(to.Out, q)
+	}
+	lines := []string{q.Text}
+	for _, o := range q.Options {
+		line := "- " + o.Label
+		if o.Description != "" {
+			line += ": " + o.Description
+		}
+		lines = append(lines, line)
+	}
+	_, err := fmt.Fprintln(to.Out, visibleLines(strings.Join(lines, "\n")))
+	return err
+}
+
 func answerCommand(io Streams) *cobra.Command {
 	var text string
 	var dismiss bool
 	c := &cobra.Command{
 		Use: "answer QUESTION [OPTION...]", Short: "Answer a question of an agent",
 		Long: `Answer a question of an agent with one of its options, with several if the question
-accepts that, or with your own text (--text). 'dragoman questions' lists the questions.`,
+accepts that, or with your own text (--text). A question with several fields takes lines of
+"field: value", or a JSON object. 'dragoman questions' lists the questions, and shows one.`,
 		Example: `  dragoman answer 0198f3c2-... Friday
   dragoman answer 0198f3c2-... --text "none of these"`,
 		Args: cobra.MinimumNArgs(1),
