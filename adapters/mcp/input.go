@@ -21,8 +21,8 @@ import (
 // input is an approval or a question of a task that waits for people, as the client is asked
 // for it.
 type input struct {
-	// key identifies it in the life of the task: the id of the approval or question. name is what the
-	// client gets in place of it, in a result; "" for the key.
+	// key identifies it in the life of the run: the id of the approval or question. name, if any, stands for
+	// it in a result.
 	key, name string
 	until     time.Time
 	approval  *task.PendingApproval
@@ -31,7 +31,7 @@ type input struct {
 	form *question.Form
 }
 
-// label returns what a client gets it as in a result.
+// label returns the key of the input in a result.
 func (in input) label() string { return cmp.Or(in.name, in.key) }
 
 // asInput returns a question as the sender of a request is asked it. Versions before arrayElicitation lack
@@ -184,12 +184,19 @@ func (in input) settle(ctx context.Context, s *hub.Session, id core.TaskID, v st
 	case core.Decide:
 		err = s.Decide(ctx, c.Task, c.Decision)
 	case core.Reply:
-		_, err = s.AnswerQuestion(ctx, c)
+		if _, err = s.AnswerQuestion(ctx, c); doesNotFit(core.AsFault(err)) {
+			err = core.NewFault(core.CodeInvalid, "%s: %s", in.label(), core.AsFault(err).Message)
+		}
 	}
 	if err != nil && core.AsFault(err).Code == core.CodeConflict {
 		return nil
 	}
 	return err
+}
+
+// doesNotFit reports whether the hub refused an answer for what it says.
+func doesNotFit(f *core.Fault) bool {
+	return f != nil && (f.Code == core.CodeInvalid || f.Code == core.CodeTooLarge)
 }
 
 // command returns what the answer of the user says: a core.Decide or a core.Reply.

@@ -104,6 +104,8 @@ func TestAToolOfAPackAsksTheUserOfAModernClientAsItsServerDoes(t *testing.T) {
 				t.Errorf("got %+v, want the form of the tool under its name", first.Requests)
 			}
 			g.ask(first.findAgain(`{"place":{"action":"accept","content":7}}`)).fails(http.StatusBadRequest, -32602, "place: content")
+			large := `{"city":"` + strings.Repeat("x", 64<<10) + `"}`
+			g.ask(first.findAgain(`{"place":{"action":"accept","content":`+large+`}}`)).fails(http.StatusBadRequest, -32602, "place: content: it has")
 			late := first.findAgain(`{"place":{"action":"cancel"}}`)
 			first = g.ask(first.findAgain(`{"wrong":{"action":"cancel"}}`)).required() // is asked again
 			first = g.ask(late).required()                                             // the answer to an earlier request does not count
@@ -244,11 +246,17 @@ func TestAToolOfAPackThatHasNobodyToAskIsToldSo(t *testing.T) {
 	g.post("", toolCall("1", "find", `{}`), g.legacySession(), "Mcp-Protocol-Version: 2025-11-25", "Accept: application/json").outcome().contains(t, true, "works on no task")
 }
 
+// inBubble returns a hub and an MCP server without a socket, for a test with fake time.
+func inBubble(t *testing.T) (*testServer, *mcp.Server) {
+	g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
+	server := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
+	t.Cleanup(server.Close)
+	return g, server
+}
+
 func TestACallOfAToolWhoseClientDoesNotReturnIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
-		server := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
-		defer server.Close()
+		g, server := inBubble(t)
 		pack, execute := g.pack("find")
 		done := g.direct(server, find(canAsk, ""))
 		e := execute()
@@ -275,9 +283,7 @@ func TestACallOfAToolWhoseClientDoesNotReturnIsWithdrawn(t *testing.T) {
 
 func TestAnAnswerOfAToolThatCameMeanwhileIsThereWhenTheClientReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &testServer{t: t, hub: coretest.NewHub(t, hub.Options{})}
-		server := mcp.New(g.hub, mcp.Options{Anonymous: core.Principal{ID: "anybody"}})
-		defer server.Close()
+		g, server := inBubble(t)
 		pack, execute := g.pack("find")
 		done := g.direct(server, find(canAsk, ""))
 		e := execute()

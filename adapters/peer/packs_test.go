@@ -363,51 +363,41 @@ func TestToolsOfTheHubWorkOnTasksOfOtherHubs(t *testing.T) {
 
 // ann at c works on no task, and the tool that she calls is at b. Somebody at a may answer, too.
 func TestAToolAtAnotherHubAsksItsCallerWithAForm(t *testing.T) {
-	all := connected(t, "a", "b", "c")
-	kit := offering(t, all["b"].person("kit"), "kit", "cut")
-	listed(t, "c", all["c"].Hub, "kit.cut")
-	ann := all["c"].person("ann")
-	ann.WatchOwnQuestions()
-	form := &question.Form{Name: "how", Message: "How?", Schema: json.RawMessage(`{"type":"object"}`)}
-	done := make(chan outcomeOf, 1)
-	for i, name := range []string{"c", "a"} {
-		ann.CallTool("call", "cut", nil)
-		e := given(t, kit)
-		go func() {
-			o, err := kit.AskCaller(t.Context(), e.ID, question.Question{Text: "How? In words.", Form: form})
-			done <- outcomeOf{o, err}
-		}()
-		q := shown(t, ann).Question
-		if q.Agent != "" || q.Text != "cut asks: How? In words." || q.Form == nil || q.Form.Message != "cut asks: How?" || q.Form.Name != "how" || string(q.Form.Schema) != `{"type":"object"}` {
-			t.Errorf("got %+v, want the question with its form", q)
+	synctest.Test(t, func(t *testing.T) {
+		all := connected(t, "a", "b", "c")
+		kit := offering(t, all["b"].person("kit"), "kit", "cut")
+		listed(t, "c", all["c"].Hub, "kit.cut")
+		ann := all["c"].person("ann")
+		ann.WatchOwnQuestions()
+		form := &question.Form{Name: "how", Message: "How?", Schema: json.RawMessage(`{"type":"object"}`)}
+		done := make(chan outcomeOf, 1)
+		for i, name := range []string{"c", "a"} {
+			ann.CallTool("call", "cut", nil)
+			e := given(t, kit)
+			go func() {
+				o, err := kit.AskCaller(t.Context(), e.ID, question.Question{Text: "How? In words.", Form: form})
+				done <- outcomeOf{o, err}
+			}()
+			q := shown(t, ann).Question
+			if q.Agent != "" || q.Text != "cut asks: How? In words." || q.Form == nil || q.Form.Message != "cut asks: How?" || q.Form.Name != "how" || string(q.Form.Schema) != `{"type":"object"}` {
+				t.Errorf("got %+v, want the question with its form", q)
+			}
+			by := all[name].person("ann")
+			synctest.Wait() // all hubs have heard of it
+			content := json.RawMessage(fmt.Sprintf(`{"times":%d}`, i))
+			if _, err := by.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Content: content}); err != nil {
+				t.Fatalf("at hub %s: %v", name, err)
+			}
+			if o := <-done; o.err != nil || string(o.Content) != string(content) || o.By.ID != "ann" {
+				t.Errorf("at hub %s: the pack got %+v, want %s of ann", name, o, content)
+			}
+			if err := kit.AnswerTool(e.ID, tool.Result{Output: json.RawMessage("1")}); err != nil {
+				t.Fatal(err)
+			}
+			if shown(t, ann).Outcome == nil {
+				t.Error("got the question again, want its end")
+			}
+			returned(t, ann)
 		}
-		by := all[name].person("ann")
-		listing(t, all[name].Hub, q.ID)
-		content := json.RawMessage(fmt.Sprintf(`{"times":%d}`, i))
-		if _, err := by.AnswerQuestion(t.Context(), core.Reply{Question: q.ID, Content: content}); err != nil {
-			t.Fatalf("at hub %s: %v", name, err)
-		}
-		if o := <-done; o.err != nil || string(o.Content) != string(content) || o.By.ID != "ann" {
-			t.Errorf("at hub %s: the pack got %+v, want %s of ann", name, o, content)
-		}
-		if err := kit.AnswerTool(e.ID, tool.Result{Output: json.RawMessage("1")}); err != nil {
-			t.Fatal(err)
-		}
-		if shown(t, ann).Outcome == nil {
-			t.Error("got the question again, want its end")
-		}
-		returned(t, ann)
-	}
-}
-
-// listing waits until ann's list at a hub has a question.
-func listing(t testing.TB, h *hub.Hub, id string) {
-	t.Helper()
-	for range 2000 {
-		if slices.ContainsFunc(h.Questions(core.Principal{ID: "ann"}), func(q question.Question) bool { return q.ID == id }) {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("question %s is not listed", id)
+	})
 }

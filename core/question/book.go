@@ -331,7 +331,7 @@ func (b *Book) List(p core.Principal) []Question {
 // Answer answers a question as the principal. The first answer counts. It returns a
 // conflict Fault for a question that is settled, an unknown_task Fault for one that was
 // never asked, a not_authorized Fault for one that the principal may not read, and an
-// invalid Fault for an answer that does not fit, which leaves the question open. One of another
+// invalid or too_large Fault for an answer that does not fit, which leaves the question open. One of another
 // hub is answered there: see [Book.Home].
 func (b *Book) Answer(by core.Principal, r core.Reply) (Outcome, error) {
 	b.mu.Lock()

@@ -10,14 +10,19 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// maxOptions is how many options a question may have.
-const maxOptions = 100
+const (
+	// maxOptions is how many options a question may have.
+	maxOptions = 100
+	// maxFormBytes bounds the schema of a form and what answers it: the one is compiled to check the other.
+	maxFormBytes = 64 << 10
+)
 
 // Question is what an agent asks people.
 type Question struct {
 	// ID names it: letters, digits and dashes.
 	ID string `json:"id"`
-	// Agent is who asks, or who called the tool that asks, which the text names; "" for nobody of the two.
+	// Agent is the agent that asks, or that called the tool which asks; "" for a tool that no agent called. The
+	// text names the tool.
 	Agent core.AgentID `json:"agent"`
 	// Tasks are those that the agent works on, if any. The question ends with the last one.
 	Tasks []core.TaskID `json:"tasks"`
@@ -112,8 +117,8 @@ func (o Outcome) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Check returns an invalid Fault for a question that nobody could answer. Its message
-// starts with the name of the JSON member.
+// Check returns an invalid Fault for a question that nobody could answer, and a too_large one for a form whose
+// schema has more than 64 KiB. Its message starts with the name of the JSON member.
 func (q Question) Check() error {
 	switch {
 	case q.Text == "":
@@ -130,6 +135,8 @@ func (q Question) Check() error {
 		return core.NewFault(core.CodeInvalid, "form.message: missing; say what is asked")
 	case q.Form != nil && !isObject(q.Form.Schema):
 		return core.NewFault(core.CodeInvalid, "form.schema: want the JSON Schema of the answer, an object")
+	case q.Form != nil && len(q.Form.Schema) > maxFormBytes:
+		return core.NewFault(core.CodeTooLarge, "form.schema: it has %d bytes, the limit is %d: ask for less at once", len(q.Form.Schema), maxFormBytes)
 	case q.Form != nil && q.Form.Decline != "" && !slices.Contains(q.labels(), q.Form.Decline):
 		return core.NewFault(core.CodeInvalid, "form.decline: %.100q is none of the options", q.Form.Decline)
 	}
@@ -137,7 +144,7 @@ func (q Question) Check() error {
 }
 
 // outcome returns how an answer ends the question, or an invalid Fault for an answer that
-// does not fit.
+// does not fit, and a too_large one for a content of more than 64 KiB.
 func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
 	switch hasContent := len(a.Content) > 0 && string(a.Content) != "null"; {
 	case a.Dismissed:
@@ -146,6 +153,8 @@ func (q Question) outcome(a core.Reply, by core.Principal) (Outcome, error) {
 		return Outcome{}, core.NewFault(core.CodeInvalid, "content: it is a whole answer: send either that or a selection and text")
 	case hasContent && q.Form == nil:
 		return Outcome{}, core.NewFault(core.CodeInvalid, "content: the question has no form: answer with a selection or text")
+	case hasContent && len(a.Content) > maxFormBytes:
+		return Outcome{}, core.NewFault(core.CodeTooLarge, "content: it has %d bytes, the limit is %d", len(a.Content), maxFormBytes)
 	case hasContent && !isObject(a.Content):
 		return Outcome{}, core.NewFault(core.CodeInvalid, "content: want an object with the fields of the form")
 	case hasContent:

@@ -3,6 +3,7 @@ package question_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,13 @@ func TestAQuestionThatNobodyCanAnswerIsInvalid(t *testing.T) {
 	}
 }
 
+func TestAFormWithATooLargeSchemaIsRefused(t *testing.T) {
+	q := question.Question{Text: "?", Form: &question.Form{Message: "?", Schema: json.RawMessage("{}" + strings.Repeat(" ", 64<<10))}}
+	if f := core.AsFault(q.Check()); f == nil || f.Code != core.CodeTooLarge || !strings.HasPrefix(f.Message, "form.schema: it has 65538 bytes") {
+		t.Errorf("got %v, want it refused as too large", f)
+	}
+}
+
 func TestAFormIsAnsweredWithItsContentOrAsTheQuestion(t *testing.T) {
 	ada := core.Principal{ID: "ada"}
 	for _, tt := range []struct {
@@ -44,6 +52,7 @@ func TestAFormIsAnsweredWithItsContentOrAsTheQuestion(t *testing.T) {
 		{core.Reply{Selected: []string{"no"}}, true, "no"},
 		{core.Reply{Dismissed: true}, true, "dismissed"},
 		{core.Reply{Content: json.RawMessage(`[1]`)}, true, "content: want an object with the fields of the form"},
+		{core.Reply{Content: json.RawMessage(`{"a":"` + strings.Repeat("x", 64<<10) + `"}`)}, true, "content: it has 65544 bytes, the limit is 65536"},
 		{core.Reply{Content: json.RawMessage(`{}`)}, false, "content: the question has no form: answer with a selection or text"},
 		{core.Reply{Text: "Monday", Content: json.RawMessage(`{}`)}, true, "content: it is a whole answer: send either that or a selection and text"},
 		{core.Reply{Content: json.RawMessage("null")}, true, "at least one selection, custom_text or content is required"},
