@@ -31,20 +31,24 @@ func piAgents() *agentDialect {
 }
 
 // startPlayedPi joins pi whose processes are played by the handler of the test agents. cut ends all
-// processes.
+// processes, and from then on none starts: one may be about to, and would keep the agent alive.
 func startPlayedPi(t *testing.T, h *testHub, id core.AgentID, concurrent int) (cut func()) {
 	t.Helper()
 	var (
 		running sync.WaitGroup
 		mu      sync.Mutex
 		started []*playedPi
+		isCut   bool
 	)
 	t.Cleanup(running.Wait)
 	a := pirpc.New(pirpc.Options{Count: h.service.Hub().Count, Dial: func(context.Context, []string, ...string) (link.Conn[[]byte, []byte], error) {
-		ours, theirs := coretest.Pipe[[]byte, []byte](64)
-		p := &playedPi{testHub: h, conn: theirs, asked: map[string]string{}}
 		mu.Lock()
 		defer mu.Unlock()
+		if isCut {
+			return nil, link.Because(link.PeerGone, "pi was cut off")
+		}
+		ours, theirs := coretest.Pipe[[]byte, []byte](64)
+		p := &playedPi{testHub: h, conn: theirs, asked: map[string]string{}}
 		started = append(started, p)
 		running.Go(p.serve)
 		return ours, nil
@@ -53,6 +57,7 @@ func startPlayedPi(t *testing.T, h *testHub, id core.AgentID, concurrent int) (c
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
+		isCut = true
 		for _, p := range started {
 			_ = p.conn.Close(link.Reason{Cause: link.PeerGone})
 		}
