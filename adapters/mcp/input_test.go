@@ -374,7 +374,7 @@ func TestAQuestionOfAnotherTaskOfTheAgentIsNotForTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	bob.next(core.KindAssigned)
-	g.hub.ReadQuestions(boss) // so that questions wait for somebody
+	g.hub.ReadQuestions(boss, "") // so that questions wait for somebody
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { _, _ = bob.AskPeople(ctx, asked.ID(), question.Question{Text: "Whose?"}) }()
 	for len(g.hub.Questions(boss)) == 0 {

@@ -95,7 +95,7 @@ type conversation struct {
 
 func (s *session) listQuestions(ctx context.Context, c wire.Call) error {
 	p := s.principal()
-	open, missing := s.hub.ReadQuestions(p)
+	open, missing := s.hub.ReadQuestions(p, "")
 	result := struct {
 		done
 		Questions []question.Question `json:"questions"`

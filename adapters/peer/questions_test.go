@@ -71,7 +71,7 @@ func TestAQuestionIsShownAndAnsweredAtEveryHub(t *testing.T) {
 		t.Errorf("got %+v at a and %+v at c, want the one question of the task", other, q)
 	}
 	for name, n := range all {
-		if open, missing := n.ReadQuestions(core.Principal{ID: "ann"}); len(open) != 1 || open[0].ID != q.ID || missing != nil {
+		if open, missing := n.ReadQuestions(core.Principal{ID: "ann"}, ""); len(open) != 1 || open[0].ID != q.ID || missing != nil {
 			t.Errorf("hub %s lists %+v without %v, want the question", name, open, missing)
 		}
 		if open := n.Questions(core.Principal{ID: "eve"}); len(open) != 0 {
@@ -129,7 +129,7 @@ func TestAQuestionIsRefusedOnlyIfNobodyIsAtAnyHub(t *testing.T) {
 	if o := <-askPeople(t, bob, id); core.AsFault(o.err).Code != core.CodeUnsupported {
 		t.Errorf("nobody is anywhere: got %+v, want it unsupported", o)
 	}
-	all["c"].ReadQuestions(core.Principal{ID: "ann"}) // who looks at the list from time to time
+	all["c"].ReadQuestions(core.Principal{ID: "ann"}, "") // who looks at the list from time to time
 	done := askPeople(t, bob, id)
 	reader := all["c"].person("ann")
 	for len(done) == 0 {

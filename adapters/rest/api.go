@@ -48,7 +48,7 @@ func (a *api) routes() chi.Router {
 	r.Get("/v1/usage", a.withPrincipal(a.getUsage, "by"))
 	r.Get("/v1/audit", a.withPrincipal(a.getAudit, "hub", "after", "limit"))
 	r.Get("/v1/approvals", a.withPrincipal(a.getApprovals))
-	r.Get("/v1/questions", a.withPrincipal(a.getQuestions))
+	r.Get("/v1/questions", a.withPrincipal(a.getQuestions, "thread"))
 	r.Post("/v1/questions/{id}/answer", a.withPrincipal(a.postAnswer))
 	r.Get("/v1/agents", a.withPrincipal(a.getAgents, "limit", "after"))
 	r.Get("/v1/agents/{id}", a.withPrincipal(a.getAgent))

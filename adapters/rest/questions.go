@@ -10,7 +10,11 @@ import (
 
 // getQuestions lists the questions of agents that the sender may answer.
 func (a *api) getQuestions(c call) error {
-	open, missing := a.hub.ReadQuestions(c.from)
+	thread := core.ThreadID(c.r.URL.Query().Get("thread"))
+	if len(thread) > core.MaxIDBytes {
+		return core.NewFault(core.CodeInvalid, "?thread=: want at most %d bytes, got %d", core.MaxIDBytes, len(thread))
+	}
+	open, missing := a.hub.ReadQuestions(c.from, thread)
 	return a.reply(c.w, http.StatusOK, struct {
 		Questions []question.Question `json:"questions"`
 		Missing   []string            `json:"missing,omitempty"`

@@ -37,22 +37,25 @@ func (s *Session) UnwatchQuestions(tag any) { s.hub.questions.Unwatch(s.peer(), 
 
 // Questions returns the open questions that the principal may answer, of all hubs, the longest
 // waiting first.
-func (h *Hub) Questions(p core.Principal) []question.Question {
+func (h *Hub) Questions(p core.Principal) []question.Question { return h.questionsIn(p, "") }
+
+// questionsIn is Questions for one thread; for all if that is "".
+func (h *Hub) questionsIn(p core.Principal, thread core.ThreadID) []question.Question {
 	all := []question.Question{}
 	_ = h.list(p, core.ListQuestions, func() error { // without the right the list is empty
-		all = h.questions.List(p)
+		all = h.questions.List(p, thread)
 		return nil
 	})
 	return all
 }
 
 // ReadQuestions is [Hub.Questions] for somebody who reads them now: questions that come soon wait
-// for the principal, although no session shows them. See [question.Book.Attend]. Missing are the hubs
-// whose questions are not among them.
-func (h *Hub) ReadQuestions(p core.Principal) (all []question.Question, missing []string) {
+// for the principal, although no session shows them. See [question.Book.Attend]. With a thread it returns
+// those of the thread alone: see [question.Book.List]. Missing are the hubs whose questions are not among them.
+func (h *Hub) ReadQuestions(p core.Principal, thread core.ThreadID) (all []question.Question, missing []string) {
 	h.questions.Attend(p)
 	_, missing = h.otherNames()
-	return h.Questions(p), missing
+	return h.questionsIn(p, thread), missing
 }
 
 // AnswerQuestion answers a question as the session's principal: see

@@ -317,12 +317,13 @@ func (b *Book) mayAnswer(p core.Principal, q *pending) bool {
 	return b.opts.MayAnswer(p, q.Agent, core.Principal{}) // it may answer everything
 }
 
-// List returns the open questions that the principal may answer, the longest waiting first.
-func (b *Book) List(p core.Principal) []Question {
+// List returns the open questions that the principal may answer, the longest waiting first; of a thread those
+// that were asked for its tasks, or for what these have caused.
+func (b *Book) List(p core.Principal, thread core.ThreadID) []Question {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := []Question{}
-	for _, q := range b.selected(func(q *pending) bool { return b.mayAnswer(p, q) }) {
+	for _, q := range b.selected(func(q *pending) bool { return (thread == "" || q.isIn(thread)) && b.mayAnswer(p, q) }) {
 		all = append(all, q.Question)
 	}
 	return all

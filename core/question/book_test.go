@@ -97,7 +97,7 @@ func wantFault(t *testing.T, what string, err error, want core.Code) {
 func wantOpen(t *testing.T, b *question.Book, want ...string) {
 	t.Helper()
 	var got []string
-	for _, q := range b.List(core.Principal{Operator: true}) {
+	for _, q := range b.List(core.Principal{Operator: true}, "") {
 		got = append(got, q.ID)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -137,7 +137,7 @@ func TestAQuestionWithoutATaskGoesToEveryViewOfItsAgent(t *testing.T) {
 	mustPut(t, b, ask("q2", asker))
 	adas.wants(t, "ada", "<nil>: q2?")
 	bobs.wants(t, "bob", "<nil>: q2?")
-	if got := b.List(bob); len(got) != 1 {
+	if got := b.List(bob, ""); len(got) != 1 {
 		t.Errorf("bob lists %v, want what he was shown", got)
 	}
 	if o, err := b.Answer(bob, core.Reply{Question: "q2", Dismissed: true}); err != nil || o.By != bob {
@@ -221,7 +221,7 @@ func TestATaskThatEndsWhileItsQuestionIsPutCountsAsEnded(t *testing.T) {
 	ending.Working = func() bool { b.TaskEnded("t2"); return true } // it ends behind the look
 	wantFault(t, "all have ended", b.Put(ask("q1", asker, ended, ending)), core.CodeCancelled)
 	mustPut(t, b, ask("q2", asker, ended, task("t3", "trip")))
-	if got := b.List(ada); len(got) != 1 || len(got[0].Tasks) != 1 || got[0].Tasks[0] != "t3" {
+	if got := b.List(ada, ""); len(got) != 1 || len(got[0].Tasks) != 1 || got[0].Tasks[0] != "t3" {
 		t.Errorf("got %+v, want a question for the task that goes on", got)
 	}
 	view.wants(t, "the view", "v: q2?")
@@ -237,7 +237,7 @@ func TestAPeerThatLeavesEndsItsQuestionsAndViews(t *testing.T) {
 	mustPut(t, b, ask("q2", other))
 	gone.wants(t, "who leaves, before", "g: q1?", "g: q2?")
 	b.Leave(gone)
-	if got := b.List(bob); len(got) > 0 {
+	if got := b.List(bob, ""); len(got) > 0 {
 		t.Errorf("who has left lists %v, want nothing", got)
 	}
 	for range 2 {

@@ -1,6 +1,10 @@
 package question
 
-import "github.com/dragoman-hub/dragoman/core"
+import (
+	"slices"
+
+	"github.com/dragoman-hub/dragoman/core"
+)
 
 // Peer is a connection that asks people or shows them questions. Values are compared
 // with ==. Its methods are called with the lock of the Book held: they must neither
@@ -86,6 +90,11 @@ func (q *pending) isFor(v View, mayAnswer func(p core.Principal, agent core.Agen
 		}
 	}
 	return ofAgent && len(q.sources) == 0
+}
+
+// isIn reports whether the question was asked for a task of the thread, or for what one has caused.
+func (q *pending) isIn(thread core.ThreadID) bool {
+	return slices.ContainsFunc(q.sources, func(src Source) bool { return src.Thread == thread })
 }
 
 // isOfCall reports whether the question was asked for a call that belongs to no task: it has the thread of that

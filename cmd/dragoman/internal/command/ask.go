@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,8 @@ Without words, or with "-" or @-, the question is read from stdin; @FILE, as the
 reads a file. A question that begins with @ is written with @@. --data takes @FILE and @-
 too; with --data @- and no words, the data alone is sent. The hub's limits.request_bytes says
 how long a question may be, attachments included.
+
+At a terminal, questions of agents to people are shown as well; 'dragoman answer' answers them.
 
 The first interrupt cancels the task and waits for its end, the second one exits.
 Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
@@ -152,6 +155,11 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 
 	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(to.Err, "[waiting up to %s: %s]\n", config.FormatTime(wait), inLine(err)) })
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
+	threadKnown, stopQuestions := func(core.ThreadID) {}, func() {}
+	if !to.json && isTerminal(to.Err) {
+		threadKnown, stopQuestions = noteQuestions(ctx, hub, to.Err)
+	}
+	defer stopQuestions()
 	var resp *http.Response
 	if err == nil {
 		var absent error // the last refusal for want of an agent
@@ -180,10 +188,12 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 		event(l)
 		if b, ok := l.Body.(core.Opened); ok {
 			opened <- b.Task
+			threadKnown(cmp.Or(b.Request.Thread, core.ThreadID(b.Task)))
 		}
 		return p.print(l, raw)
 	})
 	stopNote()
+	stopQuestions()
 	cancelling.Wait() // the end may overtake the answer to the cancel
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):

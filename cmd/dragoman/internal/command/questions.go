@@ -51,6 +51,12 @@ func showQuestion(to *hubFlags, open []question.Question, id string) error {
 	if to.json {
 		return printJSON(to.Out, q)
 	}
+	_, err := fmt.Fprintln(to.Out, visibleLines(linesOf(q)))
+	return err
+}
+
+// linesOf returns a question with its options, a line for each.
+func linesOf(q question.Question) string {
 	lines := []string{q.Text}
 	for _, o := range q.Options {
 		line := "- " + o.Label
@@ -59,8 +65,7 @@ func showQuestion(to *hubFlags, open []question.Question, id string) error {
 		}
 		lines = append(lines, line)
 	}
-	_, err := fmt.Fprintln(to.Out, visibleLines(strings.Join(lines, "\n")))
-	return err
+	return strings.Join(lines, "\n")
 }
 
 func answerCommand(io Streams) *cobra.Command {

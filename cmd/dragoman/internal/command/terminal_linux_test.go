@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
@@ -17,8 +20,52 @@ import (
 	"github.com/dragoman-hub/dragoman/core"
 )
 
-// terminal opens a terminal. The returned function closes it and returns what it was shown.
-func terminal(t *testing.T) (tty *os.File, shown func() string) {
+// screen is a terminal and what it was shown.
+type screen struct {
+	tty  *os.File
+	read chan struct{} // closed once all was read that the terminal was shown
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{} // closed with the next text
+}
+
+// Write takes what the terminal is shown.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.more)
+	s.more = make(chan struct{})
+	return s.text.Write(p)
+}
+
+// await waits until the terminal was shown what the pattern matches, and returns its submatches.
+func (s *screen) await(t *testing.T, pattern string) []string {
+	t.Helper()
+	limit := time.After(10 * time.Second)
+	for match := regexp.MustCompile(pattern); ; {
+		s.mu.Lock()
+		text, more := s.text.String(), s.more
+		s.mu.Unlock()
+		if found := match.FindStringSubmatch(text); found != nil {
+			return found
+		}
+		select {
+		case <-more:
+		case <-limit:
+			t.Fatalf("got on the terminal\n%s\nwant a match of %s", text, pattern)
+		}
+	}
+}
+
+// shown closes the terminal and returns what it was shown.
+func (s *screen) shown() string {
+	_ = s.tty.Close()
+	<-s.read
+	return strings.ReplaceAll(s.text.String(), "\r\n", "\n")
+}
+
+func newScreen(t *testing.T) *screen {
 	t.Helper()
 	keeper, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -31,21 +78,23 @@ func terminal(t *testing.T) (tty *os.File, shown func() string) {
 			t.Fatal(errno)
 		}
 	}
-	tty, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	tty, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text bytes.Buffer
-	read := make(chan struct{})
+	s := &screen{tty: tty, read: make(chan struct{}), more: make(chan struct{})}
 	go func() {
-		defer close(read)
-		_, _ = io.Copy(&text, keeper) // until the terminal is closed
+		defer close(s.read)
+		_, _ = io.Copy(s, keeper) // until the terminal is closed
 	}()
-	return tty, func() string {
-		_ = tty.Close()
-		<-read
-		return strings.ReplaceAll(text.String(), "\r\n", "\n")
-	}
+	return s
+}
+
+// terminal opens a terminal. The returned function closes it and returns what it was shown.
+func terminal(t *testing.T) (tty *os.File, shown func() string) {
+	t.Helper()
+	s := newScreen(t)
+	return s.tty, s.shown
 }
 
 // An answer is written to a file as it is, and to a terminal visibly, in whatever pieces it comes.
