@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +17,10 @@ import (
 	"github.com/dragoman-hub/dragoman/core/journal"
 )
 
-// head is what is known of a task while the stream is read. There may be a million of them.
+// head is what is known of a task while the stream is read.
 type head struct {
 	task   core.TaskID
+	key    taskKey // of the task; zeros if its id has another form
 	thread core.ThreadID
 	begun  uint64 // the place of the message with its first event
 	place  uint64 // the place of the message with its last event
@@ -27,6 +29,8 @@ type head struct {
 	last   string // the line of its last event; "" if that is the end, or did not fit
 	end    core.Kind
 	lost   bool // only its existence is known: the rest was damaged
+
+	queued, dropped bool // it is in ends; it is in order for the last time
 }
 
 // The lines of last events are kept until all heads are known if they are short, or fit
@@ -47,26 +51,33 @@ func longBytes(line string) int {
 	return len(line)
 }
 
-// heads has the heads of all tasks, as far as the stream was read.
+// taskKey is the id of a task in the fewest bytes.
+type taskKey [16]byte
+
+// heads has the heads of the tasks, as far as the stream was read: of all that have no end, and of the latest others.
+// There may be millions, of which a hub that starts needs few.
 type heads struct {
 	of    map[core.TaskID]*head
-	order []*head // as they were found: almost by their ids, which begin with the time
-	free  []head  // for the next ones
-	room  int     // bytes left for long lines
-	place uint64  // of the last message
-	gap   uint64  // the last place without a message that has messages before it
-	first uint64  // the place of the first message that retention left
+	order []*head            // as they were found: almost by their ids, which begin with the time
+	free  []*head            // for the next ones
+	keep  int                // how many heads with an end are kept at least
+	ends  []*head            // those that have an end and a key, in the order of the ends
+	past  map[taskKey]uint32 // the tasks whose heads were dropped, with the sequence numbers of their ends
+	room  int                // bytes left for long lines
+	place uint64             // of the last message
+	gap   uint64             // the last place without a message that has messages before it
+	first uint64             // the place of the first message that retention left
 }
 
 // Heads implements journal.Journal.
 func (j *Journal) Heads(ctx context.Context, yield func(journal.Head) bool) error {
-	return j.tasks.heads(ctx, 1, 0, yield)
+	return j.tasks.heads(ctx, 1, 0, j.latestHeads, yield)
 }
 
-// heads is journal.Journal.Heads. It reads the stream once, in order, from a place on to the place last;
-// 0 is the present end.
-func (h *hubTasks) heads(ctx context.Context, from, last uint64, yield func(journal.Head) bool) error {
-	all, err := h.readHeads(ctx, from, last)
+// heads is journal.Journal.Heads, with at least so many heads of tasks that have an end. It reads the stream once, in
+// order, from a place on to the place last; 0 is the present end.
+func (h *hubTasks) heads(ctx context.Context, from, last uint64, keep int, yield func(journal.Head) bool) error {
+	all, err := h.readHeads(ctx, from, last, keep)
 	if err != nil {
 		return err
 	}
@@ -82,7 +93,7 @@ func (h *hubTasks) heads(ctx context.Context, from, last uint64, yield func(jour
 		}
 		out := journal.Head{Task: d.task, End: d.end, Damaged: d.end == 0 && (d.lost || d.place < all.gap)}
 		if d.begun >= all.first {
-			out.Thread = d.thread
+			out.Thread, out.ThreadTask = d.thread, all.knows(core.TaskID(d.thread))
 		}
 		if d.end == 0 {
 			if out.Last, err = h.lastOf(ctx, d); errors.Is(err, journal.ErrUnknown) {
@@ -103,11 +114,11 @@ func (h *hubTasks) heads(ctx context.Context, from, last uint64, yield func(jour
 
 // readHeads reads the heads from the stream, and adds the tasks of which damage left
 // nothing else.
-func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, error) {
+func (h *hubTasks) readHeads(ctx context.Context, from, last uint64, keep int) (heads, error) {
 	j := h.j
 	j.reopening.RLock()
 	defer j.reopening.RUnlock()
-	all := heads{of: map[core.TaskID]*head{}, room: j.lines}
+	all := heads{keep: keep, past: map[taskKey]uint32{}, room: j.lines}
 	own := last == 0
 	if own {
 		now, err := h.awaitState(ctx)
@@ -116,6 +127,8 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, err
 		}
 		last = now.LastSeq
 	}
+	const many, tasksInMessage = journal.LatestHeads + leastDropped, 16
+	all.of = make(map[core.TaskID]*head, min(tasksInMessage*(last-from+1), many))
 	var parts assembly
 	told := time.Now()
 	err := h.replayTo(ctx, from, last, "the journal", func(m message) (bool, error) {
@@ -125,7 +138,7 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, err
 		all.pass(m.place)
 		if now := time.Now(); now.Sub(told) >= j.tellEvery {
 			told = now
-			j.log.Info("reading the journal", "read", fmt.Sprintf("%d%%", 100*(m.place-from+1)/(last-from+1)), "tasks", len(all.of))
+			j.log.Info("reading the journal", "read", fmt.Sprintf("%d%%", 100*(m.place-from+1)/(last-from+1)), "tasks", len(all.of)+len(all.past))
 		}
 		if m.owner {
 			return true, nil
@@ -159,8 +172,9 @@ func (h *hubTasks) readHeads(ctx context.Context, from, last uint64) (heads, err
 		all.gap = 0 // retention made it
 	}
 	for task, seq := range j.lost {
-		if all.of[task] == nil {
-			*all.begin(task) = head{task: task, seq: seq, place: all.first, lost: true}
+		if !all.knows(task) {
+			d := all.begin(task, taskKeyOf(task))
+			d.seq, d.place, d.lost = seq, all.first, true
 		}
 	}
 	return all, nil
@@ -175,25 +189,91 @@ func (h *heads) pass(place uint64) {
 }
 
 // begin adds the head of a task.
-func (h *heads) begin(task core.TaskID) *head {
+func (h *heads) begin(task core.TaskID, key taskKey) *head {
 	if len(h.free) == 0 {
-		h.free = make([]head, 256)
+		more := make([]head, 256)
+		for i := range more {
+			h.free = append(h.free, &more[i])
+		}
 	}
-	d := &h.free[0]
-	h.free = h.free[1:]
-	d.task = task
+	d := h.free[len(h.free)-1]
+	h.free = h.free[:len(h.free)-1]
+	*d = head{task: task, key: key}
 	h.of[task], h.order = d, append(h.order, d)
 	return d
 }
 
+// taskKeyOf returns the key of a task; zeros if its id has another form.
+func taskKeyOf(task core.TaskID) taskKey {
+	const length = len("00000000-0000-0000-0000-000000000000")
+	if len(task) != length {
+		return taskKey{}
+	}
+	for _, c := range []byte(task) {
+		if c >= 'A' && c <= 'F' { // the same key stands for small letters
+			return taskKey{}
+		}
+	}
+	return task.Bytes()
+}
+
+// knows reports whether the stream has something of a task.
+func (h *heads) knows(task core.TaskID) bool {
+	if h.of[task] != nil {
+		return true
+	}
+	_, past := h.past[taskKeyOf(task)]
+	return past
+}
+
+// leastDropped is how many heads are dropped at once at least: all others are passed over.
+const leastDropped = 1 << 13
+
+// drop forgets the heads of the tasks that have an end, but for those of the latest ends.
+func (h *heads) drop() {
+	over := len(h.ends) - h.keep
+	if over < leastDropped {
+		return
+	}
+	for _, d := range h.ends[:over] {
+		if d.queued = false; d.end == 0 || d.seq > math.MaxUint32 {
+			continue // it goes on
+		}
+		h.past[d.key], d.dropped = uint32(d.seq), true
+		delete(h.of, d.task)
+	}
+	h.ends = slices.Delete(h.ends, 0, over)
+	left := h.order[:0]
+	for _, d := range h.order {
+		if !d.dropped {
+			left = append(left, d)
+			continue
+		}
+		*d = head{} // the texts
+		h.free = append(h.free, d)
+	}
+	clear(h.order[len(left):])
+	h.order = left
+}
+
 // add notes the events of a task in a message.
 func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
+	last := lines[bytes.LastIndexByte(lines, '\n')+1:]
+	seq := seqOf(last)
 	d := h.of[task]
 	if d == nil {
 		if !plain(task) {
 			return errNoTask
 		}
-		d = h.begin(task)
+		key := taskKeyOf(task)
+		if before, past := h.past[key]; past {
+			end, _, err := endOf(last)
+			if seq < uint64(before) || seq == uint64(before) && (end != 0 || err != nil) {
+				return nil // these were appended again
+			}
+		}
+		delete(h.past, key)
+		d = h.begin(task, key)
 	}
 	if first, _, _ := bytes.Cut(lines, []byte{'\n'}); bytes.HasPrefix(first, []byte(`{"seq":1,`)) {
 		thread, err := threadOf(first)
@@ -205,19 +285,21 @@ func (h *heads) add(place uint64, task core.TaskID, lines []byte) error {
 		}
 		d.thread, d.begun = thread, place
 	}
-	last := lines[bytes.LastIndexByte(lines, '\n')+1:]
-	seq := seqOf(last)
 	if seq > 0 && seq < d.seq {
 		return nil // these were appended again
 	}
 	h.room += longBytes(d.last)
-	d.seq, d.last, d.place = seq, "", place
 	end, at, err := endOf(last)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", task, err)
 	}
-	if d.end = end; end != 0 {
+	d.seq, d.last, d.place, d.end = seq, "", place, end
+	if end != 0 {
 		d.at = at.UnixNano()
+		if !d.queued && d.key != (taskKey{}) {
+			d.queued, h.ends = true, append(h.ends, d)
+			h.drop()
+		}
 	} else if size := longBytes(string(last)); size == 0 || size <= h.room {
 		d.last, h.room = string(last), h.room-size
 	}

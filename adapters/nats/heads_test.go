@@ -2,10 +2,12 @@ package nats
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,5 +91,80 @@ func TestTheLogTellsHowMuchOfALargeJournalWasRead(t *testing.T) {
 	}
 	if got, want := log.String(), `msg="reading the journal" read=100% tasks=2`; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q in it", got, want)
+	}
+}
+
+// A hub that starts needs no more of what ended long ago than that it did: what is appended again, or comes after it
+// all the same, has to be told from the first of a new task.
+func TestTheHeadsAreThoseOfOpenTasksAndOfTheLatestOthers(t *testing.T) {
+	j, err := Open(t.Context(), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	const latest, ended = 3, 3 * leastDropped
+	j.latestHeads = latest
+	event := func(task core.TaskID, seq uint64, body core.Body) journal.Record {
+		return journal.Record{Task: task, Event: core.Event{Seq: seq, Epoch: 1, At: time.Now(), Body: body}}
+	}
+	write := func(records ...journal.Record) {
+		t.Helper()
+		if err := j.Append(t.Context(), records...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open, endsLast := core.TaskID(core.NewID()), core.TaskID(core.NewID())
+	write(event(open, 1, core.Text{Text: "I go on"}), event(endsLast, 1, core.Text{Text: "so do I"}))
+	var all []core.TaskID
+	for len(all) < ended {
+		var records []journal.Record
+		for range 512 {
+			id := core.TaskID(core.NewID())
+			all, records = append(all, id), append(records, event(id, 1, core.Text{Text: "a"}), event(id, 2, core.Text{Text: "b"}), event(id, 3, core.Done{}))
+		}
+		write(records...)
+	}
+	first, again, goesOn := all[0], all[1], all[2]
+	write(event(again, 2, core.Text{Text: "b"}))
+	write(event(again, 3, core.Done{}))
+	write(event(goesOn, 4, core.Text{Text: "more"}))
+	write(event(endsLast, 2, core.Done{}))
+	reply := core.TaskID(core.NewID())
+	opened := core.Opened{Task: reply, Request: core.Request{To: core.ToAgent("x"), Thread: core.ThreadID(first)}}
+	write(event(reply, 1, opened), event(reply, 2, core.Done{}))
+
+	var heads []journal.Head
+	of := map[core.TaskID]journal.Head{}
+	if err := j.Heads(t.Context(), func(h journal.Head) bool {
+		heads, of[h.Task] = append(heads, h), h
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(of); n != len(heads) || n < latest || n > latest+leastDropped+2 {
+		t.Errorf("got %d heads of %d tasks, want each once, and of %d tasks at most %d", len(heads), n, ended, latest+leastDropped+2)
+	}
+	if !slices.IsSortedFunc(heads, func(a, b journal.Head) int { return cmp.Compare(a.Task, b.Task) }) {
+		t.Error("got heads in another order than that of their ids")
+	}
+	for task, want := range map[core.TaskID]struct {
+		end  core.Kind
+		last uint64
+	}{open: {0, 1}, goesOn: {0, 4}, endsLast: {core.KindDone, 0}, reply: {core.KindDone, 0}, all[ended-1]: {core.KindDone, 0}, all[ended-2]: {core.KindDone, 0}} {
+		if got, is := of[task]; !is || got.End != want.end || got.Last.Seq != want.last {
+			t.Errorf("%s: got %t with the end %v and the last event %d, want %v and %d", task, is, got.End, got.Last.Seq, want.end, want.last)
+		}
+	}
+	for _, task := range []core.TaskID{first, again} {
+		if got, is := of[task]; is {
+			t.Errorf("got %+v, want none: it ended long ago", got)
+		}
+	}
+	if got := of[reply]; got.Thread != core.ThreadID(first) || !got.ThreadTask {
+		t.Errorf("got the thread %q, whose first task is known: %t; want %q and true", got.Thread, got.ThreadTask, first)
+	}
+	n := 0
+	if err := j.HeadsOf(t.Context(), j.life.Hub, func(journal.Head) bool { n++; return true }); err != nil || n != ended+3 {
+		t.Errorf("got %d heads of all tasks and %v, want %d", n, err, ended+3)
 	}
 }

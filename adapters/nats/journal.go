@@ -84,6 +84,8 @@ type Journal struct {
 	lines int // the most bytes of long lines that Heads keeps
 	// tellEvery is the time between two lines of the log while Heads reads.
 	tellEvery time.Duration
+	// latestHeads is how many tasks that have an end Heads yields at least.
+	latestHeads int
 	// ownerBytes is after how many bytes the owner of the tasks is written again, in a cluster.
 	ownerBytes int64
 
@@ -114,7 +116,7 @@ func Open(ctx context.Context, o Options) (*Journal, error) {
 	}
 	keep, keepUsage := o.Keep.Or(), o.KeepUsage.Or()
 	j := &Journal{
-		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), version: o.Version, address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, tellEvery: tellEvery, ownerBytes: ownerBytes,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), version: o.Version, address: Redacted(o.URL), logs: map[string]*Log{}, lines: longLines, tellEvery: tellEvery, latestHeads: journal.LatestHeads, ownerBytes: ownerBytes,
 		otherReads: make(places, maxReads),
 		failure:    failure{reported: make(chan struct{}, 1)}, deposed: deposed{told: make(chan struct{})}, stop: func() {},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 
@@ -198,7 +199,7 @@ func (j *Journal) ReadOf(ctx context.Context, hub string, task core.TaskID, afte
 // HeadsOf implements journal.Shared.
 func (j *Journal) HeadsOf(ctx context.Context, hub string, yield func(journal.Head) bool) error {
 	if hub == j.life.Hub {
-		return j.Heads(ctx, yield)
+		return j.tasks.heads(ctx, 1, 0, math.MaxInt, yield)
 	}
 	h := j.tasksOf(hub)
 	last, err := h.last(ctx)
@@ -208,7 +209,7 @@ func (j *Journal) HeadsOf(ctx context.Context, hub string, yield func(journal.He
 	if last == 0 {
 		return nil
 	}
-	return h.heads(ctx, 1, last, yield)
+	return h.heads(ctx, 1, last, math.MaxInt, yield)
 }
 
 // estate is a journal.Estate.
@@ -225,7 +226,7 @@ func (e *estate) Heads(ctx context.Context, yield func(journal.Head) bool) error
 	if from > last { // what was before it is lost
 		from = 1
 	}
-	return e.heads(ctx, from, last, func(h journal.Head) bool { return h.End != 0 || yield(h) })
+	return e.heads(ctx, from, last, 0, func(h journal.Head) bool { return h.End != 0 || yield(h) })
 }
 
 // Append implements journal.Estate.

@@ -97,6 +97,20 @@ func Journal(t *testing.T, open func(t *testing.T) journal.Journal) {
 			t.Errorf("threads (-want +got):\n%s", d)
 		}
 	})
+	run("the heads tell whether a thread began as a task that is kept", func(t *testing.T, j journal.Journal) {
+		for _, task := range []core.TaskID{"first", "second", "other"} {
+			s := textEvents(2)
+			s[0].Body = core.Opened{Request: core.Request{To: core.ToAgent("x"), Thread: map[core.TaskID]core.ThreadID{"first": "first", "second": "first", "other": "elsewhere"}[task]}}
+			write(t, j, task, s...)
+		}
+		got := map[core.TaskID]bool{}
+		if err := j.Heads(t.Context(), func(h journal.Head) bool { got[h.Task] = h.ThreadTask; return true }); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(map[core.TaskID]bool{"first": true, "second": true, "other": false}, got); d != "" {
+			t.Errorf("threads that began as a task (-want +got):\n%s", d)
+		}
+	})
 	run("the heads tell of an end, and how far the others are", func(t *testing.T, j journal.Journal) {
 		ended := textEvents(3)
 		ended[2].Body = core.Done{Text: "that is all"}

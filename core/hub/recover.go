@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -42,7 +41,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 		if !h.owns(ctx, head) {
 			return true // but it has its end, should the record of its move be stored yet
 		}
-		kept = append(kept, recovered{head.Task, head.Thread})
+		kept = append(kept, recovered{head.Task, head.Thread, head.ThreadTask})
 		if h.tracer != nil && (head.End == 0 || h.tracer.Missed(head.At)) {
 			traced = append(traced, head.Task)
 		}
@@ -70,10 +69,14 @@ func (h *Hub) Recover(ctx context.Context) error {
 	return h.recoverUsage(ctx)
 }
 
+// The lists of the latest tasks and threads are as long after a start as before.
+const _ = uint(journal.LatestHeads - max(task.CatalogTasks, thread.IndexTasks))
+
 // recovered is a task in the journal.
 type recovered struct {
-	task   core.TaskID
-	thread core.ThreadID
+	task       core.TaskID
+	thread     core.ThreadID
+	threadTask bool // the thread began as a single task, which the journal has
 }
 
 // recoverThreads restores the index of threads from the tasks of the journal, given in
@@ -92,7 +95,7 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 	for _, t := range turns[max(0, len(turns)-h.limits.Threads):] {
 		if id := core.TaskID(t.thread); !begun[id] {
 			begun[id] = true
-			if _, one := slices.BinarySearchFunc(kept, id, headOf); one { // the thread began as a single task
+			if t.threadTask {
 				wanted = append(wanted, id)
 			}
 		}
@@ -106,8 +109,6 @@ func (h *Hub) recoverThreads(ctx context.Context, kept []recovered) error {
 		return true
 	})
 }
-
-func headOf(r recovered, task core.TaskID) int { return cmp.Compare(r.task, task) }
 
 // addTurns adds the turns of a task to its thread, and returns them.
 func (h *Hub) addTurns(req core.Request, id core.TaskID, log *task.Log) []core.Turn {

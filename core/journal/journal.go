@@ -31,7 +31,8 @@ type Journal interface {
 	// The error names the first gap.
 	Read(ctx context.Context, task core.TaskID, after uint64, limit int) ([]core.Event, error)
 
-	// Heads calls yield for every task, ordered by id, until yield returns false.
+	// Heads calls yield for every task that has no end and at least the [LatestHeads] others that ended
+	// last, ordered by id, until yield returns false.
 	Heads(ctx context.Context, yield func(Head) bool) error
 
 	// CompleteTasks calls yield with the events of each given task that is kept from its
@@ -47,11 +48,17 @@ type Journal interface {
 	Close() error
 }
 
+// LatestHeads is how many tasks with an end [Journal.Heads] yields at least, if there are so many. A hub that
+// starts needs the latest 1<<16 to have begun, which may have ended in another order.
+const LatestHeads = 1<<16 + 1<<14
+
 // Head is how much the journal has of a task.
 type Head struct {
 	Task core.TaskID
-	// Thread is [ThreadOf] its first event; "" if that is missing.
-	Thread core.ThreadID
+	// Thread is [ThreadOf] its first event; "" if that is missing. ThreadTask reports that the journal has
+	// something of the task with the id of the thread, which is the one that it began with.
+	Thread     core.ThreadID
+	ThreadTask bool
 	// End is the kind of the event that ended the task, and At its time; zero if the
 	// journal has no end.
 	End core.Kind

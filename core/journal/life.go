@@ -52,7 +52,7 @@ type Shared interface {
 	// ReadOf is [Journal.Read] for a task of another hub.
 	ReadOf(ctx context.Context, hub string, task core.TaskID, after uint64, limit int) ([]core.Event, error)
 
-	// HeadsOf is [Journal.Heads] for the tasks of another hub.
+	// HeadsOf is [Journal.Heads] for all tasks of a hub.
 	HeadsOf(ctx context.Context, hub string, yield func(Head) bool) error
 }
 
