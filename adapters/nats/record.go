@@ -128,7 +128,7 @@ func decode(lines []byte) ([]core.Event, error) {
 	var events []core.Event
 	for line := range bytes.SplitSeq(lines, []byte{'\n'}) {
 		var e core.Event
-		if err := json.Unmarshal(line, &e); err != nil {
+		if err := e.UnmarshalJSON(line); err != nil { // which json.Unmarshal calls only after a pass over the line
 			return nil, err
 		}
 		if err := readRights(line, &e); err != nil {
