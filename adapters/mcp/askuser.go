@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/dragoman-hub/dragoman/adapters/mcp/wire"
@@ -33,7 +35,7 @@ func (c *exchange) askUser() (any, error) {
 	all := c.server.inputsOf(c.request, r.key, r.task)
 	r.inputs = slices.DeleteFunc(all, func(in input) bool { return r.refused[in.key] })
 	if len(all) > 0 {
-		r.say(all[0].words())
+		r.say(all[0].brief())
 	}
 	switch {
 	case !c.request.elicits || c.request.tasks && !c.taskAt.IsZero():
@@ -133,6 +135,51 @@ type elicited struct {
 	session *hub.Session
 	task    core.TaskID
 	input   input
+	// misfit makes the call ask again, and says why. It reports false if it has asked often enough.
+	misfit func(why string) bool
+}
+
+// maxTries is how often the user of a client is asked on a stream for an answer that fits.
+const maxTries = 3
+
+// misfits are the answers on the stream of a call that did not fit. It is safe for concurrent use.
+type misfits struct {
+	wake func() // the goroutine of the call
+
+	mu    sync.Mutex
+	whys  map[string]string // by the key of the input, until it is asked for again
+	tries map[string]int
+}
+
+// add notes why an answer did not fit. It reports false if its user is not asked again.
+func (m *misfits) add(key, why string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tries == nil {
+		m.tries, m.whys = map[string]int{}, map[string]string{}
+	}
+	if m.tries[key]++; m.tries[key] >= maxTries {
+		return false
+	}
+	m.whys[key] = why
+	m.wake()
+	return true
+}
+
+// take returns why the answer to an input did not fit, once; "" if it did not come.
+func (m *misfits) take(key string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	why := m.whys[key]
+	delete(m.whys, key)
+	return why
+}
+
+// any reports whether an input has to be asked for again.
+func (m *misfits) any() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.whys) > 0
 }
 
 // elicit sends the client requests for the inputs that it was not asked for yet, and withdraws
@@ -155,7 +202,7 @@ func (c *exchange) elicit() error {
 		}
 	}
 	for _, in := range c.run.inputs {
-		if c.elicited[in.key] != "" {
+		if in.misfit = c.misfits.take(in.key); in.misfit == "" && c.elicited[in.key] != "" {
 			continue
 		}
 		id := rand.Text()
@@ -164,7 +211,7 @@ func (c *exchange) elicit() error {
 		}
 		c.elicited[in.key] = id
 		h.mu.Lock()
-		h.asked[id] = elicited{session: h.session, task: c.run.taskID(), input: in}
+		h.asked[id] = elicited{session: h.session, task: c.run.taskID(), input: in, misfit: func(why string) bool { return c.misfits.add(in.key, why) }}
 		h.mu.Unlock()
 		ask := in.request(c.request.version)
 		if err := c.reply.stream(wire.Event(jsonrpc.AppendRequest(nil, strictjson.Encode(id), ask.Method, strictjson.Encode(ask.Params)))); err != nil {
@@ -191,9 +238,9 @@ func (c *exchange) forgetElicited() {
 }
 
 // answered takes the response of a client to a request of the server. Responses to requests
-// that the server did not send, or that are settled, are ignored. An error, and a result that
-// does not fit, count as no answer: the people of the hub are left, or a call without a task is
-// told that its question was dismissed.
+// that the server did not send, or that are settled, are ignored. For a result that does not fit the
+// user is asked again. An error, and the last of [maxTries] such results, count as no answer: the people of the hub
+// are left, or a call without a task is told that its question was dismissed.
 func (h *holder) answered(m jsonrpc.Message) {
 	var id string
 	if strictjson.Decode(m.ID, strictjson.Limits{}, &id) != nil {
@@ -206,8 +253,11 @@ func (h *holder) answered(m jsonrpc.Message) {
 	if !open {
 		return
 	}
-	err := e.input.settle(hub.NoWait, e.session, e.task, m.Result)
-	if e.task == "" && core.AsFault(err) != nil { // nobody else is asked
+	f := core.AsFault(e.input.settle(hub.NoWait, e.session, e.task, m.Result))
+	if m.Err == nil && doesNotFit(f) && e.misfit(strings.TrimPrefix(f.Message, e.input.label()+": ")) {
+		return
+	}
+	if e.task == "" && f != nil { // nobody else is asked
 		_, _ = e.session.AnswerQuestion(hub.NoWait, core.Reply{Question: e.input.key, Dismissed: true}) // it may be settled
 	}
 }

@@ -81,6 +81,7 @@ type exchange struct {
 	progress *progress // nil if the client wants none
 	// elicited are the requests for inputs that were sent on the stream, by the key of the input.
 	elicited map[string]string
+	misfits  misfits
 	// taskAt is when the client gets a task, keepAlive when a comment in the stream is due;
 	// zero for never.
 	taskAt, keepAlive time.Time
@@ -102,12 +103,13 @@ func (c *exchange) serve(ctx context.Context, r *run) (any, *jsonrpc.Error) {
 		c.taskAt = began.Add(opts.TaskAfter)
 	}
 	tick := make(chan struct{}, 1)
-	timer := time.AfterFunc(time.Hour, func() {
+	c.misfits.wake = func() {
 		select {
 		case tick <- struct{}{}:
 		default:
 		}
-	})
+	}
+	timer := time.AfterFunc(time.Hour, c.misfits.wake)
 	defer timer.Stop()
 	defer c.forgetElicited()
 	for r.result == nil {
@@ -164,7 +166,7 @@ func (c *exchange) due() time.Time {
 // error the client has gone.
 func (c *exchange) tell(ctx context.Context) (any, error) {
 	now := time.Now()
-	if c.run.changed {
+	if c.run.changed || c.misfits.any() {
 		if out, err := c.askUser(); out != nil || err != nil {
 			return out, err
 		}

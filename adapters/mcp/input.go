@@ -29,6 +29,8 @@ type input struct {
 	question  *question.Question
 	// form is that of the question, if the client can show it.
 	form *question.Form
+	// misfit is why the last answer did not fit; "" for the first time.
+	misfit string
 }
 
 // label returns the key of the input in a result.
@@ -124,8 +126,16 @@ func (in input) request(version string) wire.ElicitRequest {
 	return wire.ElicitRequest{Method: wire.MethodElicit, Params: wire.ElicitParams{Mode: mode, Message: in.message(), Schema: strictjson.Encode(schema)}}
 }
 
-// message returns what the user is asked. The input of a tool is shown in full.
+// message returns what the user is asked, and why again.
 func (in input) message() string {
+	if in.misfit == "" {
+		return in.words()
+	}
+	return in.words() + "\n\nThe last answer did not fit: " + visible(in.misfit)
+}
+
+// words returns what the user is asked. The input of a tool is shown in full.
+func (in input) words() string {
 	if a := in.approval; a != nil {
 		return fmt.Sprintf("%s asks to run %s:\n%s", visible(string(a.Agent)), visible(a.Name), visible(a.Input))
 	}
@@ -161,8 +171,8 @@ func visible(text string) string {
 	return b.String()
 }
 
-// words returns in short what is waited for.
-func (in input) words() string {
+// brief returns in short what is waited for.
+func (in input) brief() string {
 	if in.approval != nil {
 		return "waits for the approval of " + in.approval.Name
 	}

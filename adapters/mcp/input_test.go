@@ -317,6 +317,36 @@ func TestAQuestionIsPutToTheUserOfTheClient(t *testing.T) {
 	}
 }
 
+// Nothing that a client shows of the form says that one of its two fields has to be filled in.
+func TestAUserWhoseAnswerDoesNotFitIsAskedAgainOnTheStream(t *testing.T) {
+	t.Parallel()
+	g := start(t, mcp.Options{})
+	bob := g.agent("bob", "ui")
+	session, opened := g.legacySession(), make(chan *eventStream, 1)
+	go func() {
+		opened <- g.open(t.Context(), toolCall("7", "agent_ask", askBob), session, "Mcp-Protocol-Version: 2025-11-25")
+	}()
+	task := bob.next(core.KindAssigned)
+	bob.CallTool("q", "ask_user", json.RawMessage(`{"question":"Which?","options":[{"label":"red"},{"label":"blue"}]}`))
+	s := <-opened
+	for _, said := range []struct{ content, before string }{
+		{`{}`, `"message":"bob asks: Which?"`},
+		{`{"choice":"green"}`, `The last answer did not fit: at least one selection or custom_text is required`},
+		{`{"choice":"blue"}`, `The last answer did not fit: `},
+	} {
+		m := s.until("elicitation/create")
+		if got := string(m.Params); !strings.Contains(got, said.before) {
+			t.Errorf("got %s, want %s in it", got, said.before)
+		}
+		g.post("", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":%s}}`, m.ID, said.content))
+	}
+	if got, want := bob.toolOutput(), `"selected":["blue"]`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	bob.report(task, core.Done{Text: "42"})
+	s.outcome().contains(t, false, "42")
+}
+
 // toolOutput waits for the result of a tool that the agent called.
 func (a *testAgent) toolOutput() string {
 	a.t.Helper()
@@ -380,10 +410,13 @@ func TestAQuestionOfAnotherTaskOfTheAgentIsNotForTheUser(t *testing.T) {
 	for len(g.hub.Questions(boss)) == 0 {
 		runtime.Gosched()
 	}
-	for _, done := range []<-chan answer{
-		g.askLater(t.Context(), askBobModern(canAsk, "")),
-		g.later(t.Context(), "", toolCall("7", "agent_ask", askBob), g.legacySession(), "Mcp-Protocol-Version: 2025-11-25", streams),
+	for _, ask := range []func() <-chan answer{
+		func() <-chan answer { return g.askLater(t.Context(), askBobModern(canAsk, "")) },
+		func() <-chan answer {
+			return g.later(t.Context(), "", toolCall("7", "agent_ask", askBob), g.legacySession(), "Mcp-Protocol-Version: 2025-11-25", streams)
+		},
 	} {
+		done := ask()
 		bob.report(bob.next(core.KindAssigned), core.Done{Text: "42"})
 		(<-done).outcome().contains(t, false, "42")
 	}

@@ -74,7 +74,7 @@ func (s *Server) stateOf(q *request, t *task.Task) taskState {
 		out.Message = string(agent) + " works on it"
 	}
 	if inputs := s.inputsOf(q, string(t.ID()), t); len(inputs) > 0 {
-		out.Message = inputs[0].words()
+		out.Message = inputs[0].brief()
 		if q.elicits {
 			out.Status, out.Requests = taskWaits, requests(inputs, q.version)
 		}

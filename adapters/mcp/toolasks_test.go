@@ -172,22 +172,30 @@ func TestTwoQuestionsOfOneNameAreAskedAndAnsweredEach(t *testing.T) {
 
 func TestAnAnswerThatDoesNotFitAndAnErrorEndTheQuestionOfATool(t *testing.T) {
 	t.Parallel()
-	for response, want := range map[string]string{
-		`"error":{"code":-32603,"message":"no form"}`:          `{"answered":false,"reason":"dismissed"}`,
-		`"result":{"action":"accept","content":[1]}`:           `{"answered":false,"reason":"dismissed"}`,
-		`"result":{"action":"maybe"}`:                          `{"answered":false,"reason":"dismissed"}`,
-		`"result":{"action":"accept"}`:                         `{"answered":true,"content":{}}`,
-		`"result":{"action":"accept","content":null}`:          `{"answered":true,"content":{}}`,
-		`"result":{"action":"decline","content":{"city":"x"}}`: `{"answered":true,"selected":["Decline to answer"]}`,
+	for response, want := range map[string]struct {
+		asked int
+		said  string
+	}{
+		`"error":{"code":-32603,"message":"no form"}`:          {1, `{"answered":false,"reason":"dismissed"}`},
+		`"result":{"action":"accept","content":[1]}`:           {3, `{"answered":false,"reason":"dismissed"}`},
+		`"result":{"action":"maybe"}`:                          {3, `{"answered":false,"reason":"dismissed"}`},
+		`"result":{"action":"accept"}`:                         {1, `{"answered":true,"content":{}}`},
+		`"result":{"action":"accept","content":null}`:          {1, `{"answered":true,"content":{}}`},
+		`"result":{"action":"decline","content":{"city":"x"}}`: {1, `{"answered":true,"selected":["Decline to answer"]}`},
 	} {
 		t.Run(response, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, mcp.Options{})
 			g.askingPack(placeForm)
 			s := g.open(t.Context(), toolCall("7", "find", `{}`), g.legacySession(), "Mcp-Protocol-Version: 2025-11-25")
-			m := s.until("elicitation/create")
-			g.post("", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, response))
-			s.outcome().contains(t, false, want)
+			for n := range want.asked {
+				m := s.until("elicitation/create")
+				if again := strings.Contains(string(m.Params), "The last answer did not fit: "); again != (n > 0) {
+					t.Errorf("request %d: got %s, want why it is asked again: %t", n+1, m.Params, n > 0)
+				}
+				g.post("", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, m.ID, response))
+			}
+			s.outcome().contains(t, false, want.said)
 		})
 	}
 }
