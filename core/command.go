@@ -159,6 +159,9 @@ type Open struct {
 	Above   []TaskID `json:"-"`
 	// Key is that of [Opened].
 	Key string `json:"-"`
+	// Attends says that the caller reads the list of questions of the task's thread, before an agent
+	// can ask any.
+	Attends bool `json:"-"`
 	// Tool is the tool of the hub that opens it, and ToolCall the id of the call; "" for none.
 	Tool     string `json:"-"`
 	ToolCall string `json:"-"`

@@ -137,9 +137,13 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 	case !keep && !connected:
 		return core.NewFault(core.CodeInvalid, "keep: false cancels the task when the connection ends, which is at once: ask for the events or for ?wait=true")
 	}
+	attends, err := attends(c.r.Header)
+	if err != nil {
+		return err
+	}
 	s := a.connect(c)
 	defer leave(s)
-	t, err := s.Open(req, hub.OpenOptions{Keep: keep, Unwatched: form == jsonType, Trace: core.TraceOf(c.r.Header.Values)})
+	t, err := s.Open(req, hub.OpenOptions{Keep: keep, Unwatched: form == jsonType, Attends: attends, Trace: core.TraceOf(c.r.Header.Values)})
 	if err != nil {
 		if t != nil {
 			return &refusal{err: err, task: t.ID()}
@@ -161,6 +165,22 @@ func (a *api) open(c call, req core.Request, keepWanted *bool, stage core.Stage)
 		return a.outcome(c, s, t, stage)
 	}
 	return a.reply(c.w, http.StatusCreated, opened{t.ID(), t.Request().Thread, receipt(t, stage)})
+}
+
+// questionsHeader is the header of a request that opens a task whose sender reads the questions of its thread. Hubs
+// that do not know it ignore it.
+const questionsHeader = "Dragoman-Questions"
+
+// attends reads the questionsHeader.
+func attends(h http.Header) (bool, error) {
+	switch text := h.Get(questionsHeader); text {
+	case "":
+		return false, nil
+	case "read":
+		return true, nil
+	default:
+		return false, core.NewFault(core.CodeInvalid, "%s: %.40q: send read, or leave it out", questionsHeader, text)
+	}
 }
 
 // opened answers POST /v1/tasks.

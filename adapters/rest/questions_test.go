@@ -67,3 +67,39 @@ func TestAQuestionIsListedForThoseWhoMayAnswerAndAnsweredOnce(t *testing.T) {
 	}
 	a.report(task, core.Done{})
 }
+
+// An agent may ask before the client can have read the list.
+func TestAQuestionOfATaskWhoseSenderReadsQuestionsWaits(t *testing.T) {
+	g := start(t, hub.Options{}, rest.Options{})
+	a := g.agent("a", func(c *core.Card) { c.Capabilities = []string{"ui"} })
+	const body = `{"to":"a","content":"hi"}`
+	g.post("/v1/tasks", body, "Dragoman-Questions: maybe").refused(http.StatusBadRequest, core.CodeInvalid, `Dragoman-Questions: "maybe": send read, or leave it out`)
+	g.opened(body, "X-User: ann")
+	task := a.accept()
+	ask := func() *core.Fault {
+		t.Helper()
+		a.s.CallTool("c", "ask_user", []byte(`{"question":"Which day?"}`))
+		for {
+			b, err := a.s.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Tool != nil {
+				return b.Tool.Fault
+			}
+		}
+	}
+	if f := ask(); f == nil || f.Code != core.CodeUnsupported {
+		t.Errorf("without the header: got %v, want %s", f, core.CodeUnsupported)
+	}
+	a.report(task, core.Done{})
+	g.opened(body, "X-User: ann", "Dragoman-Questions: read")
+	task = a.accept()
+	a.s.CallTool("d", "ask_user", []byte(`{"question":"Which day?"}`))
+	var got struct{ Questions []question.Question }
+	g.get("/v1/questions?thread="+string(task.ID()), "X-User: ann").into(http.StatusOK, &got)
+	if len(got.Questions) != 1 || got.Questions[0].Tasks[0] != task.ID() {
+		t.Errorf("with the header: got %+v, want the question", got.Questions)
+	}
+	a.report(task, core.Done{})
+}

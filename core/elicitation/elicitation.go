@@ -181,6 +181,23 @@ func (e *Elicitation) Ask(ctx context.Context, ask func(context.Context, questio
 	return Answer{Action: Decline}, nil
 }
 
+// Content returns the content of an answer to a form that was given in words, as [Elicitation.Ask] reads it: the value of
+// its only field, or a line of "field: value" for each. It returns o.Content if there is one. The error is for the person.
+func Content(f question.Form, o question.Outcome) (json.RawMessage, error) {
+	schema, err := strictjson.Parse(f.Schema, strictjson.Limits{Bytes: len(f.Schema)})
+	if err != nil {
+		return nil, err
+	}
+	fields, err := readForm(schema)
+	if err != nil {
+		return nil, err
+	}
+	if len(fields) > 1 && o.Text == "" {
+		o.Text, o.Selected = strings.Join(o.Selected, "\n"), nil
+	}
+	return (&Elicitation{fields: fields}).content(o)
+}
+
 // content returns an answer as the object that the form asks for. The error is for the person.
 func (e *Elicitation) content(o question.Outcome) (json.RawMessage, error) {
 	switch {

@@ -37,6 +37,9 @@ type OpenOptions struct {
 	Above []core.TaskID
 	// Key is the mark of a request that its sender may repeat: see [Keys.Once].
 	Key string
+	// Attends says that the requester reads the questions of the task's thread, as after
+	// [Hub.ReadQuestions], before an agent can ask any.
+	Attends bool
 
 	tool, call string // the tool of the hub that opens it, and the id of the call
 }
@@ -52,7 +55,7 @@ func (s *Session) Open(req core.Request, o OpenOptions) (*task.Task, error) {
 		request core.Request
 	}{core.Open{
 		For: o.For, Keep: o.Keep, Unwatched: o.Unwatched, Private: o.Private, MinHops: max(o.MinHops, s.floor), Above: o.Above,
-		Key: o.Key, Tool: o.tool, ToolCall: o.call,
+		Key: o.Key, Attends: o.Attends, Tool: o.tool, ToolCall: o.call,
 	}, req}
 	c.Request = &c.request
 	if o.Trace == (core.Trace{}) {
@@ -282,6 +285,9 @@ func (h *Hub) enter(s *Session, j *job, o *core.Open) {
 	}
 	if !j.IsNotice() {
 		h.begins(j.Thread(), j.ID())
+		if o.Attends {
+			h.questions.Attend(s.identity.Principal, j.Thread())
+		}
 	}
 	if j.IsTurn() {
 		h.followers.opened(j.Task, s)

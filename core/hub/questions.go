@@ -53,7 +53,7 @@ func (h *Hub) questionsIn(p core.Principal, thread core.ThreadID) []question.Que
 // for the principal, although no session shows them. See [question.Book.Attend]. With a thread it returns
 // those of the thread alone: see [question.Book.List]. Missing are the hubs whose questions are not among them.
 func (h *Hub) ReadQuestions(p core.Principal, thread core.ThreadID) (all []question.Question, missing []string) {
-	h.questions.Attend(p)
+	h.questions.Attend(p, thread)
 	_, missing = h.otherNames()
 	return h.questionsIn(p, thread), missing
 }

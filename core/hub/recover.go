@@ -70,7 +70,7 @@ func (h *Hub) Recover(ctx context.Context) error {
 }
 
 // The lists of the latest tasks and threads are as long after a start as before.
-const _ = uint(journal.LatestHeads - max(task.CatalogTasks, thread.IndexTasks))
+var _ [journal.LatestHeads - max(task.CatalogTasks, thread.IndexTasks)]struct{}
 
 // recovered is a task in the journal.
 type recovered struct {

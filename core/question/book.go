@@ -49,8 +49,8 @@ type Book struct {
 	hubs    map[string]struct{} // the others of the cluster that are up
 	byTask  map[core.TaskID][]*pending
 	views   map[Peer]map[any]View
-	settled *lru.Cache[string, struct{}]       // the latest settled ones
-	readers *lru.Cache[string, core.Principal] // those who read the list
+	settled *lru.Cache[string, struct{}] // the latest settled ones
+	readers *lru.Cache[string, reader]   // those who read the list
 	stopped *core.Fault
 }
 

@@ -150,9 +150,11 @@ func TestAQuestionWithoutAViewWaitsForThoseWhoReadTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, asker := newBook(10), &peer{}
 		wantFault(t, "nobody reads the list", b.Put(ask("q1", asker, task("t1", "trip"))), core.CodeUnsupported)
-		b.Attend(bob)
+		b.Attend(bob, "")
 		wantFault(t, "somebody reads it who may not answer", b.Put(ask("q2", asker, task("t1", "trip"))), core.CodeUnsupported)
-		b.Attend(ada)
+		b.Attend(ada, "concert")
+		wantFault(t, "somebody reads those of another thread", b.Put(ask("q2", asker, task("t1", "trip"))), core.CodeUnsupported)
+		b.Attend(ada, "trip")
 		mustPut(t, b, ask("q3", asker, task("t1", "trip")))
 		if _, err := b.Answer(ada, core.Reply{Question: "q3", Selected: []string{"Fri"}}); err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ func TestAFormIsAnsweredWithItsContentOrAsTheQuestion(t *testing.T) {
 		{core.Reply{Content: json.RawMessage(`{"day":"x"}`)}, true, "content: day: want a number"},
 	} {
 		b := question.NewBook(question.Options{Limit: 1, MayAnswer: func(core.Principal, core.AgentID, core.Principal) bool { return true }, Schema: numberOfDay})
-		b.Attend(ada)
+		b.Attend(ada, "")
 		q := question.Question{ID: "q", Text: "?", Options: []question.Option{{Label: "no"}}, Until: time.Now().Add(time.Hour)}
 		if tt.form {
 			q.Form = &question.Form{Message: "?", Schema: json.RawMessage("{}")}

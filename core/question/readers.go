@@ -12,26 +12,32 @@ import (
 // minute.
 const AttendTime = 90 * time.Second
 
-// mostReaders bounds the principals that read the list.
+// mostReaders bounds the lists of questions that are remembered as read.
 const mostReaders = 1024
 
-// newReaders returns the principals that read the list of questions, by their id and rights.
-func newReaders() *lru.Cache[string, core.Principal] {
-	return lru.New(lru.Options[string, core.Principal]{Count: mostReaders, Age: AttendTime})
+// reader is a principal that reads the list of questions, or of those in a thread.
+type reader struct {
+	core.Principal
+	thread core.ThreadID // "" for all
 }
 
-// Attend notes that a principal reads the list of questions: for [AttendTime] a question that it
-// may answer waits for it, although no view shows the question.
-func (b *Book) Attend(p core.Principal) {
+// newReaders returns those who read a list, by their id, their rights and the thread.
+func newReaders() *lru.Cache[string, reader] {
+	return lru.New(lru.Options[string, reader]{Count: mostReaders, Age: AttendTime})
+}
+
+// Attend notes that a principal reads the list of questions, with a thread that of [Book.List] for it: for
+// [AttendTime] a question in the list waits for the principal, although no view shows it.
+func (b *Book) Attend(p core.Principal, thread core.ThreadID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.readers.Put(p.ID+"\x00"+p.Rights(), p)
+	b.readers.Put(p.ID+"\x00"+p.Rights()+"\x00"+string(thread), reader{p, thread})
 }
 
-// isAttended reports whether somebody who may answer the question reads the list. Callers hold mu.
+// isAttended reports whether somebody who may answer the question reads a list that it is in. Callers hold mu.
 func (b *Book) isAttended(q *pending) bool {
-	for _, p := range b.readers.All() {
-		if b.mayAnswer(p, q) {
+	for _, r := range b.readers.All() {
+		if (r.thread == "" || q.isIn(r.thread)) && b.mayAnswer(r.Principal, q) {
 			return true
 		}
 	}

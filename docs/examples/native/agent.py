@@ -99,12 +99,15 @@ class Agent:
         if "event" in frame:
             await self.event(frame["event"])
         elif "result" in frame:
-            self.calls[frame["result"]["id"]].set_result(frame["result"])
+            call = self.calls[frame["result"]["id"]]
+            if not call.done():  # as it is when its task was cancelled
+                call.set_result(frame["result"])
         elif "error" in frame:
             error = frame["error"]
-            if error.get("id") in self.calls:
-                self.calls[error["id"]].set_exception(RuntimeError(error["fault"]["message"]))
-            else:
+            call = self.calls.get(error.get("id"))
+            if call and not call.done():
+                call.set_exception(RuntimeError(error["fault"]["message"]))
+            elif not call:
                 print("the hub refused a frame:", error, file=sys.stderr)
 
 

@@ -61,6 +61,7 @@ type Client struct {
 	URL    string // as in Hub
 	hub    Hub
 	HTTP   *http.Client
+	Header http.Header  // sent with every request, besides those of the client
 	broken error        // why HTTP could not be made
 	at     atomic.Int32 // which of several URLs has answered
 }
@@ -121,6 +122,9 @@ func (c *Client) do(ctx context.Context, at string, limit time.Duration, method,
 	r, err := http.NewRequestWithContext(ctx, method, at+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	for name, values := range c.Header {
+		r.Header[name] = values
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/config"
 	"github.com/dragoman-hub/dragoman/core"
 	"github.com/dragoman-hub/dragoman/core/task"
 )
@@ -40,7 +41,9 @@ alone. The first decision counts. A call without a decision in time is denied.`,
 }
 
 // timeLeft formats the time until a deadline.
-func timeLeft(until time.Time) string { return time.Until(until).Round(time.Second).String() }
+func timeLeft(until time.Time) string {
+	return config.FormatTime(max(0, time.Until(until).Round(time.Second)))
+}
 
 func approveCommand(io Streams) *cobra.Command {
 	var all bool

@@ -11,12 +11,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +44,9 @@ reads a file. A question that begins with @ is written with @@. --data takes @FI
 too; with --data @- and no words, the data alone is sent. The hub's limits.request_bytes says
 how long a question may be, attachments included.
 
-At a terminal, questions of agents to people are shown as well; 'dragoman answer' answers them.
+At a terminal (stderr, without --json) what agents ask people in this conversation is shown
+as well, with the command that answers it; elsewhere such a question has nobody to answer it,
+unless somebody has the console or 'dragoman questions' open.
 
 The first interrupt cancels the task and waits for its end, the second one exits.
 Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,
@@ -155,11 +155,12 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 
 	arrival := client.NewRetry(wait, client.IsAbsent, func(err error) { fmt.Fprintf(to.Err, "[waiting up to %s: %s]\n", config.FormatTime(wait), inLine(err)) })
 	err := arrival.Do(ctx, func() error { return noteThread(ctx, hub, a.Thread, to.Err) })
-	threadKnown, stopQuestions := func(core.ThreadID) {}, func() {}
+	p := &printer{io: to.Streams, again: to.again(), json: to.json, thinking: thinking}
+	asks := &questionNotes{hub: hub, again: to.again(), note: p.note}
 	if !to.json && isTerminal(to.Err) {
-		threadKnown, stopQuestions = noteQuestions(ctx, hub, to.Err)
+		hub.Header = readsQuestions
+		defer asks.stop()
 	}
-	defer stopQuestions()
 	var resp *http.Response
 	if err == nil {
 		var absent error // the last refusal for want of an agent
@@ -182,18 +183,19 @@ func ask(ctx context.Context, to *hubFlags, a client.TaskRequest, wait time.Dura
 	case err != nil:
 		return err
 	}
-	p := &printer{io: to.Streams, json: to.json, thinking: thinking}
-	event, stopNote := noteQuiet(ctx, hub, a.To, to.Err)
+	event, stopNote := noteQuiet(ctx, hub, a.To, p.note)
 	err = client.Follow(resp, func(l client.Line, raw []byte) error {
 		event(l)
 		if b, ok := l.Body.(core.Opened); ok {
 			opened <- b.Task
-			threadKnown(cmp.Or(b.Request.Thread, core.ThreadID(b.Task)))
+			if hub.Header != nil {
+				asks.begin(ctx, cmp.Or(b.Request.Thread, core.ThreadID(b.Task)))
+			}
 		}
 		return p.print(l, raw)
 	})
 	stopNote()
-	stopQuestions()
+	asks.stop()
 	cancelling.Wait() // the end may overtake the answer to the cancel
 	switch {
 	case errors.Is(context.Cause(ctx), errLeft):
@@ -241,126 +243,5 @@ func onInterrupt(fn func(nth int)) (stop func()) {
 		signal.Stop(signals)
 		close(done)
 		<-ended
-	}
-}
-
-// printer prints the events of one task, for a person or as JSON.
-type printer struct {
-	io             Streams
-	json, thinking bool
-	task           core.TaskID
-	printed        bool   // some text was printed
-	newline        bool   // and it ended with a line break
-	last           string // the last character of it, which may belong together with the next
-	end            core.Body
-}
-
-func (p *printer) print(l client.Line, raw []byte) error {
-	if l.Body != nil && l.Body.Kind().Ends() {
-		p.end = l.Body
-	}
-	if b, ok := l.Body.(core.Opened); ok {
-		p.task = b.Task
-	}
-	if p.json {
-		_, err := fmt.Fprintln(p.io.Out, jsonText(raw))
-		return err
-	}
-	if l.Gap != nil {
-		fmt.Fprintf(p.io.Err, "[events %d to %d are no longer kept]\n", l.Gap.From, l.Gap.To)
-	}
-	switch b := l.Body.(type) {
-	case core.Text:
-		p.printed, p.newline = true, strings.HasSuffix(b.Text, "\n")
-		_, err := fmt.Fprint(p.io.Out, p.shown(b.Text))
-		return err
-	case core.File:
-		fmt.Fprintf(p.io.Err, "[file %s, %s, %d bytes: --json has it]\n", visible(b.Name), visible(orDash(b.MediaType)), len(b.Data))
-	case core.Retrying:
-		if b.Hub != "" {
-			fmt.Fprintf(p.io.Err, "[it goes on at hub %s: %s]\n", visible(b.Hub), visible(b.Fault.Message))
-			break
-		}
-		fmt.Fprintf(p.io.Err, "[%s failed: %s; trying another]\n", visible(string(b.Agent)), visible(b.Fault.Message))
-	case core.ApprovalRequested:
-		call := decisionArgs(p.task, b.ID, b.InputSHA256)
-		fmt.Fprintf(p.io.Err, "[%s waits for approval: %s; 'dragoman approve %[3]s' or 'dragoman deny %[3]s' decides]\n", visible(b.Name), visible(b.Input), call)
-	case core.ApprovalDecided:
-		fmt.Fprintf(p.io.Err, "[%s]\n", visible(verdict(b)))
-	case core.ToolState:
-		if p.thinking {
-			fmt.Fprintf(p.io.Err, "[%s is %s%s]\n", visible(b.ID), b.State, visible(because(b.Detail)))
-		}
-	case core.Thinking:
-		if p.thinking {
-			fmt.Fprintf(p.io.Err, "[%s]\n", block(strings.TrimSpace(b.Text)))
-		}
-	case core.ToolCall:
-		if p.thinking {
-			fmt.Fprintf(p.io.Err, "[%s %s]\n", visible(b.Name), visible(b.Input))
-		}
-	case core.Done:
-		return p.done(b)
-	}
-	return nil
-}
-
-// shown returns an agent's text as a terminal may show it; elsewhere it stays as it is.
-func (p *printer) shown(text string) string {
-	if !isTerminal(p.io.Out) {
-		return text
-	}
-	before := p.last
-	if _, size := utf8.DecodeLastRuneInString(text); size > 0 {
-		p.last = text[len(text)-size:]
-	}
-	return visibleLines(before + text)[len(visibleLines(before)):]
-}
-
-func (p *printer) done(b core.Done) error {
-	switch {
-	case !p.printed && b.Text != "":
-		fmt.Fprintln(p.io.Out, p.shown(strings.TrimSuffix(b.Text, "\n")))
-	case !p.printed && len(b.Data) > 0:
-		fmt.Fprintln(p.io.Out, jsonText(b.Data))
-	case p.printed && !p.newline:
-		fmt.Fprintln(p.io.Out)
-	}
-	return nil
-}
-
-// outcome makes an exit code of the end of the task. interrupted means that this program
-// cancelled it; it does not depend on the texts of others.
-func (p *printer) outcome(interrupted bool) error {
-	if p.end.Kind() != core.KindDone {
-		p.breakLine()
-	}
-	switch b := p.end.(type) {
-	case core.Failed:
-		failure := fmt.Errorf("the task failed (%s): %s", b.Fault.Code, b.Fault.Message)
-		if interrupted {
-			return &exit{ExitInterrupted, fmt.Errorf("cancelled, and %w", failure)}
-		}
-		if b.Fault.Code == core.CodeTooLarge {
-			failure = fmt.Errorf("%w; put what is long into a file that the agent can read, or let the agent join by native, which takes more", failure)
-		}
-		return &exit{codeOf(b.Fault), failure}
-	case core.Cancelled:
-		switch {
-		case interrupted && b.Reason == interruption:
-			return &exit{ExitInterrupted, errors.New("cancelled")}
-		case interrupted:
-			return &exit{ExitInterrupted, errors.New("cancelled" + because(b.Reason))}
-		}
-		return &exit{ExitFailed, errors.New("the task was cancelled" + because(b.Reason))}
-	}
-	return nil
-}
-
-// breakLine ends the line of an unfinished answer.
-func (p *printer) breakLine() {
-	if p.printed && !p.newline {
-		fmt.Fprintln(p.io.Out)
-		p.newline = true
 	}
 }

@@ -2,8 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -14,55 +15,81 @@ import (
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
-// questionsEvery is how often a person who waits for a task is shown what agents ask meanwhile: they wait for a
-// minute.
-const questionsEvery = time.Second
+// questionsEvery is how often a person who waits for a task is shown what agents ask meanwhile.
+const questionsEvery = 500 * time.Millisecond
 
-// noteQuestions prints the questions that agents ask people for a task, once its thread is known, until stop. It is
-// for somebody at a terminal: whoever reads the list of questions counts as present, so that from now on an agent
-// that asks waits for an answer.
-func noteQuestions(ctx context.Context, hub *client.Client, note io.Writer) (opened func(core.ThreadID), stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	read := func(thread core.ThreadID) []question.Question {
-		var list questionList
-		_ = hub.Get(ctx, "/v1/questions?thread="+url.QueryEscape(string(thread)), &list) // the task itself tells of a hub that does not answer
-		return list.Questions
-	}
-	read("")
-	var running sync.WaitGroup
-	opened = func(thread core.ThreadID) {
-		running.Go(func() {
-			shown := map[string]bool{}
-			for {
-				for _, q := range read(thread) {
-					if !shown[q.ID] {
-						shown[q.ID] = true
-						fmt.Fprintf(note, "[%s]\n", asked(q))
-					}
-				}
-				select {
-				case <-time.After(questionsEvery):
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-	}
-	stop = func() {
-		cancel()
-		running.Wait()
-	}
-	return opened, stop
+// readsQuestions tells a hub that opens a task that its questions are read, so that an agent which asks at once waits
+// for an answer. Hubs that do not know it ignore it.
+var readsQuestions = http.Header{"Dragoman-Questions": {"read"}}
+
+// questionNotes prints what agents ask people for the tasks of a thread, and for what these have caused.
+type questionNotes struct {
+	hub   *client.Client
+	again string // the flag that names it in another command
+	note  func(text string)
+
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 }
 
-// asked says who asks what, and how to answer.
-func asked(q question.Question) string {
-	who, answer := "a question", "OPTION"
+// begin prints questions until ctx ends, or stop. A hub that refuses to list them, such as an older one, is not
+// asked again. It is called once.
+func (n *questionNotes) begin(ctx context.Context, thread core.ThreadID) {
+	ctx, n.cancel = context.WithCancel(ctx)
+	n.running.Go(func() {
+		shown, told := map[string]bool{}, false
+		for {
+			var list questionList
+			err := n.hub.Get(ctx, "/v1/questions?thread="+url.QueryEscape(string(thread)), &list)
+			if errors.As(err, new(client.Refusal)) {
+				return
+			}
+			open := map[string]bool{}
+			for _, q := range list.Questions {
+				if open[q.ID] = true; !shown[q.ID] {
+					n.note(asked(q, n.again))
+				}
+			}
+			if err == nil {
+				shown = open
+			}
+			if len(list.Missing) > 0 && !told {
+				told = true
+				n.note("[" + missingHubs(list.Missing) + "]")
+			}
+			select {
+			case <-time.After(questionsEvery):
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// stop ends the notes, and waits for that. It may be called more than once.
+func (n *questionNotes) stop() {
+	if n.cancel != nil {
+		n.cancel()
+	}
+	n.running.Wait()
+}
+
+// The most of a question that is shown beside an answer.
+const (
+	askedLines = 24
+	askedBytes = 2 << 10
+)
+
+// asked says who asks what at the hub of these flags. How to answer comes first: what follows is an agent's.
+func asked(q question.Question, hub string) string {
+	who := "a question"
 	if q.Agent != "" {
 		who += " of " + visible(string(q.Agent))
 	}
-	if len(q.Options) == 0 {
-		answer = "--text TEXT"
+	text := strings.TrimSpace(linesOf(q))
+	lines := strings.Split(text[:min(len(text), askedBytes)], "\n")
+	if short := strings.Join(lines[:min(len(lines), askedLines)], "\n"); len(short) < len(text) {
+		text = strings.ToValidUTF8(short, "") + "\n…: 'dragoman questions " + q.ID + "' shows the rest"
 	}
-	return fmt.Sprintf("%s: %s\n  'dragoman answer %s %s' answers it within %s", who, block(strings.TrimSpace(linesOf(q))), quoted(q.ID), answer, timeLeft(q.Until))
+	return fmt.Sprintf("[%s, which '%s' answers, in another terminal, within %s:\n  %s]", who, howToAnswer(q, hub), timeLeft(q.Until), block(text))
 }

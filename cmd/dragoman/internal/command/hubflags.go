@@ -20,6 +20,7 @@ type hubFlags struct {
 	json, insecure                  bool
 
 	named func() string // the flag or variable that hub was given in
+	again func() string // the flag that names it in another command, with a blank before; "" if there is none
 }
 
 // addHubFlags declares --hub and --token, and --json if jsonUsage describes it.
@@ -33,6 +34,12 @@ func addHubFlags(fs *pflag.FlagSet, io Streams, jsonUsage string) *hubFlags {
 			return variable
 		}
 		return "--" + flag
+	}
+	to.again = func() string {
+		if !fs.Changed(flag) {
+			return ""
+		}
+		return " --" + flag + " " + quoted(to.hub)
 	}
 	fs.StringVar(&to.token, "token", os.Getenv("DRAGOMAN_TOKEN"), "`token` to authenticate with (DRAGOMAN_TOKEN)")
 	fs.Lookup("token").DefValue = "" // the help shows no secret

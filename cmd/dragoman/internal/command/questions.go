@@ -1,6 +1,8 @@
 package command
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -8,6 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core"
+	"github.com/dragoman-hub/dragoman/core/elicitation"
 	"github.com/dragoman-hub/dragoman/core/question"
 )
 
@@ -27,13 +32,17 @@ first, or show one as a whole. 'dragoman answer' answers them. The first answer 
 		if len(args) > 0 {
 			return showQuestion(to, list.Questions, args[0])
 		}
-		heads := []string{"QUESTION", "AGENT", "LEFT", "OPTIONS", "TEXT"}
+		heads := []string{"QUESTION", "AGENT", "TASK", "LEFT", "TEXT", "OPTIONS"}
 		err := printList(to, list, list.Questions, "there are no open questions", heads, func(q question.Question) []string {
 			var options []string
 			for _, o := range q.Options {
 				options = append(options, quoted(o.Label))
 			}
-			return []string{q.ID, string(q.Agent), timeLeft(q.Until), strings.Join(options, ", "), brief(q.Text)}
+			var tasks []string
+			for _, id := range q.Tasks {
+				tasks = append(tasks, string(id))
+			}
+			return []string{q.ID, orDash(string(q.Agent)), orDash(strings.Join(tasks, ",")), timeLeft(q.Until), brief(q.Text), brief(strings.Join(options, ", "))}
 		})
 		tellMissing(io, list.Missing)
 		return err
@@ -45,14 +54,40 @@ first, or show one as a whole. 'dragoman answer' answers them. The first answer 
 func showQuestion(to *hubFlags, open []question.Question, id string) error {
 	i := slices.IndexFunc(open, func(q question.Question) bool { return q.ID == id })
 	if i < 0 {
-		return fmt.Errorf("no question %q waits for an answer: run 'dragoman questions'", id)
+		return noQuestion(id)
 	}
 	q := open[i]
 	if to.json {
 		return printJSON(to.Out, q)
 	}
-	_, err := fmt.Fprintln(to.Out, visibleLines(linesOf(q)))
+	of := ""
+	for _, id := range q.Tasks {
+		of += " for task " + visible(string(id))
+	}
+	_, err := fmt.Fprintf(to.Out, "%s asks%s:\n\n%s\n\nTo answer within %s: %s\n", visible(orDash(string(q.Agent))), of, visibleLines(linesOf(q)), timeLeft(q.Until), howToAnswer(q, to.again()))
 	return err
+}
+
+func noQuestion(id string) error {
+	return fmt.Errorf("no question %q waits for an answer: run 'dragoman questions'", id)
+}
+
+// howToAnswer returns a command that answers a question, at the hub of these flags.
+func howToAnswer(q question.Question, hub string) string {
+	var form struct{ Properties map[string]json.RawMessage }
+	if q.Form != nil {
+		_ = json.Unmarshal(q.Form.Schema, &form) // what cannot be read is asked in words
+	}
+	answer := "OPTION"
+	switch declines := len(q.Options) == 1 && q.Form != nil && q.Options[0].Label == q.Form.Decline; {
+	case len(form.Properties) > 1:
+		answer = `"FIELD: VALUE"...`
+	case len(q.Options) == 0, declines:
+		answer = "--text TEXT"
+	case q.Several:
+		answer = "OPTION..."
+	}
+	return "dragoman answer" + hub + " " + quoted(q.ID) + " " + answer
 }
 
 // linesOf returns a question with its options, a line for each.
@@ -69,31 +104,75 @@ func linesOf(q question.Question) string {
 }
 
 func answerCommand(io Streams) *cobra.Command {
-	var text string
+	var text, content string
 	var dismiss bool
 	c := &cobra.Command{
 		Use: "answer QUESTION [OPTION...]", Short: "Answer a question of an agent",
 		Long: `Answer a question of an agent with one of its options, with several if the question
-accepts that, or with your own text (--text). A question with several fields takes lines of
-"field: value", or a JSON object. 'dragoman questions' lists the questions, and shows one.`,
+accepts that, with your own text (--text), or both. A question with several fields takes a
+"field: value" for each; --content takes the JSON object that its form describes. What does
+not fit is refused, and the question waits on. 'dragoman questions' lists the questions, and
+shows one.`,
 		Example: `  dragoman answer 0198f3c2-... Friday
-  dragoman answer 0198f3c2-... --text "none of these"`,
+  dragoman answer 0198f3c2-... --text "none of these"
+  dragoman answer 0198f3c2-... "name: Ann" "seats: 2"`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	to := addHubFlags(c.Flags(), io, "print JSON")
 	c.ValidArgsFunction = fromHub(to, questionIDs)
-	c.Flags().StringVar(&text, "text", "", "answer with this `text`")
+	c.Flags().StringVar(&text, "text", "", "answer with this `text`, or that of @file")
+	c.Flags().StringVar(&content, "content", "", "answer a form with this `JSON` object, or that of @file")
 	c.Flags().BoolVar(&dismiss, "dismiss", false, "refuse to answer")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if answered := len(args) > 1 || text != ""; answered == dismiss {
-			return usagef("use exactly one of options, --text and --dismiss")
+	completeFlag(c, "text", completeAtFile)
+	completeFlag(c, "content", completeAtFile)
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if err := refuseEmpty(c, "text", "content"); err != nil {
+			return err
+		}
+		switch words := len(args) > 1 || text != ""; {
+		case !words && content == "" && !dismiss:
+			return usagef("say what to answer: an option, --text or --content; --dismiss refuses to answer")
+		case words && content != "", dismiss && (words || content != ""):
+			return usagef("--content and --dismiss stand alone: leave the rest out")
+		}
+		answer := core.Reply{Question: args[0], Selected: args[1:], Dismissed: dismiss}
+		if content != "" {
+			answer.Content, err = jsonOf(content, "content", io.In)
+		} else if text != "" {
+			answer.Text, err = textOf(text, "@@ for an @", io.In)
+		}
+		if err == nil && content == "" && !dismiss {
+			err = fillIn(c.Context(), to.client(), &answer)
+		}
+		if err != nil {
+			return err
 		}
 		var outcome question.Outcome
-		body := map[string]any{"selected": args[1:], "custom_text": text, "dismissed": dismiss}
+		body := map[string]any{"selected": answer.Selected, "custom_text": answer.Text, "dismissed": dismiss}
+		if answer.Content != nil {
+			body = map[string]any{"content": answer.Content}
+		}
 		if err := to.client().Post(c.Context(), "/v1/questions/"+url.PathEscape(args[0])+"/answer", body, &outcome); err != nil {
 			return err
 		}
 		return to.print(outcome, fmt.Sprint(outcome))
 	}
 	return c
+}
+
+// fillIn reads the words of an answer to a form as its content, so that what does not fit is told at once.
+func fillIn(ctx context.Context, hub *client.Client, answer *core.Reply) (err error) {
+	var list questionList
+	if err := hub.Get(ctx, "/v1/questions", &list); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list.Questions, func(q question.Question) bool { return q.ID == answer.Question })
+	if i < 0 || list.Questions[i].Form == nil || slices.Contains(answer.Selected, list.Questions[i].Form.Decline) {
+		return nil
+	}
+	answer.Content, err = elicitation.Content(*list.Questions[i].Form, question.Outcome{Selected: answer.Selected, Text: answer.Text})
+	if err != nil {
+		return fmt.Errorf("the answer does not fit: %s; 'dragoman questions %s' shows what is asked", visible(err.Error()), quoted(answer.Question))
+	}
+	return nil
 }

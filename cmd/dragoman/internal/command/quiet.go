@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +19,7 @@ const (
 // noteQuiet prints a note if no event of a task comes for a while because it waits for an agent at the
 // address, or because the hub's journal fails: the hub then holds back the end of a task. event must be
 // called for each event, and stop at the end.
-func noteQuiet(ctx context.Context, hub *client.Client, to string, note io.Writer) (event func(client.Line), stop func()) {
+func noteQuiet(ctx context.Context, hub *client.Client, to string, note func(text string)) (event func(client.Line), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan struct{}, 1)
 	var queued atomic.Bool // no agent has it, and that was not said
@@ -34,12 +32,12 @@ func noteQuiet(ctx context.Context, hub *client.Client, to string, note io.Write
 			case <-time.After(quiet):
 				if queued.Load() {
 					if why := whyQueued(ctx, hub, to); why != "" {
-						fmt.Fprintf(note, "[queued: %s]\n", visible(why))
+						note("[queued: " + visible(why) + "]")
 						queued.Store(false)
 					}
 				}
 				if reason, err := hub.JournalFailure(ctx); err == nil && reason != "" {
-					fmt.Fprintf(note, "[the hub cannot record tasks: %s; the end of this one is shown once it is recorded]\n", visible(reason))
+					note("[the hub cannot record tasks: " + visible(reason) + "; the end of this one is shown once it is recorded]")
 					return
 				}
 			case <-ctx.Done():

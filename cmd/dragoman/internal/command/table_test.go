@@ -13,7 +13,7 @@ func TestAnIDIsQuotedAsAShellNeedsIt(t *testing.T) {
 	if code, out, stderr := run(t, "questions", "none", hub); code != 1 || !strings.Contains(stderr, "dragoman questions") {
 		t.Errorf("a question that is not there: got %d, %s and %s, want it said", code, out, stderr)
 	}
-	if _, out, stderr := run(t, "questions", "long", hub); out != "Which?\nOf two.\n- red: like a rose\n- \\u202eblue\n" {
+	if _, out, stderr := run(t, "questions", "long", hub); out != "a asks:\n\nWhich?\nOf two.\n- red: like a rose\n- \\u202eblue\n\nTo answer within 0s: dragoman answer "+strings.Replace(hub, "=", " ", 1)+" long OPTION\n" {
 		t.Errorf("one question: got %q and %s, want it whole", out, stderr)
 	}
 	if _, out, stderr := run(t, "questions", hub); !strings.Contains(out, `  shout, family.calendar, größe, "a b", "a\"b"`) {

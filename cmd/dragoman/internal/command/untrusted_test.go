@@ -275,7 +275,7 @@ func TestAnApprovalShowsTheWholeInput(t *testing.T) {
 	if !strings.Contains(stderr, want) {
 		t.Errorf("ask: got %.300q, want the input", stderr)
 	}
-	if decide := "'dragoman approve t --input-sha256 " + a.InputSHA256 + " -- --all'"; !strings.Contains(stderr, decide) {
+	if decide := "'dragoman approve " + strings.Replace(at, "=", " ", 1) + " t --input-sha256 " + a.InputSHA256 + " -- --all'"; !strings.Contains(stderr, decide) {
 		t.Errorf("ask: got %q, want %s", stderr[max(0, len(stderr)-400):], decide)
 	}
 }

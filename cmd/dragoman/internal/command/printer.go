@@ -1,0 +1,155 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/dragoman-hub/dragoman/cmd/dragoman/internal/client"
+	"github.com/dragoman-hub/dragoman/core"
+)
+
+// printer prints the events of one task, for a person or as JSON.
+//
+// It is safe for concurrent use: notes come from other goroutines.
+type printer struct {
+	io             Streams
+	json, thinking bool
+	again          string // the flag that names the hub in another command
+	task           core.TaskID
+
+	mu      sync.Mutex
+	printed bool   // some text was printed
+	newline bool   // and it ended with a line break
+	last    string // the last character of it, which may belong together with the next
+	end     core.Body
+}
+
+func (p *printer) print(l client.Line, raw []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l.Body != nil && l.Body.Kind().Ends() {
+		p.end = l.Body
+	}
+	if b, ok := l.Body.(core.Opened); ok {
+		p.task = b.Task
+	}
+	if p.json {
+		_, err := fmt.Fprintln(p.io.Out, jsonText(raw))
+		return err
+	}
+	if l.Gap != nil {
+		p.notef("[events %d to %d are no longer kept]", l.Gap.From, l.Gap.To)
+	}
+	switch b := l.Body.(type) {
+	case core.Text:
+		p.printed, p.newline = true, strings.HasSuffix(b.Text, "\n")
+		_, err := fmt.Fprint(p.io.Out, p.shown(b.Text))
+		return err
+	case core.File:
+		p.notef("[file %s, %s, %d bytes: --json has it]", visible(b.Name), visible(orDash(b.MediaType)), len(b.Data))
+	case core.Retrying:
+		if b.Hub != "" {
+			p.notef("[it goes on at hub %s: %s]", visible(b.Hub), visible(b.Fault.Message))
+			break
+		}
+		p.notef("[%s failed: %s; trying another]", visible(string(b.Agent)), visible(b.Fault.Message))
+	case core.ApprovalRequested:
+		call := strings.TrimPrefix(p.again+" ", " ") + decisionArgs(p.task, b.ID, b.InputSHA256)
+		p.notef("[%s waits for approval: %s; 'dragoman approve %[3]s' or 'dragoman deny %[3]s' decides]", visible(b.Name), visible(b.Input), call)
+	case core.ApprovalDecided:
+		p.notef("[%s]", visible(verdict(b)))
+	case core.ToolState:
+		if p.thinking {
+			p.notef("[%s is %s%s]", visible(b.ID), b.State, visible(because(b.Detail)))
+		}
+	case core.Thinking:
+		if p.thinking {
+			p.notef("[%s]", block(strings.TrimSpace(b.Text)))
+		}
+	case core.ToolCall:
+		if p.thinking {
+			p.notef("[%s %s]", visible(b.Name), visible(b.Input))
+		}
+	case core.Done:
+		return p.done(b)
+	}
+	return nil
+}
+
+// note prints a line for the person on stderr; text may have more, which are indented.
+func (p *printer) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notef("%s", text)
+}
+
+// notef is note. At a terminal it begins a line of its own. Callers hold mu.
+func (p *printer) notef(format string, args ...any) {
+	if isTerminal(p.io.Out) {
+		p.breakLine()
+	}
+	fmt.Fprintf(p.io.Err, format+"\n", args...)
+}
+
+// shown returns an agent's text as a terminal may show it; elsewhere it stays as it is.
+func (p *printer) shown(text string) string {
+	if !isTerminal(p.io.Out) {
+		return text
+	}
+	before := p.last
+	if _, size := utf8.DecodeLastRuneInString(text); size > 0 {
+		p.last = text[len(text)-size:]
+	}
+	return visibleLines(before + text)[len(visibleLines(before)):]
+}
+
+func (p *printer) done(b core.Done) error {
+	switch {
+	case !p.printed && b.Text != "":
+		fmt.Fprintln(p.io.Out, p.shown(strings.TrimSuffix(b.Text, "\n")))
+	case !p.printed && len(b.Data) > 0:
+		fmt.Fprintln(p.io.Out, jsonText(b.Data))
+	case p.printed && !p.newline:
+		fmt.Fprintln(p.io.Out)
+	}
+	return nil
+}
+
+// outcome makes an exit code of the end of the task. interrupted means that this program
+// cancelled it; it does not depend on the texts of others.
+func (p *printer) outcome(interrupted bool) error {
+	if p.end.Kind() != core.KindDone {
+		p.breakLine()
+	}
+	switch b := p.end.(type) {
+	case core.Failed:
+		failure := fmt.Errorf("the task failed (%s): %s", b.Fault.Code, b.Fault.Message)
+		if interrupted {
+			return &exit{ExitInterrupted, fmt.Errorf("cancelled, and %w", failure)}
+		}
+		if b.Fault.Code == core.CodeTooLarge {
+			failure = fmt.Errorf("%w; put what is long into a file that the agent can read, or let the agent join by native, which takes more", failure)
+		}
+		return &exit{codeOf(b.Fault), failure}
+	case core.Cancelled:
+		switch {
+		case interrupted && b.Reason == interruption:
+			return &exit{ExitInterrupted, errors.New("cancelled")}
+		case interrupted:
+			return &exit{ExitInterrupted, errors.New("cancelled" + because(b.Reason))}
+		}
+		return &exit{ExitFailed, errors.New("the task was cancelled" + because(b.Reason))}
+	}
+	return nil
+}
+
+// breakLine ends the line of an unfinished answer.
+func (p *printer) breakLine() {
+	if p.printed && !p.newline {
+		fmt.Fprintln(p.io.Out)
+		p.newline = true
+	}
+}
