@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	soakWarmsUp = 40 * time.Minute // of each slice are left out: until the lists of the latest tasks, threads, conversations and accounts are full
+	soakWarmsUp = time.Hour        // of each slice are left out: until the lists of the latest tasks, threads, conversations and accounts are full
 	leastJudged = 10 * time.Minute // behind that
 	leastSlices = 6                // through whose means a line is judged
 )
@@ -137,17 +137,17 @@ func TestSoakJudgesEverySlice(t *testing.T) {
 		judged          bool
 	}{
 		{"a long slice that is flat", 1, 80, func(int, float64) float64 { return flat }, "", true},
-		{"a long slice that grows", 1, 80, func(_ int, m float64) float64 { return flat + m }, "slice 1", true},
-		{"a long slice that falls", 1, 80, func(_ int, m float64) float64 { return flat - m }, "", true},
-		{"one that grows in its first minutes", 1, 80, func(_ int, m float64) float64 { return flat + 10*min(m, 10) }, "", true},
-		{"one that grows in its last half", 1, 80, func(_ int, m float64) float64 { return flat + max(0, m-40) }, "slice 1", true},
-		{"a short slice that grows", 1, 49, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
-		{"slices of 50 minutes that are flat", 32, 50, func(int, float64) float64 { return flat }, "", true},
-		{"slices of 50 minutes that grow until the next one", 32, 50, func(_ int, m float64) float64 { return flat + m/2 }, "within all slices", true},
-		{"slices of 50 minutes that begin higher each time", 32, 50, func(s int, _ float64) float64 { return float64(flat + s) }, "from slice to slice", true},
-		{"three that begin higher each time", 3, 50, func(s int, _ float64) float64 { return float64(flat + s) }, "", true},
-		{"slices of 50 minutes that differ by chance", 32, 50, func(s int, _ float64) float64 { return float64(flat + 7*s%11) }, "", true},
-		{"a last slice that grows", 2, 80, func(s int, m float64) float64 { return flat + float64(s-1)*m }, "slice 2, within all slices", true},
+		{"a long slice that grows", 1, 100, func(_ int, m float64) float64 { return flat + m }, "slice 1", true},
+		{"a long slice that falls", 1, 100, func(_ int, m float64) float64 { return flat - m }, "", true},
+		{"one that grows in its first minutes", 1, 100, func(_ int, m float64) float64 { return flat + 10*min(m, 10) }, "", true},
+		{"one that grows in its last half", 1, 100, func(_ int, m float64) float64 { return flat + max(0, m-60) }, "slice 1", true},
+		{"a short slice that grows", 1, 69, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
+		{"slices of 70 minutes that are flat", 32, 70, func(int, float64) float64 { return flat }, "", true},
+		{"slices of 70 minutes that grow until the next one", 32, 70, func(_ int, m float64) float64 { return flat + m/2 }, "within all slices", true},
+		{"slices of 70 minutes that begin higher each time", 32, 70, func(s int, _ float64) float64 { return float64(flat + s) }, "from slice to slice", true},
+		{"three that begin higher each time", 3, 70, func(s int, _ float64) float64 { return float64(flat + s) }, "", true},
+		{"slices of 70 minutes that differ by chance", 32, 70, func(s int, _ float64) float64 { return float64(flat + 7*s%11) }, "", true},
+		{"a last slice that grows", 2, 100, func(s int, m float64) float64 { return flat + float64(s-1)*m }, "slice 2, within all slices", true},
 		{"slices of 9 minutes that grow", 50, 9, func(_ int, m float64) float64 { return flat + 10*m }, "", false},
 	} {
 		var all []soakSample
