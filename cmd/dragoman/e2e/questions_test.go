@@ -49,8 +49,8 @@ func TestQuestionsAreAnsweredFromTheCommandLine(t *testing.T) {
 			h.wantOutput(t, command.ExitDone, want, "questions")
 		}
 		h.wantOutput(t, command.ExitUsage, "none of the options", "answer", id, "Sunday")
-		h.wantOutput(t, command.ExitUsage, "use exactly one of", "answer", id)
-		h.wantOutput(t, command.ExitUsage, "use exactly one of", "answer", id, "Monday", "--dismiss")
+		h.wantOutput(t, command.ExitUsage, "say what to answer", "answer", id)
+		h.wantOutput(t, command.ExitUsage, "stand alone", "answer", id, "Monday", "--dismiss")
 		h.wantOutput(t, command.ExitDone, c.printed, append([]string{"answer", id}, c.args...)...)
 		if got := call.wait(t); !sameJSON(got.Data, []byte(c.result)) {
 			t.Errorf("%q: got %+v, want %s", c.args, got, c.result)
