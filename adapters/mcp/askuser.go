@@ -144,7 +144,7 @@ const maxTries = 3
 
 // misfits are the answers on the stream of a call that did not fit. It is safe for concurrent use.
 type misfits struct {
-	wake func() // the goroutine of the call
+	wake func() // wakes the goroutine of the call
 
 	mu    sync.Mutex
 	whys  map[string]string // by the key of the input, until it is asked for again
@@ -166,7 +166,7 @@ func (m *misfits) add(key, why string) bool {
 	return true
 }
 
-// take returns why the answer to an input did not fit, once; "" if it did not come.
+// take returns why the last answer to an input did not fit, and forgets it; "" if the input is not to be asked for again.
 func (m *misfits) take(key string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -194,6 +194,7 @@ func (c *exchange) elicit() error {
 			continue
 		}
 		delete(c.elicited, key)
+		c.misfits.take(key) // nobody is asked again
 		if !h.forget(id) {
 			continue // the client has answered
 		}

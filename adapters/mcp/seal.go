@@ -21,8 +21,8 @@ func newSealer() (s sealer) {
 	return s
 }
 
-// sealed is the state that a client carries: which run it continues and in which round, and for whom, until
-// when and for which call it is valid.
+// sealed is the state that a client sends back: the run to continue and its round, and the principal, the
+// time and the call for which it is valid.
 type sealed struct {
 	Run       string `json:"run"`
 	Round     int    `json:"round"` // of the run

@@ -94,8 +94,8 @@ func TestTheLogTellsHowMuchOfALargeJournalWasRead(t *testing.T) {
 	}
 }
 
-// A hub that starts needs no more of what ended long ago than that it did: what is appended again, or comes after it
-// all the same, has to be told from the first of a new task.
+// Of a task that ended long ago a starting hub needs to know only that it ended. Without that, an event that was
+// appended again, or came after the end, would look like the first one of a new task.
 func TestTheHeadsAreThoseOfOpenTasksAndOfTheLatestOthers(t *testing.T) {
 	j, err := Open(t.Context(), Options{Dir: t.TempDir()})
 	if err != nil {

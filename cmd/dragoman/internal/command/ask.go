@@ -44,9 +44,9 @@ reads a file. A question that begins with @ is written with @@. --data takes @FI
 too; with --data @- and no words, the data alone is sent. The hub's limits.request_bytes says
 how long a question may be, attachments included.
 
-At a terminal (stderr, without --json) what agents ask people in this conversation is shown
-as well, with the command that answers it; elsewhere such a question has nobody to answer it,
-unless somebody has the console or 'dragoman questions' open.
+At a terminal (stderr, without --json) the questions that agents ask people for this task
+are shown as well, with the command that answers them. Elsewhere such a question fails at
+once, unless somebody has the console open or has just run 'dragoman questions'.
 
 The first interrupt cancels the task and waits for its end, the second one exits.
 Exit codes: 0 done, 1 failed, 2 usage, 3 timeout, 130 interrupted.`,

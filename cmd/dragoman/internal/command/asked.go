@@ -25,7 +25,7 @@ var readsQuestions = http.Header{"Dragoman-Questions": {"read"}}
 // questionNotes prints what agents ask people for the tasks of a thread, and for what these have caused.
 type questionNotes struct {
 	hub   *client.Client
-	again string // the flag that names it in another command
+	again string // the flag that names the hub in another command
 	note  func(text string)
 
 	cancel  context.CancelFunc
@@ -80,7 +80,8 @@ const (
 	askedBytes = 2 << 10
 )
 
-// asked says who asks what at the hub of these flags. How to answer comes first: what follows is an agent's.
+// asked says who asks what, and with which command to answer; hub is as in howToAnswer. The
+// command comes first, since the rest is what an agent says.
 func asked(q question.Question, hub string) string {
 	who := "a question"
 	if q.Agent != "" {

@@ -72,7 +72,7 @@ func noQuestion(id string) error {
 	return fmt.Errorf("no question %q waits for an answer: run 'dragoman questions'", id)
 }
 
-// howToAnswer returns a command that answers a question, at the hub of these flags.
+// howToAnswer returns a command that answers a question; hub is its flag that names the hub, with a blank before, or "".
 func howToAnswer(q question.Question, hub string) string {
 	var form struct{ Properties map[string]json.RawMessage }
 	if q.Form != nil {
@@ -110,9 +110,9 @@ func answerCommand(io Streams) *cobra.Command {
 		Use: "answer QUESTION [OPTION...]", Short: "Answer a question of an agent",
 		Long: `Answer a question of an agent with one of its options, with several if the question
 accepts that, with your own text (--text), or both. A question with several fields takes a
-"field: value" for each; --content takes the JSON object that its form describes. What does
-not fit is refused, and the question waits on. 'dragoman questions' lists the questions, and
-shows one.`,
+"field: value" for each; --content takes the JSON object that its form describes. An answer
+that does not fit is refused, and the question stays open. 'dragoman questions' lists the
+questions, and shows one.`,
 		Example: `  dragoman answer 0198f3c2-... Friday
   dragoman answer 0198f3c2-... --text "none of these"
   dragoman answer 0198f3c2-... "name: Ann" "seats: 2"`,
