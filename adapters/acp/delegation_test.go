@@ -37,6 +37,22 @@ func TestAnAckHasAnEstimateIfTheAgentHasAHistory(t *testing.T) {
 	})
 }
 
+func TestTheEstimateInAnAgentsAckReachesARequesterOfAnotherDialect(t *testing.T) {
+	withHub(t, func(t *testing.T, s *setup) {
+		fam := s.agent("fam", `{}`)
+		asked := s.ask(s.plainSession("rest"), core.Request{To: core.ToAgent("fam"), Intent: core.IntentDelegate, Content: "do it"})
+		id := fam.expect(wire.KindDelegate).ID
+		fam.send(`{"id":"a1","kind":"ack","ref":"%s","payload":{"accepted":true,"estimated_ms":5000}}`, id)
+		s.until(func() bool { return asked.Receipt().Stage == core.StageAcknowledged }, "it is acknowledged")
+		events := asked.Events()
+		if got, want := events[len(events)-1].Body, core.Body(core.Accepted{Estimate: 5 * time.Second}); got != want {
+			t.Errorf("event: got %+v, want %+v", got, want)
+		}
+		fam.send(`{"id":"r1","kind":"result","ref":"%s","payload":{"status":"completed","outcome":"done","error":null}}`, id)
+		s.ended(asked)
+	})
+}
+
 func TestADelegateWithoutReportEndsForItsAgentWithTheAck(t *testing.T) {
 	const silent, next = `{"id":"d1","to":"fam","kind":"delegate","payload":{"task":"do it","report_back":false}}`, `{"id":"q1","to":"fam","kind":"query","payload":{"question":"?"}}`
 	t.Run("of an agent that follows the draft", func(t *testing.T) {

@@ -233,3 +233,18 @@ func TestBashThatCannotRunOpensItsCircuits(t *testing.T) {
 		}
 	}
 }
+
+func TestBashThatTakesTooLongOpensItsCircuit(t *testing.T) {
+	c := newShell(t, pi.Options{
+		Commands: command.Options{PromptTimeout: 50 * time.Millisecond},
+		Breakers: command.Breakers{BashSession: command.Breaker{Failures: 1}},
+	})
+	if f := c.do(bashFrame("", "sleep 1000")); !f.TimedOut {
+		t.Errorf("got %s, want a timeout", f.Raw)
+	}
+	c.ok(`{"type":"set_session_name","sessionId":"s","name":"n"}`) // waits in the lane for the end of the program
+	c.fails(bashFrame("", "true"), "Bash circuit breaker open for session s: Circuit open for bash_session:s (recovery in 30s)")
+	if f := c.ok(`{"type":"get_metrics"}`); !has(f, `"totalTimeouts":1,"totalRejected":1}`) {
+		t.Errorf("metrics: got %s, want one timeout and one rejection", f.Raw)
+	}
+}

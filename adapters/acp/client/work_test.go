@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,6 +70,17 @@ func (h *hub) expect(kind wire.Kind, ref string, payload any) wire.Envelope {
 	return e
 }
 
+// expectNothing checks that no envelope comes once all goroutines are idle.
+func (h *hub) expectNothing() {
+	h.Helper()
+	synctest.Wait()
+	ctx, cancel := context.WithTimeout(h.Context(), time.Nanosecond)
+	defer cancel()
+	if raw, err := h.conn.Receive(ctx); err == nil {
+		h.Errorf("received %s, want nothing more", raw)
+	}
+}
+
 // refused checks that the next envelope is an error with the ref.
 func (h *hub) refused(ref string, code wire.Code, about string) {
 	h.Helper()
@@ -128,12 +140,47 @@ func TestAnAgentRunsAsManyTasksAsDeclaredAndRefusesMore(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"1": "1", "2": "2"}, got); diff != "" {
 			t.Errorf("answers (-want +got):\n%s", diff)
 		}
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
-		defer cancel()
-		if raw, err := h.conn.Receive(ctx); err == nil {
-			t.Errorf("received %s, want nothing more", raw)
+		h.expectNothing()
+	})
+}
+
+func TestAnAgentAcknowledgesADelegateBeforeItsWorkIsDone(t *testing.T) {
+	handle := func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+		time.Sleep(time.Minute)
+		return say(core.Done{Text: "sent", Data: json.RawMessage(`{"to":"family"}`)})
+	}
+	workFor(t, core.Card{ID: "kit"}, handle, func(t *testing.T, h *hub) {
+		h.expect(wire.KindCapabilities, "", new(wire.Capabilities))
+		began := time.Now()
+		h.say(`{"id":"d1","from":"rest","kind":"delegate","payload":{"task":"send it","priority":"urgent","report_back":true}}`)
+		var ack wire.Ack
+		if h.expect(wire.KindAck, "d1", &ack); !ack.Accepted || time.Since(began) > 0 {
+			t.Errorf("ack: got %+v after %s, want accepted at once", ack, time.Since(began))
 		}
+		h.say(`{"id":"d2","from":"rest","kind":"delegate","payload":{"task":"one too many"}}`)
+		h.refused("d2", wire.CodeOverloaded, "1 task")
+		var result wire.Result
+		h.expect(wire.KindResult, "d1", &result)
+		want := wire.Result{Status: wire.StatusCompleted, Outcome: "sent", Data: json.RawMessage(`{"to":"family"}`), TaskRef: "send it"}
+		if diff := cmp.Diff(want, result); diff != "" {
+			t.Errorf("result (-want +got):\n%s", diff)
+		}
+		h.expectNothing()
+	})
+}
+
+func TestAnAgentSendsNoResultOfADelegateThatWantsNoReport(t *testing.T) {
+	handle := func(_ context.Context, _ core.Request, say func(core.Body) error) error {
+		return say(core.Done{Text: "sent"})
+	}
+	workFor(t, core.Card{ID: "kit"}, handle, func(t *testing.T, h *hub) {
+		h.expect(wire.KindCapabilities, "", new(wire.Capabilities))
+		h.say(`{"id":"d1","from":"rest","kind":"delegate","payload":{"task":"send it","report_back":false}}`)
+		var ack wire.Ack
+		if h.expect(wire.KindAck, "d1", &ack); !ack.Accepted {
+			t.Errorf("ack: got %+v, want accepted", ack)
+		}
+		h.expectNothing()
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/dragoman-hub/dragoman/adapters/coven/client"
 	"github.com/dragoman-hub/dragoman/core"
@@ -229,6 +231,26 @@ func TestUnexpectedMessagesOfTheGatewayAreIgnored(t *testing.T) {
 		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_Shutdown{Shutdown: &pb.Shutdown{Reason: "bye"}}})
 		if err := <-g.end; err != nil {
 			t.Errorf("got %v, want nil after a Shutdown", err)
+		}
+	})
+}
+
+func TestAMessageOfALaterGatewayIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := connect(t, silent)
+		g.welcome()
+		later := new(pb.ServerMessage)
+		raw := protowire.AppendTag(nil, 99, protowire.BytesType)
+		if err := proto.Unmarshal(protowire.AppendString(raw, "a message of tomorrow"), later); err != nil {
+			t.Fatal(err)
+		}
+		g.send(later)
+		g.prompt("r")
+		if m := g.receive().GetResponse(); m.GetRequestId() != "r" || m.GetDone() == nil {
+			t.Errorf("got %v, want the request done", m)
+		}
+		if err := g.hangUp(link.Reason{Cause: link.Normal}); err != nil {
+			t.Errorf("got %v, want nil", err)
 		}
 	})
 }

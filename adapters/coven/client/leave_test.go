@@ -47,3 +47,36 @@ func TestAnAgentThatLeavesFinishesItsRequestAndTakesNoOther(t *testing.T) {
 		}
 	})
 }
+
+func TestAShutdownLetsTheAgentFinishItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		g := connect(t, func(ctx context.Context, _ core.Request, say func(core.Body) error) error {
+			select {
+			case <-release:
+			case <-ctx.Done():
+				t.Errorf("the request was stopped: got %v, want it to go on", context.Cause(ctx))
+			}
+			return say(core.Text{Text: "finished"})
+		})
+		g.welcome()
+		g.prompt("r")
+		g.send(&pb.ServerMessage{Payload: &pb.ServerMessage_Shutdown{Shutdown: &pb.Shutdown{Reason: "maintenance"}}})
+		synctest.Wait()
+		select {
+		case err := <-g.end:
+			t.Fatalf("got %v, want the agent to stay for its request", err)
+		default:
+		}
+		close(release)
+		if m := g.receive().GetResponse(); m.GetText() != "finished" {
+			t.Errorf("got %v, want the text", m)
+		}
+		if m := g.receive().GetResponse(); m.GetRequestId() != "r" || m.GetDone() == nil {
+			t.Errorf("got %v, want the request done", m)
+		}
+		if err := <-g.end; err != nil {
+			t.Errorf("got %v, want nil once the request is done", err)
+		}
+	})
+}

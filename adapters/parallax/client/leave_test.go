@@ -87,3 +87,34 @@ func TestAHubThatClosesTheConnectionNormallyIsNoError(t *testing.T) {
 		}
 	})
 }
+
+func TestAStoppedAgentSaysWhyItDisconnects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		agentEnd, hubEnd := coretest.Pipe[[]byte, []byte](4)
+		worked := make(chan error, 1)
+		go func() { worked <- client.Work(ctx, agentEnd, core.Card{ID: "a"}, nil, client.WorkOptions{}) }()
+		if err := hubEnd.Send(t.Context(), []byte(registered)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		stop()
+		if err := <-worked; err != nil {
+			t.Errorf("got %v, want no error", err)
+		}
+		var frames [2]wire.Message
+		for i, want := range []string{wire.TypeRegister, wire.TypeDisconnect} {
+			frame, err := hubEnd.Receive(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if frames[i], err = wire.Decode(frame); err != nil || frames[i].Type != want {
+				t.Fatalf("got %s and %v, want a %s", frame, err, want)
+			}
+		}
+		got, err := wire.ReadPayload[wire.Disconnect](frames[1])
+		if want := (wire.Disconnect{Reason: "shutdown", Graceful: true}); err != nil || got != want {
+			t.Errorf("got %+v and %v, want %+v", got, err, want)
+		}
+	})
+}
