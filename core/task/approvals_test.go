@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,24 @@ func TestAnApprovalOfAllCoversLaterRequests(t *testing.T) {
 		if !ok || !d.Approved || d.By != "ann" {
 			t.Errorf("event %d: got %+v, want an approval by ann", i+1, one.Events()[i].Body)
 		}
+	}
+}
+
+func TestADenialOfAllDecidesNoOtherRequest(t *testing.T) {
+	s, _, _ := newStore()
+	one, w := run(s)
+	report(t, one, w, core.ApprovalRequested{ID: "1"}, core.ApprovalRequested{ID: "2"})
+	if err := one.Decide(core.ApprovalDecided{ID: "1", All: true, By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	report(t, one, w, core.ApprovalRequested{ID: "3"})
+	var left []string
+	for _, a := range one.Approvals() {
+		left = append(left, a.ID)
+	}
+	slices.Sort(left)
+	if want := []string{"2", "3"}; !slices.Equal(left, want) {
+		t.Errorf("pending: got %q, want %q", left, want)
 	}
 }
 
