@@ -68,6 +68,7 @@ func (s *Server) Router() chi.Router { return s.router }
 // applies to each.
 func (s *Server) Serve(l net.Listener) error {
 	d := newConnLimiter(l, s)
+	defer d.wg.Wait()
 	defer d.Close()
 	var err error
 	if s.opts.TLS != nil {
